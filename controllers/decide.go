@@ -1,0 +1,82 @@
+package controllers
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Kind is one row of the table of kinds: the schema and the decision.
+type Kind struct {
+	schemas.Kind
+	// Decide is nil for kinds that have nothing to decide (Settings).
+	Decide func(In) Out
+}
+
+// In is all that a decision may depend on.
+type In struct {
+	*state.Entry // never nil; Gone() and Broken() tell what became of the spec
+	Tree         *state.Tree
+	World        *World // what is shared by all decisions over one tree
+	Now          time.Time
+}
+
+// Out is a decision.
+type Out struct {
+	// Status replaces the status file; nil means that there is to be none, and that the object's records go with it.
+	Status schemas.Status
+	// Effects are the effects that should run or start now, in the order of their keys.
+	Effects []Effect
+	// Again is when to decide again although nothing changed; zero means never.
+	Again time.Time
+}
+
+// Effect is one thing to do in the outside world, exactly once per Key.
+type Effect struct {
+	Key     string // as schemas.Run.Key: also the path of the record
+	Owner   schemas.Ref
+	Node    string
+	NodeKey string
+	Seq     int
+	Agent   string // the agent that works, if any
+	Task    Task
+	// Groups are the limits that the effect counts against.
+	Groups []Group
+	// Rank orders effects that wait for a place: smaller first, then by Key.
+	Rank int
+}
+
+// Group is a limit on how many effects run at once; effects with the same Name share it.
+type Group struct {
+	Name  string // "dag/checks", "session/health", "agent/engineer", "engineers", …
+	Limit int
+}
+
+// Task says how a command is run. Paths are slash paths below the root.
+type Task struct {
+	Argv []string // program and arguments; never empty
+	// Env is added to the clean environment, sorted "K=V".
+	Env     []string
+	Dir     string
+	Stdin   string
+	Timeout time.Duration // 0: none
+	// Deadline ends the run at a fixed time (a DAG's timeout); zero: none.
+	Deadline time.Time
+	// Needs are the results of the nodes that this one needs, by name; the runner writes them to the file that
+	// RECONCILE_NEEDS names.
+	Needs map[string]Need
+	// OutputFiles must exist after a success; OutputJSON is read as the result.
+	OutputFiles []string
+	OutputJSON  string
+	// Output says how stdout is read: "" (only kept), "text" (its text is the result) or "json" (its value is).
+	Output string
+}
+
+// Need is what a node is told of one that it needs.
+type Need struct {
+	State    string   `json:"state"`
+	ExitCode *int     `json:"exitCode,omitempty"`
+	Result   any      `json:"result,omitempty"`
+	Files    []string `json:"files,omitempty"` // its declared output files
+}

@@ -1,0 +1,4 @@
+package controllers
+
+// World is what decisions over one tree share.
+type World struct{}

@@ -1,0 +1,51 @@
+package schemas
+
+// ActionKind is the kind Action.
+var ActionKind = Kind{
+	Name: "Action", Plural: "actions",
+	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve or hold.",
+	New:       func() Spec { return new(ActionSpec) },
+	NewStatus: func() Status { return new(ActionStatus) },
+}
+
+// Verbs of an action.
+const (
+	VerbCancel  = "cancel"
+	VerbRetry   = "retry"
+	VerbPause   = "pause"
+	VerbResume  = "resume"
+	VerbSkip    = "skip"
+	VerbApprove = "approve"
+	VerbHold    = "hold"
+)
+
+// ActionSpec asks for a verb to be applied once. It is immutable once applied.
+type ActionSpec struct {
+	// Target is kind/name of a DAG or a session, for example dag/checks.
+	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
+	// Node is a node of the target DAG; without it the verb is about the whole target.
+	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
+	// Verb is cancel, retry, pause, resume, skip, approve or hold.
+	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=hold"`
+	// By is who asks.
+	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
+	// Reason says why.
+	Reason string `json:"reason,omitempty" jsonschema:"maxLength=2000"`
+	// At is when it was asked; actions that are new at the same time are applied in the order of At, then name.
+	At Time `json:"at,omitzero"`
+}
+
+// ActionStatus tells whether the action was applied.
+type ActionStatus struct {
+	Common
+}
+
+// AppliedAction is the record, in the target's status, that an action was applied.
+type AppliedAction struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"` // of the action's spec, to notice edits
+	Verb   string `json:"verb"`
+	Node   string `json:"node,omitempty"`
+	By     string `json:"by,omitempty"`
+	At     Time   `json:"at"`
+}

@@ -1,0 +1,159 @@
+package schemas
+
+import "encoding/json"
+
+// DAGKind is the kind DAG.
+var DAGKind = Kind{
+	Name: "DAG", Plural: "dags", Aliases: []string{"d"},
+	Short:     "Commands and agent tasks with dependencies, run as soon as what they need has succeeded.",
+	New:       func() Spec { return new(DAGSpec) },
+	NewStatus: func() Status { return new(DAGStatus) },
+}
+
+// DAGSpec is the desired state of a DAG: that all its nodes have succeeded.
+type DAGSpec struct {
+	// Session is the session that the DAG belongs to; its nodes start only while that session is Active.
+	Session string `json:"session" jsonschema:"minLength=1,maxLength=63"`
+	// Issue is the number of the issue that the DAG serves. Default: the session's.
+	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
+	// Description says what the DAG is for.
+	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
+	// Policy bounds and steers execution.
+	Policy Policy `json:"policy,omitzero"`
+	// Nodes are the tasks.
+	Nodes []Node `json:"nodes" jsonschema:"minItems=1,maxItems=20000"`
+}
+
+// Policy bounds and steers the execution of a DAG.
+type Policy struct {
+	// MaxConcurrency bounds how many nodes run at once. Default: the session's maxConcurrentTasks.
+	MaxConcurrency int `json:"maxConcurrency,omitempty" jsonschema:"minimum=1,maximum=10000"`
+	// FailFast stops starting and cancels what runs at the first failure. Default true.
+	FailFast *bool `json:"failFast,omitempty" jsonschema:"default=true"`
+	// ContinueOnFailure is the opposite of failFast, as another way to say it; setting both is refused.
+	ContinueOnFailure *bool `json:"continueOnFailure,omitempty"`
+	// Retry is the default for nodes that have none of their own.
+	Retry *Retry `json:"retry,omitempty"`
+	// Timeout bounds the whole DAG, from the first start. Default: none.
+	Timeout *Duration `json:"timeout,omitempty"`
+}
+
+// Retry says how often, and how long after, a failed node is run again: the wait before attempt n+1 is
+// min(backoff·factor^(n-1), max).
+type Retry struct {
+	// Limit is the number of further attempts after the first. Default 0.
+	Limit int `json:"limit,omitempty" jsonschema:"minimum=0,maximum=100,default=0"`
+	// Backoff is the wait before the first retry. Default 1s.
+	Backoff *Duration `json:"backoff,omitempty"`
+	// Factor multiplies the wait from retry to retry. Default 2.
+	Factor float64 `json:"factor,omitempty" jsonschema:"minimum=1,maximum=100,default=2"`
+	// Max bounds the wait. Default 1m.
+	Max *Duration `json:"max,omitempty"`
+}
+
+// Node is one task. Exactly one of Run, Script, or Agent with Prompt is set.
+type Node struct {
+	// Name is snake_case and unique within the DAG: ^[a-z][a-z0-9_]{0,62}$.
+	Name string `json:"name" jsonschema:"minLength=1,maxLength=63"`
+	// Description says what the node does.
+	Description string `json:"description,omitempty" jsonschema:"maxLength=2000"`
+	// Run is a program and its arguments; no shell reads them.
+	Run []string `json:"run,omitempty" jsonschema:"minItems=1,maxItems=1000"`
+	// Script is text for sh -c.
+	Script string `json:"script,omitempty" jsonschema:"minLength=1,maxLength=100000"`
+	// Agent names the agent that does the task; Prompt tells it what to do.
+	Agent string `json:"agent,omitempty" jsonschema:"minLength=1,maxLength=63"`
+	// Prompt is the task text for the agent.
+	Prompt string `json:"prompt,omitempty" jsonschema:"minLength=1,maxLength=100000"`
+	// Needs names the nodes that must have succeeded before this one starts.
+	Needs []string `json:"needs,omitempty"`
+	// Inputs are globs (** allowed) of files below the root: the node runs again when their content changes. Files
+	// under state/, .reconcile/, .git/ and snapshots never count.
+	Inputs []string `json:"inputs,omitempty"`
+	// Outputs are what the node leaves behind.
+	Outputs Outputs `json:"outputs,omitzero"`
+	// Env is added to the environment; it wins over the session's.
+	Env map[string]string `json:"env,omitempty"`
+	// WorkingDir is a folder below the root. Default: the root.
+	WorkingDir string `json:"workingDir,omitempty" jsonschema:"maxLength=1000"`
+	// Timeout ends an attempt. Default: none for commands beside the DAG's, the runner's for agents.
+	Timeout *Duration `json:"timeout,omitempty"`
+	// Retry replaces the policy's.
+	Retry *Retry `json:"retry,omitempty"`
+	// Priority orders ready nodes. Default: the session's.
+	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background"`
+	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on.
+	When string `json:"when,omitempty" jsonschema:"maxLength=2000"`
+	// Metadata is free.
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// Outputs are what a node leaves behind.
+type Outputs struct {
+	// Files are paths below the root that exist after a success; a missing one fails the attempt.
+	Files []string `json:"files,omitempty"`
+	// JSON is a path below the root of a file that the node writes; its value is the node's result.
+	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
+}
+
+// Phases of a DAG.
+const (
+	DAGPending   = "Pending"   // nothing has started
+	DAGRunning   = "Running"   // something runs or waits for its turn
+	DAGPaused    = "Paused"    // an action or the session holds it
+	DAGSucceeded = "Succeeded" // every node Succeeded, or was Skipped by when or an action
+	DAGFailed    = "Failed"
+	DAGCancelled = "Cancelled"
+)
+
+// States of a node.
+const (
+	NodePending   = "Pending"   // waits for its needs
+	NodeQueued    = "Queued"    // could run, waits for a place or for its back-off
+	NodeRunning   = "Running"   //
+	NodeSucceeded = "Succeeded" //
+	NodeFailed    = "Failed"    // and will not be retried by itself
+	NodeBlocked   = "Blocked"   // held, or waits for a person or an answer
+	NodeSkipped   = "Skipped"   //
+	NodeCancelled = "Cancelled" //
+)
+
+// DAGStatus is the observed state of a DAG.
+type DAGStatus struct {
+	Common
+	// Layers are the node names in execution order; the nodes of one layer do not need each other.
+	Layers [][]string `json:"layers,omitempty"`
+	// Nodes holds each node's state by name.
+	Nodes map[string]NodeStatus `json:"nodes,omitempty"`
+	// Progress counts nodes that are done (Succeeded or Skipped) and all.
+	Progress Progress `json:"progress"`
+	// StartedAt is the first start of the present generation of work, FinishedAt its end.
+	StartedAt  Time `json:"startedAt,omitzero"`
+	FinishedAt Time `json:"finishedAt,omitzero"`
+	// Actions are the Action objects applied to this DAG, in the order of application.
+	Actions []AppliedAction `json:"actions,omitempty"`
+}
+
+// NodeStatus is the state of one node.
+type NodeStatus struct {
+	State string `json:"state"`
+	// Key is the digest that decides whether the node must run (decision 1); Generation is part of it and is raised by
+	// retry actions.
+	Key        string `json:"key,omitempty"`
+	Generation int    `json:"generation,omitempty"`
+	// Reason is a PascalCase word, Message a sentence, for every state but Pending and Succeeded.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Attempts counts finished and running attempts under Key; interrupted and suspended ones are not counted.
+	Attempts   int             `json:"attempts,omitempty"`
+	StartedAt  Time            `json:"startedAt,omitzero"`
+	FinishedAt Time            `json:"finishedAt,omitzero"`
+	ExitCode   *int            `json:"exitCode,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	// Output is the end of what the last attempt printed, bounded.
+	Output string `json:"output,omitempty"`
+	// Log is the path of the full log below the root; it is local and may be gone.
+	Log string `json:"log,omitempty"`
+	// RetryAt is when the next attempt is due.
+	RetryAt Time `json:"retryAt,omitzero"`
+}

@@ -1,0 +1,174 @@
+package schemas
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// APIVersion is the only version of the envelope that this program reads and writes.
+const APIVersion = "reconcile.dev/v1alpha1"
+
+// Kind describes one kind of object. Values are package variables of the file that defines the kind.
+type Kind struct {
+	Name    string   // "ClarificationRequest"
+	Plural  string   // folder under specs/ and state/: "clarificationrequests"
+	Aliases []string // further words that the command line accepts: "clr"
+	Short   string   // one sentence, for explain and the docs
+
+	// New returns an empty spec. Defaults are not yet applied.
+	New func() Spec
+	// NewStatus returns an empty status of this kind; nil for a kind that has none (Settings).
+	NewStatus func() Status
+}
+
+// Singular is the lower-case word used in references and on the command line: "clarificationrequest".
+func (k Kind) Singular() string { return strings.ToLower(k.Name) }
+
+// Ref names one object of a tree. Kind is the Go-cased name ("DAG"); the zero Ref names nothing.
+type Ref struct {
+	Kind string
+	Name string
+}
+
+// String is the form that users write: "dag/checks".
+func (r Ref) String() string {
+	if r == (Ref{}) {
+		return ""
+	}
+	return strings.ToLower(r.Kind) + "/" + r.Name
+}
+
+// Compare orders references by kind, then name.
+func (r Ref) Compare(o Ref) int {
+	if c := strings.Compare(r.Kind, o.Kind); c != 0 {
+		return c
+	}
+	return strings.Compare(r.Name, o.Name)
+}
+
+// Kinds is a table of kinds; lookups are linear, the table is short.
+type Kinds []Kind
+
+// Find returns the kind that word names: its name, singular, plural or an alias, in any case.
+func (ks Kinds) Find(word string) (Kind, bool) {
+	w := strings.ToLower(word)
+	for _, k := range ks {
+		if w == k.Singular() || w == k.Plural {
+			return k, true
+		}
+		for _, a := range k.Aliases {
+			if w == a {
+				return k, true
+			}
+		}
+	}
+	return Kind{}, false
+}
+
+// ParseRef reads "dag/checks" (also "dags/checks", "DAG/checks"). The error says what was expected.
+func (ks Kinds) ParseRef(s string) (Ref, error) {
+	word, name, ok := strings.Cut(s, "/")
+	if !ok || name == "" {
+		return Ref{}, fmt.Errorf("%q is not kind/name, for example dag/checks", s)
+	}
+	k, ok := ks.Find(word)
+	if !ok {
+		return Ref{}, fmt.Errorf("%q: no kind is called %q%s", s, word, ks.suggest(word))
+	}
+	if err := CheckName(name); err != nil {
+		return Ref{}, fmt.Errorf("%q: %w", s, err)
+	}
+	return Ref{Kind: k.Name, Name: name}, nil
+}
+
+func (ks Kinds) suggest(word string) string {
+	var words []string
+	for _, k := range ks {
+		words = append(words, k.Singular())
+	}
+	if near := Nearest(word, words); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return "; kinds: " + strings.Join(words, ", ")
+}
+
+// Metadata is the envelope's metadata.
+type Metadata struct {
+	// Name is unique within the kind, also when case is ignored: ^[a-z0-9][a-z0-9._-]{0,62}$.
+	Name string `json:"name" jsonschema:"minLength=1,maxLength=63"`
+	// Labels are short key/value pairs to select objects by.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations are free key/value pairs that no controller reads.
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Spec is what the user declares: a pointer to one of the *Spec structs of this package.
+type Spec interface {
+	// Default fills in every optional field that was left out.
+	Default()
+	// Check reports what the JSON Schema cannot say. It runs after Default, and only on a spec of the right shape.
+	Check(r *Report)
+	// References lists the other objects that this spec names.
+	References() []Reference
+}
+
+// Reference is one mention of another object. A hard reference must resolve, or the object is invalid; a soft one that
+// does not is reported as a warning.
+type Reference struct {
+	Field []any // path below spec: strings and indices, as in Report.At
+	To    Ref
+	Hard  bool
+}
+
+// Object is one valid spec. It is immutable once it is in a tree.
+type Object struct {
+	Ref
+	Metadata Metadata
+	Digest   string      // "sha256:<hex>" over the canonical JSON of the spec as written, without defaults
+	Path     string      // slash path below the root: "specs/sessions/health.yaml"
+	Refs     []Reference // Spec().References(), known without decoding
+
+	canonical []byte // canonical JSON of the spec as written
+	newSpec   func() Spec
+	once      sync.Once
+	spec      Spec
+}
+
+// NewObject wraps a spec of kind k. canonical is the canonical JSON of the spec as written; the typed spec is decoded
+// from it, and defaulted, at the first call of Spec, so that a tree loaded from a cache decodes only what is looked at.
+func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs []Reference) *Object {
+	return &Object{
+		Ref: Ref{Kind: k.Name, Name: m.Name}, Metadata: m, Digest: digest, Path: path, Refs: refs,
+		canonical: canonical, newSpec: k.New,
+	}
+}
+
+// Spec returns the typed spec with its defaults. Callers must not change it.
+func (o *Object) Spec() Spec {
+	o.once.Do(func() {
+		s := o.newSpec()
+		if err := json.Unmarshal(o.canonical, s); err != nil {
+			// The canonical form was validated before it got here; only a bug or a damaged cache gets to this line,
+			// and the cache is checked by digest.
+			panic(fmt.Sprintf("schemas: %s: canonical spec does not decode: %v", o.Ref, err))
+		}
+		s.Default()
+		o.spec = s
+	})
+	return o.spec
+}
+
+// Canonical is the canonical JSON of the spec as written. Callers must not change it.
+func (o *Object) Canonical() []byte { return o.canonical }
+
+// SpecAs returns o's spec as the given type, or the zero value when o is nil or of another kind.
+func SpecAs[T Spec](o *Object) T {
+	var zero T
+	if o == nil {
+		return zero
+	}
+	s, _ := o.Spec().(T)
+	return s
+}

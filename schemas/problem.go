@@ -1,0 +1,62 @@
+package schemas
+
+import "fmt"
+
+// Severity of a problem.
+type Severity string
+
+// An error makes its object Stalled and the exit code 3; a warning is only reported.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// Place is a position in a file; Line and Column count from 1, columns in characters. 0 means unknown.
+type Place struct {
+	Path   string `json:"path"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+func (p Place) String() string {
+	switch {
+	case p.Line == 0:
+		return p.Path
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.Path, p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
+}
+
+// Problem is one thing that is wrong with one file.
+type Problem struct {
+	Place
+	Severity Severity `json:"severity"`
+	// Code is a stable kebab-case word: "unknown-field", "duplicate-key", "missing-reference", "cycle", …
+	Code string `json:"code"`
+	// Ref is the object that the problem belongs to, where it can be named.
+	Ref Ref `json:"-"`
+	// Field is a dotted path: "spec.nodes[2].needs[0]". Empty for problems of the whole file.
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	// Suggestion is what the user may have meant, as a full clause: `did you mean "needs"?`.
+	Suggestion string `json:"suggestion,omitempty"`
+	// Related are further places that belong to the problem, each with a note in Notes at the same index.
+	Related []Place  `json:"related,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	// Source is the line at Place, without its end, for the caret; empty when not known.
+	Source string `json:"-"`
+}
+
+// Error is the one-line form: path:line:column: field: what is wrong; suggestion.
+func (p Problem) Error() string {
+	s := p.Place.String() + ": "
+	if p.Field != "" {
+		s += p.Field + ": "
+	}
+	s += p.Message
+	if p.Suggestion != "" {
+		s += "; " + p.Suggestion
+	}
+	return s
+}

@@ -1,0 +1,93 @@
+package schemas
+
+// SessionKind is the kind Session.
+var SessionKind = Kind{
+	Name: "Session", Plural: "sessions", Aliases: []string{"s"},
+	Short:     "A body of work with an owner, limits and a life cycle, to which DAGs belong.",
+	New:       func() Spec { return new(SessionSpec) },
+	NewStatus: func() Status { return new(SessionStatus) },
+}
+
+// Phases of a session. Active, Paused, Suspended and Completed can be asked for; all six can be observed.
+const (
+	SessionCreated   = "Created"
+	SessionActive    = "Active"
+	SessionPaused    = "Paused"
+	SessionSuspended = "Suspended"
+	SessionCompleted = "Completed"
+	SessionFailed    = "Failed"
+)
+
+// Priority orders work: critical before high before normal before low before background.
+type Priority string
+
+// The five priorities.
+const (
+	Critical   Priority = "critical"
+	High       Priority = "high"
+	Normal     Priority = "normal"
+	Low        Priority = "low"
+	Background Priority = "background"
+)
+
+// Rank is 0 for critical to 4 for background; unknown words rank as normal.
+func (p Priority) Rank() int {
+	switch p {
+	case Critical:
+		return 0
+	case High:
+		return 1
+	case Low:
+		return 3
+	case Background:
+		return 4
+	}
+	return 2
+}
+
+// SessionSpec is the desired state of a session.
+type SessionSpec struct {
+	// Title says in a line what the session is about.
+	Title string `json:"title,omitempty" jsonschema:"maxLength=200"`
+	// Description says more.
+	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
+	// Owner has at most one Active session; empty means no owner and no such limit.
+	Owner string `json:"owner,omitempty" jsonschema:"maxLength=100"`
+	// Issue is the number of the issue that the session serves.
+	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
+	// Branch is the git branch that the work happens on; empty means the current one.
+	Branch string `json:"branch,omitempty" jsonschema:"maxLength=200"`
+	// Phase is the phase that is wanted: Active, Paused, Suspended or Completed. Default Active.
+	Phase string `json:"phase,omitempty" jsonschema:"enum=Active,enum=Paused,enum=Suspended,enum=Completed,default=Active"`
+	// Priority ranks sessions for places, and their work for processors. Default normal.
+	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background,default=normal"`
+	// MaxConcurrentTasks bounds how many nodes of the session's DAGs run at once. Default 50.
+	MaxConcurrentTasks int `json:"maxConcurrentTasks,omitempty" jsonschema:"minimum=1,maximum=10000,default=50"`
+	// MaxEngineers bounds how many nodes of agents with the role engineer run at once. Default 20.
+	MaxEngineers int `json:"maxEngineers,omitempty" jsonschema:"minimum=1,maximum=10000,default=20"`
+	// Env is added to the environment of every command of the session.
+	Env map[string]string `json:"env,omitempty"`
+	// Metadata is free: it is kept and shown, no controller reads it.
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// SessionStatus is the observed state of a session.
+type SessionStatus struct {
+	Common
+	// Progress counts the nodes of all DAGs of the session.
+	Progress Progress `json:"progress"`
+	// ActiveDAGs names the DAGs that are not done, sorted.
+	ActiveDAGs []string `json:"activeDAGs,omitempty"`
+	// DAGs counts the session's DAGs by phase.
+	DAGs map[string]int `json:"dags,omitempty"`
+	// Running counts the nodes that run now.
+	Running int `json:"running,omitempty"`
+	// Actions are the Action objects applied to this session, in the order of application.
+	Actions []AppliedAction `json:"actions,omitempty"`
+}
+
+// Progress counts nodes.
+type Progress struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}

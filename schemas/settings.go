@@ -1,0 +1,119 @@
+package schemas
+
+// SettingsKind is the kind Settings: the one object in reconcile.yaml.
+var SettingsKind = Kind{
+	Name: "Settings", Plural: "settings",
+	Short: "The tree's settings (reconcile.yaml); every field has a default.",
+	New:   func() Spec { return new(SettingsSpec) },
+}
+
+// SettingsPath is where the settings live, below the root.
+const SettingsPath = "reconcile.yaml"
+
+// SettingsSpec holds the settings of a tree.
+type SettingsSpec struct {
+	// Folders names the folders of the tree.
+	Folders Folders `json:"folders,omitzero"`
+	// Limits bound the tree as a whole.
+	Limits Limits `json:"limits,omitzero"`
+	// Runs says how long records of effects are kept and how effects are ended.
+	Runs RunSettings `json:"runs,omitzero"`
+	// Watch tunes reconcile --watch.
+	Watch WatchSettings `json:"watch,omitzero"`
+	// Git says what is committed, and how.
+	Git GitSettings `json:"git,omitzero"`
+	// GitHub says where the tree is mirrored.
+	GitHub GitHubSettings `json:"github,omitzero"`
+	// Memory tunes the memory pipeline.
+	Memory MemorySettings `json:"memory,omitzero"`
+	// Commands says which commands an agent may ask for.
+	Commands CommandSettings `json:"commands,omitzero"`
+}
+
+// Folders names the folders of the tree, relative to the root.
+type Folders struct {
+	// Specs holds desired state. Default specs.
+	Specs string `json:"specs,omitempty" jsonschema:"maxLength=200,default=specs"`
+	// State holds observed state. Default state.
+	State string `json:"state,omitempty" jsonschema:"maxLength=200,default=state"`
+}
+
+// Limits bound the tree as a whole.
+type Limits struct {
+	// Sessions is how many sessions may be Active at once. Default 100.
+	Sessions int `json:"sessions,omitempty" jsonschema:"minimum=1,maximum=100000,default=100"`
+	// Engineers is how many nodes of engineers may run at once, over all sessions. Default 500.
+	Engineers int `json:"engineers,omitempty" jsonschema:"minimum=1,maximum=100000,default=500"`
+	// ConcurrentTasks is how many nodes may run at once; 0 means the number of processors. Default 0.
+	ConcurrentTasks int `json:"concurrentTasks,omitempty" jsonschema:"minimum=0,maximum=100000,default=0"`
+	// FileSize is the largest file that is read, in bytes. Default 1 MiB.
+	FileSize int `json:"fileSize,omitempty" jsonschema:"minimum=1024,maximum=67108864,default=1048576"`
+}
+
+// RunSettings tunes effects and their records.
+type RunSettings struct {
+	// Keep is how many records of each node are kept under state/runs. Default 20.
+	Keep int `json:"keep,omitempty" jsonschema:"minimum=1,maximum=100000,default=20"`
+	// Grace is the time between SIGTERM and SIGKILL. Default 5s.
+	Grace *Duration `json:"grace,omitempty"`
+	// OutputLimit is how many bytes of a run's output are kept in its log. Default 10 MiB.
+	OutputLimit int `json:"outputLimit,omitempty" jsonschema:"minimum=1024,maximum=1073741824,default=10485760"`
+	// TailLimit is how many bytes of output go into a status. Default 4096.
+	TailLimit int `json:"tailLimit,omitempty" jsonschema:"minimum=0,maximum=65536,default=4096"`
+	// ResultLimit is how many bytes a node's JSON result may have. Default 65536.
+	ResultLimit int `json:"resultLimit,omitempty" jsonschema:"minimum=2,maximum=1048576,default=65536"`
+}
+
+// WatchSettings tunes reconcile --watch.
+type WatchSettings struct {
+	// Debounce is the quiet time after a change before it is acted on. Default 200ms.
+	Debounce *Duration `json:"debounce,omitempty"`
+	// Rescan is the time between full scans. Default 5m.
+	Rescan *Duration `json:"rescan,omitempty"`
+	// Poll is the time between scans where file notification is not to be had. Default 2s.
+	Poll *Duration `json:"poll,omitempty"`
+	// CommitDelay is the quiet time before what was written is committed. Default 2s.
+	CommitDelay *Duration `json:"commitDelay,omitempty"`
+}
+
+// GitSettings says what is committed, and how.
+type GitSettings struct {
+	// Commit makes every run commit what it wrote, as --commit does. Default false.
+	Commit bool `json:"commit,omitempty"`
+	// Push pushes after a commit. Default false.
+	Push bool `json:"push,omitempty"`
+	// Branch is the branch that is committed to. Default: the current one.
+	Branch string `json:"branch,omitempty" jsonschema:"maxLength=200"`
+	// Author is who commits: "Name <mail>". Default: git's user.name and user.email, else reconcile.
+	Author string `json:"author,omitempty" jsonschema:"maxLength=200"`
+	// Sign signs commits: auto follows git's commit.gpgSign, always and never do as they say. Default auto.
+	Sign string `json:"sign,omitempty" jsonschema:"enum=auto,enum=always,enum=never,default=auto"`
+}
+
+// GitHubSettings says where the tree is mirrored.
+type GitHubSettings struct {
+	// Repo is owner/name.
+	Repo string `json:"repo,omitempty" jsonschema:"maxLength=200"`
+	// Mirror turns the mirror on. Default false.
+	Mirror bool `json:"mirror,omitempty"`
+	// BaseURL is the API's address, for GitHub Enterprise.
+	BaseURL string `json:"baseURL,omitempty" jsonschema:"maxLength=500"`
+	// Mention lists handles that are mentioned on escalations.
+	Mention []string `json:"mention,omitempty" jsonschema:"maxItems=50"`
+}
+
+// MemorySettings tunes the memory pipeline.
+type MemorySettings struct {
+	// Enabled turns capture and recall on. Default true.
+	Enabled *bool `json:"enabled,omitempty" jsonschema:"default=true"`
+	// MaxTokens is the budget of a recall; 0 means no recall. Default 20000.
+	MaxTokens *int `json:"maxTokens,omitempty" jsonschema:"minimum=0,maximum=10000000,default=20000"`
+}
+
+// CommandSettings says which commands an agent may ask for; commands in DAGs are not subject to it (decision 22).
+type CommandSettings struct {
+	// Allow lists patterns; empty means the default list of the docs.
+	Allow []string `json:"allow,omitempty" jsonschema:"maxItems=1000"`
+	// Block lists patterns that win over Allow.
+	Block []string `json:"block,omitempty" jsonschema:"maxItems=1000"`
+}

@@ -1,0 +1,80 @@
+package schemas
+
+import (
+	"slices"
+	"time"
+)
+
+// Status is what reconcile observed of one object: a pointer to one of the *Status structs, each of which embeds
+// [Common].
+type Status interface{ Base() *Common }
+
+// Common is the part of a status that every kind has.
+type Common struct {
+	// ObservedDigest is the Object.Digest that this status is about.
+	ObservedDigest string `json:"observedDigest,omitempty"`
+	// Phase is a one-word summary; its values are the kind's own.
+	Phase string `json:"phase,omitempty"`
+	// Conditions follow kstatus: Ready always; Reconciling and Stalled only while true. Sorted by type.
+	Conditions []Condition `json:"conditions"`
+	// History holds the latest changes, newest last, at most HistoryLimit. It derives from records, never from turns.
+	History []HistoryEntry `json:"history"`
+}
+
+// Base returns c itself; it makes every struct that embeds Common a Status.
+func (c *Common) Base() *Common { return c }
+
+// HistoryLimit bounds Common.History.
+const HistoryLimit = 20
+
+// Condition types.
+const (
+	Ready       = "Ready"
+	Reconciling = "Reconciling"
+	Stalled     = "Stalled"
+)
+
+// ConditionStatus is True, False or Unknown.
+type ConditionStatus string
+
+// The three values of a condition.
+const (
+	True    ConditionStatus = "True"
+	False   ConditionStatus = "False"
+	Unknown ConditionStatus = "Unknown"
+)
+
+// Condition is one aspect of an object's state, in the shape of Kubernetes' metav1.Condition.
+type Condition struct {
+	Type    string          `json:"type"`
+	Status  ConditionStatus `json:"status"`
+	Reason  string          `json:"reason"`
+	Message string          `json:"message"`
+	// LastTransitionTime moves only when Status changes.
+	LastTransitionTime Time `json:"lastTransitionTime"`
+}
+
+// HistoryEntry is one line of an object's history.
+type HistoryEntry struct {
+	At      Time   `json:"at"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Condition returns the condition of type t, or nil.
+func (c *Common) Condition(t string) *Condition {
+	for i := range c.Conditions {
+		if c.Conditions[i].Type == t {
+			return &c.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Remember appends to the history and drops what is beyond HistoryLimit.
+func (c *Common) Remember(at time.Time, reason, message string) {
+	c.History = append(c.History, HistoryEntry{At: NewTime(at), Reason: reason, Message: message})
+	if n := len(c.History); n > HistoryLimit {
+		c.History = slices.Clone(c.History[n-HistoryLimit:])
+	}
+}

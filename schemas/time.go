@@ -1,0 +1,87 @@
+package schemas
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Time is an instant in UTC with millisecond precision; its JSON form is RFC 3339 ("2026-02-27T10:00:00Z", fraction
+// only when it is not zero). The zero Time marshals as null.
+type Time struct{ time.Time }
+
+// NewTime drops what a status cannot keep: the zone, the monotonic clock, and what is below a millisecond.
+func NewTime(t time.Time) Time {
+	if t.IsZero() {
+		return Time{}
+	}
+	return Time{t.UTC().Truncate(time.Millisecond)}
+}
+
+const timeLayout = "2006-01-02T15:04:05.999Z07:00"
+
+// MarshalJSON writes the form described at Time.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.UTC().Format(timeLayout) + `"`), nil
+}
+
+// UnmarshalJSON reads RFC 3339, or null.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*t = Time{}
+		return nil
+	}
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return fmt.Errorf("time: %s is not a string", b)
+	}
+	v, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return fmt.Errorf("time: %q is not RFC 3339, for example 2026-02-27T10:00:00Z", s)
+	}
+	*t = NewTime(v)
+	return nil
+}
+
+// Duration is a length of time written as Go writes it: "1h30m", "10s". Negative values are refused.
+type Duration time.Duration
+
+// MaxDuration is the longest duration that a spec may ask for.
+const MaxDuration = Duration(366 * 24 * time.Hour)
+
+// ParseDuration reads the form described at Duration.
+func ParseDuration(s string) (Duration, error) {
+	d, err := time.ParseDuration(strings.TrimSpace(s))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration, for example 90s, 10m or 1h30m", s)
+	case d < 0:
+		return 0, fmt.Errorf("%q is negative", s)
+	case Duration(d) > MaxDuration:
+		return 0, fmt.Errorf("%q is more than 366 days", s)
+	}
+	return Duration(d), nil
+}
+
+// Std converts to the standard library's type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalJSON writes the duration as a string.
+func (d Duration) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(d.String())), nil }
+
+// UnmarshalJSON reads a string as ParseDuration does.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return fmt.Errorf("%s is not a duration in quotes, for example \"10m\"", b)
+	}
+	v, err := ParseDuration(s)
+	*d = v
+	return err
+}

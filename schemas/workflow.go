@@ -1,0 +1,71 @@
+package schemas
+
+// WorkflowKind is the kind Workflow.
+var WorkflowKind = Kind{
+	Name: "Workflow", Plural: "workflows", Aliases: []string{"wf"},
+	Short:     "Steps that agents go through for an issue, with what each may ask whom (AgentX steps).",
+	New:       func() Spec { return new(WorkflowSpec) },
+	NewStatus: func() Status { return new(WorkflowStatus) },
+}
+
+// WorkflowSpec is AgentX's step list. The YAML form uses the field names of the TOML form, so that steps can be copied
+// between them. In the TOML form the object's name is workflow.name.
+type WorkflowSpec struct {
+	// Title says in a line what the workflow is for.
+	Title string `json:"title,omitempty" jsonschema:"maxLength=200"`
+	// Description says more.
+	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
+	// Steps are the steps; needs orders them.
+	Steps []Step `json:"steps" jsonschema:"minItems=1,maxItems=10000"`
+}
+
+// Defaults of the clarify fields (agentx-spec 4.5).
+const (
+	DefaultClarifyRounds     = 5
+	DefaultClarifySLAMinutes = 30
+)
+
+// Step is one [[steps]] entry.
+type Step struct {
+	// ID is unique within the workflow.
+	ID string `json:"id" jsonschema:"minLength=1,maxLength=63"`
+	// Title says in a line what happens.
+	Title string `json:"title,omitempty" jsonschema:"maxLength=200"`
+	// Agent does the step.
+	Agent string `json:"agent" jsonschema:"minLength=1,maxLength=63"`
+	// Needs names the steps that must be done before.
+	Needs []string `json:"needs,omitempty"`
+	// Optional steps may be left out.
+	Optional bool `json:"optional,omitempty"`
+	// Condition says when the step is taken.
+	Condition string `json:"condition,omitempty" jsonschema:"maxLength=2000"`
+	// Output is the path of what the step produces.
+	Output string `json:"output,omitempty" jsonschema:"maxLength=1000"`
+	// Template is the path of the template that the output follows.
+	Template string `json:"template,omitempty" jsonschema:"maxLength=1000"`
+	// Iterate repeats the step until CompletionCriteria hold.
+	Iterate bool `json:"iterate,omitempty"`
+	// MaxIterations bounds the repetitions.
+	MaxIterations int `json:"max_iterations,omitempty" jsonschema:"minimum=1,maximum=1000"`
+	// CompletionCriteria say when an iterating step is done.
+	CompletionCriteria string `json:"completion_criteria,omitempty" jsonschema:"maxLength=2000"`
+	// StatusOnStart is the issue status that is set when the step starts.
+	StatusOnStart string `json:"status_on_start,omitempty" jsonschema:"maxLength=100"`
+	// StatusOnComplete is the issue status that is set when the step is done.
+	StatusOnComplete string `json:"status_on_complete,omitempty" jsonschema:"maxLength=100"`
+	// CanClarify names the agents that the step's agent may ask; nothing listed means nobody.
+	CanClarify []string `json:"can_clarify,omitempty"`
+	// ClarifyMaxRounds bounds the rounds of one question. Default 5.
+	ClarifyMaxRounds int `json:"clarify_max_rounds,omitempty" jsonschema:"minimum=1,maximum=100,default=5"`
+	// ClarifySLAMinutes is the time for an answer. Default 30; 0 is allowed and means at once.
+	ClarifySLAMinutes *int `json:"clarify_sla_minutes,omitempty" jsonschema:"minimum=0,maximum=525600,default=30"`
+	// ClarifyBlockingAllowed says whether a question may block the asking agent. Default true.
+	ClarifyBlockingAllowed *bool `json:"clarify_blocking_allowed,omitempty" jsonschema:"default=true"`
+}
+
+// WorkflowStatus is the observed state of a workflow.
+type WorkflowStatus struct {
+	Common
+	// Layers are the step ids in the order in which they can be taken; the steps of one layer are independent.
+	Layers [][]string `json:"layers,omitempty"`
+}

@@ -1,0 +1,217 @@
+package state
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Tree is everything that a decision may look at: specs, statuses, records, settings and problems, at one moment. It
+// is immutable; With makes the next one. Methods that return slices return shared ones: callers must not change them.
+type Tree struct {
+	shelves   map[string][]*Entry // by kind, sorted by name
+	referrers map[schemas.Ref][]schemas.Ref
+	settings  *schemas.SettingsSpec
+	problems  []schemas.Problem // sorted by path, line, column
+}
+
+// Entry is all that a tree knows of one object. An object whose spec is gone has an entry for as long as a status,
+// records or claims of it are left.
+type Entry struct {
+	schemas.Ref
+	// Object is the spec; nil when there is none, or none that can be used.
+	Object *schemas.Object
+	// Problems are the errors of the object's own file or files. While there are any, the object is broken: a spec
+	// exists, Object is nil, and the last status stands.
+	Problems []schemas.Problem
+	// Status is what the status file says; nil when there is no such file. Callers must not change it.
+	Status schemas.Status
+	// StatusPath is the path of the status file below the root, whether it exists or not.
+	StatusPath string
+	// Runs are the finished effects of this object, sorted by Node, NodeKey and Seq.
+	Runs []*schemas.Run
+	// Claims are the effects of this object that a live process has claimed or is running, sorted by Key.
+	Claims []Claim
+	// Inputs holds, for each node of a DAG that declares inputs, the digest of the files that its globs match now.
+	Inputs map[string]string
+}
+
+// Broken reports whether a spec exists that cannot be used.
+func (e *Entry) Broken() bool { return len(e.Problems) > 0 }
+
+// Gone reports whether no spec exists.
+func (e *Entry) Gone() bool { return e.Object == nil && !e.Broken() }
+
+// Claim is an effect whose intent is on record and whose result is not, claimed by a process that lives.
+type Claim struct {
+	schemas.Run        // Outcome empty; StartedAt zero until it was started
+	Process     string // the journal of the process that claimed it
+	PID         int    // process group of the effect, once started
+}
+
+// Entry returns what is known of ref, or nil.
+func (t *Tree) Entry(ref schemas.Ref) *Entry {
+	shelf := t.shelves[ref.Kind]
+	if i, ok := find(shelf, ref.Name); ok {
+		return shelf[i]
+	}
+	return nil
+}
+
+// Entries returns all objects of a kind, sorted by name.
+func (t *Tree) Entries(kind string) []*Entry { return t.shelves[kind] }
+
+// Kinds returns the kinds that have entries, sorted.
+func (t *Tree) Kinds() []string { return slices.Sorted(maps.Keys(t.shelves)) }
+
+// Len counts the entries of all kinds.
+func (t *Tree) Len() int {
+	n := 0
+	for _, s := range t.shelves {
+		n += len(s)
+	}
+	return n
+}
+
+// Referrers returns the objects whose specs mention ref, sorted. ref itself need not exist.
+func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref { return t.referrers[ref] }
+
+// Settings returns the tree's settings with defaults; never nil.
+func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
+
+// Problems returns every problem of every file, sorted by place.
+func (t *Tree) Problems() []schemas.Problem { return t.problems }
+
+// NewTree builds a tree of entries, which it takes over. Later entries of one Ref replace earlier ones.
+func NewTree(settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {
+	if settings == nil {
+		settings = new(schemas.SettingsSpec)
+		settings.Default()
+	}
+	t := &Tree{shelves: map[string][]*Entry{}, referrers: map[schemas.Ref][]schemas.Ref{}, settings: settings}
+	for _, e := range entries {
+		t.shelves[e.Kind] = append(t.shelves[e.Kind], e)
+	}
+	for kind, shelf := range t.shelves {
+		slices.SortStableFunc(shelf, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+		t.shelves[kind] = lastOfEach(shelf)
+		for _, e := range t.shelves[kind] {
+			t.link(e)
+		}
+	}
+	for ref, from := range t.referrers {
+		slices.SortFunc(from, schemas.Ref.Compare)
+		t.referrers[ref] = slices.Compact(from)
+	}
+	t.problems = sortProblems(problems)
+	return t
+}
+
+func lastOfEach(shelf []*Entry) []*Entry {
+	out := shelf[:0]
+	for i, e := range shelf {
+		if i+1 < len(shelf) && shelf[i+1].Name == e.Name {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (t *Tree) link(e *Entry) {
+	for _, r := range references(e) {
+		t.referrers[r] = append(t.referrers[r], e.Ref)
+	}
+}
+
+func references(e *Entry) []schemas.Ref {
+	if e == nil || e.Object == nil {
+		return nil
+	}
+	out := make([]schemas.Ref, len(e.Object.Refs))
+	for i, r := range e.Object.Refs {
+		out[i] = r.To
+	}
+	return out
+}
+
+// With returns a tree in which the given entries replace those of the same Ref. An entry that is Gone and has neither
+// status, runs nor claims is removed. The receiver is unchanged; what did not change is shared.
+func (t *Tree) With(entries ...*Entry) *Tree {
+	next := &Tree{shelves: maps.Clone(t.shelves), referrers: t.referrers, settings: t.settings, problems: t.problems}
+	cloned := map[string]bool{}
+	linked := false
+	for _, e := range entries {
+		shelf := next.shelves[e.Kind]
+		if !cloned[e.Kind] {
+			shelf = slices.Clone(shelf)
+			cloned[e.Kind] = true
+		}
+		var old *Entry
+		i, ok := find(shelf, e.Name)
+		if ok {
+			old = shelf[i]
+		}
+		switch {
+		case empty(e) && ok:
+			shelf = slices.Delete(shelf, i, i+1)
+		case empty(e):
+		case ok:
+			shelf[i] = e
+		default:
+			shelf = slices.Insert(shelf, i, e)
+		}
+		next.shelves[e.Kind] = shelf
+		if was, is := references(old), references(e); !slices.Equal(was, is) {
+			if !linked {
+				next.referrers = maps.Clone(t.referrers)
+				linked = true
+			}
+			next.relink(e.Ref, was, is)
+		}
+	}
+	return next
+}
+
+// WithSettings returns a tree with other settings and problems and the same entries.
+func (t *Tree) WithSettings(s *schemas.SettingsSpec, problems []schemas.Problem) *Tree {
+	next := *t
+	next.settings = s
+	next.problems = sortProblems(problems)
+	return &next
+}
+
+func (t *Tree) relink(from schemas.Ref, was, is []schemas.Ref) {
+	for _, to := range was {
+		t.referrers[to] = slices.DeleteFunc(slices.Clone(t.referrers[to]), func(r schemas.Ref) bool { return r == from })
+		if len(t.referrers[to]) == 0 {
+			delete(t.referrers, to)
+		}
+	}
+	for _, to := range is {
+		list := t.referrers[to]
+		if i, ok := slices.BinarySearchFunc(list, from, schemas.Ref.Compare); !ok {
+			t.referrers[to] = slices.Insert(slices.Clone(list), i, from)
+		}
+	}
+}
+
+func empty(e *Entry) bool {
+	return e.Gone() && e.Status == nil && len(e.Runs) == 0 && len(e.Claims) == 0
+}
+
+func find(shelf []*Entry, name string) (int, bool) {
+	return slices.BinarySearchFunc(shelf, name, func(e *Entry, n string) int { return strings.Compare(e.Name, n) })
+}
+
+func sortProblems(ps []schemas.Problem) []schemas.Problem {
+	ps = slices.Clone(ps)
+	slices.SortStableFunc(ps, func(a, b schemas.Problem) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			strings.Compare(a.Message, b.Message))
+	})
+	return ps
+}
