@@ -30,6 +30,9 @@ type Out struct {
 	Effects []Effect
 	// Again is when to decide again although nothing changed; zero means never.
 	Again time.Time
+	// Await says that a one-shot run waits for Again (a retry's back-off, a DAG's timeout) instead of leaving it to a
+	// later run (an answer's time limit).
+	Await bool
 }
 
 // Effect is one thing to do in the outside world, exactly once per Key.
