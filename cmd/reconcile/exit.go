@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The exit codes; scripts rely on them.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInvalid     = 3
+	exitNotReady    = 4
+	exitBusy        = 75 // EX_TEMPFAIL of sysexits.h
+	exitInterrupted = 130
+)
+
+// exitCodes explains the codes, in the order in which they win when several apply.
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{exitUsage, "the command line is wrong"},
+	{exitFailure, "the command failed"},
+	{exitInterrupted, "interrupted"},
+	{exitBusy, "the tree is busy, try again"},
+	{exitInvalid, "some spec is invalid"},
+	{exitNotReady, "some object failed or is stalled"},
+	{exitOK, "everything is ready, or waits for someone as it should"},
+}
+
+// exitHelp is the table as --help prints it.
+func exitHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit codes (when several apply, the first of this list):\n")
+	for _, e := range exitCodes {
+		fmt.Fprintf(&b, "  %-4d %s\n", e.code, e.meaning)
+	}
+	return b.String()
+}
+
+// exitCode maps an error to a code. Of joined errors the one whose code stands first in exitCodes wins.
+func exitCode(err error) int {
+	best := len(exitCodes) - 1
+	for _, leaf := range leaves(err) {
+		code := codeOf(leaf)
+		i := slices.IndexFunc(exitCodes, func(e struct {
+			code    int
+			meaning string
+		}) bool {
+			return e.code == code
+		})
+		if i >= 0 && i < best {
+			best = i
+		}
+	}
+	return exitCodes[best].code
+}
+
+// codeOf maps one error that joins no others.
+func codeOf(err error) int {
+	var usage *usageError
+	var v *verdict
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &v):
+		return v.code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, errBusy):
+		return exitBusy
+	}
+	return exitFailure
+}
+
+// leaves takes joined errors apart; nil has none. Equal texts are kept once.
+func leaves(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joined.Unwrap() {
+		for _, leaf := range leaves(e) {
+			if !slices.ContainsFunc(out, func(o error) bool { return o.Error() == leaf.Error() }) {
+				out = append(out, leaf)
+			}
+		}
+	}
+	return out
+}
+
+var errBusy = errors.New("the tree is busy")
+
+// usageError is a wrong command line: exit code 2.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+// badUsage makes a usageError; the text says what is wrong and what to write instead.
+func badUsage(format string, args ...any) error {
+	return &usageError{msg: fmt.Sprintf(format, args...)}
+}
+
+// verdict is an exit code whose reason is already printed as the command's result.
+type verdict struct{ code int }
+
+func (v *verdict) Error() string { return fmt.Sprintf("exit code %d", v.code) }
+
+// exitWith returns the verdict for a code; nil for 0.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &verdict{code: code}
+}

@@ -1,0 +1,64 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line makes s fit for one line of a terminal: control characters, line ends and tabs, invalid bytes and the invisible
+// characters that reorder or hide text are written as escapes.
+func Line(s string) string { return escape(s, "") }
+
+// Text is Line for text of several lines: line feeds and tabs stay. A carriage return before a line feed is dropped.
+func Text(s string) string { return escape(strings.ReplaceAll(s, "\r\n", "\n"), "\n\t") }
+
+func escape(s, keep string) string {
+	if isPlain(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case strings.ContainsRune(keep, r), !hidden(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(escaped(r))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// isPlain reports whether s is printable ASCII, which is nearly always so and needs no look at runes.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// hidden reports whether a terminal would act on r, or show nothing for it.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u00ad' && r != '\u200d' || r == '\u2028' || r == '\u2029'
+}
+
+func escaped(r rune) string {
+	switch {
+	case r == '\n':
+		return `\n`
+	case r == '\t':
+		return `\t`
+	case r == '\r':
+		return `\r`
+	case r < 0x100:
+		return fmt.Sprintf(`\x%02x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}

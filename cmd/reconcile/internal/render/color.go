@@ -1,0 +1,43 @@
+package render
+
+// Color is one of the few colours that output uses; the zero Color is the terminal's own.
+type Color string
+
+// The colours, as SGR parameters.
+const (
+	Plain  Color = ""
+	Bold   Color = "1"
+	Dim    Color = "2"
+	Red    Color = "31"
+	Green  Color = "32"
+	Yellow Color = "33"
+	Blue   Color = "34"
+)
+
+// Palette paints, or does not. The zero Palette does not.
+type Palette struct{ On bool }
+
+// Paint wraps s, which must be clean, in the colour.
+func (p Palette) Paint(c Color, s string) string {
+	if !p.On || c == Plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
+}
+
+// StateColor is the colour of a phase, a node state or a condition's status.
+func StateColor(word string) Color {
+	switch word {
+	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok":
+		return Green
+	case "Failed", "False", "Stalled", "error", "abandoned":
+		return Red
+	case "Running", "Queued", "Reconciling", "working":
+		return Blue
+	case "Blocked", "Paused", "Suspended", "Unknown", "Cancelled", "warning", "escalated", "pending":
+		return Yellow
+	case "Skipped", "Pending", "Created", "idle":
+		return Dim
+	}
+	return Plain
+}

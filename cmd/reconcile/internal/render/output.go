@@ -1,0 +1,71 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// JSON writes v indented by two spaces. Characters that HTML would need escaped are written as they are; control
+// characters are escaped by JSON itself.
+func JSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("print as JSON: %w", err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// YAML writes v as one YAML document, by its JSON form.
+func YAML(w io.Writer, v any) error {
+	b, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("print as YAML: %w", err)
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// Age writes a length of time in its one or two largest units, as kubectl does: 45s, 3m, 2h5m, 3d, 2y30d. Below ten
+// seconds it keeps a tenth, below a second milliseconds.
+func Age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < 10*time.Minute:
+		return units(d, time.Minute, "m", time.Second, "s")
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 10*time.Hour:
+		return units(d, time.Hour, "h", time.Minute, "m")
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d < 10*day:
+		return units(d, day, "d", time.Hour, "h")
+	case d < 730*day:
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return units(d, 365*day, "y", day, "d")
+}
+
+func units(d, large time.Duration, l string, small time.Duration, s string) string {
+	if rest := d % large / small; rest > 0 {
+		return fmt.Sprintf("%d%s%d%s", d/large, l, rest, s)
+	}
+	return fmt.Sprintf("%d%s", d/large, l)
+}

@@ -1,0 +1,78 @@
+// Command reconcile keeps a tree of specs and statuses true: what is declared under specs/ is compared with what has
+// happened, the missing work is done, and the outcome is written to state/.
+//
+// This package holds the commands, their flags, the wiring and the exit codes. One file per command: its flags are the
+// fields of an options struct, a constructor binds them, and its run method does the work on an [app].
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	os.Exit(mainRun())
+}
+
+// mainRun is main with an exit code, so that deferred calls run.
+func mainRun() int {
+	ctx, stop := interruptible()
+	defer stop()
+	a := &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		getenv: os.Getenv, now: time.Now, reconcile: reconcileTree,
+	}
+	return a.main(ctx, os.Args[1:])
+}
+
+// interruptible returns a context that the first SIGINT or SIGTERM ends. After that the signals act as they always do,
+// so that a second one ends a program that does not come to its end.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// app is what every command works with: the streams, the environment, the clock, the loop and the global flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	now            func() time.Time
+	reconcile      reconcileFunc
+	global         globalFlags
+}
+
+// main runs one command line and returns the exit code. An error that has something to say is printed to stderr; where
+// results are JSON, so is the error.
+func (a *app) main(ctx context.Context, args []string) int {
+	root := newRootCmd(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(err, ctx.Err())
+	}
+	a.complain(err)
+	return exitCode(err)
+}
+
+// complain prints what went wrong, one line for each cause.
+func (a *app) complain(err error) {
+	for _, e := range leaves(err) {
+		var silent *verdict
+		if errors.As(e, &silent) {
+			continue
+		}
+		if errors.Is(e, context.Canceled) {
+			fmt.Fprintln(a.stderr, "reconcile: interrupted")
+			continue
+		}
+		fmt.Fprintf(a.stderr, "reconcile: %s\n", clean(e.Error()))
+	}
+}

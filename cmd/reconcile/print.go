@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/term"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+)
+
+// checkFlags says no to what no command can do.
+func (a *app) checkFlags() error {
+	info, err := os.Stat(a.global.dir)
+	switch {
+	case err != nil:
+		return badUsage("-C %s: %v; name the folder of a tree", a.global.dir, unwrapPath(err))
+	case !info.IsDir():
+		return badUsage("-C %s is a file; name the folder of a tree", a.global.dir)
+	}
+	return nil
+}
+
+// print writes a result as -o json or yaml says.
+func (a *app) print(v any) error {
+	if a.global.output == formatYAML {
+		return render.YAML(a.stdout, v)
+	}
+	return render.JSON(a.stdout, v)
+}
+
+// palette paints on stdout, if that is a terminal and nobody objects.
+func (a *app) palette() render.Palette { return a.paletteFor(a.stdout) }
+
+func (a *app) paletteFor(w io.Writer) render.Palette {
+	off := a.global.noColor || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb"
+	return render.Palette{On: !off && isTerminal(w)}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// note prints a line for people beside the results: to stderr, and not with --quiet.
+func (a *app) note(format string, args ...any) {
+	if !a.global.quiet {
+		fmt.Fprintln(a.stderr, clean(fmt.Sprintf(format, args...)))
+	}
+}
+
+// clean makes text from files fit for the terminal.
+func clean(s string) string { return render.Text(s) }
+
+// unwrapPath drops operation and path of a file error, where the message names the path already.
+func unwrapPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

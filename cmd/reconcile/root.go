@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// globalFlags are the flags that every command knows.
+type globalFlags struct {
+	dir     string
+	output  string
+	noColor bool
+	quiet   bool
+}
+
+// The groups under which help lists the commands.
+const (
+	groupMain    = "main"
+	groupLook    = "look"
+	groupSteer   = "steer"
+	groupAuthor  = "author"
+	groupProgram = "program"
+)
+
+const rootLong = `reconcile compares what a tree of files declares (specs/) with what has happened (state/), does the missing
+work, and records the outcome next to it. Without a command it runs once, to the point where nothing is left to do.
+
+The tree is the current directory, or the one that -C names. "reconcile init" makes a first one.`
+
+// newRootCmd builds the whole command tree. It does no work: no file is read before a command runs.
+func newRootCmd(a *app) *cobra.Command {
+	run := &runOptions{}
+	root := &cobra.Command{
+		Use:               "reconcile",
+		Short:             "GitOps for teams of software agents",
+		Long:              rootLong + "\n\n" + exitHelp(),
+		Args:              noCommand,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkFlags() },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), *run) },
+	}
+	run.bind(root.Flags())
+	a.bindGlobal(root)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetIn(a.stdin)
+	root.SetFlagErrorFunc(flagError)
+	addCommands(a, root)
+	return root
+}
+
+func (a *app) bindGlobal(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVarP(&a.global.dir, "chdir", "C", ".", "work on the tree in `DIR`")
+	f.BoolVar(&a.global.noColor, "no-color", false, "never print colours (also: NO_COLOR in the environment)")
+	f.BoolVarP(&a.global.quiet, "quiet", "q", false, "print no progress, and no results where all is well")
+	a.outputFlag(root, f, formatTable, formatJSON, formatYAML)
+	// Both errors mean a flag that does not exist, which the line above rules out.
+	_ = root.MarkPersistentFlagDirname("chdir")
+	root.CompletionOptions.HiddenDefaultCmd = false
+}
+
+// addCommands is the menu.
+func addCommands(a *app, root *cobra.Command) {
+	root.AddGroup(
+		&cobra.Group{ID: groupMain, Title: "Reconcile:"},
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupSteer, Title: "Steer:"},
+		&cobra.Group{ID: groupAuthor, Title: "Write specs:"},
+		&cobra.Group{ID: groupProgram, Title: "The program:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupMain, newRunCmd(a))
+	add(groupProgram, newVersionCmd(a))
+	root.SetHelpCommandGroupID(groupProgram)
+	root.SetCompletionCommandGroupID(groupProgram)
+}
+
+// noCommand refuses arguments of the bare command: they are meant as a command that does not exist.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+		names = append(names, c.Aliases...)
+	}
+	return badUsage("no command is called %q%s; \"reconcile --help\" lists them", args[0], didYouMean(args[0], names))
+}
+
+// flagError turns what pflag says into a usage error with a suggestion.
+func flagError(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	var unknown *pflag.NotExistError
+	hint := ""
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		hint = didYouMean("--"+unknown.GetSpecifiedName(), names)
+	}
+	return badUsage("%s%s; see \"%s --help\"", err, hint, cmd.CommandPath())
+}
+
+// didYouMean is ` (did you mean "x"?)` for the nearest of words, or nothing.
+func didYouMean(word string, words []string) string {
+	if near := schemas.Nearest(word, words); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}
+
+// arguments checks that a command got between least and most arguments; words says what they are.
+func arguments(least, most int, words string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return badUsage("%s needs %s; for example: %s", cmd.CommandPath(), words, firstExample(cmd))
+		case most >= 0 && len(args) > most:
+			return badUsage("%s takes no argument %q; usage: %s", cmd.CommandPath(), args[most], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+func firstExample(cmd *cobra.Command) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	line, _, _ = strings.Cut(line, "  #")
+	return strings.TrimSpace(line)
+}
+
+// The output formats.
+const (
+	formatTable  = "table"
+	formatJSON   = "json"
+	formatYAML   = "yaml"
+	formatSARIF  = "sarif"
+	formatGitHub = "github"
+)
+
+// outputFlag binds -o to the given formats; a command with formats of its own calls it again for its own flags.
+func (a *app) outputFlag(cmd *cobra.Command, f *pflag.FlagSet, formats ...string) {
+	a.global.output = formats[0]
+	f.VarP(&choice{value: &a.global.output, allowed: formats}, "output", "o", "print as "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// choice is a flag with a fixed set of values.
+type choice struct {
+	value   *string
+	allowed []string
+}
+
+func (c *choice) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return *c.value
+}
+
+func (c *choice) Type() string { return "FORMAT" }
+
+func (c *choice) Set(s string) error {
+	for _, w := range c.allowed {
+		if s == w {
+			*c.value = s
+			return nil
+		}
+	}
+	return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), didYouMean(s, c.allowed))
+}
