@@ -49,3 +49,40 @@ type AppliedAction struct {
 	By     string `json:"by,omitempty"`
 	At     Time   `json:"at"`
 }
+
+// TargetRef is the object that the action is about: a DAG or a session. The error says what was expected.
+func (s *ActionSpec) TargetRef() (Ref, error) {
+	return Kinds{DAGKind, SessionKind}.ParseRef(s.Target)
+}
+
+// Default has nothing to fill in.
+func (s *ActionSpec) Default() {}
+
+// Check reports a target that is no DAG or session, and verbs that the target does not know.
+func (s *ActionSpec) Check(r *Report) {
+	checkLine(r.At("by"), s.By)
+	if s.Node != "" && !isSnake(s.Node) {
+		f := r.At("node").Errorf("bad-name", "%q is not the name of a node, which is snake_case", s.Node)
+		if n := snake(s.Node); n != "" {
+			f.Suggest("did you mean %q?", n)
+		}
+	}
+	to, err := s.TargetRef()
+	switch {
+	case err != nil:
+		r.At("target").Errorf("bad-target", "%v", err)
+	case s.Node != "" && to.Kind != DAGKind.Name:
+		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
+	case s.Node == "" && s.Verb == VerbSkip:
+		r.At("verb").Errorf("missing", "skip is about a node").Suggest("add node")
+	}
+}
+
+// References is the target; an action whose target does not exist waits for it.
+func (s *ActionSpec) References() []Reference {
+	to, err := s.TargetRef()
+	if err != nil {
+		return nil
+	}
+	return []Reference{{Field: []any{"target"}, To: to}}
+}

@@ -1,5 +1,10 @@
 package schemas
 
+import (
+	"slices"
+	"time"
+)
+
 // AgentKind is the kind Agent.
 var AgentKind = Kind{
 	Name: "Agent", Plural: "agents", Aliases: []string{"a"},
@@ -84,4 +89,116 @@ type AgentActivity struct {
 	ClarificationID *string `json:"clarificationId"`
 	WaitingOn       *string `json:"waitingOn"`
 	RespondingTo    *string `json:"respondingTo"`
+}
+
+// Roles that the seeds know. An agent may have any other.
+const (
+	RoleGuide          = "guide"
+	RoleProductManager = "product-manager"
+	RoleUXDesigner     = "ux-designer"
+	RoleArchitect      = "architect"
+	RoleDesigner       = "designer"
+	RoleAcademic       = "academic"
+	RoleLibrarian      = "librarian"
+	RoleArchivalist    = "archivalist"
+	RoleOrchestrator   = "orchestrator"
+	RoleEngineer       = "engineer"
+	RoleInspector      = "inspector"
+	RoleTester         = "tester"
+	RoleReviewer       = "reviewer"
+)
+
+// precedences follows the way of work from the wish to the review. Agents that only inform others stand before those
+// that build on what they say.
+var precedences = map[string]int{
+	RoleGuide: 5, RoleProductManager: 10, RoleUXDesigner: 15,
+	RoleAcademic: 16, RoleLibrarian: 17, RoleArchivalist: 18,
+	RoleArchitect: 20, RoleDesigner: 24, RoleOrchestrator: 28,
+	RoleEngineer: 30, RoleInspector: 40, RoleTester: 42, RoleReviewer: 45,
+}
+
+// unknownPrecedence is that of a role that nobody knows: most downstream, so that it never wins over a known one.
+const unknownPrecedence = 50
+
+// DefaultPrecedence is the precedence of agents with that role that name none: smaller is more upstream.
+func DefaultPrecedence(role string) int {
+	if p, ok := precedences[role]; ok {
+		return p
+	}
+	return unknownPrecedence
+}
+
+// DefaultRunTimeout ends the run of a command agent that names no timeout.
+const DefaultRunTimeout = Duration(10 * time.Minute)
+
+// Default fills in what was left out. The role's default is the object's name, which only the object knows: see
+// [Object.Spec].
+func (s *AgentSpec) Default() {
+	if s.Role != "" {
+		orNew(&s.Precedence, DefaultPrecedence(s.Role))
+	}
+	orDefault(&s.ContextWindow, DefaultContextWindow)
+	orDefault(&s.Concurrency, 1)
+	if c := s.Runner.Command; c != nil {
+		orDefault(&c.Stdin, "prompt")
+		orDefault(&c.Output, "text")
+		orNew(&c.Timeout, DefaultRunTimeout)
+	}
+}
+
+// defaultFor fills in what depends on the object's name.
+func (s *AgentSpec) defaultFor(name string) {
+	orDefault(&s.Role, name)
+	orNew(&s.Precedence, DefaultPrecedence(s.Role))
+}
+
+// Check reports a runner that is not exactly one, a command that cannot be started, and bad names.
+func (s *AgentSpec) Check(r *Report) {
+	if s.Role != "" {
+		checkRef(r.At("role"), s.Role)
+	}
+	checkLine(r.At("model"), s.Model)
+	checkRefs(r, s.CanClarify, "canClarify")
+	c, h := s.Runner.Command, s.Runner.Human
+	switch {
+	case c != nil && h != nil:
+		r.At("runner", "human").Errorf("conflict", "a runner is either command or human, not both").
+			Also("the other one", "runner", "command")
+	case c == nil && h == nil:
+		r.At("runner").Errorf("missing", "says nothing").Suggest("write command with an argv, or human: {}")
+	}
+	if c != nil {
+		c.check(r)
+	}
+	if h != nil {
+		checkLine(r.At("runner", "human", "contact"), h.Contact)
+	}
+}
+
+func (c *CommandRunner) check(r *Report) {
+	checkArgv(r.At("runner", "command", "argv"), c.Argv)
+	checkEnv(r, c.Env, "runner", "command", "env")
+	checkTimeout(r.At("runner", "command", "timeout"), c.Timeout)
+	if !isProfile(c.Output) {
+		r.At("runner", "command", "output").Errorf("bad-name", "%q is not text, json or the name of a profile", c.Output)
+	}
+}
+
+func isProfile(name string) bool { return CheckName(name) == nil }
+
+// References are the agents that may be asked.
+func (s *AgentSpec) References() []Reference {
+	return softRefs(AgentKind.Name, s.CanClarify, "canClarify")
+}
+
+// softRefs makes a soft reference of each name of a list field.
+func softRefs(kind string, names []string, field ...any) []Reference {
+	if len(names) == 0 {
+		return nil
+	}
+	out := make([]Reference, len(names))
+	for i, n := range names {
+		out[i] = Reference{Field: append(slices.Clone(field), i), To: Ref{Kind: kind, Name: n}}
+	}
+	return out
 }

@@ -1,6 +1,10 @@
 package schemas
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
 
 // DAGKind is the kind DAG.
 var DAGKind = Kind{
@@ -156,4 +160,180 @@ type NodeStatus struct {
 	Log string `json:"log,omitempty"`
 	// RetryAt is when the next attempt is due.
 	RetryAt Time `json:"retryAt,omitzero"`
+}
+
+// Defaults of Retry.
+const (
+	DefaultBackoff    = Duration(time.Second)
+	DefaultFactor     = 2
+	DefaultMaxBackoff = Duration(time.Minute)
+)
+
+// Default fills in what was left out. What follows the session (maxConcurrency, issue, priority) stays empty: only the
+// tree knows it.
+func (s *DAGSpec) Default() {
+	if s.Policy.FailFast == nil && s.Policy.ContinueOnFailure == nil {
+		orNew(&s.Policy.FailFast, true)
+	}
+	orNew(&s.Policy.Retry, Retry{})
+	s.Policy.Retry.fill()
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Retry != nil {
+			n.Retry.fill()
+		}
+	}
+}
+
+func (r *Retry) fill() {
+	orNew(&r.Backoff, DefaultBackoff)
+	orDefault(&r.Factor, DefaultFactor)
+	orNew(&r.Max, DefaultMaxBackoff)
+}
+
+// FailsFast reports whether the first failure ends the DAG.
+func (p Policy) FailsFast() bool {
+	switch {
+	case p.FailFast != nil:
+		return *p.FailFast
+	case p.ContinueOnFailure != nil:
+		return !*p.ContinueOnFailure
+	}
+	return true
+}
+
+// RetryOr returns how the node is retried: as it says itself, else as the policy does, with every field set.
+func (n *Node) RetryOr(p Policy) Retry {
+	var r Retry
+	switch {
+	case n.Retry != nil:
+		r = *n.Retry
+	case p.Retry != nil:
+		r = *p.Retry
+	}
+	r.fill()
+	return r
+}
+
+// Wait is the time between the end of a failed attempt and the next one: min(backoff·factor^(attempt-1), max), where
+// attempt counts from 1. It never overflows.
+func (r Retry) Wait(attempt int) time.Duration {
+	r.fill()
+	wait, most := float64(*r.Backoff), float64(*r.Max)
+	for range attempt - 1 {
+		if wait >= most {
+			break
+		}
+		wait *= r.Factor
+	}
+	return time.Duration(min(wait, most))
+}
+
+// Check reports bad names, paths, patterns and variables, nodes that say not exactly one thing to do, needs that do not
+// exist, and cycles. Whether When compiles is judged by the controllers, which own expressions.
+func (s *DAGSpec) Check(r *Report) {
+	checkRef(r.At("session"), s.Session)
+	p := s.Policy
+	if p.FailFast != nil && p.ContinueOnFailure != nil {
+		r.At("policy", "continueOnFailure").Errorf("conflict", "failFast and continueOnFailure exclude each other").
+			Suggest("keep one of them").Also("the other one", "policy", "failFast")
+	}
+	checkTimeout(r.At("policy", "timeout"), p.Timeout)
+	p.Retry.check(r.At("policy", "retry"))
+	tasks := make([]task, len(s.Nodes))
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.check(r, i)
+		tasks[i] = task{n.Name, n.Needs}
+	}
+	checkGraph(r, graphWords{list: "nodes", name: "name", noun: "node"}, tasks)
+}
+
+func (n *Node) check(r *Report, i int) {
+	at := r.At("nodes", i)
+	if !isSnake(n.Name) {
+		f := at.At("name").Errorf("bad-name", "%q is not snake_case: a lower-case letter, then lower-case letters, "+
+			"digits and _, at most %d in all", n.Name, maxName)
+		if s := snake(n.Name); s != "" {
+			f.Suggest("write %q", s)
+		}
+	}
+	n.checkWork(at)
+	checkArgv(at.At("run"), n.Run)
+	checkGlobs(r, n.Inputs, "nodes", i, "inputs")
+	checkPaths(r, n.Outputs.Files, writes, "nodes", i, "outputs", "files")
+	if n.Outputs.JSON != "" {
+		checkPath(at.At("outputs", "json"), n.Outputs.JSON, writes)
+	}
+	if n.WorkingDir != "" {
+		checkPath(at.At("workingDir"), n.WorkingDir, reads)
+	}
+	checkEnv(r, n.Env, "nodes", i, "env")
+	if n.Timeout != nil {
+		checkTimeout(at.At("timeout"), n.Timeout)
+	}
+	n.Retry.check(at.At("retry"))
+}
+
+// checkWork reports a node that does not say exactly one thing to do.
+func (n *Node) checkWork(at Spot) {
+	var given []string
+	if len(n.Run) > 0 {
+		given = append(given, "run")
+	}
+	if n.Script != "" {
+		given = append(given, "script")
+	}
+	if n.Agent != "" {
+		given = append(given, "agent")
+	}
+	switch {
+	case len(given) > 1:
+		at.At(given[1]).Errorf("conflict", "a node has either run, script, or agent with prompt; this one has %s",
+			strings.Join(given, " and ")).Suggest("keep one of them").Also("the other one", at.At(given[0]).field...)
+	case len(given) == 0 && n.Prompt == "":
+		at.Errorf("missing", "node %q does not say what to do", n.Name).Suggest("add run, script, or agent with prompt")
+	}
+	switch {
+	case n.Agent != "" && n.Prompt == "":
+		at.At("agent").Errorf("missing", "an agent needs a prompt").Suggest("add prompt, with what the agent is to do")
+	case n.Agent == "" && n.Prompt != "":
+		at.At("prompt").Errorf("missing", "a prompt needs an agent").Suggest("add agent, with the name of who is to do it")
+	case n.Agent != "":
+		checkRef(at.At("agent"), n.Agent)
+	}
+	if n.Prompt != "" {
+		checkFilled(at.At("prompt"), n.Prompt)
+	}
+	if n.Script != "" {
+		checkFilled(at.At("script"), n.Script)
+	}
+}
+
+func (r *Retry) check(at Spot) {
+	if r == nil || r.Backoff == nil || r.Max == nil {
+		return
+	}
+	if *r.Backoff > *r.Max {
+		at.At("backoff").Errorf("out-of-range", "the first wait, %s, is longer than the longest, %s", r.Backoff, r.Max).
+			Suggest("raise max")
+	}
+}
+
+// checkTimeout reports a time limit that nothing can keep.
+func checkTimeout(s Spot, d *Duration) {
+	if d != nil && *d < Duration(time.Millisecond) {
+		s.Errorf("out-of-range", "a time limit is at least 1ms").Suggest("leave it out for none")
+	}
+}
+
+// References are the session and the agents of the nodes; all of them must exist.
+func (s *DAGSpec) References() []Reference {
+	out := []Reference{{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}, Hard: true}}
+	for i := range s.Nodes {
+		if a := s.Nodes[i].Agent; a != "" {
+			to := Ref{Kind: AgentKind.Name, Name: a}
+			out = append(out, Reference{Field: []any{"nodes", i, "agent"}, To: to, Hard: true})
+		}
+	}
+	return out
 }

@@ -154,10 +154,18 @@ func (o *Object) Spec() Spec {
 			// and the cache is checked by digest.
 			panic(fmt.Sprintf("schemas: %s: canonical spec does not decode: %v", o.Ref, err))
 		}
-		s.Default()
+		applyDefaults(s, o.Name)
 		o.spec = s
 	})
 	return o.spec
+}
+
+// applyDefaults fills in all defaults, also those that depend on the object's name.
+func applyDefaults(s Spec, name string) {
+	if n, ok := s.(interface{ defaultFor(name string) }); ok {
+		n.defaultFor(name)
+	}
+	s.Default()
 }
 
 // Canonical is the canonical JSON of the spec as written. Callers must not change it.

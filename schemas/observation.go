@@ -36,3 +36,27 @@ type ObservationEntry struct {
 
 // ObservationStatus exists only while something is wrong with the observation.
 type ObservationStatus struct{ Common }
+
+// Default has nothing to fill in.
+func (s *ObservationSpec) Default() {}
+
+// Check reports bad names and paths and blank text.
+func (s *ObservationSpec) Check(r *Report) {
+	checkRef(r.At("agent"), s.Agent)
+	if s.Session != "" {
+		checkRef(r.At("session"), s.Session)
+	}
+	for i, e := range s.Entries {
+		checkFilled(r.At("entries", i, "content"), e.Content)
+		checkPaths(r, e.Anchors, reads, "entries", i, "anchors")
+	}
+}
+
+// References are the agent and the session; what was learned stays true when they are gone.
+func (s *ObservationSpec) References() []Reference {
+	out := []Reference{{Field: []any{"agent"}, To: Ref{Kind: AgentKind.Name, Name: s.Agent}}}
+	if s.Session != "" {
+		out = append(out, Reference{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}})
+	}
+	return out
+}

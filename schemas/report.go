@@ -1,14 +1,78 @@
 package schemas
 
-// Report collects problems of one spec while Check runs; field paths are below spec.
-type Report struct {
-	problems []Problem
-	fields   [][]any
+import (
+	"fmt"
+	"slices"
+)
+
+// Report collects the findings of one spec while [Spec.Check] runs. The zero Report is ready to use.
+type Report struct{ findings []*Finding }
+
+// Finding is a problem of a spec whose position in the file is not known yet; the decoder turns it into a [Problem].
+type Finding struct {
+	Severity   Severity
+	Code       string
+	Field      []any // path below spec: names and indices
+	Message    string
+	Suggestion string
+	Related    []Related
 }
 
-// CheckName tells what is wrong with the name of an object, or nil: ^[a-z0-9][a-z0-9._-]{0,62}$, and not a name that
-// some file system reserves (con, nul, …, a trailing dot).
-func CheckName(name string) error { return nil }
+// Related is a further field that a finding is about.
+type Related struct {
+	Field []any // path below spec
+	Note  string
+}
 
-// Nearest returns the word of the list that s was probably meant to be, or "".
-func Nearest(s string, words []string) string { return "" }
+// Findings returns what was reported, in the order of reporting.
+func (r *Report) Findings() []*Finding { return r.findings }
+
+// At is the field at a path below spec: At("nodes", 3, "needs", 0).
+func (r *Report) At(field ...any) Spot { return Spot{report: r, field: field} }
+
+// Spot is a field that findings can be reported at.
+type Spot struct {
+	report *Report
+	field  []any
+}
+
+// At is the field at a path below this one.
+func (s Spot) At(field ...any) Spot {
+	return Spot{report: s.report, field: slices.Concat(s.field, field)}
+}
+
+// Errorf reports that the field is wrong; code is the stable word of [Problem.Code].
+func (s Spot) Errorf(code, format string, args ...any) *Finding {
+	return s.add(Error, code, fmt.Sprintf(format, args...))
+}
+
+// Warnf reports something that is allowed and probably not meant.
+func (s Spot) Warnf(code, format string, args ...any) *Finding {
+	return s.add(Warning, code, fmt.Sprintf(format, args...))
+}
+
+func (s Spot) add(severity Severity, code, message string) *Finding {
+	f := &Finding{Severity: severity, Code: code, Field: s.field, Message: message}
+	s.report.findings = append(s.report.findings, f)
+	return f
+}
+
+// Suggest sets the suggestion: a full clause such as `did you mean "needs"?`.
+func (f *Finding) Suggest(format string, args ...any) *Finding {
+	f.Suggestion = fmt.Sprintf(format, args...)
+	return f
+}
+
+// Near suggests the word of the list that s was probably meant to be, if there is one.
+func (f *Finding) Near(s string, words []string) *Finding {
+	if near := Nearest(s, words); near != "" {
+		return f.Suggest("did you mean %q?", near)
+	}
+	return f
+}
+
+// Also adds a further field that the finding is about.
+func (f *Finding) Also(note string, field ...any) *Finding {
+	f.Related = append(f.Related, Related{Field: field, Note: note})
+	return f
+}

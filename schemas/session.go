@@ -91,3 +91,22 @@ type Progress struct {
 	Done  int `json:"done"`
 	Total int `json:"total"`
 }
+
+// Default fills in what was left out.
+func (s *SessionSpec) Default() {
+	orDefault(&s.Phase, SessionActive)
+	orDefault(&s.Priority, Normal)
+	orDefault(&s.MaxConcurrentTasks, 50)
+	orDefault(&s.MaxEngineers, 20)
+}
+
+// Check reports text that cannot be shown in a line, a branch that git refuses, and bad variables.
+func (s *SessionSpec) Check(r *Report) {
+	checkLine(r.At("title"), s.Title)
+	checkLine(r.At("owner"), s.Owner)
+	checkBranch(r.At("branch"), s.Branch)
+	checkEnv(r, s.Env, "env")
+}
+
+// References is empty: a session names no other object.
+func (s *SessionSpec) References() []Reference { return nil }

@@ -1,5 +1,10 @@
 package schemas
 
+import (
+	"strings"
+	"time"
+)
+
 // SettingsKind is the kind Settings: the one object in reconcile.yaml.
 var SettingsKind = Kind{
 	Name: "Settings", Plural: "settings",
@@ -59,7 +64,7 @@ type RunSettings struct {
 	// OutputLimit is how many bytes of a run's output are kept in its log. Default 10 MiB.
 	OutputLimit int `json:"outputLimit,omitempty" jsonschema:"minimum=1024,maximum=1073741824,default=10485760"`
 	// TailLimit is how many bytes of output go into a status. Default 4096.
-	TailLimit int `json:"tailLimit,omitempty" jsonschema:"minimum=0,maximum=65536,default=4096"`
+	TailLimit int `json:"tailLimit,omitempty" jsonschema:"minimum=1,maximum=65536,default=4096"`
 	// ResultLimit is how many bytes a node's JSON result may have. Default 65536.
 	ResultLimit int `json:"resultLimit,omitempty" jsonschema:"minimum=2,maximum=1048576,default=65536"`
 }
@@ -117,3 +122,102 @@ type CommandSettings struct {
 	// Block lists patterns that win over Allow.
 	Block []string `json:"block,omitempty" jsonschema:"maxItems=1000"`
 }
+
+// Default fills in what was left out.
+func (s *SettingsSpec) Default() {
+	orDefault(&s.Folders.Specs, "specs")
+	orDefault(&s.Folders.State, "state")
+	orDefault(&s.Limits.Sessions, 100)
+	orDefault(&s.Limits.Engineers, 500)
+	orDefault(&s.Limits.FileSize, 1<<20)
+	orDefault(&s.Runs.Keep, 20)
+	orNew(&s.Runs.Grace, Duration(5*time.Second))
+	orDefault(&s.Runs.OutputLimit, 10<<20)
+	orDefault(&s.Runs.TailLimit, 4096)
+	orDefault(&s.Runs.ResultLimit, 65536)
+	orNew(&s.Watch.Debounce, Duration(200*time.Millisecond))
+	orNew(&s.Watch.Rescan, Duration(5*time.Minute))
+	orNew(&s.Watch.Poll, Duration(2*time.Second))
+	orNew(&s.Watch.CommitDelay, Duration(2*time.Second))
+	orDefault(&s.Git.Sign, "auto")
+	orNew(&s.Memory.Enabled, true)
+	orNew(&s.Memory.MaxTokens, 20000)
+}
+
+// Check reports folders that are not apart, an author, a branch, a repository or an address of the wrong form, and
+// waits that would keep a processor busy.
+func (s *SettingsSpec) Check(r *Report) {
+	s.Folders.check(r)
+	checkTimeout(r.At("watch", "rescan"), s.Watch.Rescan)
+	checkTimeout(r.At("watch", "poll"), s.Watch.Poll)
+	checkBranch(r.At("git", "branch"), s.Git.Branch)
+	if a := s.Git.Author; a != "" && !isAuthor(a) {
+		r.At("git", "author").Errorf("bad-author", "%q does not have the form Name <mail@example.org>", a)
+	}
+	s.GitHub.check(r)
+	for i, p := range s.Commands.Allow {
+		checkFilled(r.At("commands", "allow", i), p)
+	}
+	for i, p := range s.Commands.Block {
+		checkFilled(r.At("commands", "block", i), p)
+	}
+}
+
+func (f *Folders) check(r *Report) {
+	checkPath(r.At("folders", "specs"), f.Specs, writes)
+	checkPath(r.At("folders", "state"), f.State, reads)
+	specs, state := strings.ToLower(f.Specs)+"/", strings.ToLower(f.State)+"/"
+	if strings.HasPrefix(specs, state) || strings.HasPrefix(state, specs) || specs == "./" || state == "./" {
+		at := r.At("folders")
+		at.Errorf("conflict", "specs (%q) and state (%q) must be two folders, neither inside the other", f.Specs, f.State)
+	}
+}
+
+func (g *GitHubSettings) check(r *Report) {
+	if g.Repo != "" && !isRepo(g.Repo) {
+		r.At("github", "repo").Errorf("bad-repo", "%q does not have the form owner/name", g.Repo)
+	}
+	if g.Mirror && g.Repo == "" {
+		r.At("github", "mirror").Errorf("missing", "a mirror needs a repository").Suggest("add repo: owner/name")
+	}
+	if u := g.BaseURL; u != "" && !isAddress(u) {
+		r.At("github", "baseURL").Errorf("bad-url", "%q is not an address that begins with https:// (or http://) and has "+
+			"no user name in it", u)
+	}
+	for i, m := range g.Mention {
+		checkFilled(r.At("github", "mention", i), m)
+		checkLine(r.At("github", "mention", i), m)
+	}
+}
+
+func isAuthor(s string) bool {
+	name, rest, ok := strings.Cut(s, " <")
+	mail, end, closed := strings.Cut(rest, ">")
+	user, host, at := strings.Cut(mail, "@")
+	return ok && closed && at && end == "" && strings.TrimSpace(name) != "" && user != "" && host != "" &&
+		!strings.ContainsAny(name, "<>\n\r") && !strings.ContainsAny(mail, "< \t\n\r")
+}
+
+func isRepo(s string) bool {
+	owner, name, ok := strings.Cut(s, "/")
+	return ok && isRepoPart(owner) && isRepoPart(name)
+}
+
+func isRepoPart(s string) bool {
+	bad := func(r rune) bool { return !isNameRune(r) && (r < 'A' || r > 'Z') }
+	return s != "" && s != "." && s != ".." && !strings.ContainsFunc(s, bad)
+}
+
+func isAddress(s string) bool {
+	rest, https := strings.CutPrefix(s, "https://")
+	if !https {
+		var http bool
+		if rest, http = strings.CutPrefix(s, "http://"); !http {
+			return false
+		}
+	}
+	return rest != "" && rest[0] != '/' && !strings.ContainsAny(rest, " @\t\n\r\"<>\\")
+}
+
+// References is empty: settings name no object.
+func (s *SettingsSpec) References() []Reference { return nil }

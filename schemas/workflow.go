@@ -1,5 +1,7 @@
 package schemas
 
+import "slices"
+
 // WorkflowKind is the kind Workflow.
 var WorkflowKind = Kind{
 	Name: "Workflow", Plural: "workflows", Aliases: []string{"wf"},
@@ -68,4 +70,59 @@ type WorkflowStatus struct {
 	Common
 	// Layers are the step ids in the order in which they can be taken; the steps of one layer are independent.
 	Layers [][]string `json:"layers,omitempty"`
+}
+
+// Default fills in what was left out.
+func (s *WorkflowSpec) Default() {
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		orDefault(&st.ClarifyMaxRounds, DefaultClarifyRounds)
+		orNew(&st.ClarifySLAMinutes, DefaultClarifySLAMinutes)
+		orNew(&st.ClarifyBlockingAllowed, true)
+	}
+}
+
+// Check reports bad ids, paths and names, needs that do not exist, and cycles.
+func (s *WorkflowSpec) Check(r *Report) {
+	checkLine(r.At("title"), s.Title)
+	tasks := make([]task, len(s.Steps))
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		st.check(r, i)
+		tasks[i] = task{st.ID, st.Needs}
+	}
+	checkGraph(r, graphWords{list: "steps", name: "id", noun: "step"}, tasks)
+}
+
+func (st *Step) check(r *Report, i int) {
+	at := func(field ...any) Spot { return r.At("steps", i).At(field...) }
+	checkRef(at("id"), st.ID)
+	checkRef(at("agent"), st.Agent)
+	checkLine(at("title"), st.Title)
+	if st.Output != "" {
+		checkPath(at("output"), st.Output, writes)
+	}
+	if st.Template != "" {
+		checkPath(at("template"), st.Template, reads)
+	}
+	checkLine(at("status_on_start"), st.StatusOnStart)
+	checkLine(at("status_on_complete"), st.StatusOnComplete)
+	checkRefs(r, st.CanClarify, "steps", i, "can_clarify")
+	if slices.Contains(st.CanClarify, st.Agent) {
+		at("can_clarify", slices.Index(st.CanClarify, st.Agent)).
+			Errorf("self-reference", "agent %q cannot ask itself", st.Agent)
+	}
+	if st.MaxIterations > 0 && !st.Iterate {
+		at("max_iterations").Warnf("no-effect", "has no effect without iterate: true")
+	}
+}
+
+// References are the agents of the steps and those that they may ask.
+func (s *WorkflowSpec) References() []Reference {
+	var out []Reference
+	for i, st := range s.Steps {
+		out = append(out, Reference{Field: []any{"steps", i, "agent"}, To: Ref{Kind: AgentKind.Name, Name: st.Agent}})
+		out = append(out, softRefs(AgentKind.Name, st.CanClarify, "steps", i, "can_clarify")...)
+	}
+	return out
 }

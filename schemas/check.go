@@ -1,0 +1,199 @@
+package schemas
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// checkRef reports a name of another object that cannot be one.
+func checkRef(s Spot, name string) {
+	if err := CheckName(name); err != nil {
+		s.Errorf("bad-name", "%v", err)
+	}
+}
+
+// checkRefs is checkRef over a list, which must not name anything twice.
+func checkRefs(r *Report, names []string, field ...any) {
+	seen := map[string]int{}
+	for i, n := range names {
+		s := r.At(field...).At(i)
+		checkRef(s, n)
+		if first, ok := seen[n]; ok {
+			s.Errorf("duplicate", "%q is listed twice", n).Also("the first time", r.At(field...).At(first).field...)
+			continue
+		}
+		seen[n] = i
+	}
+}
+
+// checkLine reports characters that have no place in a title or an identifier: controls, line ends, and characters
+// that are not seen or turn the direction of text, with which one text can pass for another.
+func checkLine(s Spot, text string) {
+	for _, r := range text {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			s.Errorf("bad-character", "contains %s, which cannot be seen", describeRune(r)).Suggest("remove it")
+			return
+		}
+	}
+}
+
+// checkFilled reports text that is there and says nothing.
+func checkFilled(s Spot, text string) {
+	if strings.TrimSpace(text) == "" {
+		s.Errorf("blank", "is blank")
+	}
+}
+
+// Uses of a path. What a spec has written must stay out of observed state.
+type pathUse bool
+
+const (
+	reads  pathUse = false
+	writes pathUse = true
+)
+
+// checkPath reports a path that is not a plain slash path below the root, or leads into git's, reconcile's or, if it
+// is written to, the tree's own files.
+func checkPath(s Spot, p string, use pathUse) {
+	if why, hint := badPath(p, use); why != "" {
+		f := s.Errorf("bad-path", "%s", why)
+		if hint != "" {
+			f.Suggest("write %q", hint)
+		}
+	}
+}
+
+func checkPaths(r *Report, paths []string, use pathUse, field ...any) {
+	for i, p := range paths {
+		checkPath(r.At(field...).At(i), p, use)
+	}
+}
+
+func badPath(p string, use pathUse) (why, hint string) {
+	switch {
+	case p == "":
+		return "the path is empty", ""
+	case strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"):
+		return "is not a path below the root of the tree", ""
+	case len(p) > 1 && p[1] == ':':
+		return "is a path with a drive letter; paths are relative to the root of the tree", ""
+	case strings.Contains(p, `\`):
+		return "contains a backslash; paths are written with slashes", strings.ReplaceAll(p, `\`, "/")
+	}
+	parts := strings.Split(p, "/")
+	if slices.Contains(parts, "..") {
+		return `contains ".."; paths stay below the root of the tree`, ""
+	}
+	for _, r := range p {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return "contains " + describeRune(r) + ", which cannot be seen", ""
+		}
+	}
+	if clean := path.Clean(p); clean != p {
+		return "is not in its shortest form", clean
+	}
+	return badParts(parts, use), ""
+}
+
+func badParts(parts []string, use pathUse) string {
+	for i, part := range parts {
+		low := strings.TrimRight(strings.ToLower(part), ". ")
+		switch {
+		case part == ".":
+		case low != strings.ToLower(part):
+			return "has a part that ends in a dot or a space, which Windows drops"
+		case low == ".git" || low == "git~1" || low == ".reconcile":
+			return "leads into " + part + ", which is not the spec's to name"
+		case i == 0 && low == "state" && use == writes:
+			return "leads into state, which only reconcile writes"
+		}
+	}
+	return ""
+}
+
+// checkGlobs reports patterns that cannot match anything below the root.
+func checkGlobs(r *Report, globs []string, field ...any) {
+	for i, g := range globs {
+		s := r.At(field...).At(i)
+		switch {
+		case g == "":
+			s.Errorf("bad-glob", "the pattern is empty")
+		case strings.HasPrefix(g, "/"):
+			s.Errorf("bad-glob", "patterns are relative to the root of the tree").
+				Suggest("write %q", strings.TrimLeft(g, "/"))
+		case slices.Contains(strings.Split(g, "/"), ".."):
+			s.Errorf("bad-glob", `contains ".."; patterns stay below the root of the tree`)
+		case !doublestar.ValidatePattern(g):
+			s.Errorf("bad-glob", "%q is not a valid pattern", g).Suggest("close every [ and {, and end no pattern in \\")
+		}
+	}
+}
+
+// checkEnv reports names that are no names of environment variables, or that reconcile sets itself.
+func checkEnv(r *Report, env map[string]string, field ...any) {
+	for name, value := range env {
+		s := func() Spot { return r.At(field...).At(name) }
+		switch {
+		case !isEnvName(name):
+			s().Errorf("bad-env", "%q is not a name for a variable; use letters, digits and _, no digit first", name)
+		case strings.HasPrefix(strings.ToUpper(name), "RECONCILE_"):
+			s().Errorf("bad-env", "variables that begin with RECONCILE_ are set by reconcile")
+		case strings.ContainsRune(value, 0):
+			s().Errorf("bad-env", "the value contains a NUL character")
+		}
+	}
+}
+
+func isEnvName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// checkArgv reports a command that cannot be started.
+func checkArgv(s Spot, argv []string) {
+	if len(argv) > 0 && strings.TrimSpace(argv[0]) == "" {
+		s.At(0).Errorf("blank", "the program's name is blank")
+	}
+}
+
+// checkBranch reports names that git refuses for a branch (git-check-ref-format).
+func checkBranch(s Spot, b string) {
+	bad := strings.HasPrefix(b, "-") || strings.HasPrefix(b, "/") || strings.HasSuffix(b, "/") ||
+		strings.HasSuffix(b, ".") || b == "@" || b == "HEAD" || strings.ContainsAny(b, " ~^:?*[\\\x7f")
+	for _, seq := range []string{"..", "//", "@{", "/."} {
+		bad = bad || strings.Contains(b, seq)
+	}
+	for _, part := range strings.Split(b, "/") {
+		bad = bad || strings.HasPrefix(part, ".") && part != "" || strings.HasSuffix(part, ".lock")
+	}
+	if b != "" && bad {
+		s.Errorf("bad-branch", "%q is not a name that git accepts for a branch", b)
+		return
+	}
+	checkLine(s, b)
+}
+
+// orDefault sets *p to d where it is the zero value.
+func orDefault[T comparable](p *T, d T) {
+	var zero T
+	if *p == zero {
+		*p = d
+	}
+}
+
+// orNew sets *p to a pointer to d where it is nil.
+func orNew[T any](p **T, d T) {
+	if *p == nil {
+		*p = &d
+	}
+}

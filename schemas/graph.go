@@ -1,0 +1,242 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// task is what nodes of a DAG and steps of a workflow have in common: a name, and the names that it needs.
+type task struct {
+	name  string
+	needs []string
+}
+
+// graphWords say how a kind calls its tasks, in fields and in messages.
+type graphWords struct {
+	list string // "nodes"
+	name string // field of the name: "name"
+	noun string // "node"
+}
+
+// checkGraph reports duplicate names and needs, needs that do not exist, and cycles. It takes linear time.
+func checkGraph(r *Report, w graphWords, tasks []task) {
+	index := make(map[string]int, len(tasks))
+	for i, t := range tasks {
+		if first, ok := index[t.name]; ok {
+			r.At(w.list, i, w.name).Errorf("duplicate-name", "a %s called %q exists already", w.noun, t.name).
+				Also("the first one", w.list, first, w.name)
+			continue
+		}
+		index[t.name] = i
+	}
+	g := graph{words: w, tasks: tasks, edges: make([][]edge, len(tasks))}
+	for i := range tasks {
+		g.edges[i] = checkNeeds(r, w, tasks, index, i)
+	}
+	for _, cycle := range g.cycles() {
+		g.report(r, cycle)
+	}
+}
+
+// edge is one entry of needs that is right.
+type edge struct{ to, at int } // index of the needed task; index within needs
+
+func checkNeeds(r *Report, w graphWords, tasks []task, index map[string]int, i int) []edge {
+	t := tasks[i]
+	edges := make([]edge, 0, len(t.needs))
+	var seen map[string]int
+	if len(t.needs) > 1 {
+		seen = make(map[string]int, len(t.needs))
+	}
+	for j, need := range t.needs {
+		to, ok := index[need]
+		first, dup := seen[need]
+		switch {
+		case dup:
+			r.At(w.list, i, "needs", j).Errorf("duplicate-need", "%q is needed twice", need).
+				Also("the first time", w.list, i, "needs", first)
+			continue
+		case need == t.name:
+			r.At(w.list, i, "needs", j).Errorf("self-need", "%s %q needs itself", w.noun, need)
+		case !ok:
+			r.At(w.list, i, "needs", j).Errorf("unknown-need", "there is no %s called %q", w.noun, need).
+				Near(need, others(tasks, i))
+		default:
+			edges = append(edges, edge{to, j})
+		}
+		if seen != nil {
+			seen[need] = j
+		}
+	}
+	return edges
+}
+
+// others lists names that task i could need. Past a thousand the search would cost more than the hint is worth.
+func others(tasks []task, i int) []string {
+	const most = 1000
+	var out []string
+	for j, t := range tasks[:min(len(tasks), most)] {
+		if j != i {
+			out = append(out, t.name)
+		}
+	}
+	return out
+}
+
+type graph struct {
+	words graphWords
+	tasks []task
+	edges [][]edge
+}
+
+// cycles returns one cycle for each knot of tasks that need each other (strongly connected component): a shortest one
+// through the task with the smallest name, as indices of tasks, starting there. Knots come in the order of those names.
+func (g *graph) cycles() [][]int {
+	var out [][]int
+	knot := g.knots()
+	first := map[int]int{} // knot -> task with the smallest name
+	size := map[int]int{}
+	for i, k := range knot {
+		size[k]++
+		if f, ok := first[k]; !ok || g.tasks[i].name < g.tasks[f].name {
+			first[k] = i
+		}
+	}
+	for k, start := range first {
+		if size[k] > 1 {
+			out = append(out, g.shortest(start, knot))
+		}
+	}
+	slices.SortFunc(out, func(a, b []int) int { return strings.Compare(g.tasks[a[0]].name, g.tasks[b[0]].name) })
+	return out
+}
+
+// shortest finds the cycle by breadth-first search inside the knot of start.
+func (g *graph) shortest(start int, knot []int) []int {
+	from := map[int]int{}
+	queue := []int{start}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, e := range g.edges[i] {
+			if e.to == start {
+				return trace(from, start, i)
+			}
+			if _, seen := from[e.to]; !seen && knot[e.to] == knot[start] {
+				from[e.to] = i
+				queue = append(queue, e.to)
+			}
+		}
+	}
+	return nil // not reached: every task of a knot is on a cycle through every other
+}
+
+func trace(from map[int]int, start, last int) []int {
+	var path []int
+	for i := last; i != start; i = from[i] {
+		path = append(path, i)
+	}
+	path = append(path, start)
+	slices.Reverse(path)
+	return path
+}
+
+// report names the whole cycle, at the first task's need, with the place of every other need in it.
+func (g *graph) report(r *Report, cycle []int) {
+	const most = 20 // a longer cycle is shortened in the message; its places are all there
+	names := make([]string, 0, len(cycle)+1)
+	for _, i := range cycle {
+		names = append(names, g.tasks[i].name)
+	}
+	names = append(names, names[0])
+	if len(names) > most {
+		left := fmt.Sprintf("… %d more …", len(names)-most)
+		names = slices.Concat(names[:most/2], []string{left}, names[len(names)-most/2:])
+	}
+	var f *Finding
+	for k, i := range cycle {
+		to := cycle[(k+1)%len(cycle)]
+		at := g.edges[i][slices.IndexFunc(g.edges[i], func(e edge) bool { return e.to == to })].at
+		if f == nil {
+			f = r.At(g.words.list, i, "needs", at).
+				Errorf("cycle", "the %ss need each other in a circle: %s", g.words.noun, strings.Join(names, " -> "))
+			continue
+		}
+		f.Also(fmt.Sprintf("%s needs %s", g.tasks[i].name, g.tasks[to].name), g.words.list, i, "needs", at)
+	}
+}
+
+// knots numbers the strongly connected components: Tarjan's algorithm ("Depth-first search and linear graph
+// algorithms", 1972) with a stack of its own, so that a chain of 20,000 tasks does not recurse as deep.
+func (g *graph) knots() []int {
+	n := len(g.tasks)
+	t := tarjan{edges: g.edges, index: make([]int, n), low: make([]int, n), knot: make([]int, n), next: 1}
+	for i := range t.knot {
+		t.knot[i] = -1
+	}
+	for i := range n {
+		if t.index[i] == 0 {
+			t.visit(i)
+		}
+	}
+	return t.knot
+}
+
+type tarjan struct {
+	edges      [][]edge
+	index, low []int // 0: not visited
+	knot       []int // -1: not yet known
+	open       []int // visited, knot not yet known
+	next, done int
+}
+
+type frame struct{ at, edge int }
+
+func (t *tarjan) visit(root int) {
+	stack := []frame{t.enter(root)}
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		if f.edge < len(t.edges[f.at]) {
+			to := t.edges[f.at][f.edge].to
+			f.edge++
+			switch {
+			case t.index[to] == 0:
+				stack = append(stack, t.enter(to))
+			case t.knot[to] < 0:
+				t.low[f.at] = min(t.low[f.at], t.index[to])
+			}
+			continue
+		}
+		at := f.at
+		stack = stack[:len(stack)-1]
+		if len(stack) > 0 {
+			up := stack[len(stack)-1].at
+			t.low[up] = min(t.low[up], t.low[at])
+		}
+		t.leave(at)
+	}
+}
+
+func (t *tarjan) enter(i int) frame {
+	t.index[i], t.low[i] = t.next, t.next
+	t.next++
+	t.open = append(t.open, i)
+	return frame{at: i}
+}
+
+// leave closes the knot that i is the root of, if it is one.
+func (t *tarjan) leave(i int) {
+	if t.low[i] != t.index[i] {
+		return
+	}
+	for {
+		last := t.open[len(t.open)-1]
+		t.open = t.open[:len(t.open)-1]
+		t.knot[last] = t.done
+		if last == i {
+			break
+		}
+	}
+	t.done++
+}
