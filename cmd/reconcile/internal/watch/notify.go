@@ -1,0 +1,123 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// notifier is what the watcher needs of fsnotify.
+type notifier interface {
+	Add(dir string) error
+	Remove(dir string) error
+	Events() <-chan fsnotify.Event
+	Errors() <-chan error
+	io.Closer
+}
+
+type inotify struct{ *fsnotify.Watcher }
+
+func (n inotify) Events() <-chan fsnotify.Event { return n.Watcher.Events }
+func (n inotify) Errors() <-chan error          { return n.Watcher.Errors }
+
+func openNotifier() (notifier, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return inotify{w}, nil
+}
+
+// exhausted reports whether err means that the system gives out no more watches.
+func exhausted(err error) bool {
+	for _, errno := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// advise says what to do about watches that cannot be had.
+func advise(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("no more file watches (%w); looking at the files from time to time instead; "+
+			"to be told of changes at once, raise the limit: sysctl fs.inotify.max_user_watches=524288", err)
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Errorf("no more watchers or open files (%w); looking at the files from time to time instead; "+
+			"to be told of changes at once, raise the limits: sysctl fs.inotify.max_user_instances=512, ulimit -n", err)
+	default:
+		return fmt.Errorf("file notification does not work here (%w); looking at the files from time to time instead", err)
+	}
+}
+
+// cover puts a watch on the folder dir, a slash path below the root, and on every folder in it that matters. A folder
+// that has vanished meanwhile is no error: its removal is an event too.
+func (w *Watcher) cover(dir string) error {
+	if !w.scope.wants(dir) {
+		return nil
+	}
+	name := filepath.Join(w.root, filepath.FromSlash(dir))
+	// Watch first, list second: what is made in between is seen twice, and nothing is missed.
+	if err := w.notify.Add(name); err != nil {
+		return w.uncovered(dir, err)
+	}
+	w.watched[dir] = true
+	f, err := os.Open(name)
+	if err != nil {
+		return w.uncovered(dir, err)
+	}
+	entries, err := f.ReadDir(-1)
+	f.Close()
+	if err != nil {
+		return w.uncovered(dir, err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := w.cover(join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// uncovered decides about a folder that could not be watched: exhaustion is the caller's matter, a vanished folder is
+// nobody's, and anything else is reported once and left to the rescans.
+func (w *Watcher) uncovered(dir string, err error) error {
+	switch {
+	case exhausted(err):
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fsnotify.ErrClosed):
+		return nil
+	case !w.warned[dir]:
+		w.warned[dir] = true
+		w.o.Warn(fmt.Errorf("%s is not watched, changes in it are found by rescans only: %w", dir, err))
+	}
+	return nil
+}
+
+// uncover removes the watches of dir and of every folder below it.
+func (w *Watcher) uncover(dir string) {
+	for d := range w.watched {
+		if within(d, dir) {
+			// The kernel may have dropped the watch already, with the folder; either way it is gone.
+			_ = w.notify.Remove(filepath.Join(w.root, filepath.FromSlash(d)))
+			delete(w.watched, d)
+		}
+	}
+}
+
+func join(dir, name string) string {
+	if dir == "." {
+		return name
+	}
+	return dir + "/" + name
+}

@@ -1,0 +1,57 @@
+package watch
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// fingerprint sums up what the file system says of every watched file: path, size, time of change and mode. Equal
+// fingerprints mean that nothing changed. Folders that cannot be read count as empty. The second result is false when
+// the watcher was closed meanwhile.
+func (w *Watcher) fingerprint() (uint64, bool) {
+	var sum uint64
+	err := filepath.WalkDir(w.root, func(name string, d fs.DirEntry, err error) error {
+		rel, ok := w.rel(name)
+		if !ok || !w.scope.wants(rel) {
+			if d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d == nil || d.IsDir() {
+			return w.closing()
+		}
+		if info, err := d.Info(); err == nil {
+			sum += stamp(rel, info) // a sum, so that the order does not matter
+		}
+		return nil
+	})
+	return sum, err == nil
+}
+
+func stamp(rel string, info fs.FileInfo) uint64 {
+	var meta [24]byte
+	binary.LittleEndian.PutUint64(meta[:], uint64(info.Size()))
+	binary.LittleEndian.PutUint64(meta[8:], uint64(info.ModTime().UnixNano()))
+	binary.LittleEndian.PutUint64(meta[16:], uint64(info.Mode()))
+	h := xxhash.NewWithSeed(uint64(len(rel)))
+	_, _ = h.Write(meta[:]) // a hash never fails to write
+	_, _ = h.WriteString(rel)
+	return h.Sum64()
+}
+
+var errClosing = errors.New("the watcher is being closed")
+
+// closing returns an error once the watcher is being closed, to break off a walk.
+func (w *Watcher) closing() error {
+	select {
+	case <-w.stop:
+		return errClosing
+	default:
+		return nil
+	}
+}
