@@ -12,12 +12,12 @@ package watch
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/fsnotify/fsnotify"
 )
 
@@ -282,15 +282,17 @@ func (w *Watcher) closeNotifier() {
 	}
 }
 
-// nextRescan is the time until the next rescan: spread by a tenth either way, so that watchers on one machine do not
-// all scan at once, and a pure function of the root and the number of rescans so far.
 func (w *Watcher) nextRescan() time.Duration {
 	w.rescans++
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %d", w.root, w.rescans)
-	spread := int64(w.o.Rescan / 5)
-	if spread == 0 {
-		return w.o.Rescan
+	return spread(w.o.Rescan, fmt.Sprintf("%s %d", w.root, w.rescans))
+}
+
+// spread moves d by up to a tenth either way, so that the watchers of one machine do not all scan at once. It is a pure
+// function: the same seed always gives the same time.
+func spread(d time.Duration, seed string) time.Duration {
+	fifth := uint64(d / 5)
+	if fifth == 0 {
+		return d
 	}
-	return w.o.Rescan - w.o.Rescan/10 + time.Duration(int64(h.Sum64()>>1)%spread)
+	return d - d/10 + time.Duration(xxhash.Sum64String(seed)%fifth)
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,31 +166,33 @@ func TestErrorsAreToldOnceAndMeanEverything(t *testing.T) {
 	})
 }
 
-func TestRescansAreSpreadButRegular(t *testing.T) {
-	rescans := func() (took []time.Duration) {
-		bubble(t, Options{Rescan: 100 * time.Second}, 0, func(t *testing.T, w *Watcher, f *fake) {
-			w.root = "/same" // what the spread is made of
-			for range 5 {
-				start := time.Now()
-				if h := <-w.Hints(); !h.Full {
-					t.Errorf("hint %+v, want a full one", h)
-				}
-				took = append(took, time.Since(start))
+func TestRescansAreRegular(t *testing.T) {
+	bubble(t, Options{Rescan: 100 * time.Second}, 0, func(t *testing.T, w *Watcher, f *fake) {
+		for range 5 {
+			start := time.Now()
+			h := <-w.Hints()
+			if took := time.Since(start); !h.Full || took < 90*time.Second || took > 110*time.Second {
+				t.Errorf("hint %+v after %v, want a full one after 100s give or take 10s", h, took)
 			}
-		})
-		return took
-	}
-	took := rescans()
-	for _, d := range took {
-		if d < 90*time.Second || d > 110*time.Second {
-			t.Errorf("a rescan came after %v, want 100s give or take 10s", d)
+		}
+	})
+}
+
+func TestSpread(t *testing.T) {
+	different := map[time.Duration]bool{}
+	for i := range 1000 {
+		seed := fmt.Sprint(i)
+		d := spread(time.Second, seed)
+		different[d] = true
+		if d < 900*ms || d > 1100*ms || d != spread(time.Second, seed) {
+			t.Errorf("spread(1s, %q) = %v, then %v", seed, d, spread(time.Second, seed))
 		}
 	}
-	if slices.Max(took) == slices.Min(took) {
-		t.Errorf("rescans came after %v: not spread", took)
+	if len(different) < 900 {
+		t.Errorf("1000 seeds gave only %d times", len(different))
 	}
-	if again := rescans(); !slices.Equal(took[1:], again[1:]) { // the first was set before the root was
-		t.Errorf("rescans came after %v, then after %v: not deterministic", took, again)
+	if d := spread(4, "x"); d != 4 {
+		t.Errorf("spread(4ns) = %v", d)
 	}
 }
 
