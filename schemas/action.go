@@ -35,9 +35,17 @@ type ActionSpec struct {
 	At Time `json:"at,omitzero"`
 }
 
+// Phases of an action.
+const (
+	ActionPending = "Pending"
+	ActionApplied = "Applied"
+)
+
 // ActionStatus tells whether the action was applied.
 type ActionStatus struct {
 	Common
+	// Target is the object that the action was applied to, or waits for.
+	Target string `json:"target,omitempty"`
 }
 
 // AppliedAction is the record, in the target's status, that an action was applied.

@@ -104,7 +104,7 @@ type Outputs struct {
 const (
 	DAGPending   = "Pending"   // nothing has started
 	DAGRunning   = "Running"   // something runs or waits for its turn
-	DAGPaused    = "Paused"    // an action or the session holds it
+	DAGPaused    = "Paused"    // an action, the session or a person holds it
 	DAGSucceeded = "Succeeded" // every node Succeeded, or was Skipped by when or an action
 	DAGFailed    = "Failed"
 	DAGCancelled = "Cancelled"
@@ -131,6 +131,12 @@ type DAGStatus struct {
 	Nodes map[string]NodeStatus `json:"nodes,omitempty"`
 	// Progress counts nodes that are done (Succeeded or Skipped) and all.
 	Progress Progress `json:"progress"`
+	// Running counts the nodes that run now.
+	Running int `json:"running,omitempty"`
+	// Session is the session that the DAG was last decided for.
+	Session string `json:"session,omitempty"`
+	// Hold is the verb of an action on the whole DAG that is in force: pause, or empty.
+	Hold string `json:"hold,omitempty"`
 	// StartedAt is the first start of the present generation of work, FinishedAt its end.
 	StartedAt  Time `json:"startedAt,omitzero"`
 	FinishedAt Time `json:"finishedAt,omitzero"`
@@ -145,6 +151,10 @@ type NodeStatus struct {
 	// retry actions.
 	Key        string `json:"key,omitempty"`
 	Generation int    `json:"generation,omitempty"`
+	// Inputs is the digest of the files that the declared inputs matched when Key was made.
+	Inputs string `json:"inputs,omitempty"`
+	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve.
+	Verb string `json:"verb,omitempty"`
 	// Reason is a PascalCase word, Message a sentence, for every state but Pending and Succeeded.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`

@@ -134,6 +134,9 @@ type Object struct {
 	newSpec   func() Spec
 	once      sync.Once
 	spec      Spec
+
+	derive  sync.Once
+	derived any
 }
 
 // NewObject wraps a spec of kind k. canonical is the canonical JSON of the spec as written; the typed spec is decoded
@@ -166,6 +169,13 @@ func applyDefaults(s Spec, name string) {
 		n.defaultFor(name)
 	}
 	s.Default()
+}
+
+// Derived returns what derive makes of the spec. It is made once and kept with the object; every call must hand in the
+// same function, which must be pure.
+func (o *Object) Derived(derive func(*Object) any) any {
+	o.derive.Do(func() { o.derived = derive(o) })
+	return o.derived
 }
 
 // Canonical is the canonical JSON of the spec as written. Callers must not change it.

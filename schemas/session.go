@@ -82,6 +82,8 @@ type SessionStatus struct {
 	DAGs map[string]int `json:"dags,omitempty"`
 	// Running counts the nodes that run now.
 	Running int `json:"running,omitempty"`
+	// Hold is the verb of an action on the session that is in force: pause, cancel, or empty.
+	Hold string `json:"hold,omitempty"`
 	// Actions are the Action objects applied to this session, in the order of application.
 	Actions []AppliedAction `json:"actions,omitempty"`
 }
