@@ -1,0 +1,152 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Refused is the cause of errors about paths that this package does not write to, whatever the disk says.
+var Refused = errors.New("refused")
+
+// vet checks that target may be written and returns the mode that it has, or 0 if there is no such file.
+func (w *writer) vet(target string) (fs.FileMode, error) {
+	if err := vetPath(target); err != nil {
+		return 0, err
+	}
+	if err := w.vetDir(path.Dir(target)); err != nil {
+		return 0, err
+	}
+	fi, err := w.root.Lstat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case !fi.Mode().IsRegular():
+		return 0, fmt.Errorf("%w: it is a %s and not a regular file", Refused, describe(fi.Mode()))
+	}
+	return fi.Mode().Perm(), nil
+}
+
+// vetPath checks what can be seen without looking at the disk.
+func vetPath(p string) error {
+	if !fs.ValidPath(p) || p == "." {
+		return fmt.Errorf("%w: not a clean path below the root", Refused)
+	}
+	for part := range strings.SplitSeq(p, "/") {
+		if isGit(part) {
+			return fmt.Errorf("%w: it leads into %s", Refused, part)
+		}
+	}
+	return nil
+}
+
+// isGit reports whether some file system takes the name for .git: Windows drops trailing dots and spaces, has streams
+// after a colon and short names, and case folds.
+func isGit(name string) bool {
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
+}
+
+// vetDir checks that dir and what is above it are folders, as far as they exist.
+func (w *writer) vetDir(dir string) error {
+	if w.checked[dir] {
+		return nil
+	}
+	if err := w.vetDir(path.Dir(dir)); err != nil {
+		return err
+	}
+	fi, err := w.root.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !fi.IsDir():
+		return fmt.Errorf("%w: %s is a %s and not a folder", Refused, dir, describe(fi.Mode()))
+	}
+	w.checked[dir] = true
+	return nil
+}
+
+// makeDir makes dir and what is missing above it. With sync, the folders in which new ones appeared are noted for
+// syncDirs.
+func (w *writer) makeDir(dir string, sync bool) error {
+	if w.checked[dir] {
+		return nil
+	}
+	if err := vetPath(dir); err != nil {
+		return err
+	}
+	if err := w.vetDir(dir); err != nil || w.checked[dir] {
+		return err
+	}
+	if err := w.makeDir(path.Dir(dir), sync); err != nil {
+		return err
+	}
+	if err := w.root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if sync { // also when another process was quicker: it may not have synced yet
+		w.touch(path.Dir(dir))
+	}
+	return w.vetDir(dir)
+}
+
+func (w *writer) touch(dir string) {
+	if !slices.Contains(w.dirty, dir) {
+		w.dirty = append(w.dirty, dir)
+	}
+}
+
+// syncDirs makes the names in all touched folders durable.
+func (w *writer) syncDirs() error {
+	defer func() { w.dirty = nil }()
+	if len(w.dirty) > few && syncTree(w.root, ".") == nil {
+		return nil
+	}
+	for _, dir := range w.dirty {
+		if err := syncDir(w.root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fail("sync folder", dir, err)
+		}
+	}
+	return nil
+}
+
+// prune removes dir and the folders above it while they are empty, but neither stop nor what is not below stop.
+func (w *writer) prune(dir, stop string) error {
+	for dir != "." && (stop == "." || strings.HasPrefix(dir, stop+"/")) {
+		err := w.root.Remove(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, syscall.ENOTEMPTY), errors.Is(err, fs.ErrExist):
+			return nil
+		case err != nil:
+			return err
+		}
+		delete(w.checked, dir)
+		dir = path.Dir(dir)
+		w.touch(dir)
+	}
+	return nil
+}
+
+func describe(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case m.IsRegular():
+		return "file"
+	}
+	return "device or socket"
+}

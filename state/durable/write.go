@@ -1,0 +1,198 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+)
+
+// DefaultMode is the mode of files that did not exist, before the umask. Files that exist keep theirs.
+const DefaultMode fs.FileMode = 0o644
+
+// WriteFile replaces the file at path below root, durably, and makes missing folders. tmpDir, also below root, is
+// where temporary files go; it is made when missing.
+func WriteFile(root *os.Root, tmpDir, path string, data []byte) error {
+	s, err := Stage(root, tmpDir, path, data)
+	if err != nil {
+		return err
+	}
+	return s.Commit()
+}
+
+// Staged is new content of one file that is on disk, synced, but not yet in place.
+type Staged struct {
+	w    *writer
+	path string
+	temp string // "" once renamed or removed
+}
+
+// Stage writes and syncs the new content of the file at path. Commit puts it in place; Discard drops it. One of the
+// two must be called.
+func Stage(root *os.Root, tmpDir, path string, data []byte) (*Staged, error) {
+	w := newWriter(root, tmpDir)
+	temp, err := w.stage(path, data, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Staged{w: w, path: path, temp: temp}, nil
+}
+
+// Commit renames the content into place and syncs the folder. After an error from the rename the old file is whole.
+func (s *Staged) Commit() error {
+	err := s.w.place(s.path, s.temp)
+	s.temp = ""
+	if err != nil {
+		return err
+	}
+	return s.w.syncDirs()
+}
+
+// Discard removes the temporary file. After Commit it does nothing.
+func (s *Staged) Discard() {
+	if s.temp != "" {
+		_ = s.w.root.Remove(s.temp)
+		s.temp = ""
+	}
+}
+
+// writer is what one call of this package knows of the disk.
+type writer struct {
+	root    *os.Root
+	tmp     string
+	checked map[string]bool // folders known to exist and to be folders
+	dirty   []string        // folders with a changed entry, in order of first change
+	temps   []string        // temporary files that may be left to remove
+}
+
+func newWriter(root *os.Root, tmpDir string) *writer {
+	return &writer{root: root, tmp: path.Clean(tmpDir), checked: map[string]bool{".": true}}
+}
+
+// stage writes data to a temporary file with the mode that the target has or will have, and returns its name.
+func (w *writer) stage(target string, data []byte, sync bool) (string, error) {
+	mode, err := w.vet(target)
+	if err != nil {
+		return "", fail("write", target, err)
+	}
+	if err := w.makeDir(w.tmp, false); err != nil {
+		return "", fail("write", target, err)
+	}
+	temp := path.Join(w.tmp, tempName())
+	if err := w.create(temp, data, mode, sync); err != nil {
+		return "", fail("write", target, err)
+	}
+	return temp, nil
+}
+
+// create writes a new file. An error leaves none. An exact mode is set past the umask; 0 is for a new file.
+func (w *writer) create(name string, data []byte, mode fs.FileMode, sync bool) (err error) {
+	f, err := w.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, cmp.Or(mode, DefaultMode))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			_ = w.root.Remove(name)
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if mode != 0 && mode != DefaultMode {
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
+	}
+	if sync {
+		return f.Sync()
+	}
+	return nil
+}
+
+// place renames a synced temporary file over target, and removes it if that fails.
+func (w *writer) place(target, temp string) error {
+	err := w.rename(target, temp)
+	if errors.Is(err, syscall.EXDEV) {
+		err = w.placeBeside(target, temp)
+	}
+	if err != nil {
+		_ = w.root.Remove(temp)
+		return fail("write", target, err)
+	}
+	w.touch(path.Dir(target))
+	return nil
+}
+
+// rename makes the folders of target and renames temp over it. Another process may remove an empty folder between
+// the two, so it tries again.
+func (w *writer) rename(target, temp string) (err error) {
+	for range 50 {
+		if err = w.makeDir(path.Dir(target), true); err == nil {
+			err = w.root.Rename(temp, target)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		w.checked = map[string]bool{".": true}
+	}
+	return err
+}
+
+// placeBeside is for a temporary folder that is on another file system than target: the content is copied to a file
+// beside the target. The note tells Sweep about that file should we die here.
+func (w *writer) placeBeside(target, temp string) error {
+	data, err := w.root.ReadFile(temp)
+	if err != nil {
+		return err
+	}
+	mode, err := w.vet(target)
+	if err != nil {
+		return err
+	}
+	beside := path.Join(path.Dir(target), "."+path.Base(target)+"."+path.Base(temp))
+	note := temp + noteSuffix
+	if err := w.create(note, []byte(beside), 0, true); err != nil {
+		return err
+	}
+	defer func() {
+		_ = w.root.Remove(temp)
+		_ = w.root.Remove(note)
+	}()
+	if err := w.create(beside, data, mode, true); err != nil {
+		return err
+	}
+	if err := w.root.Rename(beside, target); err != nil {
+		_ = w.root.Remove(beside)
+		return err
+	}
+	return nil
+}
+
+// fail names the path, the cause and, where there is one, the way out.
+func fail(verb, path string, err error) error {
+	if hint := hint(err); hint != "" {
+		return fmt.Errorf("%s %s: %w (%s)", verb, path, err, hint)
+	}
+	return fmt.Errorf("%s %s: %w", verb, path, err)
+}
+
+func hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk is full; what was there is unchanged: free some space and run again"
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is mounted read-only: remount it or check the disk for errors"
+	case errors.Is(err, syscall.EIO):
+		return "the disk reports an error; what was there is unchanged: check the disk, then run again"
+	case errors.Is(err, fs.ErrPermission):
+		return "check who owns the folder and what its mode is"
+	}
+	return ""
+}
