@@ -1,0 +1,250 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The measures of a picture, in pixels.
+const (
+	boxHeight  = 42.0
+	boxGap     = 14.0
+	laneHeight = 6.0 // what a line that passes a column takes of it
+	columnGap  = 56.0
+	charWidth  = 7.3 // of 12 px monospace
+	boxPadding = 12.0
+	margin     = 20.0
+	maxLanes   = 50000 // with more, long lines are drawn straight through
+	sweeps     = 12
+)
+
+// spot is a place in a column: a node's box, or a lane on which a line passes the column.
+type spot struct {
+	node   int // index into Graph.Nodes; -1 for a lane
+	column int
+	width  float64
+	height float64
+	x, y   float64 // of the middle of the left edge
+	before []*spot // neighbours in the column to the left
+	after  []*spot // and to the right
+	order  int     // within the column
+}
+
+// line is one edge: the spots that it goes through, a box at each end.
+type line []*spot
+
+// layout places the nodes in columns by the longest chain of needs, so that every line goes from left to right, and
+// orders and shifts each column so that lines cross little and run straight (after Sugiyama, Tagawa and Toda, 1981:
+// layers, barycentre ordering; the shift is a least squares fit by pooling adjacent violators).
+type layout struct {
+	columns [][]*spot
+	lines   []line
+	width   float64
+	height  float64
+}
+
+func newLayout(g Graph) *layout {
+	l := &layout{}
+	spots := l.place(g)
+	l.connect(g, spots)
+	for range sweeps {
+		l.sortColumns()
+	}
+	l.stack()
+	for range sweeps {
+		l.shift()
+	}
+	l.measure()
+	return l
+}
+
+// place makes a spot for each node, in its column.
+func (l *layout) place(g Graph) []*spot {
+	columns := columnsOf(g)
+	spots := make([]*spot, len(g.Nodes))
+	for i, n := range g.Nodes {
+		chars := max(Width(Line(n.Name)), Width(Line(n.caption())))
+		spots[i] = &spot{node: i, column: columns[i], height: boxHeight, width: float64(chars)*charWidth + 2*boxPadding}
+		l.put(spots[i])
+	}
+	return spots
+}
+
+func (l *layout) put(s *spot) {
+	for len(l.columns) <= s.column {
+		l.columns = append(l.columns, nil)
+	}
+	s.order = len(l.columns[s.column])
+	l.columns[s.column] = append(l.columns[s.column], s)
+}
+
+// columnsOf returns for each node the length of the longest chain of needs before it. Nodes of a cycle, which a valid
+// object has not, stay in column 0.
+func columnsOf(g Graph) []int {
+	columns := make([]int, len(g.Nodes))
+	waits := make([]int, len(g.Nodes))
+	next := make([][]int, len(g.Nodes))
+	g.edges(func(from, to int) {
+		waits[to]++
+		next[from] = append(next[from], to)
+	})
+	var ready []int
+	for i, n := range waits {
+		if n == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		i := ready[0]
+		ready = ready[1:]
+		for _, j := range next[i] {
+			columns[j] = max(columns[j], columns[i]+1)
+			if waits[j]--; waits[j] == 0 {
+				ready = append(ready, j)
+			}
+		}
+	}
+	return columns
+}
+
+// connect makes the lines, with a lane in each column that a line passes.
+func (l *layout) connect(g Graph, spots []*spot) {
+	lanes := 0
+	g.edges(func(from, to int) {
+		a, b := spots[from], spots[to]
+		if a.column >= b.column {
+			return
+		}
+		way := line{a}
+		if lanes += b.column - a.column - 1; lanes <= maxLanes {
+			for c := a.column + 1; c < b.column; c++ {
+				lane := &spot{node: -1, column: c, height: laneHeight}
+				l.put(lane)
+				way = append(way, lane)
+			}
+		}
+		way = append(way, b)
+		for i := 1; i < len(way); i++ {
+			way[i-1].after = append(way[i-1].after, way[i])
+			way[i].before = append(way[i].before, way[i-1])
+		}
+		l.lines = append(l.lines, way)
+	})
+}
+
+// sortColumns orders each column by the mean place of the neighbours, once from left to right and once back.
+func (l *layout) sortColumns() {
+	for _, column := range l.columns {
+		sortColumn(column, func(s *spot) []*spot { return s.before })
+	}
+	for _, column := range slices.Backward(l.columns) {
+		sortColumn(column, func(s *spot) []*spot { return s.after })
+	}
+}
+
+func sortColumn(column []*spot, neighbours func(*spot) []*spot) {
+	keys := make(map[*spot]float64, len(column))
+	for _, s := range column {
+		keys[s] = mean(neighbours(s), float64(s.order), func(n *spot) float64 { return float64(n.order) })
+	}
+	slices.SortStableFunc(column, func(a, b *spot) int { return cmp.Compare(keys[a], keys[b]) })
+	for i, s := range column {
+		s.order = i
+	}
+}
+
+// mean is the mean of f over spots, or otherwise where there are none.
+func mean(spots []*spot, otherwise float64, f func(*spot) float64) float64 {
+	if len(spots) == 0 {
+		return otherwise
+	}
+	sum := 0.0
+	for _, s := range spots {
+		sum += f(s)
+	}
+	return sum / float64(len(spots))
+}
+
+// stack gives every spot its first height: columns centred on a common axis.
+func (l *layout) stack() {
+	for _, column := range l.columns {
+		y := 0.0
+		for i, s := range column {
+			if i > 0 {
+				y += distance(column[i-1], s)
+			}
+			s.y = y
+		}
+		for _, s := range column {
+			s.y -= y / 2
+		}
+	}
+}
+
+// distance is how far apart the middles of two neighbours of a column are at least.
+func distance(a, b *spot) float64 { return (a.height+b.height)/2 + boxGap }
+
+// shift moves each column's spots as near to their neighbours' heights as order and distances allow.
+func (l *layout) shift() {
+	for _, column := range l.columns {
+		fit(column, func(s *spot) []*spot { return s.before })
+	}
+	for _, column := range slices.Backward(l.columns) {
+		fit(column, func(s *spot) []*spot { return s.after })
+	}
+}
+
+// fit is isotonic regression: with the least distances taken off, the wished heights must not decrease; neighbours
+// that would, share their mean.
+func fit(column []*spot, neighbours func(*spot) []*spot) {
+	type block struct{ sum, count float64 }
+	var blocks []block
+	offset := 0.0
+	offsets := make([]float64, len(column))
+	for i, s := range column {
+		if i > 0 {
+			offset += distance(column[i-1], s)
+		}
+		offsets[i] = offset
+		wish := mean(neighbours(s), s.y, func(n *spot) float64 { return n.y })
+		blocks = append(blocks, block{wish - offset, 1})
+		for n := len(blocks); n > 1 && blocks[n-2].sum*blocks[n-1].count > blocks[n-1].sum*blocks[n-2].count; n-- {
+			blocks[n-2].sum += blocks[n-1].sum
+			blocks[n-2].count += blocks[n-1].count
+			blocks = blocks[:n-1]
+		}
+	}
+	i := 0
+	for _, b := range blocks {
+		for range int(b.count) {
+			column[i].y = b.sum/b.count + offsets[i]
+			i++
+		}
+	}
+}
+
+// measure gives columns their x and width, and moves everything into the positive.
+func (l *layout) measure() {
+	top, bottom := 0.0, 0.0
+	x := margin
+	for i, column := range l.columns {
+		if i > 0 {
+			x += columnGap
+		}
+		width := 0.0
+		for _, s := range column {
+			width = max(width, s.width)
+			top, bottom = min(top, s.y-s.height/2), max(bottom, s.y+s.height/2)
+		}
+		for _, s := range column {
+			s.x, s.width = x, width
+		}
+		x += width
+	}
+	for _, column := range l.columns {
+		for _, s := range column {
+			s.y -= top
+		}
+	}
+	l.width, l.height = x+margin, bottom-top
+}
