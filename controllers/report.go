@@ -1,0 +1,36 @@
+package controllers
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// ReportKind says what happened to an effect.
+type ReportKind int
+
+// Kinds of reports. Each submitted effect ends in exactly one of Finished, Released and Held.
+const (
+	Started  ReportKind = iota + 1 // PID is its process group
+	Finished                       // Run is the record
+	Released                       // it was given up or interrupted; there is no record, and it may be wanted again
+	Held                           // an earlier run of it could not be ended; there is no record
+)
+
+// Report is what whoever performs an effect says of it.
+type Report struct {
+	Kind ReportKind
+	Key  string
+	At   time.Time
+	PID  int
+	Run  *schemas.Run
+	Why  string // Released, Held
+}
+
+// Claim is the intent to perform the effect, as it goes on record.
+func (e Effect) Claim() schemas.Run {
+	return schemas.Run{
+		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
+		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq,
+	}
+}
