@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// project makes a module of the given files and returns a checker for it, with what it prints.
+func project(t *testing.T, files map[string]string) (*checker, *strings.Builder) {
+	t.Helper()
+	root := t.TempDir()
+	files["go.mod"] = "module example.test/m\n\ngo 1.26.0\n"
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := new(strings.Builder)
+	return &checker{root: root, out: out, env: cleanEnv(os.Environ())}, out
+}
+
+func TestGoTestCountsAndShowsWhatFails(t *testing.T) {
+	c, out := project(t, map[string]string{
+		"good/good_test.go": "package good\nimport \"testing\"\nfunc TestA(t *testing.T) { t.Log(\"quiet\") }\n" +
+			"func TestB(t *testing.T) { t.Skip() }\n",
+		"bad/bad_test.go": "package bad\nimport \"testing\"\nfunc TestC(t *testing.T) {\n" +
+			"\tt.Run(\"sub\", func(t *testing.T) { t.Error(\"loud\") })\n}\nfunc TestD(t *testing.T) {}\n",
+		"broken/broken_test.go": "package broken\nimport \"testing\"\nfunc TestE(t *testing.T) { undefined() }\n",
+		"exits/exits_test.go": "package exits\nimport (\"os\"; \"testing\"; \"fmt\")\n" +
+			"func TestF(t *testing.T) { fmt.Println(\"last words\"); os.Exit(3) }\n",
+	})
+	r := c.goTest(t.Context(), []string{"./..."})
+	// Failed: TestC and TestC/sub, the package that does not build, and the one that exits (TestF, as go test sees it).
+	if want := (tally{passed: 2, failed: 4, skipped: 1}); r.tally != want {
+		t.Errorf("tally %+v, want %+v", r.tally, want)
+	}
+	for _, want := range []string{"loud", "undefined: undefined", "last words", "ok ", "example.test/m/good"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output does not show %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out.String(), "quiet") {
+		t.Errorf("the output shows what a passing test said:\n%s", out)
+	}
+}
+
+func TestGoTestThatCannotStartIsAFailure(t *testing.T) {
+	c, _ := project(t, map[string]string{"a.go": "package m\n"})
+	r := c.goTest(t.Context(), []string{"-mod=nonsense", "./..."})
+	if r.failed != 1 || !strings.Contains(r.text, "nonsense") {
+		t.Errorf("%d failed, text %q; want 1 that names the flag", r.failed, r.text)
+	}
+}
+
+func TestFormat(t *testing.T) {
+	c, _ := project(t, map[string]string{
+		"good.go": "package m\n\nvar a = 1\n", "bad/bad.go": "package m\nvar  a = 1\n", "torn/torn.go": "package",
+		"testdata/x.go": "not go", ".hidden/x.go": "not go",
+	})
+	r := checkFormat(t.Context(), c)
+	lines := strings.Split(strings.TrimSpace(r.text), "\n")
+	if r.failed != 1 || len(lines) != 2 || !strings.HasPrefix(lines[0], "bad/bad.go: not formatted") ||
+		!strings.HasPrefix(lines[1], "torn/torn.go: ") {
+		t.Errorf("%d failed:\n%s", r.failed, r.text)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	one := func(name string, r result) step {
+		return step{name: name, run: func(context.Context, *checker) result { return r }}
+	}
+	out := new(strings.Builder)
+	c := &checker{out: out}
+	good := []step{
+		one("a", passed()), one("b", result{tally: tally{passed: 7, skipped: 1}, tests: true}), one("c", excused("no compiler")),
+	}
+	if code := c.all(t.Context(), good); code != 0 || !strings.HasSuffix(out.String(), "\n8 passed, 0 failed\n") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	if !strings.Contains(out.String(), "skip c") || !strings.Contains(out.String(), "no compiler") {
+		t.Errorf("the output does not say what was left out and why:\n%s", out)
+	}
+	out.Reset()
+	if code := c.all(t.Context(), append(good, one("d", failed("what is wrong")))); code != 1 ||
+		!strings.HasSuffix(out.String(), "\n8 passed, 1 failed\n") || !strings.Contains(out.String(), "what is wrong") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
+
+func TestCommandsShowWhatFails(t *testing.T) {
+	c, _ := project(t, map[string]string{"a.go": "package m\n\nfunc f() { return 1 }\n"})
+	if r := commands([]string{"go", "vet", "./..."})(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "a.go:3") {
+		t.Errorf("%d failed, text %q; want 1 that names the place", r.failed, r.text)
+	}
+	if r := commands([]string{"go", "version"})(t.Context(), c); r.passed != 1 || r.text != "" {
+		t.Errorf("%d passed, text %q", r.passed, r.text)
+	}
+}
+
+func TestRaceNeedsACompiler(t *testing.T) {
+	c, _ := project(t, map[string]string{"a.go": "package m\n"})
+	c.env = append(slices.Clone(c.env), "CC=no-such-compiler")
+	if r := raceTests(t.Context(), c); r.failed != 0 || !strings.Contains(r.excuse, "no-such-compiler") {
+		t.Errorf("%+v, want an excuse that names the compiler", r)
+	}
+	c.ci = true
+	if r := raceTests(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "no-such-compiler") {
+		t.Errorf("%+v, want a failure that names the compiler", r)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	chosen, err := choose(steps(), []string{"vet", "format"})
+	if err != nil || len(chosen) != 2 || chosen[0].name != "format" || chosen[1].name != "vet" {
+		t.Errorf("chose %v, %v; want format, then vet", chosen, err)
+	}
+	if _, err := choose(steps(), []string{"wet"}); err == nil || !strings.Contains(err.Error(), `"wet"`) {
+		t.Errorf("error %v, want one that names the unknown step", err)
+	}
+}
+
+func TestCleanEnv(t *testing.T) {
+	got := cleanEnv([]string{"PATH=/bin", "RECONCILE_ROOT=/x", "GIT_DIR=.git", "GITHUB_SHA=1"})
+	if want := []string{"PATH=/bin", "GITHUB_SHA=1"}; !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+}

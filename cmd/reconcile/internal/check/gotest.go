@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// event is one line of go test -json; see go doc cmd/test2json.
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string // of build events
+	Test       string
+	Output     string
+	Elapsed    float64 // seconds
+}
+
+// goTest runs go test with the given flags and packages, prints a line for each package as it ends, and what the
+// failing tests said.
+func (c *checker) goTest(ctx context.Context, args []string) result {
+	cmd := c.command(ctx, append([]string{"go", "test", "-json"}, args...))
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return failed(fmt.Sprintf("go test: %v", err))
+	}
+	r := result{tests: true}
+	r.tally, err = readTests(stdout, c.out)
+	if err != nil {
+		r.failed++
+		fmt.Fprintf(&complaints, "reading the output of go test: %v\n", err)
+		_, _ = io.Copy(io.Discard, stdout) // so that it can end
+	}
+	if err := cmd.Wait(); err != nil && r.failed == 0 {
+		r.failed++
+		fmt.Fprintf(&complaints, "go test: %v\n", err)
+	}
+	r.text = complaints.String()
+	return r
+}
+
+// readTests counts the tests of a go test -json stream and prints what is worth knowing of them to w. A package that
+// fails without a failing test (it does not build, it exits, it panics) counts as one failure.
+func readTests(stream io.Reader, w io.Writer) (tally, error) {
+	t := testReader{w: w, said: map[string]*strings.Builder{}, failures: map[string]int{}}
+	lines := bufio.NewReader(stream)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			t.line(line)
+		}
+		if err == io.EOF {
+			return t.sum, nil
+		}
+		if err != nil {
+			return t.sum, err
+		}
+	}
+}
+
+type testReader struct {
+	w        io.Writer
+	sum      tally
+	said     map[string]*strings.Builder // by package and test
+	failures map[string]int              // by package
+}
+
+func (t *testReader) line(line []byte) {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil {
+		t.w.Write(line) // something printed past go test; it may matter
+		return
+	}
+	switch {
+	case e.Action == "build-output":
+		fmt.Fprint(t.w, e.Output)
+	case e.Action == "output":
+		t.hear(e)
+	case e.Test == "":
+		t.packageEnd(e)
+	default:
+		t.testEnd(e)
+	}
+}
+
+func (e event) key() string { return e.Package + " " + e.Test }
+
+func (t *testReader) hear(e event) {
+	b := t.said[e.key()]
+	if b == nil {
+		b = new(strings.Builder)
+		t.said[e.key()] = b
+	}
+	b.WriteString(e.Output)
+}
+
+// tell prints what was said under e's key.
+func (t *testReader) tell(e event) {
+	if b := t.said[e.key()]; b != nil {
+		fmt.Fprint(t.w, b)
+	}
+}
+
+func (t *testReader) testEnd(e event) {
+	switch e.Action {
+	case "pass":
+		t.sum.passed++
+	case "skip":
+		t.sum.skipped++
+	case "fail":
+		t.sum.failed++
+		t.failures[e.Package]++
+		t.tell(e)
+	default:
+		return // run, pause, cont: it goes on
+	}
+	delete(t.said, e.key())
+}
+
+func (t *testReader) packageEnd(e event) {
+	switch e.Action {
+	case "pass":
+		fmt.Fprintf(t.w, "ok    %6.1fs  %s\n", e.Elapsed, e.Package)
+	case "fail":
+		if t.failures[e.Package] == 0 {
+			t.sum.failed++
+			t.interrupted(e.Package)
+		}
+		t.tell(e)
+		fmt.Fprintf(t.w, "FAIL  %6.1fs  %s\n", e.Elapsed, e.Package)
+	case "skip":
+	default:
+		return
+	}
+	delete(t.said, e.key())
+}
+
+// interrupted prints what the tests of a package said that began and did not end.
+func (t *testReader) interrupted(pkg string) {
+	for key, said := range t.said {
+		if strings.HasPrefix(key, pkg+" ") && key != pkg+" " {
+			fmt.Fprint(t.w, said)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// step is one thing that is checked.
+type step struct {
+	name, about string
+	run         func(context.Context, *checker) result
+}
+
+// result is what became of a step.
+type result struct {
+	tally
+	tests  bool   // the tally counts tests, not the step
+	text   string // what went wrong, for people
+	excuse string // why the step was left out
+}
+
+// tally counts what was checked.
+type tally struct{ passed, failed, skipped int }
+
+func (t *tally) add(o tally) {
+	t.passed += o.passed
+	t.failed += o.failed
+	t.skipped += o.skipped
+}
+
+func passed() result            { return result{tally: tally{passed: 1}} }
+func failed(text string) result { return result{tally: tally{failed: 1}, text: text} }
+func excused(why string) result { return result{excuse: why} }
+
+// tools runs a tool of .ci/tools.mod at its pinned version.
+func tools(name string, args ...string) []string {
+	return append([]string{"go", "tool", "-modfile=.ci/tools.mod", name}, args...)
+}
+
+// raced are the packages whose goroutines share something.
+var raced = []string{
+	"./schemas", "./state/...", "./cmd/reconcile/internal/loop", "./cmd/reconcile/internal/runner",
+	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
+}
+
+// Packages that are steps of their own.
+const (
+	rulesPackage   = "./cmd/reconcile/internal/repotest"
+	scriptsPackage = "./cmd/reconcile"
+)
+
+// steps returns all steps, quick ones first.
+func steps() []step {
+	return []step{
+		{"format", "every Go file looks as gofmt would have it", checkFormat},
+		{"modules", "go.mod and go.sum are tidy, and the modules are what they were when they were added",
+			commands([]string{"go", "mod", "tidy", "-diff"}, []string{"go", "mod", "verify"})},
+		{"vet", "go vet finds nothing", commands([]string{"go", "vet", "./..."})},
+		{"staticcheck", "staticcheck finds nothing", commands(tools("staticcheck", "./..."))},
+		{"workflows", "actionlint finds nothing in .github/workflows", commands(tools("actionlint"))},
+		{"generated", "schemas and pages are what the Go types say",
+			commands([]string{"go", "run", "./cmd/reconcile/internal/gen", "-check"})},
+		{"rules", "imports run downward, and the documents name what exists", tests(rulesPackage)},
+		{"unit", "the tests of every package", unitTests},
+		{"scripts", "the command line behaves as its scripts say", tests(scriptsPackage)},
+		{"race", "the race detector finds nothing where goroutines share something", raceTests},
+	}
+}
+
+// commands makes a step of commands that must all succeed; what the failing ones print is what went wrong.
+func commands(argvs ...[]string) func(context.Context, *checker) result {
+	return func(ctx context.Context, c *checker) result {
+		var text strings.Builder
+		for _, argv := range argvs {
+			if out, err := c.command(ctx, argv).CombinedOutput(); err != nil {
+				fmt.Fprintf(&text, "%s: %v\n%s", strings.Join(argv, " "), err, out)
+			}
+		}
+		if text.Len() > 0 {
+			return failed(text.String())
+		}
+		return passed()
+	}
+}
+
+func (c *checker) command(ctx context.Context, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = c.root, c.env
+	return cmd
+}
+
+// output runs a command and returns what it prints, or an error that says what it complained about.
+func (c *checker) output(ctx context.Context, argv ...string) (string, error) {
+	out, err := c.command(ctx, argv).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, exit.Stderr)
+	}
+	return string(bytes.TrimSpace(out)), err
+}
+
+// tests makes a step of the tests of some packages.
+func tests(args ...string) func(context.Context, *checker) result {
+	return func(ctx context.Context, c *checker) result { return c.goTest(ctx, args) }
+}
+
+// unitTests tests every package that is not a step of its own.
+func unitTests(ctx context.Context, c *checker) result {
+	all, err := c.output(ctx, "go", "list", "./...")
+	if err != nil {
+		return failed(err.Error())
+	}
+	own, err := c.output(ctx, "go", "list", rulesPackage, scriptsPackage)
+	if err != nil {
+		return failed(err.Error())
+	}
+	apart := strings.Fields(own)
+	return c.goTest(ctx, slices.DeleteFunc(strings.Fields(all), func(p string) bool { return slices.Contains(apart, p) }))
+}
+
+// raceTests tests some packages under the race detector, which needs a C compiler.
+func raceTests(ctx context.Context, c *checker) result {
+	if err := c.compiler(ctx); err != nil {
+		if c.ci {
+			return failed(fmt.Sprintf("%v; with CI=true that is an error", err))
+		}
+		return excused(fmt.Sprintf("%v; everything else was checked", err))
+	}
+	return c.goTest(ctx, append([]string{"-race"}, raced...))
+}
+
+// compiler returns an error when the race detector cannot work here.
+func (c *checker) compiler(ctx context.Context) error {
+	cc, err := c.output(ctx, "go", "env", "CC")
+	if err != nil {
+		return err
+	}
+	words := strings.Fields(cc)
+	if len(words) == 0 {
+		return errors.New("the race detector needs a C compiler, and go env CC names none")
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return fmt.Errorf("the race detector needs a C compiler: %w; install gcc or clang", err)
+	}
+	return nil
+}
