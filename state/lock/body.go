@@ -1,0 +1,115 @@
+package lock
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/state/proc"
+)
+
+// maxBody is how much of a lock file is looked at. Ours have some 200 bytes.
+const maxBody = 4 << 10
+
+// stampLayout has a fixed width, so that Touch can overwrite it.
+const stampLayout = "2006-01-02T15:04:05.000Z"
+
+func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
+
+// body is what a lock file says. PID, Timestamp and Agent are mandated, the others are ours.
+type body struct {
+	PID       int
+	Timestamp time.Time // zero if there is none that can be read
+	Agent     string
+	Nonce     string
+	Guard     string // proc.ID.Tag of the holder: who has it excludes others by the guard
+	Start     int64  // proc.ID.Start of the holder
+}
+
+type wireBody struct {
+	PID       int    `json:"pid"`
+	Timestamp string `json:"timestamp"`
+	Agent     string `json:"agent"`
+	Nonce     string `json:"nonce"`
+	Guard     string `json:"guard,omitempty"`
+	Start     int64  `json:"start,omitempty"`
+}
+
+func newBody(id proc.ID, agent string, now time.Time) body {
+	return body{PID: id.PID, Timestamp: now, Agent: agent, Nonce: rand.Text(), Guard: id.Tag, Start: id.Start}
+}
+
+const stampKey = `"timestamp":"`
+
+func (b body) encode() []byte {
+	data, err := json.Marshal(wireBody{b.PID, stamp(b.Timestamp), b.Agent, b.Nonce, b.Guard, b.Start})
+	if err != nil { // strings and integers always encode
+		panic(err)
+	}
+	return append(data, '\n')
+}
+
+// timestampOffset finds the timestamp in what encode made; the number before it cannot contain the key.
+func timestampOffset(data []byte) int { return bytes.Index(data, []byte(stampKey)) + len(stampKey) }
+
+// parseBody reads a lock file of any make, field by field: one that cannot be read leaves its zero value, and so does
+// a file that is no JSON object.
+func parseBody(data []byte) body {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(data, &raw) != nil {
+		return body{}
+	}
+	var b body
+	for key, to := range map[string]*string{"agent": &b.Agent, "nonce": &b.Nonce, "guard": &b.Guard} {
+		_ = json.Unmarshal(raw[key], to)
+	}
+	if pid := number(raw["pid"]); pid > 0 && pid <= math.MaxInt32 {
+		b.PID = int(pid)
+	}
+	_ = json.Unmarshal(raw["start"], &b.Start)
+	b.Timestamp = parseTime(raw["timestamp"])
+	return b
+}
+
+// parseTime reads RFC 3339 or a number of seconds or milliseconds since 1970, quoted or not.
+func parseTime(raw json.RawMessage) time.Time {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		if t, err := time.Parse(time.RFC3339, strings.TrimSpace(s)); err == nil {
+			return t
+		}
+	}
+	n := number(raw)
+	switch {
+	case !(n > 0) || n > 1e14:
+		return time.Time{}
+	case n > 1e11: // as seconds, the year 5138
+		return time.UnixMilli(int64(n))
+	}
+	return time.UnixMilli(int64(n * 1000))
+}
+
+// number reads a JSON number, or one in quotes; 0 if it is none.
+func number(raw json.RawMessage) float64 {
+	n, err := strconv.ParseFloat(strings.Trim(string(raw), `" `), 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
+}
+
+// id is the holder, if it is one of us.
+func (b body) id() proc.ID { return proc.ID{Tag: b.Guard, PID: b.PID, Start: b.Start} }
+
+// age is 0 if it is not known.
+func (b body) age(now time.Time) time.Duration {
+	if b.Timestamp.IsZero() {
+		return 0
+	}
+	return max(0, elapsed(b.Timestamp, now))
+}

@@ -1,0 +1,273 @@
+package lock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/proc"
+)
+
+// osDisk is the disk of the protocol below an os.Root. The folder of F is held open, so each step is one short call.
+type osDisk struct {
+	root *os.Root
+	path string   // of F below root
+	dir  *os.Root // the folder of F
+	base string
+	o    Options
+}
+
+func openDisk(root *os.Root, p string, o Options) (*osDisk, error) {
+	if !fs.ValidPath(p) || p == "." || strings.HasSuffix(p, ".lock") {
+		return nil, fmt.Errorf("%w: not the clean path of a file below the root", fs.ErrInvalid)
+	}
+	dir, err := descend(root, path.Dir(p))
+	if err != nil {
+		return nil, err
+	}
+	return &osDisk{root: root, path: p, dir: dir, base: path.Base(p), o: o}, nil
+}
+
+// descend opens a folder, and makes it when missing, without following a symbolic link.
+func descend(root *os.Root, dir string) (*os.Root, error) {
+	at, err := root.OpenRoot(".")
+	if dir == "." || err != nil {
+		return at, err
+	}
+	for part := range strings.SplitSeq(dir, "/") {
+		next, err := step(at, part)
+		_ = at.Close()
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func step(at *os.Root, name string) (*os.Root, error) {
+	fi, err := at.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		fi, err = at.Lstat(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, fmt.Errorf("%w: %s is not a folder", fs.ErrInvalid, name)
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := next.Stat("."); err != nil || !os.SameFile(fi, now) {
+		_ = next.Close()
+		return nil, errors.Join(fmt.Errorf("%w: %s was replaced just now", fs.ErrInvalid, name), err)
+	}
+	return next, nil
+}
+
+func (d *osDisk) close() { _ = d.dir.Close() }
+
+func (d *osDisk) name(r role) string {
+	switch r {
+	case newFile:
+		return d.base + ".new.lock"
+	case reapFile:
+		return d.base + ".reap.lock"
+	}
+	return d.base + ".lock"
+}
+
+func (d *osDisk) self() proc.ID          { return proc.Self() }
+func (d *osDisk) gone(id proc.ID) bool   { return id.Gone() }
+func (d *osDisk) remove(r role) error    { return d.dir.Remove(d.name(r)) }
+func (d *osDisk) link(a, b role) error   { return d.dir.Link(d.name(a), d.name(b)) }
+func (d *osDisk) rename(a, b role) error { return d.dir.Rename(d.name(a), d.name(b)) }
+
+func (d *osDisk) create(r role, data []byte) (file, error) {
+	f, err := d.dir.OpenFile(d.name(r), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		var l *osFile
+		if l, err = wrap(f); err == nil {
+			return l, nil
+		}
+	}
+	_ = f.Close()
+	_ = d.remove(r)
+	return nil, err
+}
+
+func (d *osDisk) open(r role) (file, error) {
+	f, err := openRegular(d.dir, d.name(r))
+	if err != nil {
+		return nil, err
+	}
+	l, err := wrap(f)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (d *osDisk) same(f file, r role) (bool, error) {
+	fi, err := d.dir.Lstat(d.name(r))
+	if err != nil {
+		return false, ignore(err, fs.ErrNotExist)
+	}
+	return os.SameFile(f.(*osFile).fi, fi), nil
+}
+
+func (d *osDisk) read() ([]byte, error) {
+	f, err := openRegular(d.dir, d.base)
+	if err != nil {
+		return nil, ignore(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(f); err != nil {
+		return nil, err
+	}
+	return append([]byte{}, b.Bytes()...), nil
+}
+
+func (d *osDisk) stage(data []byte) (staged, error) {
+	return durable.Stage(d.root, d.o.TmpDir, d.path, data)
+}
+
+// openRegular opens a file for reading, and nothing that could block or lead elsewhere.
+func openRegular(dir *os.Root, name string) (*os.File, error) {
+	fi, err := dir.Lstat(name)
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is not a regular file: move it away", fs.ErrInvalid, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dir.OpenFile(name, os.O_RDONLY|nonblock, 0)
+}
+
+// osFile is an open lock file, as it was when it was opened.
+type osFile struct {
+	f  *os.File
+	fi fs.FileInfo
+}
+
+func wrap(f *os.File) (*osFile, error) {
+	fi, err := f.Stat()
+	return &osFile{f, fi}, err
+}
+
+func (f *osFile) modified() time.Time { return f.fi.ModTime() }
+func (f *osFile) close()              { _ = f.f.Close() }
+
+func (f *osFile) content() []byte {
+	data, err := io.ReadAll(io.NewSectionReader(f.f, 0, maxBody))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+func (f *osFile) writeAt(data []byte, offset int64) error {
+	_, err := f.f.WriteAt(data, offset)
+	return err
+}
+
+// lockGuard opens and locks G. Should somebody have deleted the file that we waited for, it is not the guard any more.
+func (d *osDisk) lockGuard(ctx context.Context, budget time.Duration) (guard, error) {
+	dir, err := descend(d.root, d.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	name := guardName(d.path)
+	for {
+		f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|nonblock, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		if err := waitFlock(ctx, f, budget); err != nil {
+			return nil, err
+		}
+		mine, err := f.Stat()
+		now, err2 := dir.Lstat(name)
+		if err == nil && err2 == nil && os.SameFile(mine, now) {
+			return &osGuard{f}, nil
+		}
+		_ = f.Close()
+		if err := errors.Join(err, ignore(err2, fs.ErrNotExist)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// waitFlock locks f, and closes it if it cannot. A wait in the kernel cannot be broken off: it goes on by itself, and
+// lets go of the lock as soon as it has it.
+func waitFlock(ctx context.Context, f *os.File, budget time.Duration) error {
+	switch ok, err := tryFlock(f); {
+	case err != nil:
+		_ = f.Close()
+		return fmt.Errorf("flock %s: %w", f.Name(), err)
+	case ok:
+		return nil
+	}
+	done := make(chan error, 1)
+	go func() { done <- flock(f) }()
+	limit := time.NewTimer(budget)
+	defer limit.Stop()
+	var cause error
+	select {
+	case err := <-done:
+		if err != nil {
+			_ = f.Close()
+			return fmt.Errorf("flock %s: %w", f.Name(), err)
+		}
+		return nil
+	case <-ctx.Done():
+		cause = ctx.Err()
+	case <-limit.C:
+		cause = ErrBusy
+	}
+	go func() {
+		<-done
+		_ = f.Close()
+	}()
+	return cause
+}
+
+// osGuard is a locked G.
+type osGuard struct{ f *os.File }
+
+func (g *osGuard) unlock() { _ = g.f.Close() }
+
+func (g *osGuard) note() string {
+	data, err := io.ReadAll(io.NewSectionReader(g.f, 0, maxBody))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// setNote may fail: then the lock that it is about is noticed later.
+func (g *osGuard) setNote(s string) {
+	if g.f.Truncate(0) == nil {
+		_, _ = g.f.WriteAt([]byte(s), 0)
+	}
+}

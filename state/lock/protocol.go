@@ -1,0 +1,273 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"reconcile.dev/reconcile/state/proc"
+)
+
+// role names one of the files of the protocol, all beside F. See the package comment.
+type role int
+
+const (
+	lockFile role = iota // L
+	newFile              // N
+	reapFile             // R
+)
+
+// disk is what the protocol does to the file system, so that a test can run it on a model of one, step by step.
+// Errors are those of package fs.
+type disk interface {
+	// lockGuard locks G. Its error is ErrBusy when that took longer than budget.
+	lockGuard(ctx context.Context, budget time.Duration) (guard, error)
+	create(r role, data []byte) (file, error) // a new file; it must not exist
+	open(r role) (file, error)
+	link(from, to role) error // to must not exist
+	rename(from, to role) error
+	remove(r role) error
+	same(f file, r role) (bool, error) // whether f has that name; false if nothing has
+	self() proc.ID
+	gone(proc.ID) bool                 // see proc.ID.Gone
+	read() ([]byte, error)             // F; nil if there is none
+	stage(data []byte) (staged, error) // new content of F, on disk but not in place
+	close()
+}
+
+// guard is the lock on G. Its note is a small text that outlives the holder, unless the machine crashes.
+type guard interface {
+	note() string
+	setNote(string)
+	unlock()
+}
+
+// file is an open lock file. While it is open no other file is the same.
+type file interface {
+	content() []byte // at most maxBody bytes; nil if it cannot be read
+	modified() time.Time
+	writeAt(data []byte, offset int64) error
+	close()
+}
+
+type staged interface {
+	Commit() error
+	Discard()
+}
+
+// attempt is one Acquire that holds the guard.
+type attempt struct {
+	disk
+	guard guard
+	o     Options
+	path  string
+	clock time.Time // of the file system, when the latest N was made
+	aged  bool      // a lock was taken because of its age, so others may be about to do the same
+	inWay body      // the lock that is held by somebody else
+}
+
+// acquire runs the protocol on a disk, which the lock takes over if there is no error.
+func acquire(ctx context.Context, d disk, path string, o Options) (*Lock, error) {
+	g, err := d.lockGuard(ctx, o.budget())
+	if errors.Is(err, ErrBusy) {
+		return nil, busyGuard(d, path, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &attempt{disk: d, guard: g, o: o, path: path}
+	l, err := a.run(ctx)
+	if err != nil {
+		_ = a.drop(newFile)
+		g.unlock()
+		return nil, err
+	}
+	return l, nil
+}
+
+// busyGuard says who is inside: the process that L names, if it has written L yet.
+func busyGuard(d disk, path string, o Options) error {
+	e := &BusyError{Path: path, Hung: true}
+	if f, err := d.open(lockFile); err == nil {
+		b := parseBody(f.content())
+		f.close()
+		e.PID, e.Agent, e.Age = b.PID, b.Agent, b.age(o.Now())
+	}
+	return e
+}
+
+func (a *attempt) run(ctx context.Context) (*Lock, error) {
+	for try := range a.o.Tries {
+		if try > 0 {
+			if err := a.o.Sleep(ctx, a.o.jittered(try-1)); err != nil {
+				return nil, err
+			}
+		}
+		if l, err := a.try(ctx); l != nil || err != nil {
+			return l, err
+		}
+	}
+	return nil, &BusyError{Path: a.path, PID: a.inWay.PID, Agent: a.inWay.Agent, Age: a.inWay.age(a.o.Now())}
+}
+
+// try returns no lock and no error if somebody else has it.
+func (a *attempt) try(ctx context.Context) (*Lock, error) {
+	for range 10 { // in each round but the last something in the way goes; more than a few rounds mean a crowd
+		l, err := a.make()
+		if err != nil {
+			return nil, err
+		}
+		if l != nil {
+			if ok, err := a.settle(ctx, l); ok || err != nil {
+				return l, err
+			}
+			continue
+		}
+		if gone, err := a.clear(); !gone || err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// make tries to bring L into being, content and all. It returns nil if there is one already.
+func (a *attempt) make() (*Lock, error) {
+	now := a.o.Now()
+	data := newBody(a.self(), a.o.Agent, now).encode()
+	if err := a.drop(newFile); err != nil { // of one of us that was killed: we hold the guard
+		return nil, err
+	}
+	own, err := a.create(newFile, data)
+	if err != nil {
+		return nil, err
+	}
+	a.clock = own.modified()
+	if err = a.finishReap(); err == nil {
+		own, err = a.publish(own, data)
+	}
+	if err != nil || own == nil {
+		return nil, err
+	}
+	return &Lock{disk: a.disk, guard: a.guard, own: own, path: a.path, o: a.o, since: now, body: data}, nil
+}
+
+// publish gives N the name L and returns L, or nil if L exists. It takes own over.
+func (a *attempt) publish(own file, data []byte) (_ file, err error) {
+	err = a.link(newFile, lockFile)
+	switch {
+	case err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist):
+	default: // this file system has no links: others may see L empty for an instant
+		own.close()
+		own, err = a.create(lockFile, data)
+	}
+	if derr := a.drop(newFile); err == nil {
+		err = derr
+	}
+	if err == nil {
+		// Where the guard does not exclude, N may have been another's; then so is L.
+		var ok bool
+		if ok, err = a.same(own, lockFile); ok {
+			return own, nil
+		}
+	}
+	if own != nil {
+		own.close()
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return nil, err
+}
+
+// settle reports whether a new lock can be trusted. After an aged one was taken, somebody who judged that one before us
+// may remove ours: wait for longer than a program needs between judging and removing.
+func (a *attempt) settle(ctx context.Context, l *Lock) (bool, error) {
+	if !a.aged {
+		return true, nil
+	}
+	err := a.o.Sleep(ctx, a.o.settle())
+	if err == nil {
+		err = l.mine()
+	}
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, ErrStolen) {
+		_, rerr := reap(a.disk, l.own)
+		l.own.close()
+		return false, errors.Join(err, rerr)
+	}
+	l.own.close()
+	return false, nil
+}
+
+// clear removes the L that is in the way if nobody needs it, and reports whether the way may be free.
+func (a *attempt) clear() (bool, error) {
+	f, err := a.open(lockFile)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist), ignore(err, fs.ErrNotExist)
+	}
+	defer f.close()
+	b, v := a.judge(f)
+	if v == held {
+		a.inWay = b
+		return false, nil
+	}
+	a.aged = a.aged || v == aged
+	if _, err := reap(a.disk, f); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// finishReap ends what a killed process began: R is a lock that was being removed, or one that was to be put back.
+func (a *attempt) finishReap() error {
+	f, err := a.open(reapFile)
+	if err != nil {
+		return ignore(err, fs.ErrNotExist)
+	}
+	defer f.close()
+	if _, v := a.judge(f); v == held {
+		return putBack(a.disk)
+	}
+	return a.drop(reapFile)
+}
+
+func (a *attempt) drop(r role) error { return ignore(a.remove(r), fs.ErrNotExist) }
+
+// reap removes L if it is f, and reports whether it was. Looking first and removing then would hit whatever has the
+// name by then; a name that nobody else uses can be looked at in peace.
+func reap(d disk, f file) (bool, error) {
+	if err := d.rename(lockFile, reapFile); err != nil {
+		return false, ignore(err, fs.ErrNotExist)
+	}
+	ok, err := d.same(f, reapFile)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		return false, putBack(d)
+	}
+	return true, ignore(d.remove(reapFile), fs.ErrNotExist)
+}
+
+// putBack makes R the lock again, unless there is a newer one.
+func putBack(d disk) error {
+	err := d.link(reapFile, lockFile)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return ignore(d.remove(reapFile), fs.ErrNotExist)
+	}
+	if f, oerr := d.open(lockFile); oerr == nil { // no links here, and a newer lock
+		f.close()
+		return ignore(d.remove(reapFile), fs.ErrNotExist)
+	}
+	return ignore(d.rename(reapFile, lockFile), fs.ErrNotExist)
+}
+
+func ignore(err, what error) error {
+	if errors.Is(err, what) {
+		return nil
+	}
+	return err
+}
