@@ -1,0 +1,147 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// command is what is started.
+type command struct {
+	path string // of the program
+	dir  string // absolute
+	env  []string
+}
+
+// prepare checks what can be checked before the start, and makes ready what the command will look for.
+func (a *attempt) prepare() (err error) {
+	if len(a.task.Argv) == 0 || a.task.Argv[0] == "" {
+		return errors.New("no program is given")
+	}
+	if a.command.dir, err = a.workingDir(); err != nil {
+		return err
+	}
+	if err = a.removeStaleResult(); err != nil {
+		return err
+	}
+	if err = a.writeNeeds(); err != nil {
+		return err
+	}
+	a.command.env = a.environment()
+	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
+	return err
+}
+
+func (a *attempt) workingDir() (string, error) {
+	if a.task.Dir == "" || a.task.Dir == "." {
+		return a.dir, nil
+	}
+	fi, err := a.root.Stat(a.task.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("workingDir %s does not exist", a.task.Dir)
+	case err != nil:
+		return "", fmt.Errorf("workingDir: %w", err)
+	case !fi.IsDir():
+		return "", fmt.Errorf("workingDir %s is not a folder", a.task.Dir)
+	}
+	return a.absolute(a.task.Dir), nil
+}
+
+// findProgram finds a program as a shell in dir would; a name with a slash is relative to dir, and entries of searchPath
+// that are not absolute are passed over.
+func findProgram(name, dir, searchPath string) (string, error) {
+	if runtime.GOOS == "windows" {
+		return exec.LookPath(name)
+	}
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name, nil // that it cannot be run is what starting it says best
+	}
+	for entry := range strings.SplitSeq(searchPath, string(filepath.ListSeparator)) {
+		p := filepath.Join(entry, name)
+		if filepath.IsAbs(entry) && runnable(p) {
+			return p, nil
+		}
+	}
+	hint := "install it, or give its path"
+	if strings.ContainsAny(name, " \t|&;<>$") {
+		hint = "for a shell command use script; for a program with arguments make run a list"
+	}
+	return "", fmt.Errorf("program %q was not found in PATH (%s): %s", name, searchPath, hint)
+}
+
+func runnable(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0
+}
+
+// start starts the command; its descriptors are stdin, stdout, stderr and the lease.
+func (a *attempt) start(out *output) (*process, error) {
+	in, err := a.openInput()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	files := []*os.File{in, out.stdout, out.stderr}
+	if runtime.GOOS != "windows" {
+		files = append(files, a.lease.file)
+	}
+	p, err := os.StartProcess(a.command.path, a.task.Argv,
+		&os.ProcAttr{Dir: a.command.dir, Env: a.command.env, Files: files, Sys: sysAttr()})
+	if err != nil {
+		return nil, err
+	}
+	return &process{Process: p}, nil
+}
+
+// pipeRoom is what every system's pipe takes without a reader.
+const pipeRoom = 4096
+
+// openInput opens what the command reads as its stdin.
+func (a *attempt) openInput() (*os.File, error) {
+	text := a.task.Stdin
+	if text == "" {
+		return os.Open(os.DevNull)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	feed := func() {
+		w.WriteString(text) //nolint:errcheck // the command need not read it
+		w.Close()
+	}
+	if len(text) <= pipeRoom {
+		feed()
+	} else {
+		a.workers.Go(feed)
+	}
+	return r, nil
+}
+
+// explainStart says why a program that was found could not be started.
+func (a *attempt) explainStart(err error) error {
+	program := a.task.Argv[0]
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("program %q cannot be run: it is no program for this machine, and no script with #! in its "+
+			"first line", program)
+	case errors.Is(err, syscall.E2BIG):
+		return fmt.Errorf("program %q: the arguments and the environment are too long; hand large values over in files",
+			program)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("program %q may not be run: make it executable (chmod +x)", program)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("program %q does not exist, or the interpreter in its first line does not", program)
+	}
+	return fmt.Errorf("start %q: %w", program, err)
+}

@@ -1,0 +1,39 @@
+// Package runner performs effects: it runs commands, each at most once at a time per key, and reports what became of
+// them as [schemas.Run] records.
+//
+// # What a command gets
+//
+// A command runs in a session and process group of its own, in Task.Dir below the root, with a clean environment:
+// PATH, HOME and LANG of this process, then Task.Env, then what reconcile sets:
+//
+//	RECONCILE_RUN      the effect's key
+//	RECONCILE_ROOT     the absolute path of the tree
+//	RECONCILE_NEEDS    a JSON file with the state, exit code, result and files of each needed node, by name
+//	RECONCILE_RESULT   the absolute path of the JSON file that the node promised to write (outputs.json)
+//	RECONCILE_NEED_<NAME>_RESULT  a needed node's result, if it is at most 4 KiB (64 KiB for all of them)
+//	RECONCILE_CHAIN    which runs this one is inside of; private to reconcile
+//
+// RECONCILE_NEEDS and RECONCILE_RESULT are set only where there is something to read or to write. Names that start
+// with RECONCILE_ and mean a mark (RUN, ROOT, CHAIN) cannot be set by a task.
+//
+// # What is kept of its output
+//
+// stdout and stderr go, line by line as they come, to .reconcile/logs/<key>.log (no output, no file; bounded by
+// Options.OutputLimit), and their end, made printable, into the record (bounded by Options.TailLimit). Before a line is
+// written anywhere, the values of this process's own secret environment variables, <private> text and what
+// Options.Redact removes are taken out. Memory is bounded whatever a command prints.
+//
+// # How it ends
+//
+// A run is over when its first process has ended and the rest of its tree is gone: what it leaves behind in the
+// background is ended too. A run that is cancelled, or out of time, gets SIGTERM; after Options.Grace, SIGKILL.
+// Processes that left the group are found by the mark in their environment or by the lease that they hold.
+//
+// The lease of a run is a locked file, .reconcile/leases/<key>.lease, whose descriptor every process of the tree
+// inherits: while any of them lives, also after this process was killed, nobody starts the same effect again. Its
+// descriptor is number 3 in the command.
+//
+// Limits: on systems other than Linux, processes that left the group are not found; on Windows only the first process
+// is ended. On Linux a process escapes that leaves the group, closes all descriptors, clears its environment and gives
+// up its parent.
+package runner

@@ -1,0 +1,140 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+)
+
+const (
+	workDir = ".reconcile/work" // files that a run is given
+
+	maxNeedEnv  = 4 << 10  // the longest result of a needed node that goes into the environment
+	maxNeedsEnv = 64 << 10 // and all of them together
+)
+
+// inherited names what a command gets of our own environment; Windows programs do not start without the rest.
+func inherited() []string {
+	names := []string{"PATH", "HOME", "LANG"}
+	if runtime.GOOS == "windows" {
+		names = append(names, "SystemRoot", "SystemDrive", "ComSpec", "PATHEXT", "TEMP", "TMP", "USERPROFILE")
+	}
+	return names
+}
+
+// baseEnv is the environment that every command starts from.
+func baseEnv(environ []string) []string {
+	var env []string
+	for _, name := range inherited() {
+		v := lookup(environ, name)
+		if v == "" && name == "PATH" && runtime.GOOS != "windows" {
+			v = "/usr/local/bin:/usr/bin:/bin"
+		}
+		if v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// environment is what the command of a gets: see the package comment.
+func (a *attempt) environment() []string {
+	env := make([]string, len(a.base), len(a.base)+len(a.task.Env)+len(a.task.Needs)+5)
+	copy(env, a.base)
+	for _, kv := range a.task.Env {
+		env = set(env, kv)
+	}
+	env = append(env, needsEnv(a.task.Needs)...)
+	if len(a.task.Needs) > 0 {
+		env = set(env, "RECONCILE_NEEDS="+a.absolute(needsPath(a.effect.Key)))
+	}
+	if a.task.OutputJSON != "" {
+		env = set(env, "RECONCILE_RESULT="+a.absolute(a.task.OutputJSON))
+	}
+	env = set(env, "RECONCILE_RUN="+a.effect.Key)
+	env = set(env, "RECONCILE_ROOT="+a.dir)
+	return set(env, chainVar+"="+a.marks.chain(a.effect.Key))
+}
+
+// set replaces the variable that kv names, or adds it.
+func set(env []string, kv string) []string {
+	name, _, _ := strings.Cut(kv, "=")
+	for i, old := range env {
+		if len(old) > len(name) && old[len(name)] == '=' && old[:len(name)] == name {
+			env[i] = kv
+			return env
+		}
+	}
+	return append(env, kv)
+}
+
+// needsEnv hands on the results that fit: strings as they are, other values as JSON.
+func needsEnv(needs map[string]controllers.Need) []string {
+	var env []string
+	room := maxNeedsEnv
+	for _, name := range slices.Sorted(maps.Keys(needs)) {
+		v, ok := resultText(needs[name].Result)
+		if !ok || len(v) > room {
+			continue
+		}
+		room -= len(v)
+		env = append(env, "RECONCILE_NEED_"+strings.ToUpper(name)+"_RESULT="+v)
+	}
+	return env
+}
+
+func resultText(v any) (string, bool) {
+	if v == nil {
+		return "", false
+	}
+	s, isString := v.(string)
+	if !isString {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return "", false
+		}
+		s = string(b)
+	}
+	return s, len(s) <= maxNeedEnv && !strings.Contains(s, "\x00")
+}
+
+func needsPath(key string) string { return path.Join(workDir, flat(key)+".needs.json") }
+
+// writeNeeds writes the file that RECONCILE_NEEDS names.
+func (a *attempt) writeNeeds() error {
+	if len(a.task.Needs) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(a.task.Needs)
+	if err != nil {
+		return err
+	}
+	if err := a.root.MkdirAll(workDir, 0o755); err != nil {
+		return err
+	}
+	return a.root.WriteFile(needsPath(a.effect.Key), b, 0o644)
+}
+
+func (r *Runner) removeNeedsOf(key string) error {
+	if err := r.root.Remove(needsPath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (a *attempt) removeNeeds() {
+	if len(a.task.Needs) > 0 {
+		a.removeNeedsOf(a.effect.Key) //nolint:errcheck // litter at worst: the next run of the key replaces it
+	}
+}
+
+// absolute is the path of a slash path below the root, for a command to use.
+func (r *Runner) absolute(p string) string { return filepath.Join(r.dir, filepath.FromSlash(p)) }

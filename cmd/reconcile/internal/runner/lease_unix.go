@@ -1,0 +1,51 @@
+//go:build unix
+
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func tryLock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return errLeaseTaken
+		case err != nil:
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		default:
+			return claim(f)
+		}
+	}
+}
+
+// claim adds a lock of the other family: a record lock belongs to the process, children do not inherit it. It tells
+// the runner that lives from the orphans of one that was killed.
+func claim(f *os.File) error {
+	l := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &l); err != nil {
+		return fmt.Errorf("claim %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// claimant returns the other process that has claimed the file; 0 if there is none.
+func claimant(f *os.File) int {
+	l := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l); err != nil || l.Type == unix.F_UNLCK {
+		return 0
+	}
+	return int(l.Pid)
+}
+
+// linked reports whether f still has a name.
+func linked(f *os.File) bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &st) == nil && st.Nlink > 0
+}

@@ -1,0 +1,264 @@
+package runner
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"sync"
+	"time"
+)
+
+const (
+	logDir = ".reconcile/logs"
+
+	readSize  = 32 << 10 // bytes read at once
+	lineLimit = 64 << 10 // a longer line is handled in pieces
+	// drainTime is how long output may come after the whole tree has ended; then whoever still holds the pipe is cut off.
+	drainTime = 200 * time.Millisecond
+	// drainReads bounds what is read after that: more than a pipe holds.
+	drainReads = 64
+)
+
+// buffers are a worker's, used again from run to run.
+type buffers struct {
+	read    [2][]byte
+	capture []byte // stdout, where it is the result: one byte more than the limit at most
+}
+
+// output is the pipes between a command and us.
+type output struct {
+	stdout, stderr *os.File // the command's ends; one pipe if stdout is no result, so that the order is kept
+	streams        []*stream
+	pumps          sync.WaitGroup
+}
+
+func (a *attempt) openOutput(b *buffers) (*output, error) {
+	o := new(output)
+	b.capture = b.capture[:0]
+	var err error
+	if o.stdout, err = a.addStream(o, b); err != nil {
+		return nil, err
+	}
+	o.stderr = o.stdout
+	if a.task.Output == "" || a.task.OutputJSON != "" {
+		return o, nil
+	}
+	o.streams[0].capture, o.streams[0].limit = &b.capture, a.o.ResultLimit+1
+	if o.stderr, err = a.addStream(o, b); err != nil {
+		o.abandon()
+		return nil, err
+	}
+	return o, nil
+}
+
+// addStream makes a pipe and returns the end that the command writes to.
+func (a *attempt) addStream(o *output, b *buffers) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	buf := &b.read[len(o.streams)]
+	if *buf == nil {
+		*buf = make([]byte, readSize)
+	}
+	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.newFilter()})
+	return w, nil
+}
+
+func (o *output) closeWriters() {
+	o.stdout.Close()
+	if o.stderr != nil && o.stderr != o.stdout {
+		o.stderr.Close()
+	}
+}
+
+// abandon closes everything when there is no command.
+func (o *output) abandon() {
+	o.closeWriters()
+	for _, s := range o.streams {
+		s.src.Close()
+	}
+}
+
+// pump starts to hand what the command prints to k. Our copies of the command's ends are closed.
+func (o *output) pump(k *sink) {
+	o.closeWriters()
+	for _, s := range o.streams {
+		s.sink = k
+		o.pumps.Go(s.pump)
+	}
+}
+
+// finish returns when all output is handed on. The command's tree is gone.
+func (o *output) finish() {
+	for _, s := range o.streams {
+		if s.src.SetReadDeadline(time.Now().Add(drainTime)) != nil {
+			s.src.Close() // no deadlines here: cut it off at once
+		}
+	}
+	o.pumps.Wait()
+}
+
+// stream is one pipe's way from the command to the sink.
+type stream struct {
+	src     *os.File
+	buf     []byte
+	clean   *filter
+	sink    *sink
+	carry   []byte  // the line that is not complete yet
+	capture *[]byte // where to keep the first limit bytes; may be nil
+	limit   int
+}
+
+func (s *stream) pump() {
+	defer s.src.Close()
+	for {
+		n, err := s.src.Read(s.buf)
+		s.feed(s.buf[:n])
+		if err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				s.drain()
+			}
+			break
+		}
+	}
+	s.emit(s.carry)
+}
+
+// drain reads what the pipe holds, without waiting.
+func (s *stream) drain() {
+	raw, err := s.src.SyscallConn()
+	if err != nil || s.src.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	for range drainReads {
+		n := 0
+		err := raw.Read(func(fd uintptr) bool {
+			n = readNow(fd, s.buf)
+			return true
+		})
+		if err != nil || n <= 0 {
+			return
+		}
+		s.feed(s.buf[:n])
+	}
+}
+
+// feed hands on the lines that b completes, and keeps the rest.
+func (s *stream) feed(b []byte) {
+	if s.capture != nil {
+		*s.capture = append(*s.capture, b[:min(len(b), s.limit-len(*s.capture))]...)
+	}
+	end := bytes.LastIndexByte(b, '\n') + 1
+	switch {
+	case end > 0 && len(s.carry) > 0:
+		s.emit(append(s.carry, b[:end]...))
+		s.carry = s.carry[:0]
+	case end > 0:
+		s.emit(b[:end])
+	}
+	s.carry = append(s.carry, b[end:]...)
+	for len(s.carry) > lineLimit {
+		cut := s.clean.cut(s.carry)
+		s.emit(s.carry[:cut])
+		s.carry = append(s.carry[:0], s.carry[cut:]...)
+	}
+}
+
+func (s *stream) emit(b []byte) {
+	if len(b) > 0 {
+		s.sink.write(s.clean.lines(b))
+	}
+}
+
+// sink is where a run's output goes: a log file, made when there is something to write, and its end for the record.
+type sink struct {
+	root      *os.Root
+	path      string
+	logLimit  int
+	tailLimit int
+
+	mu      sync.Mutex // guards what follows
+	log     *os.File
+	logged  int
+	dropped int
+	err     error // why the log could not be written
+	tail    []byte
+}
+
+func (a *attempt) newSink() *sink {
+	return &sink{
+		root: a.root, path: path.Join(logDir, a.effect.Key+".log"),
+		logLimit: a.o.OutputLimit, tailLimit: a.o.TailLimit,
+	}
+}
+
+func (k *sink) write(b []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keepTail(b)
+	if k.err != nil {
+		return
+	}
+	fits := min(len(b), k.logLimit-k.logged)
+	k.dropped += len(b) - fits
+	if fits > 0 {
+		k.logged += fits
+		k.err = k.append(b[:fits])
+	}
+}
+
+func (k *sink) append(b []byte) (err error) {
+	if k.log == nil {
+		if err = k.root.MkdirAll(path.Dir(k.path), 0o755); err != nil {
+			return err
+		}
+		if k.log, err = k.root.OpenFile(k.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = k.log.Write(b)
+	return err
+}
+
+// keepTail keeps at least the last 2·tailLimit bytes, because what is not printable falls out of them later, and at
+// most twice as many.
+func (k *sink) keepTail(b []byte) {
+	keep := 2 * k.tailLimit
+	if len(b) >= keep {
+		k.tail = append(k.tail[:0], b[len(b)-keep:]...)
+		return
+	}
+	if len(k.tail)+len(b) > 2*keep {
+		k.tail = append(k.tail[:0], k.tail[len(k.tail)-keep:]...)
+	}
+	k.tail = append(k.tail, b...)
+}
+
+// finish completes the log. It returns the printable end of the output, at most tailLimit bytes, and the path of the
+// log; that is empty if nothing was logged.
+func (k *sink) finish() (tail, log string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.dropped > 0 && k.err == nil {
+		_, k.err = fmt.Fprintf(k.log, "\n[reconcile: %d more bytes of output were dropped; the log's limit is %d bytes]\n",
+			k.dropped, k.logLimit)
+	}
+	note := ""
+	if k.err != nil {
+		note = fmt.Sprintf("[reconcile: the log is not complete: %v]\n", k.err)
+	}
+	tail = note + ending(printable(k.tail), max(k.tailLimit-len(note), 0))
+	if k.log != nil {
+		log = k.path
+	}
+	return tail, log
+}
+
+func (k *sink) close() {
+	if k.log != nil {
+		k.log.Close()
+	}
+}

@@ -1,0 +1,104 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+)
+
+// Everything here is called with r.mu held.
+
+func byTurn(a, b *job) int {
+	return cmp.Or(cmp.Compare(a.effect.Rank, b.effect.Rank), strings.Compare(a.effect.Key, b.effect.Key))
+}
+
+func (r *Runner) enqueue(j *job) {
+	i, _ := slices.BinarySearchFunc(r.queue, j, byTurn)
+	r.queue = slices.Insert(r.queue, i, j)
+}
+
+func (r *Runner) unqueue(j *job) {
+	if i, ok := slices.BinarySearchFunc(r.queue, j, byTurn); ok {
+		r.queue = slices.Delete(r.queue, i, i+1)
+	}
+}
+
+// dispatch starts a worker for each job that can start now.
+func (r *Runner) dispatch() {
+	for r.running < r.o.Slots {
+		j := r.next()
+		if j == nil {
+			return
+		}
+		r.workers.Add(1)
+		go r.work(j)
+	}
+}
+
+// next takes the first job whose groups all have room off the queue, and their places with it.
+func (r *Runner) next() *job {
+	if r.closed {
+		return nil
+	}
+	i := slices.IndexFunc(r.queue, func(j *job) bool { return r.room(j.effect.Groups) })
+	if i < 0 {
+		return nil
+	}
+	j := r.queue[i]
+	r.queue = slices.Delete(r.queue, i, i+1)
+	r.running++
+	r.take(j.effect.Groups, 1)
+	j.running, j.since = true, r.o.Now()
+	return j
+}
+
+// room reports whether one more effect of these groups may run. A limit of 0 is the number of slots.
+func (r *Runner) room(groups []controllers.Group) bool {
+	for _, g := range groups {
+		if r.used[g.Name]+r.foreign[g.Name] >= orDefault(g.Limit, r.o.Slots) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Runner) take(groups []controllers.Group, n int) {
+	for _, g := range groups {
+		if r.used[g.Name] += n; r.used[g.Name] == 0 {
+			delete(r.used, g.Name)
+		}
+	}
+}
+
+// work runs j, and then what can start in its place, until nothing can.
+func (r *Runner) work(j *job) {
+	defer r.workers.Done()
+	var b buffers
+	for j != nil {
+		j = r.settle(j, r.run(j, &b))
+	}
+}
+
+// settle reports the end of j and returns the job that follows it, if any can start.
+func (r *Runner) settle(j *job, e controllers.Report) *job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running--
+	r.take(j.effect.Groups, -1)
+	delete(r.jobs, j.effect.Key)
+	r.post(e)
+	following := r.next()
+	r.dispatch()
+	return following
+}
+
+// started reports that j runs.
+func (r *Runner) started(j *job, pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ran = true
+	j.since = r.o.Now()
+	r.post(controllers.Report{Kind: controllers.Started, Key: j.effect.Key, At: j.since, PID: pid})
+}

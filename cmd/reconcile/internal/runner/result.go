@@ -1,0 +1,215 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// conclude fills in the record after the command's end. An error fails a run that had seemed to succeed.
+func (a *attempt) conclude(end exit, b *buffers) error {
+	switch {
+	case end.stopped != nil && end.stopped.outcome == "":
+		a.interrupted = end.stopped.message
+		return nil
+	case end.stopped != nil:
+		a.record.Outcome, a.record.Message = end.stopped.outcome, a.clean(end.stopped.message)
+		if end.stuck != nil {
+			a.record.Message += "; " + end.stuck.Error()
+		}
+		return nil
+	case end.state == nil:
+		return errors.New("the system did not tell how the command ended")
+	}
+	a.record.ExitCode = exitCode(end.state)
+	if *a.record.ExitCode != 0 {
+		return errors.New(describeExit(end.state))
+	}
+	result, err := a.readResult(b)
+	if err == nil {
+		err = a.checkFiles()
+	}
+	if err != nil {
+		return err
+	}
+	a.record.Outcome, a.record.Result, a.record.Message = schemas.OutcomeSucceeded, result, remarks(end)
+	return nil
+}
+
+// remarks says what is worth knowing about a success.
+func remarks(end exit) string {
+	switch {
+	case end.stuck != nil:
+		return "it left processes running that could not be ended"
+	case end.left > 0:
+		return fmt.Sprintf("it left %d of its processes running; they were ended", end.left)
+	}
+	return ""
+}
+
+// readResult reads the node's result; nil if it has none.
+func (a *attempt) readResult(b *buffers) (json.RawMessage, error) {
+	if a.task.OutputJSON != "" {
+		return a.readResultFile(a.task.OutputJSON)
+	}
+	switch a.task.Output {
+	case "":
+		return nil, nil
+	case "text":
+		return a.textResult(b.capture)
+	case "json":
+		if len(b.capture) > a.o.ResultLimit {
+			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.o.ResultLimit)
+		}
+		return a.jsonResult("stdout", b.capture)
+	}
+	return nil, fmt.Errorf("output %q is not known: it is text or json", a.task.Output)
+}
+
+func (a *attempt) readResultFile(name string) (json.RawMessage, error) {
+	data, err := a.readRegular(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > a.o.ResultLimit:
+		return nil, fmt.Errorf("output %s is longer than %d bytes", name, a.o.ResultLimit)
+	}
+	return a.jsonResult(name, data)
+}
+
+// readRegular reads at most one byte more than a result may have.
+func (a *attempt) readRegular(name string) ([]byte, error) {
+	if err := a.checkRegular(name); err != nil {
+		return nil, err
+	}
+	f, err := a.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(a.o.ResultLimit)+1))
+}
+
+// jsonResult checks that data is one JSON value and makes it canonical: sorted keys, no space, nothing secret.
+func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error) {
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%s is not UTF-8", source)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s is empty, it should be one JSON value", source)
+		}
+		return nil, fmt.Errorf("%s is not JSON: %w", source, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s is not one JSON value: something follows it", source)
+	}
+	return a.encode(a.cleanValue(v))
+}
+
+func (a *attempt) encode(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(buf.Bytes()), nil
+}
+
+// textResult is what stdout says, as a JSON string; it is cut where it is too long.
+func (a *attempt) textResult(out []byte) (json.RawMessage, error) {
+	cut := len(out) > a.o.ResultLimit
+	text := strings.TrimSpace(printable(a.cleanLines(out)))
+	if cut {
+		text = strings.ToValidUTF8(text[:min(len(text), a.o.ResultLimit)], "") + "\n[cut]"
+	}
+	return a.encode(text)
+}
+
+// cleanValue takes secrets out of every string of a JSON value, which it may change.
+func (r *Runner) cleanValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.clean(v)
+	case []any:
+		for i := range v {
+			v[i] = r.cleanValue(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[r.clean(k)] = r.cleanValue(e)
+		}
+		return out
+	}
+	return v
+}
+
+// checkFiles checks that the promised files are there.
+func (a *attempt) checkFiles() error {
+	for _, name := range a.task.OutputFiles {
+		if err := a.checkRegular(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRegular checks that name is a file below the root, outside of .git.
+func (a *attempt) checkRegular(name string) error {
+	if err := checkOutputPath(name); err != nil {
+		return err
+	}
+	fi, err := a.root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("output %s was not written", name)
+	case err != nil:
+		return fmt.Errorf("output: %w", err)
+	case !fi.Mode().IsRegular():
+		return fmt.Errorf("output %s is not a regular file", name)
+	}
+	return nil
+}
+
+// removeStaleResult removes what an earlier attempt wrote, so that it cannot pass for this one's result.
+func (a *attempt) removeStaleResult() error {
+	name := a.task.OutputJSON
+	if name == "" {
+		return nil
+	}
+	if err := checkOutputPath(name); err != nil {
+		return err
+	}
+	if fi, err := a.root.Lstat(name); err == nil && fi.IsDir() {
+		return fmt.Errorf("output %s is a folder", name)
+	}
+	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the result of an earlier run: %w", err)
+	}
+	return nil
+}
+
+func checkOutputPath(name string) error {
+	if !fs.ValidPath(name) {
+		return fmt.Errorf("output %q is not a path below the root", name)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.EqualFold(part, ".git") {
+			return fmt.Errorf("output %s is inside .git", name)
+		}
+	}
+	return nil
+}

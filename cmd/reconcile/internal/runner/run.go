@@ -1,0 +1,223 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// job is one submitted effect. since and running are guarded by Runner.mu.
+type job struct {
+	effect  controllers.Effect
+	since   time.Time
+	running bool
+	stop    chan cause // at most one: the first reason to end the run
+}
+
+// cause is why a run is ended before it ends by itself. Without an outcome it is an interruption: nothing is recorded.
+type cause struct {
+	outcome string
+	message string
+}
+
+func newJob(e controllers.Effect, now time.Time) *job {
+	return &job{effect: e, since: now, stop: make(chan cause, 1)}
+}
+
+// end asks for the end of a job that runs; the first cause counts.
+func (j *job) end(c cause) {
+	select {
+	case j.stop <- c:
+	default:
+	}
+}
+
+// attempt is one job while it is performed.
+type attempt struct {
+	*Runner
+	*job
+	task    *controllers.Task
+	record  schemas.Run
+	lease   *lease
+	sink    *sink
+	command command
+	// interrupted says why there is no record.
+	interrupted string
+}
+
+// run performs a job and says how it ended.
+func (r *Runner) run(j *job, b *buffers) controllers.Report {
+	report := controllers.Report{Kind: controllers.Released, Key: j.effect.Key}
+	select {
+	case c := <-j.stop:
+		report.At, report.Why = r.o.Now(), c.message
+		return report
+	default:
+	}
+	a := &attempt{Runner: r, job: j, task: &j.effect.Task, record: j.effect.Claim()}
+	a.record.StartedAt = schemas.NewTime(r.o.Now())
+	err := a.hold()
+	if err == nil {
+		err = a.perform(b)
+	}
+	report.At = r.o.Now()
+	if held := (*HeldError)(nil); errors.As(err, &held) {
+		report.Kind, report.Why = controllers.Held, held.Error()
+		return report
+	}
+	if a.interrupted != "" {
+		report.Why = a.interrupted
+		return report
+	}
+	if err != nil {
+		a.record.Outcome, a.record.Message = schemas.OutcomeFailed, r.clean(err.Error())
+	}
+	a.record.FinishedAt = schemas.NewTime(report.At)
+	report.Kind, report.Run = controllers.Finished, &a.record
+	return report
+}
+
+// hold takes the lease; processes of an earlier run that still hold it are ended first.
+func (a *attempt) hold() (err error) {
+	if err = checkKey(a.effect.Key); err != nil {
+		return err
+	}
+	a.lease, err = a.leases.take(a.effect.Key)
+	if !errors.Is(err, errLeaseTaken) {
+		return err
+	}
+	if err = a.reap([]Orphan{{Key: a.effect.Key}}); err != nil {
+		return err
+	}
+	a.lease, err = a.leases.take(a.effect.Key)
+	if errors.Is(err, errLeaseTaken) {
+		return &HeldError{Keys: []string{a.effect.Key}}
+	}
+	return err
+}
+
+// perform runs the command under the lease that is held, and fills in the record. An error means that the command
+// could not be run, or that what it left behind is not what it promised.
+func (a *attempt) perform(b *buffers) error {
+	a.sink = a.newSink()
+	defer a.sink.close()
+	err := a.prepare()
+	if err == nil {
+		var end exit
+		if end, err = a.execute(b); err == nil {
+			err = a.conclude(end, b)
+		}
+	}
+	a.removeNeeds()
+	a.record.Output, a.record.Log = a.sink.finish()
+	if a.lease.file != nil { // never handed to a command
+		_, freeErr := a.lease.free()
+		err = errors.Join(err, freeErr)
+	}
+	return err
+}
+
+// exit is how a command ended.
+type exit struct {
+	stopped *cause // it was ended, and why; nil: it ended by itself
+	state   *os.ProcessState
+	left    int   // processes that it left behind and that were ended
+	stuck   error // what could not be ended
+}
+
+// execute starts the command, supervises it, and returns when its whole tree and its output have ended.
+func (a *attempt) execute(b *buffers) (exit, error) {
+	limit := a.limit()
+	if limit != nil && limit.after <= 0 {
+		a.lease.release()
+		return exit{stopped: &limit.cause}, nil
+	}
+	out, err := a.openOutput(b)
+	if err != nil {
+		return exit{}, err
+	}
+	p, err := a.start(out)
+	if err != nil {
+		out.abandon()
+		return exit{}, a.explainStart(err)
+	}
+	a.started(a.job, p.pid())
+	out.pump(a.sink)
+	end := a.supervise(p, limit)
+	out.finish()
+	return end, nil
+}
+
+// limit is when a run is out of time.
+type limit struct {
+	cause
+	after time.Duration
+}
+
+// limit returns what ends first, the task's timeout or its deadline; nil if it has neither.
+func (a *attempt) limit() *limit {
+	var l *limit
+	if t := a.task.Timeout; t > 0 {
+		l = &limit{cause{schemas.OutcomeTimedOut, fmt.Sprintf("timed out after %s", t)}, t}
+	}
+	if a.task.Deadline.IsZero() {
+		return l
+	}
+	if d := a.task.Deadline.Sub(a.o.Now()); l == nil || d < l.after {
+		l = &limit{cause{schemas.OutcomeTimedOut, fmt.Sprintf("the time for the whole of %s is over; this run was "+
+			"ended after %s", a.effect.Owner, max(d, 0).Round(time.Millisecond))}, d}
+	}
+	return l
+}
+
+// supervise waits for the end of the command, or brings it about, and then for the end of its tree.
+func (a *attempt) supervise(p *process, l *limit) exit {
+	ended := make(chan struct{})
+	go func() {
+		p.await()
+		close(ended)
+	}()
+	var end exit
+	end.stopped = a.waitOrStop(ended, l)
+	t := tree{pid: p.pid(), marks: a.marks, key: a.effect.Key, lease: a.lease}
+	kill := time.Now().Add(a.o.Grace)
+	if end.stopped != nil {
+		if end.stuck = a.stopFirst(t, ended, kill); end.stuck != nil {
+			return end
+		}
+	}
+	end.state = p.reap()
+	if free, err := a.lease.free(); err == nil && free && end.stopped == nil && !t.groupLives() {
+		return end
+	}
+	end.left, end.stuck = a.endTrees(a.hurry, []tree{t}, kill)
+	return end
+}
+
+// waitOrStop returns nil when the command has ended by itself, else why it is to be ended.
+func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
+	var late <-chan time.Time
+	if l != nil {
+		timer := time.NewTimer(l.after)
+		defer timer.Stop()
+		late = timer.C
+	}
+	var c cause
+	select {
+	case <-ended:
+		return nil
+	case c = <-a.stop:
+	case <-late:
+		c = l.cause
+	}
+	select {
+	case <-ended: // it was quicker
+		return nil
+	default:
+		return &c
+	}
+}

@@ -1,0 +1,243 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Options say how a Runner runs; every field but Root has a usable zero value.
+type Options struct {
+	// Root is the directory of the tree.
+	Root string
+	// Now is the clock of the records. Default time.Now.
+	Now func() time.Time
+	// Grace is the time between SIGTERM and SIGKILL. Default 5s.
+	Grace time.Duration
+	// OutputLimit bounds a run's log, in bytes. Default 10 MiB.
+	OutputLimit int
+	// TailLimit bounds Run.Output, in bytes. Default 4096.
+	TailLimit int
+	// ResultLimit bounds Run.Result, in bytes. Default 65536.
+	ResultLimit int
+	// Slots is how many effects run at once, whatever their groups allow. Default: the number of processors.
+	Slots int
+	// Environ is this process's environment: PATH, HOME and LANG are handed on, the values of variables whose names
+	// look secret are removed from all output. Default os.Environ().
+	Environ []string
+	// Redact removes what must not be written; it gets one or more whole lines, may change them in place, and is
+	// called concurrently. Default: nothing beside what the package comment says.
+	Redact func([]byte) []byte
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Grace <= 0 {
+		o.Grace = 5 * time.Second
+	}
+	o.OutputLimit = orDefault(o.OutputLimit, 10<<20)
+	o.TailLimit = orDefault(o.TailLimit, 4096)
+	o.ResultLimit = orDefault(o.ResultLimit, 65536)
+	o.Slots = orDefault(o.Slots, runtime.NumCPU())
+	return o
+}
+
+func orDefault(n, standard int) int {
+	if n <= 0 {
+		return standard
+	}
+	return n
+}
+
+// Runner runs effects. Its methods may be called from any goroutine.
+type Runner struct {
+	o       Options
+	root    *os.Root // the tree
+	dir     string   // its absolute path, without symlinks
+	marks   marks
+	base    []string // environment that every command starts from
+	secrets *secrets
+	leases  leases
+
+	hurry   chan struct{} // closed when there is no grace left
+	workers sync.WaitGroup
+	notify  chan struct{} // one token while reports wait
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	ran     bool            // something was started
+	queue   []*job          // by Rank, then Key
+	jobs    map[string]*job // queued and running, by key
+	running int
+	used    map[string]int // places taken by this process, by group
+	foreign map[string]int // places taken by others
+	reports []controllers.Report
+}
+
+// New returns a Runner for the tree in o.Root, which must exist. It runs nothing and writes nothing yet.
+func New(o Options) (*Runner, error) {
+	o = o.withDefaults()
+	dir, err := realPath(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("open tree: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open tree: %w", err)
+	}
+	return &Runner{
+		o: o, root: root, dir: dir,
+		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: findSecrets(o.Environ, dir),
+		leases: leases{root: root}, hurry: make(chan struct{}), notify: make(chan struct{}, 1),
+		jobs: map[string]*job{}, used: map[string]int{},
+	}, nil
+}
+
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// Submit queues an effect. It starts as soon as a slot is free and all its groups have room; of those that could start
+// the one with the smallest Rank, then Key, goes first. An effect that is queued already only gets its new place in
+// the queue; one that runs already is left alone. After Close it is released at once.
+func (r *Runner) Submit(e controllers.Effect) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.jobs[e.Key]
+	switch {
+	case r.closed:
+		r.post(controllers.Report{Kind: controllers.Released, Key: e.Key, At: r.o.Now(), Why: "reconcile is ending"})
+		return
+	case old != nil && old.running:
+		return
+	case old != nil:
+		r.unqueue(old)
+	}
+	j := newJob(e, r.o.Now())
+	r.jobs[e.Key] = j
+	r.enqueue(j)
+	r.dispatch()
+}
+
+// SetForeign says how many places of each group other processes hold now. The map is taken over.
+func (r *Runner) SetForeign(usage map[string]int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.foreign = usage
+	r.dispatch()
+}
+
+// Cancel gives an effect up. A queued one is Released; a running one is ended, and Finished as Cancelled with why as
+// its message. It does not wait. A key that is not known is ignored.
+func (r *Runner) Cancel(key, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := r.jobs[key]
+	switch {
+	case j == nil:
+	case j.running:
+		j.end(cause{schemas.OutcomeCancelled, why})
+	default:
+		r.unqueue(j)
+		delete(r.jobs, key)
+		r.post(controllers.Report{Kind: controllers.Released, Key: key, At: r.o.Now(), Why: why})
+	}
+}
+
+// Status is one effect that is queued or runs.
+type Status struct {
+	Key     string
+	Running bool
+	Since   time.Time // start, or when it was queued
+}
+
+// Snapshot lists what is queued and running, sorted by key.
+func (r *Runner) Snapshot() []Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]Status, 0, len(r.jobs))
+	for _, j := range r.jobs {
+		out = append(out, Status{Key: j.effect.Key, Running: j.running, Since: j.since})
+	}
+	slices.SortFunc(out, func(a, b Status) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+// Close releases what is queued, interrupts what runs, and returns when all of it is gone: after the grace time plus
+// one second at the latest, and without grace from the moment that ctx is done. What was interrupted is Released too;
+// Drain tells it afterwards. The error says what could not be ended. A second Close does nothing.
+func (r *Runner) Close(ctx context.Context) error {
+	if !r.shut() {
+		return nil
+	}
+	gone := make(chan struct{})
+	go func() {
+		r.workers.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		close(r.hurry)
+		<-gone
+	}
+	return errors.Join(r.sweepOwn(), r.root.Close())
+}
+
+func (r *Runner) shut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.closed = true
+	for _, j := range r.queue {
+		delete(r.jobs, j.effect.Key)
+		r.post(controllers.Report{Kind: controllers.Released, Key: j.effect.Key, At: r.o.Now(), Why: "reconcile is ending"})
+	}
+	r.queue = nil
+	for _, j := range r.jobs {
+		j.end(cause{message: "interrupted: reconcile was told to end"})
+	}
+	return true
+}
+
+// Notify returns a channel that has a token whenever reports wait to be drained.
+func (r *Runner) Notify() <-chan struct{} { return r.notify }
+
+// Drain returns the reports since the last call, oldest first. Runs never wait for it, and nothing is lost.
+func (r *Runner) Drain() []controllers.Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.reports
+	r.reports = nil
+	return out
+}
+
+// post queues a report; r.mu is held.
+func (r *Runner) post(e controllers.Report) {
+	r.reports = append(r.reports, e)
+	select {
+	case r.notify <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,176 @@
+package runner
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const (
+	redacted = "***"
+	private  = "[private]"
+
+	// minSecret is the length from which on a value can be a secret: to blank out shorter ones would ruin any output.
+	minSecret = 6
+	// overlap is how far from its end a long line is cut, so that what Options.Redact looks for is not cut in two.
+	overlap = 1 << 10
+)
+
+// secrets are byte sequences that must not be written, longest first.
+type secrets struct{ values [][]byte }
+
+// findSecrets collects the values of the variables whose names look secret. What is known to everybody, as the tree's
+// path, does not become a secret by its name.
+func findSecrets(environ []string, dir string) *secrets {
+	s := new(secrets)
+	known := []string{dir, lookup(environ, "HOME"), lookup(environ, "USER"), lookup(environ, "PATH")}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if !secretName(name) || slices.Contains(known, value) {
+			continue
+		}
+		s.add(value)
+		for line := range strings.SplitSeq(value, "\n") {
+			s.add(strings.TrimSpace(line)) // a key of several lines may be printed indented
+		}
+	}
+	slices.SortFunc(s.values, func(a, b []byte) int { return cmp.Or(len(b)-len(a), bytes.Compare(a, b)) })
+	s.values = slices.CompactFunc(s.values, bytes.Equal)
+	return s
+}
+
+// add takes a value up, also as it looks inside a JSON string and in a URL.
+func (s *secrets) add(value string) {
+	if len(value) < minSecret {
+		return
+	}
+	forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
+	if b, err := json.Marshal(value); err == nil {
+		forms = append(forms, string(b[1:len(b)-1]))
+	}
+	for _, f := range forms {
+		s.values = append(s.values, []byte(f))
+	}
+}
+
+// secretName reports whether a variable of this name holds a secret.
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	for _, part := range []string{"TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "PRIVATE"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	for word := range strings.SplitSeq(name, "_") {
+		switch word {
+		case "KEY", "KEYS", "PAT", "AUTH", "PASS", "PWD", "COOKIE", "DSN":
+			return name != "PWD" && name != "OLDPWD"
+		}
+	}
+	return false
+}
+
+// remove blanks the secrets out.
+func (s *secrets) remove(b []byte) []byte {
+	for _, v := range s.values {
+		if bytes.Contains(b, v) {
+			b = bytes.ReplaceAll(b, v, []byte(redacted))
+		}
+	}
+	return b
+}
+
+// straddler returns the start of a secret that has bytes on both sides of cut; -1 if there is none.
+func (s *secrets) straddler(b []byte, cut int) int {
+	for _, v := range s.values {
+		from := max(cut-len(v)+1, 0)
+		if i := bytes.Index(b[from:min(cut+len(v)-1, len(b))], v); i >= 0 {
+			return from + i
+		}
+	}
+	return -1
+}
+
+// longest is the length of the longest secret.
+func (s *secrets) longest() int {
+	if len(s.values) == 0 {
+		return 0
+	}
+	return len(s.values[0])
+}
+
+// filter takes out of one stream of text what must not be written.
+type filter struct {
+	*Runner
+	hidden bool // inside <private>
+}
+
+func (r *Runner) newFilter() *filter { return &filter{Runner: r} }
+
+// lines filters whole lines, or pieces of a long line that were cut by cut.
+func (f *filter) lines(b []byte) []byte {
+	b = f.secrets.remove(f.hide(b))
+	if f.o.Redact != nil {
+		b = f.o.Redact(b)
+	}
+	return b
+}
+
+// cut returns where to cut a line that is too long: not inside a secret, and not inside a word if it can be helped.
+func (f *filter) cut(b []byte) int {
+	margin := max(overlap, f.secrets.longest(), len(privateEnd))
+	cut := len(b) - margin
+	if cut <= 0 {
+		return len(b)
+	}
+	if i := bytes.LastIndexAny(b[max(cut-margin, 0):cut], " \t,;"); i >= 0 {
+		cut = max(cut-margin, 0) + i + 1
+	}
+	for {
+		i := f.secrets.straddler(b, cut)
+		if i <= 0 {
+			return cut
+		}
+		cut = i
+	}
+}
+
+const (
+	privateStart = "<private>"
+	privateEnd   = "</private>"
+)
+
+// hide replaces private text, which may go on for many lines.
+func (f *filter) hide(b []byte) []byte {
+	if !f.hidden && !bytes.Contains(b, []byte(privateStart)) {
+		return b
+	}
+	var out []byte
+	for len(b) > 0 {
+		mark := privateStart
+		if f.hidden {
+			mark = privateEnd
+		}
+		before, after, found := bytes.Cut(b, []byte(mark))
+		if !f.hidden {
+			out = append(out, before...)
+			if found {
+				out = append(out, private...)
+			}
+		}
+		if !found {
+			break
+		}
+		f.hidden, b = !f.hidden, after
+	}
+	return out
+}
+
+// cleanLines filters a whole text.
+func (r *Runner) cleanLines(b []byte) []byte { return r.newFilter().lines(bytes.Clone(b)) }
+
+// clean filters one string.
+func (r *Runner) clean(s string) string { return string(r.cleanLines([]byte(s))) }

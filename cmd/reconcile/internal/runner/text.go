@@ -1,0 +1,82 @@
+package runner
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// printable makes output fit for a status file and a terminal: valid UTF-8, lines that end in \n, and neither escape
+// sequences nor other control characters but tabs.
+func printable(b []byte) string {
+	var out strings.Builder
+	out.Grow(len(b))
+	for i := 0; i < len(b); {
+		if n := escapeLen(b[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		switch {
+		case r == '\r' && i+1 < len(b) && b[i+1] == '\n':
+		case r == '\r':
+			out.WriteByte('\n')
+		case r == '\n', r == '\t', !unprintable(r):
+			out.WriteRune(r)
+		}
+		i += n
+	}
+	return out.String()
+}
+
+// unprintable: control characters, and those that reorder or hide text.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+}
+
+// escapeLen is the length of the terminal escape sequence that b starts with; 0 if it starts with none.
+func escapeLen(b []byte) int {
+	if len(b) < 2 || b[0] != 0x1b {
+		return 0
+	}
+	switch b[1] {
+	case '[': // CSI: parameters, then one byte from @ to ~
+		for i := 2; i < len(b); i++ {
+			if b[i] >= 0x40 && b[i] <= 0x7e {
+				return i + 1
+			}
+			if b[i] < 0x20 {
+				return i
+			}
+		}
+		return len(b)
+	case ']', 'P', '_', '^', 'X': // strings: up to BEL or ESC \, on one line
+		for i := 2; i < len(b); i++ {
+			switch {
+			case b[i] == 0x07:
+				return i + 1
+			case b[i] == 0x1b && i+1 < len(b) && b[i+1] == '\\':
+				return i + 2
+			case b[i] == '\n':
+				return i
+			}
+		}
+		return len(b)
+	}
+	return 2
+}
+
+// ending returns the end of s: at most limit bytes, from the start of a line if there is one among them.
+func ending(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	s = s[len(s)-limit:]
+	if i := strings.IndexByte(s, '\n'); i >= 0 && i+1 < len(s) {
+		return s[i+1:]
+	}
+	for len(s) > 0 && !utf8.RuneStart(s[0]) {
+		s = s[1:]
+	}
+	return s
+}

@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// settleTime is how long after SIGKILL a tree may take to be gone.
+const settleTime = time.Second
+
+// tree is the processes of one run.
+type tree struct {
+	pid   int // its first process, which leads its group and session; 0: not known
+	marks marks
+	key   string
+	lease *lease
+}
+
+// signal is what a process is told.
+type signal int
+
+const (
+	polite signal = iota // end yourself
+	force                // be ended
+)
+
+// HeldError says that processes of earlier runs live on, so that these effects cannot start.
+type HeldError struct {
+	Keys []string
+	PID  int // the living reconcile that runs it; 0: orphans that could not be ended
+}
+
+func (e *HeldError) Error() string {
+	keys := strings.Join(e.Keys, ", ")
+	if e.PID != 0 {
+		return fmt.Sprintf("%s: process %d runs it; try again when it is done", keys, e.PID)
+	}
+	return fmt.Sprintf("%s: a process of an earlier run lives on and could not be ended; end it, then try again", keys)
+}
+
+// Orphan is an effect that a process was running when it was killed.
+type Orphan struct {
+	Key string
+	PID int // process group; 0: not known
+}
+
+// Reap ends what is left of the runs of a process that was killed, all together: SIGTERM, grace, SIGKILL. When it
+// returns nil, the effects can be run again. A *HeldError says which cannot: their processes could not be ended within
+// the grace time plus one second or before ctx was done, or another reconcile that lives runs them.
+func (r *Runner) Reap(ctx context.Context, orphans ...Orphan) error {
+	done := make(chan error, 1)
+	hurry := make(chan struct{})
+	go func() { done <- r.reapUntil(hurry, orphans) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		close(hurry)
+		return <-done
+	}
+}
+
+func (r *Runner) reap(orphans []Orphan) error { return r.reapUntil(r.hurry, orphans) }
+
+func (r *Runner) reapUntil(hurry <-chan struct{}, orphans []Orphan) error {
+	trees := make([]tree, len(orphans))
+	for i, o := range orphans {
+		l := r.leases.of(o.Key)
+		if pid := l.runner(); pid != 0 {
+			return &HeldError{Keys: []string{o.Key}, PID: pid}
+		}
+		trees[i] = tree{pid: o.PID, marks: r.marks, key: o.Key, lease: l}
+	}
+	_, err := r.endTrees(hurry, trees, time.Now().Add(r.o.Grace))
+	if err == nil {
+		for _, o := range orphans {
+			err = errors.Join(err, r.removeNeedsOf(o.Key))
+		}
+	}
+	return err
+}
+
+// stopFirst tells a whole tree to end and returns when its first process has; at kill it is forced to.
+func (r *Runner) stopFirst(t tree, ended <-chan struct{}, kill time.Time) error {
+	signalGroup(t.pid, polite)
+	for _, m := range members([]tree{t}) {
+		if !m.inGroup(t.pid) {
+			m.signal(polite)
+		}
+	}
+	if waitFor(ended, r.hurry, time.Until(kill)) {
+		return nil
+	}
+	signalGroup(t.pid, force)
+	if waitFor(ended, nil, settleTime) {
+		return nil
+	}
+	return fmt.Errorf("process %d could not be ended", t.pid)
+}
+
+// waitFor reports whether ended was closed before hurry was and before d had passed.
+func waitFor(ended, hurry <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-hurry:
+	case <-timer.C:
+	}
+	return false
+}
+
+// endTrees ends the trees, whose first processes are gone already, and returns how many processes it had to tell. What
+// still lives at kill is forced; a *HeldError names what survives that.
+func (r *Runner) endTrees(hurry <-chan struct{}, trees []tree, kill time.Time) (told int, err error) {
+	seen := map[int]bool{}
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		held := slices.DeleteFunc(slices.Clone(trees), func(t tree) bool {
+			free, err := t.lease.free()
+			return free || err != nil
+		})
+		left := members(trees)
+		if len(left) == 0 {
+			left = holders(held)
+		}
+		if len(left) == 0 && len(held) == 0 {
+			return len(seen), nil
+		}
+		now := time.Now()
+		if now.After(kill.Add(settleTime)) {
+			return len(seen), &HeldError{Keys: keysOf(trees, held)}
+		}
+		tell(left, seen, !now.Before(kill))
+		select {
+		case <-hurry:
+			kill, hurry = now, nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// tell signals each process: politely once, with force always.
+func tell(ps []member, seen map[int]bool, forced bool) {
+	for _, p := range ps {
+		switch {
+		case forced:
+			p.signal(force)
+		case !seen[p.pid]:
+			p.signal(polite)
+		}
+		seen[p.pid] = true
+	}
+}
+
+// keysOf names the trees that are still held, or all of them if it is not known which.
+func keysOf(all, held []tree) []string {
+	if len(held) == 0 {
+		held = all
+	}
+	keys := make([]string, len(held))
+	for i, t := range held {
+		keys[i] = t.key
+	}
+	return keys
+}
+
+// sweepOwn ends every process that still carries a mark of this runner. There are none unless a process left its group
+// and closed its lease.
+func (r *Runner) sweepOwn() error {
+	if !r.ran {
+		return nil
+	}
+	for until := time.Now().Add(settleTime); ; time.Sleep(time.Millisecond) {
+		left := ownedBy(r.marks)
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("%d processes of runs could not be ended, among them %d", len(left), left[0].pid)
+		}
+		tell(left, map[int]bool{}, true)
+	}
+}

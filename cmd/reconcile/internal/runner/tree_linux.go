@@ -1,0 +1,181 @@
+package runner
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// member is a living process of a run, as /proc showed it.
+type member struct {
+	pid, parent, group, session int
+	started                     string // clock ticks since boot; with pid it names the process for good
+}
+
+func (m member) inGroup(pgid int) bool { return m.group == pgid }
+
+// signal tells the process, if it is still the same one.
+func (m member) signal(s signal) {
+	fd, err := unix.PidfdOpen(m.pid, 0)
+	if err != nil {
+		return // gone
+	}
+	defer unix.Close(fd)
+	if now, ok := readMember(m.pid); ok && now.started == m.started {
+		for _, sig := range signalsOf(s) {
+			unix.PidfdSendSignal(fd, sig, nil, 0) //nolint:errcheck // whoever still lives is found by the next look
+		}
+	}
+}
+
+// members lists the living processes of the trees: those of the first process's group and session, those that carry
+// the mark, and the descendants of all these.
+func members(trees []tree) []member {
+	return family(processes(), func(m member, chain string) bool {
+		for _, t := range trees {
+			if t.pid != 0 && chain == "" && (m.group == t.pid || m.session == t.pid) || t.marks.ofRun(chain, t.key) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// ownedBy lists the living processes that a runner started, and their descendants.
+func ownedBy(ms marks) []member {
+	return family(processes(), func(_ member, chain string) bool { return ms.ofRunner(chain) })
+}
+
+// family returns the processes that belong, and their descendants, without this process.
+func family(all []member, belongs func(m member, chain string) bool) []member {
+	in := map[int]bool{}
+	self := os.Getpid()
+	for _, m := range all {
+		if m.pid != self && belongs(m, chainOf(m.pid)) {
+			in[m.pid] = true
+		}
+	}
+	if len(in) == 0 {
+		return nil
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, m := range all {
+			if !in[m.pid] && in[m.parent] && m.pid != self {
+				in[m.pid], grown = true, true
+			}
+		}
+	}
+	var out []member
+	for _, m := range all {
+		if in[m.pid] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// processes lists all processes that live; zombies do not.
+func processes() []member {
+	var out []member
+	for _, pid := range numbers("/proc") {
+		if m, ok := readMember(pid); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// numbers lists the entries of a folder whose names are numbers.
+func numbers(dir string) []int {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1) // what could be read counts
+	var out []int
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// readMember reads /proc/<pid>/stat: pid (comm) state ppid pgrp session …, starttime is the 22nd field. comm may hold
+// spaces and parentheses.
+func readMember(pid int) (member, bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	end := bytes.LastIndexByte(b, ')')
+	if err != nil || end < 0 {
+		return member{}, false
+	}
+	f := bytes.Fields(b[end+1:])
+	if len(f) < 20 || f[0][0] == 'Z' || f[0][0] == 'X' {
+		return member{}, false
+	}
+	m := member{pid: pid, started: string(f[19])}
+	for i, to := range []*int{&m.parent, &m.group, &m.session} {
+		if *to, err = strconv.Atoi(string(f[i+1])); err != nil {
+			return member{}, false
+		}
+	}
+	return m, true
+}
+
+// chainOf reads the chain in a process's environment; empty if it has none, or is not ours to look at.
+func chainOf(pid int) string {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	env, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // more than the system lets a process have
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if chain, ok := bytes.CutPrefix(kv, []byte(chainVar+"=")); ok {
+			return string(chain)
+		}
+	}
+	return ""
+}
+
+// holders lists the processes that have the leases of the trees open, without this one.
+func holders(trees []tree) []member {
+	var files []os.FileInfo
+	for _, t := range trees {
+		if fi, err := t.lease.root.Stat(t.lease.name); err == nil {
+			files = append(files, fi)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	var out []member
+	for _, m := range processes() {
+		if m.pid != os.Getpid() && hasOpen(m.pid, files) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func hasOpen(pid int, files []os.FileInfo) bool {
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	for _, fd := range numbers(dir) {
+		open, err := os.Stat(filepath.Join(dir, strconv.Itoa(fd)))
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			if os.SameFile(open, f) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,35 @@
+//go:build unix
+
+package runner
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// sysAttr gives a command a session, and thereby a process group, of its own: signals reach all of it, and what asks
+// the terminal for a password fails instead of stopping.
+func sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// signalsOf: a stopped process does not see SIGTERM before it goes on.
+func signalsOf(s signal) []unix.Signal {
+	if s == force {
+		return []unix.Signal{unix.SIGKILL}
+	}
+	return []unix.Signal{unix.SIGTERM, unix.SIGCONT}
+}
+
+// signalGroup tells every process of a group. That some are not ours to tell shows when they are still there later.
+func signalGroup(pgid int, s signal) {
+	if pgid <= 1 {
+		return
+	}
+	for _, sig := range signalsOf(s) {
+		unix.Kill(-pgid, sig) //nolint:errcheck // see above
+	}
+}
+
+// groupLives reports whether the group of the first process, which has been reaped, has members left.
+func (t tree) groupLives() bool { return !errors.Is(unix.Kill(-t.pid, 0), unix.ESRCH) }
