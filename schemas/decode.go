@@ -1,10 +1,54 @@
 package schemas
 
-// Decoder turns files into objects. It is safe for concurrent use.
-type Decoder struct{ kinds Kinds }
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path"
+	"strings"
+	"sync"
 
-// NewDecoder returns a decoder for the given kinds; maxSize is the largest file in bytes.
-func NewDecoder(kinds Kinds, maxSize int) *Decoder { return &Decoder{kinds: kinds} }
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// DefaultFileSize is the largest file that a [Decoder] reads unless it is told otherwise, in bytes.
+const DefaultFileSize = 1 << 20
+
+// Decoder turns files into objects. It is safe for concurrent use.
+type Decoder struct {
+	kinds   Kinds
+	maxSize int
+	ready   map[string]*compiled // by kind
+}
+
+// compiled is what a decoder knows of one kind. It is prepared when the first object of the kind is met, since preparing
+// all of them takes milliseconds.
+type compiled struct {
+	once   sync.Once
+	schema *jsonschema.Schema
+	shape  *shape
+	err    error
+}
+
+// NewDecoder returns a decoder for the given kinds; maxSize is the largest file in bytes, 0 means DefaultFileSize.
+func NewDecoder(kinds Kinds, maxSize int) *Decoder {
+	orDefault(&maxSize, DefaultFileSize)
+	d := &Decoder{kinds: kinds, maxSize: maxSize, ready: make(map[string]*compiled, len(kinds))}
+	for _, k := range kinds {
+		d.ready[k.Name] = new(compiled)
+	}
+	return d
+}
+
+func (d *Decoder) compiled(k Kind) *compiled {
+	c := d.ready[k.Name]
+	c.once.Do(func() {
+		if c.schema, c.err = compile(k); c.err == nil {
+			c.shape, c.err = parseShape(Schema(k))
+		}
+	})
+	return c
+}
 
 // Decoded is what one file holds.
 type Decoded struct {
@@ -16,9 +60,136 @@ type Decoded struct {
 
 // Decode reads one spec file; path (slash path below the root) decides the format by its extension: .yaml, .yml, .json
 // or, for workflows, .toml. It never panics and never stops at the first problem.
-func (d *Decoder) Decode(path string, src []byte) Decoded { panic("stub") }
+func (d *Decoder) Decode(path string, src []byte) Decoded {
+	s := newSource(path)
+	out := Decoded{At: Place{Path: path}}
+	if root := s.parse(src, d.maxSize); root != nil {
+		out.Object = d.object(s, root)
+		if s.ref != (Ref{}) {
+			out.At.Line, out.At.Column = root.position([]any{"metadata", "name"})
+		}
+	} else {
+		s.ref = s.guessRef(src, d.kinds)
+	}
+	out.Ref, out.Problems = s.ref, s.finish()
+	return out
+}
+
+// parse reads the text in its format. It returns nil after reporting that nothing can be read.
+func (s *source) parse(src []byte, limit int) *value {
+	if !s.gate(src, limit) {
+		return nil
+	}
+	switch strings.ToLower(path.Ext(s.path)) {
+	case ".yaml", ".yml":
+		return s.parseYAML()
+	case ".json":
+		return s.parseJSON()
+	case ".toml":
+		return s.parseTOML()
+	}
+	s.fail("format", 0, 0, "", "the name ends in neither .yaml, .yml, .json nor .toml").hint("rename the file")
+	return nil
+}
+
+// object makes the object of a parsed document, or nil if anything is wrong with it.
+func (d *Decoder) object(s *source, root *value) *Object {
+	var hurt damage
+	if len(s.problems) > 0 {
+		hurt.scan(root, root, nil)
+	}
+	k, ok := s.envelope(root, d.kinds)
+	if !ok {
+		return nil
+	}
+	c := d.compiled(k)
+	if c.err != nil {
+		s.fail("schema", 0, 0, "", "%v", c.err)
+		return nil
+	}
+	s.judge(root, c, &hurt)
+	spec := root.get("spec")
+	if spec == nil || spec.form != object || hurt.whole {
+		return nil
+	}
+	canonical := spec.canonical(make([]byte, 0, 2*len(s.text)/3+64), hurt.skip)
+	typed := s.check(root, k, canonical, &hurt)
+	if typed == nil || s.failed() {
+		return nil
+	}
+	sum := sha256.Sum256(canonical)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	return newDecoded(k, metadata(root), s.path, digest, canonical, typed)
+}
+
+// failed reports whether any problem is an error.
+func (s *source) failed() bool {
+	for i := range s.problems {
+		if s.problems[i].Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// check decodes the spec, fills in its defaults, and reports what its own rules say about what is not damaged.
+func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) Spec {
+	spec := k.New()
+	if err := json.Unmarshal(canonical, spec); err != nil {
+		line, col := root.position([]any{"spec"})
+		s.fail("wrong-value", line, col, "spec", "cannot be read: %v", err)
+		return nil
+	}
+	applyDefaults(spec, root.get("metadata").str("name"))
+	var r Report
+	spec.Check(&r)
+	for _, f := range r.findings {
+		if at := append([]any{"spec"}, f.Field...); !hurt.covers(f, at) {
+			s.finding(root, f, at)
+		}
+	}
+	return spec
+}
+
+// finding turns a finding into a problem.
+func (s *source) finding(root *value, f *Finding, at []any) {
+	line, col := root.position(at)
+	p := s.fail(f.Code, line, col, pathText(at), "%s", f.Message)
+	p.Severity, p.Suggestion = f.Severity, f.Suggestion
+	for _, r := range f.Related {
+		line, col := root.position(append([]any{"spec"}, r.Field...))
+		p.also(line, col, r.Note)
+	}
+}
+
+// metadata converts what was validated.
+func metadata(root *value) Metadata {
+	m := root.get("metadata")
+	return Metadata{Name: m.str("name"), Labels: m.get("labels").strings(), Annotations: m.get("annotations").strings()}
+}
+
+// strings returns an object's fields that are text; nil for none.
+func (v *value) strings() map[string]string {
+	if v == nil || len(v.fields) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(v.fields))
+	for i := range v.fields {
+		out[v.fields[i].name] = v.fields[i].value.text
+	}
+	return out
+}
 
 // Locate finds where a field stands in a file that Decode read, for problems that show only when the whole tree is
 // known. field is a path below the root of the document: "spec", "nodes", 3, "needs", 0. Where the field does not exist,
 // the nearest ancestor that does is meant. source is the line's text.
-func Locate(path string, src []byte, field ...any) (at Place, source string) { panic("stub") }
+func Locate(path string, src []byte, field ...any) (at Place, source string) {
+	at = Place{Path: path}
+	s := newSource(path)
+	root := s.parse(src, len(src))
+	if root == nil {
+		return at, ""
+	}
+	at.Line, at.Column = root.position(field)
+	return at, lineText(s.text, at.Line)
+}

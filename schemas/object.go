@@ -148,6 +148,13 @@ func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs [
 	}
 }
 
+// newDecoded is NewObject for a spec that is decoded already.
+func newDecoded(k Kind, m Metadata, path, digest string, canonical []byte, spec Spec) *Object {
+	o := NewObject(k, m, path, digest, canonical, spec.References())
+	o.once.Do(func() { o.spec = spec })
+	return o
+}
+
 // Spec returns the typed spec with its defaults. Callers must not change it.
 func (o *Object) Spec() Spec {
 	o.once.Do(func() {

@@ -1,0 +1,91 @@
+// Command gen writes what is generated from the Go types of package schemas: the published JSON Schemas
+// (schemas/*.schema.json) and the field tables of docs/kinds/*.md. It is run from the root of the repository:
+//
+//	go run ./cmd/reconcile/internal/gen          write
+//	go run ./cmd/reconcile/internal/gen -check   fail if anything is out of date
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+func main() {
+	check := flag.Bool("check", false, "write nothing; fail if a generated file is out of date")
+	root := flag.String("C", ".", "root of the repository")
+	flag.Parse()
+	if err := run(*root, *check); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+// kinds are the kinds that have schemas and pages.
+func kinds() schemas.Kinds {
+	return schemas.Kinds{
+		schemas.SessionKind, schemas.AgentKind, schemas.WorkflowKind, schemas.DAGKind,
+		schemas.ClarificationRequestKind, schemas.ReplyKind, schemas.ObservationKind, schemas.ActionKind,
+		schemas.SettingsKind,
+	}
+}
+
+// run generates every file and writes or compares it.
+func run(root string, check bool) error {
+	files, err := generate(root)
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for _, f := range files {
+		old, err := os.ReadFile(filepath.Join(root, f.path))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err == nil && bytes.Equal(old, f.data) {
+			continue
+		}
+		stale = append(stale, f.path)
+		if check {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(root, f.path), f.data, 0o644); err != nil {
+			return err
+		}
+	}
+	if check && len(stale) > 0 {
+		slices.Sort(stale)
+		return fmt.Errorf("out of date: %v; run go run ./cmd/reconcile/internal/gen", stale)
+	}
+	return nil
+}
+
+type file struct {
+	path string
+	data []byte
+}
+
+// generate returns all generated files of the repository at root.
+func generate(root string) ([]file, error) {
+	r, err := reflector(filepath.Join(root, "schemas"))
+	if err != nil {
+		return nil, err
+	}
+	var out []file
+	for _, k := range kinds() {
+		b, err := encode(document(r, k))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file{"schemas/" + k.Singular() + ".schema.json", b})
+	}
+	b, err := encode(workflowTOML(r))
+	return append(out, file{"schemas/workflow.toml.schema.json", b}), err
+}

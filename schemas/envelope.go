@@ -1,0 +1,129 @@
+package schemas
+
+import "strings"
+
+// envelopeFields are the fields of every document.
+var envelopeFields = []string{"apiVersion", "kind", "metadata", "spec"}
+
+// envelope judges what every document has, learns the object's name, and returns its kind; false if the kind is not
+// known, since then nothing else can be judged.
+func (s *source) envelope(root *value, kinds Kinds) (Kind, bool) {
+	if root.form != object {
+		if !root.bad {
+			s.fail("not-an-object", root.line, root.col, "", "the file holds %s, not an object", root.describe()).
+				hint("write apiVersion, kind, metadata and spec")
+		}
+		return Kind{}, false
+	}
+	s.envelopeFields(root)
+	s.apiVersion(root)
+	k, ok := s.kind(root, kinds)
+	name := root.get("metadata").get("name")
+	if name != nil && name.form == text && !name.bad {
+		s.name(name, k)
+	}
+	if ok && name != nil && CheckName(name.text) == nil && name.form == text {
+		s.ref = Ref{Kind: k.Name, Name: name.text}
+	}
+	if !ok && name == nil && root.get("metadata") != nil {
+		line, col := root.position([]any{"metadata"})
+		s.fail("missing-field", line, col, "metadata.name", "is missing")
+	}
+	return k, ok
+}
+
+func (s *source) envelopeFields(root *value) {
+	var missing []string
+	for _, name := range envelopeFields {
+		if root.field(name) == nil {
+			missing = append(missing, name)
+		}
+	}
+	for i := range root.fields {
+		f := &root.fields[i]
+		if containsWord(envelopeFields, f.name) {
+			continue
+		}
+		p := s.fail("unknown-field", f.line, f.col, pathText([]any{f.name}), "there is no field %q here", f.name)
+		if p.near(f.name, envelopeFields); p.Suggestion == "" {
+			p.hint("a document has apiVersion, kind, metadata and spec; the rest goes below spec")
+		}
+	}
+	for _, name := range missing {
+		p := s.fail("missing-field", root.line, root.col, name, "is missing")
+		if name == "apiVersion" {
+			p.hint("add apiVersion: %s", APIVersion)
+		}
+	}
+}
+
+func containsWord(words []string, w string) bool {
+	for _, x := range words {
+		if x == w {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *source) apiVersion(root *value) {
+	v := root.get("apiVersion")
+	if v == nil || v.bad || v.form == text && v.text == APIVersion {
+		return
+	}
+	s.fail("wrong-version", v.line, v.col, "apiVersion", "%s is not a version that can be read here", v.describe()).
+		hint("write %s", APIVersion)
+}
+
+// kind finds the document's kind, also when it is written in the wrong case, which is reported.
+func (s *source) kind(root *value, kinds Kinds) (Kind, bool) {
+	v := root.get("kind")
+	if v == nil || v.bad {
+		return Kind{}, false
+	}
+	var names []string
+	for _, k := range kinds {
+		if v.form == text && v.text == k.Name {
+			return k, s.settingsInPlace(k, v)
+		}
+		names = append(names, k.Name)
+	}
+	p := s.fail("unknown-kind", v.line, v.col, "kind", "%s is not a kind", v.describe())
+	k, ok := kinds.Find(v.text)
+	if ok {
+		p.hint("did you mean %q?", k.Name)
+	} else if p.near(v.text, names); p.Suggestion == "" {
+		p.hint("kinds: %s", strings.Join(names, ", "))
+	}
+	return k, ok
+}
+
+// settingsInPlace reports settings that stand elsewhere, and other objects that stand where the settings do.
+func (s *source) settingsInPlace(k Kind, v *value) bool {
+	isSettings := k.Name == SettingsKind.Name
+	switch {
+	case isSettings && s.path != SettingsPath:
+		s.fail("wrong-place", v.line, v.col, "kind", "settings are read from %s only", SettingsPath).
+			hint("move them there")
+	case !isSettings && s.path == SettingsPath:
+		s.fail("wrong-place", v.line, v.col, "kind", "%s holds the settings and nothing else", SettingsPath).
+			hint("move the object below specs/")
+	}
+	return true
+}
+
+func (s *source) name(v *value, k Kind) {
+	if err := CheckName(v.text); err != nil && v.text != "" {
+		p := s.fail("bad-name", v.line, v.col, "metadata.name", "%v", err)
+		if low := strings.ToLower(strings.ReplaceAll(v.text, " ", "-")); CheckName(low) == nil {
+			p.hint("write %q", low)
+		}
+	}
+	if k.Name == SettingsKind.Name && v.text != settingsName {
+		s.fail("bad-name", v.line, v.col, "metadata.name", "the settings are called %q", settingsName).
+			hint("write %s", settingsName)
+	}
+}
+
+// settingsName is the name of the one object of kind Settings.
+const settingsName = "settings"

@@ -1,0 +1,150 @@
+package schemas
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// parseJSON reads a JSON file strictly, or reports why it cannot.
+func (s *source) parseJSON() *value {
+	if strings.TrimSpace(string(s.text)) == "" {
+		s.fail("empty", 1, 1, "", "the file holds no object").hint("write apiVersion, kind, metadata and spec, or remove it")
+		return nil
+	}
+	if !json.Valid(s.text) {
+		s.jsonError()
+		return nil
+	}
+	p := jsonParser{s: s, text: s.text, lines: newLines(s.text)}
+	return p.value(nil, 0)
+}
+
+// jsonError reports what encoding/json says about the text.
+func (s *source) jsonError() {
+	var raw json.RawMessage
+	err := json.Unmarshal(s.text, &raw)
+	line, col := 1, 1
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		line, col = place(s.text, int(syntax.Offset)-1)
+	}
+	message := fmt.Sprint(err)
+	switch {
+	case strings.Contains(message, "after top-level value"):
+		s.fail("several-documents", line, col, "", "something follows the object; a file holds one").
+			hint("move it to a file of its own, or remove it")
+	case strings.Contains(message, "unexpected end"):
+		s.fail("syntax", line, col, "", "the JSON ends too early").hint("close every { and [")
+	case strings.Contains(message, "exceeded max depth"):
+		s.fail("too-deep", line, col, "", "values are nested more than %d deep", maxDepth)
+	default:
+		s.fail("syntax", line, col, "", "this is not JSON: %s", strings.TrimPrefix(message, "json: ")).
+			hint("JSON has neither comments nor commas after the last item")
+	}
+}
+
+// jsonParser builds values of text that is known to be valid JSON.
+type jsonParser struct {
+	s     *source
+	text  []byte
+	at    int
+	lines *lines
+}
+
+// next skips space and separators and returns the byte that follows.
+func (p *jsonParser) next() byte {
+	for strings.IndexByte(" \t\n\r,:", p.text[p.at]) >= 0 {
+		p.at++
+	}
+	return p.text[p.at]
+}
+
+func (p *jsonParser) value(path []any, depth int) *value {
+	c := p.next()
+	v := &value{}
+	v.line, v.col = p.lines.place(p.at)
+	v.bad = !p.s.bounded(v.line, v.col, depth)
+	switch c {
+	case '{':
+		p.object(v, path, depth)
+	case '[':
+		p.list(v, path, depth)
+	case '"':
+		v.form = text
+		v.text = p.string(v, path)
+	default:
+		p.word(v, path)
+	}
+	return v
+}
+
+func (p *jsonParser) object(v *value, path []any, depth int) {
+	v.form = object
+	seen := map[string]int{}
+	for p.at++; p.next() != '}'; {
+		key := &value{}
+		key.line, key.col = p.lines.place(p.at)
+		name := p.string(key, path)
+		below := append(path[:len(path):len(path)], name)
+		val := p.value(below, depth+1)
+		if first := v.find(name, seen); first != nil {
+			p.s.duplicate(first, key.line, key.col, below)
+			continue
+		}
+		if !key.bad {
+			seen[name] = len(v.fields)
+			v.fields = append(v.fields, field{name, key.line, key.col, val})
+		}
+	}
+	p.at++
+}
+
+func (p *jsonParser) list(v *value, path []any, depth int) {
+	v.form = list
+	for p.at++; p.next() != ']'; {
+		v.items = append(v.items, p.value(append(path[:len(path):len(path)], len(v.items)), depth+1))
+	}
+	p.at++
+}
+
+// string reads a string; v is marked bad if it holds what no text should.
+func (p *jsonParser) string(v *value, path []any) string {
+	start := p.at
+	for p.at++; p.text[p.at] != '"'; p.at++ {
+		if p.text[p.at] == '\\' {
+			p.at++
+		}
+	}
+	p.at++
+	raw := p.text[start:p.at]
+	var out string
+	if err := json.Unmarshal(raw, &out); err != nil {
+		p.s.fail("syntax", v.line, v.col, pathText(path), "this is not a JSON string: %v", err)
+		v.bad = true
+		return ""
+	}
+	why := badText(out)
+	if why == "" && strings.ContainsRune(out, '\uFFFD') && !strings.Contains(string(raw), "\uFFFD") &&
+		!strings.Contains(strings.ToLower(string(raw)), `\ufffd`) {
+		why = "half of a character (a lone surrogate)"
+	}
+	if why != "" {
+		p.s.fail("bad-character", v.line, v.col, pathText(path), "contains %s", why).hint("remove it")
+		v.bad = true
+	}
+	return out
+}
+
+// word reads a number, true, false or null.
+func (p *jsonParser) word(v *value, path []any) {
+	start := p.at
+	for p.at < len(p.text) && strings.IndexByte(" \t\n\r,:]}", p.text[p.at]) < 0 {
+		p.at++
+	}
+	if why, hint := v.plainScalar(string(p.text[start:p.at])); why != "" {
+		p.s.fail("bad-number", v.line, v.col, pathText(path), "%s", why).hint("%s", hint)
+		v.bad = true
+	}
+}

@@ -1,0 +1,135 @@
+package schemas
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// maxExact is the largest integer up to which every one has its own float64: what JSON readers agree on.
+const maxExact = 1 << 53
+
+// plainScalar sets v to what the unquoted text s means by the core schema of YAML 1.2: yes, no, on, off and dates are
+// text. What readers disagree about is refused: the result says why, and what to write instead.
+func (v *value) plainScalar(s string) (why, hint string) {
+	v.bare = true
+	v.raw = s
+	switch s {
+	case "", "~", "null", "Null", "NULL":
+		v.form = null
+		return "", ""
+	case "true", "True", "TRUE":
+		v.form, v.text = boolean, "true"
+		return "", ""
+	case "false", "False", "FALSE":
+		v.form, v.text = boolean, "false"
+		return "", ""
+	}
+	switch s {
+	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN":
+		return s + " is not a number that JSON has", "write it in quotes if it is text"
+	}
+	if c := s[0]; c > '9' || c != '+' && c != '-' && c != '.' && c < '0' {
+		v.form, v.text = text, s
+		return "", ""
+	}
+	return v.numeric(s)
+}
+
+// numeric is plainScalar for text that may be a number.
+func (v *value) numeric(s string) (why, hint string) {
+	sign, digits := "", s
+	if s[0] == '-' || s[0] == '+' {
+		sign, digits = strings.TrimPrefix(s[:1], "+"), s[1:]
+	}
+	switch {
+	case s == digits && (hasDigits(s, "0x", "0123456789abcdefABCDEF") || hasDigits(s, "0o", "01234567")):
+		n, err := strconv.ParseUint(s, 0, 64)
+		if err != nil || n > maxExact {
+			return tooBig(s)
+		}
+		v.form, v.text = number, strconv.FormatUint(n, 10)
+		return "", ""
+	case !isDecimal(digits):
+		v.form, v.text = text, s
+		return "", ""
+	case len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9':
+		return "a number with a leading zero is octal to some readers and decimal to others",
+			`write "` + s + `" in quotes for text, or the number without the zero`
+	}
+	return v.decimal(sign+digits, s)
+}
+
+// decimal sets v to the number that s is; raw is how it was written.
+func (v *value) decimal(s, raw string) (why, hint string) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return tooBig(raw)
+	}
+	v.form, v.raw = number, raw
+	if isDigits(strings.TrimPrefix(s, "-")) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n > maxExact || n < -maxExact {
+			return tooBig(raw)
+		}
+		v.text = strconv.FormatInt(n, 10)
+		return "", ""
+	}
+	v.text = formatFloat(f)
+	return "", ""
+}
+
+func tooBig(s string) (why, hint string) {
+	return "the number " + s + " is too large to be kept exactly (beyond 2^53)", `write "` + s + `" in quotes if it is text`
+}
+
+// formatFloat is the shortest form that reads back as f; whole numbers have no point, so that 1.0 and 1 are one value.
+func formatFloat(f float64) string {
+	if f == 0 {
+		return "0"
+	}
+	if f == math.Trunc(f) && math.Abs(f) <= maxExact {
+		return strconv.FormatInt(int64(f), 10)
+	}
+	if a := math.Abs(f); a >= 1e-6 && a < 1e21 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'e', -1, 64)
+}
+
+func hasDigits(s, prefix, digits string) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	return ok && rest != "" && strings.Trim(rest, digits) == ""
+}
+
+// isDecimal reports whether s is an unsigned decimal number: (\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?.
+func isDecimal(s string) bool {
+	mantissa, exponent := s, ""
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exponent = s[:i], s[i+1:]
+		if len(exponent) > 0 && (exponent[0] == '+' || exponent[0] == '-') {
+			exponent = exponent[1:]
+		}
+		if !isDigits(exponent) {
+			return false
+		}
+	}
+	whole, fraction, point := strings.Cut(mantissa, ".")
+	switch {
+	case !point:
+		return isDigits(whole)
+	case whole == "":
+		return isDigits(fraction)
+	}
+	return isDigits(whole) && (fraction == "" || isDigits(fraction))
+}
+
+// badText names the first control character of a text that escapes brought in, or "".
+func badText(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7F {
+			return describeRune(rune(c))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,243 @@
+package schemas
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a document, beside its size in bytes.
+const (
+	maxDepth  = 64
+	maxValues = 100_000
+)
+
+// source is one file while it is decoded: its text, and what is wrong with it.
+type source struct {
+	path     string
+	text     []byte // after the gate: UTF-8, no byte order mark, line ends \n
+	ref      Ref
+	problems []Problem
+	values   int  // counted so far
+	toml     bool // fields are called as in the TOML form
+}
+
+func newSource(path string) *source { return &source{path: path} }
+
+// fail reports an error at a position; line 0 means the whole file.
+func (s *source) fail(code string, line, col int, field, format string, args ...any) *Problem {
+	s.problems = append(s.problems, Problem{
+		Place:    Place{Path: s.path, Line: line, Column: col},
+		Severity: Error, Code: code, Field: field, Message: fmt.Sprintf(format, args...),
+	})
+	return &s.problems[len(s.problems)-1]
+}
+
+// near adds a suggestion from a list of words, if one is near.
+func (p *Problem) near(word string, words []string) *Problem {
+	if n := Nearest(word, words); n != "" {
+		p.Suggestion = fmt.Sprintf("did you mean %q?", n)
+	}
+	return p
+}
+
+// hint sets the suggestion.
+func (p *Problem) hint(format string, args ...any) *Problem {
+	p.Suggestion = fmt.Sprintf(format, args...)
+	return p
+}
+
+// also adds a related place of the same file.
+func (p *Problem) also(line, col int, note string) *Problem {
+	p.Related = append(p.Related, Place{Path: p.Path, Line: line, Column: col})
+	p.Notes = append(p.Notes, note)
+	return p
+}
+
+// gate lets only text through that every parser reads alike, and normalises it: one byte order mark is dropped, CRLF
+// becomes LF. It reports what it refuses, with the place, and then returns false.
+func (s *source) gate(src []byte, limit int) bool {
+	if limit > 0 && len(src) > limit {
+		s.fail("too-large", 0, 0, "", "the file has %d bytes, at most %d are read", len(src), limit).
+			hint("split it, or raise limits.fileSize in %s", SettingsPath)
+		return false
+	}
+	if bytes.HasPrefix(src, []byte{0xFF, 0xFE}) || bytes.HasPrefix(src, []byte{0xFE, 0xFF}) {
+		s.fail("encoding", 1, 1, "", "the file is UTF-16").hint("save it as UTF-8")
+		return false
+	}
+	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
+	if bytes.IndexByte(src, '\r') >= 0 {
+		src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
+	}
+	s.text = src
+	if at, why := badByte(src); at >= 0 {
+		line, col := place(src, at)
+		s.text = nil
+		s.fail("encoding", line, col, "", "%s", why).hint("save the file as plain UTF-8 text")
+		return false
+	}
+	return true
+}
+
+// badByte finds the first byte that no text file has, or -1.
+func badByte(b []byte) (at int, why string) {
+	for i := 0; i < len(b); {
+		c := b[i]
+		if c >= ' ' && c < 0x7F || c == '\n' || c == '\t' {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			if c == '\r' {
+				return i, "a carriage return stands alone; lines end with LF or CRLF"
+			}
+			return i, "contains the control character " + describeRune(rune(c))
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return i, fmt.Sprintf("is not UTF-8: there is a byte 0x%02X that does not belong here", c)
+		case r == '\uFEFF':
+			return i, "contains a byte order mark inside"
+		case r <= 0x9F:
+			return i, "contains the control character " + describeRune(r)
+		}
+		i += size
+	}
+	return -1, ""
+}
+
+// place converts an offset to line and column.
+func place(b []byte, at int) (line, col int) {
+	at = min(max(at, 0), len(b))
+	start := bytes.LastIndexByte(b[:at], '\n') + 1
+	return 1 + bytes.Count(b[:start], []byte("\n")), 1 + runes(b[start:at])
+}
+
+// runes counts characters; a byte that belongs to none counts as one.
+func runes(b []byte) int { return utf8.RuneCount(b) }
+
+// lines finds places of ascending offsets without starting over.
+type lines struct {
+	text             []byte
+	at, line, column int // column counts from 0 here
+}
+
+func newLines(b []byte) *lines { return &lines{text: b, line: 1} }
+
+// place is the place of an offset; offsets must not descend.
+func (l *lines) place(at int) (line, col int) {
+	for l.at < at && l.at < len(l.text) {
+		if l.text[l.at] == '\n' {
+			l.line++
+			l.column = 0
+			l.at++
+			continue
+		}
+		_, size := utf8.DecodeRune(l.text[l.at:])
+		l.column++
+		l.at += size
+	}
+	return l.line, l.column + 1
+}
+
+// lineText returns a line of text, counted from 1, without its end.
+func lineText(b []byte, line int) string {
+	for n := 1; n < line; n++ {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			return ""
+		}
+		b = b[i+1:]
+	}
+	if line < 1 {
+		return ""
+	}
+	b, _, _ = bytes.Cut(b, []byte("\n"))
+	return string(b)
+}
+
+// guessRef finds the kind and the name in a file that cannot be parsed, by looking at its lines: "kind: X" at the left
+// edge, and the first "name: y" below "metadata:" or inside its braces; in JSON the same in quotes; in TOML the name
+// below [workflow].
+func (s *source) guessRef(src []byte, kinds Kinds) Ref {
+	const most = 64 << 10 // what names an object stands at the beginning
+	src = src[:min(len(src), most)]
+	var ref Ref
+	if strings.HasSuffix(s.path, ".toml") {
+		ref = Ref{Kind: WorkflowKind.Name, Name: guess(src, "[workflow]", "name", "=")}
+	} else {
+		quote := ""
+		if strings.HasSuffix(s.path, ".json") {
+			quote = `"`
+		}
+		if k, ok := kinds.Find(guess(src, "", quote+"kind"+quote, ":")); ok {
+			ref.Kind = k.Name
+		}
+		ref.Name = guess(src, quote+"metadata"+quote, quote+"name"+quote, ":")
+	}
+	if ref.Kind == "" || CheckName(ref.Name) != nil {
+		return Ref{}
+	}
+	return ref
+}
+
+// guess returns the word after key and separator, as a key after the first line that begins with a section's head.
+func guess(src []byte, section, key, separator string) string {
+	rest := "\n" + string(src)
+	if section != "" {
+		_, after, ok := strings.Cut(rest, section)
+		if !ok {
+			return ""
+		}
+		rest = after
+	}
+	for {
+		before, after, ok := strings.Cut(rest, key)
+		if !ok {
+			return ""
+		}
+		last := before[max(0, len(before)-1):]
+		value, found := strings.CutPrefix(strings.TrimLeft(after, " \t"), separator)
+		if found && (section == "" && key[0] != '"' && last == "\n" || section+key != key && strings.Trim(last, " \t\n{,") == "" ||
+			key[0] == '"') {
+			return firstWord(value)
+		}
+		rest = after
+	}
+}
+
+// firstWord is the plain or quoted word at the beginning of s.
+func firstWord(s string) string {
+	s = strings.TrimLeft(s, " \t")
+	if end := strings.IndexAny(s, " \t\r\n,}#"); end >= 0 {
+		s = s[:end]
+	}
+	return strings.Trim(s, "\"'")
+}
+
+// finish sorts the problems by position, drops repetitions, and gives each its object and its line of source.
+func (s *source) finish() []Problem {
+	slices.SortStableFunc(s.problems, func(a, b Problem) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	s.problems = slices.CompactFunc(s.problems, func(a, b Problem) bool {
+		return a.Place == b.Place && a.Code == b.Code && a.Message == b.Message
+	})
+	for i := range s.problems {
+		s.problems[i].Ref = s.ref
+		if s.toml {
+			s.problems[i].Field = tomlField(s.problems[i].Field)
+		}
+		if s.problems[i].Source == "" {
+			s.problems[i].Source = lineText(s.text, s.problems[i].Line)
+		}
+	}
+	return s.problems
+}

@@ -1,0 +1,370 @@
+package schemas
+
+import (
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// judge validates the document against its kind's schema and reports every violation in plain words.
+func (s *source) judge(root *value, c *compiled, d *damage) {
+	err := c.schema.Validate(root.plain())
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		if err != nil {
+			s.fail("schema", root.line, root.col, "", "the document cannot be validated: %v", err)
+		}
+		return
+	}
+	j := judge{s: s, root: root, shape: c.shape, damage: d, said: map[string]bool{}}
+	j.walk(invalid)
+}
+
+type judge struct {
+	s      *source
+	root   *value
+	shape  *shape
+	damage *damage
+	said   map[string]bool // paths whose text was found malformed: format and pattern say the same thing
+}
+
+// walk visits the leaves: they are the violations, everything above says where.
+func (j *judge) walk(e *jsonschema.ValidationError) {
+	for _, cause := range e.Causes {
+		j.walk(cause)
+	}
+	if len(e.Causes) > 0 {
+		return
+	}
+	keyword := e.AbsoluteKeywordLocation[strings.LastIndexByte(e.AbsoluteKeywordLocation, '/')+1:]
+	path, v, sh := j.resolve(e.InstanceLocation)
+	if v == nil || v.bad || len(path) == 0 || isEnvelope(path) {
+		return // reported where it was parsed, or with the envelope
+	}
+	j.violation(violation{path: path, value: v, shape: sh, keyword: keyword, message: e.Message})
+}
+
+// isEnvelope reports whether the field is one that [source.envelope] judges.
+func isEnvelope(path []any) bool {
+	return len(path) == 1 && (path[0] == "apiVersion" || path[0] == "kind")
+}
+
+// resolve follows a JSON pointer through the document and the schema.
+func (j *judge) resolve(pointer string) (path []any, v *value, sh *shape) {
+	v, sh = j.root, j.shape
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		if v == nil || sh == nil {
+			return path, nil, nil
+		}
+		if v.form == list {
+			i, err := strconv.Atoi(token)
+			if err != nil || i >= len(v.items) {
+				return path, nil, nil
+			}
+			path, v, sh = append(path, i), v.items[i], sh.items
+			continue
+		}
+		name := unescape(token)
+		path, v, sh = append(path, name), v.get(name), sh.prop(name)
+	}
+	return path, v, sh
+}
+
+// unescape undoes the validator's escaping of a pointer's token.
+func unescape(token string) string {
+	if t, err := url.PathUnescape(token); err == nil {
+		token = t
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}
+
+// violation is one keyword of the schema that one value does not keep.
+type violation struct {
+	path    []any
+	value   *value
+	shape   *shape
+	keyword string
+	message string // the validator's own words, for keywords that have none here
+}
+
+func (j *judge) violation(x violation) {
+	switch x.keyword {
+	case "type":
+		j.wrongType(x)
+	case "required":
+		j.missing(x)
+	case "additionalProperties":
+		j.unknown(x)
+	case "enum", "const":
+		j.wrongWord(x)
+	case "format", "pattern":
+		j.malformed(x)
+	default:
+		j.outOfRange(x)
+	}
+}
+
+// fail reports at the value.
+func (j *judge) fail(code string, path []any, format string, args ...any) *Problem {
+	line, col := j.root.position(path)
+	return j.s.fail(code, line, col, pathText(path), format, args...)
+}
+
+func (j *judge) wrongType(x violation) {
+	j.damage.cut(j.root, x.path)
+	want := wanted(x.shape)
+	if x.value.form == null {
+		j.fail("no-value", x.path, "has no value; expected %s", want).hint("%s", emptyHint(x.shape))
+		return
+	}
+	p := j.fail("wrong-type", x.path, "expected %s, found %s", want, x.value.describe())
+	if h := x.value.typeHint(x.shape); h != "" {
+		p.hint("%s", h)
+	}
+}
+
+// wanted says what a schema asks for.
+func wanted(s *shape) string {
+	switch s.types {
+	case "string":
+		switch s.format {
+		case "go-duration":
+			return "a duration such as 10m"
+		case "date-time":
+			return "a time such as 2026-02-27T10:00:00Z"
+		}
+		return "text"
+	case "integer":
+		return "a whole number"
+	case "number":
+		return "a number"
+	case "boolean":
+		return "true or false"
+	case "array":
+		return "a list"
+	}
+	return "a set of fields"
+}
+
+func emptyHint(s *shape) string {
+	switch s.types {
+	case "object":
+		return "leave the field out, or write {}"
+	case "array":
+		return "leave the field out, or write []"
+	case "string":
+		return `leave the field out, or write ""`
+	}
+	return "write a value, or leave the field out"
+}
+
+// describe says what a value is, with the value itself where it is short.
+func (v *value) describe() string {
+	switch v.form {
+	case number:
+		return "the number " + v.raw
+	case boolean:
+		return v.text
+	case text:
+		return "the text " + quoteShort(v.text)
+	}
+	return v.form.String()
+}
+
+// quoteShort quotes a text, cut to a length that fits into a message.
+func quoteShort(s string) string {
+	const most = 60
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// typeHint says what to write instead, where that can be told.
+func (v *value) typeHint(s *shape) string {
+	switch {
+	case s.types == "string" && s.format == "go-duration" && v.form == number:
+		return `write the unit too, for example "` + v.raw + `s"`
+	case s.types == "string" && (v.form == number || v.form == boolean):
+		return "write " + strconv.Quote(v.raw) + " in quotes"
+	case (s.types == "integer" || s.types == "number") && v.form == text && isDecimal(v.text) && !v.bare:
+		return "write " + v.text + " without quotes"
+	case s.types == "boolean" && v.form == text:
+		switch strings.ToLower(v.text) {
+		case "yes", "on", "y", "true":
+			return "write true"
+		case "no", "off", "n", "false":
+			return "write false"
+		}
+	case s.types == "array" && v.form == text && s.items != nil && s.items.types == "string":
+		return "write [" + quoteShort(v.text) + "]"
+	case s.types == "integer" && v.form == number:
+		return "round it"
+	}
+	return ""
+}
+
+func (j *judge) missing(x violation) {
+	for _, name := range x.shape.required {
+		if x.value.field(name) != nil {
+			continue
+		}
+		below := append(x.path[:len(x.path):len(x.path)], name)
+		j.damage.note(below)
+		p := j.fail("missing-field", below, "is missing")
+		if sh := x.shape.prop(name); sh != nil && sh.description != "" {
+			p.hint("add %s: %s", name, strings.TrimSuffix(sh.description, "."))
+		}
+	}
+}
+
+func (j *judge) unknown(x violation) {
+	for i := range x.value.fields {
+		f := &x.value.fields[i]
+		if x.shape.prop(f.name) != nil || x.shape.open {
+			continue
+		}
+		below := append(x.path[:len(x.path):len(x.path)], f.name)
+		j.damage.cut(j.root, below)
+		p := j.s.fail("unknown-field", f.line, f.col, pathText(below), "there is no field %q here", f.name)
+		if p.near(f.name, x.shape.names()); p.Suggestion == "" {
+			p.hint("fields: %s", strings.Join(x.shape.names(), ", "))
+		}
+	}
+}
+
+func (j *judge) wrongWord(x violation) {
+	j.damage.note(x.path)
+	p := j.fail("wrong-value", x.path, "%s is not one of: %s", x.value.describe(), strings.Join(x.shape.enum, ", "))
+	if x.value.form == text {
+		p.near(x.value.text, x.shape.enum)
+	}
+}
+
+func (j *judge) malformed(x violation) {
+	name := pathText(x.path)
+	if j.said[name] {
+		return
+	}
+	j.said[name] = true
+	j.damage.cut(j.root, x.path)
+	var err error
+	switch x.shape.format {
+	case "go-duration":
+		_, err = ParseDuration(x.value.text)
+	case "date-time":
+		err = checkTime(x.value.text)
+	}
+	if err == nil {
+		j.fail("wrong-value", x.path, "%s does not have the form that is asked for", x.value.describe())
+		return
+	}
+	j.fail("wrong-value", x.path, "%v", err)
+}
+
+func (j *judge) outOfRange(x violation) {
+	j.damage.note(x.path)
+	limit := x.shape.limits[x.keyword]
+	length := utf8.RuneCountInString(x.value.text)
+	switch x.keyword {
+	case "minimum":
+		j.fail("out-of-range", x.path, "%s is less than %s", x.value.raw, limit)
+	case "maximum":
+		j.fail("out-of-range", x.path, "%s is more than %s", x.value.raw, limit)
+	case "minLength":
+		if length == 0 {
+			j.fail("blank", x.path, "is empty")
+			return
+		}
+		j.fail("out-of-range", x.path, "has %d characters, at least %s are needed", length, limit)
+	case "maxLength":
+		j.fail("out-of-range", x.path, "has %d characters, at most %s are allowed", length, limit)
+	case "minItems":
+		if len(x.value.items) == 0 {
+			j.fail("blank", x.path, "the list is empty").hint("add an item, or leave the field out")
+			return
+		}
+		j.fail("out-of-range", x.path, "has %d items, at least %s are needed", len(x.value.items), limit)
+	case "maxItems":
+		j.fail("out-of-range", x.path, "has %d items, at most %s are allowed", len(x.value.items), limit)
+	default:
+		j.fail("wrong-value", x.path, "%s", x.message)
+	}
+}
+
+// damage remembers what of a document cannot be used, so that the rest of it can still be checked without saying
+// things that only follow from what was said already.
+type damage struct {
+	skip   map[*value]bool // values to leave out
+	at     map[string]bool // paths that are broken
+	above  map[string]bool // their ancestors
+	naming bool            // the name of some task is broken: needs cannot be judged
+	whole  bool            // nothing is left to check
+}
+
+// note marks a path as broken.
+func (d *damage) note(path []any) {
+	if d.at == nil {
+		d.at, d.above, d.skip = map[string]bool{}, map[string]bool{}, map[*value]bool{}
+	}
+	d.at[pathText(path)] = true
+	for i := range path {
+		d.above[pathText(path[:i])] = true
+	}
+	last := path[len(path)-1]
+	d.naming = d.naming || len(path) == 4 && (last == "name" || last == "id")
+	d.whole = d.whole || len(path) == 1 && last == "spec"
+}
+
+// cut marks a path as broken and leaves out the field that it is in.
+func (d *damage) cut(root *value, path []any) {
+	d.note(path)
+	for len(path) > 1 {
+		if _, ok := path[len(path)-1].(string); ok {
+			break
+		}
+		path = path[:len(path)-1]
+	}
+	d.whole = d.whole || len(path) <= 1
+	if v := root.at(path); v != nil {
+		d.skip[v] = true
+	}
+}
+
+// scan marks everything that could not be parsed.
+func (d *damage) scan(root, v *value, path []any) {
+	if v.bad {
+		if len(path) == 0 {
+			d.whole = true
+			return
+		}
+		d.cut(root, path)
+		return
+	}
+	for i := range v.fields {
+		d.scan(root, v.fields[i].value, append(path[:len(path):len(path)], v.fields[i].name))
+	}
+	for i := range v.items {
+		d.scan(root, v.items[i], append(path[:len(path):len(path)], i))
+	}
+}
+
+// covers reports whether a finding at a path may only follow from the damage.
+func (d *damage) covers(f *Finding, path []any) bool {
+	if d.at == nil {
+		return false
+	}
+	if d.above[pathText(path)] || d.naming && f.Code == "unknown-need" {
+		return true
+	}
+	for i := range path {
+		if d.at[pathText(path[:i+1])] {
+			return true
+		}
+	}
+	return false
+}
