@@ -95,8 +95,10 @@ func (a *attempt) start(out *output) (*process, error) {
 	if runtime.GOOS != "windows" {
 		files = append(files, a.lease.file)
 	}
+	a.starting.RLock()
 	p, err := os.StartProcess(a.command.path, a.task.Argv,
 		&os.ProcAttr{Dir: a.command.dir, Env: a.command.env, Files: files, Sys: sysAttr()})
+	a.starting.RUnlock()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package runner
 
@@ -35,13 +35,10 @@ func claim(f *os.File) error {
 	return nil
 }
 
-// claimant returns the other process that has claimed the file; 0 if there is none.
-func claimant(f *os.File) int {
+// claimed reports whether another process has claimed the file.
+func claimed(f *os.File) bool {
 	l := unix.Flock_t{Type: unix.F_WRLCK}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l); err != nil || l.Type == unix.F_UNLCK {
-		return 0
-	}
-	return int(l.Pid)
+	return unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l) == nil && l.Type != unix.F_UNLCK
 }
 
 // linked reports whether f still has a name.

@@ -23,5 +23,5 @@ func tryLock(f *os.File) error {
 // linked is always true: Windows does not remove a file that is open.
 func linked(*os.File) bool { return true }
 
-// claimant is 0: a lease that is taken has a living runner, because commands do not inherit it.
-func claimant(*os.File) int { return 0 }
+// claimed is true: the file can be there only while a runner lives, because commands do not inherit the lock.
+func claimed(*os.File) bool { return true }

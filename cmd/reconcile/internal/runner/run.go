@@ -115,7 +115,7 @@ func (a *attempt) perform(b *buffers) error {
 	a.removeNeeds()
 	a.record.Output, a.record.Log = a.sink.finish()
 	if a.lease.file != nil { // never handed to a command
-		_, freeErr := a.lease.free()
+		_, freeErr := a.lease.free(&a.starting)
 		err = errors.Join(err, freeErr)
 	}
 	return err
@@ -191,7 +191,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 		}
 	}
 	end.state = p.reap()
-	if free, err := a.lease.free(); err == nil && free && end.stopped == nil && !t.groupLives() {
+	if free, err := a.lease.free(&a.starting); err == nil && free && end.stopped == nil && !t.groupLives() {
 		return end
 	}
 	end.left, end.stuck = a.endTrees(a.hurry, []tree{t}, kill)

@@ -72,11 +72,13 @@ type Runner struct {
 	marks   marks
 	base    []string // environment that every command starts from
 	secrets *secrets
-	leases  leases
+	leases  *leases
 
 	hurry   chan struct{} // closed when there is no grace left
 	workers sync.WaitGroup
 	notify  chan struct{} // one token while reports wait
+
+	starting sync.RWMutex // see lease.free
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -103,7 +105,7 @@ func New(o Options) (*Runner, error) {
 	return &Runner{
 		o: o, root: root, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: findSecrets(o.Environ, dir),
-		leases: leases{root: root}, hurry: make(chan struct{}), notify: make(chan struct{}, 1),
+		leases: &leases{root: root}, hurry: make(chan struct{}), notify: make(chan struct{}, 1),
 		jobs: map[string]*job{}, used: map[string]int{},
 	}, nil
 }
@@ -200,7 +202,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		close(r.hurry)
 		<-gone
 	}
-	return errors.Join(r.sweepOwn(), r.root.Close())
+	return errors.Join(r.sweepOwn(), r.leases.close(), r.root.Close())
 }
 
 func (r *Runner) shut() bool {

@@ -96,7 +96,7 @@ func TestOutcomes(t *testing.T) {
 			if run.Outcome != c.outcome || run.Output != c.output || run.ExitCode == nil || *run.ExitCode != c.code {
 				t.Errorf("got %+v", run)
 			}
-			if left, err := os.ReadDir(g.dir + "/.reconcile/leases"); err != nil || len(left) > 0 {
+			if left, err := os.ReadDir(g.dir + "/.reconcile/leases"); err == nil || len(left) > 0 {
 				t.Errorf("leases are left: %v %v", left, err)
 			}
 		})

@@ -31,13 +31,13 @@ const (
 // HeldError says that processes of earlier runs live on, so that these effects cannot start.
 type HeldError struct {
 	Keys []string
-	PID  int // the living reconcile that runs it; 0: orphans that could not be ended
+	Runs bool // another reconcile that lives runs them; otherwise they are orphans that could not be ended
 }
 
 func (e *HeldError) Error() string {
 	keys := strings.Join(e.Keys, ", ")
-	if e.PID != 0 {
-		return fmt.Sprintf("%s: process %d runs it; try again when it is done", keys, e.PID)
+	if e.Runs {
+		return fmt.Sprintf("%s: another reconcile runs it; try again when that is done", keys)
 	}
 	return fmt.Sprintf("%s: a process of an earlier run lives on and could not be ended; end it, then try again", keys)
 }
@@ -70,8 +70,8 @@ func (r *Runner) reapUntil(hurry <-chan struct{}, orphans []Orphan) error {
 	trees := make([]tree, len(orphans))
 	for i, o := range orphans {
 		l := r.leases.of(o.Key)
-		if pid := l.runner(); pid != 0 {
-			return &HeldError{Keys: []string{o.Key}, PID: pid}
+		if l.runs() {
+			return &HeldError{Keys: []string{o.Key}, Runs: true}
 		}
 		trees[i] = tree{pid: o.PID, marks: r.marks, key: o.Key, lease: l}
 	}
@@ -121,7 +121,7 @@ func (r *Runner) endTrees(hurry <-chan struct{}, trees []tree, kill time.Time) (
 	seen := map[int]bool{}
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		held := slices.DeleteFunc(slices.Clone(trees), func(t tree) bool {
-			free, err := t.lease.free()
+			free, err := t.lease.free(&r.starting)
 			return free || err != nil
 		})
 		left := members(trees)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -144,38 +143,41 @@ func chainOf(pid int) string {
 	return ""
 }
 
-// holders lists the processes that have the leases of the trees open, without this one.
+// holders lists the processes that hold the leases of the trees. Runners do not count: they hold the lease through a
+// descriptor that is closed on exec, what they started has one that is not.
 func holders(trees []tree) []member {
-	var files []os.FileInfo
-	for _, t := range trees {
-		if fi, err := t.lease.root.Stat(t.lease.name); err == nil {
-			files = append(files, fi)
-		}
-	}
-	if len(files) == 0 {
+	if len(trees) == 0 {
 		return nil
 	}
 	var out []member
 	for _, m := range processes() {
-		if m.pid != os.Getpid() && hasOpen(m.pid, files) {
+		if m.pid != os.Getpid() && holdsAny(m.pid, trees) {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func hasOpen(pid int, files []os.FileInfo) bool {
-	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+func holdsAny(pid int, trees []tree) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fdinfo"
 	for _, fd := range numbers(dir) {
-		open, err := os.Stat(filepath.Join(dir, strconv.Itoa(fd)))
-		if err != nil {
+		info, err := os.ReadFile(dir + "/" + strconv.Itoa(fd))
+		if err != nil || !bytes.Contains(info, []byte("OFDLCK")) || closedOnExec(info) {
 			continue
 		}
-		for _, f := range files {
-			if os.SameFile(open, f) {
+		for _, t := range trees {
+			if t.lease.shownIn(info) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// closedOnExec reads the line "flags: 02100002" (octal) of a descriptor's info.
+func closedOnExec(info []byte) bool {
+	_, rest, _ := bytes.Cut(info, []byte("flags:"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	flags, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 8, 64)
+	return err == nil && flags&unix.O_CLOEXEC != 0
 }

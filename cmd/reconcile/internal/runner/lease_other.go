@@ -1,0 +1,95 @@
+//go:build !linux
+
+package runner
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// leaseDir holds one locked file for each lease. A file without a lock is litter.
+const leaseDir = ".reconcile/leases"
+
+type leases struct{ root *os.Root }
+
+// lease is a hold on one key: a locked file, of which file is our descriptor. The lock belongs to the open file, which
+// the processes of the run share, so it is free when the last of them is gone.
+type lease struct {
+	root *os.Root
+	name string
+	file *os.File // nil once given up
+}
+
+func (l *leases) close() error { return nil }
+
+// of is the lease of key, not taken.
+func (l *leases) of(key string) *lease {
+	return &lease{root: l.root, name: path.Join(leaseDir, flat(key)+".lease")}
+}
+
+// take locks the lease of key without waiting; errLeaseTaken if somebody holds it.
+func (l *leases) take(key string) (*lease, error) {
+	k := l.of(key)
+	f, err := k.lock()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = l.root.MkdirAll(leaseDir, 0o755); err == nil {
+			f, err = k.lock()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	k.file = f
+	return k, nil
+}
+
+// lock opens and locks the file. A file that was removed between the two is no lease: its remover held the lock.
+func (k *lease) lock() (*os.File, error) {
+	for {
+		f, err := k.root.OpenFile(k.name, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		if err = tryLock(f); err != nil {
+			f.Close()
+			return nil, err
+		}
+		if linked(f) {
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+// release gives up our share in the hold; the processes of the run keep theirs.
+func (k *lease) release() {
+	if k.file != nil {
+		k.file.Close()
+		k.file = nil
+	}
+}
+
+// discard removes the file if no process of the run holds it any more; else errLeaseTaken.
+func (k *lease) discard() error {
+	f, err := k.lock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return k.root.Remove(k.name)
+}
+
+// runs reports whether another runner that lives holds the lease.
+func (k *lease) runs() bool {
+	f, err := k.root.OpenFile(k.name, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return claimed(f)
+}
