@@ -1,0 +1,204 @@
+package repotest
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floor is one row of the table of ARCHITECTURE.md. Folders and packages stand for everything below them, too.
+type floor struct {
+	folder string
+	// may lists the folders of this module that the floor may import, beside itself.
+	may []string
+	// never lists packages that it must not import.
+	never []string
+	// apart means that the packages of the floor must not import each other, but for those in wiring.
+	apart bool
+}
+
+var (
+	network = []string{"net", "golang.org/x/net", "github.com/go-git"} // but for those in harmless
+	inout   = []string{"os", "syscall", "io/ioutil", "path/filepath", "golang.org/x/sys", "log"}
+	chance  = []string{"math/rand", "crypto/rand"}
+	// harmless are packages of those families that only compute.
+	harmless = []string{"net/url", "net/netip"}
+)
+
+// floors: the first row whose folder holds a package is the one that it has to keep to.
+var floors = []floor{
+	{folder: "schemas", never: slices.Concat(network, inout, chance)},
+	{folder: "state", may: []string{"schemas"}, never: slices.Concat(network, []string{"os/exec"})},
+	{folder: "controllers", may: []string{"schemas", "state"}, never: slices.Concat(network, inout, chance)},
+	{folder: "cmd/reconcile/internal", may: []string{"schemas", "state", "controllers"}, apart: true},
+	{folder: "cmd/reconcile", may: []string{"schemas", "state", "controllers", "cmd/reconcile/internal"}},
+}
+
+// wiring lists the imports between packages of cmd/reconcile/internal: an adapter to the loop's interface has to name its
+// types. Each has its reason.
+var wiring = map[string]string{}
+
+// within reports whether p is dir or below it.
+func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+func withinAny(p string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(d string) bool { return within(p, d) })
+}
+
+// broken says why a package in folder must not import the package imported; "" when it may.
+func broken(folder, imported string) string {
+	i := slices.IndexFunc(floors, func(f floor) bool { return within(folder, f.folder) })
+	if i < 0 {
+		return "the folder is on no floor of ARCHITECTURE.md"
+	}
+	f := floors[i]
+	ours, isOurs := strings.CutPrefix(imported, module+"/")
+	switch {
+	case !isOurs && withinAny(imported, f.never) && !slices.Contains(harmless, imported):
+		return fmt.Sprintf("%s must not import it", f.folder)
+	case !isOurs:
+		return ""
+	case f.apart && within(ours, f.folder):
+		if ours == folder || within(ours, folder) || wiring[folder+" -> "+ours] != "" {
+			return ""
+		}
+		return fmt.Sprintf("the packages of %s are wired together in cmd/reconcile, by small interfaces", f.folder)
+	case within(ours, f.folder) || withinAny(ours, f.may):
+		return ""
+	}
+	return fmt.Sprintf("%s may import only itself and %q", f.folder, f.may)
+}
+
+func TestImportsKeepToTheFloors(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, imported := range s.imports() {
+			if why := broken(s.folder(), imported); why != "" {
+				t.Errorf("%s imports %s: %s", s.path, imported, why)
+			}
+		}
+	}
+}
+
+// TestBrokenImportsAreSeen tests the rule itself.
+func TestBrokenImportsAreSeen(t *testing.T) {
+	for _, c := range []struct {
+		folder, imported string
+		allowed          bool
+	}{
+		{"schemas", "strings", true},
+		{"schemas", "os", false},
+		{"schemas", "net/http", false},
+		{"schemas", "net/url", true},
+		{"schemas", module + "/state", false},
+		{"state/lock", "os", true},
+		{"state/lock", module + "/state/durable", true},
+		{"state", "os/exec", false},
+		{"state", module + "/controllers", false},
+		{"controllers", module + "/controllers/graph", true},
+		{"controllers", module + "/state", true},
+		{"controllers/graph", "os", false},
+		{"controllers", "math/rand/v2", false},
+		{"controllers", module + "/cmd/reconcile/internal/loop", false},
+		{"cmd/reconcile/internal/loop", module + "/controllers", true},
+		{"cmd/reconcile/internal/loop", module + "/cmd/reconcile/internal/runner", false},
+		{"cmd/reconcile/internal/loop", module + "/cmd/reconcile/internal/loop/deep", true},
+		{"cmd/reconcile", module + "/cmd/reconcile/internal/loop", true},
+		{"pkg/new", "strings", false},
+	} {
+		if why := broken(c.folder, c.imported); (why == "") != c.allowed {
+			t.Errorf("%s imports %s: %q, want allowed = %v", c.folder, c.imported, why, c.allowed)
+		}
+	}
+}
+
+// TestReasonsForWiringAreUsed keeps the list of exceptions from outliving them.
+func TestReasonsForWiringAreUsed(t *testing.T) {
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		for _, imported := range s.imports() {
+			used[s.folder()+" -> "+strings.TrimPrefix(imported, module+"/")] = true
+		}
+	}
+	for pair := range wiring {
+		if !used[pair] {
+			t.Errorf("wiring allows %s, which no file needs", pair)
+		}
+	}
+}
+
+// clock are the functions of package time that look at the clock or wait for it.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// banned returns what a file does that no file of its folder may do, one line each.
+func banned(s source) []string {
+	var found []string
+	add := func(n ast.Node, format string, args ...any) {
+		found = append(found, fmt.Sprintf("%s:%d: %s", s.path, s.line(n), fmt.Sprintf(format, args...)))
+	}
+	imports := s.imports()
+	pure := !within(s.folder(), "cmd/reconcile") && onClock[s.folder()] == ""
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Recv == nil && n.Name.Name == "init" {
+				add(n, "no init functions: wiring is plain code in cmd/reconcile")
+			}
+		case *ast.GoStmt:
+			if within(s.folder(), "controllers") {
+				add(n, "no goroutines in controllers: decisions are pure")
+			}
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && pure && imports[x.Name] == "time" && slices.Contains(clock, n.Sel.Name) {
+				add(n, "no time.%s outside cmd/reconcile: the time is an argument", n.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// onClock lists the folders outside cmd/reconcile that may look at the clock, with the reason.
+var onClock = map[string]string{
+	"state/lock":    "the lock protocol prescribes waiting and ages; both are options, of which the clock is the default",
+	"state/durable": "what a dead writer left behind is told by its age, as the file system has it",
+}
+
+func TestNothingBannedIsDone(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, line := range banned(s) {
+			t.Error(line)
+		}
+	}
+}
+
+// TestBannedThingsAreSeen tests the rule itself.
+func TestBannedThingsAreSeen(t *testing.T) {
+	const text = `package p
+import ("time"; clock "time")
+func init() {}
+func f() { go f(); _ = time.Now(); clock.Sleep(1); _ = time.Second }
+`
+	for folder, want := range map[string][]string{
+		"controllers":   {":3: no init", ":4: no goroutines", ":4: no time.Now", ":4: no time.Sleep"},
+		"state":         {":3: no init", ":4: no time.Now", ":4: no time.Sleep"},
+		"state/lock":    {":3: no init"},
+		"cmd/reconcile": {":3: no init"},
+	} {
+		s, err := parse(folder+"/p.go", "p.go", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := banned(s)
+		if len(got) != len(want) {
+			t.Errorf("%s: %q, want %q", folder, got, want)
+			continue
+		}
+		for i := range want {
+			if !strings.Contains(got[i], want[i]) {
+				t.Errorf("%s: %q, want %q", folder, got[i], want[i])
+			}
+		}
+	}
+}
