@@ -1,0 +1,432 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// command is the backend that uses the git command, for what the native one does not read. It works in the same steps,
+// with git's plumbing and an index file of its own, so that no hook runs and the user's index is only patched.
+type command struct {
+	layout
+	git      string
+	patience time.Duration
+}
+
+// plumbingConfig keeps git from running anything of the user's, and lets it sync what it writes.
+var plumbingConfig = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsync=all", "-c", "gc.auto=0"}
+
+// privateConfig keeps an index file of our own plain and complete.
+var privateConfig = []string{"-c", "core.splitIndex=false", "-c", "core.sparseCheckout=false", "-c", "index.sparse=false",
+	"-c", "core.untrackedCache=false", "-c", "core.fsmonitor=false"}
+
+// call is one git command.
+type call struct {
+	config []string
+	env    []string
+	stdin  []byte
+}
+
+func (k *command) run(ctx context.Context, c call, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, k.git, slices.Concat(plumbingConfig, c.config, args)...)
+	cmd.Dir, cmd.Env, cmd.Stdin = k.worktree, gitEnv(append(c.env, "GIT_LITERAL_PATHSPECS=1")...), bytes.NewReader(c.stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, &gitError{args[0], err, strings.TrimSpace(stderr.String())}
+	}
+	return stdout.Bytes(), nil
+}
+
+// gitError is a git command that failed.
+type gitError struct {
+	verb   string
+	err    error
+	stderr string
+}
+
+func (e *gitError) Error() string {
+	return fmt.Sprintf("git %s: %v: %s", e.verb, e.err, lastLine(e.stderr))
+}
+func (e *gitError) Unwrap() error { return e.err }
+
+// word runs a command that prints one line; a plain failure (exit 1) is "".
+func (k *command) word(ctx context.Context, args ...string) (string, error) {
+	out, err := k.run(ctx, call{}, args...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return "", nil
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+func (k *command) head(ctx context.Context) (Head, error) {
+	ref, err := k.word(ctx, "symbolic-ref", "-q", "HEAD")
+	if err != nil {
+		return Head{}, err
+	}
+	if ref == "" {
+		hash, err := k.run(ctx, call{}, "rev-parse", "--verify", "HEAD^{commit}")
+		return Head{Hash: strings.TrimSpace(string(hash))}, err
+	}
+	hash, err := k.refHash(ctx, ref)
+	return Head{Ref: ref, Hash: hash}, err
+}
+
+// refHash returns what a reference names, "" if there is none.
+func (k *command) refHash(ctx context.Context, ref string) (string, error) {
+	if _, err := os.Stat(k.common + "/" + ref); err == nil {
+		out, err := k.run(ctx, call{}, "rev-parse", "--verify", ref+"^{commit}")
+		return strings.TrimSpace(string(out)), err
+	}
+	return k.word(ctx, "rev-parse", "-q", "--verify", ref+"^{commit}")
+}
+
+func (k *command) aim(ctx context.Context, branch string) (target, error) {
+	head, err := k.head(ctx)
+	if err != nil {
+		return target{}, err
+	}
+	ref := "refs/heads/" + branch
+	if branch == "" || head.Ref == ref {
+		return target{Head: head, out: true}, nil
+	}
+	if !validRef(ref) {
+		return target{}, fmt.Errorf("git.branch %q: not a branch name", branch)
+	}
+	if err := checkElsewhere(k.layout, ref); err != nil {
+		return target{}, err
+	}
+	hash, err := k.refHash(ctx, ref)
+	return target{Head: Head{Ref: ref, Hash: hash}}, err
+}
+
+func (k *command) commit(ctx context.Context, c Commit) (res Result, err error) {
+	w, err := enterWorkshop(ctx, k.layout, k.patience)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, w.leave()) }()
+	if err := k.catchUp(ctx, w); err != nil && !errors.Is(err, ErrBusy) {
+		return Result{}, err
+	}
+	for range 20 {
+		if res, err = k.attempt(ctx, w, c); !errors.Is(err, errMoved) {
+			return res, err
+		}
+	}
+	return Result{}, fmt.Errorf("%s: %w: %w faster than a commit can be made; run again", k.worktree, ErrBusy, err)
+}
+
+func (k *command) attempt(ctx context.Context, w *workshop, c Commit) (Result, error) {
+	aim, err := k.aim(ctx, c.Branch)
+	if err != nil {
+		return Result{}, err
+	}
+	if aim.out {
+		if err := idle(k.layout); err != nil {
+			return Result{}, err
+		}
+	}
+	base := aim.Hash
+	if base == "" && !aim.out {
+		head, err := k.head(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		base = head.Hash
+	}
+	tree, err := k.tree(ctx, w, base, c.Paths)
+	if err != nil {
+		return Result{}, err
+	}
+	if same, err := k.isTree(ctx, base, tree); err != nil || same {
+		return Result{Hash: base}, orError(err, ErrNothing)
+	}
+	hash, err := k.commitTree(ctx, tree, base, c)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := w.remember(aim.out, pending{GitDir: k.gitDir, Ref: aim.Ref, Old: base, New: hash}); err != nil {
+		return Result{}, err
+	}
+	if err := k.move(ctx, aim, hash, firstLine(c.Message)); err != nil {
+		return Result{}, err
+	}
+	res := Result{Hash: hash}
+	if aim.out {
+		if err := k.catchUp(ctx, w); err != nil {
+			res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow: %v", hash, err)
+		}
+	}
+	return res, nil
+}
+
+func orError(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// tree writes the tree of base with the paths as they are in the work tree.
+func (k *command) tree(ctx context.Context, w *workshop, base string, paths []string) (string, error) {
+	f, err := w.temp("index")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return "", err
+	}
+	c := call{config: privateConfig, env: []string{"GIT_INDEX_FILE=" + f.Name()}}
+	read := []string{"read-tree", "--empty"}
+	if base != "" {
+		read = []string{"read-tree", base}
+	}
+	if _, err := k.run(ctx, c, read...); err != nil {
+		return "", err
+	}
+	c.stdin = nulJoin(paths)
+	ignored, err := k.run(ctx, c, "check-ignore", "-z", "--stdin")
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: none of them
+		return "", err
+	}
+	left := nulSplit(ignored)
+	c.stdin = nulJoin(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(left, p) }))
+	if _, err := k.run(ctx, c, "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
+		return "", err
+	}
+	out, err := k.run(ctx, call{config: privateConfig, env: c.env}, "write-tree")
+	return strings.TrimSpace(string(out)), err
+}
+
+// isTree reports whether tree is that of the commit base.
+func (k *command) isTree(ctx context.Context, base, tree string) (bool, error) {
+	if base == "" {
+		out, err := k.run(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
+		return tree == strings.TrimSpace(string(out)), err
+	}
+	out, err := k.run(ctx, call{}, "rev-parse", "--verify", base+"^{tree}")
+	return tree == strings.TrimSpace(string(out)), err
+}
+
+func (k *command) commitTree(ctx context.Context, tree, base string, c Commit) (string, error) {
+	cfg, err := loadConfig(k.layout, k.git)
+	if err != nil {
+		return "", err
+	}
+	author, committer, err := identities(ctx, cfg, c.Author, c.When)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"commit-tree", tree}
+	if base != "" {
+		args = append(args, "-p", base)
+	}
+	wanted, err := signs(ctx, cfg, c.Sign)
+	if err != nil {
+		return "", err
+	}
+	if wanted {
+		args = append(args, "-S")
+	}
+	env := append(author.env("GIT_AUTHOR_"), committer.env("GIT_COMMITTER_")...)
+	out, err := k.run(ctx, call{env: env, stdin: []byte(strings.TrimSpace(c.Message) + "\n")}, append(args, "-F", "-")...)
+	if err != nil && wanted {
+		err = fmt.Errorf("%w; check user.signingKey and gpg.format, or set git.sign: never in reconcile.yaml; nothing was "+
+			"committed", err)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// env is the identity as git's environment variables.
+func (i identity) env(prefix string) []string {
+	date := fmt.Sprintf("@%d %s", i.when.Unix(), i.when.Format("-0700"))
+	return []string{prefix + "NAME=" + i.name, prefix + "EMAIL=" + i.email, prefix + "DATE=" + date}
+}
+
+// move lets the target point to the commit, or returns errMoved.
+func (k *command) move(ctx context.Context, t target, commit, subject string) error {
+	ref := t.Ref
+	if t.out {
+		ref = "HEAD"
+	}
+	_, err := k.run(ctx, call{}, "update-ref", "-m", "reconcile: "+subject, ref, commit, t.Hash)
+	if err == nil {
+		return nil
+	}
+	now, headErr := k.refHash(ctx, orString(t.Ref, "HEAD"))
+	if headErr == nil && now != t.Hash {
+		return errMoved
+	}
+	return busy(err)
+}
+
+// busy marks an error as one that waiting may cure.
+func busy(err error) error {
+	var g *gitError
+	if errors.As(err, &g) && strings.Contains(g.stderr, ".lock': File exists") {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	return err
+}
+
+func (k *command) settle(ctx context.Context) error {
+	w, err := enterWorkshop(ctx, k.layout, k.patience)
+	if err != nil {
+		return err
+	}
+	return errors.Join(k.catchUp(ctx, w), w.leave())
+}
+
+// catchUp lets the index follow the commits on the record that are still where HEAD is.
+func (k *command) catchUp(ctx context.Context, w *workshop) error {
+	list := w.pendings()
+	if len(list) == 0 {
+		return nil
+	}
+	head, err := k.head(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if p.GitDir != k.gitDir || p.Ref != head.Ref || p.New != head.Hash {
+			continue
+		}
+		edits, err := k.difference(ctx, p)
+		if err != nil {
+			return err
+		}
+		if err := k.followIndex(ctx, edits); err != nil {
+			return err
+		}
+	}
+	return w.forget()
+}
+
+// difference lists what a commit changed.
+func (k *command) difference(ctx context.Context, p pending) ([]commandEdit, error) {
+	args := []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--root", "--no-commit-id", p.New}
+	if p.Old != "" {
+		args = append(args[:len(args)-1], p.Old, p.New)
+	}
+	out, err := k.run(ctx, call{}, args...)
+	if err != nil {
+		return nil, err
+	}
+	fields := nulSplit(out)
+	var edits []commandEdit
+	for i := 0; i+1 < len(fields); i += 2 { // ":<mode> <mode> <hash> <hash> <letter>", path
+		f := strings.Fields(strings.TrimPrefix(fields[i], ":"))
+		if len(f) != 5 {
+			return nil, fmt.Errorf("git diff-tree: cannot read %q", fields[i])
+		}
+		edits = append(edits, commandEdit{fields[i+1], f[0] + " " + f[2], f[1] + " " + f[3]})
+	}
+	return edits, nil
+}
+
+// commandEdit is an edit in git's own words: "100644 <hash>", or zeros.
+type commandEdit struct{ path, was, now string }
+
+func asCommandEdits(edits []edit) []commandEdit {
+	out := make([]commandEdit, len(edits))
+	for i, e := range edits {
+		out[i] = commandEdit{e.path, fmt.Sprintf("%06o %s", e.was.mode, e.was.hash), fmt.Sprintf("%06o %s", e.now.mode, e.now.hash)}
+	}
+	return out
+}
+
+// followIndex is index.follow for an index that only git can write.
+func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
+	out, err := k.run(ctx, call{}, "ls-files", "-s", "-z")
+	if err != nil {
+		return err
+	}
+	staged := map[string]string{} // path -> "100644 <hash> 0"
+	for _, line := range nulSplit(out) {
+		if entry, path, ok := strings.Cut(line, "\t"); ok {
+			staged[path] = entry
+		}
+	}
+	var info []string
+	for _, e := range edits {
+		cur, found := staged[e.path]
+		none := strings.HasPrefix(e.was, "000000")
+		if found && cur == e.was+" 0" || !found && none {
+			info = append(info, e.now+"\t"+e.path)
+		}
+	}
+	deadline := time.Now().Add(k.patience)
+	for {
+		_, err := k.run(ctx, call{stdin: nulJoin(info)}, "update-index", "-z", "--index-info")
+		if err = busy(err); !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (k *command) dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+	aim, err := k.aim(ctx, branch)
+	if err != nil {
+		return nil, err
+	}
+	base := aim.Hash
+	if base == "" {
+		head, err := k.head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		base = head.Hash
+	}
+	if base == "" {
+		out, err := k.run(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
+		if err != nil {
+			return nil, err
+		}
+		base = strings.TrimSpace(string(out))
+	}
+	changed, err := k.run(ctx, call{}, append([]string{"diff", "--no-renames", "--no-ext-diff", "--name-only", "-z", base, "--"},
+		prefixes...)...)
+	if err != nil {
+		return nil, err
+	}
+	other, err := k.run(ctx, call{}, append([]string{"ls-files", "-z", "-o", "--exclude-standard", "--"}, prefixes...)...)
+	if err != nil {
+		return nil, err
+	}
+	found := append(nulSplit(changed), nulSplit(other)...)
+	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(split(p), passing) })
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+func nulJoin(parts []string) []byte {
+	var b bytes.Buffer
+	for _, p := range parts {
+		b.WriteString(p + "\x00")
+	}
+	return b.Bytes()
+}
+
+func nulSplit(data []byte) []string {
+	text := strings.TrimSuffix(string(data), "\x00")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\x00")
+}

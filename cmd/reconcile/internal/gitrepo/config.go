@@ -1,0 +1,142 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// gitConfig is git's configuration: system, global, repository, work tree and environment, later ones winning.
+type gitConfig struct {
+	l     layout
+	git   string // the git command, or ""
+	files []*config.Config
+	// opaque says that some file includes others, or uses syntax that go-git does not read: then git is asked.
+	opaque bool
+}
+
+// loadConfig reads every configuration file that git would. A file that cannot be read is an error only where no git
+// command can be asked instead.
+func loadConfig(l layout, git string) (*gitConfig, error) {
+	c := &gitConfig{l: l, git: git}
+	for _, path := range configPaths(l) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue // absent, or not ours to read: git goes on, too
+		}
+		cfg := config.New()
+		if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
+			if git == "" {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			c.opaque = true
+			continue
+		}
+		c.files = append(c.files, cfg)
+		c.opaque = c.opaque || includes(cfg)
+	}
+	return c, nil
+}
+
+func includes(cfg *config.Config) bool {
+	return cfg.HasSection("include") || cfg.HasSection("includeif") || cfg.HasSection("includeIf")
+}
+
+func configPaths(l layout) []string {
+	var paths []string
+	if no, _ := strconv.ParseBool(os.Getenv("GIT_CONFIG_NOSYSTEM")); !no {
+		paths = append(paths, envOr("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
+	}
+	home, _ := os.UserHomeDir()
+	if global := os.Getenv("GIT_CONFIG_GLOBAL"); global != "" {
+		paths = append(paths, global)
+	} else {
+		xdg := envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+		paths = append(paths, filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig"))
+	}
+	return append(paths, filepath.Join(l.common, "config"), filepath.Join(l.gitDir, "config.worktree"))
+}
+
+func envOr(key, other string) string {
+	if v := os.Getenv(key); v != "" {
+		return v
+	}
+	return other
+}
+
+// get returns the last value of "section.key" or "section.subsection.key", and whether there is one.
+func (c *gitConfig) get(ctx context.Context, name string) (string, bool) {
+	if v, ok := environmentConfig(name); ok {
+		return v, true
+	}
+	if c.opaque && c.git != "" {
+		cmd := exec.CommandContext(ctx, c.git, "config", "--get", name)
+		cmd.Dir, cmd.Env = c.l.worktree, gitEnv()
+		out, err := cmd.Output()
+		return strings.TrimSuffix(string(out), "\n"), err == nil
+	}
+	section, key := name[:strings.IndexByte(name, '.')], name[strings.LastIndexByte(name, '.')+1:]
+	sub := strings.Trim(strings.TrimSuffix(strings.TrimPrefix(name, section), key), ".")
+	for i := len(c.files) - 1; i >= 0; i-- {
+		if !c.files[i].HasSection(section) {
+			continue
+		}
+		options := c.files[i].Section(section).Options
+		if sub != "" {
+			options = c.files[i].Section(section).Subsection(sub).Options
+		}
+		if options.Has(key) {
+			return options.Get(key), true
+		}
+	}
+	return "", false
+}
+
+// environmentConfig reads GIT_CONFIG_COUNT, GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>.
+func environmentConfig(name string) (string, bool) {
+	n, _ := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
+	for i := n - 1; i >= 0; i-- {
+		if strings.EqualFold(os.Getenv(fmt.Sprintf("GIT_CONFIG_KEY_%d", i)), name) {
+			return os.Getenv(fmt.Sprintf("GIT_CONFIG_VALUE_%d", i)), true
+		}
+	}
+	return "", false
+}
+
+// flag reads a boolean; other is what an absent one means.
+func (c *gitConfig) flag(ctx context.Context, name string, other bool) bool {
+	v, ok := c.get(ctx, name)
+	if !ok {
+		return other
+	}
+	switch strings.ToLower(v) {
+	case "", "true", "yes", "on": // a key without a value is true
+		return true
+	case "false", "no", "off":
+		return false
+	}
+	n, err := strconv.Atoi(v)
+	return err == nil && n != 0
+}
+
+// gitEnv is the environment for git commands of ours: without what would point them at another repository, and with
+// messages in English.
+func gitEnv(more ...string) []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		switch key, _, _ := strings.Cut(kv, "="); key {
+		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+			"GIT_PREFIX", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "LC_ALL", "LANGUAGE":
+		default:
+			env = append(env, kv)
+		}
+	}
+	return append(append(env, "LC_ALL=C"), more...)
+}

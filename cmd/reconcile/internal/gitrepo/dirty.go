@@ -1,0 +1,221 @@
+package gitrepo
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+func (n *native) dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+	scan, err := n.newScan(ctx, branch)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(n.worktree)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	scan.disk = root
+	for _, p := range prefixes {
+		was, err := scan.store.file(scan.tree, p)
+		if err != nil {
+			return nil, err
+		}
+		if err := scan.compare(p, was); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(scan.found)
+	return slices.Compact(scan.found), nil
+}
+
+// scan compares folders of the work tree with a commit's tree.
+type scan struct {
+	ctx      context.Context
+	store    *objectStore
+	tree     plumbing.Hash
+	index    *index
+	written  fileTime // when the index was: entries that are not older may lie
+	rules    *rules
+	fileMode bool
+	disk     *os.Root
+	found    []string
+}
+
+func (n *native) newScan(ctx context.Context, branch string) (*scan, error) {
+	cfg, err := loadConfig(n.layout, n.git)
+	if err != nil {
+		return nil, err
+	}
+	head, err := n.baseOf(branch)
+	if err != nil {
+		return nil, err
+	}
+	s := &scan{ctx: ctx, store: newObjectStore(n.layout), rules: newRules(ctx, n.layout, cfg)}
+	s.fileMode = cfg.flag(ctx, "core.filemode", true)
+	if s.tree, err = s.store.treeOf(head); err != nil {
+		return nil, err
+	}
+	data, _, written, err := readIndex(filepath.Join(n.gitDir, "index"))
+	if err != nil {
+		return nil, err
+	}
+	s.written = written
+	if s.index, err = parseIndex(data); err != nil {
+		s.index = &index{version: 2} // it only saves work here
+	}
+	return s, nil
+}
+
+// baseOf returns the commit that a commit to branch would have as its parent.
+func (n *native) baseOf(branch string) (string, error) {
+	aim, err := aim(n.layout, branch)
+	if err != nil || aim.Hash != "" {
+		return aim.Hash, err
+	}
+	head, err := readHead(n.layout)
+	return head.Hash, err
+}
+
+// compare finds what differs at path, which is was on the branch: a file, a folder or nothing.
+func (s *scan) compare(path string, was blob) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	fi, err := s.disk.Lstat(filepath.FromSlash(path))
+	switch {
+	case errors.Is(err, os.ErrNotExist), isNotDir(err):
+		return s.gone(path, was)
+	case err != nil:
+		return err
+	case fi.IsDir():
+		return s.folder(path, was)
+	case was.mode == modeTree:
+		if err := s.gone(path, was); err != nil {
+			return err
+		}
+		was = blob{}
+	}
+	return s.file(path, fi, was)
+}
+
+// folder compares a folder that exists.
+func (s *scan) folder(path string, was blob) error {
+	if was.mode == 0 && s.rules.ignoredFolder(path) || was.mode != 0 && was.mode != modeTree {
+		return nil
+	}
+	entries, err := s.store.tree(was.hash)
+	if err != nil {
+		return err
+	}
+	names, err := fs.ReadDir(s.disk.FS(), path)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(names))
+	for _, d := range names {
+		there[d.Name()] = true
+		if passing(d.Name()) {
+			continue
+		}
+		if err := s.compareEntry(path+"/"+d.Name(), d, child(entries, d.Name())); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		if !there[e.name] && !passing(e.name) {
+			if err := s.gone(path+"/"+e.name, e.blob); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *scan) compareEntry(path string, d fs.DirEntry, was blob) error {
+	if d.IsDir() || was.mode == modeTree {
+		return s.compare(path, was)
+	}
+	fi, err := d.Info()
+	if errors.Is(err, os.ErrNotExist) {
+		return s.gone(path, was)
+	}
+	if err != nil {
+		return err
+	}
+	return s.file(path, fi, was)
+}
+
+// passing reports whether a name is never committed: hidden, or a lock file.
+func passing(name string) bool { return name[0] == '.' || strings.HasSuffix(name, ".lock") }
+
+// file compares a file that exists. What is no plain file, here or on the branch, is not ours.
+func (s *scan) file(path string, fi os.FileInfo, was blob) error {
+	if !fi.Mode().IsRegular() || was.mode != 0 && was.mode != modeFile && was.mode != modeExec {
+		return nil
+	}
+	if was.mode == 0 {
+		if !s.rules.ignored(path) {
+			s.found = append(s.found, path)
+		}
+		return nil
+	}
+	hash, known := s.indexed(path, statOf(fi))
+	if !known {
+		data, err := s.disk.ReadFile(filepath.FromSlash(path))
+		if err != nil {
+			return err
+		}
+		hash = hashObject(plumbing.BlobObject, data)
+	}
+	exec := fi.Mode()&0o100 != 0
+	if hash != was.hash || s.fileMode && exec != (was.mode == modeExec) {
+		s.found = append(s.found, path)
+	}
+	return nil
+}
+
+// indexed returns the hash that the index knows a file by, if its stat data prove that it did not change since.
+func (s *scan) indexed(path string, st fileStat) (plumbing.Hash, bool) {
+	e, conflict := s.index.find(path)
+	if e.fixed == nil || conflict || !st.matches(e.fixed) || binary.BigEndian.Uint32(e.fixed[sizeOffset:]) == 0 {
+		return plumbing.ZeroHash, false
+	}
+	mtime := mtimeOf(e.fixed)
+	if mtime.sec >= s.written.sec && (mtime.nsec == 0 || !mtime.before(s.written)) {
+		return plumbing.ZeroHash, false
+	}
+	return e.blob().hash, true
+}
+
+// gone reports the files of the branch that do not exist here, but for those that a sparse checkout leaves out.
+func (s *scan) gone(path string, was blob) error {
+	switch was.mode {
+	case modeTree:
+		entries, err := s.store.tree(was.hash)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if passing(e.name) {
+				continue
+			}
+			if err := s.gone(path+"/"+e.name, e.blob); err != nil {
+				return err
+			}
+		}
+	case modeFile, modeExec:
+		if e, _ := s.index.find(path); e.fixed == nil || e.extended()&flagSkip == 0 {
+			s.found = append(s.found, path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+// Package gitrepo commits what reconcile wrote, without getting in the way of whoever else works in the repository.
+//
+// A commit is made at the level of objects: blobs of the given files, the trees of the folders they stand in (grown
+// from the branch's tree, in memory), and one commit object. They are written durably, and then one reference moves,
+// under git's own lock files and only if it still is where the work started; if it moved, the commit is built again
+// on what won. No hook runs, no file of the work tree is touched, no other path is looked at.
+//
+// When the branch is the one that is checked out, the index entries of exactly the committed paths follow, so that
+// git status does not show the commit as a staged reversal. An entry that the user staged differently is left alone,
+// and so is all the rest of the index. If the index is locked for long, or the process dies first, a record in
+// <git dir>/reconcile lets the next commit (or [Repo.Settle]) catch up.
+//
+// Objects and configuration are read with go-git; its writing of references, index and objects is not used, because
+// it locks and syncs nothing: a kill, a full disk or a concurrent git command damages the repository. What go-git
+// cannot read (SHA-256 object names, reftable, missing objects of a partial clone) is done by the git command with
+// the same result, and refused with a clear error where there is no git.
+//
+// # Files under <git dir>/reconcile
+//
+//	guard           held with flock for the length of a commit; never deleted
+//	pending.json    the commit whose index entries have yet to follow
+//	anything else   temporary; while the guard is held by someone else than its maker, it is litter and swept
+//
+// A lock file of ours is a hard link to such a temporary file. After a kill, the next process therefore knows a stale
+// lock of ours for what it is, by identity and not by age, and never removes one of git's.
+//
+// # What is committed as what
+//
+// A file is committed as its bytes are. Text conversion (core.autocrlf, the text and eol attributes) leaves text with
+// LF line ends as it is, which is what reconcile writes, so git status calls the result clean. Paths with a filter,
+// ident or working-tree-encoding attribute go through the git command. Untracked files that .gitignore names are left
+// out, as git add would. Symlinks and submodules are refused.
+package gitrepo

@@ -1,0 +1,207 @@
+package gitrepo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// pending is a commit whose index entries have yet to follow. It is on disk before the branch moves, so that a process
+// that is killed in between does not leave an index that takes the commit back.
+type pending struct {
+	GitDir string `json:"gitDir"`
+	Ref    string `json:"ref"` // "" for a detached HEAD
+	Old    string `json:"old"` // "" for a first commit
+	New    string `json:"new"`
+}
+
+func (w *workshop) pendingPath() string { return filepath.Join(w.dir, "pending.json") }
+
+// pendings reads the record. One that cannot be read is none: it is replaced atomically, so that only foreign damage
+// gets here, and all that is lost is a courtesy.
+func (w *workshop) pendings() []pending {
+	data, err := os.ReadFile(w.pendingPath())
+	if err != nil {
+		return nil
+	}
+	var list []pending
+	if json.Unmarshal(data, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// remember adds a commit to the record, durably, if wanted.
+func (w *workshop) remember(wanted bool, p pending) error {
+	if !wanted {
+		return nil
+	}
+	data, err := json.Marshal(append(w.pendings(), p))
+	if err != nil {
+		return err
+	}
+	return w.replace(w.pendingPath(), data, 0)
+}
+
+// forget drops the record: the index has followed.
+func (w *workshop) forget() error {
+	err := os.Remove(w.pendingPath())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// catchUp lets the index follow commits that an earlier process, or an earlier attempt while the index was locked,
+// left on the record. Records of other work trees are theirs, those of branches that are no longer checked out are
+// moot: git checkout settled them.
+func (n *native) catchUp(ctx context.Context, w *workshop, store *objectStore) error {
+	list := w.pendings()
+	if len(list) == 0 {
+		return nil
+	}
+	head, err := readHead(n.layout)
+	if err != nil {
+		return err
+	}
+	now, err := store.treeOf(head.Hash)
+	if err != nil {
+		return err
+	}
+	var edits []edit
+	var theirs []pending
+	for _, p := range list {
+		switch {
+		case p.GitDir != n.gitDir && exists(p.GitDir):
+			theirs = append(theirs, p)
+		case p.GitDir == n.gitDir && p.Ref == head.Ref:
+			more, err := store.catchUpEdits(p, now)
+			if err != nil {
+				return err
+			}
+			edits = append(edits, more...)
+		}
+	}
+	if len(edits) > 0 {
+		if err := n.patchIndex(ctx, w, edits, nil, nil); err != nil {
+			return err
+		}
+	}
+	if len(theirs) == 0 {
+		return w.forget()
+	}
+	data, err := json.Marshal(theirs)
+	if err != nil {
+		return err
+	}
+	return w.replace(w.pendingPath(), data, 0)
+}
+
+// catchUpEdits returns the files that p's commit changed, from the old version to the one that the branch has now. A
+// commit that does not exist was never made.
+func (s *objectStore) catchUpEdits(p pending, head plumbing.Hash) ([]edit, error) {
+	var missing *needsGit
+	was, err := s.treeOf(p.Old)
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.treeOf(p.New)
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	edits, _, err := s.difference(was, made)
+	if err != nil {
+		return nil, err
+	}
+	for i := range edits {
+		if edits[i].now, err = s.file(head, edits[i].path); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(edits, func(e edit) bool { return e.was == e.now }), nil
+}
+
+// followIndex lets the index entries of what differs between two trees follow.
+func (n *native) followIndex(ctx context.Context, w *workshop, store *objectStore, was, now plumbing.Hash,
+	stats map[string]fileStat) error {
+	edits, folders, err := store.difference(was, now)
+	if err != nil {
+		return err
+	}
+	return n.patchIndex(ctx, w, edits, folders, stats)
+}
+
+// patchIndex exchanges index entries under git's own lock. The new file is complete and synced before it takes the
+// old one's place.
+func (n *native) patchIndex(ctx context.Context, w *workshop, edits []edit, folders map[string]folderChange,
+	stats map[string]fileStat) error {
+	path := filepath.Join(n.gitDir, "index")
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	lock, err := w.lock(ctx, path)
+	if err != nil {
+		return err
+	}
+	data, perm, written, err := readIndex(path)
+	if err != nil {
+		return errors.Join(err, lock.release())
+	}
+	x, err := parseIndex(data)
+	if err != nil {
+		err = errors.Join(err, lock.release())
+		var pass *needsGit
+		if errors.As(err, &pass) && n.git != "" {
+			return (&command{layout: n.layout, git: n.git, patience: n.patience}).followIndex(ctx, asCommandEdits(edits))
+		}
+		return err
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return strings.Compare(a.path, b.path) })
+	if !x.follow(edits, stats) {
+		return lock.release()
+	}
+	x.folders.follow("", folders)
+	if folders == nil {
+		x.folders = nil
+	}
+	x.guardRacy(written, n.lstat)
+	if err := lock.prepare(x.encode(), perm); err != nil {
+		return errors.Join(err, lock.release())
+	}
+	return lock.commit()
+}
+
+// readIndex reads the index file, its mode and its mtime; one that does not exist is empty.
+func readIndex(path string) ([]byte, fs.FileMode, fileTime, error) {
+	fi, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, fileTime{}, nil
+	}
+	if err != nil {
+		return nil, 0, fileTime{}, err
+	}
+	data, err := os.ReadFile(path)
+	return data, fi.Mode().Perm(), timeOf(fi), err
+}
+
+// lstat says what the file system says of a path of the work tree.
+func (n *native) lstat(path string) (fileStat, bool) {
+	fi, err := os.Lstat(filepath.Join(n.worktree, filepath.FromSlash(path)))
+	if err != nil {
+		return fileStat{}, false
+	}
+	return statOf(fi), true
+}

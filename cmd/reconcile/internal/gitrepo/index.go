@@ -1,0 +1,286 @@
+package gitrepo
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// index is git's index file (gitformat-index(5), versions 2 to 4) taken apart just far enough to exchange entries.
+// Every entry that is not exchanged keeps its bytes.
+type index struct {
+	version  uint32
+	entries  []indexEntry // by path, then stage
+	folders  *cacheTree   // extension TREE; nil if there was none
+	resolved []byte       // extension REUC, as it was
+	unhashed bool         // written with index.skipHash: the checksum is zero
+}
+
+// indexEntry is one entry: the fixed part with its flags, and the path.
+type indexEntry struct {
+	fixed []byte // 62 bytes, or 64 with extended flags
+	path  []byte
+}
+
+// Offsets in the fixed part, and flags.
+const (
+	fixedSize    = 62
+	modeOffset   = 24
+	sizeOffset   = 36
+	hashOffset   = 40
+	flagsOffset  = 60
+	flagExtended = 0x4000
+	flagStage    = 0x3000
+	flagName     = 0x0fff
+	flagIntent   = 0x2000 // of the extended flags: git add --intent-to-add
+	flagSkip     = 0x4000 // of the extended flags: outside of a sparse checkout
+)
+
+func (e indexEntry) flags() uint16 { return binary.BigEndian.Uint16(e.fixed[flagsOffset:]) }
+
+func (e indexEntry) extended() uint16 {
+	if len(e.fixed) == fixedSize {
+		return 0
+	}
+	return binary.BigEndian.Uint16(e.fixed[fixedSize:])
+}
+
+func (e indexEntry) stage() int { return int(e.flags()&flagStage) >> 12 }
+
+func (e indexEntry) blob() blob {
+	return blob{binary.BigEndian.Uint32(e.fixed[modeOffset:]), plumbing.Hash(e.fixed[hashOffset : hashOffset+20])}
+}
+
+// newEntry makes an entry for a file. old, if any, gives the flags that are the user's: assume-unchanged and
+// skip-worktree.
+func newEntry(path string, b blob, st fileStat, old indexEntry) indexEntry {
+	e := indexEntry{fixed: make([]byte, fixedSize), path: []byte(path)}
+	if old.fixed != nil {
+		e.fixed = slices.Clone(old.fixed)
+	}
+	st.put(e.fixed)
+	binary.BigEndian.PutUint32(e.fixed[modeOffset:], b.mode)
+	copy(e.fixed[hashOffset:], b.hash[:])
+	flags := e.flags()&^flagName | uint16(min(len(path), flagName))
+	binary.BigEndian.PutUint16(e.fixed[flagsOffset:], flags)
+	if len(e.fixed) > fixedSize {
+		binary.BigEndian.PutUint16(e.fixed[fixedSize:], e.extended()&^flagIntent)
+	}
+	return e
+}
+
+// parseIndex reads an index file; empty data is the empty index. It passes (needsGit) on what only git can keep whole.
+func parseIndex(data []byte) (*index, error) {
+	if len(data) == 0 {
+		return &index{version: 2}, nil
+	}
+	body, unhashed, err := checkIndex(data)
+	if err != nil {
+		return nil, err
+	}
+	x := &index{version: binary.BigEndian.Uint32(body[4:]), unhashed: unhashed}
+	if x.version < 2 || x.version > 4 {
+		return nil, &needsGit{fmt.Sprintf("the index has version %d", x.version)}
+	}
+	rest, err := x.parseEntries(body[12:], int(binary.BigEndian.Uint32(body[8:])))
+	if err != nil {
+		return nil, err
+	}
+	return x, x.parseExtensions(rest)
+}
+
+// checkIndex checks the signature and the checksum, and returns what stands before the latter.
+func checkIndex(data []byte) (body []byte, unhashed bool, err error) {
+	if len(data) < 12+sha1.Size || string(data[:4]) != "DIRC" {
+		return nil, false, errDamagedIndex
+	}
+	body, sum := data[:len(data)-sha1.Size], data[len(data)-sha1.Size:]
+	if plumbing.Hash(sum).IsZero() {
+		return body, true, nil
+	}
+	if sha1.Sum(body) != [sha1.Size]byte(sum) {
+		return nil, false, errDamagedIndex
+	}
+	return body, false, nil
+}
+
+var errDamagedIndex = fmt.Errorf("the index is damaged; rebuild it with: rm .git/index && git reset")
+
+func (x *index) parseEntries(data []byte, n int) ([]byte, error) {
+	if n > len(data)/fixedSize {
+		return nil, errDamagedIndex
+	}
+	x.entries = make([]indexEntry, 0, n)
+	var previous []byte
+	for range n {
+		e, size, ok := parseEntry(data, x.version, previous)
+		if !ok {
+			return nil, errDamagedIndex
+		}
+		x.entries = append(x.entries, e)
+		data, previous = data[size:], e.path
+	}
+	return data, nil
+}
+
+// parseEntry reads one entry, and how many bytes it takes.
+func parseEntry(data []byte, version uint32, previous []byte) (e indexEntry, size int, ok bool) {
+	if len(data) < fixedSize {
+		return e, 0, false
+	}
+	fixed := fixedSize
+	if version > 2 && binary.BigEndian.Uint16(data[flagsOffset:])&flagExtended != 0 {
+		fixed += 2
+	}
+	if len(data) < fixed {
+		return e, 0, false
+	}
+	e.fixed = data[:fixed:fixed]
+	if version == 4 {
+		path, n, ok := unprefix(data[fixed:], previous)
+		e.path = path
+		return e, fixed + n, ok
+	}
+	end := bytes.IndexByte(data[fixed:], 0)
+	if end < 0 {
+		return e, 0, false
+	}
+	e.path = data[fixed : fixed+end : fixed+end]
+	size = (fixed + end + 8) &^ 7
+	return e, size, size <= len(data)
+}
+
+// unprefix reads a version 4 path: how many bytes to drop from the end of the previous path, then what to append.
+func unprefix(data, previous []byte) (path []byte, size int, ok bool) {
+	drop := 0
+	for i, c := range data {
+		if drop = drop<<7 | int(c&0x7f); drop > len(previous) {
+			return nil, 0, false
+		}
+		if c&0x80 != 0 {
+			drop++
+			continue
+		}
+		end := bytes.IndexByte(data[i+1:], 0)
+		if end < 0 || drop > len(previous) {
+			return nil, 0, false
+		}
+		keep := previous[:len(previous)-drop]
+		return slices.Concat(keep, data[i+1:i+1+end]), i + 1 + end + 1, true
+	}
+	return nil, 0, false
+}
+
+// parseExtensions keeps what stays true when entries change, drops what git makes again by itself (fsmonitor, offset
+// tables), and passes on what would be lost.
+func (x *index) parseExtensions(data []byte) error {
+	for len(data) > 0 {
+		if len(data) < 8 {
+			return errDamagedIndex
+		}
+		name, size := string(data[:4]), int(binary.BigEndian.Uint32(data[4:]))
+		if size > len(data)-8 {
+			return errDamagedIndex
+		}
+		body := data[8 : 8+size]
+		data = data[8+size:]
+		switch {
+		case name == "TREE":
+			x.folders = parseCacheTree(body)
+		case name == "REUC":
+			x.resolved = body
+		case name == "UNTR":
+			return &needsGit{"the index has an untracked cache"}
+		case name[0] < 'A' || name[0] > 'Z':
+			return &needsGit{fmt.Sprintf("the index has the extension %q (split or sparse index)", name)}
+		}
+	}
+	return nil
+}
+
+// encode returns the file.
+func (x *index) encode() []byte {
+	size := 12 + sha1.Size + 64
+	for _, e := range x.entries {
+		size += len(e.fixed) + len(e.path) + 8
+	}
+	buf := make([]byte, 0, size+len(x.resolved)+x.folders.size())
+	buf = append(buf, "DIRC"...)
+	buf = binary.BigEndian.AppendUint32(buf, x.version)
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(x.entries)))
+	var previous []byte
+	for _, e := range x.entries {
+		buf = x.appendEntry(buf, e, previous)
+		previous = e.path
+	}
+	if x.folders != nil {
+		buf = appendExtension(buf, "TREE", x.folders.append(nil))
+	}
+	if x.resolved != nil {
+		buf = appendExtension(buf, "REUC", x.resolved)
+	}
+	var sum [sha1.Size]byte
+	if !x.unhashed {
+		sum = sha1.Sum(buf)
+	}
+	return append(buf, sum[:]...)
+}
+
+func (x *index) appendEntry(buf []byte, e indexEntry, previous []byte) []byte {
+	start := len(buf)
+	buf = append(buf, e.fixed...)
+	if x.version == 4 {
+		common := 0
+		for common < min(len(previous), len(e.path)) && previous[common] == e.path[common] {
+			common++
+		}
+		buf = appendOffset(buf, len(previous)-common)
+		buf = append(buf, e.path[common:]...)
+		return append(buf, 0)
+	}
+	buf = append(buf, e.path...)
+	return append(buf, make([]byte, 8-(len(buf)-start)%8)...)
+}
+
+// appendOffset is the variable-length number of gitformat-pack(5), "offset encoding".
+func appendOffset(buf []byte, n int) []byte {
+	digits := []byte{byte(n & 0x7f)}
+	for n >>= 7; n > 0; n >>= 7 {
+		n--
+		digits = append(digits, byte(n&0x7f)|0x80)
+	}
+	slices.Reverse(digits)
+	return append(buf, digits...)
+}
+
+func appendExtension(buf []byte, name string, body []byte) []byte {
+	buf = append(buf, name...)
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(body)))
+	return append(buf, body...)
+}
+
+// find returns the entry of a path at stage 0, and whether the path is in conflict (has other stages).
+func (x *index) find(path string) (e indexEntry, conflict bool) {
+	i, _ := slices.BinarySearchFunc(x.entries, path, comparePath)
+	if i == len(x.entries) || string(x.entries[i].path) != path {
+		return indexEntry{}, false
+	}
+	return x.entries[i], x.entries[i].stage() != 0
+}
+
+func comparePath(e indexEntry, path string) int { return strings.Compare(string(e.path), path) }
+
+// below returns the entries whose paths begin with prefix.
+func (x *index) below(prefix string) []indexEntry {
+	i, _ := slices.BinarySearchFunc(x.entries, prefix, comparePath)
+	n := 0
+	for i+n < len(x.entries) && bytes.HasPrefix(x.entries[i+n].path, []byte(prefix)) {
+		n++
+	}
+	return x.entries[i : i+n]
+}

@@ -1,0 +1,177 @@
+package gitrepo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// follow lets the entries of the edited paths (sorted) follow a commit, and reports whether anything changed. An entry
+// follows when it was as the old commit had it, or is already as the new one has it; what the user staged otherwise,
+// and what is in conflict, stays. stats says what the file system says of each file that was read for the commit.
+func (x *index) follow(edits []edit, stats map[string]fileStat) bool {
+	changed := false
+	out := make([]indexEntry, 0, len(x.entries)+len(edits))
+	at := 0
+	for _, e := range edits {
+		i, found := slices.BinarySearchFunc(x.entries[at:], e.path, comparePath)
+		out = append(out, x.entries[at:at+i]...)
+		at += i
+		old, conflict := indexEntry{}, false
+		if found {
+			old, conflict = x.entries[at], x.entries[at].stage() != 0
+		}
+		if conflict || !follows(old, e) || !found && x.blocked(e.path) {
+			continue
+		}
+		if found {
+			at++
+		}
+		if e.now.mode != 0 {
+			next := newEntry(e.path, e.now, stats[e.path], old)
+			changed = changed || !bytes.Equal(next.fixed, old.fixed)
+			out = append(out, next)
+		} else {
+			changed = changed || found
+		}
+	}
+	x.entries = append(out, x.entries[at:]...)
+	return changed
+}
+
+// follows reports whether the entry (zero: none) is as the old or the new commit has the file.
+func follows(old indexEntry, e edit) bool {
+	if old.fixed == nil {
+		return e.was.mode == 0 || e.now.mode == 0
+	}
+	return old.extended()&flagIntent != 0 || old.blob() == e.was || old.blob() == e.now
+}
+
+// blocked reports whether the index holds a file where path needs a folder, or files below it: a new entry would
+// contradict what the user staged.
+func (x *index) blocked(path string) bool {
+	for i := strings.IndexByte(path, '/'); i >= 0; {
+		if e, _ := x.find(path[:i]); e.fixed != nil {
+			return true
+		}
+		next := strings.IndexByte(path[i+1:], '/')
+		if next < 0 {
+			break
+		}
+		i += next + 1
+	}
+	return len(x.below(path+"/")) > 0
+}
+
+// guardRacy keeps git from trusting an entry's stat data by mistake. Git reads a file again when its mtime is not
+// older than the index; writing the index makes it newer, so that every such entry must be marked now, with size 0,
+// unless it is certainly clean. written is the old index's mtime, lookup says what the file system says of a path.
+func (x *index) guardRacy(written fileTime, lookup func(path string) (fileStat, bool)) {
+	for i, e := range x.entries {
+		mtime := mtimeOf(e.fixed)
+		if mtime.sec < written.sec || e.stage() != 0 || binary.BigEndian.Uint32(e.fixed[sizeOffset:]) == 0 {
+			continue
+		}
+		if st, ok := lookup(string(e.path)); ok && mtime.nsec != 0 && mtime.before(written) && st.matches(e.fixed) {
+			continue
+		}
+		x.entries[i].fixed = slices.Clone(e.fixed)
+		binary.BigEndian.PutUint32(x.entries[i].fixed[sizeOffset:], 0)
+	}
+}
+
+// cacheTree is the extension TREE: the tree objects that folders of the index are equal to, as far as known.
+type cacheTree struct {
+	name  string
+	files int // entries below; negative when not known
+	hash  plumbing.Hash
+	subs  []*cacheTree
+}
+
+// parseCacheTree returns nil for a damaged extension, which git would ignore, too.
+func parseCacheTree(data []byte) *cacheTree {
+	t, rest, ok := parseCacheNode(data, 0)
+	if !ok || len(rest) > 0 {
+		return nil
+	}
+	return t
+}
+
+func parseCacheNode(data []byte, depth int) (*cacheTree, []byte, bool) {
+	name, data, ok1 := bytes.Cut(data, []byte{0})
+	line, data, ok2 := bytes.Cut(data, []byte{'\n'})
+	files, subs, ok3 := strings.Cut(string(line), " ")
+	f, err1 := strconv.Atoi(files)
+	n, err2 := strconv.Atoi(subs)
+	if !ok1 || !ok2 || !ok3 || err1 != nil || err2 != nil || n > len(data) || depth > 4096 {
+		return nil, nil, false
+	}
+	t := &cacheTree{name: string(name), files: f}
+	if f >= 0 {
+		if len(data) < 20 {
+			return nil, nil, false
+		}
+		t.hash, data = plumbing.Hash(data[:20]), data[20:]
+	}
+	for range n {
+		sub, rest, ok := parseCacheNode(data, depth+1)
+		if !ok {
+			return nil, nil, false
+		}
+		t.subs, data = append(t.subs, sub), rest
+	}
+	return t, data, true
+}
+
+func (t *cacheTree) append(buf []byte) []byte {
+	buf = append(append(buf, t.name...), 0)
+	buf = append(strconv.AppendInt(buf, int64(t.files), 10), ' ')
+	buf = append(strconv.AppendInt(buf, int64(len(t.subs)), 10), '\n')
+	if t.files >= 0 {
+		buf = append(buf, t.hash[:]...)
+	}
+	for _, s := range t.subs {
+		buf = s.append(buf)
+	}
+	return buf
+}
+
+// size is an estimate of the encoded size.
+func (t *cacheTree) size() int {
+	if t == nil {
+		return 0
+	}
+	n := 48 + len(t.name)
+	for _, s := range t.subs {
+		n += s.size()
+	}
+	return n
+}
+
+// follow takes over what the commit made of the folders that were as the old commit had them. Others on the way, and
+// all above them, are no longer known; git computes them when it needs them. It reports whether t is still known.
+func (t *cacheTree) follow(path string, folders map[string]folderChange) bool {
+	if t == nil {
+		return false
+	}
+	change, touched := folders[path]
+	if !touched {
+		return t.files >= 0
+	}
+	known := t.files >= 0 && t.hash == change.was && !change.reshaped && !change.now.IsZero()
+	for _, s := range t.subs {
+		if !s.follow(strings.TrimPrefix(path+"/"+s.name, "/"), folders) {
+			known = false
+		}
+	}
+	if known {
+		t.hash, t.files = change.now, t.files+change.files
+	} else {
+		t.files = -1
+	}
+	return known
+}

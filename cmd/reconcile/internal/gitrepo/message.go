@@ -1,0 +1,108 @@
+package gitrepo
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Change is one object that a commit is about.
+type Change struct {
+	Object string // "dag/checks"
+	// Note says what became of it, in a few words ("4 of 4 nodes succeeded"); empty when only its status moved.
+	Note string
+	// Gone says that its status was removed.
+	Gone bool
+}
+
+// Trailer is one "Key: value" line at the end of a message.
+type Trailer struct{ Key, Value string }
+
+// Limits of a message: git's own advice for the subject, and a body that one can read.
+const (
+	subjectLimit = 50
+	lineLimit    = 100
+	bodyLimit    = 20
+)
+
+// Message writes the message of a commit. It is a pure function of its arguments: the same change has the same words,
+// whoever makes it and whenever. The trailers name the input; Reconcile-Objects is added.
+func Message(changes []Change, trailers ...Trailer) string {
+	var b strings.Builder
+	b.WriteString(subject(changes))
+	b.WriteString("\n\n")
+	for i, c := range changes {
+		if i == bodyLimit {
+			fmt.Fprintf(&b, "- and %d more\n", len(changes)-i)
+			break
+		}
+		b.WriteString(clip(bullet(c), lineLimit) + "\n")
+	}
+	if len(changes) > 0 {
+		b.WriteString("\n")
+	}
+	for _, t := range trailers {
+		fmt.Fprintf(&b, "%s: %s\n", oneLine(t.Key), oneLine(t.Value))
+	}
+	fmt.Fprintf(&b, "Reconcile-Objects: %d\n", len(changes))
+	return b.String()
+}
+
+// subject is the first form that fits: what happened to the one object that has something to tell, else a count.
+func subject(changes []Change) string {
+	var told []Change
+	gone := 0
+	for _, c := range changes {
+		if c.Note != "" {
+			told = append(told, c)
+		}
+		if c.Gone {
+			gone++
+		}
+	}
+	if len(told) == 1 {
+		_, name, _ := strings.Cut(told[0].Object, "/")
+		for _, s := range []string{"Record " + name + ": " + told[0].Note, "Record " + told[0].Object} {
+			if s = oneLine(s); len([]rune(s)) <= subjectLimit {
+				return s
+			}
+		}
+	}
+	switch n := len(changes); {
+	case n == 0:
+		return "Update recorded state"
+	case gone == n && n > 1:
+		return fmt.Sprintf("Remove status of %d objects", n)
+	case n > 1:
+		return fmt.Sprintf("Update status of %d objects", n)
+	case gone == 1:
+		return clip("Remove status of "+changes[0].Object, subjectLimit)
+	}
+	return clip("Update status of "+changes[0].Object, subjectLimit)
+}
+
+func bullet(c Change) string {
+	switch {
+	case c.Note != "":
+		return "- " + c.Object + ": " + c.Note
+	case c.Gone:
+		return "- " + c.Object + ": removed"
+	}
+	return "- " + c.Object
+}
+
+// clip makes one line of s, of at most n characters.
+func clip(s string, n int) string {
+	r := []rune(oneLine(s))
+	if len(r) <= n {
+		return string(r)
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// oneLine keeps line ends and control characters out of a message: a line of its own could pass for a trailer.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "�"), func(r rune) bool {
+		return unicode.IsControl(r) || unicode.IsSpace(r)
+	}), " ")
+}

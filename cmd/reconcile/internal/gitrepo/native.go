@@ -1,0 +1,337 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+)
+
+// native is the backend that needs no git command.
+type native struct {
+	layout
+	git      string // the git command, where there is one: asked about included configuration only
+	patience time.Duration
+}
+
+func newNative(l layout) *native { return &native{layout: l, patience: patience} }
+
+// supported says why the repository's format is beyond this backend, if it is.
+func (n *native) supported() error {
+	path := filepath.Join(n.common, "config")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	cfg := config.New()
+	if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	version := cfg.Section("core").Option("repositoryformatversion")
+	if version != "" && version != "0" && version != "1" {
+		return fmt.Errorf("repository format version %s", version)
+	}
+	for _, o := range cfg.Section("extensions").Options {
+		switch strings.ToLower(o.Key) {
+		case "noop", "worktreeconfig", "partialclone", "preciousobjects", "relativeworktrees":
+		case "objectformat", "compatobjectformat":
+			if o.Value != "sha1" {
+				return fmt.Errorf("object format %s", o.Value)
+			}
+		case "refstorage":
+			if o.Value != "files" {
+				return fmt.Errorf("reference storage %s", o.Value)
+			}
+		default:
+			return fmt.Errorf("repository extension %s", o.Key)
+		}
+	}
+	return nil
+}
+
+func (n *native) head(context.Context) (Head, error) { return readHead(n.layout) }
+
+func (n *native) settle(ctx context.Context) error {
+	w, err := enterWorkshop(ctx, n.layout, n.patience)
+	if err != nil {
+		return err
+	}
+	return errors.Join(n.catchUp(ctx, w, newObjectStore(n.layout)), w.leave())
+}
+
+func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
+	cfg, err := loadConfig(n.layout, n.git)
+	if err != nil {
+		return Result{}, err
+	}
+	w, err := enterWorkshop(ctx, n.layout, n.patience)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, w.leave()) }()
+	turn := &turn{native: n, w: w, store: newObjectStore(n.layout), cfg: cfg, c: c}
+	if err := n.catchUp(ctx, w, turn.store); err != nil && !errors.Is(err, ErrBusy) {
+		return Result{}, err
+	}
+	for range 20 {
+		if res, err = turn.attempt(ctx); !errors.Is(err, errMoved) {
+			return res, err
+		}
+	}
+	return Result{}, fmt.Errorf("%s: %w: %w faster than a commit can be made; run again", n.worktree, ErrBusy, err)
+}
+
+// turn is the work of one call of commit: what several attempts share.
+type turn struct {
+	*native
+	w     *workshop
+	store *objectStore
+	cfg   *gitConfig
+	c     Commit
+	read  map[string]readFile // nil until they were read
+	rules *rules
+	// fileMode says that the file system's executable bit counts.
+	fileMode bool
+}
+
+// attempt makes the commit on top of where the branch is now. It returns errMoved when the branch moved meanwhile.
+func (t *turn) attempt(ctx context.Context) (Result, error) {
+	aim, err := aim(t.layout, t.c.Branch)
+	if err != nil {
+		return Result{}, err
+	}
+	if aim.out {
+		if err := idle(t.layout); err != nil {
+			return Result{}, err
+		}
+	}
+	base := aim.Hash
+	if base == "" && !aim.out { // a new branch starts at HEAD
+		head, err := readHead(t.layout)
+		if err != nil {
+			return Result{}, err
+		}
+		base = head.Hash
+	}
+	root, err := t.store.treeOf(base)
+	if err != nil {
+		return Result{}, err
+	}
+	edits, stats, err := t.edits(ctx, root)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(edits) == 0 {
+		return Result{Hash: base}, ErrNothing
+	}
+	return t.make(ctx, aim, base, root, edits, stats)
+}
+
+// make builds the commit, writes it, moves the branch, and lets the index follow.
+func (t *turn) make(ctx context.Context, aim target, base string, root plumbing.Hash, edits []edit,
+	stats map[string]fileStat) (Result, error) {
+	tree, objects, err := t.store.graft(root, edits)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, e := range edits {
+		if e.now.mode != 0 {
+			objects = append(objects, object{plumbing.BlobObject, e.now.hash, t.read[e.path].data})
+		}
+	}
+	commit, committer, err := t.commitObject(ctx, tree, base)
+	if err != nil {
+		return Result{}, err
+	}
+	follow := pending{GitDir: t.gitDir, Ref: aim.Ref, Old: base, New: commit.hash.String()}
+	err = parallel(2, func(i int) error {
+		if i == 0 {
+			return t.w.write(t.layout, append(objects, commit))
+		}
+		return t.w.remember(aim.out, follow)
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("write the commit below %s: %w; nothing was committed", t.common, err)
+	}
+	to := step{follow.New, committer.String() + "\treconcile: " + firstLine(t.c.Message), t.logs(ctx)}
+	if err := move(ctx, t.layout, t.w, aim, to); err != nil {
+		return Result{}, err
+	}
+	res := Result{Hash: follow.New}
+	if aim.out {
+		if err := t.followIndex(ctx, t.w, t.store, root, tree, stats); err != nil {
+			res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow (git status shows the opposite "+
+				"change as staged until the next commit of reconcile): %v", res.Hash, err)
+			return res, nil
+		}
+		return res, t.w.forget()
+	}
+	return res, nil
+}
+
+// logs says whether reflogs are to be begun (core.logAllRefUpdates); those that exist are always continued.
+func (t *turn) logs(ctx context.Context) bool { return t.cfg.flag(ctx, "core.logallrefupdates", true) }
+
+// commitObject builds the commit, signed if that is wanted.
+func (t *turn) commitObject(ctx context.Context, tree plumbing.Hash, parent string) (object, identity, error) {
+	author, committer, err := identities(ctx, t.cfg, t.c.Author, t.c.When)
+	if err != nil {
+		return object{}, identity{}, err
+	}
+	var head bytes.Buffer
+	fmt.Fprintf(&head, "tree %s\n", tree)
+	if parent != "" {
+		fmt.Fprintf(&head, "parent %s\n", parent)
+	}
+	fmt.Fprintf(&head, "author %s\ncommitter %s\n", author, committer)
+	body := "\n" + strings.TrimSpace(strings.ReplaceAll(t.c.Message, "\x00", "")) + "\n"
+	wanted, err := signs(ctx, t.cfg, t.c.Sign)
+	if err != nil {
+		return object{}, identity{}, err
+	}
+	if wanted {
+		signature, err := sign(ctx, t.cfg, t.w, committer, []byte(head.String()+body))
+		if err != nil {
+			return object{}, identity{}, err
+		}
+		signature = strings.TrimSuffix(strings.ReplaceAll(signature, "\r\n", "\n"), "\n")
+		head.WriteString("gpgsig " + strings.ReplaceAll(signature, "\n", "\n ") + "\n")
+	}
+	return newObject(plumbing.CommitObject, []byte(head.String()+body)), committer, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// idle refuses to commit in the middle of an operation of git that owns HEAD: what is committed then may be dropped
+// again when the operation is aborted.
+func idle(l layout) error {
+	for _, op := range [][2]string{
+		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase or am"}, {"MERGE_HEAD", "merge"},
+		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
+	} {
+		if exists(filepath.Join(l.gitDir, op[0])) {
+			return fmt.Errorf("%s: %w: a %s is in progress; finish or abort it; what was written stays in the work tree, and "+
+				"the next run commits it", l.worktree, ErrBusy, op[1])
+		}
+	}
+	return nil
+}
+
+// readFile is a file of the work tree as it was read; it does not exist when blob is zero.
+type readFile struct {
+	data []byte
+	blob blob
+	stat fileStat
+}
+
+// edits compares the paths with the tree, and returns what differs, and the stat data of all files that exist. Files
+// are read once, also when the branch moves and the comparison has to be made again.
+func (t *turn) edits(ctx context.Context, root plumbing.Hash) ([]edit, map[string]fileStat, error) {
+	if t.read == nil {
+		if err := t.readFiles(ctx); err != nil {
+			return nil, nil, err
+		}
+		t.rules = newRules(ctx, t.layout, t.cfg)
+		t.fileMode = t.cfg.flag(ctx, "core.filemode", true)
+	}
+	var edits []edit
+	stats := map[string]fileStat{}
+	for _, path := range t.c.Paths {
+		e, err := t.edit(root, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if e.now.mode != 0 {
+			stats[path] = t.read[path].stat
+		}
+		if e.now != e.was {
+			edits = append(edits, e)
+		}
+	}
+	return edits, stats, nil
+}
+
+// edit compares one path with the tree. What is to be left out is an edit that changes nothing.
+func (t *turn) edit(root plumbing.Hash, path string) (edit, error) {
+	was, err := t.store.file(root, path)
+	if err != nil {
+		return edit{}, err
+	}
+	if was.mode != 0 && was.mode != modeFile && was.mode != modeExec {
+		return edit{}, fmt.Errorf("%s: on the branch this is a folder, symlink or submodule; commit that change first", path)
+	}
+	now := t.read[path].blob
+	switch {
+	case now.mode == 0:
+		return edit{path: path, was: was}, nil
+	case was.mode == 0 && t.rules.ignored(path):
+		return edit{path: path}, nil
+	case t.rules.filtered(path):
+		return edit{}, &needsGit{path + " has a filter, ident or working-tree-encoding attribute"}
+	}
+	if !t.fileMode {
+		now.mode = max(was.mode, modeFile)
+	}
+	return edit{path, was, now}, nil
+}
+
+func (t *turn) readFiles(ctx context.Context) error {
+	root, err := os.OpenRoot(t.worktree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	t.read = make(map[string]readFile, len(t.c.Paths))
+	for _, path := range t.c.Paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f, err := readWorkFile(root, path)
+		if err != nil {
+			return err
+		}
+		t.read[path] = f
+	}
+	return nil
+}
+
+// readWorkFile reads a regular file of the work tree; one that does not exist is the zero value.
+func readWorkFile(root *os.Root, path string) (readFile, error) {
+	name := filepath.FromSlash(path)
+	fi, err := root.Lstat(name)
+	if errors.Is(err, os.ErrNotExist) || isNotDir(err) {
+		return readFile{}, nil
+	}
+	if err != nil {
+		return readFile{}, err
+	}
+	if !fi.Mode().IsRegular() {
+		return readFile{}, fmt.Errorf("%s: not a plain file; reconcile commits no folders, symlinks or devices", path)
+	}
+	data, err := root.ReadFile(name)
+	if err != nil {
+		return readFile{}, err
+	}
+	f := readFile{data: data, blob: blob{modeFile, hashObject(plumbing.BlobObject, data)}, stat: statOf(fi)}
+	if fi.Mode()&0o100 != 0 {
+		f.blob.mode = modeExec
+	}
+	// A file that changed in between gets no stat data: git will compare contents.
+	if after, err := root.Lstat(name); err != nil || statOf(after) != f.stat || int64(len(data)) != fi.Size() {
+		f.stat = fileStat{}
+	}
+	return f, nil
+}
+
+// isNotDir reports whether a parent of the path is a file, so that the path does not exist.
+func isNotDir(err error) bool { return errors.Is(err, errNotDir) }

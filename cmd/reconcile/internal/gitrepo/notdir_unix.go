@@ -1,0 +1,8 @@
+//go:build !windows
+
+package gitrepo
+
+import "syscall"
+
+// errNotDir is what the system says when a parent of a path is a file.
+const errNotDir = syscall.ENOTDIR

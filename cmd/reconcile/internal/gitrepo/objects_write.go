@@ -1,0 +1,200 @@
+package gitrepo
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+)
+
+// looseLimit is the number of objects up to which each becomes a file of its own. More go into one pack, because a
+// pack costs three syncs however many objects it holds, and each loose object costs one or two.
+const looseLimit = 64
+
+// write makes objects durable. Objects that exist already are written again: what git wrote may not be synced yet.
+func (w *workshop) write(l layout, objects []object) error {
+	dir := filepath.Join(l.common, "objects")
+	if len(objects) > looseLimit {
+		return w.writePack(dir, objects)
+	}
+	return w.writeLoose(dir, objects)
+}
+
+// writeLoose writes one file per object, several at a time, so that the file system can sync them together.
+func (w *workshop) writeLoose(dir string, objects []object) error {
+	temps := make([]*os.File, len(objects))
+	for i := range objects {
+		f, err := w.temp("object")
+		if err != nil {
+			return errors.Join(err, discard(temps))
+		}
+		temps[i] = f
+	}
+	err := parallel(len(objects), func(i int) error {
+		return finish(temps[i], deflate([]byte(fmt.Sprintf("%s %d\x00", objects[i].kind, len(objects[i].data))), objects[i].data), 0o444)
+	})
+	if err != nil {
+		return errors.Join(err, discard(temps))
+	}
+	dirs := []string{dir}
+	for i, o := range objects {
+		name := o.hash.String()
+		fan := filepath.Join(dir, name[:2])
+		if err := mkdirLike(dir, fan); err != nil {
+			return errors.Join(err, discard(temps[i:]))
+		}
+		if err := os.Rename(temps[i].Name(), filepath.Join(fan, name[2:])); err != nil {
+			return errors.Join(err, discard(temps[i:]))
+		}
+		dirs = append(dirs, fan)
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	return parallel(len(dirs), func(i int) error { return syncDir(dirs[i]) })
+}
+
+// mkdirLike makes a folder with the permissions of its parent, which is how git shares a repository.
+func mkdirLike(parent, dir string) error {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	fi, err := os.Stat(parent)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(dir, fi.Mode()&(os.ModePerm|os.ModeSetgid))
+}
+
+// discard removes temporary files that will not be used.
+func discard(files []*os.File) error {
+	var err error
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		f.Close() // closed already if it was finished
+		if rm := os.Remove(f.Name()); rm != nil && !errors.Is(rm, os.ErrNotExist) {
+			err = errors.Join(err, rm)
+		}
+	}
+	return err
+}
+
+// parallel runs f(0…n-1), at most eight at a time, and joins the errors.
+func parallel(n int, f func(int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = f(i)
+			<-slots
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// deflate compresses fast rather than well: git repack makes it small later.
+func deflate(parts ...[]byte) []byte {
+	var buf bytes.Buffer
+	appendDeflated(&buf, parts...)
+	return buf.Bytes()
+}
+
+func appendDeflated(buf *bytes.Buffer, parts ...[]byte) {
+	z, _ := zlib.NewWriterLevel(buf, zlib.BestSpeed) // fails for levels that do not exist
+	for _, p := range parts {
+		z.Write(p) // a bytes.Buffer does not fail
+	}
+	z.Close()
+}
+
+// writePack writes all objects as one pack, without deltas, and its index. The pack becomes visible with its index.
+func (w *workshop) writePack(dir string, objects []object) error {
+	pack, idx, err := encodePack(objects)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("pack-%x", pack[len(pack)-sha1.Size:])
+	dir = filepath.Join(dir, "pack")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	p, err := w.temp("pack")
+	if err != nil {
+		return err
+	}
+	// This name lets sweep find a pack that was left without its index.
+	i, err := os.OpenFile(filepath.Join(w.dir, name+".idx.tmp"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return errors.Join(err, discard([]*os.File{p}))
+	}
+	files, contents := []*os.File{p, i}, [][]byte{pack, idx}
+	err = parallel(2, func(k int) error { return finish(files[k], contents[k], 0o444) })
+	if err == nil {
+		err = os.Rename(p.Name(), filepath.Join(dir, name+".pack"))
+	}
+	if err == nil {
+		err = os.Rename(i.Name(), filepath.Join(dir, name+".idx"))
+	}
+	if err != nil {
+		return errors.Join(err, discard(files))
+	}
+	return syncDir(dir)
+}
+
+// encodePack returns a version 2 pack and its index. An object that occurs twice is written once.
+func encodePack(objects []object) (pack, idx []byte, err error) {
+	objects = slices.Clone(objects)
+	slices.SortStableFunc(objects, func(a, b object) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+	objects = slices.CompactFunc(objects, func(a, b object) bool { return a.hash == b.hash })
+	var buf bytes.Buffer
+	buf.WriteString("PACK")
+	binary.Write(&buf, binary.BigEndian, [2]uint32{2, uint32(len(objects))})
+	var table idxfile.Writer
+	for _, o := range objects {
+		at := buf.Len()
+		buf.Write(packHeader(o.kind, len(o.data)))
+		appendDeflated(&buf, o.data)
+		table.Add(o.hash, uint64(at), crc32.ChecksumIEEE(buf.Bytes()[at:]))
+	}
+	sum := sha1.Sum(buf.Bytes())
+	buf.Write(sum[:])
+	if err := table.OnFooter(plumbing.Hash(sum)); err != nil {
+		return nil, nil, err
+	}
+	index, err := table.Index()
+	if err != nil {
+		return nil, nil, err
+	}
+	var out bytes.Buffer
+	if _, err := idxfile.NewEncoder(&out).Encode(index); err != nil {
+		return nil, nil, err
+	}
+	return buf.Bytes(), out.Bytes(), nil
+}
+
+// packHeader is the entry header of gitformat-pack(5): three bits of type, then the size, seven bits a byte.
+func packHeader(kind plumbing.ObjectType, size int) []byte {
+	b := []byte{byte(kind)<<4 | byte(size&15)}
+	for size >>= 4; size > 0; size >>= 7 {
+		b[len(b)-1] |= 0x80
+		b = append(b, byte(size&0x7f))
+	}
+	return b
+}

@@ -1,0 +1,306 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// errMoved says that the reference is no longer where the work started: start over.
+var errMoved = errors.New("the branch moved")
+
+// target is the reference that a commit moves, and what it was when the work began.
+type target struct {
+	Head      // Ref "" means HEAD itself, detached
+	out  bool // it is what HEAD points to: the index must follow
+}
+
+// readHead reads HEAD and what it points to.
+func readHead(l layout) (Head, error) {
+	path := filepath.Join(l.gitDir, "HEAD")
+	ref, err := readLooseHead(path)
+	if err != nil {
+		return Head{}, err
+	}
+	if hash, ok := parseHash(ref); ok {
+		return Head{Hash: hash}, nil
+	}
+	name, ok := strings.CutPrefix(ref, "ref:")
+	name = strings.TrimSpace(name)
+	if !ok || !validRef(name) {
+		return Head{}, fmt.Errorf("%s: damaged: %.60q is neither a commit nor a branch; set it with git symbolic-ref HEAD "+
+			"refs/heads/<branch>; nothing was committed", path, ref)
+	}
+	hash, err := resolveRef(l, name)
+	if err != nil {
+		return Head{}, err
+	}
+	if hash == "" {
+		if err := checkUnborn(l, name); err != nil {
+			return Head{}, err
+		}
+	}
+	return Head{Ref: name, Hash: hash}, nil
+}
+
+// readLooseHead reads HEAD, which in very old repositories is a symlink to the branch.
+func readLooseHead(path string) (string, error) {
+	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(filepath.ToSlash(to), "refs/") {
+		return "ref: " + filepath.ToSlash(to), nil
+	}
+	data, err := os.ReadFile(path)
+	return strings.TrimSpace(string(data)), err
+}
+
+// checkUnborn refuses a branch that has no commit but had one: its reference was lost, and a commit on it would be a
+// root commit that forgets all history.
+func checkUnborn(l layout, ref string) error {
+	log, err := os.ReadFile(filepath.Join(l.common, "logs", filepath.FromSlash(ref)))
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(log) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: the reference is missing, but its log says that it had commits; restore it with "+
+		"git update-ref %s <commit>; nothing was committed", ref, ref)
+}
+
+// resolveRef returns the commit that ref names, or "" if there is no such reference.
+func resolveRef(l layout, ref string) (string, error) {
+	for range 5 {
+		value, err := readRef(l, ref)
+		if err != nil || value == "" {
+			return "", err
+		}
+		if hash, ok := parseHash(value); ok {
+			return hash, nil
+		}
+		next, ok := strings.CutPrefix(value, "ref:")
+		if ref = strings.TrimSpace(next); !ok || !validRef(ref) {
+			return "", fmt.Errorf("%s: damaged: %.60q is no commit; restore it with git update-ref; nothing was committed",
+				filepath.Join(l.common, ref), value)
+		}
+	}
+	return "", fmt.Errorf("%s: a chain of symbolic references that does not end", ref)
+}
+
+// readRef reads a loose reference, else the packed one. Twice, because git pack-refs may move it in between.
+func readRef(l layout, ref string) (string, error) {
+	path := filepath.Join(l.common, filepath.FromSlash(ref))
+	for range 2 {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			value := strings.TrimSpace(string(data))
+			if value == "" {
+				return "", fmt.Errorf("%s: empty; a crash may have done that; restore it with git update-ref %s <commit> "+
+					"(git reflog %s names it); nothing was committed", path, ref, ref)
+			}
+			return value, nil
+		}
+		if fi, statErr := os.Stat(path); !errors.Is(err, os.ErrNotExist) && !(statErr == nil && fi.IsDir()) && !notDir(path) {
+			return "", err
+		}
+		if hash, err := packedRef(l, ref); err != nil || hash != "" {
+			return hash, err
+		}
+	}
+	return "", nil
+}
+
+// notDir reports whether some parent of path is a file, so that path cannot exist.
+func notDir(path string) bool {
+	fi, err := os.Stat(filepath.Dir(path))
+	return err == nil && !fi.IsDir()
+}
+
+func packedRef(l layout, ref string) (string, error) {
+	path := filepath.Join(l.common, "packed-refs")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for line := range bytes.Lines(data) {
+		hash, name, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		if !ok || line[0] == '#' || string(name) != ref {
+			continue
+		}
+		if h, ok := parseHash(string(hash)); ok {
+			return h, nil
+		}
+		return "", fmt.Errorf("%s: damaged line for %s; nothing was committed", path, ref)
+	}
+	return "", nil
+}
+
+func parseHash(s string) (string, bool) {
+	if len(s) != 40 {
+		return "", false
+	}
+	_, err := hex.DecodeString(s)
+	return s, err == nil && s == strings.ToLower(s)
+}
+
+// validRef is git check-ref-format, for what may become a path under the git directory.
+func validRef(ref string) bool {
+	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") {
+		return false
+	}
+	if strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") {
+		return false
+	}
+	for _, r := range ref {
+		if r < ' ' {
+			return false
+		}
+	}
+	for part := range strings.SplitSeq(ref, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+// aim says which reference a commit for branch moves ("" is HEAD's), and where it is now.
+func aim(l layout, branch string) (target, error) {
+	head, err := readHead(l)
+	if err != nil {
+		return target{}, err
+	}
+	ref := "refs/heads/" + branch
+	if branch == "" || head.Ref == ref {
+		return target{Head: head, out: true}, nil
+	}
+	if !validRef(ref) {
+		return target{}, fmt.Errorf("git.branch %q: not a branch name", branch)
+	}
+	if err := checkElsewhere(l, ref); err != nil {
+		return target{}, err
+	}
+	hash, err := resolveRef(l, ref)
+	return target{Head: Head{Ref: ref, Hash: hash}}, err
+}
+
+// checkElsewhere refuses a branch that another work tree has checked out: its index could not follow.
+func checkElsewhere(l layout, ref string) error {
+	for _, dir := range append(linkedGitDirs(l.common), l.common) {
+		if dir == l.gitDir {
+			continue
+		}
+		if value, err := readLooseHead(filepath.Join(dir, "HEAD")); err == nil && value == "ref: "+ref {
+			return fmt.Errorf("%s is checked out in another work tree (%s); commit from there, or set another git.branch", ref, dir)
+		}
+	}
+	return nil
+}
+
+// step is where a reference is to move, and what its log is to say of that.
+type step struct {
+	commit string
+	line   string // the log's line without the two hashes
+	log    bool   // begin a log that is missing
+}
+
+// move lets the target point elsewhere, if it still is what aim saw; else the error is errMoved and nothing changed.
+// HEAD is locked, too, so that no checkout comes in between.
+func move(ctx context.Context, l layout, w *workshop, t target, to step) (err error) {
+	if t.out {
+		head, err := w.lock(ctx, filepath.Join(l.gitDir, "HEAD"))
+		if err != nil {
+			return err
+		}
+		if t.Ref == "" {
+			return swap(l, head, t, to)
+		}
+		defer func() { err = errors.Join(err, head.release()) }()
+	}
+	ref, err := w.lock(ctx, filepath.Join(l.common, filepath.FromSlash(t.Ref)))
+	if err != nil {
+		return err
+	}
+	return swap(l, ref, t, to)
+}
+
+// swap compares under the lock, writes the logs, and commits the lock.
+func swap(l layout, lock *lockFile, t target, to step) error {
+	if err := compare(l, t); err != nil {
+		return errors.Join(err, lock.release())
+	}
+	if err := lock.prepare([]byte(to.commit+"\n"), 0); err != nil {
+		return errors.Join(err, lock.release())
+	}
+	if t.Hash == "" { // the first commit: a log without its reference would look like a lost branch
+		return errors.Join(lock.commit(), appendLogs(l, t, to))
+	}
+	if err := appendLogs(l, t, to); err != nil {
+		return errors.Join(err, lock.release())
+	}
+	return lock.commit()
+}
+
+func compare(l layout, t target) error {
+	if t.out {
+		now, err := readHead(l)
+		if err == nil && now != t.Head {
+			err = errMoved
+		}
+		return err
+	}
+	hash, err := resolveRef(l, t.Ref)
+	if err == nil && hash != t.Hash {
+		err = errMoved
+	}
+	return err
+}
+
+// appendLogs adds a line to the logs of the reference and of HEAD; missing ones are begun only if asked.
+func appendLogs(l layout, t target, to step) error {
+	old := t.Hash
+	if old == "" {
+		old = strings.Repeat("0", 40)
+	}
+	var logs []string
+	if t.out {
+		logs = append(logs, filepath.Join(l.gitDir, "logs", "HEAD"))
+	}
+	if t.Ref != "" {
+		logs = append(logs, filepath.Join(l.common, "logs", filepath.FromSlash(t.Ref)))
+	}
+	for _, path := range logs {
+		if !to.log && !exists(path) {
+			continue
+		}
+		if err := appendLine(path, old+" "+to.commit+" "+to.line+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendLine appends in one write. A torn last line is ended first, so that it spoils only itself.
+func appendLine(path, line string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	if fi, err := f.Stat(); err == nil && fi.Size() > 0 {
+		last := make([]byte, 1)
+		if _, err := f.ReadAt(last, fi.Size()-1); err == nil && last[0] != '\n' {
+			line = "\n" + line
+		}
+	}
+	_, err = f.WriteString(line)
+	return errors.Join(err, f.Close())
+}

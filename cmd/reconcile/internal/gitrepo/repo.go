@@ -1,0 +1,297 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Errors that callers tell apart with errors.Is.
+var (
+	// ErrNotARepo says that the directory is in no git work tree.
+	ErrNotARepo = errors.New("not in a git work tree")
+	// ErrNothing says that the branch already holds exactly these files. For most callers it is success.
+	ErrNothing = errors.New("nothing to commit")
+	// ErrBusy says that someone else holds what is needed (a lock file, a rebase in progress): try again later.
+	ErrBusy = errors.New("the repository is busy")
+	// ErrUnsupported says that only the git command can handle this repository, and that there is none.
+	ErrUnsupported = errors.New("this kind of repository needs the git command, which is not on the PATH")
+)
+
+// Commit says what to commit, and how.
+type Commit struct {
+	// Paths are slash paths below the directory given to Open: files that exist are added, others removed.
+	Paths   []string
+	Message string
+	// Author is "Name <mail>"; empty: GIT_AUTHOR_*, git's configuration, else reconcile.
+	Author string
+	// Sign is "always", "never" or "auto" (also ""), which does as commit.gpgSign says.
+	Sign string
+	When time.Time
+	// Branch is the short name of the branch to commit to; empty: the one that is checked out. Another branch is
+	// moved without touching the work tree or the index; one that does not exist starts at HEAD.
+	Branch string
+}
+
+// Result is what became of a commit.
+type Result struct {
+	// Hash is the commit made; with ErrNothing the one that already holds the files.
+	Hash string
+	// Warning is empty, or says that the commit stands but the index has yet to follow, and why.
+	Warning string
+}
+
+// Head is where HEAD points.
+type Head struct {
+	Ref  string // "refs/heads/main"; empty when detached
+	Hash string // empty on a branch without commits
+}
+
+// Branch is the short name of the branch, or "" when HEAD is detached.
+func (h Head) Branch() string { return strings.TrimPrefix(h.Ref, "refs/heads/") }
+
+// committer is the small interface that two backends keep: native, and the git command. Paths are slash paths below
+// the work tree.
+type committer interface {
+	head(ctx context.Context) (Head, error)
+	commit(ctx context.Context, c Commit) (Result, error)
+	dirty(ctx context.Context, branch string, prefixes []string) ([]string, error)
+	settle(ctx context.Context) error
+}
+
+// Repo is the git repository that a tree lives in. It holds no lock and no open file between calls, and its methods
+// may be called by several goroutines.
+type Repo struct {
+	layout
+	prefix  string // slash path of the tree below the work tree, with a final slash; or ""
+	native  committer
+	command committer // nil without git
+	why     error     // why native cannot serve this repository; nil if it can
+}
+
+// layout is where the parts of a repository are, as absolute paths.
+type layout struct {
+	worktree string
+	gitDir   string // HEAD and index of this work tree
+	common   string // objects, refs, configuration; the same as gitDir but for linked work trees
+}
+
+// Open finds the work tree that contains dir. It opens no object and reads no configuration beyond the repository's
+// format.
+func Open(dir string) (*Repo, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return nil, err
+	}
+	l, err := discover(abs)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(l.worktree, abs)
+	if err != nil {
+		return nil, err
+	}
+	r := &Repo{layout: l}
+	if rel != "." {
+		r.prefix = filepath.ToSlash(rel) + "/"
+	}
+	n := newNative(l)
+	r.native = n
+	if git, err := exec.LookPath("git"); err == nil {
+		r.command = &command{layout: l, git: git, patience: patience}
+		n.git = git
+	}
+	r.why = n.supported()
+	if r.why != nil && r.command == nil {
+		return nil, fmt.Errorf("%s: %w: %w", l.common, ErrUnsupported, r.why)
+	}
+	return r, nil
+}
+
+// discover walks up from dir to the first folder that has a .git.
+func discover(dir string) (layout, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		l, err := layoutAt(at)
+		if err != nil || l.gitDir != "" {
+			return l, err
+		}
+		if isGitDir(at) {
+			return layout{}, fmt.Errorf("%s: %w: %s is a bare repository or the inside of .git; point -C at a work tree",
+				dir, ErrNotARepo, at)
+		}
+		if filepath.Dir(at) == at {
+			return layout{}, fmt.Errorf("%s: %w; run git init, or leave out --commit", dir, ErrNotARepo)
+		}
+	}
+}
+
+// layoutAt returns the layout of the work tree whose top is at, or the zero layout when at is none.
+func layoutAt(at string) (layout, error) {
+	dotgit := filepath.Join(at, ".git")
+	fi, err := os.Stat(dotgit)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return layout{}, nil
+	case err != nil:
+		return layout{}, err
+	case fi.IsDir():
+		if !isGitDir(dotgit) {
+			return layout{}, nil // an empty folder called .git: git looks further up, too
+		}
+		return withCommon(layout{worktree: at, gitDir: dotgit})
+	}
+	data, err := os.ReadFile(dotgit)
+	if err != nil {
+		return layout{}, err
+	}
+	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	if !ok {
+		return layout{}, fmt.Errorf("%s: neither a folder nor a line \"gitdir: …\"; repair it with git worktree repair", dotgit)
+	}
+	l := layout{worktree: at, gitDir: absolute(at, target)}
+	if !isGitDir(l.gitDir) && !exists(filepath.Join(l.gitDir, "commondir")) {
+		return layout{}, fmt.Errorf("%s: names %s, which is no git directory; repair it with git worktree repair", dotgit, l.gitDir)
+	}
+	return withCommon(l)
+}
+
+func withCommon(l layout) (layout, error) {
+	data, err := os.ReadFile(filepath.Join(l.gitDir, "commondir"))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		l.common = l.gitDir
+		return l, nil
+	case err != nil:
+		return layout{}, err
+	}
+	l.common = absolute(l.gitDir, strings.TrimSpace(string(data)))
+	return l, nil
+}
+
+func absolute(base, p string) string {
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(base, p)
+}
+
+func isGitDir(dir string) bool {
+	return exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
+}
+
+func exists(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
+}
+
+// Worktree is the top folder of the work tree.
+func (r *Repo) Worktree() string { return r.worktree }
+
+// Head says what HEAD is. It fails when HEAD or the branch cannot be read, and never calls that an empty branch.
+func (r *Repo) Head(ctx context.Context) (Head, error) {
+	var h Head
+	err := r.do(func(c committer) (err error) {
+		h, err = c.head(ctx)
+		return err
+	})
+	return h, err
+}
+
+// Commit commits exactly c.Paths, as the package comment says, and returns when the commit is durable. The error is
+// ErrNothing when there was nothing to do, and wraps ErrBusy when a later call may succeed; after any error nothing
+// has been committed.
+func (r *Repo) Commit(ctx context.Context, c Commit) (Result, error) {
+	paths, err := r.below(c.Paths)
+	if err != nil {
+		return Result{}, err
+	}
+	c.Paths = slices.Compact(slices.Sorted(slices.Values(paths)))
+	var res Result
+	err = r.do(func(b committer) (err error) {
+		res, err = b.commit(ctx, c)
+		return err
+	})
+	return res, err
+}
+
+// Dirty lists the files below the prefixes (slash paths below the directory given to Open: folders, or single files)
+// that are not as they are on the branch ("" is the one that is checked out): changed, new or gone, sorted. Names
+// that begin with a dot or end in .lock, and untracked files that .gitignore names, are left out. Contents are
+// compared only where the index's stat data cannot tell.
+func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+	below, err := r.below(prefixes)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	err = r.do(func(c committer) (err error) {
+		found, err = c.dirty(ctx, branch, below)
+		return err
+	})
+	for i, p := range found {
+		found[i] = strings.TrimPrefix(p, r.prefix)
+	}
+	return found, err
+}
+
+// Settle sweeps what a killed process left in the git directory, and lets the index follow a commit whose process
+// died before that. Commit does so first, too.
+func (r *Repo) Settle(ctx context.Context) error {
+	return r.do(func(c committer) error { return c.settle(ctx) })
+}
+
+// do runs f with the native backend, and with the git command where the native one has to pass.
+func (r *Repo) do(f func(committer) error) error {
+	if r.why == nil {
+		err := f(r.native)
+		var pass *needsGit
+		if !errors.As(err, &pass) {
+			return err
+		}
+		if r.command == nil {
+			return fmt.Errorf("%s: %w: %w", r.worktree, ErrUnsupported, err)
+		}
+	}
+	return f(r.command)
+}
+
+// needsGit says why the native backend passes.
+type needsGit struct{ reason string }
+
+func (e *needsGit) Error() string { return e.reason }
+
+// below turns paths below the tree into paths below the work tree, and refuses what leaves it or enters .git.
+func (r *Repo) below(paths []string) ([]string, error) {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		full := r.prefix + strings.TrimSuffix(p, "/")
+		if full == "" || path.Clean(full) != full || strings.HasPrefix(full, "/") || strings.ContainsRune(full, 0) {
+			return nil, fmt.Errorf("%q: not a clean slash path below %s", p, r.worktree)
+		}
+		for part := range strings.SplitSeq(full, "/") {
+			if part == ".." || isDotGit(part) {
+				return nil, fmt.Errorf("%q: leaves the work tree or enters .git; nothing was committed", p)
+			}
+		}
+		out[i] = full
+	}
+	return out, nil
+}
+
+// isDotGit reports whether a file system could take name for .git: case, trailing dots, spaces and streams (NTFS), and
+// the short name.
+func isDotGit(name string) bool {
+	name, _, _ = strings.Cut(strings.ToLower(name), ":")
+	name = strings.TrimRight(name, ". ")
+	return name == ".git" || name == "git~1" || name == ""
+}

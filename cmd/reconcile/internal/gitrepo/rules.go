@@ -1,0 +1,146 @@
+package gitrepo
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitattributes"
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
+
+// rules answers what .gitignore and .gitattributes say of single paths. Only the files on the way to a path are read,
+// each once.
+type rules struct {
+	l          layout
+	ignoreBase []gitignore.Pattern
+	attrBase   []gitattributes.MatchAttribute
+	attrLast   []gitattributes.MatchAttribute // info/attributes: over those of the folders
+	ignores    map[string][]gitignore.Pattern // by folder: what the folder's own file says
+	attrs      map[string][]gitattributes.MatchAttribute
+}
+
+// newRules reads what holds for the whole repository: the user's files, and info/exclude and info/attributes.
+func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
+	r := &rules{l: l, ignores: map[string][]gitignore.Pattern{}, attrs: map[string][]gitattributes.MatchAttribute{}}
+	home, _ := os.UserHomeDir()
+	xdg := filepath.Join(envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config")), "git")
+	file := func(key, other string) string {
+		if v, ok := c.get(ctx, key); ok {
+			return absolute(l.worktree, expandHome(v))
+		}
+		return filepath.Join(xdg, other)
+	}
+	for _, p := range []string{file("core.excludesfile", "ignore"), filepath.Join(l.common, "info", "exclude")} {
+		r.ignoreBase = append(r.ignoreBase, readIgnore(p, nil)...)
+	}
+	r.attrBase = readAttributes(file("core.attributesfile", "attributes"), nil)
+	r.attrLast = readAttributes(filepath.Join(l.common, "info", "attributes"), nil)
+	return r
+}
+
+func readIgnore(file string, domain []string) []gitignore.Pattern {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	var out []gitignore.Pattern
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) != "" && line[0] != '#' {
+			out = append(out, gitignore.ParsePattern(line, domain))
+		}
+	}
+	return out
+}
+
+func readAttributes(file string, domain []string) []gitattributes.MatchAttribute {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	out, err := gitattributes.ReadAttributes(f, domain, true)
+	if err != nil {
+		return nil // git warns and goes on
+	}
+	return out
+}
+
+// ignored reports whether git add would leave the untracked file out.
+func (r *rules) ignored(file string) bool { return r.leftOut(file, false) }
+
+// ignoredFolder reports whether git add would leave the untracked folder out.
+func (r *rules) ignoredFolder(dir string) bool { return r.leftOut(dir, true) }
+
+func (r *rules) leftOut(path string, isDir bool) bool {
+	patterns := r.ignoreBase
+	for _, dir := range foldersOf(path) {
+		if dir != "" && matchIgnore(patterns, split(dir), true) {
+			return true // nothing below an ignored folder can be taken back in
+		}
+		own, ok := r.ignores[dir]
+		if !ok {
+			own = readIgnore(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitignore"), split(dir))
+			r.ignores[dir] = own
+		}
+		patterns = append(patterns[:len(patterns):len(patterns)], own...)
+	}
+	return matchIgnore(patterns, split(path), isDir)
+}
+
+// matchIgnore applies the last pattern that matches.
+func matchIgnore(patterns []gitignore.Pattern, parts []string, dir bool) bool {
+	for i := len(patterns) - 1; i >= 0; i-- {
+		if m := patterns[i].Match(parts, dir); m != gitignore.NoMatch {
+			return m == gitignore.Exclude
+		}
+	}
+	return false
+}
+
+// filtered reports whether git would store something else than the file's bytes: a clean filter, an identifier, another
+// encoding.
+func (r *rules) filtered(file string) bool {
+	matches := r.attrBase
+	for _, dir := range foldersOf(file) {
+		own, ok := r.attrs[dir]
+		if !ok {
+			own = readAttributes(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitattributes"), split(dir))
+			r.attrs[dir] = own
+		}
+		matches = append(matches[:len(matches):len(matches)], own...)
+	}
+	matches = append(matches, r.attrLast...)
+	if len(matches) == 0 {
+		return false
+	}
+	names := []string{"filter", "ident", "working-tree-encoding"}
+	found, _ := gitattributes.NewMatcher(matches).Match(split(file), names)
+	for _, name := range names {
+		if a, ok := found[name]; ok && (a.IsSet() || a.IsValueSet()) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldersOf lists the folders that a file stands in, from the root ("") down.
+func foldersOf(file string) []string {
+	dirs := []string{""}
+	for i, c := range file {
+		if c == '/' {
+			dirs = append(dirs, file[:i])
+		}
+	}
+	return dirs
+}
+
+func split(p string) []string {
+	if p == "" {
+		return nil
+	}
+	return strings.Split(path.Clean(p), "/")
+}

@@ -1,0 +1,16 @@
+package gitrepo
+
+import (
+	"os"
+	"syscall"
+)
+
+// statOf takes over what the index keeps of a file.
+func statOf(fi os.FileInfo) fileStat {
+	s := fileStat{mtime: timeOf(fi), size: uint32(fi.Size())}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		s.ctime = fileTime{uint32(st.Ctimespec.Sec), uint32(st.Ctimespec.Nsec)}
+		s.dev, s.ino, s.uid, s.gid = uint32(st.Dev), uint32(st.Ino), st.Uid, st.Gid
+	}
+	return s
+}

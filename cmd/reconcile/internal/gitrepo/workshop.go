@@ -1,0 +1,292 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// patience is how long a held lock is waited for before the commit gives up, or leaves the index for later.
+const patience = 3 * time.Second
+
+// workshop is <common>/reconcile while this process holds its guard: the only place where it makes temporary files.
+type workshop struct {
+	dir      string
+	guard    *flock.Flock
+	patience time.Duration
+	seq      int
+}
+
+// enterWorkshop takes the guard, which excludes other processes of ours and is freed by the kernel when its holder
+// dies, and sweeps what a dead holder left.
+func enterWorkshop(ctx context.Context, l layout, patience time.Duration) (*workshop, error) {
+	w := &workshop{dir: filepath.Join(l.common, "reconcile"), patience: patience}
+	if err := os.MkdirAll(w.dir, 0o777); err != nil {
+		return nil, err
+	}
+	w.guard = flock.New(filepath.Join(w.dir, "guard"))
+	wait, cancel := context.WithTimeout(ctx, 5*patience)
+	defer cancel()
+	if _, err := w.guard.TryLockContext(wait, 5*time.Millisecond); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, fmt.Errorf("%s: %w: another reconcile commits since more than %v; run again", w.dir, ErrBusy, 5*patience)
+		}
+		return nil, fmt.Errorf("%s: %w", w.guard.Path(), err)
+	}
+	if err := w.sweep(l); err != nil {
+		return nil, errors.Join(err, w.guard.Unlock())
+	}
+	return w, nil
+}
+
+func (w *workshop) leave() error { return w.guard.Unlock() }
+
+// temp makes a new file; kind says what it is for, and is part of the name.
+func (w *workshop) temp(kind string) (*os.File, error) {
+	w.seq++
+	return os.OpenFile(filepath.Join(w.dir, fmt.Sprintf("%s.%d.tmp", kind, w.seq)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+// replace gives path new content, durably: temporary file, sync, rename, sync of the folder.
+func (w *workshop) replace(path string, data []byte, perm fs.FileMode) error {
+	f, err := w.temp("file")
+	if err != nil {
+		return err
+	}
+	if err := finish(f, data, perm); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// finish writes data to f, syncs and closes it.
+func finish(f *os.File, data []byte, perm fs.FileMode) error {
+	_, err := f.Write(data)
+	if err == nil && perm != 0 {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDir makes names in a folder durable. Windows has no such call, and its renames are.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// sweep removes what a dead holder of the guard left: stale lock files (hard links to our temporary files), packs
+// whose index never got its name, and the temporary files themselves.
+func (w *workshop) sweep(l layout) error {
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		return err
+	}
+	var twins []os.FileInfo
+	var litter []string
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		litter = append(litter, filepath.Join(w.dir, e.Name()))
+		if fi, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), "lock.") {
+			twins = append(twins, fi)
+		}
+	}
+	if len(twins) > 0 {
+		if err := removeTwins(l, twins); err != nil {
+			return err
+		}
+	}
+	for _, name := range litter {
+		if err := sweepPack(l, filepath.Base(name)); err != nil {
+			return err
+		}
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepPack removes the pack that "pack-<hash>.idx.tmp" was to become the index of, when it is there without one.
+func sweepPack(l layout, name string) error {
+	pack, ok := strings.CutSuffix(name, ".idx.tmp")
+	if !ok || !strings.HasPrefix(pack, "pack-") {
+		return nil
+	}
+	base := filepath.Join(l.common, "objects", "pack", pack)
+	if exists(base + ".idx") {
+		return nil
+	}
+	if err := os.Remove(base + ".pack"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeTwins removes every lock file of the repository that is the same file as one of twins.
+func removeTwins(l layout, twins []os.FileInfo) error {
+	var locks []string
+	for _, dir := range append(linkedGitDirs(l.common), l.common, l.gitDir) {
+		locks = append(locks, filepath.Join(dir, "HEAD.lock"), filepath.Join(dir, "index.lock"))
+	}
+	err := filepath.WalkDir(filepath.Join(l.common, "refs"), func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(p, ".lock") {
+			locks = append(locks, p)
+		}
+		return nil
+	})
+	for _, lock := range locks {
+		fi, statErr := os.Lstat(lock)
+		if statErr != nil {
+			continue
+		}
+		for _, twin := range twins {
+			if os.SameFile(fi, twin) {
+				err = errors.Join(err, os.Remove(lock))
+			}
+		}
+	}
+	return err
+}
+
+// linkedGitDirs lists the git directories of the linked work trees.
+func linkedGitDirs(common string) []string {
+	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(common), "worktrees", "*"))
+	return dirs
+}
+
+func escapeGlob(p string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
+}
+
+// lockFile is a git lock file that we hold: <path>.lock, whose content becomes path's by commit.
+type lockFile struct {
+	path string
+	twin *os.File // the same file, under its name in the workshop; or the lock file itself where links cannot be made
+}
+
+// lock takes git's lock on path. The wait is bounded by the workshop's patience; then the error wraps ErrBusy.
+func (w *workshop) lock(ctx context.Context, path string) (*lockFile, error) {
+	twin, err := w.temp("lock")
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(w.patience)
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		l, err := link(twin, path)
+		if err == nil {
+			return l, nil
+		}
+		if errors.Is(err, os.ErrExist) && time.Now().Before(deadline) {
+			select {
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-time.After(pause):
+				continue
+			}
+		} else if errors.Is(err, os.ErrExist) {
+			err = fmt.Errorf("%s: %w: a git command holds it; when none runs any more, remove it and run again",
+				path+".lock", ErrBusy)
+		}
+		return nil, errors.Join(err, twin.Close(), os.Remove(twin.Name()))
+	}
+}
+
+// link makes path.lock exclusively: as a hard link to twin, or on its own where the file system has no hard links.
+func link(twin *os.File, path string) (*lockFile, error) {
+	err := os.Link(twin.Name(), path+".lock")
+	if errors.Is(err, os.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return nil, err
+		}
+		err = os.Link(twin.Name(), path+".lock")
+	}
+	switch {
+	case err == nil:
+		return &lockFile{path: path, twin: twin}, nil
+	case errors.Is(err, os.ErrExist):
+		return nil, err
+	}
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(twin.Close(), os.Remove(twin.Name())); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(path+".lock"))
+	}
+	return &lockFile{path: path, twin: f}, nil
+}
+
+// prepare writes and syncs the content that commit will put in place. perm 0 leaves the mode to the umask.
+func (l *lockFile) prepare(data []byte, perm fs.FileMode) error {
+	return finish(l.twin, data, perm)
+}
+
+// commit renames the prepared lock file over its path, durably. The lock is free afterwards.
+func (l *lockFile) commit() error {
+	err := os.Rename(l.path+".lock", l.path)
+	if err != nil && removeEmptyDirs(l.path) {
+		err = os.Rename(l.path+".lock", l.path)
+	}
+	if err != nil {
+		return errors.Join(err, l.release())
+	}
+	if err := os.Remove(l.twin.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return syncDir(filepath.Dir(l.path))
+}
+
+// release gives the lock up without any change.
+func (l *lockFile) release() error {
+	l.twin.Close() // closed already when prepare ran
+	err := os.Remove(l.path + ".lock")
+	if rm := os.Remove(l.twin.Name()); rm != nil && !errors.Is(rm, os.ErrNotExist) {
+		err = errors.Join(err, rm)
+	}
+	return err
+}
+
+// removeEmptyDirs removes a folder that holds nothing but empty folders, which packed references leave behind where a
+// reference wants to be. It reports whether path is free now.
+func removeEmptyDirs(path string) bool {
+	if fi, err := os.Lstat(path); err != nil || !fi.IsDir() {
+		return false
+	}
+	var dirs []string
+	err := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			err = fs.ErrExist
+		}
+		dirs = append(dirs, p)
+		return err
+	})
+	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
+		err = os.Remove(dirs[i])
+	}
+	return err == nil
+}
