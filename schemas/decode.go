@@ -162,10 +162,10 @@ func (s *source) finding(root *value, f *Finding, at []any) {
 	}
 }
 
-// metadata converts what was validated.
+// metadata converts what was validated. Its texts are copies, so that they do not keep the file's text in memory.
 func metadata(root *value) Metadata {
 	m := root.get("metadata")
-	return Metadata{Name: m.str("name"), Labels: m.get("labels").strings(), Annotations: m.get("annotations").strings()}
+	return Metadata{Name: strings.Clone(m.str("name")), Labels: m.get("labels").strings(), Annotations: m.get("annotations").strings()}
 }
 
 // strings returns an object's fields that are text; nil for none.
@@ -175,7 +175,7 @@ func (v *value) strings() map[string]string {
 	}
 	out := make(map[string]string, len(v.fields))
 	for i := range v.fields {
-		out[v.fields[i].name] = v.fields[i].value.text
+		out[strings.Clone(v.fields[i].name)] = strings.Clone(v.fields[i].value.text)
 	}
 	return out
 }

@@ -23,7 +23,7 @@ func (s *source) envelope(root *value, kinds Kinds) (Kind, bool) {
 		s.name(name, k)
 	}
 	if ok && name != nil && CheckName(name.text) == nil && name.form == text {
-		s.ref = Ref{Kind: k.Name, Name: name.text}
+		s.ref = Ref{Kind: k.Name, Name: strings.Clone(name.text)}
 	}
 	if !ok && name == nil && root.get("metadata") != nil {
 		line, col := root.position([]any{"metadata"})

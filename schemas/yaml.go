@@ -13,6 +13,14 @@ import (
 
 // parseYAML reads the one document of a YAML file, or reports why it cannot.
 func (s *source) parseYAML() *value {
+	if v := plainYAML(string(s.text)); v != nil {
+		return v
+	}
+	return s.fullYAML()
+}
+
+// fullYAML is parseYAML for all of YAML.
+func (s *source) fullYAML() *value {
 	docs, err := yamlDocuments(s.text)
 	if err != nil {
 		s.yamlError(err)

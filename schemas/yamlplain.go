@@ -1,0 +1,516 @@
+package schemas
+
+import "strings"
+
+// Most specs are written in a small part of YAML: block mappings and lists, one-line values, one-line brackets, and
+// literal texts. plainYAML reads just that part, an order of magnitude faster than a full parser. Whatever else it
+// meets, and whatever looks wrong, it leaves to the full parser, which then also words the error. Where it does accept a
+// file, both yield the same values at the same places; FuzzPlainYAML holds it to that.
+
+// plainYAML returns the document, or nil if the full parser has to read it.
+func plainYAML(text string) *value {
+	if text == "" || strings.IndexByte(text, '\t') >= 0 || hasOddBreak(text) {
+		return nil
+	}
+	r := plainReader{text: text}
+	if r.advance(); r.rest() == "---" { // an explicit start of the only document
+		r.advance()
+	}
+	if r.eof || r.indent != 0 {
+		return nil
+	}
+	root := r.block(0)
+	if root == nil || !r.eof {
+		return nil
+	}
+	return root
+}
+
+// hasOddBreak reports characters that YAML 1.1 takes for line ends, or that no YAML may contain.
+func hasOddBreak(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x80 || c != 0xE2 && c != 0xEF || i+2 >= len(s) {
+			continue
+		}
+		switch s[i : i+3] {
+		case "\u2028", "\u2029", "\uFFFE", "\uFFFF", "\uFEFF":
+			return true
+		}
+	}
+	return false
+}
+
+// plainReader stands on a line that is neither blank nor a comment, or at the end. A method that returns nil or false
+// gives up for good.
+type plainReader struct {
+	text   string
+	next   int // where the line after this one begins
+	start  int // where this line begins
+	end    int // where it ends, without its line end and trailing spaces
+	at     int // where in the line the reader is
+	line   int
+	indent int // spaces at the beginning of the line
+	eof    bool
+	ascii  bool // of this line
+	values int
+	spare  []value // allocated, not yet used
+}
+
+// advance goes to the next line that says something.
+func (r *plainReader) advance() {
+	for {
+		if !r.nextLine() {
+			r.eof, r.indent = true, -1
+			return
+		}
+		if r.at < r.end && r.text[r.at] != '#' {
+			return
+		}
+	}
+}
+
+func (r *plainReader) nextLine() bool {
+	if r.next >= len(r.text) {
+		return false
+	}
+	r.start = r.next
+	r.line++
+	if i := strings.IndexByte(r.text[r.start:], '\n'); i >= 0 {
+		r.end, r.next = r.start+i, r.start+i+1
+	} else {
+		r.end, r.next = len(r.text), len(r.text)
+	}
+	for r.end > r.start && r.text[r.end-1] == ' ' {
+		r.end--
+	}
+	r.at = r.start
+	for r.at < r.end && r.text[r.at] == ' ' {
+		r.at++
+	}
+	r.indent = r.at - r.start
+	r.ascii = true
+	for i := r.start; i < r.end && r.ascii; i++ {
+		r.ascii = r.text[i] < 0x80
+	}
+	return true
+}
+
+func (r *plainReader) rest() string { return r.text[r.at:r.end] }
+
+func (r *plainReader) column(at int) int {
+	if r.ascii {
+		return at - r.start + 1
+	}
+	return 1 + runes([]byte(r.text[r.start:at]))
+}
+
+// value makes a value at the present place, or nil past the bounds of a document.
+func (r *plainReader) value(f form, depth int) *value {
+	r.values++
+	if depth > maxDepth || r.values > maxValues {
+		return nil
+	}
+	if len(r.spare) == 0 {
+		r.spare = make([]value, 32)
+	}
+	v := &r.spare[0]
+	r.spare = r.spare[1:]
+	v.form, v.line, v.col = f, r.line, r.column(r.at)
+	return v
+}
+
+// block reads the mapping or list that starts at the present place of the line.
+func (r *plainReader) block(depth int) *value {
+	if r.isItem() {
+		return r.blockList(depth)
+	}
+	return r.blockObject(depth)
+}
+
+// isItem reports whether a list item starts here.
+func (r *plainReader) isItem() bool {
+	return r.at+1 < r.end && r.text[r.at] == '-' && r.text[r.at+1] == ' '
+}
+
+func (r *plainReader) blockObject(depth int) *value {
+	indent := r.at - r.start
+	v := r.value(object, depth)
+	if v == nil {
+		return nil
+	}
+	for {
+		f := field{line: r.line, col: r.column(r.at)}
+		name, ok := r.key()
+		if !ok || v.field(name) != nil || len(v.fields) > 200 {
+			return nil
+		}
+		f.name = name
+		if f.value = r.fieldValue(indent, depth+1); f.value == nil {
+			return nil
+		}
+		v.fields = append(v.fields, f)
+		switch {
+		case r.indent < indent:
+			return v
+		case r.indent > indent || r.isItem():
+			return nil
+		}
+	}
+}
+
+// key reads "word:" and stands behind it and the spaces that follow.
+func (r *plainReader) key() (string, bool) {
+	i := r.at
+	for i < r.end && isKeyByte(r.text[i]) {
+		i++
+	}
+	name := r.text[r.at:i]
+	if name == "" || name[0] == '-' || name[0] == '.' || len(name) > 100 || i >= r.end || r.text[i] != ':' {
+		return "", false
+	}
+	var k value
+	if why, _ := k.plainScalar(name); why != "" || k.form != text {
+		return "", false
+	}
+	if r.at = i + 1; r.at < r.end && r.text[r.at] != ' ' {
+		return "", false
+	}
+	r.spaces()
+	return name, true
+}
+
+func isKeyByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.' || c == '/'
+}
+
+func (r *plainReader) spaces() {
+	for r.at < r.end && r.text[r.at] == ' ' {
+		r.at++
+	}
+}
+
+// fieldValue reads what follows "key: " and stands on the next line then.
+func (r *plainReader) fieldValue(indent, depth int) *value {
+	if r.at < r.end && r.text[r.at] != '#' {
+		return r.inline(indent, depth)
+	}
+	r.advance()
+	if r.indent > indent || r.indent == indent && r.isItem() {
+		return r.block(depth)
+	}
+	return nil // no value: rare, and the full parser knows its place
+}
+
+func (r *plainReader) blockList(depth int) *value {
+	indent := r.at - r.start
+	if indent != r.indent { // a list inside a list's line
+		return nil
+	}
+	v := r.value(list, depth)
+	if v == nil {
+		return nil
+	}
+	for {
+		r.at++
+		r.spaces()
+		item := r.item(indent, depth+1)
+		if item == nil {
+			return nil
+		}
+		v.items = append(v.items, item)
+		switch {
+		case r.indent < indent || r.indent == indent && !r.isItem():
+			return v
+		case r.indent > indent:
+			return nil
+		}
+	}
+}
+
+// item reads what follows "- ".
+func (r *plainReader) item(indent, depth int) *value {
+	if r.at >= r.end || r.text[r.at] == '#' || r.isItem() {
+		return nil
+	}
+	here := *r
+	if _, ok := r.key(); ok {
+		*r = here
+		return r.blockObject(depth)
+	}
+	*r = here
+	return r.inline(indent, depth)
+}
+
+// inline reads a value that ends on its line, or a literal text, and goes to the next line, which must not be deeper
+// than the field or item that the value belongs to.
+func (r *plainReader) inline(indent, depth int) *value {
+	var v *value
+	switch r.text[r.at] {
+	case '|':
+		return r.literal(indent, depth)
+	case '[', '{', '"', '\'':
+		v = r.flow(depth)
+		if v == nil || !r.atEnd() {
+			return nil
+		}
+	default:
+		v = r.plain(depth)
+	}
+	if v == nil {
+		return nil
+	}
+	if r.advance(); r.indent > indent {
+		return nil
+	}
+	return v
+}
+
+// atEnd reports whether nothing but a comment follows.
+func (r *plainReader) atEnd() bool {
+	if r.at == r.end {
+		return true
+	}
+	if r.text[r.at] != ' ' {
+		return false
+	}
+	r.spaces()
+	return r.at == r.end || r.text[r.at] == '#'
+}
+
+// plain reads an unquoted text that reaches to the end of the line or to a comment.
+func (r *plainReader) plain(depth int) *value {
+	s := r.rest()
+	if i := strings.Index(s, " #"); i >= 0 {
+		s = strings.TrimRight(s[:i], " ")
+	}
+	if !startsPlain(s) || strings.Contains(s, ": ") || s[len(s)-1] == ':' {
+		return nil
+	}
+	return r.scalar(s, depth)
+}
+
+// startsPlain reports whether an unquoted text can begin like s.
+func startsPlain(s string) bool {
+	if s == "" || strings.IndexByte("?:,[]{}#&*!|>'\"%@`", s[0]) >= 0 {
+		return false
+	}
+	return s[0] != '-' || len(s) > 1 && s[1] != ' ' && s[1] != '-'
+}
+
+func (r *plainReader) scalar(s string, depth int) *value {
+	v := r.value(text, depth)
+	if v == nil {
+		return nil
+	}
+	if why, _ := v.plainScalar(s); why != "" {
+		return nil
+	}
+	return v
+}
+
+// flow reads quotes and brackets that end on this line.
+func (r *plainReader) flow(depth int) *value {
+	if r.at >= r.end {
+		return nil
+	}
+	switch r.text[r.at] {
+	case '[':
+		return r.flowList(depth)
+	case '{':
+		return r.flowObject(depth)
+	case '"', '\'':
+		return r.quoted(depth)
+	}
+	s := r.rest()
+	if i := strings.IndexAny(s, ",[]{}?"); i >= 0 && s[i] != '?' {
+		s = s[:i]
+	} else {
+		return nil // the bracket is not closed here
+	}
+	if !startsPlain(strings.TrimRight(s, " ")) || strings.Contains(s, ": ") || s[len(s)-1] == ':' ||
+		strings.Contains(s, " #") {
+		return nil
+	}
+	v := r.scalar(strings.TrimRight(s, " "), depth)
+	r.at += len(s)
+	return v
+}
+
+func (r *plainReader) flowList(depth int) *value {
+	v := r.value(list, depth)
+	r.at++
+	if r.spaces(); v != nil && r.at < r.end && r.text[r.at] == ']' {
+		r.at++
+		return v
+	}
+	for v != nil {
+		item := r.flow(depth + 1)
+		if item == nil {
+			return nil
+		}
+		v.items = append(v.items, item)
+		if done, ok := r.separator(']'); done || !ok {
+			return keep(v, ok)
+		}
+	}
+	return nil
+}
+
+func (r *plainReader) flowObject(depth int) *value {
+	v := r.value(object, depth)
+	r.at++
+	if r.spaces(); v != nil && r.at < r.end && r.text[r.at] == '}' {
+		r.at++
+		return v
+	}
+	for v != nil {
+		f := field{line: r.line, col: r.column(r.at)}
+		name, ok := r.key()
+		if !ok || v.field(name) != nil || len(v.fields) > 200 {
+			return nil
+		}
+		f.name = name
+		if f.value = r.flow(depth + 1); f.value == nil {
+			return nil
+		}
+		v.fields = append(v.fields, f)
+		if done, ok := r.separator('}'); done || !ok {
+			return keep(v, ok)
+		}
+	}
+	return nil
+}
+
+func keep(v *value, ok bool) *value {
+	if ok {
+		return v
+	}
+	return nil
+}
+
+// separator reads a comma, or the closing bracket and then says done.
+func (r *plainReader) separator(closing byte) (done, ok bool) {
+	r.spaces()
+	if r.at >= r.end {
+		return false, false
+	}
+	c := r.text[r.at]
+	r.at++
+	if c == closing {
+		return true, true
+	}
+	r.spaces()
+	return false, c == ',' && r.at < r.end && r.text[r.at] != closing
+}
+
+// quoted reads a text in quotes that ends on this line and has none of the rarer escapes.
+func (r *plainReader) quoted(depth int) *value {
+	v := r.value(text, depth)
+	if v == nil {
+		return nil
+	}
+	mark := r.text[r.at]
+	start := r.at + 1
+	simple := true
+	for i := start; i < r.end; i++ {
+		switch c := r.text[i]; {
+		case c == '\\' && mark == '"':
+			simple = false
+			i++
+		case c == mark && mark == '\'' && i+1 < r.end && r.text[i+1] == mark:
+			simple = false
+			i++
+		case c == mark:
+			r.at = i + 1
+			v.text = r.text[start:i]
+			if simple {
+				return v
+			}
+			return v.unquote(mark)
+		}
+	}
+	return nil
+}
+
+// unquote resolves the escapes in v.text, or gives up.
+func (v *value) unquote(mark byte) *value {
+	if mark == '\'' {
+		v.text = strings.ReplaceAll(v.text, "''", "'")
+		return v
+	}
+	var b strings.Builder
+	for i := 0; i < len(v.text); i++ {
+		c := v.text[i]
+		if c != '\\' {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		switch v.text[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case '"', '\\':
+			b.WriteByte(v.text[i])
+		default:
+			return nil
+		}
+	}
+	v.text = b.String()
+	return v
+}
+
+// literal reads "|" or "|-" and the text below it.
+func (r *plainReader) literal(indent, depth int) *value {
+	head := r.rest()
+	if head != "|" && head != "|-" {
+		return nil
+	}
+	v := r.value(text, depth)
+	if v == nil {
+		return nil
+	}
+	var b strings.Builder
+	inner, blank := -1, 0
+	for r.nextLine() {
+		if r.at == r.end {
+			if r.end-r.start > 0 || r.next-r.start > 1 || r.next == len(r.text) && r.text[len(r.text)-1] != '\n' {
+				return nil // a blank line of spaces may count as text
+			}
+			blank++
+			continue
+		}
+		if inner < 0 {
+			if inner = r.indent; inner <= indent || blank > 0 {
+				return nil
+			}
+		}
+		if r.indent < inner {
+			return r.endLiteral(v, b.String(), head, indent)
+		}
+		b.WriteString("\n\n\n\n\n\n\n\n"[:min(blank, 8)])
+		if blank > 8 || r.next == len(r.text) && r.text[len(r.text)-1] != '\n' {
+			return nil
+		}
+		blank = 0
+		b.WriteString(r.text[r.start+inner : r.next])
+	}
+	r.eof, r.indent = true, -1
+	return r.endLiteral(v, b.String(), head, indent)
+}
+
+// endLiteral finishes a literal text; the reader stands on the line that ended it.
+func (r *plainReader) endLiteral(v *value, s, head string, indent int) *value {
+	if s == "" {
+		return nil
+	}
+	if v.text = s; head == "|-" {
+		v.text = strings.TrimSuffix(s, "\n")
+	}
+	if !r.eof && r.text[r.at] == '#' {
+		r.advance()
+	}
+	if r.indent > indent {
+		return nil
+	}
+	return v
+}
