@@ -50,6 +50,7 @@ type Claim struct {
 	schemas.Run        // Outcome empty; StartedAt zero until it was started
 	Process     string // the journal of the process that claimed it
 	PID         int    // process group of the effect, once started
+	Start       int64  // when that process began, as proc.ID.Start; 0 when not known
 }
 
 // Entry returns what is known of ref, or nil.

@@ -1,0 +1,186 @@
+package state
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// What shows only when the whole tree is known: objects that are declared twice, references to what does not exist,
+// and paths that some file systems take for one.
+
+// judge computes the cross problems of one spec file and reports whether they differ from before.
+func (s *Store) judge(m *model, f *file) (changed bool) {
+	b := f.body.(*specBody)
+	var cross []schemas.Problem
+	cross = s.judgeDuplicate(m, f, cross)
+	cross = s.judgeCase(m, f, cross)
+	delete(m.missing, f)
+	if b.object != nil {
+		var lacks bool
+		cross, lacks = s.judgeReferences(m, f, cross)
+		if lacks {
+			m.missing[f] = true
+		}
+	}
+	if slices.EqualFunc(cross, b.cross, equalProblems) {
+		return false
+	}
+	b.cross = cross
+	return true
+}
+
+func (s *Store) judgeDuplicate(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+	b := f.body.(*specBody)
+	if b.ref == (schemas.Ref{}) || len(m.slots[b.ref].specs) < 2 {
+		return to
+	}
+	p := schemas.Problem{Place: b.at, Severity: schemas.Error, Code: "duplicate-object", Ref: b.ref, Field: "metadata.name"}
+	var others []string
+	for _, o := range m.slots[b.ref].specs {
+		if o != f {
+			at := o.body.(*specBody).at
+			others = append(others, at.String())
+			p.Related = append(p.Related, at)
+			p.Notes = append(p.Notes, "also declared here")
+		}
+	}
+	p.Message = fmt.Sprintf("%s is declared twice: here and in %s", b.ref, strings.Join(others, " and in "))
+	p.Suggestion = "rename or remove one of them; until then neither is used"
+	p.Source = s.sourceLine(b.at)
+	return append(to, p)
+}
+
+// judgeCase reports spec files whose paths differ only in case: on other disks they are one file.
+func (s *Store) judgeCase(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+	if m.cased == nil {
+		return to
+	}
+	for _, other := range m.cased[strings.ToLower(f.path)] {
+		if other == f.path {
+			continue
+		}
+		to = append(to, schemas.Problem{
+			Place: schemas.Place{Path: f.path}, Severity: schemas.Error, Code: "case-collision", Ref: f.body.(*specBody).ref,
+			Message: fmt.Sprintf("on a file system that ignores case this file and %s are the same", other),
+			Related: []schemas.Place{{Path: other}}, Notes: []string{"the other file"}, Suggestion: "rename one of them",
+		})
+	}
+	return to
+}
+
+// indexCase finds the paths of spec files that differ only in case.
+func (m *model) indexCase() {
+	m.cased = nil
+	fold := map[string][]string{}
+	for p, f := range m.files {
+		if f.area == areaSpecs {
+			if low := strings.ToLower(p); low != p {
+				fold[low] = append(fold[low], p)
+			}
+		}
+	}
+	for low, ps := range fold {
+		if f := m.files[low]; f != nil && f.area == areaSpecs {
+			ps = append(ps, low)
+		}
+		if len(ps) < 2 {
+			continue
+		}
+		slices.Sort(ps)
+		if m.cased == nil {
+			m.cased = map[string][]string{}
+		}
+		m.cased[low] = ps
+	}
+}
+
+// judgeReferences reports references to what does not exist; lacks tells whether there are any.
+func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) (_ []schemas.Problem, lacks bool) {
+	b := f.body.(*specBody)
+	var data []byte
+	for _, r := range b.object.Refs {
+		if m.exists(r.To) {
+			continue
+		}
+		if !lacks {
+			lacks = true
+			data = s.sourceOf(f)
+		}
+		to = append(to, s.missingReference(m, f, r, data))
+	}
+	return to, lacks
+}
+
+func (s *Store) missingReference(m *model, f *file, r schemas.Reference, data []byte) schemas.Problem {
+	b := f.body.(*specBody)
+	field := append([]any{"spec"}, r.Field...)
+	p := schemas.Problem{
+		Place: b.at, Severity: schemas.Warning, Code: "missing-reference", Ref: b.ref, Field: fieldPath(field),
+		Message: fmt.Sprintf("there is no %s called %q", strings.ToLower(r.To.Kind), r.To.Name),
+	}
+	if r.Hard {
+		p.Severity = schemas.Error
+	}
+	if data != nil {
+		p.Place, p.Source = schemas.Locate(f.path, data, field...)
+		p.Path = f.path
+	}
+	if near := schemas.Nearest(r.To.Name, m.names(r.To.Kind)); near != "" {
+		p.Suggestion = fmt.Sprintf("did you mean %q?", near)
+	}
+	return p
+}
+
+// suggestible bounds how many names a suggestion is looked for among.
+const suggestible = 2000
+
+// names are the names of the declared objects of a kind, sorted; nil when there are too many to search.
+func (m *model) names(kind string) []string {
+	var out []string
+	for ref, s := range m.slots {
+		if ref.Kind == kind && len(s.specs) > 0 {
+			if out = append(out, ref.Name); len(out) > suggestible {
+				return nil
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sourceOf reads a spec file again, to find positions in it; nil when it is gone or was changed.
+func (s *Store) sourceOf(f *file) []byte {
+	d, err := openFolder(s.root, path.Dir(f.path))
+	if err != nil {
+		return nil
+	}
+	defer d.close()
+	data, _, err := d.read(path.Base(f.path), s.limit(areaSpecs))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+func (s *Store) sourceLine(at schemas.Place) string {
+	if at.Line == 0 {
+		return ""
+	}
+	data := s.sourceOf(&file{path: at.Path})
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if at.Line--; at.Line == 0 {
+			return strings.TrimSuffix(line, "\r")
+		}
+	}
+	return ""
+}
+
+func equalProblems(a, b schemas.Problem) bool {
+	return a.Place == b.Place && a.Severity == b.Severity && a.Code == b.Code && a.Ref == b.Ref && a.Field == b.Field &&
+		a.Message == b.Message && a.Suggestion == b.Suggestion && a.Source == b.Source &&
+		slices.Equal(a.Related, b.Related) && slices.Equal(a.Notes, b.Notes)
+}

@@ -1,0 +1,307 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// file is what is known of one file of the tree: what the system says of it and what it holds. A file is immutable
+// once others can see it, but for specBody.cross.
+type file struct {
+	path string
+	area area
+	// racy says that the file was changed so shortly before it was read that a further change may look the same to
+	// the file system. Its content is compared again at the next look (git's care for racy timestamps).
+	racy bool
+	stat stat
+	sum  uint64 // of the content
+	body any    // *specBody, schemas.Status, *schemas.Run, *damage, or nil for what is not decoded
+}
+
+// specBody is what a spec file holds.
+type specBody struct {
+	ref      schemas.Ref // zero when the object cannot be named
+	at       schemas.Place
+	object   *schemas.Object   // nil while problems holds an error
+	problems []schemas.Problem // of the file by itself
+
+	// cross are the problems that show only when the whole tree is known.
+	cross []schemas.Problem
+}
+
+// damage is why a file under state/ cannot be used.
+type damage struct{ text string }
+
+// tick is how long the clock of a file system may stand still, at most: a file that was changed less than a tick
+// before it was looked at may be changed again without a sign. Linux ticks every 1 to 10 ms.
+const tick = 20 * time.Millisecond
+
+// racyAt reports whether a look at now may miss a later change.
+func (s *stat) racyAt(now time.Time) bool { return s.changed() >= now.Add(-tick).UnixNano() }
+
+// stateLimit is the largest status or record that is read. They are written by this program, so the bound is only
+// there to survive what else may be found in their place.
+const stateLimit = 256 << 20
+
+// seen is a file that a scan found.
+type seen struct {
+	path string
+	area area
+	stat stat
+}
+
+// gather is the visitor that keeps everything.
+type gather struct {
+	summer
+	files    []seen
+	troubles []trouble
+	dir      string // the last folder, whose string all its paths share nothing with
+}
+
+func (g *gather) file(a area, dir string, name []byte, st *stat) {
+	g.addFile(dir, name, st)
+	b := make([]byte, 0, len(dir)+1+len(name))
+	b = append(append(append(b, dir...), '/'), name...)
+	g.files = append(g.files, seen{string(b), a, *st})
+}
+
+func (g *gather) trouble(t trouble) {
+	g.addTrouble(t)
+	g.troubles = append(g.troubles, t)
+}
+
+// chunk is how many files of one folder are read by one worker at a time.
+const chunk = 128
+
+// readFiles reads and decodes files, in parallel. Files that vanished meanwhile are left out; what cannot be read
+// becomes a trouble.
+func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*file) ([]*file, []trouble, error) {
+	out := make([]*file, len(want))
+	var mu sync.Mutex
+	var troubles []trouble
+	parts := partition(want)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers(), len(parts)) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(parts) {
+					return
+				}
+				p := parts[i]
+				bad := s.readPart(want[p.from:p.to], out[p.from:p.to], known)
+				mu.Lock()
+				troubles = append(troubles, bad...)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	out = slices.DeleteFunc(out, func(f *file) bool { return f == nil })
+	return out, troubles, ctx.Err()
+}
+
+type part struct{ from, to int }
+
+// partition cuts a list of files into parts of one folder each.
+func partition(want []seen) []part {
+	var parts []part
+	for i := 0; i < len(want); {
+		dir := path.Dir(want[i].path)
+		j := i + 1
+		for j < len(want) && j-i < chunk && want[j].path[:min(len(dir)+1, len(want[j].path))] == dir+"/" &&
+			path.Dir(want[j].path) == dir {
+			j++
+		}
+		parts = append(parts, part{i, j})
+		i = j
+	}
+	return parts
+}
+
+// readPart reads files of one folder.
+func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad []trouble) {
+	dir := path.Dir(want[0].path)
+	d, err := openFolder(s.root, dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return []trouble{unreadable(dir, err)}
+	}
+	defer d.close()
+	for i, w := range want {
+		f, err := s.readFile(d, w, known[w.path])
+		switch {
+		case err == nil:
+			out[i] = f
+		case !errors.Is(err, fs.ErrNotExist):
+			bad = append(bad, unreadable(w.path, err))
+		}
+	}
+	return bad
+}
+
+// readFile reads and decodes one file of the open folder d. When the content is the old one's, so is what it holds.
+func (s *Store) readFile(d *folder, w seen, old *file) (*file, error) {
+	limit := s.limit(w.area)
+	f := &file{path: w.path, area: w.area, stat: w.stat}
+	if w.area == areaOther {
+		return f, nil
+	}
+	now := s.opts.FileNow()
+	data, st, err := d.read(path.Base(w.path), limit)
+	if errors.Is(err, errNotFile) && w.area == areaSpecs {
+		data, st, err = s.readLink(w.path, limit)
+	}
+	switch {
+	case errors.Is(err, errTooLarge):
+		s.tooLarge(f, st, limit)
+		return f, nil
+	case err != nil:
+		return nil, err
+	}
+	f.stat, f.racy, f.sum = st, st.racyAt(now), xxhash.Sum64(data)
+	if old != nil && old.sum == f.sum && old.stat.Size == f.stat.Size && old.area == f.area && old.body != nil {
+		f.body = old.body
+		return f, nil
+	}
+	f.body = s.decode(w.area, w.path, data)
+	return f, nil
+}
+
+func (s *Store) limit(a area) int64 {
+	if a == areaSpecs {
+		return int64(s.settings.Limits.FileSize)
+	}
+	return stateLimit
+}
+
+// readLink reads the file that a symbolic link in specs/ leads to.
+func (s *Store) readLink(p string, limit int64) ([]byte, stat, error) {
+	to, err := resolve(s.root, p)
+	if err != nil {
+		return nil, stat{}, err
+	}
+	d, err := openFolder(s.root, path.Dir(to))
+	if err != nil {
+		return nil, stat{}, err
+	}
+	defer d.close()
+	return d.read(path.Base(to), limit)
+}
+
+func (s *Store) tooLarge(f *file, st stat, limit int64) {
+	f.stat = st
+	text := fmt.Sprintf("the file has %d bytes; the limit is %d (limits.fileSize in %s)", st.Size, limit, schemas.SettingsPath)
+	if f.area != areaSpecs {
+		f.body = &damage{text}
+		return
+	}
+	f.body = &specBody{problems: []schemas.Problem{{
+		Place: schemas.Place{Path: f.path}, Severity: schemas.Error, Code: "too-large", Message: text,
+	}}}
+}
+
+// decode makes the body of a file.
+func (s *Store) decode(a area, p string, data []byte) any {
+	s.decoded.Add(1)
+	switch a {
+	case areaSpecs:
+		return s.decodeSpec(p, data)
+	case areaStatus:
+		return s.decodeStatusFile(p, data)
+	case areaRuns:
+		r, err := decodeRun(s.layout().runKey(p), data)
+		if err != nil {
+			return &damage{err.Error()}
+		}
+		return r
+	}
+	return nil
+}
+
+func (s *Store) decodeStatusFile(p string, data []byte) any {
+	_, ref := s.layout().classify(p)
+	k, _ := s.opts.Kinds.Find(ref.Kind)
+	if err := schemas.CheckName(ref.Name); err != nil {
+		return &damage{"it is not named like an object: " + err.Error()}
+	}
+	st, err := decodeStatus(k, ref.Name, data)
+	if err != nil {
+		return &damage{err.Error()}
+	}
+	return st
+}
+
+func (s *Store) decodeSpec(p string, data []byte) any {
+	d := s.decoder.Decode(p, data)
+	b := &specBody{ref: d.Ref, at: d.At, object: d.Object, problems: d.Problems}
+	if b.at.Path == "" {
+		b.at.Path = p
+	}
+	if k, ok := s.opts.Kinds.Find(d.Ref.Kind); ok && k.NewStatus == nil {
+		b.refuse(schemas.Problem{Code: "misplaced", Field: "kind",
+			Message: fmt.Sprintf("%s belong in %s, not here", k.Plural, schemas.SettingsPath)})
+		b.ref = schemas.Ref{}
+	}
+	if b.object != nil && s.opts.Check != nil {
+		s.checkFurther(b, p, data)
+	}
+	return b
+}
+
+// checkFurther runs the check that the options add to the kind's own.
+func (s *Store) checkFurther(b *specBody, p string, data []byte) {
+	var r schemas.Report
+	s.opts.Check(b.object, &r)
+	for _, f := range r.Findings() {
+		field := append([]any{"spec"}, f.Field...)
+		at, source := schemas.Locate(p, data, field...)
+		at.Path = p
+		b.problems = append(b.problems, schemas.Problem{Place: at, Severity: f.Severity, Code: f.Code, Ref: b.ref,
+			Field: fieldPath(field), Message: f.Message, Suggestion: f.Suggestion, Source: source})
+		if f.Severity == schemas.Error {
+			b.object = nil
+		}
+	}
+}
+
+// refuse adds an error, with which there is no object.
+func (b *specBody) refuse(p schemas.Problem) {
+	if p.Path == "" {
+		p.Place = b.at
+	}
+	p.Severity = schemas.Error
+	b.problems = append(b.problems, p)
+	b.object = nil
+}
+
+// fieldPath writes a field as "spec.nodes[2].needs[0]".
+func fieldPath(field []any) string {
+	var b []byte
+	for _, f := range field {
+		switch f := f.(type) {
+		case int:
+			b = fmt.Appendf(b, "[%d]", f)
+		case string:
+			if len(b) > 0 {
+				b = append(b, '.')
+			}
+			b = append(b, f...)
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,215 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder is an open directory. Everything in it is reached through its descriptor and without following links, so
+// that nothing leads out of the tree and no path is resolved more than once.
+type folder struct {
+	fd  int
+	buf []byte // of list
+}
+
+// nonBlocking opens without waiting for the other end of a pipe.
+const nonBlocking = unix.O_NONBLOCK
+
+const openFolderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
+// openFolder opens the folder at a slash path below root; "." is the root itself.
+func openFolder(root *os.Root, p string) (*folder, error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fd, err := openat(int(f.Fd()), ".", openFolderFlags)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: p, Err: err}
+	}
+	cur := &folder{fd: fd}
+	if p == "." {
+		return cur, nil
+	}
+	for part := range strings.SplitSeq(p, "/") {
+		next, err := cur.sub(part)
+		cur.close()
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: p, Err: err}
+		}
+		cur = next
+	}
+	return cur, nil
+}
+
+// sub opens a folder in d.
+func (d *folder) sub(name string) (*folder, error) {
+	if name == "" || name == ".." || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%q is not the name of a folder", name)
+	}
+	fd, err := openat(d.fd, name, openFolderFlags)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{fd: fd}, nil
+}
+
+func (d *folder) close() { _ = unix.Close(d.fd) }
+
+func openat(dir int, name string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, name, flags, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+// list adds the next names of the folder to l, some hundreds or thousands; more is false at the end.
+func (d *folder) list(l *listing) (more bool, err error) {
+	if d.buf == nil {
+		d.buf = make([]byte, 64<<10)
+	}
+	n, err := unix.Getdents(d.fd, d.buf)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Getdents(d.fd, d.buf)
+	}
+	if err != nil || n <= 0 {
+		return false, err
+	}
+	const header = 19 // inode 8, offset 8, record length 2, type 1
+	for b := d.buf[:n]; len(b) > header; {
+		size := int(*(*uint16)(unsafe.Pointer(&b[16])))
+		if size <= header || size > len(b) {
+			return false, fmt.Errorf("the system listed a folder in a form that is not known")
+		}
+		name := b[header:size]
+		for i, c := range name {
+			if c == 0 {
+				name = name[:i]
+				break
+			}
+		}
+		if string(name) != "." && string(name) != ".." {
+			l.add(name, formOf(b[18]))
+		}
+		b = b[size:]
+	}
+	return true, nil
+}
+
+func formOf(t byte) form {
+	switch t {
+	case unix.DT_REG:
+		return formFile
+	case unix.DT_DIR:
+		return formFolder
+	case unix.DT_LNK:
+		return formLink
+	case unix.DT_UNKNOWN:
+		return formUnknown
+	}
+	return formSpecial
+}
+
+// stat looks at a name of the folder without following a link. name must come from a listing.
+func (d *folder) stat(name []byte, st *stat) error {
+	var x unix.Statx_t
+	p := unsafe.Pointer(unsafe.SliceData(name)) // a NUL follows: see listing.name
+	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
+	const mask = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_INO | unix.STATX_SIZE | unix.STATX_MTIME | unix.STATX_CTIME
+	for {
+		_, _, e := unix.Syscall6(unix.SYS_STATX, uintptr(d.fd), uintptr(p), flags, mask, uintptr(unsafe.Pointer(&x)), 0)
+		runtime.KeepAlive(name)
+		switch e {
+		case 0:
+			st.from(&x)
+			return nil
+		case unix.EINTR:
+			continue
+		}
+		return e
+	}
+}
+
+func (s *stat) from(x *unix.Statx_t) {
+	s.Size = int64(x.Size)
+	s.Mtime = x.Mtime.Sec*1e9 + int64(x.Mtime.Nsec)
+	s.Ctime = x.Ctime.Sec*1e9 + int64(x.Ctime.Nsec)
+	s.Ino = x.Ino
+	s.Mode = uint32(x.Mode&0o7777) | uint32(formOf(byte(x.Mode>>12)))<<formShift // S_IFMT holds the DT_ constants
+}
+
+// read returns the content of a regular file in the folder, and what the system said of it just before. Anything else
+// than a regular file is not read and does not block.
+func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
+	fd, err := openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
+	if err != nil {
+		if errors.Is(err, unix.ELOOP) {
+			err = errNotFile
+		}
+		return nil, stat{}, err
+	}
+	defer unix.Close(fd)
+	var st stat
+	if err := statFD(fd, &st); err != nil {
+		return nil, st, err
+	}
+	if st.form() != formFile {
+		return nil, st, errNotFile
+	}
+	if st.Size > limit {
+		return nil, st, errTooLarge
+	}
+	b, err := readAll(fd, int(st.Size), limit)
+	return b, st, err
+}
+
+func statFD(fd int, st *stat) error {
+	var x unix.Statx_t
+	const mask = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_INO | unix.STATX_SIZE | unix.STATX_MTIME | unix.STATX_CTIME
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, &x)
+	if err == nil {
+		st.from(&x)
+	}
+	return err
+}
+
+// readAll reads to the end of a file that should have size bytes.
+func readAll(fd, size int, limit int64) ([]byte, error) {
+	b := make([]byte, 0, size+1)
+	for {
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return b, nil
+		}
+		b = b[:len(b)+n]
+		if int64(len(b)) > limit {
+			return nil, errTooLarge
+		}
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}
+
+// refine adds what package os hides behind Sys.
+func (s *stat) refine(fi os.FileInfo) {
+	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
+		s.Ctime, s.Ino = sys.Ctim.Nano(), sys.Ino
+		s.Mode = sys.Mode&0o7777 | s.Mode&^0o7777
+	}
+}

@@ -1,0 +1,107 @@
+//go:build !linux
+
+package state
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// nonBlocking has no use here: forms are looked at before files are opened.
+const nonBlocking = 0
+
+// folder is an open directory. Everything in it is reached through an [os.Root] of its own, so that nothing leads out
+// of the tree.
+type folder struct {
+	root *os.Root
+	dir  *os.File // of list
+}
+
+// openFolder opens the folder at a slash path below root; "." is the root itself. No folder on the way may be a link.
+func openFolder(root *os.Root, p string) (*folder, error) {
+	r, err := root.OpenRoot(p)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{root: r}, nil
+}
+
+// sub opens a folder in d.
+func (d *folder) sub(name string) (*folder, error) {
+	fi, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, &os.PathError{Op: "open", Path: name, Err: errors.New("not a folder")}
+	}
+	return openFolder(d.root, name)
+}
+
+func (d *folder) close() {
+	if d.dir != nil {
+		_ = d.dir.Close()
+	}
+	_ = d.root.Close()
+}
+
+// list adds the next names of the folder to l, some hundreds or thousands; more is false at the end.
+func (d *folder) list(l *listing) (more bool, err error) {
+	if d.dir == nil {
+		if d.dir, err = d.root.Open("."); err != nil {
+			return false, err
+		}
+	}
+	entries, err := d.dir.ReadDir(1024)
+	for _, e := range entries {
+		l.add([]byte(e.Name()), formOfMode(e.Type()))
+	}
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// stat looks at a name of the folder without following a link. name must come from a listing.
+func (d *folder) stat(name []byte, st *stat) error {
+	s, err := lstat(d.root, string(name))
+	*st = s
+	return err
+}
+
+// read returns the content of a regular file in the folder, and what the system said of it just before. Anything else
+// than a regular file is not read and does not block.
+func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
+	if st, err := lstat(d.root, name); err != nil || st.form() != formFile {
+		return nil, st, errors.Join(err, notFile(st))
+	}
+	f, err := d.root.Open(name)
+	if err != nil {
+		return nil, stat{}, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, stat{}, err
+	}
+	st := statOf(fi)
+	switch {
+	case st.form() != formFile:
+		return nil, st, errNotFile
+	case st.Size > limit:
+		return nil, st, errTooLarge
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = errTooLarge
+	}
+	return b, st, err
+}
+
+func notFile(st stat) error {
+	if st.form() == formFile || st == (stat{}) {
+		return nil
+	}
+	return errNotFile
+}

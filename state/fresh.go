@@ -1,0 +1,199 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Summary is what a run that reached its fixed point leaves for the next one, which, when nothing changed since, has
+// only to repeat it.
+type Summary struct {
+	Counts []Count   `json:"counts,omitempty"`
+	Exit   int       `json:"exit"`
+	Wake   time.Time `json:"wake,omitzero"` // when something becomes due; zero: never
+	Commit bool      `json:"commit,omitempty"`
+	Lines  []string  `json:"lines,omitempty"` // what else the run had to say
+}
+
+// Count counts the objects of a kind.
+type Count struct {
+	Kind  string `json:"kind"`
+	Ready int    `json:"ready"`
+	Total int    `json:"total"`
+}
+
+// settled is the file that Settle writes, behind a line with the hash of the rest.
+type settled struct {
+	Build   string          `json:"build"`
+	Folders schemas.Folders `json:"folders"`
+	Globs   []string        `json:"globs,omitempty"`
+	Sum     sum             `json:"sum"`
+	At      time.Time       `json:"at"`
+	Summary Summary         `json:"summary"`
+}
+
+// Fresh reports whether a run would find nothing to do: no file of the tree, the settings or any node's inputs changed
+// since Settle as far as the file system tells, no process has anything in its journal, the program is the same one, and
+// nothing is due yet. It reads no file of the tree.
+func (s *Store) Fresh() (Summary, bool) {
+	was, ok := s.readSettled()
+	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsHold() {
+		return Summary{}, false
+	}
+	now := s.opts.Now()
+	if now.Before(was.At) || !was.Summary.Wake.IsZero() && !now.Before(was.Summary.Wake) {
+		return Summary{}, false
+	}
+	l := &layout{kinds: s.opts.Kinds, specs: was.Folders.Specs, state: was.Folders.State}
+	is, err := s.sumTree(context.Background(), l, was.Globs)
+	if err != nil || is != was.Sum {
+		return Summary{}, false
+	}
+	return was.Summary, true
+}
+
+// sumTree is the fingerprint of all files that a run depends on.
+func (s *Store) sumTree(ctx context.Context, l *layout, globs []string) (sum, error) {
+	sums := make([]summing, workers())
+	visitors := make([]visitor, len(sums))
+	for i := range sums {
+		visitors[i] = &sums[i]
+	}
+	if err := scan(ctx, s.root, l, visitors...); err != nil {
+		return sum{}, err
+	}
+	var all summer
+	for _, x := range sums {
+		all.merge(x.sum)
+	}
+	if st, err := lstat(s.root, schemas.SettingsPath); err == nil {
+		all.addFile("", []byte(schemas.SettingsPath), &st)
+	}
+	err := walkInputs(ctx, s.root, l, globs, func(p string, st stat) { addInput(&all, p, &st) })
+	return all.sum, err
+}
+
+// sum is the fingerprint of what the model knows; it equals that of a scan exactly when nothing else has changed.
+func (m *model) sum() sum {
+	var all summer
+	for p, f := range m.files {
+		dir, name := splitPath(p)
+		all.addFile(dir, []byte(name), &f.stat)
+	}
+	for _, t := range m.troubles {
+		all.addTrouble(t)
+	}
+	if m.settings.stat != (stat{}) {
+		all.addFile("", []byte(schemas.SettingsPath), &m.settings.stat)
+	}
+	m.inputs.addTo(&all)
+	return all.sum
+}
+
+func splitPath(p string) (dir, name string) {
+	i := strings.LastIndexByte(p, '/')
+	return p[:max(i, 0)], p[i+1:]
+}
+
+// Settle records that the tree, as this store knows it, is at its fixed point. When a file was changed behind its back
+// nothing is recorded, and the next run looks for itself. It waits, for some milliseconds, until no file is so young
+// that a further change of it could look the same.
+func (s *Store) Settle(sum Summary) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil || s.opts.NoCache {
+		return nil
+	}
+	s.cache.save(s.model)
+	if !s.waitOutTick() || s.journalsHold() {
+		return s.unsettle()
+	}
+	is, err := s.sumTree(context.Background(), s.layout(), s.model.inputs.globs)
+	if err != nil || is != s.model.sum() {
+		return s.unsettle()
+	}
+	l := s.layout()
+	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs, is,
+		s.opts.Now(), sum})
+	if err != nil {
+		return fmt.Errorf("record that the tree is settled: %w", err)
+	}
+	return s.replaceLocal(settledPath, append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(b)), b...))
+}
+
+func (s *Store) unsettle() error {
+	if err := s.root.Remove(settledPath); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("forget that the tree was settled: %w", err)
+	}
+	return nil
+}
+
+// waitOutTick reports whether all files are old enough, after waiting for at most one tick of the file system's clock.
+func (s *Store) waitOutTick() bool {
+	newest := s.model.settings.stat.changed()
+	for _, f := range s.model.files {
+		newest = max(newest, f.stat.changed())
+	}
+	for _, f := range s.model.inputs.files {
+		newest = max(newest, f.stat.changed())
+	}
+	wait := time.Duration(newest-s.opts.FileNow().UnixNano()) + tick
+	if wait > tick {
+		return false // from the future: the clocks differ
+	}
+	if wait > 0 {
+		<-time.After(wait)
+	}
+	return true
+}
+
+// replaceLocal replaces a local file that may be lost but is never half written.
+func (s *Store) replaceLocal(p string, data []byte) error {
+	if err := s.ensureLocal(cacheDir); err != nil {
+		return err
+	}
+	temp := p + "." + strconv.Itoa(os.Getpid()) + ".tmp"
+	if err := s.root.WriteFile(temp, data, 0o644); err != nil {
+		_ = s.root.Remove(temp)
+		return fmt.Errorf("write %s: %w", p, err)
+	}
+	if err := s.root.Rename(temp, p); err != nil {
+		return fmt.Errorf("write %s: %w", p, err)
+	}
+	return nil
+}
+
+func (s *Store) readSettled() (settled, bool) {
+	b, err := s.root.ReadFile(settledPath)
+	if err != nil || len(b) < checksumSize {
+		return settled{}, false
+	}
+	var was settled
+	want, err := strconv.ParseUint(string(b[:checksumSize-1]), 16, 64)
+	rest := b[checksumSize:]
+	if err != nil || want != xxhash.Sum64(rest) || json.Unmarshal(rest, &was) != nil {
+		return settled{}, false
+	}
+	return was, was.Folders.Specs != "" && was.Folders.State != ""
+}
+
+// journalsHold reports whether some journal says anything.
+func (s *Store) journalsHold() bool {
+	for _, name := range s.journalNames() {
+		fi, err := s.root.Lstat(journalDir + "/" + name + journalSuffix)
+		if err == nil && fi.Mode().Type()&fs.ModeType == 0 && fi.Size() > 0 {
+			return true
+		}
+	}
+	return false
+}

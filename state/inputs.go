@@ -1,0 +1,430 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// inputs are the files that the globs of nodes match, and their digests.
+type inputs struct {
+	globs   []string // of all nodes, sorted, each once
+	nodes   map[schemas.Ref]map[string][]string
+	files   map[string]*inputFile
+	digests map[schemas.Ref]map[string]string
+}
+
+// inputFile is a file that a glob matches.
+type inputFile struct {
+	stat   stat
+	racy   bool
+	digest [sha256.Size]byte // of the content
+}
+
+// globber is a spec with nodes that declare inputs.
+type globber interface{ InputGlobs() map[string][]string }
+
+// newInputs collects the globs of all objects and keeps what is known of the files.
+func (s *Store) newInputs(m *model) *inputs {
+	in := &inputs{nodes: map[schemas.Ref]map[string][]string{}, files: map[string]*inputFile{}}
+	if s.model != nil {
+		in.files = s.model.inputs.files
+	} else {
+		in.files = s.cache.inputs
+	}
+	all := map[string]bool{}
+	for ref, sl := range m.slots {
+		for _, f := range sl.specs {
+			for node, globs := range globsOf(f.body.(*specBody).object) {
+				if in.nodes[ref] == nil {
+					in.nodes[ref] = map[string][]string{}
+				}
+				in.nodes[ref][node] = globs
+				for _, g := range globs {
+					all[g] = true
+				}
+			}
+		}
+	}
+	in.globs = slices.Sorted(maps.Keys(all))
+	return in
+}
+
+// globsOf looks into the canonical form first: most objects have no inputs and need not be decoded for it.
+func globsOf(o *schemas.Object) map[string][]string {
+	if o == nil || !bytes.Contains(o.Canonical(), []byte(`"inputs":[`)) {
+		return nil
+	}
+	if g, ok := o.Spec().(globber); ok {
+		return g.InputGlobs()
+	}
+	return nil
+}
+
+func (in *inputs) of(ref schemas.Ref) map[string]string { return in.digests[ref] }
+
+// matches reports whether some glob matches a path.
+func (in *inputs) matches(p string) bool {
+	return slices.ContainsFunc(in.globs, func(g string) bool { return matchGlob(g, p) })
+}
+
+func matchGlob(glob, p string) bool {
+	ok, err := doublestar.Match(glob, p)
+	return ok && err == nil
+}
+
+// readInputs looks at the files that the globs match and computes the digests. hints, when not nil, are the only files
+// that may have changed.
+func (s *Store) readInputs(ctx context.Context, m *model, hints []string) error {
+	in := m.inputs
+	if hints == nil {
+		files, err := s.findInputs(ctx, m.layout, in)
+		if err != nil {
+			return err
+		}
+		in.files = files
+	}
+	for _, p := range hints {
+		s.readInput(in, p)
+	}
+	in.sum()
+	return nil
+}
+
+// findInputs walks the work tree for all globs at once.
+func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[string]*inputFile, error) {
+	files := map[string]*inputFile{}
+	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) {
+		if f := s.inputFile(in.files[p], p, st); f != nil {
+			files[p] = f
+		}
+	})
+	return files, err
+}
+
+// readInput looks at one file that may have changed.
+func (s *Store) readInput(in *inputs, p string) {
+	st, err := lstat(s.root, p)
+	if err == nil && st.form() == formLink {
+		st, err = followLink(s.root, p)
+	}
+	var f *inputFile
+	if err == nil && st.form() == formFile {
+		f = s.inputFile(in.files[p], p, st)
+	}
+	if f == nil {
+		delete(in.files, p)
+	} else {
+		in.files[p] = f
+	}
+}
+
+// inputFile returns what is known of a file, reading it if it changed; nil when it cannot be read.
+func (s *Store) inputFile(known *inputFile, p string, st stat) *inputFile {
+	if known != nil && known.stat == st && !known.racy {
+		return known
+	}
+	now := s.opts.FileNow()
+	f, err := s.root.OpenFile(p, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil
+	}
+	out := &inputFile{stat: statOf(fi)}
+	out.racy = out.stat.racyAt(now)
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil
+	}
+	h.Sum(out.digest[:0])
+	return out
+}
+
+// sum computes the digest of each node's inputs: over the paths and contents of all files that its globs match, in the
+// order of the paths.
+func (in *inputs) sum() {
+	in.digests = map[schemas.Ref]map[string]string{}
+	if len(in.nodes) == 0 {
+		return
+	}
+	paths := slices.Sorted(maps.Keys(in.files))
+	matched := map[string][]string{}
+	for _, g := range in.globs {
+		for _, p := range paths {
+			if matchGlob(g, p) {
+				matched[g] = append(matched[g], p)
+			}
+		}
+	}
+	known := map[string]string{} // many nodes have the same globs
+	for ref, nodes := range in.nodes {
+		out := make(map[string]string, len(nodes))
+		for node, globs := range nodes {
+			key := strings.Join(globs, "\x00")
+			if known[key] == "" {
+				known[key] = in.digest(globs, matched)
+			}
+			out[node] = known[key]
+		}
+		in.digests[ref] = out
+	}
+}
+
+func (in *inputs) digest(globs []string, matched map[string][]string) string {
+	var paths []string
+	for _, g := range globs {
+		paths = append(paths, matched[g]...)
+	}
+	slices.Sort(paths)
+	h := sha256.New()
+	for _, p := range slices.Compact(paths) {
+		io.WriteString(h, p)
+		h.Write([]byte{0})
+		h.Write(in.files[p].digest[:])
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// addTo adds the files to a fingerprint.
+func (in *inputs) addTo(s *summer) {
+	for p, f := range in.files {
+		addInput(s, p, &f.stat)
+	}
+}
+
+// addInput sets input files apart from the same files in other roles.
+func addInput(s *summer, p string, st *stat) { s.addFile("\x00input", []byte(p), st) }
+
+// walkInputs calls found for every regular file that some glob matches. What can never be an input is left out:
+// state, local files, .git, and snapshots.
+func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, found func(p string, st stat)) error {
+	if len(globs) == 0 {
+		return nil
+	}
+	w := &inputWalk{ctx: ctx, root: root, layout: l, found: found}
+	patterns := make([]globPath, len(globs))
+	for i, g := range globs {
+		patterns[i] = splitGlob(g)
+	}
+	d, err := openFolder(root, ".")
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return w.folder(d, "", 0, patterns)
+}
+
+// globPath is a glob, cut at its slashes.
+type globPath struct {
+	glob  string
+	parts []string // nil when it cannot be cut: an alternative holds a slash
+}
+
+func splitGlob(g string) globPath {
+	depth := 0
+	for _, c := range g {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == '/' && depth > 0, c == '\\':
+			return globPath{glob: g}
+		}
+	}
+	return globPath{g, strings.Split(g, "/")}
+}
+
+// below reports whether the glob can match something below a folder whose name is the depth-th part of a path, given that
+// it could match below the folders above.
+func (g globPath) below(depth int, name string) bool {
+	if g.parts == nil {
+		return true
+	}
+	for _, p := range g.parts[:min(depth+1, len(g.parts))] {
+		if strings.Contains(p, "**") {
+			return true
+		}
+	}
+	return depth < len(g.parts)-1 && matchGlob(g.parts[depth], name)
+}
+
+type inputWalk struct {
+	ctx    context.Context
+	root   *os.Root
+	layout *layout
+	found  func(string, stat)
+}
+
+func (w *inputWalk) folder(d *folder, dir string, depth int, globs []globPath) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if depth > 255 {
+		return nil
+	}
+	var l listing
+	var folders []string
+	for more := true; more; {
+		l.reset()
+		var err error
+		if more, err = d.list(&l); err != nil {
+			break // what cannot be listed has no inputs
+		}
+		for i := range l.len() {
+			name := l.name(i)
+			switch f := l.forms[i]; {
+			case f == formFolder:
+				folders = append(folders, string(name))
+			case f != formSpecial:
+				w.file(d, dir, name, globs)
+			}
+		}
+	}
+	slices.Sort(folders)
+	for _, name := range folders {
+		if err := w.sub(d, dir, name, depth, globs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *inputWalk) sub(d *folder, dir, name string, depth int, globs []globPath) error {
+	p := path.Join(dir, name)
+	if name == ".git" || p == localDir || p == w.layout.state {
+		return nil
+	}
+	var deeper []globPath
+	for _, g := range globs {
+		if g.below(depth, name) {
+			deeper = append(deeper, g)
+		}
+	}
+	if len(deeper) == 0 {
+		return nil
+	}
+	sub, err := d.sub(name)
+	if err != nil {
+		return nil // it vanished, or may not be read
+	}
+	defer sub.close()
+	return w.folder(sub, p, depth+1, deeper)
+}
+
+func (w *inputWalk) file(d *folder, dir string, name []byte, globs []globPath) {
+	p := string(name)
+	if dir != "" {
+		p = dir + "/" + p
+	}
+	if neverInput(w.layout, p) || !slices.ContainsFunc(globs, func(g globPath) bool { return matchGlob(g.glob, p) }) {
+		return
+	}
+	var st stat
+	err := d.stat(name, &st)
+	if err == nil && st.form() == formLink {
+		st, err = followLink(w.root, p)
+	}
+	if err == nil && st.form() == formFile {
+		w.found(p, st)
+	}
+}
+
+// neverInput reports whether a path is one that no glob may match.
+func neverInput(l *layout, p string) bool {
+	if strings.HasSuffix(p, ".snapshot") || within(l.state, p) || within(localDir, p) {
+		return true
+	}
+	return strings.HasPrefix(p, ".git/") || strings.Contains(p, "/.git/")
+}
+
+// RefreshInputs looks again at all files that inputs match, as Refresh does with a hint for each.
+func (s *Store) RefreshInputs(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil || prev == nil {
+		return s.reload(ctx, prev)
+	}
+	u := &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}}
+	if err := u.inputs(ctx, nil); err != nil {
+		return nil, nil, err
+	}
+	next, changed := u.apply(prev)
+	return next, changed, nil
+}
+
+// inputs looks at what the globs match, as far as hints, or a change of the globs, ask for it.
+func (u *update) inputs(ctx context.Context, hints []string) error {
+	m, was := u.model, u.model.inputs
+	next := was
+	if u.changedGlobs() {
+		next = u.store.newInputs(m)
+		m.inputs = next
+		if !slices.Equal(next.globs, was.globs) {
+			hints = nil
+		}
+	} else if len(was.globs) == 0 {
+		return nil
+	}
+	var look []string
+	for _, p := range hints {
+		p = path.Clean(p)
+		if was.files[p] != nil || !neverInput(m.layout, p) && next.matches(p) {
+			look = append(look, p)
+		} else if st, err := lstat(u.store.root, p); err != nil || st.form() != formFile {
+			hints = nil // a folder came or went
+			break
+		}
+	}
+	if hints == nil {
+		look = nil
+	} else if len(look) == 0 && next == was {
+		return nil
+	} else if look == nil {
+		look = []string{}
+	}
+	digests := was.digests
+	if err := u.store.readInputs(ctx, m, look); err != nil {
+		return err
+	}
+	for _, all := range []map[schemas.Ref]map[string]string{digests, next.digests} {
+		for ref := range all {
+			if !maps.Equal(digests[ref], next.digests[ref]) {
+				u.touch(ref)
+			}
+		}
+	}
+	return nil
+}
+
+// changedGlobs reports whether an object that has, or had, inputs is touched.
+func (u *update) changedGlobs() bool {
+	for ref := range u.touched {
+		if u.model.inputs.nodes[ref] != nil {
+			return true
+		}
+		if s := u.model.slots[ref]; s != nil {
+			for _, f := range s.specs {
+				if len(globsOf(f.body.(*specBody).object)) > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

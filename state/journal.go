@@ -1,0 +1,405 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// A journal is what one process says about effects: that it claims one, that one was started, how one ended. Each
+// process has its own file under .reconcile/journal/, a line of JSON for each saying, led by 16 hex digits of a hash
+// of the rest of the line. What follows the first line whose hash is wrong was not written whole and was never
+// acknowledged. The process holds a lock on the file for as long as it lives; the kernel frees it when it dies, by
+// which others know.
+//
+// Results are on disk when Finish returns, which costs one sync for a burst of them. Checkpoint makes files of them.
+
+// line is one saying.
+type line struct {
+	Op    string        `json:"op"`
+	Key   string        `json:"key,omitempty"`
+	Run   *schemas.Run  `json:"run,omitempty"`
+	At    *schemas.Time `json:"at,omitempty"`
+	PID   int           `json:"pid,omitempty"`
+	Start int64         `json:"start,omitempty"` // as proc.ID.Start
+}
+
+const (
+	opClaim   = "claim"
+	opStart   = "start"
+	opFinish  = "finish"
+	opRelease = "release"
+)
+
+// checksumSize is the length of the hash and the space that lead a line.
+const checksumSize = 17
+
+func appendLine(to []byte, l line) ([]byte, error) {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %s of %s: %w", l.Op, l.Key, err)
+	}
+	to = fmt.Appendf(to, "%016x ", xxhash.Sum64(b))
+	return append(append(to, b...), '\n'), nil
+}
+
+// parseLines hands every whole line of data to take and returns how many bytes they are.
+func parseLines(data []byte, take func(line)) (size int) {
+	for {
+		end := bytes.IndexByte(data[size:], '\n')
+		if end < checksumSize {
+			return size
+		}
+		text := data[size : size+end]
+		want, err := strconv.ParseUint(string(text[:checksumSize-1]), 16, 64)
+		if err != nil || want != xxhash.Sum64(text[checksumSize:]) {
+			return size
+		}
+		var l line
+		if json.Unmarshal(text[checksumSize:], &l) != nil {
+			return size
+		}
+		take(l)
+		size += end + 1
+	}
+}
+
+// Journal is this process's own journal. Its methods may be called from several goroutines.
+type Journal struct {
+	store *Store
+	name  string // process id
+
+	mu   sync.Mutex   // taken before Store.mu
+	file *os.File     // nil once closed; guarded by mu
+	view *journalView // what stands in it; changed under both locks
+}
+
+// Journal opens this process's own journal, the same at every call until it is closed.
+func (s *Store) Journal() (*Journal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own != nil {
+		return s.own, nil
+	}
+	if err := s.ensureLocal(journalDir); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%d-%x", os.Getpid(), s.opts.Now().UnixNano())
+	j := &Journal{store: s, name: name, view: newJournalView(name, s.layout())}
+	f, err := j.create(nil)
+	if err != nil {
+		return nil, err
+	}
+	j.file = f
+	j.view.alive = true
+	s.own = j
+	return j, nil
+}
+
+func (j *Journal) path() string { return journalDir + "/" + j.name + journalSuffix }
+
+// create makes the journal file with the given content, locked before others can see it under its name.
+func (j *Journal) create(content []byte) (*os.File, error) {
+	temp := journalDir + "/" + j.name + ".new"
+	_ = j.store.root.Remove(temp)
+	f, err := j.store.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("make the journal: %w", err)
+	}
+	err = lockFile(f)
+	if err == nil && len(content) > 0 {
+		if _, err = f.Write(content); err == nil {
+			err = f.Sync()
+		}
+	}
+	if err == nil {
+		err = j.store.root.Rename(temp, j.path())
+	}
+	if err == nil {
+		err = syncFolder(j.store.root, journalDir)
+	}
+	if err != nil {
+		_ = j.store.root.Remove(temp)
+		return nil, errors.Join(fmt.Errorf("make the journal %s: %w", j.path(), err), f.Close())
+	}
+	return f, nil
+}
+
+func syncFolder(root *os.Root, dir string) error {
+	d, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDir(d), d.Close())
+}
+
+// write appends lines, syncs if asked to, and takes them into the view.
+func (j *Journal) write(lines []line, sync bool) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	var b []byte
+	for _, l := range lines {
+		var err error
+		if b, err = appendLine(b, l); err != nil {
+			return err
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file == nil {
+		return fmt.Errorf("journal %s: %w", j.path(), os.ErrClosed)
+	}
+	if err := j.append(b, sync); err != nil {
+		return fmt.Errorf("journal %s: %w", j.path(), err)
+	}
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	for _, l := range lines {
+		j.view.take(l)
+	}
+	return nil
+}
+
+// append writes b whole, or takes back what it wrote.
+func (j *Journal) append(b []byte, sync bool) error {
+	at, err := j.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if _, err = j.file.Write(b); err == nil && sync {
+		err = syncData(j.file)
+	}
+	if err != nil {
+		return errors.Join(err, j.file.Truncate(at))
+	}
+	return nil
+}
+
+// Claim records that this process is going to perform the given effects. They are on disk when it returns.
+func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
+
+// Finish records how effects ended. The results are on disk when it returns.
+func (j *Journal) Finish(runs []schemas.Run) error { return j.write(runLines(opFinish, runs), true) }
+
+func runLines(op string, runs []schemas.Run) []line {
+	lines := make([]line, len(runs))
+	for i := range runs {
+		r := runs[i]
+		r.APIVersion, r.Kind = schemas.APIVersion, runKind
+		r.Metadata.Name = runName(r.Key)
+		lines[i] = line{Op: op, Key: r.Key, Run: &r}
+	}
+	return lines
+}
+
+// Started records that a claimed effect runs as the process group pid. It is not synced: after a power loss no process
+// is left, and after anything less the system still has it.
+func (j *Journal) Started(key string, at time.Time, pid int) error {
+	t := schemas.NewTime(at)
+	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: processStart(pid)}}, false)
+}
+
+// Release gives up claims without a result.
+func (j *Journal) Release(keys []string) error {
+	lines := make([]line, len(keys))
+	for i, k := range keys {
+		lines[i] = line{Op: opRelease, Key: k}
+	}
+	return j.write(lines, false)
+}
+
+// Checkpoint writes all results as files under state/runs, durably, and then drops them from the journal.
+func (j *Journal) Checkpoint(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	return j.checkpoint(ctx)
+}
+
+// checkpoint needs both locks.
+func (j *Journal) checkpoint(ctx context.Context) error {
+	done := j.view.results()
+	if j.file == nil || len(done) == 0 && j.view.lines == len(j.view.open()) {
+		return nil // nothing to gain
+	}
+	if err := j.store.writeRuns(ctx, done); err != nil {
+		return fmt.Errorf("checkpoint the journal: %w", err)
+	}
+	return j.rewrite()
+}
+
+// rewrite leaves only the claims that are open.
+func (j *Journal) rewrite() error {
+	var b []byte
+	view := newJournalView(j.name, j.view.layout)
+	view.alive, view.touched = true, j.view.touched
+	for _, l := range j.view.open() {
+		var err error
+		if b, err = appendLine(b, l); err != nil {
+			return err
+		}
+		view.take(l)
+	}
+	if len(b) == 0 {
+		if err := j.file.Truncate(0); err != nil {
+			return fmt.Errorf("empty the journal %s: %w", j.path(), err)
+		}
+		j.view = view
+		return nil
+	}
+	f, err := j.create(b)
+	if err != nil {
+		return err
+	}
+	old := j.file
+	j.file, j.view = f, view
+	return old.Close()
+}
+
+// Close checkpoints the journal and removes it. Claims that are still open keep the file: the next process to Recover
+// finds them.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	if j.file == nil {
+		return nil
+	}
+	err := j.checkpoint(context.Background())
+	if err == nil && len(j.view.keys) == 0 {
+		err = j.store.root.Remove(j.path())
+	}
+	err = errors.Join(err, j.file.Close())
+	j.file, j.store.own = nil, nil
+	return err
+}
+
+// writeRuns makes the records of finished runs durable files.
+func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return err
+	}
+	ops := make([]durable.Op, len(runs))
+	for i, r := range runs {
+		data, err := EncodeRun(r)
+		if err != nil {
+			return err
+		}
+		ops[i] = durable.Op{Path: s.layout().runPath(r.Key), Data: data}
+	}
+	if err := durable.Apply(s.root, tmpDir, ops); err != nil {
+		return err
+	}
+	for i, r := range runs {
+		s.wrote(ops[i].Path, ops[i].Data, r)
+	}
+	return s.bump()
+}
+
+// journalView is what a journal says, by effect.
+type journalView struct {
+	name     string
+	layout   *layout
+	alive    bool
+	stat     stat
+	size     int64 // of what was read so far
+	lines    int
+	keys     map[string]*Claim
+	owners   map[schemas.Ref]*journalOwner
+	touched  map[schemas.Ref]bool // since the last Refresh
+	problems []schemas.Problem
+}
+
+// journalOwner is what a journal says about the effects of one object.
+type journalOwner struct {
+	results map[string]*schemas.Run
+	claims  map[string]*Claim
+}
+
+func newJournalView(name string, l *layout) *journalView {
+	return &journalView{
+		name: name, layout: l, keys: map[string]*Claim{}, owners: map[schemas.Ref]*journalOwner{},
+		touched: map[schemas.Ref]bool{},
+	}
+}
+
+func (v *journalView) take(l line) {
+	ref := v.layout.ownerOf(l.Key)
+	v.lines++
+	if ref == (schemas.Ref{}) {
+		return
+	}
+	v.touched[ref] = true
+	own := v.owners[ref]
+	if own == nil {
+		own = &journalOwner{map[string]*schemas.Run{}, map[string]*Claim{}}
+		v.owners[ref] = own
+	}
+	switch {
+	case l.Op == opClaim && l.Run != nil:
+		c := &Claim{Run: *l.Run, Process: v.name}
+		c.Outcome = ""
+		v.keys[l.Key], own.claims[l.Key] = c, c
+	case l.Op == opStart && v.keys[l.Key] != nil:
+		c := *v.keys[l.Key] // trees share the old one
+		c.PID, c.Start = l.PID, l.Start
+		if l.At != nil {
+			c.StartedAt = *l.At
+		}
+		v.keys[l.Key], own.claims[l.Key] = &c, &c
+	case l.Op == opFinish && l.Run != nil && l.Run.Done():
+		own.results[l.Key] = l.Run
+		fallthrough
+	case l.Op == opRelease:
+		delete(v.keys, l.Key)
+		delete(own.claims, l.Key)
+	}
+}
+
+// results are all results, sorted by key.
+func (v *journalView) results() []*schemas.Run {
+	var out []*schemas.Run
+	for _, own := range v.owners {
+		for _, r := range own.results {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *schemas.Run) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
+	return out
+}
+
+// open are the lines that say what is claimed and not finished, sorted by key.
+func (v *journalView) open() []line {
+	var out []line
+	for _, k := range slices.Sorted(maps.Keys(v.keys)) {
+		c := *v.keys[k]
+		out = append(out, line{Op: opClaim, Key: k, Run: &c.Run})
+		if c.PID != 0 {
+			out = append(out, line{Op: opStart, Key: k, At: &c.StartedAt, PID: c.PID, Start: c.Start})
+		}
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/proc"
+)
+
+func processStart(pid int) int64 { return proc.Start(pid) }
+
+// readJournals brings the model's journals up to date and returns the objects that they say something new about.
+func (s *Store) readJournals(m *model) map[schemas.Ref]bool {
+	touched := map[schemas.Ref]bool{}
+	names := s.journalNames()
+	for name, v := range m.journals {
+		if !slices.Contains(names, name) {
+			v.touchAll(touched)
+			delete(m.journals, name)
+		}
+	}
+	for _, name := range names {
+		if s.own != nil && name == s.own.name {
+			m.journals[name] = s.own.view
+		} else {
+			s.readJournal(m, name, touched)
+		}
+	}
+	for _, v := range m.journals {
+		for ref := range v.touched {
+			touched[ref] = true
+		}
+		clear(v.touched)
+	}
+	return touched
+}
+
+func (v *journalView) touchAll(touched map[schemas.Ref]bool) {
+	for ref := range v.owners {
+		touched[ref] = true
+	}
+}
+
+// journalNames are the processes that have journals, sorted.
+func (s *Store) journalNames() []string {
+	d, err := s.root.Open(journalDir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	files, _ := d.Readdirnames(-1)
+	var out []string
+	for _, f := range files {
+		if name, ok := strings.CutSuffix(f, journalSuffix); ok {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// readJournal reads what another process added to its journal. When the file is not the one that was read before, its
+// old view is forgotten.
+func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool) {
+	f, err := s.root.Open(journalDir + "/" + name + journalSuffix)
+	if err != nil {
+		return // removed since it was listed; the next look forgets the view
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return
+	}
+	st, v := statOf(fi), m.journals[name]
+	if v != nil && (st.Ino != v.stat.Ino || st.Size < v.size) {
+		v.touchAll(touched)
+		v = nil
+	}
+	if v == nil {
+		v = newJournalView(name, m.layout)
+		m.journals[name] = v
+	}
+	if alive := isLocked(f); alive != v.alive {
+		v.alive = alive
+		v.touchAll(touched)
+	}
+	if st.Size > v.size {
+		v.read(f)
+	}
+	v.stat = st
+}
+
+// read takes the whole lines behind those that were read.
+func (v *journalView) read(f *os.File) {
+	data, err := io.ReadAll(io.NewSectionReader(f, v.size, 1<<40))
+	if err != nil {
+		return // what was read before stands
+	}
+	n := parseLines(data, v.take)
+	v.size += int64(n)
+	rest := data[n:]
+	v.problems = nil
+	if end := strings.IndexByte(string(rest), '\n'); end >= 0 && end < len(rest)-1 && !v.alive {
+		v.problems = []schemas.Problem{{
+			Place:    schemas.Place{Path: journalDir + "/" + v.name + journalSuffix, Line: v.lines + 1},
+			Severity: schemas.Warning, Code: "damaged-journal",
+			Message: fmt.Sprintf("this line is damaged; %d bytes from here on are not used", len(rest)),
+		}}
+	}
+}
+
+// Orphan is an effect that a process claimed before it died without a result. Its command may still run.
+type Orphan struct {
+	Claim
+}
+
+// Recover looks at the journals of processes that died: their results become files, and what they claimed without a
+// result is returned, sorted by key. Once the caller has made sure that nothing of it runs any more, it says so with
+// Bury; journals without such claims are removed at once.
+func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := newModel(s.layout())
+	s.readJournals(m)
+	var orphans []Orphan
+	for _, v := range m.journals {
+		if v.alive {
+			continue
+		}
+		if err := s.writeRuns(ctx, v.results()); err != nil {
+			return nil, fmt.Errorf("recover the journal of process %s: %w", v.name, err)
+		}
+		for _, c := range v.keys {
+			orphans = append(orphans, Orphan{*c})
+		}
+		if len(v.keys) == 0 {
+			if err := s.removeJournal(v.name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.Key+" "+a.Process, b.Key+" "+b.Process) })
+	return orphans, nil
+}
+
+// Bury says that nothing of the given orphans runs any more: the journals that Recover took them from are removed, as
+// far as all their claims are among them.
+func (s *Store) Bury(ctx context.Context, orphans []Orphan) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := newModel(s.layout())
+	s.readJournals(m)
+	for _, v := range m.journals {
+		open := len(v.keys)
+		for _, o := range orphans {
+			if o.Process == v.name && v.keys[o.Key] != nil {
+				open--
+			}
+		}
+		if v.alive || open > 0 {
+			continue
+		}
+		if err := s.writeRuns(ctx, v.results()); err != nil {
+			return fmt.Errorf("recover the journal of process %s: %w", v.name, err)
+		}
+		if err := s.removeJournal(v.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) removeJournal(name string) error {
+	err := s.root.Remove(journalDir + "/" + name + journalSuffix)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the journal of process %s: %w", name, err)
+	}
+	return nil
+}
+
+// journals takes what the journals say anew, and what was moved aside.
+func (u *update) journals() {
+	for _, ref := range u.store.moved {
+		u.touch(ref)
+		u.faulty = true
+	}
+	u.store.moved = nil
+	for ref := range u.store.readJournals(u.model) {
+		u.touch(ref)
+	}
+}

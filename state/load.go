@@ -1,0 +1,453 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Load looks at every file of the tree and returns what it holds. Files that did not change since they were read, by
+// this process or, through the cache, by an earlier one, are not read again.
+//
+// What is wrong with the tree's files is in Tree.Problems. The error is only about the tree as a whole: a folder that
+// vanished, or ctx.
+func (s *Store) Load(ctx context.Context) (*Tree, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.load(ctx)
+}
+
+func (s *Store) load(ctx context.Context) (*Tree, error) {
+	settings := s.readSettings()
+	s.useSettings(settings.spec)
+	old := map[string]*file{}
+	if s.model != nil {
+		old = s.model.files
+	} else {
+		old = s.cache.load()
+	}
+	m := newModel(s.layout())
+	m.settings = settings
+	// Journals come before the files: a result moves from the one to the other, in this order, and must be seen.
+	s.readJournals(m)
+	gen := s.generation()
+	files, troubles, err := s.look(ctx, old)
+	if err != nil {
+		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
+	}
+	for _, f := range files {
+		m.put(f)
+	}
+	for _, t := range troubles {
+		m.troubles[t.path] = t
+	}
+	s.judgeAll(m)
+	m.inputs = s.newInputs(m)
+	if err := s.readInputs(ctx, m, nil); err != nil {
+		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
+	}
+	s.model, s.seenGen = m, gen
+	s.cache.save(m)
+	return m.tree(), nil
+}
+
+// look scans the folders and reads what is not known already.
+func (s *Store) look(ctx context.Context, known map[string]*file) ([]*file, []trouble, error) {
+	found, troubles, err := s.scanAll(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	files := make([]*file, 0, len(found))
+	var want []seen
+	for _, f := range found {
+		if old := known[f.path]; old.current(f) {
+			files = append(files, old)
+		} else {
+			want = append(want, f)
+		}
+	}
+	read, more, err := s.readFiles(ctx, want, known)
+	return append(files, read...), append(troubles, more...), err
+}
+
+// current reports whether a file was not changed since f was read.
+func (f *file) current(now seen) bool {
+	return f != nil && !f.racy && f.stat == now.stat && f.area == now.area && (f.body != nil || f.area == areaOther)
+}
+
+func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {
+	gathers := make([]gather, workers())
+	visitors := make([]visitor, len(gathers))
+	for i := range gathers {
+		visitors[i] = &gathers[i]
+	}
+	if err := scan(ctx, s.root, s.layout(), visitors...); err != nil {
+		return nil, nil, err
+	}
+	found, troubles := gathers[0].files, gathers[0].troubles
+	for _, g := range gathers[1:] {
+		found, troubles = append(found, g.files...), append(troubles, g.troubles...)
+	}
+	return found, troubles, nil
+}
+
+// judgeAll computes the cross problems of all spec files.
+func (s *Store) judgeAll(m *model) {
+	m.indexCase()
+	for _, f := range m.files {
+		if f.area == areaSpecs {
+			s.judge(m, f)
+		}
+	}
+}
+
+// Refresh looks again at the files that hints name (slash paths below the root; a folder stands for all in it), or at
+// all files when hints is nil, and always at the journals. It returns prev with what changed, and the objects whose
+// entries differ, sorted. When another process wrote to the tree since the last look, everything is looked at,
+// whatever the hints say: within a run, empty hints are enough.
+//
+// prev is the tree that Load or Refresh returned last, with whatever the caller replaced in it since.
+func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
+		return s.reload(ctx, prev)
+	}
+	u := &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}}
+	u.journals()
+	if gen := s.generation(); hints == nil || gen != s.seenGen {
+		s.seenGen = gen
+		hints = nil
+		if err := u.all(ctx); err != nil {
+			return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
+		}
+	} else if err := u.paths(ctx, hints); err != nil {
+		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
+	}
+	u.judge()
+	if err := u.inputs(ctx, hints); err != nil {
+		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
+	}
+	next, changed := u.apply(prev)
+	return next, changed, nil
+}
+
+func (s *Store) settingsChanged() bool {
+	st, err := lstat(s.root, schemas.SettingsPath)
+	was := s.model.settings
+	return (err == nil) != (was.stat != (stat{})) || err == nil && (st != was.stat || was.stat.racyAt(s.opts.FileNow()))
+}
+
+// reload loads everything and compares.
+func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
+	next, err := s.load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return next, diff(prev, next), nil
+}
+
+// diff returns the objects whose entries differ, sorted.
+func diff(prev, next *Tree) []schemas.Ref {
+	if prev == nil {
+		prev = NewTree(nil, nil)
+	}
+	var out []schemas.Ref
+	for _, t := range []*Tree{next, prev} {
+		other := prev
+		if t == prev {
+			other = next
+		}
+		for _, shelf := range t.shelves {
+			for _, e := range shelf {
+				o := other.Entry(e.Ref)
+				if o == nil || t == next && !sameEntry(o, e) {
+					out = append(out, e.Ref)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, schemas.Ref.Compare)
+	return out
+}
+
+// sameEntry reports whether two entries of one object say the same.
+func sameEntry(a, b *Entry) bool {
+	return sameObject(a.Object, b.Object) && slices.EqualFunc(a.Problems, b.Problems, equalProblems) &&
+		(a.Status == b.Status || reflect.DeepEqual(a.Status, b.Status)) &&
+		slices.EqualFunc(a.Runs, b.Runs, func(x, y *schemas.Run) bool { return x == y || reflect.DeepEqual(x, y) }) &&
+		slices.EqualFunc(a.Claims, b.Claims, func(x, y Claim) bool { return reflect.DeepEqual(x, y) }) &&
+		maps.Equal(a.Inputs, b.Inputs)
+}
+
+func sameObject(a, b *schemas.Object) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.Digest == b.Digest && a.Path == b.Path && a.Metadata.Name == b.Metadata.Name &&
+		maps.Equal(a.Metadata.Labels, b.Metadata.Labels) && maps.Equal(a.Metadata.Annotations, b.Metadata.Annotations)
+}
+
+// update is one Refresh.
+type update struct {
+	store              *Store
+	model              *model
+	touched            map[schemas.Ref]bool // objects of which a file, or something that it depends on, changed
+	appeared, vanished bool                 // some object came to exist, or ceased to
+	renamed            bool                 // a spec file was added or removed
+	faulty             bool                 // problems may have changed
+}
+
+func (u *update) touch(ref schemas.Ref) {
+	if ref != (schemas.Ref{}) {
+		u.touched[ref] = true
+	}
+}
+
+// put takes a file that is new or was changed.
+func (u *update) put(f *file) {
+	old := u.model.files[f.path]
+	if old != nil && old.body == f.body && old.area == f.area && f.body != nil {
+		u.model.put(f) // looked at again, and the same
+		return
+	}
+	u.drop(f.path)
+	ref := u.model.refOf(f)
+	if f.area == areaSpecs {
+		u.appeared = u.appeared || !u.model.exists(ref)
+		u.renamed = true
+	}
+	u.model.put(f)
+	u.touch(ref)
+	u.faulty = u.faulty || isFaulty(f)
+}
+
+// drop forgets a file.
+func (u *update) drop(p string) {
+	if _, bad := u.model.troubles[p]; bad {
+		delete(u.model.troubles, p)
+		u.faulty = true
+	}
+	f := u.model.drop(p)
+	if f == nil {
+		return
+	}
+	ref := u.model.refOf(f)
+	u.touch(ref)
+	u.faulty = u.faulty || isFaulty(f)
+	if f.area == areaSpecs {
+		u.renamed = true
+		u.vanished = u.vanished || !u.model.exists(ref)
+	}
+}
+
+func isFaulty(f *file) bool {
+	switch b := f.body.(type) {
+	case *specBody:
+		return len(b.problems) > 0 || len(b.cross) > 0
+	case *damage:
+		return true
+	}
+	return false
+}
+
+func (u *update) trouble(t trouble) {
+	u.drop(t.path)
+	u.model.troubles[t.path] = t
+	u.faulty = true
+}
+
+// all looks at every file.
+func (u *update) all(ctx context.Context) error {
+	s, m := u.store, u.model
+	found, troubles, err := s.scanAll(ctx)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(found))
+	var want []seen
+	for _, f := range found {
+		there[f.path] = true
+		if !m.files[f.path].current(f) {
+			want = append(want, f)
+		}
+	}
+	read, more, err := s.readFiles(ctx, want, m.files)
+	if err != nil {
+		return err
+	}
+	got := make(map[string]bool, len(read))
+	for _, f := range read {
+		got[f.path] = true
+		u.put(f)
+	}
+	for _, w := range want {
+		there[w.path] = got[w.path]
+	}
+	u.replaceTroubles(append(troubles, more...))
+	for p := range m.files {
+		if !there[p] {
+			u.drop(p)
+		}
+	}
+	return nil
+}
+
+func (u *update) replaceTroubles(now []trouble) {
+	next := make(map[string]trouble, len(now))
+	for _, t := range now {
+		next[t.path] = t
+		u.drop(t.path)
+	}
+	u.faulty = u.faulty || !maps.Equal(next, u.model.troubles)
+	u.model.troubles = next
+}
+
+// paths looks at some files and folders.
+func (u *update) paths(ctx context.Context, hints []string) error {
+	var want []seen
+	for _, p := range hints {
+		f, whole := u.path(path.Clean(p))
+		if whole {
+			return u.all(ctx)
+		}
+		want = append(want, f...)
+	}
+	slices.SortFunc(want, bySeenPath)
+	want = slices.CompactFunc(want, func(a, b seen) bool { return a.path == b.path })
+	read, troubles, err := u.store.readFiles(ctx, want, u.model.files)
+	if err != nil {
+		return err
+	}
+	got := map[string]bool{}
+	for _, f := range read {
+		got[f.path] = true
+		u.put(f)
+	}
+	for _, w := range want {
+		if !got[w.path] {
+			u.drop(w.path)
+		}
+	}
+	for _, t := range troubles {
+		u.trouble(t)
+	}
+	return nil
+}
+
+func bySeenPath(a, b seen) int {
+	return cmp.Or(strings.Compare(path.Dir(a.path), path.Dir(b.path)), strings.Compare(a.path, b.path))
+}
+
+// path returns the file to read for a hint, and drops what is gone. whole says that only a look at everything tells
+// what became of it: it is or was a folder, or a link.
+func (u *update) path(p string) (want []seen, whole bool) {
+	l := u.model.layout
+	a, _ := l.classify(p)
+	st, err := lstat(u.store.root, p)
+	switch {
+	case err == nil && st.form() == formFile:
+		f := seen{p, a, st}
+		if a == areaNone || u.model.files[p].current(f) {
+			return nil, u.model.troubles[p] != (trouble{})
+		}
+		return []seen{f}, false
+	case err != nil && u.model.files[p] != nil:
+		u.drop(p)
+		return nil, false
+	case err != nil && a != areaNone && u.model.troubles[p] == (trouble{}) && !u.model.holds(p):
+		return nil, false // it came and went
+	}
+	return nil, p == "." || p == l.specs || p == l.state || within(l.specs, p) || within(l.state, p) ||
+		within(p, l.specs) || within(p, l.state)
+}
+
+// holds reports whether a file is known in the folder p.
+func (m *model) holds(p string) bool {
+	for q := range m.files {
+		if within(p, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge computes anew the cross problems that may have changed.
+func (u *update) judge() {
+	m := u.model
+	again := map[*file]bool{}
+	if u.renamed {
+		was := m.cased
+		m.indexCase()
+		for _, cased := range []map[string][]string{was, m.cased} {
+			for _, ps := range cased {
+				for _, p := range ps {
+					if f := m.files[p]; f != nil {
+						again[f] = true
+					}
+				}
+			}
+		}
+	}
+	if u.appeared || u.vanished {
+		for f := range m.missing {
+			again[f] = true
+		}
+	}
+	if u.vanished {
+		for _, f := range m.files {
+			if b, ok := f.body.(*specBody); ok && b.object != nil && u.lost(b.object) {
+				again[f] = true
+			}
+		}
+	}
+	for ref := range u.touched {
+		if s := m.slots[ref]; s != nil {
+			for _, f := range s.specs {
+				again[f] = true
+			}
+		}
+	}
+	for f := range again {
+		if u.store.judge(m, f) {
+			u.touch(m.refOf(f))
+			u.faulty = true
+		}
+	}
+}
+
+// lost reports whether an object refers to something touched that does not exist.
+func (u *update) lost(o *schemas.Object) bool {
+	return slices.ContainsFunc(o.Refs, func(r schemas.Reference) bool {
+		return u.touched[r.To] && !u.model.exists(r.To)
+	})
+}
+
+// apply makes the next tree.
+func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
+	var entries []*Entry
+	var changed []schemas.Ref
+	for _, ref := range slices.SortedFunc(maps.Keys(u.touched), schemas.Ref.Compare) {
+		e, was := u.model.entry(ref), prev.Entry(ref)
+		switch {
+		case was == nil && empty(e):
+		case was == nil || !sameEntry(was, e):
+			entries, changed = append(entries, e), append(changed, ref)
+		}
+	}
+	next := prev
+	if len(entries) > 0 {
+		next = prev.With(entries...)
+	}
+	if u.faulty {
+		next = next.WithSettings(u.model.settings.spec, u.model.problems())
+	}
+	return next, changed
+}

@@ -1,0 +1,238 @@
+package state
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// model is everything that a store knows of the tree's files, indexed by the objects that they are about. Trees are
+// made from it; it is changed in place as files change.
+type model struct {
+	layout   *layout
+	settings *settingsFile
+	files    map[string]*file
+	slots    map[schemas.Ref]*slot
+	troubles map[string]trouble
+	journals map[string]*journalView
+	inputs   *inputs
+	missing  map[*file]bool // spec files with a reference to what does not exist
+	cased    map[string][]string
+}
+
+// slot holds the files of one object.
+type slot struct {
+	specs  []*file // sorted by path; more than one is a mistake
+	status *file
+	runs   []*file
+}
+
+func newModel(l *layout) *model {
+	return &model{
+		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, troubles: map[string]trouble{},
+		journals: map[string]*journalView{}, missing: map[*file]bool{}, inputs: &inputs{},
+	}
+}
+
+// refOf is the object that a file is about, or the zero Ref.
+func (m *model) refOf(f *file) schemas.Ref {
+	if b, ok := f.body.(*specBody); ok {
+		return b.ref
+	}
+	_, ref := m.layout.classify(f.path)
+	return ref
+}
+
+// put adds a file, in place of the one with the same path.
+func (m *model) put(f *file) {
+	m.drop(f.path)
+	m.files[f.path] = f
+	ref := m.refOf(f)
+	if ref == (schemas.Ref{}) {
+		return
+	}
+	s := m.slots[ref]
+	if s == nil {
+		s = &slot{}
+		m.slots[ref] = s
+	}
+	switch f.area {
+	case areaSpecs:
+		s.specs = append(s.specs, f)
+		slices.SortFunc(s.specs, func(a, b *file) int { return strings.Compare(a.path, b.path) })
+	case areaStatus:
+		s.status = f
+	case areaRuns:
+		s.runs = append(s.runs, f)
+	}
+}
+
+// drop removes the file at a path and returns it, or nil.
+func (m *model) drop(p string) *file {
+	f := m.files[p]
+	if f == nil {
+		return nil
+	}
+	delete(m.files, p)
+	delete(m.missing, f)
+	ref := m.refOf(f)
+	s := m.slots[ref]
+	if s == nil {
+		return f
+	}
+	is := func(o *file) bool { return o == f }
+	s.specs = slices.DeleteFunc(s.specs, is)
+	s.runs = slices.DeleteFunc(s.runs, is)
+	if s.status == f {
+		s.status = nil
+	}
+	if len(s.specs) == 0 && len(s.runs) == 0 && s.status == nil {
+		delete(m.slots, ref)
+	}
+	return f
+}
+
+// exists reports whether some file, broken or not, declares ref.
+func (m *model) exists(ref schemas.Ref) bool {
+	s := m.slots[ref]
+	return s != nil && len(s.specs) > 0
+}
+
+// entry makes the entry of an object from its files; an entry of nothing is empty.
+func (m *model) entry(ref schemas.Ref) *Entry {
+	e := &Entry{Ref: ref, StatusPath: m.layout.statusPath(ref)}
+	if s := m.slots[ref]; s != nil {
+		m.fill(e, s)
+	}
+	m.fillJournals(e)
+	sortRuns(e.Runs)
+	if e.Object != nil {
+		e.Inputs = m.inputs.of(ref)
+	}
+	return e
+}
+
+func (m *model) fill(e *Entry, s *slot) {
+	for _, f := range s.specs {
+		b := f.body.(*specBody)
+		e.Problems = appendErrors(appendErrors(e.Problems, b.problems), b.cross)
+	}
+	if len(e.Problems) == 0 && len(s.specs) == 1 {
+		e.Object = s.specs[0].body.(*specBody).object
+	}
+	if s.status != nil {
+		e.Status, _ = s.status.body.(schemas.Status)
+	}
+	for _, f := range s.runs {
+		if r, ok := f.body.(*schemas.Run); ok {
+			e.Runs = append(e.Runs, r)
+		}
+	}
+}
+
+// fillJournals adds the results that are not files yet, and the claims of processes that live.
+func (m *model) fillJournals(e *Entry) {
+	for _, v := range m.journals {
+		own := v.owners[e.Ref]
+		if own == nil {
+			continue
+		}
+		for _, r := range own.results {
+			if !slices.ContainsFunc(e.Runs, func(o *schemas.Run) bool { return o.Key == r.Key }) {
+				e.Runs = append(e.Runs, r)
+			}
+		}
+		if v.alive {
+			for _, c := range own.claims {
+				e.Claims = append(e.Claims, *c)
+			}
+		}
+	}
+	slices.SortFunc(e.Claims, func(a, b Claim) int {
+		return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Process, b.Process))
+	})
+}
+
+func sortRuns(rs []*schemas.Run) {
+	slices.SortFunc(rs, func(a, b *schemas.Run) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.NodeKey, b.NodeKey), cmp.Compare(a.Seq, b.Seq),
+			strings.Compare(a.Key, b.Key))
+	})
+}
+
+func appendErrors(to, from []schemas.Problem) []schemas.Problem {
+	for _, p := range from {
+		if p.Severity == schemas.Error {
+			to = append(to, p)
+		}
+	}
+	return to
+}
+
+// refs are all objects that an entry can be made for.
+func (m *model) refs() []schemas.Ref {
+	out := make([]schemas.Ref, 0, len(m.slots))
+	for ref := range m.slots {
+		out = append(out, ref)
+	}
+	for _, v := range m.journals {
+		for ref := range v.owners {
+			if m.slots[ref] == nil && !slices.Contains(out[len(m.slots):], ref) {
+				out = append(out, ref)
+			}
+		}
+	}
+	return out
+}
+
+// tree makes a tree of everything.
+func (m *model) tree() *Tree {
+	refs := m.refs()
+	entries := make([]*Entry, 0, len(refs))
+	for _, ref := range refs {
+		if e := m.entry(ref); !empty(e) {
+			entries = append(entries, e)
+		}
+	}
+	return NewTree(m.settings.spec, m.problems(), entries...)
+}
+
+// problems are those of all files.
+func (m *model) problems() []schemas.Problem {
+	out := slices.Clone(m.settings.problems)
+	for _, f := range m.files {
+		switch b := f.body.(type) {
+		case *specBody:
+			out = append(append(out, b.problems...), b.cross...)
+		case *damage:
+			out = append(out, m.damaged(f, b))
+		}
+	}
+	for _, t := range m.troubles {
+		out = append(out, m.troubleProblem(t))
+	}
+	for _, v := range m.journals {
+		out = append(out, v.problems...)
+	}
+	return out
+}
+
+func (m *model) damaged(f *file, d *damage) schemas.Problem {
+	return schemas.Problem{
+		Place: schemas.Place{Path: f.path}, Severity: schemas.Warning, Code: "damaged-state", Ref: m.refOf(f),
+		Message:    "this state file cannot be used: " + d.text,
+		Suggestion: "the next run moves it to " + path.Join(damagedDir, f.path) + ".<n> and decides again",
+	}
+}
+
+// troubleProblem is an error in specs/, where it hides what the user declared, and a warning elsewhere.
+func (m *model) troubleProblem(t trouble) schemas.Problem {
+	p := schemas.Problem{Place: schemas.Place{Path: t.path}, Severity: schemas.Error, Code: t.code, Message: t.text}
+	if !within(m.layout.specs, t.path) && t.path != m.layout.specs {
+		p.Severity = schemas.Warning
+	}
+	return p
+}

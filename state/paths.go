@@ -1,0 +1,161 @@
+package state
+
+import (
+	"path"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Where this program keeps what is local to a clone, below the root.
+const (
+	localDir       = ".reconcile"
+	tmpDir         = ".reconcile/tmp"
+	cacheDir       = ".reconcile/cache"
+	cachePath      = ".reconcile/cache/tree"
+	settledPath    = ".reconcile/cache/settled"
+	journalDir     = ".reconcile/journal"
+	damagedDir     = ".reconcile/damaged"
+	generationPath = ".reconcile/generation"
+	treeLockPath   = ".reconcile/tree"
+	runsFolder     = "runs"
+	journalSuffix  = ".journal"
+)
+
+// area says what a folder, or a file in it, is for.
+type area uint8
+
+const (
+	areaNone   area = iota
+	areaSpecs       // specs/**: spec files
+	areaStatus      // state/<kinds>/*.json: statuses
+	areaRuns        // state/runs/<kinds>/<name>/*.json: records of effects
+	areaOther       // other files of the tree that are watched and not decoded: ledgers, projections
+)
+
+// otherFolders are the fixed folders of state/ beside those of the kinds and runs/.
+var otherFolders = []string{"clarifications", "memory"}
+
+// layout knows the folders of a tree.
+type layout struct {
+	kinds        schemas.Kinds
+	specs, state string // slash paths below the root
+}
+
+// statusKind returns the kind whose statuses are in the folder state/<plural>.
+func (l *layout) statusKind(plural string) (schemas.Kind, bool) {
+	for _, k := range l.kinds {
+		if k.Plural == plural && k.NewStatus != nil {
+			return k, true
+		}
+	}
+	return schemas.Kind{}, false
+}
+
+// StatusPath is the path of the status file of ref below the root; "" when its kind has no statuses.
+func (s *Store) StatusPath(ref schemas.Ref) string { return s.layout().statusPath(ref) }
+
+func (l *layout) statusPath(ref schemas.Ref) string {
+	for _, k := range l.kinds {
+		if k.Name == ref.Kind && k.NewStatus != nil {
+			return l.state + "/" + k.Plural + "/" + ref.Name + ".json"
+		}
+	}
+	return ""
+}
+
+// RunPath is the path of the record of the effect with the given key.
+func (s *Store) RunPath(key string) string { return s.layout().runPath(key) }
+
+func (l *layout) runPath(key string) string { return l.state + "/" + runsFolder + "/" + key + ".json" }
+
+// runKey is the inverse of runPath: "dags/checks/build-…-1".
+func (l *layout) runKey(p string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(p, l.state+"/"+runsFolder+"/"), ".json")
+}
+
+// runName is the last element of a key.
+func runName(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
+
+// ownerOf is the object that the effect with the given key belongs to; the zero Ref when the key is not of the form
+// <kinds>/<name>/<effect>.
+func (l *layout) ownerOf(key string) schemas.Ref {
+	plural, rest, ok := strings.Cut(key, "/")
+	name, effect, ok2 := strings.Cut(rest, "/")
+	k, ok3 := l.statusKind(plural)
+	if !ok || !ok2 || !ok3 || effect == "" || strings.Contains(effect, "/") || schemas.CheckName(name) != nil {
+		return schemas.Ref{}
+	}
+	return schemas.Ref{Kind: k.Name, Name: name}
+}
+
+// classify says what the file at p is, and for statuses and runs whose.
+func (l *layout) classify(p string) (area, schemas.Ref) {
+	base := path.Base(p)
+	switch {
+	case hidden(base):
+		return areaNone, schemas.Ref{}
+	case within(l.specs, p):
+		if specFile(base) && !hiddenBelow(l.specs, p) {
+			return areaSpecs, schemas.Ref{}
+		}
+	case within(l.state, p) && strings.HasSuffix(base, ".json"):
+		return l.classifyState(p[len(l.state)+1:])
+	}
+	return areaNone, schemas.Ref{}
+}
+
+func (l *layout) classifyState(below string) (area, schemas.Ref) {
+	folder, rest, deep := strings.Cut(below, "/")
+	if !deep {
+		return areaOther, schemas.Ref{}
+	}
+	if folder == runsFolder {
+		if ref := l.ownerOf(strings.TrimSuffix(rest, ".json")); ref != (schemas.Ref{}) {
+			return areaRuns, ref
+		}
+		return areaNone, schemas.Ref{}
+	}
+	if k, ok := l.statusKind(folder); ok && !strings.Contains(rest, "/") {
+		return areaStatus, schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(rest, ".json")}
+	}
+	for _, f := range otherFolders {
+		if folder == f {
+			return areaOther, schemas.Ref{}
+		}
+	}
+	return areaNone, schemas.Ref{}
+}
+
+// within reports whether p is below the folder dir.
+func within(dir, p string) bool {
+	return len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
+}
+
+// hidden reports whether a name is that of editor litter and the like, which is no part of a tree.
+func hidden[S string | []byte](name S) bool {
+	return len(name) == 0 || name[0] == '.' || name[len(name)-1] == '~' || name[0] == '#'
+}
+
+func hiddenBelow(dir, p string) bool {
+	for _, part := range strings.Split(path.Dir(p[len(dir)+1:]), "/") {
+		if part != "." && hidden(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// specFile reports whether a name has an extension that specs have.
+func specFile[S string | []byte](name S) bool {
+	for i := len(name) - 1; i > 0; i-- {
+		if name[i] == '.' {
+			switch string(name[i+1:]) {
+			case "yaml", "yml", "json", "toml":
+				return true
+			}
+			return false
+		}
+	}
+	return false
+}

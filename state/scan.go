@@ -1,0 +1,394 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// A scan walks the folders of a tree and looks at every file in them, without opening any. It is the floor of what a
+// run with nothing to do costs, so it works on raw listings, makes nothing per file, and shares even one flat folder
+// of many files between processors.
+
+// visitor takes what one worker of a scan finds. dir is the slash path of the folder; name is valid during the call.
+type visitor interface {
+	file(a area, dir string, name []byte, st *stat)
+	trouble(t trouble)
+}
+
+// trouble is something in the tree's folders that cannot be looked at or read.
+type trouble struct {
+	path string
+	code string
+	text string
+}
+
+// place is a folder that is being scanned.
+type place struct {
+	dir   string
+	area  area
+	depth int // folders between the area's folder and this one
+
+	*folder
+	users int // tasks that need the folder open; guarded by scanner.mu
+	up    *place
+	name  string // in up
+}
+
+// task is a folder to list, or names in it to look at.
+type task struct {
+	*place
+	names *listing // nil: list the folder
+}
+
+// maxDepth is how deep folders of specs may be nested.
+const maxDepth = 32
+
+type scanner struct {
+	root   *os.Root
+	layout *layout
+
+	mu      sync.Mutex
+	wake    sync.Cond
+	tasks   []task // a stack: depth first, so that few folders are open at once
+	pending int    // tasks that are on the stack or being worked on
+	err     error
+
+	spare sync.Pool // of *listing
+}
+
+// scan looks at all files of the tree's folders with one worker for each visitor.
+func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) error {
+	s := &scanner{root: root, layout: l}
+	s.wake.L = &s.mu
+	s.spare.New = func() any { return new(listing) }
+	s.push(task{place: &place{dir: l.state, area: areaNone}})
+	s.push(task{place: &place{dir: l.specs, area: areaSpecs}})
+	stop := context.AfterFunc(ctx, func() { s.fail(ctx.Err()) })
+	defer stop()
+	var wg sync.WaitGroup
+	for _, v := range visitors {
+		wg.Go(func() { s.work(v) })
+	}
+	wg.Wait()
+	return s.err
+}
+
+// workers is how many visitors a scan should have.
+func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
+
+func (s *scanner) push(t task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.names != nil {
+		t.users++
+	} else if t.up != nil {
+		t.up.users++
+	}
+	s.tasks = append(s.tasks, t)
+	s.pending++
+	s.wake.Signal()
+}
+
+func (s *scanner) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.wake.Broadcast()
+}
+
+// next waits for a task; ok is false when the scan is over.
+func (s *scanner) next() (t task, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.tasks) == 0 && s.pending > 0 && s.err == nil {
+		s.wake.Wait()
+	}
+	if len(s.tasks) == 0 {
+		return task{}, false
+	}
+	t = s.tasks[len(s.tasks)-1]
+	s.tasks = s.tasks[:len(s.tasks)-1]
+	return t, true
+}
+
+// done ends a task and closes its folder when it was the last one in it.
+func (s *scanner) done(t task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.names != nil || t.folder != nil {
+		s.leave(t.place)
+	}
+	if t.names == nil && t.up != nil {
+		s.leave(t.up)
+	}
+	if s.pending--; s.pending == 0 {
+		s.wake.Broadcast()
+	}
+}
+
+func (s *scanner) leave(p *place) {
+	if p.users--; p.users == 0 && p.folder != nil {
+		p.folder.close()
+		p.folder = nil
+	}
+}
+
+func (s *scanner) work(v visitor) {
+	for {
+		t, ok := s.next()
+		if !ok {
+			return
+		}
+		switch {
+		case s.failed(): // drain, so that folders get closed
+		case t.names != nil:
+			s.look(t, v)
+		default:
+			s.list(t, v)
+		}
+		s.done(t)
+	}
+}
+
+func (s *scanner) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil
+}
+
+// list opens a folder and hands out its names; the last part it looks at itself.
+func (s *scanner) list(t task, v visitor) {
+	f, err := s.open(t.place)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			v.trouble(unreadable(t.dir, err))
+		}
+		return
+	}
+	s.mu.Lock()
+	t.folder, t.users = f, t.users+1
+	s.mu.Unlock()
+	for {
+		l := s.spare.Get().(*listing)
+		l.reset()
+		more, err := f.list(l)
+		if err != nil {
+			v.trouble(unreadable(t.dir, err))
+		}
+		if !more {
+			s.look(task{t.place, l}, v)
+			return
+		}
+		if l.len() < 256 {
+			s.look(task{t.place, l}, v)
+			continue
+		}
+		s.push(task{t.place, l})
+	}
+}
+
+func (s *scanner) open(p *place) (*folder, error) {
+	if p.up == nil {
+		return openFolder(s.root, p.dir)
+	}
+	return p.up.sub(p.name)
+}
+
+// look looks at some names of a folder.
+func (s *scanner) look(t task, v visitor) {
+	defer s.spare.Put(t.names)
+	for i := range t.names.len() {
+		name := t.names.name(i)
+		if name[0] == '.' {
+			continue
+		}
+		var st stat
+		f := t.names.forms[i]
+		if f == formUnknown {
+			if t.stat(name, &st) != nil {
+				continue // it vanished
+			}
+			f = st.form()
+		}
+		if f == formFolder {
+			s.lookFolder(t.place, name, v)
+			continue
+		}
+		s.lookFile(t.place, name, f, &st, v)
+	}
+}
+
+func (s *scanner) lookFolder(p *place, name []byte, v visitor) {
+	sub := &place{dir: p.dir + "/" + string(name), area: p.area, depth: p.depth + 1, up: p, name: string(name)}
+	switch {
+	case p.area == areaSpecs && specFile(name):
+		v.trouble(trouble{sub.dir, "not-a-file", "it is a folder and has the name of a spec file; rename it"})
+	case p.area == areaSpecs && hidden(sub.name):
+	case p.area == areaSpecs && sub.depth > maxDepth:
+		v.trouble(trouble{sub.dir, "too-deep", "folders are nested too deep here; it was not looked into"})
+	case p.area == areaNone:
+		if sub.area = s.layout.stateArea(sub.name); sub.area != areaNone {
+			s.push(task{place: sub})
+		}
+	case p.area == areaRuns && p.depth < 3, p.area == areaSpecs, p.area == areaOther && sub.depth <= maxDepth:
+		s.push(task{place: sub})
+	}
+}
+
+// stateArea says what a folder directly below state/ is for.
+func (l *layout) stateArea(name string) area {
+	if name == runsFolder {
+		return areaRuns
+	}
+	if _, ok := l.statusKind(name); ok {
+		return areaStatus
+	}
+	for _, f := range otherFolders {
+		if f == name {
+			return areaOther
+		}
+	}
+	return areaNone
+}
+
+func (s *scanner) lookFile(p *place, name []byte, f form, st *stat, v visitor) {
+	a := p.fileArea(name)
+	if a == areaNone {
+		return
+	}
+	if f == formLink {
+		s.lookLink(p, name, a, v)
+		return
+	}
+	if f == formSpecial {
+		v.trouble(trouble{p.dir + "/" + string(name), "not-a-file", "it is a device, a pipe or a socket; remove it"})
+		return
+	}
+	if st.Mode == 0 && p.stat(name, st) != nil {
+		return // it vanished
+	}
+	v.file(a, p.dir, name, st)
+}
+
+// fileArea says what a file with that name is for in this folder.
+func (p *place) fileArea(name []byte) area {
+	if hidden(name) {
+		return areaNone
+	}
+	switch p.area {
+	case areaSpecs:
+		if specFile(name) {
+			return areaSpecs
+		}
+		return areaNone
+	case areaRuns:
+		if p.depth != 3 {
+			return areaNone
+		}
+	}
+	if !jsonFile(name) {
+		return areaNone
+	}
+	if p.area == areaNone {
+		return areaOther
+	}
+	return p.area
+}
+
+func jsonFile(name []byte) bool {
+	return len(name) > 5 && string(name[len(name)-5:]) == ".json"
+}
+
+// lookLink judges a symbolic link. In specs/ it may stand for a regular file of the tree; elsewhere links are refused.
+func (s *scanner) lookLink(p *place, name []byte, a area, v visitor) {
+	at := p.dir + "/" + string(name)
+	if a != areaSpecs {
+		v.trouble(trouble{at, "symlink", "it is a symbolic link; state is kept in regular files only"})
+		return
+	}
+	st, err := followLink(s.root, at)
+	if err != nil {
+		v.trouble(trouble{at, "symlink", err.Error()})
+		return
+	}
+	v.file(a, p.dir, name, &st)
+}
+
+// followLink returns what the link at p leads to, which must be a regular file of the tree.
+func followLink(root *os.Root, p string) (stat, error) {
+	to, err := resolve(root, p)
+	if err != nil {
+		return stat{}, err
+	}
+	st, err := lstat(root, to)
+	switch {
+	case err != nil:
+		return stat{}, errors.New("it is a symbolic link that leads nowhere")
+	case st.form() != formFile:
+		return stat{}, errors.New("it is a symbolic link to something that is not a regular file")
+	}
+	return st, nil
+}
+
+var (
+	errLinkOut   = errors.New("it is a symbolic link that leaves the tree; copy the file, or link to one in the tree")
+	errLinkLoop  = errors.New("it is a symbolic link that leads to itself")
+	errLinkLocal = errors.New("it is a symbolic link into .git or .reconcile, which are no part of the tree")
+)
+
+// resolve follows all links in a slash path below root and returns the path without any.
+func resolve(root *os.Root, p string) (string, error) {
+	done, rest := ".", p
+	for links := 0; rest != ""; {
+		part, after, _ := strings.Cut(rest, "/")
+		rest = after
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if done == "." {
+				return "", errLinkOut
+			}
+			done = path.Dir(done)
+			continue
+		}
+		if fold := strings.ToLower(part); fold == ".git" || fold == localDir {
+			return "", errLinkLocal
+		}
+		at := path.Join(done, part)
+		target, err := root.Readlink(at)
+		if err != nil { // not a link, or nothing: the caller will see
+			done = at
+			continue
+		}
+		if links++; links > 40 {
+			return "", errLinkLoop
+		}
+		if path.IsAbs(target) || strings.Contains(target, `\`) {
+			return "", errLinkOut
+		}
+		rest = target + "/" + rest
+	}
+	return done, nil
+}
+
+func unreadable(p string, err error) trouble {
+	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+		err = cause.Err
+	}
+	switch {
+	case errors.Is(err, errNotFile):
+		return trouble{p, "not-a-file", "it is not a regular file"}
+	case errors.Is(err, fs.ErrPermission):
+		return trouble{p, "unreadable", "it cannot be read: permission denied; grant read access or remove it"}
+	}
+	return trouble{p, "unreadable", "it cannot be read: " + err.Error()}
+}

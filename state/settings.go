@@ -1,0 +1,69 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// settingsFile is reconcile.yaml as it was found. The zero sum stands for a file that does not exist.
+type settingsFile struct {
+	stat     stat
+	sum      uint64
+	spec     *schemas.SettingsSpec // with defaults; never nil
+	problems []schemas.Problem
+}
+
+// readSettings reads reconcile.yaml. Settings that cannot be used are reported, and the defaults stand in for them.
+func (s *Store) readSettings() *settingsFile {
+	f := &settingsFile{spec: new(schemas.SettingsSpec)}
+	f.spec.Default()
+	d, err := openFolder(s.root, ".")
+	if err != nil {
+		f.refuse("unreadable", err.Error())
+		return f
+	}
+	defer d.close()
+	const limit = 1 << 20
+	data, st, err := d.read(schemas.SettingsPath, limit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f
+	case errors.Is(err, errTooLarge):
+		f.refuse("too-large", fmt.Sprintf("the file has %d bytes; the limit is %d", st.Size, limit))
+	case err != nil:
+		t := unreadable(schemas.SettingsPath, err)
+		f.refuse(t.code, t.text)
+	default:
+		f.sum = xxhash.Sum64(data)
+		s.decodeSettings(f, data)
+	}
+	f.stat = st
+	return f
+}
+
+func (f *settingsFile) refuse(code, text string) {
+	f.problems = append(f.problems, schemas.Problem{Place: schemas.Place{Path: schemas.SettingsPath},
+		Severity: schemas.Error, Code: code, Message: text})
+}
+
+func (s *Store) decodeSettings(f *settingsFile, data []byte) {
+	kinds := s.opts.Kinds
+	if _, ok := kinds.Find(schemas.SettingsKind.Name); !ok {
+		kinds = append(slices.Clone(kinds), schemas.SettingsKind)
+	}
+	d := schemas.NewDecoder(kinds, 1<<20).Decode(schemas.SettingsPath, data)
+	f.problems = append(f.problems, d.Problems...)
+	switch spec := schemas.SpecAs[*schemas.SettingsSpec](d.Object); {
+	case spec != nil:
+		f.spec = spec
+	case d.Object != nil:
+		f.refuse("misplaced", fmt.Sprintf("%s is the place of the settings; move the %s to the folder of specs",
+			schemas.SettingsPath, d.Object.Kind))
+	}
+}

@@ -1,0 +1,15 @@
+//go:build darwin || freebsd || netbsd
+
+package state
+
+import (
+	"os"
+	"syscall"
+)
+
+// refine adds what package os hides behind Sys.
+func (s *stat) refine(fi os.FileInfo) {
+	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
+		s.Ctime, s.Ino = sys.Ctimespec.Nano(), uint64(sys.Ino)
+	}
+}

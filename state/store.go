@@ -1,0 +1,109 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Options say how a store works. Kinds and Now must be set.
+type Options struct {
+	Kinds schemas.Kinds
+	Now   func() time.Time
+	// FileNow is the clock that the file system stamps changes with, if Now is another.
+	FileNow func() time.Time
+	// Agent is the name that stands in lock files.
+	Agent string
+	// Build identifies the program. Caches of another build are not used.
+	Build string
+	// NoCache neither reads nor writes caches.
+	NoCache bool
+	// Check reports what the kinds themselves cannot know of an object, for example that an expression does not
+	// compile. It is part of Build: its verdicts are cached.
+	Check func(o *schemas.Object, r *schemas.Report)
+}
+
+// Store is one process's hold on a tree. Its methods may be called from several goroutines.
+type Store struct {
+	root *os.Root
+	dir  string
+	opts Options
+
+	mu       sync.Mutex // guards what follows
+	settings *schemas.SettingsSpec
+	lay      atomic.Pointer[layout]
+	decoder  *schemas.Decoder
+	model    *model // nil until the first Load
+	seenGen  int64  // the generation that model knows of
+	cache    *cache
+	own      *Journal
+	held     *Lock
+	moved    []schemas.Ref // objects whose damaged files were moved aside since the last look
+
+	decoded atomic.Int64 // files decoded so far, for tests
+}
+
+// Open returns a store for the tree in dir, which must be an existing folder; an empty one is a tree without objects.
+// Nothing is read or written yet.
+func Open(dir string, o Options) (*Store, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("tree %s does not exist; make the folder, or point -C at another: %w", dir, err)
+		}
+		return nil, fmt.Errorf("tree %s: %w", dir, err)
+	}
+	if o.FileNow == nil {
+		o.FileNow = o.Now
+	}
+	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec)}
+	s.settings.Default()
+	s.useSettings(s.settings)
+	s.cache = newCache(s)
+	return s, nil
+}
+
+// Close saves what the next process can use and gives up the folder. Journals and locks are closed by themselves.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.save(s.model)
+	return s.root.Close()
+}
+
+// Root is the tree's folder, for those who read or write files of it that are not this package's matter.
+func (s *Store) Root() *os.Root { return s.root }
+
+// Dir is the tree's folder as it was given to Open.
+func (s *Store) Dir() string { return s.dir }
+
+func (s *Store) layout() *layout { return s.lay.Load() }
+
+// useSettings takes over what the settings say about the tree itself.
+func (s *Store) useSettings(spec *schemas.SettingsSpec) {
+	if s.decoder == nil || s.settings.Limits.FileSize != spec.Limits.FileSize {
+		s.decoder = schemas.NewDecoder(s.opts.Kinds, spec.Limits.FileSize)
+	}
+	s.settings = spec
+	s.lay.Store(&layout{kinds: s.opts.Kinds, specs: spec.Folders.Specs, state: spec.Folders.State})
+}
+
+// ensureLocal makes the folder for local files, which git is told to ignore.
+func (s *Store) ensureLocal(dir string) error {
+	if err := s.root.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	const ignore = localDir + "/.gitignore"
+	if _, err := s.root.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := s.root.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
+			return fmt.Errorf("make %s: %w", ignore, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/lock"
+)
+
+// ErrBusy is the error of Lock and Fold when somebody else holds the lock for too long: trying again later may help.
+var ErrBusy = lock.ErrBusy
+
+// ErrStolen is the error of Write and Release when the lock was lost: what was decided under it must be decided again.
+var ErrStolen = lock.ErrStolen
+
+// Lock is the lock of the whole tree.
+type Lock struct {
+	*lock.Lock
+	store *Store
+}
+
+// Lock takes the lock of the whole tree, under which all decisions are made and written. It is held for milliseconds.
+// The error wraps ErrBusy when it cannot be had in time.
+func (s *Store) Lock(ctx context.Context) (*Lock, error) {
+	if err := s.ensureLocal(localDir); err != nil {
+		return nil, err
+	}
+	l, err := lock.Acquire(ctx, s.root, treeLockPath, lock.Options{Agent: s.opts.Agent})
+	if err != nil {
+		return nil, fmt.Errorf("lock the tree %s: %w", s.dir, err)
+	}
+	held := &Lock{l, s}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = held
+	return held, nil
+}
+
+// Release gives the lock up. ErrStolen says that it had been lost.
+func (l *Lock) Release() error {
+	l.store.mu.Lock()
+	if l.store.held == l {
+		l.store.held = nil
+	}
+	l.store.mu.Unlock()
+	return l.Lock.Release()
+}
+
+// Change is a file to be written or removed.
+type Change struct {
+	Path string // slash path below the root
+	Data []byte // nil removes the file
+}
+
+var errNotLocked = errors.New("the tree is not locked")
+
+// Write makes changes durable, in their order; files that are as they should be already are left alone. The tree must
+// be locked by this store. A file that could not be read is moved aside before another takes its place.
+func (s *Store) Write(ctx context.Context, changes []Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changes = slices.DeleteFunc(slices.Clone(changes), s.upToDate)
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := s.mayWrite(ctx); err != nil {
+		return err
+	}
+	ops := make([]durable.Op, len(changes))
+	for i, c := range changes {
+		if err := s.clear(c.Path); err != nil {
+			return err
+		}
+		ops[i] = durable.Op{Path: c.Path, Data: c.Data, Stop: s.layout().state}
+	}
+	if err := s.bump(); err != nil {
+		return err
+	}
+	err := durable.Apply(s.root, tmpDir, ops)
+	for _, c := range changes {
+		if err != nil {
+			s.unknown(c.Path)
+		} else {
+			s.wrote(c.Path, c.Data, nil)
+		}
+	}
+	if err := errors.Join(err, s.bump()); err != nil {
+		return fmt.Errorf("write to the tree %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+func (s *Store) mayWrite(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.held == nil {
+		return fmt.Errorf("write to the tree %s: %w", s.dir, errNotLocked)
+	}
+	if err := s.held.Check(); err != nil {
+		return fmt.Errorf("write to the tree %s: %w", s.dir, err)
+	}
+	return s.ensureLocal(tmpDir)
+}
+
+// upToDate reports whether a file holds already what it should.
+func (s *Store) upToDate(c Change) bool {
+	st, err := lstat(s.root, c.Path)
+	if c.Data == nil || err != nil {
+		return c.Data == nil && errors.Is(err, fs.ErrNotExist)
+	}
+	if st.Size != int64(len(c.Data)) || st.form() != formFile {
+		return false
+	}
+	if s.model != nil {
+		if f := s.model.files[c.Path]; f != nil && f.stat == st && !f.racy {
+			return f.sum == xxhash.Sum64(c.Data)
+		}
+	}
+	old, err := s.root.ReadFile(c.Path)
+	return err == nil && bytes.Equal(old, c.Data)
+}
+
+// wrote tells the model of a file that this process wrote or removed. What a status file holds is decoded when an
+// entry of it is made, which is seldom: who wrote it has it already.
+func (s *Store) wrote(p string, data []byte, body any) {
+	if s.model == nil {
+		return
+	}
+	a, _ := s.layout().classify(p)
+	st, err := lstat(s.root, p)
+	if data == nil || a == areaNone || err != nil || st.Size != int64(len(data)) {
+		s.model.drop(p)
+		return
+	}
+	s.model.put(&file{path: p, area: a, racy: true, stat: st, sum: xxhash.Sum64(data), body: body})
+}
+
+// unknown makes the next look read a file again.
+func (s *Store) unknown(p string) {
+	if s.model == nil || s.model.files[p] == nil {
+		return
+	}
+	again := *s.model.files[p]
+	again.racy = true
+	s.model.put(&again)
+}
+
+// clear moves what is damaged at a path out of the way.
+func (s *Store) clear(p string) error {
+	if s.model == nil {
+		return nil
+	}
+	f, t := s.model.files[p], s.model.troubles[p]
+	if f != nil {
+		if _, bad := f.body.(*damage); !bad {
+			return nil
+		}
+	} else if t == (trouble{}) {
+		return nil
+	}
+	return s.moveAside(p)
+}
+
+// MoveAside moves every file under state/ that cannot be used to .reconcile/damaged/, so that it is decided again what
+// belongs there, and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
+func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil {
+		return nil, nil
+	}
+	var bad []string
+	for p, f := range s.model.files {
+		if _, ok := f.body.(*damage); ok {
+			bad = append(bad, p)
+		}
+	}
+	if len(bad) == 0 {
+		return nil, nil
+	}
+	slices.Sort(bad)
+	if err := s.mayWrite(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range bad {
+		if err := s.moveAside(p); err != nil {
+			return nil, err
+		}
+	}
+	return bad, s.bump()
+}
+
+// moveAside renames a file to .reconcile/damaged/<path>.<n>, durably.
+func (s *Store) moveAside(p string) error {
+	to := damagedDir + "/" + p
+	if err := s.root.MkdirAll(path.Dir(to), 0o755); err != nil {
+		return fmt.Errorf("set %s aside: %w", p, err)
+	}
+	for n := 1; ; n++ {
+		free := to + "." + strconv.Itoa(n)
+		if _, err := s.root.Lstat(free); err == nil {
+			continue
+		}
+		err := s.root.Rename(p, free)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("set %s aside: %w", p, err)
+		}
+		break
+	}
+	if s.model.drop(p) != nil || s.model.troubles[p] != (trouble{}) {
+		delete(s.model.troubles, p)
+		_, ref := s.layout().classify(p)
+		s.moved = append(s.moved, ref)
+	}
+	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
+}
+
+// Fold changes a file that programs of other makes may write too, under the AgentX lock protocol. fold makes the new
+// content of the old (nil: no file); it may be called several times and must depend on nothing but old. When there is
+// nothing to change, nothing is locked.
+func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
+	old, err := s.root.ReadFile(p)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", p, err)
+	}
+	next, err := fold(old)
+	if err != nil {
+		return fmt.Errorf("fold %s: %w", p, err)
+	}
+	if bytes.Equal(old, next) && (old == nil) == (next == nil) {
+		return nil
+	}
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return err
+	}
+	var last []byte
+	err = lock.Update(ctx, s.root, p, lock.Options{Agent: s.opts.Agent}, func(old []byte) ([]byte, error) {
+		last, err = fold(old)
+		return last, err
+	})
+	if err != nil {
+		return fmt.Errorf("fold %s: %w", p, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote(p, last, nil)
+	return s.bump()
+}
+
+// Prune removes the oldest records of each node beyond keep, but none under the key that the node's status names now.
+// The tree must be locked by this store; the records that t has not heard of stay.
+func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
+	var changes []Change
+	for _, key := range t.Surplus(keep) {
+		changes = append(changes, Change{Path: s.RunPath(key)})
+	}
+	return s.Write(ctx, changes)
+}
+
+// Surplus returns the keys of the records that Prune would remove.
+func (t *Tree) Surplus(keep int) []string {
+	var out []string
+	for _, kind := range t.Kinds() {
+		for _, e := range t.Entries(kind) {
+			out = append(out, e.surplus(keep)...)
+		}
+	}
+	return out
+}
+
+func (e *Entry) surplus(keep int) []string {
+	if len(e.Runs) <= keep {
+		return nil
+	}
+	var now map[string]schemas.NodeStatus
+	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+		now = st.Nodes
+	}
+	byNode := map[string][]*schemas.Run{}
+	for _, r := range e.Runs {
+		byNode[r.Node] = append(byNode[r.Node], r)
+	}
+	var out []string
+	for node, runs := range byNode {
+		slices.SortStableFunc(runs, func(a, b *schemas.Run) int { return b.FinishedAt.Compare(a.FinishedAt.Time) })
+		for i, r := range runs {
+			if i >= keep && r.NodeKey != now[node].Key {
+				out = append(out, r.Key)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// generation is a number that grows whenever a process of ours wrote to the tree.
+func (s *Store) generation() int64 {
+	fi, err := s.root.Lstat(generationPath)
+	if err != nil {
+		return 0
+	}
+	return fi.Size()
+}
+
+// bump tells other processes that the tree was changed: it appends a byte, so that no bump is lost. This process knows
+// what it wrote itself.
+func (s *Store) bump() error {
+	f, err := s.root.OpenFile(generationPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("count a change: %w", err)
+	}
+	_, err = f.Write([]byte{'.'})
+	s.seenGen++
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("count a change: %w", err)
+	}
+	return nil
+}
