@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Refused is the cause of errors about paths that this package does not write to, whatever the disk says.
-var Refused = errors.New("refused")
+// ErrRefused is the cause of errors about paths that this package does not write to, whatever the disk says.
+var ErrRefused = errors.New("refused")
 
 // vet checks that target may be written and returns the mode that it has, or 0 if there is no such file.
 func (w *writer) vet(target string) (fs.FileMode, error) {
@@ -28,7 +28,7 @@ func (w *writer) vet(target string) (fs.FileMode, error) {
 	case err != nil:
 		return 0, err
 	case !fi.Mode().IsRegular():
-		return 0, fmt.Errorf("%w: it is a %s and not a regular file", Refused, describe(fi.Mode()))
+		return 0, fmt.Errorf("%w: it is a %s and not a regular file", ErrRefused, describe(fi.Mode()))
 	}
 	return fi.Mode().Perm(), nil
 }
@@ -36,11 +36,11 @@ func (w *writer) vet(target string) (fs.FileMode, error) {
 // vetPath checks what can be seen without looking at the disk.
 func vetPath(p string) error {
 	if !fs.ValidPath(p) || p == "." {
-		return fmt.Errorf("%w: not a clean path below the root", Refused)
+		return fmt.Errorf("%w: not a clean path below the root", ErrRefused)
 	}
 	for part := range strings.SplitSeq(p, "/") {
 		if isGit(part) {
-			return fmt.Errorf("%w: it leads into %s", Refused, part)
+			return fmt.Errorf("%w: it leads into %s", ErrRefused, part)
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (w *writer) vetDir(dir string) error {
 	case err != nil:
 		return err
 	case !fi.IsDir():
-		return fmt.Errorf("%w: %s is a %s and not a folder", Refused, dir, describe(fi.Mode()))
+		return fmt.Errorf("%w: %s is a %s and not a folder", ErrRefused, dir, describe(fi.Mode()))
 	}
 	w.checked[dir] = true
 	return nil

@@ -123,16 +123,16 @@ func TestRefusedPaths(t *testing.T) {
 		"", ".", "..", "../x", "/x", "a/../b", "a//b", "./a", "a/", "real", "dirlink/file", "dirlink/new", "filelink", "out",
 		"dangling", "real/file/below", ".git/config", "a/.git/x", ".GIT/x", ".git", "a/.Git./x", "git~1/x", ".git::$DATA/x",
 	} {
-		if err := durable.WriteFile(root, tmp, p, []byte("bad")); !errors.Is(err, durable.Refused) {
+		if err := durable.WriteFile(root, tmp, p, []byte("bad")); !errors.Is(err, durable.ErrRefused) {
 			t.Errorf("WriteFile(%q) = %v, want refused", p, err)
 		} else if !strings.Contains(err.Error(), p) {
 			t.Errorf("%q does not name %q", err, p)
 		}
-		if err := durable.Apply(root, tmp, []durable.Op{{Path: p}}); !errors.Is(err, durable.Refused) {
+		if err := durable.Apply(root, tmp, []durable.Op{{Path: p}}); !errors.Is(err, durable.ErrRefused) {
 			t.Errorf("Apply(remove %q) = %v, want refused", p, err)
 		}
 	}
-	if err := durable.WriteFile(root, "dirlink/tmp", "x", nil); !errors.Is(err, durable.Refused) {
+	if err := durable.WriteFile(root, "dirlink/tmp", "x", nil); !errors.Is(err, durable.ErrRefused) {
 		t.Errorf("temporary folder behind a symbolic link: %v", err)
 	}
 	want(t, root, before)
@@ -220,7 +220,7 @@ func TestApplyStagesFirst(t *testing.T) {
 			ops = append(ops, durable.Op{Path: fmt.Sprintf("f%d", i), Data: []byte("new")})
 		}
 		err := durable.Apply(root, tmp, append(ops, durable.Op{Path: "folder", Data: []byte("x")}))
-		if !errors.Is(err, durable.Refused) || !strings.Contains(err.Error(), "folder") {
+		if !errors.Is(err, durable.ErrRefused) || !strings.Contains(err.Error(), "folder") {
 			t.Errorf("Apply = %v, want it refused and the path named", err)
 		}
 		want(t, root, map[string]string{"f0": "old", "folder": "/"})

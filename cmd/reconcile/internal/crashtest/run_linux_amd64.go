@@ -1,0 +1,117 @@
+package crashtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Spec is one run.
+type Spec struct {
+	Cmd  []string // program and arguments
+	Dir  string   // where it runs; Root if empty
+	Env  []string // its whole environment; the present one if nil
+	Root string   // the folder whose changes count
+
+	Mode  Mode
+	K     int           // strike at the K-th call that counts for Mode, from 1
+	Errno syscall.Errno // for Fail
+	Stay  bool          // for Fail: all that come after fail too, as on a disk that stays full
+	// Skip leaves calls out of the count; they are performed. May be nil.
+	Skip func(Call) bool
+}
+
+// Result is what a run did.
+type Result struct {
+	Calls  []Call // in order of their beginning, with those that were skipped
+	Points int    // how many calls counted for the mode
+	Struck bool   // whether there was a K-th
+	Exit   int    // exit code of the command; -1 if a signal ended it
+	Stdout []byte
+	Stderr []byte
+}
+
+// Run runs a command to its end, or to the end that Spec sets it. An error says that the engine failed, or that the
+// context ended; then everything was killed. Several runs may go on at once.
+func Run(ctx context.Context, s Spec) (Result, error) {
+	root, err := filepath.EvalSymlinks(s.Root)
+	if err == nil {
+		root, err = filepath.Abs(root)
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("crashtest: %w", err)
+	}
+	s.Root = root
+	type answer struct {
+		r   Result
+		err error
+	}
+	done := make(chan answer)
+	go func() {
+		runtime.LockOSThread() // ptrace is between threads; the thread ends with the goroutine, and takes tracees along
+		r, err := run(ctx, s)
+		done <- answer{r, err}
+	}()
+	a := <-done
+	if a.err != nil {
+		return a.r, fmt.Errorf("crashtest %s: %w", s.Cmd[0], a.err)
+	}
+	return a.r, nil
+}
+
+func run(ctx context.Context, s Spec) (Result, error) {
+	stdout, err := memFile("stdout")
+	if err != nil {
+		return Result{}, err
+	}
+	defer stdout.Close()
+	stderr, err := memFile("stderr")
+	if err != nil {
+		return Result{}, err
+	}
+	defer stderr.Close()
+	cmd := exec.Command(s.Cmd[0], s.Cmd[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, s.Env, stdout, stderr
+	if cmd.Dir == "" {
+		cmd.Dir = s.Root
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := cmd.Start(); err != nil {
+		return Result{}, err
+	}
+	t := &tracer{spec: s, main: cmd.Process.Pid, tasks: map[int]*task{cmd.Process.Pid: {begun: true}}}
+	defer cmd.Process.Release()
+	err = t.begin()
+	if err != nil {
+		t.killAll()
+	}
+	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(t.main, syscall.SIGKILL) })
+	defer stop()
+	err = errors.Join(err, t.loop(ctx), ctx.Err())
+	t.result.Stdout, t.result.Stderr = contents(stdout), contents(stderr)
+	return t.result, err
+}
+
+// memFile is a file in memory, so that output needs neither a pipe that somebody reads nor a place on disk.
+func memFile(name string) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func contents(f *os.File) []byte {
+	var b bytes.Buffer
+	_, _ = io.Copy(&b, io.NewSectionReader(f, 0, 1<<40))
+	return b.Bytes()
+}
