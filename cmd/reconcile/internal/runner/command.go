@@ -90,19 +90,13 @@ func (a *attempt) start(out *output) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	files := []*os.File{in, out.stdout, out.stderr}
-	if runtime.GOOS != "windows" {
-		files = append(files, a.lease.file)
+	if in != a.null {
+		defer in.Close()
 	}
 	a.starting.RLock()
-	p, err := os.StartProcess(a.command.path, a.task.Argv,
-		&os.ProcAttr{Dir: a.command.dir, Env: a.command.env, Files: files, Sys: sysAttr()})
-	a.starting.RUnlock()
-	if err != nil {
-		return nil, err
-	}
-	return &process{Process: p}, nil
+	defer a.starting.RUnlock()
+	return spawn(a.command.path, a.task.Argv, a.command.dir, a.command.env,
+		[]*os.File{in, out.stdout, out.stderr, a.lease.file})
 }
 
 // pipeRoom is what every system's pipe takes without a reader.
@@ -112,9 +106,9 @@ const pipeRoom = 4096
 func (a *attempt) openInput() (*os.File, error) {
 	text := a.task.Stdin
 	if text == "" {
-		return os.Open(os.DevNull)
+		return a.null, nil
 	}
-	r, w, err := os.Pipe()
+	r, w, err := newPipe()
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (l *leases) take(key string) (*lease, error) {
 	if err := l.open(); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(l.base.Fd())), os.O_RDWR, 0)
+	f, err := openBlocking("/proc/self/fd/"+strconv.Itoa(int(l.base.Fd())), unix.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("open lease: %w", err)
 	}

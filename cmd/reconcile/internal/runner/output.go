@@ -55,7 +55,7 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 
 // addStream makes a pipe and returns the end that the command writes to.
 func (a *attempt) addStream(o *output, b *buffers) (*os.File, error) {
-	r, w, err := os.Pipe()
+	r, w, err := newPipe()
 	if err != nil {
 		return nil, err
 	}

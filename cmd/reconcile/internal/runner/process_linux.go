@@ -2,17 +2,80 @@ package runner
 
 import (
 	"errors"
+	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
+// process is the first process of a run.
+type process struct {
+	pid int
+	fd  int // pidfd; negative where the system has none
+}
+
+func newProcess() *process { return &process{fd: -1} }
+
+func (p *process) sysAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, PidFD: &p.fd}
+}
+
 // await returns when the process has ended. It is not reaped yet: until reap is called, its number, which is also its
-// group's, cannot become another's, so that signals to it are safe.
+// group's, cannot become another's, so that signals to it are safe. No thread is blocked meanwhile.
 func (p *process) await() {
+	if p.fd < 0 || !p.awaitEvent() {
+		p.ended(0)
+	}
+}
+
+// awaitEvent waits for the pidfd to become readable; false if that is not to be had.
+func (p *process) awaitEvent() bool {
+	if unix.SetNonblock(p.fd, true) != nil {
+		unix.Close(p.fd)
+		return false
+	}
+	f := os.NewFile(uintptr(p.fd), "pidfd")
+	defer f.Close()
+	raw, err := f.SyscallConn()
+	return err == nil && raw.Read(func(uintptr) bool { return p.ended(unix.WNOHANG) }) == nil
+}
+
+// ended reports whether the process has ended; without WNOHANG it waits for that.
+func (p *process) ended(options int) bool {
 	for {
-		err := unix.Waitid(unix.P_PID, p.pid(), nil, unix.WEXITED|unix.WNOWAIT, nil)
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, p.pid, &info, unix.WEXITED|unix.WNOWAIT|options, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return
+			return err != nil || info.Signo != 0
 		}
 	}
+}
+
+// reap takes the ended process off the system's table.
+func (p *process) reap() (exitStatus, error) { return wait4(p.pid) }
+
+// newPipe returns a pipe's reading and writing end. It does what os.Pipe does with half the system calls: the writing end
+// is for a command, so it need not work with deadlines here.
+func newPipe() (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
+}
+
+func openNull() (*os.File, error) { return openBlocking(os.DevNull, unix.O_RDONLY) }
+
+// openBlocking opens a file to be handed to commands; it does not work with deadlines here.
+func openBlocking(path string, flags int) (*os.File, error) {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }

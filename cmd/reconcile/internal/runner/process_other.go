@@ -1,7 +1,36 @@
-//go:build !linux
+//go:build unix && !linux
 
 package runner
 
-// await returns when the process has ended. It reaps it: in the moment after it a signal to its group could meet
+import (
+	"os"
+	"sync"
+	"syscall"
+)
+
+// process is the first process of a run.
+type process struct {
+	pid    int
+	once   sync.Once
+	status exitStatus
+	err    error
+}
+
+func newProcess() *process { return new(process) }
+
+func (p *process) sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// await returns when the process has ended. It reaps it: in the moment after that a signal to its group could meet
 // another, which does not happen before the system has given out all its process numbers.
-func (p *process) await() { p.reap() }
+func (p *process) await() { p.once.Do(func() { p.status, p.err = wait4(p.pid) }) }
+
+// reap returns how the process ended.
+func (p *process) reap() (exitStatus, error) {
+	p.await()
+	return p.status, p.err
+}
+
+// newPipe returns a pipe's reading and writing end.
+func newPipe() (r, w *os.File, err error) { return os.Pipe() }
+
+func openNull() (*os.File, error) { return os.Open(os.DevNull) }

@@ -26,12 +26,13 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 			a.record.Message += "; " + end.stuck.Error()
 		}
 		return nil
-	case end.state == nil:
-		return errors.New("the system did not tell how the command ended")
+	case end.lost != nil:
+		return fmt.Errorf("the system did not tell how the command ended: %w", end.lost)
 	}
-	a.record.ExitCode = exitCode(end.state)
-	if *a.record.ExitCode != 0 {
-		return errors.New(describeExit(end.state))
+	code := exitCode(end.status)
+	a.record.ExitCode = &code
+	if code != 0 {
+		return errors.New(describeExit(end.status))
 	}
 	result, err := a.readResult(b)
 	if err == nil {

@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -124,8 +123,9 @@ func (a *attempt) perform(b *buffers) error {
 // exit is how a command ended.
 type exit struct {
 	stopped *cause // it was ended, and why; nil: it ended by itself
-	state   *os.ProcessState
+	status  exitStatus
 	left    int   // processes that it left behind and that were ended
+	lost    error // why the status is not known
 	stuck   error // what could not be ended
 }
 
@@ -145,7 +145,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 		out.abandon()
 		return exit{}, a.explainStart(err)
 	}
-	a.started(a.job, p.pid())
+	a.started(a.job, p.pid)
 	out.pump(a.sink)
 	end := a.supervise(p, limit)
 	out.finish()
@@ -183,14 +183,14 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	}()
 	var end exit
 	end.stopped = a.waitOrStop(ended, l)
-	t := tree{pid: p.pid(), marks: a.marks, key: a.effect.Key, lease: a.lease}
+	t := tree{pid: p.pid, marks: a.marks, key: a.effect.Key, lease: a.lease}
 	kill := time.Now().Add(a.o.Grace)
 	if end.stopped != nil {
 		if end.stuck = a.stopFirst(t, ended, kill); end.stuck != nil {
 			return end
 		}
 	}
-	end.state = p.reap()
+	end.status, end.lost = p.reap()
 	if free, err := a.lease.free(&a.starting); err == nil && free && end.stopped == nil && !t.groupLives() {
 		return end
 	}

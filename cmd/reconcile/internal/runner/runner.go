@@ -68,6 +68,7 @@ func orDefault(n, standard int) int {
 type Runner struct {
 	o       Options
 	root    *os.Root // the tree
+	null    *os.File // what commands without input read
 	dir     string   // its absolute path, without symlinks
 	marks   marks
 	base    []string // environment that every command starts from
@@ -102,8 +103,12 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
+	null, err := openNull()
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
 	return &Runner{
-		o: o, root: root, dir: dir,
+		o: o, root: root, null: null, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: findSecrets(o.Environ, dir),
 		leases: &leases{root: root}, hurry: make(chan struct{}), notify: make(chan struct{}, 1),
 		jobs: map[string]*job{}, used: map[string]int{},
@@ -202,7 +207,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		close(r.hurry)
 		<-gone
 	}
-	return errors.Join(r.sweepOwn(), r.leases.close(), r.root.Close())
+	return errors.Join(r.sweepOwn(), r.leases.close(), r.null.Close(), r.root.Close())
 }
 
 func (r *Runner) shut() bool {

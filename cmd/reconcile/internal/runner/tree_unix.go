@@ -4,14 +4,9 @@ package runner
 
 import (
 	"errors"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// sysAttr gives a command a session, and thereby a process group, of its own: signals reach all of it, and what asks
-// the terminal for a password fails instead of stopping.
-func sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // signalsOf: a stopped process does not see SIGTERM before it goes on.
 func signalsOf(s signal) []unix.Signal {

@@ -1,9 +1,6 @@
 package runner
 
-import (
-	"os"
-	"syscall"
-)
+import "os"
 
 // member does not exist here: only the first process of a run can be ended.
 type member struct{ pid int }
@@ -17,10 +14,6 @@ func members([]tree) []member { return nil }
 func ownedBy(marks) []member { return nil }
 
 func holders([]tree) []member { return nil }
-
-func sysAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
-}
 
 // signalGroup ends the first process. There is no polite way that every program understands.
 func signalGroup(pid int, _ signal) {
