@@ -89,7 +89,7 @@ func (a *attempt) hold() (err error) {
 	if !errors.Is(err, errLeaseTaken) {
 		return err
 	}
-	if err = a.reap([]Orphan{{Key: a.effect.Key}}); err != nil {
+	if err = a.reap(a.hurry, []tree{a.treeOf(a.effect.Key, 0)}); err != nil {
 		return err
 	}
 	a.lease, err = a.leases.take(a.effect.Key)

@@ -170,6 +170,13 @@ func (r *Runner) Cancel(key, why string) {
 	}
 }
 
+// Backlog counts the effects that are queued and do not run yet.
+func (r *Runner) Backlog() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue)
+}
+
 // Status is one effect that is queued or runs.
 type Status struct {
 	Key     string

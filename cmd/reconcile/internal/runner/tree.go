@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/state"
 )
 
 // settleTime is how long after SIGKILL a tree may take to be gone.
@@ -42,44 +44,44 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: a process of an earlier run lives on and could not be ended; end it, then try again", keys)
 }
 
-// Orphan is an effect that a process was running when it was killed.
-type Orphan struct {
-	Key string
-	PID int // process group; 0: not known
+// Reap ends what is left of the run of a process that was killed: see ReapAll.
+func (r *Runner) Reap(ctx context.Context, o state.Orphan) error {
+	return r.ReapAll(ctx, []state.Orphan{o})
 }
 
-// Reap ends what is left of the runs of a process that was killed, all together: SIGTERM, grace, SIGKILL. When it
+// ReapAll ends what is left of the runs of processes that were killed, all together: SIGTERM, grace, SIGKILL. When it
 // returns nil, the effects can be run again. A *HeldError says which cannot: their processes could not be ended within
 // the grace time plus one second or before ctx was done, or another reconcile that lives runs them.
-func (r *Runner) Reap(ctx context.Context, orphans ...Orphan) error {
-	done := make(chan error, 1)
-	hurry := make(chan struct{})
-	go func() { done <- r.reapUntil(hurry, orphans) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		close(hurry)
-		return <-done
-	}
-}
-
-func (r *Runner) reap(orphans []Orphan) error { return r.reapUntil(r.hurry, orphans) }
-
-func (r *Runner) reapUntil(hurry <-chan struct{}, orphans []Orphan) error {
+func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 	trees := make([]tree, len(orphans))
 	for i, o := range orphans {
-		l := r.leases.of(o.Key)
-		if l.runs() {
-			return &HeldError{Keys: []string{o.Key}, Runs: true}
+		trees[i] = r.treeOf(o.Key, o.PID)
+	}
+	hurry := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { close(hurry) })()
+	return r.reap(hurry, trees)
+}
+
+func (r *Runner) treeOf(key string, pid int) tree {
+	return tree{pid: pid, marks: r.marks, key: key, lease: r.leases.of(key)}
+}
+
+func (r *Runner) reap(hurry <-chan struct{}, trees []tree) error {
+	var busy []string
+	for _, t := range trees {
+		if t.lease.runs() {
+			busy = append(busy, t.key)
 		}
-		trees[i] = tree{pid: o.PID, marks: r.marks, key: o.Key, lease: l}
+	}
+	if len(busy) > 0 {
+		return &HeldError{Keys: busy, Runs: true}
 	}
 	_, err := r.endTrees(hurry, trees, time.Now().Add(r.o.Grace))
-	if err == nil {
-		for _, o := range orphans {
-			err = errors.Join(err, r.removeNeedsOf(o.Key))
-		}
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		err = errors.Join(err, r.removeNeedsOf(t.key))
 	}
 	return err
 }
