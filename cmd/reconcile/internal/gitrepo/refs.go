@@ -151,7 +151,7 @@ func parseHash(s string) (string, bool) {
 
 // validRef is git check-ref-format, for what may become a path under the git directory.
 func validRef(ref string) bool {
-	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") {
+	if !strings.HasPrefix(ref, "refs/") || strings.HasPrefix(ref, "refs/heads/-") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") {
 		return false
 	}
 	if strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") {
@@ -239,7 +239,10 @@ func swap(l layout, lock *lockFile, t target, to step) error {
 		return errors.Join(err, lock.release())
 	}
 	if t.Hash == "" { // the first commit: a log without its reference would look like a lost branch
-		return errors.Join(lock.commit(), appendLogs(l, t, to))
+		if err := lock.commit(); err != nil {
+			return err
+		}
+		return appendLogs(l, t, to)
 	}
 	if err := appendLogs(l, t, to); err != nil {
 		return errors.Join(err, lock.release())
