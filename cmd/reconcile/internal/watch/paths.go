@@ -59,7 +59,7 @@ func ignored(p string) bool {
 // their companions, temporary files of editors (vim, Emacs, JetBrains, GNOME), NFS and FUSE.
 var (
 	litterSuffixes = []string{
-		"~", ".json.lock", ".reap.lock", ".lock.new", ".swp", ".swo", ".swx", ".swpx", ".tmp", "___jb_tmp___", "___jb_old___",
+		"~", ".json.lock", ".reap.lock", ".new.lock", ".swp", ".swo", ".swx", ".swpx", ".tmp", "___jb_tmp___", "___jb_old___",
 	}
 	litterPrefixes = []string{".#", "#", ".goutputstream-", ".nfs0", ".fuse_hidden", ".~lock."}
 )

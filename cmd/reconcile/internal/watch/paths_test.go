@@ -35,7 +35,7 @@ func TestIgnored(t *testing.T) {
 	for path, want := range map[string]bool{
 		".git": true, ".GIT/config": true, "a/.reconcile/cache": true, "specs/4913": true, "specs/#a.yaml#": true,
 		"specs/.#a.yaml": true, "specs/a.yaml~": true, "specs/.a.yaml.swx": true, "specs/.goutputstream-X1": true,
-		"state/clarifications/issue-1.json.lock": true, "state/x.json.reap.lock": true, "state/x.json.lock.new": true,
+		"state/clarifications/issue-1.json.lock": true, "state/x.json.reap.lock": true, "state/x.json.new.lock": true,
 		"specs/a.yaml___jb_tmp___": true, "specs/.nfs000012": true, "specs/.DS_Store": true,
 		"specs/a.yaml": false, "specs/.golangci.yml": false, "Cargo.lock": false, "specs/a.git.yaml": false, ".": false,
 		"specs/4914": false, ".github/workflows/ci.yml": false,

@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	lockFile     = ".reconcile/tmp/doctor-flock"
+	flockWait    = 10 * time.Second // for a process to start, and for a lock to become free
+	held         = "held"
+	flockTestFix = "do not let several processes work on this tree; move it to a local disk"
+)
+
+// Hold takes the kernel's lock on the named file, says so on w, and holds it until r ends. It is the other process of
+// the test that checkFlock makes.
+func Hold(name string, r io.Reader, w io.Writer) error {
+	l := flock.New(name)
+	switch got, err := l.TryLock(); {
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", name, err)
+	case !got:
+		return fmt.Errorf("lock %s: somebody else has it", name)
+	}
+	if _, err := fmt.Fprintln(w, held); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, r)
+	return errors.Join(err, l.Close())
+}
+
+// checkFlock tests with two processes what every lock stands on: that the kernel lets only one have it, and that the
+// death of its holder frees it.
+func checkFlock(ctx context.Context, e *Env) []Finding {
+	switch {
+	case len(e.Hold) == 0:
+		return skipped("there is no second process to test with")
+	case !e.isTree():
+		return skipped("this is not a tree yet")
+	}
+	if err := errors.Join(e.makeScratch(), e.root.MkdirAll(tempFolder, 0o755)); err != nil {
+		return []Finding{bad(err.Error(), "check the permissions of .reconcile")}
+	}
+	name := filepath.Join(e.Dir, filepath.FromSlash(fmt.Sprintf("%s-%d", lockFile, os.Getpid())))
+	defer os.Remove(name)
+	if err := e.testFlock(ctx, name); err != nil {
+		return []Finding{bad(err.Error(), flockTestFix)}
+	}
+	return ok("two processes exclude each other, and the death of one frees its lock")
+}
+
+func (e *Env) testFlock(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, flockWait)
+	defer cancel()
+	argv := append(slices.Clone(e.Hold), name)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = e.Environ
+	in, err1 := cmd.StdinPipe() // kept open: the other process ends when it is killed, or when this one dies
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		return fmt.Errorf("the test of locks cannot start: %w", err)
+	}
+	defer in.Close()
+	err := e.whileHeld(name, out)
+	// Killed, not asked: what is tested is that the kernel cleans up.
+	err = errors.Join(err, cmd.Process.Kill())
+	_ = cmd.Wait() // says only that it was killed
+	if err != nil {
+		return err
+	}
+	l := flock.New(name)
+	if _, err := l.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return fmt.Errorf("a lock outlived its holder: %w", err)
+	}
+	return l.Close()
+}
+
+// whileHeld waits until the other process has the lock, and tries to take it, too.
+func (e *Env) whileHeld(name string, out io.Reader) error {
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line != held+"\n" {
+		return errors.Join(fmt.Errorf("the other process of the lock test said %q", line), err)
+	}
+	l := flock.New(name)
+	got, err := l.TryLock()
+	if err == nil && got {
+		return errors.Join(errors.New("two processes got the same lock: locks do not work on this file system"), l.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("locks do not work on this file system: %w", err)
+	}
+	return nil
+}

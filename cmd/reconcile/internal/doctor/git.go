@@ -1,0 +1,153 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// gitPatience bounds each git command; connectivity of a large repository takes a while.
+const gitPatience = time.Minute
+
+// checkGit examines the repository that the tree is in, with the git command.
+func checkGit(ctx context.Context, e *Env) []Finding {
+	if _, err := exec.LookPath("git"); err != nil {
+		return []Finding{warn("git is not on the PATH, so the repository was not examined", "install git")}
+	}
+	dir, err := e.git(ctx, "rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return []Finding{warn("the tree is in no git repository: --commit is not possible, and nothing is kept of what was",
+			"git init, and commit specs and reconcile.yaml")}
+	}
+	var found []Finding
+	for _, check := range []func(context.Context, string) []Finding{
+		e.gitHead, e.gitObjects, e.gitIndex, e.gitIgnored, e.gitFormat, e.gitLocks,
+	} {
+		found = append(found, check(ctx, dir)...)
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return ok("repository, HEAD, index and ignored files are in order")
+}
+
+// git runs a git command in the tree and returns what it prints. The variables that would lead it elsewhere are dropped.
+func (e *Env) git(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = e.Dir
+	for _, v := range e.Environ {
+		if !strings.HasPrefix(v, "GIT_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("git %s: no answer within %s", args[0], gitPatience)
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		first, _, _ := strings.Cut(string(bytes.TrimSpace(exit.Stderr)), "\n")
+		return strings.TrimSpace(string(out)), fmt.Errorf("git %s: %s", args[0], first)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+func (e *Env) gitHead(ctx context.Context, dir string) []Finding {
+	if _, err := e.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err == nil {
+		return nil
+	}
+	branch, err := e.git(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if err == nil {
+		// A branch without commits has no file; one that has a file and no commit is damaged.
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(branch))); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return []Finding{bad("HEAD names no commit that can be read: nothing is committed until it does",
+		"git reflog shows the last good commit; git update-ref HEAD COMMIT goes back to it")}
+}
+
+func (e *Env) gitObjects(ctx context.Context, _ string) []Finding {
+	out, err := e.git(ctx, "fsck", "--connectivity-only", "--no-dangling", "--no-progress")
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "no answer"):
+		return []Finding{warn(err.Error(), "run git fsck --connectivity-only by hand")}
+	}
+	first, _, _ := strings.Cut(out, "\n")
+	return []Finding{bad(strings.TrimSpace("git fsck: "+first+" "+strings.TrimPrefix(err.Error(), "git fsck:")),
+		"fetch the missing objects from a clone that has them; git help fsck")}
+}
+
+func (e *Env) gitIndex(ctx context.Context, _ string) []Finding {
+	if _, err := e.git(ctx, "ls-files", "--stage", "--", ".gitignore"); err != nil {
+		return []Finding{bad("the index cannot be read: "+err.Error(),
+			"move .git/index away, then git reset builds it anew; changes that were staged must be staged again")}
+	}
+	return nil
+}
+
+// gitIgnored looks for scratch files that were committed by mistake.
+func (e *Env) gitIgnored(ctx context.Context, _ string) []Finding {
+	files, err := e.git(ctx, "ls-files", "--", ".reconcile", ":(glob)**/*.json.lock")
+	if err != nil || files == "" {
+		return nil // an index that cannot be read was reported
+	}
+	names := strings.Split(files, "\n")
+	return []Finding{warn("git keeps files that are only of local and passing use: "+some(names),
+		"git rm --cached them, and add .reconcile/ and state/**/*.lock to .gitignore")}
+}
+
+// gitFormat reports features for which every commit has to go through the git command.
+func (e *Env) gitFormat(ctx context.Context, dir string) []Finding {
+	var features []string
+	for _, f := range []struct{ key, value, name string }{
+		{"extensions.objectformat", "sha256", "SHA-256 object names"},
+		{"extensions.refstorage", "reftable", "reftable"},
+		{"extensions.partialclone", "", "a partial clone"},
+		{"core.splitindex", "true", "a split index"},
+		{"core.sparsecheckout", "true", "a sparse checkout"},
+	} {
+		value, err := e.git(ctx, "config", "--get", f.key)
+		if err == nil && (f.value == "" || strings.EqualFold(value, f.value)) {
+			features = append(features, f.name)
+		}
+	}
+	if len(features) == 0 {
+		return nil
+	}
+	return []Finding{warn("the repository uses "+strings.Join(features, " and ")+
+		": commits go through the git command, which is slower and must stay on the PATH", "")}
+}
+
+// gitLocks reports lock files that git left behind when it was killed, and commits of ours that were not finished.
+func (e *Env) gitLocks(_ context.Context, dir string) []Finding {
+	var found []Finding
+	for _, name := range []string{"index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"} {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if err == nil && e.Now().Sub(info.ModTime()) > oldLitter {
+			found = append(found, warn(fmt.Sprintf("%s is %s old: git was killed, or still works",
+				name, e.Now().Sub(info.ModTime()).Round(time.Second)),
+				"if no git is running, remove "+filepath.Join(dir, name)))
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "reconcile", "pending.json")); err == nil {
+		f := warn("a commit was interrupted before the index followed it", "doctor --fix catches up; so does the next commit")
+		if e.Settle != nil {
+			f = f.by(e.Settle)
+		}
+		found = append(found, f)
+	}
+	return found
+}

@@ -1,0 +1,188 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/lock"
+)
+
+const (
+	longHold   = 10 * time.Second // locks are held for milliseconds
+	oldLitter  = time.Minute      // a temporary file lives for milliseconds
+	lockAgent  = "reconcile doctor"
+	tempFolder = ".reconcile/tmp"
+)
+
+// checkLocks judges every lock by the code that takes locks.
+func checkLocks(_ context.Context, e *Env) []Finding {
+	if e.root == nil {
+		return skipped("the tree cannot be read")
+	}
+	locked, err := e.lockedFiles()
+	if err != nil {
+		return []Finding{bad(fmt.Sprintf("locks cannot be listed: %v", err), "check the permissions of the folder")}
+	}
+	var found []Finding
+	for _, name := range locked {
+		info, err := lock.Inspect(e.root, name, lock.Options{Now: e.Now})
+		if err != nil {
+			found = append(found, bad(err.Error(), "check the permissions of the file"))
+			continue
+		}
+		if f := e.judge(name, info); f.Level != OK {
+			found = append(found, f)
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return ok(fmt.Sprintf("%d locks, none abandoned", len(locked)))
+}
+
+// judge says what a lock's state means.
+func (e *Env) judge(name string, info lock.Info) Finding {
+	who := fmt.Sprintf("%s.lock of process %d (%s), %s old", name, info.PID, info.Agent, info.Age.Round(time.Second))
+	take := func(ctx context.Context) error {
+		l, err := lock.Acquire(ctx, e.root, name, lock.Options{Agent: lockAgent, Tries: 1})
+		if err != nil {
+			return err
+		}
+		return l.Release()
+	}
+	const fix = "doctor --fix removes it; so does whoever needs the lock next"
+	switch {
+	case info.State == lock.Corpse || info.State == lock.Stale:
+		return warn(fmt.Sprintf("%s lock: %s", info.State, who), fix).by(take)
+	case info.State == lock.Empty && info.Age > oldLitter:
+		return warn("empty lock: "+who, fix).by(take)
+	case info.State == lock.Free && len(info.Litter) > 0:
+		return warn("left by a killed process: "+some(info.Litter), fix).by(take)
+	case info.State == lock.Live && info.Age > longHold:
+		return warn("held for long: "+who, fmt.Sprintf("if process %d hangs, end it; its lock goes with it", info.PID))
+	}
+	return Finding{Level: OK}
+}
+
+// lockedFiles lists the files that have a lock, or what is left of one, sorted.
+func (e *Env) lockedFiles() ([]string, error) {
+	var files []string
+	for _, folder := range []string{e.settings().Folders.State, ".reconcile"} {
+		err := fs.WalkDir(e.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case d.IsDir() && strings.HasPrefix(name, ".reconcile/") && name != ".reconcile":
+				return fs.SkipDir // guards, logs and caches; the locks of .reconcile are at its top
+			case d.IsDir() && d.Name() == "testdata":
+				return fs.SkipDir
+			}
+			if f, ok := lockedFile(name); ok && !d.IsDir() {
+				files = append(files, f)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// lockedFile returns the file that a lock file, or a leftover of one, belongs to.
+func lockedFile(name string) (string, bool) {
+	for _, suffix := range []string{".reap.lock", ".new.lock", ".lock"} {
+		if f, ok := strings.CutSuffix(name, suffix); ok {
+			return f, true
+		}
+	}
+	return "", false
+}
+
+// checkLitter looks for temporary files that outlived their writers.
+func checkLitter(_ context.Context, e *Env) []Finding {
+	if e.root == nil {
+		return skipped("the tree cannot be read")
+	}
+	var old []string
+	err := fs.WalkDir(e.root.FS(), tempFolder, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && e.Now().Sub(info.ModTime()) > oldLitter {
+			old = append(old, name)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return []Finding{bad(fmt.Sprintf("temporary files cannot be listed: %v", err), "check the permissions of the folder")}
+	case len(old) == 0:
+		return ok("no temporary files are left")
+	}
+	return []Finding{warn(fmt.Sprintf("%d temporary files of killed processes: %s", len(old), some(old)),
+		"doctor --fix removes those whose writers have ended").by(
+		func(context.Context) error { return durable.Sweep(e.root, tempFolder) })}
+}
+
+// checkJournals looks for what processes left when they were killed.
+func checkJournals(_ context.Context, e *Env) []Finding {
+	if e.store == nil {
+		return skipped("the tree cannot be read")
+	}
+	var found []Finding
+	live := 0
+	for _, j := range e.store.Journals() {
+		switch {
+		case j.Alive:
+			live++
+		case j.Damaged:
+			found = append(found, warn(fmt.Sprintf("process %s was killed, and its journal is damaged: "+
+				"%d results before the damage, %d effects without a result", j.Process, j.Results, j.Claims),
+				"doctor --fix keeps the results; what has none runs again").by(e.recover))
+		default:
+			found = append(found, warn(fmt.Sprintf("process %s was killed and left %d results and %d effects without one",
+				j.Process, j.Results, j.Claims),
+				"doctor --fix keeps the results and ends what still runs; so does the next run").by(e.recover))
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return ok(fmt.Sprintf("%d processes at work, none was killed", live))
+}
+
+// recover does what a run does first: results become files, and what still runs is ended before it is forgotten.
+func (e *Env) recover(ctx context.Context) error {
+	var orphans []state.Orphan
+	err := e.locked(ctx, func() (err error) {
+		orphans, err = e.store.Recover(ctx)
+		return err
+	})
+	if err != nil || len(orphans) == 0 {
+		return err
+	}
+	if e.Reap == nil {
+		return fmt.Errorf("%d effects may still run; the next run of reconcile ends them", len(orphans))
+	}
+	for _, o := range orphans { // not under the lock: ending a program takes as long as the program takes
+		if err := e.Reap(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", o.Key, err)
+		}
+	}
+	return e.locked(ctx, func() error { return e.store.Bury(ctx, orphans) })
+}

@@ -1,0 +1,178 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/state/durable"
+)
+
+func checkProgram(_ context.Context, e *Env) []Finding { return ok(e.Program) }
+
+// checkFileSystem warns of file systems on which locks or renames are known to lie, and of full ones.
+func checkFileSystem(_ context.Context, e *Env) []Finding {
+	info, err := statFS(e.Dir)
+	if err != nil {
+		return ok(fmt.Sprintf("cannot be told here: %v", err))
+	}
+	const little = 256 << 20
+	if info.free < little {
+		return []Finding{warn(fmt.Sprintf("only %d MiB are free on this %s", info.free>>20, info.name), "make room")}
+	}
+	if why, risky := riskyFileSystems[info.name]; risky {
+		return []Finding{warn(fmt.Sprintf("%s: %s", info.name, why),
+			"keep the tree on a local disk, or let only one machine work on it")}
+	}
+	return ok(fmt.Sprintf("%s, %d GiB free", info.name, info.free>>30))
+}
+
+// riskyFileSystems are those of which it is known, by the names that statFS gives them.
+var riskyFileSystems = map[string]string{
+	"nfs":    "locks need a lock daemon on the server, and other machines see changes late",
+	"cifs":   "locks and renames are translated, and not all servers keep to them",
+	"smb":    "locks and renames are translated, and not all servers keep to them",
+	"9p":     "locks hold only on this side of the virtual machine",
+	"fuse":   "whether locks hold depends on the program behind it (virtiofs of virtual machines is known to fail)",
+	"vboxsf": "there are no locks",
+}
+
+const testFile = ".reconcile/tmp/doctor"
+
+// isTree reports whether the folder is, or begins to be, a tree: into others nothing is written.
+func (e *Env) isTree() bool {
+	if e.root == nil {
+		return false
+	}
+	for _, name := range []string{".reconcile", "reconcile.yaml", e.settings().Folders.Specs} {
+		if _, err := e.root.Lstat(name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// makeScratch makes .reconcile, which ignores itself.
+func (e *Env) makeScratch() error {
+	if _, err := e.root.Lstat(".reconcile/.gitignore"); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return durable.WriteFile(e.root, tempFolder, ".reconcile/.gitignore", []byte("*\n"))
+}
+
+// checkWriting writes a file as every file is written, and reads it back.
+func checkWriting(_ context.Context, e *Env) []Finding {
+	if !e.isTree() {
+		return skipped("this is not a tree yet")
+	}
+	text := []byte(e.Now().String())
+	err := e.makeScratch()
+	if err == nil {
+		err = durable.WriteFile(e.root, tempFolder, testFile, text)
+	}
+	if err != nil {
+		return []Finding{bad(fmt.Sprintf("files cannot be written: %v", err), "check permissions and free space of .reconcile")}
+	}
+	back, err := e.root.ReadFile(testFile)
+	if rmErr := e.root.Remove(testFile); err == nil {
+		err = rmErr
+	}
+	if err != nil || string(back) != string(text) {
+		return []Finding{bad(fmt.Sprintf("what was written does not come back: %v", err), "do not use this file system")}
+	}
+	return ok("files are written, synced, renamed and read back")
+}
+
+// checkClock compares the clock of the process with that of the file system.
+func checkClock(_ context.Context, e *Env) []Finding {
+	if !e.isTree() {
+		return skipped("this is not a tree yet")
+	}
+	const name = testFile + "-clock"
+	if err := errors.Join(e.makeScratch(), e.root.MkdirAll(tempFolder, 0o755)); err != nil {
+		return skipped(err.Error())
+	}
+	if err := e.root.WriteFile(name, nil, 0o644); err != nil {
+		return skipped(err.Error())
+	}
+	info, err := e.root.Lstat(name)
+	if rmErr := e.root.Remove(name); err == nil {
+		err = rmErr
+	}
+	if err != nil {
+		return skipped(err.Error())
+	}
+	const most = 5 * time.Second
+	apart := e.Now().Sub(info.ModTime())
+	switch {
+	case e.Now().Year() < 2025:
+		return []Finding{bad("the clock says "+e.Now().Format(time.RFC3339), "set it: retries and time limits depend on it")}
+	case apart.Abs() > most:
+		return []Finding{warn(fmt.Sprintf("the clocks of this process and of the file system are %s apart", apart.Abs()),
+			"set both by NTP: ages of locks are told by both")}
+	}
+	return ok("agrees with the file system's")
+}
+
+// checkWatches compares the number of folders with the system's limit on watches.
+func checkWatches(_ context.Context, e *Env) []Finding {
+	watches, instances, err := watchLimits()
+	if err != nil {
+		return ok("no limit is known here")
+	}
+	folders := e.folders()
+	const others = 1024 // editors and the like want some, too
+	switch {
+	case watches < folders+others:
+		return []Finding{warn(fmt.Sprintf("%d watches for %d folders: --watch may have to poll", watches, folders),
+			"sysctl fs.inotify.max_user_watches=524288")}
+	case instances < 16:
+		return []Finding{warn(fmt.Sprintf("only %d programs may watch at once: --watch may have to poll", instances),
+			"sysctl fs.inotify.max_user_instances=512")}
+	}
+	return ok(fmt.Sprintf("%d watches for %d folders", watches, folders))
+}
+
+// folders counts the folders of the tree that --watch watches.
+func (e *Env) folders() int {
+	n := 0
+	for _, top := range []string{e.settings().Folders.Specs, e.settings().Folders.State} {
+		_ = filepath.WalkDir(filepath.Join(e.Dir, top), func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				n++
+			}
+			return nil // what cannot be read is not watched either
+		})
+	}
+	return n
+}
+
+// checkEnvironment reports variables that change what commands do, where one may not expect it.
+func checkEnvironment(_ context.Context, e *Env) []Finding {
+	var found []Finding
+	var ours, gits []string
+	for _, v := range e.Environ {
+		name, _, _ := strings.Cut(v, "=")
+		switch {
+		case strings.HasPrefix(name, "RECONCILE_"):
+			ours = append(ours, name)
+		case name == "GIT_DIR" || name == "GIT_WORK_TREE" || name == "GIT_INDEX_FILE" || name == "GIT_OBJECT_DIRECTORY":
+			gits = append(gits, name)
+		}
+	}
+	if len(ours) > 0 {
+		found = append(found, warn("this is inside of a run of reconcile: "+some(ours)+
+			"; a run on the same tree is refused here", "use another shell, or unset them"))
+	}
+	if len(gits) > 0 {
+		found = append(found, warn("git commands are led to another repository: "+some(gits), "unset them"))
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return ok("nothing in it changes what reconcile does")
+}

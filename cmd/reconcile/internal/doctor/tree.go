@@ -1,0 +1,237 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// checkTree examines specs and settings, by the code that a run uses.
+func checkTree(ctx context.Context, e *Env) []Finding {
+	switch {
+	case e.root == nil || e.store == nil:
+		return []Finding{bad(e.Dir+" cannot be opened", "check that it is a folder and that you may read it")}
+	case e.tree == nil:
+		_, err := e.store.Load(ctx)
+		return []Finding{bad(fmt.Sprintf("%s cannot be read: %v", e.Dir, err), "check the permissions of its folders")}
+	}
+	specs := e.settings().Folders.Specs
+	if _, err := e.root.Stat(specs); errors.Is(err, fs.ErrNotExist) {
+		return []Finding{warn("there is no folder "+specs, "reconcile init makes a first tree")}
+	}
+	var errs, warnings int
+	for _, p := range e.tree.Problems() {
+		switch {
+		case p.Code == damagedState || p.Code == damagedJournal:
+		case p.Severity == schemas.Error:
+			errs++
+		default:
+			warnings++
+		}
+	}
+	detail := fmt.Sprintf("%d objects, %d errors, %d warnings", e.tree.Len(), errs, warnings)
+	const fix = "reconcile validate shows them, with file and line"
+	switch {
+	case errs > 0:
+		f := bad(detail, fix)
+		f.Invalid = true
+		return []Finding{f}
+	case warnings > 0:
+		return []Finding{warn(detail, fix)}
+	}
+	return ok(detail)
+}
+
+// Codes of problems that are not about specs.
+const (
+	damagedState   = "damaged-state"
+	damagedJournal = "damaged-journal"
+)
+
+// checkState examines whether what reconcile and its peers wrote can be read.
+func checkState(_ context.Context, e *Env) []Finding {
+	if e.tree == nil {
+		return skipped("the tree cannot be read")
+	}
+	var found []Finding
+	for _, p := range e.tree.Problems() {
+		if p.Code == damagedState {
+			found = append(found, bad(fmt.Sprintf("%s: %s", p.Place, p.Message),
+				"doctor --fix sets it aside under .reconcile/damaged; the next run writes it anew").by(e.moveAside))
+		}
+	}
+	shared, err := e.sharedFiles()
+	if err != nil {
+		found = append(found, bad(err.Error(), "check the permissions of the folder"))
+	}
+	for _, name := range shared {
+		if data, err := e.root.ReadFile(name); err != nil || !json.Valid(data) {
+			found = append(found, bad(name+" is not valid JSON",
+				"restore it with git checkout, or repair it by hand: others write it too, so it is not set aside"))
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return ok(fmt.Sprintf("every status and record can be read, and %d shared files", len(shared)))
+}
+
+// sharedFiles lists the files under state/ that programs of other makes write, too: ledgers, memory, agent status.
+func (e *Env) sharedFiles() ([]string, error) {
+	folder := e.settings().Folders.State
+	names := []string{}
+	if _, err := e.root.Lstat(folder + "/agent-status.json"); err == nil {
+		names = append(names, folder+"/agent-status.json")
+	}
+	for _, sub := range []string{"clarifications", "memory"} {
+		err := fs.WalkDir(e.root.FS(), folder+"/"+sub, func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err == nil && d.Type().IsRegular() && path.Ext(name) == ".json" {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			return names, err
+		}
+	}
+	return names, nil
+}
+
+// moveAside sets damaged state aside, under the lock of the tree.
+func (e *Env) moveAside(ctx context.Context) error {
+	return e.locked(ctx, func() error {
+		if _, err := e.store.Load(ctx); err != nil {
+			return err
+		}
+		_, err := e.store.MoveAside(ctx)
+		return err
+	})
+}
+
+func (e *Env) locked(ctx context.Context, do func() error) error {
+	l, err := e.store.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), l.Release())
+}
+
+// checkDamaged reports what was set aside: only people can tell what it was worth.
+func checkDamaged(_ context.Context, e *Env) []Finding {
+	if e.root == nil {
+		return skipped("the tree cannot be read")
+	}
+	var names []string
+	_ = fs.WalkDir(e.root.FS(), ".reconcile/damaged", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return nil // what cannot be listed is no file that was set aside
+	})
+	if len(names) == 0 {
+		return ok("no file was set aside")
+	}
+	return []Finding{warn(fmt.Sprintf("set aside because they could not be read: %s", some(names)),
+		"look at them, then remove .reconcile/damaged")}
+}
+
+// checkCache compares what the cache makes of the tree with what the files say.
+func checkCache(ctx context.Context, e *Env) []Finding {
+	if e.tree == nil {
+		return skipped("the tree cannot be read")
+	}
+	const tries = 3 // a live run may change the tree between the two looks
+	var differ []string
+	for range tries {
+		plain, err := e.loadFresh(ctx, true)
+		if err != nil {
+			return []Finding{bad(fmt.Sprintf("the tree cannot be read without its cache: %v", err), "")}
+		}
+		cached, err := e.loadFresh(ctx, false)
+		if err != nil {
+			return []Finding{bad(fmt.Sprintf("the tree cannot be read with its cache: %v", err), "").by(e.dropCache)}
+		}
+		if differ = compare(plain, cached); len(differ) == 0 {
+			return ok(fmt.Sprintf("says of %d objects what their files say", plain.Len()))
+		}
+	}
+	return []Finding{bad("the cache says something else than the files about "+some(differ),
+		"doctor --fix removes it; the next run makes a new one").by(e.dropCache)}
+}
+
+func (e *Env) loadFresh(ctx context.Context, noCache bool) (*state.Tree, error) {
+	s, err := e.Open(noCache)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.Load(ctx)
+	return t, errors.Join(err, s.Close())
+}
+
+func (e *Env) dropCache(context.Context) error { return e.root.RemoveAll(".reconcile/cache") }
+
+// compare names the objects about which two trees differ, sorted.
+func compare(a, b *state.Tree) []string {
+	differ := map[string]bool{}
+	for _, kind := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Kinds(), b.Kinds())))) {
+		for _, x := range a.Entries(kind) {
+			if !sameEntry(x, b.Entry(x.Ref)) {
+				differ[x.Ref.String()] = true
+			}
+		}
+		for _, y := range b.Entries(kind) {
+			if a.Entry(y.Ref) == nil {
+				differ[y.Ref.String()] = true
+			}
+		}
+	}
+	for i, p := range a.Problems() {
+		if i >= len(b.Problems()) || p.Error() != b.Problems()[i].Error() {
+			differ[p.Path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(differ))
+}
+
+func sameEntry(a, b *state.Entry) bool {
+	return a != nil && b != nil && sameObject(a.Object, b.Object) && sameStatus(a, b) &&
+		len(a.Problems) == len(b.Problems) && len(a.Runs) == len(b.Runs) && maps.Equal(a.Inputs, b.Inputs)
+}
+
+func sameObject(a, b *schemas.Object) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Digest == b.Digest && a.Path == b.Path && bytes.Equal(a.Canonical(), b.Canonical())
+}
+
+func sameStatus(a, b *state.Entry) bool {
+	if a.Status == nil || b.Status == nil {
+		return a.Status == nil && b.Status == nil
+	}
+	x, err1 := state.EncodeStatus(a.Ref, a.Status)
+	y, err2 := state.EncodeStatus(b.Ref, b.Status)
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// some lists up to five names, and how many more there are.
+func some(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
