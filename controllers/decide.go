@@ -42,8 +42,10 @@ type Effect struct {
 	Node    string
 	NodeKey string
 	Seq     int
+	Session string // the session that the work belongs to
 	Agent   string // the agent that works, if any
-	Task    Task
+	// Task is what to do. It is left empty for an effect that is claimed already: whoever claimed it has it.
+	Task Task
 	// Groups are the limits that the effect counts against.
 	Groups []Group
 	// Rank orders effects that wait for a place: smaller first, then by Key.

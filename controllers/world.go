@@ -1,4 +1,160 @@
 package controllers
 
-// World is what decisions over one tree share.
-type World struct{}
+import (
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// World is what decisions over one tree share: who may work, and what was decided already. What is asked for is worked
+// out once. A World belongs to one goroutine.
+type World struct {
+	tree *state.Tree
+	now  time.Time
+	// work is what is being decided; nil means everything. The statuses of other objects in the tree are believed.
+	work  map[schemas.Ref]bool
+	outs  map[schemas.Ref]Out
+	seats map[string]*seat // by session; nil until asked for
+	deeds map[string]*deeds
+}
+
+// NewWorld returns a world in which everything is to be decided.
+func NewWorld(t *state.Tree, now time.Time) *World { return newWorld(t, now, nil) }
+
+func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
+	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work))}
+}
+
+// decide returns the decision about ref, which is made at the first call.
+func (w *World) decide(ref schemas.Ref, by func(In) Out) Out {
+	if out, ok := w.outs[ref]; ok {
+		return out
+	}
+	e := w.tree.Entry(ref)
+	if e == nil {
+		e = &state.Entry{Ref: ref}
+	}
+	out := by(In{Entry: e, Tree: w.tree, World: w, Now: w.now})
+	w.outs[ref] = out
+	return out
+}
+
+// dagStatus returns the status that a DAG has now: as decided where it is being decided, else as it stands. It may be
+// nil.
+func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
+	s := e.Status
+	if w.work == nil || w.work[e.Ref] {
+		s = w.decide(e.Ref, decideDAG).Status
+	}
+	st, _ := s.(*schemas.DAGStatus)
+	return st
+}
+
+// sessionStatus is dagStatus for sessions.
+func (w *World) sessionStatus(e *state.Entry) *schemas.SessionStatus {
+	s := e.Status
+	if w.work == nil || w.work[e.Ref] {
+		s = w.decide(e.Ref, decideSession).Status
+	}
+	st, _ := s.(*schemas.SessionStatus)
+	return st
+}
+
+// dagsOf lists the DAGs whose specs name the session, by name.
+func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
+	var out []*state.Entry
+	for _, r := range t.Referrers(session) {
+		if r.Kind == schemas.DAGKind.Name {
+			out = append(out, t.Entry(r))
+		}
+	}
+	return out
+}
+
+// deeds is what claims and records tell of one agent.
+type deeds struct {
+	claims []*state.Claim
+	runs   []*schemas.Run
+	last   schemas.Time // the latest start or end
+	issue  int          // of the oldest claim
+}
+
+// deedsOf returns what an agent does and did; never nil.
+func (w *World) deedsOf(agent string) *deeds {
+	if w.deeds == nil {
+		w.deeds = map[string]*deeds{}
+		for _, e := range w.tree.Entries(schemas.DAGKind.Name) {
+			w.gather(e)
+		}
+	}
+	if d := w.deeds[agent]; d != nil {
+		return d
+	}
+	return new(deeds)
+}
+
+func (w *World) gather(e *state.Entry) {
+	for i := range e.Claims {
+		if c := &e.Claims[i]; c.Agent != "" && !c.StartedAt.IsZero() {
+			d := w.deed(c.Agent)
+			if len(d.claims) == 0 || c.StartedAt.Before(d.claims[0].StartedAt.Time) {
+				d.issue = issueOf(w.tree, e)
+			}
+			d.claims = append(d.claims, c)
+			d.last = later(d.last, c.StartedAt)
+		}
+	}
+	for _, r := range e.Runs {
+		if r.Agent != "" {
+			d := w.deed(r.Agent)
+			d.runs = append(d.runs, r)
+			d.last = later(d.last, r.FinishedAt)
+		}
+	}
+}
+
+func (w *World) deed(agent string) *deeds {
+	d := w.deeds[agent]
+	if d == nil {
+		d = new(deeds)
+		w.deeds[agent] = d
+	}
+	return d
+}
+
+// issueOf is the number of the issue that a DAG serves: its own, else its session's, else 0.
+func issueOf(t *state.Tree, dag *state.Entry) int {
+	spec := schemas.SpecAs[*schemas.DAGSpec](dag.Object)
+	if spec == nil {
+		return 0
+	}
+	if spec.Issue > 0 {
+		return spec.Issue
+	}
+	if s := sessionSpec(t.Entry(sessionRef(spec.Session))); s != nil {
+		return s.Issue
+	}
+	return 0
+}
+
+func sessionRef(name string) schemas.Ref {
+	return schemas.Ref{Kind: schemas.SessionKind.Name, Name: name}
+}
+
+func agentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
+
+// sessionSpec returns the spec of a session's entry; nil when there is none that can be used.
+func sessionSpec(e *state.Entry) *schemas.SessionSpec {
+	if e == nil {
+		return nil
+	}
+	return schemas.SpecAs[*schemas.SessionSpec](e.Object)
+}
+
+func later(a, b schemas.Time) schemas.Time {
+	if b.After(a.Time) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,139 @@
+package controllers
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// class is how an object stands to what is wanted of it. The conditions follow from it.
+type class int
+
+const (
+	ready   class = iota // as wanted
+	working              // not yet, and reconcile is at it
+	waiting              // not yet, and it is somebody else's turn, as it should be
+	failed               // not, and nothing will change by itself
+	invalid              // the spec can never work as it is
+)
+
+// conditionTable says which conditions a class has: Ready always, the others only while true.
+var conditionTable = map[class][]struct {
+	typ    string
+	status schemas.ConditionStatus
+}{
+	ready:   {{schemas.Ready, schemas.True}},
+	working: {{schemas.Ready, schemas.False}, {schemas.Reconciling, schemas.True}},
+	waiting: {{schemas.Ready, schemas.False}},
+	failed:  {{schemas.Ready, schemas.False}, {schemas.Stalled, schemas.True}},
+	invalid: {{schemas.Ready, schemas.False}, {schemas.Stalled, schemas.True}},
+}
+
+// Reasons of conditions, nodes and history entries. They are words that scripts may rely on.
+const (
+	ReasonInvalidSpec       = "InvalidSpec"       // the object's file has problems; what it said before stands
+	ReasonInvalidTransition = "InvalidTransition" // a completed session was asked for something else than Active
+	ReasonInvalidAction     = "InvalidAction"     // the target does not know the verb, or has no such node
+	ReasonImmutable         = "Immutable"         // the object was edited after it had been accepted
+	ReasonTargetNotFound    = "TargetNotFound"    // an action waits for its target
+	ReasonApplied           = "Applied"           // an action was applied
+	ReasonValid             = "Valid"             // a workflow can be taken
+	ReasonPending           = "Pending"           // a request waits for an answer; a DAG has not started
+
+	ReasonIdle    = "Idle"
+	ReasonWorking = "Working"
+
+	ReasonActive               = "Active"
+	ReasonPaused               = "Paused"
+	ReasonSuspended            = "Suspended"
+	ReasonCompleted            = "Completed"
+	ReasonCompletionPending    = "CompletionPending"    // Completed is wanted, and DAGs are not done
+	ReasonSessionLimit         = "SessionLimit"         // limits.sessions are taken
+	ReasonAnotherSessionActive = "AnotherSessionActive" // the owner's other session ranks higher
+	ReasonPausedByAction       = "PausedByAction"
+	ReasonSuspendedByAction    = "SuspendedByAction"
+	ReasonDAGFailed            = "DAGFailed"
+	ReasonSessionMissing       = "SessionMissing"
+	ReasonSessionInvalid       = "SessionInvalid"
+	ReasonAgentInvalid         = "AgentInvalid"
+
+	ReasonRunning   = "Running"
+	ReasonSucceeded = "Succeeded"
+	ReasonFailed    = "Failed"
+	ReasonTimedOut  = "TimedOut"
+	ReasonCancelled = "Cancelled"
+
+	ReasonWaitsForNeeds     = "WaitsForNeeds"
+	ReasonWaitsForPlace     = "WaitsForPlace"
+	ReasonWaitsForPerson    = "WaitsForPerson"
+	ReasonBackOff           = "BackOff"
+	ReasonReplacing         = "Replacing" // the run of a former definition is being ended first
+	ReasonEnding            = "Ending"    // a run that is no longer wanted is being ended
+	ReasonHeld              = "Held"
+	ReasonFailFast          = "FailFast"
+	ReasonNeedFailed        = "NeedFailed"
+	ReasonNeedCancelled     = "NeedCancelled"
+	ReasonWhenFalse         = "WhenFalse"
+	ReasonWhenFailed        = "WhenFailed" // the expression cannot be evaluated over these results
+	ReasonSkippedByAction   = "SkippedByAction"
+	ReasonCancelledByAction = "CancelledByAction"
+	ReasonApproved          = "Approved"
+	ReasonDAGTimeout        = "DAGTimeout"
+)
+
+// judgement is what a decision says of an object as a whole.
+type judgement struct {
+	phase   string
+	class   class
+	reason  string
+	message string
+	// since is when it became so, where a record tells; zero: now.
+	since time.Time
+}
+
+// settle writes the judgement into c, which starts as the object's former Common, or empty. Times move only where a
+// condition's status changes.
+func (j judgement) settle(c *schemas.Common, digest string, now time.Time) {
+	c.ObservedDigest = digest
+	c.Phase = j.phase
+	if !j.since.IsZero() {
+		now = j.since
+	}
+	rows := conditionTable[j.class]
+	next := make([]schemas.Condition, 0, len(rows))
+	for _, row := range rows {
+		at := schemas.NewTime(now)
+		if old := c.Condition(row.typ); old != nil && old.Status == row.status {
+			at = old.LastTransitionTime
+		}
+		next = append(next, schemas.Condition{
+			Type: row.typ, Status: row.status, Reason: j.reason, Message: j.message, LastTransitionTime: at,
+		})
+	}
+	sortConditions(next)
+	c.Conditions = next
+	if c.History == nil {
+		c.History = []schemas.HistoryEntry{}
+	}
+}
+
+// sortConditions orders the at most two conditions by type.
+func sortConditions(cs []schemas.Condition) {
+	if len(cs) == 2 && cs[0].Type > cs[1].Type {
+		cs[0], cs[1] = cs[1], cs[0]
+	}
+}
+
+// common returns a copy of the former Common of an object, or an empty one.
+func common(s schemas.Status) schemas.Common {
+	if s == nil {
+		return schemas.Common{}
+	}
+	return *s.Base()
+}
+
+// brokenJudgement is the judgement over an object whose file has problems: the phase stands.
+func brokenJudgement(in In, phase string) judgement {
+	p := in.Problems[0]
+	return judgement{phase: phase, class: invalid, reason: ReasonInvalidSpec, message: p.Error()}
+}

@@ -1,0 +1,363 @@
+package controllers
+
+import (
+	"fmt"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// fold is the decision over one DAG in the making: what was, what the records tell, and what follows. Slices are by
+// node, by position in the spec.
+type fold struct {
+	In
+	p      *plan
+	b      *binding
+	gate   gate
+	old    *schemas.DAGStatus
+	was    []schemas.NodeStatus
+	limits []schemas.Retry
+
+	// What actions hold in force.
+	gens  []int
+	verbs []string
+	hold  string
+
+	recs []record
+	next []schemas.NodeStatus
+	want []bool
+	keys []string // of the former binding
+	// start is when the present generation of work started: the first start after the DAG was new, or had ended and
+	// was changed. Zero: not yet.
+	start   schemas.Time
+	acted   bool // an action was applied now
+	again   time.Time
+	history chronicle
+}
+
+// decideDAG decides which nodes run: every node whose needs are met, which has no success on record under its key, as
+// far as session, actions, attempts and time limits let it.
+func decideDAG(in In) Out {
+	if in.Gone() {
+		return Out{}
+	}
+	old, _ := in.Status.(*schemas.DAGStatus)
+	if old == nil {
+		old = new(schemas.DAGStatus)
+	}
+	if in.Broken() {
+		return standStill(in, old, brokenJudgement(in, old.Phase), old.ObservedDigest)
+	}
+	p := planOf(in.Object)
+	if j, ok := unusable(in, p, old); ok {
+		return standStill(in, old, j, in.Object.Digest)
+	}
+	f := newFold(in, p, old)
+	f.run()
+	return f.finish()
+}
+
+// standStill keeps a status as it is, but for the judgement, and lets run what runs.
+func standStill(in In, old *schemas.DAGStatus, j judgement, digest string) Out {
+	st := *old
+	st.Actions = kept(in.Tree, old.Actions)
+	j.settle(&st.Common, digest, in.Now)
+	return Out{Status: &st, Effects: frozen(in.Entry, old.Session)}
+}
+
+// unusable says why the DAG cannot be decided although its file is right.
+func unusable(in In, p *plan, old *schemas.DAGStatus) (judgement, bool) {
+	phase := old.Phase
+	if phase == "" {
+		phase = schemas.DAGPending
+	}
+	if p.fault != "" {
+		return judgement{phase: phase, class: invalid, reason: ReasonInvalidSpec, message: in.Object.Path + ": " + p.fault}, true
+	}
+	session := sessionRef(p.spec.Session)
+	switch e := in.Tree.Entry(session); {
+	case e == nil || e.Gone():
+		return judgement{phase: phase, class: waiting, reason: ReasonSessionMissing,
+			message: fmt.Sprintf("waits for %s, which does not exist", session)}, true
+	case e.Broken():
+		return judgement{phase: phase, class: waiting, reason: ReasonSessionInvalid,
+			message: fmt.Sprintf("waits until %s is put right", session)}, true
+	}
+	for _, name := range p.agents {
+		if e := in.Tree.Entry(agentRef(name)); e == nil || e.Object == nil {
+			return judgement{phase: phase, class: waiting, reason: ReasonAgentInvalid,
+				message: fmt.Sprintf("waits until %s is put right", agentRef(name))}, true
+		}
+	}
+	return judgement{}, false
+}
+
+func newFold(in In, p *plan, old *schemas.DAGStatus) *fold {
+	n := len(p.spec.Nodes)
+	f := &fold{In: in, p: p, old: old, hold: old.Hold,
+		was: make([]schemas.NodeStatus, n), limits: p.retries, gens: make([]int, n),
+		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
+		keys: make([]string, n), history: chronicle{old: old.History}}
+	for i := range p.spec.Nodes {
+		node := &p.spec.Nodes[i]
+		f.was[i] = old.Nodes[node.Name]
+		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
+	}
+	return f
+}
+
+// run judges all nodes, applies new actions one after the other to what came out, and judges again after each.
+func (f *fold) run() {
+	f.judgeAll()
+	applied := kept(f.Tree, f.old.Actions)
+	for _, a := range f.newActs(applied) {
+		done := a.record(schemas.NewTime(f.Now))
+		applied = append(applied[:len(applied):len(applied)], done)
+		if a.spent {
+			continue
+		}
+		f.apply(a.spec)
+		f.acted = true
+		f.history.add(done.At, ReasonApplied, actMessage(done, f.Ref))
+		f.judgeAll()
+	}
+	f.old = withActions(f.old, applied)
+}
+
+func withActions(old *schemas.DAGStatus, applied []schemas.AppliedAction) *schemas.DAGStatus {
+	st := *old
+	st.Actions = applied
+	return &st
+}
+
+// judgeAll finds the state of every node.
+func (f *fold) judgeAll() {
+	f.rebind()
+	f.records()
+	f.start = f.startOf()
+	f.again = time.Time{}
+	f.gate = f.World.seatOf(f.p.spec.Session).gate
+	if f.hold == schemas.VerbPause && f.gate.open {
+		f.gate = gate{keep: true, reason: ReasonPausedByAction, message: "an action paused the DAG; resume it to go on"}
+	}
+	for _, i := range f.p.order {
+		f.judge(i)
+	}
+	if f.expired() {
+		f.expire()
+	}
+	f.failFast()
+}
+
+// rebind makes keys for the present generations. An approval was given for one key and ends with it.
+func (f *fold) rebind() {
+	f.b = bind(f.In, f.p, f.gens)
+	for i, key := range f.b.keys {
+		if f.verbs[i] == schemas.VerbApprove && f.keys[i] != key {
+			f.verbs[i] = ""
+		}
+	}
+	f.keys = f.b.keys
+}
+
+// ended reports whether a DAG in this phase has nothing left to do.
+func ended(phase string) bool {
+	return phase == schemas.DAGSucceeded || phase == schemas.DAGFailed || phase == schemas.DAGCancelled
+}
+
+// reopened reports whether the DAG had ended and something that decides about it has changed since.
+func (f *fold) reopened() bool {
+	if !ended(f.old.Phase) {
+		return false
+	}
+	if f.acted || f.old.ObservedDigest != f.Object.Digest {
+		return true
+	}
+	for i, key := range f.b.keys {
+		if f.was[i].Key != key {
+			return true
+		}
+	}
+	return false
+}
+
+// startOf is the start of the present generation of work, from the status or else from the claims and records that the
+// status does not know.
+func (f *fold) startOf() schemas.Time {
+	if !f.old.StartedAt.IsZero() && !f.reopened() {
+		return f.old.StartedAt
+	}
+	var first schemas.Time
+	for i := range f.recs {
+		at, was := f.recs[i].started(), &f.was[i]
+		known := was.Key == f.b.keys[i] && was.StartedAt == at // it belongs to an earlier generation
+		if !at.IsZero() && !known && (first.IsZero() || at.Before(first.Time)) {
+			first = at
+		}
+	}
+	return first
+}
+
+// started is when the latest run of the node started; zero when there was none.
+func (r *record) started() schemas.Time {
+	switch {
+	case r.running():
+		return r.claim.StartedAt
+	case r.last != nil:
+		return r.last.StartedAt
+	}
+	return schemas.Time{}
+}
+
+// expired reports whether the DAG's time is up. It runs from the first start, pauses included, and ends nothing while
+// the DAG may not run anyway.
+func (f *fold) expired() bool {
+	if f.p.spec.Policy.Timeout == nil || f.start.IsZero() || !f.gate.open {
+		return false
+	}
+	at, now := f.deadline(), f.Now
+	if ended(f.old.Phase) && !f.reopened() {
+		now = f.old.FinishedAt.Time // how it ended stands
+	}
+	if now.Before(at) {
+		f.wake(at)
+		return false
+	}
+	return true
+}
+
+// expire ends what has not started. What runs is ended by its runner, which knows the deadline, and recorded as timed
+// out.
+func (f *fold) expire() {
+	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.spec.Policy.Timeout)
+	for i := range f.next {
+		switch s := &f.next[i]; s.State {
+		case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
+			s.RetryAt = schemas.Time{}
+			if f.recs[i].failures > 0 {
+				f.set(int32(i), schemas.NodeFailed, ReasonDAGTimeout, message)
+			} else {
+				f.stop(int32(i), schemas.NodeCancelled, ReasonDAGTimeout, message)
+			}
+		}
+	}
+}
+
+// failFast ends everything else once a node failed, if the policy says so.
+func (f *fold) failFast() {
+	if !f.p.spec.Policy.FailsFast() {
+		return
+	}
+	culprit := ""
+	for i := range f.next {
+		if f.next[i].State == schemas.NodeFailed {
+			culprit = f.p.spec.Nodes[i].Name
+			break
+		}
+	}
+	if culprit == "" {
+		return
+	}
+	for i := range f.next {
+		switch s := &f.next[i]; {
+		case s.State == schemas.NodePending, s.State == schemas.NodeQueued, s.State == schemas.NodeBlocked,
+			s.State == schemas.NodeRunning, s.State == schemas.NodeSkipped && !met(s):
+			s.RetryAt = schemas.Time{}
+			f.stop(int32(i), schemas.NodeCancelled, ReasonFailFast, culprit+" failed, and the policy is to fail fast")
+		}
+	}
+}
+
+func (f *fold) wake(at time.Time) {
+	if f.again.IsZero() || at.Before(f.again) {
+		f.again = at
+	}
+}
+
+// finish puts the status together.
+func (f *fold) finish() Out {
+	st := &schemas.DAGStatus{Common: f.old.Common, Layers: f.p.layers, Session: f.p.spec.Session, Hold: f.hold,
+		Actions: f.old.Actions, Nodes: f.nodes()}
+	n := f.count()
+	st.Progress = schemas.Progress{Done: n.done, Total: len(f.next)}
+	st.Running = n.running
+	j := f.judgement(n)
+	f.times(st, j.phase, n.timedOut)
+	if ended(j.phase) {
+		j.since = st.FinishedAt.Time
+	}
+	f.remind(st)
+	j.settle(&st.Common, f.Object.Digest, f.Now)
+	out := Out{Status: st, Effects: f.effects()}
+	if !ended(j.phase) && !f.again.IsZero() {
+		out.Again, out.Await = f.again, true
+	}
+	return out
+}
+
+// nodes returns the states by name: the former map itself where none differs.
+func (f *fold) nodes() map[string]schemas.NodeStatus {
+	changed := len(f.old.Nodes) != len(f.next)
+	for i := 0; i < len(f.next) && !changed; i++ {
+		changed = !sameNode(&f.was[i], &f.next[i])
+	}
+	if !changed {
+		return f.old.Nodes
+	}
+	out := make(map[string]schemas.NodeStatus, len(f.next))
+	for i := range f.next {
+		out[f.p.spec.Nodes[i].Name] = f.next[i]
+	}
+	return out
+}
+
+// times sets when the work started and ended. A DAG that was changed but has nothing to run keeps its times.
+func (f *fold) times(st *schemas.DAGStatus, phase string, timedOut bool) {
+	st.StartedAt = f.start
+	if !ended(phase) {
+		return
+	}
+	if f.start.IsZero() {
+		st.StartedAt = f.old.StartedAt
+	}
+	if ended(f.old.Phase) && st.StartedAt == f.old.StartedAt && !f.old.FinishedAt.IsZero() {
+		st.FinishedAt = f.old.FinishedAt
+		return
+	}
+	for i := range f.next {
+		st.FinishedAt = later(st.FinishedAt, f.next[i].FinishedAt)
+	}
+	switch {
+	case timedOut:
+		st.FinishedAt = later(st.FinishedAt, schemas.NewTime(f.deadline()))
+	case st.FinishedAt.IsZero():
+		st.FinishedAt = schemas.NewTime(f.Now)
+	}
+}
+
+// remind adds the records' news to the history.
+func (f *fold) remind(st *schemas.DAGStatus) {
+	for _, r := range f.Runs {
+		if f.history.admits(r.FinishedAt) {
+			f.history.add(r.FinishedAt, r.Outcome, runMessage(r))
+		}
+	}
+	st.History = f.history.entries()
+}
+
+// runMessage is the history's line for a finished run.
+func runMessage(r *schemas.Run) string {
+	msg := r.Node + " " + outcomeWords[r.Outcome]
+	if !r.StartedAt.IsZero() && !r.FinishedAt.IsZero() {
+		msg += " after " + r.FinishedAt.Sub(r.StartedAt.Time).String()
+	}
+	if r.Message != "" {
+		msg += ": " + r.Message
+	}
+	return msg
+}
+
+var outcomeWords = map[string]string{
+	schemas.OutcomeSucceeded: "succeeded", schemas.OutcomeFailed: "failed", schemas.OutcomeTimedOut: "timed out",
+	schemas.OutcomeCancelled: "was cancelled",
+}

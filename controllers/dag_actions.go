@@ -1,0 +1,83 @@
+package controllers
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// newActs lists what has not been applied to the DAG: the actions on it, and retries of its whole session.
+func (f *fold) newActs(applied []schemas.AppliedAction) []act {
+	acts := newActs(f.Tree, f.Entry, applied)
+	for _, a := range newActs(f.Tree, f.Tree.Entry(sessionRef(f.p.spec.Session)), applied) {
+		if a.spec.Verb == schemas.VerbRetry {
+			a.spent = f.Status == nil // a DAG that is new has nothing to retry
+			acts = append(acts, a)
+		}
+	}
+	slices.SortStableFunc(acts, func(a, b act) int {
+		return cmp.Or(a.spec.At.Compare(b.spec.At.Time), strings.Compare(a.entry.Name, b.entry.Name))
+	})
+	return acts
+}
+
+// apply puts one action in force, given the states that the nodes have now.
+func (f *fold) apply(a *schemas.ActionSpec) {
+	switch a.Verb {
+	case schemas.VerbPause:
+		f.hold = schemas.VerbPause
+		return
+	case schemas.VerbResume:
+		f.hold = ""
+		return
+	}
+	if a.Node != "" {
+		if i, ok := f.p.index[a.Node]; ok {
+			f.applyTo(i, a.Verb, true)
+		}
+		return
+	}
+	for i := range f.next {
+		f.applyTo(int32(i), a.Verb, false)
+	}
+}
+
+// applyTo puts a verb in force on one node. Where the node was named, it means that node; else only those nodes that
+// the verb can be about.
+func (f *fold) applyTo(i int32, verb string, named bool) {
+	s := &f.next[i]
+	done := s.State == schemas.NodeSucceeded || met(s)
+	switch verb {
+	case schemas.VerbRetry:
+		if named || s.State == schemas.NodeFailed || s.State == schemas.NodeCancelled || s.State == schemas.NodeSkipped && !met(s) {
+			f.gens[i]++
+			f.verbs[i] = ""
+		}
+	case schemas.VerbCancel:
+		if !done && s.State != schemas.NodeFailed {
+			f.verbs[i] = verb
+		}
+	case schemas.VerbSkip:
+		if s.State != schemas.NodeSucceeded {
+			f.verbs[i] = verb
+		}
+	case schemas.VerbHold:
+		if !done && f.verbs[i] == "" && (named || s.State != schemas.NodeFailed && s.State != schemas.NodeCancelled) {
+			f.verbs[i] = verb
+		}
+	case schemas.VerbApprove:
+		f.approve(i, named)
+	}
+}
+
+// approve lets a held node go, and tells of a person's work that it is done.
+func (f *fold) approve(i int32, named bool) {
+	switch {
+	case f.verbs[i] == schemas.VerbHold:
+		f.verbs[i] = ""
+	case f.b.human[i] && f.verbs[i] == "" && (named || f.next[i].State == schemas.NodeBlocked):
+		f.verbs[i] = schemas.VerbApprove
+	}
+}

@@ -1,0 +1,198 @@
+package controllers
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// binding is a plan in its surroundings: what the keys and the effects of a DAG depend on beside its spec, and what
+// comes of it.
+type binding struct {
+	session  *schemas.Object
+	agents   []*schemas.Object // as plan.agents
+	settings *schemas.SettingsSpec
+	inputs   []string // digest of the declared inputs, by node
+	gens     []int    // retry generation, by node
+
+	keys  []string
+	base  []Effect // of the first attempt, without what earlier nodes add to it
+	human []bool   // the node waits for a person
+}
+
+// bind puts the plan of a DAG into its surroundings. The session and all agents must be usable.
+func bind(in In, p *plan, gens []int) *binding {
+	b := &binding{session: in.Tree.Entry(sessionRef(p.spec.Session)).Object, settings: in.Tree.Settings()}
+	for _, name := range p.agents {
+		b.agents = append(b.agents, in.Tree.Entry(agentRef(name)).Object)
+	}
+	last := p.last.Load()
+	if last != nil && last.fits(b, in.Entry, p, gens) {
+		return last
+	}
+	b.gens = slices.Clone(gens)
+	b.inputs = make([]string, len(gens))
+	for i := range b.inputs {
+		if n := &p.spec.Nodes[i]; len(n.Inputs) > 0 {
+			b.inputs[i] = in.Inputs[n.Name]
+		}
+	}
+	b.bindKeys(p)
+	b.bindEffects(p)
+	p.last.Store(b)
+	return b
+}
+
+// fits reports whether b was made of the same things.
+func (b *binding) fits(want *binding, e *state.Entry, p *plan, gens []int) bool {
+	if b.session != want.session || b.settings != want.settings || !slices.Equal(b.agents, want.agents) ||
+		!slices.Equal(b.gens, gens) {
+		return false
+	}
+	if len(e.Inputs) == 0 && !slices.ContainsFunc(b.inputs, func(s string) bool { return s != "" }) {
+		return true
+	}
+	for i, digest := range b.inputs {
+		if n := &p.spec.Nodes[i]; len(n.Inputs) > 0 && e.Inputs[n.Name] != digest {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *binding) bindKeys(p *plan) {
+	runners := make(map[string]string, len(b.agents))
+	for i, o := range b.agents {
+		runners[p.agents[i]] = runnerDigest(o.Spec().(*schemas.AgentSpec))
+	}
+	b.keys = make([]string, len(p.order))
+	var buf []byte
+	for _, i := range p.order {
+		b.keys[i], buf = p.nodeKey(buf, i, b.keys, b.gens[i], b.inputs[i], runners[p.spec.Nodes[i].Agent])
+	}
+}
+
+func (b *binding) bindEffects(p *plan) {
+	agents := make(map[string]*schemas.AgentSpec, len(b.agents))
+	for i, o := range b.agents {
+		agents[p.agents[i]] = o.Spec().(*schemas.AgentSpec)
+	}
+	session := b.session.Spec().(*schemas.SessionSpec)
+	b.base = make([]Effect, len(b.keys))
+	b.human = make([]bool, len(b.keys))
+	plain := b.groups(p, "", nil)
+	for i := range b.base {
+		n := &p.spec.Nodes[i]
+		e := &b.base[i]
+		*e = Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.name}, Session: p.spec.Session, Node: n.Name,
+			NodeKey: b.keys[i], Agent: n.Agent, Groups: plain, Rank: rankOf(n, session)}
+		e.Task = b.task(p, n, session, agents[n.Agent])
+		if a := agents[n.Agent]; a != nil {
+			e.Groups = b.groups(p, n.Agent, a)
+			b.human[i] = a.Runner.Command == nil
+		}
+	}
+}
+
+// rankOf is the rank of the node's priority, else of the session's: 0 for critical to 4 for background.
+func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
+	if n.Priority != "" {
+		return n.Priority.Rank()
+	}
+	return s.Priority.Rank()
+}
+
+// tasksGroup is the group that every effect is in.
+const tasksGroup = "tasks"
+
+// groups lists the limits that a node of the DAG counts against.
+func (b *binding) groups(p *plan, name string, agent *schemas.AgentSpec) []Group {
+	session := b.session.Spec().(*schemas.SessionSpec)
+	gs := []Group{{tasksGroup, b.settings.Limits.ConcurrentTasks},
+		{"session/" + b.session.Name, session.MaxConcurrentTasks}}
+	if most := p.spec.Policy.MaxConcurrency; most > 0 {
+		gs = append(gs, Group{"dag/" + p.name, most})
+	}
+	if agent == nil {
+		return gs
+	}
+	gs = append(gs, Group{"agent/" + name, agent.Concurrency})
+	if agent.Role == engineerRole {
+		gs = append(gs, Group{"engineers", b.settings.Limits.Engineers},
+			Group{"session/" + b.session.Name + "/engineers", session.MaxEngineers})
+	}
+	return gs
+}
+
+const engineerRole = "engineer"
+
+// task is what does not change from attempt to attempt. A node's process sees, beside what the runner sets: the
+// agent's, the session's and the node's environment, the later winning, and
+//
+//	RECONCILE_SESSION, RECONCILE_DAG, RECONCILE_NODE   where it belongs
+//	RECONCILE_ISSUE                                    the issue's number, if there is one
+//	RECONCILE_ATTEMPT                                  1 for the first attempt
+//	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
+//	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
+func (b *binding) task(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) Task {
+	t := Task{Dir: n.WorkingDir, OutputFiles: n.Outputs.Files, OutputJSON: n.Outputs.JSON, Argv: n.Run}
+	if n.Script != "" {
+		t.Argv = []string{"sh", "-c", n.Script}
+	}
+	env := map[string]string{}
+	if a != nil && a.Runner.Command != nil {
+		c := a.Runner.Command
+		t.Argv, t.Output = c.Argv, c.Output
+		if c.Timeout != nil {
+			t.Timeout = c.Timeout.Std()
+		}
+		maps.Copy(env, c.Env)
+	}
+	if n.Timeout != nil {
+		t.Timeout = n.Timeout.Std()
+	}
+	maps.Copy(env, s.Env)
+	maps.Copy(env, n.Env)
+	b.own(env, p, n, s, a)
+	t.Env = environ(env)
+	return t
+}
+
+const attemptVar = "RECONCILE_ATTEMPT="
+
+func (b *binding) own(env map[string]string, p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) {
+	env["RECONCILE_SESSION"] = p.spec.Session
+	env["RECONCILE_DAG"] = p.name
+	env["RECONCILE_NODE"] = n.Name
+	env["RECONCILE_ATTEMPT"] = "1"
+	if issue := p.issue(s); issue > 0 {
+		env["RECONCILE_ISSUE"] = strconv.Itoa(issue)
+	}
+	if a != nil {
+		env["RECONCILE_AGENT"] = n.Agent
+		if a.Model != "" {
+			env["RECONCILE_MODEL"] = a.Model
+		}
+	}
+}
+
+// issue is the number of the issue that the DAG serves; 0 means none.
+func (p *plan) issue(s *schemas.SessionSpec) int {
+	if p.spec.Issue > 0 {
+		return p.spec.Issue
+	}
+	return s.Issue
+}
+
+func environ(env map[string]string) []string {
+	out := make([]string, 0, len(env))
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	slices.SortFunc(out, strings.Compare)
+	return out
+}

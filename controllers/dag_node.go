@@ -1,0 +1,249 @@
+package controllers
+
+import (
+	"fmt"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// record is what claims and records tell of a node under its present key.
+type record struct {
+	claim    *state.Claim // the run that is under way or about to be
+	other    bool         // a run under a former key has not ended yet
+	won      bool         // one succeeded
+	failures int          // attempts that are used up
+	failedAt schemas.Time // when the last of these ended
+	last     *schemas.Run // the latest record
+}
+
+// running reports whether a process runs for the node under its present key.
+func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
+
+// records reads claims and runs, which are sorted by node as byName is.
+func (f *fold) records() {
+	clear(f.recs)
+	runs := f.Runs
+	for _, i := range f.p.byName {
+		name := f.p.spec.Nodes[i].Name
+		for len(runs) > 0 && runs[0].Node < name {
+			runs = runs[1:]
+		}
+		r := &f.recs[i]
+		for len(runs) > 0 && runs[0].Node == name {
+			if runs[0].NodeKey == f.b.keys[i] {
+				r.take(runs[0])
+			}
+			runs = runs[1:]
+		}
+		f.remember(i, r)
+	}
+	for c := range f.Claims {
+		claim := &f.Claims[c]
+		i, ok := f.p.index[claim.Node]
+		switch {
+		case !ok:
+		case claim.NodeKey == f.b.keys[i]:
+			f.recs[i].claim = claim
+		case !claim.StartedAt.IsZero():
+			f.recs[i].other = true
+		}
+	}
+}
+
+func (r *record) take(run *schemas.Run) {
+	switch run.Outcome {
+	case schemas.OutcomeSucceeded:
+		r.won = true
+	case schemas.OutcomeFailed, schemas.OutcomeTimedOut:
+		r.failures++
+		r.failedAt = later(r.failedAt, run.FinishedAt)
+	}
+	if r.last == nil || run.Seq > r.last.Seq {
+		r.last = run
+	}
+}
+
+// remember makes up for records that were pruned: what the status says of the same key still holds.
+func (f *fold) remember(i int32, r *record) {
+	was := &f.was[i]
+	if was.Key != f.b.keys[i] {
+		return
+	}
+	switch {
+	case was.State == schemas.NodeSucceeded:
+		r.won = true
+	case was.State == schemas.NodeFailed && r.last == nil && was.Reason != ReasonWhenFailed:
+		r.failures, r.failedAt = max(was.Attempts, 1), was.FinishedAt
+	}
+}
+
+// judge finds the state of node i; the nodes that it needs were judged before.
+func (f *fold) judge(i int32) {
+	r, s := &f.recs[i], &f.next[i]
+	f.facts(i)
+	switch verb := f.verbs[i]; {
+	case r.won:
+		f.set(i, schemas.NodeSucceeded, "", "")
+	case verb == schemas.VerbSkip:
+		f.stop(i, schemas.NodeSkipped, ReasonSkippedByAction, "an action skipped it")
+	case verb == schemas.VerbCancel:
+		f.stop(i, schemas.NodeCancelled, ReasonCancelledByAction, "an action cancelled it; retry runs it again")
+	case r.failures > f.limits[i].Limit:
+		f.set(i, schemas.NodeFailed, f.failureReason(i), s.Message)
+	default:
+		f.judgeOpen(i)
+	}
+}
+
+// facts fills in what is on record of the node's latest run.
+func (f *fold) facts(i int32) {
+	r, was, s := &f.recs[i], &f.was[i], &f.next[i]
+	*s = schemas.NodeStatus{Key: f.b.keys[i], Generation: f.gens[i], Inputs: f.b.inputs[i], Verb: f.verbs[i],
+		Attempts: r.failures}
+	if r.won {
+		s.Attempts++
+	}
+	switch {
+	case r.running():
+		s.Attempts++
+		s.StartedAt = r.claim.StartedAt
+	case r.last != nil:
+		s.StartedAt, s.FinishedAt, s.ExitCode = r.last.StartedAt, r.last.FinishedAt, r.last.ExitCode
+		s.Result, s.Output, s.Log, s.Message = r.last.Result, r.last.Output, r.last.Log, r.last.Message
+	case was.Key == s.Key && (was.State == schemas.NodeSucceeded || was.State == schemas.NodeFailed):
+		s.StartedAt, s.FinishedAt, s.ExitCode, s.Attempts = was.StartedAt, was.FinishedAt, was.ExitCode, was.Attempts
+		s.Result, s.Output, s.Log, s.Message = was.Result, was.Output, was.Log, was.Message
+	}
+}
+
+func (f *fold) set(i int32, state, reason, message string) {
+	s := &f.next[i]
+	s.State, s.Reason, s.Message = state, reason, message
+	f.want[i] = false
+}
+
+// stop gives the node a final state, once nothing runs for it any more.
+func (f *fold) stop(i int32, final, reason, message string) {
+	if r := &f.recs[i]; r.running() || r.other {
+		f.set(i, schemas.NodeRunning, ReasonEnding, "its run is being ended: "+message)
+		return
+	}
+	f.set(i, final, reason, message)
+}
+
+// judgeOpen judges a node that is neither done nor decided by an action.
+func (f *fold) judgeOpen(i int32) {
+	n, r := &f.p.spec.Nodes[i], &f.recs[i]
+	if !f.needsMet(i) {
+		return
+	}
+	if f.p.when[i] != nil && r.claim == nil && r.last == nil && !f.whenHolds(i) {
+		return
+	}
+	switch {
+	case f.b.human[i] && f.verbs[i] == schemas.VerbApprove:
+		f.set(i, schemas.NodeSucceeded, ReasonApproved, "approved by an action")
+	case r.running() && f.gate.keep:
+		f.set(i, schemas.NodeRunning, ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1))
+		f.want[i] = true
+	case r.running():
+		f.set(i, schemas.NodeRunning, ReasonEnding, "its run is being ended: "+f.gate.message)
+	case r.other:
+		f.set(i, schemas.NodeQueued, ReasonReplacing, "the run of its former definition is being ended")
+	case f.verbs[i] == schemas.VerbHold:
+		f.set(i, schemas.NodeBlocked, ReasonHeld, "an action holds it; approve it to go on")
+	case !f.gate.open:
+		f.set(i, schemas.NodePending, f.gate.reason, f.gate.message)
+	case f.b.human[i]:
+		f.set(i, schemas.NodeBlocked, ReasonWaitsForPerson, fmt.Sprintf(
+			"waits for %s; approve it when it is done", f.contact(n.Agent)))
+	default:
+		f.queue(i)
+	}
+}
+
+// queue lets a node wait for its place, or for its back-off.
+func (f *fold) queue(i int32) {
+	r := &f.recs[i]
+	if r.failures > 0 {
+		due := r.failedAt.Add(f.limits[i].Wait(r.failures))
+		if f.Now.Before(due) {
+			f.set(i, schemas.NodeQueued, ReasonBackOff, fmt.Sprintf("attempt %d of %d failed; the next one is due",
+				r.failures, f.limits[i].Limit+1))
+			f.next[i].RetryAt = schemas.NewTime(due)
+			f.wake(due)
+			return
+		}
+	}
+	f.set(i, schemas.NodeQueued, ReasonWaitsForPlace, "waits for a place")
+	f.want[i] = true
+}
+
+// met reports whether a need in this state lets its dependents start.
+func met(s *schemas.NodeStatus) bool {
+	return s.State == schemas.NodeSucceeded ||
+		s.State == schemas.NodeSkipped && (s.Reason == ReasonWhenFalse || s.Reason == ReasonSkippedByAction)
+}
+
+// needsMet reports whether the node may start as far as its needs go; if not, it has set the state.
+func (f *fold) needsMet(i int32) bool {
+	waits := false
+	for _, to := range f.p.needs[i] {
+		s, name := &f.next[to], f.p.spec.Nodes[to].Name
+		switch {
+		case met(s):
+		case s.State == schemas.NodeFailed || s.Reason == ReasonNeedFailed && s.State == schemas.NodeSkipped:
+			f.stop(i, schemas.NodeSkipped, ReasonNeedFailed, "needs "+name+", which did not succeed")
+			return false
+		case s.State == schemas.NodeCancelled || s.State == schemas.NodeSkipped:
+			f.stop(i, schemas.NodeSkipped, ReasonNeedCancelled, "needs "+name+", which was cancelled")
+			return false
+		default:
+			waits = true
+		}
+	}
+	if waits {
+		f.stop(i, schemas.NodePending, "", "")
+	}
+	return !waits
+}
+
+// whenHolds evaluates the node's condition; if it does not hold, it has set the state.
+func (f *fold) whenHolds(i int32) bool {
+	session := f.b.session.Spec().(*schemas.SessionSpec)
+	env := whenEnv{Needs: map[string]whenNeed{}, Session: f.p.spec.Session, DAG: f.p.name, Issue: f.p.issue(session)}
+	for _, to := range f.p.needs[i] {
+		s := &f.next[to]
+		need := whenNeed{State: s.State, Result: value(s.Result)}
+		if s.ExitCode != nil {
+			need.ExitCode = *s.ExitCode
+		}
+		env.Needs[f.p.spec.Nodes[to].Name] = need
+	}
+	holds, err := evalWhen(f.p.when[i], env)
+	switch {
+	case err != nil:
+		f.set(i, schemas.NodeFailed, ReasonWhenFailed, "when cannot be evaluated: "+err.Error())
+	case !holds:
+		f.set(i, schemas.NodeSkipped, ReasonWhenFalse, "when is false")
+	}
+	return holds
+}
+
+func (f *fold) contact(agent string) string {
+	if a := f.b.agent(f.p, agent); a != nil && a.Runner.Human != nil && a.Runner.Human.Contact != "" {
+		return a.Runner.Human.Contact
+	}
+	return agent
+}
+
+func (f *fold) failureReason(i int32) string {
+	switch last := f.recs[i].last; {
+	case last == nil && f.was[i].Reason != "":
+		return f.was[i].Reason
+	case last != nil && last.Outcome == schemas.OutcomeTimedOut:
+		return ReasonTimedOut
+	}
+	return ReasonFailed
+}

@@ -1,0 +1,145 @@
+package controllers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// tallyOf counts nodes by what matters to the phase.
+type nodeCounts struct {
+	done, running, queued, pending, blocked, failed, cancelled int
+
+	firstBlocked, firstFailed int // positions, in execution order; -1: none
+	timedOut                  bool
+}
+
+func (f *fold) count() nodeCounts {
+	n := nodeCounts{firstBlocked: -1, firstFailed: -1}
+	for _, i := range f.p.order {
+		s := &f.next[i]
+		switch s.State {
+		case schemas.NodeSucceeded:
+			n.done++
+		case schemas.NodeSkipped:
+			n.done++
+			if s.Reason == ReasonNeedCancelled {
+				n.cancelled++
+			}
+		case schemas.NodeRunning:
+			n.running++
+		case schemas.NodeQueued:
+			n.queued++
+		case schemas.NodePending:
+			n.pending++
+		case schemas.NodeBlocked:
+			n.blocked++
+			n.firstBlocked = first(n.firstBlocked, i)
+		case schemas.NodeFailed:
+			n.failed++
+			n.firstFailed = first(n.firstFailed, i)
+		case schemas.NodeCancelled:
+			n.cancelled++
+		}
+		n.timedOut = n.timedOut || s.Reason == ReasonDAGTimeout
+	}
+	return n
+}
+
+func first(have int, i int32) int {
+	if have >= 0 {
+		return have
+	}
+	return int(i)
+}
+
+// judgement finds the DAG's phase.
+func (f *fold) judgement(n nodeCounts) judgement {
+	switch {
+	case n.running+n.queued+n.pending+n.blocked == 0:
+		return f.outcome(n)
+	case n.running > 0:
+		return f.progress(n, schemas.DAGRunning)
+	case !f.gate.open:
+		return judgement{phase: f.closedPhase(), class: waiting, reason: f.gate.reason, message: f.gate.message}
+	case n.queued == 0 && n.blocked > 0:
+		s, name := &f.next[n.firstBlocked], f.p.spec.Nodes[n.firstBlocked].Name
+		return judgement{phase: schemas.DAGPaused, class: waiting, reason: s.Reason,
+			message: name + ": " + s.Message + more(n.blocked-1)}
+	case f.start.IsZero():
+		return f.progress(n, schemas.DAGPending)
+	}
+	return f.progress(n, schemas.DAGRunning)
+}
+
+// closedPhase is the phase of a DAG that may not start anything: Pending where its session waits too, else Paused.
+func (f *fold) closedPhase() string {
+	switch f.gate.reason {
+	case ReasonSessionLimit, ReasonCompleted, ReasonInvalidTransition:
+		if f.start.IsZero() {
+			return schemas.DAGPending
+		}
+	}
+	return schemas.DAGPaused
+}
+
+func (f *fold) progress(n nodeCounts, phase string) judgement {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d nodes done", n.done, len(f.next))
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{n.running, "running"}, {n.queued, "queued"}, {n.blocked, "blocked"}, {n.failed, "failed"}} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", part.n, part.word)
+		}
+	}
+	return judgement{phase: phase, class: working, reason: phase, message: b.String()}
+}
+
+// outcome is the phase of a DAG in which every node is at its end.
+func (f *fold) outcome(n nodeCounts) judgement {
+	switch {
+	case n.failed > 0:
+		s, name := &f.next[n.firstFailed], f.p.spec.Nodes[n.firstFailed].Name
+		msg := name + " failed"
+		if s.Message != "" {
+			msg += ": " + s.Message
+		}
+		return judgement{phase: schemas.DAGFailed, class: failed, reason: s.Reason, message: msg + more(n.failed-1)}
+	case n.timedOut:
+		return judgement{phase: schemas.DAGFailed, class: failed, reason: ReasonDAGTimeout,
+			message: fmt.Sprintf("the timeout of %s is over", f.p.spec.Policy.Timeout)}
+	case n.cancelled > 0:
+		return judgement{phase: schemas.DAGCancelled, class: waiting, reason: ReasonCancelled,
+			message: fmt.Sprintf("%d of %d nodes were cancelled; retry runs them", n.cancelled, len(f.next))}
+	}
+	return judgement{phase: schemas.DAGSucceeded, class: ready, reason: ReasonSucceeded,
+		message: fmt.Sprintf("%d of %d nodes done", n.done, len(f.next))}
+}
+
+// sameNode compares two states. Results are compared as JSON: files hold them indented, records do not.
+func sameNode(a, b *schemas.NodeStatus) bool {
+	return a.State == b.State && a.Key == b.Key && a.Generation == b.Generation && a.Inputs == b.Inputs &&
+		a.Verb == b.Verb && a.Reason == b.Reason && a.Message == b.Message && a.Attempts == b.Attempts &&
+		a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
+		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result)
+}
+
+func sameInt(a, b *int) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}

@@ -1,0 +1,114 @@
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/expr-lang/expr/vm"
+
+	"reconcile.dev/reconcile/controllers/graph"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// plan is what the spec of a DAG determines by itself. It is made once for each object and shared by all decisions; nodes
+// are known by their position in the spec.
+type plan struct {
+	name   string
+	spec   *schemas.DAGSpec
+	index  map[string]int32 // position by name
+	needs  [][]int32
+	order  []int32 // every node after what it needs
+	layers [][]string
+	byName []int32 // positions in the order of names, as runs and claims are sorted
+	defs   [][]byte
+	when   []*vm.Program // nil where a node has no condition
+	agents []string      // that nodes name, sorted
+
+	retries []schemas.Retry
+	// fault is why the DAG can never run; empty when it can.
+	fault string
+	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
+	// everything that it was made of is the same.
+	last atomic.Pointer[binding]
+}
+
+// planOf returns the plan of a DAG's object.
+func planOf(o *schemas.Object) *plan {
+	return o.Derived(func(o *schemas.Object) any { return newPlan(o.Name, o.Spec().(*schemas.DAGSpec)) }).(*plan)
+}
+
+func newPlan(name string, spec *schemas.DAGSpec) *plan {
+	n := len(spec.Nodes)
+	p := &plan{name: name, spec: spec, index: make(map[string]int32, n), needs: make([][]int32, n),
+		defs: make([][]byte, n), when: make([]*vm.Program, n), byName: make([]int32, n), retries: make([]schemas.Retry, n)}
+	for i := range spec.Nodes {
+		p.index[spec.Nodes[i].Name] = int32(i)
+		p.byName[i] = int32(i)
+	}
+	slices.SortFunc(p.byName, func(a, b int32) int {
+		return cmp.Or(strings.Compare(spec.Nodes[a].Name, spec.Nodes[b].Name), cmp.Compare(a, b))
+	})
+	var arena []byte
+	for i := range spec.Nodes {
+		arena = p.add(int32(i), arena)
+	}
+	p.agents = slices.Compact(slices.Sorted(slices.Values(p.agents)))
+	if len(p.index) != n {
+		p.fail("two nodes have one name")
+	}
+	p.layer()
+	return p
+}
+
+func (p *plan) fail(format string, args ...any) {
+	if p.fault == "" {
+		p.fault = fmt.Sprintf(format, args...)
+	}
+}
+
+// add takes in one node. Definitions share one array, the arena.
+func (p *plan) add(i int32, arena []byte) []byte {
+	n := &p.spec.Nodes[i]
+	for _, need := range n.Needs {
+		to, ok := p.index[need]
+		if !ok {
+			p.fail("node %s needs %s, which does not exist", n.Name, need)
+			continue
+		}
+		p.needs[i] = append(p.needs[i], to)
+	}
+	if n.Agent != "" {
+		p.agents = append(p.agents, n.Agent)
+	}
+	if n.When != "" {
+		prog, err := compileWhen(n.When, n.Needs)
+		if err != nil {
+			p.fail("node %s: when: %v", n.Name, err)
+		}
+		p.when[i] = prog
+	}
+	p.retries[i] = n.RetryOr(p.spec.Policy)
+	start := len(arena)
+	arena = appendDefinition(arena, n)
+	p.defs[i] = arena[start:len(arena):len(arena)]
+	return arena
+}
+
+func (p *plan) layer() {
+	o, ok := graph.Sort(p.needs)
+	if !ok {
+		p.fail("nodes need each other in a circle")
+		return
+	}
+	p.order = o.Tasks
+	for _, layer := range o.Layers {
+		names := make([]string, len(layer))
+		for i, at := range layer {
+			names[i] = p.spec.Nodes[at].Name
+		}
+		p.layers = append(p.layers, names)
+	}
+}

@@ -1,0 +1,161 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Verbs of a step.
+const (
+	StepRun    = "run"    // a node would run, now or after others succeeded
+	StepSkip   = "skip"   // a node would be skipped
+	StepCancel = "cancel" // a node would be cancelled, or its run ended
+	StepWrite  = "write"  // the status would change
+	StepRemove = "remove" // the status and the records would go
+)
+
+// Step is one thing that a run would do, and why.
+type Step struct {
+	Ref  schemas.Ref
+	Node string
+	Verb string
+	Why  string
+}
+
+// Plan tells what a run over the tree would do, without doing it. What commands would leave behind is not known, so
+// nodes behind others are listed as if these succeeded.
+func Plan(t *state.Tree, now time.Time) []Step {
+	d := Settle(t, now, nil)
+	var steps []Step
+	for _, k := range Kinds {
+		for _, e := range t.Entries(k.Name) {
+			out, decided := d.Outs[e.Ref]
+			if !decided {
+				continue
+			}
+			changed := slices.Contains(d.Changed, e.Ref)
+			steps = append(steps, objectSteps(e, out, changed)...)
+		}
+	}
+	return steps
+}
+
+func objectSteps(e *state.Entry, out Out, changed bool) []Step {
+	var steps []Step
+	switch {
+	case out.Status == nil && e.Status != nil && e.Gone():
+		return []Step{{Ref: e.Ref, Verb: StepRemove, Why: "its spec is gone"}}
+	case out.Status == nil && e.Status != nil:
+		return []Step{{Ref: e.Ref, Verb: StepRemove, Why: "nothing is wrong with it any more"}}
+	case changed && e.Status == nil:
+		steps = []Step{{Ref: e.Ref, Verb: StepWrite, Why: "it is new"}}
+	case changed:
+		steps = []Step{{Ref: e.Ref, Verb: StepWrite, Why: whyWrite(e, out.Status)}}
+	}
+	if st, ok := out.Status.(*schemas.DAGStatus); ok && e.Object != nil {
+		steps = append(steps, nodeSteps(e, st)...)
+	}
+	return steps
+}
+
+func whyWrite(e *state.Entry, now schemas.Status) string {
+	was, is := e.Status.Base(), now.Base()
+	switch {
+	case was.Phase != is.Phase:
+		return fmt.Sprintf("it becomes %s, from %s", is.Phase, was.Phase)
+	case was.ObservedDigest != is.ObservedDigest:
+		return "its spec changed"
+	}
+	if a, b := was.Condition(schemas.Ready), is.Condition(schemas.Ready); a != nil && b != nil && a.Reason != b.Reason {
+		return fmt.Sprintf("%s: %s", b.Reason, b.Message)
+	}
+	return "its status changed"
+}
+
+// nodeSteps lists what would become of the nodes that are not at their end, in execution order.
+func nodeSteps(e *state.Entry, st *schemas.DAGStatus) []Step {
+	p := planOf(e.Object)
+	var was map[string]schemas.NodeStatus
+	if old, ok := e.Status.(*schemas.DAGStatus); ok {
+		was = old.Nodes
+	}
+	runs := map[string]bool{}
+	var steps []Step
+	for _, i := range p.order {
+		n := &p.spec.Nodes[i]
+		s := st.Nodes[n.Name]
+		step := Step{Ref: e.Ref, Node: n.Name}
+		switch s.State {
+		case schemas.NodePending, schemas.NodeQueued:
+			runs[n.Name] = true
+			step.Verb, step.Why = StepRun, whyRun(n, s, was, runs, st.Nodes)
+		case schemas.NodeRunning:
+			if s.Reason != ReasonEnding {
+				continue
+			}
+			step.Verb, step.Why = StepCancel, s.Message
+		case schemas.NodeSkipped, schemas.NodeCancelled:
+			if was[n.Name].State == s.State {
+				continue
+			}
+			step.Verb, step.Why = StepSkip, s.Message
+			if s.State == schemas.NodeCancelled {
+				step.Verb = StepCancel
+			}
+		default:
+			continue
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// whyRun says why a node has to run: what of its key differs from the one that it had, or what it waits for.
+func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeStatus, runs map[string]bool,
+	now map[string]schemas.NodeStatus) string {
+	old, known := was[n.Name]
+	why := ""
+	switch {
+	case !known || old.Key == "":
+		why = "never ran"
+	case old.Generation != s.Generation:
+		why = "retried by an action"
+	case old.Key == s.Key && s.Attempts > 0:
+		why = fmt.Sprintf("attempt %d failed", s.Attempts)
+	case old.Key == s.Key:
+		why = "has not run yet"
+	case old.Inputs != s.Inputs:
+		why = "inputs changed"
+	default:
+		why = whyKey(n, was, now)
+	}
+	if s.State == schemas.NodePending && s.Reason != "" {
+		return why + "; " + s.Message
+	}
+	if !s.RetryAt.IsZero() {
+		return why + "; the next attempt is due at " + s.RetryAt.Format(time.RFC3339)
+	}
+	for _, need := range n.Needs {
+		if runs[need] {
+			return why + "; needs " + need + ", which runs first"
+		}
+	}
+	return why
+}
+
+// whyKey finds what changed a key where neither the generation nor the inputs did.
+func whyKey(n *schemas.Node, was, now map[string]schemas.NodeStatus) string {
+	for _, need := range n.Needs {
+		if was[need].Key != now[need].Key {
+			return "needs " + need + ", which changed"
+		}
+	}
+	if n.Agent != "" {
+		return "definition or agent changed"
+	}
+	return "definition changed"
+}

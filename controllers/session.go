@@ -1,0 +1,137 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// decideSession follows a session through its life. What its DAGs may do is its seat; this only tells about it.
+func decideSession(in In) Out {
+	if in.Gone() {
+		return Out{}
+	}
+	old, _ := in.Status.(*schemas.SessionStatus)
+	if old == nil {
+		old = new(schemas.SessionStatus)
+	}
+	st := &schemas.SessionStatus{Common: old.Common, Hold: old.Hold, Actions: kept(in.Tree, old.Actions)}
+	past := chronicle{old: old.History}
+	sum := tally(in, st, &past)
+	if in.Broken() {
+		brokenJudgement(in, old.Phase).settle(&st.Common, old.ObservedDigest, in.Now)
+		return Out{Status: st}
+	}
+	s := in.World.seatOf(in.Name)
+	st.Hold = s.hold
+	for _, a := range s.acts {
+		done := a.record(schemas.NewTime(in.Now))
+		st.Actions = append(slices.Clip(st.Actions), done)
+		past.add(done.At, ReasonApplied, actMessage(done, in.Ref))
+	}
+	st.History = past.entries()
+	judgeSession(s, sum, old.Phase).settle(&st.Common, in.Object.Digest, in.Now)
+	return Out{Status: st}
+}
+
+// summary counts a session's DAGs.
+type summary struct {
+	dags, done, live int // live: working or about to
+	failed           []string
+	failedAt         schemas.Time // when the last of them failed
+}
+
+// tally adds up the DAGs of the session into its status.
+func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
+	var sum summary
+	for _, e := range dagsOf(in.Tree, in.Ref) {
+		sum.dags++
+		dag := in.World.dagStatus(e)
+		phase := schemas.DAGPending
+		if dag != nil {
+			phase = dag.Phase
+			st.Progress.Done += dag.Progress.Done
+			st.Progress.Total += dag.Progress.Total
+			st.Running += dag.Running
+		}
+		if st.DAGs == nil {
+			st.DAGs = map[string]int{}
+		}
+		st.DAGs[phase]++
+		switch phase {
+		case schemas.DAGSucceeded, schemas.DAGCancelled:
+			sum.done++
+		case schemas.DAGFailed:
+			sum.failed = append(sum.failed, e.Name)
+			sum.failedAt = later(sum.failedAt, dag.FinishedAt)
+		case schemas.DAGPaused:
+			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
+		default:
+			sum.live++
+			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
+		}
+		if dag != nil && !dag.FinishedAt.IsZero() {
+			past.add(dag.FinishedAt, "DAG"+phase, fmt.Sprintf("%s: %d of %d nodes done", e.Ref, dag.Progress.Done, dag.Progress.Total))
+		}
+	}
+	return sum
+}
+
+// judgeSession finds the phase. A session ends Completed only when that is asked for; it is Failed while a DAG of it is
+// and nothing of it works or is about to (decision 7).
+func judgeSession(s *seat, sum summary, phase string) judgement {
+	switch s.reason {
+	case ReasonInvalidTransition:
+		return judgement{phase: phase, class: invalid, reason: s.reason, message: s.message}
+	case ReasonPaused:
+		return judgement{phase: schemas.SessionPaused, class: ready, reason: s.reason, message: s.message}
+	case ReasonPausedByAction, ReasonAnotherSessionActive:
+		return judgement{phase: schemas.SessionPaused, class: waiting, reason: s.reason, message: s.message}
+	case ReasonSuspended:
+		return judgement{phase: schemas.SessionSuspended, class: ready, reason: s.reason, message: s.message}
+	case ReasonSuspendedByAction:
+		return judgement{phase: schemas.SessionSuspended, class: waiting, reason: s.reason, message: s.message}
+	case ReasonSessionLimit:
+		return judgement{phase: waitingPhase(phase), class: waiting, reason: s.reason, message: s.message}
+	}
+	return judgeActive(s, sum, phase)
+}
+
+// waitingPhase is Created for a session that never had a place, and Paused for one that lost it to a higher rank.
+func waitingPhase(phase string) string {
+	switch phase {
+	case "", schemas.SessionCreated, schemas.SessionCompleted:
+		return schemas.SessionCreated
+	}
+	return schemas.SessionPaused
+}
+
+func judgeActive(s *seat, sum summary, phase string) judgement {
+	complete := s.wish == schemas.SessionCompleted
+	switch {
+	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags):
+		return judgement{phase: schemas.SessionCompleted, class: ready, reason: ReasonCompleted, message: "completed"}
+	case len(sum.failed) > 0 && sum.live == 0:
+		return judgement{phase: schemas.SessionFailed, class: failed, reason: ReasonDAGFailed, since: sum.failedAt.Time,
+			message: fmt.Sprintf("dag/%s failed%s; retry it when the cause is gone", sum.failed[0], more(len(sum.failed)-1))}
+	case complete:
+		return judgement{phase: schemas.SessionActive, class: working, reason: ReasonCompletionPending,
+			message: fmt.Sprintf("completes when its DAGs are done: %d of %d are", sum.done, sum.dags)}
+	case sum.dags == 0:
+		return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive, message: "active, no DAGs yet"}
+	}
+	return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive,
+		message: fmt.Sprintf("active, %d of %d DAGs done", sum.done, sum.dags)}
+}
+
+// more is how many others there are, for the end of a list that names one.
+func more(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " and another one"
+	}
+	return fmt.Sprintf(" and %d others", n)
+}

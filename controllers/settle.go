@@ -1,0 +1,286 @@
+package controllers
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Decision is what was decided over a tree.
+type Decision struct {
+	// Tree has the new statuses.
+	Tree *state.Tree
+	// Outs holds the decisions, for the objects that were decided.
+	Outs map[schemas.Ref]Out
+	// Changed are the objects whose status differs from the one in the tree that was given, sorted.
+	Changed []schemas.Ref
+}
+
+// Settle decides until nothing changes any more. dirty are the objects that changed since the last decision over this
+// tree; what they affect is decided too. With nil everything is decided, which is what a change of the settings needs.
+//
+// One round decides every object once. Only the places of sessions (seats) can make another round necessary: they
+// depend on which sessions are completed, which is known after a round. A session is completed at most once in a
+// Settle, so the number of rounds is bounded by the number of sessions.
+func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref) Decision {
+	s := &settler{now: now, given: t, tree: t, outs: map[schemas.Ref]Out{}, changed: map[schemas.Ref]bool{}}
+	if dirty != nil {
+		s.work = map[schemas.Ref]bool{}
+		for _, ref := range dirty {
+			s.touch(ref)
+		}
+	}
+	for range 2 + len(t.Entries(schemas.SessionKind.Name)) {
+		if !s.round() {
+			break
+		}
+	}
+	d := Decision{Tree: s.tree, Outs: s.outs}
+	for ref := range s.changed {
+		d.Changed = append(d.Changed, ref)
+	}
+	slices.SortFunc(d.Changed, schemas.Ref.Compare)
+	return d
+}
+
+type settler struct {
+	now     time.Time
+	given   *state.Tree
+	tree    *state.Tree
+	work    map[schemas.Ref]bool // nil: everything
+	outs    map[schemas.Ref]Out
+	changed map[schemas.Ref]bool
+	// ranking tells that places may have changed hands.
+	ranking bool
+	// workers tells that the working agents are marked.
+	workers bool
+}
+
+// touch marks an object, and what reads it, to be decided.
+func (s *settler) touch(ref schemas.Ref) {
+	if s.work == nil {
+		return
+	}
+	e := s.tree.Entry(ref)
+	s.add(ref)
+	switch {
+	case ref.Kind == schemas.SessionKind.Name:
+		s.ranking = true
+		s.addReferrers(ref, schemas.DAGKind.Name, schemas.ActionKind.Name)
+	case ref.Kind == schemas.AgentKind.Name:
+		s.addReferrers(ref, schemas.DAGKind.Name)
+	case ref.Kind == schemas.DAGKind.Name && e != nil:
+		s.touchDAG(e)
+	case ref.Kind == schemas.ActionKind.Name && e != nil:
+		s.touchAction(e)
+	case ref.Kind == schemas.DAGKind.Name || ref.Kind == schemas.ActionKind.Name:
+		s.work = nil // nothing is left that would tell whom it affected
+	}
+}
+
+func (s *settler) add(ref schemas.Ref) {
+	if s.work != nil && s.tree.Entry(ref) != nil {
+		s.work[ref] = true
+	}
+}
+
+// addReferrers adds the referrers of the given kinds; a DAG brings its own readers along.
+func (s *settler) addReferrers(ref schemas.Ref, kinds ...string) {
+	for _, r := range s.tree.Referrers(ref) {
+		if !slices.Contains(kinds, r.Kind) || s.work == nil || s.work[r] {
+			continue
+		}
+		s.work[r] = true
+		if r.Kind == schemas.DAGKind.Name {
+			s.touchDAG(s.tree.Entry(r))
+		}
+	}
+}
+
+// touchDAG adds what reads a DAG: its session, the actions on it, and its agents; those of before too.
+func (s *settler) touchDAG(e *state.Entry) {
+	if st, ok := e.Status.(*schemas.DAGStatus); ok && st.Session != "" {
+		s.addSession(st.Session)
+	}
+	if e.Object != nil {
+		for _, r := range e.Object.Refs {
+			if r.To.Kind == schemas.SessionKind.Name {
+				s.addSession(r.To.Name)
+			} else {
+				s.add(r.To)
+			}
+		}
+	}
+	for i := range e.Claims {
+		s.add(agentRef(e.Claims[i].Agent))
+	}
+	for _, r := range e.Runs {
+		if r.Agent != "" {
+			s.add(agentRef(r.Agent))
+		}
+	}
+	if !s.workers {
+		s.workers = true
+		s.addWorking()
+	}
+	s.addReferrers(e.Ref, schemas.ActionKind.Name)
+}
+
+// addWorking adds the agents that are said to work: what they worked on may be gone.
+func (s *settler) addWorking() {
+	for _, e := range s.tree.Entries(schemas.AgentKind.Name) {
+		if st, ok := e.Status.(*schemas.AgentStatus); ok && len(st.Running) > 0 {
+			s.add(e.Ref)
+		}
+	}
+}
+
+// addSession adds a session that a DAG belongs to. One that is to be completed may give its place away.
+func (s *settler) addSession(name string) {
+	e := s.tree.Entry(sessionRef(name))
+	if e == nil {
+		return
+	}
+	s.add(e.Ref)
+	if spec := sessionSpec(e); spec != nil && spec.Phase == schemas.SessionCompleted {
+		s.ranking = true
+	}
+}
+
+// touchAction adds the target: the present one and the one that it was applied to.
+func (s *settler) touchAction(e *state.Entry) {
+	if st, ok := e.Status.(*schemas.ActionStatus); ok && st.Target != "" {
+		if ref, err := targetKinds.ParseRef(st.Target); err == nil {
+			s.touchTarget(ref)
+		}
+	}
+	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil {
+		if ref, err := spec.TargetRef(); err == nil {
+			s.touchTarget(ref)
+		}
+	}
+}
+
+var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
+
+func (s *settler) touchTarget(ref schemas.Ref) {
+	if s.work != nil && s.tree.Entry(ref) != nil && !s.work[ref] {
+		s.touch(ref)
+	}
+}
+
+// round decides once, puts the statuses into the tree, and reports whether another round is needed.
+func (s *settler) round() bool {
+	w := newWorld(s.tree, s.now, s.work)
+	if s.work != nil && s.ranking {
+		s.addReseated(w)
+	}
+	changed := s.decide(w)
+	if len(changed) == 0 {
+		return false
+	}
+	before := w.seats
+	s.tree = s.tree.With(changed...)
+	if before == nil {
+		return false
+	}
+	s.work, s.ranking = map[schemas.Ref]bool{}, false
+	for name, now := range takeSeats(s.tree) {
+		if was := before[name]; was == nil || was.gate != now.gate {
+			s.touch(sessionRef(name))
+		}
+	}
+	return s.work == nil || len(s.work) > 0
+}
+
+// addReseated adds the sessions whose status does not show the seat that they have, and their DAGs.
+func (s *settler) addReseated(w *World) {
+	for _, e := range s.tree.Entries(schemas.SessionKind.Name) {
+		seat := w.seatOf(e.Name)
+		if seat != nil && !s.work[e.Ref] && !seat.shownBy(e.Status) {
+			s.work[e.Ref] = true
+			s.addReferrers(e.Ref, schemas.DAGKind.Name, schemas.ActionKind.Name)
+		}
+	}
+}
+
+// shownBy reports whether a session's status tells of this seat already.
+func (s *seat) shownBy(status schemas.Status) bool {
+	if status == nil {
+		return false
+	}
+	base := status.Base()
+	c := base.Condition(schemas.Ready)
+	switch {
+	case c == nil:
+		return false
+	case s.open:
+		return base.Phase == schemas.SessionActive || base.Phase == schemas.SessionFailed
+	}
+	return c.Reason == s.reason && c.Message == s.message
+}
+
+// decide decides what is to be decided and returns the entries whose status changed.
+func (s *settler) decide(w *World) []*state.Entry {
+	var changed []*state.Entry
+	for _, k := range Kinds {
+		if k.Decide == nil {
+			continue
+		}
+		for _, e := range s.tree.Entries(k.Name) {
+			if s.work != nil && !s.work[e.Ref] {
+				continue
+			}
+			out := w.decide(e.Ref, k.Decide)
+			s.outs[e.Ref] = out
+			if sameStatus(e.Status, out.Status) {
+				continue
+			}
+			next := *e
+			next.Status = out.Status
+			changed = append(changed, &next)
+			if old := s.given.Entry(e.Ref); old != nil && sameStatus(old.Status, out.Status) {
+				delete(s.changed, e.Ref)
+			} else {
+				s.changed[e.Ref] = true
+			}
+		}
+	}
+	return changed
+}
+
+// sameStatus compares two statuses of one kind.
+func sameStatus(a, b schemas.Status) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	x, ok := a.(*schemas.DAGStatus)
+	y, ok2 := b.(*schemas.DAGStatus)
+	if !ok || !ok2 {
+		return reflect.DeepEqual(a, b)
+	}
+	return sameDAG(x, y)
+}
+
+// sameDAG is reflect.DeepEqual for the status that can be large; results are compared as JSON.
+func sameDAG(a, b *schemas.DAGStatus) bool {
+	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
+		a.Hold != b.Hold || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
+		!reflect.DeepEqual(a.Common, b.Common) || !slices.Equal(a.Actions, b.Actions) ||
+		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
+		return false
+	}
+	if reflect.ValueOf(a.Nodes).Pointer() == reflect.ValueOf(b.Nodes).Pointer() {
+		return true // no node differed, so the decision kept the map
+	}
+	for name, x := range a.Nodes {
+		y, ok := b.Nodes[name]
+		if !ok || !sameNode(&x, &y) {
+			return false
+		}
+	}
+	return true
+}

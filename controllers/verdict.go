@@ -1,0 +1,149 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Exit is the part of the exit code that the tree decides.
+type Exit int
+
+// The codes of architecture.md section 6 that say how the objects are.
+const (
+	ExitReady   Exit = 0 // everything is ready, or waits for someone as it should
+	ExitInvalid Exit = 3 // some spec is invalid
+	ExitStalled Exit = 4 // some object failed or is stalled
+)
+
+// Verdict judges the statuses and problems of a tree.
+func Verdict(t *state.Tree) Exit {
+	for _, p := range t.Problems() {
+		if p.Severity == schemas.Error {
+			return ExitInvalid
+		}
+	}
+	verdict := ExitReady
+	for _, kind := range t.Kinds() {
+		for _, e := range t.Entries(kind) {
+			switch {
+			case e.Broken():
+				return ExitInvalid
+			case e.Status == nil:
+				continue
+			}
+			c := e.Status.Base().Condition(schemas.Stalled)
+			if c == nil {
+				continue
+			}
+			if c.Reason == ReasonInvalidSpec {
+				return ExitInvalid
+			}
+			verdict = ExitStalled
+		}
+	}
+	return verdict
+}
+
+// Counts counts the objects of each kind, in the order of the table. An object without a status that has nothing wrong
+// with it is ready: replies and observations only have one while something is.
+func Counts(t *state.Tree) []state.Count {
+	var out []state.Count
+	for _, k := range Kinds {
+		n := state.Count{Kind: k.Name}
+		for _, e := range t.Entries(k.Name) {
+			if e.Gone() {
+				continue
+			}
+			n.Total++
+			if isReady(e) {
+				n.Ready++
+			}
+		}
+		if n.Total > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func isReady(e *state.Entry) bool {
+	if e.Status == nil {
+		return !e.Broken()
+	}
+	c := e.Status.Base().Condition(schemas.Ready)
+	return c != nil && c.Status == schemas.True
+}
+
+// Why explains, a line each, why an object is not ready and what it waits for; nothing when it is ready.
+func Why(e *state.Entry, t *state.Tree) []string {
+	var out []string
+	for _, p := range e.Problems {
+		out = append(out, p.Error())
+	}
+	if e.Status == nil || isReady(e) {
+		return out
+	}
+	if c := e.Status.Base().Condition(schemas.Ready); c != nil {
+		line := c.Reason + ": " + c.Message
+		if t := e.Status.Base().Condition(schemas.Stalled); t != nil {
+			line += " (nothing will change by itself)"
+		}
+		out = append(out, line)
+	}
+	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+		out = append(out, whyNodes(e, st)...)
+	}
+	return append(out, whySession(e, t)...)
+}
+
+// whySession says what a DAG's session waits for.
+func whySession(e *state.Entry, t *state.Tree) []string {
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	if spec == nil {
+		return nil
+	}
+	s := t.Entry(sessionRef(spec.Session))
+	if s == nil || s.Status == nil || s.Status.Base().Phase == schemas.SessionActive {
+		return nil
+	}
+	c := s.Status.Base().Condition(schemas.Ready)
+	if c == nil || phaseOf(s) == schemas.SessionFailed {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is %s: %s", s.Ref, phaseOf(s), c.Message)}
+}
+
+// whyNodes lists the nodes that keep the DAG from being done, the most telling first, at most ten.
+func whyNodes(e *state.Entry, st *schemas.DAGStatus) []string {
+	const most = 10
+	order := []string{schemas.NodeFailed, schemas.NodeBlocked, schemas.NodeRunning, schemas.NodeQueued, schemas.NodeCancelled}
+	var out []string
+	for _, want := range order {
+		for _, layer := range st.Layers {
+			for _, name := range layer {
+				if n := st.Nodes[name]; n.State == want {
+					out = append(out, whyNode(name, n))
+				}
+			}
+		}
+	}
+	if n := len(out) - most; n > 0 {
+		out = append(slices.Clip(out[:most]), fmt.Sprintf("and %d nodes more", n))
+	}
+	return out
+}
+
+func whyNode(name string, n schemas.NodeStatus) string {
+	line := fmt.Sprintf("%s is %s", name, n.State)
+	if n.Message != "" {
+		line += ": " + n.Message
+	}
+	if !n.RetryAt.IsZero() {
+		line += " at " + n.RetryAt.Format(time.RFC3339)
+	}
+	return line
+}

@@ -1,0 +1,147 @@
+package controllers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// whenEnv is what a condition sees:
+//
+//	needs.build.state == "Succeeded" && needs.build.exitCode == 0
+//	needs.scan.result.findings > 0
+//	session == "health" && dag == "checks" && issue == 42
+type whenEnv struct {
+	Needs   map[string]whenNeed `expr:"needs"`
+	Session string              `expr:"session"`
+	DAG     string              `expr:"dag"`
+	Issue   int                 `expr:"issue"`
+}
+
+type whenNeed struct {
+	State    string `expr:"state"`
+	ExitCode int    `expr:"exitCode"`
+	Result   any    `expr:"result"` // nil where the node left none
+}
+
+// maxWhenNodes bounds the size of a condition.
+const maxWhenNodes = 500
+
+// whenFunctions are the functions that a condition may call. None loops over a predicate, none depends on anything but
+// its arguments, and none makes something much larger than them, so the time of an evaluation is bounded by the length
+// of the condition times the size of the results.
+var whenFunctions = []string{
+	"abs", "ceil", "first", "float", "floor", "get", "hasPrefix", "hasSuffix", "indexOf", "int", "keys", "last",
+	"lastIndexOf", "len", "lower", "max", "min", "round", "string", "trim", "trimPrefix", "trimSuffix", "type", "upper",
+	"values",
+}
+
+// CheckWhen says what is wrong with the condition of a node that needs the given nodes; nil when it can be evaluated.
+// The error is of type [*WhenError] where a place within the condition is known.
+func CheckWhen(condition string, needs []string) error {
+	_, err := compileWhen(condition, needs)
+	return err
+}
+
+// WhenError is a problem at one place of a condition.
+type WhenError struct {
+	Line, Column int // from 1; columns in characters
+	Message      string
+}
+
+func (e *WhenError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
+
+func compileWhen(condition string, needs []string) (*vm.Program, error) {
+	v := &whenVisitor{needs: needs}
+	opts := []expr.Option{expr.Env(whenEnv{}), expr.AsBool(), expr.MaxNodes(maxWhenNodes), expr.DisableAllBuiltins(),
+		expr.Patch(v)}
+	for _, name := range whenFunctions {
+		opts = append(opts, expr.EnableBuiltin(name))
+	}
+	prog, err := expr.Compile(condition, opts...)
+	if v.err != nil {
+		return nil, v.err
+	}
+	var at *file.Error
+	if errors.As(err, &at) {
+		return nil, &WhenError{max(at.Line, 1), at.Column + 1, firstLine(at.Message)}
+	}
+	if err != nil {
+		return nil, errors.New(firstLine(err.Error()))
+	}
+	return prog, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// whenVisitor refuses what could make an evaluation large, and needs that are not the node's.
+type whenVisitor struct {
+	needs []string
+	err   error
+}
+
+func (v *whenVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.VariableDeclaratorNode:
+		v.refuse(n, "variables are not supported here")
+	case *ast.PredicateNode:
+		v.refuse(n, "predicates are not supported here")
+	case *ast.MemberNode:
+		v.member(n)
+	case *ast.BinaryNode:
+		if n.Operator == ".." {
+			v.refuse(n, "ranges are not supported here")
+		}
+	}
+}
+
+// member checks needs.<name>.
+func (v *whenVisitor) member(n *ast.MemberNode) {
+	of, ok := n.Node.(*ast.IdentifierNode)
+	name, isName := n.Property.(*ast.StringNode)
+	if !ok || of.Value != "needs" || !isName || slices.Contains(v.needs, name.Value) {
+		return
+	}
+	msg := fmt.Sprintf("this node does not need %q", name.Value)
+	if near := schemas.Nearest(name.Value, v.needs); near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	v.refuse(n, msg)
+}
+
+func (v *whenVisitor) refuse(n ast.Node, message string) {
+	if v.err == nil {
+		v.err = &WhenError{1, n.Location().From + 1, message}
+	}
+}
+
+// evalWhen evaluates a compiled condition.
+func evalWhen(p *vm.Program, env whenEnv) (ok bool, err error) {
+	out, err := expr.Run(p, env)
+	if err != nil {
+		return false, errors.New(firstLine(err.Error()))
+	}
+	ok, _ = out.(bool)
+	return ok, nil
+}
+
+// value decodes a recorded JSON result; nil when there is none.
+func value(raw json.RawMessage) any {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return v
+}
