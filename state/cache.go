@@ -1,13 +1,291 @@
 package state
 
-// cache is what earlier processes decoded.
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// The cache holds what earlier processes decoded, so that a tree that did not change is not decoded again. It is one
+// file: a header that names the program that wrote it, then blocks, each with its length and hash. A block holds
+// records, each of one file of the tree with what the file system said of it; a later record of a path replaces an
+// earlier one. A process appends what it had to decode and never changes what is there, so that several can.
+//
+// Nothing depends on it. A block that is not whole ends the cache, a header of another program makes it empty, and in
+// both cases it is written anew. It is not synced.
+
+// cacheVersion changes with the format of records, and with the meaning of what is in them.
+const cacheVersion = "reconcile tree cache 1\n"
+
+const (
+	cacheHeader = len(cacheVersion) + 8 // the hash of what else a cache depends on
+	blockHeader = 4 + 8                 // length and hash of the payload
+	maxBlock    = 1 << 30
+)
+
+// What a block holds: its first byte.
+const (
+	blockSpecs  = 's' // kept in memory: objects point into it
+	blockStates = 't'
+	blockInputs = 'i'
+)
+
 type cache struct {
 	store  *Store
-	inputs map[string]*inputFile
+	inputs map[string]*inputFile // what load found; empty before
+
+	records int  // in the file, also those that are replaced
+	broken  bool // the file must be written anew
+
+	mu  sync.Mutex
+	out *os.File
+	new bool // out is a file that is not in place yet
 }
 
 func newCache(s *Store) *cache { return &cache{store: s, inputs: map[string]*inputFile{}} }
 
-func (c *cache) load() map[string]*file { return map[string]*file{} }
+// key is the hash of everything but the files themselves that decides how they decode.
+func (c *cache) key() uint64 {
+	h := xxhash.New()
+	add := func(s string) {
+		_, _ = h.WriteString(s)
+		_, _ = h.Write([]byte{0})
+	}
+	add(c.store.opts.Build)
+	for _, k := range c.store.opts.Kinds {
+		add(k.Name)
+		add(k.Plural)
+	}
+	_, _ = h.Write(binary.AppendUvarint(nil, uint64(c.store.settings.Limits.FileSize)))
+	return h.Sum64()
+}
 
-func (c *cache) save(m *model) {}
+func (c *cache) header() []byte {
+	return binary.LittleEndian.AppendUint64([]byte(cacheVersion), c.key())
+}
+
+// block is where a payload stands in the file.
+type block struct {
+	at   int64
+	size int
+	hash uint64
+}
+
+// load returns the files that the cache knows, by path. What is wrong with it makes it smaller, or empty.
+func (c *cache) load() map[string]*file {
+	if c.store.opts.NoCache {
+		return nil
+	}
+	f, err := c.store.root.Open(cachePath)
+	if err != nil {
+		c.broken = true
+		return nil
+	}
+	defer f.Close()
+	blocks, whole := c.blocks(f)
+	parts, ok := c.decodeBlocks(f, blocks)
+	c.broken = !whole || !ok
+	return c.join(parts)
+}
+
+// blocks finds the blocks of the file by their headers; whole is false when something else follows.
+func (c *cache) blocks(f *os.File) (list []block, whole bool) {
+	size, err := f.Seek(0, io.SeekEnd)
+	head := make([]byte, cacheHeader)
+	if _, err2 := f.ReadAt(head, 0); err != nil || err2 != nil || string(head) != string(c.header()) {
+		return nil, false
+	}
+	at := int64(cacheHeader)
+	for at+blockHeader <= size {
+		var h [blockHeader]byte
+		if _, err := f.ReadAt(h[:], at); err != nil {
+			return list, false
+		}
+		b := block{at + blockHeader, int(binary.LittleEndian.Uint32(h[:])), binary.LittleEndian.Uint64(h[4:])}
+		if b.size == 0 || b.size > maxBlock || b.at+int64(b.size) > size {
+			return list, false
+		}
+		list = append(list, b)
+		at = b.at + int64(b.size)
+	}
+	return list, at == size
+}
+
+// cachePart is what one block holds.
+type cachePart struct {
+	files  []*file
+	inputs map[string]*inputFile
+	ok     bool
+}
+
+// decodeBlocks decodes blocks in parallel and returns the parts before the first damaged one.
+func (c *cache) decodeBlocks(f *os.File, blocks []block) (parts []cachePart, ok bool) {
+	parts = make([]cachePart, len(blocks))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers(), len(blocks)) {
+		wg.Go(func() {
+			d := newDecoder(c.store)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(blocks) {
+					return
+				}
+				parts[i] = d.block(f, blocks[i])
+			}
+		})
+	}
+	wg.Wait()
+	for i, p := range parts {
+		if !p.ok {
+			return parts[:i], false
+		}
+	}
+	return parts, true
+}
+
+// join merges the parts, later ones over earlier ones.
+func (c *cache) join(parts []cachePart) map[string]*file {
+	n := 0
+	for _, p := range parts {
+		n += len(p.files)
+	}
+	files := make(map[string]*file, n)
+	c.records = 0
+	for _, p := range parts {
+		c.records += len(p.files) + len(p.inputs)
+		for _, f := range p.files {
+			files[f.path] = f
+		}
+		for path, f := range p.inputs {
+			c.inputs[path] = f
+		}
+	}
+	return files
+}
+
+// write appends a block, if the cache can be written at all.
+func (c *cache) write(payload []byte, records int) {
+	if c.store.opts.NoCache {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writeLocked(payload, records)
+}
+
+func (c *cache) writeLocked(payload []byte, records int) {
+	if len(payload) < 2 || c.out == nil && !c.openOut() {
+		return
+	}
+	c.records += records
+	b := make([]byte, blockHeader, blockHeader+len(payload))
+	binary.LittleEndian.PutUint32(b, uint32(len(payload)))
+	binary.LittleEndian.PutUint64(b[4:], xxhash.Sum64(payload))
+	if _, err := c.out.Write(append(b, payload...)); err != nil {
+		c.broken = true
+	}
+}
+
+// tempCache is where the cache is written anew.
+func (c *cache) tempCache() string { return tempOf(cachePath) }
+
+// openOut opens the file to append to: the cache, or a new one when the old is of no use.
+func (c *cache) openOut() bool {
+	if c.store.ensureLocal(cacheDir) != nil {
+		return false
+	}
+	if !c.broken {
+		if c.out = c.openOld(); c.out != nil {
+			return true
+		}
+	}
+	f, err := c.store.root.OpenFile(c.tempCache(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o644)
+	if err != nil {
+		return false
+	}
+	if _, err := f.Write(c.header()); err != nil {
+		_ = f.Close()
+		return false
+	}
+	c.out, c.new, c.broken, c.records = f, true, false, 0
+	return true
+}
+
+// openOld opens the cache to append to it, or returns nil when it is not (any more) one of this program.
+func (c *cache) openOld() *os.File {
+	f, err := c.store.root.OpenFile(cachePath, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil
+	}
+	head := make([]byte, cacheHeader)
+	if _, err := f.ReadAt(head, 0); err != nil || string(head) != string(c.header()) {
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+// finish ends the writing of a load that knows the given model, and throws out what was replaced when that is more than
+// what is of use.
+func (c *cache) finish(m *model) {
+	if c.store.opts.NoCache {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.close()
+	if live := len(m.files) + len(m.inputs.files); c.records > 2*live+1000 {
+		c.compact(m)
+	}
+}
+
+// close closes the file that is written to, and puts a new one in its place.
+func (c *cache) close() {
+	if c.out == nil {
+		return
+	}
+	err := c.out.Close()
+	if c.new && (err != nil || c.broken) {
+		_ = c.store.root.Remove(c.tempCache())
+	} else if c.new {
+		c.broken = c.store.root.Rename(c.tempCache(), cachePath) != nil
+	}
+	c.out, c.new = nil, false
+}
+
+// compact copies the records that the model still holds to a new file.
+func (c *cache) compact(m *model) {
+	f, err := c.store.root.Open(cachePath)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	blocks, _ := c.blocks(f)
+	c.broken = true
+	c.openOut()
+	for _, b := range blocks {
+		payload, err := b.read(f)
+		if err != nil {
+			break
+		}
+		c.copyLive(m, payload)
+	}
+	c.close()
+}
+
+func (b block) read(f *os.File) ([]byte, error) {
+	payload := make([]byte, b.size)
+	if _, err := f.ReadAt(payload, b.at); err != nil {
+		return nil, err
+	}
+	if xxhash.Sum64(payload) != b.hash {
+		return nil, errors.New("damaged")
+	}
+	return payload, nil
+}

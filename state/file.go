@@ -142,8 +142,17 @@ func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad 
 		return []trouble{unreadable(dir, err)}
 	}
 	defer d.close()
+	specs, states := newEncoder(blockSpecs), newEncoder(blockStates)
+	defer func() {
+		s.cache.write(specs.b, specs.records)
+		s.cache.write(states.b, states.records)
+	}()
 	for i, w := range want {
-		f, err := s.readFile(d, w, known[w.path])
+		to := states
+		if w.area == areaSpecs {
+			to = specs
+		}
+		f, err := s.readFile(d, w, known[w.path], to)
 		switch {
 		case err == nil:
 			out[i] = f
@@ -154,8 +163,9 @@ func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad 
 	return bad
 }
 
-// readFile reads and decodes one file of the open folder d. When the content is the old one's, so is what it holds.
-func (s *Store) readFile(d *folder, w seen, old *file) (*file, error) {
+// readFile reads and decodes one file of the open folder d and notes for the cache what it found. When the content is
+// the old one's, so is what it holds.
+func (s *Store) readFile(d *folder, w seen, old *file, to *encoder) (*file, error) {
 	limit := s.limit(w.area)
 	f := &file{path: w.path, area: w.area, stat: w.stat}
 	if w.area == areaOther {
@@ -176,9 +186,13 @@ func (s *Store) readFile(d *folder, w seen, old *file) (*file, error) {
 	f.stat, f.racy, f.sum = st, st.racyAt(now), xxhash.Sum64(data)
 	if old != nil && old.sum == f.sum && old.stat.Size == f.stat.Size && old.area == f.area && old.body != nil {
 		f.body = old.body
+		if *f != *old {
+			to.file(f, data)
+		}
 		return f, nil
 	}
 	f.body = s.decode(w.area, w.path, data)
+	to.file(f, data)
 	return f, nil
 }
 
@@ -215,12 +229,18 @@ func (s *Store) tooLarge(f *file, st stat, limit int64) {
 	}}}
 }
 
-// decode makes the body of a file.
+// decode makes the body of a file from its content.
 func (s *Store) decode(a area, p string, data []byte) any {
 	s.decoded.Add(1)
-	switch a {
-	case areaSpecs:
+	if a == areaSpecs {
 		return s.decodeSpec(p, data)
+	}
+	return s.decodeState(a, p, data)
+}
+
+// decodeState makes the body of a status or run, from the file or from the cache.
+func (s *Store) decodeState(a area, p string, data []byte) any {
+	switch a {
 	case areaStatus:
 		return s.decodeStatusFile(p, data)
 	case areaRuns:
@@ -236,6 +256,9 @@ func (s *Store) decode(a area, p string, data []byte) any {
 func (s *Store) decodeStatusFile(p string, data []byte) any {
 	_, ref := s.layout().classify(p)
 	k, _ := s.opts.Kinds.Find(ref.Kind)
+	if k.NewStatus == nil {
+		return &damage{"nothing of that kind has a status"}
+	}
 	if err := schemas.CheckName(ref.Name); err != nil {
 		return &damage{"it is not named like an object: " + err.Error()}
 	}

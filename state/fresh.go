@@ -114,7 +114,6 @@ func (s *Store) Settle(sum Summary) error {
 	if s.model == nil || s.opts.NoCache {
 		return nil
 	}
-	s.cache.save(s.model)
 	if !s.waitOutTick() || s.journalsHold() {
 		return s.unsettle()
 	}
@@ -162,7 +161,7 @@ func (s *Store) replaceLocal(p string, data []byte) error {
 	if err := s.ensureLocal(cacheDir); err != nil {
 		return err
 	}
-	temp := p + "." + strconv.Itoa(os.Getpid()) + ".tmp"
+	temp := tempOf(p)
 	if err := s.root.WriteFile(temp, data, 0o644); err != nil {
 		_ = s.root.Remove(temp)
 		return fmt.Errorf("write %s: %w", p, err)
@@ -172,6 +171,9 @@ func (s *Store) replaceLocal(p string, data []byte) error {
 	}
 	return nil
 }
+
+// tempOf is the name under which this process prepares the local file p.
+func tempOf(p string) string { return p + "." + strconv.Itoa(os.Getpid()) + ".tmp" }
 
 func (s *Store) readSettled() (settled, bool) {
 	b, err := s.root.ReadFile(settledPath)

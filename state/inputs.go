@@ -23,6 +23,7 @@ type inputs struct {
 	nodes   map[schemas.Ref]map[string][]string
 	files   map[string]*inputFile
 	digests map[schemas.Ref]map[string]string
+	read    []string // files that the cache does not know yet
 }
 
 // inputFile is a file that a glob matches.
@@ -99,6 +100,14 @@ func (s *Store) readInputs(ctx context.Context, m *model, hints []string) error 
 		s.readInput(in, p)
 	}
 	in.sum()
+	e := newEncoder(blockInputs)
+	for _, p := range in.read {
+		if f := in.files[p]; f != nil {
+			e.input(p, f)
+		}
+	}
+	in.read = nil
+	s.cache.write(e.b, e.records)
 	return nil
 }
 
@@ -106,7 +115,7 @@ func (s *Store) readInputs(ctx context.Context, m *model, hints []string) error 
 func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[string]*inputFile, error) {
 	files := map[string]*inputFile{}
 	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) {
-		if f := s.inputFile(in.files[p], p, st); f != nil {
+		if f := s.inputFile(in, p, st); f != nil {
 			files[p] = f
 		}
 	})
@@ -121,7 +130,7 @@ func (s *Store) readInput(in *inputs, p string) {
 	}
 	var f *inputFile
 	if err == nil && st.form() == formFile {
-		f = s.inputFile(in.files[p], p, st)
+		f = s.inputFile(in, p, st)
 	}
 	if f == nil {
 		delete(in.files, p)
@@ -131,7 +140,8 @@ func (s *Store) readInput(in *inputs, p string) {
 }
 
 // inputFile returns what is known of a file, reading it if it changed; nil when it cannot be read.
-func (s *Store) inputFile(known *inputFile, p string, st stat) *inputFile {
+func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
+	known := in.files[p]
 	if known != nil && known.stat == st && !known.racy {
 		return known
 	}
@@ -152,6 +162,9 @@ func (s *Store) inputFile(known *inputFile, p string, st stat) *inputFile {
 		return nil
 	}
 	h.Sum(out.digest[:0])
+	if known == nil || *known != *out {
+		in.read = append(in.read, p)
+	}
 	return out
 }
 

@@ -27,12 +27,7 @@ func (s *Store) Load(ctx context.Context) (*Tree, error) {
 func (s *Store) load(ctx context.Context) (*Tree, error) {
 	settings := s.readSettings()
 	s.useSettings(settings.spec)
-	old := map[string]*file{}
-	if s.model != nil {
-		old = s.model.files
-	} else {
-		old = s.cache.load()
-	}
+	old := s.known()
 	m := newModel(s.layout())
 	m.settings = settings
 	// Journals come before the files: a result moves from the one to the other, in this order, and must be seen.
@@ -54,8 +49,19 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
 	s.model, s.seenGen = m, gen
-	s.cache.save(m)
+	s.cache.finish(m)
 	return m.tree(), nil
+}
+
+// known are the files that this process, or an earlier one, has read.
+func (s *Store) known() map[string]*file {
+	switch {
+	case s.model == nil:
+		return s.cache.load()
+	case s.model.settings.spec.Limits.FileSize != s.settings.Limits.FileSize:
+		return nil // what was too large may be so no more
+	}
+	return s.model.files
 }
 
 // look scans the folders and reads what is not known already.
@@ -135,6 +141,7 @@ func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree,
 	if err := u.inputs(ctx, hints); err != nil {
 		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
 	}
+	s.cache.finish(s.model)
 	next, changed := u.apply(prev)
 	return next, changed, nil
 }
@@ -203,6 +210,7 @@ type update struct {
 	appeared, vanished bool                 // some object came to exist, or ceased to
 	renamed            bool                 // a spec file was added or removed
 	faulty             bool                 // problems may have changed
+	statuses           map[string]bool      // status files that were read anew, or went
 }
 
 func (u *update) touch(ref schemas.Ref) {
@@ -219,6 +227,7 @@ func (u *update) put(f *file) {
 		return
 	}
 	u.drop(f.path)
+	u.reread(f)
 	ref := u.model.refOf(f)
 	if f.area == areaSpecs {
 		u.appeared = u.appeared || !u.model.exists(ref)
@@ -239,6 +248,7 @@ func (u *update) drop(p string) {
 	if f == nil {
 		return
 	}
+	u.reread(f)
 	ref := u.model.refOf(f)
 	u.touch(ref)
 	u.faulty = u.faulty || isFaulty(f)
@@ -246,6 +256,17 @@ func (u *update) drop(p string) {
 		u.renamed = true
 		u.vanished = u.vanished || !u.model.exists(ref)
 	}
+}
+
+// reread notes that a status in the tree that the caller holds is no longer to be believed.
+func (u *update) reread(f *file) {
+	if f.area != areaStatus {
+		return
+	}
+	if u.statuses == nil {
+		u.statuses = map[string]bool{}
+	}
+	u.statuses[f.path] = true
 }
 
 func isFaulty(f *file) bool {
@@ -436,6 +457,9 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 	var changed []schemas.Ref
 	for _, ref := range slices.SortedFunc(maps.Keys(u.touched), schemas.Ref.Compare) {
 		e, was := u.model.entry(ref), prev.Entry(ref)
+		if was != nil && !u.statuses[e.StatusPath] {
+			e.Status = was.Status // the caller's, which may be ahead of the file
+		}
 		switch {
 		case was == nil && empty(e):
 		case was == nil || !sameEntry(was, e):

@@ -135,13 +135,21 @@ func (m *model) fill(e *Entry, s *slot) {
 
 // fillJournals adds the results that are not files yet, and the claims of processes that live.
 func (m *model) fillJournals(e *Entry) {
+	var filed map[string]bool
 	for _, v := range m.journals {
 		own := v.owners[e.Ref]
 		if own == nil {
 			continue
 		}
-		for _, r := range own.results {
-			if !slices.ContainsFunc(e.Runs, func(o *schemas.Run) bool { return o.Key == r.Key }) {
+		if filed == nil {
+			filed = make(map[string]bool, len(e.Runs)+len(own.results))
+			for _, r := range e.Runs {
+				filed[r.Key] = true
+			}
+		}
+		for key, r := range own.results {
+			if !filed[key] {
+				filed[key] = true
 				e.Runs = append(e.Runs, r)
 			}
 		}

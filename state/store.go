@@ -69,11 +69,13 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close saves what the next process can use and gives up the folder. Journals and locks are closed by themselves.
+// Close gives up the folder. A journal and a lock are closed by themselves, before.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cache.save(s.model)
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	s.cache.close()
 	return s.root.Close()
 }
 

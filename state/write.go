@@ -61,6 +61,8 @@ func (l *Lock) Release() error {
 type Change struct {
 	Path string // slash path below the root
 	Data []byte // nil removes the file
+	// Status is what Data encodes, for a status file: it need not be decoded again.
+	Status schemas.Status
 }
 
 var errNotLocked = errors.New("the tree is not locked")
@@ -92,7 +94,7 @@ func (s *Store) Write(ctx context.Context, changes []Change) error {
 		if err != nil {
 			s.unknown(c.Path)
 		} else {
-			s.wrote(c.Path, c.Data, nil)
+			s.wrote(c)
 		}
 	}
 	if err := errors.Join(err, s.bump()); err != nil {
@@ -134,17 +136,21 @@ func (s *Store) upToDate(c Change) bool {
 
 // wrote tells the model of a file that this process wrote or removed. What a status file holds is decoded when an
 // entry of it is made, which is seldom: who wrote it has it already.
-func (s *Store) wrote(p string, data []byte, body any) {
+func (s *Store) wrote(c Change) {
 	if s.model == nil {
 		return
 	}
-	a, _ := s.layout().classify(p)
-	st, err := lstat(s.root, p)
-	if data == nil || a == areaNone || err != nil || st.Size != int64(len(data)) {
-		s.model.drop(p)
+	a, _ := s.layout().classify(c.Path)
+	st, err := lstat(s.root, c.Path)
+	if c.Data == nil || a == areaNone || err != nil || st.Size != int64(len(c.Data)) {
+		s.model.drop(c.Path)
 		return
 	}
-	s.model.put(&file{path: p, area: a, racy: true, stat: st, sum: xxhash.Sum64(data), body: body})
+	f := &file{path: c.Path, area: a, racy: true, stat: st, sum: xxhash.Sum64(c.Data)}
+	if c.Status != nil {
+		f.body = c.Status
+	}
+	s.model.put(f)
 }
 
 // unknown makes the next look read a file again.
@@ -255,7 +261,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wrote(p, last, nil)
+	s.wrote(Change{Path: p, Data: last})
 	return s.bump()
 }
 

@@ -163,12 +163,20 @@ func digest(data []byte) *[sha256.Size]byte {
 // The error is [ErrStolen] if the lock is not ours any more, if it was held for so long that somebody may be about to
 // take it, or if the file changed since Read.
 func (l *Lock) Check() error {
+	// The lock last: who took it may have written right after we looked at the file.
+	if err := l.unchanged(); err != nil {
+		return err
+	}
 	if err := l.mine(); err != nil {
 		return err
 	}
 	if held := elapsed(l.since, l.o.Now()); held >= l.o.hold() {
 		return fmt.Errorf("%w: %s was locked for %v, more than %v", ErrStolen, l.path, held, l.o.hold())
 	}
+	return nil
+}
+
+func (l *Lock) unchanged() error {
 	if l.seen == nil {
 		return nil
 	}

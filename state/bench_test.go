@@ -1,0 +1,167 @@
+package state
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// generate makes a tree of n objects with statuses in dir: deterministic, and of the sizes that objects have in use.
+func generate(t testing.TB, dir string, n int) {
+	t.Helper()
+	at := schemas.NewTime(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC))
+	ready := []schemas.Condition{{Type: schemas.Ready, Status: schemas.True, Reason: "Succeeded",
+		Message: "4 of 4 nodes succeeded", LastTransitionTime: at}}
+	history := []schemas.HistoryEntry{{At: at, Reason: "Succeeded", Message: "all nodes succeeded"}}
+	made := map[string]bool{}
+	write := func(p string, data []byte) {
+		p = filepath.Join(dir, p)
+		if d := filepath.Dir(p); !made[d] {
+			made[d] = true
+			if err := os.MkdirAll(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(p, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("specs/agents/engineer.yaml", []byte("apiVersion: "+schemas.APIVersion+
+		"\nkind: Agent\nmetadata: {name: engineer}\nspec: {runner: {human: {}}}\n"))
+	sessions := max(n/50, 1)
+	for i := range n {
+		common := schemas.Common{ObservedDigest: fmt.Sprintf("sha256:%064x", i), Phase: "Succeeded", Conditions: ready, History: history}
+		var k schemas.Kind
+		var name, spec string
+		var status schemas.Status
+		switch {
+		case i < sessions:
+			k, name = schemas.SessionKind, fmt.Sprintf("session-%d", i)
+			spec = "  title: The body of work number " + strconv.Itoa(i) + "\n  owner: team-" + strconv.Itoa(i) + "\n  maxConcurrentTasks: 8\n"
+			status = &schemas.SessionStatus{Common: common}
+		case i%2 == 0:
+			k, name = schemas.DAGKind, fmt.Sprintf("dag-%d", i)
+			spec = fmt.Sprintf(benchDAG, i%sessions)
+			nodes := map[string]schemas.NodeStatus{}
+			for _, node := range []string{"build", "test", "lint", "pack"} {
+				nodes[node] = schemas.NodeStatus{State: schemas.NodeSucceeded, Key: fmt.Sprintf("sha256:%064x", i), Attempts: 1,
+					StartedAt: at, FinishedAt: at, ExitCode: new(int)}
+			}
+			status = &schemas.DAGStatus{Common: common, Nodes: nodes, Layers: [][]string{{"build"}, {"test", "lint"}, {"pack"}}}
+		default:
+			k, name = schemas.ObservationKind, fmt.Sprintf("observation-%d", i)
+			spec = fmt.Sprintf(benchObservation, i%sessions, i)
+			status = &schemas.ObservationStatus{Common: common}
+		}
+		write(fmt.Sprintf("specs/%s/%s.yaml", k.Plural, name), fmt.Appendf(nil,
+			"apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\nspec:\n%s", schemas.APIVersion, k.Name, name, spec))
+		b, err := EncodeStatus(schemas.Ref{Kind: k.Name, Name: name}, status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write("state/"+k.Plural+"/"+name+".json", b)
+	}
+}
+
+const benchDAG = `  session: session-%d
+  nodes:
+    - name: build
+      run: ["go", "build", "./..."]
+    - name: test
+      needs: [build]
+      run: ["go", "test", "./..."]
+    - name: lint
+      needs: [build]
+      script: staticcheck ./... > report.txt
+    - name: pack
+      needs: [test, lint]
+      run: ["tar", "-czf", "out.tgz", "bin"]
+`
+
+const benchObservation = `  agent: engineer
+  session: session-%d
+  timestamp: "2026-02-27T10:00:00Z"
+  entries:
+    - category: decision
+      content: Chose the repository pattern with one adapter per environment, for the reason number %d.
+      anchors: [src/db/adapter.go]
+    - category: key-fact
+      content: The tests need a database, which the script in tools/ starts and stops.
+`
+
+// benchTree is the tree that the benchmarks share; RECONCILE_BENCH_N sets its size.
+func benchTree(b *testing.B) (dir string, n int) {
+	n, err := strconv.Atoi(os.Getenv("RECONCILE_BENCH_N"))
+	if err != nil {
+		n = 2000
+	}
+	dir = b.TempDir()
+	generate(b, dir, n)
+	time.Sleep(2 * tick)
+	return dir, n
+}
+
+func perObject(b *testing.B, n int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
+}
+
+func BenchmarkLoadCold(b *testing.B) {
+	dir, n := benchTree(b)
+	for b.Loop() {
+		if err := os.RemoveAll(filepath.Join(dir, localDir)); err != nil {
+			b.Fatal(err)
+		}
+		load(b, open(b, dir))
+	}
+	perObject(b, n)
+}
+
+func BenchmarkLoadWarm(b *testing.B) {
+	dir, n := benchTree(b)
+	load(b, open(b, dir))
+	for b.Loop() {
+		load(b, open(b, dir))
+	}
+	perObject(b, n)
+}
+
+func BenchmarkFresh(b *testing.B) {
+	dir, n := benchTree(b)
+	s := open(b, dir)
+	load(b, s)
+	if err := s.Settle(Summary{}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, ok := open(b, dir).Fresh(); !ok {
+			b.Fatal("not fresh")
+		}
+	}
+	perObject(b, n)
+}
+
+// BenchmarkGitStatus is what the others are measured against.
+func BenchmarkGitStatus(b *testing.B) {
+	dir, n := benchTree(b)
+	git := func(args ...string) {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q")
+	git("add", ".")
+	git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x")
+	git("status", "--porcelain")
+	for b.Loop() {
+		git("status", "--porcelain")
+	}
+	perObject(b, n)
+}
