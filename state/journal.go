@@ -110,6 +110,9 @@ func (s *Store) Journal() (*Journal, error) {
 	return j, nil
 }
 
+// ID names this process in its claims (Claim.Process).
+func (j *Journal) ID() string { return j.name }
+
 func (j *Journal) path() string { return journalDir + "/" + j.name + journalSuffix }
 
 // create makes the journal file with the given content, locked before others can see it under its name.

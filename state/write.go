@@ -94,7 +94,7 @@ func (s *Store) Write(ctx context.Context, changes []Change) error {
 		if err != nil {
 			s.unknown(c.Path)
 		} else {
-			s.wrote(c)
+			s.wrote(c.Path, c.Data, c.Status)
 		}
 	}
 	if err := errors.Join(err, s.bump()); err != nil {
@@ -136,21 +136,17 @@ func (s *Store) upToDate(c Change) bool {
 
 // wrote tells the model of a file that this process wrote or removed. What a status file holds is decoded when an
 // entry of it is made, which is seldom: who wrote it has it already.
-func (s *Store) wrote(c Change) {
+func (s *Store) wrote(p string, data []byte, body any) {
 	if s.model == nil {
 		return
 	}
-	a, _ := s.layout().classify(c.Path)
-	st, err := lstat(s.root, c.Path)
-	if c.Data == nil || a == areaNone || err != nil || st.Size != int64(len(c.Data)) {
-		s.model.drop(c.Path)
+	a, _ := s.layout().classify(p)
+	st, err := lstat(s.root, p)
+	if data == nil || a == areaNone || err != nil || st.Size != int64(len(data)) {
+		s.model.drop(p)
 		return
 	}
-	f := &file{path: c.Path, area: a, racy: true, stat: st, sum: xxhash.Sum64(c.Data)}
-	if c.Status != nil {
-		f.body = c.Status
-	}
-	s.model.put(f)
+	s.model.put(&file{path: p, area: a, racy: true, stat: st, sum: xxhash.Sum64(data), body: body})
 }
 
 // unknown makes the next look read a file again.
@@ -261,7 +257,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wrote(Change{Path: p, Data: last})
+	s.wrote(p, last, nil)
 	return s.bump()
 }
 
