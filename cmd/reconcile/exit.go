@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/state"
 )
 
 // The exit codes; scripts rely on them.
@@ -72,7 +74,7 @@ func codeOf(err error) int {
 		return v.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errBusy):
+	case errors.Is(err, state.ErrBusy):
 		return exitBusy
 	}
 	return exitFailure
@@ -97,8 +99,6 @@ func leaves(err error) []error {
 	}
 	return out
 }
-
-var errBusy = errors.New("the tree is busy")
 
 // usageError is a wrong command line: exit code 2.
 type usageError struct{ msg string }

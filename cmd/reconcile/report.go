@@ -1,16 +1,212 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/term"
+
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/state"
 )
 
-// progress is the view of a run that fits stderr.
+// reportRows is how many objects that are not ready a run lists; "reconcile get" lists all.
+const reportRows = 50
+
+// progress is the view of a run that fits stderr: live on a terminal, lines elsewhere, nothing with --quiet.
 func (a *app) progress() render.Progress {
-	if a.global.quiet {
+	switch {
+	case a.global.quiet:
 		return render.Silent{}
+	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb":
+		return render.NewLive(a.stderr, a.paletteFor(a.stderr), func() (int, int) { return terminalSize(a.stderr) }, a.now)
 	}
 	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr)}
 }
 
-// report prints how a run ended.
-func (a *app) report(out outcome) error { return a.print(out.Counts) }
+// terminalSize asks the terminal; one that does not tell is taken for 80 by 24.
+func terminalSize(w any) (width, height int) {
+	if f, ok := w.(interface{ Fd() uintptr }); ok {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
+}
+
+// runReport is the result of a run for machines.
+type runReport struct {
+	Objects   []kindCount `json:"objects"` // in the order of the table of kinds
+	Ready     int         `json:"ready"`
+	Total     int         `json:"total"`
+	Unchanged bool        `json:"unchanged,omitempty"` // nothing had changed since the last run
+	Ran       int         `json:"ran"`
+	Wrote     int         `json:"wrote"`
+	Commit    string      `json:"commit,omitempty"`
+	NotReady  []notReady  `json:"notReady,omitempty"` // left out where the run did not need to look
+
+	standing count // of all objects, where the run looked
+}
+
+// kindCount counts the objects of a kind.
+type kindCount struct {
+	Kind  string `json:"kind"`
+	Ready int    `json:"ready"`
+	Total int    `json:"total"`
+}
+
+// notReady is one object that is not ready, and why.
+type notReady struct {
+	Ref    string `json:"ref"`
+	Phase  string `json:"phase,omitempty"`
+	Reason string `json:"reason"`
+
+	entry *state.Entry
+}
+
+// newReport gathers what there is to say about a run.
+func newReport(out outcome) runReport {
+	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit}
+	counts := out.Counts
+	if out.Tree != nil {
+		counts = nil
+		for kind, c := range countTree(out.Tree) {
+			counts = append(counts, state.Count{Kind: kind, Ready: c.Ready, Total: c.total()})
+			r.standing.add(c)
+		}
+		r.NotReady = listNotReady(entries(out.Tree))
+	}
+	for _, k := range kinds() {
+		for _, c := range counts {
+			if c.Kind == k.Name {
+				r.Objects = append(r.Objects, kindCount{k.Name, c.Ready, c.Total})
+				r.Ready += c.Ready
+				r.Total += c.Total
+			}
+		}
+	}
+	return r
+}
+
+// report prints how a run ended: what is not ready, and a line that sums up.
+func (a *app) report(out outcome) error {
+	r := newReport(out)
+	if a.global.output != formatTable {
+		return a.print(r)
+	}
+	if err := a.problems(out.Tree); err != nil {
+		return err
+	}
+	if err := a.notReadyTable(r.NotReady, reportRows); err != nil {
+		return err
+	}
+	if a.global.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.stdout, r.summary())
+	return err
+}
+
+// problems prints the problems of the files of a tree.
+func (a *app) problems(t *state.Tree) error {
+	if t == nil || len(t.Problems()) == 0 {
+		return nil
+	}
+	if err := render.Problems(a.stdout, a.palette(), t.Problems()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.stdout)
+	return err
+}
+
+// entries lists all objects of a tree, by kind and name.
+func entries(t *state.Tree) []*state.Entry {
+	var all []*state.Entry
+	for _, kind := range t.Kinds() {
+		all = append(all, t.Entries(kind)...)
+	}
+	return all
+}
+
+func listNotReady(all []*state.Entry) []notReady {
+	list := []notReady{}
+	for _, e := range all {
+		if c := standing(e); c.total() == 1 && c.Ready == 0 {
+			list = append(list, notReady{Ref: e.Ref.String(), Phase: phaseCell(e).Text, Reason: because(e), entry: e})
+		}
+	}
+	return list
+}
+
+// notReadyTable lists objects that are not ready, at most rows of them.
+func (a *app) notReadyTable(list []notReady, rows int) error {
+	t := render.NewTable(a.palette(), "OBJECT", "READY", "PHASE", "STATUS")
+	for _, n := range list[:min(rows, len(list))] {
+		t.Cells(render.Cell{Text: n.Ref}, readyCell(n.entry), phaseCell(n.entry), render.Cell{Text: a.fit(n.Reason)})
+	}
+	if err := t.Write(a.stdout); err != nil || len(list) <= rows {
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "… and %d more; \"reconcile get\" lists them\n", len(list)-rows)
+	return err
+}
+
+// fit cuts a text of a last column where it would make a table hard to read.
+func (a *app) fit(s string) string {
+	const longest = 160
+	return render.Cut(render.Line(s), longest)
+}
+
+// summary is "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
+func (r runReport) summary() string {
+	if r.Total == 0 {
+		return "no objects; \"reconcile init\" makes a first tree"
+	}
+	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, plural(r.Total, "object"), r.kinds())
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{r.standing.Waiting, "waiting"}, {r.standing.Failed, "failed"}, {r.standing.Invalid, "invalid"}} {
+		if part.n > 0 {
+			s += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	return s + "; " + r.deeds()
+}
+
+func (r runReport) deeds() string {
+	switch {
+	case r.Unchanged:
+		return "nothing changed since the last run"
+	case r.Ran == 0 && r.Wrote == 0 && r.Commit == "":
+		return "nothing to do"
+	}
+	s := plural(r.Ran, "run") + ", " + plural(r.Wrote, "file") + " written"
+	if r.Commit != "" {
+		s += ", committed as " + shortHash(r.Commit)
+	}
+	return s
+}
+
+// kinds lists the kinds with their counts.
+func (r runReport) kinds() string {
+	var parts []string
+	for _, c := range r.Objects {
+		k, _ := kinds().Find(c.Kind)
+		word := k.Plural
+		if c.Total == 1 {
+			word = k.Singular()
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", c.Total, word))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func shortHash(hash string) string { return hash[:min(len(hash), 10)] }
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

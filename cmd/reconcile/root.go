@@ -82,7 +82,13 @@ func addCommands(a *app, root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupMain, newRunCmd(a))
+	add(groupMain, newRunCmd(a), newPlanCmd(a), newValidateCmd(a))
+	add(groupLook, newGetCmd(a), newDescribeCmd(a), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
+	for _, v := range verbs {
+		add(groupSteer, newVerbCmd(a, v))
+	}
+	add(groupSteer, newSwitchCmd(a))
+	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
 	add(groupProgram, newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)

@@ -30,22 +30,15 @@ type loopOptions struct {
 
 // outcome is how a run ended.
 type outcome struct {
-	// Tree is the tree at its fixed point; nil when nothing had changed since the last run, and Counts tells.
-	Tree *state.Tree
-	// Counts holds how many objects of each kind there are, and how many of them are ready.
-	Counts map[string]count
-	Exit   int    // 0, 3 or 4: what the statuses say
-	Ran    int    // effects performed by this run
-	Wrote  int    // status files written
-	Commit string // the commit that was made, or ""
-}
-
-// count tells how many objects of a kind there are, and how they are.
-type count struct {
-	Ready   int `json:"ready"`
-	Waiting int `json:"waiting,omitempty"` // for someone, or for their turn, as they should
-	Failed  int `json:"failed,omitempty"`
-	Invalid int `json:"invalid,omitempty"`
+	// Unchanged says that nothing had changed since the last run. Tree is nil then, and Counts tells how many objects
+	// of each kind there are.
+	Unchanged bool
+	Counts    []state.Count
+	Tree      *state.Tree // at its fixed point
+	Exit      int         // 0, 3 or 4: what the statuses say
+	Ran       int         // effects performed by this run
+	Wrote     int         // status files written
+	Commit    string      // the commit that was made, or ""
 }
 
 // reconcileFunc drives the tree at a.global.dir to its fixed point. When ctx ends it stops and returns ctx.Err().
@@ -72,8 +65,22 @@ func (a *app) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if out.Tree == nil && out.Exit != exitOK {
+		if out.Tree, err = a.lookAgain(ctx); err != nil {
+			return err
+		}
+	}
 	if err := a.report(out); err != nil {
 		return err
 	}
 	return exitWith(out.Exit)
+}
+
+// lookAgain reads the tree that a run did not need to read, to tell what is wrong in it.
+func (a *app) lookAgain(ctx context.Context) (*state.Tree, error) {
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t, s.Close()
 }

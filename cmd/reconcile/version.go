@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 
@@ -65,4 +66,18 @@ func readBuild() buildVersion {
 		}
 	}
 	return v
+}
+
+// buildIdentity tells this binary from every other build, for caches of what it made: what the file system says of its
+// file. A build's version does not serve, because builds with local changes share it.
+func buildIdentity() string {
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d", readBuild().Revision, info.Size(), info.ModTime().UnixNano())
 }

@@ -10,26 +10,26 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Problems writes problems for people: the line, then the source with a caret. Places are painted; the text is that of
-// [schemas.Problem.Format].
+// Problems writes problems for people, by [schemas.Problem.Format]; with a palette, places and warnings are painted.
 func Problems(w io.Writer, p Palette, problems []schemas.Problem) error {
 	var b strings.Builder
-	for i, problem := range problems {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		head, rest, _ := strings.Cut(Text(problem.Format()), "\n")
-		color := Red
-		if problem.Severity == schemas.Warning {
-			color = Yellow
-		}
-		place := Line(problem.Place.String())
-		b.WriteString(p.Paint(Bold, place) + ": " + p.Paint(color, string(problem.Severity)))
-		b.WriteString(strings.TrimPrefix(head, place) + "\n")
-		b.WriteString(rest)
+	for _, problem := range problems {
+		b.WriteString(paintProblem(p, problem, Text(problem.Format())))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func paintProblem(p Palette, problem schemas.Problem, text string) string {
+	if !p.On {
+		return text
+	}
+	color := Red
+	if problem.Severity == schemas.Warning {
+		color = Yellow
+	}
+	place := Line(problem.Place.String())
+	return strings.Replace(text, place, p.Paint(color, place), 1)
 }
 
 // GitHub writes problems as workflow commands, which GitHub shows as annotations of the lines. prefix is the tree's

@@ -119,3 +119,25 @@ func Cut(s string, width int) string {
 	}
 	return b.String() + "…"
 }
+
+// Wrap breaks text into lines of at most width columns, at spaces; a word that is wider stands alone.
+func Wrap(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		word = Line(word)
+		switch {
+		case line == "":
+			line = word
+		case Width(line)+1+Width(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

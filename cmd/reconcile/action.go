@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/user"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// verb is one command that writes an Action.
+type verb struct {
+	name     string
+	short    string
+	session  bool // also of sessions
+	wholeDAG bool // also without a node
+	node     bool // also of a node
+}
+
+// verbs are the commands that steer what runs.
+var verbs = []verb{
+	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true},
+	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true},
+	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, false},
+	{schemas.VerbResume, "Go on after a pause", true, true, false},
+	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true},
+	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true},
+	{schemas.VerbApprove, "Let a held node start, or say that a person's task is done", false, true, true},
+}
+
+// actionOptions are the flags of the verbs.
+type actionOptions struct {
+	reason string
+	by     string
+	noRun  bool
+}
+
+func newVerbCmd(a *app, v verb) *cobra.Command {
+	o := &actionOptions{}
+	targets := []schemas.Kind{schemas.DAGKind}
+	if v.session {
+		targets = append(targets, schemas.SessionKind)
+	}
+	cmd := &cobra.Command{
+		Use:   v.usage(),
+		Short: v.short,
+		Long: v.short + `.
+
+The command writes an Action into specs/actions/ and then runs the tree once, so that it takes effect. While another
+run is at work it only writes: that run takes it from there.`,
+		Example:           v.example(),
+		Args:              arguments(v.least(), 2, v.words()),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.act(cmd.Context(), v, args, *o) },
+		ValidArgsFunction: a.completeNodes(targets...),
+	}
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&o.by, "by", "", "who asks (default: the user's login name)")
+	cmd.Flags().BoolVar(&o.noRun, "no-run", false, "only write the action; the next run applies it")
+	return cmd
+}
+
+func (v verb) usage() string {
+	s := v.name + " dag/NAME"
+	switch {
+	case !v.wholeDAG:
+		s += " NODE"
+	case v.node:
+		s += " [NODE]"
+	}
+	if v.session {
+		s += "|session/NAME"
+	}
+	return s
+}
+
+func (v verb) example() string {
+	s := "  reconcile " + v.name + " dag/checks"
+	if v.node {
+		s += " unit_tests"
+	}
+	return s + " --reason \"see #42\""
+}
+
+// words says what the command needs.
+func (v verb) words() string {
+	if v.wholeDAG {
+		return "a target"
+	}
+	return "a dag and a node"
+}
+
+func (v verb) least() int {
+	if v.wholeDAG {
+		return 1
+	}
+	return 2
+}
+
+func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) error {
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	spec := schemas.ActionSpec{Verb: v.name, Reason: o.reason, By: o.by, At: schemas.NewTime(a.now())}
+	if len(args) == 2 {
+		spec.Node = args[1]
+	}
+	if spec.Target, err = v.target(t, args[0], spec.Node); err != nil {
+		return err
+	}
+	if spec.By == "" {
+		spec.By = a.login()
+	}
+	where, err := a.writeAction(s, t, spec)
+	if err != nil {
+		return err
+	}
+	a.note("wrote %s", where)
+	return a.follow(ctx, t, o.noRun)
+}
+
+// target checks what a verb is about, before anything is written.
+func (v verb) target(t *state.Tree, word, node string) (string, error) {
+	e, err := find(t, word)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case e.Kind == schemas.SessionKind.Name && v.session && node == "":
+	case e.Kind == schemas.SessionKind.Name && node != "":
+		return "", badUsage("%s is a session and has no nodes; leave %q out", e.Ref, node)
+	case e.Kind != schemas.DAGKind.Name:
+		return "", badUsage("%s cannot be told to %s; usage: reconcile %s", e.Ref, v.name, v.usage())
+	case node != "" && !v.node:
+		return "", badUsage("a node cannot be told to %s; usage: reconcile %s", v.name, v.usage())
+	case node != "" && e.Object != nil:
+		err = findNode(e, node)
+	}
+	return e.Ref.String(), err
+}
+
+// login is who sits at the terminal, as far as the system tells.
+func (a *app) login() string {
+	for _, name := range []string{"GITHUB_ACTOR", "USER", "USERNAME"} {
+		if v := a.getenv(name); v != "" {
+			return v
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// actionDocument is an Action as it is written.
+type actionDocument struct {
+	APIVersion string             `json:"apiVersion"`
+	Kind       string             `json:"kind"`
+	Metadata   schemas.Metadata   `json:"metadata"`
+	Spec       schemas.ActionSpec `json:"spec"`
+}
+
+// writeAction writes the action as a new file, durably, and returns its path. What is written was decoded before: a
+// reason that is too long is refused here, not by the next run.
+func (a *app) writeAction(s *state.Store, t *state.Tree, spec schemas.ActionSpec) (string, error) {
+	doc := actionDocument{APIVersion: schemas.APIVersion, Kind: schemas.ActionKind.Name, Spec: spec}
+	doc.Metadata.Name = actionName(spec)
+	where := path.Join(t.Settings().Folders.Specs, schemas.ActionKind.Plural, doc.Metadata.Name+".yaml")
+	var b strings.Builder
+	if err := render.YAML(&b, doc); err != nil {
+		return "", err
+	}
+	src := []byte(b.String())
+	decoded := schemas.NewDecoder(kinds(), t.Settings().Limits.FileSize).Decode(where, src)
+	for _, p := range decoded.Problems {
+		if p.Severity == schemas.Error {
+			return "", badUsage("%s: %s", strings.TrimPrefix(p.Field, "spec."), p.Message)
+		}
+	}
+	if err := writeNew(s.Root(), where, src); err != nil {
+		return "", err
+	}
+	return where, nil
+}
+
+// writeNew writes a file that must not exist, unless with the same content.
+func writeNew(root *os.Root, where string, src []byte) error {
+	switch taken, err := isTaken(root, templateFile{where, src}); {
+	case err != nil:
+		return err
+	case taken:
+		return fmt.Errorf("%s exists already; nothing was written, run the command again", where)
+	}
+	return durable.WriteFile(root, scratchDir, where, src)
+}
+
+// actionName is retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that tells apart what is asked in
+// one second. The target is cut where the name would get too long.
+func actionName(spec schemas.ActionSpec) string {
+	const most = 30
+	_, name, _ := strings.Cut(spec.Target, "/")
+	name = strings.TrimRight(name[:min(len(name), most)], "-._")
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %d",
+		spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli()))
+	return strings.Join([]string{
+		spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), hex.EncodeToString(sum[:3]),
+	}, "-")
+}
+
+// follow makes what was written take effect: by a run, unless one is at work that will see it.
+func (a *app) follow(ctx context.Context, before *state.Tree, noRun bool) error {
+	switch {
+	case noRun:
+		return nil
+	case anyClaim(before):
+		a.note("another run is at work and takes it from here")
+		return nil
+	}
+	return a.run(ctx, runOptions{})
+}
+
+// anyClaim reports whether a live process performs something in this tree.
+func anyClaim(t *state.Tree) bool {
+	for _, e := range entries(t) {
+		if len(e.Claims) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/state/durable"
+)
+
+//go:embed all:template
+var template embed.FS
+
+const templateDir = "template"
+
+// scratchDir is where files are made before they are moved into their place, below the root.
+const scratchDir = ".reconcile/tmp"
+
+// initOptions are the flags of init.
+type initOptions struct {
+	missing bool
+}
+
+func newInitCmd(a *app) *cobra.Command {
+	o := &initOptions{}
+	cmd := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Make a first tree: a session, two agents, a workflow and a DAG that runs",
+		Long: `Make a first tree in DIR, or in the current directory: settings, a session, two agents, a workflow and a DAG that
+does a little real work, all with comments. "reconcile" then runs it.
+
+Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
+other files.`,
+		Example: "  reconcile init demo && reconcile -C demo",
+		Args:    arguments(0, 1, "a folder"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := a.global.dir
+			if len(args) == 1 {
+				dir = a.within(args[0])
+			}
+			return a.init(dir, *o)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	cmd.Flags().BoolVar(&o.missing, "missing", false, "write the files whose names are free, and leave the others")
+	return cmd
+}
+
+// within is a path of the command line, which is relative to -C.
+func (a *app) within(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.global.dir, path)
+}
+
+// templateFile is one file of the template; its path is below the root of the tree.
+type templateFile struct {
+	path string
+	data []byte
+}
+
+func (a *app) init(dir string, o initOptions) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the tree: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+	}
+	defer root.Close()
+	free, taken, err := sortTemplate(root)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 && !o.missing {
+		return fmt.Errorf("%s has files of these names already, nothing was written: %s; use --missing to add only the others",
+			dir, strings.Join(taken, ", "))
+	}
+	for _, f := range free {
+		if err := durable.WriteFile(root, scratchDir, f.path, f.data); err != nil {
+			return err
+		}
+		a.note("wrote %s", filepath.Join(dir, filepath.FromSlash(f.path)))
+	}
+	command := "reconcile"
+	if dir != "." {
+		command = "reconcile -C " + dir
+	}
+	a.note("next: %s", command)
+	return nil
+}
+
+// sortTemplate tells the files of the template whose names are free from those that are taken. A file that is there
+// with the very content of the template is neither: an init that was killed can simply be repeated.
+func sortTemplate(root *os.Root) (free []templateFile, taken []string, err error) {
+	err = fs.WalkDir(template, templateDir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := template.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		f := templateFile{path: strings.TrimPrefix(name, templateDir+"/"), data: data}
+		switch is, err := isTaken(root, f); {
+		case err != nil:
+			return err
+		case is:
+			taken = append(taken, f.path)
+		default:
+			free = append(free, f)
+		}
+		return nil
+	})
+	return free, taken, err
+}
+
+// isTaken reports whether there is something else under the name of a file.
+func isTaken(root *os.Root, f templateFile) (bool, error) {
+	info, err := root.Lstat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look for %s: %w", f.path, unwrapPath(err))
+	case !info.Mode().IsRegular() || info.Size() != int64(len(f.data)):
+		return true, nil
+	}
+	old, err := root.ReadFile(f.path)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", f.path, unwrapPath(err))
+	}
+	return !bytes.Equal(old, f.data), nil
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// kinds is the table of kinds that the whole command line works with.
+func kinds() schemas.Kinds { return controllers.Schemas() }
+
+// open takes hold of the tree without reading it.
+func (a *app) open() (*state.Store, error) {
+	s, err := state.Open(a.global.dir, state.Options{
+		Kinds: kinds(), Now: a.now, Agent: "reconcile", Build: buildIdentity(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the tree in %s: %w", a.global.dir, err)
+	}
+	return s, nil
+}
+
+// load opens the tree and reads all of it. It takes no lock and changes nothing.
+func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
+	s, err := a.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := s.Load(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the tree in %s: %w", a.global.dir, err)
+	}
+	return s, t, nil
+}
+
+// root opens the folder of the tree, for files beside the objects: logs, events, templates.
+func (a *app) root() (*os.Root, error) {
+	r, err := os.OpenRoot(a.global.dir)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", a.global.dir, unwrapPath(err))
+	}
+	return r, nil
+}
+
+// parseRef reads kind/name; what it says about a wrong one is about the command line.
+func parseRef(word string) (schemas.Ref, error) {
+	ref, err := kinds().ParseRef(word)
+	if err != nil {
+		return schemas.Ref{}, badUsage("%v", err)
+	}
+	return ref, nil
+}
+
+// find returns the object that word names as kind/name.
+func find(t *state.Tree, word string) (*state.Entry, error) {
+	ref, err := parseRef(word)
+	if err != nil {
+		return nil, err
+	}
+	if e := t.Entry(ref); e != nil {
+		return e, nil
+	}
+	return nil, notFound(t, ref)
+}
+
+// notFound says that ref does not exist, and what was probably meant.
+func notFound(t *state.Tree, ref schemas.Ref) error {
+	var names []string
+	for _, e := range t.Entries(ref.Kind) {
+		names = append(names, e.Name)
+	}
+	word := strings.ToLower(ref.Kind)
+	if len(names) == 0 {
+		return fmt.Errorf("%s does not exist; the tree has no %s at all", ref, word)
+	}
+	hint := didYouMean(ref.Name, names)
+	if hint == "" {
+		hint = fmt.Sprintf("; \"reconcile get %s\" lists what there is", word)
+	}
+	return fmt.Errorf("%s does not exist%s", ref, hint)
+}
+
+// findNode checks that a DAG has a node.
+func findNode(e *state.Entry, node string) error {
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	if spec == nil {
+		return fmt.Errorf("%s has no nodes", e.Ref)
+	}
+	var names []string
+	for _, n := range spec.Nodes {
+		names = append(names, n.Name)
+	}
+	if slices.Contains(names, node) {
+		return nil
+	}
+	hint := didYouMean(node, names)
+	if hint == "" {
+		hint = "; its nodes: " + shorten(names, 20)
+	}
+	return fmt.Errorf("%s has no node %q%s", e.Ref, node, hint)
+}
+
+// shorten lists at most n words.
+func shorten(words []string, n int) string {
+	if len(words) <= n {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
+}

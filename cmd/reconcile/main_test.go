@@ -1,0 +1,59 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite what scripts compare with")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"reconcile": func() { os.Exit(mainRun()) }})
+}
+
+// TestScripts runs every script of testdata/script. A script starts in an empty folder beside a copy of testdata/tree,
+// a tree with an object of each kind and some statuses, at $TREE. git has a user and no settings of the machine's.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup:               setup,
+		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exitcode": exitcode},
+	})
+}
+
+func setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, ".home")
+	tree := filepath.Join(env.WorkDir, "tree")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return err
+	}
+	config := "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[commit]\n\tgpgSign = false\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o644); err != nil {
+		return err
+	}
+	env.Vars = append(env.Vars, "HOME="+home, "TREE="+tree, "USER=ada", "NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1")
+	return os.CopyFS(tree, os.DirFS(filepath.Join("testdata", "tree")))
+}
+
+// exitcode runs a program that must end with a given exit code: exitcode 3 reconcile validate.
+func exitcode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode CODE PROGRAM [ARGUMENT…]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := "0"
+	if err != nil {
+		code = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if code != args[0] {
+		ts.Fatalf("%s ended with %s, not with exit code %s", strings.Join(args[1:], " "), code, args[0])
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+func newValidateCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate [PATH…]",
+		Short: "Check the spec files, and report all problems of all of them at once",
+		Long: `Check the spec files of the tree by the same code that a run uses: what validate accepts, a run accepts.
+
+A PATH limits the report to a file or folder. Files outside the tree's specs are checked each by itself: what they
+refer to is not looked up. Errors make the exit code 3; warnings do not.`,
+		Example: "  reconcile validate\n" +
+			"  reconcile validate specs/dags -o json\n" +
+			"  reconcile validate -o github    # annotations in GitHub Actions\n" +
+			"  reconcile validate -o sarif > reconcile.sarif",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args) },
+	}
+	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub)
+	return cmd
+}
+
+// validation is the result of validate for machines.
+type validation struct {
+	Files    int               `json:"files"` // that were checked
+	Errors   int               `json:"errors"`
+	Warnings int               `json:"warnings"`
+	Problems []schemas.Problem `json:"problems"`
+}
+
+func (a *app) validate(ctx context.Context, paths []string) error {
+	_, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	v := validation{Problems: []schemas.Problem{}}
+	if len(paths) == 0 {
+		v.Files, v.Problems = countFiles(t), append(v.Problems, t.Problems()...)
+	}
+	for _, p := range paths {
+		if err := v.check(a.global.dir, t, p); err != nil {
+			return err
+		}
+	}
+	for _, p := range v.Problems {
+		if p.Severity == schemas.Error {
+			v.Errors++
+		} else {
+			v.Warnings++
+		}
+	}
+	if err := a.printValidation(v); err != nil {
+		return err
+	}
+	if v.Errors > 0 {
+		return exitWith(exitInvalid)
+	}
+	return nil
+}
+
+// countFiles counts the spec files that are known by an object or by a problem.
+func countFiles(t *state.Tree) int {
+	files := map[string]bool{}
+	for _, kind := range t.Kinds() {
+		for _, e := range t.Entries(kind) {
+			if e.Object != nil {
+				files[e.Object.Path] = true
+			}
+		}
+	}
+	for _, p := range t.Problems() {
+		if within(p.Path, t.Settings().Folders.Specs) {
+			files[p.Path] = true
+		}
+	}
+	return len(files)
+}
+
+// check adds what is to be said about one path, which is relative to the tree or absolute.
+func (v *validation) check(root string, t *state.Tree, p string) error {
+	full := p
+	if !filepath.IsAbs(p) {
+		full = filepath.Join(root, p)
+	}
+	if _, err := os.Stat(full); err != nil {
+		return fmt.Errorf("%s: %w", p, unwrapPath(err))
+	}
+	if rel, ok := below(root, full); ok && (within(rel, t.Settings().Folders.Specs) || rel == schemas.SettingsPath) {
+		v.pick(t, rel)
+		return nil
+	}
+	return v.checkAlone(full, p, t.Settings().Limits.FileSize)
+}
+
+// below is the slash path of full below root, if it is there.
+func below(root, full string) (string, bool) {
+	a, err1 := filepath.Abs(root)
+	b, err2 := filepath.Abs(full)
+	if err1 != nil || err2 != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(a, b)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}
+
+// within reports whether the slash path p is the folder dir or in it.
+func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+// pick takes over the problems of the tree's files at and below rel.
+func (v *validation) pick(t *state.Tree, rel string) {
+	files := map[string]bool{}
+	for _, kind := range t.Kinds() {
+		for _, e := range t.Entries(kind) {
+			if e.Object != nil && within(e.Object.Path, rel) {
+				files[e.Object.Path] = true
+			}
+		}
+	}
+	for _, p := range t.Problems() {
+		if within(p.Path, rel) {
+			files[p.Path] = true
+			v.Problems = append(v.Problems, p)
+		}
+	}
+	v.Files += max(len(files), 1)
+}
+
+// checkAlone decodes the spec files at or below full, each by itself; shown is what full is called in the report.
+func (v *validation) checkAlone(full, shown string, limit int) error {
+	decoder := schemas.NewDecoder(kinds(), limit)
+	return filepath.WalkDir(full, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() || !isSpecFile(name) && name != full {
+			return nil
+		}
+		rel, err := filepath.Rel(full, name)
+		if err != nil {
+			return err
+		}
+		src, err := readBounded(name, limit)
+		if err != nil {
+			return err
+		}
+		v.Files++
+		v.Problems = append(v.Problems, decoder.Decode(path.Join(filepath.ToSlash(shown), filepath.ToSlash(rel)), src).Problems...)
+		return nil
+	})
+}
+
+func isSpecFile(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, filepath.Ext(name))
+}
+
+// readBounded reads a regular file, and not more of it than shows that it is too large.
+func readBounded(name string, limit int) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	if info.Size() > int64(limit) {
+		return make([]byte, limit+1), nil // the decoder says so, in its own words
+	}
+	return os.ReadFile(name)
+}
+
+func (a *app) printValidation(v validation) error {
+	switch a.global.output {
+	case formatGitHub:
+		return render.GitHub(a.stdout, a.repositoryPath(), v.Problems)
+	case formatSARIF:
+		return render.SARIF(a.stdout, readBuild().Version, a.repositoryPath(), v.Problems)
+	case formatTable:
+		return a.printProblems(v)
+	}
+	return a.print(v)
+}
+
+func (a *app) printProblems(v validation) error {
+	if err := render.Problems(a.stdout, a.palette(), v.Problems); err != nil {
+		return err
+	}
+	if a.global.quiet {
+		return nil
+	}
+	if len(v.Problems) > 0 {
+		fmt.Fprintln(a.stdout)
+	}
+	verdict := "no problems"
+	if len(v.Problems) > 0 {
+		verdict = plural(v.Errors, "error") + ", " + plural(v.Warnings, "warning")
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s checked, %s\n", plural(v.Files, "file"), verdict)
+	return err
+}
+
+// repositoryPath is the path of the tree below the top of its git work tree: annotations name files from there.
+func (a *app) repositoryPath() string {
+	dir, err := filepath.Abs(a.global.dir)
+	if err != nil {
+		return ""
+	}
+	for top := dir; ; top = filepath.Dir(top) {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			rel, err := filepath.Rel(top, dir)
+			if err != nil || rel == "." {
+				return ""
+			}
+			return filepath.ToSlash(rel)
+		} else if !errors.Is(err, fs.ErrNotExist) || top == filepath.Dir(top) {
+			return ""
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// lookEvery is how often wait looks whether the file of a status changed. One lstat costs some microseconds.
+const lookEvery = 100 * time.Millisecond
+
+// waitOptions are the flags of wait.
+type waitOptions struct {
+	condition string
+	timeout   time.Duration
+}
+
+func newWaitCmd(a *app) *cobra.Command {
+	o := &waitOptions{}
+	cmd := &cobra.Command{
+		Use:   "wait KIND/NAME…",
+		Short: "Wait until objects have a condition or a phase",
+		Long: `Wait until all the objects have a condition or a phase. It looks at the files that a run writes, in this process or
+another; it runs nothing itself. When the time is up it exits with 1 and says what it still waits for.`,
+		Example: "  reconcile wait dag/checks --timeout 10m\n" +
+			"  reconcile wait session/health --for=phase=Completed\n" +
+			"  reconcile wait dag/checks --for=condition=Stalled=False",
+		Args:              arguments(1, -1, "an object"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.wait(cmd.Context(), args, *o) },
+		ValidArgsFunction: a.completeObjects(false),
+	}
+	cmd.Flags().StringVar(&o.condition, "for", "condition=Ready", "what to wait for: `condition=NAME[=VALUE]` or phase=NAME")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once")
+	return cmd
+}
+
+// goal is what wait waits for: a condition with a value, or a phase.
+type goal struct {
+	condition string // "" means that the phase is meant
+	value     string
+}
+
+// parseGoal reads condition=Ready, condition=Stalled=False or phase=Succeeded. A condition that is absent is False.
+func parseGoal(s string) (goal, error) {
+	what, rest, _ := strings.Cut(s, "=")
+	name, value, given := strings.Cut(rest, "=")
+	switch {
+	case name == "":
+	case what == "phase" && !given:
+		return goal{value: name}, nil
+	case what == "condition" && !given:
+		return goal{condition: name, value: string(schemas.True)}, nil
+	case what == "condition" && value != "":
+		return goal{condition: name, value: value}, nil
+	}
+	return goal{}, badUsage("--for %q: write condition=Ready, condition=Stalled=False or phase=Succeeded", s)
+}
+
+func (g goal) String() string {
+	if g.condition == "" {
+		return "phase " + g.value
+	}
+	return g.condition + " " + g.value
+}
+
+// metBy looks at what a run made of the spec as it is now: a status of an earlier spec meets nothing.
+func (g goal) metBy(e *state.Entry) bool {
+	if e == nil || e.Broken() || outdated(e) {
+		return false
+	}
+	if g.condition == "" {
+		return e.Status != nil && strings.EqualFold(e.Status.Base().Phase, g.value)
+	}
+	c := condition(e, g.condition)
+	switch {
+	case c != nil:
+		return strings.EqualFold(string(c.Status), g.value)
+	case !expectsStatus(e) && g.condition == schemas.Ready:
+		return strings.EqualFold(g.value, string(schemas.True))
+	}
+	return e.Status != nil && g.condition != schemas.Ready && strings.EqualFold(g.value, string(schemas.False))
+}
+
+func outdated(e *state.Entry) bool {
+	return e.Object != nil && e.Status != nil && e.Status.Base().ObservedDigest != e.Object.Digest
+}
+
+func (a *app) wait(ctx context.Context, args []string, o waitOptions) error {
+	g, err := parseGoal(o.condition)
+	if err != nil {
+		return err
+	}
+	if o.timeout < 0 {
+		return badUsage("--timeout %s is negative", o.timeout)
+	}
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var refs []schemas.Ref
+	for _, arg := range args {
+		e, err := find(t, arg)
+		if err != nil {
+			return err
+		}
+		refs = append(refs, e.Ref)
+	}
+	w := &waiter{store: s, tree: t, goal: g, refs: refs}
+	deadline := a.now().Add(o.timeout)
+	for len(w.open()) > 0 {
+		if left := deadline.Sub(a.now()); left <= 0 {
+			return w.late(o.timeout)
+		}
+		if err := w.next(ctx); err != nil {
+			return err
+		}
+	}
+	if a.global.quiet {
+		return nil
+	}
+	for _, ref := range refs {
+		fmt.Fprintf(a.stdout, "%s: %s\n", ref, g)
+	}
+	return nil
+}
+
+// waiter follows the files of some objects.
+type waiter struct {
+	store *state.Store
+	tree  *state.Tree
+	goal  goal
+	refs  []schemas.Ref
+	seen  map[string]stamp
+}
+
+// stamp is what the file system says of a file; the zero stamp is that of a file that does not exist.
+type stamp struct {
+	size  int64
+	mtime time.Time
+}
+
+// open lists the objects that are not there yet.
+func (w *waiter) open() []schemas.Ref {
+	var out []schemas.Ref
+	for _, ref := range w.refs {
+		if !w.goal.metBy(w.tree.Entry(ref)) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// next waits for a moment, and looks at the objects again whose files changed.
+func (w *waiter) next(ctx context.Context) error {
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	}
+	changed := w.changed()
+	if len(changed) == 0 {
+		return nil
+	}
+	t, _, err := w.store.Refresh(ctx, w.tree, changed)
+	if err != nil {
+		return fmt.Errorf("look at %s again: %w", strings.Join(changed, ", "), err)
+	}
+	w.tree = t
+	return nil
+}
+
+// changed lists the files of the objects whose stamp differs from the last one seen; at first, all of them.
+func (w *waiter) changed() []string {
+	first := w.seen == nil
+	if first {
+		w.seen = map[string]stamp{}
+	}
+	var out []string
+	for _, path := range w.paths() {
+		now := w.stamp(path)
+		if now != w.seen[path] || first {
+			w.seen[path] = now
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+func (w *waiter) paths() []string {
+	var out []string
+	for _, ref := range w.refs {
+		if p := w.store.StatusPath(ref); p != "" {
+			out = append(out, p)
+		}
+		if e := w.tree.Entry(ref); e != nil && e.Object != nil {
+			out = append(out, e.Object.Path)
+		}
+	}
+	return out
+}
+
+func (w *waiter) stamp(path string) stamp {
+	info, err := w.store.Root().Lstat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.Size(), info.ModTime()}
+}
+
+// late says what is still waited for.
+func (w *waiter) late(timeout time.Duration) error {
+	var parts []error
+	for _, ref := range w.open() {
+		parts = append(parts, fmt.Errorf("%s: waited %s for %s; %s", ref, timeout, w.goal, w.standing(ref)))
+	}
+	return errors.Join(parts...)
+}
+
+func (w *waiter) standing(ref schemas.Ref) string {
+	e := w.tree.Entry(ref)
+	if e == nil {
+		return "it is gone"
+	}
+	s := "it is " + phaseCell(e).Text
+	if why := because(e); why != "" {
+		s += " (" + why + ")"
+	}
+	return s
+}
