@@ -36,7 +36,7 @@ type call struct {
 
 func (k *command) run(ctx context.Context, c call, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, k.git, slices.Concat(plumbingConfig, c.config, args)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = k.worktree, gitEnv(append(c.env, "GIT_LITERAL_PATHSPECS=1")...), bytes.NewReader(c.stdin)
+	cmd.Dir, cmd.Env, cmd.Stdin = k.worktree, gitEnv(c.env...), bytes.NewReader(c.stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -194,19 +194,35 @@ func (k *command) tree(ctx context.Context, w *workshop, base string, paths []st
 	if _, err := k.run(ctx, c, read...); err != nil {
 		return "", err
 	}
-	c.stdin = nulJoin(paths)
-	ignored, err := k.run(ctx, c, "check-ignore", "-z", "--stdin")
-	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: none of them
+	wanted, err := k.unignored(ctx, c, paths)
+	if err != nil {
 		return "", err
 	}
-	left := nulSplit(ignored)
-	c.stdin = nulJoin(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(left, p) }))
+	c.stdin = nulJoin(wanted)
 	if _, err := k.run(ctx, c, "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
 		return "", err
 	}
 	out, err := k.run(ctx, call{config: privateConfig, env: c.env}, "write-tree")
 	return strings.TrimSpace(string(out)), err
+}
+
+// unignored returns the paths but for those that are not in the index and that .gitignore names.
+func (k *command) unignored(ctx context.Context, c call, paths []string) ([]string, error) {
+	asked := make([]string, len(paths))
+	for i, p := range paths {
+		asked[i] = "./" + p // a leading colon would be magic
+	}
+	c.stdin = nulJoin(asked)
+	out, err := k.run(ctx, c, "check-ignore", "-z", "--stdin")
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: none of them
+		return nil, err
+	}
+	ignored := map[string]bool{}
+	for _, p := range nulSplit(out) {
+		ignored[strings.TrimPrefix(p, "./")] = true
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return ignored[p] }), nil
 }
 
 // isTree reports whether tree is that of the commit base.
@@ -400,12 +416,13 @@ func (k *command) dirty(ctx context.Context, branch string, prefixes []string) (
 		}
 		base = strings.TrimSpace(string(out))
 	}
-	changed, err := k.run(ctx, call{}, append([]string{"diff", "--no-renames", "--no-ext-diff", "--name-only", "-z", base, "--"},
+	literal := call{env: []string{"GIT_LITERAL_PATHSPECS=1"}}
+	changed, err := k.run(ctx, literal, append([]string{"diff", "--no-renames", "--no-ext-diff", "--name-only", "-z", base, "--"},
 		prefixes...)...)
 	if err != nil {
 		return nil, err
 	}
-	other, err := k.run(ctx, call{}, append([]string{"ls-files", "-z", "-o", "--exclude-standard", "--"}, prefixes...)...)
+	other, err := k.run(ctx, literal, append([]string{"ls-files", "-z", "-o", "--exclude-standard", "--"}, prefixes...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,13 @@ type fixture struct {
 
 // TestMain isolates all tests from the configuration of the machine and of whoever runs them.
 func TestMain(m *testing.M) {
+	if spec := os.Getenv("GITREPO_TEST_WRITER"); spec != "" {
+		if err := writer(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	home, err := os.MkdirTemp("", "gitrepo-home")
 	if err != nil {
 		panic(err)
@@ -334,8 +342,13 @@ func TestStagedByUser(t *testing.T) {
 		stage func(f *fixture)
 		want  string // git status afterwards
 	}{
-		"same content":    {func(f *fixture) { f.git("add", checks) }, ""},
-		"intent to add":   {func(f *fixture) { f.git("mv", checks, "x"); f.git("commit", "-qm", "x"); f.write(checks, ""); f.git("add", "-N", checks) }, ""},
+		"same content": {func(f *fixture) { f.git("add", checks) }, ""},
+		"intent to add": {func(f *fixture) {
+			f.git("mv", checks, "x")
+			f.git("commit", "-qm", "x")
+			f.write(checks, "")
+			f.git("add", "-N", checks)
+		}, ""},
 		"other content":   {func(f *fixture) { f.write(checks, "mine\n"); f.git("add", checks) }, "MM " + checks},
 		"removed":         {func(f *fixture) { f.git("rm", "-q", "--cached", checks) }, "D  " + checks + "\n?? " + checks},
 		"executable":      {func(f *fixture) { f.git("update-index", "--chmod=+x", checks) }, "MM " + checks},

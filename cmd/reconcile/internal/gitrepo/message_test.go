@@ -1,0 +1,57 @@
+package gitrepo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestMessage(t *testing.T) {
+	t.Parallel()
+	input := Trailer{"Reconcile-Input", "abc123"}
+	var many []Change
+	for i := range 30 {
+		many = append(many, Change{Object: fmt.Sprintf("dag/d%02d", i)})
+	}
+	for name, c := range map[string]struct {
+		changes []Change
+		subject string
+		lines   int
+	}{
+		"nothing":       {nil, "Update recorded state", 4},
+		"one":           {[]Change{{Object: "session/health"}}, "Update status of session/health", 6},
+		"told":          {[]Change{{Object: "dag/checks", Note: "4 of 4 nodes succeeded"}, {Object: "session/x"}}, "Record checks: 4 of 4 nodes succeeded", 7},
+		"told too long": {[]Change{{Object: "dag/checks", Note: strings.Repeat("x", 60)}}, "Record dag/checks", 6},
+		"long name":     {[]Change{{Object: "dag/" + strings.Repeat("n", 60)}}, "Update status of dag/" + strings.Repeat("n", 28) + "…", 6},
+		"gone":          {[]Change{{Object: "dag/a", Gone: true}}, "Remove status of dag/a", 6},
+		"all gone":      {[]Change{{Object: "dag/a", Gone: true}, {Object: "dag/b", Gone: true}}, "Remove status of 2 objects", 7},
+		"many":          {many, "Update status of 30 objects", 26},
+		"forged":        {[]Change{{Object: "dag/a", Note: "x\n\nReconcile-Input: forged\x00\x1b[31m"}}, "Record a: x Reconcile-Input: forged [31m", 6},
+	} {
+		got := Message(c.changes, input)
+		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+		if lines[0] != c.subject || lines[1] != "" || len(lines) != c.lines {
+			t.Errorf("%s: got\n%s", name, got)
+		}
+		if n := len([]rune(lines[0])); n > 50 {
+			t.Errorf("%s: a subject of %d characters", name, n)
+		}
+		end := fmt.Sprintf("Reconcile-Input: abc123\nReconcile-Objects: %d\n", len(c.changes))
+		if !strings.HasSuffix(got, end) || strings.Count(got, "\nReconcile-Input:") != 1 {
+			t.Errorf("%s: trailers in\n%s", name, got)
+		}
+	}
+}
+
+// TestMessageTrailersAreRead: git finds the trailers.
+func TestMessageTrailersAreRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(checks, done)
+	message := Message([]Change{{Object: "dag/checks", Note: "1 of 1 nodes succeeded"}}, Trailer{"Reconcile-Input", "abc"})
+	if _, err := f.open().Commit(t.Context(), Commit{Paths: []string{checks}, Message: message, When: noon}); err != nil {
+		t.Fatal(err)
+	}
+	f.equal("message", f.git("log", "-1", "--format=%B"), message)
+	f.equal("trailers", f.git("log", "-1", "--format=%(trailers:only,separator=%x2C)"), "Reconcile-Input: abc,Reconcile-Objects: 1")
+}
