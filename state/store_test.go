@@ -102,7 +102,7 @@ func TestLoadWriteRefresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Write(t.Context(), []Change{{Path: s.StatusPath(health), Data: b}}); err != nil {
+	if _, err := s.Write(t.Context(), []Change{{Path: s.StatusPath(health), Data: b}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Release(); err != nil {

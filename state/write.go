@@ -67,27 +67,27 @@ type Change struct {
 
 var errNotLocked = errors.New("the tree is not locked")
 
-// Write makes changes durable, in their order; files that are as they should be already are left alone. The tree must
+// Write makes changes durable, in their order, and counts them; files that are as they should be are left alone. The tree must
 // be locked by this store. A file that could not be read is moved aside before another takes its place.
-func (s *Store) Write(ctx context.Context, changes []Change) error {
+func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changes = slices.DeleteFunc(slices.Clone(changes), s.upToDate)
 	if len(changes) == 0 {
-		return nil
+		return 0, nil
 	}
 	if err := s.mayWrite(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	ops := make([]durable.Op, len(changes))
 	for i, c := range changes {
 		if err := s.clear(c.Path); err != nil {
-			return err
+			return 0, err
 		}
 		ops[i] = durable.Op{Path: c.Path, Data: c.Data, Stop: s.layout().state}
 	}
 	if err := s.bump(); err != nil {
-		return err
+		return 0, err
 	}
 	err := durable.Apply(s.root, tmpDir, ops)
 	for _, c := range changes {
@@ -98,9 +98,9 @@ func (s *Store) Write(ctx context.Context, changes []Change) error {
 		}
 	}
 	if err := errors.Join(err, s.bump()); err != nil {
-		return fmt.Errorf("write to the tree %s: %w", s.dir, err)
+		return 0, fmt.Errorf("write to the tree %s: %w", s.dir, err)
 	}
-	return nil
+	return len(changes), nil
 }
 
 func (s *Store) mayWrite(ctx context.Context) error {
@@ -268,7 +268,8 @@ func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	for _, key := range t.Surplus(keep) {
 		changes = append(changes, Change{Path: s.RunPath(key)})
 	}
-	return s.Write(ctx, changes)
+	_, err := s.Write(ctx, changes)
+	return err
 }
 
 // Surplus returns the keys of the records that Prune would remove.

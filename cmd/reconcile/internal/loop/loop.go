@@ -1,0 +1,107 @@
+// Package loop drives a tree to its fixed point: load, decide, write, perform, until nothing changes any more.
+//
+// One turn happens under the lock of the whole tree and takes milliseconds:
+//
+//	take in what happened (results, other processes' writes, changed files)
+//	→ decide (controllers.Settle) → claim what may start (controllers.Admit) → decide again
+//	→ write the claims to the journal (synced), the statuses as files
+//
+// and, the lock released, start what was claimed and end what is no longer wanted. Results come back from the
+// [Performer], are synced to the journal, and cause the next turn. [Loop.Once] ends at the fixed point; [Loop.Watch]
+// goes on, with hints from a watcher. Both are the same turns: given the same inputs and clock they leave the same
+// bytes.
+package loop
+
+import (
+	"context"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/state"
+)
+
+// Performer runs effects. Its methods return at once, but for Close and Reap.
+type Performer interface {
+	// Submit queues an effect; it starts when its groups and the processors have room.
+	Submit(controllers.Effect)
+	// SetForeign tells how many places of each group other processes hold.
+	SetForeign(map[string]int)
+	// Cancel ends an effect, running or queued.
+	Cancel(key, why string)
+	// Notify has a token whenever there are reports to drain; Drain returns those since its last call.
+	Notify() <-chan struct{}
+	Drain() []controllers.Report
+	// Backlog counts submitted effects that have not started.
+	Backlog() int
+	// ReapAll ends what killed processes left running, within the grace time.
+	ReapAll(ctx context.Context, orphans []state.Orphan) error
+	// Close ends everything; what is to say of it can be drained afterwards.
+	Close(ctx context.Context) error
+}
+
+// Hint says where to look again; Full means everywhere.
+type Hint struct {
+	Paths []string
+	Full  bool
+}
+
+// Loop drives one tree. Store, Perform and Now must be set.
+type Loop struct {
+	Store   *state.Store
+	Perform Performer
+	Now     func() time.Time
+	// CPUs is the number of processors that limits.concurrentTasks 0 stands for.
+	CPUs int
+	// Commit records what was written in git and returns the new commit, "" when there was nothing to record; nil when
+	// nothing is to be committed.
+	Commit func(context.Context, *state.Tree) (string, error)
+	// Record keeps what changed in the event log; may be nil.
+	Record func([]controllers.Event)
+	// Observe is told of reports as they come, with the tree as it is then, and of the tree after each turn; may be nil.
+	Observe func([]controllers.Report, *state.Tree)
+}
+
+// Result is how a run ended.
+type Result struct {
+	Tree *state.Tree
+	// Ran counts the effects that were performed by this process, Wrote the status files.
+	Ran, Wrote int
+	// Commit is the commit that was made, or "".
+	Commit string
+	// Interrupted says that the run was told to stop before the fixed point.
+	Interrupted bool
+	// Wake is when a later run has something to do although nothing changed; zero means never.
+	Wake time.Time
+}
+
+// Bounds of a run.
+const (
+	lookahead   = 64                     // effects claimed beyond what may run at once, so that none waits for a turn
+	gatherFor   = 20 * time.Millisecond  // results are gathered this long while enough work is queued
+	flushEvery  = 250 * time.Millisecond // progress inside an object is written at most this often
+	pollForeign = 100 * time.Millisecond // while another process performs something
+	pollSpecs   = 500 * time.Millisecond // a one-shot run looks for changed files this often while something runs
+	maxRounds   = 25                     // rescans of a one-shot run that found new work; more means it chases itself
+)
+
+// Once runs until nothing changes any more: every object is ready, failed, or waits for someone. When ctx ends, what
+// runs is ended, recorded as interrupted, and Result.Interrupted is set. An error means that the run could not go on;
+// what was recorded until then is kept.
+func (l *Loop) Once(ctx context.Context) (Result, error) {
+	s, err := l.begin(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	return s.end(ctx, s.once(ctx))
+}
+
+// Watch runs until ctx ends, which is its normal end and no error.
+func (l *Loop) Watch(ctx context.Context, hints <-chan Hint) (Result, error) {
+	s, err := l.begin(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	s.hints = hints
+	s.watching = true
+	return s.end(ctx, s.watch(ctx))
+}

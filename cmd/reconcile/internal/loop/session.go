@@ -1,0 +1,193 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// session is one run of a loop. Only its own goroutine touches it.
+type session struct {
+	*Loop
+	journal  *state.Journal
+	tree     *state.Tree
+	hints    <-chan Hint
+	watching bool
+	stopping bool // nothing new is started
+
+	// What the decisions over tree say, by object; only objects that want something are listed.
+	effects map[schemas.Ref][]controllers.Effect
+	wakes   map[schemas.Ref]wake
+
+	agentGone bool                 // an agent was removed since its projection was written
+	dirty     map[schemas.Ref]bool // to be decided again; nil: everything
+	inbox     []controllers.Report // from the performer, not yet taken in
+	paths     []string             // hinted, not yet looked at
+	rescan    bool                 // look everywhere at the next turn
+
+	mine      map[string]controllers.Effect // claimed by this process and not finished, by key
+	held      map[string]string             // keys that cannot be started, and why
+	unwritten map[schemas.Ref]bool          // status in tree differs from the file
+	gone      map[schemas.Ref]bool          // objects whose spec is gone and whose files are to go
+	written   map[schemas.Ref]stamp         // what was last written, and when
+	scanned   time.Time                     // end of the last full scan
+	scanCost  time.Duration                 // what it took
+	stale     bool                          // something ran since the last full scan
+	changedAt time.Time                     // of the last write that was not committed yet; zero: none
+	ran       int
+	wrote     int
+	commit    string
+}
+
+// wake is when an object is decided again although nothing changed.
+type wake struct {
+	at    time.Time
+	await bool
+}
+
+// stamp is what the throttle compares: progress below phase and readiness may wait.
+type stamp struct {
+	at    time.Time
+	phase string
+	ready string
+}
+
+func (l *Loop) begin(ctx context.Context) (*session, error) {
+	s := &session{
+		Loop:    l,
+		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
+		mine: map[string]controllers.Effect{}, held: map[string]string{},
+		unwritten: map[schemas.Ref]bool{}, gone: map[schemas.Ref]bool{}, written: map[schemas.Ref]stamp{},
+	}
+	if err := s.recover(ctx); err != nil {
+		return nil, err
+	}
+	start := l.Now()
+	tree, err := l.Store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.tree, s.scanned, s.scanCost = tree, l.Now(), l.Now().Sub(start)
+	return s, nil
+}
+
+// recover takes over what killed processes left: their results become files, and what they left running is ended
+// before anything may start under the same key.
+func (s *session) recover(ctx context.Context) error {
+	var orphans []state.Orphan
+	err := s.locked(ctx, func() (err error) {
+		orphans, err = s.Store.Recover(ctx)
+		return err
+	})
+	if err != nil || len(orphans) == 0 {
+		return err
+	}
+	if err := s.Perform.ReapAll(ctx, orphans); err != nil {
+		return fmt.Errorf("end what a killed run left behind: %w", err)
+	}
+	return s.locked(ctx, func() error { return s.Store.Bury(ctx, orphans) })
+}
+
+func (s *session) locked(ctx context.Context, do func() error) error {
+	lock, err := s.Store.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	err = do()
+	return errors.Join(err, lock.Release())
+}
+
+// errStopped ends a session that was told to stop.
+var errStopped = errors.New("stopped")
+
+// once turns until idle, and looks at everything once more before it believes so.
+func (s *session) once(ctx context.Context) error {
+	for rounds := 0; ; {
+		if err := s.turn(ctx); err != nil {
+			return err
+		}
+		if !s.idle() {
+			if err := s.wait(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if !s.stale {
+			return nil
+		}
+		if rounds++; rounds > maxRounds {
+			return errors.New("the run chases itself: its own commands keep changing what they depend on; " +
+				"look at `reconcile events` for the nodes that ran again, and take what they write out of their inputs")
+		}
+		s.rescan = true
+	}
+}
+
+// watch turns for ever, and tidies up whenever it is quiet.
+func (s *session) watch(ctx context.Context) error {
+	for {
+		if err := s.turn(ctx); err != nil && !s.passing(err) {
+			return err
+		}
+		if s.quiet() {
+			if err := s.tidy(ctx); err != nil && !s.passing(err) {
+				return err
+			}
+		}
+		if err := s.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// passing reports an error that a watcher outlives by trying again at its next turn.
+func (s *session) passing(err error) bool { return errors.Is(err, state.ErrBusy) }
+
+// idle reports whether nothing runs, here or elsewhere, and no object has work that a one-shot run waits for.
+func (s *session) idle() bool {
+	if len(s.mine) > 0 || len(s.inbox) > 0 || s.foreign() {
+		return false
+	}
+	for _, w := range s.wakes {
+		if w.await {
+			return false
+		}
+	}
+	return true
+}
+
+// foreign reports whether another process performs something.
+func (s *session) foreign() bool {
+	for ref := range s.effects {
+		for _, c := range s.tree.Entry(ref).Claims {
+			if c.Process != s.id() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// id names this process in claims; "" before it claimed anything.
+func (s *session) id() string {
+	if s.journal == nil {
+		return ""
+	}
+	return s.journal.ID()
+}
+
+// owners returns the objects that the effects belong to, each once.
+func owners(effects []controllers.Effect) []schemas.Ref {
+	set := map[schemas.Ref]bool{}
+	for _, e := range effects {
+		set[e.Owner] = true
+	}
+	return slices.SortedFunc(maps.Keys(set), schemas.Ref.Compare)
+}

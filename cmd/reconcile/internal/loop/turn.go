@@ -1,0 +1,277 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// turn takes in what happened, decides, and writes, all under the tree's lock; then it starts and ends effects.
+func (s *session) turn(ctx context.Context) error {
+	if err := s.record(); err != nil {
+		return err
+	}
+	var claimed []controllers.Effect
+	err := s.locked(ctx, func() (err error) {
+		if err := s.look(ctx); err != nil {
+			return err
+		}
+		s.decide()
+		if claimed, err = s.claim(ctx); err != nil {
+			return err
+		}
+		return s.flush(ctx, false)
+	})
+	s.perform(claimed) // what is claimed is ours to do, even if writing failed
+	if err == nil && s.Observe != nil {
+		s.Observe(nil, s.tree)
+	}
+	return err
+}
+
+// record makes results durable before anything is decided on them.
+func (s *session) record() error {
+	var runs []schemas.Run
+	var given []string
+	for _, r := range s.inbox {
+		switch r.Kind {
+		case controllers.Started:
+			if err := s.journal.Started(r.Key, r.At, r.PID); err != nil {
+				return err
+			}
+			continue
+		case controllers.Finished:
+			runs = append(runs, *r.Run)
+			s.ran++
+		case controllers.Held:
+			s.held[r.Key] = r.Why
+			given = append(given, r.Key)
+		case controllers.Released:
+			given = append(given, r.Key)
+		}
+		delete(s.mine, r.Key)
+		s.stale = true
+	}
+	s.inbox = nil
+	if len(runs) > 0 {
+		if err := s.journal.Finish(runs); err != nil {
+			return err
+		}
+	}
+	if len(given) > 0 {
+		return s.journal.Release(given)
+	}
+	return nil
+}
+
+// look brings the tree up to date: with the journals always, with all files when a scan is asked for or another
+// process wrote, else with those that were hinted at; and, when something finished, with what it may have changed.
+func (s *session) look(ctx context.Context) error {
+	hints := slices.Clone(s.paths)
+	start := s.Now()
+	if s.rescan {
+		hints = nil
+	} else if hints == nil {
+		hints = []string{}
+	}
+	if err := s.refresh(ctx, hints); err != nil {
+		return err
+	}
+	s.paths = nil
+	if hints == nil {
+		s.rescan, s.stale = false, false
+		s.scanned, s.scanCost = s.Now(), s.Now().Sub(start)
+		return nil
+	}
+	if s.stale && s.inputsMatter() {
+		tree, refs, err := s.Store.RefreshInputs(ctx, s.tree)
+		if err != nil {
+			return fmt.Errorf("look at inputs again: %w", err)
+		}
+		s.tree = tree
+		s.touch(refs...)
+	}
+	return nil
+}
+
+func (s *session) refresh(ctx context.Context, hints []string) error {
+	tree, refs, err := s.Store.Refresh(ctx, s.tree, hints)
+	if err != nil {
+		return fmt.Errorf("look at the tree again: %w", err)
+	}
+	if tree.Settings() != s.tree.Settings() {
+		s.dirty = nil // every decision may depend on them
+	}
+	s.tree = tree
+	s.touch(refs...)
+	return nil
+}
+
+// inputsMatter reports whether some object that is not done declares inputs.
+func (s *session) inputsMatter() bool {
+	return slices.ContainsFunc(s.tree.Entries(schemas.DAGKind.Name), func(e *state.Entry) bool {
+		return len(e.Inputs) > 0 && (s.dirty == nil || s.dirty[e.Ref] || len(s.effects[e.Ref]) > 0)
+	})
+}
+
+// touch marks objects to be decided again.
+func (s *session) touch(refs ...schemas.Ref) {
+	if s.dirty == nil {
+		return
+	}
+	for _, r := range refs {
+		s.dirty[r] = true
+	}
+}
+
+// decide brings statuses and wants up to date with the tree.
+func (s *session) decide() {
+	now := s.Now()
+	for ref, w := range s.wakes {
+		if !w.at.After(now) {
+			s.touch(ref)
+		}
+	}
+	var dirty []schemas.Ref
+	if s.dirty == nil {
+		clear(s.effects)
+		clear(s.wakes)
+	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
+		return
+	}
+	s.adopt(controllers.Settle(s.tree, now, dirty))
+	s.dirty = map[schemas.Ref]bool{}
+}
+
+// adopt takes a decision over.
+func (s *session) adopt(d controllers.Decision) {
+	var events []controllers.Event
+	for _, ref := range d.Changed {
+		s.unwritten[ref] = true
+		if s.Record != nil {
+			events = append(events, controllers.Events(s.tree.Entry(ref), d.Tree.Entry(ref))...)
+		}
+	}
+	if len(events) > 0 {
+		s.Record(events)
+	}
+	s.tree = d.Tree
+	for ref, out := range d.Outs {
+		set(s.effects, ref, out.Effects, len(out.Effects) > 0)
+		set(s.wakes, ref, wake{out.Again, out.Await}, !out.Again.IsZero())
+		if e := s.tree.Entry(ref); e != nil && e.Gone() {
+			s.gone[ref] = true
+		}
+	}
+}
+
+func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
+	if keep {
+		m[ref] = v
+	} else {
+		delete(m, ref)
+	}
+}
+
+// claim puts on record, synced, what this process is about to start, and decides once more, now that it is claimed.
+func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
+	if s.stopping || ctx.Err() != nil {
+		return nil, nil
+	}
+	claims := controllers.Admit(s.tree, s.wanted(), s.id(), s.CPUs, lookahead)
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	if s.journal == nil {
+		journal, err := s.Store.Journal()
+		if err != nil {
+			return nil, err
+		}
+		s.journal = journal
+	}
+	runs := make([]schemas.Run, len(claims))
+	for i, e := range claims {
+		runs[i] = e.Claim()
+	}
+	if err := s.journal.Claim(runs); err != nil {
+		return nil, err
+	}
+	for _, e := range claims {
+		s.mine[e.Key] = e
+	}
+	if err := s.refresh(ctx, []string{}); err != nil {
+		return claims, err
+	}
+	s.decide()
+	return claims, nil
+}
+
+// wanted lists all effects that the decisions want and that can be had, in a fixed order.
+func (s *session) wanted() []controllers.Effect {
+	var all []controllers.Effect
+	for _, ref := range sortedRefs(s.effects) {
+		for _, e := range s.effects[ref] {
+			if s.held[e.Key] == "" {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// perform starts what was claimed and ends what runs and is no longer wanted.
+func (s *session) perform(claimed []controllers.Effect) {
+	wanted := map[string]bool{}
+	usage := map[string]int{}
+	for ref, effects := range s.effects {
+		elsewhere := s.elsewhere(ref)
+		for _, e := range effects {
+			wanted[e.Key] = true
+			if elsewhere[e.Key] {
+				for _, g := range e.Groups {
+					usage[g.Name]++
+				}
+			}
+		}
+	}
+	s.Perform.SetForeign(usage)
+	for _, e := range claimed {
+		s.Perform.Submit(e)
+	}
+	for key := range s.mine {
+		if !wanted[key] {
+			s.Perform.Cancel(key, "it is no longer wanted")
+		}
+	}
+}
+
+// elsewhere returns the keys that other processes have claimed.
+func (s *session) elsewhere(ref schemas.Ref) map[string]bool {
+	e := s.tree.Entry(ref)
+	if e == nil {
+		return nil
+	}
+	var keys map[string]bool
+	for _, c := range e.Claims {
+		if c.Process != s.id() {
+			if keys == nil {
+				keys = map[string]bool{}
+			}
+			keys[c.Key] = true
+		}
+	}
+	return keys
+}
+
+func sortedRefs[V any](m map[schemas.Ref]V) []schemas.Ref {
+	refs := make([]schemas.Ref, 0, len(m))
+	for r := range m {
+		refs = append(refs, r)
+	}
+	slices.SortFunc(refs, schemas.Ref.Compare)
+	return refs
+}

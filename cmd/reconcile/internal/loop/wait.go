@@ -1,0 +1,115 @@
+package loop
+
+import (
+	"context"
+	"time"
+)
+
+// wait returns when there is reason for another turn: a result, a hint, a wake-up, or time to look again. It returns
+// errStopped when ctx ends.
+func (s *session) wait(ctx context.Context) error {
+	timer := time.NewTimer(s.untilNext())
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return errStopped
+	case <-s.Perform.Notify():
+		s.hear()
+		s.gather(ctx)
+	case h, ok := <-s.hints:
+		if !ok {
+			s.hints = nil
+			break
+		}
+		s.hint(h)
+	case <-timer.C:
+		if s.foreign() || s.specsDue() {
+			s.rescan = true
+		}
+	}
+	return nil
+}
+
+// gather collects further results for as long as enough work is queued that no processor waits for a turn.
+func (s *session) gather(ctx context.Context) {
+	timer := time.NewTimer(gatherFor)
+	defer timer.Stop()
+	for s.Perform.Backlog() >= 2*s.CPUs {
+		select {
+		case <-s.Perform.Notify():
+			s.hear()
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// hear takes the performer's reports into the inbox.
+func (s *session) hear() {
+	reports := s.Perform.Drain()
+	s.inbox = append(s.inbox, reports...)
+	if s.Observe != nil && len(reports) > 0 {
+		s.Observe(reports, s.tree)
+	}
+}
+
+func (s *session) hint(h Hint) {
+	if h.Full {
+		s.rescan = true
+	}
+	s.paths = append(s.paths, h.Paths...)
+}
+
+// untilNext is the time to the next turn if nothing happens.
+func (s *session) untilNext() time.Duration {
+	const longest = time.Hour
+	now := s.Now()
+	next := now.Add(longest)
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	for _, w := range s.wakes {
+		sooner(w.at)
+	}
+	if len(s.unwritten) > 0 {
+		sooner(now.Add(flushEvery))
+	}
+	if s.foreign() {
+		sooner(now.Add(pollForeign))
+	}
+	if !s.watching {
+		sooner(s.scanned.Add(s.scanEvery()))
+	} else if !s.changedAt.IsZero() {
+		sooner(s.changedAt.Add(s.commitDelay()))
+	}
+	return max(next.Sub(now), 0)
+}
+
+// scanEvery keeps the share of looking for changed files below a twentieth of the time.
+func (s *session) scanEvery() time.Duration { return max(pollSpecs, 20*s.scanCost) }
+
+func (s *session) specsDue() bool {
+	return !s.watching && !s.Now().Before(s.scanned.Add(s.scanEvery()))
+}
+
+// quiet reports whether a watcher has something to tidy up and nothing has happened for the commit delay.
+func (s *session) quiet() bool {
+	return !s.changedAt.IsZero() && len(s.mine) == 0 && !s.Now().Before(s.changedAt.Add(s.commitDelay()))
+}
+
+func (s *session) commitDelay() time.Duration { return s.tree.Settings().Watch.CommitDelay.Std() }
+
+// nextWake is the earliest time at which something becomes due; zero when nothing does.
+func (s *session) nextWake() time.Time {
+	var next time.Time
+	for _, w := range s.wakes {
+		if next.IsZero() || w.at.Before(next) {
+			next = w.at
+		}
+	}
+	return next
+}

@@ -1,0 +1,218 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// flush writes the statuses that differ from their files. While something runs, progress below an object's phase and
+// readiness is held back for flushEvery: it can be told again from the journal, and a DAG of a thousand quick nodes
+// must not be written a thousand times. force writes everything.
+func (s *session) flush(ctx context.Context, force bool) error {
+	now := s.Now()
+	var changes []state.Change
+	var refs []schemas.Ref
+	for _, ref := range sortedRefs(s.unwritten) {
+		e := s.tree.Entry(ref)
+		if e == nil || e.Status == nil {
+			delete(s.unwritten, ref) // removals sees to it, if there is a file
+			continue
+		}
+		if !force && s.mayWait(ref, e, now) {
+			continue
+		}
+		data, err := state.EncodeStatus(ref, e.Status)
+		if err != nil {
+			return fmt.Errorf("%s: %w", ref, err)
+		}
+		changes = append(changes, state.Change{Path: e.StatusPath, Data: data, Status: e.Status})
+		refs = append(refs, ref)
+	}
+	changes = append(changes, s.removals()...)
+	if err := s.write(ctx, changes, now); err != nil {
+		return err
+	}
+	agents := false
+	for _, ref := range refs {
+		delete(s.unwritten, ref)
+		s.written[ref] = stampOf(s.tree.Entry(ref), now)
+		agents = agents || ref.Kind == schemas.AgentKind.Name
+	}
+	if agents || s.agentGone {
+		s.agentGone = false
+		return s.project(ctx)
+	}
+	return nil
+}
+
+func (s *session) write(ctx context.Context, changes []state.Change, now time.Time) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	n, err := s.Store.Write(ctx, changes)
+	if n > 0 {
+		s.wrote += n
+		s.changedAt = now
+	}
+	if err != nil {
+		return fmt.Errorf("write statuses: %w", err)
+	}
+	return nil
+}
+
+// project brings state/agent-status.json up to date with the agents' statuses.
+func (s *session) project(ctx context.Context) error {
+	path := s.tree.Settings().Folders.State + "/agent-status.json"
+	return s.Store.Fold(ctx, path, func(old []byte) ([]byte, error) {
+		return controllers.FoldAgentStatus(old, s.tree)
+	})
+}
+
+// removals are the files of objects whose spec is gone, the status and the records, once nothing of them runs.
+func (s *session) removals() []state.Change {
+	var changes []state.Change
+	for _, ref := range sortedRefs(s.gone) {
+		e := s.tree.Entry(ref)
+		switch {
+		case e == nil || !e.Gone():
+			delete(s.gone, ref)
+			continue
+		case len(e.Claims) > 0 || s.hasMine(ref):
+			continue // it is being ended; its result comes first
+		}
+		delete(s.gone, ref)
+		s.agentGone = s.agentGone || ref.Kind == schemas.AgentKind.Name
+		changes = append(changes, state.Change{Path: e.StatusPath})
+		for _, r := range e.Runs {
+			changes = append(changes, state.Change{Path: s.Store.RunPath(r.Key)})
+		}
+		s.tree = s.tree.With(&state.Entry{Ref: ref})
+	}
+	return changes
+}
+
+func (s *session) hasMine(ref schemas.Ref) bool {
+	for _, e := range s.mine {
+		if e.Owner == ref {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) mayWait(ref schemas.Ref, e *state.Entry, now time.Time) bool {
+	was, ok := s.written[ref]
+	if !ok || len(s.mine) == 0 {
+		return false
+	}
+	is := stampOf(e, now)
+	return was.phase == is.phase && was.ready == is.ready && now.Sub(was.at) < flushEvery
+}
+
+func stampOf(e *state.Entry, now time.Time) stamp {
+	st := stamp{at: now}
+	if e == nil || e.Status == nil {
+		return st
+	}
+	base := e.Status.Base()
+	st.phase = base.Phase
+	if c := base.Condition(schemas.Ready); c != nil {
+		st.ready = string(c.Status) + c.Reason
+	}
+	return st
+}
+
+// tidy makes files of what the journal holds, drops old records, commits, and, when nothing is left to do, remembers
+// that.
+func (s *session) tidy(ctx context.Context) error {
+	if err := s.locked(ctx, func() error { return s.checkpoint(ctx) }); err != nil {
+		return err
+	}
+	if s.Commit != nil {
+		hash, err := s.Commit(ctx, s.tree)
+		if err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+		if hash != "" {
+			s.commit = hash
+		}
+	}
+	s.changedAt = time.Time{}
+	if s.busy() || len(s.effects) > 0 {
+		return nil // nothing may be believed settled while there is something to do
+	}
+	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
+}
+
+// checkpoint leaves everything that is known as files. Records of objects that are gone become files too, and then go
+// with the rest of the object.
+func (s *session) checkpoint(ctx context.Context) error {
+	if s.journal != nil {
+		if err := s.journal.Checkpoint(ctx); err != nil {
+			return err
+		}
+		if err := s.refresh(ctx, []string{}); err != nil {
+			return err
+		}
+	}
+	s.decide()
+	if err := s.flush(ctx, true); err != nil {
+		return err
+	}
+	return s.Store.Prune(ctx, s.tree, s.tree.Settings().Runs.Keep)
+}
+
+func (s *session) busy() bool { return len(s.mine) > 0 || len(s.inbox) > 0 || s.foreign() }
+
+// summary is what a run with nothing to do prints instead of looking at every object.
+func (s *session) summary() state.Summary {
+	return state.Summary{
+		Wake: s.nextWake(), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree), Commit: s.Commit != nil,
+	}
+}
+
+// end brings a run to its end: what still runs is ended, and everything that is known is written.
+func (s *session) end(ctx context.Context, cause error) (Result, error) {
+	interrupted := ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx)
+	s.stopping, s.watching = true, false
+	err := s.drain(ctx)
+	if errors.Is(cause, errStopped) {
+		cause = nil
+	}
+	if err == nil && cause == nil {
+		err = s.turn(ctx)
+	}
+	if err == nil && cause == nil {
+		err = s.tidy(ctx)
+	}
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Close())
+	}
+	return Result{
+		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
+	}, errors.Join(cause, err)
+}
+
+// drain ends what still runs and hears its last words.
+func (s *session) drain(ctx context.Context) error {
+	err := s.Perform.Close(ctx)
+	s.hear()
+	return errors.Join(err, s.heldError())
+}
+
+// heldError is what a run ends with when something that a killed run left behind kept a node from starting.
+func (s *session) heldError() error {
+	for _, key := range slices.Sorted(maps.Keys(s.held)) {
+		return fmt.Errorf("%s: %s: %w", key, s.held[key], state.ErrBusy)
+	}
+	return nil
+}
