@@ -21,17 +21,17 @@ const (
 
 // ActionSpec asks for a verb to be applied once. It is immutable once applied.
 type ActionSpec struct {
-	// Target is kind/name of a DAG or a session, for example dag/checks.
+	// Target is the DAG or the session that is meant, as kind/name: dag/checks.
 	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
-	// Verb is cancel, retry, pause, resume, skip, approve or hold.
+	// Verb is what is to be done.
 	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=hold"`
 	// By is who asks.
 	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
 	// Reason says why.
 	Reason string `json:"reason,omitempty" jsonschema:"maxLength=2000"`
-	// At is when it was asked; actions that are new at the same time are applied in the order of At, then name.
+	// At is when it was asked; actions that are new at the same time are applied in the order of at, then name.
 	At Time `json:"at,omitzero"`
 }
 

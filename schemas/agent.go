@@ -38,8 +38,10 @@ type AgentSpec struct {
 
 // Runner says how an agent is run. Exactly one field is set.
 type Runner struct {
+	// Command runs a program once for each task.
 	Command *CommandRunner `json:"command,omitempty"`
-	Human   *HumanRunner   `json:"human,omitempty"`
+	// Human means that a person answers; {} is enough.
+	Human *HumanRunner `json:"human,omitempty"`
 }
 
 // CommandRunner runs a program once for each task.
@@ -53,7 +55,7 @@ type CommandRunner struct {
 	// Output says how stdout is read: text, json, or the name of a profile. Default text.
 	Output string `json:"output,omitempty" jsonschema:"maxLength=63,default=text"`
 	// Timeout ends a run. Default 10m.
-	Timeout *Duration `json:"timeout,omitempty"`
+	Timeout *Duration `json:"timeout,omitempty" jsonschema:"default=10m"`
 }
 
 // HumanRunner means that a person answers.

@@ -35,7 +35,7 @@ func checkRefs(r *Report, names []string, field ...any) {
 func checkLine(s Spot, text string) {
 	for _, r := range text {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			s.Errorf("bad-character", "contains %s, which cannot be seen", describeRune(r)).Suggest("remove it")
+			s.Errorf("bad-character", "contains %s", describeRune(r)).Suggest("remove it")
 			return
 		}
 	}
@@ -90,11 +90,14 @@ func badPath(p string, use pathUse) (why, hint string) {
 	}
 	for _, r := range p {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return "contains " + describeRune(r) + ", which cannot be seen", ""
+			return "contains " + describeRune(r), ""
 		}
 	}
 	if clean := path.Clean(p); clean != p {
 		return "is not in its shortest form", clean
+	}
+	if p == "." && use == writes {
+		return "is the root of the tree itself", ""
 	}
 	return badParts(parts, use), ""
 }

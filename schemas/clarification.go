@@ -20,7 +20,7 @@ type ClarificationRequestSpec struct {
 	To string `json:"to" jsonschema:"minLength=1,maxLength=63"`
 	// Topic is the subject in a line, 1 to 200 characters.
 	Topic string `json:"topic" jsonschema:"minLength=1,maxLength=200"`
-	// Question is 1 to 2000 characters.
+	// Question is what is asked, 1 to 2000 characters.
 	Question string `json:"question" jsonschema:"minLength=1,maxLength=2000"`
 	// Blocking says that the asking agent cannot go on without the answer. Default false.
 	Blocking bool `json:"blocking,omitempty"`
@@ -49,11 +49,11 @@ var ReplyKind = Kind{
 type ReplySpec struct {
 	// Clarification is a CLR id (CLR-42-001) or the name of a ClarificationRequest.
 	Clarification string `json:"clarification" jsonschema:"minLength=1,maxLength=63"`
-	// Type is answer, question, resolution, escalation or abandonment.
+	// Type is what the reply does to the clarification.
 	Type string `json:"type" jsonschema:"enum=answer,enum=question,enum=resolution,enum=escalation,enum=abandonment"`
 	// From is the agent or person that writes.
 	From string `json:"from" jsonschema:"minLength=1,maxLength=100"`
-	// Body is 1 to 2000 characters.
+	// Body is the text, 1 to 2000 characters.
 	Body string `json:"body" jsonschema:"minLength=1,maxLength=2000"`
 }
 

@@ -48,16 +48,16 @@ type Retry struct {
 	// Limit is the number of further attempts after the first. Default 0.
 	Limit int `json:"limit,omitempty" jsonschema:"minimum=0,maximum=100,default=0"`
 	// Backoff is the wait before the first retry. Default 1s.
-	Backoff *Duration `json:"backoff,omitempty"`
+	Backoff *Duration `json:"backoff,omitempty" jsonschema:"default=1s"`
 	// Factor multiplies the wait from retry to retry. Default 2.
 	Factor float64 `json:"factor,omitempty" jsonschema:"minimum=1,maximum=100,default=2"`
 	// Max bounds the wait. Default 1m.
-	Max *Duration `json:"max,omitempty"`
+	Max *Duration `json:"max,omitempty" jsonschema:"default=1m"`
 }
 
 // Node is one task. Exactly one of Run, Script, or Agent with Prompt is set.
 type Node struct {
-	// Name is snake_case and unique within the DAG: ^[a-z][a-z0-9_]{0,62}$.
+	// Name is unique within the DAG, and snake_case: ^[a-z][a-z0-9_]{0,62}$.
 	Name string `json:"name" jsonschema:"minLength=1,maxLength=63"`
 	// Description says what the node does.
 	Description string `json:"description,omitempty" jsonschema:"maxLength=2000"`
@@ -65,7 +65,7 @@ type Node struct {
 	Run []string `json:"run,omitempty" jsonschema:"minItems=1,maxItems=1000"`
 	// Script is text for sh -c.
 	Script string `json:"script,omitempty" jsonschema:"minLength=1,maxLength=100000"`
-	// Agent names the agent that does the task; Prompt tells it what to do.
+	// Agent names the agent that does the task; prompt tells it what to do.
 	Agent string `json:"agent,omitempty" jsonschema:"minLength=1,maxLength=63"`
 	// Prompt is the task text for the agent.
 	Prompt string `json:"prompt,omitempty" jsonschema:"minLength=1,maxLength=100000"`
@@ -88,7 +88,7 @@ type Node struct {
 	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background"`
 	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on.
 	When string `json:"when,omitempty" jsonschema:"maxLength=2000"`
-	// Metadata is free.
+	// Metadata is free: it is kept, and no controller reads it.
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 

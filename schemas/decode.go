@@ -191,5 +191,5 @@ func Locate(path string, src []byte, field ...any) (at Place, source string) {
 		return at, ""
 	}
 	at.Line, at.Column = root.position(field)
-	return at, lineText(s.text, at.Line)
+	return at, lineText(string(s.text), at.Line)
 }

@@ -1,6 +1,10 @@
 package schemas
 
-import "strings"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
 
 // envelopeFields are the fields of every document.
 var envelopeFields = []string{"apiVersion", "kind", "metadata", "spec"}
@@ -22,7 +26,10 @@ func (s *source) envelope(root *value, kinds Kinds) (Kind, bool) {
 	if name != nil && name.form == text && !name.bad {
 		s.name(name, k)
 	}
-	if ok && name != nil && CheckName(name.text) == nil && name.form == text {
+	s.pairs(root.get("metadata").get("labels"), "labels", checkLabel)
+	s.pairs(root.get("metadata").get("annotations"), "annotations", func(string) string { return "" })
+	inPlace := (k.Name == SettingsKind.Name) == (s.path == SettingsPath)
+	if ok && inPlace && name != nil && CheckName(name.text) == nil && name.form == text {
 		s.ref = Ref{Kind: k.Name, Name: strings.Clone(name.text)}
 	}
 	if !ok && name == nil && root.get("metadata") != nil {
@@ -84,7 +91,8 @@ func (s *source) kind(root *value, kinds Kinds) (Kind, bool) {
 	var names []string
 	for _, k := range kinds {
 		if v.form == text && v.text == k.Name {
-			return k, s.settingsInPlace(k, v)
+			s.settingsInPlace(k, v)
+			return k, true
 		}
 		names = append(names, k.Name)
 	}
@@ -99,7 +107,7 @@ func (s *source) kind(root *value, kinds Kinds) (Kind, bool) {
 }
 
 // settingsInPlace reports settings that stand elsewhere, and other objects that stand where the settings do.
-func (s *source) settingsInPlace(k Kind, v *value) bool {
+func (s *source) settingsInPlace(k Kind, v *value) {
 	isSettings := k.Name == SettingsKind.Name
 	switch {
 	case isSettings && s.path != SettingsPath:
@@ -109,11 +117,10 @@ func (s *source) settingsInPlace(k Kind, v *value) bool {
 		s.fail("wrong-place", v.line, v.col, "kind", "%s holds the settings and nothing else", SettingsPath).
 			hint("move the object below specs/")
 	}
-	return true
 }
 
 func (s *source) name(v *value, k Kind) {
-	if err := CheckName(v.text); err != nil && v.text != "" {
+	if err := CheckName(v.text); err != nil && v.text != "" && len(v.text) <= maxName { // the schema tells its length
 		p := s.fail("bad-name", v.line, v.col, "metadata.name", "%v", err)
 		if low := strings.ToLower(strings.ReplaceAll(v.text, " ", "-")); CheckName(low) == nil {
 			p.hint("write %q", low)
@@ -123,6 +130,34 @@ func (s *source) name(v *value, k Kind) {
 		s.fail("bad-name", v.line, v.col, "metadata.name", "the settings are called %q", settingsName).
 			hint("write %s", settingsName)
 	}
+}
+
+// pairs judges the keys of labels or annotations, and their values as check does.
+func (s *source) pairs(v *value, field string, check func(string) string) {
+	if v == nil {
+		return
+	}
+	for _, f := range v.fields {
+		path := pathText([]any{"metadata", field, f.name})
+		if why := checkLabel(f.name); why != "" || f.name == "" {
+			s.fail("bad-name", f.line, f.col, path, "the key %s", cmp.Or(why, "is empty"))
+		}
+		if why := check(f.value.text); why != "" && f.value.form == text {
+			s.fail("bad-label", f.value.line, f.value.col, path, "the value %s", why)
+		}
+	}
+}
+
+// checkLabel tells what is wrong with a key or a value of a label, which the command line selects by.
+func checkLabel(s string) string {
+	bad := func(r rune) bool { return !isNameRune(r) && r != '/' && (r < 'A' || r > 'Z') }
+	if i := strings.IndexFunc(s, bad); i >= 0 {
+		return "contains " + describeRune([]rune(s[i:])[0]) + "; use letters, digits, '.', '_', '-' and '/'"
+	}
+	if len(s) > 2*maxName {
+		return fmt.Sprintf("has %d characters, at most %d are allowed", len(s), 2*maxName)
+	}
+	return ""
 }
 
 // settingsName is the name of the one object of kind Settings.

@@ -53,13 +53,19 @@ func isDevice(stem string) bool {
 
 // describeRune names a character so that it can be seen: 'é', a space, U+202E.
 func describeRune(r rune) string {
-	switch {
-	case r == ' ':
+	switch r {
+	case ' ':
 		return "a space"
-	case unicode.IsGraphic(r) && !unicode.IsSpace(r):
+	case '\t':
+		return "a tab"
+	case '\n', '\r':
+		return "a line end"
+	}
+	switch {
+	case unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.IsMark(r):
 		return fmt.Sprintf("'%c'", r)
 	}
-	return fmt.Sprintf("the character %U", r)
+	return fmt.Sprintf("the character %U, which is not seen by itself", r)
 }
 
 // isSnake reports whether s is ^[a-z][a-z0-9_]{0,62}$.
@@ -88,6 +94,8 @@ func snake(s string) string {
 			b.WriteRune(r - 'A' + 'a')
 		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
 			b.WriteRune(r)
+		case r >= 0x80 && unicode.IsLetter(r):
+			return ""
 		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
 			b.WriteByte('_')
 		}
@@ -105,7 +113,7 @@ func snake(s string) string {
 
 // Nearest returns the word of the list that s was probably meant to be, or "": the one with the fewest edits
 // (insertions, deletions, replacements and swaps of neighbours, case ignored), if those are at most a third of the
-// longer word's length, rounded up. Of equals, the first wins.
+// longer word's length. Of equals, the first wins.
 func Nearest(s string, words []string) string {
 	if s == "" || len(s) > nearMax {
 		return ""
@@ -116,7 +124,7 @@ func Nearest(s string, words []string) string {
 		if w == "" || len(w) > nearMax {
 			continue
 		}
-		limit := (max(len(low), len(w)) + 2) / 3
+		limit := max(len(low), len(w)) / 3
 		if bestCost >= 0 {
 			limit = min(limit, bestCost-1)
 		}

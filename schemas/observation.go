@@ -24,7 +24,7 @@ type ObservationSpec struct {
 
 // ObservationEntry is one thing learned.
 type ObservationEntry struct {
-	// Category is decision, code-change, error, key-fact or compaction-summary.
+	// Category is the sort of thing that was learned.
 	Category string `json:"category" jsonschema:"enum=decision,enum=code-change,enum=error,enum=key-fact,enum=compaction-summary"`
 	// Content is the full text, 1 to 2000 characters.
 	Content string `json:"content" jsonschema:"minLength=1,maxLength=2000"`

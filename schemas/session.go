@@ -57,7 +57,7 @@ type SessionSpec struct {
 	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
 	// Branch is the git branch that the work happens on; empty means the current one.
 	Branch string `json:"branch,omitempty" jsonschema:"maxLength=200"`
-	// Phase is the phase that is wanted: Active, Paused, Suspended or Completed. Default Active.
+	// Phase is the phase that is wanted. Default Active.
 	Phase string `json:"phase,omitempty" jsonschema:"enum=Active,enum=Paused,enum=Suspended,enum=Completed,default=Active"`
 	// Priority ranks sessions for places, and their work for processors. Default normal.
 	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background,default=normal"`

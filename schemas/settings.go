@@ -60,7 +60,7 @@ type RunSettings struct {
 	// Keep is how many records of each node are kept under state/runs. Default 20.
 	Keep int `json:"keep,omitempty" jsonschema:"minimum=1,maximum=100000,default=20"`
 	// Grace is the time between SIGTERM and SIGKILL. Default 5s.
-	Grace *Duration `json:"grace,omitempty"`
+	Grace *Duration `json:"grace,omitempty" jsonschema:"default=5s"`
 	// OutputLimit is how many bytes of a run's output are kept in its log. Default 10 MiB.
 	OutputLimit int `json:"outputLimit,omitempty" jsonschema:"minimum=1024,maximum=1073741824,default=10485760"`
 	// TailLimit is how many bytes of output go into a status. Default 4096.
@@ -72,13 +72,13 @@ type RunSettings struct {
 // WatchSettings tunes reconcile --watch.
 type WatchSettings struct {
 	// Debounce is the quiet time after a change before it is acted on. Default 200ms.
-	Debounce *Duration `json:"debounce,omitempty"`
+	Debounce *Duration `json:"debounce,omitempty" jsonschema:"default=200ms"`
 	// Rescan is the time between full scans. Default 5m.
-	Rescan *Duration `json:"rescan,omitempty"`
+	Rescan *Duration `json:"rescan,omitempty" jsonschema:"default=5m"`
 	// Poll is the time between scans where file notification is not to be had. Default 2s.
-	Poll *Duration `json:"poll,omitempty"`
+	Poll *Duration `json:"poll,omitempty" jsonschema:"default=2s"`
 	// CommitDelay is the quiet time before what was written is committed. Default 2s.
-	CommitDelay *Duration `json:"commitDelay,omitempty"`
+	CommitDelay *Duration `json:"commitDelay,omitempty" jsonschema:"default=2s"`
 }
 
 // GitSettings says what is committed, and how.
@@ -97,7 +97,7 @@ type GitSettings struct {
 
 // GitHubSettings says where the tree is mirrored.
 type GitHubSettings struct {
-	// Repo is owner/name.
+	// Repo is the repository, as owner/name.
 	Repo string `json:"repo,omitempty" jsonschema:"maxLength=200"`
 	// Mirror turns the mirror on. Default false.
 	Mirror bool `json:"mirror,omitempty"`
@@ -119,7 +119,7 @@ type MemorySettings struct {
 type CommandSettings struct {
 	// Allow lists patterns; empty means the default list of the docs.
 	Allow []string `json:"allow,omitempty" jsonschema:"maxItems=1000"`
-	// Block lists patterns that win over Allow.
+	// Block lists patterns that win over allow.
 	Block []string `json:"block,omitempty" jsonschema:"maxItems=1000"`
 }
 

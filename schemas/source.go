@@ -12,12 +12,15 @@ import (
 const (
 	maxDepth  = 64
 	maxValues = 100_000
+	// maxProblems bounds what is said of one file: nobody reads more, and a hostile file must not fill the memory.
+	maxProblems = 100
 )
 
 // source is one file while it is decoded: its text, and what is wrong with it.
 type source struct {
 	path     string
 	text     []byte // after the gate: UTF-8, no byte order mark, line ends \n
+	unsaid   int    // errors beyond maxProblems
 	ref      Ref
 	problems []Problem
 	values   int  // counted so far
@@ -28,6 +31,10 @@ func newSource(path string) *source { return &source{path: path} }
 
 // fail reports an error at a position; line 0 means the whole file.
 func (s *source) fail(code string, line, col int, field, format string, args ...any) *Problem {
+	if len(s.problems) >= maxProblems {
+		s.unsaid++
+		return new(Problem)
+	}
 	s.problems = append(s.problems, Problem{
 		Place:    Place{Path: s.path, Line: line, Column: col},
 		Severity: Error, Code: code, Field: field, Message: fmt.Sprintf(format, args...),
@@ -145,19 +152,19 @@ func (l *lines) place(at int) (line, col int) {
 }
 
 // lineText returns a line of text, counted from 1, without its end.
-func lineText(b []byte, line int) string {
+func lineText(s string, line int) string {
 	for n := 1; n < line; n++ {
-		i := bytes.IndexByte(b, '\n')
+		i := strings.IndexByte(s, '\n')
 		if i < 0 {
 			return ""
 		}
-		b = b[i+1:]
+		s = s[i+1:]
 	}
 	if line < 1 {
 		return ""
 	}
-	b, _, _ = bytes.Cut(b, []byte("\n"))
-	return string(b)
+	s, _, _ = strings.Cut(s, "\n")
+	return s
 }
 
 // guessRef finds the kind and the name in a file that cannot be parsed, by looking at its lines: "kind: X" at the left
@@ -230,13 +237,22 @@ func (s *source) finish() []Problem {
 	s.problems = slices.CompactFunc(s.problems, func(a, b Problem) bool {
 		return a.Place == b.Place && a.Code == b.Code && a.Message == b.Message
 	})
+	if s.unsaid > 0 {
+		last := &s.problems[len(s.problems)-1]
+		last.Notes = append(last.Notes, fmt.Sprintf("and %d more problems in this file", s.unsaid))
+		last.Related = append(last.Related, Place{Path: s.path})
+	}
+	whole := ""
+	if len(s.problems) > 0 {
+		whole = string(s.text) // once, so that the lines below share it
+	}
 	for i := range s.problems {
 		s.problems[i].Ref = s.ref
 		if s.toml {
 			s.problems[i].Field = tomlField(s.problems[i].Field)
 		}
 		if s.problems[i].Source == "" {
-			s.problems[i].Source = lineText(s.text, s.problems[i].Line)
+			s.problems[i].Source = lineText(whole, s.problems[i].Line)
 		}
 	}
 	return s.problems

@@ -55,9 +55,9 @@ const MaxDuration = Duration(366 * 24 * time.Hour)
 
 // ParseDuration reads the form described at Duration.
 func ParseDuration(s string) (Duration, error) {
-	d, err := time.ParseDuration(strings.TrimSpace(s))
+	d, err := time.ParseDuration(s)
 	switch {
-	case err != nil:
+	case err != nil || s[0] == '+' || s[0] == '.':
 		return 0, fmt.Errorf("%q is not a duration, for example 90s, 10m or 1h30m", s)
 	case d < 0:
 		return 0, fmt.Errorf("%q is negative", s)
@@ -70,7 +70,17 @@ func ParseDuration(s string) (Duration, error) {
 // Std converts to the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-func (d Duration) String() string { return time.Duration(d).String() }
+// String is the shortest form that reads back: 1h30m, not 1h30m0s.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
 
 // MarshalJSON writes the duration as a string.
 func (d Duration) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(d.String())), nil }

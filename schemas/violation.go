@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -41,11 +42,12 @@ func (j *judge) walk(e *jsonschema.ValidationError) {
 		return
 	}
 	keyword := e.AbsoluteKeywordLocation[strings.LastIndexByte(e.AbsoluteKeywordLocation, '/')+1:]
-	path, v, sh := j.resolve(e.InstanceLocation)
-	if v == nil || v.bad || len(path) == 0 || isEnvelope(path) {
+	x := j.resolve(e.InstanceLocation)
+	if x.value == nil || x.value.bad || len(x.path) == 0 || isEnvelope(x.path) {
 		return // reported where it was parsed, or with the envelope
 	}
-	j.violation(violation{path: path, value: v, shape: sh, keyword: keyword, message: e.Message})
+	x.keyword, x.message = keyword, e.Message
+	j.violation(x)
 }
 
 // isEnvelope reports whether the field is one that [source.envelope] judges.
@@ -54,24 +56,25 @@ func isEnvelope(path []any) bool {
 }
 
 // resolve follows a JSON pointer through the document and the schema.
-func (j *judge) resolve(pointer string) (path []any, v *value, sh *shape) {
-	v, sh = j.root, j.shape
+func (j *judge) resolve(pointer string) violation {
+	x := violation{value: j.root, shape: j.shape}
 	for _, token := range strings.Split(pointer, "/")[1:] {
-		if v == nil || sh == nil {
-			return path, nil, nil
+		if x.value == nil || x.shape == nil {
+			return violation{}
 		}
-		if v.form == list {
+		if x.value.form == list {
 			i, err := strconv.Atoi(token)
-			if err != nil || i >= len(v.items) {
-				return path, nil, nil
+			if err != nil || i >= len(x.value.items) {
+				return violation{}
 			}
-			path, v, sh = append(path, i), v.items[i], sh.items
+			x.path, x.value, x.shape, x.required = append(x.path, i), x.value.items[i], x.shape.items, true
 			continue
 		}
 		name := unescape(token)
-		path, v, sh = append(path, name), v.get(name), sh.prop(name)
+		x.required = containsWord(x.shape.required, name)
+		x.path, x.value, x.shape = append(x.path, name), x.value.get(name), x.shape.prop(name)
 	}
-	return path, v, sh
+	return x
 }
 
 // unescape undoes the validator's escaping of a pointer's token.
@@ -84,11 +87,12 @@ func unescape(token string) string {
 
 // violation is one keyword of the schema that one value does not keep.
 type violation struct {
-	path    []any
-	value   *value
-	shape   *shape
-	keyword string
-	message string // the validator's own words, for keywords that have none here
+	path     []any
+	value    *value
+	shape    *shape
+	required bool // the value cannot be left out
+	keyword  string
+	message  string // the validator's own words, for keywords that have none here
 }
 
 func (j *judge) violation(x violation) {
@@ -118,7 +122,7 @@ func (j *judge) wrongType(x violation) {
 	j.damage.cut(j.root, x.path)
 	want := wanted(x.shape)
 	if x.value.form == null {
-		j.fail("no-value", x.path, "has no value; expected %s", want).hint("%s", emptyHint(x.shape))
+		j.fail("no-value", x.path, "has no value; expected %s", want).hint("%s", emptyHint(x.shape, x.required))
 		return
 	}
 	p := j.fail("wrong-type", x.path, "expected %s, found %s", want, x.value.describe())
@@ -150,16 +154,23 @@ func wanted(s *shape) string {
 	return "a set of fields"
 }
 
-func emptyHint(s *shape) string {
+// emptyHint says what to write where nothing is written.
+func emptyHint(s *shape, required bool) string {
+	hint := "write a value"
 	switch s.types {
 	case "object":
-		return "leave the field out, or write {}"
+		hint = "write {}"
 	case "array":
-		return "leave the field out, or write []"
+		hint = "write []"
 	case "string":
-		return `leave the field out, or write ""`
+		if _, atLeast := s.limits["minLength"]; s.format == "" && !atLeast {
+			hint = `write ""`
+		}
 	}
-	return "write a value, or leave the field out"
+	if required {
+		return hint
+	}
+	return hint + ", or leave the field out"
 }
 
 // describe says what a value is, with the value itself where it is short.
@@ -189,7 +200,7 @@ func (v *value) typeHint(s *shape) string {
 	switch {
 	case s.types == "string" && s.format == "go-duration" && v.form == number:
 		return `write the unit too, for example "` + v.raw + `s"`
-	case s.types == "string" && (v.form == number || v.form == boolean):
+	case s.types == "string" && s.format == "" && (v.form == number || v.form == boolean):
 		return "write " + strconv.Quote(v.raw) + " in quotes"
 	case (s.types == "integer" || s.types == "number") && v.form == text && isDecimal(v.text) && !v.bare:
 		return "write " + v.text + " without quotes"
@@ -201,7 +212,11 @@ func (v *value) typeHint(s *shape) string {
 			return "write false"
 		}
 	case s.types == "array" && v.form == text && s.items != nil && s.items.types == "string":
-		return "write [" + quoteShort(v.text) + "]"
+		words := strings.Fields(v.text)
+		for i, w := range words {
+			words[i] = quoteShort(w)
+		}
+		return "write [" + strings.Join(words, ", ") + "]"
 	case s.types == "integer" && v.form == number:
 		return "round it"
 	}
@@ -217,9 +232,17 @@ func (j *judge) missing(x violation) {
 		j.damage.note(below)
 		p := j.fail("missing-field", below, "is missing")
 		if sh := x.shape.prop(name); sh != nil && sh.description != "" {
-			p.hint("add %s: %s", name, strings.TrimSuffix(sh.description, "."))
+			p.hint("add %s: %s", name, firstClause(sh.description))
 		}
 	}
+}
+
+// firstClause is the beginning of a description, to stand within a sentence.
+func firstClause(s string) string {
+	if i := strings.IndexAny(s, ".:;,"); i > 0 {
+		s = s[:i]
+	}
+	return strings.ToLower(s[:1]) + s[1:]
 }
 
 func (j *judge) unknown(x violation) {
@@ -260,8 +283,7 @@ func (j *judge) malformed(x violation) {
 		err = checkTime(x.value.text)
 	}
 	if err == nil {
-		j.fail("wrong-value", x.path, "%s does not have the form that is asked for", x.value.describe())
-		return
+		err = fmt.Errorf("%s is not %s", x.value.describe(), wanted(x.shape))
 	}
 	j.fail("wrong-value", x.path, "%v", err)
 }
@@ -285,7 +307,10 @@ func (j *judge) outOfRange(x violation) {
 		j.fail("out-of-range", x.path, "has %d characters, at most %s are allowed", length, limit)
 	case "minItems":
 		if len(x.value.items) == 0 {
-			j.fail("blank", x.path, "the list is empty").hint("add an item, or leave the field out")
+			p := j.fail("blank", x.path, "the list is empty").hint("add an item")
+			if !x.required {
+				p.hint("add an item, or leave the field out")
+			}
 			return
 		}
 		j.fail("out-of-range", x.path, "has %d items, at least %s are needed", len(x.value.items), limit)

@@ -33,11 +33,11 @@ type Step struct {
 	ID string `json:"id" jsonschema:"minLength=1,maxLength=63"`
 	// Title says in a line what happens.
 	Title string `json:"title,omitempty" jsonschema:"maxLength=200"`
-	// Agent does the step.
+	// Agent is who does the step.
 	Agent string `json:"agent" jsonschema:"minLength=1,maxLength=63"`
 	// Needs names the steps that must be done before.
 	Needs []string `json:"needs,omitempty"`
-	// Optional steps may be left out.
+	// Optional says that the step may be left out.
 	Optional bool `json:"optional,omitempty"`
 	// Condition says when the step is taken.
 	Condition string `json:"condition,omitempty" jsonschema:"maxLength=2000"`
@@ -45,11 +45,11 @@ type Step struct {
 	Output string `json:"output,omitempty" jsonschema:"maxLength=1000"`
 	// Template is the path of the template that the output follows.
 	Template string `json:"template,omitempty" jsonschema:"maxLength=1000"`
-	// Iterate repeats the step until CompletionCriteria hold.
+	// Iterate repeats the step until completion_criteria hold.
 	Iterate bool `json:"iterate,omitempty"`
 	// MaxIterations bounds the repetitions.
 	MaxIterations int `json:"max_iterations,omitempty" jsonschema:"minimum=1,maximum=1000"`
-	// CompletionCriteria say when an iterating step is done.
+	// CompletionCriteria are what must hold for an iterating step to be done.
 	CompletionCriteria string `json:"completion_criteria,omitempty" jsonschema:"maxLength=2000"`
 	// StatusOnStart is the issue status that is set when the step starts.
 	StatusOnStart string `json:"status_on_start,omitempty" jsonschema:"maxLength=100"`

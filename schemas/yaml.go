@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,7 +69,7 @@ func yamlDocuments(b []byte) (docs []*yaml.Node, err error) {
 // secondDocument is the place of the line that starts it.
 func (s *source) secondDocument(n *yaml.Node) (line, col int) {
 	for line = max(n.Line, 1); line > 1; line-- {
-		if strings.HasPrefix(lineText(s.text, line), "---") {
+		if strings.HasPrefix(lineText(string(s.text), line), "---") {
 			return line, 1
 		}
 	}
@@ -224,25 +225,56 @@ func (s *source) yamlScalar(v *value, n *yaml.Node, path []any) {
 	}
 }
 
-// yamlError turns the parser's error into a problem. Its line counts are those of the parser: the last line that it
-// looked at.
+// yamlError turns the parser's error into a problem. The parser counts lines from where it began to look, which may be
+// far above; the line where it stumbles is found by giving it less and less of the text.
 func (s *source) yamlError(err error) {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
-	if rest, ok := strings.CutPrefix(message, "line "); ok {
-		digits, after, _ := strings.Cut(rest, ": ")
-		if n, err := strconv.Atoi(digits); err == nil {
-			line, message = n, after
-		}
-	}
-	line = min(max(line, 1), 1+bytes.Count(s.text, []byte("\n")))
-	source := lineText(s.text, line)
+	line := s.stumble(err.Error())
+	source := lineText(string(s.text), line)
 	col := 1 + len(source) - len(strings.TrimLeft(source, " \t"))
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if _, after, ok := strings.Cut(message, ": "); ok && strings.HasPrefix(message, "line ") {
+		message = after
+	}
 	why, hint := explainYAML(message, source)
 	p := s.fail("syntax", line, col, "", "%s", why)
 	if hint != "" {
 		p.hint("%s", hint)
 	}
+}
+
+// stumble is the first line with which the text up to there has the same error as the whole text. The parser reads
+// from left to right, so that every longer beginning has that error too: a binary search finds it.
+func (s *source) stumble(message string) int {
+	ends := []int{0}
+	for i, c := range s.text {
+		if c == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	if last := len(s.text); ends[len(ends)-1] < last {
+		ends = append(ends, last)
+	}
+	const quick = 64 << 10 // larger texts are not parsed again and again
+	if len(s.text) > quick {
+		return parserLine(message, len(ends)-1)
+	}
+	k, _ := slices.BinarySearchFunc(ends[1:], 0, func(end, _ int) int {
+		if _, err := yamlDocuments(s.text[:end]); err != nil && err.Error() == message {
+			return 0
+		}
+		return -1
+	})
+	return min(k+1, max(len(ends)-1, 1))
+}
+
+// parserLine is the line that the parser names, within the text.
+func parserLine(message string, lines int) int {
+	digits, _, _ := strings.Cut(strings.TrimPrefix(message, "yaml: line "), ":")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 1
+	}
+	return min(max(n, 1), max(lines, 1))
 }
 
 // explainYAML says in plain words what the parser complains about.

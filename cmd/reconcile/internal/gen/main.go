@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/controllers"
 )
 
 func main() {
@@ -25,15 +25,6 @@ func main() {
 	if err := run(*root, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
-	}
-}
-
-// kinds are the kinds that have schemas and pages.
-func kinds() schemas.Kinds {
-	return schemas.Kinds{
-		schemas.SessionKind, schemas.AgentKind, schemas.WorkflowKind, schemas.DAGKind,
-		schemas.ClarificationRequestKind, schemas.ReplyKind, schemas.ObservationKind, schemas.ActionKind,
-		schemas.SettingsKind,
 	}
 }
 
@@ -79,12 +70,18 @@ func generate(root string) ([]file, error) {
 		return nil, err
 	}
 	var out []file
-	for _, k := range kinds() {
-		b, err := encode(document(r, k))
+	for _, k := range controllers.Schemas() {
+		doc := document(r, k)
+		b, err := encode(doc)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, file{"schemas/" + k.Singular() + ".schema.json", b})
+		page, err := page(root, k, doc)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page)
 	}
 	b, err := encode(workflowTOML(r))
 	return append(out, file{"schemas/workflow.toml.schema.json", b}), err

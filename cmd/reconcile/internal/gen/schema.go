@@ -15,7 +15,7 @@ import (
 const baseURL = "https://reconcile.dev/schemas/v1alpha1/"
 
 // durationPattern is a non-negative Go duration; schemas.ParseDuration has the last word.
-const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
+const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$|^0$`
 
 // reflector turns Go types into schemas, with the doc comments of the package in folder dir as descriptions.
 func reflector(dir string) (*jsonschema.Reflector, error) {
@@ -24,9 +24,26 @@ func reflector(dir string) (*jsonschema.Reflector, error) {
 		return nil, fmt.Errorf("read comments of %s: %w", dir, err)
 	}
 	for name, text := range r.CommentMap {
-		r.CommentMap[name] = strings.Join(strings.Fields(text), " ")
+		r.CommentMap[name] = describe(name[strings.LastIndexByte(name, '.')+1:], text)
 	}
 	return r, nil
+}
+
+// describe turns a doc comment into a description. Go's comments begin with the name of the field; the reader of a
+// schema knows the field by another name, which stands beside the description anyway.
+func describe(name, comment string) string {
+	text := strings.Join(strings.Fields(comment), " ")
+	rest, ok := strings.CutPrefix(text, name+" ")
+	if !ok {
+		return text
+	}
+	for _, verb := range []string{"is ", "are "} {
+		if after, ok := strings.CutPrefix(rest, verb); ok {
+			rest = after
+			break
+		}
+	}
+	return strings.ToUpper(rest[:1]) + rest[1:]
 }
 
 // special gives the schemas of types that marshal as something else than they are.
