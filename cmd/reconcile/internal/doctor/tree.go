@@ -198,12 +198,27 @@ func compare(a, b *state.Tree) []string {
 			}
 		}
 	}
-	for i, p := range a.Problems() {
-		if i >= len(b.Problems()) || p.Error() != b.Problems()[i].Error() {
-			differ[p.Path] = true
+	x, y := problems(a), problems(b)
+	for text, path := range x {
+		if y[text] == "" {
+			differ[path] = true
+		}
+	}
+	for text, path := range y {
+		if x[text] == "" {
+			differ[path] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(differ))
+}
+
+// problems are the paths of what is wrong, by what is wrong.
+func problems(t *state.Tree) map[string]string {
+	m := map[string]string{}
+	for _, p := range t.Problems() {
+		m[p.Error()] = p.Path
+	}
+	return m
 }
 
 func sameEntry(a, b *state.Entry) bool {
