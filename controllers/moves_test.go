@@ -1,0 +1,83 @@
+package controllers
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// nodeMoves are the transitions that a node under one key may make from one decision to the next. Decisions may be far
+// apart, so most states can follow most others; what matters is what cannot happen.
+//
+//   - Succeeded is final: only another key (an edit, a change of inputs, a retry) leads out of it.
+//   - Failed stays, unless an action skips it or the policy allows more attempts after all. It is never Cancelled: what
+//     failed is not told to have been cancelled.
+var nodeMoves = map[string][]string{
+	schemas.NodeSucceeded: {},
+	schemas.NodeFailed: {schemas.NodeSkipped, schemas.NodeQueued, schemas.NodePending, schemas.NodeRunning,
+		schemas.NodeBlocked, schemas.NodeSucceeded},
+	schemas.NodePending:   anyState,
+	schemas.NodeQueued:    anyState,
+	schemas.NodeRunning:   anyState,
+	schemas.NodeBlocked:   anyState,
+	schemas.NodeSkipped:   anyState,
+	schemas.NodeCancelled: anyState,
+}
+
+var anyState = []string{schemas.NodePending, schemas.NodeQueued, schemas.NodeRunning, schemas.NodeSucceeded,
+	schemas.NodeFailed, schemas.NodeBlocked, schemas.NodeSkipped, schemas.NodeCancelled}
+
+// sessionMoves are the transitions of a session's phase.
+var sessionMoves = map[string][]string{
+	schemas.SessionCreated: {schemas.SessionActive, schemas.SessionPaused, schemas.SessionSuspended,
+		schemas.SessionCompleted, schemas.SessionFailed},
+	schemas.SessionActive: {schemas.SessionPaused, schemas.SessionSuspended, schemas.SessionCompleted,
+		schemas.SessionFailed},
+	schemas.SessionPaused: {schemas.SessionActive, schemas.SessionSuspended, schemas.SessionCompleted,
+		schemas.SessionFailed},
+	schemas.SessionSuspended: {schemas.SessionActive, schemas.SessionPaused, schemas.SessionCompleted,
+		schemas.SessionFailed},
+	schemas.SessionFailed: {schemas.SessionActive, schemas.SessionPaused, schemas.SessionSuspended,
+		schemas.SessionCompleted},
+	// Completed is left only when spec.phase asks for Active; the session may then have to wait, in Created for a
+	// place, in Paused for its owner's other session.
+	schemas.SessionCompleted: {schemas.SessionActive, schemas.SessionCreated, schemas.SessionPaused,
+		schemas.SessionFailed},
+}
+
+func checkMoves(t testing.TB, ref schemas.Ref, before, after schemas.Status) {
+	t.Helper()
+	if before == nil {
+		return
+	}
+	if ref.Kind == schemas.SessionKind.Name {
+		if from, to := before.Base().Phase, after.Base().Phase; from != "" && !mayMove(sessionMoves, from, to) {
+			t.Errorf("%s moved from %s to %s", ref, from, to)
+		}
+	}
+	was, ok := before.(*schemas.DAGStatus)
+	if !ok {
+		return
+	}
+	for name, n := range after.(*schemas.DAGStatus).Nodes {
+		old, known := was.Nodes[name]
+		if known && old.Key == n.Key && !mayMove(nodeMoves, old.State, n.State) {
+			t.Errorf("%s: node %s moved from %s to %s (%s) under one key", ref, name, old.State, n.State, n.Reason)
+		}
+		if known && n.Generation < old.Generation {
+			t.Errorf("%s: node %s went back from generation %d to %d", ref, name, old.Generation, n.Generation)
+		}
+	}
+}
+
+func mayMove(table map[string][]string, from, to string) bool {
+	if from == to {
+		return true
+	}
+	for _, s := range table[from] {
+		if s == to {
+			return true
+		}
+	}
+	return false
+}

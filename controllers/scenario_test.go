@@ -1,0 +1,323 @@
+package controllers
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected traces in testdata")
+
+// TestScenarios runs testdata/*.txtar. The comment of an archive is a script, its files are specs, and its last file,
+// out, is the trace that the script must leave. Lines of a script:
+//
+//	put PATH…                 the files PATH of the archive are written to the tree ("put" alone: all of in/)
+//	rm PATH                   a spec is removed
+//	inputs DAG NODE DIGEST    the declared inputs have this content now
+//	wait DURATION             time passes
+//	settle                    everything affected is decided, and what changed is traced
+//	start DAG NODE [PROCESS]  the wanted effect is claimed and runs
+//	finish DAG NODE OUTCOME [exit=N] [result=JSON] [message=WORD]
+//	cancel                    what runs and is not wanted is ended, and recorded as cancelled
+//	crash                     all claims vanish
+//	prune DAG                 all records of a DAG are removed
+//	show KIND/NAME            the status file is traced whole
+//	plan | why KIND/NAME | task DAG NODE | verdict | events
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &scenario{sim: newSim(t), archive: a}
+			s.run()
+			s.compare(file)
+		})
+	}
+}
+
+type scenario struct {
+	*sim
+	archive *txtar.Archive
+	out     bytes.Buffer
+	events  []Event
+}
+
+func (s *scenario) run() {
+	for n, line := range strings.Split(string(s.archive.Comment), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		fmt.Fprintf(&s.out, "> %s\n", strings.Join(words, " "))
+		if !s.step(words[0], words[1:]) {
+			s.t.Fatalf("line %d of the script: %q is not understood", n+1, line)
+		}
+	}
+}
+
+func (s *scenario) step(verb string, args []string) bool {
+	switch verb {
+	case "put":
+		s.putFiles(args)
+	case "rm":
+		s.put(args[0], "")
+	case "inputs":
+		e := s.entry(dagRef(args[0]))
+		if e.Inputs == nil {
+			e.Inputs = map[string]string{}
+		}
+		e.Inputs[args[1]] = args[2]
+	case "wait":
+		d, err := time.ParseDuration(args[0])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.now = s.now.Add(d)
+		s.wakeUp()
+	case "settle":
+		s.trace()
+	default:
+		return s.effect(verb, args) || s.tell(verb, args)
+	}
+	return true
+}
+
+// wakeUp marks the objects that asked to be decided again by now, as the loop does.
+func (s *scenario) wakeUp() {
+	for ref, out := range s.last.Outs {
+		if !out.Again.IsZero() && !out.Again.After(s.now) {
+			s.entry(ref)
+		}
+	}
+}
+
+func (s *scenario) putFiles(paths []string) {
+	for _, f := range s.archive.Files {
+		name, in := strings.CutPrefix(f.Name, "in/")
+		if in && len(paths) == 0 || slices.Contains(paths, f.Name) {
+			s.put(filepath.ToSlash(strings.TrimPrefix(name, "new/")), string(f.Data))
+		}
+	}
+}
+
+func (s *scenario) effect(verb string, args []string) bool {
+	switch verb {
+	case "start":
+		e, ok := s.find(args[0], args[1])
+		if !ok {
+			s.t.Fatalf("no effect of dag %s, node %s, is wanted", args[0], args[1])
+		}
+		if len(args) > 2 {
+			s.claim(e, args[2])
+		}
+		s.start(e)
+	case "finish":
+		s.finish(args[0], args[1], args[2], func(r *schemas.Run) { s.detail(r, args[3:]) })
+	case "cancel":
+		s.cancelUnwanted()
+	case "crash":
+		for ref, e := range maps.Clone(s.entries) {
+			if len(e.Claims) > 0 {
+				s.entry(ref).Claims = nil
+			}
+		}
+	case "prune":
+		s.entry(dagRef(args[0])).Runs = nil
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scenario) detail(r *schemas.Run, words []string) {
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		switch k {
+		case "exit":
+			code, err := strconv.Atoi(v)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			r.ExitCode = &code
+		case "result":
+			r.Result = json.RawMessage(v)
+		case "message":
+			r.Message = strings.ReplaceAll(v, "_", " ")
+		}
+	}
+}
+
+// cancelUnwanted does what the loop does with effects that are claimed and no longer wanted.
+func (s *sim) cancelUnwanted() {
+	wanted := map[string]bool{}
+	for _, e := range s.effects() {
+		wanted[e.Key] = true
+	}
+	for ref, e := range maps.Clone(s.entries) {
+		for _, c := range slices.Clone(e.Claims) {
+			if wanted[c.Key] {
+				continue
+			}
+			s.end(ref, c.Key, func(r *schemas.Run) {
+				if !c.StartedAt.IsZero() {
+					r.Outcome, r.Message = schemas.OutcomeCancelled, "no longer wanted"
+				}
+			})
+		}
+	}
+}
+
+func (s *scenario) tell(verb string, args []string) bool {
+	switch verb {
+	case "show":
+		ref := s.ref(args[0])
+		s.out.WriteString(s.text(ref, s.entries[ref].Status))
+	case "plan":
+		for _, st := range Plan(s.tree(), s.now) {
+			fmt.Fprintf(&s.out, "%s %s %s: %s\n", st.Verb, st.Ref, st.Node, st.Why)
+		}
+	case "why":
+		for _, line := range Why(s.entries[s.ref(args[0])], s.tree()) {
+			fmt.Fprintln(&s.out, line)
+		}
+	case "task":
+		e, ok := s.find(args[0], args[1])
+		if !ok {
+			s.t.Fatalf("no effect of dag %s, node %s, is wanted", args[0], args[1])
+		}
+		b, err := json.MarshalIndent(e, "", "  ")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.out.Write(append(b, '\n'))
+	case "verdict":
+		fmt.Fprintf(&s.out, "exit %d %v\n", Verdict(s.tree()), Counts(s.tree()))
+	case "events":
+		for _, e := range s.events {
+			fmt.Fprintf(&s.out, "%s %s %s->%s %s warning=%v\n", e.Ref, e.Node, e.From, e.To, e.Reason, e.Warning)
+		}
+		s.events = nil
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *scenario) ref(word string) schemas.Ref {
+	ref, err := Schemas().ParseRef(word)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ref
+}
+
+// trace settles and writes down what changed.
+func (s *scenario) trace() {
+	before := s.tree()
+	was := s.effects()
+	d := s.settle()
+	for _, ref := range d.Changed {
+		s.events = append(s.events, Events(before.Entry(ref), d.Tree.Entry(ref))...)
+		e := d.Tree.Entry(ref)
+		if e == nil || e.Status == nil {
+			fmt.Fprintf(&s.out, "%s removed\n", ref)
+			continue
+		}
+		s.traceObject(ref, before.Entry(ref).Status, e.Status)
+	}
+	s.traceEffects(was)
+	for _, ref := range slices.SortedFunc(maps.Keys(s.last.Outs), schemas.Ref.Compare) {
+		if again := s.last.Outs[ref].Again; !again.IsZero() {
+			fmt.Fprintf(&s.out, "again: %s in %s\n", ref, again.Sub(s.now))
+		}
+	}
+}
+
+func (s *scenario) traceObject(ref schemas.Ref, before, after schemas.Status) {
+	base := after.Base()
+	fmt.Fprintf(&s.out, "%s %s", ref, base.Phase)
+	for _, c := range base.Conditions {
+		fmt.Fprintf(&s.out, " %s=%s", c.Type, c.Status)
+	}
+	c := base.Condition(schemas.Ready)
+	fmt.Fprintf(&s.out, " %s: %s\n", c.Reason, c.Message)
+	dag, ok := after.(*schemas.DAGStatus)
+	if !ok {
+		return
+	}
+	was, _ := before.(*schemas.DAGStatus)
+	for _, name := range slices.Sorted(maps.Keys(dag.Nodes)) {
+		n := dag.Nodes[name]
+		if was != nil {
+			if old := was.Nodes[name]; sameNode(&old, &n) {
+				continue
+			}
+		}
+		fmt.Fprintf(&s.out, "    %s %s", name, strings.TrimSpace(n.State+" "+n.Reason))
+		if n.Attempts > 0 {
+			fmt.Fprintf(&s.out, " attempts=%d", n.Attempts)
+		}
+		if n.Message != "" {
+			fmt.Fprintf(&s.out, ": %s", n.Message)
+		}
+		s.out.WriteString("\n")
+	}
+}
+
+// traceEffects writes which effects became wanted and which are not wanted any more.
+func (s *scenario) traceEffects(was []Effect) {
+	old := map[string]bool{}
+	for _, e := range was {
+		old[e.Key] = true
+	}
+	for _, e := range s.effects() {
+		if !old[e.Key] {
+			fmt.Fprintf(&s.out, "want %s\n", e.Key)
+		}
+		delete(old, e.Key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(old)) {
+		fmt.Fprintf(&s.out, "unwant %s\n", key)
+	}
+}
+
+func (s *scenario) compare(file string) {
+	i := slices.IndexFunc(s.archive.Files, func(f txtar.File) bool { return f.Name == "out" })
+	if *update {
+		if i < 0 {
+			s.archive.Files = append(s.archive.Files, txtar.File{Name: "out"})
+			i = len(s.archive.Files) - 1
+		}
+		s.archive.Files[i].Data = s.out.Bytes()
+		if err := os.WriteFile(file, txtar.Format(s.archive), 0o644); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	if i < 0 {
+		s.t.Fatalf("%s has no file out; run go test ./controllers -run TestScenarios -update", file)
+	}
+	if want := s.archive.Files[i].Data; !bytes.Equal(want, s.out.Bytes()) {
+		s.t.Errorf("%s: the trace differs; got:\n%s\nwant:\n%s", file, s.out.Bytes(), want)
+	}
+}

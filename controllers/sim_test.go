@@ -1,0 +1,377 @@
+package controllers
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// sim is a tree in memory with a clock and processes that run effects. Statuses go through their encoded form after
+// every decision, as if written to disk and read back.
+type sim struct {
+	t       testing.TB
+	now     time.Time
+	specs   map[string]schemas.Decoded // by path
+	entries map[schemas.Ref]*state.Entry
+	dirty   map[schemas.Ref]bool
+	last    Decision
+	checks  bool // compare with a full decision, and so on, at every settle
+}
+
+var simDecoder = schemas.NewDecoder(Schemas(), 0)
+
+func newSim(t testing.TB) *sim {
+	return &sim{t: t, now: time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC), specs: map[string]schemas.Decoded{},
+		entries: map[schemas.Ref]*state.Entry{}, dirty: map[schemas.Ref]bool{}, checks: true}
+}
+
+// put writes a spec file; empty text removes it.
+func (s *sim) put(path, text string) {
+	s.t.Helper()
+	if old, ok := s.specs[path]; ok {
+		delete(s.specs, path)
+		e := s.entry(old.Ref)
+		e.Object, e.Problems = nil, nil
+	}
+	if text == "" {
+		return
+	}
+	d := simDecoder.Decode(path, []byte(text))
+	if d.Ref == (schemas.Ref{}) {
+		s.t.Fatalf("%s names no object: %v", path, d.Problems)
+	}
+	s.specs[path] = d
+	e := s.entry(d.Ref)
+	e.Object, e.Problems = d.Object, nil
+	if d.Object == nil {
+		e.Problems = d.Problems
+	}
+}
+
+// entry returns the entry of ref for changing it.
+func (s *sim) entry(ref schemas.Ref) *state.Entry {
+	c := &state.Entry{Ref: ref}
+	if e := s.entries[ref]; e != nil {
+		*c = *e
+		c.Runs, c.Claims, c.Inputs = slices.Clone(e.Runs), slices.Clone(e.Claims), maps.Clone(e.Inputs)
+	}
+	s.entries[ref] = c
+	s.dirty[ref] = true
+	return c
+}
+
+func (s *sim) tree() *state.Tree {
+	settings := new(schemas.SettingsSpec)
+	settings.Default()
+	for _, d := range s.specs {
+		if d.Ref.Kind == schemas.SettingsKind.Name && d.Object != nil {
+			settings = d.Object.Spec().(*schemas.SettingsSpec)
+		}
+	}
+	var list []*state.Entry
+	var problems []schemas.Problem
+	for _, e := range s.entries {
+		if e.Kind != schemas.SettingsKind.Name && (!e.Gone() || e.Status != nil || len(e.Claims) > 0) {
+			list = append(list, e)
+			problems = append(problems, e.Problems...)
+		}
+	}
+	return state.NewTree(settings, problems, list...)
+}
+
+// settle decides, writes, and lets go of what is gone.
+func (s *sim) settle() Decision {
+	s.t.Helper()
+	t := s.tree()
+	dirty := slices.SortedFunc(maps.Keys(s.dirty), schemas.Ref.Compare)
+	d := Settle(t, s.now, dirty)
+	if s.checks {
+		s.check(t, d)
+	}
+	for ref, out := range d.Outs {
+		e := s.entries[ref]
+		c := *e
+		c.Status = s.disk(ref, out.Status)
+		s.entries[ref] = &c
+		if out.Status == nil && c.Gone() && len(c.Claims) == 0 {
+			delete(s.entries, ref)
+		}
+	}
+	s.merge(d)
+	s.dirty = map[schemas.Ref]bool{}
+	return d
+}
+
+// merge keeps what was decided last of every object.
+func (s *sim) merge(d Decision) {
+	outs := s.last.Outs
+	if outs == nil {
+		outs = map[schemas.Ref]Out{}
+	}
+	for ref, out := range d.Outs {
+		outs[ref] = out
+	}
+	for ref := range outs {
+		if s.entries[ref] == nil {
+			delete(outs, ref)
+		}
+	}
+	s.last = d
+	s.last.Outs = outs
+}
+
+// disk sends a status through its encoded form.
+func (s *sim) disk(ref schemas.Ref, st schemas.Status) schemas.Status {
+	s.t.Helper()
+	if st == nil {
+		return nil
+	}
+	b, err := state.EncodeStatus(ref, st)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return decodeForTest(s.t, ref, b)
+}
+
+func decodeForTest(t testing.TB, ref schemas.Ref, b []byte) schemas.Status {
+	t.Helper()
+	k, ok := Schemas().Find(ref.Kind)
+	if !ok {
+		t.Fatalf("no kind %s", ref.Kind)
+	}
+	file := struct {
+		Status schemas.Status `json:"status"`
+	}{k.NewStatus()}
+	if err := json.Unmarshal(b, &file); err != nil {
+		t.Fatalf("%s: %v", ref, err)
+	}
+	return file.Status
+}
+
+// check holds what is true of every decision against d.
+func (s *sim) check(t *state.Tree, d Decision) {
+	s.t.Helper()
+	full := Settle(t, s.now, nil)
+	for ref, out := range full.Outs {
+		var status schemas.Status
+		if e := d.Tree.Entry(ref); e != nil {
+			status = e.Status
+		}
+		if !sameStatus(status, out.Status) {
+			s.t.Errorf("%s: deciding what is affected by %v differs from deciding everything:\n%s\n%s", ref, s.dirty,
+				s.text(ref, status), s.text(ref, out.Status))
+		}
+		if part, ok := d.Outs[ref]; ok {
+			sameEffects(s.t, ref, part.Effects, out.Effects)
+		} else {
+			sameEffects(s.t, ref, s.last.Outs[ref].Effects, out.Effects)
+		}
+	}
+	again := Settle(d.Tree, s.now, nil)
+	for _, ref := range again.Changed {
+		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status),
+			s.text(ref, again.Tree.Entry(ref).Status))
+	}
+	for ref, out := range d.Outs {
+		if out.Status != nil {
+			lint(s.t, ref, out.Status)
+			checkMoves(s.t, ref, t.Entry(ref).Status, out.Status)
+			if back := s.disk(ref, out.Status); !sameStatus(back, out.Status) {
+				s.t.Errorf("%s: the status does not survive a file:\n%s\n%s", ref, s.text(ref, out.Status), s.text(ref, back))
+			}
+		}
+	}
+}
+
+func (s *sim) text(ref schemas.Ref, st schemas.Status) string {
+	if st == nil {
+		return "(no status)"
+	}
+	b, err := state.EncodeStatus(ref, st)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func sameEffects(t testing.TB, ref schemas.Ref, a, b []Effect) {
+	t.Helper()
+	keys := func(es []Effect) (out []string) {
+		for _, e := range es {
+			out = append(out, e.Key)
+		}
+		return out
+	}
+	x, y := keys(a), keys(b)
+	if !slices.Equal(x, y) {
+		t.Errorf("%s: effects %q, and %q when everything is decided", ref, x, y)
+	}
+	if !slices.IsSorted(y) {
+		t.Errorf("%s: effects are not sorted: %q", ref, y)
+	}
+}
+
+// lint rejects statuses that break the rules of conditions.
+func lint(t testing.TB, ref schemas.Ref, st schemas.Status) {
+	t.Helper()
+	base := st.Base()
+	if base.History == nil || len(base.History) > schemas.HistoryLimit {
+		t.Errorf("%s: history of %d entries", ref, len(base.History))
+	}
+	if !slices.IsSortedFunc(base.Conditions, func(a, b schemas.Condition) int { return strings.Compare(a.Type, b.Type) }) {
+		t.Errorf("%s: conditions are not sorted: %+v", ref, base.Conditions)
+	}
+	if base.Condition(schemas.Ready) == nil {
+		t.Errorf("%s has no Ready condition", ref)
+	}
+	for _, c := range base.Conditions {
+		if c.Type != schemas.Ready && c.Status != schemas.True {
+			t.Errorf("%s: %s is %s; it may only be there while it is True", ref, c.Type, c.Status)
+		}
+		if c.Reason == "" || strings.ContainsAny(c.Reason, " -_") || c.Message == "" || c.LastTransitionTime.IsZero() {
+			t.Errorf("%s: malformed condition %+v", ref, c)
+		}
+	}
+	if dag, ok := st.(*schemas.DAGStatus); ok {
+		lintNodes(t, ref, dag)
+	}
+}
+
+func lintNodes(t testing.TB, ref schemas.Ref, dag *schemas.DAGStatus) {
+	t.Helper()
+	for name, n := range dag.Nodes {
+		needsReason := n.State != schemas.NodePending && n.State != schemas.NodeSucceeded
+		if n.State == "" || n.Key == "" || needsReason && (n.Reason == "" || n.Message == "" && n.State != schemas.NodeFailed) {
+			t.Errorf("%s: malformed node %s: %+v", ref, name, n)
+		}
+		if ended(dag.Phase) && slices.Contains([]string{schemas.NodePending, schemas.NodeQueued, schemas.NodeRunning,
+			schemas.NodeBlocked}, n.State) {
+			t.Errorf("%s is %s and its node %s %s", ref, dag.Phase, name, n.State)
+		}
+	}
+}
+
+// effects returns all wanted effects, by key.
+func (s *sim) effects() []Effect {
+	var out []Effect
+	for _, ref := range slices.SortedFunc(maps.Keys(s.last.Outs), schemas.Ref.Compare) {
+		out = append(out, s.last.Outs[ref].Effects...)
+	}
+	return out
+}
+
+// find returns the wanted effect of a node.
+func (s *sim) find(dag, node string) (Effect, bool) {
+	for _, e := range s.effects() {
+		if e.Owner.Name == dag && e.Node == node {
+			return e, true
+		}
+	}
+	return Effect{}, false
+}
+
+func dagRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.DAGKind.Name, Name: name} }
+
+// claim puts an effect on record for a process.
+func (s *sim) claim(e Effect, process string) {
+	entry := s.entry(e.Owner)
+	if claimOf(entry, e.Key) != nil {
+		return
+	}
+	entry.Claims = append(entry.Claims, state.Claim{Run: e.Claim(), Process: process})
+	slices.SortFunc(entry.Claims, func(a, b state.Claim) int { return strings.Compare(a.Key, b.Key) })
+}
+
+// start marks a claimed effect as running.
+func (s *sim) start(e Effect) {
+	s.claim(e, "p1")
+	c := claimOf(s.entry(e.Owner), e.Key)
+	if c.StartedAt.IsZero() {
+		c.StartedAt = schemas.NewTime(s.now)
+	}
+}
+
+// end replaces a claim by its record; with no outcome the claim just vanishes.
+func (s *sim) end(owner schemas.Ref, key string, change func(*schemas.Run)) {
+	s.t.Helper()
+	entry := s.entry(owner)
+	i := slices.IndexFunc(entry.Claims, func(c state.Claim) bool { return c.Key == key })
+	if i < 0 {
+		s.t.Fatalf("%s is not claimed", key)
+	}
+	run := entry.Claims[i].Run
+	entry.Claims = slices.Delete(entry.Claims, i, i+1)
+	if run.StartedAt.IsZero() {
+		run.StartedAt = schemas.NewTime(s.now)
+	}
+	run.FinishedAt = schemas.NewTime(s.now)
+	change(&run)
+	if !run.Done() {
+		return
+	}
+	entry.Runs = append(entry.Runs, &run)
+	slices.SortFunc(entry.Runs, compareRuns)
+}
+
+func compareRuns(a, b *schemas.Run) int {
+	if c := strings.Compare(a.Node, b.Node); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.NodeKey, b.NodeKey); c != 0 {
+		return c
+	}
+	return a.Seq - b.Seq
+}
+
+// finish ends the run of a node with an outcome.
+func (s *sim) finish(dag, node, outcome string, change func(*schemas.Run)) {
+	s.t.Helper()
+	for _, c := range s.entries[dagRef(dag)].Claims {
+		if c.Node == node {
+			s.end(dagRef(dag), c.Key, func(r *schemas.Run) {
+				r.Outcome = outcome
+				code := 0
+				if outcome != schemas.OutcomeSucceeded {
+					code = 1
+				}
+				r.ExitCode = &code
+				if change != nil {
+					change(r)
+				}
+			})
+			return
+		}
+	}
+	s.t.Fatalf("nothing runs for node %s of dag %s", node, dag)
+}
+
+func (s *sim) dag(name string) *schemas.DAGStatus {
+	s.t.Helper()
+	e := s.entries[dagRef(name)]
+	if e == nil || e.Status == nil {
+		s.t.Fatalf("dag/%s has no status", name)
+	}
+	return e.Status.(*schemas.DAGStatus)
+}
+
+// states lists the nodes of a DAG as "name State/Reason".
+func (s *sim) states(dag string) string {
+	st := s.dag(dag)
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(st.Nodes)) {
+		n := st.Nodes[name]
+		fmt.Fprintf(&b, "%s %s", name, n.State)
+		if n.Reason != "" {
+			b.WriteString("/" + n.Reason)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
