@@ -1,36 +1,83 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
 
-// JSON writes v indented by two spaces. Characters that HTML would need escaped are written as they are; control
-// characters are escaped by JSON itself.
+// JSON writes v indented by two spaces. Characters that HTML would need escaped are written as they are; those that a
+// terminal would act on, or hide, are escaped.
 func JSON(w io.Writer, v any) error {
-	var b bytes.Buffer
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, escapeJSON(raw, inJSON))
+	return err
+}
+
+func encode(v any) (string, error) {
+	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("print as JSON: %w", err)
+		return "", fmt.Errorf("print %T: %w", v, err)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.String(), nil
 }
 
-// YAML writes v as one YAML document, by its JSON form.
-func YAML(w io.Writer, v any) error {
-	b, err := yaml.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("print as YAML: %w", err)
+// escapeJSON writes hidden characters as \u escapes; those beyond the first plane as astral says. Beside the line feeds
+// of the indentation, which the encoder makes, they stand in strings only.
+func escapeJSON(s string, astral func(r rune) string) string {
+	var b strings.Builder
+	done := 0
+	for i, r := range s {
+		if r == '\n' || !hidden(r) {
+			continue
+		}
+		b.WriteString(s[done:i])
+		if r > 0xffff {
+			b.WriteString(astral(r))
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		done = i + utf8.RuneLen(r)
 	}
-	_, err = w.Write(b)
+	return b.String() + s[done:]
+}
+
+// inJSON is a character as a pair of surrogates, inYAML as one escape: neither reads the other's.
+func inJSON(r rune) string {
+	high, low := utf16.EncodeRune(r)
+	return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+}
+
+func inYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
+
+// YAML writes v as one YAML document, by its JSON form. Where that needs escapes of its own for hidden characters,
+// which plain YAML text has none for, the JSON form itself is written, which is YAML too but for the longest escapes.
+func YAML(w io.Writer, v any) error {
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	text := escapeJSON(raw, inYAML)
+	if text == raw {
+		b, err := yaml.JSONToYAML([]byte(raw))
+		if err != nil {
+			return fmt.Errorf("print %T as YAML: %w", v, err)
+		}
+		text = string(b)
+	}
+	_, err = io.WriteString(w, text)
 	return err
 }
 

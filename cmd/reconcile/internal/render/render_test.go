@@ -1,0 +1,304 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+func TestLineAndText(t *testing.T) {
+	for _, c := range []struct{ in, line, text string }{
+		{"plain", "plain", "plain"},
+		{"a\tb\n", `a\tb\n`, "a\tb\n"},
+		{"a\r\nb\rc", `a\r\nb\rc`, "a\nb\\rc"},
+		{"\x1b[31mred\x07", `\x1b[31mred\x07`, `\x1b[31mred\x07`},
+		{"c1 \u009b31m", `c1 \x9b31m`, `c1 \x9b31m`},
+		{"bidi \u202egnp.exe", `bidi \u202egnp.exe`, `bidi \u202egnp.exe`},
+		{"zero\u200bwidth", `zero\u200bwidth`, `zero\u200bwidth`},
+		{"bad \xff byte", `bad \xff byte`, `bad \xff byte`},
+		{"日本 ü 👩‍💻", "日本 ü 👩‍💻", "日本 ü 👩‍💻"},
+		{"line\u2028separator", `line\u2028separator`, `line\u2028separator`},
+	} {
+		if got := Line(c.in); got != c.line {
+			t.Errorf("Line(%q) = %q, want %q", c.in, got, c.line)
+		}
+		if got := Text(c.in); got != c.text {
+			t.Errorf("Text(%q) = %q, want %q", c.in, got, c.text)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("a\x1b[2Jb\u202e\xc2\x9b\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, r := range Text(s) {
+			if hidden(r) && r != '\n' && r != '\t' {
+				t.Fatalf("%q let %U through", s, r)
+			}
+		}
+		if strings.ContainsAny(Line(s), "\n\t\r") {
+			t.Fatalf("Line(%q) has several lines", s)
+		}
+	})
+}
+
+func TestAge(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0s":    -time.Second,
+		"0ms":   0,
+		"250ms": 250 * time.Millisecond,
+		"1.0s":  time.Second,
+		"9.9s":  9990 * time.Millisecond,
+		"10s":   10 * time.Second,
+		"119s":  119 * time.Second,
+		"2m":    2 * time.Minute,
+		"9m59s": 10*time.Minute - time.Second,
+		"10m":   10*time.Minute + 59*time.Second,
+		"2h":    2 * time.Hour,
+		"3h7m":  3*time.Hour + 7*time.Minute,
+		"47h":   48*time.Hour - time.Second,
+		"2d":    48 * time.Hour,
+		"12d":   12*24*time.Hour + time.Hour,
+		"2y1d":  731 * 24 * time.Hour,
+	} {
+		if got := Age(d); got != want {
+			t.Errorf("Age(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	table := NewTable(Palette{}, "NAME", "READY", "NOTE")
+	table.Row("a", "True", "")
+	table.Row("日本", "False", "wide\x1b")
+	table.Row("longer-name", "-", "x")
+	var b bytes.Buffer
+	if err := table.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME         READY  NOTE\n" +
+		"a            True\n" +
+		"日本         False  wide\\x1b\n" +
+		"longer-name  -      x\n"
+	if b.String() != want {
+		t.Errorf("got:\n%swant:\n%s", b.String(), want)
+	}
+	b.Reset()
+	if err := NewTable(Palette{}, "NAME").Write(&b); err != nil || b.Len() > 0 {
+		t.Errorf("a table without rows wrote %q, %v", b.String(), err)
+	}
+}
+
+// Colour must not move a column.
+func TestColoursKeepAlignment(t *testing.T) {
+	strip := strings.NewReplacer("\x1b[31m", "", "\x1b[32m", "", "\x1b[1m", "", "\x1b[0m", "").Replace
+	write := func(p Palette) string {
+		table := NewTable(p, "A", "B")
+		table.Cells(Cell{"Failed", Red}, Cell{Text: "x"})
+		table.Cells(Cell{"ok", Green}, Cell{Text: "y"})
+		var b bytes.Buffer
+		if err := table.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	painted, plain := write(Palette{On: true}), write(Palette{})
+	if painted == plain || strip(painted) != plain {
+		t.Errorf("painted %q, plain %q", painted, plain)
+	}
+}
+
+func TestCutAndWrap(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		width int
+		want  string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"}, {"", 0, ""}} {
+		if got := Cut(c.in, c.width); got != c.want || Width(got) > c.width {
+			t.Errorf("Cut(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
+		}
+	}
+	got := strings.Join(Wrap("one two  three\nunbreakable-word four", 9), "|")
+	if want := "one two|three|unbreakable-word|four"; got != want {
+		t.Errorf("Wrap = %q, want %q", got, want)
+	}
+}
+
+func TestJSONAndYAML(t *testing.T) {
+	for _, s := range []string{"plain <b> & c", "esc \x1b del \x7f", "bidi \u202e, tag \U000e0041, bom \ufeff", "two\nlines"} {
+		var j, y bytes.Buffer
+		if err := JSON(&j, map[string]string{"k": s}); err != nil {
+			t.Fatal(err)
+		}
+		if err := YAML(&y, map[string]string{"k": s}); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"json": j.String(), "yaml": y.String()} {
+			if Text(text) != text {
+				t.Errorf("%s of %q holds hidden characters: %q", name, s, text)
+			}
+		}
+		var fromJSON, fromYAML map[string]string
+		if err := json.Unmarshal(j.Bytes(), &fromJSON); err != nil || fromJSON["k"] != s {
+			t.Errorf("json of %q reads as %q, %v", s, fromJSON["k"], err)
+		}
+		if err := yaml.Unmarshal(y.Bytes(), &fromYAML); err != nil || fromYAML["k"] != s {
+			t.Errorf("yaml of %q reads as %q, %v", s, fromYAML["k"], err)
+		}
+	}
+}
+
+func problems() []schemas.Problem {
+	return []schemas.Problem{
+		{
+			Place:    schemas.Place{Path: "specs/a b.yaml", Line: 3, Column: 5},
+			Severity: schemas.Error, Code: "cycle", Field: "spec.nodes", Message: "a -> b -> a: 100%\nsecond, line",
+			Related: []schemas.Place{{Path: "specs/a b.yaml", Line: 9}}, Notes: []string{"b needs a"},
+		},
+		{
+			Place:    schemas.Place{Path: "specs/x,y:z.yaml"},
+			Severity: schemas.Warning, Code: "encoding", Message: "odd \x1b", Suggestion: "save it as UTF-8",
+		},
+	}
+}
+
+func TestGitHub(t *testing.T) {
+	var b bytes.Buffer
+	if err := GitHub(&b, "sub", problems()); err != nil {
+		t.Fatal(err)
+	}
+	want := "::error file=sub/specs/a b.yaml,line=3,col=5,title=cycle::spec.nodes: a -> b -> a: 100%25%0Asecond, line\n" +
+		"::warning file=sub/specs/x%2Cy%3Az.yaml,title=encoding::odd \\x1b; save it as UTF-8\n"
+	if b.String() != want {
+		t.Errorf("got:\n%swant:\n%s", b.String(), want)
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	var b bytes.Buffer
+	if err := SARIF(&b, "v1", "", problems()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "problems.sarif", b.Bytes())
+}
+
+func TestProblemsArePaintedWithoutOtherChange(t *testing.T) {
+	write := func(p Palette) string {
+		var b bytes.Buffer
+		if err := Problems(&b, p, problems()); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	plain, painted := write(Palette{}), write(Palette{On: true})
+	if strings.Contains(plain, "\x1b") {
+		t.Errorf("control characters came through: %q", plain)
+	}
+	strip := strings.NewReplacer("\x1b[31m", "", "\x1b[33m", "", "\x1b[0m", "").Replace
+	if painted == plain || strip(painted) != plain {
+		t.Errorf("painted %q, plain %q", painted, plain)
+	}
+}
+
+var start = time.Date(2026, 2, 27, 12, 3, 4, 0, time.UTC)
+
+func TestLines(t *testing.T) {
+	var b bytes.Buffer
+	l := &Lines{W: &b}
+	l.Event(Transition{At: start, Owner: "dag/checks", Node: "build", State: "Running"})
+	l.Event(Transition{At: start, Owner: "dag/checks", Node: "build", State: "Failed", Took: 1200 * time.Millisecond,
+		Message: "exit code 1\x1b"})
+	l.Note("committed")
+	l.Close()
+	want := "12:03:04 dag/checks build Running\n" +
+		"12:03:04 dag/checks build Failed 1.2s: exit code 1\\x1b\n" +
+		"committed\n"
+	if b.String() != want {
+		t.Errorf("got:\n%swant:\n%s", b.String(), want)
+	}
+}
+
+// screen is what a terminal shows of what is written to it; it knows the three sequences that Live uses.
+type screen struct {
+	lines  []string // the last one is where the cursor is
+	writes int
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.writes++
+	if len(s.lines) == 0 {
+		s.lines = []string{""}
+	}
+	text := string(b)
+	if rest, ok := strings.CutPrefix(text, "\x1b["); ok {
+		n := 0
+		for rest[0] != 'A' {
+			n = n*10 + int(rest[0]-'0')
+			rest = rest[1:]
+		}
+		text = strings.TrimPrefix(rest, "A\r\x1b[J")
+		s.lines = append(s.lines[:len(s.lines)-1-n], "")
+	}
+	for i, part := range strings.Split(text, "\n") {
+		if i > 0 {
+			s.lines = append(s.lines, "")
+		}
+		s.lines[len(s.lines)-1] += part
+	}
+	return len(b), nil
+}
+
+func (s *screen) String() string { return strings.Join(s.lines, "\n") }
+
+func TestLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{}
+		live := NewLive(s, Palette{}, func() (int, int) { return 40, 6 }, time.Now)
+		event := func(node, state string, done int) {
+			live.Event(Transition{At: time.Now().UTC(), Owner: "dag/checks", Node: node, State: state, Done: done, Total: 9})
+		}
+		event("build", "Running", 0)
+		event("a_node_with_a_name_that_is_far_too_long_for_a_line", "Running", 0)
+		for _, node := range []string{"c", "d", "e"} {
+			event(node, "Running", 0)
+		}
+		time.Sleep(3*time.Second + redrawEvery/2)
+		synctest.Wait()
+		want := "0 of 9 nodes done, 5 running, 4 left\n" +
+			"  dag/checks build                     \n"
+		if got := s.String(); !strings.HasPrefix(got, want[:50]) || !strings.Contains(got, "… and 2 more") {
+			t.Errorf("the view is:\n%s", got)
+		}
+		for line := range strings.Lines(s.String()) {
+			if Width(strings.TrimSuffix(line, "\n")) > 39 {
+				t.Errorf("a line is too long for the terminal: %q", line)
+			}
+		}
+		if s.writes > 32 {
+			t.Errorf("drawn %d times in 3 s", s.writes)
+		}
+		event("build", "Failed", 1)
+		for _, node := range []string{"a_node_with_a_name_that_is_far_too_long_for_a_line", "c"} {
+			event(node, "Succeeded", 3)
+		}
+		live.Note("a warning")
+		time.Sleep(redrawEvery)
+		synctest.Wait()
+		if got := s.String(); !strings.Contains(got, "dag/checks build Failed\na warning\n3 of 9 nodes done, 2 running, 4 left") {
+			t.Errorf("the view is:\n%s", got)
+		}
+		live.Close()
+		live.Close()
+		event("late", "Failed", 3)
+		if got := s.String(); !strings.HasSuffix(got, "dag/checks build Failed\na warning\n") {
+			t.Errorf("left on the screen:\n%s", got)
+		}
+	})
+}
