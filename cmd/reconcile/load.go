@@ -17,13 +17,18 @@ func kinds() schemas.Kinds { return controllers.Schemas() }
 
 // open takes hold of the tree without reading it.
 func (a *app) open() (*state.Store, error) {
-	s, err := state.Open(a.global.dir, state.Options{
-		Kinds: kinds(), Now: a.now, Agent: "reconcile", Build: buildIdentity(),
-	})
+	s, err := state.Open(a.global.dir, a.storeOptions())
 	if err != nil {
 		return nil, fmt.Errorf("open the tree in %s: %w", a.global.dir, err)
 	}
 	return s, nil
+}
+
+// storeOptions are those of every store on the tree.
+func (a *app) storeOptions() state.Options {
+	return state.Options{
+		Kinds: kinds(), Now: a.now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
+	}
 }
 
 // load opens the tree and reads all of it. It takes no lock and changes nothing.

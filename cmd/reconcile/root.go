@@ -89,7 +89,7 @@ func addCommands(a *app, root *cobra.Command) {
 	}
 	add(groupSteer, newSwitchCmd(a))
 	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
-	add(groupProgram, newVersionCmd(a))
+	add(groupProgram, newDoctorCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
 }

@@ -54,8 +54,8 @@ type Env struct {
 	Environ []string
 	// Hold is the command line of a program that calls [Hold]; empty: locks are not tested.
 	Hold []string
-	// Reap ends what a killed run left running; nil: such runs are only reported.
-	Reap func(context.Context, state.Orphan) error
+	// Reap ends what killed runs left running; nil: such runs are only reported.
+	Reap func(context.Context, []state.Orphan) error
 	// Settle finishes what a killed commit left undone in the repository; nil: it is only reported.
 	Settle func(context.Context) error
 

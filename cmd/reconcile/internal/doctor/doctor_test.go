@@ -96,7 +96,12 @@ func TestKilledRun(t *testing.T) {
 	}
 
 	reaped := ""
-	e.Reap = func(_ context.Context, o state.Orphan) error { reaped += o.Key; return nil }
+	e.Reap = func(_ context.Context, orphans []state.Orphan) error {
+		for _, o := range orphans {
+			reaped += o.Key
+		}
+		return nil
+	}
 	fs = Fix(t.Context(), e)
 	if bad := show(fs); bad != "" {
 		t.Errorf("after the repair:\n%s", bad)
@@ -113,9 +118,9 @@ func TestKilledRun(t *testing.T) {
 func TestRepairThatFails(t *testing.T) {
 	dir, e := tree(t)
 	must(t, murder(dir))
-	for name, reap := range map[string]func(context.Context, state.Orphan) error{
+	for name, reap := range map[string]func(context.Context, []state.Orphan) error{
 		"the next run of reconcile ends them": nil,
-		"it does not die":                     func(context.Context, state.Orphan) error { return errors.New("it does not die") },
+		"it does not die":                     func(context.Context, []state.Orphan) error { return errors.New("it does not die") },
 	} {
 		e.Reap = reap
 		want(t, Fix(t.Context(), e), "journals", Warn, name)

@@ -179,10 +179,8 @@ func (e *Env) recover(ctx context.Context) error {
 	if e.Reap == nil {
 		return fmt.Errorf("%d effects may still run; the next run of reconcile ends them", len(orphans))
 	}
-	for _, o := range orphans { // not under the lock: ending a program takes as long as the program takes
-		if err := e.Reap(ctx, o); err != nil {
-			return fmt.Errorf("%s: %w", o.Key, err)
-		}
+	if err := e.Reap(ctx, orphans); err != nil { // not under the lock: it takes as long as the programs take to end
+		return err
 	}
 	return e.locked(ctx, func() error { return e.store.Bury(ctx, orphans) })
 }

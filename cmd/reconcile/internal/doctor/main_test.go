@@ -59,7 +59,7 @@ func env(dir string) Env {
 		Open: func(noCache bool) (*state.Store, error) {
 			return state.Open(dir, state.Options{Kinds: testKinds, Now: time.Now, Agent: "test", Build: "test", NoCache: noCache})
 		},
-		Reap: func(context.Context, state.Orphan) error { return nil },
+		Reap: func(context.Context, []state.Orphan) error { return nil },
 	}
 }
 

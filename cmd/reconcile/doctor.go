@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/doctor"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/state"
+)
+
+// doctorOptions are the flags of doctor.
+type doctorOptions struct {
+	fix  bool
+	json bool
+	hold string // the lock that this process is to hold for another doctor
+}
+
+func newDoctorCmd(a *app) *cobra.Command {
+	o := &doctorOptions{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find what is wrong with the tree and its surroundings, and repair what is safe",
+		Long: `Examine the tree, what killed runs left in it, the caches, the git repository, the file system, limits, clock and
+environment. Nothing is changed without --fix, which does no more than the next run would do anyway: it keeps recorded
+results, ends what killed runs left running, removes abandoned locks and temporary files, sets files aside that cannot
+be read, and drops caches that are wrong. Errors make the exit code 1, or 3 when only specs are at fault; warnings do
+not.`,
+		Example: "  reconcile doctor\n" +
+			"  reconcile doctor --fix\n" +
+			"  reconcile doctor --json",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), *o) },
+	}
+	cmd.Flags().BoolVar(&o.fix, "fix", false, "repair what is safe to repair")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the same as -o json")
+	cmd.Flags().StringVar(&o.hold, "hold-lock", "", "hold a lock on `FILE` until stdin ends")
+	_ = cmd.Flags().MarkHidden("hold-lock") // it exists: it was made in the line above
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, o doctorOptions) error {
+	if o.hold != "" {
+		return doctor.Hold(o.hold, a.stdin, a.stdout)
+	}
+	if o.json {
+		a.global.output = formatJSON
+	}
+	examine := doctor.Check
+	if o.fix {
+		examine = doctor.Fix
+	}
+	findings := examine(ctx, a.patient())
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := a.printFindings(findings); err != nil {
+		return err
+	}
+	switch worst, invalid := doctor.Worst(findings); {
+	case worst != doctor.Error:
+		return nil
+	case invalid:
+		return exitWith(exitInvalid)
+	}
+	return exitWith(exitFailure)
+}
+
+// patient is what the doctor looks at.
+func (a *app) patient() doctor.Env {
+	v := readBuild()
+	env := doctor.Env{
+		Dir: a.global.dir, Now: a.now, Environ: os.Environ(),
+		Program: fmt.Sprintf("reconcile %s, %s, %s", v.Version, v.Go, v.Platform),
+		Open: func(noCache bool) (*state.Store, error) {
+			o := a.storeOptions()
+			o.NoCache = noCache
+			return state.Open(a.global.dir, o)
+		},
+		Reap: a.reapAll,
+	}
+	if self, err := os.Executable(); err == nil {
+		env.Hold = []string{self, "doctor", "--hold-lock"}
+	}
+	if repo, err := gitrepo.Open(a.global.dir); err == nil {
+		env.Settle = repo.Settle
+	}
+	return env
+}
+
+// reapAll ends what killed runs left running.
+func (a *app) reapAll(ctx context.Context, orphans []state.Orphan) error {
+	r, err := runner.New(runner.Options{Root: a.global.dir, Now: a.now})
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.ReapAll(ctx, orphans), r.Close(ctx))
+}
+
+func (a *app) printFindings(findings []doctor.Finding) error {
+	if a.global.output != formatTable {
+		return a.print(findings)
+	}
+	table := render.NewTable(a.palette(), "CHECK", "LEVEL", "FINDING")
+	hidden := 0
+	for _, f := range findings {
+		if a.global.quiet && f.Level == doctor.OK {
+			hidden++
+			continue
+		}
+		table.Cells(render.Cell{Text: f.Name}, render.Cell{Text: string(f.Level), Color: levelColor(f.Level)},
+			render.Cell{Text: clean(f.Detail)})
+	}
+	if hidden == len(findings) {
+		return nil
+	}
+	if err := table.Write(a.stdout); err != nil {
+		return err
+	}
+	return a.printAdvice(findings)
+}
+
+func levelColor(l doctor.Level) render.Color {
+	switch l {
+	case doctor.Error:
+		return render.Red
+	case doctor.Warn:
+		return render.Yellow
+	}
+	return render.Green
+}
+
+// printAdvice says what to do about each finding that is not ok.
+func (a *app) printAdvice(findings []doctor.Finding) error {
+	fixable := false
+	for _, f := range findings {
+		if f.Level == doctor.OK || f.Fix == "" {
+			continue
+		}
+		fixable = fixable || f.Fixable
+		if _, err := fmt.Fprintf(a.stdout, "\n%s: %s\n  %s\n", f.Name, clean(f.Detail), clean(f.Fix)); err != nil {
+			return err
+		}
+	}
+	if fixable {
+		_, err := io.WriteString(a.stdout, "\n\"reconcile doctor --fix\" repairs what it can.\n")
+		return err
+	}
+	return nil
+}
