@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func badByte(b []byte) (at int, why string) {
 			if c == '\r' {
 				return i, "a carriage return stands alone; lines end with LF or CRLF"
 			}
-			return i, "contains the control character " + describeRune(rune(c))
+			return i, fmt.Sprintf("contains the control character %U", c)
 		}
 		r, size := utf8.DecodeRune(b[i:])
 		switch {
@@ -110,7 +111,7 @@ func badByte(b []byte) (at int, why string) {
 		case r == '\uFEFF':
 			return i, "contains a byte order mark inside"
 		case r <= 0x9F:
-			return i, "contains the control character " + describeRune(r)
+			return i, fmt.Sprintf("contains the control character %U", r)
 		}
 		i += size
 	}
@@ -167,75 +168,14 @@ func lineText(s string, line int) string {
 	return s
 }
 
-// guessRef finds the kind and the name in a file that cannot be parsed, by looking at its lines: "kind: X" at the left
-// edge, and the first "name: y" below "metadata:" or inside its braces; in JSON the same in quotes; in TOML the name
-// below [workflow].
-func (s *source) guessRef(src []byte, kinds Kinds) Ref {
-	const most = 64 << 10 // what names an object stands at the beginning
-	src = src[:min(len(src), most)]
-	var ref Ref
-	if strings.HasSuffix(s.path, ".toml") {
-		ref = Ref{Kind: WorkflowKind.Name, Name: guess(src, "[workflow]", "name", "=")}
-	} else {
-		quote := ""
-		if strings.HasSuffix(s.path, ".json") {
-			quote = `"`
-		}
-		if k, ok := kinds.Find(guess(src, "", quote+"kind"+quote, ":")); ok {
-			ref.Kind = k.Name
-		}
-		ref.Name = guess(src, quote+"metadata"+quote, quote+"name"+quote, ":")
-	}
-	if ref.Kind == "" || CheckName(ref.Name) != nil {
-		return Ref{}
-	}
-	return ref
-}
-
-// guess returns the word after key and separator, as a key after the first line that begins with a section's head.
-func guess(src []byte, section, key, separator string) string {
-	rest := "\n" + string(src)
-	if section != "" {
-		_, after, ok := strings.Cut(rest, section)
-		if !ok {
-			return ""
-		}
-		rest = after
-	}
-	for {
-		before, after, ok := strings.Cut(rest, key)
-		if !ok {
-			return ""
-		}
-		last := before[max(0, len(before)-1):]
-		value, found := strings.CutPrefix(strings.TrimLeft(after, " \t"), separator)
-		if found && (section == "" && key[0] != '"' && last == "\n" || section+key != key && strings.Trim(last, " \t\n{,") == "" ||
-			key[0] == '"') {
-			return firstWord(value)
-		}
-		rest = after
-	}
-}
-
-// firstWord is the plain or quoted word at the beginning of s.
-func firstWord(s string) string {
-	s = strings.TrimLeft(s, " \t")
-	if end := strings.IndexAny(s, " \t\r\n,}#"); end >= 0 {
-		s = s[:end]
-	}
-	return strings.Trim(s, "\"'")
-}
-
 // finish sorts the problems by position, drops repetitions, and gives each its object and its line of source.
 func (s *source) finish() []Problem {
 	slices.SortStableFunc(s.problems, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Field, b.Field),
+			strings.Compare(a.Message, b.Message))
 	})
 	s.problems = slices.CompactFunc(s.problems, func(a, b Problem) bool {
-		return a.Place == b.Place && a.Code == b.Code && a.Message == b.Message
+		return a.Place == b.Place && a.Code == b.Code && a.Field == b.Field && a.Message == b.Message
 	})
 	if s.unsaid > 0 {
 		last := &s.problems[len(s.problems)-1]
