@@ -19,6 +19,10 @@ type settingsFile struct {
 	problems []schemas.Problem
 }
 
+// Settings reads the settings alone, before anything is loaded. Where they cannot be used the defaults stand in, and the
+// tree's Problems say why.
+func (s *Store) Settings() *schemas.SettingsSpec { return s.readSettings().spec }
+
 // readSettings reads reconcile.yaml. Settings that cannot be used are reported, and the defaults stand in for them.
 func (s *Store) readSettings() *settingsFile {
 	f := &settingsFile{spec: new(schemas.SettingsSpec)}

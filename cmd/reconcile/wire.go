@@ -3,9 +3,165 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
-// reconcileTree wires store, loop, performer, git and event log together.
+// reconcileTree wires store, loop, runner, git and event log together, and runs the loop.
 func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) {
-	return outcome{}, errors.New("not wired")
+	if key, inside := runner.InsideRun(a.global.dir, os.Environ()); inside {
+		return outcome{}, fmt.Errorf("this is part of the run %s of the same tree; "+
+			"a run inside a run would wait for itself: take the call out of the node, or point -C at another tree", key)
+	}
+	store, err := a.open()
+	if err != nil {
+		return outcome{}, err
+	}
+	defer store.Close()
+	if sum, ok := store.Fresh(); ok && !o.watch && (sum.Commit || !o.commit) {
+		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit}, nil
+	}
+	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
+	return w.run(ctx)
+}
+
+// wiring is one run of the loop with all that it is connected to.
+type wiring struct {
+	*app
+	store    *state.Store
+	settings *schemas.SettingsSpec
+	options  loopOptions
+	repo     *committer
+}
+
+func (w *wiring) run(ctx context.Context) (outcome, error) {
+	perform, err := w.runner()
+	if err != nil {
+		return outcome{}, err
+	}
+	seen := newWatchedNodes(w.options.progress)
+	l := &loop.Loop{
+		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
+		Record: w.record, Observe: seen.observe,
+	}
+	if w.options.commit || w.settings.Git.Commit {
+		w.repo = &committer{wiring: w}
+		l.Commit = w.repo.commit
+	}
+	var r loop.Result
+	if w.options.watch {
+		r, err = w.watch(ctx, l)
+	} else {
+		r, err = l.Once(ctx)
+	}
+	if r.Interrupted && err == nil && !w.options.watch {
+		err = context.Canceled
+	}
+	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit}
+	if r.Tree != nil {
+		out.Exit = int(controllers.Verdict(r.Tree))
+	}
+	return out, err
+}
+
+func (w *wiring) runner() (*runner.Runner, error) {
+	s := w.settings
+	slots := s.Limits.ConcurrentTasks
+	if slots == 0 {
+		slots = runtime.NumCPU()
+	}
+	return runner.New(runner.Options{
+		Root: w.global.dir, Now: w.now, Grace: s.Runs.Grace.Std(), Slots: slots,
+		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
+	})
+}
+
+// watch runs the loop with hints from the file system. A watcher's end by a signal is its normal end.
+func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
+	s := w.settings
+	watcher, err := watch.New(w.global.dir, watch.Options{
+		Paths: w.watched(), Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
+		Warn: func(err error) { w.options.progress.Note(err.Error()) },
+	})
+	if err != nil {
+		return loop.Result{}, err
+	}
+	hints := make(chan loop.Hint)
+	go forward(watcher.Hints(), hints)
+	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
+	r, err := l.Watch(ctx, hints)
+	return r, errors.Join(err, watcher.Close())
+}
+
+// watched are the paths that a watcher looks at: the whole tree where some node declares inputs, which may be anywhere.
+func (w *wiring) watched() []string {
+	return []string{"."}
+}
+
+// forward hands hints on until the watcher is closed.
+func forward(from <-chan watch.Hint, to chan<- loop.Hint) {
+	defer close(to)
+	for h := range from {
+		to <- loop.Hint{Paths: h.Paths, Full: h.Full}
+	}
+}
+
+// record keeps transitions in the event log. The log is local and can be lost; failing to write it fails nothing.
+func (w *wiring) record(list []controllers.Event) {
+	out := make([]events.Event, len(list))
+	for i, e := range list {
+		at := e.Time
+		if at.IsZero() {
+			at = schemas.NewTime(w.now())
+		}
+		kind := events.Normal
+		if e.Warning {
+			kind = events.Warning
+		}
+		out[i] = events.Event{Time: at, Ref: e.Ref.String(), Node: e.Node, Type: kind, Reason: e.Reason, Message: eventText(e)}
+	}
+	slices.SortStableFunc(out, func(a, b events.Event) int { return a.Time.Compare(b.Time.Time) })
+	if err := events.Append(w.store.Root(), out); err != nil {
+		w.options.progress.Note("event log: " + err.Error())
+	}
+}
+
+// eventText is "Running → Succeeded", with the message where there is one.
+func eventText(e controllers.Event) string {
+	text := e.Message
+	if e.From != e.To {
+		move := e.To
+		if e.From != "" {
+			move = e.From + " → " + e.To
+		}
+		if text == "" {
+			return move
+		}
+		text = move + ": " + text
+	}
+	return text
+}
+
+// frozen returns the clock of the records: RECONCILE_NOW (RFC 3339) stops it, so that runs can be compared byte by byte.
+func frozen(getenv func(string) string) (func() time.Time, error) {
+	text := getenv("RECONCILE_NOW")
+	if text == "" {
+		return time.Now, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, fmt.Errorf("RECONCILE_NOW=%q is not RFC 3339, for example 2026-02-27T10:00:00Z", text)
+	}
+	return func() time.Time { return at }, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -26,24 +24,24 @@ type session struct {
 	effects map[schemas.Ref][]controllers.Effect
 	wakes   map[schemas.Ref]wake
 
-	agentGone bool                 // an agent was removed since its projection was written
-	dirty     map[schemas.Ref]bool // to be decided again; nil: everything
-	inbox     []controllers.Report // from the performer, not yet taken in
-	paths     []string             // hinted, not yet looked at
-	rescan    bool                 // look everywhere at the next turn
+	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
+	inbox  []controllers.Report // from the performer, not yet taken in
+	paths  []string             // hinted, not yet looked at
+	rescan bool                 // look everywhere at the next turn
 
-	mine      map[string]controllers.Effect // claimed by this process and not finished, by key
-	held      map[string]string             // keys that cannot be started, and why
-	unwritten map[schemas.Ref]bool          // status in tree differs from the file
-	gone      map[schemas.Ref]bool          // objects whose spec is gone and whose files are to go
-	written   map[schemas.Ref]stamp         // what was last written, and when
-	scanned   time.Time                     // end of the last full scan
-	scanCost  time.Duration                 // what it took
-	stale     bool                          // something ran since the last full scan
-	changedAt time.Time                     // of the last write that was not committed yet; zero: none
-	ran       int
-	wrote     int
-	commit    string
+	mine          map[string]controllers.Effect // claimed by this process and not finished, by key
+	held          map[string]string             // keys that cannot be started, and why
+	unwritten     map[schemas.Ref]bool          // status in tree differs from the file
+	gone          map[schemas.Ref]bool          // objects whose spec is gone and whose files are to go
+	written       map[schemas.Ref]stamp         // what was last written, and when
+	scanned       time.Time                     // end of the last full scan
+	scanCost      time.Duration                 // what it took
+	stale         bool                          // something ran since the last full scan
+	removedAgents []string                      // whose entries in the projection are to go
+	changedAt     time.Time                     // of the last write that was not committed yet; zero: none
+	ran           int
+	wrote         int
+	commit        string
 }
 
 // wake is when an object is decided again although nothing changed.
@@ -181,13 +179,4 @@ func (s *session) id() string {
 		return ""
 	}
 	return s.journal.ID()
-}
-
-// owners returns the objects that the effects belong to, each once.
-func owners(effects []controllers.Effect) []schemas.Ref {
-	set := map[schemas.Ref]bool{}
-	for _, e := range effects {
-		set[e.Owner] = true
-	}
-	return slices.SortedFunc(maps.Keys(set), schemas.Ref.Compare)
 }

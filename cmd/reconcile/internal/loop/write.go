@@ -46,11 +46,10 @@ func (s *session) flush(ctx context.Context, force bool) error {
 		s.written[ref] = stampOf(s.tree.Entry(ref), now)
 		agents = agents || ref.Kind == schemas.AgentKind.Name
 	}
-	if agents || s.agentGone {
-		s.agentGone = false
-		return s.project(ctx)
+	if !agents && len(s.removedAgents) == 0 {
+		return nil
 	}
-	return nil
+	return s.project(ctx)
 }
 
 func (s *session) write(ctx context.Context, changes []state.Change, now time.Time) error {
@@ -71,9 +70,13 @@ func (s *session) write(ctx context.Context, changes []state.Change, now time.Ti
 // project brings state/agent-status.json up to date with the agents' statuses.
 func (s *session) project(ctx context.Context) error {
 	path := s.tree.Settings().Folders.State + "/agent-status.json"
-	return s.Store.Fold(ctx, path, func(old []byte) ([]byte, error) {
-		return controllers.FoldAgentStatus(old, s.tree)
+	err := s.Store.Fold(ctx, path, func(old []byte) ([]byte, error) {
+		return controllers.FoldAgentStatus(old, s.tree, s.removedAgents...)
 	})
+	if err == nil {
+		s.removedAgents = nil
+	}
+	return err
 }
 
 // removals are the files of objects whose spec is gone, the status and the records, once nothing of them runs.
@@ -89,7 +92,9 @@ func (s *session) removals() []state.Change {
 			continue // it is being ended; its result comes first
 		}
 		delete(s.gone, ref)
-		s.agentGone = s.agentGone || ref.Kind == schemas.AgentKind.Name
+		if ref.Kind == schemas.AgentKind.Name {
+			s.removedAgents = append(s.removedAgents, ref.Name)
+		}
 		changes = append(changes, state.Change{Path: e.StatusPath})
 		for _, r := range e.Runs {
 			changes = append(changes, state.Change{Path: s.Store.RunPath(r.Key)})
@@ -133,6 +138,9 @@ func stampOf(e *state.Entry, now time.Time) stamp {
 // tidy makes files of what the journal holds, drops old records, commits, and, when nothing is left to do, remembers
 // that.
 func (s *session) tidy(ctx context.Context) error {
+	if err := s.recover(ctx); err != nil {
+		return err
+	}
 	if err := s.locked(ctx, func() error { return s.checkpoint(ctx) }); err != nil {
 		return err
 	}
@@ -175,7 +183,8 @@ func (s *session) busy() bool { return len(s.mine) > 0 || len(s.inbox) > 0 || s.
 // summary is what a run with nothing to do prints instead of looking at every object.
 func (s *session) summary() state.Summary {
 	return state.Summary{
-		Wake: s.nextWake(), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree), Commit: s.Commit != nil,
+		Wake: s.nextWake(), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
+		Commit: s.Commit != nil,
 	}
 }
 

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// committer records what reconcile wrote in git: everything below the state folder that it owns and that differs from
+// the branch, so that a run also commits what a killed one had written.
+type committer struct {
+	*wiring
+	git *gitrepo.Repo
+}
+
+func (c *committer) commit(ctx context.Context, t *state.Tree) (string, error) {
+	if c.git == nil {
+		repo, err := gitrepo.Open(c.global.dir)
+		if err != nil {
+			return "", err
+		}
+		c.git = repo
+	}
+	settings := t.Settings()
+	paths, err := c.git.Dirty(ctx, settings.Git.Branch, owned(settings))
+	if err != nil || len(paths) == 0 {
+		return "", errors.Join(err, c.git.Settle(ctx))
+	}
+	head, err := c.git.Head(ctx)
+	if err != nil {
+		return "", err
+	}
+	res, err := c.git.Commit(ctx, gitrepo.Commit{
+		Paths: paths, Author: settings.Git.Author, Sign: settings.Git.Sign, When: c.now(), Branch: settings.Git.Branch,
+		Message: gitrepo.Message(changesOf(paths, settings.Folders.State, t), trailers(head)...),
+	})
+	if errors.Is(err, gitrepo.ErrNothing) {
+		return "", nil
+	}
+	if res.Warning != "" {
+		c.options.progress.Note(res.Warning)
+	}
+	return res.Hash, err
+}
+
+// owned are the folders and files that reconcile alone writes.
+func owned(s *schemas.SettingsSpec) []string {
+	dir := s.Folders.State
+	out := []string{dir + "/runs", dir + "/agent-status.json"}
+	for _, k := range kinds() {
+		if k.NewStatus != nil {
+			out = append(out, dir+"/"+k.Plural)
+		}
+	}
+	return out
+}
+
+// trailers name the input: the commit that the tree stood on.
+func trailers(h gitrepo.Head) []gitrepo.Trailer {
+	if h.Hash == "" {
+		return nil
+	}
+	return []gitrepo.Trailer{{Key: "Reconcile-Input", Value: h.Hash}}
+}
+
+// changesOf tells which objects the paths belong to, each once, in the order of the paths. Records speak for their
+// owner.
+func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
+	var out []gitrepo.Change
+	seen := map[string]bool{}
+	for _, p := range paths {
+		ref, ok := refOfPath(strings.TrimPrefix(p, dir+"/"))
+		if !ok || seen[ref.String()] {
+			continue
+		}
+		seen[ref.String()] = true
+		e := t.Entry(ref)
+		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(e), Gone: e == nil || e.Gone()})
+	}
+	return out
+}
+
+// refOfPath reads "dags/checks.json" and "runs/dags/checks/build-….json".
+func refOfPath(p string) (schemas.Ref, bool) {
+	parts := strings.Split(strings.TrimPrefix(p, "runs/"), "/")
+	if len(parts) < 2 {
+		return schemas.Ref{}, false
+	}
+	k, ok := kinds().Find(parts[0])
+	return schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(path.Base(parts[1]), ".json")}, ok
+}
+
+// noteOf says of a DAG how far it got; other objects have nothing to tell in a few words.
+func noteOf(e *state.Entry) string {
+	if e == nil {
+		return ""
+	}
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok || st.Progress.Total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
+}
