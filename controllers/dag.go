@@ -74,15 +74,6 @@ func unusable(in In, p *plan, old *schemas.DAGStatus) (judgement, bool) {
 	if p.fault != "" {
 		return judgement{phase: phase, class: invalid, reason: ReasonInvalidSpec, message: in.Object.Path + ": " + p.fault}, true
 	}
-	session := sessionRef(p.spec.Session)
-	switch e := in.Tree.Entry(session); {
-	case e == nil || e.Gone():
-		return judgement{phase: phase, class: waiting, reason: ReasonSessionMissing,
-			message: fmt.Sprintf("waits for %s, which does not exist", session)}, true
-	case e.Broken():
-		return judgement{phase: phase, class: waiting, reason: ReasonSessionInvalid,
-			message: fmt.Sprintf("waits until %s is put right", session)}, true
-	}
 	for _, name := range p.agents {
 		if e := in.Tree.Entry(agentRef(name)); e == nil || e.Object == nil {
 			return judgement{phase: phase, class: waiting, reason: ReasonAgentInvalid,
@@ -136,7 +127,7 @@ func (f *fold) judgeAll() {
 	f.records()
 	f.start = f.startOf()
 	f.again = time.Time{}
-	f.gate = f.World.seatOf(f.p.spec.Session).gate
+	f.gate = f.World.gateOf(f.p.spec.Session)
 	if f.hold == schemas.VerbPause && f.gate.open {
 		f.gate = gate{keep: true, reason: ReasonPausedByAction, message: "an action paused the DAG; resume it to go on"}
 	}

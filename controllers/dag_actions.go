@@ -11,7 +11,11 @@ import (
 // newActs lists what has not been applied to the DAG: the actions on it, and retries of its whole session.
 func (f *fold) newActs(applied []schemas.AppliedAction) []act {
 	acts := newActs(f.Tree, f.Entry, applied)
-	for _, a := range newActs(f.Tree, f.Tree.Entry(sessionRef(f.p.spec.Session)), applied) {
+	session := f.Tree.Entry(sessionRef(f.p.spec.Session))
+	if session == nil {
+		return acts
+	}
+	for _, a := range newActs(f.Tree, session, applied) {
 		if a.spec.Verb == schemas.VerbRetry {
 			a.spent = f.Status == nil // a DAG that is new has nothing to retry
 			acts = append(acts, a)

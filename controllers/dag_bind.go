@@ -13,7 +13,7 @@ import (
 // binding is a plan in its surroundings: what the keys and the effects of a DAG depend on beside its spec, and what
 // comes of it.
 type binding struct {
-	session  *schemas.Object
+	session  *schemas.Object   // nil while it cannot be used
 	agents   []*schemas.Object // as plan.agents
 	settings *schemas.SettingsSpec
 	inputs   []string // digest of the declared inputs, by node
@@ -24,9 +24,12 @@ type binding struct {
 	human []bool   // the node waits for a person
 }
 
-// bind puts the plan of a DAG into its surroundings. The session and all agents must be usable.
+// bind puts the plan of a DAG into its surroundings. All agents must be usable.
 func bind(in In, p *plan, gens []int) *binding {
-	b := &binding{session: in.Tree.Entry(sessionRef(p.spec.Session)).Object, settings: in.Tree.Settings()}
+	b := &binding{settings: in.Tree.Settings()}
+	if e := in.Tree.Entry(sessionRef(p.spec.Session)); e != nil {
+		b.session = e.Object
+	}
 	for _, name := range p.agents {
 		b.agents = append(b.agents, in.Tree.Entry(agentRef(name)).Object)
 	}
@@ -81,7 +84,7 @@ func (b *binding) bindEffects(p *plan) {
 	for i, o := range b.agents {
 		agents[p.agents[i]] = o.Spec().(*schemas.AgentSpec)
 	}
-	session := b.session.Spec().(*schemas.SessionSpec)
+	session := b.sessionSpec()
 	b.base = make([]Effect, len(b.keys))
 	b.human = make([]bool, len(b.keys))
 	plain := b.groups(p, "", nil)
@@ -98,6 +101,16 @@ func (b *binding) bindEffects(p *plan) {
 	}
 }
 
+// sessionSpec is the session's spec, or the defaults while it cannot be used: nothing starts then.
+func (b *binding) sessionSpec() *schemas.SessionSpec {
+	if s := schemas.SpecAs[*schemas.SessionSpec](b.session); s != nil {
+		return s
+	}
+	s := new(schemas.SessionSpec)
+	s.Default()
+	return s
+}
+
 // rankOf is the rank of the node's priority, else of the session's: 0 for critical to 4 for background.
 func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
 	if n.Priority != "" {
@@ -111,9 +124,9 @@ const tasksGroup = "tasks"
 
 // groups lists the limits that a node of the DAG counts against.
 func (b *binding) groups(p *plan, name string, agent *schemas.AgentSpec) []Group {
-	session := b.session.Spec().(*schemas.SessionSpec)
+	session := b.sessionSpec()
 	gs := []Group{{tasksGroup, b.settings.Limits.ConcurrentTasks},
-		{"session/" + b.session.Name, session.MaxConcurrentTasks}}
+		{"session/" + p.spec.Session, session.MaxConcurrentTasks}}
 	if most := p.spec.Policy.MaxConcurrency; most > 0 {
 		gs = append(gs, Group{"dag/" + p.name, most})
 	}
@@ -123,7 +136,7 @@ func (b *binding) groups(p *plan, name string, agent *schemas.AgentSpec) []Group
 	gs = append(gs, Group{"agent/" + name, agent.Concurrency})
 	if agent.Role == engineerRole {
 		gs = append(gs, Group{"engineers", b.settings.Limits.Engineers},
-			Group{"session/" + b.session.Name + "/engineers", session.MaxEngineers})
+			Group{"session/" + p.spec.Session + "/engineers", session.MaxEngineers})
 	}
 	return gs
 }

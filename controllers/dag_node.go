@@ -78,11 +78,15 @@ func (f *fold) remember(i int32, r *record) {
 	}
 }
 
+const approvedMessage = "an action approved it"
+
 // judge finds the state of node i; the nodes that it needs were judged before.
 func (f *fold) judge(i int32) {
 	r, s := &f.recs[i], &f.next[i]
 	f.facts(i)
 	switch verb := f.verbs[i]; {
+	case r.won && verb == schemas.VerbApprove:
+		f.set(i, schemas.NodeSucceeded, ReasonApproved, approvedMessage)
 	case r.won:
 		f.set(i, schemas.NodeSucceeded, "", "")
 	case verb == schemas.VerbSkip:
@@ -138,12 +142,9 @@ func (f *fold) judgeOpen(i int32) {
 	if !f.needsMet(i) {
 		return
 	}
-	if f.p.when[i] != nil && r.claim == nil && r.last == nil && !f.whenHolds(i) {
-		return
-	}
 	switch {
 	case f.b.human[i] && f.verbs[i] == schemas.VerbApprove:
-		f.set(i, schemas.NodeSucceeded, ReasonApproved, "approved by an action")
+		f.set(i, schemas.NodeSucceeded, ReasonApproved, approvedMessage)
 	case r.running() && f.gate.keep:
 		f.set(i, schemas.NodeRunning, ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1))
 		f.want[i] = true
@@ -155,6 +156,7 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeBlocked, ReasonHeld, "an action holds it; approve it to go on")
 	case !f.gate.open:
 		f.set(i, schemas.NodePending, f.gate.reason, f.gate.message)
+	case f.p.when[i] != nil && r.last == nil && !f.whenHolds(i):
 	case f.b.human[i]:
 		f.set(i, schemas.NodeBlocked, ReasonWaitsForPerson, fmt.Sprintf(
 			"waits for %s; approve it when it is done", f.contact(n.Agent)))
@@ -211,7 +213,7 @@ func (f *fold) needsMet(i int32) bool {
 
 // whenHolds evaluates the node's condition; if it does not hold, it has set the state.
 func (f *fold) whenHolds(i int32) bool {
-	session := f.b.session.Spec().(*schemas.SessionSpec)
+	session := f.b.sessionSpec()
 	env := whenEnv{Needs: map[string]whenNeed{}, Session: f.p.spec.Session, DAG: f.p.name, Issue: f.p.issue(session)}
 	for _, to := range f.p.needs[i] {
 		s := &f.next[to]

@@ -78,7 +78,7 @@ func (f *fold) judgement(n nodeCounts) judgement {
 // closedPhase is the phase of a DAG that may not start anything: Pending where its session waits too, else Paused.
 func (f *fold) closedPhase() string {
 	switch f.gate.reason {
-	case ReasonSessionLimit, ReasonCompleted, ReasonInvalidTransition:
+	case ReasonSessionLimit, ReasonCompleted, ReasonInvalidTransition, ReasonSessionInvalid, ReasonSessionMissing:
 		if f.start.IsZero() {
 			return schemas.DAGPending
 		}

@@ -123,7 +123,7 @@ func (f *fold) stdin(i int32, needs map[string]Need, attempt int) string {
 	case "none":
 		return ""
 	case "json":
-		session := f.b.session.Spec().(*schemas.SessionSpec)
+		session := f.b.sessionSpec()
 		b, err := json.Marshal(agentTask{f.p.spec.Session, f.p.name, n.Name, n.Agent, f.p.issue(session), attempt,
 			agent.Model, n.Prompt, needs})
 		if err != nil {

@@ -47,6 +47,18 @@ func (w *World) seatOf(session string) *seat {
 	return w.seats[session]
 }
 
+// gateOf says what the DAGs of a session may do. What runs goes on while the session's file is missing or broken.
+func (w *World) gateOf(session string) gate {
+	if s := w.seatOf(session); s != nil {
+		return s.gate
+	}
+	ref := sessionRef(session)
+	if e := w.tree.Entry(ref); e != nil && e.Broken() {
+		return gate{keep: true, reason: ReasonSessionInvalid, message: fmt.Sprintf("waits until %s is put right", ref)}
+	}
+	return gate{keep: true, reason: ReasonSessionMissing, message: fmt.Sprintf("waits for %s, which does not exist", ref)}
+}
+
 // takeSeats gives places to sessions by rank: priority, then name (decision 6). It looks at specs, at actions, and at
 // what statuses say has been completed, so that two deciders over one tree agree. It takes linear time.
 func takeSeats(t *state.Tree) map[string]*seat {

@@ -167,7 +167,7 @@ func (s *settler) touchAction(e *state.Entry) {
 var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
 
 func (s *settler) touchTarget(ref schemas.Ref) {
-	if s.work != nil && s.tree.Entry(ref) != nil && !s.work[ref] {
+	if s.work != nil && s.tree.Entry(ref) != nil {
 		s.touch(ref)
 	}
 }
