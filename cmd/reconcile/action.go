@@ -196,10 +196,10 @@ func (a *app) writeAction(s *state.Store, t *state.Tree, spec schemas.ActionSpec
 
 // writeNew writes a file that must not exist, unless with the same content.
 func writeNew(root *os.Root, where string, src []byte) error {
-	switch taken, err := isTaken(root, templateFile{where, src}); {
+	switch is, err := findName(root, templateFile{where, src}); {
 	case err != nil:
 		return err
-	case taken:
+	case is == nameTaken:
 		return fmt.Errorf("%s exists already; nothing was written, run the command again", where)
 	}
 	return durable.WriteFile(root, scratchDir, where, src)

@@ -112,33 +112,47 @@ func sortTemplate(root *os.Root) (free []templateFile, taken []string, err error
 			return err
 		}
 		f := templateFile{path: strings.TrimPrefix(name, templateDir+"/"), data: data}
-		switch is, err := isTaken(root, f); {
-		case err != nil:
-			return err
-		case is:
-			taken = append(taken, f.path)
-		default:
+		is, err := findName(root, f)
+		switch is {
+		case nameFree:
 			free = append(free, f)
+		case nameTaken:
+			taken = append(taken, f.path)
+		}
+		if err != nil {
+			return err
 		}
 		return nil
 	})
 	return free, taken, err
 }
 
-// isTaken reports whether there is something else under the name of a file.
-func isTaken(root *os.Root, f templateFile) (bool, error) {
+// nameState is what there is under the name of a file that is to be written.
+type nameState int
+
+const (
+	nameUnknown nameState = iota
+	nameFree
+	nameSame  // a file with the very content
+	nameTaken // something else
+)
+
+func findName(root *os.Root, f templateFile) (nameState, error) {
 	info, err := root.Lstat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return nameFree, nil
 	case err != nil:
-		return false, fmt.Errorf("look for %s: %w", f.path, unwrapPath(err))
+		return nameUnknown, fmt.Errorf("look for %s: %w", f.path, unwrapPath(err))
 	case !info.Mode().IsRegular() || info.Size() != int64(len(f.data)):
-		return true, nil
+		return nameTaken, nil
 	}
 	old, err := root.ReadFile(f.path)
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", f.path, unwrapPath(err))
+	switch {
+	case err != nil:
+		return nameUnknown, fmt.Errorf("read %s: %w", f.path, unwrapPath(err))
+	case bytes.Equal(old, f.data):
+		return nameSame, nil
 	}
-	return !bytes.Equal(old, f.data), nil
+	return nameTaken, nil
 }

@@ -45,16 +45,17 @@ type validation struct {
 }
 
 func (a *app) validate(ctx context.Context, paths []string) error {
-	_, t, err := a.load(ctx)
+	s, t, err := a.load(ctx)
 	if err != nil {
 		return err
 	}
+	defer s.Close()
 	v := validation{Problems: []schemas.Problem{}}
 	if len(paths) == 0 {
-		v.Files, v.Problems = countFiles(t), append(v.Problems, t.Problems()...)
+		v.Files, v.Problems = countFiles(s, t), append(v.Problems, t.Problems()...)
 	}
 	for _, p := range paths {
-		if err := v.check(a.global.dir, t, p); err != nil {
+		if err := v.check(s, t, p); err != nil {
 			return err
 		}
 	}
@@ -74,9 +75,12 @@ func (a *app) validate(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// countFiles counts the spec files that are known by an object or by a problem.
-func countFiles(t *state.Tree) int {
+// countFiles counts the spec files that are known by an object or by a problem, and the settings.
+func countFiles(s *state.Store, t *state.Tree) int {
 	files := map[string]bool{}
+	if _, err := s.Root().Lstat(schemas.SettingsPath); err == nil {
+		files[schemas.SettingsPath] = true
+	}
 	for _, kind := range t.Kinds() {
 		for _, e := range t.Entries(kind) {
 			if e.Object != nil {
@@ -93,8 +97,8 @@ func countFiles(t *state.Tree) int {
 }
 
 // check adds what is to be said about one path, which is relative to the tree or absolute.
-func (v *validation) check(root string, t *state.Tree, p string) error {
-	full := p
+func (v *validation) check(s *state.Store, t *state.Tree, p string) error {
+	root, full := s.Dir(), p
 	if !filepath.IsAbs(p) {
 		full = filepath.Join(root, p)
 	}
@@ -105,7 +109,7 @@ func (v *validation) check(root string, t *state.Tree, p string) error {
 		v.pick(t, rel)
 		return nil
 	}
-	return v.checkAlone(full, p, t.Settings().Limits.FileSize)
+	return v.checkAlone(s, full, p, t.Settings().Limits.FileSize)
 }
 
 // below is the slash path of full below root, if it is there.
@@ -141,9 +145,8 @@ func (v *validation) pick(t *state.Tree, rel string) {
 	v.Files += max(len(files), 1)
 }
 
-// checkAlone decodes the spec files at or below full, each by itself; shown is what full is called in the report.
-func (v *validation) checkAlone(full, shown string, limit int) error {
-	decoder := schemas.NewDecoder(kinds(), limit)
+// checkAlone judges the spec files at or below full, each by itself; shown is what full is called in the report.
+func (v *validation) checkAlone(s *state.Store, full, shown string, limit int) error {
 	return filepath.WalkDir(full, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -160,7 +163,7 @@ func (v *validation) checkAlone(full, shown string, limit int) error {
 			return err
 		}
 		v.Files++
-		v.Problems = append(v.Problems, decoder.Decode(path.Join(filepath.ToSlash(shown), filepath.ToSlash(rel)), src).Problems...)
+		v.Problems = append(v.Problems, s.Judge(path.Join(filepath.ToSlash(shown), filepath.ToSlash(rel)), src)...)
 		return nil
 	})
 }
