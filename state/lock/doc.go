@@ -24,7 +24,8 @@
 //     R is what was judged; if not, R is linked back. Otherwise wait 200 ms, doubling to 5 s, ±25 %, and try again, five
 //     times in all; then [ErrBusy].
 //  5. After taking a stale lock, wait a moment and look whether L is still ours: a program that judged it before us may
-//     have removed ours.
+//     have removed ours. For the same reason Release waits a moment, with G locked, after removing a lock that had become
+//     old in our hands.
 //
 // Check, before anything is written: L is ours, it is younger than 15 seconds, and F is what [Lock.Read] saw.
 // Release: rename L to R, look whether it is ours, remove it. Whenever L is not ours, the answer is [ErrStolen], and

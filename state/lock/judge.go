@@ -8,25 +8,16 @@ import (
 	"time"
 )
 
-// verdict on a lock file, by one who holds the guard.
-type verdict int
+// judge reports whether L or R may be removed by one who holds the guard: because its owner held the guard and is
+// dead, or because nobody may hold a lock for so long.
+func (a *attempt) judge(f file) (b body, free bool) {
+	b = parseBody(f.content())
+	return b, a.gone(b.id()) || timestampAged(b.Timestamp, a.o.Now(), a.o.Stale) && a.fileAged(f)
+}
 
-const (
-	held   verdict = iota // respect it
-	aged                  // abandoned: nobody may hold a lock for so long
-	corpse                // its owner held the guard and is dead
-)
-
-// judge decides about L or R. It may take a note of it in the guard.
-func (a *attempt) judge(f file) (body, verdict) {
-	b := parseBody(f.content())
-	switch {
-	case a.gone(b.id()):
-		return b, corpse
-	case timestampAged(b.Timestamp, a.o.Now(), a.o.Stale) && a.fileAged(f):
-		return b, aged
-	}
-	return b, held
+// removed notes whether others may have judged a lock to be abandoned before it was removed just now.
+func (a *attempt) removed(b body) {
+	a.aged = a.aged || timestampAged(b.Timestamp, a.o.Now(), a.o.hold())
 }
 
 // timestampAged reports whether a timestamp is older than stale, or says nothing because it is missing or lies in the

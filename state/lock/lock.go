@@ -235,11 +235,15 @@ func (l *Lock) Release() error {
 	if err := l.mine(); err != nil {
 		return err
 	}
-	switch ours, err := reap(l.disk, l.own); {
+	ours, err := reap(l.disk, l.own)
+	switch {
 	case err != nil:
 		return fmt.Errorf("release the lock of %s: %w", l.path, err)
 	case !ours:
 		return fmt.Errorf("%w: %s.lock was replaced", ErrStolen, l.path)
+	case elapsed(l.since, l.o.Now()) >= l.o.hold():
+		// Somebody may have judged it abandoned and be about to remove it. Until then, none of us makes a new one.
+		return l.o.Sleep(context.Background(), l.o.settle())
 	}
 	return nil
 }

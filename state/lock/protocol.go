@@ -63,7 +63,7 @@ type attempt struct {
 	o     Options
 	path  string
 	clock time.Time // of the file system, when the latest N was made
-	aged  bool      // a lock was taken because of its age, so others may be about to do the same
+	aged  bool      // a lock was removed that others may have judged to be abandoned, and be about to remove
 	inWay body      // the lock that is held by somebody else
 }
 
@@ -209,16 +209,14 @@ func (a *attempt) clear() (bool, error) {
 		return errors.Is(err, fs.ErrNotExist), ignore(err, fs.ErrNotExist)
 	}
 	defer f.close()
-	b, v := a.judge(f)
-	if v == held {
+	b, free := a.judge(f)
+	if !free {
 		a.inWay = b
 		return false, nil
 	}
-	a.aged = a.aged || v == aged
-	if _, err := reap(a.disk, f); err != nil {
-		return false, err
-	}
-	return true, nil
+	_, err = reap(a.disk, f)
+	a.removed(b)
+	return err == nil, err
 }
 
 // finishReap ends what a killed process began: R is a lock that was being removed, or one that was to be put back.
@@ -228,10 +226,13 @@ func (a *attempt) finishReap() error {
 		return ignore(err, fs.ErrNotExist)
 	}
 	defer f.close()
-	if _, v := a.judge(f); v == held {
+	b, free := a.judge(f)
+	if !free {
 		return putBack(a.disk)
 	}
-	return a.drop(reapFile)
+	err = a.drop(reapFile)
+	a.removed(b)
+	return err
 }
 
 func (a *attempt) drop(r role) error { return ignore(a.remove(r), fs.ErrNotExist) }
