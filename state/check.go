@@ -18,12 +18,12 @@ func (s *Store) judge(m *model, f *file) (changed bool) {
 	var cross []schemas.Problem
 	cross = s.judgeDuplicate(m, f, cross)
 	cross = s.judgeCase(m, f, cross)
-	delete(m.missing, f)
+	delete(m.missing, f.path)
 	if b.object != nil {
 		var lacks bool
 		cross, lacks = s.judgeReferences(m, f, cross)
 		if lacks {
-			m.missing[f] = true
+			m.missing[f.path] = true
 		}
 	}
 	if slices.EqualFunc(cross, b.cross, equalProblems) {

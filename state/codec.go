@@ -70,6 +70,7 @@ func (e *encoder) file(f *file, data []byte) {
 		e.b = append(e.b, byte(f.area))
 		e.stat(&f.stat)
 		e.bool(f.racy)
+		e.bool(f.link)
 		e.b = binary.LittleEndian.AppendUint64(e.b, f.sum)
 		switch b := f.body.(type) {
 		case *specBody:
@@ -297,7 +298,7 @@ func eachRecord(payload []byte, do func(record []byte)) error {
 }
 
 func (d *decoder) file() *file {
-	f := &file{path: d.shared(), area: area(d.byte()), stat: d.stat(), racy: d.bool()}
+	f := &file{path: d.shared(), area: area(d.byte()), stat: d.stat(), racy: d.bool(), link: d.bool()}
 	if sum := d.take(8); sum != nil {
 		f.sum = binary.LittleEndian.Uint64(sum)
 	}

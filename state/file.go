@@ -24,6 +24,7 @@ type file struct {
 	// racy says that the file was changed so shortly before it was read that a further change may look the same to
 	// the file system. Its content is compared again at the next look (git's care for racy timestamps).
 	racy bool
+	link bool // path is a symbolic link to the file
 	stat stat
 	sum  uint64 // of the content
 	body any    // *specBody, schemas.Status, *schemas.Run, *damage, or nil for what is not decoded
@@ -174,6 +175,7 @@ func (s *Store) readFile(d *folder, w seen, old *file, to *encoder) (*file, erro
 	now := s.opts.FileNow()
 	data, st, err := d.read(path.Base(w.path), limit)
 	if errors.Is(err, errNotFile) && w.area == areaSpecs {
+		f.link = true
 		data, st, err = s.readLink(w.path, limit)
 	}
 	switch {
@@ -275,10 +277,8 @@ func (s *Store) decodeSpec(p string, data []byte) any {
 	if b.at.Path == "" {
 		b.at.Path = p
 	}
-	if k, ok := s.opts.Kinds.Find(d.Ref.Kind); ok && k.NewStatus == nil {
-		b.refuse(schemas.Problem{Code: "misplaced", Field: "kind",
-			Message: fmt.Sprintf("%s belong in %s, not here", k.Plural, schemas.SettingsPath)})
-		b.ref = schemas.Ref{}
+	if k, ok := s.opts.Kinds.Find(d.Ref.Kind); !ok || k.NewStatus == nil {
+		b.ref, b.object = schemas.Ref{}, nil // Settings in a wrong place, which the decoder has refused
 	}
 	if b.object != nil && s.opts.Check != nil {
 		s.checkFurther(b, p, data)
@@ -300,16 +300,6 @@ func (s *Store) checkFurther(b *specBody, p string, data []byte) {
 			b.object = nil
 		}
 	}
-}
-
-// refuse adds an error, with which there is no object.
-func (b *specBody) refuse(p schemas.Problem) {
-	if p.Path == "" {
-		p.Place = b.at
-	}
-	p.Severity = schemas.Error
-	b.problems = append(b.problems, p)
-	b.object = nil
 }
 
 // fieldPath writes a field as "spec.nodes[2].needs[0]".

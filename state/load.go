@@ -223,7 +223,11 @@ func (u *update) touch(ref schemas.Ref) {
 func (u *update) put(f *file) {
 	old := u.model.files[f.path]
 	if old != nil && old.body == f.body && old.area == f.area && f.body != nil {
+		lacks := u.model.missing[f.path]
 		u.model.put(f) // looked at again, and the same
+		if lacks {
+			u.model.missing[f.path] = true
+		}
 		return
 	}
 	u.drop(f.path)
@@ -334,7 +338,7 @@ func (u *update) replaceTroubles(now []trouble) {
 // paths looks at some files and folders.
 func (u *update) paths(ctx context.Context, hints []string) error {
 	var want []seen
-	for _, p := range hints {
+	for _, p := range append(u.linked(), hints...) {
 		f, whole := u.path(path.Clean(p))
 		if whole {
 			return u.all(ctx)
@@ -374,6 +378,8 @@ func (u *update) path(p string) (want []seen, whole bool) {
 	a, _ := l.classify(p)
 	st, err := lstat(u.store.root, p)
 	switch {
+	case err == nil && st.form() == formLink && a == areaSpecs:
+		return u.link(p), false
 	case err == nil && st.form() == formFile:
 		f := seen{p, a, st}
 		if a == areaNone || u.model.files[p].current(f) {
@@ -388,6 +394,27 @@ func (u *update) path(p string) (want []seen, whole bool) {
 	}
 	return nil, p == "." || p == l.specs || p == l.state || within(l.specs, p) || within(l.state, p) ||
 		within(p, l.specs) || within(p, l.state)
+}
+
+// link returns a linked spec to be read, or notes what is wrong with the link.
+func (u *update) link(p string) []seen {
+	st, err := followLink(u.store.root, p)
+	if err != nil {
+		u.trouble(trouble{p, "symlink", err.Error()})
+		return nil
+	}
+	return []seen{{p, areaSpecs, st}}
+}
+
+// linked are the links whose targets may have changed.
+func (u *update) linked() []string {
+	out := slices.Collect(maps.Keys(u.model.links))
+	for p, t := range u.model.troubles {
+		if t.code == "symlink" {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // holds reports whether a file is known in the folder p.
@@ -418,8 +445,8 @@ func (u *update) judge() {
 		}
 	}
 	if u.appeared || u.vanished {
-		for f := range m.missing {
-			again[f] = true
+		for p := range m.missing {
+			again[m.files[p]] = true
 		}
 	}
 	if u.vanished {

@@ -19,7 +19,8 @@ type model struct {
 	troubles map[string]trouble
 	journals map[string]*journalView
 	inputs   *inputs
-	missing  map[*file]bool // spec files with a reference to what does not exist
+	links    map[string]bool // spec files that are links: a change of what they lead to is not seen at their own path
+	missing  map[string]bool // spec files with a reference to what does not exist
 	cased    map[string][]string
 }
 
@@ -33,7 +34,7 @@ type slot struct {
 func newModel(l *layout) *model {
 	return &model{
 		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, troubles: map[string]trouble{},
-		journals: map[string]*journalView{}, missing: map[*file]bool{}, inputs: &inputs{},
+		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, inputs: &inputs{},
 	}
 }
 
@@ -50,6 +51,9 @@ func (m *model) refOf(f *file) schemas.Ref {
 func (m *model) put(f *file) {
 	m.drop(f.path)
 	m.files[f.path] = f
+	if f.link {
+		m.links[f.path] = true
+	}
 	ref := m.refOf(f)
 	if ref == (schemas.Ref{}) {
 		return
@@ -77,7 +81,8 @@ func (m *model) drop(p string) *file {
 		return nil
 	}
 	delete(m.files, p)
-	delete(m.missing, f)
+	delete(m.links, p)
+	delete(m.missing, f.path)
 	ref := m.refOf(f)
 	s := m.slots[ref]
 	if s == nil {

@@ -262,6 +262,9 @@ func (l *layout) stateArea(name string) area {
 func (s *scanner) lookFile(p *place, name []byte, f form, st *stat, v visitor) {
 	a := p.fileArea(name)
 	if a == areaNone {
+		if f == formLink && p.area == areaSpecs && !hidden(name) {
+			s.lookFolderLink(p, name, v)
+		}
 		return
 	}
 	if f == formLink {
@@ -320,6 +323,19 @@ func (s *scanner) lookLink(p *place, name []byte, a area, v visitor) {
 		return
 	}
 	v.file(a, p.dir, name, &st)
+}
+
+// lookFolderLink reports a link in specs/ that could hide specs: it leads to a folder, or out of the tree.
+func (s *scanner) lookFolderLink(p *place, name []byte, v visitor) {
+	at := p.dir + "/" + string(name)
+	to, err := resolve(s.root, at)
+	if err != nil {
+		v.trouble(trouble{at, "symlink", err.Error()})
+		return
+	}
+	if st, err := lstat(s.root, to); err == nil && st.form() == formFolder {
+		v.trouble(trouble{at, "symlink", "it is a symbolic link to a folder, and such are not followed; link the files"})
+	}
 }
 
 // followLink returns what the link at p leads to, which must be a regular file of the tree.

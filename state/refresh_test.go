@@ -1,0 +1,151 @@
+package state
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// TestRefreshIsLoad makes random edits to a small tree and checks that a Refresh with hints leads to the same tree as
+// a Load from nothing, and names exactly the objects that differ.
+func TestRefreshIsLoad(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := &walker{T: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(seed, 1))}
+			w.store = open(t, w.dir)
+			tree := load(t, w.store)
+			for step := range 80 {
+				var hints []string
+				for range 1 + w.rand.IntN(3) {
+					hints = append(hints, w.edit()...)
+				}
+				if w.rand.IntN(8) == 0 {
+					hints = nil
+				}
+				next, refs, err := w.store.Refresh(t.Context(), tree, hints)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.compare(step, hints, next)
+				if want := diff(tree, next); !slices.Equal(refs, want) {
+					t.Fatalf("step %d: hints %q: Refresh names %v, different are %v", step, hints, refs, want)
+				}
+				tree = next
+			}
+		})
+	}
+}
+
+// walker edits a tree at random.
+type walker struct {
+	*testing.T
+	dir   string
+	rand  *rand.Rand
+	store *Store
+	log   []string
+}
+
+func (w *walker) compare(step int, hints []string, got *Tree) {
+	w.Helper()
+	s, err := Open(w.dir, Options{Kinds: testKinds, Now: time.Now, NoCache: true})
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer s.Close()
+	s.decoder = w.store.decoder // its schemas are compiled
+	want := dump(load(w, s))
+	if dump(got) != want {
+		w.Fatalf("step %d: hints %q after %q\nRefresh:\n%s\nLoad:\n%s", step, hints, w.log[max(0, len(w.log)-8):],
+			without(dump(got), want), without(want, dump(got)))
+	}
+}
+
+// without returns the lines of a that b has not.
+func without(a, b string) string {
+	have := strings.Split(b, "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(a, "\n"), func(l string) bool { return slices.Contains(have, l) }), "\n")
+}
+
+func (w *walker) pick(words ...string) string { return words[w.rand.IntN(len(words))] }
+
+// edit changes something and returns the hints for it.
+func (w *walker) edit() []string {
+	name := w.pick("a", "b", "c")
+	folder := w.pick("specs", "specs", "specs/x", "specs/X")
+	switch w.rand.IntN(13) {
+	case 0, 1, 2:
+		return w.write(folder+"/"+w.pick("a", "b", "c", "A")+".yaml", w.session(name))
+	case 3, 4, 5:
+		return w.write(folder+"/dag-"+name+".yaml", w.dag(name))
+	case 6:
+		return w.write("state/sessions/"+name+".json", w.status(name))
+	case 7, 8:
+		return w.remove(folder + "/" + w.pick("a", "b", "c", "A", "dag-a", "dag-b", "dag-c") + ".yaml")
+	case 9:
+		return w.remove(w.pick("state/sessions", "specs/x", "specs", "state"))
+	case 10:
+		return w.write("src/"+name+".go", w.pick("package a", "package b", "package c"))
+	case 11:
+		return w.remove(w.pick("src/a.go", "src/b.go", "src"))
+	}
+	return w.link(folder+"/link.yaml", w.pick("a.yaml", "../a.yaml", "../../outside", "b.yaml"))
+}
+
+func (w *walker) write(p, content string) []string {
+	w.log = append(w.log, "write "+p+" "+content)
+	at := filepath.Join(w.dir, p)
+	if fi, err := os.Lstat(filepath.Dir(at)); err == nil && !fi.IsDir() {
+		return nil
+	}
+	put(w, w.dir, map[string]string{p: content})
+	return []string{p}
+}
+
+func (w *walker) remove(p string) []string {
+	w.log = append(w.log, "remove "+p)
+	if err := os.RemoveAll(filepath.Join(w.dir, p)); err != nil {
+		w.Fatal(err)
+	}
+	return []string{p}
+}
+
+func (w *walker) link(p, to string) []string {
+	w.log = append(w.log, "link "+p+" "+to)
+	at := filepath.Join(w.dir, p)
+	_ = os.Remove(at)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.Symlink(to, at); err != nil {
+		w.Fatal(err)
+	}
+	return []string{p}
+}
+
+func (w *walker) session(name string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: Session\nmetadata: {name: %s}\nspec: {%s}\n", schemas.APIVersion, name,
+		w.pick("title: One", "title: Two", "titel: Three", ""))
+}
+
+func (w *walker) dag(name string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: DAG\nmetadata: {name: %s}\nspec:\n  session: %s\n  nodes:\n  - {name: n, run: [%s]%s}\n",
+		schemas.APIVersion, name, w.pick("a", "b", "c"), w.pick("x", "y"), w.pick("", ", inputs: ['src/*.go']", ", inputs: ['**/a.go']"))
+}
+
+func (w *walker) status(name string) string {
+	if w.rand.IntN(4) == 0 {
+		return "{"
+	}
+	b, err := EncodeStatus(schemas.Ref{Kind: "Session", Name: name}, &schemas.SessionStatus{Common: schemas.Common{Phase: w.pick("Active", "Paused")}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(b)
+}
