@@ -87,7 +87,36 @@ func (s *source) gate(src []byte, limit int) bool {
 		s.fail("encoding", line, col, "", "%s", why).hint("save the file as plain UTF-8 text")
 		return false
 	}
+	if at := crowded(src); at >= 0 {
+		line, col := place(src, at)
+		s.fail("too-many", line, col, "", "the file has more than %d values", maxValues).hint("split it")
+		return false
+	}
 	return true
+}
+
+// crowded finds where a text certainly has more values than a document may have, going by what separates them, or
+// returns -1. Parsers build all of them before anyone can count, at some hundred bytes each. Long texts have separators
+// too, but not one in ten characters.
+func crowded(b []byte) int {
+	if len(b) <= maxValues {
+		return -1
+	}
+	n := 0
+	for i, c := range b {
+		switch c {
+		case '\n', ',', '[', '{':
+			n++
+		case ' ':
+			if i > 0 && (b[i-1] == '-' || b[i-1] == '?') {
+				n++
+			}
+		}
+		if n > maxValues {
+			return i
+		}
+	}
+	return -1
 }
 
 // badByte finds the first byte that no text file has, or -1.
