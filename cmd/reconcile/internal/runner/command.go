@@ -108,19 +108,24 @@ func (a *attempt) openInput() (*os.File, error) {
 	if text == "" {
 		return a.null, nil
 	}
-	r, w, err := newPipe()
+	if len(text) <= pipeRoom {
+		r, w, err := newPipe()
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close()
+		_, err = w.WriteString(text)
+		return r, err
+	}
+	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	feed := func() {
+	a.input = w
+	a.workers.Go(func() {
 		w.WriteString(text) //nolint:errcheck // the command need not read it
 		w.Close()
-	}
-	if len(text) <= pipeRoom {
-		feed()
-	} else {
-		a.workers.Go(feed)
-	}
+	})
 	return r, nil
 }
 

@@ -132,6 +132,9 @@ func (a *attempt) encode(v any) (json.RawMessage, error) {
 // textResult is what stdout says, as a JSON string; it is cut where it is too long.
 func (a *attempt) textResult(out []byte) (json.RawMessage, error) {
 	cut := len(out) > a.o.ResultLimit
+	if cut {
+		out = a.secrets.trimPartial(out)
+	}
 	text := strings.TrimSpace(printable(a.cleanLines(out)))
 	if cut {
 		text = strings.ToValidUTF8(text[:min(len(text), a.o.ResultLimit)], "") + "\n[cut]"

@@ -75,6 +75,7 @@ type Runner struct {
 	secrets *secrets
 	leases  *leases
 
+	closing chan struct{} // closed by Close
 	hurry   chan struct{} // closed when there is no grace left
 	workers sync.WaitGroup
 	notify  chan struct{} // one token while reports wait
@@ -110,7 +111,7 @@ func New(o Options) (*Runner, error) {
 	return &Runner{
 		o: o, root: root, null: null, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: findSecrets(o.Environ, dir),
-		leases: &leases{root: root}, hurry: make(chan struct{}), notify: make(chan struct{}, 1),
+		leases: &leases{root: root}, closing: make(chan struct{}), hurry: make(chan struct{}), notify: make(chan struct{}, 1),
 		jobs: map[string]*job{}, used: map[string]int{},
 	}, nil
 }
@@ -203,6 +204,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	if !r.shut() {
 		return nil
 	}
+	until := time.Now().Add(r.o.Grace + settleTime)
 	gone := make(chan struct{})
 	go func() {
 		r.workers.Wait()
@@ -214,7 +216,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		close(r.hurry)
 		<-gone
 	}
-	return errors.Join(r.sweepOwn(), r.leases.close(), r.null.Close(), r.root.Close())
+	return errors.Join(r.sweepOwn(until), r.leases.close(), r.null.Close(), r.root.Close())
 }
 
 func (r *Runner) shut() bool {
@@ -224,6 +226,7 @@ func (r *Runner) shut() bool {
 		return false
 	}
 	r.closed = true
+	close(r.closing)
 	for _, j := range r.queue {
 		delete(r.jobs, j.effect.Key)
 		r.post(controllers.Report{Kind: controllers.Released, Key: j.effect.Key, At: r.o.Now(), Why: "reconcile is ending"})

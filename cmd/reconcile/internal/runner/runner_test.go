@@ -1,9 +1,16 @@
+//go:build unix
+
 package runner
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,12 +18,21 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
+// TestMain lets the test binary play the commands and runners that tests need as processes of their own.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "play" {
+		play(os.Args[2], os.Args[3:])
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // rig is a runner on a tree of its own.
 type rig struct {
 	*Runner
-	t       testing.TB
-	dir     string
-	started map[string]int
+	t    testing.TB
+	dir  string
+	seen []controllers.Report // drained by await
 }
 
 func newRig(t testing.TB, o Options) *rig {
@@ -28,36 +44,81 @@ func newRig(t testing.TB, o Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &rig{Runner: r, t: t, dir: r.dir, started: map[string]int{}}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		if err := r.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	g := &rig{Runner: r, t: t, dir: r.dir}
+	t.Cleanup(func() { g.end() })
 	return g
 }
 
-// next waits for the end of one effect.
-func (g *rig) await(key string) controllers.Report {
+// end closes the runner without grace.
+func (g *rig) end() {
+	g.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := g.Close(ctx); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// until drains reports until one satisfies ok, and returns that.
+func (g *rig) until(ok func(controllers.Report) bool) controllers.Report {
 	g.t.Helper()
 	timeout := time.After(30 * time.Second)
 	for {
-		for _, rep := range g.Drain() {
-			if rep.Kind == controllers.Started {
-				g.started[rep.Key] = rep.PID
-			} else if rep.Key == key {
+		reports := g.Drain()
+		g.seen = append(g.seen, reports...)
+		for _, rep := range reports {
+			if ok(rep) {
 				return rep
 			}
 		}
 		select {
 		case <-g.Notify():
 		case <-timeout:
-			g.t.Fatalf("%s does not end", key)
+			g.t.Fatalf("nothing more is reported after %v", g.seen)
 		}
 	}
 }
+
+// await waits for the end of one effect.
+func (g *rig) await(key string) controllers.Report {
+	g.t.Helper()
+	return g.until(func(r controllers.Report) bool { return r.Key == key && r.Kind != controllers.Started })
+}
+
+func (g *rig) awaitStart(key string) controllers.Report {
+	g.t.Helper()
+	return g.until(func(r controllers.Report) bool { return r.Key == key && r.Kind == controllers.Started })
+}
+
+// do performs one effect and returns its record.
+func (g *rig) do(e controllers.Effect) *schemas.Run {
+	g.t.Helper()
+	g.Submit(e)
+	return g.record(e.Key)
+}
+
+// record waits for the end of one effect and returns its record.
+func (g *rig) record(key string) *schemas.Run {
+	g.t.Helper()
+	rep := g.await(key)
+	if rep.Kind != controllers.Finished {
+		g.t.Fatalf("%s: not finished but %v: %s", key, rep.Kind, rep.Why)
+	}
+	return rep.Run
+}
+
+func (g *rig) write(name, text string) {
+	g.t.Helper()
+	path := filepath.Join(g.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+const theKey = "dags/checks/n-0123456789abcdef-1"
 
 func effect(key string, argv ...string) controllers.Effect {
 	return controllers.Effect{
@@ -66,40 +127,245 @@ func effect(key string, argv ...string) controllers.Effect {
 	}
 }
 
-func sh(key, script string) controllers.Effect { return effect(key, "sh", "-c", script) }
-
-// run performs one effect and returns its record.
-func (g *rig) do(e controllers.Effect) *schemas.Run {
-	g.t.Helper()
-	g.Submit(e)
-	rep := g.await(e.Key)
-	if rep.Kind != controllers.Finished {
-		g.t.Fatalf("%s: not finished but %v: %s", e.Key, rep.Kind, rep.Why)
-	}
-	return rep.Run
-}
+func sh(script string) controllers.Effect { return effect(theKey, "sh", "-c", script) }
 
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
-		name, script, outcome, output string
-		code                          int
+		name, script, outcome, message, output string
+		code                                   int
 	}{
-		{"success", "echo hello", schemas.OutcomeSucceeded, "hello\n", 0},
-		{"silence", ":", schemas.OutcomeSucceeded, "", 0},
-		{"failure", "echo bad >&2; exit 3", schemas.OutcomeFailed, "bad\n", 3},
-		{"signal", "kill -SEGV $$", schemas.OutcomeFailed, "", 139},
-		{"both streams in order", "echo a; echo b >&2; echo c", schemas.OutcomeSucceeded, "a\nb\nc\n", 0},
+		{"success", "echo hello", schemas.OutcomeSucceeded, "", "hello\n", 0},
+		{"silence", ":", schemas.OutcomeSucceeded, "", "", 0},
+		{"failure", "echo bad >&2; exit 3", schemas.OutcomeFailed, "exit code 3", "bad\n", 3},
+		{"signal", "kill -SEGV $$", schemas.OutcomeFailed, "ended by SIGSEGV", "", 139},
+		{"kill", "kill -KILL $$", schemas.OutcomeFailed, "ended by SIGKILL from outside; perhaps the system was out of memory", "", 137},
+		{"both streams in order", "echo a; echo b >&2; echo c", schemas.OutcomeSucceeded, "", "a\nb\nc\n", 0},
+		{"no newline at the end", "printf end", schemas.OutcomeSucceeded, "", "end", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newRig(t, Options{})
-			run := g.do(sh("dags/checks/n-1-1", c.script))
-			if run.Outcome != c.outcome || run.Output != c.output || run.ExitCode == nil || *run.ExitCode != c.code {
-				t.Errorf("got %+v", run)
+			run := newRig(t, Options{}).do(sh(c.script))
+			if run.Outcome != c.outcome || run.Output != c.output || run.Message != c.message {
+				t.Errorf("got %s %q %q", run.Outcome, run.Message, run.Output)
 			}
-			if left, err := os.ReadDir(g.dir + "/.reconcile/leases"); err == nil || len(left) > 0 {
-				t.Errorf("leases are left: %v %v", left, err)
+			if run.ExitCode == nil || *run.ExitCode != c.code {
+				t.Errorf("exit code %v, want %d", run.ExitCode, c.code)
 			}
 		})
+	}
+}
+
+func TestRecord(t *testing.T) {
+	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
+	clock := func() time.Time { now = now.Add(time.Second); return now }
+	g := newRig(t, Options{Now: clock})
+	e := sh("echo x")
+	e.Agent = "engineer"
+	run := g.do(e)
+	want := e.Claim()
+	want.Outcome, want.Output, want.Log = schemas.OutcomeSucceeded, "x\n", ".reconcile/logs/"+theKey+".log"
+	got := *run
+	got.ExitCode, got.StartedAt, got.FinishedAt = nil, schemas.Time{}, schemas.Time{}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if !run.FinishedAt.After(run.StartedAt.Time) || run.StartedAt.Year() != 2026 {
+		t.Errorf("started %v, finished %v", run.StartedAt, run.FinishedAt)
+	}
+	if log, err := os.ReadFile(filepath.Join(g.dir, run.Log)); err != nil || string(log) != "x\n" {
+		t.Errorf("log: %q, %v", log, err)
+	}
+}
+
+func TestSilenceLeavesNoFile(t *testing.T) {
+	g := newRig(t, Options{})
+	if run := g.do(sh(":")); run.Log != "" {
+		t.Errorf("log %q of a run without output", run.Log)
+	}
+	g.end()
+	var files []string
+	filepath.WalkDir(g.dir, func(path string, d os.DirEntry, err error) error {
+		if fi, _ := d.Info(); !d.IsDir() && fi.Size() > 0 {
+			files = append(files, path)
+		}
+		return err
+	})
+	if len(files) > 0 {
+		t.Errorf("left: %v", files)
+	}
+}
+
+func TestProgramsThatCannotBeRun(t *testing.T) {
+	g := newRig(t, Options{})
+	g.write("plain.txt", "no program")
+	if err := os.Chmod(filepath.Join(g.dir, "plain.txt"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g.write("noshebang", "text")
+	g.write("badinterpreter", "#!/does/not/exist\n")
+	for _, c := range []struct {
+		message string
+		argv    []string
+	}{
+		{"no program is given", nil},
+		{"no program is given", []string{""}},
+		{"was not found in PATH (", []string{"no-such-program"}},
+		{"for a shell command use script", []string{"echo a | cat"}},
+		{"make it executable (chmod +x)", []string{"./plain.txt"}},
+		{"no script with #! in its first line", []string{"./noshebang"}},
+		{"or the interpreter in its first line does not", []string{"./badinterpreter"}},
+		{"does not exist", []string{"./missing"}},
+		{"too long; hand large values over in files", []string{"echo", strings.Repeat("x", 4<<20)}},
+	} {
+		run := g.do(effect(theKey, c.argv...))
+		if run.Outcome != schemas.OutcomeFailed || !strings.Contains(run.Message, c.message) || run.ExitCode != nil {
+			t.Errorf("%.60q: got %s %q", c.argv, run.Outcome, run.Message)
+		}
+	}
+}
+
+func TestBadKeys(t *testing.T) {
+	g := newRig(t, Options{})
+	for _, key := range []string{"../x", "/x", "a//b", "a\nb", "a/../b", strings.Repeat("k", 1001)} {
+		if run := g.do(effect(key, "true")); run.Outcome != schemas.OutcomeFailed ||
+			!strings.Contains(run.Message, "cannot be the key of an effect") {
+			t.Errorf("%.20q: %s %q", key, run.Outcome, run.Message)
+		}
+	}
+}
+
+func TestSubmitTwiceRunsOnce(t *testing.T) {
+	g := newRig(t, Options{Slots: 1})
+	e := sh("echo once >> runs; read x < gate")
+	gate := g.fifo("gate")
+	g.Submit(e)
+	g.awaitStart(theKey)
+	g.Submit(e)
+	if n := g.Backlog(); n != 0 {
+		t.Errorf("backlog %d", n)
+	}
+	gate.release()
+	g.record(theKey)
+	if b, _ := os.ReadFile(filepath.Join(g.dir, "runs")); string(b) != "once\n" {
+		t.Errorf("ran: %q", b)
+	}
+}
+
+func TestQueuedEffects(t *testing.T) {
+	g := newRig(t, Options{Slots: 1})
+	gate := g.fifo("gate")
+	g.Submit(effect("a", "sh", "-c", "read x < gate"))
+	g.awaitStart("a")
+	for _, key := range []string{"d", "c", "b"} {
+		g.Submit(effect(key, "true"))
+	}
+	first := effect("z", "true")
+	first.Rank = -1
+	g.Submit(first)
+	if got := fmt.Sprint(g.keys()); got != "[a b c d z]" || g.Backlog() != 4 {
+		t.Errorf("snapshot %s, backlog %d", got, g.Backlog())
+	}
+	g.Cancel("c", "not wanted")
+	g.Cancel("unknown", "not wanted")
+	if rep := g.await("c"); rep.Kind != controllers.Released || rep.Why != "not wanted" {
+		t.Errorf("got %+v", rep)
+	}
+	gate.release()
+	g.await("d")
+	var order []string
+	for _, rep := range g.seen {
+		if rep.Kind == controllers.Started {
+			order = append(order, rep.Key)
+		}
+	}
+	if got := fmt.Sprint(order); got != "[a z b d]" {
+		t.Errorf("order %s", got)
+	}
+}
+
+func (g *rig) keys() (keys []string) {
+	for _, s := range g.Snapshot() {
+		keys = append(keys, s.Key)
+	}
+	return keys
+}
+
+func TestForeignPlacesCount(t *testing.T) {
+	g := newRig(t, Options{})
+	e := sh(":")
+	e.Groups = []controllers.Group{{Name: "session/health", Limit: 2}}
+	g.SetForeign(map[string]int{"session/health": 2})
+	g.Submit(e)
+	if s := g.Snapshot(); len(s) != 1 || s[0].Running {
+		t.Fatalf("it runs beyond the limit: %+v", s)
+	}
+	g.SetForeign(map[string]int{"session/health": 1})
+	g.record(theKey)
+}
+
+func TestClose(t *testing.T) {
+	g := newRig(t, Options{Slots: 1, Grace: time.Minute})
+	g.fifo("gate")
+	g.Submit(effect("runs", "sh", "-c", "echo started; read x < gate"))
+	g.awaitStart("runs")
+	g.Submit(effect("waits", "true"))
+	if err := g.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	g.Submit(effect("late", "true"))
+	got := map[string]controllers.ReportKind{}
+	for _, rep := range g.Drain() {
+		got[rep.Key] = rep.Kind
+	}
+	want := map[string]controllers.ReportKind{
+		"runs": controllers.Released, "waits": controllers.Released, "late": controllers.Released,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if err := g.Close(context.Background()); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+// Whatever is cancelled whenever: each effect has one end, and nothing of a closed runner is left in this process.
+func TestEachEffectEndsOnce(t *testing.T) {
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	g := newRig(t, Options{Slots: 4, Grace: 10 * time.Second})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	const n = 200
+	for i := range n {
+		e := effect("k"+strconv.Itoa(i), "sh", "-c", []string{":", "echo out", "exit 1", "exec cat gate"}[rnd.IntN(4)])
+		e.Task.Timeout = time.Duration(1+rnd.IntN(20)) * time.Millisecond
+		e.Groups = []controllers.Group{{Name: "g" + strconv.Itoa(i%3), Limit: 1 + i%2}}
+		g.Submit(e)
+		if rnd.IntN(3) == 0 {
+			g.Cancel("k"+strconv.Itoa(rnd.IntN(i+1)), "chance")
+		}
+	}
+	g.await("k" + strconv.Itoa(n/2))
+	g.end()
+	ends := map[string]int{}
+	for _, rep := range append(g.seen, g.Drain()...) {
+		if rep.Kind != controllers.Started {
+			ends[rep.Key]++
+		}
+	}
+	for i := range n {
+		if key := "k" + strconv.Itoa(i); ends[key] != 1 {
+			t.Errorf("%s ended %d times", key, ends[key])
+		}
+	}
+	for range 1000 { // goroutines that have done their work may need a moment to be gone
+		if runtime.NumGoroutine() <= goroutines {
+			break
+		}
+		runtime.Gosched()
+	}
+	if now := runtime.NumGoroutine(); now > goroutines {
+		t.Errorf("%d goroutines, %d before", now, goroutines)
+	}
+	if now := openFiles(t); now > files {
+		t.Errorf("%d open files, %d before", now, files)
 	}
 }
 
@@ -114,6 +380,22 @@ func BenchmarkTrue(b *testing.B) {
 			if rep.Kind == controllers.Finished {
 				n++
 			}
+		}
+	}
+}
+
+// BenchmarkQueue is the cost of submitting and choosing among many effects, 1,000 at a time.
+func BenchmarkQueue(b *testing.B) {
+	for b.Loop() {
+		r := &Runner{o: Options{Slots: 2, Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}}
+		for i := range 1000 {
+			e := effect(strconv.Itoa(i))
+			e.Groups = []controllers.Group{{Name: "g" + strconv.Itoa(i%10), Limit: 1}}
+			r.enqueue(newJob(e, time.Time{}))
+		}
+		for j := r.next(); j != nil; j = r.next() {
+			r.running--
+			r.take(j.effect.Groups, -1)
 		}
 	}
 }

@@ -83,15 +83,29 @@ func (s *secrets) remove(b []byte) []byte {
 	return b
 }
 
-// straddler returns the start of a secret that has bytes on both sides of cut; -1 if there is none.
+// straddler returns the start of a secret, or of a mark of private text, that has bytes on both sides of cut; -1 if there
+// is none.
 func (s *secrets) straddler(b []byte, cut int) int {
-	for _, v := range s.values {
+	for _, v := range slices.Concat(s.values, [][]byte{[]byte(privateStart), []byte(privateEnd)}) {
 		from := max(cut-len(v)+1, 0)
 		if i := bytes.Index(b[from:min(cut+len(v)-1, len(b))], v); i >= 0 {
 			return from + i
 		}
 	}
 	return -1
+}
+
+// trimPartial takes the beginning of a secret off the end of b, which was cut there.
+func (s *secrets) trimPartial(b []byte) []byte {
+	for _, v := range s.values {
+		for n := min(len(v)-1, len(b)); n >= minSecret/2; n-- {
+			if bytes.HasSuffix(b, v[:n]) {
+				b = b[:len(b)-n]
+				break
+			}
+		}
+	}
+	return b
 }
 
 // longest is the length of the longest secret.

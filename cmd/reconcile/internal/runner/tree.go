@@ -22,12 +22,24 @@ type tree struct {
 	lease *lease
 }
 
-// signal is what a process is told.
-type signal int
+// hunt is the end of some trees, while it is brought about.
+type hunt struct {
+	*Runner
+	trees []*tree
+	// met are the processes that were seen, by number, with the time that they started: a descendant stays one when
+	// its parents are gone.
+	met  map[int]string
+	told map[int]bool // processes that were told to end
+}
 
+func (r *Runner) newHunt(trees ...*tree) *hunt {
+	return &hunt{Runner: r, trees: trees, met: map[int]string{}, told: map[int]bool{}}
+}
+
+// What a process is told: to end itself, or to be ended.
 const (
-	polite signal = iota // end yourself
-	force                // be ended
+	polite = false
+	forced = true
 )
 
 // HeldError says that processes of earlier runs live on, so that these effects cannot start.
@@ -53,20 +65,23 @@ func (r *Runner) Reap(ctx context.Context, o state.Orphan) error {
 // returns nil, the effects can be run again. A *HeldError says which cannot: their processes could not be ended within
 // the grace time plus one second or before ctx was done, or another reconcile that lives runs them.
 func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
-	trees := make([]tree, len(orphans))
+	trees := make([]*tree, len(orphans))
 	for i, o := range orphans {
-		trees[i] = r.treeOf(o.Key, o.PID)
+		trees[i] = r.treeOf(o.Key, 0)
+		if free, err := trees[i].lease.free(&r.starting); err == nil && !free {
+			trees[i].pid = orphanGroup(o.PID)
+		}
 	}
 	hurry := make(chan struct{})
 	defer context.AfterFunc(ctx, func() { close(hurry) })()
 	return r.reap(hurry, trees)
 }
 
-func (r *Runner) treeOf(key string, pid int) tree {
-	return tree{pid: pid, marks: r.marks, key: key, lease: r.leases.of(key)}
+func (r *Runner) treeOf(key string, pid int) *tree {
+	return &tree{pid: pid, marks: r.marks, key: key, lease: r.leases.of(key)}
 }
 
-func (r *Runner) reap(hurry <-chan struct{}, trees []tree) error {
+func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 	var busy []string
 	for _, t := range trees {
 		if t.lease.runs() {
@@ -76,7 +91,7 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []tree) error {
 	if len(busy) > 0 {
 		return &HeldError{Keys: busy, Runs: true}
 	}
-	_, err := r.endTrees(hurry, trees, time.Now().Add(r.o.Grace))
+	err := r.newHunt(trees...).finish(hurry, time.Now().Add(r.o.Grace))
 	if err != nil {
 		return err
 	}
@@ -87,21 +102,29 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []tree) error {
 }
 
 // stopFirst tells a whole tree to end and returns when its first process has; at kill it is forced to.
-func (r *Runner) stopFirst(t tree, ended <-chan struct{}, kill time.Time) error {
-	signalGroup(t.pid, polite)
-	for _, m := range members([]tree{t}) {
-		if !m.inGroup(t.pid) {
-			m.signal(polite)
-		}
-	}
-	if waitFor(ended, r.hurry, time.Until(kill)) {
+func (h *hunt) stopFirst(pid int, ended <-chan struct{}, kill time.Time) error {
+	h.tellAll(pid, polite)
+	if waitFor(ended, h.hurry, time.Until(kill)) {
 		return nil
 	}
-	signalGroup(t.pid, force)
+	h.tellAll(pid, forced)
 	if waitFor(ended, nil, settleTime) {
 		return nil
 	}
-	return fmt.Errorf("process %d could not be ended", t.pid)
+	return fmt.Errorf("process %d could not be ended", pid)
+}
+
+// tellAll looks for all processes before it tells the group of the first one, because those that left the group are
+// orphans, which are harder to find, when that has ended.
+func (h *hunt) tellAll(pid int, force bool) {
+	all := members(h)
+	signalGroup(pid, force)
+	for _, m := range all {
+		if m.group != pid {
+			m.signal(force)
+		}
+		h.told[m.pid] = true
+	}
 }
 
 // waitFor reports whether ended was closed before hurry was and before d had passed.
@@ -117,27 +140,24 @@ func waitFor(ended, hurry <-chan struct{}, d time.Duration) bool {
 	return false
 }
 
-// endTrees ends the trees, whose first processes are gone already, and returns how many processes it had to tell. What
-// still lives at kill is forced; a *HeldError names what survives that.
-func (r *Runner) endTrees(hurry <-chan struct{}, trees []tree, kill time.Time) (told int, err error) {
-	seen := map[int]bool{}
+// finish ends the trees, whose first processes are gone already. What still lives at kill is forced; a *HeldError names
+// the keys of what survives that. When hurry is closed, kill is now.
+func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		held := slices.DeleteFunc(slices.Clone(trees), func(t tree) bool {
-			free, err := t.lease.free(&r.starting)
-			return free || err != nil
-		})
-		left := members(trees)
+		held := h.held()
+		left := members(h)
 		if len(left) == 0 {
 			left = holders(held)
 		}
 		if len(left) == 0 && len(held) == 0 {
-			return len(seen), nil
+			return nil
 		}
 		now := time.Now()
 		if now.After(kill.Add(settleTime)) {
-			return len(seen), &HeldError{Keys: keysOf(trees, held)}
+			return &HeldError{Keys: keysOf(h.trees, held)}
 		}
-		tell(left, seen, !now.Before(kill))
+		h.forgetGroups(left)
+		h.tell(left, !now.Before(kill))
 		select {
 		case <-hurry:
 			kill, hurry = now, nil
@@ -146,21 +166,37 @@ func (r *Runner) endTrees(hurry <-chan struct{}, trees []tree, kill time.Time) (
 	}
 }
 
-// tell signals each process: politely once, with force always.
-func tell(ps []member, seen map[int]bool, forced bool) {
-	for _, p := range ps {
-		switch {
-		case forced:
-			p.signal(force)
-		case !seen[p.pid]:
-			p.signal(polite)
+// held returns the trees whose leases are not free.
+func (h *hunt) held() (out []*tree) {
+	for _, t := range h.trees {
+		if free, err := t.lease.free(&h.starting); err == nil && !free {
+			out = append(out, t)
 		}
-		seen[p.pid] = true
+	}
+	return out
+}
+
+// forgetGroups takes groups that are empty out of the trees: the system may give their numbers to others.
+func (h *hunt) forgetGroups(left []member) {
+	for _, t := range h.trees {
+		if !slices.ContainsFunc(left, func(m member) bool { return m.inGroup(t.pid) }) {
+			t.pid = 0
+		}
+	}
+}
+
+// tell signals each process: politely once, with force always.
+func (h *hunt) tell(ps []member, force bool) {
+	for _, p := range ps {
+		if force || !h.told[p.pid] {
+			p.signal(force)
+		}
+		h.told[p.pid] = true
 	}
 }
 
 // keysOf names the trees that are still held, or all of them if it is not known which.
-func keysOf(all, held []tree) []string {
+func keysOf(all, held []*tree) []string {
 	if len(held) == 0 {
 		held = all
 	}
@@ -173,11 +209,11 @@ func keysOf(all, held []tree) []string {
 
 // sweepOwn ends every process that still carries a mark of this runner. There are none unless a process left its group
 // and closed its lease.
-func (r *Runner) sweepOwn() error {
+func (r *Runner) sweepOwn(until time.Time) error {
 	if !r.ran {
 		return nil
 	}
-	for until := time.Now().Add(settleTime); ; time.Sleep(time.Millisecond) {
+	for ; ; time.Sleep(time.Millisecond) {
 		left := ownedBy(r.marks)
 		if len(left) == 0 {
 			return nil
@@ -185,6 +221,8 @@ func (r *Runner) sweepOwn() error {
 		if time.Now().After(until) {
 			return fmt.Errorf("%d processes of runs could not be ended, among them %d", len(left), left[0].pid)
 		}
-		tell(left, map[int]bool{}, true)
+		for _, m := range left {
+			m.signal(forced)
+		}
 	}
 }

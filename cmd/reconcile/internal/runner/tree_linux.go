@@ -15,33 +15,44 @@ type member struct {
 	started                     string // clock ticks since boot; with pid it names the process for good
 }
 
-func (m member) inGroup(pgid int) bool { return m.group == pgid }
+// inGroup reports whether the process is in the group or session that pid leads.
+func (m member) inGroup(pid int) bool { return m.group == pid || m.session == pid }
+
+// orphanGroup is 0: orphans are known by their marks and leases, their group's number may be another's by now.
+func orphanGroup(int) int { return 0 }
 
 // signal tells the process, if it is still the same one.
-func (m member) signal(s signal) {
+func (m member) signal(force bool) {
 	fd, err := unix.PidfdOpen(m.pid, 0)
 	if err != nil {
 		return // gone
 	}
 	defer unix.Close(fd)
 	if now, ok := readMember(m.pid); ok && now.started == m.started {
-		for _, sig := range signalsOf(s) {
+		for _, sig := range signalsOf(force) {
 			unix.PidfdSendSignal(fd, sig, nil, 0) //nolint:errcheck // whoever still lives is found by the next look
 		}
 	}
 }
 
-// members lists the living processes of the trees: those of the first process's group and session, those that carry
-// the mark, and the descendants of all these.
-func members(trees []tree) []member {
-	return family(processes(), func(m member, chain string) bool {
-		for _, t := range trees {
-			if t.pid != 0 && chain == "" && (m.group == t.pid || m.session == t.pid) || t.marks.ofRun(chain, t.key) {
+// members lists the living processes of the hunted trees: those of the first process's group and session, those that
+// carry the mark, those met before, and the descendants of all these.
+func members(h *hunt) []member {
+	found := family(processes(), func(m member, chain string) bool {
+		if h.met[m.pid] == m.started {
+			return true
+		}
+		for _, t := range h.trees {
+			if t.pid != 0 && chain == "" && m.inGroup(t.pid) || t.marks.ofRun(chain, t.key) {
 				return true
 			}
 		}
 		return false
 	})
+	for _, m := range found {
+		h.met[m.pid] = m.started
+	}
+	return found
 }
 
 // ownedBy lists the living processes that a runner started, and their descendants.
@@ -145,7 +156,7 @@ func chainOf(pid int) string {
 
 // holders lists the processes that hold the leases of the trees. Runners do not count: they hold the lease through a
 // descriptor that is closed on exec, what they started has one that is not.
-func holders(trees []tree) []member {
+func holders(trees []*tree) []member {
 	if len(trees) == 0 {
 		return nil
 	}
@@ -158,7 +169,7 @@ func holders(trees []tree) []member {
 	return out
 }
 
-func holdsAny(pid int, trees []tree) bool {
+func holdsAny(pid int, trees []*tree) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fdinfo"
 	for _, fd := range numbers(dir) {
 		info, err := os.ReadFile(dir + "/" + strconv.Itoa(fd))

@@ -5,18 +5,22 @@ package runner
 import "golang.org/x/sys/unix"
 
 // member stands for a whole process group here: there is no portable way to look into other processes.
-type member struct{ pid int }
+type member struct{ pid, group int }
 
 func (m member) inGroup(pgid int) bool { return m.pid == pgid }
 
-func (m member) signal(s signal) { signalGroup(m.pid, s) }
+// orphanGroup is the group that an orphan's tree is ended by. Its lease is held, so the number is not another's yet,
+// unless all that is left has moved to another group.
+func orphanGroup(pid int) int { return pid }
 
-// members lists the groups of the trees that live.
-func members(trees []tree) []member {
+func (m member) signal(force bool) { signalGroup(m.pid, force) }
+
+// members lists the groups of the hunted trees that live.
+func members(h *hunt) []member {
 	var out []member
-	for _, t := range trees {
+	for _, t := range h.trees {
 		if t.pid > 1 && unix.Kill(-t.pid, 0) == nil {
-			out = append(out, member{t.pid})
+			out = append(out, member{t.pid, t.pid})
 		}
 	}
 	return out
@@ -24,4 +28,4 @@ func members(trees []tree) []member {
 
 func ownedBy(marks) []member { return nil }
 
-func holders([]tree) []member { return nil }
+func holders([]*tree) []member { return nil }

@@ -1,0 +1,328 @@
+package runner
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// alive reports whether a process lives; a zombie does not.
+func alive(pid int) bool {
+	_, ok := readMember(pid)
+	return ok
+}
+
+// stage runs a tree of players and returns the numbers of those that wait.
+func (g *rig) stage(e controllers.Effect, pids *pipe, players []string) []int {
+	g.t.Helper()
+	g.Submit(e)
+	return numbersOf(pids, players)
+}
+
+func numbersOf(pids *pipe, players []string) (out []int) {
+	for _, p := range players {
+		if !strings.Contains(p, "forker") {
+			out = append(out, pids.number())
+		}
+	}
+	return out
+}
+
+func assertGone(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d survived", pid)
+			unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
+// trees are process trees of all the ways to hide that are found; the first process comes first.
+var trees = [][]string{
+	{"polite"},
+	{"stubborn"},
+	{"polite", "polite", "stubborn"},
+	{"stubborn", "stubborn", "stubborn", "stubborn"},
+	{"polite", "forker", "stubborn"},
+	{"polite", "forker+session", "stubborn+session"},
+	{"polite", "session+nolease", "stubborn"},
+	{"polite", "forker", "session+stubborn+nolease"},
+	{"polite", "forker", "session+stubborn+noenv"},
+	{"stubborn", "noenv+nolease+session"},
+	{"polite", "noenv+nolease"},
+	{"stubborn", "stubborn+noenv+nolease+session"},
+	{"polite", "stubborn+noenv+nolease+session"},
+}
+
+func TestWholeTreeEnds(t *testing.T) {
+	ends := []struct {
+		name    string
+		end     func(g *rig, e controllers.Effect)
+		outcome string // empty: released
+	}{
+		{"cancel", func(g *rig, e controllers.Effect) { g.Cancel(e.Key, "no longer wanted") }, schemas.OutcomeCancelled},
+		{"timeout", func(*rig, controllers.Effect) {}, schemas.OutcomeTimedOut},
+		{"close", func(g *rig, e controllers.Effect) { go g.Close(context.Background()) }, ""},
+		{"close in a hurry", func(g *rig, e controllers.Effect) { g.end() }, ""},
+	}
+	for _, end := range ends {
+		t.Run(end.name, func(t *testing.T) {
+			for _, players := range trees {
+				g := newRig(t, Options{Grace: 30 * time.Millisecond})
+				e := actor(append([]string{"tree"}, players...)...)
+				if end.outcome == schemas.OutcomeTimedOut {
+					e.Task.Timeout = 300 * time.Millisecond // enough to tell the numbers; else the pipe is empty for ever
+				}
+				pids := g.stage(e, g.fifo("pids"), players)
+				end.end(g, e)
+				rep := g.await(e.Key)
+				if end.outcome == "" && rep.Kind != controllers.Released {
+					t.Errorf("%q: got %+v", players, rep)
+				}
+				if end.outcome != "" && (rep.Kind != controllers.Finished || rep.Run.Outcome != end.outcome) {
+					t.Errorf("%q: got %+v", players, rep)
+				}
+				assertGone(t, pids)
+			}
+		})
+	}
+}
+
+// What a command leaves in the background does not outlive it, and its success counts.
+func TestLeftovers(t *testing.T) {
+	for _, players := range [][]string{
+		{"exits", "polite"},
+		{"exits", "stubborn"},
+		{"exits", "forker", "stubborn+session"},
+		{"exits", "forker", "polite+session+noenv"},
+		{"exits", "nolease"},
+	} {
+		g := newRig(t, Options{Grace: 30 * time.Millisecond})
+		e := actor(append([]string{"tree"}, players...)...)
+		gate := g.fifo("gate")
+		pids := g.stage(e, g.fifo("pids"), players)
+		gate.release()
+		run := g.record(e.Key)
+		if run.Outcome != schemas.OutcomeSucceeded || !strings.Contains(run.Message, "left 1 of its processes running") {
+			t.Errorf("%q: %s %q", players, run.Outcome, run.Message)
+		}
+		assertGone(t, pids)
+	}
+}
+
+// A process that has only the mark left is found by Close, or before if the run took long enough to look for it.
+func TestCloseSweeps(t *testing.T) {
+	g := newRig(t, Options{})
+	players := []string{"exits", "forker", "session+stubborn+nolease"}
+	e := actor(append([]string{"tree"}, players...)...)
+	gate := g.fifo("gate")
+	pids := g.stage(e, g.fifo("pids"), players)
+	gate.release()
+	g.record(e.Key)
+	g.end()
+	assertGone(t, pids)
+}
+
+// Nobody finds a ghost: own session, no lease, no environment, no parent. The run ends nevertheless, although the ghost
+// holds its output open.
+func TestGhostDoesNotHoldTheRun(t *testing.T) {
+	g := newRig(t, Options{})
+	players := []string{"exits", "forker+noenv+nolease+session", "polite+session"}
+	e := actor(append([]string{"tree"}, players...)...)
+	gate := g.fifo("gate")
+	pids := g.stage(e, g.fifo("pids"), players)
+	gate.release()
+	if run := g.record(e.Key); run.Outcome != schemas.OutcomeSucceeded {
+		t.Errorf("got %s %q", run.Outcome, run.Message)
+	}
+	for _, pid := range pids {
+		unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+func TestStoppedRunIsNeverASuccess(t *testing.T) {
+	obliging := "trap 'exit 0' TERM; echo 1 > pids; while :; do read x < gate; done"
+	t.Run("cancelled", func(t *testing.T) {
+		g := newRig(t, Options{})
+		g.fifo("gate")
+		pids := g.fifo("pids")
+		g.Submit(sh(obliging))
+		pids.number()
+		g.Cancel(theKey, "the session is suspended")
+		run := g.record(theKey)
+		if run.Outcome != schemas.OutcomeCancelled || run.Message != "the session is suspended" || run.ExitCode != nil {
+			t.Errorf("got %+v", run)
+		}
+	})
+	t.Run("timed out", func(t *testing.T) {
+		g := newRig(t, Options{})
+		g.fifo("gate")
+		g.fifo("pids")
+		e := sh(obliging)
+		e.Task.Timeout = 50 * time.Millisecond
+		run := g.do(e)
+		if run.Outcome != schemas.OutcomeTimedOut || run.Message != "timed out after 50ms" || run.ExitCode != nil {
+			t.Errorf("got %+v", run)
+		}
+	})
+	t.Run("past its deadline", func(t *testing.T) {
+		g := newRig(t, Options{})
+		e := sh("touch started")
+		e.Task.Deadline = time.Now().Add(-time.Second)
+		run := g.do(e)
+		if run.Outcome != schemas.OutcomeTimedOut || !strings.Contains(run.Message, "the whole of dag/checks is over") {
+			t.Errorf("got %+v", run)
+		}
+		if _, err := os.Stat(filepath.Join(g.dir, "started")); err == nil {
+			t.Error("it was started")
+		}
+	})
+	t.Run("stopped by SIGSTOP", func(t *testing.T) {
+		g := newRig(t, Options{Grace: time.Minute})
+		e := sh("kill -STOP $$; exit 0")
+		e.Task.Timeout = 50 * time.Millisecond
+		if run := g.do(e); run.Outcome != schemas.OutcomeTimedOut {
+			t.Errorf("got %+v", run)
+		}
+	})
+}
+
+// killedRunner stages players under a runner of its own process, and kills that.
+func killedRunner(t *testing.T, dir, key string, pids *pipe, players []string) []int {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, append([]string{"play", "runner", dir, key, exe, "play", "tree"}, players...)...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	started := numbersOf(pids, players)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	for _, pid := range started {
+		if !alive(pid) {
+			t.Fatalf("process %d died with its runner", pid)
+		}
+	}
+	return started
+}
+
+// After kill -9 of the runner the next start of the key first ends what is left.
+func TestOrphansEndBeforeTheNextRun(t *testing.T) {
+	for _, players := range trees {
+		g := newRig(t, Options{Grace: 30 * time.Millisecond})
+		old := killedRunner(t, g.dir, theKey, g.fifo("pids"), players)
+		g.Submit(sh(":"))
+		g.awaitStart(theKey)
+		assertGone(t, old)
+		g.record(theKey)
+	}
+}
+
+func TestReapAll(t *testing.T) {
+	g := newRig(t, Options{Grace: 30 * time.Millisecond})
+	pids := g.fifo("pids")
+	var old []int
+	var orphans []state.Orphan
+	for _, key := range []string{"a", "b", "c"} {
+		old = append(old, killedRunner(t, g.dir, key, pids, []string{"stubborn", "forker", "session+stubborn"})...)
+		orphans = append(orphans, orphan(key))
+	}
+	other := killedRunner(t, g.dir, "other", pids, []string{"polite"})
+	if err := g.ReapAll(context.Background(), orphans); err != nil {
+		t.Fatal(err)
+	}
+	assertGone(t, old)
+	if !alive(other[0]) {
+		t.Error("an orphan that was not asked for was ended")
+	}
+	if err := g.Reap(context.Background(), orphan("other")); err != nil {
+		t.Fatal(err)
+	}
+	assertGone(t, other)
+}
+
+func orphan(key string) state.Orphan {
+	var o state.Orphan
+	o.Key = key
+	return o
+}
+
+// An effect that another runner runs is neither started nor touched.
+func TestLiveRunnerIsLeftAlone(t *testing.T) {
+	first := newRig(t, Options{})
+	second := newRig(t, Options{Root: first.dir})
+	pids := first.stage(actor("tree", "polite"), first.fifo("pids"), []string{"polite"})
+	second.Submit(sh(":"))
+	if rep := second.await(theKey); rep.Kind != controllers.Held || !strings.Contains(rep.Why, "another reconcile runs it") {
+		t.Errorf("got %+v", rep)
+	}
+	if err := second.Reap(context.Background(), orphan(theKey)); err == nil {
+		t.Error("Reap says that nothing runs")
+	}
+	if !alive(pids[0]) {
+		t.Error("the run of the other runner was ended")
+	}
+}
+
+// A lease that somebody holds who cannot be found, let alone ended, makes an effect Held, in bounded time.
+func TestHeldByNobodyKnown(t *testing.T) {
+	g := newRig(t, Options{Grace: time.Millisecond})
+	k, err := g.leases.take(theKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lockByte(g.leases.base, k.at+1, unix.F_UNLCK); err != nil { // as if its runner was gone
+		t.Fatal(err)
+	}
+	g.Submit(sh(":"))
+	if rep := g.await(theKey); rep.Kind != controllers.Held || !strings.Contains(rep.Why, "could not be ended") {
+		t.Errorf("got %+v", rep)
+	}
+	k.release()
+	g.do(sh(":"))
+}
+
+// At most one command of a key lives, whatever is killed. Each agent takes a lock for as long as it lives; two of them
+// at once are a violation. Without the lease, which is what another key amounts to, the same test must find it.
+func TestOneLiveRunPerKey(t *testing.T) {
+	violated := func(nextKey string) bool {
+		g := newRig(t, Options{Grace: 30 * time.Millisecond})
+		pids := g.fifo("pids")
+		old := killedRunner(t, g.dir, theKey, pids, []string{"stubborn", "forker", "session+stubborn+nolease"})
+		g.Submit(effect(nextKey, "true"))
+		g.awaitStart(nextKey)
+		both := false
+		for _, pid := range old {
+			both = both || alive(pid)
+		}
+		g.record(nextKey)
+		if err := g.Reap(context.Background(), orphan(theKey)); err != nil {
+			t.Fatal(err)
+		}
+		assertGone(t, old)
+		return both
+	}
+	if violated(theKey) {
+		t.Error("two commands of one key lived at once")
+	}
+	if !violated("another") {
+		t.Error("the test does not notice two commands that live at once")
+	}
+}
