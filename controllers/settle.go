@@ -155,11 +155,24 @@ func (s *settler) touchAction(e *state.Entry) {
 	if st, ok := e.Status.(*schemas.ActionStatus); ok && st.Target != "" {
 		if ref, err := targetKinds.ParseRef(st.Target); err == nil {
 			s.touchTarget(ref)
+			if ref.Kind == schemas.SessionKind.Name && e.Gone() {
+				s.touchHolders(e.Name)
+			}
 		}
 	}
 	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil {
 		if ref, err := spec.TargetRef(); err == nil {
 			s.touchTarget(ref)
+		}
+	}
+}
+
+// touchHolders adds the DAGs that remember an action on a session. They may have moved to another session since.
+func (s *settler) touchHolders(action string) {
+	for _, e := range s.tree.Entries(schemas.DAGKind.Name) {
+		st, ok := e.Status.(*schemas.DAGStatus)
+		if ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == action }) {
+			s.touch(e.Ref)
 		}
 	}
 }
@@ -200,7 +213,7 @@ func (s *settler) round() bool {
 func (s *settler) addReseated(w *World) {
 	for _, e := range s.tree.Entries(schemas.SessionKind.Name) {
 		seat := w.seatOf(e.Name)
-		if seat != nil && !s.work[e.Ref] && !seat.shownBy(e.Status) {
+		if seat != nil && !seat.shownBy(e.Status) {
 			s.work[e.Ref] = true
 			s.addReferrers(e.Ref, schemas.DAGKind.Name, schemas.ActionKind.Name)
 		}
