@@ -13,7 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers"
 )
@@ -28,32 +28,35 @@ func main() {
 	}
 }
 
-// run generates every file and writes or compares it.
+// run generates every file of the repository at root, and writes or compares it.
 func run(root string, check bool) error {
 	files, err := generate(root)
 	if err != nil {
 		return err
 	}
+	return apply(root, files, check)
+}
+
+// apply writes the files that differ; with check it writes nothing and names them in an error.
+func apply(root string, files []file, check bool) error {
 	var stale []string
 	for _, f := range files {
 		old, err := os.ReadFile(filepath.Join(root, f.path))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
-		}
-		if err == nil && bytes.Equal(old, f.data) {
+		case err == nil && bytes.Equal(old, f.data):
 			continue
-		}
-		stale = append(stale, f.path)
-		if check {
+		case check:
+			stale = append(stale, f.path)
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(root, f.path), f.data, 0o644); err != nil {
 			return err
 		}
 	}
-	if check && len(stale) > 0 {
-		slices.Sort(stale)
-		return fmt.Errorf("out of date: %v; run go run ./cmd/reconcile/internal/gen", stale)
+	if len(stale) > 0 {
+		return fmt.Errorf("out of date: %s; run go run ./cmd/reconcile/internal/gen", strings.Join(stale, ", "))
 	}
 	return nil
 }
