@@ -83,7 +83,7 @@ func (a *app) getAll(t *state.Tree, selected selector) error {
 	if len(bad) > 0 && len(all) > 0 {
 		fmt.Fprintln(a.stdout)
 	}
-	return a.notReadyTable(bad, len(bad))
+	return a.objectTable(bad, len(bad))
 }
 
 func (a *app) getKind(k schemas.Kind, entries []*state.Entry) error {

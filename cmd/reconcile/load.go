@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -27,7 +28,7 @@ func (a *app) open() (*state.Store, error) {
 // storeOptions are those of every store on the tree.
 func (a *app) storeOptions() state.Options {
 	return state.Options{
-		Kinds: kinds(), Now: a.now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
+		Kinds: kinds(), Now: a.now, FileNow: time.Now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
 	}
 }
 

@@ -26,7 +26,12 @@ func mainRun() int {
 	defer stop()
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, now: time.Now, reconcile: reconcileTree,
+		getenv: os.Getenv, reconcile: reconcileTree,
+	}
+	var err error
+	if a.now, err = frozen(os.Getenv); err != nil {
+		a.complain(err)
+		return exitUsage
 	}
 	return a.main(ctx, os.Args[1:])
 }

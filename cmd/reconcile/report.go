@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -10,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// reportRows is how many objects that are not ready a run lists; "reconcile get" lists all.
+// reportRows is how many objects a run lists; "reconcile get" lists all.
 const reportRows = 50
 
 // progress is the view of a run that fits stderr: live on a terminal, lines elsewhere, nothing with --quiet.
@@ -19,7 +20,7 @@ func (a *app) progress() render.Progress {
 	case a.global.quiet:
 		return render.Silent{}
 	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb":
-		return render.NewLive(a.stderr, a.paletteFor(a.stderr), func() (int, int) { return terminalSize(a.stderr) }, a.now)
+		return render.NewLive(a.stderr, a.paletteFor(a.stderr), func() (int, int) { return terminalSize(a.stderr) }, time.Now)
 	}
 	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr)}
 }
@@ -43,7 +44,7 @@ type runReport struct {
 	Ran       int         `json:"ran"`
 	Wrote     int         `json:"wrote"`
 	Commit    string      `json:"commit,omitempty"`
-	NotReady  []notReady  `json:"notReady,omitempty"` // left out where the run did not need to look
+	NotReady  []objectRow `json:"notReady,omitempty"` // left out where the run did not need to look
 
 	standing count // of all objects, where the run looked
 }
@@ -55,8 +56,8 @@ type kindCount struct {
 	Total int    `json:"total"`
 }
 
-// notReady is one object that is not ready, and why.
-type notReady struct {
+// objectRow is one object, and why it is as it is.
+type objectRow struct {
 	Ref    string `json:"ref"`
 	Phase  string `json:"phase,omitempty"`
 	Reason string `json:"reason"`
@@ -88,7 +89,8 @@ func newReport(out outcome) runReport {
 	return r
 }
 
-// report prints how a run ended: what is not ready, and a line that sums up.
+// report prints how a run ended: the objects, or where they are many those that are not ready, and a line that sums up.
+// A run for which nothing had changed lists only what failed.
 func (a *app) report(out outcome) error {
 	r := newReport(out)
 	if a.global.output != formatTable {
@@ -97,7 +99,7 @@ func (a *app) report(out outcome) error {
 	if err := a.problems(out.Tree); err != nil {
 		return err
 	}
-	if err := a.notReadyTable(r.NotReady, reportRows); err != nil {
+	if err := a.objectTable(a.listed(out, r), reportRows); err != nil {
 		return err
 	}
 	if a.global.quiet {
@@ -105,6 +107,20 @@ func (a *app) report(out outcome) error {
 	}
 	_, err := fmt.Fprintln(a.stdout, r.summary())
 	return err
+}
+
+// listed chooses the objects that a run lists.
+func (a *app) listed(out outcome, r runReport) []objectRow {
+	if out.Tree == nil || out.Unchanged || a.global.quiet || r.Total > reportRows {
+		return r.NotReady
+	}
+	var rows []objectRow
+	for _, e := range entries(out.Tree) {
+		if standing(e).total() == 1 && (e.Status != nil || expectsStatus(e)) {
+			rows = append(rows, rowOf(e))
+		}
+	}
+	return rows
 }
 
 // problems prints the problems of the files of a tree.
@@ -128,18 +144,22 @@ func entries(t *state.Tree) []*state.Entry {
 	return all
 }
 
-func listNotReady(all []*state.Entry) []notReady {
-	list := []notReady{}
+func listNotReady(all []*state.Entry) []objectRow {
+	list := []objectRow{}
 	for _, e := range all {
 		if c := standing(e); c.total() == 1 && c.Ready == 0 {
-			list = append(list, notReady{Ref: e.Ref.String(), Phase: phaseCell(e).Text, Reason: because(e), entry: e})
+			list = append(list, rowOf(e))
 		}
 	}
 	return list
 }
 
-// notReadyTable lists objects that are not ready, at most rows of them.
-func (a *app) notReadyTable(list []notReady, rows int) error {
+func rowOf(e *state.Entry) objectRow {
+	return objectRow{Ref: e.Ref.String(), Phase: phaseCell(e).Text, Reason: because(e), entry: e}
+}
+
+// objectTable lists objects, at most rows of them.
+func (a *app) objectTable(list []objectRow, rows int) error {
 	t := render.NewTable(a.palette(), "OBJECT", "READY", "PHASE", "STATUS")
 	for _, n := range list[:min(rows, len(list))] {
 		t.Cells(render.Cell{Text: n.Ref}, readyCell(n.entry), phaseCell(n.entry), render.Cell{Text: a.fit(n.Reason)})

@@ -105,29 +105,40 @@ func (a *app) wait(ctx context.Context, args []string, o waitOptions) error {
 		return err
 	}
 	defer s.Close()
-	var refs []schemas.Ref
+	w := &waiter{store: s, tree: t, goal: g}
 	for _, arg := range args {
 		e, err := find(t, arg)
 		if err != nil {
 			return err
 		}
-		refs = append(refs, e.Ref)
+		w.refs = append(w.refs, e.Ref)
 	}
-	w := &waiter{store: s, tree: t, goal: g, refs: refs}
-	deadline := a.now().Add(o.timeout)
-	for len(w.open()) > 0 {
-		if left := deadline.Sub(a.now()); left <= 0 {
-			return w.late(o.timeout)
-		}
-		if err := w.next(ctx); err != nil {
-			return err
-		}
+	if err := w.until(ctx, o.timeout); err != nil {
+		return err
 	}
 	if a.global.quiet {
 		return nil
 	}
-	for _, ref := range refs {
+	for _, ref := range w.refs {
 		fmt.Fprintf(a.stdout, "%s: %s\n", ref, g)
+	}
+	return nil
+}
+
+// until returns when nothing is left to wait for, or with an error when the time is up. The time is real time, whatever
+// the clock of the records says.
+func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
+	up, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for len(w.open()) > 0 {
+		switch err := w.next(up); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, context.DeadlineExceeded):
+			return w.late(timeout)
+		case err != nil:
+			return err
+		}
 	}
 	return nil
 }

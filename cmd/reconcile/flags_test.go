@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Of several errors the one that stands first in the table of exit codes decides.
+func TestExitCode(t *testing.T) {
+	busy := fmt.Errorf("lock: %w", state.ErrBusy)
+	usage := badUsage("no such flag")
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{exitWith(0), 0},
+		{exitWith(3), 3},
+		{exitWith(4), 4},
+		{busy, 75},
+		{context.Canceled, 130},
+		{fmt.Errorf("turn: %w", context.Canceled), 130},
+		{errors.New("broken"), 1},
+		{usage, 2},
+		{errors.Join(exitWith(4), exitWith(3)), 3},
+		{errors.Join(exitWith(3), busy), 75},
+		{errors.Join(busy, context.Canceled), 130},
+		{errors.Join(context.Canceled, errors.New("broken")), 1},
+		{errors.Join(errors.New("broken"), errors.Join(exitWith(3), usage)), 2},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("exitCode(%v) = %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestExitHelpListsEveryCode(t *testing.T) {
+	help := exitHelp()
+	for _, code := range []int{exitOK, exitFailure, exitUsage, exitInvalid, exitNotReady, exitBusy, exitInterrupted} {
+		if !strings.Contains(help, fmt.Sprintf("\n  %-4d ", code)) {
+			t.Errorf("exit code %d is not explained", code)
+		}
+	}
+}
+
+// Every command stands in a group, says in a line what it does, and shows how it is used.
+func TestCommandsAreDocumented(t *testing.T) {
+	root := newRootCmd(&app{})
+	for _, c := range root.Commands() {
+		if c.Hidden {
+			continue
+		}
+		if c.GroupID == "" || c.Short == "" || strings.HasSuffix(c.Short, ".") || !strings.Contains(c.Example, "reconcile "+c.Name()) {
+			t.Errorf("%s: group %q, short %q, example %q", c.Name(), c.GroupID, c.Short, c.Example)
+		}
+	}
+}
+
+func TestSelector(t *testing.T) {
+	labels := map[string]string{"team": "core", "tier": "1", "empty": ""}
+	for text, want := range map[string]bool{
+		"": true, "team=core": true, "team==core": true, "team=web": false, "team!=web": true, "team!=core": false,
+		"team": true, "none": false, "!none": true, "!team": false, "none!=x": true, "empty=": true, "empty": true,
+		"team=core,tier=1": true, "team=core, tier=2": false, " team = core ": true,
+	} {
+		s, err := parseSelector(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if got := s.matches(labels); got != want {
+			t.Errorf("%q matches %v: %t", text, labels, got)
+		}
+	}
+	for _, text := range []string{"=x", "!", "!=x", "a=b,=c"} {
+		if s, err := parseSelector(text); err == nil {
+			t.Errorf("%q was read as %+v", text, s)
+		}
+	}
+}
+
+func TestParseGoal(t *testing.T) {
+	for text, want := range map[string]goal{
+		"condition=Ready":         {"Ready", "True"},
+		"condition=Stalled=False": {"Stalled", "False"},
+		"phase=Succeeded":         {"", "Succeeded"},
+	} {
+		if got, err := parseGoal(text); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "Ready", "phase=", "phase=A=B", "condition=", "condition=Ready=", "delete"} {
+		if got, err := parseGoal(text); err == nil {
+			t.Errorf("%q was read as %+v", text, got)
+		}
+	}
+}
+
+// The names of actions are names of objects, whatever the target is called, and differ where what is asked differs.
+func TestActionName(t *testing.T) {
+	at := schemas.NewTime(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC))
+	seen := map[string]bool{}
+	for _, v := range verbs {
+		for _, target := range []string{"a", "a-", "a.b_c", strings.Repeat("x", 29) + "--y", strings.Repeat("9", 63)} {
+			for _, node := range []string{"", "build"} {
+				name := actionName(schemas.ActionSpec{Verb: v.name, Target: "dag/" + target, Node: node, At: at})
+				if err := schemas.CheckName(name); err != nil {
+					t.Error(err)
+				}
+				if seen[name] {
+					t.Errorf("%s twice", name)
+				}
+				seen[name] = true
+			}
+		}
+	}
+}
