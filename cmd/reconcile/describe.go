@@ -132,12 +132,12 @@ func (p *page) instant(t schemas.Time) render.Cell {
 	}
 	d := p.now().Sub(t.Time)
 	if d < 0 {
-		return render.Cell{Text: fmt.Sprintf("%s (in %s)", clock(t), render.Age(-d))}
+		return render.Cell{Text: fmt.Sprintf("%s (in %s)", utc(t), render.Age(-d))}
 	}
-	return render.Cell{Text: fmt.Sprintf("%s (%s ago)", clock(t), render.Age(d))}
+	return render.Cell{Text: fmt.Sprintf("%s (%s ago)", utc(t), render.Age(d))}
 }
 
-func clock(t schemas.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+func utc(t schemas.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func pairs(m map[string]string) string {
 	var out []string

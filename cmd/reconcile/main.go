@@ -29,7 +29,7 @@ func mainRun() int {
 		getenv: os.Getenv, reconcile: reconcileTree,
 	}
 	var err error
-	if a.now, err = frozen(os.Getenv); err != nil {
+	if a.now, err = clock(os.Getenv("RECONCILE_NOW")); err != nil {
 		a.complain(err)
 		return exitUsage
 	}

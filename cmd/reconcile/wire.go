@@ -153,15 +153,15 @@ func eventText(e controllers.Event) string {
 	return text
 }
 
-// frozen returns the clock of the records: RECONCILE_NOW (RFC 3339) stops it, so that runs can be compared byte by byte.
-func frozen(getenv func(string) string) (func() time.Time, error) {
-	text := getenv("RECONCILE_NOW")
-	if text == "" {
+// clock returns the clock of the records. RECONCILE_NOW (RFC 3339) stops it, so that runs can be compared byte by byte;
+// what waits for a time then waits for ever.
+func clock(stopped string) (func() time.Time, error) {
+	if stopped == "" {
 		return time.Now, nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
+	at, err := time.Parse(time.RFC3339, stopped)
 	if err != nil {
-		return nil, fmt.Errorf("RECONCILE_NOW=%q is not RFC 3339, for example 2026-02-27T10:00:00Z", text)
+		return nil, fmt.Errorf("RECONCILE_NOW=%q is not RFC 3339, for example 2026-02-27T10:00:00Z", stopped)
 	}
 	return func() time.Time { return at }, nil
 }
