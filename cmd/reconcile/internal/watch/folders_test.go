@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -218,4 +219,37 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	if strings.Contains(string(stacks), "watch.(*Watcher).run") || strings.Contains(string(stacks), "fsnotify.(*inotify)") {
 		t.Errorf("goroutines are left:\n%s", stacks)
 	}
+}
+
+// BenchmarkHint saves a file by rename and reports how much later than the debounce the hint for it comes.
+func BenchmarkHint(b *testing.B) {
+	root := b.TempDir()
+	for i := range 100 {
+		if err := os.MkdirAll(filepath.Join(root, "specs", fmt.Sprint(i)), 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	const debounce = 5 * ms
+	w, err := New(root, Options{Paths: []string{"specs"}, Debounce: debounce, Rescan: time.Hour})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	<-w.Hints()
+	var late []time.Duration
+	temp, file := filepath.Join(root, "new"), filepath.Join(root, "specs", "7", "a.yaml")
+	for b.Loop() {
+		if err := os.WriteFile(temp, []byte("text"), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		saved := time.Now()
+		if err := os.Rename(temp, file); err != nil {
+			b.Fatal(err)
+		}
+		<-w.Hints()
+		late = append(late, time.Since(saved)-debounce)
+	}
+	slices.Sort(late)
+	b.ReportMetric(float64(late[len(late)/2].Microseconds()), "p50-µs-late")
+	b.ReportMetric(float64(late[len(late)*99/100].Microseconds()), "p99-µs-late")
 }
