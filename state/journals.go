@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/proc"
 )
 
@@ -127,6 +128,9 @@ type Orphan struct {
 func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := durable.Sweep(s.root, tmpDir); err != nil {
+		return nil, fmt.Errorf("remove what a killed process was writing: %w", err)
+	}
 	m := newModel(s.layout())
 	s.readJournals(m)
 	var orphans []Orphan

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
 )
 
 // Options say how a store works. Kinds and Now must be set.
@@ -96,16 +97,18 @@ func (s *Store) useSettings(spec *schemas.SettingsSpec) {
 	s.lay.Store(&layout{kinds: s.opts.Kinds, specs: spec.Folders.Specs, state: spec.Folders.State})
 }
 
-// ensureLocal makes the folder for local files, which git is told to ignore.
+// ensureLocal makes a folder for local files, all of which git is told to ignore.
 func (s *Store) ensureLocal(dir string) error {
 	if err := s.root.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	const ignore = localDir + "/.gitignore"
-	if _, err := s.root.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := s.root.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
-			return fmt.Errorf("make %s: %w", ignore, err)
-		}
+	if _, err := s.root.Lstat(ignore); !errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	if err := s.root.MkdirAll(tmpDir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", tmpDir, err)
+	}
+	// Whole or not at all: an empty one would show git everything.
+	return durable.WriteFile(s.root, tmpDir, ignore, []byte("*\n"))
 }

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+)
+
+// crashTree has a session, an agent, a failing and retried node, results that are handed on, and a node whose effect
+// can be counted: each of its runs adds a line to ../effects.
+var crashTree = map[string]string{
+	"specs/sessions/work.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\nspec: {owner: ada}\n",
+	"specs/agents/ada.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: ada}\n" +
+		"spec: {role: engineer, runner: {human: {}}}\n",
+	"specs/dags/three.yaml": `apiVersion: reconcile.dev/v1alpha1
+kind: DAG
+metadata: {name: three}
+spec:
+  session: work
+  nodes:
+    - {name: first, script: "echo first >> ../effects; echo '{\"n\": 1}' > first.json", outputs: {json: first.json}}
+    - {name: second, needs: [first], script: "echo second >> ../effects; echo $RECONCILE_NEED_FIRST_RESULT"}
+    - {name: third, needs: [first], when: "needs.first.result.n == 2", run: ["false"]}
+`,
+}
+
+// crashFixture makes a fresh tree in a git repository, and the command that a crash strikes.
+func crashFixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
+	env, bin := crashEnv(t), self(t)
+	return func() (crashtest.Spec, error) {
+		dir := filepath.Join(t.TempDir(), "tree")
+		for name, text := range crashTree {
+			p := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+				return crashtest.Spec{}, err
+			}
+			if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+				return crashtest.Spec{}, err
+			}
+		}
+		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "Start"}} {
+			cmd := exec.Command("git", args...)
+			cmd.Dir, cmd.Env = dir, env
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return crashtest.Spec{}, fmt.Errorf("git %v: %w: %s", args, err, out)
+			}
+		}
+		return crashtest.Spec{
+			Cmd: []string{bin, "--commit"}, Dir: dir, Root: dir, Env: env, Mode: mode, Errno: errno,
+		}, nil
+	}
+}
+
+// self is the test binary under the name by which it acts as reconcile (see testscript.Main).
+func self(t *testing.T) string {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(t.TempDir(), "reconcile")
+	if err := os.Symlink(exe, bin); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// crashEnv stops the clock, so that trees can be compared byte by byte.
+func crashEnv(t *testing.T) []string {
+	home := t.TempDir()
+	config := "[user]\n\tname = Ada\n\temail = ada@example.com\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1",
+		"RECONCILE_NOW=2026-02-27T10:00:00Z", "GIT_AUTHOR_DATE=2026-02-27T10:00:00Z", "GIT_COMMITTER_DATE=2026-02-27T10:00:00Z"}
+}
+
+// TestCrash kills, tears or fails every file-changing call of a run that executes nodes and commits. What is left must be
+// whole, and one more run must end in the same tree as a run that nothing happened to, without waiting for anything to
+// become stale and without litter.
+func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the program once for each of its file-changing calls")
+	}
+	for _, mode := range []struct {
+		name  string
+		mode  crashtest.Mode
+		errno syscall.Errno
+	}{{"kill", crashtest.Kill, 0}, {"torn", crashtest.Torn, 0}, {"full", crashtest.Fail, syscall.ENOSPC}, {"broken", crashtest.Fail, syscall.EIO}} {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			fixture := crashFixture(t, mode.mode, mode.errno)
+			want := undisturbed(t, fixture)
+			n, err := crashtest.Every(t.Context(), fixture, func(s crashtest.Spec, r crashtest.Result) error {
+				return afterCrash(s, want)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("struck at %d calls", n)
+		})
+	}
+}
+
+func undisturbed(t *testing.T, fixture func() (crashtest.Spec, error)) string {
+	s, err := fixture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := rerun(s); err != nil {
+		t.Fatalf("undisturbed: %v\n%s", err, out)
+	}
+	want, err := outcomeOf(s.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return want
+}
+
+func rerun(s crashtest.Spec) ([]byte, error) {
+	cmd := exec.Command(s.Cmd[0], s.Cmd[1:]...)
+	cmd.Dir, cmd.Env = s.Dir, s.Env
+	return cmd.CombinedOutput()
+}
+
+// afterCrash checks what a crash left, runs once more, and compares.
+func afterCrash(s crashtest.Spec, want string) error {
+	if err := whole(s); err != nil {
+		return fmt.Errorf("after the crash: %w", err)
+	}
+	recorded, before := recordedNodes(s.Root), effects(s.Root)
+	if out, err := rerun(s); err != nil {
+		return fmt.Errorf("the next run: %w\n%s", err, out)
+	}
+	if err := whole(s); err != nil {
+		return fmt.Errorf("after the next run: %w", err)
+	}
+	after := effects(s.Root)
+	for node := range recorded {
+		if after[node] != before[node] {
+			return fmt.Errorf("%s was on record and ran again (%d, then %d times)", node, before[node], after[node])
+		}
+	}
+	got, err := outcomeOf(s.Root)
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("another tree than without the crash\n%s", firstDifference(want, got))
+	}
+	return nil
+}
+
+// whole checks that every JSON file parses and that git finds nothing wrong.
+func whole(s crashtest.Spec) error {
+	err := filepath.WalkDir(filepath.Join(s.Root, "state"), func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err != nil || !strings.HasSuffix(p, ".json") {
+			return nil
+		}
+		data, err := os.ReadFile(p)
+		if err == nil && !json.Valid(data) {
+			err = fmt.Errorf("%s is torn: %q", p, data)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("git", "fsck", "--strict")
+	cmd.Dir, cmd.Env = s.Root, s.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git fsck: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// recordedNodes are those whose success is on record as a file.
+func recordedNodes(root string) map[string]bool {
+	nodes := map[string]bool{}
+	files, _ := filepath.Glob(filepath.Join(root, "state/runs/dags/three/*.json"))
+	for _, f := range files {
+		name, _, _ := strings.Cut(filepath.Base(f), "-")
+		nodes[name] = true
+	}
+	return nodes
+}
+
+// effects counts the lines that the nodes have left behind.
+func effects(root string) map[string]int {
+	data, _ := os.ReadFile(filepath.Join(root, "../effects"))
+	counts := map[string]int{}
+	for _, line := range bytes.Fields(data) {
+		counts[string(line)]++
+	}
+	return counts
+}
+
+// outcomeOf is everything that a crash must not change: the files of the tree with their content, what git says of
+// them, and the names of what is left under .reconcile, where litter would be.
+func outcomeOf(root string) (string, error) {
+	_, listing, err := crashtest.Listing(root, func(p string, data []byte) ([]byte, bool) {
+		switch {
+		case p == ".git" || p == ".reconcile/cache" || p == ".reconcile/generation" || p == ".reconcile/events.jsonl":
+			return nil, false
+		case strings.HasPrefix(p, ".reconcile/locks/"), strings.HasPrefix(p, ".reconcile/logs/"):
+			return nil, data == nil
+		case strings.HasPrefix(p, ".reconcile/"):
+			return nil, true
+		}
+		return data, true
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, args := range [][]string{{"log", "--format=%T %s"}, {"status", "--porcelain"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = root
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("git %v: %w: %s", args, err, out)
+		}
+		listing += string(out)
+	}
+	return listing, nil
+}
+
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	var b strings.Builder
+	for _, line := range w {
+		if !strings.Contains(got, line) {
+			fmt.Fprintf(&b, "missing: %s\n", line)
+		}
+	}
+	for _, line := range g {
+		if !strings.Contains(want, line) {
+			fmt.Fprintf(&b, "added:   %s\n", line)
+		}
+	}
+	return b.String()
+}
