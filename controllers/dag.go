@@ -86,12 +86,10 @@ func unusable(in In, p *plan, old *schemas.DAGStatus) (judgement, bool) {
 func newFold(in In, p *plan, old *schemas.DAGStatus) *fold {
 	n := len(p.spec.Nodes)
 	f := &fold{In: in, p: p, old: old, hold: old.Hold,
-		was: make([]schemas.NodeStatus, n), limits: p.retries, gens: make([]int, n),
+		was: p.nodesOf(old), limits: p.retries, gens: make([]int, n),
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
 		keys: make([]string, n), history: chronicle{old: old.History}}
-	for i := range p.spec.Nodes {
-		node := &p.spec.Nodes[i]
-		f.was[i] = old.Nodes[node.Name]
+	for i := range f.was {
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
 	}
 	return f
@@ -279,6 +277,7 @@ func (f *fold) finish() Out {
 	}
 	f.remind(st)
 	j.settle(&st.Common, f.Object.Digest, f.Now)
+	f.p.made.Store(&madeStatus{st, f.next})
 	out := Out{Status: st, Effects: f.effects()}
 	if !ended(j.phase) && !f.again.IsZero() {
 		out.Again, out.Await = f.again, true

@@ -33,6 +33,26 @@ type plan struct {
 	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
 	// everything that it was made of is the same.
 	last atomic.Pointer[binding]
+	// made is the newest status that came out, with its nodes in the order of the spec, to save looking them up again.
+	made atomic.Pointer[madeStatus]
+}
+
+// madeStatus is a status with its nodes by position.
+type madeStatus struct {
+	status *schemas.DAGStatus
+	nodes  []schemas.NodeStatus
+}
+
+// nodesOf returns the nodes of a status by position in the spec; callers must not change them.
+func (p *plan) nodesOf(st *schemas.DAGStatus) []schemas.NodeStatus {
+	if m := p.made.Load(); m != nil && m.status == st {
+		return m.nodes
+	}
+	nodes := make([]schemas.NodeStatus, len(p.spec.Nodes))
+	for i := range nodes {
+		nodes[i] = st.Nodes[p.spec.Nodes[i].Name]
+	}
+	return nodes
 }
 
 // planOf returns the plan of a DAG's object.

@@ -1,0 +1,141 @@
+package controllers
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// benchObject makes an object without a decoder, for the benchmarks.
+func benchObject(k schemas.Kind, name string, spec schemas.Spec) *schemas.Object {
+	b, err := json.Marshal(spec)
+	if err != nil {
+		panic(err)
+	}
+	return schemas.NewObject(k, schemas.Metadata{Name: name}, "specs/"+k.Plural+"/"+name+".yaml", digest(b), b, spec.References())
+}
+
+// benchDAG is a tree with a session and a DAG of n nodes, ten in a layer, each needing two of the layer before.
+func benchDAG(n int) *state.Tree {
+	spec := &schemas.DAGSpec{Session: "health"}
+	for i := range n {
+		node := schemas.Node{Name: fmt.Sprintf("n%d", i), Run: []string{"true"}}
+		if i >= 10 {
+			node.Needs = []string{fmt.Sprintf("n%d", i-10), fmt.Sprintf("n%d", i-10-i%10+(i+1)%10)}
+		}
+		spec.Nodes = append(spec.Nodes, node)
+	}
+	return state.NewTree(nil, nil,
+		&state.Entry{Ref: sessionRef("health"), Object: benchObject(schemas.SessionKind, "health", &schemas.SessionSpec{})},
+		&state.Entry{Ref: dagRef("big"), Object: benchObject(schemas.DAGKind, "big", spec)})
+}
+
+// halfDone records a success for the first half of the nodes.
+func halfDone(t *state.Tree, now time.Time) *state.Tree {
+	d := Settle(t, now, nil)
+	e := *d.Tree.Entry(dagRef("big"))
+	st := e.Status.(*schemas.DAGStatus)
+	p := planOf(e.Object)
+	for _, i := range p.byName {
+		name := p.spec.Nodes[i].Name
+		if int(i) >= len(p.byName)/2 {
+			continue
+		}
+		key := st.Nodes[name].Key
+		zero := 0
+		e.Runs = append(e.Runs, &schemas.Run{Key: effectKey("big", name, key, 1), Node: name, NodeKey: key, Seq: 1,
+			Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(now), FinishedAt: schemas.NewTime(now.Add(time.Duration(i) * time.Millisecond)),
+			ExitCode: &zero})
+	}
+	return Settle(d.Tree.With(&e), now, nil).Tree
+}
+
+var benchNow = time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
+
+// BenchmarkDecideFirst decides a DAG that nothing is known of, its spec decoded.
+func BenchmarkDecideFirst(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				t := benchDAG(n)
+				t.Entry(dagRef("big")).Object.Spec()
+				b.StartTimer()
+				Settle(t, benchNow, nil)
+			}
+		})
+	}
+}
+
+// BenchmarkDecideTurn decides a DAG of which half is done when one more node has finished, as in every turn of a run.
+func BenchmarkDecideTurn(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			t := halfDone(benchDAG(n), benchNow)
+			e := *t.Entry(dagRef("big"))
+			name := fmt.Sprintf("n%d", n/2)
+			key := e.Status.(*schemas.DAGStatus).Nodes[name].Key
+			e.Runs = append(e.Runs[:len(e.Runs):len(e.Runs)], &schemas.Run{Key: effectKey("big", name, key, 1), Node: name,
+				NodeKey: key, Seq: 1, Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(benchNow),
+				FinishedAt: schemas.NewTime(benchNow)})
+			slices.SortFunc(e.Runs, compareRuns)
+			t = t.With(&e)
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := Settle(t, benchNow, []schemas.Ref{e.Ref}); len(d.Changed) == 0 {
+					b.Fatal("nothing changed")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkDecideIdle decides a DAG in which nothing changed.
+func BenchmarkDecideIdle(b *testing.B) {
+	t := halfDone(benchDAG(1000), benchNow)
+	b.ReportAllocs()
+	for b.Loop() {
+		Settle(t, benchNow, []schemas.Ref{dagRef("big")})
+	}
+}
+
+// BenchmarkSeats gives places to 10,000 sessions of as many owners.
+func BenchmarkSeats(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var entries []*state.Entry
+			for i := range n {
+				name := fmt.Sprintf("s%05d", i)
+				o := benchObject(schemas.SessionKind, name, &schemas.SessionSpec{Owner: name, Phase: schemas.SessionActive})
+				o.Spec()
+				entries = append(entries, &state.Entry{Ref: sessionRef(name), Object: o})
+			}
+			t := state.NewTree(nil, nil, entries...)
+			b.ReportAllocs()
+			for b.Loop() {
+				takeSeats(t)
+			}
+		})
+	}
+}
+
+// BenchmarkAdmit admits from 1,000 effects of ten sessions.
+func BenchmarkAdmit(b *testing.B) {
+	var wanted []Effect
+	for i := range 1000 {
+		s := fmt.Sprintf("s%d", i%10)
+		wanted = append(wanted, Effect{Key: fmt.Sprintf("dags/%s/n%04d-0-1", s, i), Owner: dagRef(s), Session: s,
+			Groups: []Group{{tasksGroup, 0}, {"session/" + s, 50}}, Rank: i % 3})
+	}
+	t := state.NewTree(nil, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		Admit(t, wanted, "p", 4, 8)
+	}
+}
