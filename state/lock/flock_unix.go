@@ -12,6 +12,9 @@ import (
 // nonblock keeps open from waiting for the other end of a named pipe.
 const nonblock = unix.O_NONBLOCK
 
+// noLinks is what link says on a file system that has none (link(2)).
+const noLinks = unix.EPERM
+
 func tryFlock(f *os.File) (bool, error) {
 	err := control(f, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

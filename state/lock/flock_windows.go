@@ -9,6 +9,9 @@ import (
 
 const nonblock = 0
 
+// noLinks is what linking says on a file system that has none, such as FAT.
+const noLinks = windows.ERROR_INVALID_FUNCTION
+
 func tryFlock(f *os.File) (bool, error) {
 	err := lockRange(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {

@@ -155,11 +155,9 @@ func (a *attempt) make() (*Lock, error) {
 // publish gives N the name L and returns L, or nil if L exists. It takes own over.
 func (a *attempt) publish(own file, data []byte) (_ file, err error) {
 	err = a.link(newFile, lockFile)
-	switch {
-	case err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist):
-	default: // this file system has no links: others may see L empty for an instant
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, noLinks) {
 		own.close()
-		own, err = a.create(lockFile, data)
+		own, err = a.create(lockFile, data) // others may see L empty for an instant
 	}
 	if derr := a.drop(newFile); err == nil {
 		err = derr
@@ -259,11 +257,15 @@ func putBack(d disk) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return ignore(d.remove(reapFile), fs.ErrNotExist)
 	}
-	if f, oerr := d.open(lockFile); oerr == nil { // no links here, and a newer lock
-		f.close()
-		return ignore(d.remove(reapFile), fs.ErrNotExist)
+	f, err := d.open(lockFile) // linking does not work here: look, then rename
+	if errors.Is(err, fs.ErrNotExist) {
+		return ignore(d.rename(reapFile, lockFile), fs.ErrNotExist)
 	}
-	return ignore(d.rename(reapFile, lockFile), fs.ErrNotExist)
+	if err != nil {
+		return err
+	}
+	f.close()
+	return ignore(d.remove(reapFile), fs.ErrNotExist)
 }
 
 func ignore(err, what error) error {

@@ -162,8 +162,10 @@ func afterwards(ctx context.Context, s crashtest.Spec, wantTree string) error {
 	return err
 }
 
-// temporary says that the folder of temporary files need not survive.
-func temporary(path string) bool { return strings.HasPrefix(path, ".reconcile") }
+// temporary says that the folder of temporary files, and locks, need not survive.
+func temporary(path string) bool {
+	return strings.HasPrefix(path, ".reconcile") || strings.HasSuffix(path, ".lock")
+}
 
 var strikes = []struct {
 	mode  crashtest.Mode
@@ -173,7 +175,7 @@ var strikes = []struct {
 	{crashtest.Fail, syscall.EIO, false}, {crashtest.Fail, syscall.ENOSPC, true}}
 
 func TestDurableSurvivesEverything(t *testing.T) {
-	for name, files := range map[string]int{"write one": 0, "apply 4": 4, "apply 20": 20} {
+	for name, files := range map[string]int{"write one": 0, "locked update": 0, "apply 4": 4, "apply 20": 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			done, r := run(t, program(t, name, crashtest.None, 0), nil)

@@ -1,6 +1,7 @@
 package crashtest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,8 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/lock"
 )
 
 const (
@@ -45,6 +48,12 @@ var programs = map[string]func(*os.Root) error{
 	},
 	"apply 20": func(root *os.Root) error {
 		return errors.Join(durable.Sweep(root, tmp), durable.Apply(root, tmp, batch(20)))
+	},
+	"locked update": func(root *os.Root) error {
+		waits := func(context.Context, time.Duration) error { return errors.New("it waits for a dead one") }
+		update := func([]byte) ([]byte, error) { return []byte(new), nil }
+		return errors.Join(durable.Sweep(root, tmp),
+			lock.Update(context.Background(), root, "a/f", lock.Options{Sleep: waits}, update))
 	},
 
 	"mutant in place": func(root *os.Root) error { return root.WriteFile("a/f", []byte(new), 0o644) },
