@@ -154,7 +154,8 @@ func (s *stream) feed(b []byte) {
 	end := bytes.LastIndexByte(b, '\n') + 1
 	switch {
 	case end > 0 && len(s.carry) > 0:
-		s.emit(append(s.carry, b[:end]...))
+		s.carry = append(s.carry, b[:end]...)
+		s.emit(s.carry)
 		s.carry = s.carry[:0]
 	case end > 0:
 		s.emit(b[:end])

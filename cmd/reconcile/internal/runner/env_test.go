@@ -1,0 +1,193 @@
+//go:build unix
+
+package runner
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// surroundings is an environment that reconcile could run in.
+func surroundings() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/home/someone", "LANG=C.UTF-8", "LC_ALL=C", "SHELL=/bin/zsh",
+		"API_TOKEN=canary-4711", "RECONCILE_NODE=outer", "GIT_DIR=/elsewhere",
+	}
+}
+
+func TestEnvironmentIsClean(t *testing.T) {
+	g := newRig(t, Options{Environ: surroundings()})
+	e := effect(theKey, "env")
+	e.Task.Env = []string{"GREETING=hello world", "LANG=de_DE.UTF-8", "RECONCILE_RUN=forged"}
+	got := strings.Split(strings.TrimSpace(g.do(e).Output), "\n")
+	slices.Sort(got)
+	want := []string{
+		"GREETING=hello world", "HOME=/home/someone", "LANG=de_DE.UTF-8", "PATH=" + os.Getenv("PATH"),
+		"RECONCILE_CHAIN=" + g.marks.chain(theKey), "RECONCILE_ROOT=" + g.dir, "RECONCILE_RUN=" + theKey,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestPathOfTheTaskCounts(t *testing.T) {
+	g := newRig(t, Options{Environ: []string{}})
+	g.write("bin/greet", "#!/bin/sh\necho own program")
+	e := effect(theKey, "greet")
+	e.Task.Env = []string{"PATH=bin:" + filepath.Join(g.dir, "bin")}
+	if run := g.do(e); run.Output != "own program\n" {
+		t.Errorf("%s %q %q", run.Outcome, run.Message, run.Output)
+	}
+	e.Task.Env = []string{"PATH=bin"} // relative entries are nobody's
+	if run := g.do(e); run.Outcome != schemas.OutcomeFailed {
+		t.Errorf("found through a relative entry of PATH: %q", run.Output)
+	}
+	if run := g.do(sh("exit 0")); run.Outcome != schemas.OutcomeSucceeded {
+		t.Errorf("without PATH: %q", run.Message)
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	g := newRig(t, Options{})
+	zero := 0
+	e := sh(`cat "$RECONCILE_NEEDS"; echo; env | grep ^RECONCILE_NEED_ | sort`)
+	e.Task.Needs = map[string]controllers.Need{
+		"build":    {State: "Succeeded", ExitCode: &zero, Result: map[string]any{"version": "1.4"}, Files: []string{"dist/app"}},
+		"say":      {State: "Succeeded", Result: "plain text"},
+		"huge":     {State: "Succeeded", Result: strings.Repeat("x", maxNeedEnv+1)},
+		"nul":      {State: "Succeeded", Result: "a\x00b"},
+		"left_out": {State: "Skipped"},
+	}
+	lines := strings.Split(strings.TrimSpace(g.do(e).Output), "\n")
+	var got map[string]controllers.Need
+	log, err := os.ReadFile(filepath.Join(g.dir, ".reconcile/logs", theKey+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(log[:strings.IndexByte(string(log), '\n')], &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 5 || got["build"].Files[0] != "dist/app" || *got["build"].ExitCode != 0 || got["left_out"].State != "Skipped" {
+		t.Errorf("needs file: %v", got)
+	}
+	want := []string{`RECONCILE_NEED_BUILD_RESULT={"version":"1.4"}`, "RECONCILE_NEED_SAY_RESULT=plain text"}
+	if env := lines[len(lines)-2:]; !slices.Equal(env, want) {
+		t.Errorf("got %q, want %q", env, want)
+	}
+	if left, _ := os.ReadDir(filepath.Join(g.dir, workDir)); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestNeedsInTheEnvironmentAreBounded(t *testing.T) {
+	needs := map[string]controllers.Need{}
+	for i := range 100 {
+		needs["n"+strings.Repeat("x", i)] = controllers.Need{Result: strings.Repeat("r", maxNeedEnv)}
+	}
+	total := 0
+	for _, kv := range needsEnv(needs) {
+		_, v, _ := strings.Cut(kv, "=")
+		total += len(v)
+	}
+	if total != maxNeedsEnv {
+		t.Errorf("%d bytes, want %d", total, maxNeedsEnv)
+	}
+}
+
+func TestWorkingDir(t *testing.T) {
+	g := newRig(t, Options{})
+	g.write("sub/here", "")
+	if err := os.Symlink(t.TempDir(), filepath.Join(g.dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("sub", filepath.Join(g.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for dir, message := range map[string]string{
+		"": "", ".": "", "sub": "", "link": "",
+		"missing": "workingDir missing does not exist", "sub/here": "is not a folder", "out": "escapes", "../x": "escapes",
+		"/etc": "escapes",
+	} {
+		e := sh("ls")
+		e.Task.Dir = dir
+		run := g.do(e)
+		if ok := run.Outcome == schemas.OutcomeSucceeded; ok != (message == "") || !strings.Contains(run.Message, message) {
+			t.Errorf("%q: %s %q", dir, run.Outcome, run.Message)
+		}
+		if inSub := run.Output == "here\n"; inSub != (dir == "sub" || dir == "link") {
+			t.Errorf("%q: ls says %q", dir, run.Output)
+		}
+	}
+}
+
+func TestStdin(t *testing.T) {
+	g := newRig(t, Options{})
+	long := strings.Repeat("0123456789abcde\n", 1<<16)
+	for _, c := range []struct{ stdin, script, output string }{
+		{"", "cat", ""},
+		{"short", "cat", "short"},
+		{long, "wc -c | tr -d ' '", "1048576\n"},
+		{long, "echo not read", "not read\n"},
+		{long, "head -c 5; exec <&-", "01234"},
+	} {
+		e := sh(c.script)
+		e.Task.Stdin = c.stdin
+		if run := g.do(e); run.Outcome != schemas.OutcomeSucceeded || run.Output != c.output {
+			t.Errorf("%d bytes to %q: %s %q %q", len(c.stdin), c.script, run.Outcome, run.Message, run.Output)
+		}
+	}
+}
+
+func TestInsideRun(t *testing.T) {
+	g := newRig(t, Options{})
+	environ := append(g.base, "RECONCILE_ROOT="+g.dir, "RECONCILE_RUN="+theKey, chainVar+"="+g.marks.chain(theKey))
+	if key, inside := InsideRun(g.dir, environ); !inside || key != theKey {
+		t.Errorf("got %q, %v", key, inside)
+	}
+	if _, inside := InsideRun(t.TempDir(), environ); inside {
+		t.Error("inside a run of another tree")
+	}
+	if _, inside := InsideRun(g.dir, g.base); inside {
+		t.Error("inside without a mark")
+	}
+	// A run of another tree inside of that run is inside of it, too.
+	inner := newRig(t, Options{Environ: environ})
+	deep := []string{"RECONCILE_ROOT=" + inner.dir, "RECONCILE_RUN=inner", chainVar + "=" + inner.marks.chain("inner")}
+	for _, dir := range []string{g.dir, inner.dir} {
+		if key, inside := InsideRun(dir, deep); !inside || key != "inner" {
+			t.Errorf("%s: got %q, %v", dir, key, inside)
+		}
+	}
+}
+
+func TestMarksNameOneRun(t *testing.T) {
+	a, b := newMarks("/a", nil), newMarks("/b", nil)
+	nested := newMarks("/b", []string{chainVar + "=" + a.chain("k")})
+	for _, c := range []struct {
+		name        string
+		m           marks
+		chain, key  string
+		run, runner bool
+	}{
+		{"its own", a, a.chain("k"), "k", true, true},
+		{"another key", a, a.chain("l"), "k", false, true},
+		{"another tree", a, b.chain("k"), "k", false, false},
+		{"another runner of the tree", newMarks("/a", nil), a.chain("k"), "k", true, false},
+		{"nested", a, nested.chain("x"), "k", true, true},
+		{"the inner of two", nested, nested.chain("x"), "x", true, true},
+		{"the outer of two", b, nested.chain("x"), "k", false, false},
+		{"nothing", a, "", "k", false, false},
+		{"rubbish", a, "::a.b:..", "k", false, false},
+	} {
+		if run, runner := c.m.ofRun(c.chain, c.key), c.m.ofRunner(c.chain); run != c.run || runner != c.runner {
+			t.Errorf("%s: run %v, runner %v", c.name, run, runner)
+		}
+	}
+}

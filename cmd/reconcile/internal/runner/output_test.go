@@ -1,0 +1,237 @@
+//go:build unix
+
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// A command may print what it likes: what is kept of it, and the memory that it takes, is bounded.
+func TestOutputIsBounded(t *testing.T) {
+	for name, script := range map[string]string{
+		"100 MB of lines":     "yes 'a line of output' | head -c 100000000",
+		"100 MB in one line":  "head -c 100000000 /dev/zero | tr '\\0' x",
+		"5 MB of garbage":     "head -c 5000000 /dev/urandom",
+		"5 MB of control":     "yes \"$(printf '\\033[31m\\007\\r')\" | head -c 5000000",
+		"without end":         "yes",
+		"without any newline": "while :; do printf 0123456789; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, Options{OutputLimit: 100_000, TailLimit: 1000})
+			e := sh(script)
+			endless := strings.HasPrefix(name, "without")
+			if endless {
+				e.Task.Timeout = 200_000_000
+			}
+			before := allocated()
+			run := g.do(e)
+			if used := allocated() - before; used > 8<<20 {
+				t.Errorf("%d bytes of memory were taken", used)
+			}
+			if endless == (run.Outcome == schemas.OutcomeSucceeded) {
+				t.Errorf("%s %q", run.Outcome, run.Message)
+			}
+			checkTail(t, run.Output, 1000)
+			log, err := os.ReadFile(filepath.Join(g.dir, run.Log))
+			if err != nil || len(log) < 100_000 || len(log) > 100_200 || !bytes.Contains(log, []byte("more bytes of output were dropped")) {
+				t.Errorf("log of %d bytes, %v: …%.100q", len(log), err, log[max(0, len(log)-100):])
+			}
+		})
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+func checkTail(t *testing.T, tail string, limit int) {
+	t.Helper()
+	if len(tail) > limit || !utf8.ValidString(tail) {
+		t.Errorf("tail of %d bytes, valid %v", len(tail), utf8.ValidString(tail))
+	}
+	for _, r := range tail {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			t.Errorf("tail has %q", r)
+			return
+		}
+	}
+}
+
+func TestTailIsTheEnd(t *testing.T) {
+	g := newRig(t, Options{TailLimit: 20})
+	if run := g.do(sh("seq 1000")); run.Output != "997\n998\n999\n1000\n" && run.Output != "996\n997\n998\n999\n1000\n" {
+		t.Errorf("got %q", run.Output)
+	}
+}
+
+func TestLogThatCannotBeWritten(t *testing.T) {
+	g := newRig(t, Options{})
+	g.write(".reconcile/logs", "in the way")
+	run := g.do(sh("echo said"))
+	if run.Outcome != schemas.OutcomeSucceeded || run.Log != "" || !strings.Contains(run.Output, "the log is not complete") ||
+		!strings.HasSuffix(run.Output, "said\n") {
+		t.Errorf("%s, log %q, output %q", run.Outcome, run.Log, run.Output)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\ttext\n":                     "plain\ttext\n",
+		"a\r\nb\rc":                         "a\nb\nc",
+		"\x1b[1;31mred\x1b[0m":              "red",
+		"\x1b]0;title\x07x\x1b]8;;u\x1b\\y": "xy",
+		"\x1b]unterminated\nnext":           "\nnext",
+		"\x1b[12":                           "",
+		"\x1bM\x00\x08\x7f":                 "",
+		"\xff\xfeé":                         "\ufffd\ufffdé",
+		"a\u202eb\u2066c\ufeff":             "abc",
+		"\u009b31m":                         "31m",
+	} {
+		if got := printable([]byte(in)); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzTail(f *testing.F) {
+	f.Add([]byte("\x1b[31mx\r\n\xffé\x1b"), 5)
+	f.Fuzz(func(t *testing.T, b []byte, limit int) {
+		limit = max(0, limit%100)
+		checkTail(t, ending(printable(b), limit), limit)
+	})
+}
+
+const canary = "s3cr3t/canary+4711&\"x\""
+
+// A secret of our own environment is in no file and no record, however a command prints it.
+func TestSecretsAreNowhere(t *testing.T) {
+	g := newRig(t, Options{Environ: append(surroundings(), "GITHUB_TOKEN="+canary, "DEPLOY_KEY=-----BEGIN\nline-of-a-key\n-----END")})
+	asJSON, _ := json.Marshal(canary)
+	e := sh(`cat; cat >&2; echo "{\"$C\": [$J]}" > r.json; head -c 70000 /dev/zero | tr '\0' x; printf %s "$C"; exit 0`)
+	e.Task.Env = []string{"C=canary-4711", "J=" + string(asJSON)}
+	e.Task.Stdin = canary + "\n  line-of-a-key\n" + string(asJSON) + "\n" + strings.Repeat("y", 65500) + canary
+	e.Task.OutputJSON = "r.json"
+	run := g.do(e)
+	if run.Outcome != schemas.OutcomeSucceeded || string(run.Result) != `{"***":["***"]}` {
+		t.Fatalf("%s %q, result %s", run.Outcome, run.Message, run.Result)
+	}
+	os.Remove(filepath.Join(g.dir, "r.json")) // that the command wrote itself
+	failed := effect("failed", canary)
+	texts := map[string]string{"record": run.Output + string(run.Result) + run.Message, "message": g.do(failed).Message}
+	text := sh("echo canary-4711")
+	text.Task.Output = "text"
+	texts["text"] = string(g.do(text).Result)
+	filepath.WalkDir(g.dir, func(path string, d os.DirEntry, err error) error {
+		if b, readErr := os.ReadFile(path); readErr == nil {
+			texts[path] = string(b)
+		}
+		return err
+	})
+	for where, text := range texts {
+		for _, secret := range []string{canary, string(asJSON[1 : len(asJSON)-1]), "canary-4711", "line-of-a-key"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s has %q", where, secret)
+			}
+		}
+	}
+	if len(texts) < 4 {
+		t.Errorf("looked only at %d texts", len(texts))
+	}
+}
+
+func TestCutTextHasNoHalfSecret(t *testing.T) {
+	g := newRig(t, Options{Environ: append(surroundings(), "MY_SECRET=abcdefghijklmnop"), ResultLimit: 20})
+	e := sh("printf 0123456789abcdefghijklmnop")
+	e.Task.Output = "text"
+	if run := g.do(e); string(run.Result) != `"0123456789\n[cut]"` {
+		t.Errorf("got %s", run.Result)
+	}
+}
+
+func TestRedactHook(t *testing.T) {
+	g := newRig(t, Options{Redact: func(b []byte) []byte {
+		if len(b) > 0 && b[len(b)-1] != '\n' && !bytes.Equal(b, []byte("tail")) {
+			t.Errorf("not whole lines: %q", b)
+		}
+		return bytes.ReplaceAll(b, []byte("4111-1111"), []byte("####"))
+	}})
+	if run := g.do(sh("printf 'card 41'; printf '11-1111 ok\\ntail'")); run.Output != "card #### ok\ntail" {
+		t.Errorf("got %q", run.Output)
+	}
+}
+
+func TestSecretNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"GITHUB_TOKEN": true, "token": true, "AWS_SECRET_ACCESS_KEY": true, "PGPASSWORD": true, "KEY": true, "SSH_KEY": true,
+		"OPENAI_API_KEY": true, "NPM_AUTH": true, "DB_DSN": true, "MYSQL_PWD": true, "GITHUB_PAT": true,
+		"PATH": false, "HOME": false, "KEYBOARD": false, "PWD": false, "OLDPWD": false, "MONKEY": false, "PATTERN": false,
+	} {
+		if got := secretName(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	s := findSecrets([]string{"SHORT_KEY=abc", "HOME=/home/x", "KEY_DIR=/home/x", "TOKEN="}, "/tree")
+	if len(s.values) > 0 {
+		t.Errorf("secrets %q", s.values)
+	}
+}
+
+func TestPrivateText(t *testing.T) {
+	g := newRig(t, Options{})
+	run := g.do(sh("echo 'a <private>b</private> c'; echo 'd <private>e'; echo f; echo 'g</private> h'; echo '<private>never closed'; echo i"))
+	if want := "a [private] c\nd [private] h\n[private]"; run.Output != want {
+		t.Errorf("got %q, want %q", run.Output, want)
+	}
+}
+
+// However a text is cut into pieces on its way, nothing secret of it comes through.
+func FuzzStream(f *testing.F) {
+	f.Add([]byte("before "+canary+" after\n"), uint16(3), true)
+	f.Add(bytes.Repeat([]byte("x"), 70_000), uint16(999), false)
+	r := &Runner{secrets: findSecrets([]string{"TOKEN=" + canary}, "/tree")}
+	f.Fuzz(func(t *testing.T, noise []byte, step uint16, newline bool) {
+		text := append(bytes.Clone(noise), canary...)
+		text = append(text, noise...)
+		if newline {
+			text = append(text, '\n')
+		}
+		text = append(text, "<private>"+"hidden4711"+"</private>"...)
+		text = bytes.Repeat(text, 1+3*lineLimit/len(text))
+		k := &sink{tailLimit: len(text)}
+		s := &stream{sink: k, clean: r.newFilter()}
+		for rest := text; len(rest) > 0; {
+			n := min(len(rest), 1+int(step), readSize)
+			s.feed(bytes.Clone(rest[:n]))
+			rest = rest[n:]
+		}
+		s.emit(s.carry)
+		if bytes.Contains(k.tail, []byte(canary)) {
+			t.Error("the secret came through")
+		}
+		if !bytes.Contains(noise, []byte("private>")) && bytes.Contains(k.tail, []byte("hidden4711")) {
+			t.Error("private text came through")
+		}
+	})
+}
+
+func BenchmarkOutput(b *testing.B) {
+	r := &Runner{secrets: findSecrets([]string{"TOKEN=" + canary, "OTHER_TOKEN=0123456789"}, "/tree")}
+	chunk := bytes.Repeat([]byte("a line of output, as programs print them\n"), readSize/41)
+	s := &stream{sink: &sink{tailLimit: 4096}, clean: r.newFilter()}
+	b.SetBytes(int64(len(chunk)))
+	for b.Loop() {
+		s.feed(chunk)
+	}
+}

@@ -1,0 +1,93 @@
+//go:build unix
+
+package runner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+)
+
+// Over random histories: no group is ever over its limit, nothing that could run waits, and what is taken is the first
+// in order of what could run.
+func TestPlacesAreExact(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		r := &Runner{o: Options{Slots: 1 + rnd.IntN(5), Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}}
+		limits := []int{0, 1, 2, 3}
+		var running []*job
+		for step := range 200 {
+			switch rnd.IntN(3) {
+			case 0:
+				e := effect(fmt.Sprintf("k%d", step))
+				e.Rank = rnd.IntN(3)
+				for g := range limits {
+					if rnd.IntN(2) == 0 {
+						e.Groups = append(e.Groups, controllers.Group{Name: fmt.Sprint(g), Limit: limits[g]})
+					}
+				}
+				r.enqueue(newJob(e, time.Time{}))
+			case 1:
+				if n := len(running); n > 0 {
+					i := rnd.IntN(n)
+					r.running--
+					r.take(running[i].effect.Groups, -1)
+					running = append(running[:i], running[i+1:]...)
+				}
+			case 2:
+				r.foreign = map[string]int{fmt.Sprint(rnd.IntN(4)): rnd.IntN(3)}
+			}
+			running = fill(t, r, running)
+			checkPlaces(t, r, running, limits)
+		}
+	}
+}
+
+// fill starts all that can, and checks that each was the first that could.
+func fill(t *testing.T, r *Runner, running []*job) []*job {
+	for r.running < r.o.Slots {
+		var first *job
+		for _, j := range r.queue {
+			if (first == nil || byTurn(j, first) < 0) && r.room(j.effect.Groups) {
+				first = j
+			}
+		}
+		j := r.next()
+		if j != first {
+			t.Fatalf("took %v, first is %v", j, first)
+		}
+		if j == nil {
+			return running
+		}
+		running = append(running, j)
+	}
+	return running
+}
+
+func checkPlaces(t *testing.T, r *Runner, running []*job, limits []int) {
+	used := map[string]int{}
+	for _, j := range running {
+		for _, g := range j.effect.Groups {
+			used[g.Name]++
+		}
+	}
+	for i, limit := range limits {
+		name := fmt.Sprint(i)
+		if used[name] != r.used[name] {
+			t.Fatalf("group %s: %d run, %d places are taken", name, used[name], r.used[name])
+		}
+		if limit == 0 {
+			limit = r.o.Slots
+		}
+		// Others may have taken places after ours were.
+		if used[name] > limit {
+			t.Fatalf("group %s: %d run, limit %d", name, used[name], limit)
+		}
+	}
+	if len(running) > r.o.Slots {
+		t.Fatalf("%d run in %d slots", len(running), r.o.Slots)
+	}
+}
