@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -374,8 +376,8 @@ func (s *Store) RefreshInputs(ctx context.Context, prev *Tree) (*Tree, []schemas
 		return s.reload(ctx, prev)
 	}
 	u := &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}}
-	if err := u.inputs(ctx, nil); err != nil {
-		return nil, nil, err
+	if err := errors.Join(u.inputs(ctx, nil), u.written(ctx)); err != nil {
+		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
 	}
 	next, changed := u.apply(prev)
 	return next, changed, nil

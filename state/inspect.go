@@ -1,7 +1,5 @@
 package state
 
-import "reconcile.dev/reconcile/schemas"
-
 // JournalInfo is what can be told about one process's journal without touching it.
 type JournalInfo struct {
 	Process string
@@ -15,18 +13,11 @@ type JournalInfo struct {
 func (s *Store) Journals() []JournalInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := newModel(s.layout())
 	var out []JournalInfo
-	for _, name := range s.journalNames() {
-		if s.own != nil && name == s.own.name {
-			continue
-		}
-		s.readJournal(m, name, map[schemas.Ref]bool{})
-		if v := m.journals[name]; v != nil {
-			out = append(out, JournalInfo{
-				Process: name, Alive: v.alive, Results: len(v.results()), Claims: len(v.keys), Damaged: len(v.problems) > 0,
-			})
-		}
+	for _, v := range s.otherJournals() {
+		out = append(out, JournalInfo{
+			Process: v.name, Alive: v.alive, Results: len(v.results()), Claims: len(v.keys), Damaged: len(v.problems) > 0,
+		})
 	}
 	return out
 }

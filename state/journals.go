@@ -67,6 +67,22 @@ func (s *Store) journalNames() []string {
 	return out
 }
 
+// otherJournals reads the journals of all other processes anew, sorted by process.
+func (s *Store) otherJournals() []*journalView {
+	m := newModel(s.layout())
+	var out []*journalView
+	for _, name := range s.journalNames() {
+		if s.own != nil && name == s.own.name {
+			continue
+		}
+		s.readJournal(m, name, map[schemas.Ref]bool{})
+		if v := m.journals[name]; v != nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // readJournal reads what another process added to its journal. When the file is not the one that was read before, its
 // old view is forgotten.
 func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool) {
@@ -131,10 +147,8 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	if err := durable.Sweep(s.root, tmpDir); err != nil {
 		return nil, fmt.Errorf("remove what a killed process was writing: %w", err)
 	}
-	m := newModel(s.layout())
-	s.readJournals(m)
 	var orphans []Orphan
-	for _, v := range m.journals {
+	for _, v := range s.otherJournals() {
 		if v.alive {
 			continue
 		}
@@ -159,9 +173,7 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 func (s *Store) Bury(ctx context.Context, orphans []Orphan) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := newModel(s.layout())
-	s.readJournals(m)
-	for _, v := range m.journals {
+	for _, v := range s.otherJournals() {
 		open := len(v.keys)
 		for _, o := range orphans {
 			if o.Process == v.name && v.keys[o.Key] != nil {

@@ -141,6 +141,9 @@ func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree,
 	if err := u.inputs(ctx, hints); err != nil {
 		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
 	}
+	if err := u.written(ctx); err != nil {
+		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
+	}
 	s.cache.finish(s.model)
 	next, changed := u.apply(prev)
 	return next, changed, nil
@@ -476,6 +479,31 @@ func (u *update) lost(o *schemas.Object) bool {
 	return slices.ContainsFunc(o.Refs, func(r schemas.Reference) bool {
 		return u.touched[r.To] && !u.model.exists(r.To)
 	})
+}
+
+// written reads the files of touched objects that this process wrote without having been told what they hold.
+func (u *update) written(ctx context.Context) error {
+	var want []seen
+	for ref := range u.touched {
+		s := u.model.slots[ref]
+		if s == nil {
+			continue
+		}
+		for _, f := range append(slices.Clone(s.runs), s.status) {
+			if f != nil && f.body == nil {
+				want = append(want, seen{f.path, f.area, f.stat})
+			}
+		}
+	}
+	slices.SortFunc(want, bySeenPath)
+	files, troubles, err := u.store.readFiles(ctx, want, nil)
+	for _, f := range files {
+		u.put(f)
+	}
+	for _, t := range troubles {
+		u.trouble(t)
+	}
+	return err
 }
 
 // apply makes the next tree.

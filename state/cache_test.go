@@ -1,0 +1,206 @@
+package state
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// cachedTree makes a tree that has something of everything, and its cache.
+func cachedTree(t testing.TB) (dir, want string) {
+	t.Helper()
+	dir = t.TempDir()
+	generate(t, dir, 30)
+	put(t, dir, map[string]string{
+		"specs/checks.yaml":             dagYAML,
+		"specs/broken.yaml":             "kind: Session\nmetadata: {name: broken}\nspec: {titel: x}\n",
+		"specs/labelled.yaml":           "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: labelled, labels: {a: b}, annotations: {c: d}}\nspec: {}\n",
+		"state/sessions/half.json":      "{",
+		"state/agent-status.json":       "{}",
+		"state/memory/manifest.json":    "{}",
+		"src/main.go":                   "package main",
+		"state/runs/dags/checks/x.json": "{}",
+	})
+	load(t, open(t, dir))
+	s := open(t, dir)
+	want = dump(load(t, s))
+	s.Close()
+	settleFiles(t, dir)
+	return dir, want
+}
+
+// settleFiles waits until none of the files is racy, and has the cache know it.
+func settleFiles(t testing.TB, dir string) {
+	t.Helper()
+	s := open(t, dir)
+	defer s.Close()
+	load(t, s)
+	if !s.waitOutTick() {
+		t.Fatal("the clock of the file system is another")
+	}
+	load(t, s)
+}
+
+func TestSecondLoadDecodesNothing(t *testing.T) {
+	dir, want := cachedTree(t)
+	s := open(t, dir)
+	if got := dump(load(t, s)); got != want {
+		t.Errorf("through the cache:\n%s\nwithout:\n%s", got, want)
+	}
+	if n := s.decoded.Load(); n != 0 {
+		t.Errorf("%d files were decoded again", n)
+	}
+	put(t, dir, map[string]string{"specs/new.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: new}\nspec: {}\n"})
+	s = open(t, dir)
+	load(t, s)
+	if n := s.decoded.Load(); n != 1 {
+		t.Errorf("%d files were decoded, not the one that is new", n)
+	}
+}
+
+// TestCacheDamage checks that no damage to the cache changes what is loaded.
+func TestCacheDamage(t *testing.T) {
+	dir, want := cachedTree(t)
+	p := filepath.Join(dir, cachePath)
+	whole, err := os.ReadFile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := open(t, dir).decoder
+	try := func(what string, at int, data []byte) {
+		if err := os.WriteFile(p, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, dir)
+		defer s.Close()
+		s.decoder = decoder
+		if got := dump(load(t, s)); got != want {
+			t.Fatalf("%s at %d:\n%s\nwant:\n%s", what, at, got, want)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 60 {
+		at := r.IntN(len(whole))
+		try("cut", at, whole[:at])
+		flipped := bytes.Clone(whole)
+		flipped[at] ^= 1 << r.IntN(8)
+		try("flipped", at, flipped)
+	}
+	try("another program's", 0, append([]byte("something else"), whole...))
+	try("followed by litter", len(whole), append(bytes.Clone(whole), "litter"...))
+	s := open(t, dir)
+	load(t, s)
+	if n := s.decoded.Load(); n != 0 {
+		t.Errorf("the cache was not written anew: %d files were decoded", n)
+	}
+}
+
+func TestCacheOfAnotherBuild(t *testing.T) {
+	dir, want := cachedTree(t)
+	s, err := Open(dir, Options{Kinds: testKinds, Now: time.Now, Build: "another"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := dump(load(t, s)); got != want || s.decoded.Load() == 0 {
+		t.Error("the cache of another build was used")
+	}
+}
+
+func TestCacheIsCompacted(t *testing.T) {
+	dir, want := cachedTree(t)
+	s := open(t, dir)
+	tree := load(t, s)
+	path := filepath.Join(dir, "specs/labelled.yaml")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1200 {
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tree, _ = refresh(t, s, tree, "specs/labelled.yaml")
+	}
+	if s.cache.records > 1200 {
+		t.Errorf("the cache holds %d records", s.cache.records)
+	}
+	s.Close()
+	s = open(t, dir)
+	if got := dump(load(t, s)); got != want || s.decoded.Load() > 0 {
+		t.Errorf("%d files were decoded; tree:\n%s\nwant:\n%s", s.decoded.Load(), got, want)
+	}
+}
+
+// TestRacyEdits changes files so that size and modification time stay.
+func TestRacyEdits(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"specs/health.yaml": sessionYAML})
+	p := filepath.Join(dir, "specs/health.yaml")
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var tree *Tree
+	watching := open(t, dir)
+	for i, title := range []string{"Aaaaaa", "Bbbbbb", "Cccccc", "Dddddd", "Eeeeee", "Ffffff"} {
+		edited := bytes.Replace([]byte(sessionYAML), []byte("Health"), []byte(title), 1)
+		if err := os.WriteFile(p, edited, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(p, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if tree == nil {
+			tree = load(t, watching)
+		} else {
+			tree, _ = refresh(t, watching, tree, "specs/health.yaml")
+		}
+		for j, tr := range []*Tree{tree, load(t, open(t, dir)), load(t, watching)} {
+			if got := schemas.SpecAs[*schemas.SessionSpec](tr.Entry(health).Object).Title; got != title {
+				t.Errorf("edit %d, reader %d: title %q, want %q", i, j, got, title)
+			}
+		}
+	}
+}
+
+// FuzzCache checks that no payload of a block, whatever its hash says, makes the decoder panic.
+func FuzzCache(f *testing.F) {
+	dir, _ := cachedTree(f)
+	s := open(f, dir)
+	file, err := os.Open(filepath.Join(dir, cachePath))
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer file.Close()
+	s.useSettings(s.settings)
+	blocks, ok := s.cache.blocks(file)
+	if !ok {
+		f.Fatal("the cache is damaged")
+	}
+	for _, b := range blocks {
+		payload, err := b.read(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(payload)
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if len(payload) == 0 {
+			return
+		}
+		part := newDecoder(s).payload(payload)
+		if !part.ok {
+			return
+		}
+		m := newModel(s.layout())
+		m.settings = &settingsFile{spec: s.settings}
+		for _, f := range part.files {
+			m.put(f)
+		}
+		s.judgeAll(m)
+		m.tree()
+	})
+}
