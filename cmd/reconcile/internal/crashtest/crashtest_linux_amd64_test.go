@@ -27,7 +27,7 @@ func program(t testing.TB, name string, mode crashtest.Mode, errno syscall.Errno
 	return func() (crashtest.Spec, error) {
 		dir := t.TempDir()
 		files := map[string]string{"a/f": old, "gone/f": old}
-		for i := range 20 {
+		for i := range 16 {
 			files[fmt.Sprintf("f%d", i)] = old
 		}
 		for p, data := range files {
@@ -175,7 +175,7 @@ var strikes = []struct {
 	{crashtest.Fail, syscall.EIO, false}, {crashtest.Fail, syscall.ENOSPC, true}}
 
 func TestDurableSurvivesEverything(t *testing.T) {
-	for name, files := range map[string]int{"write one": 0, "locked update": 0, "apply 4": 4, "apply 20": 20} {
+	for name, files := range map[string]int{"write one": 0, "locked update": 0, "apply 4": 4, "apply 16": 16} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			done, r := run(t, program(t, name, crashtest.None, 0), nil)
@@ -187,7 +187,7 @@ func TestDurableSurvivesEverything(t *testing.T) {
 				t.Error(f)
 			}
 			for _, m := range strikes {
-				if files == 20 && m.mode == crashtest.Fail && !m.stay {
+				if files == 16 && m.mode == crashtest.Fail && !m.stay {
 					continue // as with 4; only when all is lost do many files differ
 				}
 				spec := program(t, name, m.mode, m.errno)
