@@ -117,7 +117,7 @@ func (j *Journal) path() string { return journalDir + "/" + j.name + journalSuff
 
 // create makes the journal file with the given content, locked before others can see it under its name.
 func (j *Journal) create(content []byte) (*os.File, error) {
-	temp := journalDir + "/" + j.name + ".new"
+	temp := journalDir + "/" + j.name + journalNew
 	_ = j.store.root.Remove(temp)
 	f, err := j.store.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {

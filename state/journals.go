@@ -51,20 +51,25 @@ func (v *journalView) touchAll(touched map[schemas.Ref]bool) {
 
 // journalNames are the processes that have journals, sorted.
 func (s *Store) journalNames() []string {
-	d, err := s.root.Open(journalDir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	files, _ := d.Readdirnames(-1)
 	var out []string
-	for _, f := range files {
+	for _, f := range s.folderNames(journalDir) {
 		if name, ok := strings.CutSuffix(f, journalSuffix); ok {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// folderNames are the names in a local folder; none if it cannot be read.
+func (s *Store) folderNames(dir string) []string {
+	d, err := s.root.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	return names
 }
 
 // otherJournals reads the journals of all other processes anew, sorted by process.
@@ -147,6 +152,7 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	if err := durable.Sweep(s.root, tmpDir); err != nil {
 		return nil, fmt.Errorf("remove what a killed process was writing: %w", err)
 	}
+	s.sweepJournals()
 	var orphans []Orphan
 	for _, v := range s.otherJournals() {
 		if v.alive {
@@ -166,6 +172,24 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	}
 	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.Key+" "+a.Process, b.Key+" "+b.Process) })
 	return orphans, nil
+}
+
+// sweepJournals removes journals that were being made when their process was killed. Under the lock of the tree nobody
+// else makes one.
+func (s *Store) sweepJournals() {
+	for _, name := range s.folderNames(journalDir) {
+		if !strings.HasSuffix(name, journalNew) {
+			continue
+		}
+		f, err := s.root.Open(journalDir + "/" + name)
+		if err != nil {
+			continue
+		}
+		if !isLocked(f) {
+			_ = s.root.Remove(journalDir + "/" + name) // if it stays, the next run tries again
+		}
+		f.Close()
+	}
 }
 
 // Bury says that nothing of the given orphans runs any more: the journals that Recover took them from are removed, as

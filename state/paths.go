@@ -20,6 +20,7 @@ const (
 	treeLockPath   = ".reconcile/tree"
 	runsFolder     = "runs"
 	journalSuffix  = ".journal"
+	journalNew     = ".new" // of one that is being made
 )
 
 // area says what a folder, or a file in it, is for.
