@@ -18,6 +18,7 @@ func (n *native) dirty(ctx context.Context, branch string, prefixes []string) ([
 	if err != nil {
 		return nil, err
 	}
+	defer scan.store.close()
 	root, err := os.OpenRoot(n.worktree)
 	if err != nil {
 		return nil, err
@@ -61,14 +62,15 @@ func (n *native) newScan(ctx context.Context, branch string) (*scan, error) {
 	}
 	s := &scan{ctx: ctx, store: newObjectStore(n.layout), rules: newRules(ctx, n.layout, cfg)}
 	s.fileMode = cfg.flag(ctx, "core.filemode", true)
-	if s.tree, err = s.store.treeOf(head); err != nil {
-		return nil, err
-	}
 	data, _, written, err := readIndex(filepath.Join(n.gitDir, "index"))
 	if err != nil {
 		return nil, err
 	}
 	s.written = written
+	if s.tree, err = s.store.treeOf(head); err != nil {
+		s.store.close()
+		return nil, err
+	}
 	if s.index, err = parseIndex(data); err != nil {
 		s.index = &index{version: 2} // it only saves work here
 	}

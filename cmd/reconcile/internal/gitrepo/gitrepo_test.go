@@ -19,12 +19,14 @@ type fixture struct {
 
 // TestMain isolates all tests from the configuration of the machine and of whoever runs them.
 func TestMain(m *testing.M) {
-	if spec := os.Getenv("GITREPO_TEST_WRITER"); spec != "" {
-		if err := writer(spec); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for name, program := range programs {
+		if arg := os.Getenv("GITREPO_TEST_" + name); arg != "" {
+			if err := program(arg); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	home, err := os.MkdirTemp("", "gitrepo-home")
 	if err != nil {

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
@@ -24,7 +23,7 @@ type index struct {
 // indexEntry is one entry: the fixed part with its flags, and the path.
 type indexEntry struct {
 	fixed []byte // 62 bytes, or 64 with extended flags
-	path  []byte
+	path  string
 }
 
 // Offsets in the fixed part, and flags.
@@ -59,7 +58,7 @@ func (e indexEntry) blob() blob {
 // newEntry makes an entry for a file. old, if any, gives the flags that are the user's: assume-unchanged and
 // skip-worktree.
 func newEntry(path string, b blob, st fileStat, old indexEntry) indexEntry {
-	e := indexEntry{fixed: make([]byte, fixedSize), path: []byte(path)}
+	e := indexEntry{fixed: make([]byte, fixedSize), path: path}
 	if old.fixed != nil {
 		e.fixed = slices.Clone(old.fixed)
 	}
@@ -116,9 +115,10 @@ func (x *index) parseEntries(data []byte, n int) ([]byte, error) {
 		return nil, errDamagedIndex
 	}
 	x.entries = make([]indexEntry, 0, n)
-	var previous []byte
+	text := string(data) // paths are slices of one string
+	previous := ""
 	for range n {
-		e, size, ok := parseEntry(data, x.version, previous)
+		e, size, ok := parseEntry(data, text[len(text)-len(data):], x.version, previous)
 		if !ok {
 			return nil, errDamagedIndex
 		}
@@ -128,8 +128,8 @@ func (x *index) parseEntries(data []byte, n int) ([]byte, error) {
 	return data, nil
 }
 
-// parseEntry reads one entry, and how many bytes it takes.
-func parseEntry(data []byte, version uint32, previous []byte) (e indexEntry, size int, ok bool) {
+// parseEntry reads one entry, and how many bytes it takes. text is data as a string.
+func parseEntry(data []byte, text string, version uint32, previous string) (e indexEntry, size int, ok bool) {
 	if len(data) < fixedSize {
 		return e, 0, false
 	}
@@ -142,38 +142,38 @@ func parseEntry(data []byte, version uint32, previous []byte) (e indexEntry, siz
 	}
 	e.fixed = data[:fixed:fixed]
 	if version == 4 {
-		path, n, ok := unprefix(data[fixed:], previous)
+		path, n, ok := unprefix(text[fixed:], previous)
 		e.path = path
 		return e, fixed + n, ok
 	}
-	end := bytes.IndexByte(data[fixed:], 0)
+	end := strings.IndexByte(text[fixed:], 0)
 	if end < 0 {
 		return e, 0, false
 	}
-	e.path = data[fixed : fixed+end : fixed+end]
+	e.path = text[fixed : fixed+end]
 	size = (fixed + end + 8) &^ 7
 	return e, size, size <= len(data)
 }
 
 // unprefix reads a version 4 path: how many bytes to drop from the end of the previous path, then what to append.
-func unprefix(data, previous []byte) (path []byte, size int, ok bool) {
+func unprefix(text, previous string) (path string, size int, ok bool) {
 	drop := 0
-	for i, c := range data {
+	for i := range len(text) {
+		c := text[i]
 		if drop = drop<<7 | int(c&0x7f); drop > len(previous) {
-			return nil, 0, false
+			return "", 0, false
 		}
 		if c&0x80 != 0 {
 			drop++
 			continue
 		}
-		end := bytes.IndexByte(data[i+1:], 0)
-		if end < 0 || drop > len(previous) {
-			return nil, 0, false
+		end := strings.IndexByte(text[i+1:], 0)
+		if end < 0 {
+			return "", 0, false
 		}
-		keep := previous[:len(previous)-drop]
-		return slices.Concat(keep, data[i+1:i+1+end]), i + 1 + end + 1, true
+		return previous[:len(previous)-drop] + text[i+1:i+1+end], i + 1 + end + 1, true
 	}
-	return nil, 0, false
+	return "", 0, false
 }
 
 // parseExtensions keeps what stays true when entries change, drops what git makes again by itself (fsmonitor, offset
@@ -213,7 +213,7 @@ func (x *index) encode() []byte {
 	buf = append(buf, "DIRC"...)
 	buf = binary.BigEndian.AppendUint32(buf, x.version)
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(x.entries)))
-	var previous []byte
+	previous := ""
 	for _, e := range x.entries {
 		buf = x.appendEntry(buf, e, previous)
 		previous = e.path
@@ -231,7 +231,7 @@ func (x *index) encode() []byte {
 	return append(buf, sum[:]...)
 }
 
-func (x *index) appendEntry(buf []byte, e indexEntry, previous []byte) []byte {
+func (x *index) appendEntry(buf []byte, e indexEntry, previous string) []byte {
 	start := len(buf)
 	buf = append(buf, e.fixed...)
 	if x.version == 4 {
@@ -267,19 +267,19 @@ func appendExtension(buf []byte, name string, body []byte) []byte {
 // find returns the entry of a path at stage 0, and whether the path is in conflict (has other stages).
 func (x *index) find(path string) (e indexEntry, conflict bool) {
 	i, _ := slices.BinarySearchFunc(x.entries, path, comparePath)
-	if i == len(x.entries) || string(x.entries[i].path) != path {
+	if i == len(x.entries) || x.entries[i].path != path {
 		return indexEntry{}, false
 	}
 	return x.entries[i], x.entries[i].stage() != 0
 }
 
-func comparePath(e indexEntry, path string) int { return strings.Compare(string(e.path), path) }
+func comparePath(e indexEntry, path string) int { return strings.Compare(e.path, path) }
 
 // below returns the entries whose paths begin with prefix.
 func (x *index) below(prefix string) []indexEntry {
 	i, _ := slices.BinarySearchFunc(x.entries, prefix, comparePath)
 	n := 0
-	for i+n < len(x.entries) && bytes.HasPrefix(x.entries[i+n].path, []byte(prefix)) {
+	for i+n < len(x.entries) && strings.HasPrefix(x.entries[i+n].path, prefix) {
 		n++
 	}
 	return x.entries[i : i+n]

@@ -76,7 +76,7 @@ func (x *index) guardRacy(written fileTime, lookup func(path string) (fileStat, 
 		if mtime.sec < written.sec || e.stage() != 0 || binary.BigEndian.Uint32(e.fixed[sizeOffset:]) == 0 {
 			continue
 		}
-		if st, ok := lookup(string(e.path)); ok && mtime.nsec != 0 && mtime.before(written) && st.matches(e.fixed) {
+		if st, ok := lookup(e.path); ok && mtime.nsec != 0 && mtime.before(written) && st.matches(e.fixed) {
 			continue
 		}
 		x.entries[i].fixed = slices.Clone(e.fixed)

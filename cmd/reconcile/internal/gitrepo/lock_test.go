@@ -200,39 +200,3 @@ func (f *fixture) untilFree(args ...string) {
 		}
 	}
 }
-
-func self(t *testing.T) string {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exe
-}
-
-// writer is a process that commits a file of its own several times.
-func writer(spec string) error {
-	var id, rounds int
-	var dir string
-	if _, err := fmt.Sscanf(spec, "%d %d %s", &id, &rounds, &dir); err != nil {
-		return err
-	}
-	r, err := Open(dir)
-	if err != nil {
-		return err
-	}
-	path := fmt.Sprintf("state/writer-%d.json", id)
-	for i := range rounds {
-		if err := os.WriteFile(dir+"/"+path, fmt.Appendf(nil, "%d\n", i), 0o666); err != nil {
-			return err
-		}
-		res, err := r.Commit(context.Background(), Commit{Paths: []string{path}, Message: "m", When: noon})
-		if err != nil {
-			return err
-		}
-		if res.Warning != "" && i == rounds-1 {
-			return errors.New(res.Warning)
-		}
-	}
-	return nil
-}

@@ -63,7 +63,9 @@ func (n *native) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.catchUp(ctx, w, newObjectStore(n.layout)), w.leave())
+	store := newObjectStore(n.layout)
+	defer store.close()
+	return errors.Join(n.catchUp(ctx, w, store), w.leave())
 }
 
 func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
@@ -77,6 +79,7 @@ func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, w.leave()) }()
 	turn := &turn{native: n, w: w, store: newObjectStore(n.layout), cfg: cfg, c: c}
+	defer turn.store.close()
 	if err := n.catchUp(ctx, w, turn.store); err != nil && !errors.Is(err, ErrBusy) {
 		return Result{}, err
 	}
@@ -161,10 +164,12 @@ func (t *turn) make(ctx context.Context, aim target, base string, root plumbing.
 		return Result{}, fmt.Errorf("write the commit below %s: %w; nothing was committed", t.common, err)
 	}
 	to := step{follow.New, committer.String() + "\treconcile: " + firstLine(t.c.Message), t.logs(ctx)}
-	if err := move(ctx, t.layout, t.w, aim, to); err != nil {
+	res := Result{Hash: follow.New}
+	if err := move(ctx, t.layout, t.w, aim, to); errors.Is(err, errAfter) {
+		return res, fmt.Errorf("committed as %.10s, but: %w", res.Hash, err)
+	} else if err != nil {
 		return Result{}, err
 	}
-	res := Result{Hash: follow.New}
 	if aim.out {
 		if err := t.followIndex(ctx, t.w, t.store, root, tree, stats); err != nil {
 			res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow (git status shows the opposite "+

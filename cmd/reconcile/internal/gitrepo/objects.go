@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 )
 
 // object is one object to be written.
@@ -34,27 +32,25 @@ func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	return plumbing.Hash(h.Sum(nil))
 }
 
-// objectStore reads objects through go-git, and remembers the trees that it read or was taught. It serves one call;
-// nothing in it outlives that.
+// objectStore reads objects, and remembers the trees that it read or was taught. It serves one call and must be closed.
 type objectStore struct {
-	l      layout
-	stores []*filesystem.ObjectStorage // our own objects, then the alternates
-	trees  map[plumbing.Hash][]treeEntry
+	l     layout
+	dirs  []string // our own objects, then the alternates
+	packs []*pack  // nil until the first object that is not loose
+	trees map[plumbing.Hash][]treeEntry
 }
 
 func newObjectStore(l layout) *objectStore {
-	s := &objectStore{l: l, trees: map[plumbing.Hash][]treeEntry{}}
-	s.open()
-	return s
+	dirs := append([]string{filepath.Join(l.common, "objects")}, alternates(l.common)...)
+	return &objectStore{l: l, dirs: dirs, trees: map[plumbing.Hash][]treeEntry{}}
 }
 
-// open (re)reads which packs there are.
-func (s *objectStore) open() {
-	s.stores = nil
-	for _, dir := range append([]string{filepath.Join(s.l.common, "objects")}, alternates(s.l.common)...) {
-		lru := cache.NewObjectLRU(16 * cache.MiByte)
-		s.stores = append(s.stores, &filesystem.NewStorage(osfs.New(filepath.Dir(dir), osfs.WithBoundOS()), lru).ObjectStorage)
+// close closes all files. The store opens them again when it is used again.
+func (s *objectStore) close() {
+	for _, p := range s.packs {
+		p.close() // they were only read
 	}
+	s.packs = nil
 }
 
 // alternates lists the object folders that this one borrows from, directly or not.
@@ -82,32 +78,71 @@ func alternates(common string) []string {
 
 // read returns an object's content. A missing object may be a promise of a partial clone, which only git can fetch.
 func (s *objectStore) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
-	data, err := s.lookup(kind, hash)
+	obj, err := s.lookup(hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		s.open() // git gc may have packed it since
-		data, err = s.lookup(kind, hash)
+		s.close() // git gc may have packed it since
+		obj, err = s.lookup(hash)
 	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return nil, &needsGit{fmt.Sprintf("%s %s is not in the repository", kind, hash)}
 	}
+	if err == nil && obj.Type() != kind {
+		err = fmt.Errorf("it is a %s", obj.Type())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w; look with git fsck", kind, hash, err)
 	}
-	return data, nil
+	return content(obj)
 }
 
-func (s *objectStore) lookup(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
-	for _, store := range s.stores {
-		obj, err := store.EncodedObject(kind, hash)
-		if errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, os.ErrNotExist) {
-			continue
+func (s *objectStore) lookup(hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	for _, dir := range s.dirs {
+		obj, err := readLoose(dir, hash)
+		if !errors.Is(err, os.ErrNotExist) {
+			return obj, err
 		}
-		if err != nil {
-			return nil, err
+	}
+	if s.packs == nil {
+		for _, dir := range s.dirs {
+			packs, err := openPacks(dir)
+			s.packs = append(s.packs, packs...)
+			if err != nil {
+				return nil, err
+			}
 		}
-		return content(obj)
+	}
+	for _, p := range s.packs {
+		obj, err := p.object(hash)
+		if !errors.Is(err, plumbing.ErrObjectNotFound) {
+			return obj, err
+		}
 	}
 	return nil, plumbing.ErrObjectNotFound
+}
+
+// readLoose reads an object that is a file of its own.
+func readLoose(dir string, hash plumbing.Hash) (_ plumbing.EncodedObject, err error) {
+	name := hash.String()
+	f, err := os.Open(filepath.Join(dir, name[:2], name[2:]))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := objfile.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	kind, size, err := r.Header()
+	if err != nil {
+		return nil, err
+	}
+	obj := new(plumbing.MemoryObject)
+	obj.SetType(kind)
+	if n, err := io.Copy(obj, r); err != nil || n != size {
+		return nil, fmt.Errorf("%s: %d of %d bytes: %w", f.Name(), n, size, err)
+	}
+	return obj, nil
 }
 
 func content(obj plumbing.EncodedObject) (data []byte, err error) {

@@ -153,7 +153,8 @@ func (w *workshop) writePack(dir string, objects []object) error {
 		err = os.Rename(i.Name(), filepath.Join(dir, name+".idx"))
 	}
 	if err != nil {
-		return errors.Join(err, discard(files))
+		// The index's temporary file last: its name tells the next sweep of the pack.
+		return errors.Join(err, sweepPack(dir, filepath.Base(i.Name())), discard(files))
 	}
 	return syncDir(dir)
 }

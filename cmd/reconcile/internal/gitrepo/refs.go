@@ -14,6 +14,9 @@ import (
 // errMoved says that the reference is no longer where the work started: start over.
 var errMoved = errors.New("the branch moved")
 
+// errAfter says that something failed when the reference had already moved.
+var errAfter = errors.New("the disk failed")
+
 // target is the reference that a commit moves, and what it was when the work began.
 type target struct {
 	Head      // Ref "" means HEAD itself, detached
@@ -221,7 +224,11 @@ func move(ctx context.Context, l layout, w *workshop, t target, to step) (err er
 		if t.Ref == "" {
 			return swap(l, head, t, to)
 		}
-		defer func() { err = errors.Join(err, head.release()) }()
+		defer func() {
+			if rel := head.release(); rel != nil && err == nil {
+				err = fmt.Errorf("%w: %w", errAfter, rel)
+			}
+		}()
 	}
 	ref, err := w.lock(ctx, filepath.Join(l.common, filepath.FromSlash(t.Ref)))
 	if err != nil {
@@ -242,7 +249,10 @@ func swap(l layout, lock *lockFile, t target, to step) error {
 		if err := lock.commit(); err != nil {
 			return err
 		}
-		return appendLogs(l, t, to)
+		if err := appendLogs(l, t, to); err != nil {
+			return fmt.Errorf("%w: %w", errAfter, err)
+		}
+		return nil
 	}
 	if err := appendLogs(l, t, to); err != nil {
 		return errors.Join(err, lock.release())

@@ -208,8 +208,8 @@ func (r *Repo) Head(ctx context.Context) (Head, error) {
 }
 
 // Commit commits exactly c.Paths, as the package comment says, and returns when the commit is durable. The error is
-// ErrNothing when there was nothing to do, and wraps ErrBusy when a later call may succeed; after any error nothing
-// has been committed.
+// ErrNothing when there was nothing to do, and wraps ErrBusy when a later call may succeed. After an error nothing has
+// been committed, unless it comes with a hash: then the disk failed when the commit was already visible.
 func (r *Repo) Commit(ctx context.Context, c Commit) (Result, error) {
 	paths, err := r.below(c.Paths)
 	if err != nil {

@@ -121,7 +121,7 @@ func (w *workshop) sweep(l layout) error {
 		}
 	}
 	for _, name := range litter {
-		if err := sweepPack(l, filepath.Base(name)); err != nil {
+		if err := sweepPack(filepath.Join(l.common, "objects", "pack"), filepath.Base(name)); err != nil {
 			return err
 		}
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -132,12 +132,12 @@ func (w *workshop) sweep(l layout) error {
 }
 
 // sweepPack removes the pack that "pack-<hash>.idx.tmp" was to become the index of, when it is there without one.
-func sweepPack(l layout, name string) error {
+func sweepPack(dir, name string) error {
 	pack, ok := strings.CutSuffix(name, ".idx.tmp")
 	if !ok || !strings.HasPrefix(pack, "pack-") {
 		return nil
 	}
-	base := filepath.Join(l.common, "objects", "pack", pack)
+	base := filepath.Join(dir, pack)
 	if exists(base + ".idx") {
 		return nil
 	}
@@ -246,7 +246,8 @@ func (l *lockFile) prepare(data []byte, perm fs.FileMode) error {
 	return finish(l.twin, data, perm)
 }
 
-// commit renames the prepared lock file over its path, durably. The lock is free afterwards.
+// commit renames the prepared lock file over its path, durably. The lock is free afterwards. An error that wraps
+// errAfter came when the new content was in place.
 func (l *lockFile) commit() error {
 	err := os.Rename(l.path+".lock", l.path)
 	if err != nil && removeEmptyDirs(l.path) {
@@ -255,20 +256,21 @@ func (l *lockFile) commit() error {
 	if err != nil {
 		return errors.Join(err, l.release())
 	}
-	if err := os.Remove(l.twin.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	os.Remove(l.twin.Name()) // else sweep will
+	if err := syncDir(filepath.Dir(l.path)); err != nil {
+		return fmt.Errorf("%s: %w: %w", l.path, errAfter, err)
 	}
-	return syncDir(filepath.Dir(l.path))
+	return nil
 }
 
-// release gives the lock up without any change.
+// release gives the lock up without any change. If that fails, the twin stays, so that sweep can do it.
 func (l *lockFile) release() error {
 	l.twin.Close() // closed already when prepare ran
-	err := os.Remove(l.path + ".lock")
-	if rm := os.Remove(l.twin.Name()); rm != nil && !errors.Is(rm, os.ErrNotExist) {
-		err = errors.Join(err, rm)
+	if err := os.Remove(l.path + ".lock"); err != nil {
+		return err
 	}
-	return err
+	os.Remove(l.twin.Name()) // else sweep will
+	return nil
 }
 
 // removeEmptyDirs removes a folder that holds nothing but empty folders, which packed references leave behind where a
