@@ -205,8 +205,8 @@ func writeNew(root *os.Root, where string, src []byte) error {
 	return durable.WriteFile(root, scratchDir, where, src)
 }
 
-// actionName is retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that tells apart what is asked in
-// one second. The target is cut where the name would get too long.
+// actionName is retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that tells apart what is asked
+// in one second. The target is cut where the name would get too long.
 func actionName(spec schemas.ActionSpec) string {
 	const most = 30
 	_, name, _ := strings.Cut(spec.Target, "/")

@@ -12,8 +12,8 @@ import (
 // completeFunc is what cobra asks for the words that may stand at the cursor.
 type completeFunc = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// completeObjects offers kinds, and after the slash the names of the tree's objects of that kind: of the given kinds, or
-// of all. bare says that a kind alone is an argument too.
+// completeObjects offers kinds, and after the slash the names of the tree's objects of that kind: of the given kinds,
+// or of all. bare says that a kind alone is an argument too.
 func (a *app) completeObjects(bare bool, only ...schemas.Kind) completeFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -57,6 +57,21 @@ func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion 
 		out = append(out, cobra.CompletionWithDesc(word+"/"+e.Name, phaseCell(e).Text))
 	}
 	return out
+}
+
+// completeNamesOf offers the names of the tree's objects of one kind.
+func (a *app) completeNamesOf(k schemas.Kind) completeFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		t := a.loadQuietly(cmd)
+		if t == nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []cobra.Completion
+		for _, e := range t.Entries(k.Name) {
+			out = append(out, cobra.CompletionWithDesc(e.Name, phaseCell(e).Text))
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // completeNodes offers objects first, then the nodes of the DAG that stands before the cursor.

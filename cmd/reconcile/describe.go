@@ -106,7 +106,9 @@ func (p *page) head(e *state.Entry, d description) {
 	row("File", render.Cell{Text: d.Path})
 	row("Labels", render.Cell{Text: pairs(d.Metadata.Labels)})
 	row("Annotations", render.Cell{Text: pairs(d.Metadata.Annotations)})
-	row("Phase", phaseCell(e))
+	if phase := phaseCell(e); phase != dash {
+		row("Phase", phase)
+	}
 	row("Ready", readyCell(e))
 	row("Status", render.Cell{Text: because(e)})
 	if st, ok := e.Status.(*schemas.DAGStatus); ok {
@@ -263,7 +265,8 @@ func (p *page) actions(e *state.Entry) string {
 	}
 	t := render.NewTable(p.p, "AGE", "VERB", "NODE", "BY", "ACTION")
 	for _, act := range applied {
-		t.Cells(ago(act.At, p.now()), render.Cell{Text: act.Verb}, orDash(act.Node), orDash(act.By), render.Cell{Text: act.Name})
+		t.Cells(ago(act.At, p.now()), render.Cell{Text: act.Verb}, orDash(act.Node), orDash(act.By),
+			render.Cell{Text: act.Name})
 	}
 	return text(t)
 }

@@ -26,8 +26,10 @@ func newGetCmd(a *app) *cobra.Command {
 		Long: `List objects. Without an argument: how many of each kind there are, and those that are not ready.
 
 -o json and yaml print specs and statuses as one object each.`,
-		Example: "  reconcile get\n  reconcile get dags\n  reconcile get dags -l team=core\n  reconcile get dag/checks -o yaml",
-		Args:    arguments(0, 2, "a kind or kind/name"),
+		Example: "  reconcile get\n" +
+			"  reconcile get dags -l team=core\n" +
+			"  reconcile get dag/checks -o yaml",
+		Args: arguments(0, 2, "a kind or kind/name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.get(cmd.Context(), strings.Join(args, "/"), *o)
 		},
@@ -112,7 +114,7 @@ func (a *app) countTable(all []*state.Entry) error {
 		}
 	}
 	if t.Len() == 0 {
-		a.note("no objects; \"reconcile init\" makes a first tree")
+		a.note("%s", a.noObjects())
 	}
 	return t.Write(a.stdout)
 }

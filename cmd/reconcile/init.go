@@ -33,8 +33,8 @@ func newInitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a first tree: a session, two agents, a workflow and a DAG that runs",
-		Long: `Make a first tree in DIR, or in the current directory: settings, a session, two agents, a workflow and a DAG that
-does a little real work, all with comments. "reconcile" then runs it.
+		Long: `Make a first tree in DIR, or in the current directory: settings, a session, two agents, a workflow and a DAG
+that does a little real work, all with comments. "reconcile" then runs it.
 
 Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
 other files.`,
@@ -83,8 +83,8 @@ func (a *app) init(dir string, o initOptions) error {
 		return err
 	}
 	if len(taken) > 0 && !o.missing {
-		return fmt.Errorf("%s has files of these names already, nothing was written: %s; use --missing to add only the others",
-			dir, strings.Join(taken, ", "))
+		return fmt.Errorf("%s has files of these names already, nothing was written: %s; "+
+			"use --missing to add only the others", dir, strings.Join(taken, ", "))
 	}
 	for _, f := range free {
 		if err := durable.WriteFile(root, scratchDir, f.path, f.data); err != nil {

@@ -54,8 +54,8 @@ type app struct {
 	global         globalFlags
 }
 
-// main runs one command line and returns the exit code. An error that has something to say is printed to stderr; where
-// results are JSON, so is the error.
+// main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the
+// format of the results.
 func (a *app) main(ctx context.Context, args []string) int {
 	root := newRootCmd(a)
 	root.SetArgs(args)

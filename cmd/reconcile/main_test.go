@@ -35,7 +35,8 @@ func setup(env *testscript.Env) error {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return err
 	}
-	config := "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[commit]\n\tgpgSign = false\n"
+	config := "[user]\n\tname = Ada\n\temail = ada@example.com\n" +
+		"[init]\n\tdefaultBranch = main\n[commit]\n\tgpgSign = false\n"
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o644); err != nil {
 		return err
 	}

@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -105,8 +108,25 @@ func (a *app) report(out outcome) error {
 	if a.global.quiet {
 		return nil
 	}
+	if r.Total == 0 {
+		a.note("%s", a.noObjects())
+		return nil
+	}
 	_, err := fmt.Fprintln(a.stdout, r.summary())
 	return err
+}
+
+// noObjects says what to do about a folder that is no tree: perhaps one further up is.
+func (a *app) noObjects() string {
+	dir, err := filepath.Abs(a.global.dir)
+	for up := ".."; err == nil && dir != filepath.Dir(dir); up = filepath.Join(up, "..") {
+		dir = filepath.Dir(dir)
+		if _, err := os.Lstat(filepath.Join(dir, schemas.SettingsPath)); err == nil {
+			return fmt.Sprintf("no objects in %s; the tree is further up: use -C %s", a.global.dir,
+				filepath.Join(a.global.dir, up))
+		}
+	}
+	return fmt.Sprintf("no objects in %s; \"reconcile init\" makes a first tree", a.global.dir)
 }
 
 // listed chooses the objects that a run lists.
@@ -179,9 +199,6 @@ func (a *app) fit(s string) string {
 
 // summary is "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
 func (r runReport) summary() string {
-	if r.Total == 0 {
-		return "no objects; \"reconcile init\" makes a first tree"
-	}
 	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, plural(r.Total, "object"), r.kinds())
 	for _, part := range []struct {
 		n    int

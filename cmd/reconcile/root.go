@@ -28,8 +28,8 @@ const (
 	groupProgram = "program"
 )
 
-const rootLong = `reconcile compares what a tree of files declares (specs/) with what has happened (state/), does the missing
-work, and records the outcome next to it. Without a command it runs once, to the point where nothing is left to do.
+const rootLong = `reconcile compares what a tree of files declares (specs/) with what has happened (state/), does the
+missing work, and records the outcome next to it. Without a command it runs once, to the point where nothing is left.
 
 The tree is the current directory, or the one that -C names. "reconcile init" makes a first one.`
 

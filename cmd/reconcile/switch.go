@@ -25,29 +25,17 @@ func newSwitchCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switch SESSION",
 		Short: "Make a session the active one of its owner",
-		Long: `Make a session the active one of its owner: its spec asks for Active, and the owner's other sessions that ask for
-Active then ask for Paused. Only the word behind "phase" changes in their files. Then the tree is run once.`,
+		Long: `Make a session the active one of its owner: its spec asks for Active, and the owner's other sessions that ask
+for Active then ask for Paused. Only the word behind "phase" changes in their files. Then the tree is run once.`,
 		Example: "  reconcile switch health",
 		Args:    arguments(1, 1, "a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.switchTo(cmd.Context(), args[0], *o)
 		},
-		ValidArgsFunction: a.completeSessions,
+		ValidArgsFunction: a.completeNamesOf(schemas.SessionKind),
 	}
 	cmd.Flags().BoolVar(&o.noRun, "no-run", false, "only edit the specs; the next run follows them")
 	return cmd
-}
-
-func (a *app) completeSessions(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	t := a.loadQuietly(cmd)
-	if t == nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []cobra.Completion
-	for _, e := range t.Entries(schemas.SessionKind.Name) {
-		out = append(out, cobra.CompletionWithDesc(e.Name, phaseCell(e).Text))
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // phaseEdit is one spec that switch changes.

@@ -27,8 +27,8 @@ func newWaitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait KIND/NAME…",
 		Short: "Wait until objects have a condition or a phase",
-		Long: `Wait until all the objects have a condition or a phase. It looks at the files that a run writes, in this process or
-another; it runs nothing itself. When the time is up it exits with 1 and says what it still waits for.`,
+		Long: `Wait until all the objects have a condition or a phase. It looks at the files that other processes write, and runs
+nothing itself. When the time is up it exits with 1 and says what it still waits for.`,
 		Example: "  reconcile wait dag/checks --timeout 10m\n" +
 			"  reconcile wait session/health --for=phase=Completed\n" +
 			"  reconcile wait dag/checks --for=condition=Stalled=False",
@@ -36,7 +36,8 @@ another; it runs nothing itself. When the time is up it exits with 1 and says wh
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.wait(cmd.Context(), args, *o) },
 		ValidArgsFunction: a.completeObjects(false),
 	}
-	cmd.Flags().StringVar(&o.condition, "for", "condition=Ready", "what to wait for: `condition=NAME[=VALUE]` or phase=NAME")
+	cmd.Flags().StringVar(&o.condition, "for", "condition=Ready",
+		"what to wait for: `condition=NAME[=VALUE]` or phase=NAME")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once")
 	return cmd
 }

@@ -46,7 +46,14 @@ func isPlain(s string) bool {
 
 // hidden reports whether a terminal would act on r, or show nothing for it.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u00ad' && r != '\u200d' || r == '\u2028' || r == '\u2029'
+	const softHyphen, joiner, lineSeparator, paragraphSeparator = '\u00ad', '\u200d', '\u2028', '\u2029'
+	switch r {
+	case softHyphen, joiner:
+		return false
+	case lineSeparator, paragraphSeparator:
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }
 
 func escaped(r rune) string {

@@ -26,6 +26,7 @@ type Live struct {
 	mu      sync.Mutex
 	running []Transition          // in the order of their start
 	owners  map[string]Transition // the latest of each
+	failed  map[string]bool       // nodes whose last attempt failed, by name
 	drawn   int                   // lines on the screen
 	closed  bool
 	stop    chan struct{}
@@ -35,7 +36,7 @@ type Live struct {
 // NewLive starts a live view on w. size tells the terminal's columns and rows, now the time.
 func NewLive(w io.Writer, p Palette, size func() (width, height int), now func() time.Time) *Live {
 	l := &Live{
-		w: w, palette: p, size: size, now: now, owners: map[string]Transition{},
+		w: w, palette: p, size: size, now: now, owners: map[string]Transition{}, failed: map[string]bool{},
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go l.tick()
@@ -67,10 +68,12 @@ func (l *Live) Event(t Transition) {
 	}
 	l.owners[t.Owner] = t
 	l.running = slices.DeleteFunc(l.running, func(r Transition) bool { return r.Owner == t.Owner && r.Node == t.Node })
+	delete(l.failed, nodeName(t))
 	switch t.State {
 	case "Running":
 		l.running = append(l.running, t)
 	case "Failed", "TimedOut":
+		l.failed[nodeName(t)] = true
 		l.draw(transitionLine(l.palette, t) + "\n")
 	}
 }
@@ -147,14 +150,19 @@ func (l *Live) lines() []string {
 	return lines
 }
 
+// headline counts. A failed node that is not tried again is not left, nor is it done.
 func (l *Live) headline() string {
 	done, total := 0, 0
 	for _, t := range l.owners {
 		done += t.Done
 		total += t.Total
 	}
-	return fmt.Sprintf("%d of %d nodes done, %d running, %d left", done, total, len(l.running),
-		max(total-done-len(l.running), 0))
+	failed := ""
+	if n := len(l.failed); n > 0 {
+		failed = fmt.Sprintf("%d failed, ", n)
+	}
+	left := max(total-done-len(l.running)-len(l.failed), 0)
+	return fmt.Sprintf("%d of %d nodes done, %d running, %s%d left", done, total, len(l.running), failed, left)
 }
 
 func nodeName(t Transition) string { return Line(t.Owner + " " + t.Node) }

@@ -271,9 +271,8 @@ func TestLive(t *testing.T) {
 		}
 		time.Sleep(3*time.Second + redrawEvery/2)
 		synctest.Wait()
-		want := "0 of 9 nodes done, 5 running, 4 left\n" +
-			"  dag/checks build                     \n"
-		if got := s.String(); !strings.HasPrefix(got, want[:50]) || !strings.Contains(got, "… and 2 more") {
+		want := "0 of 9 nodes done, 5 running, 4 left\n  dag/checks build   "
+		if got := s.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "… and 2 more") {
 			t.Errorf("the view is:\n%s", got)
 		}
 		for line := range strings.Lines(s.String()) {
@@ -291,7 +290,7 @@ func TestLive(t *testing.T) {
 		live.Note("a warning")
 		time.Sleep(redrawEvery)
 		synctest.Wait()
-		if got := s.String(); !strings.Contains(got, "dag/checks build Failed\na warning\n3 of 9 nodes done, 2 running, 4 left") {
+		if got := s.String(); !strings.Contains(got, "dag/checks build Failed\na warning\n3 of 9 nodes done, 2 running, 1 fai") {
 			t.Errorf("the view is:\n%s", got)
 		}
 		live.Close()

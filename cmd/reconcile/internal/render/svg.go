@@ -73,7 +73,8 @@ func svgBox(s *spot, n GraphNode) string {
 		dash = ` stroke-dasharray="4 3"`
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.0f" rx="6" fill="%s" stroke="%s" stroke-width="1.5"%s/>`,
+	fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.0f" rx="6" `+
+		`fill="%s" stroke="%s" stroke-width="1.5"%s/>`,
 		s.x, s.y-boxHeight/2, s.width, boxHeight, l.fill, l.stroke, dash)
 	middle := s.x + s.width/2
 	name := s.y + 4
