@@ -93,8 +93,6 @@ func (a *attempt) start(out *output) (*process, error) {
 	if in != a.null {
 		defer in.Close()
 	}
-	a.starting.RLock()
-	defer a.starting.RUnlock()
 	return spawn(a.command.path, a.task.Argv, a.command.dir, a.command.env,
 		[]*os.File{in, out.stdout, out.stderr, a.lease.file})
 }

@@ -9,19 +9,19 @@
 //	RECONCILE_RUN      the effect's key
 //	RECONCILE_ROOT     the absolute path of the tree
 //	RECONCILE_NEEDS    a JSON file with the state, exit code, result and files of each needed node, by name
-//	RECONCILE_RESULT   the absolute path of the JSON file that the node promised to write (outputs.json)
+//	RECONCILE_RESULT   the path of the JSON file that the node promised to write (outputs.json)
 //	RECONCILE_NEED_<NAME>_RESULT  a needed node's result, if it is at most 4 KiB (64 KiB for all of them)
 //	RECONCILE_CHAIN    which runs this one is inside of; private to reconcile
 //
-// RECONCILE_NEEDS and RECONCILE_RESULT are set only where there is something to read or to write. Names that start
-// with RECONCILE_ and mean a mark (RUN, ROOT, CHAIN) cannot be set by a task.
+// RECONCILE_NEEDS and RECONCILE_RESULT are set only where there is something to read or to write. A task cannot set
+// RECONCILE_RUN, ROOT and CHAIN to something else.
 //
 // # What is kept of its output
 //
 // stdout and stderr go, line by line as they come, to .reconcile/logs/<key>.log (no output, no file; bounded by
 // Options.OutputLimit), and their end, made printable, into the record (bounded by Options.TailLimit). Before a line is
 // written anywhere, the values of this process's own secret environment variables, <private> text and what
-// Options.Redact removes are taken out. Memory is bounded whatever a command prints.
+// Options.Redact removes are taken out; values that are shorter than 6 bytes are not held for secrets. Memory is bounded whatever a command prints.
 //
 // # How it ends
 //
@@ -29,11 +29,12 @@
 // background is ended too. A run that is cancelled, or out of time, gets SIGTERM; after Options.Grace, SIGKILL.
 // Processes that left the group are found by the mark in their environment or by the lease that they hold.
 //
-// The lease of a run is a locked file, .reconcile/leases/<key>.lease, whose descriptor every process of the tree
-// inherits: while any of them lives, also after this process was killed, nobody starts the same effect again. Its
-// descriptor is number 3 in the command.
+// The lease of a run is a lock on .reconcile/leases, held through descriptor 3, which every process of the tree
+// inherits: while any of them lives, also after this process was killed, nobody starts the same effect again. Whoever
+// wants to ends what is left first, known by lease and mark; if that fails, the effect is reported as Held.
 //
 // Limits: on systems other than Linux, processes that left the group are not found; on Windows only the first process
-// is ended. On Linux a process escapes that leaves the group, closes all descriptors, clears its environment and gives
-// up its parent.
+// is ended, and nothing of it outlives reconcile. On Linux a process escapes that leaves the group, closes all
+// descriptors, clears its environment and gives up its parent. One that does all but clear its environment is found
+// when its run took 0.2 s or longer, else by Close.
 package runner

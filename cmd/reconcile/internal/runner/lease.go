@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -30,21 +29,22 @@ const (
 	freeWait  = 50 * time.Microsecond
 )
 
-// free gives up our own hold and reports whether nobody else has one; then nothing is left of the lease. starting is
-// held for reading while commands are started: a command that is being started has copies of all our descriptors
-// until it has become another program.
-func (k *lease) free(starting *sync.RWMutex) (bool, error) {
+// free gives up our own hold and reports whether nobody else has one; then nothing is left of the lease. It waits a
+// little for programs that are just being started elsewhere in this process: until such a one has become another
+// program, it has copies of all our descriptors.
+func (k *lease) free() (bool, error) {
+	free, err := k.freeNow()
+	for i := 0; !free && err == nil && i < freeTries; i++ {
+		time.Sleep(freeWait << i)
+		free, err = k.freeNow()
+	}
+	return free, err
+}
+
+// freeNow is free without any wait.
+func (k *lease) freeNow() (bool, error) {
 	k.release()
 	err := k.discard()
-	if errors.Is(err, errLeaseTaken) {
-		starting.Lock()
-		err = k.discard()
-		starting.Unlock()
-	}
-	for i := 0; errors.Is(err, errLeaseTaken) && i < freeTries; i++ { // others in this process start programs, too
-		time.Sleep(freeWait << i)
-		err = k.discard()
-	}
 	if errors.Is(err, errLeaseTaken) {
 		return false, nil
 	}

@@ -14,7 +14,7 @@ const (
 	logDir = ".reconcile/logs"
 
 	readSize  = 32 << 10 // bytes read at once
-	lineLimit = 64 << 10 // a longer line is handled in pieces
+	lineLimit = 64 << 10 // a longer line is handled in pieces; more than twice what filter.cut keeps back
 	// drainTime is how long output may come after the whole tree has ended; then whoever still holds the pipe is cut off.
 	drainTime = 200 * time.Millisecond
 	// drainReads bounds what is read after that: more than a pipe holds.
@@ -63,7 +63,7 @@ func (a *attempt) addStream(o *output, b *buffers) (*os.File, error) {
 	if *buf == nil {
 		*buf = make([]byte, readSize)
 	}
-	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.newFilter()})
+	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.newFilter(), longest: lineLimit})
 	return w, nil
 }
 
@@ -110,6 +110,7 @@ type stream struct {
 	carry   []byte  // the line that is not complete yet
 	capture *[]byte // where to keep the first limit bytes; may be nil
 	limit   int
+	longest int // a longer line is handled in pieces
 }
 
 func (s *stream) pump() {
@@ -161,7 +162,7 @@ func (s *stream) feed(b []byte) {
 		s.emit(b[:end])
 	}
 	s.carry = append(s.carry, b[end:]...)
-	for len(s.carry) > lineLimit {
+	for len(s.carry) > s.longest {
 		cut := s.clean.cut(s.carry)
 		s.emit(s.carry[:cut])
 		s.carry = append(s.carry[:0], s.carry[cut:]...)

@@ -201,6 +201,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("before "+canary+" after\n"), uint16(3), true)
 	f.Add(bytes.Repeat([]byte("x"), 70_000), uint16(999), false)
 	r := &Runner{secrets: findSecrets([]string{"TOKEN=" + canary}, "/tree")}
+	const longest = 4 << 10
 	f.Fuzz(func(t *testing.T, noise []byte, step uint16, newline bool) {
 		text := append(bytes.Clone(noise), canary...)
 		text = append(text, noise...)
@@ -208,9 +209,9 @@ func FuzzStream(f *testing.F) {
 			text = append(text, '\n')
 		}
 		text = append(text, "<private>"+"hidden4711"+"</private>"...)
-		text = bytes.Repeat(text, 1+3*lineLimit/len(text))
+		text = bytes.Repeat(text, 1+2*longest/len(text))
 		k := &sink{tailLimit: len(text)}
-		s := &stream{sink: k, clean: r.newFilter()}
+		s := &stream{sink: k, clean: r.newFilter(), longest: longest}
 		for rest := text; len(rest) > 0; {
 			n := min(len(rest), 1+int(step), readSize)
 			s.feed(bytes.Clone(rest[:n]))
@@ -229,7 +230,7 @@ func FuzzStream(f *testing.F) {
 func BenchmarkOutput(b *testing.B) {
 	r := &Runner{secrets: findSecrets([]string{"TOKEN=" + canary, "OTHER_TOKEN=0123456789"}, "/tree")}
 	chunk := bytes.Repeat([]byte("a line of output, as programs print them\n"), readSize/41)
-	s := &stream{sink: &sink{tailLimit: 4096}, clean: r.newFilter()}
+	s := &stream{sink: &sink{tailLimit: 4096}, clean: r.newFilter(), longest: lineLimit}
 	b.SetBytes(int64(len(chunk)))
 	for b.Loop() {
 		s.feed(chunk)

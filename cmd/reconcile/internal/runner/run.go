@@ -81,7 +81,7 @@ func (a *attempt) givenUp() bool {
 	select {
 	case c := <-a.stop:
 		a.interrupted = c.message
-		a.lease.free(&a.starting) //nolint:errcheck // nobody else has it
+		a.lease.free() //nolint:errcheck // nobody else has it
 		return true
 	default:
 		return false
@@ -122,7 +122,7 @@ func (a *attempt) perform(b *buffers) error {
 	a.removeNeeds()
 	a.record.Output, a.record.Log = a.sink.finish()
 	if a.lease.file != nil { // never handed to a command
-		_, freeErr := a.lease.free(&a.starting)
+		_, freeErr := a.lease.free()
 		err = errors.Join(err, freeErr)
 	}
 	return err
@@ -208,7 +208,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	}
 	end.status, end.lost = p.reap()
 	quick := end.stopped == nil && time.Since(began) < quickRun
-	if quick && len(h.held()) == 0 && !t.groupLives() {
+	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
 		return end
 	}
 	end.stuck = h.finish(a.hurry, kill)

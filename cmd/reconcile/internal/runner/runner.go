@@ -80,8 +80,6 @@ type Runner struct {
 	workers sync.WaitGroup
 	notify  chan struct{} // one token while reports wait
 
-	starting sync.RWMutex // see lease.free
-
 	mu      sync.Mutex // guards what follows
 	closed  bool
 	ran     bool            // something was started

@@ -68,7 +68,7 @@ func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 	trees := make([]*tree, len(orphans))
 	for i, o := range orphans {
 		trees[i] = r.treeOf(o.Key, 0)
-		if free, err := trees[i].lease.free(&r.starting); err == nil && !free {
+		if free, err := trees[i].lease.free(); err == nil && !free {
 			trees[i].pid = orphanGroup(o.PID)
 		}
 	}
@@ -169,7 +169,7 @@ func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 // held returns the trees whose leases are not free.
 func (h *hunt) held() (out []*tree) {
 	for _, t := range h.trees {
-		if free, err := t.lease.free(&h.starting); err == nil && !free {
+		if free, err := t.lease.freeNow(); err == nil && !free {
 			out = append(out, t)
 		}
 	}
