@@ -175,6 +175,12 @@ func (s *session) checkpoint(ctx context.Context) error {
 	if err := s.flush(ctx, true); err != nil {
 		return err
 	}
+	if len(s.tree.Entries(schemas.AgentKind.Name)) > 0 {
+		// Also when no agent changed: a run may have been killed between the statuses and their projection.
+		if err := s.project(ctx); err != nil {
+			return err
+		}
+	}
 	return s.Store.Prune(ctx, s.tree, s.tree.Settings().Runs.Keep)
 }
 
