@@ -192,9 +192,6 @@ func (c *cache) writeLocked(payload []byte, records int) {
 	}
 }
 
-// tempCache is where the cache is written anew.
-func (c *cache) tempCache() string { return tempOf(cachePath) }
-
 // openOut opens the file to append to: the cache, or a new one when the old is of no use.
 func (c *cache) openOut() bool {
 	if c.store.ensureLocal(cacheDir) != nil {
@@ -205,8 +202,8 @@ func (c *cache) openOut() bool {
 			return true
 		}
 	}
-	f, err := c.store.root.OpenFile(c.tempCache(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o644)
-	if err != nil {
+	f := c.openNew()
+	if f == nil {
 		return false
 	}
 	if _, err := f.Write(c.header()); err != nil {
@@ -215,6 +212,27 @@ func (c *cache) openOut() bool {
 	}
 	c.out, c.new, c.broken, c.records = f, true, false, 0
 	return true
+}
+
+// openNew opens the file in which the cache is written anew, or returns nil while another process does that. It has one
+// name, so that what a killed process left is used again; whoever writes it holds a lock on it.
+func (c *cache) openNew() *os.File {
+	f, err := c.store.root.OpenFile(cacheTemp, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil
+	}
+	if tryLockFile(f) && c.isAt(f, cacheTemp) && f.Truncate(0) == nil {
+		return f
+	}
+	_ = f.Close()
+	return nil
+}
+
+// isAt reports whether f is still the file of that name: another process may have put it in the cache's place.
+func (c *cache) isAt(f *os.File, p string) bool {
+	is, err := f.Stat()
+	at, err2 := c.store.root.Lstat(p)
+	return err == nil && err2 == nil && os.SameFile(is, at)
 }
 
 // openOld opens the cache to append to it, or returns nil when it is not (any more) one of this program.
@@ -245,17 +263,17 @@ func (c *cache) finish(m *model) {
 	}
 }
 
-// close closes the file that is written to, and puts a new one in its place.
+// close closes the file that is written to, and puts a new one in its place before it gives up the lock on it.
 func (c *cache) close() {
 	if c.out == nil {
 		return
 	}
-	err := c.out.Close()
-	if c.new && (err != nil || c.broken) {
-		_ = c.store.root.Remove(c.tempCache())
+	if c.new && c.broken {
+		_ = c.store.root.Remove(cacheTemp)
 	} else if c.new {
-		c.broken = c.store.root.Rename(c.tempCache(), cachePath) != nil
+		c.broken = c.store.root.Rename(cacheTemp, cachePath) != nil
 	}
+	c.broken = c.out.Close() != nil || c.broken
 	c.out, c.new = nil, false
 }
 
@@ -267,8 +285,9 @@ func (c *cache) compact(m *model) {
 	}
 	defer f.Close()
 	blocks, _ := c.blocks(f)
-	c.broken = true
-	c.openOut()
+	if c.broken = true; !c.openOut() {
+		return
+	}
 	for _, b := range blocks {
 		payload, err := b.read(f)
 		if err != nil {

@@ -21,3 +21,10 @@ func isLocked(f *os.File) bool {
 	at := beyond
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at) != nil
 }
+
+// tryLockFile takes the lock on an open file unless another open file holds it.
+func tryLockFile(f *os.File) bool {
+	at := beyond
+	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &at) == nil
+}

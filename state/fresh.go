@@ -156,12 +156,13 @@ func (s *Store) waitOutTick() bool {
 	return true
 }
 
-// replaceLocal replaces a local file that may be lost but is never half written.
+// replaceLocal replaces a local file that may be lost but is not half written by a process that was killed. There is
+// one name for what is being written, so that such a process leaves nothing that stays.
 func (s *Store) replaceLocal(p string, data []byte) error {
 	if err := s.ensureLocal(cacheDir); err != nil {
 		return err
 	}
-	temp := tempOf(p)
+	temp := p + ".new"
 	if err := s.root.WriteFile(temp, data, 0o644); err != nil {
 		_ = s.root.Remove(temp)
 		return fmt.Errorf("write %s: %w", p, err)
@@ -171,9 +172,6 @@ func (s *Store) replaceLocal(p string, data []byte) error {
 	}
 	return nil
 }
-
-// tempOf is the name under which this process prepares the local file p.
-func tempOf(p string) string { return p + "." + strconv.Itoa(os.Getpid()) + ".tmp" }
 
 func (s *Store) readSettled() (settled, bool) {
 	b, err := s.root.ReadFile(settledPath)

@@ -13,6 +13,7 @@ const (
 	tmpDir         = ".reconcile/tmp"
 	cacheDir       = ".reconcile/cache"
 	cachePath      = ".reconcile/cache/tree"
+	cacheTemp      = ".reconcile/cache/tree.new"
 	settledPath    = ".reconcile/cache/settled"
 	journalDir     = ".reconcile/journal"
 	damagedDir     = ".reconcile/damaged"
