@@ -54,8 +54,8 @@ func (a *attempt) workingDir() (string, error) {
 	return a.absolute(a.task.Dir), nil
 }
 
-// findProgram finds a program as a shell in dir would; a name with a slash is relative to dir, and entries of searchPath
-// that are not absolute are passed over.
+// findProgram finds a program as a shell in dir would: a name with a slash is relative to dir. Entries of searchPath that
+// are not absolute are passed over.
 func findProgram(name, dir, searchPath string) (string, error) {
 	if runtime.GOOS == "windows" {
 		return exec.LookPath(name)

@@ -20,8 +20,9 @@
 //
 // stdout and stderr go, line by line as they come, to .reconcile/logs/<key>.log (no output, no file; bounded by
 // Options.OutputLimit), and their end, made printable, into the record (bounded by Options.TailLimit). Before a line is
-// written anywhere, the values of this process's own secret environment variables, <private> text and what
-// Options.Redact removes are taken out; values that are shorter than 6 bytes are not held for secrets. Memory is bounded whatever a command prints.
+// written anywhere, these are taken out: the values of this process's own environment variables whose names look
+// secret, if they are at least 6 bytes long; <private> text; and what Options.Redact removes. Memory is bounded whatever
+// a command prints.
 //
 // # How it ends
 //

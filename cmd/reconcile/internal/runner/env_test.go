@@ -59,7 +59,9 @@ func TestNeeds(t *testing.T) {
 	zero := 0
 	e := sh(`cat "$RECONCILE_NEEDS"; echo; env | grep ^RECONCILE_NEED_ | sort`)
 	e.Task.Needs = map[string]controllers.Need{
-		"build":    {State: "Succeeded", ExitCode: &zero, Result: map[string]any{"version": "1.4"}, Files: []string{"dist/app"}},
+		"build": {
+			State: "Succeeded", ExitCode: &zero, Result: map[string]any{"version": "1.4"}, Files: []string{"dist/app"},
+		},
 		"say":      {State: "Succeeded", Result: "plain text"},
 		"huge":     {State: "Succeeded", Result: strings.Repeat("x", maxNeedEnv+1)},
 		"nul":      {State: "Succeeded", Result: "a\x00b"},
@@ -74,7 +76,8 @@ func TestNeeds(t *testing.T) {
 	if err := json.Unmarshal(log[:strings.IndexByte(string(log), '\n')], &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 5 || got["build"].Files[0] != "dist/app" || *got["build"].ExitCode != 0 || got["left_out"].State != "Skipped" {
+	build := got["build"]
+	if len(got) != 5 || build.Files[0] != "dist/app" || *build.ExitCode != 0 || got["left_out"].State != "Skipped" {
 		t.Errorf("needs file: %v", got)
 	}
 	want := []string{`RECONCILE_NEED_BUILD_RESULT={"version":"1.4"}`, "RECONCILE_NEED_SAY_RESULT=plain text"}

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaseFile is the one file of all leases. It stays empty: a lease is a lock on two bytes of it, whose place is a digest
-// of the key. So a lease costs no file to be made and removed, and leaves no litter.
+// leaseFile is the one file of all leases. It stays empty: a lease is a lock on two of its bytes, and a digest of the
+// key says on which. So a lease costs no file to be made and removed, and leaves no litter.
 const leaseFile = ".reconcile/leases"
 
 // leases are the locks of one runner.

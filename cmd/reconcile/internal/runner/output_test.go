@@ -43,7 +43,8 @@ func TestOutputIsBounded(t *testing.T) {
 			}
 			checkTail(t, run.Output, 1000)
 			log, err := os.ReadFile(filepath.Join(g.dir, run.Log))
-			if err != nil || len(log) < 100_000 || len(log) > 100_200 || !bytes.Contains(log, []byte("more bytes of output were dropped")) {
+			said := bytes.Contains(log, []byte("more bytes of output were dropped"))
+			if err != nil || len(log) < 100_000 || len(log) > 100_200 || !said {
 				t.Errorf("log of %d bytes, %v: …%.100q", len(log), err, log[max(0, len(log)-100):])
 			}
 		})
@@ -80,8 +81,8 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 	g := newRig(t, Options{})
 	g.write(".reconcile/logs", "in the way")
 	run := g.do(sh("echo said"))
-	if run.Outcome != schemas.OutcomeSucceeded || run.Log != "" || !strings.Contains(run.Output, "the log is not complete") ||
-		!strings.HasSuffix(run.Output, "said\n") {
+	if run.Outcome != schemas.OutcomeSucceeded || run.Log != "" ||
+		!strings.Contains(run.Output, "the log is not complete") || !strings.HasSuffix(run.Output, "said\n") {
 		t.Errorf("%s, log %q, output %q", run.Outcome, run.Log, run.Output)
 	}
 }
@@ -117,7 +118,8 @@ const canary = "s3cr3t/canary+4711&\"x\""
 
 // A secret of our own environment is in no file and no record, however a command prints it.
 func TestSecretsAreNowhere(t *testing.T) {
-	g := newRig(t, Options{Environ: append(surroundings(), "GITHUB_TOKEN="+canary, "DEPLOY_KEY=-----BEGIN\nline-of-a-key\n-----END")})
+	g := newRig(t, Options{Environ: append(surroundings(),
+		"GITHUB_TOKEN="+canary, "DEPLOY_KEY=-----BEGIN\nline-of-a-key\n-----END")})
 	asJSON, _ := json.Marshal(canary)
 	e := sh(`cat; cat >&2; echo "{\"$C\": [$J]}" > r.json; head -c 70000 /dev/zero | tr '\0' x; printf %s "$C"; exit 0`)
 	e.Task.Env = []string{"C=canary-4711", "J=" + string(asJSON)}
@@ -190,7 +192,8 @@ func TestSecretNames(t *testing.T) {
 
 func TestPrivateText(t *testing.T) {
 	g := newRig(t, Options{})
-	run := g.do(sh("echo 'a <private>b</private> c'; echo 'd <private>e'; echo f; echo 'g</private> h'; echo '<private>never closed'; echo i"))
+	run := g.do(sh("echo 'a <private>b</private> c'; echo 'd <private>e'; echo f; echo 'g</private> h';" +
+		"echo '<private>never closed'; echo i"))
 	if want := "a [private] c\nd [private] h\n[private]"; run.Output != want {
 		t.Errorf("got %q, want %q", run.Output, want)
 	}

@@ -93,8 +93,8 @@ func play(role string, args []string) {
 	}
 }
 
-// playTree is one process of a tree. The first of args is its traits, joined by +, the rest is the process that it starts,
-// and so on. Each but a forker tells its number through the pipe "pids" and then waits for ever:
+// playTree is one process of a tree. The first of args is its traits, joined by +, the rest is the process that it
+// starts, and so on. Each but a forker tells its number through the pipe "pids" and then waits for ever:
 //
 //	polite    ends at SIGTERM, as most programs do
 //	stubborn  ignores SIGTERM
@@ -149,7 +149,8 @@ func startPlayer(next []string) {
 	}
 }
 
-// playRunner is a runner on the tree in args[0] that runs the rest of args, under the key of effect, until it is killed.
+// playRunner is a runner on the tree in args[0] that runs the rest of args, under the key in args[1], until it is
+// killed.
 func playRunner(args []string) {
 	r, err := New(Options{Root: args[0]})
 	if err != nil {

@@ -54,8 +54,8 @@ func (p *process) ended(options int) bool {
 // reap takes the ended process off the system's table.
 func (p *process) reap() (exitStatus, error) { return wait4(p.pid) }
 
-// newPipe returns a pipe's reading and writing end. It does what os.Pipe does with half the system calls: the writing end
-// is for a command, so it need not work with deadlines here.
+// newPipe returns a pipe's reading and writing end. It is os.Pipe with half the system calls: the writing end is for a
+// command, so it need not work with deadlines here.
 func newPipe() (r, w *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {

@@ -116,7 +116,8 @@ func TestPromisedFiles(t *testing.T) {
 		e := sh("touch a b; mkdir -p folder .git; touch .git/index")
 		e.Task.OutputFiles = strings.Fields(files)
 		run := g.do(e)
-		if failed := run.Outcome == schemas.OutcomeFailed; failed != (message != "") || !strings.Contains(run.Message, message) {
+		failed := run.Outcome == schemas.OutcomeFailed
+		if failed != (message != "") || !strings.Contains(run.Message, message) {
 			t.Errorf("%s: %s %q", files, run.Outcome, run.Message)
 		}
 		if run.ExitCode == nil || *run.ExitCode != 0 {

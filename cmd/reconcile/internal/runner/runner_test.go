@@ -138,7 +138,8 @@ func TestOutcomes(t *testing.T) {
 		{"silence", ":", schemas.OutcomeSucceeded, "", "", 0},
 		{"failure", "echo bad >&2; exit 3", schemas.OutcomeFailed, "exit code 3", "bad\n", 3},
 		{"signal", "kill -SEGV $$", schemas.OutcomeFailed, "ended by SIGSEGV", "", 139},
-		{"kill", "kill -KILL $$", schemas.OutcomeFailed, "ended by SIGKILL from outside; perhaps the system was out of memory", "", 137},
+		{"kill", "kill -KILL $$", schemas.OutcomeFailed,
+			"ended by SIGKILL from outside; perhaps the system was out of memory", "", 137},
 		{"both streams in order", "echo a; echo b >&2; echo c", schemas.OutcomeSucceeded, "", "a\nb\nc\n", 0},
 		{"no newline at the end", "printf end", schemas.OutcomeSucceeded, "", "end", 0},
 	} {

@@ -83,8 +83,8 @@ func (s *secrets) remove(b []byte) []byte {
 	return b
 }
 
-// straddler returns the start of a secret, or of a mark of private text, that has bytes on both sides of cut; -1 if there
-// is none.
+// straddler returns the start of a secret, or of a mark of private text, that has bytes on both sides of cut; -1 if
+// there is none.
 func (s *secrets) straddler(b []byte, cut int) int {
 	for _, v := range slices.Concat(s.values, [][]byte{[]byte(privateStart), []byte(privateEnd)}) {
 		from := max(cut-len(v)+1, 0)

@@ -273,7 +273,8 @@ func TestLiveRunnerIsLeftAlone(t *testing.T) {
 	second := newRig(t, Options{Root: first.dir})
 	pids := first.stage(actor("tree", "polite"), first.fifo("pids"), []string{"polite"})
 	second.Submit(sh(":"))
-	if rep := second.await(theKey); rep.Kind != controllers.Held || !strings.Contains(rep.Why, "another reconcile runs it") {
+	rep := second.await(theKey)
+	if rep.Kind != controllers.Held || !strings.Contains(rep.Why, "another reconcile runs it") {
 		t.Errorf("got %+v", rep)
 	}
 	if err := second.Reap(context.Background(), orphan(theKey)); err == nil {
