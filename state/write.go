@@ -241,11 +241,11 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	if err != nil {
 		return fmt.Errorf("fold %s: %w", p, err)
 	}
-	if bytes.Equal(old, next) && (old == nil) == (next == nil) {
-		return nil
-	}
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
+	}
+	if bytes.Equal(old, next) && (old == nil) == (next == nil) {
+		return s.sweepLock(ctx, p)
 	}
 	var last []byte
 	err = lock.Update(ctx, s.root, p, lock.Options{Agent: s.opts.Agent}, func(old []byte) ([]byte, error) {
@@ -259,6 +259,22 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	defer s.mu.Unlock()
 	s.wrote(p, last, nil)
 	return s.bump()
+}
+
+// sweepLock takes what a killed process left of the lock of p out of the way, by taking the lock. One that is held is
+// left alone.
+func (s *Store) sweepLock(ctx context.Context, p string) error {
+	if left, err := fs.Glob(s.root.FS(), p+".*"); err != nil || len(left) == 0 {
+		return err
+	}
+	l, err := lock.Acquire(ctx, s.root, p, lock.Options{Agent: s.opts.Agent, Tries: 1})
+	if errors.Is(err, ErrBusy) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("tidy up the lock of %s: %w", p, err)
+	}
+	return l.Release()
 }
 
 // Prune removes the oldest records of each node beyond keep, but none under the key that the node's status names now.
