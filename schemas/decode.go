@@ -165,7 +165,9 @@ func (s *source) finding(root *value, f *Finding, at []any) {
 // metadata converts what was validated. Its texts are copies, so that they do not keep the file's text in memory.
 func metadata(root *value) Metadata {
 	m := root.get("metadata")
-	return Metadata{Name: strings.Clone(m.str("name")), Labels: m.get("labels").strings(), Annotations: m.get("annotations").strings()}
+	return Metadata{
+		Name: strings.Clone(m.str("name")), Labels: m.get("labels").strings(), Annotations: m.get("annotations").strings(),
+	}
 }
 
 // strings returns an object's fields that are text; nil for none.

@@ -3,6 +3,7 @@ package schemas
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -48,7 +49,7 @@ func (s *source) envelopeFields(root *value) {
 	}
 	for i := range root.fields {
 		f := &root.fields[i]
-		if containsWord(envelopeFields, f.name) {
+		if slices.Contains(envelopeFields, f.name) {
 			continue
 		}
 		p := s.fail("unknown-field", f.line, f.col, pathText([]any{f.name}), "there is no field %q here", f.name)
@@ -62,15 +63,6 @@ func (s *source) envelopeFields(root *value) {
 			p.hint("add apiVersion: %s", APIVersion)
 		}
 	}
-}
-
-func containsWord(words []string, w string) bool {
-	for _, x := range words {
-		if x == w {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *source) apiVersion(root *value) {

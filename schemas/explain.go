@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func Explain(k Kind, path []string) (Explanation, error) {
 		if next == nil {
 			return Explanation{}, at.noField(name, words)
 		}
-		required = containsWord(at.required, name)
+		required = slices.Contains(at.required, name)
 		at, words = next, append(words, name)
 	}
 	e := at.explain(strings.Join(words, "."), required)
@@ -43,7 +44,7 @@ func Explain(k Kind, path []string) (Explanation, error) {
 		at = at.items
 	}
 	for _, p := range at.props {
-		e.Fields = append(e.Fields, p.shape.explain(e.Path+"."+p.name, containsWord(at.required, p.name)))
+		e.Fields = append(e.Fields, p.shape.explain(e.Path+"."+p.name, slices.Contains(at.required, p.name)))
 	}
 	return e, nil
 }

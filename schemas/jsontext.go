@@ -93,7 +93,7 @@ func (p *jsonParser) object(v *value, path []any, depth int) {
 			p.s.duplicate(first, key.line, key.col, below)
 			continue
 		}
-		if !key.bad {
+		if !key.bad && !p.s.full(v, key.line, key.col, path) {
 			seen[name] = len(v.fields)
 			v.fields = append(v.fields, field{name, key.line, key.col, val})
 		}

@@ -97,17 +97,6 @@ func (v *value) position(path []any) (line, col int) {
 	return line, col
 }
 
-// keyPosition is position, but for the key of a field.
-func (v *value) keyPosition(path []any) (line, col int) {
-	parent := v.at(path[:len(path)-1])
-	if name, ok := path[len(path)-1].(string); ok {
-		if f := parent.field(name); f != nil {
-			return f.line, f.col
-		}
-	}
-	return v.position(path)
-}
-
 // at returns the value at a path, or nil.
 func (v *value) at(path []any) *value {
 	for _, step := range path {

@@ -3,12 +3,15 @@ package schemas_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -282,21 +285,62 @@ func TestWorstCases(t *testing.T) {
 		"quotes":               fill(session+"  title: \"", "\\\"", ""),
 		"ampersands":           fill(session+"  title: ", "&a ", ""),
 	}
+	counted := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	cases["wrong types"] = session + "  env: {" + counted(80_000, "A%d: 1,") + "}\n"
+	cases["wrong nodes"] = strings.Replace(strings.Replace(session, "Session", "DAG", 1), "title: a", "session: a", 1) +
+		"  nodes: [" + counted(8_000, "{name: N%d, script: 1, run: 2, needs: 3},") + "]\n"
+	cases["columns"] = session + "  metadata: {u: ü, l: [" + counted(98_000, "a%d,") + "]}\n"
+	cases["toml columns"] = "title = \"ü\"\nl = [" + counted(98_000, "%d,") + "]\n"
+	cases["toml keys"] = counted(49_000, "k%d.a = 1\n")
+	cases["json"] = "[" + counted(98_000, "%d,") + "0]"
 	d := schemas.NewDecoder(all, 0)
 	for name, src := range cases {
 		t.Run(name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			out := d.Decode("specs/x.yaml", []byte(src))
-			runtime.ReadMemStats(&after)
-			if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
-				t.Errorf("%d MiB allocated", n>>20)
+			ext, _, _ := strings.Cut(name, " ")
+			if ext != "toml" && ext != "json" {
+				ext = "yaml"
+			}
+			var out schemas.Decoded
+			if peak := peakMemory(func() { out = d.Decode("specs/x."+ext, []byte(src)) }); peak > 64<<20 {
+				t.Errorf("%d MiB live at once", peak>>20)
 			}
 			if out.Object == nil && len(out.Problems) == 0 {
 				t.Error("neither an object nor a problem")
 			}
 		})
+	}
+}
+
+// peakMemory is the most that was live after any garbage collection during work, which it makes frequent.
+func peakMemory(work func()) uint64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	live := func() uint64 {
+		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(s)
+		return s[0].Value.Uint64()
+	}
+	runtime.GC()
+	before := live()
+	peak := before
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work()
+	}()
+	for {
+		select {
+		case <-done:
+			return peak - before
+		default:
+			peak = max(peak, live())
+			runtime.Gosched()
+		}
 	}
 }
 

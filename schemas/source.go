@@ -13,6 +13,8 @@ import (
 const (
 	maxDepth  = 64
 	maxValues = 100_000
+	// maxFields bounds one set of fields. The parsers used, and this one, look keys up one by one.
+	maxFields = 1000
 	// maxProblems bounds what is said of one file: nobody reads more, and a hostile file must not fill the memory.
 	maxProblems = 100
 )
@@ -45,6 +47,9 @@ func (s *source) fail(code string, line, col int, field, format string, args ...
 
 // near adds a suggestion from a list of words, if one is near.
 func (p *Problem) near(word string, words []string) *Problem {
+	if p.Message == "" {
+		return p // beyond maxProblems: nobody will see it
+	}
 	if n := Nearest(word, words); n != "" {
 		p.Suggestion = fmt.Sprintf("did you mean %q?", n)
 	}
@@ -91,6 +96,18 @@ func (s *source) gate(src []byte, limit int) bool {
 		line, col := place(src, at)
 		s.fail("too-many", line, col, "", "the file has more than %d values", maxValues).hint("split it")
 		return false
+	}
+	return true
+}
+
+// full reports, once for each set of fields, that it has as many as it may have.
+func (s *source) full(v *value, line, col int, path []any) bool {
+	if len(v.fields) < maxFields {
+		return false
+	}
+	if !v.bad {
+		v.bad = true
+		s.fail("too-many", line, col, pathText(path), "there are more than %d fields", maxFields).hint("make it a list")
 	}
 	return true
 }
@@ -157,7 +174,7 @@ func place(b []byte, at int) (line, col int) {
 // runes counts characters; a byte that belongs to none counts as one.
 func runes(b []byte) int { return utf8.RuneCount(b) }
 
-// lines finds places of ascending offsets without starting over.
+// lines finds the places of offsets that mostly ascend without starting over each time.
 type lines struct {
 	text             []byte
 	at, line, column int // column counts from 0 here
@@ -165,8 +182,12 @@ type lines struct {
 
 func newLines(b []byte) *lines { return &lines{text: b, line: 1} }
 
-// place is the place of an offset; offsets must not descend.
+// place is the place of an offset.
 func (l *lines) place(at int) (line, col int) {
+	if at < l.at {
+		l.at = bytes.LastIndexByte(l.text[:at], '\n') + 1
+		l.line, l.column = 1+bytes.Count(l.text[:l.at], []byte("\n")), 0
+	}
 	for l.at < at && l.at < len(l.text) {
 		if l.text[l.at] == '\n' {
 			l.line++

@@ -10,15 +10,30 @@ import (
 )
 
 // parseTOML reads the TOML form of a workflow and puts it into the envelope of the YAML form, every value keeping its
-// place. go-toml judges the text; its low-level parser then tells where everything stands.
+// place. The values come from go-toml's low-level parser, which knows the places; go-toml itself then judges whether
+// the text is TOML. Not the other way round: its judgement takes quadratic time in the number of keys of a table.
 func (s *source) parseTOML() *value {
+	root := s.tomlTree()
+	if s.has("too-many") {
+		return nil
+	}
 	var any map[string]any
 	if err := toml.Unmarshal(s.text, &any); err != nil {
 		s.tomlError(err)
 		return nil
 	}
+	if len(root.fields) == 0 {
+		s.fail("empty", 1, 1, "", "the file holds no workflow").hint("write [workflow] with a name, and [[steps]]")
+		return nil
+	}
+	s.toml = true
+	return s.workflow(root)
+}
+
+// tomlTree builds the values of a text that may yet turn out not to be TOML.
+func (s *source) tomlTree() *value {
 	root := &value{form: object, line: 1, col: 1}
-	t := tomlReader{s: s, lines: newLines(s.text)}
+	t := tomlReader{s: s, lines: newLines(s.text), index: map[*value]map[string]int{}}
 	t.parser.Reset(s.text)
 	here := root
 	for t.parser.NextExpression() {
@@ -32,12 +47,7 @@ func (s *source) parseTOML() *value {
 			t.assign(here, e)
 		}
 	}
-	if len(root.fields) == 0 {
-		s.fail("empty", 1, 1, "", "the file holds no workflow").hint("write [workflow] with a name, and [[steps]]")
-		return nil
-	}
-	s.toml = true
-	return s.workflow(root)
+	return root
 }
 
 // tomlError reports what go-toml says about the text.
@@ -56,11 +66,12 @@ func (s *source) tomlError(err error) {
 	s.fail(code, min(max(line, 1), last), max(col, 1), "", "this is not TOML: %s", message)
 }
 
-// tomlReader builds values of text that is known to be valid TOML.
+// tomlReader builds values.
 type tomlReader struct {
 	s      *source
 	parser unstable.Parser
 	lines  *lines
+	index  map[*value]map[string]int // of tables that have many fields
 }
 
 // keyAt is one part of a dotted key with its place.
@@ -73,19 +84,18 @@ func (t *tomlReader) keys(it unstable.Iterator) []keyAt {
 	var out []keyAt
 	for it.Next() {
 		n := it.Node()
-		line, col := place(t.s.text, int(n.Raw.Offset))
+		line, col := t.lines.place(int(n.Raw.Offset))
 		out = append(out, keyAt{string(n.Data), line, col})
 	}
 	return out
 }
 
 // enter goes down a key, making tables on the way; in a list of tables the last one is meant.
-func enter(v *value, keys []keyAt) *value {
+func (t *tomlReader) enter(v *value, keys []keyAt) *value {
 	for _, k := range keys {
-		f := v.field(k.name)
+		f := t.find(v, k.name)
 		if f == nil {
-			v.fields = append(v.fields, field{k.name, k.line, k.col, &value{form: object, line: k.line, col: k.col}})
-			f = &v.fields[len(v.fields)-1]
+			f = t.add(v, k, &value{form: object, line: k.line, col: k.col})
 		}
 		v = f.value
 		if v.form == list && len(v.items) > 0 {
@@ -95,17 +105,40 @@ func enter(v *value, keys []keyAt) *value {
 	return v
 }
 
-func (t *tomlReader) table(root *value, it unstable.Iterator) *value { return enter(root, t.keys(it)) }
+func (t *tomlReader) find(v *value, name string) *field { return v.find(name, t.index[v]) }
+
+// add appends a field; a table that grows gets an index.
+func (t *tomlReader) add(v *value, k keyAt, val *value) *field {
+	const many = 16
+	if t.s.full(v, k.line, k.col, nil) {
+		return &field{k.name, k.line, k.col, val}
+	}
+	v.fields = append(v.fields, field{k.name, k.line, k.col, val})
+	last := len(v.fields) - 1
+	switch {
+	case len(v.fields) == many:
+		t.index[v] = make(map[string]int, 2*many)
+		for i := range v.fields {
+			t.index[v][v.fields[i].name] = i
+		}
+	case len(v.fields) > many:
+		t.index[v][k.name] = last
+	}
+	return &v.fields[last]
+}
+
+func (t *tomlReader) table(root *value, it unstable.Iterator) *value {
+	return t.enter(root, t.keys(it))
+}
 
 // element starts a new table of a list of tables.
 func (t *tomlReader) element(root *value, it unstable.Iterator) *value {
 	keys := t.keys(it)
 	last := keys[len(keys)-1]
-	parent := enter(root, keys[:len(keys)-1])
-	f := parent.field(last.name)
+	parent := t.enter(root, keys[:len(keys)-1])
+	f := t.find(parent, last.name)
 	if f == nil {
-		parent.fields = append(parent.fields, field{last.name, last.line, last.col, &value{form: list, line: last.line, col: last.col}})
-		f = &parent.fields[len(parent.fields)-1]
+		f = t.add(parent, last, &value{form: list, line: last.line, col: last.col})
 	}
 	item := &value{form: object, line: last.line, col: last.col}
 	f.value.items = append(f.value.items, item)
@@ -116,16 +149,15 @@ func (t *tomlReader) element(root *value, it unstable.Iterator) *value {
 func (t *tomlReader) assign(here *value, e *unstable.Node) {
 	keys := t.keys(e.Key())
 	last := keys[len(keys)-1]
-	parent := enter(here, keys[:len(keys)-1])
-	v := t.value(e.Value(), last, len(keys)+1)
-	parent.fields = append(parent.fields, field{last.name, last.line, last.col, v})
+	parent := t.enter(here, keys[:len(keys)-1])
+	t.add(parent, last, t.value(e.Value(), last, len(keys)+1))
 }
 
 // value converts a node; near is the key that it belongs to, for nodes that have no place of their own.
 func (t *tomlReader) value(n *unstable.Node, near keyAt, depth int) *value {
 	v := &value{line: near.line, col: near.col}
 	if n.Raw.Length > 0 {
-		v.line, v.col = place(t.s.text, int(n.Raw.Offset))
+		v.line, v.col = t.lines.place(int(n.Raw.Offset))
 	}
 	if v.bad = !t.s.bounded(v.line, v.col, depth); v.bad {
 		return v
@@ -147,17 +179,17 @@ func (t *tomlReader) value(n *unstable.Node, near keyAt, depth int) *value {
 			}
 		}
 	default:
-		t.scalar(v, n)
+		t.scalar(v, n, near.name)
 	}
 	return v
 }
 
-func (t *tomlReader) scalar(v *value, n *unstable.Node) {
+func (t *tomlReader) scalar(v *value, n *unstable.Node, name string) {
 	s := string(n.Data)
 	switch n.Kind {
 	case unstable.Integer, unstable.Float:
 		if why, hint := v.tomlNumber(strings.ReplaceAll(s, "_", "")); why != "" {
-			t.s.fail("bad-number", v.line, v.col, "", "%s", why).hint("%s", hint)
+			t.s.fail("bad-number", v.line, v.col, pathText([]any{name}), "%s", why).hint("%s", hint)
 			v.bad = true
 		}
 	case unstable.Bool:
@@ -165,7 +197,7 @@ func (t *tomlReader) scalar(v *value, n *unstable.Node) {
 	default: // text, and dates, which are text here
 		v.form, v.text = text, s
 		if why := badText(s); why != "" {
-			t.s.fail("bad-character", v.line, v.col, "", "contains %s", why).hint("remove it")
+			t.s.fail("bad-character", v.line, v.col, pathText([]any{name}), "contains %s", why).hint("remove it")
 			v.bad = true
 		}
 	}
@@ -224,9 +256,11 @@ func (s *source) tomlUnknown(v *value, prefix string, known []string) {
 
 // tomlField writes a path of the envelope as it is called in the TOML form.
 func tomlField(f string) string {
-	for _, r := range [][2]string{{"spec.steps", "steps"}, {"spec.", "workflow."}, {"metadata.", "workflow."}, {"metadata", "workflow"}} {
-		if strings.HasPrefix(f, r[0]) {
-			return r[1] + f[len(r[0]):]
+	for _, r := range []struct{ of, to string }{
+		{"spec.steps", "steps"}, {"spec.", "workflow."}, {"metadata.", "workflow."}, {"metadata", "workflow"},
+	} {
+		if rest, ok := strings.CutPrefix(f, r.of); ok {
+			return r.to + rest
 		}
 	}
 	return f

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -71,7 +72,7 @@ func (j *judge) resolve(pointer string) violation {
 			continue
 		}
 		name := unescape(token)
-		x.required = containsWord(x.shape.required, name)
+		x.required = slices.Contains(x.shape.required, name)
 		x.path, x.value, x.shape = append(x.path, name), x.value.get(name), x.shape.prop(name)
 	}
 	return x

@@ -141,6 +141,9 @@ func (s *source) yamlFields(v *value, n *yaml.Node, path []any, depth int) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
+		if s.full(v, key.Line, key.Column, path) {
+			return
+		}
 		if !s.yamlKey(key, path) {
 			continue
 		}

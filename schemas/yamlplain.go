@@ -52,6 +52,8 @@ type plainReader struct {
 	indent int // spaces at the beginning of the line
 	eof    bool
 	ascii  bool // of this line
+	known  int  // a place of this line whose column is known, for lines that are not ASCII
+	wide   int  // bytes of the line before known that begin no character
 	values int
 	spare  []value // allocated, not yet used
 }
@@ -88,7 +90,7 @@ func (r *plainReader) nextLine() bool {
 		r.at++
 	}
 	r.indent = r.at - r.start
-	r.ascii = true
+	r.ascii, r.known, r.wide = true, r.start, 0
 	for i := r.start; i < r.end && r.ascii; i++ {
 		r.ascii = r.text[i] < 0x80
 	}
@@ -101,7 +103,15 @@ func (r *plainReader) column(at int) int {
 	if r.ascii {
 		return at - r.start + 1
 	}
-	return 1 + runes([]byte(r.text[r.start:at]))
+	if at < r.known {
+		r.known, r.wide = r.start, 0
+	}
+	for ; r.known < at; r.known++ {
+		if r.text[r.known]&0xC0 == 0x80 {
+			r.wide++
+		}
+	}
+	return at - r.start - r.wide + 1
 }
 
 // value makes a value at the present place, or nil past the bounds of a document.
@@ -305,157 +315,6 @@ func (r *plainReader) scalar(s string, depth int) *value {
 	if why, _ := v.plainScalar(s); why != "" {
 		return nil
 	}
-	return v
-}
-
-// flow reads quotes and brackets that end on this line.
-func (r *plainReader) flow(depth int) *value {
-	if r.at >= r.end {
-		return nil
-	}
-	switch r.text[r.at] {
-	case '[':
-		return r.flowList(depth)
-	case '{':
-		return r.flowObject(depth)
-	case '"', '\'':
-		return r.quoted(depth)
-	}
-	s := r.rest()
-	if i := strings.IndexAny(s, ",[]{}?"); i >= 0 && s[i] != '?' {
-		s = s[:i]
-	} else {
-		return nil // the bracket is not closed here
-	}
-	if !startsPlain(strings.TrimRight(s, " ")) || strings.Contains(s, ": ") || s[len(s)-1] == ':' ||
-		strings.Contains(s, " #") {
-		return nil
-	}
-	v := r.scalar(strings.TrimRight(s, " "), depth)
-	r.at += len(s)
-	return v
-}
-
-func (r *plainReader) flowList(depth int) *value {
-	v := r.value(list, depth)
-	r.at++
-	if r.spaces(); v != nil && r.at < r.end && r.text[r.at] == ']' {
-		r.at++
-		return v
-	}
-	for v != nil {
-		item := r.flow(depth + 1)
-		if item == nil {
-			return nil
-		}
-		v.items = append(v.items, item)
-		if done, ok := r.separator(']'); done || !ok {
-			return keep(v, ok)
-		}
-	}
-	return nil
-}
-
-func (r *plainReader) flowObject(depth int) *value {
-	v := r.value(object, depth)
-	r.at++
-	if r.spaces(); v != nil && r.at < r.end && r.text[r.at] == '}' {
-		r.at++
-		return v
-	}
-	for v != nil {
-		f := field{line: r.line, col: r.column(r.at)}
-		name, ok := r.key()
-		if !ok || v.field(name) != nil || len(v.fields) > 200 {
-			return nil
-		}
-		f.name = name
-		if f.value = r.flow(depth + 1); f.value == nil {
-			return nil
-		}
-		v.fields = append(v.fields, f)
-		if done, ok := r.separator('}'); done || !ok {
-			return keep(v, ok)
-		}
-	}
-	return nil
-}
-
-func keep(v *value, ok bool) *value {
-	if ok {
-		return v
-	}
-	return nil
-}
-
-// separator reads a comma, or the closing bracket and then says done.
-func (r *plainReader) separator(closing byte) (done, ok bool) {
-	r.spaces()
-	if r.at >= r.end {
-		return false, false
-	}
-	c := r.text[r.at]
-	r.at++
-	if c == closing {
-		return true, true
-	}
-	r.spaces()
-	return false, c == ',' && r.at < r.end && r.text[r.at] != closing
-}
-
-// quoted reads a text in quotes that ends on this line and has none of the rarer escapes.
-func (r *plainReader) quoted(depth int) *value {
-	v := r.value(text, depth)
-	if v == nil {
-		return nil
-	}
-	mark := r.text[r.at]
-	start := r.at + 1
-	simple := true
-	for i := start; i < r.end; i++ {
-		switch c := r.text[i]; {
-		case c == '\\' && mark == '"':
-			simple = false
-			i++
-		case c == mark && mark == '\'' && i+1 < r.end && r.text[i+1] == mark:
-			simple = false
-			i++
-		case c == mark:
-			r.at = i + 1
-			v.text = r.text[start:i]
-			if simple {
-				return v
-			}
-			return v.unquote(mark)
-		}
-	}
-	return nil
-}
-
-// unquote resolves the escapes in v.text, or gives up.
-func (v *value) unquote(mark byte) *value {
-	if mark == '\'' {
-		v.text = strings.ReplaceAll(v.text, "''", "'")
-		return v
-	}
-	var b strings.Builder
-	for i := 0; i < len(v.text); i++ {
-		c := v.text[i]
-		if c != '\\' {
-			b.WriteByte(c)
-			continue
-		}
-		i++
-		switch v.text[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case '"', '\\':
-			b.WriteByte(v.text[i])
-		default:
-			return nil
-		}
-	}
-	v.text = b.String()
 	return v
 }
 

@@ -1,0 +1,156 @@
+package schemas
+
+import "strings"
+
+// The part of the quick reader that stays within a line: brackets and quotes.
+
+// flow reads quotes and brackets that end on this line.
+func (r *plainReader) flow(depth int) *value {
+	if r.at >= r.end {
+		return nil
+	}
+	switch r.text[r.at] {
+	case '[':
+		return r.flowList(depth)
+	case '{':
+		return r.flowObject(depth)
+	case '"', '\'':
+		return r.quoted(depth)
+	}
+	s := r.rest()
+	if i := strings.IndexAny(s, ",[]{}?"); i >= 0 && s[i] != '?' {
+		s = s[:i]
+	} else {
+		return nil // the bracket is not closed here
+	}
+	if !startsPlain(strings.TrimRight(s, " ")) || strings.Contains(s, ": ") || s[len(s)-1] == ':' ||
+		strings.Contains(s, " #") {
+		return nil
+	}
+	v := r.scalar(strings.TrimRight(s, " "), depth)
+	r.at += len(s)
+	return v
+}
+
+func (r *plainReader) flowList(depth int) *value {
+	v := r.value(list, depth)
+	r.at++
+	if r.spaces(); v != nil && r.at < r.end && r.text[r.at] == ']' {
+		r.at++
+		return v
+	}
+	for v != nil {
+		item := r.flow(depth + 1)
+		if item == nil {
+			return nil
+		}
+		v.items = append(v.items, item)
+		if done, ok := r.separator(']'); done || !ok {
+			return keep(v, ok)
+		}
+	}
+	return nil
+}
+
+func (r *plainReader) flowObject(depth int) *value {
+	v := r.value(object, depth)
+	r.at++
+	if r.spaces(); v != nil && r.at < r.end && r.text[r.at] == '}' {
+		r.at++
+		return v
+	}
+	for v != nil {
+		f := field{line: r.line, col: r.column(r.at)}
+		name, ok := r.key()
+		if !ok || v.field(name) != nil || len(v.fields) > 200 {
+			return nil
+		}
+		f.name = name
+		if f.value = r.flow(depth + 1); f.value == nil {
+			return nil
+		}
+		v.fields = append(v.fields, f)
+		if done, ok := r.separator('}'); done || !ok {
+			return keep(v, ok)
+		}
+	}
+	return nil
+}
+
+func keep(v *value, ok bool) *value {
+	if ok {
+		return v
+	}
+	return nil
+}
+
+// separator reads a comma, or the closing bracket and then says done.
+func (r *plainReader) separator(closing byte) (done, ok bool) {
+	r.spaces()
+	if r.at >= r.end {
+		return false, false
+	}
+	c := r.text[r.at]
+	r.at++
+	if c == closing {
+		return true, true
+	}
+	r.spaces()
+	return false, c == ',' && r.at < r.end && r.text[r.at] != closing
+}
+
+// quoted reads a text in quotes that ends on this line and has none of the rarer escapes.
+func (r *plainReader) quoted(depth int) *value {
+	v := r.value(text, depth)
+	if v == nil {
+		return nil
+	}
+	mark := r.text[r.at]
+	start := r.at + 1
+	simple := true
+	for i := start; i < r.end; i++ {
+		switch c := r.text[i]; {
+		case c == '\\' && mark == '"':
+			simple = false
+			i++
+		case c == mark && mark == '\'' && i+1 < r.end && r.text[i+1] == mark:
+			simple = false
+			i++
+		case c == mark:
+			r.at = i + 1
+			v.text = r.text[start:i]
+			if simple {
+				return v
+			}
+			return v.unquote(mark)
+		}
+	}
+	return nil
+}
+
+// unquote resolves the escapes in v.text, or gives up.
+func (v *value) unquote(mark byte) *value {
+	if mark == '\'' {
+		v.text = strings.ReplaceAll(v.text, "''", "'")
+		return v
+	}
+	var b strings.Builder
+	for i := 0; i < len(v.text); i++ {
+		c := v.text[i]
+		if c != '\\' {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		switch v.text[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case '"', '\\':
+			b.WriteByte(v.text[i])
+		default:
+			return nil
+		}
+	}
+	v.text = b.String()
+	return v
+}
