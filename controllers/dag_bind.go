@@ -144,7 +144,7 @@ func (b *binding) groups(p *plan, name string, agent *schemas.AgentSpec) []Group
 const engineerRole = "engineer"
 
 // task is what does not change from attempt to attempt. A node's process sees, beside what the runner sets: the
-// agent's, the session's and the node's environment, the later winning, and
+// session's, the agent's and the node's environment, the later winning, and
 //
 //	RECONCILE_SESSION, RECONCILE_DAG, RECONCILE_NODE   where it belongs
 //	RECONCILE_ISSUE                                    the issue's number, if there is one
@@ -156,7 +156,10 @@ func (b *binding) task(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *sche
 	if n.Script != "" {
 		t.Argv = []string{"sh", "-c", n.Script}
 	}
-	env := map[string]string{}
+	env := maps.Clone(s.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
 	if a != nil && a.Runner.Command != nil {
 		c := a.Runner.Command
 		t.Argv, t.Output = c.Argv, c.Output
@@ -168,7 +171,6 @@ func (b *binding) task(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *sche
 	if n.Timeout != nil {
 		t.Timeout = n.Timeout.Std()
 	}
-	maps.Copy(env, s.Env)
 	maps.Copy(env, n.Env)
 	b.own(env, p, n, s, a)
 	t.Env = environ(env)

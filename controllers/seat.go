@@ -135,6 +135,8 @@ type rows struct {
 	owners       map[string]string // owner → the session that is active
 }
 
+const completedMessage = "the session is completed; set its spec.phase to Active to open it again"
+
 // place judges one session, the higher ranks having been judged before.
 func (r *rows) place(t *state.Tree, e *state.Entry, s *seat) gate {
 	phase := phaseOf(e)
@@ -146,13 +148,13 @@ func (r *rows) place(t *state.Tree, e *state.Entry, s *seat) gate {
 	case s.wish == schemas.SessionPaused && s.hold != "":
 		return gate{keep: true, reason: ReasonPausedByAction, message: "an action paused the session; resume it to go on"}
 	case s.wish == schemas.SessionPaused:
-		return gate{keep: true, reason: ReasonPaused, message: "paused, as spec.phase says"}
+		return gate{keep: true, reason: ReasonPaused, message: "the session is paused, as its spec.phase says"}
 	case s.wish == schemas.SessionSuspended && s.hold != "":
 		return gate{reason: ReasonSuspendedByAction, message: "an action suspended the session; resume it to go on"}
 	case s.wish == schemas.SessionSuspended:
-		return gate{reason: ReasonSuspended, message: "suspended, as spec.phase says"}
+		return gate{reason: ReasonSuspended, message: "the session is suspended, as its spec.phase says"}
 	case s.wish == schemas.SessionCompleted && (phase == schemas.SessionCompleted || allDone(t, e)):
-		return gate{keep: true, reason: ReasonCompleted, message: "completed"}
+		return gate{keep: true, reason: ReasonCompleted, message: completedMessage}
 	}
 	return r.take(e)
 }
@@ -167,7 +169,7 @@ func (r *rows) take(e *state.Entry) gate {
 	}
 	if r.taken >= r.limit {
 		return gate{keep: true, reason: ReasonSessionLimit, message: fmt.Sprintf(
-			"limits.sessions (%d) are active and rank higher; it starts when a place is free", r.limit)}
+			"the session waits for a place: limits.sessions (%d) are active and rank higher", r.limit)}
 	}
 	r.taken++
 	r.owners[owner] = e.Name

@@ -31,7 +31,11 @@ func decideSession(in In) Out {
 		past.add(done.At, ReasonApplied, actMessage(done, in.Ref))
 	}
 	st.History = past.entries()
-	judgeSession(s, sum, old.Phase).settle(&st.Common, in.Object.Digest, in.Now)
+	j := judgeSession(s, sum, old.Phase)
+	if !s.open && st.Running > 0 && (j.class == ready || j.class == waiting) {
+		j.class = working // until what runs has finished or was ended
+	}
+	j.settle(&st.Common, in.Object.Digest, in.Now)
 	return Out{Status: st}
 }
 
@@ -111,7 +115,7 @@ func judgeActive(s *seat, sum summary, phase string) judgement {
 	complete := s.wish == schemas.SessionCompleted
 	switch {
 	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags):
-		return judgement{phase: schemas.SessionCompleted, class: ready, reason: ReasonCompleted, message: "completed"}
+		return judgement{phase: schemas.SessionCompleted, class: ready, reason: ReasonCompleted, message: completedMessage}
 	case len(sum.failed) > 0 && sum.live == 0:
 		return judgement{phase: schemas.SessionFailed, class: failed, reason: ReasonDAGFailed, since: sum.failedAt.Time,
 			message: fmt.Sprintf("dag/%s failed%s; retry it when the cause is gone", sum.failed[0], more(len(sum.failed)-1))}

@@ -1,0 +1,246 @@
+package controllers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// pool is several processes that share a tree. Each starts what it has claimed, in the order of its claims, as long as
+// every group has room: it may run limit − (claims of others) of a group.
+type pool struct {
+	t       *testing.T
+	cpus    int
+	entries map[string]*state.Entry // DAG by name
+	wanted  []Effect
+	claimed map[string][]Effect        // by process, in the order of claiming
+	running map[string]map[string]bool // by process: keys
+	started []string                   // sessions, in the order of starts
+	clock   int
+}
+
+func newPool(t *testing.T, cpus int, wanted []Effect) *pool {
+	p := &pool{t: t, cpus: cpus, wanted: wanted, entries: map[string]*state.Entry{}, claimed: map[string][]Effect{},
+		running: map[string]map[string]bool{}}
+	for _, e := range wanted {
+		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner}
+	}
+	return p
+}
+
+func (p *pool) tree() *state.Tree {
+	var list []*state.Entry
+	for _, e := range p.entries {
+		c := *e
+		c.Claims = slices.Clone(e.Claims)
+		list = append(list, &c)
+	}
+	return state.NewTree(nil, nil, list...)
+}
+
+func (p *pool) admit(process string, lookahead int) {
+	for _, e := range Admit(p.tree(), p.wanted, process, p.cpus, lookahead) {
+		entry := p.entries[e.Owner.Name]
+		if claimOf(entry, e.Key) != nil {
+			p.t.Fatalf("%s was admitted twice", e.Key)
+		}
+		entry.Claims = append(entry.Claims, state.Claim{Run: e.Claim(), Process: process})
+		slices.SortFunc(entry.Claims, func(a, b state.Claim) int { return strings.Compare(a.Key, b.Key) })
+		p.claimed[process] = append(p.claimed[process], e)
+	}
+}
+
+// start starts what may run, as the runner's rule says.
+func (p *pool) start(process string) {
+	for _, e := range p.claimed[process] {
+		if p.running[process][e.Key] || !p.room(process, e) {
+			continue
+		}
+		if p.running[process] == nil {
+			p.running[process] = map[string]bool{}
+		}
+		p.running[process][e.Key] = true
+		p.clock++
+		p.started = append(p.started, e.Session)
+		claimOf(p.entries[e.Owner.Name], e.Key).StartedAt = schemas.NewTime(benchNow.AddDate(0, 0, p.clock))
+	}
+}
+
+func (p *pool) room(process string, e Effect) bool {
+	for _, g := range e.Groups {
+		used := 0
+		for other, list := range p.claimed {
+			for _, c := range list {
+				if slices.Contains(c.Groups, g) && (other != process || p.running[process][c.Key]) {
+					used++
+				}
+			}
+		}
+		if used >= p.limit(g) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pool) limit(g Group) int {
+	if g.Limit == 0 {
+		return p.cpus
+	}
+	return g.Limit
+}
+
+// finish ends one run of a process.
+func (p *pool) finish(process, key string) {
+	delete(p.running[process], key)
+	p.claimed[process] = slices.DeleteFunc(p.claimed[process], func(e Effect) bool { return e.Key == key })
+	p.wanted = slices.DeleteFunc(slices.Clone(p.wanted), func(e Effect) bool { return e.Key == key })
+	for _, e := range p.entries {
+		if i := slices.IndexFunc(e.Claims, func(c state.Claim) bool { return c.Key == key }); i >= 0 {
+			run := e.Claims[i].Run
+			e.Claims = slices.Delete(e.Claims, i, i+1)
+			e.Runs = append(e.Runs, &run)
+		}
+	}
+}
+
+func (p *pool) keys() []string {
+	var out []string
+	for process, m := range p.running {
+		for key := range m {
+			out = append(out, process+" "+key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// limits checks that the runs of all processes together keep every limit.
+func (p *pool) limits() {
+	used := map[Group]int{}
+	for process, list := range p.claimed {
+		for _, e := range list {
+			if p.running[process][e.Key] {
+				for _, g := range e.Groups {
+					used[g]++
+				}
+			}
+		}
+	}
+	for g, n := range used {
+		if n > p.limit(g) {
+			p.t.Fatalf("%d of group %s run, the limit is %d", n, g.Name, p.limit(g))
+		}
+	}
+}
+
+// TestAdmitKeepsLimits lets random processes claim, start and finish random effects: no limit is ever exceeded, and
+// whenever nothing runs although something is wanted, some process can start something.
+func TestAdmitKeepsLimits(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		p := newPool(t, 1+r.IntN(4), randomEffects(r))
+		processes := []string{"p1", "p2", "p3"}[:1+r.IntN(3)]
+		total := len(p.wanted)
+		for step := 0; len(p.wanted) > 0; step++ {
+			if step > 50*total {
+				t.Fatalf("seed %d: %d of %d effects never ran", seed, len(p.wanted), total)
+			}
+			process := pick(r, processes...)
+			switch r.IntN(3) {
+			case 0:
+				p.admit(process, r.IntN(4))
+			case 1:
+				p.start(process)
+			default:
+				if keys := p.keys(); len(keys) > 0 {
+					process, key, _ := strings.Cut(pick(r, keys...), " ")
+					p.finish(process, key)
+				}
+			}
+			p.limits()
+			if len(p.keys()) == 0 {
+				for _, process := range processes {
+					p.admit(process, 2)
+					p.start(process)
+				}
+				if p.limits(); len(p.keys()) == 0 && len(p.wanted) > 0 {
+					t.Fatalf("seed %d: nothing can run although %d effects are wanted", seed, len(p.wanted))
+				}
+			}
+		}
+	}
+}
+
+func randomEffects(r *rand.Rand) []Effect {
+	var out []Effect
+	for s := range 1 + r.IntN(3) {
+		session := fmt.Sprintf("s%d", s)
+		for d := range 1 + r.IntN(2) {
+			dag := fmt.Sprintf("%s-d%d", session, d)
+			limit := 1 + r.IntN(3)
+			for n := range 1 + r.IntN(8) {
+				e := Effect{Key: fmt.Sprintf("dags/%s/n%d-0-1", dag, n), Owner: dagRef(dag), Session: session, Rank: r.IntN(3),
+					Groups: []Group{{tasksGroup, 0}, {"session/" + session, 2}, {"dag/" + dag, limit}}}
+				if r.IntN(3) == 0 {
+					e.Groups = append(e.Groups, Group{"agent/engineer", 1})
+				}
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+func sessionEffects(session string, rank, n int) []Effect {
+	var out []Effect
+	for i := range n {
+		out = append(out, Effect{Key: fmt.Sprintf("dags/%s/n%02d-0-1", session, i), Owner: dagRef(session), Session: session,
+			Rank: rank, Groups: []Group{{tasksGroup, 0}}})
+	}
+	return out
+}
+
+// TestAdmitIsFair runs one at a time: sessions of one rank take turns, and a higher rank goes first.
+func TestAdmitIsFair(t *testing.T) {
+	wanted := slices.Concat(sessionEffects("a", 2, 6), sessionEffects("b", 2, 3), sessionEffects("c", 1, 2))
+	p := newPool(t, 1, wanted)
+	for len(p.wanted) > 0 {
+		p.admit("p1", 0)
+		p.start("p1")
+		for _, k := range p.keys() {
+			_, key, _ := strings.Cut(k, " ")
+			p.finish("p1", key)
+		}
+	}
+	if got, want := strings.Join(p.started, ""), "ccabababaaa"; got != want {
+		t.Errorf("sessions got places in the order %s, want %s", got, want)
+	}
+}
+
+// TestAdmitLooksAhead claims more than can run, but only where no other process has claims.
+func TestAdmitLooksAhead(t *testing.T) {
+	p := newPool(t, 2, sessionEffects("a", 2, 10))
+	p.admit("p1", 3)
+	if n := len(p.claimed["p1"]); n != 5 {
+		t.Errorf("alone: %d claims, want 2 places and 3 ahead", n)
+	}
+	p.admit("p2", 3)
+	if n := len(p.claimed["p2"]); n != 0 {
+		t.Errorf("second process: %d claims, want none while the limit is taken", n)
+	}
+	for len(p.claimed["p1"]) > 1 {
+		p.start("p1")
+		p.finish("p1", p.claimed["p1"][0].Key)
+	}
+	p.admit("p2", 3)
+	p.admit("p1", 3)
+	if a, b := len(p.claimed["p1"]), len(p.claimed["p2"]); a != 1 || b != 1 {
+		t.Errorf("together: %d and %d claims, want one each", a, b)
+	}
+}

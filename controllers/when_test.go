@@ -1,0 +1,72 @@
+package controllers
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestCheckWhen(t *testing.T) {
+	needs := []string{"build", "scan"}
+	good := []string{
+		`needs.build.state == "Succeeded"`,
+		`needs.scan.result.findings > 0 and session == "health"`,
+		`len(needs.scan.result.list) > 2 || needs.build.exitCode != 0`,
+		`(needs["build"].result?.version ?? "") startsWith "v1"`,
+		`issue in [41, 42] ? dag == "checks" : true`,
+		`"x" in keys(needs.scan.result)`,
+	}
+	for _, when := range good {
+		if err := CheckWhen(when, needs); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	bad := []struct{ when, problem string }{
+		{`needs.biuld.state == "x"`, `1:7: this node does not need "biuld"; did you mean "build"?`},
+		{`needs.build.sate == "x"`, "sate"},
+		{`needs.build.state`, "bool"},
+		{`1 +`, "1:3: unexpected token EOF"},
+		{`now() > 3`, "now"},
+		{`all(needs.scan.result, {# > 1})`, "predicates are not supported"},
+		{`toJSON(needs.scan.result) == ""`, "toJSON"},
+		{`len(1..1000000) > 1`, "ranges are not supported"},
+		{`let x = "a"; x == "a"`, "variables are not supported"},
+		{`repeat("a", 100000) == ""`, "repeat"},
+		{`sesion == "health"`, "sesion"},
+		{strings.Repeat("true && ", maxWhenNodes) + "true", "maximum"},
+	}
+	for _, c := range bad {
+		err := CheckWhen(c.when, needs)
+		if err == nil || !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%.60s: got %v, want something about %s", c.when, err, c.problem)
+		}
+	}
+}
+
+func TestWhenErrorHasAPlace(t *testing.T) {
+	err := CheckWhen("true &&\n  needs.scan.stat == 1", []string{"scan"})
+	var at *WhenError
+	if !errors.As(err, &at) || at.Line != 2 || at.Column < 3 || strings.Contains(at.Message, "\n") {
+		t.Errorf("got %#v", err)
+	}
+}
+
+// FuzzWhen: no expression panics or is evaluated differently twice.
+func FuzzWhen(f *testing.F) {
+	for _, s := range []string{`needs.scan.result.a > 0`, `needs.scan.result[3:1] == nil`, `len(needs) / 0 > 1`,
+		`values(needs.scan.result) == [1]`, `session matches dag`, `needs.scan.result?.b.c ?? 1 == 1`} {
+		f.Add(s, `{"a":1,"b":[1,2]}`)
+	}
+	f.Fuzz(func(t *testing.T, when, result string) {
+		prog, err := compileWhen(when, []string{"scan"})
+		if err != nil {
+			return
+		}
+		env := whenEnv{Needs: map[string]whenNeed{"scan": {State: "Succeeded", Result: value([]byte(result))}}, Session: "s", DAG: "d"}
+		a, err1 := evalWhen(prog, env)
+		b, err2 := evalWhen(prog, env)
+		if a != b || (err1 == nil) != (err2 == nil) {
+			t.Errorf("%q over %s: %v %v, then %v %v", when, result, a, err1, b, err2)
+		}
+	})
+}
