@@ -60,7 +60,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root := newRootCmd(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil && ctx.Err() != nil {
+	var v *verdict
+	if err != nil && ctx.Err() != nil && !errors.As(err, &v) {
 		err = errors.Join(err, ctx.Err())
 	}
 	a.complain(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -73,8 +74,12 @@ func (g goal) String() string {
 
 // metBy looks at what a run made of the spec as it is now: a status of an earlier spec meets nothing.
 func (g goal) metBy(e *state.Entry) bool {
-	if e == nil || e.Broken() || outdated(e) {
+	switch {
+	case e == nil || outdated(e):
 		return false
+	case e.Broken():
+		c := condition(e, g.condition)
+		return c != nil && c.Reason == controllers.ReasonInvalidSpec && strings.EqualFold(string(c.Status), g.value)
 	}
 	if g.condition == "" {
 		return e.Status != nil && strings.EqualFold(e.Status.Base().Phase, g.value)
