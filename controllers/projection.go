@@ -61,11 +61,7 @@ func foldAgent(old json.RawMessage, a schemas.AgentActivity) (json.RawMessage, e
 	if err := json.Unmarshal(ours, &fields); err != nil {
 		return nil, fmt.Errorf("encode an agent's status: %w", err)
 	}
-	out, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fmt.Errorf("encode an agent's status: %w", err)
-	}
-	return out, nil
+	return encodeProjection(fields)
 }
 
 // encodeProjection writes sorted keys, indented by two, no HTML escapes, so that an unchanged file stays byte for byte.
