@@ -47,7 +47,7 @@ type settled struct {
 // nothing is due yet. It reads no file of the tree.
 func (s *Store) Fresh() (Summary, bool) {
 	was, ok := s.readSettled()
-	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsHold() {
+	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsHold() || s.lockLeft() {
 		return Summary{}, false
 	}
 	now := s.opts.Now()
@@ -187,13 +187,25 @@ func (s *Store) readSettled() (settled, bool) {
 	return was, was.Folders.Specs != "" && was.Folders.State != ""
 }
 
-// journalsHold reports whether some journal says anything.
+// journalsHold reports whether some journal says anything, or was left behind by a process that died.
 func (s *Store) journalsHold() bool {
 	for _, name := range s.journalNames() {
-		fi, err := s.root.Lstat(journalDir + "/" + name + journalSuffix)
-		if err == nil && fi.Mode().Type()&fs.ModeType == 0 && fi.Size() > 0 {
+		f, err := s.root.Open(journalDir + "/" + name + journalSuffix)
+		if err != nil {
+			continue
+		}
+		fi, err := f.Stat()
+		holds := err == nil && (fi.Size() > 0 || (s.own == nil || s.own.name != name) && !isLocked(f))
+		f.Close()
+		if holds {
 			return true
 		}
 	}
 	return false
+}
+
+// lockLeft reports whether somebody holds the lock of the tree, or died with it.
+func (s *Store) lockLeft() bool {
+	left, err := fs.Glob(s.root.FS(), treeLockPath+".*")
+	return err != nil || len(left) > 0
 }
