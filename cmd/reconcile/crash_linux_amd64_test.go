@@ -37,28 +37,36 @@ spec:
 // crashFixture makes a fresh tree in a git repository, and the command that a crash strikes.
 func crashFixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
 	env, bin := crashEnv(t), self(t)
+	template := crashTemplate(t, env)
 	return func() (crashtest.Spec, error) {
 		dir := filepath.Join(t.TempDir(), "tree")
-		for name, text := range crashTree {
-			p := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-				return crashtest.Spec{}, err
-			}
-			if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-				return crashtest.Spec{}, err
-			}
-		}
-		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "Start"}} {
-			cmd := exec.Command("git", args...)
-			cmd.Dir, cmd.Env = dir, env
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return crashtest.Spec{}, fmt.Errorf("git %v: %w: %s", args, err, out)
-			}
-		}
+		err := os.CopyFS(dir, os.DirFS(template))
 		return crashtest.Spec{
 			Cmd: []string{bin, "--commit"}, Dir: dir, Root: dir, Env: env, Mode: mode, Errno: errno,
-		}, nil
+		}, err
 	}
+}
+
+// crashTemplate is the tree that each crash starts from.
+func crashTemplate(t *testing.T, env []string) string {
+	dir := filepath.Join(t.TempDir(), "template")
+	for name, text := range crashTree {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main", "--template="}, {"add", "-A"}, {"commit", "-qm", "Start"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	return dir
 }
 
 // self is the test binary under the name by which it acts as reconcile (see testscript.Main).
