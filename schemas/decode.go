@@ -119,7 +119,12 @@ func (d *Decoder) object(s *source, root *value) *Object {
 	}
 	sum := sha256.Sum256(canonical)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	return newDecoded(k, metadata(root), s.path, digest, canonical, typed)
+	o := newDecoded(k, metadata(root), s.path, digest, canonical, typed)
+	for i, r := range o.Refs {
+		line, column := root.position(append([]any{"spec"}, r.Field...))
+		o.Refs[i].Line, o.Refs[i].Column = int32(line), int32(column)
+	}
+	return o
 }
 
 // failed reports whether any problem is an error.

@@ -120,6 +120,8 @@ type Reference struct {
 	Field []any // path below spec: strings and indices, as in Report.At
 	To    Ref
 	Hard  bool
+	// Line and Column are where the mention stands in the file, as in Place; 0 in a spec that was not decoded from one.
+	Line, Column int32
 }
 
 // Object is one valid spec. It is immutable once it is in a tree.

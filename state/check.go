@@ -100,57 +100,72 @@ func (m *model) indexCase() {
 
 // judgeReferences reports references to what does not exist; lacks tells whether there are any.
 func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) (_ []schemas.Problem, lacks bool) {
-	b := f.body.(*specBody)
-	var data []byte
-	for _, r := range b.object.Refs {
-		if m.exists(r.To) {
-			continue
+	for _, r := range f.body.(*specBody).object.Refs {
+		if !m.exists(r.To) {
+			to, lacks = append(to, s.missingReference(m, f, r)), true
 		}
-		if !lacks {
-			lacks = true
-			data = s.sourceOf(f)
-		}
-		to = append(to, s.missingReference(m, f, r, data))
 	}
 	return to, lacks
 }
 
-func (s *Store) missingReference(m *model, f *file, r schemas.Reference, data []byte) schemas.Problem {
-	b := f.body.(*specBody)
-	field := append([]any{"spec"}, r.Field...)
+func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas.Problem {
 	p := schemas.Problem{
-		Place: b.at, Severity: schemas.Warning, Code: "missing-reference", Ref: b.ref, Field: fieldPath(field),
+		Place:    schemas.Place{Path: f.path, Line: int(r.Line), Column: int(r.Column)},
+		Severity: schemas.Warning, Code: "missing-reference", Ref: f.body.(*specBody).ref,
+		Field:   fieldPath(append([]any{"spec"}, r.Field...)),
 		Message: fmt.Sprintf("there is no %s called %q", strings.ToLower(r.To.Kind), r.To.Name),
 	}
 	if r.Hard {
 		p.Severity = schemas.Error
 	}
-	if data != nil {
-		p.Place, p.Source = schemas.Locate(f.path, data, field...)
-		p.Path = f.path
-	}
-	if near := schemas.Nearest(r.To.Name, m.names(r.To.Kind)); near != "" {
+	p.Source = s.sourceLine(p.Place)
+	if near := m.nearest(r.To); near != "" {
 		p.Suggestion = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p
 }
 
-// suggestible bounds how many names a suggestion is looked for among.
-const suggestible = 2000
+// suggestible bounds how many names a suggestion is looked for among, and how many suggestions are looked for at a
+// time: a tree whose agents were all removed must not take minutes to say so.
+const suggestible = 1000
+
+// nearest is the name of an object that exists and may have been meant, or "".
+func (m *model) nearest(missing schemas.Ref) string {
+	if m.near == nil {
+		m.near = map[schemas.Ref]string{}
+	}
+	near, ok := m.near[missing]
+	if !ok {
+		near = schemas.Nearest(missing.Name, m.names(missing.Kind))
+		m.near[missing] = near
+	}
+	return near
+}
 
 // names are the names of the declared objects of a kind, sorted; nil when there are too many to search.
 func (m *model) names(kind string) []string {
-	var out []string
+	if m.nameLists == nil {
+		m.nameLists = map[string][]string{}
+	}
+	out, ok := m.nameLists[kind]
+	if ok {
+		return out
+	}
 	for ref, s := range m.slots {
 		if ref.Kind == kind && len(s.specs) > 0 {
 			if out = append(out, ref.Name); len(out) > suggestible {
-				return nil
+				out = nil
+				break
 			}
 		}
 	}
 	slices.Sort(out)
+	m.nameLists[kind] = out
 	return out
 }
+
+// forgetNames drops what was computed from the set of objects that exist.
+func (m *model) forgetNames() { m.near, m.nameLists = nil, nil }
 
 // sourceOf reads a spec file again, to find positions in it; nil when it is gone or was changed.
 func (s *Store) sourceOf(f *file) []byte {

@@ -112,6 +112,8 @@ func (e *encoder) object(o *schemas.Object) {
 		e.str(r.To.Kind)
 		e.str(r.To.Name)
 		e.bool(r.Hard)
+		e.uint(uint64(r.Line))
+		e.uint(uint64(r.Column))
 		e.field(r.Field)
 	}
 }
@@ -350,7 +352,8 @@ func (d *decoder) object(kind string) *schemas.Object {
 	if n := d.count(); n > 0 {
 		refs = make([]schemas.Reference, n)
 		for i := range refs {
-			refs[i] = schemas.Reference{To: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, Hard: d.bool(), Field: d.field()}
+			refs[i] = schemas.Reference{To: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, Hard: d.bool(),
+				Line: int32(d.uint()), Column: int32(d.uint()), Field: d.field()}
 		}
 	}
 	if d.bad || !ok {

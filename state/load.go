@@ -448,6 +448,7 @@ func (u *update) judge() {
 		}
 	}
 	if u.appeared || u.vanished {
+		m.forgetNames()
 		for p := range m.missing {
 			again[m.files[p]] = true
 		}

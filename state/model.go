@@ -22,6 +22,9 @@ type model struct {
 	links    map[string]bool // spec files that are links: a change of what they lead to is not seen at their own path
 	missing  map[string]bool // spec files with a reference to what does not exist
 	cased    map[string][]string
+
+	near      map[schemas.Ref]string // suggestions for what is missing
+	nameLists map[string][]string    // by kind
 }
 
 // slot holds the files of one object.
