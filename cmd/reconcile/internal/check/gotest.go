@@ -94,7 +94,11 @@ func (t *testReader) line(line []byte) {
 
 func (e event) key() string { return e.Package + " " + e.Test }
 
+// hear keeps what a test says, but for the marks of its progress, until it is known whether it matters.
 func (t *testReader) hear(e event) {
+	if strings.HasPrefix(e.Output, "=== ") {
+		return
+	}
 	b := t.said[e.key()]
 	if b == nil {
 		b = new(strings.Builder)
