@@ -139,3 +139,52 @@ func BenchmarkAdmit(b *testing.B) {
 		Admit(t, wanted, "p", 4, 8)
 	}
 }
+
+// BenchmarkSettleTree decides a tree of 10,000 objects for the first time, and again with one DAG touched.
+func BenchmarkSettleTree(b *testing.B) {
+	const n = 10000
+	fresh := func() *state.Tree {
+		var entries []*state.Entry
+		add := func(k schemas.Kind, name string, spec schemas.Spec) {
+			o := benchObject(k, name, spec)
+			o.Spec()
+			entries = append(entries, &state.Entry{Ref: o.Ref, Object: o})
+		}
+		for i := range n / 50 {
+			add(schemas.SessionKind, fmt.Sprintf("s%04d", i), &schemas.SessionSpec{Phase: schemas.SessionActive})
+			add(schemas.AgentKind, fmt.Sprintf("a%04d", i), &schemas.AgentSpec{Runner: schemas.Runner{Human: &schemas.HumanRunner{}}})
+		}
+		for i := range n / 5 {
+			add(schemas.DAGKind, fmt.Sprintf("d%05d", i), &schemas.DAGSpec{Session: fmt.Sprintf("s%04d", i%(n/50)), Nodes: []schemas.Node{
+				{Name: "build", Run: []string{"make"}}, {Name: "test", Run: []string{"make", "test"}, Needs: []string{"build"}},
+				{Name: "lint", Run: []string{"lint"}}, {Name: "ship", Run: []string{"ship"}, Needs: []string{"test", "lint"}}}})
+		}
+		for i := range n - n/50*2 - n/5 {
+			add(schemas.ObservationKind, fmt.Sprintf("o%05d", i), &schemas.ObservationSpec{Agent: "a0001"})
+		}
+		return state.NewTree(nil, nil, entries...)
+	}
+	b.Run("first", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			b.StopTimer()
+			t := fresh()
+			b.StartTimer()
+			Settle(t, benchNow, nil)
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		t := Settle(fresh(), benchNow, nil).Tree
+		b.ReportAllocs()
+		for b.Loop() {
+			Settle(t, benchNow, nil)
+		}
+	})
+	b.Run("one", func(b *testing.B) {
+		t := Settle(fresh(), benchNow, nil).Tree
+		b.ReportAllocs()
+		for b.Loop() {
+			Settle(t, benchNow, []schemas.Ref{dagRef("d00042")})
+		}
+	})
+}

@@ -62,7 +62,7 @@ func standStill(in In, old *schemas.DAGStatus, j judgement, digest string) Out {
 	st := *old
 	st.Actions = kept(in.Tree, old.Actions)
 	j.settle(&st.Common, digest, in.Now)
-	return Out{Status: &st, Effects: frozen(in.Entry, old.Session)}
+	return Out{Status: &st, Effects: frozen(in.Tree, in.Entry, old.Session)}
 }
 
 // unusable says why the DAG cannot be decided although its file is right.

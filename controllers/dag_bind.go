@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -19,9 +20,11 @@ type binding struct {
 	inputs   []string // digest of the declared inputs, by node
 	gens     []int    // retry generation, by node
 
-	keys  []string
-	base  []Effect // of the first attempt, without what earlier nodes add to it
-	human []bool   // the node waits for a person
+	keys   []string
+	human  []bool             // the node waits for a person
+	groups map[string][]Group // by agent; "" for commands
+	// tasks are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time.
+	tasks []atomic.Pointer[Task]
 }
 
 // bind puts the plan of a DAG into its surroundings. All agents must be usable.
@@ -80,25 +83,47 @@ func (b *binding) bindKeys(p *plan) {
 }
 
 func (b *binding) bindEffects(p *plan) {
-	agents := make(map[string]*schemas.AgentSpec, len(b.agents))
-	for i, o := range b.agents {
-		agents[p.agents[i]] = o.Spec().(*schemas.AgentSpec)
-	}
-	session := b.sessionSpec()
-	b.base = make([]Effect, len(b.keys))
+	b.tasks = make([]atomic.Pointer[Task], len(b.keys))
 	b.human = make([]bool, len(b.keys))
-	plain := b.groups(p, "", nil)
-	for i := range b.base {
-		n := &p.spec.Nodes[i]
-		e := &b.base[i]
-		*e = Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.name}, Session: p.spec.Session, Node: n.Name,
-			NodeKey: b.keys[i], Agent: n.Agent, Groups: plain, Rank: rankOf(n, session)}
-		e.Task = b.task(p, n, session, agents[n.Agent])
-		if a := agents[n.Agent]; a != nil {
-			e.Groups = b.groups(p, n.Agent, a)
+	b.groups = map[string][]Group{"": b.groupsOf(p, "", nil)}
+	for i, o := range b.agents {
+		b.groups[p.agents[i]] = b.groupsOf(p, p.agents[i], o.Spec().(*schemas.AgentSpec))
+	}
+	for i := range b.human {
+		if a := b.agent(p, p.spec.Nodes[i].Agent); a != nil {
 			b.human[i] = a.Runner.Command == nil
 		}
 	}
+}
+
+// agent returns the spec of an agent that a node names; nil for no agent.
+func (b *binding) agent(p *plan, name string) *schemas.AgentSpec {
+	if name == "" {
+		return nil
+	}
+	i, ok := slices.BinarySearch(p.agents, name)
+	if !ok {
+		return nil
+	}
+	return schemas.SpecAs[*schemas.AgentSpec](b.agents[i])
+}
+
+// base is the effect of node i at its first attempt, without what earlier nodes add to it, and without a task.
+func (b *binding) base(p *plan, i int32) Effect {
+	n := &p.spec.Nodes[i]
+	return Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.name}, Session: p.spec.Session, Node: n.Name,
+		NodeKey: b.keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Rank: rankOf(n, b.sessionSpec())}
+}
+
+// task is what node i does at its first attempt.
+func (b *binding) task(p *plan, i int32) Task {
+	if t := b.tasks[i].Load(); t != nil {
+		return *t
+	}
+	n := &p.spec.Nodes[i]
+	t := b.newTask(p, n, b.sessionSpec(), b.agent(p, n.Agent))
+	b.tasks[i].Store(&t)
+	return t
 }
 
 // sessionSpec is the session's spec, or the defaults while it cannot be used: nothing starts then.
@@ -122,8 +147,8 @@ func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
 // tasksGroup is the group that every effect is in.
 const tasksGroup = "tasks"
 
-// groups lists the limits that a node of the DAG counts against.
-func (b *binding) groups(p *plan, name string, agent *schemas.AgentSpec) []Group {
+// groupsOf lists the limits that a node of the DAG counts against.
+func (b *binding) groupsOf(p *plan, name string, agent *schemas.AgentSpec) []Group {
 	session := b.sessionSpec()
 	gs := []Group{{tasksGroup, b.settings.Limits.ConcurrentTasks},
 		{"session/" + p.spec.Session, session.MaxConcurrentTasks}}
@@ -143,7 +168,7 @@ func (b *binding) groups(p *plan, name string, agent *schemas.AgentSpec) []Group
 
 const engineerRole = "engineer"
 
-// task is what does not change from attempt to attempt. A node's process sees, beside what the runner sets: the
+// newTask is what does not change from attempt to attempt. A node's process sees, beside what the runner sets: the
 // session's, the agent's and the node's environment, the later winning, and
 //
 //	RECONCILE_SESSION, RECONCILE_DAG, RECONCILE_NODE   where it belongs
@@ -151,7 +176,7 @@ const engineerRole = "engineer"
 //	RECONCILE_ATTEMPT                                  1 for the first attempt
 //	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
 //	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
-func (b *binding) task(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) Task {
+func (b *binding) newTask(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) Task {
 	t := Task{Dir: n.WorkingDir, OutputFiles: n.Outputs.Files, OutputJSON: n.Outputs.JSON, Argv: n.Run}
 	if n.Script != "" {
 		t.Argv = []string{"sh", "-c", n.Script}

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// tallyOf counts nodes by what matters to the phase.
+// nodeCounts counts nodes by what matters to the phase.
 type nodeCounts struct {
 	done, running, queued, pending, blocked, failed, cancelled int
 

@@ -71,6 +71,7 @@ func newPlan(name string, spec *schemas.DAGSpec) *plan {
 	slices.SortFunc(p.byName, func(a, b int32) int {
 		return cmp.Or(strings.Compare(spec.Nodes[a].Name, spec.Nodes[b].Name), cmp.Compare(a, b))
 	})
+	p.wire()
 	var arena []byte
 	for i := range spec.Nodes {
 		arena = p.add(int32(i), arena)
@@ -89,17 +90,31 @@ func (p *plan) fail(format string, args ...any) {
 	}
 }
 
+// wire turns the names of needs into positions. All lists share one array.
+func (p *plan) wire() {
+	total := 0
+	for i := range p.spec.Nodes {
+		total += len(p.spec.Nodes[i].Needs)
+	}
+	all := make([]int32, 0, total)
+	for i := range p.spec.Nodes {
+		n := &p.spec.Nodes[i]
+		start := len(all)
+		for _, need := range n.Needs {
+			to, ok := p.index[need]
+			if !ok {
+				p.fail("node %s needs %s, which does not exist", n.Name, need)
+				continue
+			}
+			all = append(all, to)
+		}
+		p.needs[i] = all[start:len(all):len(all)]
+	}
+}
+
 // add takes in one node. Definitions share one array, the arena.
 func (p *plan) add(i int32, arena []byte) []byte {
 	n := &p.spec.Nodes[i]
-	for _, need := range n.Needs {
-		to, ok := p.index[need]
-		if !ok {
-			p.fail("node %s needs %s, which does not exist", n.Name, need)
-			continue
-		}
-		p.needs[i] = append(p.needs[i], to)
-	}
 	if n.Agent != "" {
 		p.agents = append(p.agents, n.Agent)
 	}

@@ -24,12 +24,13 @@ func (f *fold) effects() []Effect {
 }
 
 func (f *fold) effect(i int32) Effect {
-	e := f.b.base[i]
+	e := f.b.base(f.p, i)
 	r := &f.recs[i]
 	if r.claim != nil {
-		e.Key, e.Seq, e.Task = r.claim.Key, r.claim.Seq, Task{}
+		e.Key, e.Seq = r.claim.Key, r.claim.Seq
 		return e
 	}
+	e.Task = f.b.task(f.p, i)
 	e.Seq = 1
 	if r.last != nil {
 		e.Seq = r.last.Seq + 1
@@ -134,14 +135,6 @@ func (f *fold) stdin(i int32, needs map[string]Need, attempt int) string {
 	return n.Prompt + needsText(needs)
 }
 
-func (b *binding) agent(p *plan, name string) *schemas.AgentSpec {
-	i, ok := slices.BinarySearch(p.agents, name)
-	if !ok {
-		return nil
-	}
-	return schemas.SpecAs[*schemas.AgentSpec](b.agents[i])
-}
-
 // needsText appends the results of earlier nodes to a prompt, marked as data: what they say is no instruction.
 func needsText(needs map[string]Need) string {
 	var names []string
@@ -166,8 +159,9 @@ func needsText(needs map[string]Need) string {
 	return b.String()
 }
 
-// frozen lists what runs as effects, for a DAG that cannot be decided: nothing new starts, nothing is cancelled.
-func frozen(e *state.Entry, session string) []Effect {
+// frozen lists what runs as effects, for a DAG that cannot be decided: nothing new starts, nothing is cancelled. What
+// runs counts against its groups, whose limits are not known here and not needed: only a new claim asks for them.
+func frozen(t *state.Tree, e *state.Entry, session string) []Effect {
 	var out []Effect
 	for i := range e.Claims {
 		c := &e.Claims[i]
@@ -175,8 +169,20 @@ func frozen(e *state.Entry, session string) []Effect {
 		if c.Agent != "" {
 			groups = append(groups, Group{Name: "agent/" + c.Agent})
 		}
+		if isEngineer(t, c.Agent) {
+			groups = append(groups, Group{Name: "engineers"}, Group{Name: "session/" + session + "/engineers"})
+		}
 		out = append(out, Effect{Key: c.Key, Owner: e.Ref, Session: session, Node: c.Node, NodeKey: c.NodeKey, Seq: c.Seq,
 			Agent: c.Agent, Groups: groups})
 	}
 	return out
+}
+
+func isEngineer(t *state.Tree, agent string) bool {
+	e := t.Entry(agentRef(agent))
+	if e == nil {
+		return false
+	}
+	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	return spec != nil && spec.Role == engineerRole
 }
