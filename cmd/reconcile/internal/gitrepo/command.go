@@ -297,6 +297,9 @@ func busy(err error) error {
 }
 
 func (k *command) settle(ctx context.Context) error {
+	if settled(k.layout) {
+		return nil
+	}
 	w, err := enterWorkshop(ctx, k.layout, k.patience)
 	if err != nil {
 		return err

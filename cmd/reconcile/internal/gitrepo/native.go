@@ -59,6 +59,9 @@ func (n *native) supported() error {
 func (n *native) head(context.Context) (Head, error) { return readHead(n.layout) }
 
 func (n *native) settle(ctx context.Context) error {
+	if settled(n.layout) {
+		return nil
+	}
 	w, err := enterWorkshop(ctx, n.layout, n.patience)
 	if err != nil {
 		return err

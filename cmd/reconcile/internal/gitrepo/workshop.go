@@ -50,6 +50,12 @@ func enterWorkshop(ctx context.Context, l layout, patience time.Duration) (*work
 	return w, nil
 }
 
+// settled reports whether there is certainly nothing to sweep and nothing to catch up with, without writing anything.
+func settled(l layout) bool {
+	entries, err := os.ReadDir(filepath.Join(l.common, "reconcile"))
+	return errors.Is(err, os.ErrNotExist) || err == nil && (len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "guard")
+}
+
 func (w *workshop) leave() error { return w.guard.Unlock() }
 
 // temp makes a new file; kind says what it is for, and is part of the name.

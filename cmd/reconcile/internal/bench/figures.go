@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// options are the flags of bench run.
+type options struct {
+	sizes      string
+	seed       uint64
+	binary     string
+	runs       int
+	only, keep string
+}
+
+// bench is one run of all measurements.
+type bench struct {
+	options
+	table
+	trees string       // folder of the generated trees
+	made  map[int]bool // sizes that are generated
+}
+
+// measureAll is the command bench run.
+func measureAll(ctx context.Context, o options) error {
+	sizes, err := numbers(o.sizes)
+	if err != nil {
+		return err
+	}
+	binary, cleanup, err := build(ctx, o.binary)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	o.binary = binary
+	b := &bench{options: o, table: table{out: os.Stdout, only: o.only}, trees: o.keep, made: map[int]bool{}}
+	if b.trees == "" {
+		if b.trees, err = os.MkdirTemp("", "reconcile-bench-trees"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(b.trees)
+	}
+	fmt.Printf("%d processors, %s/%s, medians of %d runs in alternation\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, o.runs)
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context, []int) error
+	}{
+		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"decide", b.decide},
+		{"commit", b.commit},
+	} {
+		if !b.wants(part.name) {
+			continue
+		}
+		if err := part.measure(ctx, sizes); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// tree returns the folder of a generated tree of n objects.
+func (b *bench) tree(ctx context.Context, n int) (string, error) {
+	dir := filepath.Join(b.trees, fmt.Sprint(n))
+	if b.made[n] {
+		return dir, nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil || b.keep == "" {
+		g := generator{dir: dir, n: n, seed: b.seed, binary: b.binary}
+		if err := g.generate(ctx); err != nil {
+			return "", err
+		}
+	}
+	b.made[n] = true
+	return dir, nil
+}
+
+// reconcile is the command under measurement. Exit code 4 only says that some object is not ready.
+func (b *bench) reconcile(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, b.binary, append([]string{"-C", dir, "--quiet"}, args...)...)
+	cmd.Env = environment()
+	return cmd
+}
+
+// version: starting and ending, and the size of the binary.
+func (b *bench) version(ctx context.Context, _ []int) error {
+	got, err := alternate(3*b.runs,
+		func() (usage, error) { return process(exec.CommandContext(ctx, b.binary, "version")) },
+		func() (usage, error) { return process(gitCommand(ctx, ".", "version")) })
+	if err != nil {
+		return err
+	}
+	b.row("version, beside git version", short(got[0].wall), short(got[1].wall), trim(ms(got[0].wall))+" ms", ms(got[0].wall), 20, " ms")
+	fi, err := os.Stat(b.binary)
+	if err != nil {
+		return err
+	}
+	size := float64(fi.Size()) / (1 << 20)
+	b.row("version: size of the binary", fmt.Sprintf("%.1f MiB", size), "", fmt.Sprintf("%.1f", size), size*1.048576, 40, " MB")
+	return nil
+}
+
+// idle: a run with nothing to do, beside git status on the same tree.
+func (b *bench) idle(ctx context.Context, sizes []int) error {
+	for _, n := range sizes {
+		dir, err := b.tree(ctx, n)
+		if err != nil {
+			return err
+		}
+		got, err := alternate(b.runs,
+			func() (usage, error) { return process(b.reconcile(ctx, dir)) },
+			func() (usage, error) { return process(gitCommand(ctx, dir, "status")) })
+		if err != nil {
+			return err
+		}
+		b.ratio(fmt.Sprintf("idle run, %d objects, beside git status", n), got[0].wall, got[1].wall, 1.5)
+	}
+	return nil
+}
+
+// cold: a run without any cache, beside plain yaml.v3 with schema validation of the same files.
+func (b *bench) cold(ctx context.Context, sizes []int) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var perObject []float64
+	for _, n := range sizes {
+		dir, err := b.tree(ctx, n)
+		if err != nil {
+			return err
+		}
+		got, err := alternate(max(1, b.runs/2),
+			func() (usage, error) {
+				if err := os.RemoveAll(filepath.Join(dir, ".reconcile", "cache")); err != nil {
+					return usage{}, err
+				}
+				return process(b.reconcile(ctx, dir))
+			},
+			func() (usage, error) { return process(exec.CommandContext(ctx, self, "parse", dir)) })
+		if err != nil {
+			return err
+		}
+		each := func(u usage) float64 { return float64(u.cpu.Microseconds()) / float64(n) }
+		perObject = append(perObject, each(got[0]))
+		b.row(fmt.Sprintf("cold run, %d objects, CPU each, beside yaml.v3", n), fmt.Sprintf("%.1f µs", each(got[0])),
+			fmt.Sprintf("%.1f µs", each(got[1])), fmt.Sprintf("%.1f µs", each(got[0])), each(got[0]), perObjectBound(n), " µs")
+		b.row(fmt.Sprintf("cold run, %d objects, peak memory", n), mib(got[0].peak), mib(got[1].peak), mib(got[0].peak),
+			float64(got[0].peak)/1e6, 300, " MB")
+	}
+	if last := len(perObject) - 1; last > 0 {
+		growth := perObject[last] / perObject[0]
+		b.row(fmt.Sprintf("cold run, growth of the cost each from %d to %d", sizes[0], sizes[last]), "", "",
+			fmt.Sprintf("%.2f", growth), growth, 0, "")
+	}
+	return nil
+}
+
+// perObjectBound is the bound of a cold run in µs of CPU. In small trees starting the process weighs more than the
+// objects do, and there is none.
+func perObjectBound(n int) float64 {
+	if n < 10_000 {
+		return 0
+	}
+	return 90
+}
+
+func mib(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
+
+// dag: a thousand commands that do nothing, beside make -j2.
+func (b *bench) dag(ctx context.Context, _ []int) error {
+	const nodes = 1000
+	dir, err := os.MkdirTemp("", "reconcile-bench-dag")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var spec, targets strings.Builder
+	spec.WriteString("apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: many}\nspec:\n  session: one\n" +
+		"  policy: {maxConcurrency: 2}\n  nodes:\n")
+	targets.WriteString(".PHONY: all\nall:")
+	for i := range nodes {
+		fmt.Fprintf(&spec, "    - {name: n%d, run: [\"true\"]}\n", i)
+		fmt.Fprintf(&targets, " n%d", i)
+	}
+	targets.WriteString("\nn%:\n\t@true $@\n") // an argument, so that make really runs the program
+	got, err := alternate(max(1, b.runs/2),
+		func() (usage, error) {
+			for _, sub := range []string{"state", ".reconcile"} {
+				if err := os.RemoveAll(filepath.Join(dir, sub)); err != nil {
+					return usage{}, err
+				}
+			}
+			session := "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: one}\nspec: {title: one}\n"
+			for path, content := range map[string]string{"specs/dag.yaml": spec.String(), "specs/session.yaml": session, "Makefile": targets.String()} {
+				if err := writeFile(filepath.Join(dir, path), content); err != nil {
+					return usage{}, err
+				}
+			}
+			return process(b.reconcile(ctx, dir))
+		},
+		func() (usage, error) {
+			cmd := exec.CommandContext(ctx, "make", "-s", "-j2")
+			cmd.Dir = dir
+			return process(cmd)
+		})
+	if err != nil {
+		return err
+	}
+	b.ratio("dag of 1000 commands (true), beside make -j2", got[0].wall, got[1].wall, 2)
+	return nil
+}
+
+func writeFile(path, content string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(content), 0o666)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"go.yaml.in/yaml/v3"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// parseAll is the command bench parse: read every spec with yaml.v3 and validate it against the published JSON Schema
+// of its kind, as a plain program would.
+func parseAll(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: bench parse DIR")
+	}
+	compiled := map[string]*jsonschema.Schema{}
+	return filepath.WalkDir(filepath.Join(args[0], "specs"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		var doc map[string]any
+		if err := yaml.Unmarshal(data, &doc); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		kind, _ := doc["kind"].(string)
+		if compiled[kind] == nil {
+			if compiled[kind], err = compileSchema(kind); err != nil {
+				return err
+			}
+		}
+		if err := compiled[kind].Validate(doc); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		return nil
+	})
+}
+
+// compileSchema compiles the published schema of a kind.
+func compileSchema(kind string) (*jsonschema.Schema, error) {
+	for _, k := range controllers.Schemas() {
+		if k.Name == kind {
+			return jsonschema.CompileString(kind+".schema.json", string(schemas.Schema(k)))
+		}
+	}
+	return nil, fmt.Errorf("no kind %q", kind)
+}
+
+// decide: the time that controllers take for DAGs of 1,000 and 10,000 nodes, in this process.
+func (b *bench) decide(context.Context, []int) error {
+	var times []time.Duration
+	for _, n := range []int{1000, 10_000} {
+		t, err := wideTree(n)
+		if err != nil {
+			return err
+		}
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		var samples []usage
+		for range 2*b.runs + 1 {
+			start := time.Now()
+			controllers.Settle(t, now, nil)
+			samples = append(samples, usage{wall: time.Since(start)})
+		}
+		times = append(times, median(samples[1:]).wall)
+	}
+	b.row("decide 1000 nodes", short(times[0]), "", trim(ms(times[0]))+" ms", ms(times[0]), 10, " ms")
+	b.ratio("decide 10000 nodes, beside 1000", times[1], times[0], 12)
+	return nil
+}
+
+// wideTree is a tree with one DAG of n nodes, each of which needs up to three earlier ones.
+func wideTree(n int) (*state.Tree, error) {
+	spec := &schemas.DAGSpec{Session: "one"}
+	for i := range n {
+		node := schemas.Node{Name: fmt.Sprintf("n%d", i), Run: []string{"true"}}
+		if i > 10 {
+			node.Needs = []string{fmt.Sprintf("n%d", i-1-i%7), fmt.Sprintf("n%d", i/2), fmt.Sprintf("n%d", i/3)}
+		}
+		spec.Nodes = append(spec.Nodes, node)
+	}
+	var entries []*state.Entry
+	for _, o := range []struct {
+		kind schemas.Kind
+		name string
+		spec schemas.Spec
+	}{{schemas.DAGKind, "wide", spec}, {schemas.SessionKind, "one", &schemas.SessionSpec{Title: "one"}}} {
+		canonical, err := json.Marshal(o.spec)
+		if err != nil {
+			return nil, err
+		}
+		digest := fmt.Sprintf("sha256:%x", sha256.Sum256(canonical))
+		object := schemas.NewObject(o.kind, schemas.Metadata{Name: o.name}, "specs/"+o.name+".yaml", digest, canonical, o.spec.References())
+		entries = append(entries, &state.Entry{Ref: object.Ref, Object: object})
+	}
+	return state.NewTree(nil, nil, entries...), nil
+}
+
+// commit: a hundred changed statuses in the largest tree, beside git add and git commit of the same paths.
+func (b *bench) commit(ctx context.Context, sizes []int) error {
+	n := sizes[len(sizes)-1]
+	dir, err := b.tree(ctx, n)
+	if err != nil {
+		return err
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "state", "dags", "*.json"))
+	if err != nil {
+		return err
+	}
+	for i, p := range paths {
+		paths[i] = "state/dags/" + filepath.Base(p)
+	}
+	paths = paths[:min(100, len(paths))]
+	round := 0
+	change := func() error {
+		round++
+		for _, p := range paths {
+			if err := appendLine(filepath.Join(dir, p), fmt.Sprint(round)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	got, err := alternate(b.runs,
+		func() (usage, error) {
+			if err := change(); err != nil {
+				return usage{}, err
+			}
+			start := time.Now()
+			repo, err := gitrepo.Open(dir)
+			if err != nil {
+				return usage{}, err
+			}
+			_, err = repo.Commit(ctx, gitrepo.Commit{Paths: paths, Message: "bench", When: start, Sign: "never"})
+			return usage{wall: time.Since(start)}, err
+		},
+		func() (usage, error) {
+			if err := change(); err != nil {
+				return usage{}, err
+			}
+			add, err := process(gitCommand(ctx, dir, append([]string{"add", "--"}, paths...)...))
+			if err != nil {
+				return usage{}, err
+			}
+			u, err := process(gitCommand(ctx, dir, "commit", "-q", "--no-gpg-sign", "-m", "bench"))
+			u.wall += add.wall
+			return u, err
+		})
+	if err != nil {
+		return err
+	}
+	b.ratio(fmt.Sprintf("commit %d statuses of %d objects, beside git", len(paths), n), got[0].wall, got[1].wall, 1)
+	return nil
+}
+
+func appendLine(path, line string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, line+"\n"...), 0o666)
+}
