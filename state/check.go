@@ -18,13 +18,11 @@ func (s *Store) judge(m *model, f *file) (changed bool) {
 	var cross []schemas.Problem
 	cross = s.judgeDuplicate(m, f, cross)
 	cross = s.judgeCase(m, f, cross)
-	delete(m.missing, f.path)
-	if b.object != nil {
-		var lacks bool
-		cross, lacks = s.judgeReferences(m, f, cross)
-		if lacks {
-			m.missing[f.path] = true
-		}
+	if m.lacks(b.object) {
+		m.missing[f.path] = true
+		cross = s.judgeReferences(m, f, cross)
+	} else {
+		delete(m.missing, f.path)
 	}
 	if slices.EqualFunc(cross, b.cross, equalProblems) {
 		return false
@@ -98,14 +96,19 @@ func (m *model) indexCase() {
 	}
 }
 
-// judgeReferences reports references to what does not exist; lacks tells whether there are any.
-func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) (_ []schemas.Problem, lacks bool) {
+// lacks reports whether an object refers to something that does not exist.
+func (m *model) lacks(o *schemas.Object) bool {
+	return o != nil && slices.ContainsFunc(o.Refs, func(r schemas.Reference) bool { return !m.exists(r.To) })
+}
+
+// judgeReferences reports references to what does not exist.
+func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schemas.Problem {
 	for _, r := range f.body.(*specBody).object.Refs {
 		if !m.exists(r.To) {
-			to, lacks = append(to, s.missingReference(m, f, r)), true
+			to = append(to, s.missingReference(m, f, r))
 		}
 	}
-	return to, lacks
+	return to
 }
 
 func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas.Problem {
@@ -125,12 +128,15 @@ func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas
 	return p
 }
 
-// suggestible bounds how many names a suggestion is looked for among, and how many suggestions are looked for at a
-// time: a tree whose agents were all removed must not take minutes to say so.
+// suggestible bounds how many names a suggestion is looked for among, and with how many incomplete files suggestions
+// are given at all: a tree whose agents were all removed must not take minutes to say so.
 const suggestible = 1000
 
 // nearest is the name of an object that exists and may have been meant, or "".
 func (m *model) nearest(missing schemas.Ref) string {
+	if len(m.missing) > suggestible {
+		return ""
+	}
 	if m.near == nil {
 		m.near = map[schemas.Ref]string{}
 	}

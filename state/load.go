@@ -107,6 +107,11 @@ func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {
 // judgeAll computes the cross problems of all spec files.
 func (s *Store) judgeAll(m *model) {
 	m.indexCase()
+	for p, f := range m.files {
+		if b, ok := f.body.(*specBody); ok && m.lacks(b.object) {
+			m.missing[p] = true // all of them first: how many there are decides whether names are suggested
+		}
+	}
 	for _, f := range m.files {
 		if f.area == areaSpecs {
 			s.judge(m, f)
