@@ -94,11 +94,11 @@ func (r *Runner) settle(j *job, e controllers.Report) *job {
 	return following
 }
 
-// started reports that j runs.
-func (r *Runner) started(j *job, pid int) {
+// reportStart reports that j runs.
+func (r *Runner) reportStart(j *job, pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ran = true
-	j.since = r.o.Now()
+	j.started, j.since = true, r.o.Now()
 	r.post(controllers.Report{Kind: controllers.Started, Key: j.effect.Key, At: j.since, PID: pid})
 }

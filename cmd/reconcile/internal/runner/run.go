@@ -10,11 +10,12 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// job is one submitted effect. since and running are guarded by Runner.mu.
+// job is one submitted effect. since, running and started are guarded by Runner.mu.
 type job struct {
 	effect  controllers.Effect
 	since   time.Time
-	running bool
+	running bool       // it has a slot
+	started bool       // and a command
 	stop    chan cause // at most one: the first reason to end the run
 }
 
@@ -121,9 +122,8 @@ func (a *attempt) perform(b *buffers) error {
 	}
 	a.removeNeeds()
 	a.record.Output, a.record.Log = a.sink.finish()
-	if a.lease.file != nil { // never handed to a command
-		_, freeErr := a.lease.free()
-		err = errors.Join(err, freeErr)
+	if a.lease.file != nil { // no command was started, or it could not be ended
+		a.lease.free() //nolint:errcheck // at the latest it ends with this process and the command's
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 		out.abandon()
 		return exit{}, a.explainStart(err)
 	}
-	a.started(a.job, p.pid)
+	a.reportStart(a.job, p.pid)
 	out.pump(a.sink)
 	end := a.supervise(p, limit)
 	if a.input != nil {

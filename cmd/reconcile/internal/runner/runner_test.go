@@ -332,6 +332,7 @@ func TestClose(t *testing.T) {
 func TestEachEffectEndsOnce(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 	g := newRig(t, Options{Slots: 4, Grace: 10 * time.Second})
+	gate := g.fifo("gate") // nobody opens it: what reads from it runs out of time
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const n = 200
 	for i := range n {
@@ -345,6 +346,7 @@ func TestEachEffectEndsOnce(t *testing.T) {
 	}
 	g.await("k97") // nearly the last in order
 	g.end()
+	gate.file.Close()
 	ends := map[string]int{}
 	for _, rep := range append(g.seen, g.Drain()...) {
 		if rep.Kind != controllers.Started {

@@ -84,7 +84,7 @@ func (r *Runner) treeOf(key string, pid int) *tree {
 func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 	var busy []string
 	for _, t := range trees {
-		if t.lease.runs() {
+		if t.lease.runs() || r.runsItself(t.key) {
 			busy = append(busy, t.key)
 		}
 	}
@@ -99,6 +99,14 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 		err = errors.Join(err, r.removeNeedsOf(t.key))
 	}
 	return err
+}
+
+// runsItself reports whether this runner has got further with key than to look for its orphans.
+func (r *Runner) runsItself(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := r.jobs[key]
+	return j != nil && j.started
 }
 
 // stopFirst tells a whole tree to end and returns when its first process has; at kill it is forced to.
@@ -185,8 +193,13 @@ func (h *hunt) forgetGroups(left []member) {
 	}
 }
 
-// tell signals each process: politely once, with force always.
+// tell signals each process: politely once, with force always, and then whole groups, which cannot fork away from it.
 func (h *hunt) tell(ps []member, force bool) {
+	for _, t := range h.trees {
+		if force {
+			signalGroup(t.pid, force)
+		}
+	}
 	for _, p := range ps {
 		if force || !h.told[p.pid] {
 			p.signal(force)

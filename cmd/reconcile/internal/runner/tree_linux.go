@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -23,14 +24,16 @@ func orphanGroup(int) int { return 0 }
 
 // signal tells the process, if it is still the same one.
 func (m member) signal(force bool) {
-	fd, err := unix.PidfdOpen(m.pid, 0)
-	if err != nil {
-		return // gone
+	send := func(sig unix.Signal) error { return unix.Kill(m.pid, sig) }
+	if fd, err := unix.PidfdOpen(m.pid, 0); err == nil {
+		defer unix.Close(fd)
+		send = func(sig unix.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) }
+	} else if errors.Is(err, unix.ESRCH) {
+		return
 	}
-	defer unix.Close(fd)
 	if now, ok := readMember(m.pid); ok && now.started == m.started {
 		for _, sig := range signalsOf(force) {
-			unix.PidfdSendSignal(fd, sig, nil, 0) //nolint:errcheck // whoever still lives is found by the next look
+			send(sig) //nolint:errcheck // whoever still lives is found by the next look
 		}
 	}
 }
