@@ -22,6 +22,9 @@ type fold struct {
 	gens  []int
 	verbs []string
 	hold  string
+	// inputs are the digests of the declared inputs. Where the tree does not tell one, the last one stands: a run must
+	// not start because something could not be looked at.
+	inputs []string
 
 	recs []record
 	next []schemas.NodeStatus
@@ -88,11 +91,21 @@ func newFold(in In, p *plan, old *schemas.DAGStatus) *fold {
 	f := &fold{In: in, p: p, old: old, hold: old.Hold,
 		was: p.nodesOf(old), limits: p.retries, gens: make([]int, n),
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
-		keys: make([]string, n), history: chronicle{old: old.History}}
+		keys: make([]string, n), inputs: make([]string, n), history: chronicle{old: old.History}}
 	for i := range f.was {
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
+		if node := &p.spec.Nodes[i]; len(node.Inputs) > 0 {
+			f.inputs[i] = inputsOf(in, node.Name, f.was[i].Inputs)
+		}
 	}
 	return f
+}
+
+func inputsOf(in In, node, last string) string {
+	if now, ok := in.Inputs[node]; ok {
+		return now
+	}
+	return last
 }
 
 // run judges all nodes, applies new actions one after the other to what came out, and judges again after each.
@@ -140,7 +153,7 @@ func (f *fold) judgeAll() {
 
 // rebind makes keys for the present generations. An approval was given for one key and ends with it.
 func (f *fold) rebind() {
-	f.b = bind(f.In, f.p, f.gens)
+	f.b = bind(f.In, f.p, f.gens, f.inputs)
 	for i, key := range f.b.keys {
 		if f.verbs[i] == schemas.VerbApprove && f.keys[i] != key {
 			f.verbs[i] = ""

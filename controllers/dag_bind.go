@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 )
 
 // binding is a plan in its surroundings: what the keys and the effects of a DAG depend on beside its spec, and what
@@ -28,7 +27,7 @@ type binding struct {
 }
 
 // bind puts the plan of a DAG into its surroundings. All agents must be usable.
-func bind(in In, p *plan, gens []int) *binding {
+func bind(in In, p *plan, gens []int, inputs []string) *binding {
 	b := &binding{settings: in.Tree.Settings()}
 	if e := in.Tree.Entry(sessionRef(p.spec.Session)); e != nil {
 		b.session = e.Object
@@ -37,16 +36,10 @@ func bind(in In, p *plan, gens []int) *binding {
 		b.agents = append(b.agents, in.Tree.Entry(agentRef(name)).Object)
 	}
 	last := p.last.Load()
-	if last != nil && last.fits(b, in.Entry, p, gens) {
+	if last != nil && last.fits(b, gens, inputs) {
 		return last
 	}
-	b.gens = slices.Clone(gens)
-	b.inputs = make([]string, len(gens))
-	for i := range b.inputs {
-		if n := &p.spec.Nodes[i]; len(n.Inputs) > 0 {
-			b.inputs[i] = in.Inputs[n.Name]
-		}
-	}
+	b.gens, b.inputs = slices.Clone(gens), slices.Clone(inputs)
 	b.bindKeys(p)
 	b.bindEffects(p)
 	p.last.Store(b)
@@ -54,20 +47,9 @@ func bind(in In, p *plan, gens []int) *binding {
 }
 
 // fits reports whether b was made of the same things.
-func (b *binding) fits(want *binding, e *state.Entry, p *plan, gens []int) bool {
-	if b.session != want.session || b.settings != want.settings || !slices.Equal(b.agents, want.agents) ||
-		!slices.Equal(b.gens, gens) {
-		return false
-	}
-	if len(e.Inputs) == 0 && !slices.ContainsFunc(b.inputs, func(s string) bool { return s != "" }) {
-		return true
-	}
-	for i, digest := range b.inputs {
-		if n := &p.spec.Nodes[i]; len(n.Inputs) > 0 && e.Inputs[n.Name] != digest {
-			return false
-		}
-	}
-	return true
+func (b *binding) fits(want *binding, gens []int, inputs []string) bool {
+	return b.session == want.session && b.settings == want.settings && slices.Equal(b.agents, want.agents) &&
+		slices.Equal(b.gens, gens) && slices.Equal(b.inputs, inputs)
 }
 
 func (b *binding) bindKeys(p *plan) {

@@ -92,7 +92,7 @@ func nodeSteps(e *state.Entry, st *schemas.DAGStatus) []Step {
 		switch s.State {
 		case schemas.NodePending, schemas.NodeQueued:
 			runs[n.Name] = true
-			step.Verb, step.Why = StepRun, whyRun(n, s, was, runs, st.Nodes)
+			step.Verb, step.Why = StepRun, whyRun(n, s, was, runs, st.Nodes, p.retries[i].Limit)
 		case schemas.NodeRunning:
 			if s.Reason != ReasonEnding {
 				continue
@@ -116,7 +116,7 @@ func nodeSteps(e *state.Entry, st *schemas.DAGStatus) []Step {
 
 // whyRun says why a node has to run: what of its key differs from the one that it had, or what it waits for.
 func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeStatus, runs map[string]bool,
-	now map[string]schemas.NodeStatus) string {
+	now map[string]schemas.NodeStatus, retries int) string {
 	old, known := was[n.Name]
 	why := ""
 	switch {
@@ -125,7 +125,7 @@ func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeSt
 	case old.Generation != s.Generation:
 		why = "retried by an action"
 	case old.Key == s.Key && s.Attempts > 0:
-		why = fmt.Sprintf("attempt %d failed", s.Attempts)
+		why = fmt.Sprintf("retry %d of %d", s.Attempts, retries)
 	case old.Key == s.Key:
 		why = "has not run yet"
 	case old.Inputs != s.Inputs:

@@ -17,6 +17,9 @@ type Decision struct {
 	Outs map[schemas.Ref]Out
 	// Changed are the objects whose status differs from the one in the tree that was given, sorted.
 	Changed []schemas.Ref
+	// Removed are the entries, as given, of objects that had a status and are to have none any more: their spec is gone,
+	// or (replies, observations) nothing is wrong with them now. Sorted. Tree need not know them.
+	Removed []*state.Entry
 }
 
 // Settle decides until nothing changes any more. dirty are the objects that changed since the last decision over this
@@ -43,6 +46,11 @@ func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref) Decision {
 		d.Changed = append(d.Changed, ref)
 	}
 	slices.SortFunc(d.Changed, schemas.Ref.Compare)
+	for _, ref := range d.Changed {
+		if out, old := d.Outs[ref], t.Entry(ref); out.Status == nil && old != nil && old.Status != nil {
+			d.Removed = append(d.Removed, old)
+		}
+	}
 	return d
 }
 
@@ -67,6 +75,8 @@ func (s *settler) touch(ref schemas.Ref) {
 	e := s.tree.Entry(ref)
 	s.add(ref)
 	switch {
+	case ref.Kind == schemas.SettingsKind.Name:
+		s.work = nil
 	case ref.Kind == schemas.SessionKind.Name:
 		s.ranking = true
 		s.addReferrers(ref, schemas.DAGKind.Name, schemas.ActionKind.Name)

@@ -128,13 +128,15 @@ func (v *whenVisitor) refuse(n ast.Node, message string) {
 }
 
 // evalWhen evaluates a compiled condition.
-func evalWhen(p *vm.Program, env whenEnv) (ok bool, err error) {
+func evalWhen(p *vm.Program, env whenEnv) (bool, error) {
 	out, err := expr.Run(p, env)
 	if err != nil {
 		return false, errors.New(firstLine(err.Error()))
 	}
-	ok, _ = out.(bool)
-	return ok, nil
+	if ok, isBool := out.(bool); isBool {
+		return ok, nil
+	}
+	return false, fmt.Errorf("it is a %T, not true or false", out)
 }
 
 // value decodes a recorded JSON result; nil when there is none.
