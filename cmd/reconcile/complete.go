@@ -86,11 +86,7 @@ func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 		if err != nil || t == nil || t.Entry(ref) == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var out []cobra.Completion
-		for _, n := range nodeNames(t.Entry(ref)) {
-			out = append(out, n)
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp
+		return nodeNames(t.Entry(ref)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
