@@ -58,8 +58,10 @@ func batchSpecs(r *rand.Rand) map[string]string {
 // runAll runs what is wanted, one event at a time, until nothing is.
 func runAll(s *sim, r *rand.Rand) {
 	for range 500 {
-		s.cancelUnwanted()
 		s.settle()
+		if s.cancelUnwanted(); len(s.dirty) > 0 {
+			continue
+		}
 		effects := s.effects()
 		again := s.last.Outs[dagRef("d")].Again
 		switch {

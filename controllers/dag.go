@@ -191,24 +191,11 @@ func (f *fold) startOf() schemas.Time {
 	}
 	var first schemas.Time
 	for i := range f.recs {
-		at, was := f.recs[i].started(), &f.was[i]
-		known := was.Key == f.b.keys[i] && was.StartedAt == at // it belongs to an earlier generation
-		if !at.IsZero() && !known && (first.IsZero() || at.Before(first.Time)) {
+		if at := f.recs[i].since; !at.IsZero() && (first.IsZero() || at.Before(first.Time)) {
 			first = at
 		}
 	}
 	return first
-}
-
-// started is when the latest run of the node started; zero when there was none.
-func (r *record) started() schemas.Time {
-	switch {
-	case r.running():
-		return r.claim.StartedAt
-	case r.last != nil:
-		return r.last.StartedAt
-	}
-	return schemas.Time{}
 }
 
 // expired reports whether the DAG's time is up. It runs from the first start, pauses included, and ends nothing while

@@ -15,6 +15,8 @@ type record struct {
 	failures int          // attempts that are used up
 	failedAt schemas.Time // when the last of these ended
 	last     *schemas.Run // the latest record
+	// since is the earliest start that the status does not know of; zero when there is none.
+	since schemas.Time
 }
 
 // running reports whether a process runs for the node under its present key.
@@ -30,9 +32,11 @@ func (f *fold) records() {
 			runs = runs[1:]
 		}
 		r := &f.recs[i]
+		known := f.known(i)
 		for len(runs) > 0 && runs[0].Node == name {
 			if runs[0].NodeKey == f.b.keys[i] {
 				r.take(runs[0])
+				r.starts(runs[0].StartedAt, known)
 			}
 			runs = runs[1:]
 		}
@@ -45,9 +49,24 @@ func (f *fold) records() {
 		case !ok:
 		case claim.NodeKey == f.b.keys[i]:
 			f.recs[i].claim = claim
+			f.recs[i].starts(claim.StartedAt, f.known(i))
 		case !claim.StartedAt.IsZero():
 			f.recs[i].other = true
 		}
+	}
+}
+
+// known is the latest start under the node's present key that the status knows of.
+func (f *fold) known(i int32) schemas.Time {
+	if was := &f.was[i]; was.Key == f.b.keys[i] {
+		return was.StartedAt
+	}
+	return schemas.Time{}
+}
+
+func (r *record) starts(at, known schemas.Time) {
+	if at.After(known.Time) && (r.since.IsZero() || at.Before(r.since.Time)) {
+		r.since = at
 	}
 }
 
