@@ -45,9 +45,15 @@ type cache struct {
 	mu  sync.Mutex
 	out *os.File
 	new bool // out is a file that is not in place yet
+
+	spare sync.Pool // of *encoder
 }
 
-func newCache(s *Store) *cache { return &cache{store: s, inputs: map[string]*inputFile{}} }
+func newCache(s *Store) *cache {
+	c := &cache{store: s, inputs: map[string]*inputFile{}}
+	c.spare.New = func() any { return new(encoder) }
+	return c
+}
 
 // key is the hash of everything but the files themselves that decides how they decode.
 func (c *cache) key() uint64 {
@@ -169,25 +175,23 @@ func (c *cache) join(parts []cachePart) map[string]*file {
 	return files
 }
 
-// write appends a block, if the cache can be written at all.
-func (c *cache) write(payload []byte, records int) {
-	if c.store.opts.NoCache {
-		return
-	}
+// write appends a block, if there is anything in it and the cache can be written at all.
+func (c *cache) write(e *encoder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.writeLocked(payload, records)
+	c.writeLocked(e)
 }
 
-func (c *cache) writeLocked(payload []byte, records int) {
-	if len(payload) < 2 || c.out == nil && !c.openOut() {
+func (c *cache) writeLocked(e *encoder) {
+	defer c.spare.Put(e)
+	if c.store.opts.NoCache || e.records == 0 || c.out == nil && !c.openOut() {
 		return
 	}
-	c.records += records
-	b := make([]byte, blockHeader, blockHeader+len(payload))
-	binary.LittleEndian.PutUint32(b, uint32(len(payload)))
-	binary.LittleEndian.PutUint64(b[4:], xxhash.Sum64(payload))
-	if _, err := c.out.Write(append(b, payload...)); err != nil {
+	c.records += e.records
+	payload := e.b[blockHeader:]
+	binary.LittleEndian.PutUint32(e.b, uint32(len(payload)))
+	binary.LittleEndian.PutUint64(e.b[4:], xxhash.Sum64(payload))
+	if _, err := c.out.Write(e.b); err != nil {
 		c.broken = true
 	}
 }

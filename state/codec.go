@@ -22,11 +22,18 @@ const (
 
 // encoder writes records into a block.
 type encoder struct {
-	b       []byte
+	b       []byte // room for the block's header, then the payload
 	records int
 }
 
-func newEncoder(kind byte) *encoder { return &encoder{b: []byte{kind}} }
+// encoder returns an empty encoder, maybe one that was used before; write takes it back.
+func (c *cache) encoder(kind byte) *encoder {
+	e := c.spare.Get().(*encoder)
+	e.b = append(e.b[:0], make([]byte, blockHeader)...)
+	e.b = append(e.b, kind)
+	e.records = 0
+	return e
+}
 
 func (e *encoder) uint(n uint64)  { e.b = binary.AppendUvarint(e.b, n) }
 func (e *encoder) int(n int64)    { e.b = binary.AppendVarint(e.b, n) }
@@ -414,7 +421,7 @@ func (d *decoder) problem(p *schemas.Problem) {
 
 // copyLive writes the records of a block that the model still holds to the new cache.
 func (c *cache) copyLive(m *model, payload []byte) {
-	e := newEncoder(payload[0])
+	e := c.encoder(payload[0])
 	_ = eachRecord(payload, func(record []byte) {
 		d := decoder{b: record}
 		p := d.shared()
@@ -430,5 +437,5 @@ func (c *cache) copyLive(m *model, payload []byte) {
 			e.record(func() { e.b = append(e.b, record...) })
 		}
 	})
-	c.writeLocked(e.b, e.records)
+	c.writeLocked(e)
 }

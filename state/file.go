@@ -143,16 +143,13 @@ func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad 
 		return []trouble{unreadable(dir, err)}
 	}
 	defer d.close()
-	specs, states := newEncoder(blockSpecs), newEncoder(blockStates)
-	defer func() {
-		s.cache.write(specs.b, specs.records)
-		s.cache.write(states.b, states.records)
-	}()
+	kind := byte(blockStates)
+	if want[0].area == areaSpecs {
+		kind = blockSpecs
+	}
+	to := s.cache.encoder(kind)
+	defer s.cache.write(to)
 	for i, w := range want {
-		to := states
-		if w.area == areaSpecs {
-			to = specs
-		}
 		f, err := s.readFile(d, w, known[w.path], to)
 		switch {
 		case err == nil:

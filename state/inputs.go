@@ -102,14 +102,14 @@ func (s *Store) readInputs(ctx context.Context, m *model, hints []string) error 
 		s.readInput(in, p)
 	}
 	in.sum()
-	e := newEncoder(blockInputs)
+	e := s.cache.encoder(blockInputs)
 	for _, p := range in.read {
 		if f := in.files[p]; f != nil {
 			e.input(p, f)
 		}
 	}
 	in.read = nil
-	s.cache.write(e.b, e.records)
+	s.cache.write(e)
 	return nil
 }
 
