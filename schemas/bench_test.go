@@ -32,3 +32,16 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFirstDecode is what a process pays once: the first object of every kind.
+func BenchmarkFirstDecode(b *testing.B) {
+	for b.Loop() {
+		d := schemas.NewDecoder(all, 0)
+		for _, k := range all {
+			path, src := example(b, k.Singular()+".yaml")
+			if d.Decode(path, src).Object == nil {
+				b.Fatalf("%s: no object", path)
+			}
+		}
+	}
+}
