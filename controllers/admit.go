@@ -9,14 +9,14 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Admit returns the wanted effects that the process self may claim now, in the order in which they should start. cpus is
-// the limit of groups that name none (0); lookahead is how many more than can run at once may be claimed, so that the
-// process need not come back for each.
+// Admit returns the wanted effects that the process self may claim now, in the order in which they should start. cpus
+// is the limit of groups that name none (0); lookahead is how many more than can run at once may be claimed, so that
+// the process need not come back for each.
 //
 // A process runs at most limit − (claims of others) effects of a group. Admit keeps the sum over all processes within
-// the limit, and keeps them from blocking each other, by looking ahead only where nobody else has claims: as soon as two
-// processes share a group, their claims together stay within its limit, so each of them can run all of its own. It must
-// be called, and the claims put on record, under the tree's lock.
+// the limit, and keeps them from blocking each other, by looking ahead only where nobody else has claims: as soon as
+// two processes share a group, their claims together stay within its limit, so each of them can run all of its own. It
+// must be called, and the claims put on record, under the tree's lock.
 //
 // Among effects that compete, the smaller Rank goes first; within a rank the session with the fewest claims, then the
 // one that got a place least recently, so that no session waits for ever for its equals; then the Key decides.
@@ -78,7 +78,8 @@ func claimOf(e *state.Entry, key string) *state.Claim {
 	if e == nil {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(e.Claims, key, func(c state.Claim, k string) int { return strings.Compare(c.Key, k) })
+	byKey := func(c state.Claim, k string) int { return strings.Compare(c.Key, k) }
+	i, ok := slices.BinarySearchFunc(e.Claims, key, byKey)
 	if !ok {
 		return nil
 	}

@@ -17,7 +17,8 @@ func benchObject(k schemas.Kind, name string, spec schemas.Spec) *schemas.Object
 	if err != nil {
 		panic(err)
 	}
-	return schemas.NewObject(k, schemas.Metadata{Name: name}, "specs/"+k.Plural+"/"+name+".yaml", digest(b), b, spec.References())
+	path := "specs/" + k.Plural + "/" + name + ".yaml"
+	return schemas.NewObject(k, schemas.Metadata{Name: name}, path, digest(b), b, spec.References())
 }
 
 // benchDAG is a tree with a session and a DAG of n nodes, ten in a layer, each needing two of the layer before.
@@ -49,8 +50,8 @@ func halfDone(t *state.Tree, now time.Time) *state.Tree {
 		key := st.Nodes[name].Key
 		zero := 0
 		e.Runs = append(e.Runs, &schemas.Run{Key: effectKey("big", name, key, 1), Node: name, NodeKey: key, Seq: 1,
-			Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(now), FinishedAt: schemas.NewTime(now.Add(time.Duration(i) * time.Millisecond)),
-			ExitCode: &zero})
+			Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(now),
+			FinishedAt: schemas.NewTime(now.Add(time.Duration(i) * time.Millisecond)), ExitCode: &zero})
 	}
 	return Settle(d.Tree.With(&e), now, nil).Tree
 }
@@ -152,10 +153,12 @@ func BenchmarkSettleTree(b *testing.B) {
 		}
 		for i := range n / 50 {
 			add(schemas.SessionKind, fmt.Sprintf("s%04d", i), &schemas.SessionSpec{Phase: schemas.SessionActive})
-			add(schemas.AgentKind, fmt.Sprintf("a%04d", i), &schemas.AgentSpec{Runner: schemas.Runner{Human: &schemas.HumanRunner{}}})
+			add(schemas.AgentKind, fmt.Sprintf("a%04d", i),
+				&schemas.AgentSpec{Runner: schemas.Runner{Human: &schemas.HumanRunner{}}})
 		}
 		for i := range n / 5 {
-			add(schemas.DAGKind, fmt.Sprintf("d%05d", i), &schemas.DAGSpec{Session: fmt.Sprintf("s%04d", i%(n/50)), Nodes: []schemas.Node{
+			session := fmt.Sprintf("s%04d", i%(n/50))
+			add(schemas.DAGKind, fmt.Sprintf("d%05d", i), &schemas.DAGSpec{Session: session, Nodes: []schemas.Node{
 				{Name: "build", Run: []string{"make"}}, {Name: "test", Run: []string{"make", "test"}, Needs: []string{"build"}},
 				{Name: "lint", Run: []string{"lint"}}, {Name: "ship", Run: []string{"ship"}, Needs: []string{"test", "lint"}}}})
 		}

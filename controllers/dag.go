@@ -75,7 +75,8 @@ func unusable(in In, p *plan, old *schemas.DAGStatus) (judgement, bool) {
 		phase = schemas.DAGPending
 	}
 	if p.fault != "" {
-		return judgement{phase: phase, class: invalid, reason: ReasonInvalidSpec, message: in.Object.Path + ": " + p.fault}, true
+		return judgement{phase: phase, class: invalid, reason: ReasonInvalidSpec,
+			message: in.Object.Path + ": " + p.fault}, true
 	}
 	for _, name := range p.agents {
 		if e := in.Tree.Entry(agentRef(name)); e == nil || e.Object == nil {

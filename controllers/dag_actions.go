@@ -55,7 +55,8 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 	done := s.State == schemas.NodeSucceeded || met(s)
 	switch verb {
 	case schemas.VerbRetry:
-		if named || s.State == schemas.NodeFailed || s.State == schemas.NodeCancelled || s.State == schemas.NodeSkipped && !met(s) {
+		if named || s.State == schemas.NodeFailed || s.State == schemas.NodeCancelled ||
+			s.State == schemas.NodeSkipped && !met(s) {
 			f.gens[i]++
 			f.verbs[i] = ""
 		}

@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// plan is what the spec of a DAG determines by itself. It is made once for each object and shared by all decisions; nodes
-// are known by their position in the spec.
+// plan is what the spec of a DAG determines by itself. It is made once for each object and shared by all decisions;
+// nodes are known by their position in the spec.
 type plan struct {
 	name   string
 	spec   *schemas.DAGSpec

@@ -7,5 +7,22 @@
 // already runs. What runs and is no longer wanted gets cancelled by the loop; what is wanted and does not run is
 // started when [Admit] finds a place for it. An effect's result comes back as a [schemas.Run] in the tree.
 //
-// The table of kinds is [Kinds] in kinds.go. One file per kind holds its decision.
+// [Settle] decides a whole tree, or what a few changes affect, until nothing changes any more. The table of kinds is
+// [Kinds] in kinds.go. One file per kind holds its decision; a DAG's is spread over dag_*.go:
+//
+//	dag_plan.go     what the spec determines: positions, order, conditions; once per object
+//	dag_keys.go     the keys that say whether a node has to run (decision 1)
+//	dag_bind.go     the plan among its session and agents: keys, limits, tasks
+//	dag_node.go     the state of one node
+//	dag_actions.go  what actions put in force
+//	dag_phase.go    the phase of the whole
+//	dag_task.go     the effects
+//
+// What a decision depends on beside its object goes through a [World]: places of sessions (seat.go) and decisions that
+// other decisions read (a session its DAGs, an action its target). Each is made once, when first asked for, so the
+// order of the kinds does not matter.
+//
+// Everything in a status comes from specs, records and the status before, so it does not matter in how many turns
+// records came in: history and times are those of the records, and the clock is read only where a condition or phase
+// changes and no record says when.
 package controllers

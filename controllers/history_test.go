@@ -193,7 +193,8 @@ func (c *chaos) act() {
 	}
 	name := fmt.Sprintf("a%d", c.actions)
 	c.note("action %s: %s %s %s", name, verb, target, node)
-	text := head("Action", name) + fmt.Sprintf("spec: {target: %s, verb: %s, at: %q", target, verb, c.now.Format(time.RFC3339Nano))
+	text := head("Action", name) +
+		fmt.Sprintf("spec: {target: %s, verb: %s, at: %q", target, verb, c.now.Format(time.RFC3339Nano))
 	if node != "" {
 		text += ", node: " + node
 	}
@@ -207,8 +208,9 @@ func (c *chaos) act() {
 func (c *chaos) startSome() {
 	for _, e := range c.effects() {
 		entry := c.entries[e.Owner]
-		if entry == nil || c.r.IntN(2) == 0 || slices.ContainsFunc(entry.Runs, func(r *schemas.Run) bool { return r.Key == e.Key }) {
-			continue // finished since it was wanted
+		finished := func(r *schemas.Run) bool { return r.Key == e.Key } // since it was wanted
+		if entry == nil || c.r.IntN(2) == 0 || slices.ContainsFunc(entry.Runs, finished) {
+			continue
 		}
 		c.claim(e, "p1")
 		if c.r.IntN(3) > 0 {

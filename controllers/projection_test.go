@@ -33,7 +33,7 @@ func TestFoldAgentStatus(t *testing.T) {
 		{"foreign agents stay", `{"stranger":{"status":"done"},"architect":{"status":"stuck"}}`, foreign},
 		{"unchanged", foreign, foreign},
 		{"unknown fields stay", `{"architect":{"mood":"<good>"}}`,
-			"{\n  \"architect\": " + strings.Replace(idle, "    \"respondingTo\"", "    \"mood\": \"<good>\",\n    \"respondingTo\"", 1) + "\n}\n"},
+			"{\n  \"architect\": " + strings.Replace(idle, "    \"resp", "    \"mood\": \"<good>\",\n    \"resp", 1) + "\n}\n"},
 		{"no object", `{"architect":7}`, "{\n  \"architect\": " + idle + "\n}\n"},
 	}
 	for _, c := range cases {

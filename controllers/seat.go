@@ -36,7 +36,8 @@ var wishTable = map[string]map[string]bool{
 }
 
 var anyWish = map[string]bool{
-	schemas.SessionActive: true, schemas.SessionPaused: true, schemas.SessionSuspended: true, schemas.SessionCompleted: true,
+	schemas.SessionActive: true, schemas.SessionPaused: true, schemas.SessionSuspended: true,
+	schemas.SessionCompleted: true,
 }
 
 // seatOf returns the seat of a session; nil when there is no such spec that can be used.

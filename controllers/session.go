@@ -76,7 +76,8 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
 			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
 		}
 		if dag != nil && !dag.FinishedAt.IsZero() {
-			past.add(dag.FinishedAt, "DAG"+phase, fmt.Sprintf("%s: %d of %d nodes done", e.Ref, dag.Progress.Done, dag.Progress.Total))
+			past.add(dag.FinishedAt, "DAG"+phase,
+				fmt.Sprintf("%s: %d of %d nodes done", e.Ref, dag.Progress.Done, dag.Progress.Total))
 		}
 	}
 	return sum

@@ -17,8 +17,8 @@ type Decision struct {
 	Outs map[schemas.Ref]Out
 	// Changed are the objects whose status differs from the one in the tree that was given, sorted.
 	Changed []schemas.Ref
-	// Removed are the entries, as given, of objects that had a status and are to have none any more: their spec is gone,
-	// or (replies, observations) nothing is wrong with them now. Sorted. Tree need not know them.
+	// Removed are the entries, as given, of objects that had a status and are to have none any more: their spec is
+	// gone, or (replies, observations) nothing is wrong with them now. Sorted. Tree need not know them.
 	Removed []*state.Entry
 }
 

@@ -120,7 +120,8 @@ func whySession(e *state.Entry, t *state.Tree) []string {
 // whyNodes lists the nodes that keep the DAG from being done, the most telling first, at most ten.
 func whyNodes(e *state.Entry, st *schemas.DAGStatus) []string {
 	const most = 10
-	order := []string{schemas.NodeFailed, schemas.NodeBlocked, schemas.NodeRunning, schemas.NodeQueued, schemas.NodeCancelled}
+	order := []string{schemas.NodeFailed, schemas.NodeBlocked, schemas.NodeRunning, schemas.NodeQueued,
+		schemas.NodeCancelled}
 	var out []string
 	for _, want := range order {
 		for _, layer := range st.Layers {

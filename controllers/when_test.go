@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,20 @@ func TestWhenErrorHasAPlace(t *testing.T) {
 	}
 }
 
+// TestEvalWhenWantsABool: what is only known at run time may turn out to be no condition.
+func TestEvalWhenWantsABool(t *testing.T) {
+	prog, err := compileWhen("needs.scan.result", []string{"scan"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for result, want := range map[any]string{true: "true <nil>", false: "false <nil>", 7.0: "false it is a float64, not true or false"} {
+		ok, err := evalWhen(prog, whenEnv{Needs: map[string]whenNeed{"scan": {Result: result}}})
+		if got := fmt.Sprint(ok, " ", err); got != want {
+			t.Errorf("%v: got %s, want %s", result, got, want)
+		}
+	}
+}
+
 // FuzzWhen: no expression panics or is evaluated differently twice.
 func FuzzWhen(f *testing.F) {
 	for _, s := range []string{`needs.scan.result.a > 0`, `needs.scan.result[3:1] == nil`, `len(needs) / 0 > 1`,
@@ -62,7 +77,8 @@ func FuzzWhen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		env := whenEnv{Needs: map[string]whenNeed{"scan": {State: "Succeeded", Result: value([]byte(result))}}, Session: "s", DAG: "d"}
+		scan := whenNeed{State: "Succeeded", Result: value([]byte(result))}
+		env := whenEnv{Needs: map[string]whenNeed{"scan": scan}, Session: "s", DAG: "d"}
 		a, err1 := evalWhen(prog, env)
 		b, err2 := evalWhen(prog, env)
 		if a != b || (err1 == nil) != (err2 == nil) {
