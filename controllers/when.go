@@ -133,10 +133,11 @@ func evalWhen(p *vm.Program, env whenEnv) (bool, error) {
 	if err != nil {
 		return false, errors.New(firstLine(err.Error()))
 	}
-	if ok, isBool := out.(bool); isBool {
-		return ok, nil
+	ok, isBool := out.(bool)
+	if !isBool {
+		return false, fmt.Errorf("it is a %T, not true or false", out)
 	}
-	return false, fmt.Errorf("it is a %T, not true or false", out)
+	return ok, nil
 }
 
 // value decodes a recorded JSON result; nil when there is none.
