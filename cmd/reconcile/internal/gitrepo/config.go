@@ -25,7 +25,7 @@ type gitConfig struct {
 // loadConfig reads every configuration file that git would. A file that cannot be read is an error only where no git
 // command can be asked instead.
 func loadConfig(l layout, git string) (*gitConfig, error) {
-	c := &gitConfig{l: l, git: git}
+	c := &gitConfig{l: l, git: git, opaque: os.Getenv("GIT_CONFIG_PARAMETERS") != ""} // from git -c, in a form of its own
 	for _, path := range configPaths(l) {
 		data, err := os.ReadFile(path)
 		if err != nil {

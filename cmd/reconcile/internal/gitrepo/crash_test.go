@@ -32,7 +32,9 @@ func newCrashSite(t *testing.T, program string, many int, staged ...string) *cra
 	s := &crashSite{fixture: f, program: program, status: f.git("status", "--porcelain")}
 	s.fill(f, many)
 	plain := &fixture{t, resolved(t, t.TempDir())}
-	s.copyTo(plain.dir)
+	if err := s.copyTo(plain.dir); err != nil {
+		t.Fatal(err)
+	}
 	plain.git("stash", "-q", "--", "README.md", "src/main.go")
 	plain.git("add", "-A", "state")
 	plain.git("commit", "-q", "-m", "what git makes of it")
@@ -49,19 +51,26 @@ func (s *crashSite) fill(f *fixture, many int) {
 	}
 }
 
-func (s *crashSite) copyTo(dir string) {
-	s.Helper()
-	if out, err := exec.Command("cp", "-a", s.dir+"/.", dir).CombinedOutput(); err != nil {
-		s.Fatalf("cp: %v\n%s", err, out)
+func (s *crashSite) copyTo(dir string) error {
+	out, err := exec.Command("cp", "-a", s.dir+"/.", dir).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("cp: %w\n%s", err, out)
 	}
+	return err
 }
 
 // spec is one run on a fresh copy.
-func (s *crashSite) spec(mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
+func (s *crashSite) spec(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
+	exe := self(t)
 	return func() (crashtest.Spec, error) {
-		dir := resolved(s.T, s.TempDir())
-		s.copyTo(dir)
-		return crashtest.Spec{Cmd: []string{self(s.T)}, Env: append(os.Environ(), "GITREPO_TEST_"+s.program+"="+dir), Root: dir,
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		if err == nil {
+			err = s.copyTo(dir)
+		}
+		if err != nil {
+			return crashtest.Spec{}, err
+		}
+		return crashtest.Spec{Cmd: []string{exe}, Env: append(os.Environ(), "GITREPO_TEST_"+s.program+"="+dir), Root: dir,
 			Mode: mode, Errno: errno}, nil
 	}
 }
@@ -73,7 +82,7 @@ func (s *crashSite) check(spec crashtest.Spec, r crashtest.Result) error {
 	if err := gitFsck(dir); err != nil {
 		return fmt.Errorf("after the strike: %w\n%s", err, r.Stderr)
 	}
-	again := exec.Command(self(s.T))
+	again := exec.Command(spec.Cmd[0])
 	again.Env = spec.Env
 	if out, err := again.CombinedOutput(); err != nil {
 		return fmt.Errorf("run again: %w: %s", err, out)
@@ -139,7 +148,7 @@ func TestCrash(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			n, err := crashtest.Every(t.Context(), c.site.spec(c.mode, c.errno), c.site.check)
+			n, err := crashtest.Every(t.Context(), c.site.spec(t, c.mode, c.errno), c.site.check)
 			if err != nil || n < 3 {
 				t.Fatalf("%d points: %v", n, err)
 			}
@@ -152,7 +161,7 @@ func TestCrash(t *testing.T) {
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	for name, many := range map[string]int{"loose": 0, "pack": 80} {
-		spec, err := newCrashSite(t, "CRASH", many).spec(crashtest.None, 0)()
+		spec, err := newCrashSite(t, "CRASH", many).spec(t, crashtest.None, 0)()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +183,7 @@ func TestMutantStockGoGit(t *testing.T) {
 	t.Parallel()
 	for name, staged := range map[string][]string{"staged": {"README.md"}, "nothing staged": nil} {
 		site := newCrashSite(t, "STOCK", 0, staged...)
-		_, err := crashtest.Every(t.Context(), site.spec(crashtest.Kill, 0), site.check)
+		_, err := crashtest.Every(t.Context(), site.spec(t, crashtest.Kill, 0), site.check)
 		if err == nil {
 			t.Errorf("%s: a commit by stock go-git passes for safe: the crash test tests nothing", name)
 		}

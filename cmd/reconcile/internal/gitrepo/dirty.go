@@ -173,6 +173,9 @@ func (s *scan) file(path string, fi os.FileInfo, was blob) error {
 	hash, known := s.indexed(path, statOf(fi))
 	if !known {
 		data, err := s.disk.ReadFile(filepath.FromSlash(path))
+		if errors.Is(err, os.ErrNotExist) {
+			return s.gone(path, was)
+		}
 		if err != nil {
 			return err
 		}

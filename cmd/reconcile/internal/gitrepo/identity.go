@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"fmt"
-	"net/mail"
 	"os"
 	"strconv"
 	"strings"
@@ -35,11 +34,12 @@ func identities(ctx context.Context, c *gitConfig, author string, when time.Time
 		return a, m, err
 	}
 	if author != "" {
-		addr, err := mail.ParseAddress(author)
-		if err != nil || addr.Name == "" {
+		name, rest, ok := strings.Cut(author, "<")
+		email, end, closed := strings.Cut(rest, ">")
+		if a.name, a.email = strings.TrimSpace(name), strings.TrimSpace(email); !ok || !closed || a.name == "" || a.email == "" ||
+			strings.TrimSpace(end) != "" {
 			return a, m, fmt.Errorf("git.author %q: not of the form \"Name <mail>\"", author)
 		}
-		a.name, a.email = addr.Name, addr.Address
 	}
 	if m, err = fromEnvironment("GIT_COMMITTER_", configured(ctx, c, "committer", user), when); err != nil {
 		return a, m, err

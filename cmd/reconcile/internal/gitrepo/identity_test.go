@@ -19,7 +19,9 @@ func TestIdentities(t *testing.T) {
 		"name only": {config: "[user]\nname=A\n", want: "A <reconcile@localhost>|A <reconcile@localhost>"},
 		"author and committer": {config: "[user]\nname=A\nemail=a@x\n[author]\nname=B\n[committer]\nemail=c@x\n",
 			want: "B <a@x>|A <c@x>"},
-		"settings":      {config: "[user]\nname=A\nemail=a@x\n", author: "Bot Two <bot@x>", want: "Bot Two <bot@x>|A <a@x>"},
+		"settings": {config: "[user]\nname=A\nemail=a@x\n", author: "Bot Two <bot@x>", want: "Bot Two <bot@x>|A <a@x>"},
+		"bot": {author: "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>",
+			want: strings.Repeat("|github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>", 2)[1:]},
 		"settings only": {author: "Bot <bot@x>", want: "Bot <bot@x>|Bot <bot@x>"},
 		"environment": {config: "[user]\nname=A\nemail=a@x\n", env: map[string]string{"GIT_AUTHOR_NAME": "E", "GIT_COMMITTER_EMAIL": "e@x"},
 			want: "E <a@x>|A <e@x>"},
@@ -60,7 +62,7 @@ func TestIdentities(t *testing.T) {
 func TestBadAuthor(t *testing.T) {
 	f := newFixture(t)
 	f.write(checks, done)
-	for _, author := range []string{"nobody", "a@b", "<a@b>"} {
+	for _, author := range []string{"nobody", "a@b", "<a@b>", "A <", "A <>", "A <a@b> c"} {
 		_, err := f.open().Commit(t.Context(), Commit{Paths: []string{checks}, Author: author, When: noon})
 		if err == nil || !strings.Contains(err.Error(), "Name <mail>") {
 			t.Errorf("author %q: %v", author, err)

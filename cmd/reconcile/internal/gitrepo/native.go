@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ func (n *native) supported() error {
 	if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if err := checkWorktree(n.layout, cfg); err != nil {
+		return err
+	}
 	version := cfg.Section("core").Option("repositoryformatversion")
 	if version != "" && version != "0" && version != "1" {
 		return fmt.Errorf("repository format version %s", version)
@@ -55,6 +59,34 @@ func (n *native) supported() error {
 	}
 	return nil
 }
+
+// checkWorktree refuses a repository whose configuration says that its work tree is not the folder around .git. In a
+// linked work tree these settings mean the main one.
+func checkWorktree(l layout, cfg *config.Config) error {
+	if l.gitDir != l.common {
+		return nil
+	}
+	if bare, _ := strconv.ParseBool(cfg.Section("core").Option("bare")); bare {
+		return &elsewhere{fmt.Errorf("%s: %w: core.bare is true", l.gitDir, ErrNotARepo)}
+	}
+	top := cfg.Section("core").Option("worktree")
+	if top == "" {
+		return nil
+	}
+	dir, err := filepath.EvalSymlinks(absolute(l.gitDir, top))
+	if err == nil && dir != l.worktree {
+		err = fmt.Errorf("%s: %w: core.worktree says that the work tree is %s", l.gitDir, ErrNotARepo, dir)
+	}
+	if err != nil {
+		return &elsewhere{err}
+	}
+	return nil
+}
+
+// elsewhere is an error that the git command would not make good.
+type elsewhere struct{ error }
+
+func (e *elsewhere) Unwrap() error { return e.error }
 
 func (n *native) head(context.Context) (Head, error) { return readHead(n.layout) }
 
@@ -327,6 +359,9 @@ func readWorkFile(root *os.Root, path string) (readFile, error) {
 		return readFile{}, fmt.Errorf("%s: not a plain file; reconcile commits no folders, symlinks or devices", path)
 	}
 	data, err := root.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return readFile{}, nil
+	}
 	if err != nil {
 		return readFile{}, err
 	}

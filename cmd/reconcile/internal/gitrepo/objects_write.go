@@ -41,7 +41,9 @@ func (w *workshop) writeLoose(dir string, objects []object) error {
 		temps[i] = f
 	}
 	err := parallel(len(objects), func(i int) error {
-		return finish(temps[i], deflate([]byte(fmt.Sprintf("%s %d\x00", objects[i].kind, len(objects[i].data))), objects[i].data), 0o444)
+		var buf bytes.Buffer
+		newDeflater().append(&buf, fmt.Appendf(nil, "%s %d\x00", objects[i].kind, len(objects[i].data)), objects[i].data)
+		return finish(temps[i], buf.Bytes(), 0o444)
 	})
 	if err != nil {
 		return errors.Join(err, discard(temps))
@@ -109,19 +111,21 @@ func parallel(n int, f func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// deflate compresses fast rather than well: git repack makes it small later.
-func deflate(parts ...[]byte) []byte {
-	var buf bytes.Buffer
-	appendDeflated(&buf, parts...)
-	return buf.Bytes()
+// deflater compresses fast rather than well: git repack makes it small later.
+type deflater struct{ z *zlib.Writer }
+
+func newDeflater() deflater {
+	z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // fails for levels that do not exist
+	return deflater{z}
 }
 
-func appendDeflated(buf *bytes.Buffer, parts ...[]byte) {
-	z, _ := zlib.NewWriterLevel(buf, zlib.BestSpeed) // fails for levels that do not exist
+// append appends the compressed parts. A deflater is used again and again, because a new one costs a megabyte.
+func (d deflater) append(buf *bytes.Buffer, parts ...[]byte) {
+	d.z.Reset(buf)
 	for _, p := range parts {
-		z.Write(p) // a bytes.Buffer does not fail
+		d.z.Write(p) // a bytes.Buffer does not fail
 	}
-	z.Close()
+	d.z.Close()
 }
 
 // writePack writes all objects as one pack, without deltas, and its index. The pack becomes visible with its index.
@@ -168,10 +172,11 @@ func encodePack(objects []object) (pack, idx []byte, err error) {
 	buf.WriteString("PACK")
 	binary.Write(&buf, binary.BigEndian, [2]uint32{2, uint32(len(objects))})
 	var table idxfile.Writer
+	z := newDeflater()
 	for _, o := range objects {
 		at := buf.Len()
 		buf.Write(packHeader(o.kind, len(o.data)))
-		appendDeflated(&buf, o.data)
+		z.append(&buf, o.data)
 		table.Add(o.hash, uint64(at), crc32.ChecksumIEEE(buf.Bytes()[at:]))
 	}
 	sum := sha1.Sum(buf.Bytes())

@@ -112,6 +112,10 @@ func Open(dir string) (*Repo, error) {
 		n.git = git
 	}
 	r.why = n.supported()
+	var no *elsewhere
+	if errors.As(r.why, &no) {
+		return nil, r.why
+	}
 	if r.why != nil && r.command == nil {
 		return nil, fmt.Errorf("%s: %w: %w", l.common, ErrUnsupported, r.why)
 	}

@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,20 +172,29 @@ func splitFolder(edits []edit, name string) (below, rest []edit) {
 	return below, edits
 }
 
-// merge returns entries with the changed names replaced, added or (zero) removed, in git's order.
+// merge returns entries with the changed names replaced, added or (zero) removed, in git's order. Only what is added
+// makes sorting necessary; most commits add nothing, and folders may hold thousands of files.
 func merge(entries []treeEntry, changed map[string]blob) []treeEntry {
 	out := make([]treeEntry, 0, len(entries)+len(changed))
+	added := maps.Clone(changed)
 	for _, e := range entries {
-		if _, ok := changed[e.name]; !ok {
+		b, ok := changed[e.name]
+		switch {
+		case !ok:
 			out = append(out, e)
+		case b.mode != 0 && (b.mode == modeTree) == (e.mode == modeTree):
+			out = append(out, treeEntry{e.name, b})
+			delete(added, e.name)
 		}
 	}
-	for name, b := range changed {
+	for name, b := range added {
 		if b.mode != 0 {
 			out = append(out, treeEntry{name, b})
 		}
 	}
-	slices.SortFunc(out, compareEntries)
+	if len(added) > 0 {
+		slices.SortFunc(out, compareEntries)
+	}
 	return out
 }
 

@@ -1,0 +1,149 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+func (k *command) settle(ctx context.Context) error {
+	if settled(k.layout) {
+		return nil
+	}
+	w, err := enterWorkshop(ctx, k.layout, k.patience)
+	if err != nil {
+		return err
+	}
+	return errors.Join(k.catchUp(ctx, w), w.leave())
+}
+
+// catchUp lets the index follow the commits on the record that are still where HEAD is.
+func (k *command) catchUp(ctx context.Context, w *workshop) error {
+	list := w.pendings()
+	if len(list) == 0 {
+		return nil
+	}
+	head, err := k.head(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if p.GitDir != k.gitDir || p.Ref != head.Ref || p.New != head.Hash {
+			continue
+		}
+		edits, err := k.difference(ctx, p)
+		if err != nil {
+			return err
+		}
+		if err := k.followIndex(ctx, edits); err != nil {
+			return err
+		}
+	}
+	return w.forget()
+}
+
+// difference lists what a commit changed.
+func (k *command) difference(ctx context.Context, p pending) ([]commandEdit, error) {
+	args := []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--root", "--no-commit-id", p.New}
+	if p.Old != "" {
+		args = append(args[:len(args)-1], p.Old, p.New)
+	}
+	out, err := k.run(ctx, call{}, args...)
+	if err != nil {
+		return nil, err
+	}
+	fields := nulSplit(out)
+	var edits []commandEdit
+	for i := 0; i+1 < len(fields); i += 2 { // ":<mode> <mode> <hash> <hash> <letter>", path
+		f := strings.Fields(strings.TrimPrefix(fields[i], ":"))
+		if len(f) != 5 {
+			return nil, fmt.Errorf("git diff-tree: cannot read %q", fields[i])
+		}
+		edits = append(edits, commandEdit{fields[i+1], f[0] + " " + f[2], f[1] + " " + f[3]})
+	}
+	return edits, nil
+}
+
+// commandEdit is an edit in git's own words: "100644 <hash>", or zeros.
+type commandEdit struct{ path, was, now string }
+
+func asCommandEdits(edits []edit) []commandEdit {
+	out := make([]commandEdit, len(edits))
+	for i, e := range edits {
+		out[i] = commandEdit{e.path, fmt.Sprintf("%06o %s", e.was.mode, e.was.hash), fmt.Sprintf("%06o %s", e.now.mode, e.now.hash)}
+	}
+	return out
+}
+
+// followIndex is index.follow for an index that only git can write.
+func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
+	out, err := k.run(ctx, call{}, "ls-files", "-s", "-z")
+	if err != nil {
+		return err
+	}
+	staged := map[string]string{} // path -> "100644 <hash> 0"
+	for _, line := range nulSplit(out) {
+		if entry, path, ok := strings.Cut(line, "\t"); ok {
+			staged[path] = entry
+		}
+	}
+	var info []string
+	for _, e := range edits {
+		cur, found := staged[e.path]
+		none := strings.HasPrefix(e.was, "000000")
+		if found && cur == e.was+" 0" || !found && none {
+			info = append(info, e.now+"\t"+e.path)
+		}
+	}
+	deadline := time.Now().Add(k.patience)
+	for {
+		_, err := k.run(ctx, call{stdin: nulJoin(info)}, "update-index", "-z", "--index-info")
+		if err = busy(err); !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (k *command) dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+	aim, err := k.aim(ctx, branch)
+	if err != nil {
+		return nil, err
+	}
+	base := aim.Hash
+	if base == "" {
+		head, err := k.head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		base = head.Hash
+	}
+	if base == "" {
+		out, err := k.run(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
+		if err != nil {
+			return nil, err
+		}
+		base = strings.TrimSpace(string(out))
+	}
+	literal := call{env: []string{"GIT_LITERAL_PATHSPECS=1"}}
+	changed, err := k.run(ctx, literal, append([]string{"diff", "--no-renames", "--no-ext-diff", "--name-only", "-z", base, "--"},
+		prefixes...)...)
+	if err != nil {
+		return nil, err
+	}
+	other, err := k.run(ctx, literal, append([]string{"ls-files", "-z", "-o", "--exclude-standard", "--"}, prefixes...)...)
+	if err != nil {
+		return nil, err
+	}
+	found := append(nulSplit(changed), nulSplit(other)...)
+	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(split(p), passing) })
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
