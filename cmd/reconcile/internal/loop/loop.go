@@ -81,7 +81,7 @@ const (
 	flushEvery  = 250 * time.Millisecond // progress inside an object is written at most this often
 	pollForeign = 100 * time.Millisecond // while another process performs something
 	pollSpecs   = 500 * time.Millisecond // a one-shot run looks for changed files this often while something runs
-	maxRounds   = 25                     // rescans of a one-shot run that found new work; more means it chases itself
+	maxLaps     = 25                     // runs of one node in a one-shot run that did not fail; more: it chases itself
 )
 
 // Once runs until nothing changes any more: every object is ready, failed, or waits for someone. When ctx ends, what

@@ -39,6 +39,8 @@ type session struct {
 	stale         bool                          // something ran since the last full scan
 	removedAgents []string                      // whose entries in the projection are to go
 	changedAt     time.Time                     // of the last write that was not committed yet; zero: none
+	laps          map[string]int                // successes of each node in this run
+	chasing       string                        // the node that has had too many
 	ran           int
 	wrote         int
 	commit        string
@@ -61,7 +63,7 @@ func (l *Loop) begin(ctx context.Context) (*session, error) {
 	s := &session{
 		Loop:    l,
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
-		mine: map[string]controllers.Effect{}, held: map[string]string{},
+		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
 		unwritten: map[schemas.Ref]bool{}, gone: map[schemas.Ref]bool{}, written: map[schemas.Ref]stamp{},
 	}
 	if err := s.recover(ctx); err != nil {
@@ -107,9 +109,13 @@ var errStopped = errors.New("stopped")
 
 // once turns until idle, and looks at everything once more before it believes so.
 func (s *session) once(ctx context.Context) error {
-	for rounds := 0; ; {
-		if err := s.turn(ctx); err != nil {
+	for ctx.Err() == nil {
+		if err := s.turn(context.WithoutCancel(ctx)); err != nil {
 			return err
+		}
+		if s.chasing != "" {
+			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
+				"take what it writes out of its inputs", s.chasing, maxLaps+1)
 		}
 		if !s.idle() {
 			if err := s.wait(ctx); err != nil {
@@ -120,22 +126,20 @@ func (s *session) once(ctx context.Context) error {
 		if !s.stale {
 			return nil
 		}
-		if rounds++; rounds > maxRounds {
-			return errors.New("the run chases itself: its own commands keep changing what they depend on; " +
-				"look at `reconcile events` for the nodes that ran again, and take what they write out of their inputs")
-		}
 		s.rescan = true
 	}
+	return errStopped
 }
 
 // watch turns for ever, and tidies up whenever it is quiet.
 func (s *session) watch(ctx context.Context) error {
-	for {
-		if err := s.turn(ctx); err != nil && !s.passing(err) {
+	for ctx.Err() == nil {
+		// A turn takes milliseconds: it is not interrupted, so that what it claimed is also performed.
+		if err := s.turn(context.WithoutCancel(ctx)); err != nil && !s.passing(err) {
 			return err
 		}
 		if s.quiet() {
-			if err := s.tidy(ctx); err != nil && !s.passing(err) {
+			if err := s.tidy(context.WithoutCancel(ctx)); err != nil && !s.passing(err) {
 				return err
 			}
 		}
@@ -143,6 +147,7 @@ func (s *session) watch(ctx context.Context) error {
 			return err
 		}
 	}
+	return errStopped
 }
 
 // passing reports an error that a watcher outlives by trying again at its next turn.

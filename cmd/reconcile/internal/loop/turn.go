@@ -46,7 +46,7 @@ func (s *session) record() error {
 			continue
 		case controllers.Finished:
 			runs = append(runs, *r.Run)
-			s.ran++
+			s.count(r.Run)
 		case controllers.Held:
 			s.held[r.Key] = r.Why
 			given = append(given, r.Key)
@@ -66,6 +66,17 @@ func (s *session) record() error {
 		return s.journal.Release(given)
 	}
 	return nil
+}
+
+func (s *session) count(r *schemas.Run) {
+	s.ran++
+	if r.Outcome != schemas.OutcomeSucceeded && r.Outcome != schemas.OutcomeCancelled {
+		return // failures are bounded by their retry policy
+	}
+	node := r.Owner + " " + r.Node
+	if s.laps[node]++; s.laps[node] > maxLaps {
+		s.chasing = node
+	}
 }
 
 // look brings the tree up to date: with the journals always, with all files when a scan is asked for or another
@@ -179,7 +190,7 @@ func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
 
 // claim puts on record, synced, what this process is about to start, and decides once more, now that it is claimed.
 func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
-	if s.stopping || ctx.Err() != nil {
+	if s.stopping {
 		return nil, nil
 	}
 	claims := controllers.Admit(s.tree, s.wanted(), s.id(), s.CPUs, lookahead)

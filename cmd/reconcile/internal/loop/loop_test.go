@@ -1,0 +1,353 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// actor performs effects by waiting: it stands in for commands where only their time and outcome matter, so that the
+// loop can be tested on the fake clock of a synctest bubble. Everything else is real.
+type actor struct {
+	// act says how long the n-th run of a node (from 1) takes, and its outcome.
+	act func(node string, n int) (time.Duration, string)
+
+	mu      sync.Mutex
+	reports []controllers.Report
+	notify  chan struct{}
+	cancel  map[string]context.CancelCauseFunc
+	runs    map[string]int // by node
+	log     []string       // "node outcome"
+	wait    sync.WaitGroup
+}
+
+func newActor(act func(string, int) (time.Duration, string)) *actor {
+	return &actor{
+		act: act, notify: make(chan struct{}, 1), cancel: map[string]context.CancelCauseFunc{}, runs: map[string]int{},
+	}
+}
+
+func (a *actor) Submit(e controllers.Effect) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a.mu.Lock()
+	a.runs[e.Node]++
+	n := a.runs[e.Node]
+	a.cancel[e.Key] = cancel
+	a.mu.Unlock()
+	a.wait.Go(func() { a.perform(ctx, e, n) })
+}
+
+var errEnding = errors.New("reconcile is ending")
+
+func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
+	took, outcome := a.act(e.Node, n)
+	start := time.Now()
+	a.report(controllers.Report{Kind: controllers.Started, Key: e.Key, At: start, PID: 1})
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+		outcome = schemas.OutcomeCancelled
+	}
+	if errors.Is(context.Cause(ctx), errEnding) {
+		a.report(controllers.Report{Kind: controllers.Released, Key: e.Key, Why: errEnding.Error()})
+		return
+	}
+	run := e.Claim()
+	run.Outcome, run.StartedAt, run.FinishedAt = outcome, schemas.NewTime(start), schemas.NewTime(time.Now())
+	a.mu.Lock()
+	a.log = append(a.log, e.Node+" "+outcome)
+	a.mu.Unlock()
+	a.report(controllers.Report{Kind: controllers.Finished, Key: e.Key, At: time.Now(), Run: &run})
+}
+
+func (a *actor) report(r controllers.Report) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reports = append(a.reports, r)
+	select {
+	case a.notify <- struct{}{}:
+	default:
+	}
+}
+
+func (a *actor) Notify() <-chan struct{} { return a.notify }
+
+func (a *actor) Drain() []controllers.Report {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := a.reports
+	a.reports = nil
+	return out
+}
+
+func (a *actor) Cancel(key, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if cancel := a.cancel[key]; cancel != nil {
+		cancel(errors.New(why))
+	}
+}
+
+func (a *actor) Close(context.Context) error {
+	a.mu.Lock()
+	for _, cancel := range a.cancel {
+		cancel(errEnding)
+	}
+	a.mu.Unlock()
+	a.wait.Wait()
+	return nil
+}
+
+func (a *actor) SetForeign(map[string]int)                     {}
+func (a *actor) Backlog() int                                  { return 0 }
+func (a *actor) ReapAll(context.Context, []state.Orphan) error { return nil }
+
+func (a *actor) done() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.log)
+}
+
+// always makes every run take a time and end in an outcome.
+func always(took time.Duration, outcome string) func(string, int) (time.Duration, string) {
+	return func(string, int) (time.Duration, string) { return took, outcome }
+}
+
+const envelope = "apiVersion: reconcile.dev/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec:\n%s\n"
+
+// tree makes a tree with an active session "work" and a DAG "job" with the given nodes.
+func tree(t *testing.T, nodes string) string {
+	dir := t.TempDir()
+	put(t, dir, "specs/sessions/work.yaml", fmt.Sprintf(envelope, "Session", "work", "  phase: Active"))
+	putDAG(t, dir, nodes)
+	return dir
+}
+
+func putDAG(t *testing.T, dir, nodes string) {
+	put(t, dir, "specs/dags/job.yaml", fmt.Sprintf(envelope, "DAG", "job", "  session: work\n  nodes:\n"+nodes))
+}
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	p := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p+"~", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(p+"~", p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newLoop(t *testing.T, dir string, p Performer) *Loop {
+	t.Helper()
+	s, err := state.Open(dir, state.Options{Kinds: controllers.Schemas(), Now: time.Now, NoCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return &Loop{Store: s, Perform: p, Now: time.Now, CPUs: 2}
+}
+
+func job(t *testing.T, tr *state.Tree) *schemas.DAGStatus {
+	t.Helper()
+	e := tr.Entry(schemas.Ref{Kind: "DAG", Name: "job"})
+	if e == nil || e.Status == nil {
+		t.Fatal("dag/job has no status")
+	}
+	return e.Status.(*schemas.DAGStatus)
+}
+
+func TestOnceWaitsForRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, `    - {name: flaky, run: [x], retry: {limit: 2, backoff: 10s, factor: 2, max: 1m}}`)
+		a := newActor(func(_ string, n int) (time.Duration, string) {
+			if n < 3 {
+				return time.Second, schemas.OutcomeFailed
+			}
+			return time.Second, schemas.OutcomeSucceeded
+		})
+		start := time.Now()
+		r, err := newLoop(t, dir, a).Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.done(); !slices.Equal(got, []string{"flaky Failed", "flaky Failed", "flaky Succeeded"}) {
+			t.Errorf("ran %q", got)
+		}
+		if took := time.Since(start).Round(time.Second); took != 33*time.Second {
+			t.Errorf("took %s, want 10s + 20s of back-off and three runs of 1s", took)
+		}
+		if st := job(t, r.Tree); st.Phase != schemas.DAGSucceeded || st.Nodes["flaky"].Attempts != 3 {
+			t.Errorf("phase %s after %d attempts", st.Phase, st.Nodes["flaky"].Attempts)
+		}
+	})
+}
+
+func TestOnceIsAFixedPoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: a, run: [x]}\n    - {name: b, run: [x], needs: [a]}")
+		if _, err := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded))).Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a := newActor(always(time.Second, schemas.OutcomeSucceeded))
+		r, err := newLoop(t, dir, a).Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(a.done()) != 0 || r.Wrote != 0 {
+			t.Errorf("a second run performed %q and wrote %d files", a.done(), r.Wrote)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, ".reconcile/journal/*")); len(left) != 0 {
+			t.Errorf("journals are left: %q", left)
+		}
+	})
+}
+
+func TestInterruptedWorkIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: slow, run: [x]}")
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+		defer stop()
+		r, err := newLoop(t, dir, newActor(always(10*time.Second, schemas.OutcomeSucceeded))).Once(ctx)
+		if err != nil || !r.Interrupted {
+			t.Fatalf("interrupted %t, error %v", r.Interrupted, err)
+		}
+		if n := job(t, r.Tree).Nodes["slow"]; n.State == schemas.NodeRunning || n.Attempts != 0 {
+			t.Errorf("state %s after %d attempts; nothing runs any more, and an interrupted attempt does not count",
+				n.State, n.Attempts)
+		}
+		r, err = newLoop(t, dir, newActor(always(10*time.Second, schemas.OutcomeSucceeded))).Once(t.Context())
+		if err != nil || job(t, r.Tree).Phase != schemas.DAGSucceeded {
+			t.Errorf("the next run: %v, phase %s", err, job(t, r.Tree).Phase)
+		}
+	})
+}
+
+func TestChangedNodeIsCancelledAndRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: slow, run: [x]}")
+		a := newActor(always(time.Minute, schemas.OutcomeSucceeded))
+		time.AfterFunc(10*time.Second, func() { putDAG(t, dir, "    - {name: slow, run: [y]}") })
+		r, err := newLoop(t, dir, a).Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.done(); !slices.Equal(got, []string{"slow Cancelled", "slow Succeeded"}) {
+			t.Errorf("ran %q", got)
+		}
+		if st := job(t, r.Tree); st.Phase != schemas.DAGSucceeded {
+			t.Errorf("phase %s", st.Phase)
+		}
+	})
+}
+
+// TestTwoLoopsShareTheWork lets two processes' worth of loops meet on one tree: every node runs once, and both end with
+// the whole result.
+func TestTwoLoopsShareTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&nodes, "    - {name: n%d, run: [x]}\n", i)
+		}
+		dir := tree(t, nodes.String())
+		actors := []*actor{newActor(always(time.Second, schemas.OutcomeSucceeded)), newActor(always(time.Second, schemas.OutcomeSucceeded))}
+		var wg sync.WaitGroup
+		for _, a := range actors {
+			l := newLoop(t, dir, a)
+			wg.Go(func() {
+				r, err := l.Once(t.Context())
+				if err != nil {
+					t.Error(err)
+				} else if st := job(t, r.Tree); st.Phase != schemas.DAGSucceeded || st.Progress.Done != 100 {
+					t.Errorf("phase %s, %d done", st.Phase, st.Progress.Done)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(actors[0].done()) + len(actors[1].done()); n != 100 {
+			t.Errorf("100 nodes ran %d times", n)
+		}
+	})
+}
+
+func TestWatchFollowsHints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: a, run: [x]}")
+		a := newActor(always(time.Second, schemas.OutcomeSucceeded))
+		hints := make(chan Hint)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			defer stop()
+			time.Sleep(time.Minute)
+			putDAG(t, dir, "    - {name: a, run: [y]}")
+			hints <- Hint{Paths: []string{"specs/dags/job.yaml"}}
+			time.Sleep(time.Minute)
+		}()
+		r, err := newLoop(t, dir, a).Watch(ctx, hints)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.done(); !slices.Equal(got, []string{"a Succeeded", "a Succeeded"}) {
+			t.Errorf("ran %q", got)
+		}
+		if r.Ran != 2 {
+			t.Errorf("counted %d runs", r.Ran)
+		}
+	})
+}
+
+func TestRemovedObjectLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: a, run: [x]}")
+		once := func() {
+			t.Helper()
+			if _, err := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded))).Once(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		once()
+		if err := os.Remove(filepath.Join(dir, "specs/dags/job.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		once()
+		for _, gone := range []string{"state/dags", "state/runs"} {
+			if _, err := os.Stat(filepath.Join(dir, gone)); !os.IsNotExist(err) {
+				t.Errorf("%s is still there: %v", gone, err)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, "state/sessions/work.json")); err != nil {
+			t.Errorf("the session's status: %v", err)
+		}
+	})
+}
+
+func TestEndlessChaseIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: a, run: [x], inputs: [log.txt]}")
+		n := 0
+		a := newActor(func(string, int) (time.Duration, string) {
+			n++
+			put(t, dir, "log.txt", strings.Repeat("x", n))
+			return time.Second, schemas.OutcomeSucceeded
+		})
+		_, err := newLoop(t, dir, a).Once(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "changes what it depends on") {
+			t.Errorf("after %d runs: %v", n, err)
+		}
+	})
+}
