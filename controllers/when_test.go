@@ -61,7 +61,7 @@ func TestEvalWhenWantsABool(t *testing.T) {
 		result any
 		holds  bool
 		fails  bool
-	}{{true, true, false}, {false, false, false}, {7.0, false, true}, {"true", false, true}, {nil, false, false}} // no result is no yes {
+	}{{true, true, false}, {false, false, false}, {7.0, false, true}, {"true", false, true}, {nil, false, false}} { // no result is no yes
 		holds, err := evalWhen(prog, whenEnv{Needs: map[string]whenNeed{"scan": {Result: c.result}}})
 		if holds != c.holds || (err != nil) != c.fails {
 			t.Errorf("%v: got %v, %v", c.result, holds, err)
