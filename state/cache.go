@@ -312,3 +312,24 @@ func (b block) read(f *os.File) ([]byte, error) {
 	}
 	return payload, nil
 }
+
+// copyLive writes the records of a block that the model still holds to the new cache.
+func (c *cache) copyLive(m *model, payload []byte) {
+	e := c.encoder(payload[0])
+	_ = eachRecord(payload, func(record []byte) {
+		d := decoder{b: record}
+		p := d.shared()
+		live := false
+		if payload[0] == blockInputs {
+			f := m.inputs.files[p]
+			live = f != nil && f.stat == d.stat()
+		} else if f := m.files[p]; f != nil {
+			d.byte()
+			live = f.stat == d.stat() && f.racy == d.bool()
+		}
+		if live {
+			e.record(func() { e.b = append(e.b, record...) })
+		}
+	})
+	c.writeLocked(e)
+}

@@ -225,149 +225,6 @@ func (in *inputs) addTo(s *summer) {
 // addInput sets input files apart from the same files in other roles.
 func addInput(s *summer, p string, st *stat) { s.addFile("\x00input", []byte(p), st) }
 
-// walkInputs calls found for every regular file that some glob matches. What can never be an input is left out:
-// state, local files, .git, and snapshots.
-func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, found func(p string, st stat)) error {
-	if len(globs) == 0 {
-		return nil
-	}
-	w := &inputWalk{ctx: ctx, root: root, layout: l, found: found}
-	patterns := make([]globPath, len(globs))
-	for i, g := range globs {
-		patterns[i] = splitGlob(g)
-	}
-	d, err := openFolder(root, ".")
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	return w.folder(d, "", 0, patterns)
-}
-
-// globPath is a glob, cut at its slashes.
-type globPath struct {
-	glob  string
-	parts []string // nil when it cannot be cut: an alternative holds a slash
-}
-
-func splitGlob(g string) globPath {
-	depth := 0
-	for _, c := range g {
-		switch {
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-		case c == '/' && depth > 0, c == '\\':
-			return globPath{glob: g}
-		}
-	}
-	return globPath{g, strings.Split(g, "/")}
-}
-
-// below reports whether the glob can match something below a folder whose name is the depth-th part of a path, given that
-// it could match below the folders above.
-func (g globPath) below(depth int, name string) bool {
-	if g.parts == nil {
-		return true
-	}
-	for _, p := range g.parts[:min(depth+1, len(g.parts))] {
-		if strings.Contains(p, "**") {
-			return true
-		}
-	}
-	return depth < len(g.parts)-1 && matchGlob(g.parts[depth], name)
-}
-
-type inputWalk struct {
-	ctx    context.Context
-	root   *os.Root
-	layout *layout
-	found  func(string, stat)
-}
-
-func (w *inputWalk) folder(d *folder, dir string, depth int, globs []globPath) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
-	if depth > 255 {
-		return nil
-	}
-	var l listing
-	var folders []string
-	for more := true; more; {
-		l.reset()
-		var err error
-		if more, err = d.list(&l); err != nil {
-			break // what cannot be listed has no inputs
-		}
-		for i := range l.len() {
-			name := l.name(i)
-			switch f := l.forms[i]; {
-			case f == formFolder:
-				folders = append(folders, string(name))
-			case f != formSpecial:
-				w.file(d, dir, name, globs)
-			}
-		}
-	}
-	slices.Sort(folders)
-	for _, name := range folders {
-		if err := w.sub(d, dir, name, depth, globs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *inputWalk) sub(d *folder, dir, name string, depth int, globs []globPath) error {
-	p := path.Join(dir, name)
-	if name == ".git" || p == localDir || p == w.layout.state {
-		return nil
-	}
-	var deeper []globPath
-	for _, g := range globs {
-		if g.below(depth, name) {
-			deeper = append(deeper, g)
-		}
-	}
-	if len(deeper) == 0 {
-		return nil
-	}
-	sub, err := d.sub(name)
-	if err != nil {
-		return nil // it vanished, or may not be read
-	}
-	defer sub.close()
-	return w.folder(sub, p, depth+1, deeper)
-}
-
-func (w *inputWalk) file(d *folder, dir string, name []byte, globs []globPath) {
-	p := string(name)
-	if dir != "" {
-		p = dir + "/" + p
-	}
-	if neverInput(w.layout, p) || !slices.ContainsFunc(globs, func(g globPath) bool { return matchGlob(g.glob, p) }) {
-		return
-	}
-	var st stat
-	err := d.stat(name, &st)
-	if err == nil && st.form() == formLink {
-		st, err = followLink(w.root, p)
-	}
-	if err == nil && st.form() == formFile {
-		w.found(p, st)
-	}
-}
-
-// neverInput reports whether a path is one that no glob may match.
-func neverInput(l *layout, p string) bool {
-	if strings.HasSuffix(p, ".snapshot") || within(l.state, p) || within(localDir, p) {
-		return true
-	}
-	return strings.HasPrefix(p, ".git/") || strings.Contains(p, "/.git/")
-}
-
 // RefreshInputs looks again at all files that inputs match, as Refresh does with a hint for each.
 func (s *Store) RefreshInputs(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
@@ -375,8 +232,9 @@ func (s *Store) RefreshInputs(ctx context.Context, prev *Tree) (*Tree, []schemas
 	if s.model == nil || prev == nil {
 		return s.reload(ctx, prev)
 	}
-	u := &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}}
+	u := s.update()
 	if err := errors.Join(u.inputs(ctx, nil), u.written(ctx)); err != nil {
+		s.model = nil
 		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
 	}
 	next, changed := u.apply(prev)

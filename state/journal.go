@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -98,7 +97,7 @@ func (s *Store) Journal() (*Journal, error) {
 	if err := s.ensureLocal(journalDir); err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("%d-%x", os.Getpid(), s.opts.Now().UnixNano())
+	name := s.journalName()
 	j := &Journal{store: s, name: name, view: newJournalView(name, s.layout())}
 	f, err := j.create(nil)
 	if err != nil {
@@ -112,6 +111,16 @@ func (s *Store) Journal() (*Journal, error) {
 
 // ID names this process in its claims (Claim.Process).
 func (j *Journal) ID() string { return j.name }
+
+// journalName is a name that no journal has.
+func (s *Store) journalName() string {
+	for n := 0; ; n++ {
+		name := fmt.Sprintf("%d-%x-%d", os.Getpid(), s.opts.Now().UnixNano(), n)
+		if _, err := s.root.Lstat(journalDir + "/" + name + journalSuffix); errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+	}
+}
 
 func (j *Journal) path() string { return journalDir + "/" + j.name + journalSuffix }
 
@@ -320,89 +329,4 @@ func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run) error {
 		s.wrote(ops[i].Path, ops[i].Data, r)
 	}
 	return s.bump()
-}
-
-// journalView is what a journal says, by effect.
-type journalView struct {
-	name     string
-	layout   *layout
-	alive    bool
-	stat     stat
-	size     int64 // of what was read so far
-	lines    int
-	keys     map[string]*Claim
-	owners   map[schemas.Ref]*journalOwner
-	touched  map[schemas.Ref]bool // since the last Refresh
-	problems []schemas.Problem
-}
-
-// journalOwner is what a journal says about the effects of one object.
-type journalOwner struct {
-	results map[string]*schemas.Run
-	claims  map[string]*Claim
-}
-
-func newJournalView(name string, l *layout) *journalView {
-	return &journalView{
-		name: name, layout: l, keys: map[string]*Claim{}, owners: map[schemas.Ref]*journalOwner{},
-		touched: map[schemas.Ref]bool{},
-	}
-}
-
-func (v *journalView) take(l line) {
-	ref := v.layout.ownerOf(l.Key)
-	v.lines++
-	if ref == (schemas.Ref{}) {
-		return
-	}
-	v.touched[ref] = true
-	own := v.owners[ref]
-	if own == nil {
-		own = &journalOwner{map[string]*schemas.Run{}, map[string]*Claim{}}
-		v.owners[ref] = own
-	}
-	switch {
-	case l.Op == opClaim && l.Run != nil:
-		c := &Claim{Run: *l.Run, Process: v.name}
-		c.Outcome = ""
-		v.keys[l.Key], own.claims[l.Key] = c, c
-	case l.Op == opStart && v.keys[l.Key] != nil:
-		c := *v.keys[l.Key] // trees share the old one
-		c.PID, c.Start = l.PID, l.Start
-		if l.At != nil {
-			c.StartedAt = *l.At
-		}
-		v.keys[l.Key], own.claims[l.Key] = &c, &c
-	case l.Op == opFinish && l.Run != nil && l.Run.Done():
-		own.results[l.Key] = l.Run
-		fallthrough
-	case l.Op == opRelease:
-		delete(v.keys, l.Key)
-		delete(own.claims, l.Key)
-	}
-}
-
-// results are all results, sorted by key.
-func (v *journalView) results() []*schemas.Run {
-	var out []*schemas.Run
-	for _, own := range v.owners {
-		for _, r := range own.results {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, func(a, b *schemas.Run) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
-	return out
-}
-
-// open are the lines that say what is claimed and not finished, sorted by key.
-func (v *journalView) open() []line {
-	var out []line
-	for _, k := range slices.Sorted(maps.Keys(v.keys)) {
-		c := *v.keys[k]
-		out = append(out, line{Op: opClaim, Key: k, Run: &c.Run})
-		if c.PID != 0 {
-			out = append(out, line{Op: opStart, Key: k, At: &c.StartedAt, PID: c.PID, Start: c.Start})
-		}
-	}
-	return out
 }

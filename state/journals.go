@@ -91,7 +91,7 @@ func (s *Store) otherJournals() []*journalView {
 // readJournal reads what another process added to its journal. When the file is not the one that was read before, its
 // old view is forgotten.
 func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool) {
-	f, err := s.root.Open(journalDir + "/" + name + journalSuffix)
+	f, err := s.root.OpenFile(journalDir+"/"+name+journalSuffix, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return // removed since it was listed; the next look forgets the view
 	}

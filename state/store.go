@@ -65,7 +65,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec)}
 	s.settings.Default()
-	s.useSettings(s.settings)
+	s.decoder = schemas.NewDecoder(o.Kinds, s.settings.Limits.FileSize)
 	s.cache = newCache(s)
 	return s, nil
 }
@@ -86,15 +86,26 @@ func (s *Store) Root() *os.Root { return s.root }
 // Dir is the tree's folder as it was given to Open.
 func (s *Store) Dir() string { return s.dir }
 
-func (s *Store) layout() *layout { return s.lay.Load() }
+// layout tells the folders of the tree: as of the last Load, or, before the first, as the settings have them now.
+func (s *Store) layout() *layout {
+	if l := s.lay.Load(); l != nil {
+		return l
+	}
+	s.lay.CompareAndSwap(nil, s.layoutOf(s.readSettings().spec))
+	return s.lay.Load()
+}
+
+func (s *Store) layoutOf(spec *schemas.SettingsSpec) *layout {
+	return &layout{kinds: s.opts.Kinds, specs: spec.Folders.Specs, state: spec.Folders.State}
+}
 
 // useSettings takes over what the settings say about the tree itself.
 func (s *Store) useSettings(spec *schemas.SettingsSpec) {
-	if s.decoder == nil || s.settings.Limits.FileSize != spec.Limits.FileSize {
+	if s.settings.Limits.FileSize != spec.Limits.FileSize {
 		s.decoder = schemas.NewDecoder(s.opts.Kinds, spec.Limits.FileSize)
 	}
 	s.settings = spec
-	s.lay.Store(&layout{kinds: s.opts.Kinds, specs: spec.Folders.Specs, state: spec.Folders.State})
+	s.lay.Store(s.layoutOf(spec))
 }
 
 // ensureLocal makes a folder for local files, all of which git is told to ignore.

@@ -1,8 +1,11 @@
 package state
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -174,5 +177,74 @@ func TestJournal(t *testing.T) {
 	tree, _ = refresh(t, b, tree, []string{}...)
 	if e := tree.Entry(checks); len(e.Claims) != 0 || len(e.Runs) != 1 {
 		t.Fatalf("entry %+v", e)
+	}
+}
+
+func TestRefreshAfterAnInterruptedOne(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"specs/health.yaml": sessionYAML})
+	s := open(t, dir)
+	tree := load(t, s)
+	put(t, dir, map[string]string{"specs/checks.yaml": dagYAML})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := s.Refresh(ctx, tree, nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	tree, refs := refresh(t, s, tree, "x")
+	if !slices.Equal(refs, []schemas.Ref{checks}) || tree.Entry(checks) == nil {
+		t.Errorf("refs %v", refs)
+	}
+}
+
+// TestRecoverBeforeLoad checks that results go to the folder that the settings name, whatever is called first.
+func TestRecoverBeforeLoad(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"reconcile.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\n" +
+		"metadata: {name: settings}\nspec: {folders: {state: seen}}\n"})
+	cmd := holder(t, dir)
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	s := open(t, dir)
+	if _, err := s.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "seen/runs", run(1).Key+".json")); err != nil {
+		t.Error(err)
+	}
+	if p := s.StatusPath(health); p != "seen/sessions/health.json" {
+		t.Errorf("status path %q", p)
+	}
+}
+
+// TestTwoStoresAtOneMoment checks that two journals of one process, opened at one moment, are two.
+func TestTwoStoresAtOneMoment(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Now()
+	for i := 1; i <= 2; i++ {
+		s, err := Open(dir, Options{Kinds: testKinds, Now: func() time.Time { return at }})
+		must(t, err)
+		defer s.Close()
+		j := journal(t, s)
+		defer j.Close()
+		must(t, j.Claim([]schemas.Run{run(i)}))
+	}
+	expect(t, load(t, open(t, dir)).Entry(checks), "", "1 2")
+}
+
+func TestOpenNeedsAFolder(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"file": ""})
+	for _, p := range []string{"missing", "file"} {
+		if s, err := Open(filepath.Join(dir, p), Options{Kinds: testKinds, Now: time.Now}); err == nil {
+			s.Close()
+			t.Errorf("%s was opened", p)
+		}
+	}
+	if tree := load(t, open(t, dir)); tree.Len() != 0 || len(tree.Problems()) != 0 {
+		t.Error("an empty folder is not an empty tree")
+	}
+	if _, err := os.Stat(filepath.Join(dir, localDir, "journal")); err == nil {
+		t.Error("loading made a journal")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -125,11 +124,6 @@ func (s *Store) upToDate(c Change) bool {
 	if st.Size != int64(len(c.Data)) || st.form() != formFile {
 		return false
 	}
-	if s.model != nil {
-		if f := s.model.files[c.Path]; f != nil && f.stat == st && !f.racy {
-			return f.sum == xxhash.Sum64(c.Data)
-		}
-	}
 	old, err := s.root.ReadFile(c.Path)
 	return err == nil && bytes.Equal(old, c.Data)
 }
@@ -159,82 +153,12 @@ func (s *Store) unknown(p string) {
 	s.model.put(&again)
 }
 
-// clear moves what is damaged at a path out of the way.
-func (s *Store) clear(p string) error {
-	if s.model == nil {
-		return nil
-	}
-	f, t := s.model.files[p], s.model.troubles[p]
-	if f != nil {
-		if _, bad := f.body.(*damage); !bad {
-			return nil
-		}
-	} else if t == (trouble{}) {
-		return nil
-	}
-	return s.moveAside(p)
-}
-
-// MoveAside moves every file under state/ that cannot be used to .reconcile/damaged/, so that it is decided again what
-// belongs there, and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
-func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.model == nil {
-		return nil, nil
-	}
-	var bad []string
-	for p, f := range s.model.files {
-		if _, ok := f.body.(*damage); ok {
-			bad = append(bad, p)
-		}
-	}
-	if len(bad) == 0 {
-		return nil, nil
-	}
-	slices.Sort(bad)
-	if err := s.mayWrite(ctx); err != nil {
-		return nil, err
-	}
-	for _, p := range bad {
-		if err := s.moveAside(p); err != nil {
-			return nil, err
-		}
-	}
-	return bad, s.bump()
-}
-
-// moveAside renames a file to .reconcile/damaged/<path>.<n>, durably.
-func (s *Store) moveAside(p string) error {
-	to := damagedDir + "/" + p
-	if err := s.root.MkdirAll(path.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("set %s aside: %w", p, err)
-	}
-	for n := 1; ; n++ {
-		free := to + "." + strconv.Itoa(n)
-		if _, err := s.root.Lstat(free); err == nil {
-			continue
-		}
-		err := s.root.Rename(p, free)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("set %s aside: %w", p, err)
-		}
-		break
-	}
-	if s.model.drop(p) != nil || s.model.troubles[p] != (trouble{}) {
-		delete(s.model.troubles, p)
-		_, ref := s.layout().classify(p)
-		s.moved = append(s.moved, ref)
-	}
-	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
-}
-
 // Fold changes a file that programs of other makes may write too, under the AgentX lock protocol. fold makes the new
 // content of the old (nil: no file); it may be called several times and must depend on nothing but old. When there is
 // nothing to change, nothing is locked.
 func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
-	old, err := s.root.ReadFile(p)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	old, err := s.readOrNil(p)
+	if err != nil {
 		return fmt.Errorf("read %s: %w", p, err)
 	}
 	next, err := fold(old)
@@ -277,51 +201,20 @@ func (s *Store) sweepLock(ctx context.Context, p string) error {
 	return l.Release()
 }
 
-// Prune removes the oldest records of each node beyond keep, but none under the key that the node's status names now.
-// The tree must be locked by this store; the records that t has not heard of stay.
-func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
-	var changes []Change
-	for _, key := range t.Surplus(keep) {
-		changes = append(changes, Change{Path: s.RunPath(key)})
-	}
-	_, err := s.Write(ctx, changes)
-	return err
-}
-
-// Surplus returns the keys of the records that Prune would remove.
-func (t *Tree) Surplus(keep int) []string {
-	var out []string
-	for _, kind := range t.Kinds() {
-		for _, e := range t.Entries(kind) {
-			out = append(out, e.surplus(keep)...)
+// readOrNil reads a regular file; nil when there is none.
+func (s *Store) readOrNil(p string) ([]byte, error) {
+	d, err := openFolder(s.root, path.Dir(p))
+	if err == nil {
+		defer d.close()
+		var data []byte
+		if data, _, err = d.read(path.Base(p), stateLimit); err == nil {
+			return data, nil
 		}
 	}
-	return out
-}
-
-func (e *Entry) surplus(keep int) []string {
-	if len(e.Runs) <= keep {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	var now map[string]schemas.NodeStatus
-	if st, ok := e.Status.(*schemas.DAGStatus); ok {
-		now = st.Nodes
-	}
-	byNode := map[string][]*schemas.Run{}
-	for _, r := range e.Runs {
-		byNode[r.Node] = append(byNode[r.Node], r)
-	}
-	var out []string
-	for node, runs := range byNode {
-		slices.SortStableFunc(runs, func(a, b *schemas.Run) int { return b.FinishedAt.Compare(a.FinishedAt.Time) })
-		for i, r := range runs {
-			if i >= keep && r.NodeKey != now[node].Key {
-				out = append(out, r.Key)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
+	return nil, err
 }
 
 // generation is a number that grows whenever a process of ours wrote to the tree.

@@ -1,0 +1,257 @@
+package state
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"os"
+	"strings"
+	"unsafe"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+var errDamaged = errors.New("the cache is damaged")
+
+// decoder reads blocks. The first thing that is not as it should be sets bad, after which everything reads as zero.
+type decoder struct {
+	store  *Store
+	kinds  map[string]schemas.Kind
+	fields map[string][]any // field paths repeat: all objects share them
+
+	b   []byte
+	bad bool
+}
+
+func newDecoder(s *Store) *decoder {
+	d := &decoder{store: s, kinds: map[string]schemas.Kind{}, fields: map[string][]any{}}
+	for _, k := range s.opts.Kinds {
+		d.kinds[k.Name] = k
+	}
+	return d
+}
+
+func (d *decoder) fail() { d.bad, d.b = true, nil }
+
+func (d *decoder) uint() uint64 {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) int() int64 {
+	n, size := binary.Varint(d.b)
+	if size <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) take(n uint64) []byte {
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return nil
+	}
+	s := d.b[:n:n]
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *decoder) bytes() []byte { return d.take(d.uint()) }
+
+// shared is a string in the block itself, which must then stay in memory and never change.
+func (d *decoder) shared() string {
+	s := d.bytes()
+	return unsafe.String(unsafe.SliceData(s), len(s))
+}
+
+func (d *decoder) byte() byte {
+	if s := d.take(1); len(s) == 1 {
+		return s[0]
+	}
+	return 0
+}
+
+func (d *decoder) bool() bool { return d.byte() == 1 }
+
+// count reads the length of a list, of which every element takes at least one byte.
+func (d *decoder) count() int {
+	n := d.uint()
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) stat() stat {
+	return stat{Size: d.int(), Mtime: d.int(), Ctime: d.int(), Ino: d.uint(), Mode: uint32(d.uint())}
+}
+
+func (d *decoder) place() schemas.Place {
+	return schemas.Place{Path: d.shared(), Line: int(d.uint()), Column: int(d.uint())}
+}
+
+// block reads and decodes one block.
+func (d *decoder) block(f *os.File, b block) cachePart {
+	payload, err := b.read(f)
+	if err != nil {
+		return cachePart{}
+	}
+	return d.payload(payload)
+}
+
+func (d *decoder) payload(payload []byte) cachePart {
+	part := cachePart{inputs: map[string]*inputFile{}}
+	kind := payload[0]
+	err := eachRecord(payload, func(record []byte) {
+		d.b = record
+		switch kind {
+		case blockSpecs, blockStates:
+			part.files = append(part.files, d.file())
+		case blockInputs:
+			path := strings.Clone(d.shared())
+			in := &inputFile{stat: d.stat(), racy: d.bool()}
+			copy(in.digest[:], d.take(sha256.Size))
+			part.inputs[path] = in
+		}
+	})
+	part.ok = err == nil && !d.bad
+	d.bad = false
+	return part
+}
+
+// eachRecord cuts a payload into its records.
+func eachRecord(payload []byte, do func(record []byte)) error {
+	for b := payload[1:]; len(b) > 0; {
+		if len(b) < 4 {
+			return errDamaged
+		}
+		n := binary.LittleEndian.Uint32(b)
+		if uint64(n) > uint64(len(b)-4) {
+			return errDamaged
+		}
+		do(b[4 : 4+n])
+		b = b[4+n:]
+	}
+	return nil
+}
+
+func (d *decoder) file() *file {
+	f := &file{path: d.shared(), area: area(d.byte()), stat: d.stat(), racy: d.bool(), link: d.bool()}
+	if sum := d.take(8); sum != nil {
+		f.sum = binary.LittleEndian.Uint64(sum)
+	}
+	switch body := d.byte(); {
+	case (body == bodySpec) != (f.area == areaSpecs):
+		d.fail()
+	case body == bodySpec:
+		f.body = d.spec()
+		return f
+	case body == bodyDamage:
+		f.body = &damage{strings.Clone(d.shared())}
+	case body == bodyRaw:
+		f.body = d.store.decodeState(f.area, f.path, d.bytes())
+	default:
+		d.fail()
+	}
+	f.path = strings.Clone(f.path)
+	return f
+}
+
+func (d *decoder) spec() *specBody {
+	b := &specBody{ref: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, at: d.place()}
+	if n := d.count(); n > 0 {
+		b.problems = make([]schemas.Problem, n)
+		for i := range b.problems {
+			d.problem(&b.problems[i])
+		}
+	}
+	if d.bool() {
+		b.object = d.object(b.ref.Kind)
+	}
+	return b
+}
+
+// kindName is the one string of a kind's name.
+func (d *decoder) kindName() string {
+	s := d.shared()
+	if k, ok := d.kinds[s]; ok {
+		return k.Name
+	}
+	return s
+}
+
+func (d *decoder) object(kind string) *schemas.Object {
+	k, ok := d.kinds[kind]
+	m := schemas.Metadata{Name: d.shared(), Labels: d.table(), Annotations: d.table()}
+	path, digest, canonical := d.shared(), d.shared(), d.bytes()
+	var refs []schemas.Reference
+	if n := d.count(); n > 0 {
+		refs = make([]schemas.Reference, n)
+		for i := range refs {
+			refs[i] = schemas.Reference{To: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, Hard: d.bool(),
+				Line: int32(d.uint()), Column: int32(d.uint()), Field: d.field()}
+		}
+	}
+	if d.bad || !ok {
+		d.fail()
+		return nil
+	}
+	return schemas.NewObject(k, m, path, digest, canonical, refs)
+}
+
+func (d *decoder) table() map[string]string {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	m := make(map[string]string, n)
+	for range n {
+		k := d.shared()
+		m[k] = d.shared()
+	}
+	return m
+}
+
+func (d *decoder) field() []any {
+	coded := d.bytes()
+	if f, ok := d.fields[string(coded)]; ok {
+		return f
+	}
+	sub := decoder{b: coded}
+	f := make([]any, sub.count())
+	for i := range f {
+		if sub.byte() == 0 {
+			f[i] = strings.Clone(sub.shared())
+		} else {
+			f[i] = int(sub.int())
+		}
+	}
+	if sub.bad {
+		d.fail()
+		return nil
+	}
+	d.fields[string(coded)] = f
+	return f
+}
+
+func (d *decoder) problem(p *schemas.Problem) {
+	p.Place = d.place()
+	p.Severity = schemas.Severity(d.shared())
+	for _, s := range []*string{&p.Code, &p.Ref.Kind, &p.Ref.Name, &p.Field, &p.Message, &p.Suggestion, &p.Source} {
+		*s = d.shared()
+	}
+	for range d.count() {
+		p.Related = append(p.Related, d.place())
+	}
+	for range d.count() {
+		p.Notes = append(p.Notes, d.shared())
+	}
+}

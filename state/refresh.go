@@ -1,0 +1,400 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Refresh looks again at the files that hints name (slash paths below the root; a folder stands for all in it), or at
+// all files when hints is nil, and always at the journals. It returns prev with what changed, and the objects whose
+// entries differ, sorted. When another process wrote to the tree since the last look, everything is looked at,
+// whatever the hints say: within a run, empty hints are enough.
+//
+// prev is the tree that Load or Refresh returned last, with whatever the caller replaced in it since.
+func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
+		return s.reload(ctx, prev)
+	}
+	u := s.update()
+	if err := u.run(ctx, hints); err != nil {
+		s.model = nil // half of it is new: the next look starts afresh
+		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
+	}
+	s.cache.finish(s.model)
+	next, changed := u.apply(prev)
+	return next, changed, nil
+}
+
+// run brings the model up to date.
+func (u *update) run(ctx context.Context, hints []string) error {
+	s := u.store
+	u.journals()
+	look := u.paths
+	if gen := s.generation(); hints == nil || gen != s.seenGen {
+		s.seenGen, hints = gen, nil
+		look = u.all
+	}
+	if err := look(ctx, hints); err != nil {
+		return err
+	}
+	u.judge()
+	if err := u.inputs(ctx, hints); err != nil {
+		return err
+	}
+	return u.written(ctx)
+}
+
+func (s *Store) settingsChanged() bool {
+	st, err := lstat(s.root, schemas.SettingsPath)
+	was := s.model.settings
+	return (err == nil) != (was.stat != (stat{})) || err == nil && (st != was.stat || was.stat.racyAt(s.opts.FileNow()))
+}
+
+// reload loads everything and compares.
+func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
+	next, err := s.load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return next, diff(prev, next), nil
+}
+
+// update is one Refresh.
+type update struct {
+	store              *Store
+	model              *model
+	touched            map[schemas.Ref]bool // objects of which a file, or something that it depends on, changed
+	appeared, vanished bool                 // some object came to exist, or ceased to
+	renamed            bool                 // a spec file was added or removed
+	faulty             bool                 // problems may have changed
+	statuses           map[string]bool      // status files that were read anew, or went
+}
+
+func (s *Store) update() *update {
+	return &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}}
+}
+
+func (u *update) touch(ref schemas.Ref) {
+	if ref != (schemas.Ref{}) {
+		u.touched[ref] = true
+	}
+}
+
+// put takes a file that is new or was changed.
+func (u *update) put(f *file) {
+	old := u.model.files[f.path]
+	if old != nil && old.body == f.body && old.area == f.area && f.body != nil {
+		lacks := u.model.missing[f.path]
+		u.model.put(f) // looked at again, and the same
+		if lacks {
+			u.model.missing[f.path] = true
+		}
+		return
+	}
+	u.drop(f.path)
+	u.reread(f)
+	ref := u.model.refOf(f)
+	if f.area == areaSpecs {
+		u.appeared = u.appeared || !u.model.exists(ref)
+		u.renamed = true
+	}
+	u.model.put(f)
+	u.touch(ref)
+	u.faulty = u.faulty || isFaulty(f)
+}
+
+// drop forgets a file.
+func (u *update) drop(p string) {
+	if _, bad := u.model.troubles[p]; bad {
+		delete(u.model.troubles, p)
+		u.faulty = true
+	}
+	f := u.model.drop(p)
+	if f == nil {
+		return
+	}
+	u.reread(f)
+	ref := u.model.refOf(f)
+	u.touch(ref)
+	u.faulty = u.faulty || isFaulty(f)
+	if f.area == areaSpecs {
+		u.renamed = true
+		u.vanished = u.vanished || !u.model.exists(ref)
+	}
+}
+
+// reread notes that a status in the tree that the caller holds is no longer to be believed.
+func (u *update) reread(f *file) {
+	if f.area != areaStatus {
+		return
+	}
+	if u.statuses == nil {
+		u.statuses = map[string]bool{}
+	}
+	u.statuses[f.path] = true
+}
+
+func isFaulty(f *file) bool {
+	switch b := f.body.(type) {
+	case *specBody:
+		return len(b.problems) > 0 || len(b.cross) > 0
+	case *damage:
+		return true
+	}
+	return false
+}
+
+func (u *update) trouble(t trouble) {
+	u.drop(t.path)
+	u.model.troubles[t.path] = t
+	u.faulty = true
+}
+
+// all looks at every file.
+func (u *update) all(ctx context.Context, _ []string) error {
+	s, m := u.store, u.model
+	found, troubles, err := s.scanAll(ctx)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(found))
+	var want []seen
+	for _, f := range found {
+		there[f.path] = true
+		if !m.files[f.path].current(f) {
+			want = append(want, f)
+		}
+	}
+	read, more, err := s.readFiles(ctx, want, m.files)
+	if err != nil {
+		return err
+	}
+	got := make(map[string]bool, len(read))
+	for _, f := range read {
+		got[f.path] = true
+		u.put(f)
+	}
+	for _, w := range want {
+		there[w.path] = got[w.path]
+	}
+	u.replaceTroubles(append(troubles, more...))
+	for p := range m.files {
+		if !there[p] {
+			u.drop(p)
+		}
+	}
+	return nil
+}
+
+func (u *update) replaceTroubles(now []trouble) {
+	next := make(map[string]trouble, len(now))
+	for _, t := range now {
+		next[t.path] = t
+		u.drop(t.path)
+	}
+	u.faulty = u.faulty || !maps.Equal(next, u.model.troubles)
+	u.model.troubles = next
+}
+
+// paths looks at some files and folders.
+func (u *update) paths(ctx context.Context, hints []string) error {
+	var want []seen
+	for _, p := range append(u.linked(), hints...) {
+		f, whole := u.path(path.Clean(p))
+		if whole {
+			return u.all(ctx, nil)
+		}
+		want = append(want, f...)
+	}
+	slices.SortFunc(want, bySeenPath)
+	want = slices.CompactFunc(want, func(a, b seen) bool { return a.path == b.path })
+	read, troubles, err := u.store.readFiles(ctx, want, u.model.files)
+	if err != nil {
+		return err
+	}
+	got := map[string]bool{}
+	for _, f := range read {
+		got[f.path] = true
+		u.put(f)
+	}
+	for _, w := range want {
+		if !got[w.path] {
+			u.drop(w.path)
+		}
+	}
+	for _, t := range troubles {
+		u.trouble(t)
+	}
+	return nil
+}
+
+func bySeenPath(a, b seen) int {
+	return cmp.Or(strings.Compare(path.Dir(a.path), path.Dir(b.path)), strings.Compare(a.path, b.path))
+}
+
+// path returns the file to read for a hint, and drops what is gone. whole says that only a look at everything tells
+// what became of it: it is or was a folder, or a link.
+func (u *update) path(p string) (want []seen, whole bool) {
+	l := u.model.layout
+	a, _ := l.classify(p)
+	st, err := lstat(u.store.root, p)
+	switch {
+	case err == nil && st.form() == formLink && a == areaSpecs:
+		return u.link(p), false
+	case err == nil && st.form() == formFile:
+		f := seen{p, a, st}
+		if a == areaNone || u.model.files[p].current(f) {
+			return nil, u.model.troubles[p] != (trouble{})
+		}
+		return []seen{f}, false
+	case err != nil && u.model.files[p] != nil:
+		u.drop(p)
+		return nil, false
+	case err != nil && a != areaNone && u.model.troubles[p] == (trouble{}) && !u.model.holds(p):
+		return nil, false // it came and went
+	}
+	return nil, p == "." || p == l.specs || p == l.state || within(l.specs, p) || within(l.state, p) ||
+		within(p, l.specs) || within(p, l.state)
+}
+
+// link returns a linked spec to be read, or notes what is wrong with the link.
+func (u *update) link(p string) []seen {
+	st, err := followLink(u.store.root, p)
+	if err != nil {
+		u.trouble(trouble{p, "symlink", err.Error()})
+		return nil
+	}
+	return []seen{{p, areaSpecs, st}}
+}
+
+// linked are the links whose targets may have changed.
+func (u *update) linked() []string {
+	out := slices.Collect(maps.Keys(u.model.links))
+	for p, t := range u.model.troubles {
+		if t.code == "symlink" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// holds reports whether a file is known in the folder p.
+func (m *model) holds(p string) bool {
+	for q := range m.files {
+		if within(p, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge computes anew the cross problems that may have changed.
+func (u *update) judge() {
+	m := u.model
+	again := map[*file]bool{}
+	if u.renamed {
+		was := m.cased
+		m.indexCase()
+		for _, cased := range []map[string][]string{was, m.cased} {
+			for _, ps := range cased {
+				for _, p := range ps {
+					if f := m.files[p]; f != nil {
+						again[f] = true
+					}
+				}
+			}
+		}
+	}
+	if u.appeared || u.vanished {
+		m.forgetNames()
+		for p := range m.missing {
+			again[m.files[p]] = true
+		}
+	}
+	if u.vanished {
+		for _, f := range m.files {
+			if b, ok := f.body.(*specBody); ok && b.object != nil && u.lost(b.object) {
+				again[f] = true
+			}
+		}
+	}
+	for ref := range u.touched {
+		if s := m.slots[ref]; s != nil {
+			for _, f := range s.specs {
+				again[f] = true
+			}
+		}
+	}
+	for f := range again {
+		if u.store.judge(m, f) {
+			u.touch(m.refOf(f))
+			u.faulty = true
+		}
+	}
+}
+
+// lost reports whether an object refers to something touched that does not exist.
+func (u *update) lost(o *schemas.Object) bool {
+	return slices.ContainsFunc(o.Refs, func(r schemas.Reference) bool {
+		return u.touched[r.To] && !u.model.exists(r.To)
+	})
+}
+
+// written reads the files of touched objects that this process wrote without having been told what they hold.
+func (u *update) written(ctx context.Context) error {
+	var want []seen
+	for ref := range u.touched {
+		s := u.model.slots[ref]
+		if s == nil {
+			continue
+		}
+		for _, f := range append(slices.Clone(s.runs), s.status) {
+			if f != nil && f.body == nil {
+				want = append(want, seen{f.path, f.area, f.stat})
+			}
+		}
+	}
+	slices.SortFunc(want, bySeenPath)
+	files, troubles, err := u.store.readFiles(ctx, want, nil)
+	for _, f := range files {
+		u.put(f)
+	}
+	for _, t := range troubles {
+		u.trouble(t)
+	}
+	return err
+}
+
+// apply makes the next tree.
+func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
+	var entries []*Entry
+	var changed []schemas.Ref
+	for _, ref := range slices.SortedFunc(maps.Keys(u.touched), schemas.Ref.Compare) {
+		e, was := u.model.entry(ref), prev.Entry(ref)
+		if was != nil && !u.statuses[e.StatusPath] {
+			e.Status = was.Status // the caller's, which may be ahead of the file
+		}
+		switch {
+		case was == nil && empty(e):
+		case was == nil || !sameEntry(was, e):
+			entries, changed = append(entries, e), append(changed, ref)
+		}
+	}
+	next := prev
+	if len(entries) > 0 {
+		next = prev.With(entries...)
+	}
+	if u.faulty {
+		next = next.WithSettings(u.model.settings.spec, u.model.problems())
+	}
+	return next, changed
+}
