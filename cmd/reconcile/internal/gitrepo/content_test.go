@@ -267,8 +267,6 @@ func TestWithoutGit(t *testing.T) {
 	f := newFixture(t)
 	sha256 := resolved(t, t.TempDir())
 	f.git("init", "-q", "--object-format=sha256", sha256)
-	f.git("config", "--global", "user.name", "Global User")
-	f.git("config", "--unset", "user.name")
 	t.Setenv("PATH", t.TempDir())
 	if _, err := Open(sha256); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "sha256") {
 		t.Errorf("SHA-256 without git: %v; want ErrUnsupported", err)

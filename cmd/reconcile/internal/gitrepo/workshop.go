@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -22,7 +23,7 @@ type workshop struct {
 	dir      string
 	guard    *flock.Flock
 	patience time.Duration
-	seq      int
+	seq      atomic.Int64 // numbers temporary files; several goroutines make some
 }
 
 // enterWorkshop takes the guard, which excludes other processes of ours and is freed by the kernel when its holder
@@ -60,8 +61,7 @@ func (w *workshop) leave() error { return w.guard.Unlock() }
 
 // temp makes a new file; kind says what it is for, and is part of the name.
 func (w *workshop) temp(kind string) (*os.File, error) {
-	w.seq++
-	return os.OpenFile(filepath.Join(w.dir, fmt.Sprintf("%s.%d.tmp", kind, w.seq)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	return os.OpenFile(filepath.Join(w.dir, fmt.Sprintf("%s.%d.tmp", kind, w.seq.Add(1))), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
 // replace gives path new content, durably: temporary file, sync, rename, sync of the folder.
