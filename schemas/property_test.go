@@ -16,7 +16,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"golang.org/x/tools/txtar"
+	"github.com/rogpeppe/go-internal/txtar"
 	"sigs.k8s.io/yaml"
 
 	"reconcile.dev/reconcile/schemas"
