@@ -17,7 +17,8 @@ import (
 // entries differ, sorted. When another process wrote to the tree since the last look, everything is looked at,
 // whatever the hints say: within a run, empty hints are enough.
 //
-// prev is the tree that Load or Refresh returned last, with whatever the caller replaced in it since.
+// prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a
+// status stands, written or not, until somebody else changes its file.
 func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
