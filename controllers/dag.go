@@ -15,7 +15,7 @@ type fold struct {
 	b      *binding
 	gate   gate
 	old    *schemas.DAGStatus
-	was    []schemas.NodeStatus
+	was    []*schemas.NodeStatus // never nil; shared, not to be changed
 	limits []schemas.Retry
 
 	// What actions hold in force.
@@ -290,7 +290,7 @@ func (f *fold) finish() Out {
 func (f *fold) nodes() map[string]schemas.NodeStatus {
 	changed := len(f.old.Nodes) != len(f.next)
 	for i := 0; i < len(f.next) && !changed; i++ {
-		changed = !sameNode(&f.was[i], &f.next[i])
+		changed = !sameNode(f.was[i], &f.next[i])
 	}
 	if !changed {
 		return f.old.Nodes

@@ -58,7 +58,7 @@ func (f *fold) records() {
 
 // known is the latest start under the node's present key that the status knows of.
 func (f *fold) known(i int32) schemas.Time {
-	if was := &f.was[i]; was.Key == f.b.keys[i] {
+	if was := f.was[i]; was.Key == f.b.keys[i] {
 		return was.StartedAt
 	}
 	return schemas.Time{}
@@ -85,7 +85,7 @@ func (r *record) take(run *schemas.Run) {
 
 // remember makes up for records that were pruned: what the status says of the same key still holds.
 func (f *fold) remember(i int32, r *record) {
-	was := &f.was[i]
+	was := f.was[i]
 	if was.Key != f.b.keys[i] {
 		return
 	}
@@ -121,7 +121,7 @@ func (f *fold) judge(i int32) {
 
 // facts fills in what is on record of the node's latest run.
 func (f *fold) facts(i int32) {
-	r, was, s := &f.recs[i], &f.was[i], &f.next[i]
+	r, was, s := &f.recs[i], f.was[i], &f.next[i]
 	*s = schemas.NodeStatus{Key: f.b.keys[i], Generation: f.gens[i], Inputs: f.b.inputs[i], Verb: f.verbs[i],
 		Attempts: r.failures}
 	if r.won {

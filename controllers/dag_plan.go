@@ -43,14 +43,24 @@ type madeStatus struct {
 	nodes  []schemas.NodeStatus
 }
 
-// nodesOf returns the nodes of a status by position in the spec; callers must not change them.
-func (p *plan) nodesOf(st *schemas.DAGStatus) []schemas.NodeStatus {
-	if m := p.made.Load(); m != nil && m.status == st {
-		return m.nodes
+// nodesOf returns the nodes of a status by position in the spec; an unknown one is empty. Callers must not change them.
+func (p *plan) nodesOf(st *schemas.DAGStatus) []*schemas.NodeStatus {
+	nodes := make([]*schemas.NodeStatus, len(p.spec.Nodes))
+	known := []schemas.NodeStatus(nil)
+	switch m := p.made.Load(); {
+	case m != nil && m.status == st:
+		known = m.nodes
+	case len(st.Nodes) > 0:
+		known = make([]schemas.NodeStatus, len(nodes))
+		for i := range known {
+			known[i] = st.Nodes[p.spec.Nodes[i].Name]
+		}
 	}
-	nodes := make([]schemas.NodeStatus, len(p.spec.Nodes))
+	none := new(schemas.NodeStatus)
 	for i := range nodes {
-		nodes[i] = st.Nodes[p.spec.Nodes[i].Name]
+		if nodes[i] = none; known != nil {
+			nodes[i] = &known[i]
+		}
 	}
 	return nodes
 }
