@@ -125,41 +125,23 @@ func (b *bench) commit(ctx context.Context, sizes []int) error {
 		paths[i] = "state/dags/" + filepath.Base(p)
 	}
 	paths = paths[:min(100, len(paths))]
-	round := 0
 	change := func() error {
-		round++
 		for _, p := range paths {
-			if err := appendLine(filepath.Join(dir, p), fmt.Sprint(round)); err != nil {
+			if err := appendLine(filepath.Join(dir, p)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	got, err := alternate(b.runs,
-		func() (usage, error) {
+	after := func(commit func(context.Context, string, []string) (usage, error)) func() (usage, error) {
+		return func() (usage, error) {
 			if err := change(); err != nil {
 				return usage{}, err
 			}
-			start := time.Now()
-			repo, err := gitrepo.Open(dir)
-			if err != nil {
-				return usage{}, err
-			}
-			_, err = repo.Commit(ctx, gitrepo.Commit{Paths: paths, Message: "bench", When: start, Sign: "never"})
-			return usage{wall: time.Since(start)}, err
-		},
-		func() (usage, error) {
-			if err := change(); err != nil {
-				return usage{}, err
-			}
-			add, err := process(gitCommand(ctx, dir, append([]string{"add", "--"}, paths...)...))
-			if err != nil {
-				return usage{}, err
-			}
-			u, err := process(gitCommand(ctx, dir, "commit", "-q", "--no-gpg-sign", "-m", "bench"))
-			u.wall += add.wall
-			return u, err
-		})
+			return commit(ctx, dir, paths)
+		}
+	}
+	got, err := alternate(b.runs, after(commitHere), after(commitByGit))
 	if err != nil {
 		return err
 	}
@@ -167,10 +149,33 @@ func (b *bench) commit(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-func appendLine(path, line string) error {
+// commitHere commits as a run of reconcile does.
+func commitHere(ctx context.Context, dir string, paths []string) (usage, error) {
+	start := time.Now()
+	repo, err := gitrepo.Open(dir)
+	if err != nil {
+		return usage{}, err
+	}
+	_, err = repo.Commit(ctx, gitrepo.Commit{Paths: paths, Message: "bench", When: start, Sign: "never"})
+	return usage{wall: time.Since(start)}, err
+}
+
+// commitByGit is git add and git commit.
+func commitByGit(ctx context.Context, dir string, paths []string) (usage, error) {
+	add, err := process(gitCommand(ctx, dir, append([]string{"add", "--"}, paths...)...))
+	if err != nil {
+		return usage{}, err
+	}
+	u, err := process(gitCommand(ctx, dir, "commit", "-q", "--no-gpg-sign", "-m", "bench"))
+	u.wall += add.wall
+	return u, err
+}
+
+// appendLine changes a file of JSON, and leaves it JSON.
+func appendLine(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(data, line+"\n"...), 0o666)
+	return os.WriteFile(path, append(data, '\n'), 0o666)
 }

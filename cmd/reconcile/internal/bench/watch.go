@@ -42,7 +42,7 @@ func (b *bench) watch(ctx context.Context, sizes []int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = errors.Join(err, os.WriteFile(e.spec, []byte(e.text), 0o666), stop()) }()
 	if _, err := e.edit(ctx, time.Minute); err != nil { // the first answer says that it watches
 		return err
 	}
