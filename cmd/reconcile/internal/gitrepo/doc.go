@@ -10,8 +10,9 @@
 // and so is all the rest of the index. If the index is locked for long, or the process dies first, a record in
 // <git dir>/reconcile lets the next commit (or [Repo.Settle]) catch up.
 //
-// Objects and configuration are read with go-git; its writing of references, index and objects is not used, because
-// it locks and syncs nothing: a kill, a full disk or a concurrent git command damages the repository. What go-git
+// Objects, configuration, ignore and attribute rules are read with go-git, packs are found by a search of their indexes
+// here. go-git's writing of references, index and objects is not used, because it locks and syncs nothing: a kill, a
+// full disk or a concurrent git command damages the repository. What go-git
 // cannot read (SHA-256 object names, reftable, missing objects of a partial clone) is done by the git command with
 // the same result, and refused with a clear error where there is no git.
 //
