@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -288,4 +290,29 @@ func BenchmarkPlainRun(b *testing.B) {
 	for b.Loop() {
 		run(b, spec, nil)
 	}
+}
+
+// TestRunLeavesOtherChildrenAlone starts ordinary children all the time while programs are traced: a tracer that came
+// to a thread which had forked before would reap them.
+func TestRunLeavesOtherChildrenAlone(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if out, err := exec.Command("sh", "-c", ":; exit 0").CombinedOutput(); err != nil {
+					t.Errorf("an ordinary child: %v %s", err, out)
+					return
+				}
+			}
+		})
+	}
+	spec := program(t, "look", crashtest.None, 0)
+	for range 20 {
+		if _, r := run(t, spec, nil); r.Exit != 7 {
+			t.Errorf("exit code %d", r.Exit)
+		}
+	}
+	stop()
+	wg.Wait()
 }

@@ -55,17 +55,40 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 		r   Result
 		err error
 	}
-	done := make(chan answer)
-	go func() {
-		runtime.LockOSThread() // ptrace is between threads; the thread ends with the goroutine, and takes tracees along
-		r, err := run(ctx, s)
-		done <- answer{r, err}
-	}()
-	a := <-done
+	var a answer
+	onFreshThread(func() { a.r, a.err = run(ctx, s) })
 	if a.err != nil {
 		return a.r, fmt.Errorf("crashtest %s: %w", s.Cmd[0], a.err)
 	}
 	return a.r, nil
+}
+
+// onFreshThread runs f on a thread of its own that has no children: ptrace is between threads, and the tracer waits for
+// whatever child its thread has. A thread that forked for another goroutine before is put aside meanwhile, and handed
+// back afterwards; one that traced ends with its goroutine, and takes tracees along.
+func onFreshThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if !childless() {
+			onFreshThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
+}
+
+// childless reports whether the calling thread has no child, alive or ended.
+func childless() bool {
+	const look = unix.WEXITED | unix.WSTOPPED | unix.WNOHANG | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD
+	for {
+		if err := unix.Waitid(unix.P_ALL, 0, nil, look, nil); !errors.Is(err, unix.EINTR) {
+			return errors.Is(err, unix.ECHILD)
+		}
+	}
 }
 
 func run(ctx context.Context, s Spec) (Result, error) {
