@@ -320,12 +320,18 @@ func TestRemovedObjectLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		put(t, dir, "specs/agents/ada.yaml", fmt.Sprintf(envelope, "Agent", "ada", "  runner: {human: {}}"))
 		once()
-		if err := os.Remove(filepath.Join(dir, "specs/dags/job.yaml")); err != nil {
-			t.Fatal(err)
+		for _, spec := range []string{"specs/dags/job.yaml", "specs/agents/ada.yaml"} {
+			if err := os.Remove(filepath.Join(dir, spec)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		once()
-		for _, gone := range []string{"state/dags", "state/runs"} {
+		if data, err := os.ReadFile(filepath.Join(dir, "state/agent-status.json")); err != nil || strings.Contains(string(data), "ada") {
+			t.Errorf("agent-status.json: %s, %v", data, err)
+		}
+		for _, gone := range []string{"state/dags", "state/runs", "state/agents"} {
 			if _, err := os.Stat(filepath.Join(dir, gone)); !os.IsNotExist(err) {
 				t.Errorf("%s is still there: %v", gone, err)
 			}
@@ -348,6 +354,28 @@ func TestEndlessChaseIsReported(t *testing.T) {
 		_, err := newLoop(t, dir, a).Once(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "changes what it depends on") {
 			t.Errorf("after %d runs: %v", n, err)
+		}
+	})
+}
+
+// TestHealedObservationLosesItsStatus: a reply or observation has a status only while something is wrong with it.
+func TestHealedObservationLosesItsStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		const spec, status = "specs/observations/o.yaml", "state/observations/o.json"
+		text := fmt.Sprintf(envelope, "Observation", "o", "  agent: ada\n  timestamp: 2026-02-27T10:00:00Z\n"+
+			"  entries: [{category: decision, content: kept}]")
+		for _, step := range []struct {
+			text   string
+			exists bool
+		}{{strings.Replace(text, "decision", "whim", 1), true}, {text, false}} {
+			put(t, dir, spec, step.text)
+			if _, err := newLoop(t, dir, newActor(nil)).Once(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, status)); (err == nil) != step.exists {
+				t.Errorf("status exists: %t, want %t", err == nil, step.exists)
+			}
 		}
 	})
 }

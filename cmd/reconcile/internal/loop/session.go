@@ -31,8 +31,9 @@ type session struct {
 
 	mine          map[string]controllers.Effect // claimed by this process and not finished, by key
 	held          map[string]string             // keys that cannot be started, and why
+	fault         error                         // why this process cannot perform anything
 	unwritten     map[schemas.Ref]bool          // status in tree differs from the file
-	gone          map[schemas.Ref]bool          // objects whose spec is gone and whose files are to go
+	gone          map[schemas.Ref]*state.Entry  // objects whose status, and records, are to go, as last seen
 	written       map[schemas.Ref]stamp         // what was last written, and when
 	scanned       time.Time                     // end of the last full scan
 	scanCost      time.Duration                 // what it took
@@ -64,7 +65,7 @@ func (l *Loop) begin(ctx context.Context) (*session, error) {
 		Loop:    l,
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
 		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
-		unwritten: map[schemas.Ref]bool{}, gone: map[schemas.Ref]bool{}, written: map[schemas.Ref]stamp{},
+		unwritten: map[schemas.Ref]bool{}, gone: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]stamp{},
 	}
 	if err := s.recover(ctx); err != nil {
 		return nil, err

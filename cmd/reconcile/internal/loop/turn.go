@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,6 +50,9 @@ func (s *session) record() error {
 			s.count(r.Run)
 		case controllers.Held:
 			s.held[r.Key] = r.Why
+			given = append(given, r.Key)
+		case controllers.Broken:
+			s.fault = errors.Join(s.fault, fmt.Errorf("%s: %w", r.Key, r.Err))
 			given = append(given, r.Key)
 		case controllers.Released:
 			given = append(given, r.Key)
@@ -175,8 +179,11 @@ func (s *session) adopt(d controllers.Decision) {
 		set(s.effects, ref, out.Effects, len(out.Effects) > 0)
 		set(s.wakes, ref, wake{out.Again, out.Await}, !out.Again.IsZero())
 		if e := s.tree.Entry(ref); e != nil && e.Gone() {
-			s.gone[ref] = true
+			s.gone[ref] = e // records came in after the spec had gone
 		}
+	}
+	for _, e := range d.Removed {
+		s.gone[e.Ref] = e
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // must not be written a thousand times. force writes everything.
 func (s *session) flush(ctx context.Context, force bool) error {
 	now := s.Now()
-	var changes []state.Change
+	var changes, applied []state.Change
 	var refs []schemas.Ref
 	for _, ref := range sortedRefs(s.unwritten) {
 		e := s.tree.Entry(ref)
@@ -33,20 +33,30 @@ func (s *session) flush(ctx context.Context, force bool) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
 		}
-		changes = append(changes, state.Change{Path: e.StatusPath, Data: data, Status: e.Status})
+		c := state.Change{Path: e.StatusPath, Data: data, Status: e.Status}
+		if ref.Kind == schemas.ActionKind.Name {
+			applied = append(applied, c) // after its target, or a kill in between could lose what it asked for
+		} else {
+			changes = append(changes, c)
+		}
 		refs = append(refs, ref)
 	}
-	changes = append(changes, s.removals()...)
+	changes = append(append(changes, applied...), s.removals()...)
 	if err := s.write(ctx, changes, now); err != nil {
 		return err
 	}
-	agents := false
+	return s.flushed(ctx, refs, now)
+}
+
+// flushed notes what was written, and brings the projection of the agents along.
+func (s *session) flushed(ctx context.Context, refs []schemas.Ref, now time.Time) error {
+	agents := len(s.removedAgents) > 0
 	for _, ref := range refs {
 		delete(s.unwritten, ref)
 		s.written[ref] = stampOf(s.tree.Entry(ref), now)
 		agents = agents || ref.Kind == schemas.AgentKind.Name
 	}
-	if !agents && len(s.removedAgents) == 0 {
+	if !agents {
 		return nil
 	}
 	return s.project(ctx)
@@ -79,28 +89,38 @@ func (s *session) project(ctx context.Context) error {
 	return err
 }
 
-// removals are the files of objects whose spec is gone, the status and the records, once nothing of them runs.
+// removals are the files of objects that are to have none: the status of one with which nothing is wrong any more, and
+// the status and records of one whose spec is gone, once nothing of it runs.
 func (s *session) removals() []state.Change {
 	var changes []state.Change
 	for _, ref := range sortedRefs(s.gone) {
-		e := s.tree.Entry(ref)
+		was, is := s.gone[ref], s.tree.Entry(ref)
+		if is != nil && is.Gone() {
+			was = is
+		}
 		switch {
-		case e == nil || !e.Gone():
-			delete(s.gone, ref)
-			continue
-		case len(e.Claims) > 0 || s.hasMine(ref):
+		case len(was.Claims) > 0 && is == was || s.hasMine(ref):
 			continue // it is being ended; its result comes first
+		case is == nil || is.Gone():
+			changes = append(changes, s.remove(was)...)
+		case is.Status == nil:
+			changes = append(changes, state.Change{Path: was.StatusPath})
 		}
 		delete(s.gone, ref)
-		if ref.Kind == schemas.AgentKind.Name {
-			s.removedAgents = append(s.removedAgents, ref.Name)
-		}
-		changes = append(changes, state.Change{Path: e.StatusPath})
-		for _, r := range e.Runs {
-			changes = append(changes, state.Change{Path: s.Store.RunPath(r.Key)})
-		}
-		s.tree = s.tree.With(&state.Entry{Ref: ref})
 	}
+	return changes
+}
+
+// remove takes an object whose spec is gone out of the tree.
+func (s *session) remove(e *state.Entry) []state.Change {
+	if e.Kind == schemas.AgentKind.Name {
+		s.removedAgents = append(s.removedAgents, e.Name)
+	}
+	changes := []state.Change{{Path: e.StatusPath}}
+	for _, r := range e.Runs {
+		changes = append(changes, state.Change{Path: s.Store.RunPath(r.Key)})
+	}
+	s.tree = s.tree.With(&state.Entry{Ref: e.Ref})
 	return changes
 }
 
