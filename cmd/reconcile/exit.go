@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -74,7 +75,7 @@ func codeOf(err error) int {
 		return v.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, state.ErrBusy):
+	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy):
 		return exitBusy
 	}
 	return exitFailure
