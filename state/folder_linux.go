@@ -169,7 +169,7 @@ func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
 	if st.Size > limit {
 		return nil, st, errTooLarge
 	}
-	b, err := readAll(fd, int(st.Size), limit)
+	b, err := readAll(fd, int(st.Size))
 	return b, st, err
 }
 
@@ -183,27 +183,22 @@ func statFD(fd int, st *stat) error {
 	return err
 }
 
-// readAll reads to the end of a file that should have size bytes.
-func readAll(fd, size int, limit int64) ([]byte, error) {
-	b := make([]byte, 0, size+1)
-	for {
-		n, err := unix.Read(fd, b[len(b):cap(b)])
+// readAll reads the size bytes that a file has, or fewer when it was cut short meanwhile. What is added to it meanwhile is
+// not waited for: it changes what the system says of the file, so that it is read again.
+func readAll(fd, size int) ([]byte, error) {
+	b := make([]byte, size)
+	for n := 0; n < size; {
+		m, err := unix.Read(fd, b[n:])
 		switch {
 		case errors.Is(err, unix.EINTR):
-			continue
 		case err != nil:
 			return nil, err
-		case n == 0:
-			return b, nil
+		case m == 0:
+			return b[:n], nil
 		}
-		b = b[:len(b)+n]
-		if int64(len(b)) > limit {
-			return nil, errTooLarge
-		}
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
+		n += max(m, 0)
 	}
+	return b, nil
 }
 
 // refine adds what package os hides behind Sys.

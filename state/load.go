@@ -34,6 +34,7 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
+	m.reserve(len(files))
 	for _, f := range files {
 		m.put(f)
 	}

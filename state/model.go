@@ -50,6 +50,12 @@ func (m *model) refOf(f *file) schemas.Ref {
 	return ref
 }
 
+// reserve makes room for files, in a model that has none.
+func (m *model) reserve(files int) {
+	m.files = make(map[string]*file, files)
+	m.slots = make(map[schemas.Ref]*slot, files/2)
+}
+
 // put adds a file, in place of the one with the same path.
 func (m *model) put(f *file) {
 	m.drop(f.path)
@@ -69,7 +75,9 @@ func (m *model) put(f *file) {
 	switch f.area {
 	case areaSpecs:
 		s.specs = append(s.specs, f)
-		slices.SortFunc(s.specs, func(a, b *file) int { return strings.Compare(a.path, b.path) })
+		if len(s.specs) > 1 {
+			slices.SortFunc(s.specs, func(a, b *file) int { return strings.Compare(a.path, b.path) })
+		}
 	case areaStatus:
 		s.status = f
 	case areaRuns:
