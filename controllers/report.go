@@ -9,12 +9,13 @@ import (
 // ReportKind says what happened to an effect.
 type ReportKind int
 
-// Kinds of reports. Each submitted effect ends in exactly one of Finished, Released and Held.
+// Kinds of reports. Each submitted effect ends in exactly one of Finished, Released, Held and Broken.
 const (
 	Started  ReportKind = iota + 1 // PID is its process group
 	Finished                       // Run is the record
 	Released                       // it was given up or interrupted; there is no record, and it may be wanted again
 	Held                           // an earlier run of it could not be ended; there is no record
+	Broken                         // reconcile itself could not do its part, for Err; there is no record
 )
 
 // Report is what whoever performs an effect says of it.
@@ -24,7 +25,8 @@ type Report struct {
 	At   time.Time
 	PID  int
 	Run  *schemas.Run
-	Why  string // Released, Held
+	Why  string // Released, Held; of Finished what is worth a warning and not part of the record
+	Err  error  // Broken
 }
 
 // Claim is the intent to perform the effect, as it goes on record.

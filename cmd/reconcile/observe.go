@@ -26,6 +26,9 @@ func (w *watchedNodes) observe(reports []controllers.Report, t *state.Tree) {
 			tr.Done, tr.Total = progressOf(t, tr.Owner)
 			w.progress.Event(tr)
 		}
+		if r.Kind == controllers.Finished && r.Why != "" {
+			w.progress.Note(r.Why)
+		}
 	}
 }
 
@@ -46,6 +49,9 @@ func (w *watchedNodes) transition(r controllers.Report) (render.Transition, bool
 			return tr, false // nobody saw it start
 		}
 		tr.State, tr.Message = schemas.NodeQueued, r.Why
+		if r.Err != nil {
+			tr.Message = r.Err.Error()
+		}
 	}
 	if r.Kind != controllers.Started {
 		delete(w.started, r.Key)

@@ -98,7 +98,9 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 		return loop.Result{}, err
 	}
 	hints := make(chan loop.Hint)
-	go forward(watcher.Hints(), hints)
+	over := make(chan struct{})
+	defer close(over)
+	go forward(watcher.Hints(), hints, over)
 	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
 	r, err := l.Watch(ctx, hints)
 	return r, errors.Join(err, watcher.Close())
@@ -109,11 +111,15 @@ func (w *wiring) watched() []string {
 	return []string{"."}
 }
 
-// forward hands hints on until the watcher is closed.
-func forward(from <-chan watch.Hint, to chan<- loop.Hint) {
+// forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed.
+func forward(from <-chan watch.Hint, to chan<- loop.Hint, over <-chan struct{}) {
 	defer close(to)
 	for h := range from {
-		to <- loop.Hint{Paths: h.Paths, Full: h.Full}
+		select {
+		case to <- loop.Hint{Paths: h.Paths, Full: h.Full}:
+		case <-over:
+			return
+		}
 	}
 }
 

@@ -49,7 +49,13 @@ func (a *actor) Submit(e controllers.Effect) {
 	a.wait.Go(func() { a.perform(ctx, e, n) })
 }
 
-var errEnding = errors.New("reconcile is ending")
+var (
+	errEnding = errors.New("reconcile is ending")
+	errNoRoom = errors.New("write .reconcile/work: no space left on device")
+)
+
+// broken is the outcome of an effect that the performer could not do its part of.
+const broken = "Broken"
 
 func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 	took, outcome := a.act(e.Node, n)
@@ -62,6 +68,10 @@ func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 	}
 	if errors.Is(context.Cause(ctx), errEnding) {
 		a.report(controllers.Report{Kind: controllers.Released, Key: e.Key, Why: errEnding.Error()})
+		return
+	}
+	if outcome == broken {
+		a.report(controllers.Report{Kind: controllers.Broken, Key: e.Key, Err: errNoRoom})
 		return
 	}
 	run := e.Claim()
@@ -234,6 +244,32 @@ func TestInterruptedWorkIsReleased(t *testing.T) {
 		r, err = newLoop(t, dir, newActor(always(10*time.Second, schemas.OutcomeSucceeded))).Once(t.Context())
 		if err != nil || job(t, r.Tree).Phase != schemas.DAGSucceeded {
 			t.Errorf("the next run: %v, phase %s", err, job(t, r.Tree).Phase)
+		}
+	})
+}
+
+// TestBrokenPerformerUsesUpNoAttempt ends a run with the error, and the next one succeeds at the first attempt.
+func TestBrokenPerformerUsesUpNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: slow, run: [x]}\n    - {name: struck, run: [x]}")
+		a := newActor(func(node string, _ int) (time.Duration, string) {
+			if node == "struck" {
+				return time.Second, broken
+			}
+			return time.Minute, schemas.OutcomeSucceeded
+		})
+		r, err := newLoop(t, dir, a).Once(t.Context())
+		if !errors.Is(err, errNoRoom) || !strings.Contains(err.Error(), "struck") {
+			t.Errorf("error %v; want the cause, and which effect it struck", err)
+		}
+		for name, n := range job(t, r.Tree).Nodes {
+			if n.State == schemas.NodeRunning || n.Attempts != 0 {
+				t.Errorf("%s is %s after %d attempts", name, n.State, n.Attempts)
+			}
+		}
+		r, err = newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded))).Once(t.Context())
+		if st := job(t, r.Tree); err != nil || st.Phase != schemas.DAGSucceeded || st.Nodes["struck"].Attempts != 1 {
+			t.Errorf("the next run: %v, phase %s, %d attempts", err, st.Phase, st.Nodes["struck"].Attempts)
 		}
 	})
 }

@@ -114,6 +114,9 @@ func (s *session) once(ctx context.Context) error {
 		if err := s.turn(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
+		if s.fault != nil {
+			return s.fault
+		}
 		if s.chasing != "" {
 			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
 				"take what it writes out of its inputs", s.chasing, maxLaps+1)
@@ -138,6 +141,9 @@ func (s *session) watch(ctx context.Context) error {
 		// A turn takes milliseconds: it is not interrupted, so that what it claimed is also performed.
 		if err := s.turn(context.WithoutCancel(ctx)); err != nil && !s.passing(err) {
 			return err
+		}
+		if s.fault != nil {
+			return s.fault
 		}
 		if s.quiet() {
 			if err := s.tidy(context.WithoutCancel(ctx)); err != nil && !s.passing(err) {

@@ -223,8 +223,11 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	if errors.Is(cause, errStopped) {
 		cause = nil
 	}
-	if err == nil && cause == nil {
-		err = s.turn(ctx)
+	switch {
+	case err == nil && (cause == nil || s.fault != nil):
+		err = s.turn(ctx) // nothing runs any more, and the statuses are to say so
+	default:
+		err = errors.Join(err, s.record()) // what has finished is not done again
 	}
 	if err == nil && cause == nil {
 		err = s.tidy(ctx)

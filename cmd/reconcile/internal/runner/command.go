@@ -31,7 +31,7 @@ func (a *attempt) prepare() (err error) {
 		return err
 	}
 	if err = a.writeNeeds(); err != nil {
-		return err
+		return asFault(err)
 	}
 	a.command.env = a.environment()
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
@@ -76,7 +76,7 @@ func findProgram(name, dir, searchPath string) (string, error) {
 	if strings.ContainsAny(name, " \t|&;<>$") {
 		hint = "for a shell command use script; for a program with arguments make run a list"
 	}
-	return "", fmt.Errorf("program %q was not found in PATH (%s): %s", name, searchPath, hint)
+	return "", fmt.Errorf("program %q was not found in PATH: %s", name, hint)
 }
 
 func runnable(path string) bool {
@@ -88,7 +88,7 @@ func runnable(path string) bool {
 func (a *attempt) start(out *output) (*process, error) {
 	in, err := a.openInput()
 	if err != nil {
-		return nil, err
+		return nil, asFault(err)
 	}
 	if in != a.null {
 		defer in.Close()

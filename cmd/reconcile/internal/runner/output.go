@@ -239,24 +239,23 @@ func (k *sink) keepTail(b []byte) {
 	k.tail = append(k.tail, b...)
 }
 
-// finish completes the log. It returns the printable end of the output, at most tailLimit bytes, and the path of the
-// log; that is empty if nothing was logged.
-func (k *sink) finish() (tail, log string) {
+// finish completes the log. It returns the printable end of the output, at most tailLimit bytes, the path of the log,
+// empty if there was nothing to log, and why the log is not complete. Logs are local and can be lost, so that one of them
+// could not be written is no part of a record, which must be the same wherever the command ran.
+func (k *sink) finish() (tail, log, warning string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.dropped > 0 && k.err == nil {
 		_, k.err = fmt.Fprintf(k.log, "\n[reconcile: %d more bytes of output were dropped; the log's limit is %d bytes]\n",
 			k.dropped, k.logLimit)
 	}
-	note := ""
 	if k.err != nil {
-		note = fmt.Sprintf("[reconcile: the log is not complete: %v]\n", k.err)
+		warning = fmt.Sprintf("log %s is not complete: %v", k.path, k.err)
 	}
-	tail = note + ending(printable(k.tail), max(k.tailLimit-len(note), 0))
-	if k.log != nil {
+	if k.logged > 0 {
 		log = k.path
 	}
-	return tail, log
+	return ending(printable(k.tail), k.tailLimit), log, warning
 }
 
 func (k *sink) close() {

@@ -49,6 +49,7 @@ type attempt struct {
 	command command
 	// interrupted says why there is no record.
 	interrupted string
+	warning     string // what is worth knowing and not part of the record
 }
 
 // run performs a job and says how it ended.
@@ -69,11 +70,15 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 		report.Why = a.interrupted
 		return report
 	}
+	if fault := faultIn(err); fault != nil {
+		report.Kind, report.Err = controllers.Broken, fault
+		return report
+	}
 	if err != nil {
 		a.record.Outcome, a.record.Message = schemas.OutcomeFailed, r.clean(err.Error())
 	}
 	a.record.FinishedAt = schemas.NewTime(report.At)
-	report.Kind, report.Run = controllers.Finished, &a.record
+	report.Kind, report.Run, report.Why = controllers.Finished, &a.record, a.warning
 	return report
 }
 
@@ -96,7 +101,7 @@ func (a *attempt) hold() (err error) {
 	}
 	a.lease, err = a.leases.take(a.effect.Key)
 	if !errors.Is(err, errLeaseTaken) {
-		return err
+		return asFault(err)
 	}
 	if err = a.reap(a.closing, []*tree{a.treeOf(a.effect.Key, 0)}); err != nil {
 		return err
@@ -105,7 +110,7 @@ func (a *attempt) hold() (err error) {
 	if errors.Is(err, errLeaseTaken) {
 		return &HeldError{Keys: []string{a.effect.Key}}
 	}
-	return err
+	return asFault(err)
 }
 
 // perform runs the command under the lease that is held, and fills in the record. An error means that the command
@@ -121,7 +126,7 @@ func (a *attempt) perform(b *buffers) error {
 		}
 	}
 	a.removeNeeds()
-	a.record.Output, a.record.Log = a.sink.finish()
+	a.record.Output, a.record.Log, a.warning = a.sink.finish()
 	if a.lease.file != nil { // no command was started, or it could not be ended
 		a.lease.free() //nolint:errcheck // at the latest it ends with this process and the command's
 	}
@@ -145,7 +150,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 	}
 	out, err := a.openOutput(b)
 	if err != nil {
-		return exit{}, err
+		return exit{}, asFault(err)
 	}
 	p, err := a.start(out)
 	if err != nil {

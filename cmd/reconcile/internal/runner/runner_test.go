@@ -209,7 +209,7 @@ func TestProgramsThatCannotBeRun(t *testing.T) {
 	}{
 		{"no program is given", nil},
 		{"no program is given", []string{""}},
-		{"was not found in PATH (", []string{"no-such-program"}},
+		{"was not found in PATH: ", []string{"no-such-program"}},
 		{"for a shell command use script", []string{"echo a | cat"}},
 		{"make it executable (chmod +x)", []string{"./plain.txt"}},
 		{"no script with #! in its first line", []string{"./noshebang"}},
@@ -400,5 +400,25 @@ func BenchmarkQueue(b *testing.B) {
 			r.running--
 			r.take(j.effect.Groups, -1)
 		}
+	}
+}
+
+// TestOwnFailureIsNoRecord breaks what reconcile needs for a run; that says nothing about the command.
+func TestOwnFailureIsNoRecord(t *testing.T) {
+	for _, inTheWay := range []string{".reconcile/leases/x", ".reconcile/work"} {
+		t.Run(inTheWay, func(t *testing.T) {
+			g := newRig(t, Options{})
+			g.write(inTheWay, "in the way")
+			e := sh("echo ran >> ran")
+			e.Task.Needs = map[string]controllers.Need{"other": {}}
+			g.Submit(e)
+			r := g.await(e.Key)
+			if r.Kind != controllers.Broken || r.Run != nil || r.Err == nil || !strings.Contains(r.Err.Error(), ".reconcile") {
+				t.Errorf("report %+v; want Broken, and an error that names the file", r)
+			}
+			if _, err := os.Stat(filepath.Join(g.dir, "ran")); err == nil {
+				t.Error("it ran")
+			}
+		})
 	}
 }
