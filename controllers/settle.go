@@ -3,6 +3,7 @@ package controllers
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -253,10 +254,7 @@ func (s *settler) decide(w *World) []*state.Entry {
 		if k.Decide == nil {
 			continue
 		}
-		for _, e := range s.tree.Entries(k.Name) {
-			if s.work != nil && !s.work[e.Ref] {
-				continue
-			}
+		for _, e := range s.pending(k.Name) {
 			out := w.decide(e.Ref, k.Decide)
 			s.outs[e.Ref] = out
 			if sameStatus(e.Status, out.Status) {
@@ -273,6 +271,24 @@ func (s *settler) decide(w *World) []*state.Entry {
 		}
 	}
 	return changed
+}
+
+// pending lists what is to be decided of a kind, sorted by name.
+func (s *settler) pending(kind string) []*state.Entry {
+	if s.work == nil {
+		return s.tree.Entries(kind)
+	}
+	var some []*state.Entry
+	for ref := range s.work {
+		if ref.Kind != kind {
+			continue
+		}
+		if e := s.tree.Entry(ref); e != nil {
+			some = append(some, e)
+		}
+	}
+	slices.SortFunc(some, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return some
 }
 
 // sameStatus compares two statuses of one kind.

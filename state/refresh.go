@@ -101,9 +101,13 @@ func (u *update) put(f *file) {
 		}
 		return
 	}
+	ref := u.model.refOf(f)
+	if old != nil && old.area == f.area && u.model.refOf(old) == ref {
+		u.replace(old, f, ref)
+		return
+	}
 	u.drop(f.path)
 	u.reread(f)
-	ref := u.model.refOf(f)
 	if f.area == areaSpecs {
 		u.appeared = u.appeared || !u.model.exists(ref)
 		u.renamed = true
@@ -111,6 +115,15 @@ func (u *update) put(f *file) {
 	u.model.put(f)
 	u.touch(ref)
 	u.faulty = u.faulty || isFaulty(f)
+}
+
+// replace takes a file that still is about the same object: no object came or went, so only what is touched is judged.
+func (u *update) replace(old, f *file, ref schemas.Ref) {
+	u.faulty = u.faulty || isFaulty(old) || isFaulty(f)
+	u.reread(f)
+	u.model.drop(f.path)
+	u.model.put(f)
+	u.touch(ref)
 }
 
 // drop forgets a file.
