@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/quickjson"
 )
 
 // Encode writes v as the canonical JSON of this tree: indented by two spaces, fields in the order of their structs and
@@ -51,8 +52,12 @@ func EncodeStatus(ref schemas.Ref, status schemas.Status) ([]byte, error) {
 func decodeStatus(k schemas.Kind, name string, data []byte) (schemas.Status, error) {
 	status := k.NewStatus()
 	e := envelope{Status: status}
-	if err := decodeState(data, &e); err != nil {
-		return nil, err
+	if !quickjson.Decode(data, &e) {
+		status = k.NewStatus()
+		e = envelope{Status: status}
+		if err := decodeState(data, &e); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case e.Status == nil:
@@ -82,8 +87,11 @@ const runKind = "Run"
 // decodeRun reads what EncodeRun wrote under the given key.
 func decodeRun(key string, data []byte) (*schemas.Run, error) {
 	r := new(schemas.Run)
-	if err := decodeState(data, r); err != nil {
-		return nil, err
+	if !quickjson.Decode(data, r) {
+		r = new(schemas.Run)
+		if err := decodeState(data, r); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case r.Kind != runKind || r.APIVersion != schemas.APIVersion:
@@ -96,6 +104,7 @@ func decodeRun(key string, data []byte) (*schemas.Run, error) {
 	return r, nil
 }
 
+// decodeState decodes what is unusual, and tells what is wrong.
 func decodeState(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("it is not valid UTF-8")

@@ -16,6 +16,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/quickjson"
 	"reconcile.dev/reconcile/state/durable"
 )
 
@@ -69,8 +70,11 @@ func parseLines(data []byte, take func(line)) (size int) {
 			return size
 		}
 		var l line
-		if json.Unmarshal(text[checksumSize:], &l) != nil {
-			return size
+		if !quickjson.Decode(text[checksumSize:], &l) {
+			l = line{}
+			if json.Unmarshal(text[checksumSize:], &l) != nil {
+				return size
+			}
 		}
 		take(l)
 		size += end + 1
