@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -19,34 +20,34 @@ type committer struct {
 	git *gitrepo.Repo
 }
 
-func (c *committer) commit(ctx context.Context, t *state.Tree) (string, error) {
+func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, error) {
 	if c.git == nil {
 		repo, err := gitrepo.Open(c.global.dir)
 		if err != nil {
-			return "", err
+			return loop.Committed{}, err
 		}
 		c.git = repo
 	}
 	settings := t.Settings()
 	paths, err := c.git.Dirty(ctx, settings.Git.Branch, owned(settings))
 	if err != nil || len(paths) == 0 {
-		return "", errors.Join(err, c.git.Settle(ctx))
+		return loop.Committed{}, errors.Join(err, c.git.Settle(ctx))
 	}
 	head, err := c.git.Head(ctx)
 	if err != nil {
-		return "", err
+		return loop.Committed{}, err
 	}
 	res, err := c.git.Commit(ctx, gitrepo.Commit{
 		Paths: paths, Author: settings.Git.Author, Sign: settings.Git.Sign, When: c.now(), Branch: settings.Git.Branch,
 		Message: gitrepo.Message(changesOf(paths, settings.Folders.State, t), trailers(head)...),
 	})
 	if errors.Is(err, gitrepo.ErrNothing) {
-		return "", nil
+		return loop.Committed{}, nil
 	}
 	if res.Warning != "" {
 		c.options.progress.Note(res.Warning)
 	}
-	return res.Hash, err
+	return loop.Committed{Hash: res.Hash, Behind: res.Warning != ""}, err
 }
 
 // owned are the folders and files that reconcile alone writes.

@@ -52,13 +52,20 @@ type Loop struct {
 	Now     func() time.Time
 	// CPUs is the number of processors that limits.concurrentTasks 0 stands for.
 	CPUs int
-	// Commit records what was written in git and returns the new commit, "" when there was nothing to record; nil when
-	// nothing is to be committed.
-	Commit func(context.Context, *state.Tree) (string, error)
+	// Commit records what was written in git; nil when nothing is to be committed.
+	Commit func(context.Context, *state.Tree) (Committed, error)
 	// Record keeps what changed in the event log; may be nil.
 	Record func([]controllers.Event)
 	// Observe is told of reports as they come, with the tree as it is then, and of the tree after each turn; may be nil.
 	Observe func([]controllers.Report, *state.Tree)
+}
+
+// Committed is what became of a commit.
+type Committed struct {
+	// Hash is the new commit, "" when there was nothing to record.
+	Hash string
+	// Behind says that a later run has to finish something: git's index has not followed yet.
+	Behind bool
 }
 
 // Result is how a run ended.

@@ -164,17 +164,19 @@ func (s *session) tidy(ctx context.Context) error {
 	if err := s.locked(ctx, func() error { return s.checkpoint(ctx) }); err != nil {
 		return err
 	}
+	behind := false
 	if s.Commit != nil {
-		hash, err := s.Commit(ctx, s.tree)
+		made, err := s.Commit(ctx, s.tree)
 		if err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
-		if hash != "" {
-			s.commit = hash
+		if made.Hash != "" {
+			s.commit = made.Hash
 		}
+		behind = made.Behind
 	}
 	s.changedAt = time.Time{}
-	if s.busy() || len(s.effects) > 0 {
+	if behind || s.busy() || len(s.effects) > 0 {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
