@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"reconcile.dev/reconcile/schemas/quickjson"
 )
 
 // APIVersion is the only version of the envelope that this program reads and writes.
@@ -160,8 +162,8 @@ func newDecoded(k Kind, m Metadata, path, digest string, canonical []byte, spec 
 // Spec returns the typed spec with its defaults. Callers must not change it.
 func (o *Object) Spec() Spec {
 	o.once.Do(func() {
-		s := o.newSpec()
-		if err := json.Unmarshal(o.canonical, s); err != nil {
+		s, err := decodeSpec(o.newSpec, o.canonical)
+		if err != nil {
 			// The canonical form was validated before it got here; only a bug or a damaged cache gets to this line,
 			// and the cache is checked by digest.
 			panic(fmt.Sprintf("schemas: %s: canonical spec does not decode: %v", o.Ref, err))
@@ -170,6 +172,16 @@ func (o *Object) Spec() Spec {
 		o.spec = s
 	})
 	return o.spec
+}
+
+// decodeSpec decodes the canonical form of a spec, without defaults.
+func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
+	s := newSpec()
+	if quickjson.Decode(canonical, s) {
+		return s, nil
+	}
+	s = newSpec()
+	return s, json.Unmarshal(canonical, s)
 }
 
 // applyDefaults fills in all defaults, also those that depend on the object's name.
