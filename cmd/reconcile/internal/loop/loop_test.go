@@ -415,21 +415,3 @@ func TestHealedObservationLosesItsStatus(t *testing.T) {
 		}
 	})
 }
-
-// TestUnfinishedCommitIsNotSettled has the next run look again although nothing changed.
-func TestUnfinishedCommitIsNotSettled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := tree(t, "    - {name: a, run: [x]}")
-		for _, behind := range []bool{true, false} {
-			l := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded)))
-			l.Commit = func(context.Context, *state.Tree) (Committed, error) { return Committed{Behind: behind}, nil }
-			if _, err := l.Once(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Minute) // files that were just written are not believed yet
-			if _, fresh := newLoop(t, dir, nil).Store.Fresh(); fresh == behind {
-				t.Errorf("with something left to finish: %t; taken for settled: %t", behind, fresh)
-			}
-		}
-	})
-}
