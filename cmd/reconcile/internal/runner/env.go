@@ -132,8 +132,24 @@ func (r *Runner) removeNeedsOf(key string) error {
 
 func (a *attempt) removeNeeds() {
 	if len(a.task.Needs) > 0 {
-		a.removeNeedsOf(a.effect.Key) //nolint:errcheck // litter at worst: the next run of the key replaces it
+		if a.removeNeedsOf(a.effect.Key) != nil {
+			a.leave(a.effect.Key)
+		}
 	}
+}
+
+// leave remembers a file of a key that could not be removed now; Close tries again.
+func (r *Runner) leave(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.litter = append(r.litter, key)
+}
+
+func (r *Runner) removeLitter() (err error) {
+	for _, key := range r.litter {
+		err = errors.Join(err, r.removeNeedsOf(key))
+	}
+	return err
 }
 
 // absolute is the path of a slash path below the root, for a command to use.

@@ -83,6 +83,7 @@ type Runner struct {
 	mu      sync.Mutex // guards what follows
 	closed  bool
 	ran     bool            // something was started
+	litter  []string        // keys whose files could not be removed
 	queue   []*job          // by Rank, then Key
 	jobs    map[string]*job // queued and running, by key
 	running int
@@ -214,7 +215,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		close(r.hurry)
 		<-gone
 	}
-	return errors.Join(r.sweepOwn(until), r.leases.close(), r.null.Close(), r.root.Close())
+	return errors.Join(r.sweepOwn(until), r.removeLitter(), r.leases.close(), r.null.Close(), r.root.Close())
 }
 
 func (r *Runner) shut() bool {
