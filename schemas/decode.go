@@ -3,7 +3,6 @@ package schemas
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"path"
 	"strings"
 	"sync"
@@ -21,13 +20,15 @@ type Decoder struct {
 	ready   map[string]*compiled // by kind
 }
 
-// compiled is what a decoder knows of one kind. It is prepared when the first object of the kind is met, since preparing
-// all of them takes milliseconds.
+// compiled is what a decoder knows of one kind. Its shape is prepared when the first object of the kind is met, its
+// validator when the first one does not certainly conform, since preparing all of them takes milliseconds.
 type compiled struct {
-	once   sync.Once
-	schema *jsonschema.Schema
-	shape  *shape
-	err    error
+	once  sync.Once
+	shape *shape
+	err   error
+
+	// validator is the published schema, ready to validate.
+	validator func() (*jsonschema.Schema, error)
 }
 
 // NewDecoder returns a decoder for the given kinds; maxSize is the largest file in bytes, 0 means DefaultFileSize.
@@ -35,7 +36,9 @@ func NewDecoder(kinds Kinds, maxSize int) *Decoder {
 	orDefault(&maxSize, DefaultFileSize)
 	d := &Decoder{kinds: kinds, maxSize: maxSize, ready: make(map[string]*compiled, len(kinds))}
 	for _, k := range kinds {
-		d.ready[k.Name] = new(compiled)
+		d.ready[k.Name] = &compiled{
+			validator: sync.OnceValues(func() (*jsonschema.Schema, error) { return compile(k) }),
+		}
 	}
 	return d
 }
@@ -43,9 +46,7 @@ func NewDecoder(kinds Kinds, maxSize int) *Decoder {
 func (d *Decoder) compiled(k Kind) *compiled {
 	c := d.ready[k.Name]
 	c.once.Do(func() {
-		if c.schema, c.err = compile(k); c.err == nil {
-			c.shape, c.err = parseShape(Schema(k))
-		}
+		c.shape, c.err = parseShape(Schema(k))
 	})
 	return c
 }
@@ -139,8 +140,8 @@ func (s *source) failed() bool {
 
 // check decodes the spec, fills in its defaults, and reports what its own rules say about what is not damaged.
 func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) Spec {
-	spec := k.New()
-	if err := json.Unmarshal(canonical, spec); err != nil {
+	spec, err := decodeSpec(k.New, canonical)
+	if err != nil {
 		line, col := root.position([]any{"spec"})
 		s.fail("wrong-value", line, col, "spec", "cannot be read: %v", err)
 		return nil

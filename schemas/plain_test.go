@@ -98,12 +98,29 @@ func TestPlainYAMLReadsTheExamples(t *testing.T) {
 	}
 }
 
+func TestPlainYAMLReadsBlockTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: |\n  x\n":                      "x\n",
+		"a: |-\n  x \n":                    "x ",
+		"a: |\n  x\n\n    y\n\n\nb: 1\n":   "x\n\n  y\n",
+		"a: >\n  x\n":                      "x\n",
+		"a: >-\n  x\n  y\nb: 1\n":          "x y",
+		"a: >\n  x\n\n  y\n  z\n\n\n  #\n": "x\ny z\n\n#\n",
+	} {
+		if !samePlain(t, text) {
+			t.Errorf("left to the full parser: %q", text)
+		} else if got := plainYAML(text).str("a"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzPlainYAML(f *testing.F) {
 	for _, text := range samples(f) {
 		f.Add(text)
 	}
 	for _, text := range []string{
-		"a: |\n  x\n\n  y\nb: 1\n", "a: |-\n  x\n#c\nb: 2\n", "a:\n- b: 1\n  c: [x, 'it''s', \"q\\n\"]\n- d\n",
+		"a: |\n  x\n\n  y\nb: 1\n", "a: >\n  x\n  y\n\n  z\nb: 1\n", "a:\n  - >-\n    x\n   #c\n  - 1\n", "a: |-\n  x\n#c\nb: 2\n", "a:\n- b: 1\n  c: [x, 'it''s', \"q\\n\"]\n- d\n",
 		"a: {b: 1, c: {}, d: []}\n", "a: b # c\n# d\nb: ü #\n", "---\na: -p\n", "a: 'x' # y\n", "a: x:y\nb: -1\nc: 1e3\n",
 	} {
 		f.Add(text)
@@ -118,7 +135,7 @@ func FuzzPlainYAML(f *testing.F) {
 // TestPlainYAMLAgrees builds texts of the pieces that matter to a line-based reader, most of them not valid.
 func TestPlainYAMLAgrees(t *testing.T) {
 	pieces := []string{
-		"a: ", "b: ", "key:", "- ", "-", "\n", "\n", "\n  ", "\n    ", "\n ", " ", "# c", " # c", "|", "|-", ">", "x", "y z", "1",
+		"a: ", "b: ", "key:", "- ", "-", "\n", "\n", "\n  ", "\n    ", "\n ", " ", "# c", " # c", "|", "|-", ">", ">-", "x", "y z", "1",
 		"0x1f", "true", "~", "'q'", "'it''s'", `"d"`, `"e\n"`, `"\\"`, "[x, y]", "[", "]", "{a: 1}", "{", "}", ", ", "{}", "[]", ":", "---",
 		"ü", "10m", "-1", "*a", "&a", "!t", "?", "http://h/p", "c: d", "--flag", "./...", "@",
 	}

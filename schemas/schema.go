@@ -39,6 +39,7 @@ type shape struct {
 	others      *shape // of further fields; nil when there are none
 	open        bool   // further fields are allowed
 	limits      map[string]string
+	rules       rules
 }
 
 type prop struct {
@@ -60,7 +61,7 @@ func newShape(v *value) *shape {
 	s := &shape{
 		types: v.str("type"), description: v.str("description"), format: v.str("format"),
 		enum: texts(v.get("enum")), examples: texts(v.get("examples")), required: texts(v.get("required")),
-		limits: map[string]string{}, open: v.get("additionalProperties") == nil,
+		limits: map[string]string{}, open: v.get("additionalProperties") == nil, rules: newRules(v),
 	}
 	if d := v.get("default"); d != nil {
 		s.def = string(d.canonical(nil, nil))
@@ -121,8 +122,8 @@ func (s *shape) names() []string {
 func compile(k Kind) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat = true
-	c.Formats["go-duration"] = isFormat(func(s string) error { _, err := ParseDuration(s); return err })
-	c.Formats["date-time"] = isFormat(checkTime)
+	c.Formats[formatDuration] = isFormat(func(s string) error { _, err := ParseDuration(s); return err })
+	c.Formats[formatTime] = isFormat(checkTime)
 	url := schemaBase + k.Singular() + ".schema.json"
 	if err := c.AddResource(url, strings.NewReader(string(Schema(k)))); err != nil {
 		return nil, fmt.Errorf("load the published schema of %s: %w", k.Name, err)

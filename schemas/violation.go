@@ -14,7 +14,15 @@ import (
 
 // judge validates the document against its kind's schema and reports every violation in plain words.
 func (s *source) judge(root *value, c *compiled, d *damage) {
-	err := c.schema.Validate(root.plain())
+	if len(s.problems) == 0 && c.shape.conforms(root) {
+		return
+	}
+	validator, err := c.validator()
+	if err != nil {
+		s.fail("schema", 0, 0, "", "%v", err)
+		return
+	}
+	err = validator.Validate(root.plain())
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		if err != nil {
@@ -137,9 +145,9 @@ func wanted(s *shape) string {
 	switch s.types {
 	case "string":
 		switch s.format {
-		case "go-duration":
+		case formatDuration:
 			return "a duration such as 10m"
-		case "date-time":
+		case formatTime:
 			return "a time such as 2026-02-27T10:00:00Z"
 		}
 		return "text"
@@ -199,7 +207,7 @@ func quoteShort(s string) string {
 // typeHint says what to write instead, where that can be told.
 func (v *value) typeHint(s *shape) string {
 	switch {
-	case s.types == "string" && s.format == "go-duration" && v.form == number:
+	case s.types == "string" && s.format == formatDuration && v.form == number:
 		return `write the unit too, for example "` + v.raw + `s"`
 	case s.types == "string" && s.format == "" && (v.form == number || v.form == boolean):
 		return "write " + strconv.Quote(v.raw) + " in quotes"
@@ -278,9 +286,9 @@ func (j *judge) malformed(x violation) {
 	j.damage.cut(j.root, x.path)
 	var err error
 	switch x.shape.format {
-	case "go-duration":
+	case formatDuration:
 		_, err = ParseDuration(x.value.text)
-	case "date-time":
+	case formatTime:
 		err = checkTime(x.value.text)
 	}
 	if err == nil {

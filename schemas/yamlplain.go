@@ -3,7 +3,7 @@ package schemas
 import "strings"
 
 // Most specs are written in a small part of YAML: block mappings and lists, one-line values, one-line brackets, and
-// literal texts. plainYAML reads just that part, an order of magnitude faster than a full parser. Whatever else it
+// literal and folded texts. plainYAML reads just that part, an order of magnitude faster than a full parser. Whatever else it
 // meets, and whatever looks wrong, it leaves to the full parser, which then also words the error. Where it does accept a
 // file, both yield the same values at the same places; FuzzPlainYAML holds it to that.
 
@@ -251,13 +251,13 @@ func (r *plainReader) item(indent, depth int) *value {
 	return r.inline(indent, depth)
 }
 
-// inline reads a value that ends on its line, or a literal text, and goes to the next line, which must not be deeper
+// inline reads a value that ends on its line, or a block text, and goes to the next line, which must not be deeper
 // than the field or item that the value belongs to.
 func (r *plainReader) inline(indent, depth int) *value {
 	var v *value
 	switch r.text[r.at] {
-	case '|':
-		return r.literal(indent, depth)
+	case '|', '>':
+		return r.blockText(indent, depth)
 	case '[', '{', '"', '\'':
 		v = r.flow(depth)
 		if v == nil || !r.atEnd() {
@@ -318,17 +318,17 @@ func (r *plainReader) scalar(s string, depth int) *value {
 	return v
 }
 
-// literal reads "|" or "|-" and the text below it.
-func (r *plainReader) literal(indent, depth int) *value {
+// blockText reads "|", "|-", ">" or ">-" and the text below it.
+func (r *plainReader) blockText(indent, depth int) *value {
 	head := r.rest()
-	if head != "|" && head != "|-" {
+	if head != "|" && head != "|-" && head != ">" && head != ">-" {
 		return nil
 	}
 	v := r.value(text, depth)
 	if v == nil {
 		return nil
 	}
-	var b strings.Builder
+	t := textLines{folded: head[0] == '>'}
 	inner, blank := -1, 0
 	for r.nextLine() {
 		if r.at == r.end {
@@ -344,25 +344,26 @@ func (r *plainReader) literal(indent, depth int) *value {
 			}
 		}
 		if r.indent < inner {
-			return r.endLiteral(v, b.String(), head, indent)
+			return r.endText(v, t.text(), head, indent)
 		}
-		b.WriteString("\n\n\n\n\n\n\n\n"[:min(blank, 8)])
-		if blank > 8 || r.next == len(r.text) && r.text[len(r.text)-1] != '\n' {
+		if r.text[r.next-1] != '\n' || t.folded && (r.indent > inner || r.end != r.next-1) {
+			return nil
+		}
+		if !t.add(r.text[r.start+inner:r.next], blank) {
 			return nil
 		}
 		blank = 0
-		b.WriteString(r.text[r.start+inner : r.next])
 	}
 	r.eof, r.indent = true, -1
-	return r.endLiteral(v, b.String(), head, indent)
+	return r.endText(v, t.text(), head, indent)
 }
 
-// endLiteral finishes a literal text; the reader stands on the line that ended it.
-func (r *plainReader) endLiteral(v *value, s, head string, indent int) *value {
+// endText finishes a block text; the reader stands on the line that ended it.
+func (r *plainReader) endText(v *value, s, head string, indent int) *value {
 	if s == "" {
 		return nil
 	}
-	if v.text = s; head == "|-" {
+	if v.text = s; len(head) > 1 {
 		v.text = strings.TrimSuffix(s, "\n")
 	}
 	if !r.eof && r.text[r.at] == '#' {
@@ -372,4 +373,44 @@ func (r *plainReader) endLiteral(v *value, s, head string, indent int) *value {
 		return nil
 	}
 	return v
+}
+
+// textLines puts the lines of a block text together. A single one, the most frequent case, stays where it is.
+type textLines struct {
+	folded bool
+	one    string
+	more   strings.Builder
+}
+
+// add takes a line with its line end and the number of empty lines before it; false if there are unusually many.
+func (t *textLines) add(line string, blank int) bool {
+	const breaks = "\n\n\n\n\n\n\n\n"
+	if t.one == "" {
+		t.one = line
+		return true
+	}
+	if t.more.Len() == 0 {
+		t.more.WriteString(t.one[:len(t.one)-1])
+	}
+	switch {
+	case blank >= len(breaks):
+		return false
+	case t.folded && blank == 0:
+		t.more.WriteByte(' ')
+	case t.folded:
+		t.more.WriteString(breaks[:blank])
+	default:
+		t.more.WriteString(breaks[:blank+1])
+	}
+	t.more.WriteString(line[:len(line)-1])
+	return true
+}
+
+// text is the whole text, with one line end.
+func (t *textLines) text() string {
+	if t.more.Len() == 0 {
+		return t.one
+	}
+	t.more.WriteByte('\n')
+	return t.more.String()
 }
