@@ -204,3 +204,38 @@ func FuzzCache(f *testing.F) {
 		m.tree()
 	})
 }
+
+// TestRacyFilesAreComparedAgain changes a file and makes the store believe that the file system says nothing of it:
+// only the mark that the file was racy when it was read can tell.
+func TestRacyFilesAreComparedAgain(t *testing.T) {
+	const p = "specs/health.yaml"
+	for _, racy := range []bool{true, false} {
+		dir := t.TempDir()
+		put(t, dir, map[string]string{p: sessionYAML})
+		s := open(t, dir)
+		tree := load(t, s)
+		put(t, dir, map[string]string{p: string(bytes.Replace([]byte(sessionYAML), []byte("Health"), []byte("Wealth"), 1))})
+		f := *s.model.files[p]
+		st, err := lstat(s.root, p)
+		must(t, err)
+		f.stat, f.racy = st, racy
+		s.model.put(&f)
+		_, refs := refresh(t, s, tree, p)
+		if noticed := len(refs) == 1; noticed != racy {
+			t.Errorf("racy %v: noticed %v", racy, noticed)
+		}
+	}
+}
+
+func TestRacyAt(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for _, c := range []struct {
+		changed time.Duration
+		want    bool
+	}{{-time.Hour, false}, {-tick - 1, false}, {-tick, true}, {0, true}, {time.Hour, true}} {
+		st := stat{Ctime: now.Add(c.changed).UnixNano()}
+		if got := st.racyAt(now); got != c.want {
+			t.Errorf("changed %v before the look: racy %v", -c.changed, got)
+		}
+	}
+}
