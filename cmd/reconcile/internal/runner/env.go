@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"reconcile.dev/reconcile/controllers"
 )
@@ -124,10 +125,11 @@ func (a *attempt) writeNeeds() error {
 }
 
 func (r *Runner) removeNeedsOf(key string) error {
-	if err := r.root.Remove(needsPath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	err := r.root.Remove(needsPath(key))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func (a *attempt) removeNeeds() {
