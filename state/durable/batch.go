@@ -24,6 +24,7 @@ type Op struct {
 // Nothing is changed when one of the new contents cannot be written.
 func Apply(root *os.Root, tmpDir string, ops []Op) error {
 	w := newWriter(root, tmpDir)
+	defer w.folders.close()
 	temps, err := w.stageAll(ops)
 	if err == nil {
 		err = w.perform(ops, temps)

@@ -18,7 +18,8 @@ func (w *writer) vet(target string) (fs.FileMode, error) {
 	if err := vetPath(target); err != nil {
 		return 0, err
 	}
-	if err := w.vetDir(path.Dir(target)); err != nil {
+	dir := path.Dir(target)
+	if err := w.vetDir(dir); err != nil || w.absent[dir] {
 		return 0, err
 	}
 	fi, err := w.root.Lstat(target)
@@ -56,7 +57,7 @@ func isGit(name string) bool {
 
 // vetDir checks that dir and what is above it are folders, as far as they exist.
 func (w *writer) vetDir(dir string) error {
-	if w.checked[dir] {
+	if w.checked[dir] || w.absent[dir] {
 		return nil
 	}
 	if err := w.vetDir(path.Dir(dir)); err != nil {
@@ -65,6 +66,7 @@ func (w *writer) vetDir(dir string) error {
 	fi, err := w.root.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		w.absent[dir] = true
 		return nil
 	case err != nil:
 		return err
@@ -84,6 +86,7 @@ func (w *writer) makeDir(dir string, sync bool) error {
 	if err := vetPath(dir); err != nil {
 		return err
 	}
+	delete(w.absent, dir)
 	if err := w.vetDir(dir); err != nil || w.checked[dir] {
 		return err
 	}
@@ -96,6 +99,7 @@ func (w *writer) makeDir(dir string, sync bool) error {
 	if sync { // also when another process was quicker: it may not have synced yet
 		w.touch(path.Dir(dir))
 	}
+	delete(w.absent, dir)
 	return w.vetDir(dir)
 }
 
@@ -131,6 +135,7 @@ func (w *writer) prune(dir, stop string) error {
 			return err
 		}
 		delete(w.checked, dir)
+		w.folders.forget(dir)
 		dir = path.Dir(dir)
 		w.touch(dir)
 	}

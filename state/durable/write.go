@@ -36,6 +36,7 @@ func Stage(root *os.Root, tmpDir, path string, data []byte) (*Staged, error) {
 	w := newWriter(root, tmpDir)
 	temp, err := w.stage(path, data, true)
 	if err != nil {
+		w.folders.close()
 		return nil, err
 	}
 	return &Staged{w: w, path: path, temp: temp}, nil
@@ -43,6 +44,7 @@ func Stage(root *os.Root, tmpDir, path string, data []byte) (*Staged, error) {
 
 // Commit renames the content into place and syncs the folder. After an error from the rename the old file is whole.
 func (s *Staged) Commit() error {
+	defer s.w.folders.close()
 	err := s.w.place(s.path, s.temp)
 	s.temp = ""
 	if err != nil {
@@ -57,6 +59,7 @@ func (s *Staged) Discard() {
 		_ = s.w.root.Remove(s.temp)
 		s.temp = ""
 	}
+	s.w.folders.close()
 }
 
 // writer is what one call of this package knows of the disk.
@@ -64,12 +67,17 @@ type writer struct {
 	root    *os.Root
 	tmp     string
 	checked map[string]bool // folders known to exist and to be folders
+	absent  map[string]bool // folders seen not to exist while staging; nothing is below them
+	folders folders         // handles, so that a batch does not walk the same path for every file
 	dirty   []string        // folders with a changed entry, in order of first change
 	temps   []string        // temporary files that may be left to remove
 }
 
 func newWriter(root *os.Root, tmpDir string) *writer {
-	return &writer{root: root, tmp: path.Clean(tmpDir), checked: map[string]bool{".": true}}
+	return &writer{
+		root: root, tmp: path.Clean(tmpDir), checked: map[string]bool{".": true}, absent: map[string]bool{},
+		folders: folders{root: root},
+	}
 }
 
 // stage writes data to a temporary file with the mode that the target has or will have, and returns its name.
@@ -90,7 +98,7 @@ func (w *writer) stage(target string, data []byte, sync bool) (string, error) {
 
 // create writes a new file. An error leaves none. An exact mode is set past the umask; 0 is for a new file.
 func (w *writer) create(name string, data []byte, mode fs.FileMode, sync bool) (err error) {
-	f, err := w.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, cmp.Or(mode, DefaultMode))
+	f, err := w.folders.create(name, cmp.Or(mode, DefaultMode))
 	if err != nil {
 		return err
 	}
@@ -135,12 +143,13 @@ func (w *writer) place(target, temp string) error {
 func (w *writer) rename(target, temp string) (err error) {
 	for range 50 {
 		if err = w.makeDir(path.Dir(target), true); err == nil {
-			err = w.root.Rename(temp, target)
+			err = w.folders.rename(temp, target)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		w.checked = map[string]bool{".": true}
+		w.folders.close()
 	}
 	return err
 }
