@@ -329,8 +329,10 @@ func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run) error {
 	if err := durable.Apply(s.root, tmpDir, ops); err != nil {
 		return err
 	}
+	look := nearby{root: s.root}
+	defer look.close()
 	for i, r := range runs {
-		s.wrote(ops[i].Path, ops[i].Data, r)
+		s.wrote(&look, ops[i].Path, ops[i].Data, r)
 	}
 	return s.bump()
 }

@@ -89,11 +89,13 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 		return 0, err
 	}
 	err := durable.Apply(s.root, tmpDir, ops)
+	look := nearby{root: s.root}
+	defer look.close()
 	for _, c := range changes {
 		if err != nil {
 			s.unknown(c.Path)
 		} else {
-			s.wrote(c.Path, c.Data, c.Status)
+			s.wrote(&look, c.Path, c.Data, c.Status)
 		}
 	}
 	if err := errors.Join(err, s.bump()); err != nil {
@@ -130,17 +132,46 @@ func (s *Store) upToDate(c Change) bool {
 
 // wrote tells the model of a file that this process wrote or removed. What a status file holds is decoded when an
 // entry of it is made, which is seldom: who wrote it has it already.
-func (s *Store) wrote(p string, data []byte, body any) {
+func (s *Store) wrote(look *nearby, p string, data []byte, body any) {
 	if s.model == nil {
 		return
 	}
 	a, _ := s.layout().classify(p)
-	st, err := lstat(s.root, p)
+	st, err := look.lstat(p)
 	if data == nil || a == areaNone || err != nil || st.Size != int64(len(data)) {
 		s.model.drop(p)
 		return
 	}
 	s.model.put(&file{path: p, area: a, racy: true, stat: st, sum: xxhash.Sum64(data), body: body})
+}
+
+// nearby looks at files one after the other that mostly lie in the same folder, which it keeps open.
+type nearby struct {
+	root *os.Root
+	path string
+	dir  *folder
+}
+
+func (n *nearby) lstat(p string) (stat, error) {
+	parent, name := path.Dir(p), path.Base(p)
+	if n.dir == nil || n.path != parent {
+		n.close()
+		d, err := openFolder(n.root, parent)
+		if err != nil {
+			return stat{}, err
+		}
+		n.path, n.dir = parent, d
+	}
+	var st stat
+	err := n.dir.stat([]byte(name + "\x00")[:len(name)], &st)
+	return st, err
+}
+
+func (n *nearby) close() {
+	if n.dir != nil {
+		n.dir.close()
+		n.dir = nil
+	}
 }
 
 // unknown makes the next look read a file again.
@@ -181,7 +212,9 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wrote(p, last, nil)
+	look := nearby{root: s.root}
+	defer look.close()
+	s.wrote(&look, p, last, nil)
 	return s.bump()
 }
 
