@@ -36,7 +36,8 @@ func (s *Store) judgeDuplicate(m *model, f *file, to []schemas.Problem) []schema
 	if b.ref == (schemas.Ref{}) || len(m.slots[b.ref].specs) < 2 {
 		return to
 	}
-	p := schemas.Problem{Place: b.at, Severity: schemas.Error, Code: "duplicate-object", Ref: b.ref, Field: "metadata.name"}
+	p := schemas.Problem{Place: b.at, Severity: schemas.Error, Code: "duplicate-object", Ref: b.ref,
+		Field: "metadata.name"}
 	var others []string
 	for _, o := range m.slots[b.ref].specs {
 		if o != f {

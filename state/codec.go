@@ -147,7 +147,8 @@ func (e *encoder) field(field []any) {
 
 func (e *encoder) problem(p *schemas.Problem) {
 	e.place(p.Place)
-	for _, s := range []string{string(p.Severity), p.Code, p.Ref.Kind, p.Ref.Name, p.Field, p.Message, p.Suggestion, p.Source} {
+	for _, s := range []string{string(p.Severity), p.Code, p.Ref.Kind, p.Ref.Name, p.Field, p.Message, p.Suggestion,
+		p.Source} {
 		e.str(s)
 	}
 	e.uint(uint64(len(p.Related)))

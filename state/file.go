@@ -67,7 +67,6 @@ type gather struct {
 	summer
 	files    []seen
 	troubles []trouble
-	dir      string // the last folder, whose string all its paths share nothing with
 }
 
 func (g *gather) file(a area, dir string, name []byte, st *stat) {
@@ -218,7 +217,8 @@ func (s *Store) readLink(p string, limit int64) ([]byte, stat, error) {
 
 func (s *Store) tooLarge(f *file, st stat, limit int64) {
 	f.stat = st
-	text := fmt.Sprintf("the file has %d bytes; the limit is %d (limits.fileSize in %s)", st.Size, limit, schemas.SettingsPath)
+	text := fmt.Sprintf("the file has %d bytes; the limit is %d (limits.fileSize in %s)", st.Size, limit,
+		schemas.SettingsPath)
 	if f.area != areaSpecs {
 		f.body = &damage{text}
 		return

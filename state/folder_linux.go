@@ -183,8 +183,8 @@ func statFD(fd int, st *stat) error {
 	return err
 }
 
-// readAll reads the size bytes that a file has, or fewer when it was cut short meanwhile. What is added to it meanwhile is
-// not waited for: it changes what the system says of the file, so that it is read again.
+// readAll reads the size bytes that a file has, or fewer when it was cut short meanwhile. What is added to it meanwhile
+// is not waited for: it changes what the system says of the file, so that it is read again.
 func readAll(fd, size int) ([]byte, error) {
 	b := make([]byte, size)
 	for n := 0; n < size; {

@@ -43,8 +43,8 @@ type settled struct {
 }
 
 // Fresh reports whether a run would find nothing to do: no file of the tree, the settings or any node's inputs changed
-// since Settle as far as the file system tells, no process has anything in its journal, the program is the same one, and
-// nothing is due yet. It reads no file of the tree.
+// since Settle as far as the file system tells, no process has anything in its journal, the program is the same one,
+// and nothing is due yet. It reads no file of the tree.
 func (s *Store) Fresh() (Summary, bool) {
 	was, ok := s.readSettled()
 	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsHold() || s.lockLeft() {

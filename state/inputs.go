@@ -243,46 +243,60 @@ func (s *Store) RefreshInputs(ctx context.Context, prev *Tree) (*Tree, []schemas
 
 // inputs looks at what the globs match, as far as hints, or a change of the globs, ask for it.
 func (u *update) inputs(ctx context.Context, hints []string) error {
-	m, was := u.model, u.model.inputs
-	next := was
+	was := u.model.inputs
 	if u.changedGlobs() {
-		next = u.store.newInputs(m)
-		m.inputs = next
-		if !slices.Equal(next.globs, was.globs) {
-			hints = nil
-		}
-	} else if len(was.globs) == 0 {
+		u.model.inputs = u.store.newInputs(u.model)
+	}
+	next := u.model.inputs
+	if !slices.Equal(next.globs, was.globs) {
+		hints = nil
+	}
+	look := u.inputHints(next, hints)
+	if len(was.globs)+len(next.globs) == 0 || next == was && look != nil && len(look) == 0 {
 		return nil
 	}
-	var look []string
-	for _, p := range hints {
-		p = path.Clean(p)
-		if was.files[p] != nil || !neverInput(m.layout, p) && next.matches(p) {
-			look = append(look, p)
-		} else if st, err := lstat(u.store.root, p); err != nil || st.form() != formFile {
-			hints = nil // a folder came or went
-			break
-		}
-	}
-	if hints == nil {
-		look = nil
-	} else if len(look) == 0 && next == was {
-		return nil
-	} else if look == nil {
-		look = []string{}
-	}
-	digests := was.digests
-	if err := u.store.readInputs(ctx, m, look); err != nil {
+	before := was.digests
+	if err := u.store.readInputs(ctx, u.model, look); err != nil {
 		return err
 	}
-	for _, all := range []map[schemas.Ref]map[string]string{digests, next.digests} {
+	for _, all := range []map[schemas.Ref]map[string]string{before, next.digests} {
 		for ref := range all {
-			if !maps.Equal(digests[ref], next.digests[ref]) {
+			if !maps.Equal(before[ref], next.digests[ref]) {
 				u.touch(ref)
 			}
 		}
 	}
 	return nil
+}
+
+// inputHints are those of the hints that are inputs or were; nil stands for everything.
+func (u *update) inputHints(in *inputs, hints []string) []string {
+	if hints == nil || len(in.globs) == 0 {
+		return hints
+	}
+	look := []string{}
+	for _, p := range hints {
+		p = path.Clean(p)
+		if in.files[p] != nil || !neverInput(u.model.layout, p) && in.matches(p) {
+			look = append(look, p)
+		} else if u.mayHoldInputs(in, p) {
+			return nil
+		}
+	}
+	return look
+}
+
+// mayHoldInputs reports whether p is a folder in which inputs may be, or was one in which some were.
+func (u *update) mayHoldInputs(in *inputs, p string) bool {
+	if st, err := lstat(u.store.root, p); err == nil {
+		return st.form() == formFolder && !neverInput(u.model.layout, p+"/x")
+	}
+	for known := range in.files {
+		if within(p, known) {
+			return true
+		}
+	}
+	return false
 }
 
 // changedGlobs reports whether an object that has, or had, inputs is touched.

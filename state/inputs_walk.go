@@ -48,8 +48,8 @@ func splitGlob(g string) globPath {
 	return globPath{g, strings.Split(g, "/")}
 }
 
-// below reports whether the glob can match something below a folder whose name is the depth-th part of a path, given that
-// it could match below the folders above.
+// below reports whether the glob can match something below a folder whose name is the depth-th part of a path, given
+// that it could match below the folders above.
 func (g globPath) below(depth int, name string) bool {
 	if g.parts == nil {
 		return true

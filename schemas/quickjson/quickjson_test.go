@@ -39,7 +39,6 @@ type sample struct {
 	Raw     json.RawMessage   `json:"raw"`
 	Any     any               `json:"any"`
 	Skipped string            `json:"-"`
-	hidden  string
 }
 
 type inner struct {
