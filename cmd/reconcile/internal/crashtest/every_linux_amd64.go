@@ -9,21 +9,26 @@ import (
 // at what is left: the K-th run was struck at the K-th call. It ends after the first run that was not struck, which did all
 // its work, and returns how many were. An error names K and the call.
 func Every(ctx context.Context, fixture func() (Spec, error), check func(Spec, Result) error) (int, error) {
-	for k := 1; ; k++ {
+	return EveryNth(ctx, 1, fixture, check)
+}
+
+// EveryNth is Every for each n-th call only, beginning with the first.
+func EveryNth(ctx context.Context, n int, fixture func() (Spec, error), check func(Spec, Result) error) (int, error) {
+	for done := 0; ; done++ {
 		s, err := fixture()
+		s.K = 1 + done*n
 		if err != nil {
-			return k - 1, fmt.Errorf("crashtest: fixture %d: %w", k, err)
+			return done, fmt.Errorf("crashtest: fixture %d: %w", s.K, err)
 		}
-		s.K = k
 		r, err := Run(ctx, s)
 		if err != nil {
-			return k - 1, fmt.Errorf("%s at %d: %w", s.Mode, k, err)
+			return done, fmt.Errorf("%s at %d: %w", s.Mode, s.K, err)
 		}
 		if err := check(s, r); err != nil {
-			return k - 1, fmt.Errorf("%s at %d%s: %w", s.Mode, k, struck(s, r), err)
+			return done, fmt.Errorf("%s at %d%s: %w", s.Mode, s.K, struck(s, r), err)
 		}
 		if !r.Struck {
-			return k - 1, nil
+			return done, nil
 		}
 	}
 }
