@@ -255,11 +255,14 @@ func (s *settler) decide(w *World) []*state.Entry {
 			continue
 		}
 		for _, e := range s.pending(k.Name) {
-			out := w.decide(e.Ref, k.Decide)
-			s.outs[e.Ref] = out
+			out := w.decide(e, k.Decide)
+			rest(e, out)
 			if sameStatus(e.Status, out.Status) {
+				out.Status = e.Status // one of two equal ones need not be kept
+				s.outs[e.Ref] = out
 				continue
 			}
+			s.outs[e.Ref] = out
 			next := *e
 			next.Status = out.Status
 			changed = append(changed, &next)
@@ -289,6 +292,17 @@ func (s *settler) pending(kind string) []*state.Entry {
 	}
 	slices.SortFunc(some, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return some
+}
+
+// rest lets go of the spec of an object that has nothing to do: what is not decided again need not be held in full.
+// Sessions and agents are kept: all that belongs to them reads them.
+func rest(e *state.Entry, out Out) {
+	if e.Object == nil || e.Kind == schemas.SessionKind.Name || e.Kind == schemas.AgentKind.Name {
+		return
+	}
+	if len(out.Effects) == 0 && len(e.Claims) == 0 && out.Again.IsZero() {
+		e.Object.Release()
+	}
 }
 
 // sameStatus compares two statuses of one kind.

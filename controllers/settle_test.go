@@ -47,7 +47,7 @@ func decideInOrder(t *state.Tree, c *chaos, arrange func([]*state.Entry)) map[sc
 	out := map[schemas.Ref]schemas.Status{}
 	for _, e := range list {
 		i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == e.Kind })
-		out[e.Ref] = w.decide(e.Ref, Kinds[i].Decide).Status
+		out[e.Ref] = w.decide(e, Kinds[i].Decide).Status
 	}
 	return out
 }

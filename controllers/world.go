@@ -26,17 +26,15 @@ func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
 	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work))}
 }
 
-// decide returns the decision about ref, which is made at the first call.
-func (w *World) decide(ref schemas.Ref, by func(In) Out) Out {
-	if out, ok := w.outs[ref]; ok {
+// decide returns the decision about e. Those about DAGs and sessions, on which others rest, are made once.
+func (w *World) decide(e *state.Entry, by func(In) Out) Out {
+	if out, ok := w.outs[e.Ref]; ok {
 		return out
 	}
-	e := w.tree.Entry(ref)
-	if e == nil {
-		e = &state.Entry{Ref: ref}
-	}
 	out := by(In{Entry: e, Tree: w.tree, World: w, Now: w.now})
-	w.outs[ref] = out
+	if e.Kind == schemas.DAGKind.Name || e.Kind == schemas.SessionKind.Name {
+		w.outs[e.Ref] = out
+	}
 	return out
 }
 
@@ -45,7 +43,7 @@ func (w *World) decide(ref schemas.Ref, by func(In) Out) Out {
 func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
 	s := e.Status
 	if w.work == nil || w.work[e.Ref] {
-		s = w.decide(e.Ref, decideDAG).Status
+		s = w.decide(e, decideDAG).Status
 	}
 	st, _ := s.(*schemas.DAGStatus)
 	return st
@@ -55,7 +53,7 @@ func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
 func (w *World) sessionStatus(e *state.Entry) *schemas.SessionStatus {
 	s := e.Status
 	if w.work == nil || w.work[e.Ref] {
-		s = w.decide(e.Ref, decideSession).Status
+		s = w.decide(e, decideSession).Status
 	}
 	st, _ := s.(*schemas.SessionStatus)
 	return st

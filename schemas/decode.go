@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
@@ -113,14 +114,15 @@ func (d *Decoder) object(s *source, root *value) *Object {
 	if spec == nil || spec.form != object || hurt.whole {
 		return nil
 	}
-	canonical := spec.canonical(make([]byte, 0, 2*len(s.text)/3+64), hurt.skip)
+	// It stays in memory as long as the object: no larger than it is.
+	canonical := bytes.Clone(spec.canonical(make([]byte, 0, len(s.text)), hurt.skip))
 	typed := s.check(root, k, canonical, &hurt)
 	if typed == nil || s.failed() {
 		return nil
 	}
 	sum := sha256.Sum256(canonical)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	o := newDecoded(k, metadata(root), s.path, digest, canonical, typed)
+	o := NewObject(k, metadata(root), s.path, digest, canonical, typed.References())
 	for i, r := range o.Refs {
 		line, column := root.position(append([]any{"spec"}, r.Field...))
 		o.Refs[i].Line, o.Refs[i].Column = int32(line), int32(column)

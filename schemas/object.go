@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"reconcile.dev/reconcile/schemas/quickjson"
 )
@@ -136,15 +137,18 @@ type Object struct {
 
 	canonical []byte // canonical JSON of the spec as written
 	newSpec   func() Spec
-	once      sync.Once
-	spec      Spec
+	typed     atomic.Pointer[typed]
+}
 
+// typed is what an object's canonical form is decoded to, and what was derived from that.
+type typed struct {
+	spec    Spec
 	derive  sync.Once
 	derived any
 }
 
 // NewObject wraps a spec of kind k. canonical is the canonical JSON of the spec as written; the typed spec is decoded
-// from it, and defaulted, at the first call of Spec, so that a tree loaded from a cache decodes only what is looked at.
+// from it, and defaulted, when Spec is called, so that a tree holds in full only what is looked at.
 func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs []Reference) *Object {
 	return &Object{
 		Ref: Ref{Kind: k.Name, Name: m.Name}, Metadata: m, Digest: digest, Path: path, Refs: refs,
@@ -152,32 +156,38 @@ func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs [
 	}
 }
 
-// newDecoded is NewObject for a spec that is decoded already.
-func newDecoded(k Kind, m Metadata, path, digest string, canonical []byte, spec Spec) *Object {
-	o := NewObject(k, m, path, digest, canonical, spec.References())
-	o.once.Do(func() { o.spec = spec })
-	return o
-}
-
 // Spec returns the typed spec with its defaults. Callers must not change it.
-func (o *Object) Spec() Spec {
-	o.once.Do(func() {
-		s, err := decodeSpec(o.newSpec, o.canonical)
-		if err != nil {
-			// The canonical form was validated before it got here; only a bug or a damaged cache gets to this line,
-			// and the cache is checked by digest.
-			panic(fmt.Sprintf("schemas: %s: canonical spec does not decode: %v", o.Ref, err))
+func (o *Object) Spec() Spec { return o.decoded().spec }
+
+// decoded returns what the canonical form is decoded to, which is kept until Release.
+func (o *Object) decoded() *typed {
+	if t := o.typed.Load(); t != nil {
+		return t
+	}
+	s, err := decodeSpec(o.newSpec, o.canonical)
+	if err != nil {
+		// The canonical form was validated before it got here; only a bug or a damaged cache gets to this line,
+		// and the cache is checked by digest.
+		panic(fmt.Sprintf("schemas: %s: canonical spec does not decode: %v", o.Ref, err))
+	}
+	applyDefaults(s, o.Name)
+	t := &typed{spec: s}
+	if !o.typed.CompareAndSwap(nil, t) {
+		if first := o.typed.Load(); first != nil {
+			return first
 		}
-		applyDefaults(s, o.Name)
-		o.spec = s
-	})
-	return o.spec
+	}
+	return t
 }
 
-// decodeSpec decodes the canonical form of a spec, without defaults.
+// Release lets go of the typed spec and of what was derived from it. Both are made anew, and say the same, when they
+// are next asked for; who holds them keeps them.
+func (o *Object) Release() { o.typed.Store(nil) }
+
+// decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
 func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
 	s := newSpec()
-	if quickjson.Decode(canonical, s) {
+	if quickjson.DecodeInPlace(canonical, s) {
 		return s, nil
 	}
 	s = newSpec()
@@ -192,11 +202,12 @@ func applyDefaults(s Spec, name string) {
 	s.Default()
 }
 
-// Derived returns what derive makes of the spec. It is made once and kept with the object; every call must hand in the
+// Derived returns what derive makes of the spec. It is made once and kept until Release; every call must hand in the
 // same function, which must be pure.
 func (o *Object) Derived(derive func(*Object) any) any {
-	o.derive.Do(func() { o.derived = derive(o) })
-	return o.derived
+	t := o.decoded()
+	t.derive.Do(func() { t.derived = derive(o) })
+	return t.derived
 }
 
 // Canonical is the canonical JSON of the spec as written. Callers must not change it.
