@@ -16,7 +16,13 @@ import (
 // Decode decodes data into v, a pointer to a zero value, and reports whether it did. An interface in v that holds a
 // pointer is decoded into what that points to. After false, what v points to is undefined: decode into a new value with
 // encoding/json.
-func Decode(data []byte, v any) bool {
+func Decode(data []byte, v any) bool { return run(&reader{b: data}, v) }
+
+// DecodeInPlace is Decode with strings that are, where that can be, parts of data: it must never change, and stays in
+// memory for as long as any of them.
+func DecodeInPlace(data []byte, v any) bool { return run(&reader{b: data, inPlace: true}, v) }
+
+func run(r *reader, v any) bool {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
 		return false
@@ -25,10 +31,9 @@ func Decode(data []byte, v any) bool {
 	if decode == nil {
 		return false
 	}
-	r := reader{b: data}
-	decode(&r, p.UnsafePointer())
+	decode(r, p.UnsafePointer())
 	r.space()
-	return !r.bad && r.at == len(data)
+	return !r.bad && r.at == len(r.b)
 }
 
 // plan decodes one value into the memory at p, which is zero and has the type that the plan was made for.
@@ -173,7 +178,7 @@ func (b planner) table(t reflect.Type) plan {
 		m := reflect.MakeMapWithSize(t, r.count())
 		v := reflect.New(t.Elem()).Elem()
 		for more := r.first('}'); more; more = r.next('}') {
-			key := string(r.keyBytes())
+			key := r.keep(r.keyBytes())
 			v.SetZero()
 			elem(r, v.Addr().UnsafePointer())
 			m.SetMapIndex(reflect.ValueOf(key), v)

@@ -81,6 +81,10 @@ func compare(t *testing.T, doc []byte) bool {
 	into, intoWant := new(sample), new(sample)
 	got.Any, want.Any = nil, nil
 	ok := Decode(doc, got)
+	inPlace := new(sample)
+	if DecodeInPlace(doc, inPlace) != ok || ok && !reflect.DeepEqual(got, inPlace) {
+		t.Fatalf("%s:\nin place %+v\ncopied   %+v", doc, inPlace, got)
+	}
 	err := json.Unmarshal(doc, want)
 	if ok && (err != nil || !reflect.DeepEqual(got, want)) {
 		t.Fatalf("%s:\ngot  %+v\nwant %+v, %v", doc, got, want, err)

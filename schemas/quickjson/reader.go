@@ -13,6 +13,8 @@ type reader struct {
 	at    int
 	depth int
 	bad   bool
+
+	inPlace bool // strings may be parts of b
 }
 
 // deep is how deep values may be nested.
@@ -127,7 +129,15 @@ func (r *reader) keyBytes() []byte {
 	return k
 }
 
-func (r *reader) text() string { return string(r.textBytes()) }
+func (r *reader) text() string { return r.keep(r.textBytes()) }
+
+// keep makes a string of what keyBytes or textBytes returned.
+func (r *reader) keep(b []byte) string {
+	if r.inPlace {
+		return unsafe.String(unsafe.SliceData(b), len(b)) // part of the document, or made for this string
+	}
+	return string(b)
+}
 
 // textBytes takes a string. The result may be part of the document.
 func (r *reader) textBytes() []byte {
