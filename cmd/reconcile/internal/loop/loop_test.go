@@ -415,3 +415,26 @@ func TestHealedObservationLosesItsStatus(t *testing.T) {
 		}
 	})
 }
+
+func TestObjectRemovedWhileItRunsLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: a, run: [x]}\n    - {name: b, run: [x]}\n    - {name: c, run: [x], needs: [b]}")
+		time.AfterFunc(90*time.Second, func() {
+			if err := os.Remove(filepath.Join(dir, "specs/dags/job.yaml")); err != nil {
+				t.Error(err)
+			}
+		})
+		a := newActor(always(time.Minute, schemas.OutcomeSucceeded))
+		if _, err := newLoop(t, dir, a).Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.done(); !slices.Contains(got, "c Cancelled") {
+			t.Errorf("ran %q", got)
+		}
+		for _, gone := range []string{"state/dags", "state/runs"} {
+			if left, err := filepath.Glob(filepath.Join(dir, gone, "*")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %q, %v", left, err)
+			}
+		}
+	})
+}

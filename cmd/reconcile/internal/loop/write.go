@@ -41,7 +41,7 @@ func (s *session) flush(ctx context.Context, force bool) error {
 		}
 		refs = append(refs, ref)
 	}
-	changes = append(append(changes, applied...), s.removals()...)
+	changes = append(append(changes, applied...), s.removals(force)...)
 	if err := s.write(ctx, changes, now); err != nil {
 		return err
 	}
@@ -90,8 +90,9 @@ func (s *session) project(ctx context.Context) error {
 }
 
 // removals are the files of objects that are to have none: the status of one with which nothing is wrong any more, and
-// the status and records of one whose spec is gone, once nothing of it runs.
-func (s *session) removals() []state.Change {
+// the status and records of one whose spec is gone, once nothing of it runs. What ran in this process is in the journal
+// first; its records become files at a checkpoint, so that only a forced flush, which follows one, removes those, too.
+func (s *session) removals(force bool) []state.Change {
 	var changes []state.Change
 	for _, ref := range sortedRefs(s.gone) {
 		was, is := s.gone[ref], s.tree.Entry(ref)
@@ -101,6 +102,8 @@ func (s *session) removals() []state.Change {
 		switch {
 		case len(was.Claims) > 0 && is == was || s.hasMine(ref):
 			continue // it is being ended; its result comes first
+		case !force && s.journal != nil && len(was.Runs) > 0:
+			continue
 		case is == nil || is.Gone():
 			changes = append(changes, s.remove(was)...)
 		case is.Status == nil:
