@@ -1,0 +1,62 @@
+package repotest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const promisesPage = "docs/reliability.md"
+
+var (
+	// testCommand is a go test in back quotes, with one folder.
+	testCommand = regexp.MustCompile("`go test (\\./[a-z/]+)([^`]*)`")
+	testName    = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z]*`)
+)
+
+// testsOf returns the names of the tests and fuzz targets in a folder, of all systems.
+func testsOf(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root(t), filepath.FromSlash(folder), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// TestPromisesNameTests: every command that the page gives runs something. A name may be the beginning of several.
+func TestPromisesNameTests(t *testing.T) {
+	commands := testCommand.FindAllStringSubmatch(read(t, promisesPage), -1)
+	if len(commands) < 15 {
+		t.Fatalf("%s names only %d test commands", promisesPage, len(commands))
+	}
+	for _, m := range commands {
+		folder, there := m[1], testsOf(t, m[1])
+		if len(there) == 0 {
+			t.Errorf("%s: %s has no tests", promisesPage, folder)
+		}
+		for _, name := range testName.FindAllString(m[2], -1) {
+			begins := func(f string) bool { return strings.HasPrefix(f, name) }
+			if !slices.ContainsFunc(there, begins) {
+				t.Errorf("%s: %s has no %s", promisesPage, folder, name)
+			}
+		}
+	}
+}
