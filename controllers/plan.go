@@ -140,18 +140,24 @@ func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeSt
 		return why + "; the next attempt is due at " + s.RetryAt.Format(time.RFC3339)
 	}
 	for _, need := range n.Needs {
-		if runs[need] {
+		switch {
+		case !runs[need]:
+		case why == changedNeed(need):
+			return why + " and runs first"
+		default:
 			return why + "; needs " + need + ", which runs first"
 		}
 	}
 	return why
 }
 
+func changedNeed(need string) string { return "needs " + need + ", which changed" }
+
 // whyKey finds what changed a key where neither the generation nor the inputs did.
 func whyKey(n *schemas.Node, was, now map[string]schemas.NodeStatus) string {
 	for _, need := range n.Needs {
 		if was[need].Key != now[need].Key {
-			return "needs " + need + ", which changed"
+			return changedNeed(need)
 		}
 	}
 	if n.Agent != "" {

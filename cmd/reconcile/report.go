@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,7 +132,10 @@ func (a *app) noObjects() string {
 
 // listed chooses the objects that a run lists.
 func (a *app) listed(out outcome, r runReport) []objectRow {
-	if out.Tree == nil || out.Unchanged || a.global.quiet || r.Total > reportRows {
+	if a.global.quiet {
+		return slices.DeleteFunc(r.NotReady, func(row objectRow) bool { return standing(row.entry).Waiting == 1 })
+	}
+	if out.Tree == nil || out.Unchanged || r.Total > reportRows {
 		return r.NotReady
 	}
 	var rows []objectRow
