@@ -60,8 +60,10 @@ func checkNeeds(r *Report, w graphWords, tasks []task, index map[string]int, i i
 		case need == t.name:
 			r.At(w.list, i, "needs", j).Errorf("self-need", "%s %q needs itself", w.noun, need)
 		case !ok:
-			r.At(w.list, i, "needs", j).Errorf("unknown-need", "there is no %s called %q", w.noun, need).
-				Near(need, others(tasks, i))
+			f := r.At(w.list, i, "needs", j).Errorf("unknown-need", "there is no %s called %q", w.noun, need)
+			if len(r.findings) <= maxProblems { // of more nobody hears, and each search takes a look at all names
+				f.Near(need, others(tasks, i))
+			}
 		default:
 			edges = append(edges, edge{to, j})
 		}

@@ -1,6 +1,9 @@
 package schemas
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Severity of a problem.
 type Severity string
@@ -18,15 +21,19 @@ type Place struct {
 	Column int    `json:"column,omitempty"`
 }
 
+// String is path:line:column, on one line whatever the file is called: a name must not pass for another message.
 func (p Place) String() string {
+	path := lineEnds.Replace(p.Path)
 	switch {
 	case p.Line == 0:
-		return p.Path
+		return path
 	case p.Column == 0:
-		return fmt.Sprintf("%s:%d", p.Path, p.Line)
+		return fmt.Sprintf("%s:%d", path, p.Line)
 	}
-	return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
+	return fmt.Sprintf("%s:%d:%d", path, p.Line, p.Column)
 }
+
+var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
 // Problem is one thing that is wrong with one file.
 type Problem struct {

@@ -191,6 +191,23 @@ func TestLargeGraphs(t *testing.T) {
 	}
 }
 
+// TestSuggestionsEnd: the first problems of a file carry suggestions; those that are not shown cost no search.
+func TestSuggestionsEnd(t *testing.T) {
+	tasks := make([]task, 3*maxProblems)
+	for i := range tasks {
+		tasks[i] = task{fmt.Sprintf("build_%03d", i), []string{fmt.Sprintf("biuld_%03d", i)}}
+	}
+	_, r := nodes(tasks)
+	if len(r.Findings()) != len(tasks) {
+		t.Fatalf("%d findings, want %d", len(r.Findings()), len(tasks))
+	}
+	for i, f := range r.Findings() {
+		if got, want := f.Suggestion != "", i < maxProblems; got != want {
+			t.Fatalf("finding %d has a suggestion: %t, want %t", i, got, want)
+		}
+	}
+}
+
 func TestPolicies(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {

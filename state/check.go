@@ -31,6 +31,9 @@ func (s *Store) judge(m *model, f *file) (changed bool) {
 	return true
 }
 
+// maxOthers bounds how many other declarations of an object are named: with n of them each is told of all the others.
+const maxOthers = 5
+
 func (s *Store) judgeDuplicate(m *model, f *file, to []schemas.Problem) []schemas.Problem {
 	b := f.body.(*specBody)
 	if b.ref == (schemas.Ref{}) || len(m.slots[b.ref].specs) < 2 {
@@ -39,15 +42,25 @@ func (s *Store) judgeDuplicate(m *model, f *file, to []schemas.Problem) []schema
 	p := schemas.Problem{Place: b.at, Severity: schemas.Error, Code: "duplicate-object", Ref: b.ref,
 		Field: "metadata.name"}
 	var others []string
-	for _, o := range m.slots[b.ref].specs {
-		if o != f {
-			at := o.body.(*specBody).at
-			others = append(others, at.String())
-			p.Related = append(p.Related, at)
-			p.Notes = append(p.Notes, "also declared here")
+	all := m.slots[b.ref].specs
+	for _, o := range all {
+		if o == f {
+			continue
 		}
+		if len(others) == maxOthers {
+			others = append(others, fmt.Sprintf("%d more files", len(all)-1-maxOthers))
+			break
+		}
+		at := o.body.(*specBody).at
+		others = append(others, at.String())
+		p.Related = append(p.Related, at)
+		p.Notes = append(p.Notes, "also declared here")
 	}
-	p.Message = fmt.Sprintf("%s is declared twice: here and in %s", b.ref, strings.Join(others, " and in "))
+	times := "twice"
+	if len(all) > 2 {
+		times = fmt.Sprintf("%d times", len(all))
+	}
+	p.Message = fmt.Sprintf("%s is declared %s: here and in %s", b.ref, times, strings.Join(others, " and in "))
 	p.Suggestion = "rename or remove one of them; until then neither is used"
 	p.Source = s.sourceLine(b.at)
 	return append(to, p)
@@ -64,7 +77,8 @@ func (s *Store) judgeCase(m *model, f *file, to []schemas.Problem) []schemas.Pro
 		}
 		to = append(to, schemas.Problem{
 			Place: schemas.Place{Path: f.path}, Severity: schemas.Error, Code: "case-collision", Ref: f.body.(*specBody).ref,
-			Message: fmt.Sprintf("on a file system that ignores case this file and %s are the same", other),
+			Message: fmt.Sprintf("on a file system that ignores case this file and %s are the same",
+				schemas.Place{Path: other}),
 			Related: []schemas.Place{{Path: other}}, Notes: []string{"the other file"}, Suggestion: "rename one of them",
 		})
 	}

@@ -148,11 +148,16 @@ func hiddenBelow(dir, p string) bool {
 	return false
 }
 
-// specFile reports whether a name has an extension that specs have.
+// specFile reports whether a name has an extension that specs have, in letters of either case: on the file systems that
+// ignore it, X.YAML is as good as x.yaml, and nowhere is it passed over in silence.
 func specFile[S string | []byte](name S) bool {
 	for i := len(name) - 1; i > 0; i-- {
 		if name[i] == '.' {
 			switch string(name[i+1:]) {
+			case "yaml", "yml", "json", "toml":
+				return true
+			}
+			switch strings.ToLower(string(name[i+1:])) {
 			case "yaml", "yml", "json", "toml":
 				return true
 			}

@@ -37,6 +37,7 @@ func (s *Store) readSettings() *settingsFile {
 	data, st, err := d.read(schemas.SettingsPath, limit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		s.findMisnamed(f)
 		return f
 	case errors.Is(err, errTooLarge):
 		f.refuse("too-large", fmt.Sprintf("the file has %d bytes; the limit is %d", st.Size, limit))
@@ -49,6 +50,15 @@ func (s *Store) readSettings() *settingsFile {
 	}
 	f.stat = st
 	return f
+}
+
+// findMisnamed reports a file that was probably meant to be the settings, which would else be passed over in silence.
+func (s *Store) findMisnamed(f *settingsFile) {
+	const other = "reconcile.yml"
+	if _, err := s.root.Lstat(other); err == nil {
+		f.problems = append(f.problems, schemas.Problem{Place: schemas.Place{Path: other}, Severity: schemas.Error,
+			Code: "misplaced", Message: "it is not read", Suggestion: "rename it to " + schemas.SettingsPath})
+	}
 }
 
 func (f *settingsFile) refuse(code, text string) {

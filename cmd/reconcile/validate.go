@@ -169,7 +169,7 @@ func (v *validation) checkAlone(s *state.Store, full, shown string, limit int) e
 }
 
 func isSpecFile(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, filepath.Ext(name))
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // readBounded reads a regular file, and not more of it than shows that it is too large.
