@@ -123,13 +123,40 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
 				continue
 			}
-			if u.Scheme != "" || u.Path == "" {
+			if u.Scheme != "" {
 				continue
 			}
-			if target := path.Join(path.Dir(page), u.Path); !present(t, target) {
+			target := page
+			if u.Path != "" {
+				target = path.Join(path.Dir(page), u.Path)
+			}
+			if !present(t, target) {
 				t.Errorf("%s links to %s: %s does not exist", page, m[1], target)
+			} else if u.Fragment != "" && !slices.Contains(anchors(read(t, target)), u.Fragment) {
+				t.Errorf("%s links to %s: %s has no such heading", page, m[1], target)
 			}
 		}
+	}
+}
+
+var (
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noSlug  = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// anchors returns the names under which the headings of a page can be linked to.
+func anchors(page string) []string {
+	var names []string
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		names = append(names, strings.ReplaceAll(noSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return names
+}
+
+func TestAnchors(t *testing.T) {
+	got := anchors("# One, two\n```\n# no heading\n```\n### `run` it\n")
+	if want := []string{"one-two", "run-it"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
