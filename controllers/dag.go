@@ -60,9 +60,10 @@ func decideDAG(in In) Out {
 	return f.finish()
 }
 
-// standStill keeps a status as it is, but for the judgement, and lets run what runs.
+// standStill keeps a status as it is, but for the judgement and what ended since, and lets run what runs, and only that.
 func standStill(in In, old *schemas.DAGStatus, j judgement, digest string) Out {
 	st := *old
+	layToRest(in.Entry, &st)
 	st.Actions = kept(in.Tree, old.Actions)
 	j.settle(&st.Common, digest, in.Now)
 	return Out{Status: &st, Effects: frozen(in.Tree, in.Entry, old.Session)}

@@ -165,6 +165,9 @@ func frozen(t *state.Tree, e *state.Entry, session string) []Effect {
 	var out []Effect
 	for i := range e.Claims {
 		c := &e.Claims[i]
+		if c.StartedAt.IsZero() {
+			continue // what only waits for a place does not start any more
+		}
 		groups := []Group{{Name: tasksGroup}, {Name: "session/" + session}, {Name: "dag/" + e.Name}}
 		if c.Agent != "" {
 			groups = append(groups, Group{Name: "agent/" + c.Agent})
