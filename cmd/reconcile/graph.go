@@ -61,6 +61,9 @@ func (a *app) graph(ctx context.Context, what string, o graphOptions) error {
 	if err != nil {
 		return err
 	}
+	if a.global.output != formatTable {
+		return a.print(g)
+	}
 	return graphFormats[o.format](a.stdout, g)
 }
 

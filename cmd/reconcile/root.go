@@ -64,7 +64,6 @@ func (a *app) bindGlobal(root *cobra.Command) {
 	a.outputFlag(root, f, formatTable, formatJSON, formatYAML)
 	// Both errors mean a flag that does not exist, which the line above rules out.
 	_ = root.MarkPersistentFlagDirname("chdir")
-	root.CompletionOptions.HiddenDefaultCmd = false
 }
 
 // addCommands is the menu.
@@ -92,6 +91,23 @@ func addCommands(a *app, root *cobra.Command) {
 	add(groupProgram, newDoctorCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Args, c.RunE = knownShell, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+}
+
+// knownShell refuses the names of shells that cobra has no script for, which it would answer with the help.
+func knownShell(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return badUsage("no completion for %q%s; there is one for %s", args[0], didYouMean(args[0], names),
+		strings.Join(names, ", "))
 }
 
 // noCommand refuses arguments of the bare command: they are meant as a command that does not exist.

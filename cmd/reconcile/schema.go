@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,6 +55,9 @@ func (a *app) schema(word string) error {
 	k, err := findKind(word)
 	if err != nil {
 		return err
+	}
+	if a.global.output == formatYAML {
+		return a.print(json.RawMessage(schemas.Schema(k)))
 	}
 	_, err = a.stdout.Write(schemas.Schema(k))
 	return err

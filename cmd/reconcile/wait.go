@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,12 +58,24 @@ func parseGoal(s string) (goal, error) {
 	case name == "":
 	case what == "phase" && !given:
 		return goal{value: name}, nil
+	case what == "condition" && misspelt(name) != "":
+		return goal{}, badUsage("--for %q: there is no condition %q (did you mean %q?)", s, name, misspelt(name))
 	case what == "condition" && !given:
 		return goal{condition: name, value: string(schemas.True)}, nil
 	case what == "condition" && value != "":
 		return goal{condition: name, value: value}, nil
 	}
 	return goal{}, badUsage("--for %q: write condition=Ready, condition=Stalled=False or phase=Succeeded", s)
+}
+
+// misspelt is the common condition that a name, which is none of them, was probably meant to be; "" if there is none.
+// Other names are conditions that a kind may have.
+func misspelt(name string) string {
+	common := []string{schemas.Ready, schemas.Reconciling, schemas.Stalled}
+	if slices.Contains(common, name) {
+		return ""
+	}
+	return schemas.Nearest(name, common)
 }
 
 func (g goal) String() string {
@@ -122,10 +135,32 @@ func (a *app) wait(ctx context.Context, args []string, o waitOptions) error {
 	if err := w.until(ctx, o.timeout); err != nil {
 		return err
 	}
+	return a.printMet(w.refs, g)
+}
+
+// met is an object that has what was waited for, as -o json shows it.
+type met struct {
+	Ref       string `json:"ref"`
+	Condition string `json:"condition,omitempty"` // or
+	Phase     string `json:"phase,omitempty"`
+	Status    string `json:"status,omitempty"` // of the condition
+}
+
+func (a *app) printMet(refs []schemas.Ref, g goal) error {
+	if a.global.output != formatTable {
+		all := make([]met, len(refs))
+		for i, ref := range refs {
+			all[i] = met{Ref: ref.String(), Condition: g.condition, Status: g.value}
+			if g.condition == "" {
+				all[i].Phase, all[i].Status = g.value, ""
+			}
+		}
+		return a.print(all)
+	}
 	if a.global.quiet {
 		return nil
 	}
-	for _, ref := range w.refs {
+	for _, ref := range refs {
 		fmt.Fprintf(a.stdout, "%s: %s\n", ref, g)
 	}
 	return nil

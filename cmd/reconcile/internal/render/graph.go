@@ -8,16 +8,16 @@ import (
 
 // Graph is a picture of nodes that need each other.
 type Graph struct {
-	Title string
-	Nodes []GraphNode // in the order of their declaration
+	Title string      `json:"title"`
+	Nodes []GraphNode `json:"nodes"` // in the order of their declaration
 }
 
 // GraphNode is one node. Names in Needs that no node has are left out of the picture.
 type GraphNode struct {
-	Name  string
-	State string // "" where there is none, as in a workflow
-	Note  string // what stands below the name beside the state: a duration, an agent
-	Needs []string
+	Name  string   `json:"name"`
+	State string   `json:"state,omitempty"` // "" where there is none, as in a workflow
+	Note  string   `json:"note,omitempty"`  // what stands below the name beside the state: a duration, an agent
+	Needs []string `json:"needs,omitempty"`
 }
 
 // caption is the second line of a node's box; it tells the state in words, so that colour is not all.
