@@ -3,23 +3,27 @@ package controllers
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
+// ErrNoAgentStatus is what FoldAgentStatus says of a file that is none.
+var ErrNoAgentStatus = errors.New("agent-status.json is not a JSON object of agents")
+
 // FoldAgentStatus brings state/agent-status.json (agentx-spec 4.3) up to date: old is the file as it stands, nil when
 // there is none. Entries of agents that the tree does not know, and fields that the format does not name, are kept as
 // they are. Agents that are gone but still have a status file of ours in the tree are dropped, and so are those named
 // in removed, whose status file goes away with this turn.
 //
-// It is an error when old is not a JSON object: what cannot be read is not replaced.
+// It is ErrNoAgentStatus when old is not a JSON object: what cannot be read is not replaced.
 func FoldAgentStatus(old []byte, t *state.Tree, removed ...string) ([]byte, error) {
 	file := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(old)) > 0 {
 		if err := json.Unmarshal(old, &file); err != nil {
-			return nil, fmt.Errorf("agent-status.json is not a JSON object of agents (%w); repair or remove it", err)
+			return nil, fmt.Errorf("%w: %w", ErrNoAgentStatus, err)
 		}
 	}
 	if file == nil {

@@ -10,6 +10,9 @@ import (
 	"strconv"
 )
 
+// DamagedState is the Code of the problems of files that MoveAside would move.
+const DamagedState = "damaged-state"
+
 // MoveAside moves every file under state/ that cannot be used to .reconcile/damaged/, so that it is decided again what
 // belongs there, and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
 func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
@@ -39,6 +42,17 @@ func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
 	return bad, s.bump()
 }
 
+// SetAside moves one file that its owner cannot make sense of to .reconcile/damaged/. The tree must be locked by this
+// store.
+func (s *Store) SetAside(ctx context.Context, p string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mayWrite(ctx); err != nil {
+		return err
+	}
+	return errors.Join(s.moveAside(p), s.bump())
+}
+
 // moveAside renames a file to .reconcile/damaged/<path>.<n>, durably.
 func (s *Store) moveAside(p string) error {
 	to := damagedDir + "/" + p
@@ -56,6 +70,9 @@ func (s *Store) moveAside(p string) error {
 		}
 		break
 	}
+	if s.model == nil {
+		return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
+	}
 	if s.model.drop(p) != nil || s.model.troubles[p] != (trouble{}) {
 		delete(s.model.troubles, p)
 		_, ref := s.layout().classify(p)
@@ -64,8 +81,11 @@ func (s *Store) moveAside(p string) error {
 	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
 }
 
-// clear moves what is damaged at a path out of the way.
+// clear moves what is damaged at a path, or no file at all, out of the way.
 func (s *Store) clear(p string) error {
+	if st, err := lstat(s.root, p); err == nil && st.form() != formFile {
+		return s.moveAside(p)
+	}
 	if s.model == nil {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	seen := newWatchedNodes(w.options.progress)
 	l := &loop.Loop{
 		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
-		Record: w.record, Observe: seen.observe,
+		Warn: w.options.progress.Note, Record: w.record, Observe: seen.observe,
 	}
 	if w.options.commit || w.settings.Git.Commit {
 		w.repo = &committer{wiring: w}

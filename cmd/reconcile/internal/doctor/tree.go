@@ -76,14 +76,21 @@ func checkState(_ context.Context, e *Env) []Finding {
 	}
 	for _, name := range shared {
 		if data, err := e.root.ReadFile(name); err != nil || !json.Valid(data) {
-			found = append(found, bad(name+" is not valid JSON",
-				"restore it with git checkout, or repair it by hand: others write it too, so it is not set aside"))
+			found = append(found, bad(name+" is not valid JSON", repairShared(name)))
 		}
 	}
 	if len(found) > 0 {
 		return found
 	}
 	return ok(fmt.Sprintf("every status and record can be read, and %d shared files", len(shared)))
+}
+
+// repairShared says what to do about a shared file. What the agents' file says the next run can tell again.
+func repairShared(name string) string {
+	if path.Base(name) == "agent-status.json" {
+		return "the next run sets it aside under .reconcile/damaged and writes it anew"
+	}
+	return "restore it with git checkout, or repair it by hand: others write it too, so it is not set aside"
 }
 
 // sharedFiles lists the files under state/ that programs of other makes write, too: ledgers, memory, agent status.

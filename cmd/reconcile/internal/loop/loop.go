@@ -54,6 +54,8 @@ type Loop struct {
 	CPUs int
 	// Commit records what was written in git; nil when nothing is to be committed.
 	Commit func(context.Context, *state.Tree) (Committed, error)
+	// Warn is told of what a person should know and no object's status says; may be nil.
+	Warn func(string)
 	// Record keeps what changed in the event log; may be nil.
 	Record func([]controllers.Event)
 	// Observe is told of reports as they come, with the tree as it is then, and of the tree after each turn; may be nil.

@@ -18,7 +18,7 @@ func (s *session) turn(ctx context.Context) error {
 	}
 	var claimed []controllers.Effect
 	err := s.locked(ctx, func() (err error) {
-		if err := s.look(ctx); err != nil {
+		if err := errors.Join(s.look(ctx), s.setAside(ctx)); err != nil {
 			return err
 		}
 		s.decide()

@@ -62,6 +62,30 @@ func (s *session) flushed(ctx context.Context, refs []schemas.Ref, now time.Time
 	return s.project(ctx)
 }
 
+// setAside moves files under state/ that cannot be used out of the way, so that what they said is decided again.
+func (s *session) setAside(ctx context.Context) error {
+	damaged := false
+	for _, p := range s.tree.Problems() {
+		if p.Code == state.DamagedState {
+			damaged = true
+			s.warn(fmt.Sprintf("%s: %s; it was moved to .reconcile/damaged, and is decided again", p.Path, p.Message))
+		}
+	}
+	if !damaged {
+		return nil
+	}
+	if _, err := s.Store.MoveAside(ctx); err != nil {
+		return err
+	}
+	return s.refresh(ctx, []string{})
+}
+
+func (s *session) warn(text string) {
+	if s.Warn != nil {
+		s.Warn(text)
+	}
+}
+
 func (s *session) write(ctx context.Context, changes []state.Change, now time.Time) error {
 	if len(changes) == 0 {
 		return nil
@@ -80,9 +104,14 @@ func (s *session) write(ctx context.Context, changes []state.Change, now time.Ti
 // project brings state/agent-status.json up to date with the agents' statuses.
 func (s *session) project(ctx context.Context) error {
 	path := s.tree.Settings().Folders.State + "/agent-status.json"
-	err := s.Store.Fold(ctx, path, func(old []byte) ([]byte, error) {
-		return controllers.FoldAgentStatus(old, s.tree, s.removedAgents...)
-	})
+	fold := func(old []byte) ([]byte, error) { return controllers.FoldAgentStatus(old, s.tree, s.removedAgents...) }
+	err := s.Store.Fold(ctx, path, fold)
+	if errors.Is(err, controllers.ErrNoAgentStatus) {
+		s.warn(fmt.Sprintf("%v; it was moved to .reconcile/damaged, and is written anew", err))
+		if err = s.Store.SetAside(ctx, path); err == nil {
+			err = s.Store.Fold(ctx, path, fold)
+		}
+	}
 	if err == nil {
 		s.removedAgents = nil
 	}

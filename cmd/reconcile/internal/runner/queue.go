@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers"
 )
@@ -94,11 +95,13 @@ func (r *Runner) settle(j *job, e controllers.Report) *job {
 	return following
 }
 
-// reportStart reports that j runs.
-func (r *Runner) reportStart(j *job, pid int) {
+// reportStart reports that j runs, and since when: report and record say the same, so that a status that is made anew
+// from records is the one that was.
+func (r *Runner) reportStart(j *job, pid int) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ran = true
 	j.started, j.since = true, r.o.Now()
 	r.post(controllers.Report{Kind: controllers.Started, Key: j.effect.Key, At: j.since, PID: pid})
+	return j.since
 }

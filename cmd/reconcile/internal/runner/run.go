@@ -157,7 +157,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 		out.abandon()
 		return exit{}, a.explainStart(err)
 	}
-	a.reportStart(a.job, p.pid)
+	a.record.StartedAt = schemas.NewTime(a.reportStart(a.job, p.pid))
 	out.pump(a.sink)
 	end := a.supervise(p, limit)
 	if a.input != nil {
