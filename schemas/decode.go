@@ -19,6 +19,7 @@ type Decoder struct {
 	kinds   Kinds
 	maxSize int
 	ready   map[string]*compiled // by kind
+	stores  sync.Pool            // of *valueStore
 }
 
 // compiled is what a decoder knows of one kind. Its shape is prepared when the first object of the kind is met, its
@@ -36,6 +37,7 @@ type compiled struct {
 func NewDecoder(kinds Kinds, maxSize int) *Decoder {
 	orDefault(&maxSize, DefaultFileSize)
 	d := &Decoder{kinds: kinds, maxSize: maxSize, ready: make(map[string]*compiled, len(kinds))}
+	d.stores.New = func() any { return new(valueStore) }
 	for _, k := range kinds {
 		d.ready[k.Name] = &compiled{
 			validator: sync.OnceValues(func() (*jsonschema.Schema, error) { return compile(k) }),
@@ -64,6 +66,11 @@ type Decoded struct {
 // or, for workflows, .toml. It never panics and never stops at the first problem.
 func (d *Decoder) Decode(path string, src []byte) Decoded {
 	s := newSource(path)
+	s.store = d.stores.Get().(*valueStore)
+	defer func() {
+		s.store.empty()
+		d.stores.Put(s.store)
+	}()
 	out := Decoded{At: Place{Path: path}}
 	if root := s.parse(src, d.maxSize); root != nil {
 		out.Object = d.object(s, root)
@@ -115,7 +122,8 @@ func (d *Decoder) object(s *source, root *value) *Object {
 		return nil
 	}
 	// It stays in memory as long as the object: no larger than it is.
-	canonical := bytes.Clone(spec.canonical(make([]byte, 0, len(s.text)), hurt.skip))
+	s.store.scratch = spec.canonical(s.store.scratch[:0], hurt.skip)
+	canonical := bytes.Clone(s.store.scratch)
 	typed := s.check(root, k, canonical, &hurt)
 	if typed == nil || s.failed() {
 		return nil

@@ -119,11 +119,13 @@ func (p *jsonParser) string(v *value, path []any) string {
 	}
 	p.at++
 	raw := p.text[start:p.at]
-	var out string
-	if err := json.Unmarshal(raw, &out); err != nil {
-		p.s.fail("syntax", v.line, v.col, pathText(path), "this is not a JSON string: %v", err)
-		v.bad = true
-		return ""
+	out := string(raw[1 : len(raw)-1])
+	if strings.IndexByte(out, '\\') >= 0 {
+		if err := json.Unmarshal(raw, &out); err != nil {
+			p.s.fail("syntax", v.line, v.col, pathText(path), "this is not a JSON string: %v", err)
+			v.bad = true
+			return ""
+		}
 	}
 	why := badText(out)
 	if why == "" && strings.ContainsRune(out, '\uFFFD') && !strings.Contains(string(raw), "\uFFFD") &&

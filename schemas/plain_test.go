@@ -36,7 +36,7 @@ func samePlain(t *testing.T, text string) (accepted bool) {
 	if !s.gate([]byte(text), DefaultFileSize) {
 		return false
 	}
-	quick := plainYAML(string(s.text))
+	quick := plainYAML(string(s.text), nil)
 	if quick == nil {
 		return false
 	}
@@ -109,7 +109,7 @@ func TestPlainYAMLReadsBlockTexts(t *testing.T) {
 	} {
 		if !samePlain(t, text) {
 			t.Errorf("left to the full parser: %q", text)
-		} else if got := plainYAML(text).str("a"); got != want {
+		} else if got := plainYAML(text, nil).str("a"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -28,6 +28,7 @@ type source struct {
 	problems []Problem
 	values   int  // counted so far
 	toml     bool // fields are called as in the TOML form
+	store    *valueStore
 }
 
 func newSource(path string) *source { return &source{path: path} }

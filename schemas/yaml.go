@@ -14,7 +14,7 @@ import (
 
 // parseYAML reads the one document of a YAML file, or reports why it cannot.
 func (s *source) parseYAML() *value {
-	if v := plainYAML(string(s.text)); v != nil {
+	if v := plainYAML(string(s.text), s.store); v != nil {
 		return v
 	}
 	return s.fullYAML()

@@ -7,12 +7,16 @@ import "strings"
 // meets, and whatever looks wrong, it leaves to the full parser, which then also words the error. Where it does accept a
 // file, both yield the same values at the same places; FuzzPlainYAML holds it to that.
 
-// plainYAML returns the document, or nil if the full parser has to read it.
-func plainYAML(text string) *value {
+// plainYAML returns the document, or nil if the full parser has to read it. Its values are taken from the store, which
+// must not be emptied before they are done with; nil stands for a new one.
+func plainYAML(text string, from *valueStore) *value {
 	if text == "" || strings.IndexByte(text, '\t') >= 0 || hasOddBreak(text) {
 		return nil
 	}
-	r := plainReader{text: text}
+	if from == nil {
+		from = new(valueStore)
+	}
+	r := plainReader{text: text, store: from}
 	if r.advance(); r.rest() == "---" { // an explicit start of the only document
 		r.advance()
 	}
@@ -55,7 +59,42 @@ type plainReader struct {
 	known  int  // a place of this line whose column is known, for lines that are not ASCII
 	wide   int  // bytes of the line before known that begin no character
 	values int
-	spare  []value // allocated, not yet used
+	store  *valueStore
+}
+
+// valueStore hands out values and takes all of them back at once. A document has dozens, each with its lists, and they
+// are needed only until the object is made of them.
+type valueStore struct {
+	first [64]value
+	used  int     // of first
+	spare []value // when first is used up
+
+	scratch []byte // room for the canonical form
+}
+
+// take returns an empty value, which may have room for fields or items.
+func (s *valueStore) take() *value {
+	if s.used < len(s.first) {
+		s.used++
+		return &s.first[s.used-1]
+	}
+	if len(s.spare) == 0 {
+		s.spare = make([]value, 64)
+	}
+	v := &s.spare[0]
+	s.spare = s.spare[1:]
+	return v
+}
+
+// empty takes the values back. Nothing of the document stays.
+func (s *valueStore) empty() {
+	for i := range s.first[:s.used] {
+		v := &s.first[i]
+		clear(v.fields)
+		clear(v.items)
+		*v = value{fields: v.fields[:0], items: v.items[:0]}
+	}
+	s.used, s.spare = 0, nil
 }
 
 // advance goes to the next line that says something.
@@ -120,11 +159,7 @@ func (r *plainReader) value(f form, depth int) *value {
 	if depth > maxDepth || r.values > maxValues {
 		return nil
 	}
-	if len(r.spare) == 0 {
-		r.spare = make([]value, 32)
-	}
-	v := &r.spare[0]
-	r.spare = r.spare[1:]
+	v := r.store.take()
 	v.form, v.line, v.col = f, r.line, r.column(r.at)
 	return v
 }
