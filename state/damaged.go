@@ -8,6 +8,9 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"syscall"
+
+	"reconcile.dev/reconcile/state/durable"
 )
 
 // DamagedState is the Code of the problems of files that MoveAside would move.
@@ -65,6 +68,9 @@ func (s *Store) moveAside(p string) error {
 			continue
 		}
 		err := s.root.Rename(p, free)
+		if errors.Is(err, syscall.EXDEV) {
+			err = s.carry(p, free)
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("set %s aside: %w", p, err)
 		}
@@ -79,6 +85,18 @@ func (s *Store) moveAside(p string) error {
 		s.moved = append(s.moved, ref)
 	}
 	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
+}
+
+// carry moves a file to another file system, as a copy that is durable before the original goes.
+func (s *Store) carry(from, to string) error {
+	data, err := s.root.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(s.root, tmpDir, to, data); err != nil {
+		return err
+	}
+	return s.root.Remove(from)
 }
 
 // clear moves what is damaged at a path, or no file at all, out of the way.

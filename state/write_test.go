@@ -132,6 +132,22 @@ func TestMoveAside(t *testing.T) {
 	}
 }
 
+// TestCarry is how a damaged file leaves a state folder that is on another file system.
+func TestCarry(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"state/dags/bad.json": "<<<<<<<", ".reconcile/damaged/x": "", ".reconcile/tmp/x": ""})
+	const to = ".reconcile/damaged/state/dags/bad.json.1"
+	if err := open(t, dir).carry("state/dags/bad.json", to); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, to)); err != nil || string(data) != "<<<<<<<" {
+		t.Errorf("read %q, %v", data, err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "state/dags/bad.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the original: %v", err)
+	}
+}
+
 func TestFold(t *testing.T) {
 	dir := t.TempDir()
 	const p, lines = "state/agent-status.json", 20
