@@ -64,11 +64,11 @@ func always() error { return nil }
 func naive(d *modelDisk) error {
 	o := d.options()
 	for range 3 {
-		f, err := d.create(lockFile, newBody(d.self(), "", o.Now()).encode())
+		_, err := d.create(lockFile, newBody(d.self(), "", o.Now()).encode())
 		if err == nil {
 			return inside(d, always, func() error { return d.remove(lockFile) })
 		}
-		if f, err = d.open(lockFile); err == nil && o.Now().Sub(parseBody(f.content()).Timestamp) > o.Stale {
+		if f, err := d.open(lockFile); err == nil && o.Now().Sub(parseBody(f.content()).Timestamp) > o.Stale {
 			_ = d.remove(lockFile)
 		}
 	}
