@@ -64,20 +64,37 @@ type seen struct {
 
 // gather is the visitor that keeps everything.
 type gather struct {
-	summer
+	full     [][]seen // lists that have no more room: one that grows would be copied again and again
 	files    []seen
 	troubles []trouble
 }
 
 func (g *gather) file(a area, dir string, name []byte, st *stat) {
-	g.addFile(dir, name, st)
 	b := make([]byte, 0, len(dir)+1+len(name))
 	b = append(append(append(b, dir...), '/'), name...)
+	if len(g.files) == cap(g.files) {
+		g.full = append(g.full, g.files)
+		g.files = make([]seen, 0, 1024)
+	}
 	g.files = append(g.files, seen{string(b), a, *st})
 }
 
+func (g *gather) len() int {
+	n := len(g.files)
+	for _, list := range g.full {
+		n += len(list)
+	}
+	return n
+}
+
+func (g *gather) appendTo(to []seen) []seen {
+	for _, list := range g.full {
+		to = append(to, list...)
+	}
+	return append(to, g.files...)
+}
+
 func (g *gather) trouble(t trouble) {
-	g.addTrouble(t)
 	g.troubles = append(g.troubles, t)
 }
 

@@ -15,8 +15,9 @@ import (
 // folder is an open directory. Everything in it is reached through its descriptor and without following links, so
 // that nothing leads out of the tree and no path is resolved more than once.
 type folder struct {
-	fd  int
-	buf []byte // of list
+	fd      int
+	buf     []byte // of list
+	content []byte // of read
 }
 
 // nonBlocking opens without waiting for the other end of a pipe.
@@ -149,7 +150,7 @@ func (s *stat) from(x *unix.Statx_t) {
 }
 
 // read returns the content of a regular file in the folder, and what the system said of it just before. Anything else
-// than a regular file is not read and does not block.
+// than a regular file is not read and does not block. The content is good until the next read in the same folder.
 func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
 	fd, err := openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {
@@ -169,7 +170,10 @@ func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
 	if st.Size > limit {
 		return nil, st, errTooLarge
 	}
-	b, err := readAll(fd, int(st.Size))
+	if d.content == nil || cap(d.content) < int(st.Size) {
+		d.content = make([]byte, st.Size, st.Size+st.Size/2)
+	}
+	b, err := readAll(fd, d.content[:st.Size])
 	return b, st, err
 }
 
@@ -183,11 +187,10 @@ func statFD(fd int, st *stat) error {
 	return err
 }
 
-// readAll reads the size bytes that a file has, or fewer when it was cut short meanwhile. What is added to it meanwhile
-// is not waited for: it changes what the system says of the file, so that it is read again.
-func readAll(fd, size int) ([]byte, error) {
-	b := make([]byte, size)
-	for n := 0; n < size; {
+// readAll reads as many bytes as b is long, which are all that a file has, or fewer when it was cut short meanwhile. What
+// is added to it meanwhile is not waited for: it changes what the system says of the file, so that it is read again.
+func readAll(fd int, b []byte) ([]byte, error) {
+	for n := 0; n < len(b); {
 		m, err := unix.Read(fd, b[n:])
 		switch {
 		case errors.Is(err, unix.EINTR):

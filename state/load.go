@@ -69,7 +69,7 @@ func (s *Store) look(ctx context.Context, known map[string]*file) ([]*file, []tr
 		return nil, nil, err
 	}
 	files := make([]*file, 0, len(found))
-	var want []seen
+	want := found[:0] // never ahead of what is being looked at
 	for _, f := range found {
 		if old := known[f.path]; old.current(f) {
 			files = append(files, old)
@@ -95,9 +95,14 @@ func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {
 	if err := scan(ctx, s.root, s.layout(), visitors...); err != nil {
 		return nil, nil, err
 	}
-	found, troubles := gathers[0].files, gathers[0].troubles
-	for _, g := range gathers[1:] {
-		found, troubles = append(found, g.files...), append(troubles, g.troubles...)
+	n := 0
+	for i := range gathers {
+		n += gathers[i].len()
+	}
+	found := make([]seen, 0, n)
+	var troubles []trouble
+	for i := range gathers {
+		found, troubles = gathers[i].appendTo(found), append(troubles, gathers[i].troubles...)
 	}
 	return found, troubles, nil
 }

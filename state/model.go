@@ -119,9 +119,12 @@ func (m *model) exists(ref schemas.Ref) bool {
 
 // entry makes the entry of an object from its files; an entry of nothing is empty.
 func (m *model) entry(ref schemas.Ref) *Entry {
-	e := &Entry{Ref: ref, StatusPath: m.layout.statusPath(ref)}
+	e := &Entry{Ref: ref}
 	if s := m.slots[ref]; s != nil {
 		m.fill(e, s)
+	}
+	if e.StatusPath == "" {
+		e.StatusPath = m.layout.statusPath(ref)
 	}
 	m.fillJournals(e)
 	sortRuns(e.Runs)
@@ -141,6 +144,7 @@ func (m *model) fill(e *Entry, s *slot) {
 	}
 	if s.status != nil {
 		e.Status, _ = s.status.body.(schemas.Status)
+		e.StatusPath = s.status.path
 	}
 	for _, f := range s.runs {
 		if r, ok := f.body.(*schemas.Run); ok {
