@@ -92,19 +92,22 @@ func needsEnv(needs map[string]controllers.Need) []string {
 	return env
 }
 
-func resultText(v any) (string, bool) {
+// resultText is a result as a variable holds it; ok is false for none, and for one that does not fit. A result that was
+// read from a status is JSON text, so that only its encoding tells whether it is a string.
+func resultText(v any) (text string, ok bool) {
 	if v == nil {
 		return "", false
 	}
-	s, isString := v.(string)
-	if !isString {
-		b, err := json.Marshal(v)
-		if err != nil {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", false
+	}
+	if text = string(b); b[0] == '"' {
+		if err := json.Unmarshal(b, &text); err != nil {
 			return "", false
 		}
-		s = string(b)
 	}
-	return s, len(s) <= maxNeedEnv && !strings.Contains(s, "\x00")
+	return text, len(text) <= maxNeedEnv && !strings.Contains(text, "\x00")
 }
 
 func needsPath(key string) string { return path.Join(workDir, flat(key)+".needs.json") }

@@ -89,6 +89,19 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// Results come from a status, where they are JSON text.
+func TestResultsReachTheEnvironmentAsText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"1.0"`: "1.0", `1.0`: "1.0", `{"a":["b"]}`: `{"a":["b"]}`, `"{}"`: "{}", `""`: "", `null`: "null", `true`: "true",
+		`"line\nline \u00e9"`: "line\nline é",
+	} {
+		needs := map[string]controllers.Need{"say": {Result: json.RawMessage(raw)}}
+		if env := needsEnv(needs); !slices.Equal(env, []string{"RECONCILE_NEED_SAY_RESULT=" + want}) {
+			t.Errorf("%s: got %q, want %q", raw, env, want)
+		}
+	}
+}
+
 func TestNeedsInTheEnvironmentAreBounded(t *testing.T) {
 	needs := map[string]controllers.Need{}
 	for i := range 100 {
