@@ -30,8 +30,11 @@ type Decision struct {
 // depend on which sessions are completed, which is known after a round. A session is completed at most once in a
 // Settle, so the number of rounds is bounded by the number of sessions.
 func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref) Decision {
-	s := &settler{now: now, given: t, tree: t, outs: map[schemas.Ref]Out{}, changed: map[schemas.Ref]bool{}}
-	if dirty != nil {
+	s := &settler{now: now, given: t, tree: t, changed: map[schemas.Ref]bool{}}
+	if dirty == nil {
+		s.outs = make(map[schemas.Ref]Out, t.Len())
+	} else {
+		s.outs = make(map[schemas.Ref]Out, len(dirty))
 		s.work = map[schemas.Ref]bool{}
 		for _, ref := range dirty {
 			s.touch(ref)
@@ -256,13 +259,10 @@ func (s *settler) decide(w *World) []*state.Entry {
 		}
 		for _, e := range s.pending(k.Name) {
 			out := w.decide(e, k.Decide)
-			rest(e, out)
-			if sameStatus(e.Status, out.Status) {
-				out.Status = e.Status // one of two equal ones need not be kept
-				s.outs[e.Ref] = out
+			s.outs[e.Ref] = out
+			if e.Status == out.Status {
 				continue
 			}
-			s.outs[e.Ref] = out
 			next := *e
 			next.Status = out.Status
 			changed = append(changed, &next)
@@ -292,17 +292,6 @@ func (s *settler) pending(kind string) []*state.Entry {
 	}
 	slices.SortFunc(some, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return some
-}
-
-// rest lets go of the spec of an object that has nothing to do: what is not decided again need not be held in full.
-// Sessions and agents are kept: all that belongs to them reads them.
-func rest(e *state.Entry, out Out) {
-	if e.Object == nil || e.Kind == schemas.SessionKind.Name || e.Kind == schemas.AgentKind.Name {
-		return
-	}
-	if len(out.Effects) == 0 && len(e.Claims) == 0 && out.Again.IsZero() {
-		e.Object.Release()
-	}
 }
 
 // sameStatus compares two statuses of one kind.

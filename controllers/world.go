@@ -26,16 +26,32 @@ func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
 	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work))}
 }
 
-// decide returns the decision about e. Those about DAGs and sessions, on which others rest, are made once.
+// decide returns the decision about e. A status that it does not change is the very one that e has. Decisions about DAGs
+// and sessions, on which others rest, are made once.
 func (w *World) decide(e *state.Entry, by func(In) Out) Out {
 	if out, ok := w.outs[e.Ref]; ok {
 		return out
 	}
 	out := by(In{Entry: e, Tree: w.tree, World: w, Now: w.now})
+	rest(e, out)
+	if sameStatus(e.Status, out.Status) {
+		out.Status = e.Status // of two equal ones one is kept
+	}
 	if e.Kind == schemas.DAGKind.Name || e.Kind == schemas.SessionKind.Name {
 		w.outs[e.Ref] = out
 	}
 	return out
+}
+
+// rest lets go of the spec of an object that has nothing to do: what is not decided again need not be held in full.
+// Sessions and agents are kept: all that belongs to them reads them.
+func rest(e *state.Entry, out Out) {
+	if e.Object == nil || e.Kind == schemas.SessionKind.Name || e.Kind == schemas.AgentKind.Name {
+		return
+	}
+	if len(out.Effects) == 0 && len(e.Claims) == 0 && out.Again.IsZero() {
+		e.Object.Release()
+	}
 }
 
 // dagStatus returns the status that a DAG has now: as decided where it is being decided, else as it stands. It may be
