@@ -20,7 +20,8 @@ import (
 // crashTree has a session, an agent, a failing and retried node, results that are handed on, and a node whose effect
 // can be counted: each of its runs adds a line to ../effects.
 var crashTree = map[string]string{
-	"specs/sessions/work.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\nspec: {owner: ada}\n",
+	"specs/sessions/work.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\n" +
+		"spec: {owner: ada}\n",
 	"specs/agents/ada.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: ada}\n" +
 		"spec: {role: engineer, runner: {human: {}}}\n",
 	"specs/dags/three.yaml": `apiVersion: reconcile.dev/v1alpha1

@@ -40,7 +40,7 @@ func (w *watchedNodes) transition(r controllers.Report) (render.Transition, bool
 		w.started[r.Key] = r.At
 		tr.State = schemas.NodeRunning
 	case controllers.Finished:
-		tr.State, tr.Took = r.Run.Outcome, r.Run.FinishedAt.Sub(r.Run.StartedAt.Time)
+		tr.State, tr.Took = r.Run.Outcome, ran(r.Run)
 		if r.Run.Outcome != schemas.OutcomeSucceeded {
 			tr.Message = r.Run.Message
 		}
@@ -57,6 +57,14 @@ func (w *watchedNodes) transition(r controllers.Report) (render.Transition, bool
 		delete(w.started, r.Key)
 	}
 	return tr, true
+}
+
+// ran is how long a run took. Records count milliseconds, so what took less counts as one.
+func ran(r *schemas.Run) time.Duration {
+	if r.StartedAt.IsZero() {
+		return 0
+	}
+	return max(r.FinishedAt.Sub(r.StartedAt.Time), time.Millisecond)
 }
 
 // ownerAndNode reads a key: "dags/checks/build-0123456789abcdef-1" is build of dag/checks.
