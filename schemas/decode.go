@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -60,6 +61,9 @@ type Decoded struct {
 	At       Place     // where metadata.name stands (or the file), for "also defined here"
 	Object   *Object   // nil if any problem is an Error
 	Problems []Problem // all of them, sorted by position
+
+	// Refs are the references of the sound part of a broken object; nil where there is an Object, which has its own.
+	Refs []Reference
 }
 
 // Decode reads one spec file; path (slash path below the root) decides the format by its extension: .yaml, .yml, .json
@@ -73,7 +77,7 @@ func (d *Decoder) Decode(path string, src []byte) Decoded {
 	}()
 	out := Decoded{At: Place{Path: path}}
 	if root := s.parse(src, d.maxSize); root != nil {
-		out.Object = d.object(s, root)
+		out.Object, out.Refs = d.object(s, root)
 		if s.ref != (Ref{}) {
 			out.At.Line, out.At.Column = root.position([]any{"metadata", "name"})
 		}
@@ -101,41 +105,50 @@ func (s *source) parse(src []byte, limit int) *value {
 	return nil
 }
 
-// object makes the object of a parsed document, or nil if anything is wrong with it.
-func (d *Decoder) object(s *source, root *value) *Object {
+// object makes the object of a parsed document; if anything is wrong with it, it returns the references of the rest.
+func (d *Decoder) object(s *source, root *value) (*Object, []Reference) {
 	var hurt damage
 	if len(s.problems) > 0 {
 		hurt.scan(root, root, nil)
 	}
 	k, ok := s.envelope(root, d.kinds)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	c := d.compiled(k)
 	if c.err != nil {
 		s.fail("schema", 0, 0, "", "%v", c.err)
-		return nil
+		return nil, nil
 	}
 	s.judge(root, c, &hurt)
 	spec := root.get("spec")
 	if spec == nil || spec.form != object || hurt.whole {
-		return nil
+		return nil, nil
 	}
 	// It stays in memory as long as the object: no larger than it is.
 	s.store.scratch = spec.canonical(s.store.scratch[:0], hurt.skip)
 	canonical := bytes.Clone(s.store.scratch)
 	typed := s.check(root, k, canonical, &hurt)
-	if typed == nil || s.failed() {
-		return nil
+	if typed == nil {
+		return nil, nil
+	}
+	refs := references(root, typed)
+	if s.failed() {
+		return nil, slices.DeleteFunc(refs, func(r Reference) bool { return CheckName(r.To.Name) != nil })
 	}
 	sum := sha256.Sum256(canonical)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	o := NewObject(k, metadata(root), s.path, digest, canonical, typed.References())
-	for i, r := range o.Refs {
+	return NewObject(k, metadata(root), s.path, digest, canonical, refs), nil
+}
+
+// references are those of a spec, with their positions.
+func references(root *value, spec Spec) []Reference {
+	refs := spec.References()
+	for i, r := range refs {
 		line, column := root.position(append([]any{"spec"}, r.Field...))
-		o.Refs[i].Line, o.Refs[i].Column = int32(line), int32(column)
+		refs[i].Line, refs[i].Column = int32(line), int32(column)
 	}
-	return o
+	return refs
 }
 
 // failed reports whether any problem is an error.

@@ -18,7 +18,7 @@ func (s *Store) judge(m *model, f *file) (changed bool) {
 	var cross []schemas.Problem
 	cross = s.judgeDuplicate(m, f, cross)
 	cross = s.judgeCase(m, f, cross)
-	if m.lacks(b.object) {
+	if m.lacks(b) {
 		m.missing[f.path] = true
 		cross = s.judgeReferences(m, f, cross)
 	} else {
@@ -112,13 +112,13 @@ func (m *model) indexCase() {
 }
 
 // lacks reports whether an object refers to something that does not exist.
-func (m *model) lacks(o *schemas.Object) bool {
-	return o != nil && slices.ContainsFunc(o.Refs, func(r schemas.Reference) bool { return !m.exists(r.To) })
+func (m *model) lacks(b *specBody) bool {
+	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return !m.exists(r.To) })
 }
 
 // judgeReferences reports references to what does not exist.
 func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schemas.Problem {
-	for _, r := range f.body.(*specBody).object.Refs {
+	for _, r := range f.body.(*specBody).references() {
 		if !m.exists(r.To) {
 			to = append(to, s.missingReference(m, f, r))
 		}

@@ -100,6 +100,7 @@ func (e *encoder) spec(b *specBody) {
 	if b.object != nil {
 		e.object(b.object)
 	}
+	e.references(b.refs)
 }
 
 func (e *encoder) object(o *schemas.Object) {
@@ -109,8 +110,12 @@ func (e *encoder) object(o *schemas.Object) {
 	e.str(o.Path)
 	e.str(o.Digest)
 	e.bytes(o.Canonical())
-	e.uint(uint64(len(o.Refs)))
-	for _, r := range o.Refs {
+	e.references(o.Refs)
+}
+
+func (e *encoder) references(refs []schemas.Reference) {
+	e.uint(uint64(len(refs)))
+	for _, r := range refs {
 		e.str(r.To.Kind)
 		e.str(r.To.Name)
 		e.bool(r.Hard)

@@ -176,6 +176,7 @@ func (d *decoder) spec() *specBody {
 	if d.bool() {
 		b.object = d.object(b.ref.Kind)
 	}
+	b.refs = d.references()
 	return b
 }
 
@@ -192,19 +193,25 @@ func (d *decoder) object(kind string) *schemas.Object {
 	k, ok := d.kinds[kind]
 	m := schemas.Metadata{Name: d.shared(), Labels: d.table(), Annotations: d.table()}
 	path, digest, canonical := d.shared(), d.shared(), d.bytes()
-	var refs []schemas.Reference
-	if n := d.count(); n > 0 {
-		refs = make([]schemas.Reference, n)
-		for i := range refs {
-			refs[i] = schemas.Reference{To: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, Hard: d.bool(),
-				Line: int32(d.uint()), Column: int32(d.uint()), Field: d.field()}
-		}
-	}
+	refs := d.references()
 	if d.bad || !ok {
 		d.fail()
 		return nil
 	}
 	return schemas.NewObject(k, m, path, digest, canonical, refs)
+}
+
+func (d *decoder) references() []schemas.Reference {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	refs := make([]schemas.Reference, n)
+	for i := range refs {
+		refs[i] = schemas.Reference{To: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, Hard: d.bool(),
+			Line: int32(d.uint()), Column: int32(d.uint()), Field: d.field()}
+	}
+	return refs
 }
 
 func (d *decoder) table() map[string]string {

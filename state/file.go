@@ -36,9 +36,19 @@ type specBody struct {
 	at       schemas.Place
 	object   *schemas.Object   // nil while problems holds an error
 	problems []schemas.Problem // of the file by itself
+	// refs are the references of what is sound in a broken object; object has its own.
+	refs []schemas.Reference
 
 	// cross are the problems that show only when the whole tree is known.
 	cross []schemas.Problem
+}
+
+// references are what the object, or what is sound of a broken one, refers to.
+func (b *specBody) references() []schemas.Reference {
+	if b.object != nil {
+		return b.object.Refs
+	}
+	return b.refs
 }
 
 // damage is why a file under state/ cannot be used.
@@ -288,11 +298,14 @@ func (s *Store) decodeStatusFile(p string, data []byte) any {
 func (s *Store) decodeSpec(p string, data []byte) any {
 	d := s.decoder.Decode(p, data)
 	b := &specBody{ref: d.Ref, at: d.At, object: d.Object, problems: d.Problems}
+	if d.Ref != (schemas.Ref{}) {
+		b.refs = d.Refs // what has no name is not judged again when what it refers to appears
+	}
 	if b.at.Path == "" {
 		b.at.Path = p
 	}
 	if k, ok := s.opts.Kinds.Find(d.Ref.Kind); !ok || k.NewStatus == nil {
-		b.ref, b.object = schemas.Ref{}, nil // Settings in a wrong place, which the decoder has refused
+		b.ref, b.object, b.refs = schemas.Ref{}, nil, nil // Settings in a wrong place, which the decoder has refused
 	}
 	if b.object != nil && s.opts.Check != nil {
 		s.checkFurther(b, p, data)
@@ -310,9 +323,9 @@ func (s *Store) checkFurther(b *specBody, p string, data []byte) {
 		at.Path = p
 		b.problems = append(b.problems, schemas.Problem{Place: at, Severity: f.Severity, Code: f.Code, Ref: b.ref,
 			Field: fieldPath(field), Message: f.Message, Suggestion: f.Suggestion, Source: source})
-		if f.Severity == schemas.Error {
-			b.object = nil
-		}
+	}
+	if slices.ContainsFunc(b.problems, func(p schemas.Problem) bool { return p.Severity == schemas.Error }) {
+		b.object, b.refs = nil, b.object.Refs
 	}
 }
 

@@ -111,7 +111,7 @@ func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {
 func (s *Store) judgeAll(m *model) {
 	m.indexCase()
 	for p, f := range m.files {
-		if b, ok := f.body.(*specBody); ok && m.lacks(b.object) {
+		if b, ok := f.body.(*specBody); ok && m.lacks(b) {
 			m.missing[p] = true // all of them first: how many there are decides whether names are suggested
 		}
 	}

@@ -336,7 +336,7 @@ func (u *update) judge() {
 	}
 	if u.vanished {
 		for _, f := range m.files {
-			if b, ok := f.body.(*specBody); ok && b.object != nil && u.lost(b.object) {
+			if b, ok := f.body.(*specBody); ok && u.lost(b) {
 				again[f] = true
 			}
 		}
@@ -357,8 +357,8 @@ func (u *update) judge() {
 }
 
 // lost reports whether an object refers to something touched that does not exist.
-func (u *update) lost(o *schemas.Object) bool {
-	return slices.ContainsFunc(o.Refs, func(r schemas.Reference) bool {
+func (u *update) lost(b *specBody) bool {
+	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool {
 		return u.touched[r.To] && !u.model.exists(r.To)
 	})
 }

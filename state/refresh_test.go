@@ -136,7 +136,7 @@ func (w *walker) session(name string) string {
 
 func (w *walker) dag(name string) string {
 	return fmt.Sprintf("apiVersion: %s\nkind: DAG\nmetadata: {name: %s}\nspec:\n  session: %s\n  nodes:\n  - {name: n, run: [%s]%s}\n",
-		schemas.APIVersion, name, w.pick("a", "b", "c"), w.pick("x", "y"), w.pick("", ", inputs: ['src/*.go']", ", inputs: ['**/a.go']"))
+		schemas.APIVersion, name, w.pick("a", "b", "c"), w.pick("x", "y"), w.pick("", ", inputs: ['src/*.go']", ", inputs: ['**/a.go']", ", timeout: soon"))
 }
 
 func (w *walker) status(name string) string {
