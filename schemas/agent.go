@@ -52,8 +52,8 @@ type CommandRunner struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Stdin is what the program reads: prompt (text), json (the task as JSON) or none. Default prompt.
 	Stdin string `json:"stdin,omitempty" jsonschema:"enum=prompt,enum=json,enum=none,default=prompt"`
-	// Output says how stdout is read: text, json, or the name of a profile. Default text.
-	Output string `json:"output,omitempty" jsonschema:"maxLength=63,default=text"`
+	// Output says how stdout is read: text (it is the result) or json (its value is). Default text.
+	Output string `json:"output,omitempty" jsonschema:"enum=text,enum=json,default=text"`
 	// Timeout ends a run. Default 10m.
 	Timeout *Duration `json:"timeout,omitempty" jsonschema:"default=10m"`
 }
@@ -181,12 +181,7 @@ func (c *CommandRunner) check(r *Report) {
 	checkArgv(r.At("runner", "command", "argv"), c.Argv)
 	checkEnv(r, c.Env, "runner", "command", "env")
 	checkTimeout(r.At("runner", "command", "timeout"), c.Timeout)
-	if !isProfile(c.Output) {
-		r.At("runner", "command", "output").Errorf("bad-name", "%q is not text, json or the name of a profile", c.Output)
-	}
 }
-
-func isProfile(name string) bool { return CheckName(name) == nil }
 
 // References are the agents that may be asked.
 func (s *AgentSpec) References() []Reference {
