@@ -87,11 +87,12 @@ func (w *wiring) runner() (*runner.Runner, error) {
 	})
 }
 
-// watch runs the loop with hints from the file system. A watcher's end by a signal is its normal end.
+// watch runs the loop with hints from the file system. The whole tree is watched: a node's inputs may be anywhere. A
+// watcher's end by a signal is its normal end.
 func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	s := w.settings
 	watcher, err := watch.New(w.global.dir, watch.Options{
-		Paths: w.watched(), Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
+		Paths: []string{"."}, Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
 		Warn: func(err error) { w.options.progress.Note(err.Error()) },
 	})
 	if err != nil {
@@ -104,11 +105,6 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
 	r, err := l.Watch(ctx, hints)
 	return r, errors.Join(err, watcher.Close())
-}
-
-// watched are the paths that a watcher looks at: the whole tree where some node declares inputs, which may be anywhere.
-func (w *wiring) watched() []string {
-	return []string{"."}
 }
 
 // forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed.

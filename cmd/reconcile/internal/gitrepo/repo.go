@@ -198,9 +198,6 @@ func exists(p string) bool {
 	return err == nil
 }
 
-// Worktree is the top folder of the work tree.
-func (r *Repo) Worktree() string { return r.worktree }
-
 // Head says what HEAD is. It fails when HEAD or the branch cannot be read, and never calls that an empty branch.
 func (r *Repo) Head(ctx context.Context) (Head, error) {
 	var h Head
