@@ -93,6 +93,7 @@ func addCommands(a *app, root *cobra.Command) {
 	root.SetCompletionCommandGroupID(groupProgram)
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Example = "  source <(reconcile completion bash)\n  reconcile completion zsh > \"${fpath[1]}/_reconcile\""
 		c.Args, c.RunE = knownShell, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 }

@@ -131,7 +131,8 @@ func raceTests(ctx context.Context, c *checker) result {
 		}
 		return excused(fmt.Sprintf("%v; everything else was checked", err))
 	}
-	return c.goTest(ctx, append([]string{"-race"}, raced...))
+	// What -short leaves out strikes child processes, which the detector does not see.
+	return c.goTest(ctx, append([]string{"-race", "-short"}, raced...))
 }
 
 // compiler returns an error when the race detector cannot work here.
