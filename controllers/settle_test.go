@@ -91,3 +91,23 @@ func TestSettleLooksOnlyAtWhatIsAffected(t *testing.T) {
 		t.Errorf("%d objects were decided, want the DAG and its session", len(d.Outs))
 	}
 }
+
+// TestSettleHoldsOnlyWhatWorks: the plan of a DAG that has something to do is kept from turn to turn, that of one that
+// waits for its session is let go of.
+func TestSettleHoldsOnlyWhatWorks(t *testing.T) {
+	s := newSim(t)
+	for name, phase := range map[string]string{"works": "Active", "rests": "Paused"} {
+		s.put("specs/sessions/"+name+".yaml", head("Session", name)+"spec: {owner: "+name+", phase: "+phase+"}\n")
+		s.put("specs/dags/"+name+".yaml", head("DAG", name)+"spec: {session: "+name+", nodes: [{name: build, run: [build]}]}\n")
+	}
+	s.settle()
+	works, rests := s.entry(dagRef("works")).Object, s.entry(dagRef("rests")).Object
+	kept, let := planOf(works), planOf(rests)
+	Settle(s.tree(), s.now, nil)
+	if planOf(works) != kept {
+		t.Error("the plan of a DAG at work was made again")
+	}
+	if planOf(rests) == let {
+		t.Error("the plan of a DAG at rest is held")
+	}
+}
