@@ -23,6 +23,8 @@ import (
 type actor struct {
 	// act says how long the n-th run of a node (from 1) takes, and its outcome.
 	act func(node string, n int) (time.Duration, string)
+	// grace is how long a run that is cancelled takes to end.
+	grace time.Duration
 
 	mu      sync.Mutex
 	reports []controllers.Report
@@ -65,6 +67,7 @@ func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 	case <-time.After(took):
 	case <-ctx.Done():
 		outcome = schemas.OutcomeCancelled
+		time.Sleep(a.grace)
 	}
 	if errors.Is(context.Cause(ctx), errEnding) {
 		a.report(controllers.Report{Kind: controllers.Released, Key: e.Key, Why: errEnding.Error()})
@@ -317,6 +320,35 @@ func TestTwoLoopsShareTheWork(t *testing.T) {
 		wg.Wait()
 		if n := len(actors[0].done()) + len(actors[1].done()); n != 100 {
 			t.Errorf("100 nodes ran %d times", n)
+		}
+	})
+}
+
+// TestSecondLoopSeesTheEndOfWhatIsCancelled has an action cancel what the first of two loops runs, which takes a while
+// to end: the second one must not report a state that does not last.
+func TestSecondLoopSeesTheEndOfWhatIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: slow, run: [x]}")
+		first, second := newActor(always(time.Hour, schemas.OutcomeSucceeded)), newActor(nil)
+		first.grace = 20 * time.Second
+		time.AfterFunc(10*time.Second, func() {
+			put(t, dir, "specs/actions/stop.yaml", fmt.Sprintf(envelope, "Action", "stop", "  {target: dag/job, verb: cancel}"))
+		})
+		var wg sync.WaitGroup
+		for i, a := range []*actor{first, second} {
+			l := newLoop(t, dir, a)
+			wg.Go(func() {
+				<-time.After(time.Duration(i) * time.Second)
+				if r, err := l.Once(t.Context()); err != nil {
+					t.Error(err)
+				} else if st := job(t, r.Tree); st.Phase != schemas.DAGCancelled || st.Running != 0 {
+					t.Errorf("loop %d ended with %s, %d running", i+1, st.Phase, st.Running)
+				}
+			})
+		}
+		wg.Wait()
+		if got := first.done(); !slices.Equal(got, []string{"slow Cancelled"}) || len(second.done()) > 0 {
+			t.Errorf("ran %q and %q", got, second.done())
 		}
 	})
 }

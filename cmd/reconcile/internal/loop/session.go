@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -23,6 +24,8 @@ type session struct {
 	// What the decisions over tree say, by object; only objects that want something are listed.
 	effects map[schemas.Ref][]controllers.Effect
 	wakes   map[schemas.Ref]wake
+
+	claims foreignClaims
 
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
 	inbox  []controllers.Report // from the performer, not yet taken in
@@ -173,11 +176,26 @@ func (s *session) idle() bool {
 	return true
 }
 
-// foreign reports whether another process performs something.
+// foreign reports whether another process performs something, be it that nobody wants it any more: while it is being
+// ended, the statuses are not what they will be.
 func (s *session) foreign() bool {
-	for ref := range s.effects {
-		for _, c := range s.tree.Entry(ref).Claims {
-			if c.Process != s.id() {
+	if id := s.id(); s.claims.tree != s.tree || s.claims.id != id {
+		s.claims = foreignClaims{s.tree, id, claimedElsewhere(s.tree, id)}
+	}
+	return s.claims.any
+}
+
+// foreignClaims remembers of one tree whether another process than id has claimed anything.
+type foreignClaims struct {
+	tree *state.Tree
+	id   string
+	any  bool
+}
+
+func claimedElsewhere(t *state.Tree, id string) bool {
+	for _, kind := range t.Kinds() {
+		for _, e := range t.Entries(kind) {
+			if slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return c.Process != id }) {
 				return true
 			}
 		}
