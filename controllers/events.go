@@ -17,7 +17,7 @@ type Event struct {
 	// From and To are phases of the object or states of the node; From is empty at the beginning, To at the end. For
 	// a change of a condition they are equal.
 	From, To string
-	Reason   string
+	Reason   string // never empty
 	Message  string
 	// Warning tells that something is wrong: a failure, or an object that is stalled.
 	Warning bool
@@ -85,6 +85,9 @@ func nodeEvents(ref schemas.Ref, was, is *schemas.DAGStatus) []Event {
 		}
 		e := Event{Ref: ref, Node: name, From: old.State, To: n.State, Reason: n.Reason, Message: n.Message,
 			Warning: n.State == schemas.NodeFailed}
+		if e.Reason == "" {
+			e.Reason = n.State // success, and the beginning, need no other
+		}
 		switch n.State {
 		case schemas.NodeRunning:
 			e.Time = n.StartedAt

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
@@ -139,7 +140,7 @@ func (w *wiring) record(list []controllers.Event) {
 	}
 }
 
-// eventText is "Running → Succeeded", with the message where there is one.
+// eventText is "Running → Succeeded", with the message where there is one that says more.
 func eventText(e controllers.Event) string {
 	text := e.Message
 	if e.From != e.To {
@@ -147,7 +148,7 @@ func eventText(e controllers.Event) string {
 		if e.From != "" {
 			move = e.From + " → " + e.To
 		}
-		if text == "" {
+		if text == "" || strings.EqualFold(text, e.To) {
 			return move
 		}
 		text = move + ": " + text

@@ -64,15 +64,19 @@ func (s *session) flushed(ctx context.Context, refs []schemas.Ref, now time.Time
 
 // setAside moves files under state/ that cannot be used out of the way, so that what they said is decided again.
 func (s *session) setAside(ctx context.Context) error {
-	damaged := false
+	var events []controllers.Event
 	for _, p := range s.tree.Problems() {
 		if p.Code == state.DamagedState {
-			damaged = true
-			s.warn(fmt.Sprintf("%s: %s; it was moved to .reconcile/damaged, and is decided again", p.Path, p.Message))
+			text := fmt.Sprintf("%s: %s; it was moved to .reconcile/damaged, and is decided again", p.Path, p.Message)
+			s.warn(text)
+			events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
 		}
 	}
-	if !damaged {
+	if len(events) == 0 {
 		return nil
+	}
+	if s.Record != nil {
+		s.Record(events)
 	}
 	if _, err := s.Store.MoveAside(ctx); err != nil {
 		return err
