@@ -61,7 +61,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var v *verdict
-	if err != nil && ctx.Err() != nil && !errors.As(err, &v) {
+	if err != nil && ctx.Err() != nil && !errors.As(err, &v) && !errors.Is(err, context.Canceled) {
 		err = errors.Join(err, ctx.Err())
 	}
 	a.complain(err)
