@@ -184,12 +184,13 @@ func (f *fold) judgeOpen(i int32) {
 	}
 }
 
-// queue lets a node wait for its place, or for its back-off.
+// queue lets a node wait for its place, or for its back-off. A failure that is yet to come was recorded under a clock
+// that was wrong: waiting it out could take years, and retry.limit bounds the attempts anyway.
 func (f *fold) queue(i int32) {
 	r := &f.recs[i]
 	if r.failures > 0 {
 		due := r.failedAt.Add(f.limits[i].Wait(r.failures))
-		if f.Now.Before(due) {
+		if f.Now.Before(due) && !f.Now.Before(r.failedAt.Time) {
 			f.set(i, schemas.NodeQueued, ReasonBackOff, fmt.Sprintf("attempt %d of %d failed; the next one is due",
 				r.failures, f.limits[i].Limit+1))
 			f.next[i].RetryAt = schemas.NewTime(due)
