@@ -131,6 +131,9 @@ func litterIn(dir string) error {
 
 // TestCrash strikes a commit at every call that changes a file.
 func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("strikes some two hundred child processes")
+	}
 	t.Parallel()
 	few, many := newCrashSite(t, "CRASH", 0, "README.md"), newCrashSite(t, "CRASH", 80, "README.md")
 	for _, c := range []struct {
