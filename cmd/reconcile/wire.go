@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
@@ -88,12 +90,12 @@ func (w *wiring) runner() (*runner.Runner, error) {
 	})
 }
 
-// watch runs the loop with hints from the file system. The whole tree is watched: a node's inputs may be anywhere. A
-// watcher's end by a signal is its normal end.
+// watch runs the loop with hints from the file system: from the tree's own folders, and from where the inputs of nodes
+// are. A watcher's end by a signal is its normal end.
 func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	s := w.settings
 	watcher, err := watch.New(w.global.dir, watch.Options{
-		Paths: []string{"."}, Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
+		Paths: watchedPaths(s, nil), Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
 		Warn: func(err error) { w.options.progress.Note(err.Error()) },
 	})
 	if err != nil {
@@ -104,12 +106,50 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	defer close(over)
 	go forward(watcher.Hints(), hints, over)
 	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
+	followInputs(l, watcher)
 	r, err := l.Watch(ctx, hints)
 	if r.Tree == nil && ctx.Err() != nil && exitCode(err) == exitInterrupted {
 		// It was told to end before it had read the tree: that is a normal end too, and tells how things stand.
 		r.Tree, err = w.store.Load(context.WithoutCancel(ctx))
 	}
 	return r, errors.Join(err, watcher.Close())
+}
+
+// followInputs makes the watcher look where the globs of the tree's nodes can match, after each turn that changed them.
+func followInputs(l *loop.Loop, watcher *watch.Watcher) {
+	observe := l.Observe
+	var last []string
+	l.Observe = func(reports []controllers.Report, t *state.Tree) {
+		observe(reports, t)
+		if reports != nil || t == nil {
+			return
+		}
+		if paths := watchedPaths(t.Settings(), t); !slices.Equal(paths, last) {
+			last = paths
+			watcher.Follow(paths)
+		}
+	}
+}
+
+// watchedPaths are the folders of specs and state, the settings, and the folders above which no input can be.
+func watchedPaths(s *schemas.SettingsSpec, t *state.Tree) []string {
+	paths := []string{schemas.SettingsPath, s.Folders.Specs, s.Folders.State}
+	if t == nil {
+		return paths
+	}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if len(e.Inputs) == 0 {
+			continue
+		}
+		for _, n := range schemas.SpecAs[*schemas.DAGSpec](e.Object).Nodes {
+			for _, glob := range n.Inputs {
+				base, _ := doublestar.SplitPattern(glob)
+				paths = append(paths, base)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed.
