@@ -113,7 +113,15 @@ func actMessage(a schemas.AppliedAction, target schemas.Ref) string {
 	if a.By != "" {
 		msg += ", asked for by " + a.By
 	}
-	return msg
+	return msg + mootness(a)
+}
+
+// mootness says of an action that changed nothing that it did not.
+func mootness(a schemas.AppliedAction) string {
+	if !a.Moot {
+		return ""
+	}
+	return "; there was nothing to " + a.Verb
 }
 
 // decideAction tells whether the action was applied. The applying is done by its target.
@@ -179,7 +187,7 @@ func judgeNewAction(in In, spec *schemas.ActionSpec, ref schemas.Ref, st *schema
 			return immutable(schemas.ActionApplied, "an action cannot be changed once it was applied; write a new one")
 		}
 		return judgement{phase: schemas.ActionApplied, class: ready, reason: ReasonApplied,
-			message: "applied to " + ref.String(), since: a.At.Time}
+			message: "applied to " + ref.String() + mootness(a), since: a.At.Time}
 	}
 	return judgement{phase: schemas.ActionPending, class: waiting, reason: ReasonPending,
 		message: fmt.Sprintf("waits for %s, which cannot be decided as its file stands", ref)}

@@ -120,7 +120,8 @@ func (f *fold) run() {
 		if a.spent {
 			continue
 		}
-		f.apply(a.spec)
+		done.Moot = !f.apply(a.spec)
+		applied[len(applied)-1] = done
 		f.acted = true
 		f.history.add(done.At, ReasonApplied, actMessage(done, f.Ref))
 		f.judgeAll()

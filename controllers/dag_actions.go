@@ -27,8 +27,14 @@ func (f *fold) newActs(applied []schemas.AppliedAction) []act {
 	return acts
 }
 
-// apply puts one action in force, given the states that the nodes have now.
-func (f *fold) apply(a *schemas.ActionSpec) {
+// apply puts one action in force, given the states that the nodes have now, and reports whether it changes anything.
+func (f *fold) apply(a *schemas.ActionSpec) bool {
+	hold, gens, verbs := f.hold, slices.Clone(f.gens), slices.Clone(f.verbs)
+	f.put(a)
+	return f.hold != hold || !slices.Equal(f.gens, gens) || !slices.Equal(f.verbs, verbs)
+}
+
+func (f *fold) put(a *schemas.ActionSpec) {
 	switch a.Verb {
 	case schemas.VerbPause:
 		f.hold = schemas.VerbPause

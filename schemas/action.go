@@ -56,6 +56,7 @@ type AppliedAction struct {
 	Node   string `json:"node,omitempty"`
 	By     string `json:"by,omitempty"`
 	At     Time   `json:"at"`
+	Moot   bool   `json:"moot,omitempty"` // there was nothing for the verb to do
 }
 
 // TargetRef is the object that the action is about: a DAG or a session. The error says what was expected.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -127,7 +128,27 @@ func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) e
 		return err
 	}
 	a.note("wrote %s", where)
-	return a.follow(ctx, t, o.noRun)
+	err = a.follow(ctx, t, o.noRun)
+	if moot := a.mootAction(ctx, strings.TrimSuffix(path.Base(where), ".yaml")); moot != "" {
+		a.note("%s", moot)
+	}
+	return err
+}
+
+// mootAction says of an action that changed nothing, which a run does not list, that it did not; else it is empty.
+func (a *app) mootAction(ctx context.Context, name string) string {
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return "" // what went wrong was said by the run
+	}
+	defer s.Close()
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		st, ok := e.Status.(*schemas.DAGStatus)
+		if ok && slices.ContainsFunc(st.Actions, func(x schemas.AppliedAction) bool { return x.Name == name && x.Moot }) {
+			return because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
+		}
+	}
+	return ""
 }
 
 // target checks what a verb is about, before anything is written.
