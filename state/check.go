@@ -118,12 +118,23 @@ func (m *model) lacks(b *specBody) bool {
 
 // judgeReferences reports references to what does not exist.
 func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+	spent := m.spent(f)
 	for _, r := range f.body.(*specBody).references() {
-		if !m.exists(r.To) {
+		if !m.exists(r.To) && (r.Hard || !spent) {
 			to = append(to, s.missingReference(m, f, r))
 		}
 	}
 	return to
+}
+
+// spent reports whether a file declares an action that was applied: it waits for its target no more.
+func (m *model) spent(f *file) bool {
+	s := m.slots[f.body.(*specBody).ref]
+	if s == nil || s.status == nil {
+		return false
+	}
+	st, ok := s.status.body.(*schemas.ActionStatus)
+	return ok && st.Phase == schemas.ActionApplied
 }
 
 func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas.Problem {

@@ -140,11 +140,16 @@ func (a *app) listed(out outcome, r runReport) []objectRow {
 	}
 	var rows []objectRow
 	for _, e := range entries(out.Tree) {
-		if standing(e).total() == 1 && (e.Status != nil || expectsStatus(e)) {
+		if standing(e).total() == 1 && (e.Status != nil || expectsStatus(e)) && !spent(e) {
 			rows = append(rows, rowOf(e))
 		}
 	}
 	return rows
+}
+
+// spent reports whether e is an action that was applied: it is over, and "get actions" lists it.
+func spent(e *state.Entry) bool {
+	return e.Kind == schemas.ActionKind.Name && standing(e).Ready == 1
 }
 
 // problems prints the problems of the files of a tree.
