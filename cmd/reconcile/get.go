@@ -21,25 +21,26 @@ type getOptions struct {
 func newGetCmd(a *app) *cobra.Command {
 	o := &getOptions{}
 	cmd := &cobra.Command{
-		Use:   "get [KIND[/NAME]]",
-		Short: "List objects: all that are not ready, those of a kind, or one",
+		Use:   "get [KIND | KIND/NAME…]",
+		Short: "List objects: all that are not ready, those of a kind, or those that are named",
 		Long: `List objects. Without an argument: how many of each kind there are, and those that are not ready.
 
--o json and yaml print specs and statuses as one object each.`,
+-o json and yaml print spec and status as one object, several objects as a list.`,
 		Example: "  reconcile get\n" +
 			"  reconcile get dags -l team=core\n" +
 			"  reconcile get dag/checks -o yaml",
-		Args: arguments(0, 2, "a kind or kind/name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.get(cmd.Context(), strings.Join(args, "/"), *o)
-		},
+		Args:              arguments(0, -1, "a kind or kind/name"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args, *o) },
 		ValidArgsFunction: a.completeObjects(true),
 	}
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only objects with these labels: `a=b,c!=d,e,!f`")
 	return cmd
 }
 
-func (a *app) get(ctx context.Context, what string, o getOptions) error {
+func (a *app) get(ctx context.Context, what []string, o getOptions) error {
+	if len(what) == 2 && !strings.Contains(what[0]+what[1], "/") {
+		what = []string{strings.Join(what, "/")} // "dag checks"
+	}
 	selected, err := parseSelector(o.selector)
 	if err != nil {
 		return err
@@ -49,24 +50,54 @@ func (a *app) get(ctx context.Context, what string, o getOptions) error {
 		return err
 	}
 	defer s.Close()
-	if what == "" {
+	switch {
+	case len(what) == 0:
 		return a.getAll(t, selected)
+	case len(what) > 1 || strings.Contains(what[0], "/"):
+		return a.getNamed(t, what)
 	}
-	if strings.Contains(what, "/") {
-		e, err := find(t, what)
+	k, ok := kinds().Find(what[0])
+	if !ok {
+		return badUsage("no kind is called %q%s", what[0], kindHint(what[0]))
+	}
+	return a.getKind(k, pick(t.Entries(k.Name), selected))
+}
+
+// getNamed prints the objects that words name as kind/name; where they are of several kinds, a table for each.
+func (a *app) getNamed(t *state.Tree, words []string) error {
+	named := map[string][]*state.Entry{}
+	var all []*state.Entry
+	for _, word := range words {
+		e, err := find(t, word)
 		if err != nil {
 			return err
 		}
-		if a.global.output != formatTable {
-			return a.print(merge(e))
+		all, named[e.Kind] = append(all, e), append(named[e.Kind], e)
+	}
+	switch {
+	case a.global.output == formatTable:
+		return a.kindTables(named)
+	case len(all) == 1:
+		return a.print(merge(all[0]))
+	}
+	return a.print(list(all))
+}
+
+func (a *app) kindTables(named map[string][]*state.Entry) error {
+	printed := false
+	for _, k := range kinds() {
+		if len(named[k.Name]) == 0 {
+			continue
 		}
-		return a.kindTable(e.Kind, []*state.Entry{e})
+		if printed {
+			fmt.Fprintln(a.stdout)
+		}
+		printed = true
+		if err := a.kindTable(k.Name, named[k.Name]); err != nil {
+			return err
+		}
 	}
-	k, ok := kinds().Find(what)
-	if !ok {
-		return badUsage("no kind is called %q%s", what, didYouMean(what, kindWords()))
-	}
-	return a.getKind(k, pick(t.Entries(k.Name), selected))
+	return nil
 }
 
 // getAll prints the summary, or everything for machines.
@@ -155,6 +186,15 @@ func list(entries []*state.Entry) objectList {
 		l.Items[i] = merge(e)
 	}
 	return l
+}
+
+// kindHint is what was probably meant by a word that names no kind, and all kinds there are.
+func kindHint(word string) string {
+	var all []string
+	for _, k := range kinds() {
+		all = append(all, k.Plural)
+	}
+	return didYouMean(word, kindWords()) + "; kinds: " + strings.Join(all, ", ")
 }
 
 func kindWords() []string {
