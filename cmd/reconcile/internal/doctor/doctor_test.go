@@ -76,7 +76,7 @@ func TestInvalidSpec(t *testing.T) {
 	dir, e := tree(t)
 	must(t, put(dir, "specs/sessions/bad.yaml", "kind: [\n"))
 	fs := Check(t.Context(), e)
-	if f := want(t, fs, "tree", Error, "1 errors"); f.Fixable || !f.Invalid {
+	if f := want(t, fs, "tree", Error, "1 error,"); f.Fixable || !f.Invalid {
 		t.Errorf("%+v, want a finding about specs that --fix leaves alone", f)
 	}
 	if worst, invalid := Worst(fs); worst != Error || !invalid {
@@ -90,7 +90,7 @@ func TestKilledRun(t *testing.T) {
 	fs := Check(t.Context(), e)
 	want(t, fs, "journals", Warn, "1 results and 1 effects")
 	want(t, fs, "locks", Warn, "corpse lock: state/agent-status.json.lock")
-	want(t, fs, "litter", Warn, "1 temporary files")
+	want(t, fs, "litter", Warn, "1 temporary file ")
 	if out, _ := e.git(t.Context(), "status", "--porcelain"); out != "" {
 		t.Errorf("looking changed %q", out)
 	}

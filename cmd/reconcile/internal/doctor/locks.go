@@ -44,7 +44,7 @@ func checkLocks(_ context.Context, e *Env) []Finding {
 	if len(found) > 0 {
 		return found
 	}
-	return ok(fmt.Sprintf("%d locks, none abandoned", len(locked)))
+	return ok(counted(len(locked), "lock") + ", none abandoned")
 }
 
 // judge says what a lock's state means.
@@ -134,7 +134,7 @@ func checkLitter(_ context.Context, e *Env) []Finding {
 	case len(old) == 0:
 		return ok("no temporary files are left")
 	}
-	return []Finding{warn(fmt.Sprintf("%d temporary files of killed processes: %s", len(old), some(old)),
+	return []Finding{warn(counted(len(old), "temporary file") + " of killed processes: " + some(old),
 		"doctor --fix removes those whose writers have ended").by(
 		func(context.Context) error { return durable.Sweep(e.root, tempFolder) })}
 }

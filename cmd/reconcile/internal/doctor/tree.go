@@ -39,7 +39,8 @@ func checkTree(ctx context.Context, e *Env) []Finding {
 			warnings++
 		}
 	}
-	detail := fmt.Sprintf("%d objects, %d errors, %d warnings", e.tree.Len(), errs, warnings)
+	detail := fmt.Sprintf("%s, %s, %s", counted(e.tree.Len(), "object"), counted(errs, "error"),
+		counted(warnings, "warning"))
 	const fix = "reconcile validate shows them, with file and line"
 	switch {
 	case errs > 0:
@@ -50,6 +51,14 @@ func checkTree(ctx context.Context, e *Env) []Finding {
 		return []Finding{warn(detail, fix)}
 	}
 	return ok(detail)
+}
+
+// counted is "1 error" or "2 errors".
+func counted(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
 }
 
 // Codes of problems that are not about specs.
