@@ -15,6 +15,7 @@ require (
 	github.com/rivo/uniseg v0.4.7 // the width of text in tables
 	github.com/rogpeppe/go-internal v1.16.0 // testscript (tests only)
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // judges every spec by its published schema
+	github.com/segmentio/encoding v0.5.4 // decodes canonical JSON and state files thrice as fast as encoding/json
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
@@ -40,6 +41,7 @@ require (
 	github.com/kevinburke/ssh_config v1.2.0 // indirect
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect
 	github.com/pjbgf/sha1cd v0.7.0 // indirect
+	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect

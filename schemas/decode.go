@@ -23,8 +23,8 @@ type Decoder struct {
 	stores  sync.Pool            // of *valueStore
 }
 
-// compiled is what a decoder knows of one kind. Its shape is prepared when the first object of the kind is met, its
-// validator when the first one does not certainly conform, since preparing all of them takes milliseconds.
+// compiled is what a decoder knows of one kind. It is prepared when the first object of the kind is met, since preparing
+// all of them takes milliseconds.
 type compiled struct {
 	once  sync.Once
 	shape *shape

@@ -1,13 +1,12 @@
 package schemas
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"reconcile.dev/reconcile/schemas/quickjson"
+	quick "github.com/segmentio/encoding/json"
 )
 
 // APIVersion is the only version of the envelope that this program reads and writes.
@@ -187,11 +186,8 @@ func (o *Object) Release() { o.typed.Store(nil) }
 // decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
 func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
 	s := newSpec()
-	if quickjson.DecodeInPlace(canonical, s) {
-		return s, nil
-	}
-	s = newSpec()
-	return s, json.Unmarshal(canonical, s)
+	_, err := quick.Parse(canonical, s, quick.ZeroCopy)
+	return s, err
 }
 
 // applyDefaults fills in all defaults, also those that depend on the object's name.

@@ -24,6 +24,12 @@ func Schema(k Kind) []byte {
 	return b
 }
 
+// The formats that the published schemas use.
+const (
+	formatDuration = "go-duration"
+	formatTime     = "date-time"
+)
+
 // shape is one JSON Schema, as far as this program uses it: its own copy, because the validator's keeps neither the
 // order of fields nor the texts.
 type shape struct {
@@ -39,7 +45,6 @@ type shape struct {
 	others      *shape // of further fields; nil when there are none
 	open        bool   // further fields are allowed
 	limits      map[string]string
-	rules       rules
 }
 
 type prop struct {
@@ -61,7 +66,7 @@ func newShape(v *value) *shape {
 	s := &shape{
 		types: v.str("type"), description: v.str("description"), format: v.str("format"),
 		enum: texts(v.get("enum")), examples: texts(v.get("examples")), required: texts(v.get("required")),
-		limits: map[string]string{}, open: v.get("additionalProperties") == nil, rules: newRules(v),
+		limits: map[string]string{}, open: v.get("additionalProperties") == nil,
 	}
 	if d := v.get("default"); d != nil {
 		s.def = string(d.canonical(nil, nil))

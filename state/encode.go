@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	quick "github.com/segmentio/encoding/json"
+
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/quickjson"
 )
 
 // Encode writes v as the canonical JSON of this tree: indented by two spaces, fields in the order of their structs and
@@ -52,12 +53,8 @@ func EncodeStatus(ref schemas.Ref, status schemas.Status) ([]byte, error) {
 func decodeStatus(k schemas.Kind, name string, data []byte) (schemas.Status, error) {
 	status := k.NewStatus()
 	e := envelope{Status: status}
-	if !quickjson.Decode(data, &e) {
-		status = k.NewStatus()
-		e = envelope{Status: status}
-		if err := decodeState(data, &e); err != nil {
-			return nil, err
-		}
+	if err := decodeState(data, &e); err != nil {
+		return nil, err
 	}
 	switch {
 	case e.Status == nil:
@@ -87,11 +84,8 @@ const runKind = "Run"
 // decodeRun reads what EncodeRun wrote under the given key.
 func decodeRun(key string, data []byte) (*schemas.Run, error) {
 	r := new(schemas.Run)
-	if !quickjson.Decode(data, r) {
-		r = new(schemas.Run)
-		if err := decodeState(data, r); err != nil {
-			return nil, err
-		}
+	if err := decodeState(data, r); err != nil {
+		return nil, err
 	}
 	switch {
 	case r.Kind != runKind || r.APIVersion != schemas.APIVersion:
@@ -104,7 +98,7 @@ func decodeRun(key string, data []byte) (*schemas.Run, error) {
 	return r, nil
 }
 
-// decodeState decodes what is unusual, and tells what is wrong.
+// decodeState decodes a state file, or tells what is wrong with it.
 func decodeState(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("it is not valid UTF-8")
@@ -112,7 +106,10 @@ func decodeState(data []byte, v any) error {
 	if bytes.Contains(data, []byte("\n<<<<<<< ")) || bytes.HasPrefix(data, []byte("<<<<<<< ")) {
 		return errors.New("it holds the conflict markers of a git merge")
 	}
-	if err := json.Unmarshal(data, v); err != nil {
+	if quick.Unmarshal(data, v) == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, v); err != nil { // it says better what is wrong
 		return fmt.Errorf("it is not JSON of the expected form: %w", err)
 	}
 	return nil

@@ -2,12 +2,10 @@ package state
 
 import (
 	"encoding/json"
-	"reflect"
 	"testing"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/quickjson"
 )
 
 // aStatus is the bytes of a DAG's status that has something everywhere.
@@ -29,33 +27,6 @@ func aStatus(t testing.TB) []byte {
 	b, err := EncodeStatus(checks, st)
 	must(t, err)
 	return b
-}
-
-// TestEveryStatusIsQuick checks that no kind's status, and no record, needs the slow decoder, and that both agree.
-func TestEveryStatusIsQuick(t *testing.T) {
-	for _, k := range testKinds {
-		if k.NewStatus == nil {
-			continue
-		}
-		data := statusOf(t, schemas.Ref{Kind: k.Name, Name: "x"}, "Phase")
-		if k.Name == "DAG" {
-			data = aStatus(t)
-		}
-		quick, slow := k.NewStatus(), k.NewStatus()
-		if !quickjson.Decode(data, &envelope{Status: quick}) {
-			t.Errorf("%s is not decoded quickly", k.Name)
-		}
-		must(t, json.Unmarshal(data, &envelope{Status: slow}))
-		if !reflect.DeepEqual(quick, slow) {
-			t.Errorf("%s:\nquick %+v\nslow  %+v", k.Name, quick, slow)
-		}
-	}
-	r := finished(1)
-	data, err := EncodeRun(&r)
-	must(t, err)
-	if !quickjson.Decode(data, new(schemas.Run)) {
-		t.Error("a run is not decoded quickly")
-	}
 }
 
 func TestEncodeIsCanonical(t *testing.T) {

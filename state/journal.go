@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/quickjson"
 	"reconcile.dev/reconcile/state/durable"
 )
 
@@ -70,11 +70,8 @@ func parseLines(data []byte, take func(line)) (size int) {
 			return size
 		}
 		var l line
-		if !quickjson.Decode(text[checksumSize:], &l) {
-			l = line{}
-			if json.Unmarshal(text[checksumSize:], &l) != nil {
-				return size
-			}
+		if quick.Unmarshal(text[checksumSize:], &l) != nil {
+			return size
 		}
 		take(l)
 		size += end + 1
