@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -32,12 +33,22 @@ func (a *app) storeOptions() state.Options {
 	}
 }
 
+// frugal trades some time for memory, before a whole tree is read: with Go's default the heap may grow to twice what
+// the tree takes, which with 50,000 objects is more than 300 MB. A run that finds nothing changed never gets here.
+func (a *app) frugal() {
+	const percent = 40
+	if a.getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
+
 // load opens the tree and reads all of it. It takes no lock and changes nothing.
 func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	s, err := a.open()
 	if err != nil {
 		return nil, nil, err
 	}
+	a.frugal()
 	t, err := s.Load(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the tree in %s: %w", a.global.dir, err)
