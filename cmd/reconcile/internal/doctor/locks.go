@@ -134,7 +134,7 @@ func checkLitter(_ context.Context, e *Env) []Finding {
 	case len(old) == 0:
 		return ok("no temporary files are left")
 	}
-	return []Finding{warn(counted(len(old), "temporary file") + " of killed processes: " + some(old),
+	return []Finding{warn(counted(len(old), "temporary file")+" of killed processes: "+some(old),
 		"doctor --fix removes those whose writers have ended").by(
 		func(context.Context) error { return durable.Sweep(e.root, tempFolder) })}
 }
