@@ -49,7 +49,11 @@ func decideDAG(in In) Out {
 		old = new(schemas.DAGStatus)
 	}
 	if in.Broken() {
-		return standStill(in, old, brokenJudgement(in, old.Phase), old.ObservedDigest)
+		out := standStill(in, old, brokenJudgement(in, old.Phase), old.ObservedDigest)
+		if st := out.Status.(*schemas.DAGStatus); st.Session == "" {
+			st.Session = sessionOfBroken(in.Entry) // which is decided when this one is put right, or goes
+		}
+		return out
 	}
 	p := planOf(in.Object)
 	if j, ok := unusable(in, p, old); ok {

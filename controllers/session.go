@@ -42,13 +42,14 @@ func decideSession(in In) Out {
 // summary counts a session's DAGs.
 type summary struct {
 	dags, done, live int // live: working or about to
+	invalid          int // whose files cannot be used; not among dags
 	failed           []string
 	failedAt         schemas.Time // when the last of them failed
 }
 
 // tally adds up the DAGs of the session into its status.
 func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
-	var sum summary
+	sum := summary{invalid: in.World.invalidDAGs(in.Name)}
 	for _, e := range dagsOf(in.Tree, in.Ref) {
 		sum.dags++
 		dag := in.World.dagStatus(e)
@@ -123,11 +124,25 @@ func judgeActive(s *seat, sum summary, phase string) judgement {
 	case complete:
 		return judgement{phase: schemas.SessionActive, class: working, reason: ReasonCompletionPending,
 			message: fmt.Sprintf("completes when its DAGs are done: %d of %d are", sum.done, sum.dags)}
+	case sum.dags == 0 && sum.invalid > 0:
+		return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive,
+			message: "active" + invalidDAGs(sum.invalid)}
 	case sum.dags == 0:
 		return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive, message: "active, no DAGs yet"}
 	}
 	return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive,
-		message: fmt.Sprintf("active, %d of %d DAGs done", sum.done, sum.dags)}
+		message: fmt.Sprintf("active, %d of %d DAGs done%s", sum.done, sum.dags, invalidDAGs(sum.invalid))}
+}
+
+// invalidDAGs is the end of a sentence about a session's DAGs.
+func invalidDAGs(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 DAG is invalid"
+	}
+	return fmt.Sprintf(", %d DAGs are invalid", n)
 }
 
 // more is how many others there are, for the end of a list that names one.

@@ -119,13 +119,15 @@ func (s *settler) touchDAG(e *state.Entry) {
 	if st, ok := e.Status.(*schemas.DAGStatus); ok && st.Session != "" {
 		s.addSession(st.Session)
 	}
+	refs := e.Refs
 	if e.Object != nil {
-		for _, r := range e.Object.Refs {
-			if r.To.Kind == schemas.SessionKind.Name {
-				s.addSession(r.To.Name)
-			} else {
-				s.add(r.To)
-			}
+		refs = e.Object.Refs
+	}
+	for _, r := range refs {
+		if r.To.Kind == schemas.SessionKind.Name {
+			s.addSession(r.To.Name)
+		} else {
+			s.add(r.To)
 		}
 	}
 	for i := range e.Claims {

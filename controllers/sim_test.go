@@ -38,7 +38,7 @@ func (s *sim) put(path, text string) {
 	if old, ok := s.specs[path]; ok {
 		delete(s.specs, path)
 		e := s.entry(old.Ref)
-		e.Object, e.Problems = nil, nil
+		e.Object, e.Problems, e.Refs = nil, nil, nil
 	}
 	if text == "" {
 		return
@@ -49,7 +49,7 @@ func (s *sim) put(path, text string) {
 	}
 	s.specs[path] = d
 	e := s.entry(d.Ref)
-	e.Object, e.Problems = d.Object, nil
+	e.Object, e.Problems, e.Refs = d.Object, nil, d.Refs
 	if d.Object == nil {
 		e.Problems = d.Problems
 	}

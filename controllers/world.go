@@ -17,6 +17,8 @@ type World struct {
 	outs  map[schemas.Ref]Out
 	seats map[string]*seat // by session; nil until asked for
 	deeds map[string]*deeds
+	// invalid counts the broken DAGs by session; nil until asked for.
+	invalid map[string]int
 }
 
 // NewWorld returns a world in which everything is to be decided.
@@ -84,6 +86,32 @@ func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
 		}
 	}
 	return out
+}
+
+// invalidDAGs counts the DAGs of a session whose files cannot be used.
+func (w *World) invalidDAGs(session string) int {
+	if w.invalid == nil {
+		w.invalid = map[string]int{}
+		for _, e := range w.tree.Entries(schemas.DAGKind.Name) {
+			if e.Broken() {
+				w.invalid[sessionOfBroken(e)]++
+			}
+		}
+	}
+	return w.invalid[session]
+}
+
+// sessionOfBroken is the session that a broken DAG names, or belonged to before; "" where neither is known.
+func sessionOfBroken(dag *state.Entry) string {
+	for _, r := range dag.Refs {
+		if r.To.Kind == schemas.SessionKind.Name {
+			return r.To.Name
+		}
+	}
+	if st, ok := dag.Status.(*schemas.DAGStatus); ok {
+		return st.Session
+	}
+	return ""
 }
 
 // deeds is what claims and records tell of one agent.

@@ -141,6 +141,8 @@ func (m *model) fill(e *Entry, s *slot) {
 	}
 	if len(e.Problems) == 0 && len(s.specs) == 1 {
 		e.Object = s.specs[0].body.(*specBody).object
+	} else if len(s.specs) == 1 {
+		e.Refs = s.specs[0].body.(*specBody).references()
 	}
 	if s.status != nil {
 		e.Status, _ = s.status.body.(schemas.Status)

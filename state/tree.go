@@ -27,6 +27,8 @@ type Entry struct {
 	// Problems are the errors of the object's own file or files. While there are any, the object is broken: a spec
 	// exists, Object is nil, and the last status stands.
 	Problems []schemas.Problem
+	// Refs are the references of what is sound in a broken object; nil while there is an Object, which has its own.
+	Refs []schemas.Reference
 	// Status is what the status file says; nil when there is no such file. Callers must not change it.
 	Status schemas.Status
 	// StatusPath is the path of the status file below the root, whether it exists or not.
