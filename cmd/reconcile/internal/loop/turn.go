@@ -86,12 +86,13 @@ func (s *session) count(r *schemas.Run) {
 // look brings the tree up to date: with the journals always, with all files when a scan is asked for or another
 // process wrote, else with those that were hinted at; and, when something finished, with what it may have changed.
 func (s *session) look(ctx context.Context) error {
-	hints := slices.Clone(s.paths)
 	start := s.Now()
-	if s.rescan {
-		hints = nil
-	} else if hints == nil {
-		hints = []string{}
+	var hints []string // nil: everywhere
+	if !s.rescan {
+		hints = append([]string{}, s.paths...)
+		if s.stale {
+			hints = append(hints, s.working()...)
+		}
 	}
 	if err := s.refresh(ctx, hints); err != nil {
 		return err
@@ -111,6 +112,26 @@ func (s *session) look(ctx context.Context) error {
 		s.touch(refs...)
 	}
 	return nil
+}
+
+// working are the specs of the objects that want something, and of their sessions: before more of them is started, it is
+// made sure that they still say so.
+func (s *session) working() []string {
+	var paths []string
+	for ref := range s.effects {
+		e := s.tree.Entry(ref)
+		if e == nil || e.Object == nil {
+			continue
+		}
+		paths = append(paths, e.Object.Path)
+		for _, r := range e.Object.Refs {
+			if on := s.tree.Entry(r.To); r.Hard && on != nil && on.Object != nil {
+				paths = append(paths, on.Object.Path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 func (s *session) refresh(ctx context.Context, hints []string) error {
