@@ -68,6 +68,9 @@ func (s *Store) look(ctx context.Context, known map[string]*file) ([]*file, []tr
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(found) > LargeTree && s.opts.Large != nil {
+		s.opts.Large()
+	}
 	files := make([]*file, 0, len(found))
 	want := found[:0] // never ahead of what is being looked at
 	for _, f := range found {

@@ -28,7 +28,13 @@ type Options struct {
 	// Check reports what the kinds themselves cannot know of an object, for example that an expression does not
 	// compile. It is part of Build: its verdicts are cached.
 	Check func(o *schemas.Object, r *schemas.Report)
+	// Large is called when Load finds more than LargeTree files, before it reads them, so that the program can
+	// prepare for it. May be nil.
+	Large func()
 }
+
+// LargeTree is how many files make a tree large: some 12,000 objects.
+const LargeTree = 20000
 
 // Store is one process's hold on a tree. Its methods may be called from several goroutines.
 type Store struct {

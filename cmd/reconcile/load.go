@@ -30,11 +30,12 @@ func (a *app) open() (*state.Store, error) {
 func (a *app) storeOptions() state.Options {
 	return state.Options{
 		Kinds: kinds(), Now: a.now, FileNow: time.Now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
+		Large: a.frugal,
 	}
 }
 
-// frugal trades some time for memory, before a whole tree is read: with Go's default the heap may grow to twice what
-// the tree takes, which with 50,000 objects is more than 300 MB. A run that finds nothing changed never gets here.
+// frugal trades some time for memory: with Go's default the heap may grow to twice what a tree takes, which with 50,000
+// objects is more than 300 MB.
 func (a *app) frugal() {
 	const percent = 40
 	if a.getenv("GOGC") == "" {
@@ -48,7 +49,6 @@ func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a.frugal()
 	t, err := s.Load(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the tree in %s: %w", a.global.dir, err)

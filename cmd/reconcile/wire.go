@@ -35,7 +35,6 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 	if sum, ok := store.Fresh(); ok && !o.watch && (sum.Commit || !o.commit) {
 		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit}, nil
 	}
-	a.frugal()
 	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
 	return w.run(ctx)
 }
