@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
@@ -61,6 +62,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if w.options.commit || w.settings.Git.Commit {
 		w.repo = &committer{wiring: w}
 		l.Commit = w.repo.commit
+		l.Passing = func(err error) bool { return errors.Is(err, gitrepo.ErrBusy) } // a rebase, for example
 	}
 	var r loop.Result
 	if w.options.watch {

@@ -56,6 +56,8 @@ type Loop struct {
 	Commit func(context.Context, *state.Tree) (Committed, error)
 	// Warn is told of what a person should know and no object's status says; may be nil.
 	Warn func(string)
+	// Passing reports an error of Commit that a watcher outlives by trying again later; may be nil.
+	Passing func(error) bool
 	// Record keeps what changed in the event log; may be nil.
 	Record func([]controllers.Event)
 	// Observe is told of reports as they come, with the tree as it is then, and of the tree after each turn; may be nil.

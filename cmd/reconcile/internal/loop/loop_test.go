@@ -470,3 +470,25 @@ func TestObjectRemovedWhileItRunsLeavesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestWatchOutlivesABusyRepository: a rebase of the user's ends at some time, and so does the wait for the commit.
+func TestWatchOutlivesABusyRepository(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := errors.New("a rebase is in progress")
+		l := newLoop(t, tree(t, "    - {name: a, run: [x]}"), newActor(always(time.Second, schemas.OutcomeSucceeded)))
+		tries := 0
+		l.Passing = func(err error) bool { return errors.Is(err, busy) }
+		l.Commit = func(context.Context, *state.Tree) (Committed, error) {
+			if tries++; tries < 4 {
+				return Committed{}, busy
+			}
+			return Committed{Hash: "abc"}, nil
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		r, err := l.Watch(ctx, nil)
+		if err != nil || r.Commit != "abc" || tries > 6 {
+			t.Errorf("commit %q after %d tries, error %v", r.Commit, tries, err)
+		}
+	})
+}

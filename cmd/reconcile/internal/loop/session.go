@@ -149,8 +149,11 @@ func (s *session) watch(ctx context.Context) error {
 			return s.fault
 		}
 		if s.quiet() {
-			if err := s.tidy(context.WithoutCancel(ctx)); err != nil && !s.passing(err) {
-				return err
+			if err := s.tidy(context.WithoutCancel(ctx)); err != nil {
+				if !s.passing(err) {
+					return err
+				}
+				s.changedAt = s.Now() // again after the next quiet time
 			}
 		}
 		if err := s.wait(ctx); err != nil {
@@ -161,7 +164,9 @@ func (s *session) watch(ctx context.Context) error {
 }
 
 // passing reports an error that a watcher outlives by trying again at its next turn.
-func (s *session) passing(err error) bool { return errors.Is(err, state.ErrBusy) }
+func (s *session) passing(err error) bool {
+	return errors.Is(err, state.ErrBusy) || s.Passing != nil && s.Passing(err)
+}
 
 // idle reports whether nothing runs, here or elsewhere, and no object has work that a one-shot run waits for.
 func (s *session) idle() bool {
