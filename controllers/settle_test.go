@@ -43,7 +43,7 @@ func decideInOrder(t *state.Tree, c *chaos, arrange func([]*state.Entry)) map[sc
 		list = append(list, t.Entries(kind)...)
 	}
 	arrange(list)
-	w := NewWorld(t, c.now)
+	w := newWorld(t, c.now, nil)
 	out := map[schemas.Ref]schemas.Status{}
 	for _, e := range list {
 		i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == e.Kind })

@@ -21,9 +21,6 @@ type World struct {
 	invalid map[string]int
 }
 
-// NewWorld returns a world in which everything is to be decided.
-func NewWorld(t *state.Tree, now time.Time) *World { return newWorld(t, now, nil) }
-
 func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
 	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work))}
 }
