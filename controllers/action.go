@@ -44,7 +44,7 @@ func newActs(t *state.Tree, target *state.Entry, applied []schemas.AppliedAction
 		}
 		e := t.Entry(r)
 		spec := schemas.SpecAs[*schemas.ActionSpec](e.Object)
-		if spec != nil && !spentElsewhere(e, target.Ref) && misfit(t, target, spec) == "" {
+		if spec != nil && !spentElsewhere(e, target.Ref) {
 			acts = append(acts, act{e, spec, target.Status == nil && phaseOf(e) == schemas.ActionApplied})
 		}
 	}
@@ -58,34 +58,6 @@ func newActs(t *state.Tree, target *state.Entry, applied []schemas.AppliedAction
 func spentElsewhere(e *state.Entry, target schemas.Ref) bool {
 	st, ok := e.Status.(*schemas.ActionStatus)
 	return ok && st.Phase == schemas.ActionApplied && st.Target != target.String()
-}
-
-// misfit says why a verb means nothing to its target; empty when it does mean something.
-func misfit(t *state.Tree, target *state.Entry, a *schemas.ActionSpec) string {
-	if target.Kind == schemas.SessionKind.Name {
-		switch a.Verb {
-		case schemas.VerbPause, schemas.VerbResume, schemas.VerbCancel, schemas.VerbRetry:
-			return ""
-		}
-		return fmt.Sprintf("a session cannot %s; it knows pause, resume, cancel and retry", a.Verb)
-	}
-	switch {
-	case a.Node == "" && a.Verb == schemas.VerbSkip:
-		return "skip is about a node; set spec.node"
-	case a.Node != "" && (a.Verb == schemas.VerbPause || a.Verb == schemas.VerbResume):
-		return fmt.Sprintf("a node cannot %s; it knows hold and approve", a.Verb)
-	case a.Node != "" && !hasNode(target, a.Node):
-		return fmt.Sprintf("%s has no node %q", target.Ref, a.Node)
-	}
-	return ""
-}
-
-func hasNode(dag *state.Entry, node string) bool {
-	if dag.Object == nil {
-		return true // not known while the file is broken
-	}
-	_, ok := planOf(dag.Object).index[node]
-	return ok
 }
 
 // kept drops the records of actions whose objects are gone: what they did is in the status itself.
@@ -154,13 +126,13 @@ func judgeAction(in In, st *schemas.ActionStatus) judgement {
 	}
 	ref, err := spec.TargetRef()
 	if err != nil {
-		return judgement{schemas.ActionPending, invalid, ReasonInvalidAction, err.Error(), schemas.Time{}.Time}
+		return judgement{phase: schemas.ActionPending, class: invalid, reason: ReasonInvalidSpec, message: err.Error()}
 	}
 	if st.Phase == schemas.ActionApplied {
 		return judgement{phase: schemas.ActionApplied, class: ready, reason: ReasonApplied, message: appliedMessage(st)}
 	}
 	st.Target = ref.String()
-	return judgeNewAction(in, spec, ref, st)
+	return judgeNewAction(in, ref, st)
 }
 
 func appliedMessage(st *schemas.ActionStatus) string {
@@ -170,14 +142,11 @@ func appliedMessage(st *schemas.ActionStatus) string {
 	return "applied to " + st.Target
 }
 
-func judgeNewAction(in In, spec *schemas.ActionSpec, ref schemas.Ref, st *schemas.ActionStatus) judgement {
+func judgeNewAction(in In, ref schemas.Ref, st *schemas.ActionStatus) judgement {
 	target := in.Tree.Entry(ref)
 	if target == nil || target.Gone() {
 		return judgement{phase: schemas.ActionPending, class: waiting, reason: ReasonTargetNotFound,
 			message: fmt.Sprintf("waits for %s, which does not exist", ref)}
-	}
-	if why := misfit(in.Tree, target, spec); why != "" {
-		return judgement{phase: schemas.ActionPending, class: invalid, reason: ReasonInvalidAction, message: why}
 	}
 	for _, a := range in.World.actionsOn(target) {
 		if a.Name != in.Name {

@@ -33,7 +33,6 @@ var conditionTable = map[class][]struct {
 const (
 	ReasonInvalidSpec       = "InvalidSpec"       // the object's file has problems; what it said before stands
 	ReasonInvalidTransition = "InvalidTransition" // a completed session was asked for something else than Active
-	ReasonInvalidAction     = "InvalidAction"     // the target does not know the verb, or has no such node
 	ReasonImmutable         = "Immutable"         // the object was edited after it had been accepted
 	ReasonTargetNotFound    = "TargetNotFound"    // an action waits for its target
 	ReasonApplied           = "Applied"           // an action was applied

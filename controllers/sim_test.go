@@ -55,6 +55,31 @@ func (s *sim) put(path, text string) {
 	}
 }
 
+// relate judges what can be wrong with an object in view of another, as the store does.
+func (s *sim) relate() {
+	for path, d := range s.specs {
+		k, _ := Schemas().Find(d.Ref.Kind)
+		if d.Object == nil || k.CheckAgainst == nil || phaseOf(s.entries[d.Ref]) == schemas.ActionApplied {
+			continue
+		}
+		var r schemas.Report
+		for _, ref := range d.Object.Refs {
+			if to := s.entries[ref.To]; to != nil && to.Object != nil {
+				k.CheckAgainst(d.Object, to.Object, &r)
+			}
+		}
+		if wrong := r.Findings(); len(wrong) > 0 != s.entries[d.Ref].Broken() {
+			e := s.entry(d.Ref)
+			e.Object, e.Problems, e.Refs = d.Object, nil, nil
+			for _, f := range wrong {
+				e.Object, e.Refs = nil, d.Object.Refs
+				e.Problems = append(e.Problems, schemas.Problem{Place: schemas.Place{Path: path}, Severity: f.Severity,
+					Code: f.Code, Ref: d.Ref, Message: f.Message, Suggestion: f.Suggestion})
+			}
+		}
+	}
+}
+
 // entry returns the entry of ref for changing it.
 func (s *sim) entry(ref schemas.Ref) *state.Entry {
 	c := &state.Entry{Ref: ref}
@@ -89,6 +114,7 @@ func (s *sim) tree() *state.Tree {
 // settle decides, writes, and lets go of what is gone.
 func (s *sim) settle() Decision {
 	s.t.Helper()
+	s.relate()
 	t := s.tree()
 	dirty := slices.SortedFunc(maps.Keys(s.dirty), schemas.Ref.Compare)
 	d := Settle(t, s.now, dirty)

@@ -1,11 +1,15 @@
 package schemas
 
+import "slices"
+
 // ActionKind is the kind Action.
 var ActionKind = Kind{
 	Name: "Action", Plural: "actions",
 	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve or hold.",
 	New:       func() Spec { return new(ActionSpec) },
 	NewStatus: func() Status { return new(ActionStatus) },
+
+	CheckAgainst: checkActionNode,
 }
 
 // Verbs of an action.
@@ -82,8 +86,32 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("target").Errorf("bad-target", "%v", err)
 	case s.Node != "" && to.Kind != DAGKind.Name:
 		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
+	case to.Kind == SessionKind.Name && !slices.Contains(sessionVerbs, s.Verb):
+		r.At("verb").Errorf("conflict", "a session cannot %s", s.Verb).Also("the target", "target").
+			Suggest("a session knows pause, resume, cancel and retry")
 	case s.Node == "" && s.Verb == VerbSkip:
 		r.At("verb").Errorf("missing", "skip is about a node").Suggest("add node")
+	case s.Node != "" && (s.Verb == VerbPause || s.Verb == VerbResume):
+		r.At("verb").Errorf("conflict", "a node cannot %s", s.Verb).Also("the node", "node").
+			Suggest("write hold or approve, or leave out node to mean the whole DAG")
+	}
+}
+
+// sessionVerbs are the verbs that a session knows.
+var sessionVerbs = []string{VerbPause, VerbResume, VerbCancel, VerbRetry}
+
+// checkActionNode reports a node that the target does not have.
+func checkActionNode(o, to *Object, r *Report) {
+	s, dag := SpecAs[*ActionSpec](o), SpecAs[*DAGSpec](to)
+	if s.Node == "" || dag == nil {
+		return
+	}
+	names := make([]string, len(dag.Nodes))
+	for i, n := range dag.Nodes {
+		names[i] = n.Name
+	}
+	if !slices.Contains(names, s.Node) {
+		r.At("node").Errorf("missing-node", "%s has no node %q", to.Ref, s.Node).Near(s.Node, names)
 	}
 }
 

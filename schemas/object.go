@@ -23,6 +23,10 @@ type Kind struct {
 	New func() Spec
 	// NewStatus returns an empty status of this kind; nil for a kind that has none (Settings).
 	NewStatus func() Status
+
+	// CheckAgainst reports what is wrong with an object in view of one that it refers to. It runs once the whole tree is
+	// known, for each reference to an object that is sound by itself. nil: nothing can be wrong.
+	CheckAgainst func(o, to *Object, r *Report)
 }
 
 // Singular is the lower-case word used in references and on the command line: "clarificationrequest".

@@ -24,6 +24,7 @@ func (s *Store) judge(m *model, f *file) (changed bool) {
 	} else {
 		delete(m.missing, f.path)
 	}
+	cross = s.judgeAgainst(m, f, cross)
 	if slices.EqualFunc(cross, b.cross, equalProblems) {
 		return false
 	}
@@ -127,6 +128,36 @@ func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schem
 	return to
 }
 
+// judgeAgainst reports what is wrong with an object in view of those that it refers to. An action that was applied is
+// over; its target knows that before the action's own status tells.
+func (s *Store) judgeAgainst(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+	b := f.body.(*specBody)
+	check := s.against[b.ref.Kind]
+	if check == nil || b.object == nil || m.spent(f) {
+		delete(m.related, f.path)
+		return to
+	}
+	m.related[f.path] = true
+	var r schemas.Report
+	for _, ref := range b.object.Refs {
+		if target := m.sound(ref.To); target != nil && !m.remembers(ref.To, b.ref.Name) {
+			check(b.object, target, &r)
+		}
+	}
+	if len(r.Findings()) == 0 {
+		return to
+	}
+	return append(to, located(&r, b.ref, f.path, s.sourceOf(f))...)
+}
+
+// sound is the object that ref names, if one file declares it and nothing is wrong with that by itself.
+func (m *model) sound(ref schemas.Ref) *schemas.Object {
+	if s := m.slots[ref]; s != nil && len(s.specs) == 1 {
+		return s.specs[0].body.(*specBody).object
+	}
+	return nil
+}
+
 // spent reports whether a file declares an action that was applied: it waits for its target no more.
 func (m *model) spent(f *file) bool {
 	s := m.slots[f.body.(*specBody).ref]
@@ -135,6 +166,22 @@ func (m *model) spent(f *file) bool {
 	}
 	st, ok := s.status.body.(*schemas.ActionStatus)
 	return ok && st.Phase == schemas.ActionApplied
+}
+
+// remembers reports whether an action was applied to target, by the status of that.
+func (m *model) remembers(target schemas.Ref, action string) bool {
+	s := m.slots[target]
+	if s == nil || s.status == nil {
+		return false
+	}
+	var applied []schemas.AppliedAction
+	switch st := s.status.body.(type) {
+	case *schemas.DAGStatus:
+		applied = st.Actions
+	case *schemas.SessionStatus:
+		applied = st.Actions
+	}
+	return slices.ContainsFunc(applied, func(a schemas.AppliedAction) bool { return a.Name == action })
 }
 
 func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas.Problem {

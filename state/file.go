@@ -317,16 +317,23 @@ func (s *Store) decodeSpec(p string, data []byte) any {
 func (s *Store) checkFurther(b *specBody, p string, data []byte) {
 	var r schemas.Report
 	s.opts.Check(b.object, &r)
+	b.problems = append(b.problems, located(&r, b.ref, p, data)...)
+	if slices.ContainsFunc(b.problems, func(p schemas.Problem) bool { return p.Severity == schemas.Error }) {
+		b.object, b.refs = nil, b.object.Refs
+	}
+}
+
+// located makes problems of what was found wrong with an object; data is the text of its file at p.
+func located(r *schemas.Report, ref schemas.Ref, p string, data []byte) []schemas.Problem {
+	var out []schemas.Problem
 	for _, f := range r.Findings() {
 		field := append([]any{"spec"}, f.Field...)
 		at, source := schemas.Locate(p, data, field...)
 		at.Path = p
-		b.problems = append(b.problems, schemas.Problem{Place: at, Severity: f.Severity, Code: f.Code, Ref: b.ref,
+		out = append(out, schemas.Problem{Place: at, Severity: f.Severity, Code: f.Code, Ref: ref,
 			Field: fieldPath(field), Message: f.Message, Suggestion: f.Suggestion, Source: source})
 	}
-	if slices.ContainsFunc(b.problems, func(p schemas.Problem) bool { return p.Severity == schemas.Error }) {
-		b.object, b.refs = nil, b.object.Refs
-	}
+	return out
 }
 
 // fieldPath writes a field as "spec.nodes[2].needs[0]".

@@ -21,6 +21,7 @@ type model struct {
 	inputs   *inputs
 	links    map[string]bool // spec files that are links: a change of what they lead to is not seen at their own path
 	missing  map[string]bool // spec files with a reference to what does not exist
+	related  map[string]bool // spec files that can be wrong in view of what they refer to
 	cased    map[string][]string
 
 	near      map[schemas.Ref]string // suggestions for what is missing
@@ -37,7 +38,8 @@ type slot struct {
 func newModel(l *layout) *model {
 	return &model{
 		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, troubles: map[string]trouble{},
-		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, inputs: &inputs{},
+		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, related: map[string]bool{},
+		inputs: &inputs{},
 	}
 }
 
@@ -94,6 +96,7 @@ func (m *model) drop(p string) *file {
 	delete(m.files, p)
 	delete(m.links, p)
 	delete(m.missing, f.path)
+	delete(m.related, f.path)
 	ref := m.refOf(f)
 	s := m.slots[ref]
 	if s == nil {

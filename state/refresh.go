@@ -94,10 +94,13 @@ func (u *update) touch(ref schemas.Ref) {
 func (u *update) put(f *file) {
 	old := u.model.files[f.path]
 	if old != nil && old.body == f.body && old.area == f.area && f.body != nil {
-		lacks := u.model.missing[f.path]
+		lacks, related := u.model.missing[f.path], u.model.related[f.path]
 		u.model.put(f) // looked at again, and the same
 		if lacks {
 			u.model.missing[f.path] = true
+		}
+		if related {
+			u.model.related[f.path] = true
 		}
 		return
 	}
@@ -348,6 +351,11 @@ func (u *update) judge() {
 			}
 		}
 	}
+	for p := range m.related {
+		if f := m.files[p]; u.touchedBy(f.body.(*specBody)) {
+			again[f] = true
+		}
+	}
 	for f := range again {
 		if u.store.judge(m, f) {
 			u.touch(m.refOf(f))
@@ -361,6 +369,11 @@ func (u *update) lost(b *specBody) bool {
 	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool {
 		return u.touched[r.To] && !u.model.exists(r.To)
 	})
+}
+
+// touchedBy reports whether an object refers to something touched.
+func (u *update) touchedBy(b *specBody) bool {
+	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return u.touched[r.To] })
 }
 
 // written reads the files of touched objects that this process wrote without having been told what they hold.

@@ -79,7 +79,7 @@ func (w *walker) pick(words ...string) string { return words[w.rand.IntN(len(wor
 func (w *walker) edit() []string {
 	name := w.pick("a", "b", "c")
 	folder := w.pick("specs", "specs", "specs/x", "specs/X")
-	switch w.rand.IntN(13) {
+	switch w.rand.IntN(17) {
 	case 0, 1, 2:
 		return w.write(folder+"/"+w.pick("a", "b", "c", "A")+".yaml", w.session(name))
 	case 3, 4, 5:
@@ -89,11 +89,19 @@ func (w *walker) edit() []string {
 	case 7, 8:
 		return w.remove(folder + "/" + w.pick("a", "b", "c", "A", "dag-a", "dag-b", "dag-c") + ".yaml")
 	case 9:
-		return w.remove(w.pick("state/sessions", "specs/x", "specs", "state"))
+		return w.remove(w.pick("state/sessions", "state/dags", "specs/x", "specs", "state"))
 	case 10:
 		return w.write("src/"+name+".go", w.pick("package a", "package b", "package c"))
 	case 11:
 		return w.remove(w.pick("src/a.go", "src/b.go", "src"))
+	case 12, 13:
+		return w.write("specs/act-"+name+".yaml", w.action(name))
+	case 14:
+		return w.write("state/actions/"+name+".json", w.encode("Action", name,
+			&schemas.ActionStatus{Common: schemas.Common{Phase: w.pick(schemas.ActionPending, schemas.ActionApplied)}}))
+	case 15:
+		return w.write("state/dags/"+name+".json", w.encode("DAG", name,
+			&schemas.DAGStatus{Actions: []schemas.AppliedAction{{Name: w.pick("a", "b", "c")}}}))
 	}
 	return w.link(folder+"/link.yaml", w.pick("a.yaml", "../a.yaml", "../../outside", "b.yaml"))
 }
@@ -135,15 +143,25 @@ func (w *walker) session(name string) string {
 }
 
 func (w *walker) dag(name string) string {
-	return fmt.Sprintf("apiVersion: %s\nkind: DAG\nmetadata: {name: %s}\nspec:\n  session: %s\n  nodes:\n  - {name: n, run: [%s]%s}\n",
-		schemas.APIVersion, name, w.pick("a", "b", "c"), w.pick("x", "y"), w.pick("", ", inputs: ['src/*.go']", ", inputs: ['**/a.go']", ", timeout: soon"))
+	return fmt.Sprintf("apiVersion: %s\nkind: DAG\nmetadata: {name: %s}\nspec:\n  session: %s\n  nodes:\n  - {name: %s, run: [%s]%s}\n",
+		schemas.APIVersion, name, w.pick("a", "b", "c"), w.pick("n", "n", "m"), w.pick("x", "y"), w.pick("", ", inputs: ['src/*.go']", ", inputs: ['**/a.go']", ", timeout: soon"))
+}
+
+// action is one on a node that its target sometimes has.
+func (w *walker) action(name string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: Action\nmetadata: {name: %s}\nspec: {target: dag/%s, node: %s, verb: hold}\n",
+		schemas.APIVersion, name, w.pick("a", "b"), w.pick("n", "m"))
 }
 
 func (w *walker) status(name string) string {
 	if w.rand.IntN(4) == 0 {
 		return "{"
 	}
-	b, err := EncodeStatus(schemas.Ref{Kind: "Session", Name: name}, &schemas.SessionStatus{Common: schemas.Common{Phase: w.pick("Active", "Paused")}})
+	return w.encode("Session", name, &schemas.SessionStatus{Common: schemas.Common{Phase: w.pick("Active", "Paused")}})
+}
+
+func (w *walker) encode(kind, name string, st schemas.Status) string {
+	b, err := EncodeStatus(schemas.Ref{Kind: kind, Name: name}, st)
 	if err != nil {
 		w.Fatal(err)
 	}

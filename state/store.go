@@ -46,8 +46,9 @@ type Store struct {
 	settings *schemas.SettingsSpec
 	lay      atomic.Pointer[layout]
 	decoder  *schemas.Decoder
-	model    *model // nil until the first Load
-	seenGen  int64  // the generation that model knows of
+	against  map[string]func(o, to *schemas.Object, r *schemas.Report) // by kind: what Kind.CheckAgainst says
+	model    *model                                                    // nil until the first Load
+	seenGen  int64                                                     // the generation that model knows of
 	cache    *cache
 	own      *Journal
 	held     *Lock
@@ -69,11 +70,21 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.FileNow == nil {
 		o.FileNow = o.Now
 	}
-	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec)}
+	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds)}
 	s.settings.Default()
 	s.decoder = schemas.NewDecoder(o.Kinds, s.settings.Limits.FileSize)
 	s.cache = newCache(s)
 	return s, nil
+}
+
+func checksAgainst(kinds schemas.Kinds) map[string]func(o, to *schemas.Object, r *schemas.Report) {
+	checks := map[string]func(o, to *schemas.Object, r *schemas.Report){}
+	for _, k := range kinds {
+		if k.CheckAgainst != nil {
+			checks[k.Name] = k.CheckAgainst
+		}
+	}
+	return checks
 }
 
 // Close gives up the folder. A journal and a lock are closed by themselves, before.
