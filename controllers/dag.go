@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -49,43 +50,42 @@ func decideDAG(in In) Out {
 		old = new(schemas.DAGStatus)
 	}
 	if in.Broken() {
-		out := standStill(in, old, brokenJudgement(in, old.Phase), old.ObservedDigest)
+		out := standStill(in, *old, brokenJudgement(in, old.Phase), old.ObservedDigest)
 		if st := out.Status.(*schemas.DAGStatus); st.Session == "" {
 			st.Session = sessionOfBroken(in.Entry) // which is decided when this one is put right, or goes
 		}
 		return out
 	}
 	p := planOf(in.Object)
-	if j, ok := unusable(in, p, old); ok {
-		return standStill(in, old, j, in.Object.Digest)
+	if j, ok := unusable(in, p); ok {
+		st := *old
+		st.Phase = cmp.Or(st.Phase, schemas.DAGPending)
+		return standStill(in, st, j, in.Object.Digest)
 	}
 	f := newFold(in, p, old)
 	f.run()
 	return f.finish()
 }
 
-// standStill keeps a status as it is, but for the judgement and what ended since, and lets run what runs, and only that.
-func standStill(in In, old *schemas.DAGStatus, j judgement, digest string) Out {
-	st := *old
+// standStill keeps a status as it is, but for the judgement and what began and ended since, and lets run what runs, and
+// only that.
+func standStill(in In, st schemas.DAGStatus, j judgement, digest string) Out {
 	layToRest(in.Entry, &st)
-	st.Actions = kept(in.Tree, old.Actions)
+	j.phase = st.Phase
+	st.Actions = kept(in.Tree, st.Actions)
 	j.settle(&st.Common, digest, in.Now)
-	return Out{Status: &st, Effects: frozen(in.Tree, in.Entry, old.Session)}
+	return Out{Status: &st, Effects: frozen(in.Tree, in.Entry, st.Session)}
 }
 
-// unusable says why the DAG cannot be decided although its file is right.
-func unusable(in In, p *plan, old *schemas.DAGStatus) (judgement, bool) {
-	phase := old.Phase
-	if phase == "" {
-		phase = schemas.DAGPending
-	}
+// unusable says why the DAG cannot be decided although its file is right. The phase is left open.
+func unusable(in In, p *plan) (judgement, bool) {
 	if p.fault != "" {
-		return judgement{phase: phase, class: invalid, reason: ReasonInvalidSpec,
+		return judgement{class: invalid, reason: ReasonInvalidSpec,
 			message: in.Object.Path + ": " + p.fault}, true
 	}
 	for _, name := range p.agents {
 		if e := in.Tree.Entry(agentRef(name)); e == nil || e.Object == nil {
-			return judgement{phase: phase, class: waiting, reason: ReasonAgentInvalid,
+			return judgement{class: waiting, reason: ReasonAgentInvalid,
 				message: fmt.Sprintf("waits until %s is put right", agentRef(name))}, true
 		}
 	}

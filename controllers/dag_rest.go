@@ -1,34 +1,75 @@
 package controllers
 
 import (
+	"fmt"
 	"maps"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// layToRest brings the nodes of a DAG whose spec cannot be used up to date with what has ended: no node may seem to run, or to
-// be about to, when nothing runs. What follows from an end is decided when the spec can be used again.
+// layToRest brings the status of a DAG whose spec cannot be used up to date with what runs and what has ended: nothing
+// may seem to run, or to be about to, when nothing runs. What follows from an end is decided when the spec can be used
+// again.
 func layToRest(e *state.Entry, st *schemas.DAGStatus) {
 	shared := true
 	for name, n := range st.Nodes {
-		if n.State != schemas.NodeRunning && n.State != schemas.NodeQueued || underWay(e, name, n.Key) {
+		next, moved := atRest(e, name, n)
+		if !moved {
 			continue
 		}
 		if shared {
 			st.Nodes, shared = maps.Clone(st.Nodes), false
 		}
-		st.Nodes[name] = rested(n, latest(e, name, n.Key))
-		if n.State == schemas.NodeRunning {
-			st.Running--
-		}
-		if st.Nodes[name].State == schemas.NodeSucceeded {
-			st.Progress.Done++
+		st.Nodes[name] = next
+		st.Running += count(next.State == schemas.NodeRunning) - count(n.State == schemas.NodeRunning)
+		st.Progress.Done += count(next.State == schemas.NodeSucceeded)
+		if next.State == schemas.NodeRunning && st.StartedAt.IsZero() {
+			st.StartedAt = next.StartedAt
 		}
 	}
+	st.Phase = restingPhase(st)
 }
 
-// rested is what a node that ran, or was to, has come to: run is its latest record, nil if there is none.
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// restingPhase is the phase of a DAG that starts nothing because its spec cannot be used. One that has ended, or of which
+// nothing is known yet, stands as it stood.
+func restingPhase(st *schemas.DAGStatus) string {
+	switch {
+	case st.Phase == "" || ended(st.Phase):
+		return st.Phase
+	case st.Running > 0:
+		return schemas.DAGRunning
+	case st.StartedAt.IsZero():
+		return schemas.DAGPending
+	}
+	return schemas.DAGPaused
+}
+
+// atRest is what a node that ran, or was to, has come to; moved tells whether that is something else.
+func atRest(e *state.Entry, name string, n schemas.NodeStatus) (next schemas.NodeStatus, moved bool) {
+	if n.State != schemas.NodeRunning && n.State != schemas.NodeQueued {
+		return n, false
+	}
+	c := underWay(e, name, n.Key)
+	switch {
+	case c == nil:
+		return rested(n, latest(e, name, n.Key)), true
+	case n.State == schemas.NodeRunning:
+		return n, false
+	}
+	n.StartedAt, n.Attempts = c.StartedAt, n.Attempts+1
+	n.State, n.Reason, n.Message = schemas.NodeRunning, ReasonRunning, fmt.Sprintf("attempt %d", n.Attempts)
+	return n, true
+}
+
+// rested is what a node of which nothing runs any more has come to: run is its latest record, nil if there is none.
 func rested(n schemas.NodeStatus, run *schemas.Run) schemas.NodeStatus {
 	next := schemas.NodeStatus{State: schemas.NodePending, Key: n.Key, Generation: n.Generation, Inputs: n.Inputs,
 		Verb: n.Verb, Attempts: n.Attempts, StartedAt: n.StartedAt, FinishedAt: n.FinishedAt}
@@ -45,14 +86,14 @@ func rested(n schemas.NodeStatus, run *schemas.Run) schemas.NodeStatus {
 	return next
 }
 
-// underWay reports whether a process runs for the node under the key.
-func underWay(e *state.Entry, node, key string) bool {
+// underWay is the claim of the process that runs for the node under the key; nil if none does.
+func underWay(e *state.Entry, node, key string) *state.Claim {
 	for i := range e.Claims {
 		if c := &e.Claims[i]; c.Node == node && c.NodeKey == key && !c.StartedAt.IsZero() {
-			return true
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 // latest returns the record of the node's last run under the key, nil if there is none.

@@ -133,7 +133,8 @@ func phaseOf(e *state.Entry) string {
 // rows are the places that are left.
 type rows struct {
 	taken, limit int
-	owners       map[string]string // owner → the session that is active
+	owners       map[string]string         // owner → the session that is active
+	broken       map[string][]*state.Entry // see brokenDAGs; nil until asked for
 }
 
 const completedMessage = "the session is completed; set its spec.phase to Active to open it again"
@@ -154,7 +155,7 @@ func (r *rows) place(t *state.Tree, e *state.Entry, s *seat) gate {
 		return gate{reason: ReasonSuspendedByAction, message: "an action suspended the session; resume it to go on"}
 	case s.wish == schemas.SessionSuspended:
 		return gate{reason: ReasonSuspended, message: "the session is suspended, as its spec.phase says"}
-	case s.wish == schemas.SessionCompleted && (phase == schemas.SessionCompleted || allDone(t, e)):
+	case s.wish == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
 		return gate{keep: true, reason: ReasonCompleted, message: completedMessage}
 	}
 	return r.take(e)
@@ -178,14 +179,17 @@ func (r *rows) take(e *state.Entry) gate {
 }
 
 // allDone reports whether every DAG of the session has ended well, by statuses that are about the present specs.
-func allDone(t *state.Tree, session *state.Entry) bool {
+func (r *rows) allDone(t *state.Tree, session *state.Entry) bool {
+	if r.broken == nil {
+		r.broken = brokenDAGs(t)
+	}
 	for _, dag := range dagsOf(t, session.Ref) {
 		st, ok := dag.Status.(*schemas.DAGStatus)
 		if !ok || dag.Object == nil || st.ObservedDigest != dag.Object.Digest || !endedWell(st.Phase) {
 			return false
 		}
 	}
-	return true
+	return len(r.broken[session.Name]) == 0
 }
 
 func endedWell(dagPhase string) bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // decideSession follows a session through its life. What its DAGs may do is its seat; this only tells about it.
@@ -41,8 +42,8 @@ func decideSession(in In) Out {
 
 // summary counts a session's DAGs.
 type summary struct {
-	dags, done, live int // live: working or about to
-	invalid          int // whose files cannot be used; not among dags
+	dags, done, live int            // live: working or about to
+	invalid          []*state.Entry // whose files cannot be used; not among dags
 	failed           []string
 	failedAt         schemas.Time // when the last of them failed
 }
@@ -81,6 +82,14 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
 				fmt.Sprintf("%s: %d of %d nodes done", e.Ref, dag.Progress.Done, dag.Progress.Total))
 		}
 	}
+	for _, e := range sum.invalid {
+		if dag := in.World.dagStatus(e); dag != nil && dag.Running > 0 {
+			sum.live++
+			st.Running += dag.Running
+			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
+		}
+	}
+	slices.Sort(st.ActiveDAGs)
 	return sum
 }
 
@@ -116,22 +125,27 @@ func waitingPhase(phase string) string {
 func judgeActive(s *seat, sum summary, phase string) judgement {
 	complete := s.wish == schemas.SessionCompleted
 	switch {
-	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags):
+	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags && len(sum.invalid) == 0):
 		return judgement{phase: schemas.SessionCompleted, class: ready, reason: ReasonCompleted, message: completedMessage}
 	case len(sum.failed) > 0 && sum.live == 0:
 		return judgement{phase: schemas.SessionFailed, class: failed, reason: ReasonDAGFailed, since: sum.failedAt.Time,
 			message: fmt.Sprintf("dag/%s failed%s; retry it when the cause is gone", sum.failed[0], more(len(sum.failed)-1))}
+	case complete && sum.done == sum.dags && sum.live == 0:
+		return judgement{phase: schemas.SessionActive, class: waiting, reason: ReasonCompletionPending,
+			message: fmt.Sprintf("waits for %s%s to be put right or removed, and completes when its DAGs are done",
+				sum.invalid[0].Ref, more(len(sum.invalid)-1))}
 	case complete:
 		return judgement{phase: schemas.SessionActive, class: working, reason: ReasonCompletionPending,
-			message: fmt.Sprintf("completes when its DAGs are done: %d of %d are", sum.done, sum.dags)}
-	case sum.dags == 0 && sum.invalid > 0:
+			message: fmt.Sprintf("completes when its DAGs are done: %d of %d are%s", sum.done, sum.dags,
+				invalidDAGs(len(sum.invalid)))}
+	case sum.dags == 0 && len(sum.invalid) > 0:
 		return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive,
-			message: "active" + invalidDAGs(sum.invalid)}
+			message: "active" + invalidDAGs(len(sum.invalid))}
 	case sum.dags == 0:
 		return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive, message: "active, no DAGs yet"}
 	}
 	return judgement{phase: schemas.SessionActive, class: ready, reason: ReasonActive,
-		message: fmt.Sprintf("active, %d of %d DAGs done%s", sum.done, sum.dags, invalidDAGs(sum.invalid))}
+		message: fmt.Sprintf("active, %d of %d DAGs done%s", sum.done, sum.dags, invalidDAGs(len(sum.invalid)))}
 }
 
 // invalidDAGs is the end of a sentence about a session's DAGs.

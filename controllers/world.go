@@ -17,8 +17,8 @@ type World struct {
 	outs  map[schemas.Ref]Out
 	seats map[string]*seat // by session; nil until asked for
 	deeds map[string]*deeds
-	// invalid counts the broken DAGs by session; nil until asked for.
-	invalid map[string]int
+	// invalid are the broken DAGs by session; nil until asked for.
+	invalid map[string][]*state.Entry
 }
 
 func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
@@ -85,17 +85,24 @@ func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
 	return out
 }
 
-// invalidDAGs counts the DAGs of a session whose files cannot be used.
-func (w *World) invalidDAGs(session string) int {
+// invalidDAGs lists the DAGs of a session whose files cannot be used, by name.
+func (w *World) invalidDAGs(session string) []*state.Entry {
 	if w.invalid == nil {
-		w.invalid = map[string]int{}
-		for _, e := range w.tree.Entries(schemas.DAGKind.Name) {
-			if e.Broken() {
-				w.invalid[sessionOfBroken(e)]++
-			}
-		}
+		w.invalid = brokenDAGs(w.tree)
 	}
 	return w.invalid[session]
+}
+
+// brokenDAGs lists the DAGs whose files cannot be used by the session that they name, or belonged to.
+func brokenDAGs(t *state.Tree) map[string][]*state.Entry {
+	out := map[string][]*state.Entry{}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if e.Broken() {
+			session := sessionOfBroken(e)
+			out[session] = append(out[session], e)
+		}
+	}
+	return out
 }
 
 // sessionOfBroken is the session that a broken DAG names, or belonged to before; "" where neither is known.
