@@ -20,14 +20,27 @@ type committer struct {
 	git *gitrepo.Repo
 }
 
-func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, error) {
-	if c.git == nil {
-		repo, err := gitrepo.Open(c.global.dir)
-		if err != nil {
-			return loop.Committed{}, err
-		}
-		c.git = repo
+// openRepo opens the repository, if something is to be committed: a run that could not commit what it did refuses before
+// it does anything.
+func (w *wiring) openRepo() error {
+	if !w.options.commit && !w.settings.Git.Commit {
+		return nil
 	}
+	repo, err := gitrepo.Open(w.global.dir)
+	switch {
+	case errors.Is(err, gitrepo.ErrNotARepo) && w.options.commit:
+		return badUsage("--commit: %v, or leave out --commit; nothing was run", err)
+	case errors.Is(err, gitrepo.ErrNotARepo):
+		return fmt.Errorf("%s says git.commit: true: %w, or set git.commit to false; nothing was run",
+			schemas.SettingsPath, err)
+	case err != nil:
+		return fmt.Errorf("open the repository to commit to: %w", err)
+	}
+	w.repo = &committer{wiring: w, git: repo}
+	return nil
+}
+
+func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, error) {
 	settings := t.Settings()
 	paths, err := c.git.Dirty(ctx, settings.Git.Branch, owned(settings))
 	if err != nil || len(paths) == 0 {

@@ -46,10 +46,13 @@ type wiring struct {
 	store    *state.Store
 	settings *schemas.SettingsSpec
 	options  loopOptions
-	repo     *committer
+	repo     *committer // nil when nothing is to be committed
 }
 
 func (w *wiring) run(ctx context.Context) (outcome, error) {
+	if err := w.openRepo(); err != nil {
+		return outcome{}, err
+	}
 	perform, err := w.runner()
 	if err != nil {
 		return outcome{}, err
@@ -59,8 +62,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
 		Warn: w.options.progress.Note, Record: w.record, Observe: seen.observe,
 	}
-	if w.options.commit || w.settings.Git.Commit {
-		w.repo = &committer{wiring: w}
+	if w.repo != nil {
 		l.Commit = w.repo.commit
 		l.Passing = func(err error) bool { return errors.Is(err, gitrepo.ErrBusy) } // a rebase, for example
 	}

@@ -134,7 +134,7 @@ func discover(dir string) (layout, error) {
 				dir, ErrNotARepo, at)
 		}
 		if filepath.Dir(at) == at {
-			return layout{}, fmt.Errorf("%s: %w; run git init, or leave out --commit", dir, ErrNotARepo)
+			return layout{}, fmt.Errorf("%s: %w; run git init", dir, ErrNotARepo)
 		}
 	}
 }
