@@ -16,6 +16,7 @@ const (
 	cacheTemp      = ".reconcile/cache/tree.new"
 	settledPath    = ".reconcile/cache/settled"
 	journalDir     = ".reconcile/journal"
+	logDir         = ".reconcile/logs"
 	damagedDir     = ".reconcile/damaged"
 	generationPath = ".reconcile/generation"
 	treeLockPath   = ".reconcile/tree"

@@ -66,8 +66,9 @@ type Change struct {
 
 var errNotLocked = errors.New("the tree is not locked")
 
-// Write makes changes durable, in their order, and counts them; files that are as they should be are left alone. The tree must
-// be locked by this store. A file that could not be read is moved aside before another takes its place.
+// Write makes changes durable, in their order, and counts them; files that are as they should be are left alone. The
+// tree must be locked by this store. A file that could not be read is moved aside before another takes its place. With
+// the record of a run its log goes, afterwards.
 func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,6 +102,7 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	if err := errors.Join(err, s.bump()); err != nil {
 		return 0, fmt.Errorf("write to the tree %s: %w", s.dir, err)
 	}
+	s.dropLogs(changes)
 	return len(changes), nil
 }
 

@@ -32,9 +32,6 @@ that the status keeps is printed instead.`,
 	}
 }
 
-// logFolder is where runs write their logs as they go, below the root; finished runs name theirs.
-const logFolder = ".reconcile/logs/"
-
 // attempt is one run of a node whose output can be shown.
 type attempt struct {
 	Node   string `json:"node"`
@@ -118,7 +115,7 @@ func attemptsOf(e *state.Entry) []attempt {
 func attemptFromRun(r *schemas.Run) attempt {
 	at := attempt{Node: r.Node, State: r.Outcome, Log: r.Log, Output: r.Output}
 	if !r.Done() {
-		at.State, at.Log = schemas.NodeRunning, logFolder+r.Key+".log"
+		at.State, at.Log = schemas.NodeRunning, state.LogPath(r.Key)
 		return at
 	}
 	at.Took = took(schemas.NodeStatus{StartedAt: r.StartedAt, FinishedAt: r.FinishedAt})

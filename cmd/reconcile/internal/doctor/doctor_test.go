@@ -115,6 +115,19 @@ func TestKilledRun(t *testing.T) {
 	}
 }
 
+func TestLogOfAForgottenRun(t *testing.T) {
+	dir, e := tree(t)
+	log := state.LogPath("dags/gone/build-0123456789abcdef-1")
+	must(t, put(dir, log, "hello\n"))
+	if f := want(t, Check(t.Context(), e), "litter", Warn, "1 log of runs that nothing tells of any more: "+log); !f.Fixable {
+		t.Errorf("%+v, want a finding that --fix repairs", f)
+	}
+	wantHealthy(t, Fix(t.Context(), e))
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(log))); !os.IsNotExist(err) {
+		t.Errorf("the log is left: %v", err)
+	}
+}
+
 func TestRepairThatFails(t *testing.T) {
 	dir, e := tree(t)
 	must(t, murder(dir))

@@ -109,11 +109,22 @@ func lockedFile(name string) (string, bool) {
 	return "", false
 }
 
-// checkLitter looks for temporary files that outlived their writers.
-func checkLitter(_ context.Context, e *Env) []Finding {
+// checkLitter looks for temporary files that outlived their writers, and for logs of runs that are forgotten.
+func checkLitter(ctx context.Context, e *Env) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
 	}
+	found := e.temporary()
+	if e.tree != nil {
+		found = append(found, e.looseLogs(ctx)...)
+	}
+	if len(found) > 0 {
+		return found
+	}
+	return ok("no temporary files are left, and no logs of forgotten runs")
+}
+
+func (e *Env) temporary() []Finding {
 	var old []string
 	err := fs.WalkDir(e.root.FS(), tempFolder, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -132,11 +143,25 @@ func checkLitter(_ context.Context, e *Env) []Finding {
 	case err != nil:
 		return []Finding{bad(fmt.Sprintf("temporary files cannot be listed: %v", err), "check the permissions of the folder")}
 	case len(old) == 0:
-		return ok("no temporary files are left")
+		return nil
 	}
 	return []Finding{warn(counted(len(old), "temporary file")+" of killed processes: "+some(old),
 		"doctor --fix removes those whose writers have ended").by(
 		func(context.Context) error { return durable.Sweep(e.root, tempFolder) })}
+}
+
+func (e *Env) looseLogs(ctx context.Context) []Finding {
+	loose, err := e.store.LooseLogs(ctx)
+	switch {
+	case err != nil:
+		return []Finding{bad(err.Error(), "check the permissions of .reconcile/logs")}
+	case len(loose) == 0:
+		return nil
+	}
+	return []Finding{warn(counted(len(loose), "log")+" of runs that nothing tells of any more: "+some(loose),
+		"doctor --fix removes them").by(func(ctx context.Context) error {
+		return e.locked(ctx, func() error { return e.store.RemoveLooseLogs(ctx) })
+	})}
 }
 
 // checkJournals looks for what processes left when they were killed.

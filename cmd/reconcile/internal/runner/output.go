@@ -8,11 +8,11 @@ import (
 	"path"
 	"sync"
 	"time"
+
+	"reconcile.dev/reconcile/state"
 )
 
 const (
-	logDir = ".reconcile/logs"
-
 	readSize  = 32 << 10 // bytes read at once
 	lineLimit = 64 << 10 // a longer line is handled in pieces; more than twice what filter.cut keeps back
 	// drainTime is how long output may come after the whole tree has ended; then whoever still holds the pipe is cut off.
@@ -192,7 +192,7 @@ type sink struct {
 
 func (a *attempt) newSink() *sink {
 	return &sink{
-		root: a.root, path: path.Join(logDir, a.effect.Key+".log"),
+		root: a.root, path: state.LogPath(a.effect.Key),
 		logLimit: a.o.OutputLimit, tailLimit: a.o.TailLimit,
 	}
 }
