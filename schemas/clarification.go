@@ -30,12 +30,85 @@ type ClarificationRequestSpec struct {
 	MaxRounds int `json:"maxRounds,omitempty" jsonschema:"minimum=1,maximum=100"`
 	// SLAMinutes is the time for an answer; 0 means at once.
 	SLAMinutes *int `json:"slaMinutes,omitempty" jsonschema:"minimum=0,maximum=525600"`
+	// Run is the key of the run that asks, as dags/checks/implement-0123456789abcdef-1, where a node of a DAG asks: the
+	// node waits for the answer.
+	Run string `json:"run,omitempty" jsonschema:"maxLength=250"`
+	// Imported is the id under which another program wrote the question into the ledger of the issue.
+	Imported string `json:"imported,omitempty" jsonschema:"maxLength=63"`
 }
 
-// ClarificationRequestStatus is the observed state of a request.
+// ClarificationRequestStatus is the observed state of a request. Its phase is one of the Clarification constants, or empty
+// for a request that was refused. With it, the ledger of the issue can be made anew (decision 9).
 type ClarificationRequestStatus struct {
 	Common
+	// ID is the request's number in the ledger of its issue, as CLR-42-001.
+	ID string `json:"id,omitempty"`
+	// Created is when the request was accepted.
+	Created Time `json:"created,omitzero"`
+	// StaleAfter is when the time for an answer to the present round is over.
+	StaleAfter Time `json:"staleAfter,omitzero"`
+	// StaleSince is when it was found stale in the present round; zero while it is not.
+	StaleSince Time `json:"staleSince,omitzero"`
+	// ResolvedAt is when it was resolved.
+	ResolvedAt Time `json:"resolvedAt,omitzero"`
+	// Round counts from 1; MaxRounds is the last one before an escalation.
+	Round     int `json:"round,omitempty"`
+	MaxRounds int `json:"maxRounds,omitempty"`
+	// Thread is what was said, in order.
+	Thread []ThreadEntry `json:"thread,omitempty"`
+	// Refused are replies that could not be taken when they came, sorted by name.
+	Refused []RefusedReply `json:"refused,omitempty"`
+	// Escalation says what a human has to decide; nil unless it was escalated.
+	Escalation *Escalation `json:"escalation,omitempty"`
+	// Summary is the matter in one or two sentences, once it is resolved: prompts hold it instead of the thread.
+	Summary string `json:"summary,omitempty"`
 }
+
+// ThreadEntry is a turn of the thread with where it came from.
+type ThreadEntry struct {
+	ClarificationTurn
+	// Source is where it came from: "request", "reply/<name>", "run/<effect key>", "ledger" or "monitor".
+	Source string `json:"source"`
+	// Digest is that of the reply's spec, to notice an edit.
+	Digest string `json:"digest,omitempty"`
+}
+
+// RefusedReply is a reply that could not be taken when it came.
+type RefusedReply struct {
+	Name    string `json:"name"`
+	Digest  string `json:"digest"`
+	Message string `json:"message"`
+}
+
+// Escalation is what a human needs to decide what agents could not.
+type Escalation struct {
+	// Reason is one of the Escalated constants.
+	Reason string `json:"reason"`
+	Topic  string `json:"topic"`
+	// Positions are what each side said last; the asking side first.
+	Positions []Position `json:"positions"`
+	// Options are what is recommended, best first.
+	Options []string `json:"options"`
+	// Action is what a human has to do, as a sentence with a command.
+	Action string `json:"action"`
+}
+
+// Position is the side of one agent.
+type Position struct {
+	Agent string `json:"agent"`
+	Body  string `json:"body"`
+}
+
+// Reasons of escalations.
+const (
+	EscalatedMaxRounds = "MaxRounds"   // the round after the last was asked for
+	EscalatedAgent     = "AgentFailed" // the agent failed twice
+	EscalatedStale     = "Stale"       // no answer after the retry
+	EscalatedStuck     = "Stuck"       // the last two rounds circle
+	EscalatedDeadlock  = "Deadlock"    // blocking questions wait for each other
+	EscalatedByReply   = "Requested"   // somebody asked for it
+	EscalatedTarget    = "TargetGone"  // the agent that was asked is not there any more
+)
 
 // ReplyKind is the kind Reply.
 var ReplyKind = Kind{
@@ -74,14 +147,35 @@ func (s *ClarificationRequestSpec) Check(r *Report) {
 	checkLine(r.At("topic"), s.Topic)
 	checkFilled(r.At("question"), s.Question)
 	checkPaths(r, s.Artifacts, reads, "artifacts")
+	if s.Run != "" {
+		if _, _, ok := SplitRunKey(s.Run); !ok {
+			r.At("run").Errorf("bad-name", "%q is not the key of a run, as dags/checks/implement-0123456789abcdef-1", s.Run)
+		}
+	}
+	if s.Imported != "" && !IsClarificationID(s.Imported) {
+		r.At("imported").Errorf("bad-name", "%q is not the id of a clarification, as CLR-42-001", s.Imported)
+	}
 }
 
-// References are the two agents; both must exist.
+// SplitRunKey takes the key of a DAG's effect apart: dags/<dag>/<node>-<16 hex digits>-<seq>.
+func SplitRunKey(key string) (dag, node string, ok bool) {
+	rest, ok := strings.CutPrefix(key, DAGKind.Plural+"/")
+	dag, effect, ok2 := strings.Cut(rest, "/")
+	node, tail, ok3 := strings.Cut(effect, "-")
+	_, seq, ok4 := strings.Cut(tail, "-")
+	return dag, node, ok && ok2 && ok3 && ok4 && CheckName(dag) == nil && node != "" && isDigits(seq)
+}
+
+// References are the two agents, both of which must exist, and the DAG whose node asks.
 func (s *ClarificationRequestSpec) References() []Reference {
-	return []Reference{
+	refs := []Reference{
 		{Field: []any{"from"}, To: Ref{Kind: AgentKind.Name, Name: s.From}, Hard: true},
 		{Field: []any{"to"}, To: Ref{Kind: AgentKind.Name, Name: s.To}, Hard: true},
 	}
+	if dag, _, ok := SplitRunKey(s.Run); ok {
+		refs = append(refs, Reference{Field: []any{"run"}, To: Ref{Kind: DAGKind.Name, Name: dag}})
+	}
+	return refs
 }
 
 // Default has nothing to fill in.

@@ -88,6 +88,9 @@ type Node struct {
 	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background"`
 	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on.
 	When string `json:"when,omitempty" jsonschema:"maxLength=2000"`
+	// OnEscalation says what becomes of an agent's node whose question was escalated: wait for a human's resolution, or fail
+	// with the escalation's summary. Default wait.
+	OnEscalation string `json:"onEscalation,omitempty" jsonschema:"enum=wait,enum=fail,default=wait"`
 	// Metadata is free: it is kept, and no controller reads it.
 	Metadata map[string]any `json:"metadata,omitempty"`
 }

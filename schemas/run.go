@@ -27,6 +27,23 @@ type Run struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Output     string          `json:"output,omitempty"` // bounded end of stdout and stderr
 	Log        string          `json:"log,omitempty"`    // path below the root
+	// Asks is what the agent wants to know before it can go on; set when the outcome is Asked.
+	Asks *Ask `json:"asks,omitempty"`
+	// Resolution is what the agent says of the answers that it was given, where it says so.
+	Resolution string `json:"resolution,omitempty"`
+	// Issue is the issue that the work is about, in records of hooks.
+	Issue int `json:"issue,omitempty"`
+	// For is the item of work that a hook's record is about, as dag/checks/implement.
+	For string `json:"for,omitempty"`
+}
+
+// Ask is a question in an agent's output.
+type Ask struct {
+	To        string   `json:"to"`
+	Topic     string   `json:"topic"`
+	Question  string   `json:"question"`
+	Blocking  bool     `json:"blocking"`
+	Artifacts []string `json:"artifacts,omitempty"`
 }
 
 // RunMetadata is the envelope's metadata of a Run.
@@ -40,6 +57,10 @@ const (
 	OutcomeFailed    = "Failed"    // uses up an attempt; so does TimedOut
 	OutcomeTimedOut  = "TimedOut"  //
 	OutcomeCancelled = "Cancelled" // ended because it was no longer wanted; uses up no attempt
+	OutcomeAsked     = "Asked"     // the agent needs an answer first; uses up no attempt
+	// Records of hooks: work outside of reconcile that began and ended.
+	OutcomeStarted = "Started"
+	OutcomeDone    = "Done"
 )
 
 // Done reports whether the run has a recorded outcome.

@@ -29,6 +29,8 @@ type SettingsSpec struct {
 	Git GitSettings `json:"git,omitzero"`
 	// GitHub says where the tree is mirrored.
 	GitHub GitHubSettings `json:"github,omitzero"`
+	// Clarification tunes how questions are routed.
+	Clarification ClarificationSettings `json:"clarification,omitzero"`
 	// Memory tunes the memory pipeline.
 	Memory MemorySettings `json:"memory,omitzero"`
 	// Commands says which commands an agent may ask for.
@@ -107,6 +109,14 @@ type GitHubSettings struct {
 	Mention []string `json:"mention,omitempty" jsonschema:"maxItems=50"`
 }
 
+// ClarificationSettings tunes how questions are routed.
+type ClarificationSettings struct {
+	// SLAMinutes is the time for an answer where neither the request nor a workflow's step names one. Default 30.
+	SLAMinutes *int `json:"slaMinutes,omitempty" jsonschema:"minimum=0,maximum=525600,default=30"`
+	// RetryAfter is the time between the failure of an agent that was asked and the second try. Default 30s.
+	RetryAfter *Duration `json:"retryAfter,omitempty" jsonschema:"default=30s"`
+}
+
 // MemorySettings tunes the memory pipeline.
 type MemorySettings struct {
 	// Enabled turns capture and recall on. Default true.
@@ -140,6 +150,8 @@ func (s *SettingsSpec) Default() {
 	orNew(&s.Watch.Poll, Duration(2*time.Second))
 	orNew(&s.Watch.CommitDelay, Duration(2*time.Second))
 	orDefault(&s.Git.Sign, "auto")
+	orNew(&s.Clarification.SLAMinutes, DefaultClarifySLAMinutes)
+	orNew(&s.Clarification.RetryAfter, Duration(30*time.Second))
 	orNew(&s.Memory.Enabled, true)
 	orNew(&s.Memory.MaxTokens, 20000)
 }

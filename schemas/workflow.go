@@ -21,9 +21,10 @@ type WorkflowSpec struct {
 	Steps []Step `json:"steps" jsonschema:"minItems=1,maxItems=10000"`
 }
 
-// Defaults of the clarify fields (agentx-spec 4.5).
+// Limits of clarifications (agentx-spec 4.5 and 6.2). The rounds are the defaults and the hard caps.
 const (
-	DefaultClarifyRounds     = 5
+	ClarifyRoundsBlocking    = 5
+	ClarifyRoundsOpen        = 6 // of questions that do not block
 	DefaultClarifySLAMinutes = 30
 )
 
@@ -57,9 +58,10 @@ type Step struct {
 	StatusOnComplete string `json:"status_on_complete,omitempty" jsonschema:"maxLength=100"`
 	// CanClarify names the agents that the step's agent may ask; nothing listed means nobody.
 	CanClarify []string `json:"can_clarify,omitempty"`
-	// ClarifyMaxRounds bounds the rounds of one question. Default 5.
+	// ClarifyMaxRounds bounds the rounds of one question. Default 5, for questions that do not block 6, which are also the
+	// most that there can be.
 	ClarifyMaxRounds int `json:"clarify_max_rounds,omitempty" jsonschema:"minimum=1,maximum=100,default=5"`
-	// ClarifySLAMinutes is the time for an answer. Default 30; 0 is allowed and means at once.
+	// ClarifySLAMinutes is the time for an answer; 0 means at once. Default: the settings', 30.
 	ClarifySLAMinutes *int `json:"clarify_sla_minutes,omitempty" jsonschema:"minimum=0,maximum=525600,default=30"`
 	// ClarifyBlockingAllowed says whether a question may block the asking agent. Default true.
 	ClarifyBlockingAllowed *bool `json:"clarify_blocking_allowed,omitempty" jsonschema:"default=true"`
@@ -76,8 +78,6 @@ type WorkflowStatus struct {
 func (s *WorkflowSpec) Default() {
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		orDefault(&st.ClarifyMaxRounds, DefaultClarifyRounds)
-		orNew(&st.ClarifySLAMinutes, DefaultClarifySLAMinutes)
 		orNew(&st.ClarifyBlockingAllowed, true)
 	}
 }

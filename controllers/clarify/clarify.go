@@ -1,0 +1,111 @@
+// Package clarify decides about questions that agents ask each other: the protocol of agentx-spec, as pure functions.
+//
+// A [Matter] is one question with everything that bears on it. [Matter.Decide] folds it into the status that it has now,
+// and into what has to be done: run the agent that is asked, or look again later. Status and thread follow from records
+// (the request, replies, runs, what other programs wrote into the ledger) and from the times at which limits were over,
+// not from how often somebody looked: two deciders with the same records and clock agree.
+//
+//	pending ──answer──▶ answered ──resolution──▶ resolved
+//	   ▲ │  ▲               │ └─question, after the last round─▶ escalated ──resolution──▶ resolved
+//	   │ │  └───question────┘
+//	   │ ├──time over──▶ stale ──answer──▶ (pending, answered)   └─second time over, stuck─▶ escalated
+//	   │ ├──failed twice, stuck, deadlock, asked for──▶ escalated
+//	   │ └──asker went on──▶ abandoned
+//
+// What seems to jump is a sequence: an answer to a stale question passes through pending (decision 13).
+package clarify
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Matter is one question with everything that bears on it.
+type Matter struct {
+	Name   string // of the request
+	Spec   *schemas.ClarificationRequestSpec
+	Digest string // of the spec
+	// ID is the clarification's id, given by the caller; Old is the status so far, nil for a new question.
+	ID  string
+	Old *schemas.ClarificationRequestStatus
+	Now time.Time
+
+	Limits Limits
+	Target Target
+	// Runs are the hub's finished runs of the target for this request, sorted by Node, NodeKey and Seq, as in a tree.
+	Runs []*schemas.Run
+	// Running reports whether such a run is claimed or under way.
+	Running bool
+	// Replies are the replies to this request, by name; broken ones are left out.
+	Replies []Reply
+	// Ledger is what the ledger says now, nil if nothing: other programs may have written there.
+	Ledger *schemas.Clarification
+	// Task is the node that asks, nil where no node does.
+	Task *Task
+	// Left says to what other work the asking agent went on, as a clause for messages; "" if it did not.
+	Left string
+	// Order escalates the matter for a reason that lies outside of it, a deadlock or a question that turns round; nil: none.
+	Order *Order
+}
+
+// Limits bound a matter.
+type Limits struct {
+	Rounds     int           // the last round before an escalation; never above the hard cap
+	SLA        time.Duration // time for the answer to a round, 0: at once
+	RetryAfter time.Duration // between a failed run and the second try
+}
+
+// Target is the agent that is asked.
+type Target struct {
+	// Human says that a person answers: nothing is run.
+	Human bool
+	// Gone says that there is no such agent any more: the matter is escalated.
+	Gone bool
+	// Key digests what decides about an answer beside the question: the runner.
+	Key string
+}
+
+// Reply is one Reply object.
+type Reply struct {
+	Name, Digest string
+	Spec         *schemas.ReplySpec
+	// Agent says that From is an agent of the tree; anybody else is a person.
+	Agent bool
+}
+
+// Task is the node of a DAG that asks.
+type Task struct {
+	// Runs are the finished runs of that node, of all keys, in the order of their ends.
+	Runs []*schemas.Run
+	// Key is the effect key of the run that asked first.
+	Key string
+}
+
+// Order is a verdict from outside.
+type Order struct {
+	Reason  string // one of the Escalated constants
+	Message string // why, in a sentence
+}
+
+// Verdict is what was decided about a matter.
+type Verdict struct {
+	// Status has everything but the conditions and the history. It is never nil. Unchanged parts are shared with Old.
+	Status *schemas.ClarificationRequestStatus
+	// Ask is the run of the target that is wanted, or goes on; nil: none.
+	Ask *Ask
+	// Again is when the matter is to be looked at again though nothing changed; zero: never. Await says that a one-shot run
+	// waits for it: a retry is due, rather than a time limit.
+	Again time.Time
+	Await bool
+	// Message says in a sentence how things stand.
+	Message string
+}
+
+// Ask is one run of the agent that is asked.
+type Ask struct {
+	Round   int
+	Node    string // "round_<n>", or "round_<n>_again" after the time was over
+	NodeKey string // digest of what is asked of whom
+	Seq     int    // from 1
+}
