@@ -4,6 +4,8 @@ CHECK := go run ./cmd/reconcile/internal/check
 N ?= 10000
 DIR ?= dist/tree
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+# Without cgo the program is one static file: it needs nothing of the system, and starts a millisecond sooner.
+BUILD := go build -trimpath -ldflags='-s -w'
 VERSION ?= $(shell git describe --tags --always --dirty)
 
 .DEFAULT_GOAL := help
@@ -13,7 +15,7 @@ help: ## Show this menu
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/reconcile
-	go build -trimpath -o bin/reconcile ./cmd/reconcile
+	CGO_ENABLED=0 $(BUILD) -o bin/reconcile ./cmd/reconcile
 
 test: ## Check everything, as CI does
 	$(CHECK)
@@ -49,7 +51,7 @@ release: ## Build dist/reconcile-VERSION-* for every platform, with checksums
 	@for p in $(PLATFORMS); do \
 		os=$${p%/*}; arch=$${p#*/}; ext=; [ $$os = windows ] && ext=.exe; \
 		echo "dist/reconcile-$(VERSION)-$$os-$$arch$$ext"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags='-s -w' \
-			-o "dist/reconcile-$(VERSION)-$$os-$$arch$$ext" ./cmd/reconcile || exit 1; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(BUILD) -o \
+			"dist/reconcile-$(VERSION)-$$os-$$arch$$ext" ./cmd/reconcile || exit 1; \
 	done
 	@cd dist && sha256sum reconcile-$(VERSION)-* > SHA256SUMS
