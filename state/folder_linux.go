@@ -16,7 +16,6 @@ import (
 // that nothing leads out of the tree and no path is resolved more than once.
 type folder struct {
 	fd      int
-	buf     []byte // of list
 	content []byte // of read
 }
 
@@ -76,18 +75,18 @@ func openat(dir int, name string, flags int) (int, error) {
 
 // list adds the next names of the folder to l, some hundreds or thousands; more is false at the end.
 func (d *folder) list(l *listing) (more bool, err error) {
-	if d.buf == nil {
-		d.buf = make([]byte, 64<<10)
+	if l.raw == nil {
+		l.raw = make([]byte, 64<<10)
 	}
-	n, err := unix.Getdents(d.fd, d.buf)
+	n, err := unix.Getdents(d.fd, l.raw)
 	for errors.Is(err, unix.EINTR) {
-		n, err = unix.Getdents(d.fd, d.buf)
+		n, err = unix.Getdents(d.fd, l.raw)
 	}
 	if err != nil || n <= 0 {
 		return false, err
 	}
 	const header = 19 // inode 8, offset 8, record length 2, type 1
-	for b := d.buf[:n]; len(b) > header; {
+	for b := l.raw[:n]; len(b) > header; {
 		size := int(*(*uint16)(unsafe.Pointer(&b[16])))
 		if size <= header || size > len(b) {
 			return false, fmt.Errorf("the system listed a folder in a form that is not known")

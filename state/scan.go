@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // A scan walks the folders of a tree and looks at every file in them, without opening any. It is the floor of what a
@@ -33,7 +34,7 @@ type place struct {
 	depth int // folders between the area's folder and this one
 
 	*folder
-	users int // tasks that need the folder open; guarded by scanner.mu
+	users atomic.Int32 // tasks that need the folder open
 	up    *place
 	name  string // in up
 }
@@ -51,28 +52,29 @@ type scanner struct {
 	root   *os.Root
 	layout *layout
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held for moments only: who waits for it long is put to sleep, which costs more than most folders
 	wake    sync.Cond
 	tasks   []task // a stack: depth first, so that few folders are open at once
 	pending int    // tasks that are on the stack or being worked on
 	err     error
 
-	spare sync.Pool // of *listing
+	failed atomic.Bool // err is set
+	spare  sync.Pool   // of *listing
 }
 
-// scan looks at all files of the tree's folders with one worker for each visitor.
+// scan looks at all files of the tree's folders with one worker for each visitor, the first of which is the caller.
 func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) error {
 	s := &scanner{root: root, layout: l}
 	s.wake.L = &s.mu
 	s.spare.New = func() any { return new(listing) }
-	s.push(task{place: &place{dir: l.state, area: areaNone}})
-	s.push(task{place: &place{dir: l.specs, area: areaSpecs}})
+	s.push(0, task{place: &place{dir: l.state, area: areaNone}}, task{place: &place{dir: l.specs, area: areaSpecs}})
 	stop := context.AfterFunc(ctx, func() { s.fail(ctx.Err()) })
 	defer stop()
 	var wg sync.WaitGroup
-	for _, v := range visitors {
+	for _, v := range visitors[1:] {
 		wg.Go(func() { s.work(v) })
 	}
+	s.work(visitors[0])
 	wg.Wait()
 	return s.err
 }
@@ -80,17 +82,22 @@ func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) er
 // workers is how many visitors a scan should have.
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
-func (s *scanner) push(t task) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t.names != nil {
-		t.users++
-	} else if t.up != nil {
-		t.up.users++
+// push adds tasks, and wakes so many waiting workers for them.
+func (s *scanner) push(wake int, tasks ...task) {
+	for _, t := range tasks {
+		if t.names != nil {
+			t.users.Add(1)
+		} else if t.up != nil {
+			t.up.users.Add(1)
+		}
 	}
-	s.tasks = append(s.tasks, t)
-	s.pending++
-	s.wake.Signal()
+	s.mu.Lock()
+	s.tasks = append(s.tasks, tasks...)
+	s.pending += len(tasks)
+	s.mu.Unlock()
+	for range wake {
+		s.wake.Signal()
+	}
 }
 
 func (s *scanner) fail(err error) {
@@ -99,13 +106,17 @@ func (s *scanner) fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
+	s.failed.Store(true)
 	s.wake.Broadcast()
 }
 
-// next waits for a task; ok is false when the scan is over.
-func (s *scanner) next() (t task, ok bool) {
+// next waits for a task, for a worker that has ended so many; ok is false when the scan is over.
+func (s *scanner) next(ended int) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.pending -= ended; s.pending == 0 {
+		s.wake.Broadcast()
+	}
 	for len(s.tasks) == 0 && s.pending > 0 && s.err == nil {
 		s.wake.Wait()
 	}
@@ -117,49 +128,33 @@ func (s *scanner) next() (t task, ok bool) {
 	return t, true
 }
 
-// done ends a task and closes its folder when it was the last one in it.
-func (s *scanner) done(t task) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// leave ends what a task needed, and closes a folder when it was the last one in it.
+func (t task) leave() {
 	if t.names != nil || t.folder != nil {
-		s.leave(t.place)
+		t.place.leave()
 	}
 	if t.names == nil && t.up != nil {
-		s.leave(t.up)
-	}
-	if s.pending--; s.pending == 0 {
-		s.wake.Broadcast()
+		t.up.leave()
 	}
 }
 
-func (s *scanner) leave(p *place) {
-	if p.users--; p.users == 0 && p.folder != nil {
+func (p *place) leave() {
+	if p.users.Add(-1) == 0 {
 		p.folder.close()
-		p.folder = nil
 	}
 }
 
 func (s *scanner) work(v visitor) {
-	for {
-		t, ok := s.next()
-		if !ok {
-			return
-		}
+	for t, ok := s.next(0); ok; t, ok = s.next(1) {
 		switch {
-		case s.failed(): // drain, so that folders get closed
+		case s.failed.Load(): // drain, so that folders get closed
 		case t.names != nil:
 			s.look(t, v)
 		default:
 			s.list(t, v)
 		}
-		s.done(t)
+		t.leave()
 	}
-}
-
-func (s *scanner) failed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err != nil
 }
 
 // list opens a folder and hands out its names; the last part it looks at itself.
@@ -171,9 +166,8 @@ func (s *scanner) list(t task, v visitor) {
 		}
 		return
 	}
-	s.mu.Lock()
-	t.folder, t.users = f, t.users+1
-	s.mu.Unlock()
+	t.folder = f
+	t.users.Store(1)
 	for {
 		l := s.spare.Get().(*listing)
 		l.reset()
@@ -189,7 +183,7 @@ func (s *scanner) list(t task, v visitor) {
 			s.look(task{t.place, l}, v)
 			continue
 		}
-		s.push(task{t.place, l})
+		s.push(1, task{t.place, l})
 	}
 }
 
@@ -200,15 +194,17 @@ func (s *scanner) open(p *place) (*folder, error) {
 	return p.up.sub(p.name)
 }
 
-// look looks at some names of a folder.
+// look looks at some names of a folder. The folders among them become tasks together: one is for this worker.
 func (s *scanner) look(t task, v visitor) {
 	defer s.spare.Put(t.names)
+	var folders []task
+	var st stat // one for all: it escapes to the visitor
 	for i := range t.names.len() {
 		name := t.names.name(i)
 		if name[0] == '.' {
 			continue
 		}
-		var st stat
+		st = stat{}
 		f := t.names.forms[i]
 		if f == formUnknown {
 			if t.stat(name, &st) != nil {
@@ -217,14 +213,20 @@ func (s *scanner) look(t task, v visitor) {
 			f = st.form()
 		}
 		if f == formFolder {
-			s.lookFolder(t.place, name, v)
+			if sub := s.lookFolder(t.place, name, v); sub != nil {
+				folders = append(folders, task{place: sub})
+			}
 			continue
 		}
 		s.lookFile(t.place, name, f, &st, v)
 	}
+	if len(folders) > 0 {
+		s.push(len(folders)-1, folders...)
+	}
 }
 
-func (s *scanner) lookFolder(p *place, name []byte, v visitor) {
+// lookFolder returns the folder of that name, or nil if the scan does not go there.
+func (s *scanner) lookFolder(p *place, name []byte, v visitor) *place {
 	sub := &place{dir: p.dir + "/" + string(name), area: p.area, depth: p.depth + 1, up: p, name: string(name)}
 	switch {
 	case p.area == areaSpecs && specFile(name):
@@ -234,11 +236,12 @@ func (s *scanner) lookFolder(p *place, name []byte, v visitor) {
 		v.trouble(trouble{sub.dir, "too-deep", "folders are nested too deep here; it was not looked into"})
 	case p.area == areaNone:
 		if sub.area = s.layout.stateArea(sub.name); sub.area != areaNone {
-			s.push(task{place: sub})
+			return sub
 		}
 	case p.area == areaRuns && p.depth < 3, p.area == areaSpecs, p.area == areaOther && sub.depth <= maxDepth:
-		s.push(task{place: sub})
+		return sub
 	}
+	return nil
 }
 
 // stateArea says what a folder directly below state/ is for.

@@ -75,6 +75,7 @@ type listing struct {
 	names []byte // each followed by a NUL
 	ends  []int32
 	forms []form
+	raw   []byte // of folder.list, which keeps it for the next time
 }
 
 func (l *listing) reset() { l.names, l.ends, l.forms = l.names[:0], l.ends[:0], l.forms[:0] }
