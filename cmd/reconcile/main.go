@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -22,8 +23,6 @@ func main() {
 
 // mainRun is main with an exit code, so that deferred calls run.
 func mainRun() int {
-	ctx, stop := interruptible()
-	defer stop()
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		getenv: os.Getenv, reconcile: reconcileTree,
@@ -33,16 +32,26 @@ func mainRun() int {
 		a.complain(err)
 		return exitUsage
 	}
-	return a.main(ctx, os.Args[1:])
+	return a.main(onDemand(sync.OnceValue(interruptible)), os.Args[1:])
 }
 
 // interruptible returns a context that the first SIGINT or SIGTERM ends. After that the signals act as they always do,
 // so that a second one ends a program that does not come to its end.
-func interruptible() (context.Context, context.CancelFunc) {
+func interruptible() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	return ctx
 }
+
+// onDemand is a context that is made when somebody first asks for its end. To catch signals takes the runtime two
+// threads and as long as to look at hundreds of files. A run that finds nothing to do begins nothing that would have to
+// be ended in order, and need not: a signal ends it as it ends any program.
+type onDemand func() context.Context
+
+func (c onDemand) Deadline() (time.Time, bool) { return c().Deadline() }
+func (c onDemand) Done() <-chan struct{}       { return c().Done() }
+func (c onDemand) Err() error                  { return c().Err() }
+func (c onDemand) Value(key any) any           { return c().Value(key) }
 
 // app is what every command works with: the streams, the environment, the clock, the loop and the global flags.
 type app struct {
