@@ -135,6 +135,9 @@ func TestCrash(t *testing.T) {
 			fixture := crashFixture(t, mode.mode, mode.errno)
 			want := undisturbed(t, fixture)
 			n, err := crashtest.EveryNth(t.Context(), mode.step, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+				if err := advised(mode.errno, r); err != nil {
+					return err
+				}
 				return afterCrash(s, want)
 			})
 			if err != nil {
@@ -164,6 +167,14 @@ func rerun(s crashtest.Spec) ([]byte, error) {
 	cmd := exec.Command(s.Cmd[0], s.Cmd[1:]...)
 	cmd.Dir, cmd.Env = s.Dir, s.Env
 	return cmd.CombinedOutput()
+}
+
+// advised checks that a program that failed for want of room said what to do.
+func advised(errno syscall.Errno, r crashtest.Result) error {
+	if errno == syscall.ENOSPC && r.Exit == exitFailure && !bytes.Contains(r.Stderr, []byte("free some space")) {
+		return fmt.Errorf("the disk was full, and no next step is named:\n%s", r.Stderr)
+	}
+	return nil
 }
 
 // afterCrash checks what a crash left, runs once more, and compares.

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"reconcile.dev/reconcile/state/durable"
 )
 
 func main() {
@@ -77,7 +79,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// complain prints what went wrong, one line for each cause.
+// complain prints what went wrong, one line for each cause, with what to do about it where only the disk is to blame.
 func (a *app) complain(err error) {
 	for _, e := range leaves(err) {
 		var silent *verdict
@@ -88,6 +90,6 @@ func (a *app) complain(err error) {
 			fmt.Fprintln(a.stderr, "reconcile: interrupted")
 			continue
 		}
-		fmt.Fprintf(a.stderr, "reconcile: %s\n", clean(e.Error()))
+		fmt.Fprintf(a.stderr, "reconcile: %s\n", clean(durable.Advise(e).Error()))
 	}
 }

@@ -186,22 +186,5 @@ func (w *writer) placeBeside(target, temp string) error {
 
 // fail names the path, the cause and, where there is one, the way out.
 func fail(verb, path string, err error) error {
-	if hint := hint(err); hint != "" {
-		return fmt.Errorf("%s %s: %w (%s)", verb, path, err, hint)
-	}
-	return fmt.Errorf("%s %s: %w", verb, path, err)
-}
-
-func hint(err error) string {
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return "the disk is full; what was there is unchanged: free some space and run again"
-	case errors.Is(err, syscall.EROFS):
-		return "the file system is mounted read-only: remount it or check the disk for errors"
-	case errors.Is(err, syscall.EIO):
-		return "the disk reports an error; what was there is unchanged: check the disk, then run again"
-	case errors.Is(err, fs.ErrPermission):
-		return "check who owns the folder and what its mode is"
-	}
-	return ""
+	return Advise(fmt.Errorf("%s %s: %w", verb, path, err))
 }

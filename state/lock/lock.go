@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/state/durable"
 )
 
 // Options adjust the protocol. The zero value is what other programs agree to; only tests need more than Agent.
@@ -126,7 +128,7 @@ func Acquire(ctx context.Context, root *os.Root, path string, o Options) (*Lock,
 	for tries := 0; ; tries++ {
 		d, err := openDisk(root, path, o)
 		if err != nil {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
+			return nil, durable.Advise(fmt.Errorf("lock %s: %w", path, err))
 		}
 		l, err := acquire(ctx, d, path, o)
 		if err == nil {
@@ -136,7 +138,7 @@ func Acquire(ctx context.Context, root *os.Root, path string, o Options) (*Lock,
 		if tries < 10 && errors.Is(err, fs.ErrNotExist) {
 			continue // an empty folder was removed under our feet
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, durable.Advise(fmt.Errorf("lock %s: %w", path, err))
 	}
 }
 
@@ -205,7 +207,7 @@ func (l *Lock) Touch() error {
 	now := l.o.Now()
 	at := timestampOffset(l.body)
 	if err := l.own.writeAt([]byte(stamp(now)), int64(at)); err != nil {
-		return fmt.Errorf("touch the lock of %s: %w", l.path, err)
+		return durable.Advise(fmt.Errorf("touch the lock of %s: %w", l.path, err))
 	}
 	l.since = now
 	return l.mine()
@@ -238,7 +240,7 @@ func (l *Lock) Release() error {
 	ours, err := reap(l.disk, l.own)
 	switch {
 	case err != nil:
-		return fmt.Errorf("release the lock of %s: %w", l.path, err)
+		return durable.Advise(fmt.Errorf("release the lock of %s: %w", l.path, err))
 	case !ours:
 		return fmt.Errorf("%w: %s.lock was replaced", ErrStolen, l.path)
 	case elapsed(l.since, l.o.Now()) >= l.o.hold():

@@ -1,0 +1,43 @@
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+)
+
+// Advise adds to an error of the file system what to do about it. Any other error, and one that was advised before, is
+// returned as it is.
+func Advise(err error) error {
+	var before *advised
+	hint := hint(err)
+	if hint == "" || errors.As(err, &before) {
+		return err
+	}
+	return &advised{err, hint}
+}
+
+// advised is an error with what to do about it.
+type advised struct {
+	err  error
+	hint string
+}
+
+func (e *advised) Error() string { return e.err.Error() + " (" + e.hint + ")" }
+func (e *advised) Unwrap() error { return e.err }
+
+func hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk is full; what was there is unchanged: free some space and run again"
+	case errors.Is(err, syscall.EDQUOT):
+		return "your share of the disk is full; what was there is unchanged: free some space and run again"
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is mounted read-only: remount it or check the disk for errors"
+	case errors.Is(err, syscall.EIO):
+		return "the disk reports an error; what was there is unchanged: check the disk, then run again"
+	case errors.Is(err, fs.ErrPermission):
+		return "check who owns the folder and what its mode is"
+	}
+	return ""
+}
