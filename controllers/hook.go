@@ -1,0 +1,80 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// HookNode stands for the node in the records that hooks leave: an agent took up work outside of reconcile, or ended it.
+const HookNode = "hook"
+
+// NewHook makes the next hook record of an agent, as of now: outcome is OutcomeStarted or OutcomeDone, issue is 0 where
+// the work is about none. Its key is agents/<agent>/hook-<16 hex digits>-<seq>; it must be written under the lock under
+// which agent was read, so that no two records have the same.
+func NewHook(agent *state.Entry, outcome string, issue int, now time.Time) schemas.Run {
+	const shown = 16 // hex digits of the node's key, as in effectKey
+	key := digest([]byte(agent.Name))
+	seq := 1
+	for _, r := range hooksOf(agent) {
+		seq = max(seq, r.Seq+1)
+	}
+	at := schemas.NewTime(now)
+	return schemas.Run{
+		Key:     fmt.Sprintf("agents/%s/%s-%s-%d", agent.Name, HookNode, strings.TrimPrefix(key, keyPrefix)[:shown], seq),
+		Owner:   agent.Ref.String(),
+		Node:    HookNode,
+		Agent:   agent.Name,
+		NodeKey: key,
+		Seq:     seq,
+		Outcome: outcome,
+		Issue:   issue,
+
+		StartedAt: at, FinishedAt: at,
+	}
+}
+
+// hooksOf lists the hook records of an agent's entry in the order in which they were written.
+func hooksOf(agent *state.Entry) []*schemas.Run {
+	if agent == nil {
+		return nil
+	}
+	var out []*schemas.Run
+	for _, r := range agent.Runs { // sorted by node, key and number
+		if r.Node == HookNode {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// LastHook is the latest hook record of an agent; nil when there is none. The agent is at work on its issue while the
+// outcome is OutcomeStarted.
+func LastHook(agent *state.Entry) *schemas.Run {
+	all := hooksOf(agent)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1]
+}
+
+// HooksInForce lists what an agent took up by its hooks and has not ended, oldest first. An end counts for everything
+// that was begun before on the same issue, or, where it names an item of work (Run.For), for that item only.
+func HooksInForce(agent *state.Entry) []*schemas.Run {
+	var open []*schemas.Run
+	for _, r := range hooksOf(agent) {
+		switch r.Outcome {
+		case schemas.OutcomeStarted:
+			open = append(open, r)
+		case schemas.OutcomeDone:
+			open = slices.DeleteFunc(open, func(s *schemas.Run) bool {
+				return s.Issue == r.Issue && (r.For == "" || s.For == r.For)
+			})
+		}
+	}
+	return open
+}
