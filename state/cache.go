@@ -20,7 +20,7 @@ import (
 // both cases it is written anew. It is not synced.
 
 // cacheVersion changes with the format of records, and with the meaning of what is in them.
-const cacheVersion = "reconcile tree cache 3\n"
+const cacheVersion = "reconcile tree cache 4\n"
 
 const (
 	cacheHeader = len(cacheVersion) + 8 // the hash of what else a cache depends on
@@ -30,9 +30,10 @@ const (
 
 // What a block holds: its first byte.
 const (
-	blockSpecs  = 's' // kept in memory: objects point into it
-	blockStates = 't'
-	blockInputs = 'i'
+	blockSpecs   = 's' // kept in memory: objects point into it
+	blockLedgers = 'l' // kept in memory: ledgers point into it
+	blockStates  = 't'
+	blockInputs  = 'i'
 )
 
 type cache struct {

@@ -13,6 +13,7 @@ const (
 	bodySpec = iota + 1
 	bodyRaw  // the bytes of a status or run as they stand in the file
 	bodyDamage
+	bodyLedger // the header, then the bytes of the file
 )
 
 // encoder writes records into a block.
@@ -81,6 +82,11 @@ func (e *encoder) file(f *file, data []byte) {
 		case *damage:
 			e.b = append(e.b, bodyDamage)
 			e.str(b.text)
+		case *Ledger:
+			e.b = append(e.b, bodyLedger)
+			e.uint(uint64(b.Last))
+			e.uint(uint64(b.Open))
+			e.bytes(data)
 		default:
 			e.b = append(e.b, bodyRaw)
 			e.bytes(data)

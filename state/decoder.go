@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"path"
 	"strings"
 	"unsafe"
 
@@ -113,7 +114,7 @@ func (d *decoder) payload(payload []byte) cachePart {
 	err := eachRecord(payload, func(record []byte) {
 		d.b = record
 		switch kind {
-		case blockSpecs, blockStates:
+		case blockSpecs, blockStates, blockLedgers:
 			part.files = append(part.files, d.file())
 		case blockInputs:
 			path := strings.Clone(d.shared())
@@ -149,13 +150,17 @@ func (d *decoder) file() *file {
 		f.sum = binary.LittleEndian.Uint64(sum)
 	}
 	switch body := d.byte(); {
-	case (body == bodySpec) != (f.area == areaSpecs):
+	case (body == bodySpec) != (f.area == areaSpecs), (body == bodyLedger || body == bodyRaw) && (body == bodyLedger) != (f.area == areaLedgers):
 		d.fail()
 	case body == bodySpec:
 		f.body = d.spec()
 		return f
 	case body == bodyDamage:
 		f.body = &damage{strings.Clone(d.shared())}
+	case body == bodyLedger:
+		f.path = strings.Clone(f.path)
+		f.body = d.ledger(f.path)
+		return f
 	case body == bodyRaw:
 		f.body = d.store.decodeState(f.area, f.path, d.bytes())
 	default:
@@ -163,6 +168,15 @@ func (d *decoder) file() *file {
 	}
 	f.path = strings.Clone(f.path)
 	return f
+}
+
+// ledger reads a ledger that this program has parsed before. It points into the block.
+func (d *decoder) ledger(p string) any {
+	issue, ok := ledgerIssue(path.Base(p))
+	if !ok {
+		d.fail()
+	}
+	return &Ledger{Issue: issue, Path: p, Last: int(d.uint()), Open: int(d.uint()), data: d.bytes()}
 }
 
 func (d *decoder) spec() *specBody {

@@ -27,7 +27,7 @@ type file struct {
 	link bool // path is a symbolic link to the file
 	stat stat
 	sum  uint64 // of the content
-	body any    // *specBody, schemas.Status, *schemas.Run, *damage, or nil for what is not decoded
+	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *damage, or nil for what is not decoded
 }
 
 // specBody is what a spec file holds.
@@ -142,13 +142,13 @@ func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*fi
 
 type part struct{ from, to int }
 
-// partition cuts a list of files into parts of one folder each.
+// partition cuts a list of files into parts of one folder and area each.
 func partition(want []seen) []part {
 	var parts []part
 	for i := 0; i < len(want); {
 		dir := path.Dir(want[i].path)
 		j := i + 1
-		for j < len(want) && j-i < chunk && want[j].path[:min(len(dir)+1, len(want[j].path))] == dir+"/" &&
+		for j < len(want) && j-i < chunk && want[j].area == want[i].area && want[j].path[:min(len(dir)+1, len(want[j].path))] == dir+"/" &&
 			path.Dir(want[j].path) == dir {
 			j++
 		}
@@ -170,8 +170,11 @@ func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad 
 	}
 	defer d.close()
 	kind := byte(blockStates)
-	if want[0].area == areaSpecs {
+	switch want[0].area {
+	case areaSpecs:
 		kind = blockSpecs
+	case areaLedgers:
+		kind = blockLedgers
 	}
 	to := s.cache.encoder(kind)
 	defer s.cache.write(to)
@@ -275,6 +278,8 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 			return &damage{err.Error()}
 		}
 		return r
+	case areaLedgers:
+		return decodeLedgerFile(p, data)
 	}
 	return nil
 }

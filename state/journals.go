@@ -228,6 +228,7 @@ func (s *Store) removeJournal(name string) error {
 // journals takes what the journals say anew, and what was moved aside.
 func (u *update) journals() {
 	for _, ref := range u.store.moved {
+		u.moved[ref] = true
 		u.touch(ref)
 		u.faulty = true
 	}

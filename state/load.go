@@ -46,7 +46,7 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 	if err := s.readInputs(ctx, m, nil); err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
-	s.model, s.seenGen = m, gen
+	s.model, s.seenGen, s.folded = m, gen, nil
 	s.cache.finish(m)
 	return m.tree(), nil
 }
@@ -125,7 +125,7 @@ func (s *Store) judgeAll(m *model) {
 	}
 }
 
-// diff returns the objects whose entries differ, sorted.
+// diff returns the objects whose entries differ, and the ledgers that do, sorted.
 func diff(prev, next *Tree) []schemas.Ref {
 	if prev == nil {
 		prev = NewTree(nil, nil)
@@ -145,6 +145,7 @@ func diff(prev, next *Tree) []schemas.Ref {
 			}
 		}
 	}
+	out = append(out, diffLedgers(prev, next)...)
 	slices.SortFunc(out, schemas.Ref.Compare)
 	return out
 }

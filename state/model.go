@@ -66,7 +66,7 @@ func (m *model) put(f *file) {
 		m.links[f.path] = true
 	}
 	ref := m.refOf(f)
-	if ref == (schemas.Ref{}) {
+	if ref == (schemas.Ref{}) || f.area == areaLedgers {
 		return
 	}
 	s := m.slots[ref]
@@ -230,7 +230,7 @@ func (m *model) tree() *Tree {
 			entries = append(entries, e)
 		}
 	}
-	return NewTree(m.settings.spec, m.problems(), entries...)
+	return NewTree(m.settings.spec, m.problems(), entries...).WithLedgers(m.ledgers()...)
 }
 
 // problems are those of all files.

@@ -29,15 +29,16 @@ const (
 type area uint8
 
 const (
-	areaNone   area = iota
-	areaSpecs       // specs/**: spec files
-	areaStatus      // state/<kinds>/*.json: statuses
-	areaRuns        // state/runs/<kinds>/<name>/*.json: records of effects
-	areaOther       // other files of the tree that are watched and not decoded: ledgers, projections
+	areaNone    area = iota
+	areaSpecs        // specs/**: spec files
+	areaStatus       // state/<kinds>/*.json: statuses
+	areaRuns         // state/runs/<kinds>/<name>/*.json: records of effects
+	areaLedgers      // state/clarifications/issue-<N>.json
+	areaOther        // other files of the tree that are watched and not decoded: projections, memory
 )
 
 // otherFolders are the fixed folders of state/ beside those of the kinds and runs/.
-var otherFolders = []string{"clarifications", "memory"}
+var otherFolders = []string{ledgersFolder, "memory"}
 
 // layout knows the folders of a tree.
 type layout struct {
@@ -121,6 +122,9 @@ func (l *layout) classifyState(below string) (area, schemas.Ref) {
 	}
 	if k, ok := l.statusKind(folder); ok && !strings.Contains(rest, "/") {
 		return areaStatus, schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(rest, ".json")}
+	}
+	if issue, ok := ledgerIssue(rest); ok && folder == ledgersFolder {
+		return areaLedgers, ledgerRef(issue)
 	}
 	for _, f := range otherFolders {
 		if folder == f {

@@ -22,6 +22,7 @@ import (
 func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	prev = s.withFolded(prev)
 	if s.model == nil || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
 		return s.reload(ctx, prev)
 	}
@@ -31,6 +32,7 @@ func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree,
 		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
 	}
 	s.cache.finish(s.model)
+	s.folded = nil
 	next, changed := u.apply(prev)
 	return next, changed, nil
 }
@@ -66,7 +68,15 @@ func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, e
 	if err != nil {
 		return nil, nil, err
 	}
-	return next, diff(prev, next), nil
+	changed := diff(prev, next)
+	for _, ref := range s.moved {
+		if ref.Kind == LedgerKind {
+			changed = append(changed, ref)
+		}
+	}
+	s.moved = nil
+	slices.SortFunc(changed, schemas.Ref.Compare)
+	return next, slices.Compact(changed), nil
 }
 
 // update is one Refresh.
@@ -78,10 +88,11 @@ type update struct {
 	renamed            bool                 // a spec file was added or removed
 	faulty             bool                 // problems may have changed
 	statuses           map[string]bool      // status files that were read anew, or went
+	moved              map[schemas.Ref]bool // what was moved aside
 }
 
 func (s *Store) update() *update {
-	return &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}}
+	return &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}, moved: map[schemas.Ref]bool{}}
 }
 
 func (u *update) touch(ref schemas.Ref) {
@@ -406,6 +417,9 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 	var entries []*Entry
 	var changed []schemas.Ref
 	for _, ref := range slices.SortedFunc(maps.Keys(u.touched), schemas.Ref.Compare) {
+		if ref.Kind == LedgerKind {
+			continue
+		}
 		e, was := u.model.entry(ref), prev.Entry(ref)
 		if was != nil && !u.statuses[e.StatusPath] {
 			e.Status = was.Status // the caller's, which may be ahead of the file
@@ -422,6 +436,11 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 	}
 	if u.faulty {
 		next = next.WithSettings(u.model.settings.spec, u.model.problems())
+	}
+	next, ledgers := u.ledgers(next)
+	if len(ledgers) > 0 {
+		changed = append(changed, ledgers...)
+		slices.SortFunc(changed, schemas.Ref.Compare)
 	}
 	return next, changed
 }

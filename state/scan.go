@@ -238,6 +238,9 @@ func (s *scanner) lookFolder(p *place, name []byte, v visitor) *place {
 		if sub.area = s.layout.stateArea(sub.name); sub.area != areaNone {
 			return sub
 		}
+	case p.area == areaLedgers:
+		sub.area = areaOther
+		return sub
 	case p.area == areaRuns && p.depth < 3, p.area == areaSpecs, p.area == areaOther && sub.depth <= maxDepth:
 		return sub
 	}
@@ -251,6 +254,9 @@ func (l *layout) stateArea(name string) area {
 	}
 	if _, ok := l.statusKind(name); ok {
 		return areaStatus
+	}
+	if name == ledgersFolder {
+		return areaLedgers
 	}
 	for _, f := range otherFolders {
 		if f == name {
@@ -296,6 +302,10 @@ func (p *place) fileArea(name []byte) area {
 	case areaRuns:
 		if p.depth != 3 {
 			return areaNone
+		}
+	case areaLedgers:
+		if _, ok := ledgerIssue(name); !ok && jsonFile(name) {
+			return areaOther
 		}
 	}
 	if !jsonFile(name) {

@@ -52,7 +52,8 @@ type Store struct {
 	cache    *cache
 	own      *Journal
 	held     *Lock
-	moved    []schemas.Ref // objects whose damaged files were moved aside since the last look
+	moved    []schemas.Ref   // objects whose damaged files were moved aside since the last look
+	folded   map[int]*Ledger // what this process wrote into ledgers since the last look, by issue
 
 	decoded atomic.Int64 // files decoded so far, for tests
 }

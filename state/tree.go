@@ -9,13 +9,14 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Tree is everything that a decision may look at: specs, statuses, records, settings and problems, at one moment. It
+// Tree is everything that a decision may look at: specs, statuses, records, ledgers, settings and problems, at one moment. It
 // is immutable; With makes the next one. Methods that return slices return shared ones: callers must not change them.
 type Tree struct {
 	shelves   map[string][]*Entry // by kind, sorted by name
 	referrers map[schemas.Ref][]schemas.Ref
 	settings  *schemas.SettingsSpec
 	problems  []schemas.Problem // sorted by path, line, column
+	ledgers   []*Ledger         // sorted by issue
 }
 
 // Entry is all that a tree knows of one object. An object whose spec is gone has an entry for as long as a status,
@@ -144,7 +145,9 @@ func references(e *Entry) []schemas.Ref {
 // With returns a tree in which the given entries replace those of the same Ref. An entry that is Gone and has neither
 // status, runs nor claims is removed. The receiver is unchanged; what did not change is shared.
 func (t *Tree) With(entries ...*Entry) *Tree {
-	next := &Tree{shelves: maps.Clone(t.shelves), referrers: t.referrers, settings: t.settings, problems: t.problems}
+	next := new(Tree)
+	*next = *t
+	next.shelves = maps.Clone(t.shelves)
 	cloned := map[string]bool{}
 	linked := false
 	for _, e := range entries {

@@ -135,10 +135,13 @@ func (s *Store) upToDate(c Change) bool {
 // wrote tells the model of a file that this process wrote or removed. What a status file holds is decoded when an
 // entry of it is made, which is seldom: who wrote it has it already.
 func (s *Store) wrote(look *nearby, p string, data []byte, body any) {
+	a, _ := s.layout().classify(p)
+	if a == areaLedgers && data != nil {
+		body = s.wroteLedger(p, data)
+	}
 	if s.model == nil {
 		return
 	}
-	a, _ := s.layout().classify(p)
 	st, err := look.lstat(p)
 	if data == nil || a == areaNone || err != nil || st.Size != int64(len(data)) {
 		s.model.drop(p)
