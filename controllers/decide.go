@@ -3,6 +3,7 @@ package controllers
 import (
 	"time"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -74,14 +75,14 @@ type Task struct {
 	// OutputFiles must exist after a success; OutputJSON is read as the result.
 	OutputFiles []string
 	OutputJSON  string
-	// Output says how stdout is read: "" (only kept), "text" (its text is the result) or "json" (its value is).
+	// Output says how stdout is read: "" (only kept), "text" or "json", which may also ask a question; see package agentio.
 	Output string
+	// Answer says that the run answers a question: its result is the answer, as a JSON string.
+	Answer bool `json:",omitempty"`
+	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
+	Artifacts   []string `json:",omitempty"`
+	StdinFormat string   `json:",omitempty"`
 }
 
 // Need is what a node is told of one that it needs.
-type Need struct {
-	State    string   `json:"state"`
-	ExitCode *int     `json:"exitCode,omitempty"`
-	Result   any      `json:"result,omitempty"`
-	Files    []string `json:"files,omitempty"` // its declared output files
-}
+type Need = agentio.Need

@@ -1,0 +1,186 @@
+package agentio
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Limits in characters (agentx-spec 6.3).
+const (
+	TopicLimit    = 200
+	QuestionLimit = 2000
+	AnswerLimit   = 2000
+)
+
+// Said is what the output of a run means.
+type Said struct {
+	// Result is the value that the run ended with, as it was printed; nil for none. For text it is a JSON string.
+	Result json.RawMessage
+	// Answer is the answer of an agent that was asked. Read hands it on as it is; ReadAnswer checks it.
+	Answer string
+	// Resolution is what the agent makes of the answers that it was given, at most AnswerLimit characters.
+	Resolution string
+	// Ask is what the agent wants to know before it can go on; nil: nothing.
+	Ask *schemas.Ask
+}
+
+// Read tells what the output of a task means. Format is "json" or "text", as in schemas.CommandRunner.Output.
+//
+// JSON output is an object with "reconcile": 1 and the fields of this contract, or any other value, which is the
+// result. Text is the result, unless a line of it asks: see [sentence]. An error says what is wrong with a question, or
+// with an object of this contract, and names the field.
+func Read(format string, stdout []byte) (Said, error) {
+	if format == FormatJSON {
+		return readJSON(stdout)
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(string(stdout), "\ufffd"))
+	ask := sentence(text)
+	if ask != nil {
+		return Said{Ask: ask}, checkAsk(ask)
+	}
+	result, err := encodeText(text)
+	return Said{Result: result, Answer: text}, err
+}
+
+// ReadAnswer tells the answer in the output of an agent that was asked; "" if it said nothing. Text is the answer; JSON
+// is a string, or an object of this contract with "answer". It is an error to answer at too great a length, with another
+// value, or with a question in the form of this contract: who is asked cannot ask.
+func ReadAnswer(format string, stdout []byte) (string, error) {
+	said, err := Read(format, stdout)
+	switch {
+	case err != nil:
+		return "", err
+	case said.Ask != nil:
+		return "", errors.New("the output asks a question, where an answer was asked for")
+	case said.Answer == "" && said.Result != nil:
+		if err := json.Unmarshal(said.Result, &said.Answer); err != nil {
+			return "", errors.New(`the output has no answer: print a string, or {"reconcile": 1, "answer": "…"}`)
+		}
+	}
+	return said.Answer, checkLength("the answer", said.Answer, AnswerLimit)
+}
+
+// encodeText is text as a JSON string that keeps <, > and & as they are.
+func encodeText(text string) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	err := e.Encode(text)
+	return bytes.TrimSpace(buf.Bytes()), err
+}
+
+// structured is an object of this contract.
+type structured struct {
+	Reconcile     int             `json:"reconcile"`
+	Result        json.RawMessage `json:"result"`
+	Answer        string          `json:"answer"`
+	Resolution    string          `json:"resolution"`
+	Clarification *struct {
+		To        string   `json:"to"`
+		Topic     string   `json:"topic"`
+		Question  string   `json:"question"`
+		Blocking  *bool    `json:"blocking"` // default true
+		Artifacts []string `json:"artifacts"`
+	} `json:"clarification"`
+}
+
+func readJSON(stdout []byte) (Said, error) {
+	if !json.Valid(stdout) || !utf8.Valid(stdout) {
+		return Said{}, errors.New("stdout is not one JSON value in UTF-8")
+	}
+	if !isStructured(stdout) {
+		return Said{Result: stdout}, nil
+	}
+	var s structured
+	d := json.NewDecoder(bytes.NewReader(stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return Said{}, fmt.Errorf("the structured output is not of version %d: %w", Version, err)
+	}
+	said := Said{Result: s.Result, Answer: s.Answer, Resolution: shorten(s.Resolution, AnswerLimit)}
+	if c := s.Clarification; c != nil {
+		said.Ask = &schemas.Ask{To: c.To, Topic: c.Topic, Question: c.Question, Artifacts: c.Artifacts,
+			Blocking: c.Blocking == nil || *c.Blocking}
+		return said, checkAsk(said.Ask)
+	}
+	return said, nil
+}
+
+// isStructured reports whether a JSON value is an object of this contract: it has the field "reconcile", which is 1.
+func isStructured(value []byte) bool {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(value, &fields) != nil {
+		return false
+	}
+	return string(bytes.TrimSpace(fields["reconcile"])) == "1"
+}
+
+// shorten cuts text to most characters; the last of them says so.
+func shorten(text string, most int) string {
+	if text = strings.TrimSpace(text); utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// asking is a line that asks, from its beginning; what follows may be empty where the question is on the next lines.
+var asking = regexp.MustCompile(`(?m)^CLARIFICATION NEEDED from (\S+) about ([^\n]+?):(?:[ \t]+|$)`)
+
+// sentence finds the first question in text, in the form
+//
+//	CLARIFICATION NEEDED from architect about the database: Dual layer or migrate?
+//
+// at the beginning of a line. The question goes on to the next blank line, or to the end. Anything vaguer is no question.
+func sentence(text string) *schemas.Ask {
+	m := asking.FindStringSubmatchIndex(text)
+	if m == nil {
+		return nil
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text[m[1]:], "\n") {
+		if len(lines) > 0 && strings.TrimSpace(line) == "" {
+			break
+		}
+		lines = append(lines, strings.TrimRight(line, " \t\r"))
+	}
+	return &schemas.Ask{To: text[m[2]:m[3]], Topic: text[m[4]:m[5]], Blocking: true,
+		Question: strings.TrimSpace(strings.Join(lines, "\n"))}
+}
+
+// checkAsk says what is wrong with a question: the rules are those of a ClarificationRequest, which comes of it.
+func checkAsk(a *schemas.Ask) error {
+	err := checkLength("topic", a.Topic, TopicLimit)
+	if err == nil {
+		err = checkLength("question", a.Question, QuestionLimit)
+	}
+	if err != nil {
+		return fmt.Errorf("the question is not taken: %w", err)
+	}
+	spec := schemas.ClarificationRequestSpec{From: "asker", To: a.To, Topic: a.Topic, Question: a.Question,
+		Artifacts: a.Artifacts}
+	if a.To == spec.From {
+		spec.From += "s" // only who is asked matters here
+	}
+	var r schemas.Report
+	spec.Check(&r)
+	for _, f := range r.Findings() {
+		if f.Severity == schemas.Error {
+			return fmt.Errorf("the question is not taken: %v: %s", f.Field[0], f.Message)
+		}
+	}
+	return nil
+}
+
+func checkLength(what, text string, most int) error {
+	if n := utf8.RuneCountInString(text); n > most {
+		return fmt.Errorf("%s has %d characters, at most %d are taken", what, n, most)
+	}
+	return nil
+}
