@@ -17,14 +17,16 @@ func cachedTree(t testing.TB) (dir, want string) {
 	dir = t.TempDir()
 	generate(t, dir, 30)
 	put(t, dir, map[string]string{
-		"specs/checks.yaml":             dagYAML,
-		"specs/broken.yaml":             "kind: Session\nmetadata: {name: broken}\nspec: {titel: x}\n",
-		"specs/labelled.yaml":           "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: labelled, labels: {a: b}, annotations: {c: d}}\nspec: {}\n",
-		"state/sessions/half.json":      "{",
-		"state/agent-status.json":       "{}",
-		"state/memory/manifest.json":    "{}",
-		"src/main.go":                   "package main",
-		"state/runs/dags/checks/x.json": "{}",
+		"specs/checks.yaml":                  dagYAML,
+		"specs/broken.yaml":                  "kind: Session\nmetadata: {name: broken}\nspec: {titel: x}\n",
+		"specs/labelled.yaml":                "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: labelled, labels: {a: b}, annotations: {c: d}}\nspec: {}\n",
+		"state/sessions/half.json":           "{",
+		"state/agent-status.json":            "{}",
+		"state/memory/manifest.json":         "{}",
+		ledger42:                             ledgerOf(42, "resolved", "pending"),
+		"state/clarifications/issue-43.json": ledgerOf(42),
+		"src/main.go":                        "package main",
+		"state/runs/dags/checks/x.json":      "{}",
 	})
 	load(t, open(t, dir))
 	s := open(t, dir)

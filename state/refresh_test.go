@@ -79,7 +79,7 @@ func (w *walker) pick(words ...string) string { return words[w.rand.IntN(len(wor
 func (w *walker) edit() []string {
 	name := w.pick("a", "b", "c")
 	folder := w.pick("specs", "specs", "specs/x", "specs/X")
-	switch w.rand.IntN(17) {
+	switch w.rand.IntN(19) {
 	case 0, 1, 2:
 		return w.write(folder+"/"+w.pick("a", "b", "c", "A")+".yaml", w.session(name))
 	case 3, 4, 5:
@@ -89,7 +89,7 @@ func (w *walker) edit() []string {
 	case 7, 8:
 		return w.remove(folder + "/" + w.pick("a", "b", "c", "A", "dag-a", "dag-b", "dag-c") + ".yaml")
 	case 9:
-		return w.remove(w.pick("state/sessions", "state/dags", "specs/x", "specs", "state"))
+		return w.remove(w.pick("state/sessions", "state/dags", "state/clarifications", "specs/x", "specs", "state"))
 	case 10:
 		return w.write("src/"+name+".go", w.pick("package a", "package b", "package c"))
 	case 11:
@@ -102,6 +102,9 @@ func (w *walker) edit() []string {
 	case 15:
 		return w.write("state/dags/"+name+".json", w.encode("DAG", name,
 			&schemas.DAGStatus{Actions: []schemas.AppliedAction{{Name: w.pick("a", "b", "c")}}}))
+	}
+	if ledger := "state/clarifications/issue-" + w.pick("1", "2", "03") + ".json"; w.rand.IntN(3) > 0 {
+		return w.ledger(ledger)
 	}
 	return w.link(folder+"/link.yaml", w.pick("a.yaml", "../a.yaml", "../../outside", "b.yaml"))
 }
@@ -145,6 +148,19 @@ func (w *walker) session(name string) string {
 func (w *walker) dag(name string) string {
 	return fmt.Sprintf("apiVersion: %s\nkind: DAG\nmetadata: {name: %s}\nspec:\n  session: %s\n  nodes:\n  - {name: %s, run: [%s]%s}\n",
 		schemas.APIVersion, name, w.pick("a", "b", "c"), w.pick("n", "n", "m"), w.pick("x", "y"), w.pick("", ", inputs: ['src/*.go']", ", inputs: ['**/a.go']", ", timeout: soon"))
+}
+
+// ledger writes a ledger, or half of one, or removes it.
+func (w *walker) ledger(p string) []string {
+	issue := int(strings.TrimSuffix(p, ".json")[len(p)-len("1.json")] - '0')
+	text := ledgerOf(issue, []string{"pending", "resolved", "stale"}[:w.rand.IntN(4)]...)
+	switch w.rand.IntN(6) {
+	case 0:
+		return w.remove(p)
+	case 1:
+		return w.write(p, text[:len(text)/2])
+	}
+	return w.write(p, text)
 }
 
 // action is one on a node that its target sometimes has.
