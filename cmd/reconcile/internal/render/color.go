@@ -34,7 +34,7 @@ func StateColor(word string) Color {
 		return Red
 	case "Running", "Queued", "Reconciling", "working":
 		return Blue
-	case "Blocked", "Paused", "Suspended", "Unknown", "Cancelled", "warning", "escalated", "pending":
+	case "Blocked", "Paused", "Suspended", "Unknown", "Cancelled", "warning", "escalated", "pending", "stale":
 		return Yellow
 	case "Skipped", "Pending", "Created", "idle":
 		return Dim

@@ -1,0 +1,298 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Clarification is a question between two agents as it is shown: the record of its ledger, and what the status of its
+// request adds. Its JSON form is the record's, with issueNumber before it and the source of each turn.
+type Clarification struct {
+	IssueNumber int `json:"issueNumber"`
+	schemas.Clarification
+	// Thread stands for the record's.
+	Thread []schemas.ThreadEntry `json:"thread"`
+	// Escalation is nil where it was never escalated, and where another program wrote the record.
+	Escalation *schemas.Escalation `json:"escalation,omitempty"`
+	// Summary is the matter in one or two sentences, once it is resolved.
+	Summary string `json:"summary,omitempty"`
+	// Why says what is wrong with a question that is stale, stuck, or not taken.
+	Why string `json:"why,omitempty"`
+	// Human says that a person answers: nothing is routed by itself.
+	Human bool `json:"-"`
+}
+
+// Title is the id, or before there is one the name of the request.
+func (c *Clarification) Title() string {
+	if c.ID != "" {
+		return c.ID
+	}
+	return c.Request
+}
+
+// ClarificationTable lists clarifications, one a line; a last column WHY stands where one of them has a reason.
+func ClarificationTable(w io.Writer, p Palette, list []Clarification, now time.Time) error {
+	heads := []string{"ID", "ISSUE", "FROM", "TO", "TOPIC", "STATUS", "ROUND", "AGE"}
+	why := false
+	for i := range list {
+		why = why || list[i].Why != ""
+	}
+	if why {
+		heads = append(heads, "WHY")
+	}
+	t := NewTable(p, heads...)
+	for i := range list {
+		t.Cells(list[i].row(now)...)
+	}
+	return t.Write(w)
+}
+
+func (c *Clarification) row(now time.Time) []Cell {
+	const topicWidth, whyWidth = 48, 100
+	issue, age, round, status := "-", "-", "-", c.Status
+	if c.IssueNumber > 0 {
+		issue = "#" + strconv.Itoa(c.IssueNumber)
+	}
+	if !c.Created.IsZero() {
+		age = Age(now.Sub(c.Created.Time))
+	}
+	if c.MaxRounds > 0 {
+		round = fmt.Sprintf("%d/%d", c.Round, c.MaxRounds)
+	}
+	if status == "" {
+		status = statusNew
+	}
+	return []Cell{
+		{Text: c.Title()}, {Text: issue}, {Text: c.From}, {Text: c.To}, {Text: Cut(Line(c.Topic), topicWidth)},
+		{Text: status, Color: StateColor(status)}, {Text: round}, {Text: age},
+		{Text: Cut(Line(c.Why), whyWidth)},
+	}
+}
+
+// statusNew is shown for a question that no run has taken yet, which has no state.
+const statusNew = "new"
+
+// The layout of a thread: the rule and the width of what was said are those of the example in AgentX's requirements.
+const (
+	threadRule  = "-----------------------------------------------"
+	threadWidth = 60
+	threadTime  = "2006-01-02 15:04" // in UTC
+)
+
+// ClarificationThread writes what was said in the layout of the example in AgentX's requirements, and below it, while
+// the matter is open, how it stands. Text of agents is indented, so that it cannot pass for a heading.
+func ClarificationThread(w io.Writer, p Palette, c Clarification) error {
+	t := &thread{Palette: p, c: &c}
+	t.line(2, p.Paint(Bold, Line(fmt.Sprintf("Clarification Thread: %s (%s)", c.Title(), issueWord(c.IssueNumber)))))
+	t.line(2, p.Paint(Dim, threadRule))
+	for i := range c.Thread {
+		if i > 0 {
+			t.b.WriteByte('\n')
+		}
+		t.turn(i)
+	}
+	if schemas.ClarificationOpen(c.Status) || c.Status == schemas.ClarificationAbandoned {
+		t.standing()
+	}
+	t.line(2, p.Paint(Dim, threadRule))
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+func issueWord(issue int) string {
+	if issue == 0 {
+		return "no issue"
+	}
+	return "#" + strconv.Itoa(issue)
+}
+
+// thread is a thread that is being written.
+type thread struct {
+	Palette
+	c *Clarification
+	b strings.Builder
+}
+
+func (t *thread) line(indent int, s string) {
+	t.b.WriteString(strings.Repeat(" ", indent))
+	t.b.WriteString(s)
+	t.b.WriteByte('\n')
+}
+
+// turn writes the i-th entry.
+func (t *thread) turn(i int) {
+	e := t.c.Thread[i]
+	switch e.Type {
+	case schemas.TurnResolution:
+		t.outcome(Green, "RESOLVED", e.From, e.Timestamp)
+		t.text(4, "", e.Body)
+	case schemas.TurnEscalation:
+		t.outcome(Red, "ESCALATED", e.From, e.Timestamp)
+		if t.c.Escalation != nil && i == lastEscalation(t.c.Thread) {
+			t.escalation(t.c.Escalation)
+		} else {
+			t.text(4, "", e.Body)
+		}
+	case schemas.TurnAnswer:
+		t.spoken(Green, "A: ", e, t.c.From)
+	default:
+		t.spoken(Yellow, "Q: ", e, t.c.To)
+	}
+}
+
+// spoken writes a question or an answer: "[Round 1] engineer -> architect  (2026-02-26 10:00)" and the text.
+func (t *thread) spoken(color Color, mark string, e schemas.ThreadEntry, to string) {
+	head := t.Paint(Blue, fmt.Sprintf("[Round %d]", e.Round)) + " " + Line(e.From) + " -> " + Line(to)
+	t.line(2, head+t.at(e.Timestamp))
+	t.text(4, t.Paint(color, mark), e.Body)
+}
+
+// outcome writes "[RESOLVED] engineer  (2026-02-26 10:05)".
+func (t *thread) outcome(color Color, word, who string, at schemas.Time) {
+	t.line(2, t.Paint(color, "["+word+"]")+" "+Line(who)+t.at(at))
+}
+
+func (t *thread) at(when schemas.Time) string {
+	if when.IsZero() {
+		return ""
+	}
+	return "  " + t.Paint(Dim, "("+when.UTC().Format(threadTime)+")")
+}
+
+// text writes what somebody said, with a mark before its first line and the others below the first.
+func (t *thread) text(indent int, mark, body string) {
+	under := ""
+	if mark != "" {
+		under = "   "
+	}
+	for i, line := range wrapText(body, threadWidth) {
+		switch {
+		case i == 0:
+			t.line(indent, mark+line)
+		case line == "":
+			t.line(0, "")
+		default:
+			t.line(indent, under+line)
+		}
+	}
+}
+
+// wrapText breaks the lines of a text that are wider than width; the others stay as they are, indented or not.
+func wrapText(s string, width int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.Trim(Text(s), "\n"), "\n") {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
+		if Width(line) <= width {
+			lines = append(lines, line)
+			continue
+		}
+		lines = append(lines, Wrap(line, width)...)
+	}
+	return lines
+}
+
+// escalation writes what a human has to decide.
+func (t *thread) escalation(e *schemas.Escalation) {
+	t.label("Topic", e.Topic)
+	t.label("Why", escalatedBecause(e.Reason))
+	for _, p := range e.Positions {
+		t.label(p.Agent, p.Body)
+	}
+	if len(e.Options) > 0 {
+		t.line(4, "Options:")
+	}
+	for i, o := range e.Options {
+		t.text(6, fmt.Sprintf("%d. ", i+1), o)
+	}
+	// Not wrapped: it holds a command.
+	t.line(4, t.Paint(Bold, "Action:")+" "+Line(e.Action))
+}
+
+// label writes "Topic: text", the text's further lines below its first.
+func (t *thread) label(name, text string) {
+	for i, line := range wrapText(text, threadWidth) {
+		if i == 0 {
+			line = t.Paint(Bold, Line(name)+":") + " " + line
+		} else {
+			line = "  " + line
+		}
+		t.line(4, line)
+	}
+}
+
+// standing writes how an open or abandoned matter stands. Of an escalated one the thread's last entry tells.
+func (t *thread) standing() {
+	c := t.c
+	if c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) >= 0 {
+		return
+	}
+	word, at, text := c.Status, schemas.Time{}, c.stands()
+	if word == "" {
+		word = statusNew
+	}
+	if c.Waiting() {
+		at = c.StaleAfter
+	}
+	if len(c.Thread) > 0 {
+		t.b.WriteByte('\n')
+	}
+	head := t.Paint(StateColor(word), "["+strings.ToUpper(Line(word))+"]") + " " + Line(c.Topic)
+	if !at.IsZero() {
+		head += "  " + t.Paint(Dim, "(due "+at.UTC().Format(threadTime)+")")
+	}
+	t.line(2, head)
+	t.line(4, Line(text))
+}
+
+// stands says in a sentence what the matter waits for.
+func (c *Clarification) stands() string {
+	if c.Why != "" {
+		return c.Why
+	}
+	rounds := fmt.Sprintf("Round %d of %d.", c.Round, c.MaxRounds)
+	switch c.Status {
+	case schemas.ClarificationPending, schemas.ClarificationStale:
+		return "Waits for the answer of " + c.To + ". " + rounds
+	case schemas.ClarificationAnswered:
+		return "Waits for " + c.From + " to ask on or to resolve it. " + rounds
+	case schemas.ClarificationEscalated:
+		return "Waits for a human: reconcile clarify resolve " + c.Title() + " TEXT"
+	case schemas.ClarificationAbandoned:
+		return c.From + " went on without an answer."
+	case "":
+		return "No run has taken it yet; the next one does."
+	}
+	return "The state " + c.Status + " is unknown to this program."
+}
+
+// lastEscalation is the index of the last escalation in a thread, -1 if there is none.
+func lastEscalation(thread []schemas.ThreadEntry) int {
+	for i := len(thread) - 1; i >= 0; i-- {
+		if thread[i].Type == schemas.TurnEscalation {
+			return i
+		}
+	}
+	return -1
+}
+
+// escalatedBecause is the reason of an escalation in words, with the constant for searching.
+func escalatedBecause(reason string) string {
+	words := map[string]string{
+		schemas.EscalatedMaxRounds: "a question came after the last round",
+		schemas.EscalatedAgent:     "the agent that was asked failed twice",
+		schemas.EscalatedStale:     "no answer came in time, nor after the retry",
+		schemas.EscalatedStuck:     "the last two rounds say the same",
+		schemas.EscalatedDeadlock:  "questions that block wait for each other",
+		schemas.EscalatedByReply:   "somebody asked for it",
+		schemas.EscalatedTarget:    "the agent that was asked is not there any more",
+	}[reason]
+	if words == "" {
+		return reason
+	}
+	return words + " (" + reason + ")"
+}

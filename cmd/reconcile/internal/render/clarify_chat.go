@@ -1,0 +1,211 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// ClarificationChat writes a thread as Markdown in the form of a chat: "[Engineer -> Architect] Clarification needed
+// (CLR-42-001):" and what was said, indented by two blanks. An escalation is a block quote of its own.
+//
+// What agents said stays Markdown, but cannot break out: a code fence that is left open is closed, HTML is shown as
+// text, and a line that looks like a heading of the chat is quoted.
+func ClarificationChat(w io.Writer, c Clarification) error {
+	chat := &chat{c: &c}
+	for i := range c.Thread {
+		chat.turn(i)
+	}
+	chat.end()
+	_, err := io.WriteString(w, strings.Join(chat.parts, "\n"))
+	return err
+}
+
+// ChatTurn writes the i-th entry of a thread as Markdown, as in [ClarificationChat].
+func ChatTurn(w io.Writer, c Clarification, i int) error {
+	chat := &chat{c: &c}
+	chat.turn(i)
+	_, err := io.WriteString(w, strings.Join(chat.parts, "\n"))
+	return err
+}
+
+// chat collects the paragraphs of a thread, each with a line feed at its end.
+type chat struct {
+	c     *Clarification
+	parts []string
+}
+
+func (t *chat) add(lines ...string) { t.parts = append(t.parts, strings.Join(lines, "\n")+"\n") }
+
+func (t *chat) turn(i int) {
+	e := t.c.Thread[i]
+	body := chatBody(e.Body)
+	switch e.Type {
+	case schemas.TurnQuestion:
+		t.add(append([]string{t.asks(e)}, indented(body)...)...)
+		if t.routed(i) {
+			t.add("  [Routing to " + DisplayName(t.c.To) + " automatically...]")
+		}
+	case schemas.TurnResolution:
+		t.add(append([]string{t.settles(e)}, indented(body)...)...)
+	case schemas.TurnEscalation:
+		if t.c.Escalation != nil && i == lastEscalation(t.c.Thread) {
+			t.add(escalationBlock(t.c)...)
+		} else {
+			t.add(quoted(append([]string{t.escalated(), ""}, body...))...)
+		}
+	default:
+		t.add(following("["+DisplayName(e.From)+"]", body)...)
+	}
+}
+
+// following is a heading and what was said, which begins on the line of the heading where that does not change it.
+func following(head string, body []string) []string {
+	if fenceOf(body[0]) != "" || strings.HasPrefix(body[0], ">") {
+		return append([]string{head}, indented(body)...)
+	}
+	return append([]string{head + " " + body[0]}, indented(body[1:])...)
+}
+
+// settles is the heading of a resolution: who asked goes on with it, anybody else does not.
+func (t *chat) settles(e schemas.ThreadEntry) string {
+	head := "[" + DisplayName(e.From) + "] Clarification resolved."
+	if e.From == t.c.From {
+		head += " Continuing..."
+	}
+	return head
+}
+
+// asks is the heading of a question.
+func (t *chat) asks(e schemas.ThreadEntry) string {
+	head := fmt.Sprintf("[%s -> %s] ", DisplayName(e.From), DisplayName(t.c.To))
+	if e.Round <= 1 {
+		return head + "Clarification needed (" + chatLine(t.c.Title()) + "):"
+	}
+	return head + fmt.Sprintf("Clarification (%s, round %d):", chatLine(t.c.Title()), e.Round)
+}
+
+// routed reports whether the hub took the question of the i-th entry to a program.
+func (t *chat) routed(i int) bool {
+	if i+1 < len(t.c.Thread) {
+		return strings.HasPrefix(t.c.Thread[i+1].Source, "run/")
+	}
+	return t.c.Waiting() && !t.c.Human
+}
+
+// end says what the matter waits for, where the thread does not.
+func (t *chat) end() {
+	switch c := t.c; {
+	case c.Status == "" || c.Why != "":
+		t.add("  [" + chatLine(strings.TrimSuffix(c.stands(), ".")) + "]")
+	case c.Waiting() && c.Human:
+		t.add("  [Waiting for " + DisplayName(c.To) + " to answer: reconcile clarify answer " + chatLine(c.Title()) + " TEXT]")
+	case c.Status == schemas.ClarificationAbandoned:
+		t.add("  [" + DisplayName(c.From) + " went on without an answer]")
+	case c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) < 0:
+		t.add(quoted([]string{t.escalated(), "", chatLine(c.stands())})...)
+	}
+}
+
+func (t *chat) escalated() string {
+	return "**[ESCALATED] " + chatLine(t.c.Title()) + ": " + chatLine(t.c.Topic) + "**"
+}
+
+// escalationBlock is topic, positions, options and what a human has to do, as a block quote.
+func escalationBlock(c *Clarification) []string {
+	e := c.Escalation
+	lines := []string{(&chat{c: c}).escalated(), "", "Why: " + chatLine(escalatedBecause(e.Reason)), ""}
+	for _, p := range e.Positions {
+		lines = append(lines, following("- **"+DisplayName(p.Agent)+"**:", chatBody(p.Body))...)
+	}
+	if len(e.Options) > 0 {
+		lines = append(lines, "", "Options:", "")
+	}
+	for i, o := range e.Options {
+		lines = append(lines, fmt.Sprintf("%d. %s", i+1, chatLine(o)))
+	}
+	return quoted(append(lines, "", "**Action needed:** "+chatLine(e.Action)))
+}
+
+// DisplayName is the name of an agent as people write it: product-manager is Product Manager.
+func DisplayName(agent string) string {
+	words := strings.FieldsFunc(chatLine(agent), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
+	for i, w := range words {
+		r, size := utf8.DecodeRuneInString(w)
+		words[i] = string(unicode.ToUpper(r)) + w[size:]
+	}
+	return strings.Join(words, " ")
+}
+
+// chatLine is text of one line that HTML cannot hide in.
+func chatLine(s string) string { return strings.ReplaceAll(Line(s), "<", "&lt;") }
+
+// chatBody is what somebody said as lines of Markdown, at least one.
+func chatBody(s string) []string {
+	var out []string
+	fence := ""
+	for line := range strings.SplitSeq(strings.Trim(Text(s), "\n"), "\n") {
+		line = strings.TrimRight(line, " \t")
+		switch mark := fenceOf(line); {
+		case fence == "" && mark != "":
+			fence = mark
+		case fence != "" && closesFence(line, fence):
+			fence = ""
+		case fence == "":
+			line = chatText(line)
+		}
+		out = append(out, line)
+	}
+	if fence != "" {
+		out = append(out, fence)
+	}
+	return out
+}
+
+// fenceOf returns the backquotes or tildes with which a line opens a code block, or "".
+func fenceOf(line string) string {
+	line = strings.TrimLeft(line, " ")
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && !(c == "`" && strings.Contains(line[n:], "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+func closesFence(line, fence string) bool {
+	mark := fenceOf(line)
+	return len(mark) >= len(fence) && mark != "" && mark[0] == fence[0] && strings.TrimSpace(line) == mark
+}
+
+// chatText shows HTML in a line of text as text, outside of code spans, and quotes what looks like a heading.
+func chatText(line string) string {
+	parts := strings.Split(line, "`")
+	for i := range parts {
+		if i%2 == 0 || i == len(parts)-1 {
+			parts[i] = strings.ReplaceAll(parts[i], "<", "&lt;")
+		}
+	}
+	line = strings.Join(parts, "`")
+	if strings.HasPrefix(strings.TrimLeft(line, " \t"), "[") {
+		line = "> " + strings.TrimLeft(line, " \t")
+	}
+	return line
+}
+
+func indented(lines []string) []string { return prefixed("  ", lines) }
+
+func quoted(lines []string) []string { return prefixed("> ", lines) }
+
+// prefixed returns the lines with a prefix; blanks at the ends of lines are no part of them.
+func prefixed(prefix string, lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.TrimRight(prefix+line, " ")
+	}
+	return out
+}
