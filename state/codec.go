@@ -82,6 +82,8 @@ func (e *encoder) file(f *file, data []byte) {
 		case *damage:
 			e.b = append(e.b, bodyDamage)
 			e.str(b.text)
+			e.uint(uint64(b.line))
+			e.uint(uint64(b.column))
 		case *Ledger:
 			e.b = append(e.b, bodyLedger)
 			e.uint(uint64(b.Last))

@@ -156,7 +156,7 @@ func (d *decoder) file() *file {
 		f.body = d.spec()
 		return f
 	case body == bodyDamage:
-		f.body = &damage{strings.Clone(d.shared())}
+		f.body = &damage{text: strings.Clone(d.shared()), line: int(d.uint()), column: int(d.uint())}
 	case body == bodyLedger:
 		f.path = strings.Clone(f.path)
 		f.body = d.ledger(f.path)

@@ -109,8 +109,35 @@ func decodeState(data []byte, v any) error {
 	if quick.Unmarshal(data, v) == nil {
 		return nil
 	}
-	if err := json.Unmarshal(data, v); err != nil { // it says better what is wrong
-		return fmt.Errorf("it is not JSON of the expected form: %w", err)
+	if err := json.Unmarshal(data, v); err != nil { // it says better what is wrong, and where
+		line, column := placeOf(data, err)
+		return &placedError{line, column, fmt.Errorf("it is not JSON of the expected form: %w", err)}
 	}
 	return nil
+}
+
+// placedError is what is wrong at one place of a file. Lines and columns count from 1, columns in bytes.
+type placedError struct {
+	line, column int
+	err          error
+}
+
+func (e *placedError) Error() string { return e.err.Error() }
+func (e *placedError) Unwrap() error { return e.err }
+
+// placeOf is where in data an error of package json is; zero where that is not known.
+func placeOf(data []byte, err error) (line, column int) {
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	var offset int64 // of the byte after
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &mistyped):
+		offset = mistyped.Offset
+	default:
+		return 0, 0
+	}
+	before := data[:max(0, min(int(offset)-1, len(data)))]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }

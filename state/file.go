@@ -52,7 +52,18 @@ func (b *specBody) references() []schemas.Reference {
 }
 
 // damage is why a file under state/ cannot be used.
-type damage struct{ text string }
+type damage struct {
+	text         string
+	line, column int // where; 0 when it is about the whole file
+}
+
+func damageOf(err error) *damage {
+	d := &damage{text: err.Error()}
+	if at := (*placedError)(nil); errors.As(err, &at) {
+		d.line, d.column = at.line, at.column
+	}
+	return d
+}
 
 // tick is how long the clock of a file system may stand still, at most: a file that was changed less than a tick
 // before it was looked at may be changed again without a sign. Linux ticks every 1 to 10 ms.
@@ -250,7 +261,7 @@ func (s *Store) tooLarge(f *file, st stat, limit int64) {
 	text := fmt.Sprintf("the file has %d bytes; the limit is %d (limits.fileSize in %s)", st.Size, limit,
 		schemas.SettingsPath)
 	if f.area != areaSpecs {
-		f.body = &damage{text}
+		f.body = &damage{text: text}
 		return
 	}
 	f.body = &specBody{problems: []schemas.Problem{{
@@ -275,7 +286,7 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 	case areaRuns:
 		r, err := decodeRun(s.layout().runKey(p), data)
 		if err != nil {
-			return &damage{err.Error()}
+			return damageOf(err)
 		}
 		return r
 	case areaLedgers:
@@ -288,14 +299,14 @@ func (s *Store) decodeStatusFile(p string, data []byte) any {
 	_, ref := s.layout().classify(p)
 	k, _ := s.opts.Kinds.Find(ref.Kind)
 	if k.NewStatus == nil {
-		return &damage{"nothing of that kind has a status"}
+		return &damage{text: "nothing of that kind has a status"}
 	}
 	if err := schemas.CheckName(ref.Name); err != nil {
-		return &damage{"it is not named like an object: " + err.Error()}
+		return &damage{text: "it is not named like an object: " + err.Error()}
 	}
 	st, err := decodeStatus(k, ref.Name, data)
 	if err != nil {
-		return &damage{err.Error()}
+		return damageOf(err)
 	}
 	return st
 }

@@ -217,7 +217,7 @@ func (m *model) ledger(ref schemas.Ref) *Ledger {
 func decodeLedgerFile(p string, data []byte) any {
 	l, err := ParseLedger(p, bytes.Clone(data))
 	if err != nil {
-		return &damage{err.Error()}
+		return damageOf(err)
 	}
 	return l
 }

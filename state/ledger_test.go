@@ -97,6 +97,19 @@ func TestDamagedLedgers(t *testing.T) {
 	}
 }
 
+// TestPlaceOfDamage checks that a ledger that cannot be read is reported with its place, through the cache, too.
+func TestPlaceOfDamage(t *testing.T) {
+	dir := t.TempDir()
+	text := "{\n  \"issueNumber\": 42,\n  \"clarifications\": [\n    {\"id\": 1}]}"
+	put(t, dir, map[string]string{ledger42: text, "state/clarifications/issue-1.json": "{\n  ]"})
+	for range 2 {
+		ps := load(t, open(t, dir)).Problems()
+		if len(ps) != 2 || ps[0].Place.String() != "state/clarifications/issue-1.json:2:3" || ps[1].Line != 4 || ps[1].Column < 5 {
+			t.Errorf("%v", ps)
+		}
+	}
+}
+
 // TestTruncatedLedger cuts a ledger at every length: none but the whole is taken for a ledger, so none is overwritten as
 // if there had been nothing.
 func TestTruncatedLedger(t *testing.T) {

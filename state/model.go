@@ -255,7 +255,8 @@ func (m *model) problems() []schemas.Problem {
 
 func (m *model) damaged(f *file, d *damage) schemas.Problem {
 	return schemas.Problem{
-		Place: schemas.Place{Path: f.path}, Severity: schemas.Warning, Code: DamagedState, Ref: m.refOf(f),
+		Place:    schemas.Place{Path: f.path, Line: d.line, Column: d.column},
+		Severity: schemas.Warning, Code: DamagedState, Ref: m.refOf(f),
 		Message:    "this state file cannot be used: " + d.text,
 		Suggestion: "the next run moves it to " + path.Join(damagedDir, f.path) + ".<n> and decides again",
 	}
