@@ -1,0 +1,322 @@
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Item is one thing that can be worked on, or could be but for a question that is open.
+type Item struct {
+	// Name is that of the item: dag/checks/implement, clarificationrequest/db-layer, CLR-42-001 for a question that
+	// another program asked, or agent/engineer for what an agent does outside of a DAG. With Issue it is unique.
+	Name     string           `json:"name"`
+	Kind     string           `json:"kind"`              // one of the Item kinds
+	State    string           `json:"state"`             // one of the Item constants
+	Blocked  string           `json:"blocked,omitempty"` // BLOCKED: and what it waits for
+	Priority schemas.Priority `json:"priority"`
+	Session  string           `json:"session,omitempty"`
+	Issue    int              `json:"issue,omitempty"`
+	// Agent is who can do it; empty for what any person can, or what reconcile runs.
+	Agent string `json:"agent,omitempty"`
+	// Task says in a line what is to be done.
+	Task string `json:"task"`
+	// Clarification is the id of the question that is to be answered, or that blocks.
+	Clarification string `json:"clarification,omitempty"`
+	// Reason is a word that says why it stands as it does, Message a sentence.
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	// Again is when it is looked at again although nothing changed; zero: never.
+	Again schemas.Time `json:"again,omitzero"`
+	// Claim tells who took it; nil while it is free.
+	Claim *ItemClaim `json:"claim,omitempty"`
+}
+
+// ItemClaim tells who took an item with "ready --claim", and when.
+type ItemClaim struct {
+	By    string       `json:"by"`
+	Since schemas.Time `json:"since"`
+}
+
+// Kinds of items.
+const (
+	ItemNode     = "node"     // a node of a DAG
+	ItemQuestion = "question" // one that a person has to answer, or to decide
+	ItemWork     = "work"     // what an agent does outside of DAGs, as far as a question keeps it from it
+)
+
+// States of an item.
+const (
+	ItemReady   = "ready"   // somebody can work on it now
+	ItemQueued  = "queued"  // reconcile runs it as soon as there is a place, or its back-off is over
+	ItemBlocked = "blocked" // a question must be answered first
+)
+
+// Free reports whether agent can take the item: it is ready, nobody has it, and it is the agent's or any person's.
+// human tells whether the agent is a person.
+func (i *Item) Free(agent string, human bool) bool {
+	return i.State == ItemReady && i.Claim == nil && (i.Agent == agent || i.Agent == "" && human)
+}
+
+// Ready lists what can be worked on at the time now, and what a question blocks: by priority, session, issue and name.
+// The tree is taken as a run would leave it that starts nothing.
+func Ready(t *state.Tree, now time.Time) []Item {
+	d := Settle(t, now, nil)
+	b := &board{tree: d.Tree, outs: d.Outs, questions: openQuestions(d.Tree)}
+	for _, e := range b.tree.Entries(schemas.DAGKind.Name) {
+		b.nodes(e)
+	}
+	for i := range b.questions {
+		b.question(&b.questions[i])
+	}
+	for i := range b.questions {
+		b.block(&b.questions[i])
+	}
+	b.claims()
+	slices.SortFunc(b.items, compareItems)
+	return b.items
+}
+
+func compareItems(a, b Item) int {
+	return cmp.Or(cmp.Compare(a.Priority.Rank(), b.Priority.Rank()), strings.Compare(a.Session, b.Session),
+		cmp.Compare(a.Issue, b.Issue), strings.Compare(a.Name, b.Name))
+}
+
+// board is where items are gathered.
+type board struct {
+	tree      *state.Tree
+	outs      map[schemas.Ref]Out
+	questions []openQuestion
+	items     []Item
+	served    map[int]*state.Entry // the most urgent session of each issue; nil until asked for
+}
+
+// nodes adds the nodes of a DAG that wait for somebody, for a place or for an answer.
+func (b *board) nodes(e *state.Entry) {
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok || !anyNodeWaits(st) {
+		return
+	}
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	if spec == nil {
+		return
+	}
+	session := b.tree.Entry(sessionRef(spec.Session))
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		s, ok := st.Nodes[n.Name]
+		if !ok || itemState(s) == "" {
+			continue
+		}
+		it := Item{
+			Name: e.Ref.String() + "/" + n.Name, Kind: ItemNode, State: itemState(s), Priority: priorityOf(n, session),
+			Session: spec.Session, Issue: issueOf(b.tree, e), Agent: n.Agent, Task: taskOf(n), Reason: s.Reason,
+			Message: s.Message, Again: b.nodeAgain(e, s),
+		}
+		if it.State == ItemBlocked {
+			b.blockNode(&it, e.Name, n.Name)
+		}
+		b.items = append(b.items, it)
+	}
+}
+
+func anyNodeWaits(st *schemas.DAGStatus) bool {
+	for _, s := range st.Nodes {
+		if itemState(s) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// itemState is "" for a node that is no item: it is done, runs, or waits for other nodes or for an approval.
+func itemState(s schemas.NodeStatus) string {
+	switch {
+	case s.State == schemas.NodeQueued:
+		return ItemQueued
+	case s.State == schemas.NodeBlocked && s.Reason == ReasonWaitsForPerson:
+		return ItemReady
+	case s.State == schemas.NodeBlocked && s.Reason != ReasonHeld:
+		return ItemBlocked
+	}
+	return ""
+}
+
+// nodeAgain is when the node is looked at again: for its next attempt, or whenever its DAG is.
+func (b *board) nodeAgain(e *state.Entry, s schemas.NodeStatus) schemas.Time {
+	if !s.RetryAt.IsZero() {
+		return s.RetryAt
+	}
+	return b.again(e.Ref)
+}
+
+func (b *board) again(ref schemas.Ref) schemas.Time { return schemas.NewTime(b.outs[ref].Again) }
+
+func priorityOf(n *schemas.Node, session *state.Entry) schemas.Priority {
+	if n.Priority != "" {
+		return n.Priority
+	}
+	if s := sessionSpec(session); s != nil {
+		return s.Priority
+	}
+	return schemas.Normal
+}
+
+// taskOf says in a line what a node is to do.
+func taskOf(n *schemas.Node) string {
+	text := cmp.Or(n.Description, n.Prompt, n.Script, strings.Join(n.Run, " "))
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// blockNode says which question keeps a node waiting: the first one that its runs asked. The status itself tells where
+// that question cannot be found.
+func (b *board) blockNode(it *Item, dag, node string) {
+	it.Blocked = "BLOCKED: " + it.Message
+	for i := range b.questions {
+		if q := &b.questions[i]; q.dag == dag && q.node == node && q.blocks() {
+			it.block(q, b.questionAgain(q))
+			return
+		}
+	}
+}
+
+func (it *Item) block(q *openQuestion, again schemas.Time) {
+	it.State, it.Blocked, it.Clarification = ItemBlocked, q.blockedLine(), q.ID
+	if !again.IsZero() {
+		it.Again = again
+	}
+}
+
+func (b *board) questionAgain(q *openQuestion) schemas.Time {
+	if q.entry == nil {
+		return schemas.Time{}
+	}
+	return b.again(q.entry.Ref)
+}
+
+// question adds a question that waits for a person: for the one who was asked, or, once it was escalated, for anybody
+// who decides.
+func (b *board) question(q *openQuestion) {
+	it := Item{
+		Name: q.name(), Kind: ItemQuestion, State: ItemReady, Issue: q.issue, Agent: q.To, Clarification: q.ID,
+		Again: b.questionAgain(q),
+	}
+	switch {
+	case q.Status == schemas.ClarificationEscalated:
+		it.Agent = ""
+		it.Task = fmt.Sprintf("decide %s: %s", q.ID, q.Topic)
+		it.Reason, it.Message = reasonEscalated, fmt.Sprintf("%s asked %s, and agents could not settle it", q.From, q.To)
+	case q.Waiting() && isPerson(b.tree, q.To):
+		it.Task = fmt.Sprintf("answer %s: %s", q.ID, q.Topic)
+		it.Reason, it.Message = ReasonPending, fmt.Sprintf("%s asks, round %d of %d", q.From, q.Round, q.MaxRounds)
+	default:
+		return
+	}
+	if c := q.condition(); c != nil {
+		it.Reason, it.Message = c.Reason, c.Message
+	}
+	it.Session, it.Priority = b.sessionFor(q)
+	b.items = append(b.items, it)
+}
+
+// isPerson reports whether a person answers for the agent.
+func isPerson(t *state.Tree, agent string) bool {
+	e := t.Entry(agentRef(agent))
+	if e == nil {
+		return false
+	}
+	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	return spec != nil && spec.Runner.Human != nil
+}
+
+// sessionFor is the session that a question belongs to, with the priority of its work: that of the node that asks, else
+// the most urgent one that serves the question's issue.
+func (b *board) sessionFor(q *openQuestion) (string, schemas.Priority) {
+	e := b.serving(q.issue)
+	if dag := b.tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: q.dag}); dag != nil {
+		if spec := schemas.SpecAs[*schemas.DAGSpec](dag.Object); spec != nil {
+			e = b.tree.Entry(sessionRef(spec.Session))
+		}
+	}
+	if s := sessionSpec(e); s != nil {
+		return e.Name, s.Priority
+	}
+	return "", schemas.Normal
+}
+
+// serving is the most urgent session of an issue, by priority and name; nil when there is none.
+func (b *board) serving(issue int) *state.Entry {
+	if b.served == nil {
+		b.served = map[int]*state.Entry{}
+		for _, e := range b.tree.Entries(schemas.SessionKind.Name) {
+			s := sessionSpec(e)
+			if s == nil || s.Issue == 0 {
+				continue
+			}
+			if old := sessionSpec(b.served[s.Issue]); old == nil || s.Priority.Rank() < old.Priority.Rank() {
+				b.served[s.Issue] = e
+			}
+		}
+	}
+	return b.served[issue]
+}
+
+// block marks what a question that no node asked keeps from being done: the tasks of the one who asks on that issue,
+// or, where there are none, the agent's work on it as an item of its own. Of several questions the first one is named.
+func (b *board) block(q *openQuestion) {
+	if q.node != "" || !q.blocks() {
+		return
+	}
+	found := false
+	for i := range b.items {
+		it := &b.items[i]
+		if it.Agent != q.From || it.Issue != q.issue || it.Kind == ItemQuestion || it.State == ItemQueued {
+			continue
+		}
+		found = true
+		if it.State == ItemReady {
+			it.Reason, it.Message = q.blockedReason(), q.Topic
+			it.block(q, b.questionAgain(q))
+		}
+	}
+	if !found {
+		b.items = append(b.items, b.work(q))
+	}
+}
+
+// work is what an agent does on an issue outside of DAGs, blocked by its question.
+func (b *board) work(q *openQuestion) Item {
+	it := Item{
+		Name: agentRef(q.From).String(), Kind: ItemWork, Issue: q.issue, Agent: q.From, Task: "go on",
+		Reason: q.blockedReason(), Message: q.Topic,
+	}
+	if q.issue > 0 {
+		it.Task = fmt.Sprintf("go on with issue %d", q.issue)
+	}
+	it.Session, it.Priority = b.sessionFor(q)
+	it.block(q, b.questionAgain(q))
+	return it
+}
+
+// claims marks what agents have taken. Of two claims on one item, which only meddling by hand can make, the older
+// counts, then the one whose agent's name comes first.
+func (b *board) claims() {
+	taken := map[string]*ItemClaim{}
+	for _, e := range b.tree.Entries(schemas.AgentKind.Name) {
+		for _, r := range HooksInForce(e) {
+			old := taken[r.For]
+			if r.For != "" && (old == nil || r.StartedAt.Before(old.Since.Time)) {
+				taken[r.For] = &ItemClaim{By: e.Name, Since: r.StartedAt}
+			}
+		}
+	}
+	for i := range b.items {
+		b.items[i].Claim = taken[b.items[i].Name]
+	}
+}

@@ -1,0 +1,108 @@
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// openQuestion is an open clarification as the list of work sees it.
+type openQuestion struct {
+	schemas.Clarification
+	issue     int
+	entry     *state.Entry // of its request; nil for a record of another program
+	dag, node string       // the node that asks; empty where none does
+}
+
+// openQuestions lists the clarifications that are neither resolved nor abandoned, by their age and id: those of our
+// requests, as their statuses have them, and what only the ledgers tell of, written by other programs.
+func openQuestions(t *state.Tree) []openQuestion {
+	var out []openQuestion
+	known := map[string]bool{}
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		st, ok := e.Status.(*schemas.ClarificationRequestStatus)
+		if !ok || st.ID == "" {
+			continue
+		}
+		known[st.ID] = true
+		if !schemas.ClarificationOpen(st.Phase) {
+			continue
+		}
+		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); spec != nil {
+			out = append(out, ownQuestion(e, spec, st))
+		}
+	}
+	for _, l := range t.Ledgers() {
+		if l.Open == 0 {
+			continue
+		}
+		for _, c := range l.Records() {
+			if c.Open() && !known[c.ID] {
+				out = append(out, openQuestion{Clarification: c, issue: l.Issue})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b openQuestion) int {
+		return cmp.Or(a.Created.Compare(b.Created.Time), cmp.Compare(a.issue, b.issue), strings.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+func ownQuestion(
+	e *state.Entry, spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus,
+) openQuestion {
+	q := openQuestion{issue: spec.Issue, entry: e, Clarification: schemas.Clarification{
+		ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking, Status: st.Phase,
+		Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, Request: e.Name,
+	}}
+	if dag, node, ok := schemas.SplitRunKey(spec.Run); ok {
+		q.dag, q.node = dag, node
+	}
+	return q
+}
+
+// name is what an item of work calls the question.
+func (q *openQuestion) name() string {
+	if q.entry == nil {
+		return q.ID
+	}
+	return q.entry.Ref.String()
+}
+
+// blocks reports whether the one who asked cannot go on: there is no answer yet, or a person has to decide.
+func (q *openQuestion) blocks() bool {
+	return q.Blocking && (q.Waiting() || q.Status == schemas.ClarificationEscalated)
+}
+
+// blockedReason is the word for why an item is blocked by the question.
+func (q *openQuestion) blockedReason() string {
+	if q.Status == schemas.ClarificationEscalated {
+		return reasonEscalated
+	}
+	return reasonWaitsForAnswer
+}
+
+// blockedLine is what stands beside an item that the question blocks (agentx-prd US-3.2).
+func (q *openQuestion) blockedLine() string {
+	if q.Status == schemas.ClarificationEscalated {
+		return fmt.Sprintf("BLOCKED: Clarification %s escalated, waits for a human", q.ID)
+	}
+	return fmt.Sprintf("BLOCKED: Clarification %s pending from %s", q.ID, q.To)
+}
+
+// condition is what the request's status says of it as a whole; nil for a record of another program.
+func (q *openQuestion) condition() *schemas.Condition {
+	if q.entry == nil || q.entry.Status == nil {
+		return nil
+	}
+	return q.entry.Status.Base().Condition(schemas.Ready)
+}
+
+const (
+	reasonEscalated      = "Escalated"
+	reasonWaitsForAnswer = "WaitsForAnswer"
+)
