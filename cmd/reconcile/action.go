@@ -2,10 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"os"
 	"os/user"
 	"path"
 	"slices"
@@ -13,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
-	"reconcile.dev/reconcile/state/durable"
 )
 
 // verb is one command that writes an Action.
@@ -123,7 +117,7 @@ func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) e
 	if spec.By == "" {
 		spec.By = a.login()
 	}
-	where, err := a.writeAction(s, t, spec)
+	where, err := writeSpec(s, t, schemas.ActionKind, actionName(spec), &spec)
 	if err != nil {
 		return err
 	}
@@ -184,59 +178,14 @@ func (a *app) login() string {
 	return ""
 }
 
-// actionDocument is an Action as it is written.
-type actionDocument struct {
-	APIVersion string             `json:"apiVersion"`
-	Kind       string             `json:"kind"`
-	Metadata   schemas.Metadata   `json:"metadata"`
-	Spec       schemas.ActionSpec `json:"spec"`
-}
-
-// writeAction writes the action as a new file, durably, and returns its path. What is written was decoded before: a
-// reason that is too long is refused here, not by the next run.
-func (a *app) writeAction(s *state.Store, t *state.Tree, spec schemas.ActionSpec) (string, error) {
-	doc := actionDocument{APIVersion: schemas.APIVersion, Kind: schemas.ActionKind.Name, Spec: spec}
-	doc.Metadata.Name = actionName(spec)
-	where := path.Join(t.Settings().Folders.Specs, schemas.ActionKind.Plural, doc.Metadata.Name+".yaml")
-	var b strings.Builder
-	if err := render.YAML(&b, doc); err != nil {
-		return "", err
-	}
-	src := []byte(b.String())
-	decoded := schemas.NewDecoder(kinds(), t.Settings().Limits.FileSize).Decode(where, src)
-	for _, p := range decoded.Problems {
-		if p.Severity == schemas.Error {
-			return "", badUsage("%s: %s", strings.TrimPrefix(p.Field, "spec."), p.Message)
-		}
-	}
-	if err := writeNew(s.Root(), where, src); err != nil {
-		return "", err
-	}
-	return where, nil
-}
-
-// writeNew writes a file that must not exist, unless with the same content.
-func writeNew(root *os.Root, where string, src []byte) error {
-	switch is, err := findName(root, templateFile{where, src}); {
-	case err != nil:
-		return err
-	case is == nameTaken:
-		return fmt.Errorf("%s exists already; nothing was written, run the command again", where)
-	}
-	return durable.WriteFile(root, scratchDir, where, src)
-}
-
 // actionName is retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that tells apart what is asked
 // in one second. The target is cut where the name would get too long.
 func actionName(spec schemas.ActionSpec) string {
 	const most = 30
 	_, name, _ := strings.Cut(spec.Target, "/")
 	name = strings.TrimRight(name[:min(len(name), most)], "-._")
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %d",
-		spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli()))
-	return strings.Join([]string{
-		spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), hex.EncodeToString(sum[:3]),
-	}, "-")
+	digest := contentHex(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli())
+	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 
 // follow makes what was written take effect: by a run, unless one is at work that will see it.
