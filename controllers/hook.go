@@ -10,7 +10,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// HookNode stands for the node in the records that hooks leave: an agent took up work outside of reconcile, or ended it.
+// HookNode stands for the node in the records that hooks leave: an agent took up work outside of reconcile, or ended
+// it.
 const HookNode = "hook"
 
 // NewHook makes the next hook record of an agent, as of now: outcome is OutcomeStarted or OutcomeDone, issue is 0 where
