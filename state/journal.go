@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -121,6 +122,16 @@ func (s *Store) journalName() string {
 			return name
 		}
 	}
+}
+
+// Holder is the id of the process that claimed the effect, of that reconcile itself; 0 if it cannot be told.
+func (c *Claim) Holder() int {
+	pid, _, _ := strings.Cut(c.Process, "-")
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 func (j *Journal) path() string { return journalDir + "/" + j.name + journalSuffix }

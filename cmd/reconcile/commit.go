@@ -58,7 +58,7 @@ func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, 
 		return loop.Committed{}, nil
 	}
 	if res.Warning != "" {
-		c.options.progress.Note(res.Warning)
+		c.warn(res.Warning)
 	}
 	return loop.Committed{Hash: res.Hash, Behind: res.Warning != ""}, err
 }

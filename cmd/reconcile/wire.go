@@ -60,7 +60,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	seen := newWatchedNodes(w.options.progress)
 	l := &loop.Loop{
 		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
-		Warn: w.options.progress.Note, Record: w.record, Observe: seen.observe,
+		Warn: w.warn, Record: w.record, Observe: seen.observe,
 	}
 	if w.repo != nil {
 		l.Commit = w.repo.commit
@@ -82,6 +82,15 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	return out, err
 }
 
+// warn tells of what is wrong while the run goes on. It is no progress: --quiet does not silence it.
+func (w *wiring) warn(text string) {
+	if w.global.quiet {
+		fmt.Fprintln(w.stderr, clean(text))
+		return
+	}
+	w.options.progress.Note(text)
+}
+
 func (w *wiring) runner() (*runner.Runner, error) {
 	s := w.settings
 	slots := s.Limits.ConcurrentTasks
@@ -100,7 +109,7 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	s := w.settings
 	watcher, err := watch.New(w.global.dir, watch.Options{
 		Paths: watchedPaths(s, nil), Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
-		Warn: func(err error) { w.options.progress.Note(err.Error()) },
+		Warn: func(err error) { w.warn(err.Error()) },
 	})
 	if err != nil {
 		return loop.Result{}, err
@@ -184,7 +193,7 @@ func (w *wiring) record(list []controllers.Event) {
 	}
 	slices.SortStableFunc(out, func(a, b events.Event) int { return a.Time.Compare(b.Time.Time) })
 	if err := events.Append(w.store.Root(), out); err != nil {
-		w.options.progress.Note("event log: " + err.Error())
+		w.warn("event log: " + err.Error())
 	}
 }
 

@@ -324,6 +324,36 @@ func TestTwoLoopsShareTheWork(t *testing.T) {
 	})
 }
 
+// TestWaitingForAnotherProcessIsTold has a second loop wait for what the first one performs: it says so once, not at once,
+// and the first one, which waits for nobody, says nothing.
+func TestWaitingForAnotherProcessIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: slow, run: [x]}")
+		first := newActor(always(time.Minute, schemas.OutcomeSucceeded))
+		begin := time.Now()
+		var told []string
+		var wg sync.WaitGroup
+		for i, a := range []*actor{first, newActor(nil)} {
+			l := newLoop(t, dir, a)
+			l.Warn = func(text string) {
+				told = append(told, fmt.Sprintf("loop %d at %s: %s", i+1, time.Since(begin).Round(time.Second), text))
+			}
+			wg.Go(func() {
+				<-time.After(time.Duration(i) * time.Second)
+				if _, err := l.Once(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		want := fmt.Sprintf("loop 2 at 11s: waiting for slow of dag/job, which process %d has run for 11s; if that process hangs, "+
+			"continue it (kill -CONT %[1]d), or end it (kill -9 %[1]d) and run again", os.Getpid())
+		if len(told) != 1 || told[0] != want {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
+
 // TestSecondLoopSeesTheEndOfWhatIsCancelled has an action cancel what the first of two loops runs, which takes a while
 // to end: the second one must not report a state that does not last.
 func TestSecondLoopSeesTheEndOfWhatIsCancelled(t *testing.T) {

@@ -25,7 +25,8 @@ type session struct {
 	effects map[schemas.Ref][]controllers.Effect
 	wakes   map[schemas.Ref]wake
 
-	claims foreignClaims
+	claims  foreignClaims
+	holders map[string]holder // other processes that this run waits for
 
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
 	inbox  []controllers.Report // from the performer, not yet taken in
@@ -68,7 +69,8 @@ func (l *Loop) begin(ctx context.Context) (*session, error) {
 		Loop:    l,
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
 		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
-		unwritten: map[schemas.Ref]bool{}, gone: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]stamp{},
+		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
+		gone: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]stamp{},
 	}
 	if err := s.recover(ctx); err != nil {
 		return nil, err
@@ -125,6 +127,7 @@ func (s *session) once(ctx context.Context) error {
 				"take what it writes out of its inputs", s.chasing, maxLaps+1)
 		}
 		if !s.idle() {
+			s.tellOfHolders()
 			if err := s.wait(ctx); err != nil {
 				return err
 			}
