@@ -119,7 +119,7 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	defer close(over)
 	go forward(watcher.Hints(), hints, over)
 	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
-	followInputs(l, watcher)
+	followInputs(l, watcher.Follow)
 	r, err := l.Watch(ctx, hints)
 	if r.Tree == nil && ctx.Err() != nil && exitCode(err) == exitInterrupted {
 		// It was told to end before it had read the tree: that is a normal end too, and tells how things stand.
@@ -128,8 +128,8 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	return r, errors.Join(err, watcher.Close())
 }
 
-// followInputs makes the watcher look where the globs of the tree's nodes can match, after each turn that changed them.
-func followInputs(l *loop.Loop, watcher *watch.Watcher) {
+// followInputs tells a watcher where the globs of the tree's nodes can match, after each turn that changed it.
+func followInputs(l *loop.Loop, follow func(paths []string)) {
 	observe := l.Observe
 	var last []string
 	l.Observe = func(reports []controllers.Report, t *state.Tree) {
@@ -139,7 +139,7 @@ func followInputs(l *loop.Loop, watcher *watch.Watcher) {
 		}
 		if paths := watchedPaths(t.Settings(), t); !slices.Equal(paths, last) {
 			last = paths
-			watcher.Follow(paths)
+			follow(paths)
 		}
 	}
 }
@@ -156,13 +156,21 @@ func watchedPaths(s *schemas.SettingsSpec, t *state.Tree) []string {
 		}
 		for _, n := range schemas.SpecAs[*schemas.DAGSpec](e.Object).Nodes {
 			for _, glob := range n.Inputs {
-				base, _ := doublestar.SplitPattern(glob)
-				paths = append(paths, base)
+				paths = append(paths, watchedPath(glob))
 			}
 		}
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
+}
+
+// watchedPath is the file that a glob names, or the folder in and below which it can match.
+func watchedPath(glob string) string {
+	if !strings.ContainsAny(glob, `*?[{\`) {
+		return glob
+	}
+	base, _ := doublestar.SplitPattern(glob)
+	return base
 }
 
 // forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed.
