@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if kind := os.Getenv("STATE_TEST_WRITER"); kind != "" {
+		if err := writers[kind](os.Getenv("STATE_TEST_DIR"), os.Getenv("STATE_TEST_NAME")); err != nil {
+			fmt.Fprintln(os.Stderr, kind, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/lock"
 )
 
 // Options say how a store works. Kinds and Now must be set.
@@ -23,6 +25,8 @@ type Options struct {
 	Agent string
 	// Build identifies the program. Caches of another build are not used.
 	Build string
+	// Log is told of every acquire and release of a lock, at debug level, with filePath, agent and durationMs. May be nil.
+	Log *slog.Logger
 	// NoCache neither reads nor writes caches.
 	NoCache bool
 	// Check reports what the kinds themselves cannot know of an object, for example that an expression does not
@@ -53,6 +57,7 @@ type Store struct {
 	own      *Journal
 	held     *Lock
 	moved    []schemas.Ref   // objects whose damaged files were moved aside since the last look
+	locks    lock.Options    // of all locks, but for Agent and Log; the zero value but in tests
 	folded   map[int]*Ledger // what this process wrote into ledgers since the last look, by issue
 
 	decoded atomic.Int64 // files decoded so far, for tests

@@ -35,7 +35,7 @@ func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 	if err := s.ensureLocal(localDir); err != nil {
 		return nil, err
 	}
-	l, err := lock.Acquire(ctx, s.root, treeLockPath, lock.Options{Agent: s.opts.Agent})
+	l, err := lock.Acquire(ctx, s.root, treeLockPath, s.lockOptions())
 	if err != nil {
 		return nil, fmt.Errorf("lock the tree %s: %w", s.dir, err)
 	}
@@ -44,6 +44,13 @@ func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 	defer s.mu.Unlock()
 	s.held = held
 	return held, nil
+}
+
+// lockOptions are those of all locks that this store takes.
+func (s *Store) lockOptions() lock.Options {
+	o := s.locks
+	o.Agent, o.Log = s.opts.Agent, s.opts.Log
+	return o
 }
 
 // Release gives the lock up. ErrStolen says that it had been lost.
@@ -208,7 +215,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 		return s.sweepLock(ctx, p)
 	}
 	var last []byte
-	err = lock.Update(ctx, s.root, p, lock.Options{Agent: s.opts.Agent}, func(old []byte) ([]byte, error) {
+	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(old []byte) ([]byte, error) {
 		last, err = fold(old)
 		return last, err
 	})
@@ -229,7 +236,9 @@ func (s *Store) sweepLock(ctx context.Context, p string) error {
 	if left, err := fs.Glob(s.root.FS(), p+".*"); err != nil || len(left) == 0 {
 		return err
 	}
-	l, err := lock.Acquire(ctx, s.root, p, lock.Options{Agent: s.opts.Agent, Tries: 1})
+	o := s.lockOptions()
+	o.Tries = 1
+	l, err := lock.Acquire(ctx, s.root, p, o)
 	if errors.Is(err, ErrBusy) {
 		return nil
 	}

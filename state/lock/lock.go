@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
 	"path"
@@ -18,6 +19,7 @@ import (
 // Options adjust the protocol. The zero value is what other programs agree to; only tests need more than Agent.
 type Options struct {
 	Agent   string        // who locks, for people to read; "reconcile" if empty
+	Log     *slog.Logger  // told of every acquire and release, at debug level; may be nil
 	Stale   time.Duration // age at which a lock is abandoned; 30 s
 	Backoff time.Duration // first wait for a lock that is held; 200 ms
 	Longest time.Duration // longest wait; 5 s
@@ -116,6 +118,8 @@ type Lock struct {
 	body  []byte
 	seen  *[sha256.Size]byte // of F when Read last looked; nil before
 	done  bool
+
+	acquired time.Time // when, for the log; zero when there is none
 }
 
 // Acquire takes the lock of the file at path below root, which need not exist; its folder is made when missing. Locks
@@ -125,10 +129,22 @@ type Lock struct {
 // The error is [ErrBusy], as a [*BusyError], when the lock could not be had in time. Goroutines exclude each other too.
 func Acquire(ctx context.Context, root *os.Root, path string, o Options) (*Lock, error) {
 	o = o.withDefaults()
+	start := o.began()
+	l, err := acquireBelow(ctx, root, path, o)
+	if err != nil {
+		o.log("lock not acquired", path, start, err)
+		return nil, durable.Advise(fmt.Errorf("lock %s: %w", path, err))
+	}
+	o.log("lock acquired", path, start, nil)
+	l.acquired = o.began()
+	return l, nil
+}
+
+func acquireBelow(ctx context.Context, root *os.Root, path string, o Options) (*Lock, error) {
 	for tries := 0; ; tries++ {
 		d, err := openDisk(root, path, o)
 		if err != nil {
-			return nil, durable.Advise(fmt.Errorf("lock %s: %w", path, err))
+			return nil, err
 		}
 		l, err := acquire(ctx, d, path, o)
 		if err == nil {
@@ -138,7 +154,7 @@ func Acquire(ctx context.Context, root *os.Root, path string, o Options) (*Lock,
 		if tries < 10 && errors.Is(err, fs.ErrNotExist) {
 			continue // an empty folder was removed under our feet
 		}
-		return nil, durable.Advise(fmt.Errorf("lock %s: %w", path, err))
+		return nil, err
 	}
 }
 
@@ -231,6 +247,12 @@ func (l *Lock) Release() error {
 		return nil
 	}
 	l.done = true
+	err := l.release()
+	l.o.log("lock released", l.path, l.acquired, err)
+	return err
+}
+
+func (l *Lock) release() error {
 	defer l.disk.close()
 	defer l.guard.unlock()
 	defer l.own.close()
