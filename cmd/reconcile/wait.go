@@ -30,7 +30,8 @@ func newWaitCmd(a *app) *cobra.Command {
 		Use:   "wait KIND/NAME…",
 		Short: "Wait until objects have a condition or a phase",
 		Long: `Wait until all the objects have a condition or a phase. It looks at the files that other processes write, and runs
-nothing itself. When the time is up it exits with 1 and says what it still waits for.`,
+nothing itself. Of an object that is stalled it says why as soon as it sees it, and waits on: somebody may put it right.
+When the time is up it exits with 1 and says what it still waits for.`,
 		Example: "  reconcile wait dag/checks --timeout 10m\n" +
 			"  reconcile wait session/health --for=phase=Completed\n" +
 			"  reconcile wait dag/checks --for=condition=Stalled=False",
@@ -124,7 +125,8 @@ func (a *app) wait(ctx context.Context, args []string, o waitOptions) error {
 		return err
 	}
 	defer s.Close()
-	w := &waiter{store: s, tree: t, goal: g}
+	w := &waiter{store: s, tree: t, goal: g, told: map[schemas.Ref]string{}}
+	w.warn = func(text string) { fmt.Fprintln(a.stderr, clean(text)) } // also with --quiet: it is no progress
 	for _, arg := range args {
 		e, err := find(t, arg)
 		if err != nil {
@@ -171,7 +173,10 @@ func (a *app) printMet(refs []schemas.Ref, g goal) error {
 func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
 	up, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for len(w.open()) > 0 {
+	for open := w.open(); len(open) > 0; open = w.open() {
+		if timeout > 0 { // else it is said anyway, now
+			w.tellStalled(open)
+		}
 		switch err := w.next(up); {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -191,6 +196,8 @@ type waiter struct {
 	goal  goal
 	refs  []schemas.Ref
 	seen  map[string]stamp
+	warn  func(string)
+	told  map[schemas.Ref]string // why an object is stalled, as it was told last
 }
 
 // stamp is what the file system says of a file; the zero stamp is that of a file that does not exist.
@@ -208,6 +215,26 @@ func (w *waiter) open() []schemas.Ref {
 		}
 	}
 	return out
+}
+
+// tellStalled says of what is waited for why it is stalled, once for each reason.
+func (w *waiter) tellStalled(open []schemas.Ref) {
+	for _, ref := range open {
+		e := w.tree.Entry(ref)
+		if !stalled(e) {
+			delete(w.told, ref)
+			continue
+		}
+		if why := because(e); why != w.told[ref] {
+			w.told[ref] = why
+			w.warn(fmt.Sprintf("%s is stalled, and nothing will change that by itself: %s", ref, why))
+		}
+	}
+}
+
+// stalled reports whether waiting for an object is in vain until somebody does something.
+func stalled(e *state.Entry) bool {
+	return e != nil && (e.Broken() || !outdated(e) && isTrue(condition(e, schemas.Stalled)))
 }
 
 // next waits for a moment, and looks at the objects again whose files changed.
@@ -286,6 +313,9 @@ func (w *waiter) standing(ref schemas.Ref) string {
 	s := "it is " + phaseCell(e).Text
 	if why := because(e); why != "" {
 		s += " (" + why + ")"
+	}
+	if stalled(e) {
+		s += ", and nothing will change that by itself"
 	}
 	return s
 }
