@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -181,7 +182,7 @@ func (s *Store) readSettled() (settled, bool) {
 	var was settled
 	want, err := strconv.ParseUint(string(b[:checksumSize-1]), 16, 64)
 	rest := b[checksumSize:]
-	if err != nil || want != xxhash.Sum64(rest) || json.Unmarshal(rest, &was) != nil {
+	if err != nil || want != xxhash.Sum64(rest) || quick.Unmarshal(rest, &was) != nil {
 		return settled{}, false
 	}
 	return was, was.Folders.Specs != "" && was.Folders.State != ""
@@ -206,6 +207,7 @@ func (s *Store) journalsHold() bool {
 
 // lockLeft reports whether somebody holds the lock of the tree, or died with it.
 func (s *Store) lockLeft() bool {
-	left, err := fs.Glob(s.root.FS(), treeLockPath+".*")
-	return err != nil || len(left) > 0
+	return slices.ContainsFunc(s.folderNames(localDir), func(name string) bool {
+		return strings.HasPrefix(localDir+"/"+name, treeLockPath+".")
+	})
 }

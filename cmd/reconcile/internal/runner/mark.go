@@ -63,13 +63,16 @@ func anyLink(chain string, ok func(root, runner, key string) bool) bool {
 // InsideRun reports whether this process is part of a run of the tree in dir, at any depth, and the key of the
 // innermost run that it is part of. environ is os.Environ().
 func InsideRun(dir string, environ []string) (key string, inside bool) {
+	root, chain := lookup(environ, "RECONCILE_ROOT"), lookup(environ, chainVar)
+	if root == "" && chain == "" {
+		return "", false
+	}
 	real, err := realPath(dir)
 	if err != nil {
 		return "", false
 	}
 	want := digest(real)
-	inside = lookup(environ, "RECONCILE_ROOT") == real ||
-		anyLink(lookup(environ, chainVar), func(root, _, _ string) bool { return root == want })
+	inside = root == real || anyLink(chain, func(root, _, _ string) bool { return root == want })
 	if !inside {
 		return "", false
 	}
