@@ -14,9 +14,10 @@ import (
 
 // command is what is started.
 type command struct {
-	path string // of the program
-	dir  string // absolute
-	env  []string
+	path  string // of the program
+	dir   string // absolute
+	env   []string
+	stdin string
 }
 
 // prepare checks what can be checked before the start, and makes ready what the command will look for.
@@ -33,7 +34,7 @@ func (a *attempt) prepare() (err error) {
 	if err = a.writeNeeds(); err != nil {
 		return asFault(err)
 	}
-	a.command.env = a.environment()
+	a.command.env, a.command.stdin = a.environment(), a.stdin()
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
 }
@@ -102,7 +103,7 @@ const pipeRoom = 4096
 
 // openInput opens what the command reads as its stdin.
 func (a *attempt) openInput() (*os.File, error) {
-	text := a.task.Stdin
+	text := a.command.stdin
 	if text == "" {
 		return a.null, nil
 	}

@@ -24,12 +24,12 @@ const (
 // buffers are a worker's, used again from run to run.
 type buffers struct {
 	read    [2][]byte
-	capture []byte // stdout, where it is the result: one byte more than the limit at most
+	capture []byte // stdout, where it is read: one byte more than the limit at most
 }
 
 // output is the pipes between a command and us.
 type output struct {
-	stdout, stderr *os.File // the command's ends; one pipe if stdout is no result, so that the order is kept
+	stdout, stderr *os.File // the command's ends; one pipe if stdout is not read, so that the order is kept
 	streams        []*stream
 	pumps          sync.WaitGroup
 }
@@ -42,7 +42,7 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 		return nil, err
 	}
 	o.stderr = o.stdout
-	if a.task.Output == "" || a.task.OutputJSON != "" {
+	if a.task.Output == "" {
 		return o, nil
 	}
 	o.streams[0].capture, o.streams[0].limit = &b.capture, a.o.ResultLimit+1

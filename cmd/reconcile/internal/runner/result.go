@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
-
-	"reconcile.dev/reconcile/schemas"
 )
 
 // conclude fills in the record after the command's end. An error fails a run that had seemed to succeed.
@@ -34,15 +32,7 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	if code != 0 {
 		return errors.New(describeExit(end.status))
 	}
-	result, err := a.readResult(b)
-	if err == nil {
-		err = a.checkFiles()
-	}
-	if err != nil {
-		return err
-	}
-	a.record.Outcome, a.record.Result, a.record.Message = schemas.OutcomeSucceeded, result, remarks(end)
-	return nil
+	return a.settle(end, b)
 }
 
 // remarks says what is worth knowing about a success.
@@ -54,25 +44,6 @@ func remarks(end exit) string {
 		return fmt.Sprintf("it left %d of its processes running; they were ended", end.left)
 	}
 	return ""
-}
-
-// readResult reads the node's result; nil if it has none.
-func (a *attempt) readResult(b *buffers) (json.RawMessage, error) {
-	if a.task.OutputJSON != "" {
-		return a.readResultFile(a.task.OutputJSON)
-	}
-	switch a.task.Output {
-	case "":
-		return nil, nil
-	case "text":
-		return a.textResult(b.capture)
-	case "json":
-		if len(b.capture) > a.o.ResultLimit {
-			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.o.ResultLimit)
-		}
-		return a.jsonResult("stdout", b.capture)
-	}
-	return nil, fmt.Errorf("output %q is not known: it is text or json", a.task.Output)
 }
 
 func (a *attempt) readResultFile(name string) (json.RawMessage, error) {
@@ -127,19 +98,6 @@ func (a *attempt) encode(v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimSpace(buf.Bytes()), nil
-}
-
-// textResult is what stdout says, as a JSON string; it is cut where it is too long.
-func (a *attempt) textResult(out []byte) (json.RawMessage, error) {
-	cut := len(out) > a.o.ResultLimit
-	if cut {
-		out = a.secrets.trimPartial(out)
-	}
-	text := strings.TrimSpace(printable(a.cleanLines(out)))
-	if cut {
-		text = strings.ToValidUTF8(text[:min(len(text), a.o.ResultLimit)], "") + "\n[cut]"
-	}
-	return a.encode(text)
 }
 
 // cleanValue takes secrets out of every string of a JSON value, which it may change.

@@ -48,8 +48,14 @@ func (s *secrets) add(value string) {
 		return
 	}
 	forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
-	if b, err := json.Marshal(value); err == nil {
-		forms = append(forms, string(b[1:len(b)-1]))
+	for _, escapeHTML := range []bool{true, false} { // as Go writes it, and as most others do
+		var buf bytes.Buffer
+		e := json.NewEncoder(&buf)
+		e.SetEscapeHTML(escapeHTML)
+		if e.Encode(value) == nil {
+			inQuotes := strings.TrimSpace(buf.String())
+			forms = append(forms, inQuotes[1:len(inQuotes)-1])
+		}
 	}
 	for _, f := range forms {
 		s.values = append(s.values, []byte(f))

@@ -1,0 +1,127 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+)
+
+const (
+	artifactLimit  = 64 << 10  // bytes that an agent is shown of one file
+	artifactsLimit = 256 << 10 // and of all of them
+)
+
+// stdin is what the command reads: the task's text, and the files that belong to it as they are now.
+func (a *attempt) stdin() string {
+	if len(a.task.Artifacts) == 0 || a.task.StdinFormat == agentio.FormatNone {
+		return a.task.Stdin
+	}
+	files := make([]agentio.Artifact, 0, len(a.task.Artifacts))
+	room := artifactsLimit
+	for _, name := range a.task.Artifacts {
+		f := a.showArtifact(name, min(room, artifactLimit))
+		room = max(room-len(f.Text), 0)
+		files = append(files, f)
+	}
+	return agentio.Attach(a.task.StdinFormat, a.task.Stdin, files)
+}
+
+// showArtifact reads at most room bytes of a file. What cannot be shown is said in its place: the agent may do without.
+func (a *attempt) showArtifact(name string, room int) agentio.Artifact {
+	shown := agentio.Artifact{Path: name}
+	if room == 0 {
+		shown.Note = fmt.Sprintf("left out: the files before it fill the %d bytes that there is room for", artifactsLimit)
+		return shown
+	}
+	data, err := a.readArtifact(name, room+1)
+	if err != nil {
+		shown.Note = a.clean(err.Error())
+		return shown
+	}
+	whole := len(data) <= room
+	if !whole {
+		data = a.secrets.trimPartial(data[:lastRune(data[:room])])
+		shown.Note = fmt.Sprintf("only its first %d bytes are shown", len(data))
+	}
+	if !utf8.Valid(data) {
+		shown.Note = "not shown: it is not text in UTF-8"
+		return shown
+	}
+	shown.Text = string(a.cleanLines(data))
+	return shown
+}
+
+// lastRune is the length of b without the character at its end that was cut in two, if one was.
+func lastRune(b []byte) int {
+	for i := len(b) - 1; i >= max(len(b)-utf8.UTFMax, 0); i-- {
+		if utf8.RuneStart(b[i]) {
+			if utf8.FullRune(b[i:]) {
+				return len(b)
+			}
+			return i
+		}
+	}
+	return len(b)
+}
+
+// readArtifact reads at most limit bytes of a regular file below the root. Symbolic links are not followed: they could
+// lead to where no artifact may be.
+func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
+	if err := a.checkArtifact(name); err != nil {
+		return nil, err
+	}
+	f, err := a.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, notReadable(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)))
+	return data, notReadable(err)
+}
+
+// checkArtifact says why a file is not to be read.
+func (a *attempt) checkArtifact(name string) error {
+	if !fs.ValidPath(name) {
+		return errors.New("not shown: it is not a path below the root")
+	}
+	var fi fs.FileInfo
+	at := ""
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".reconcile") {
+			return fmt.Errorf("not shown: %s is nobody's to read", part)
+		}
+		at = path.Join(at, part)
+		var err error
+		if fi, err = a.root.Lstat(at); err != nil {
+			return notReadable(err)
+		}
+		if fi.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("not shown: %s is a symbolic link", at)
+		}
+	}
+	if !fi.Mode().IsRegular() {
+		return errors.New("not shown: it is not a regular file")
+	}
+	return nil
+}
+
+// notReadable says why a file cannot be read, without the path, which stands beside it.
+func notReadable(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("not shown: it does not exist")
+	}
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("not shown: %w", err)
+}

@@ -1,0 +1,95 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// settle fills in the record of a command that ended well, by what it said. An error fails the run.
+func (a *attempt) settle(end exit, b *buffers) error {
+	said, err := a.hear(b)
+	if err != nil {
+		return err
+	}
+	outcome, message := schemas.OutcomeSucceeded, remarks(end)
+	if said.Ask != nil {
+		outcome = schemas.OutcomeAsked
+		message = join(fmt.Sprintf("asks %s about %s", said.Ask.To, said.Ask.Topic), message)
+	} else if err := a.checkFiles(); err != nil {
+		return err
+	}
+	a.record.Outcome, a.record.Message = outcome, message
+	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution
+	return nil
+}
+
+// join makes one message of two, of which the second may be empty.
+func join(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + "; " + second
+}
+
+// hear tells what the command said on stdout and in the file that it promised. One that asks has not finished its work,
+// and owes no file.
+func (a *attempt) hear(b *buffers) (agentio.Said, error) {
+	said, err := a.readStdout(b)
+	if err != nil || said.Ask != nil || a.task.OutputJSON == "" {
+		return said, err
+	}
+	said.Result, err = a.readResultFile(a.task.OutputJSON)
+	return said, err
+}
+
+// readStdout tells what stdout means, if it is read.
+func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
+	if a.task.Output == "" {
+		return agentio.Said{}, nil
+	}
+	out, err := a.cleanStdout(b.capture)
+	switch {
+	case err != nil && a.task.OutputJSON != "":
+		return agentio.Said{}, nil // the result is in the file; what is no JSON asks nothing
+	case err != nil:
+		return agentio.Said{}, err
+	case !a.task.Answer:
+		return agentio.Read(a.task.Output, out)
+	}
+	answer, err := agentio.ReadAnswer(a.task.Output, out)
+	if err != nil {
+		return agentio.Said{}, err
+	}
+	result, err := a.encode(answer)
+	return agentio.Said{Result: result}, err
+}
+
+// cleanStdout takes out of stdout what must not be written: text is cut where it is too long, JSON must fit.
+func (a *attempt) cleanStdout(out []byte) ([]byte, error) {
+	switch a.task.Output {
+	case "text":
+		return []byte(a.cleanText(out)), nil
+	case "json":
+		if len(out) > a.o.ResultLimit {
+			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.o.ResultLimit)
+		}
+		return a.jsonResult("stdout", out)
+	}
+	return nil, fmt.Errorf("output %q is not known: it is text or json", a.task.Output)
+}
+
+// cleanText is what stdout says as text.
+func (a *attempt) cleanText(out []byte) string {
+	cut := len(out) > a.o.ResultLimit
+	if cut {
+		out = a.secrets.trimPartial(out)
+	}
+	text := strings.TrimSpace(printable(a.cleanLines(out)))
+	if cut {
+		text = strings.ToValidUTF8(text[:min(len(text), a.o.ResultLimit)], "") + "\n[cut]"
+	}
+	return text
+}
