@@ -93,6 +93,9 @@ func mootness(a schemas.AppliedAction) string {
 	if !a.Moot {
 		return ""
 	}
+	if a.Verb == schemas.VerbResume {
+		return "; it was not paused, and approve lets go what is held"
+	}
 	return "; there was nothing to " + a.Verb
 }
 
