@@ -52,6 +52,8 @@ func run(ctx context.Context, args []string) error {
 		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, keep: *keep})
 	case "parse": // what a cold run is measured against, in a process of its own
 		return parseAll(flags.Args())
+	case "fold": // one of several writers of a ledger
+		return foldAll(ctx, flags.Args())
 	}
 	return fmt.Errorf("%q: say tree or run", args[0])
 }
@@ -75,10 +77,10 @@ func makeTree(ctx context.Context, size string, seed uint64, binary string, args
 	return nil
 }
 
-// build builds the binary to measure, unless one is given, as it is released and installed: without cgo, which costs a
-// millisecond of linking at every start, and as a copy. Of a file that the linker has just written, memory holds single
-// pages, which take the kernel another millisecond to map; of one that was copied, or read from the disk, larger pieces.
-// cleanup removes it.
+// build builds the binary to measure, unless one is given, as a release comes to its users: without cgo, which costs a
+// millisecond of linking at every start, and as a copy, like the git it is compared with. Of a file that the linker has
+// just written, memory holds single pages, which take the kernel another millisecond to map; of one that was copied, or
+// read from the disk, larger pieces. cleanup removes it.
 func build(ctx context.Context, binary string) (path string, cleanup func(), err error) {
 	if binary != "" {
 		path, err = filepath.Abs(binary)
