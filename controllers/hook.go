@@ -79,3 +79,52 @@ func HooksInForce(agent *state.Entry) []*schemas.Run {
 	}
 	return open
 }
+
+// Brief is what an agent must know when it takes up an issue, or ends its work on it. Each list is in the order of the
+// ledgers.
+type Brief struct {
+	// Blocked are the agent's own blocking questions about the issue that nobody has settled: it cannot go on.
+	Blocked []schemas.Clarification `json:"blocked"`
+	// Answered are its questions about the issue that were answered, or resolved since.
+	Answered []schemas.Clarification `json:"answered"`
+	// Asked are the questions, about whatever issue, that wait for its answer.
+	Asked []schemas.Clarification `json:"asked"`
+}
+
+// NewBrief gathers from the ledgers what an agent must know about an issue. Questions that were resolved before since
+// are left out.
+func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time) Brief {
+	b := Brief{[]schemas.Clarification{}, []schemas.Clarification{}, []schemas.Clarification{}}
+	for _, l := range t.Ledgers() {
+		if l.Open == 0 && l.Issue != issue {
+			continue
+		}
+		for _, c := range l.Records() {
+			switch {
+			case c.To == agent && c.Waiting():
+				b.Asked = append(b.Asked, c)
+			case c.From == agent && l.Issue == issue:
+				b.own(c, since)
+			}
+		}
+	}
+	return b
+}
+
+func (b *Brief) own(c schemas.Clarification, since schemas.Time) {
+	switch {
+	case c.Blocking && (c.Waiting() || c.Status == schemas.ClarificationEscalated):
+		b.Blocked = append(b.Blocked, c)
+	case c.Status == schemas.ClarificationAnswered,
+		c.Status == schemas.ClarificationResolved && !c.ResolvedAt.Before(since.Time):
+		b.Answered = append(b.Answered, c)
+	}
+}
+
+// BlockedLine is what stands beside work that the clarification blocks (agentx-prd US-3.2).
+func BlockedLine(c *schemas.Clarification) string {
+	if c.Status == schemas.ClarificationEscalated {
+		return fmt.Sprintf("BLOCKED: Clarification %s escalated, waits for a human", c.ID)
+	}
+	return fmt.Sprintf("BLOCKED: Clarification %s pending from %s", c.ID, c.To)
+}

@@ -187,7 +187,7 @@ func (b *board) blockNode(it *Item, dag, node string) {
 }
 
 func (it *Item) block(q *openQuestion, again schemas.Time) {
-	it.State, it.Blocked, it.Clarification = ItemBlocked, q.blockedLine(), q.ID
+	it.State, it.Blocked, it.Clarification = ItemBlocked, BlockedLine(&q.Clarification), q.ID
 	if !again.IsZero() {
 		it.Again = again
 	}

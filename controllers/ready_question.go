@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -84,14 +83,6 @@ func (q *openQuestion) blockedReason() string {
 		return reasonEscalated
 	}
 	return reasonWaitsForAnswer
-}
-
-// blockedLine is what stands beside an item that the question blocks (agentx-prd US-3.2).
-func (q *openQuestion) blockedLine() string {
-	if q.Status == schemas.ClarificationEscalated {
-		return fmt.Sprintf("BLOCKED: Clarification %s escalated, waits for a human", q.ID)
-	}
-	return fmt.Sprintf("BLOCKED: Clarification %s pending from %s", q.ID, q.To)
 }
 
 // condition is what the request's status says of it as a whole; nil for a record of another program.

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
+)
+
+// Output formats of digest.
+const (
+	formatText     = "text"
+	formatMarkdown = "markdown"
+)
+
+// digestOptions are the flags of digest.
+type digestOptions struct {
+	since string
+}
+
+func newDigestCmd(a *app) *cobra.Command {
+	o := &digestOptions{}
+	cmd := &cobra.Command{
+		Use:   "digest",
+		Short: "Sum up the clarifications of a time: how many, how they ended, what about, who asks",
+		Long: `Sum up the clarifications that were created in a time, from the ledgers: how many there were and how they stand,
+how many were resolved without a human, how many rounds they took, what they were about, and who asks and is asked most.
+
+Resolved without a human are those that were never escalated, of all that were resolved or are escalated.`,
+		Example: "  reconcile digest\n" +
+			"  reconcile digest --since 24h -o markdown\n" +
+			"  reconcile digest --since 2026-02-01 -o json",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.digest(cmd.Context(), *o) },
+	}
+	cmd.Flags().StringVar(&o.since, "since", "7d", "`TIME` from which on: 7d, 2w, 24h, 2026-02-01, an RFC 3339 time, or all")
+	a.outputFlag(cmd, cmd.Flags(), formatText, formatMarkdown, formatJSON, formatYAML)
+	return cmd
+}
+
+func (a *app) digest(ctx context.Context, o digestOptions) error {
+	now := a.now()
+	since, err := parseSince(o.since, now)
+	if err != nil {
+		return err
+	}
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	d := controllers.NewDigest(t, since, now)
+	switch a.global.output {
+	case formatJSON, formatYAML:
+		return a.print(d)
+	case formatMarkdown:
+		return render.DigestMarkdown(a.stdout, d)
+	}
+	return render.DigestText(a.stdout, a.palette(), d)
+}
+
+// parseSince reads the beginning of a time: how long before now (7d, 2w, 1d12h, 90m), a day in UTC (2026-02-01), an
+// RFC 3339 time, or all, which is the zero time.
+func parseSince(s string, now time.Time) (time.Time, error) {
+	if s == "all" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at, nil
+		}
+	}
+	ago, ok := parseLong(s)
+	if !ok {
+		return time.Time{}, badUsage("--since %q: write a time like 7d, 2w, 24h or 1d12h, a day like 2026-02-01, or all", s)
+	}
+	return now.Add(-ago), nil
+}
+
+// longest bounds lengths of time; more cannot be told from all, and could overflow.
+const longest = 100 * 365 * 24 * time.Hour
+
+// parseLong reads a positive length of time with days and weeks in front of what Go reads: 2w, 7d, 1w2d12h30m.
+func parseLong(s string) (time.Duration, bool) {
+	var sum time.Duration
+	for _, unit := range []struct {
+		name string
+		is   time.Duration
+	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
+		number, rest, ok := strings.Cut(s, unit.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(number, 10, 32)
+		if err != nil || n > uint64(longest/unit.is) {
+			return 0, false
+		}
+		sum, s = sum+time.Duration(n)*unit.is, rest
+	}
+	if s == "" {
+		return sum, sum > 0 && sum <= longest
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d > longest {
+		return 0, false
+	}
+	return sum + d, sum+d > 0 && sum+d <= longest
+}

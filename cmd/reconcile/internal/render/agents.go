@@ -1,0 +1,61 @@
+package render
+
+import (
+	"io"
+	"strconv"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// AgentRow is one agent as AgentTable shows it. The zero activity is that of one that no run has looked at.
+type AgentRow struct {
+	Name string
+	schemas.AgentActivity
+}
+
+// AgentTable lists what agents do, a line each.
+func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
+	t := NewTable(p, "AGENT", "STATUS", "ISSUE", "CLARIFICATION", "WAITING ON", "RESPONDING TO", "LAST ACTIVITY")
+	for _, r := range rows {
+		status := r.Status
+		if status == "" {
+			status = "unknown"
+		}
+		t.Cells(Cell{Text: r.Name}, Cell{Text: status, Color: StateColor(status)}, Cell{Text: issueOf(r.Issue)},
+			Cell{Text: orNone(r.ClarificationID)}, Cell{Text: orNone(r.WaitingOn)}, Cell{Text: orNone(r.RespondingTo)},
+			Cell{Text: ageOf(r.LastActivity, now)})
+	}
+	return t.Write(w)
+}
+
+// none stands where a table has nothing to say.
+const none = "-"
+
+func orNone(s *string) string {
+	if s == nil || *s == "" {
+		return none
+	}
+	return *s
+}
+
+func issueOf(issue *int) string {
+	if issue == nil {
+		return none
+	}
+	return issueNumber(*issue)
+}
+
+func issueNumber(issue int) string {
+	if issue == 0 {
+		return none
+	}
+	return "#" + strconv.Itoa(issue)
+}
+
+func ageOf(t schemas.Time, now time.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	return Age(now.Sub(t.Time))
+}
