@@ -28,13 +28,14 @@ func (p Palette) Paint(c Color, s string) string {
 // StateColor is the colour of a phase, a node state or a condition's status.
 func StateColor(word string) Color {
 	switch word {
-	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok":
+	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok", "done":
 		return Green
-	case "Failed", "False", "Stalled", "error", "abandoned":
+	case "Failed", "False", "Stalled", "error", "abandoned", "stuck":
 		return Red
-	case "Running", "Queued", "Reconciling", "working":
+	case "Running", "Queued", "Reconciling", "working", "clarifying":
 		return Blue
-	case "Blocked", "Paused", "Suspended", "Unknown", "Cancelled", "warning", "escalated", "pending", "stale":
+	case "Blocked", "Paused", "Suspended", "Unknown", "Cancelled", "warning", "escalated", "pending", "stale",
+		"blocked-clarification":
 		return Yellow
 	case "Skipped", "Pending", "Created", "idle":
 		return Dim
