@@ -12,7 +12,12 @@
 //	   │ ├──failed twice, stuck, deadlock, asked for──▶ escalated
 //	   │ └──asker went on──▶ abandoned
 //
-// What seems to jump is a sequence: an answer to a stale question passes through pending (decision 13).
+// What seems to jump is a sequence: an answer to a stale question passes through pending (decision 13); [Verdict.Moves]
+// lists every step.
+//
+// What happened has a time: a run's end, a ledger entry's timestamp, the moment at which a limit was over. It is taken in
+// that order. A reply has none: it counts from the decision that sees it first, after everything that has a time, and
+// replies that are seen together are taken by name. What a status holds is never taken back, whatever the clock says.
 package clarify
 
 import (
@@ -35,8 +40,8 @@ type Matter struct {
 	Target Target
 	// Runs are the hub's finished runs of the target for this request, sorted by Node, NodeKey and Seq, as in a tree.
 	Runs []*schemas.Run
-	// Running reports whether such a run is claimed or under way.
-	Running bool
+	// Running are such runs that are claimed or under way.
+	Running []*schemas.Run
 	// Replies are the replies to this request, by name; broken ones are left out.
 	Replies []Reply
 	// Ledger is what the ledger says now, nil if nothing: other programs may have written there.
@@ -76,7 +81,8 @@ type Reply struct {
 
 // Task is the node of a DAG that asks.
 type Task struct {
-	// Runs are the finished runs of that node, of all keys, in the order of their ends.
+	// Runs are the finished runs of that node, of all keys, in the order of their ends. Runs whose question became a
+	// request of its own, or the next round of another one, are left out.
 	Runs []*schemas.Run
 	// Key is the effect key of the run that asked first.
 	Key string
@@ -92,7 +98,9 @@ type Order struct {
 type Verdict struct {
 	// Status has everything but the conditions and the history. It is never nil. Unchanged parts are shared with Old.
 	Status *schemas.ClarificationRequestStatus
-	// Ask is the run of the target that is wanted, or goes on; nil: none.
+	// Moves are the transitions from Old to Status, in order; each is an edge of the picture.
+	Moves []Move
+	// Ask is the run of the target that is wanted, or goes on; nil: none. What runs beside it is no longer wanted.
 	Ask *Ask
 	// Again is when the matter is to be looked at again though nothing changed; zero: never. Await says that a one-shot run
 	// waits for it: a retry is due, rather than a time limit.
@@ -100,6 +108,13 @@ type Verdict struct {
 	Await bool
 	// Message says in a sentence how things stand.
 	Message string
+}
+
+// Move is one transition along an edge of the picture.
+type Move struct {
+	From, To string // Clarification constants; From is "" for a new matter
+	At       schemas.Time
+	Message  string // why, in a sentence
 }
 
 // Ask is one run of the agent that is asked.

@@ -1,0 +1,123 @@
+package clarify
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// cause is why, and when, a matter is escalated.
+type cause struct {
+	reason  string // one of the Escalated constants
+	at      schemas.Time
+	message string // in a sentence
+}
+
+// options are what a human can do, best first, by reason. %[1]s asks, %[2]s was asked.
+var options = map[string][]string{
+	schemas.EscalatedMaxRounds: {"decide between the positions", "say what would settle the last question",
+		"give the question to another agent"},
+	schemas.EscalatedAgent: {"answer in place of %[2]s", "repair the runner of %[2]s and ask again",
+		"let %[1]s go on with an assumption"},
+	schemas.EscalatedStale: {"answer in place of %[2]s", "give the question to another agent",
+		"let %[1]s go on with an assumption"},
+	schemas.EscalatedStuck: {"decide between the positions", "reword the question so that it has one answer",
+		"change what both sides build on"},
+	schemas.EscalatedDeadlock: {"answer in place of %[2]s", "let %[1]s go on with an assumption",
+		"wait until the other question of the ring is answered, and resolve this one with it"},
+	schemas.EscalatedByReply: {"decide", "answer in place of %[2]s"},
+	schemas.EscalatedTarget:  {"answer in place of %[2]s", "bring %[2]s back and ask again", "give the question to another agent"},
+}
+
+// escalate hands the matter to a human.
+func (d *decision) escalate(c cause) {
+	e := schemas.ThreadEntry{Source: SourceMonitor, ClarificationTurn: schemas.ClarificationTurn{Round: d.st.Round,
+		From: Hub, Type: schemas.TurnEscalation, Timestamp: c.at}}
+	d.escalateBy(c, e, "")
+}
+
+// exhausted escalates because of a question after the last round. It is not asked, but told.
+func (d *decision) exhausted(e schemas.ThreadEntry) {
+	question := e.Body
+	e.Round, e.From, e.Type, e.Body = d.st.Round, Hub, schemas.TurnEscalation, ""
+	d.escalateBy(cause{schemas.EscalatedMaxRounds, e.Timestamp, roundsUsed(d.st.MaxRounds)}, e, question)
+}
+
+func roundsUsed(n int) string { return fmt.Sprintf("%d rounds did not settle it", n) }
+
+// escalateBy escalates with an entry; an empty body is composed. question is one that could not be asked any more.
+func (d *decision) escalateBy(c cause, e schemas.ThreadEntry, question string) {
+	if !d.move(schemas.ClarificationEscalated, c.at, c.message) {
+		return
+	}
+	d.st.Escalation = d.compose(c.reason, question)
+	if e.Body == "" {
+		e.Body = escalationText(d.st.Escalation, c.message)
+	}
+	d.add(e)
+}
+
+func (d *decision) compose(reason, question string) *schemas.Escalation {
+	asks := cmp.Or(question, lastBody(d.st.Thread, schemas.TurnQuestion))
+	says := cmp.Or(lastBody(d.st.Thread, schemas.TurnAnswer), "(no answer)")
+	opts := make([]string, len(options[reason]))
+	for i, o := range options[reason] {
+		opts[i] = strings.NewReplacer("%[1]s", d.Spec.From, "%[2]s", d.Spec.To).Replace(o)
+	}
+	return &schemas.Escalation{Reason: reason, Topic: d.Spec.Topic, Options: opts, Action: action(d.st.ID),
+		Positions: []schemas.Position{{Agent: d.Spec.From, Body: asks}, {Agent: d.Spec.To, Body: says}}}
+}
+
+// action is what a human has to do.
+func action(id string) string {
+	return fmt.Sprintf(`Decide, then run: reconcile clarify resolve %s "what was decided"`, id)
+}
+
+// Lengths that keep the text of an escalation below maxBody.
+const (
+	positionChars = 500
+	messageChars  = 300
+)
+
+// escalationText is the entry of an escalation in the thread. Its first line is "Escalated (<reason>): <topic>".
+func escalationText(e *schemas.Escalation, why string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Escalated (%s): %s\n%s.\n", e.Reason, e.Topic, strings.TrimSuffix(cut(why, messageChars), "."))
+	for _, p := range e.Positions {
+		fmt.Fprintf(&b, "%s: %s\n", p.Agent, cut(oneLine(p.Body), positionChars))
+	}
+	for i, o := range e.Options {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, o)
+	}
+	b.WriteString(e.Action)
+	return cut(b.String(), maxBody)
+}
+
+// Lengths of the parts of a summary, in characters.
+const (
+	saidChars  = 400
+	topicChars = 200
+)
+
+// summary tells in one or two sentences what came of a matter; prompts hold it instead of the thread.
+func summary(spec *schemas.ClarificationRequestSpec, thread []schemas.ThreadEntry, wasEscalated bool) string {
+	said := func(typ string) string {
+		return strings.TrimRight(cut(oneLine(lastBody(thread, typ)), saidChars), ".!")
+	}
+	topic := strings.TrimRight(cut(oneLine(spec.Topic), topicChars), ".!?")
+	answer, outcome := said(schemas.TurnAnswer), said(schemas.TurnResolution)
+	if answer == "" {
+		return fmt.Sprintf("On %q %s got no answer of %s. Decided: %s.", topic, spec.From, spec.To, cmp.Or(outcome, "nothing"))
+	}
+	how := "Resolved"
+	if wasEscalated {
+		how = "Decided after an escalation"
+	}
+	first := fmt.Sprintf("On %q %s told %s: %s.", topic, spec.To, spec.From, answer)
+	if outcome == "" {
+		return first
+	}
+	return fmt.Sprintf("%s %s: %s.", first, how, outcome)
+}

@@ -1,0 +1,215 @@
+package clarify
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// file is a ledger with everything that stands in it, also what this program does not know.
+type file struct {
+	issue   int
+	records []record
+	extra   extras
+}
+
+// record is a record of a ledger. Clarification is what its fields say.
+type record struct {
+	schemas.Clarification
+	extra   extras
+	entries []extras // unknown fields of the turns, by their place in Thread
+}
+
+// extras are unknown fields.
+type extras map[string]json.RawMessage
+
+// The names of the fields that the specification knows (agentx-spec 4.2), and request (decision 9).
+var (
+	fileFields   = []string{"issueNumber", "clarifications"}
+	recordFields = []string{"id", "from", "to", "topic", "blocking", "status", "round", "maxRounds", "created", "staleAfter",
+		"resolvedAt", "thread", "request"}
+	turnFields = []string{"round", "from", "type", "body", "timestamp"}
+)
+
+// readFile reads a ledger. Fields that are left out are zero.
+func readFile(data []byte, issue int) (*file, error) {
+	var head struct {
+		IssueNumber    *int              `json:"issueNumber"`
+		Clarifications []json.RawMessage `json:"clarifications"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
+	}
+	if head.IssueNumber == nil || *head.IssueNumber != issue {
+		return nil, fmt.Errorf("%w: its issueNumber is not %d", ErrNoLedger, issue)
+	}
+	f := &file{issue: issue, records: make([]record, len(head.Clarifications))}
+	var err error
+	if f.extra, err = unknown(data, fileFields); err != nil {
+		return nil, err
+	}
+	for i, raw := range head.Clarifications {
+		if f.records[i], err = readRecord(raw); err != nil {
+			return nil, fmt.Errorf("record %d: %w", i+1, err)
+		}
+	}
+	return f, nil
+}
+
+func readRecord(raw json.RawMessage) (r record, err error) {
+	if err := json.Unmarshal(raw, &r.Clarification); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNoLedger, err)
+	}
+	if r.extra, err = unknown(raw, recordFields); err != nil {
+		return r, err
+	}
+	var inner struct {
+		Thread []json.RawMessage `json:"thread"`
+	}
+	if err := json.Unmarshal(raw, &inner); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNoLedger, err)
+	}
+	r.entries = make([]extras, len(inner.Thread))
+	for i, t := range inner.Thread {
+		if r.entries[i], err = unknown(t, turnFields); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// unknown returns the fields of an object that are not among those known, in any case of letters (encoding/json reads
+// them so); nil for none.
+func unknown(raw []byte, known []string) (extras, error) {
+	var all extras
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
+	}
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+	})
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// same reports whether the record says what c says.
+func (r *record) same(c *schemas.Clarification) bool {
+	a, errA := json.Marshal(&r.Clarification)
+	b, errB := json.Marshal(c)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+// set makes the record say what c says. Unknown fields stay, those of a turn with the turn.
+func (r *record) set(c *schemas.Clarification) {
+	entries := make([]extras, len(c.Thread))
+	taken := make([]bool, len(r.Thread))
+	for i := range c.Thread {
+		for j := range r.Thread {
+			if !taken[j] && sameTurn(c.Thread[i], r.Thread[j]) {
+				taken[j], entries[i] = true, r.entries[j]
+				break
+			}
+		}
+	}
+	r.Clarification, r.entries = *c, entries
+}
+
+// sort orders the records by their numbers; what has none comes last.
+func (f *file) sort() {
+	slices.SortStableFunc(f.records, func(a, b record) int { return compareRecords(&a, &b) })
+}
+
+func compareRecords(a, b *record) int {
+	_, x, okA := ParseID(a.ID)
+	_, y, okB := ParseID(b.ID)
+	if okA != okB {
+		return cmp.Compare(btoi(!okA), btoi(!okB))
+	}
+	return cmp.Or(cmp.Compare(x, y), strings.Compare(a.ID, b.ID), strings.Compare(a.Request, b.Request))
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// encode writes the canonical form: the fields in the order of the specification, then unknown ones by name, indented by
+// two spaces, a newline at the end.
+func (f *file) encode() ([]byte, error) {
+	b := fmt.Appendf(nil, `{"issueNumber":%d,"clarifications":[`, f.issue)
+	for i := range f.records {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = f.records[i].append(b); err != nil {
+			return nil, err
+		}
+	}
+	b = append(b, ']', '}')
+	var out bytes.Buffer
+	if err := json.Indent(&out, f.extra.into(b), "", "  "); err != nil {
+		return nil, fmt.Errorf("indent the ledger of issue %d: %w", f.issue, err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+func (r *record) append(b []byte) ([]byte, error) {
+	c := r.Clarification
+	c.Thread = nil
+	head, err := marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", r.ID, err)
+	}
+	before, after, _ := bytes.Cut(head, []byte(`"thread":null`)) // a text cannot hold the quotes
+	b = append(append(b, before...), `"thread":[`...)
+	for i, t := range r.Thread {
+		turn, err := marshal(t)
+		if err != nil {
+			return nil, fmt.Errorf("encode a turn of %s: %w", r.ID, err)
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, r.entries[i].into(turn)...)
+	}
+	b = append(b, ']')
+	return r.extra.into(append(b, after...)), nil
+}
+
+// into adds the fields to an object that is the end of b, sorted by name.
+func (x extras) into(b []byte) []byte {
+	for _, name := range slices.Sorted(maps.Keys(x)) {
+		b = append(b[:len(b)-1], ',')
+		b = appendQuoted(b, name)
+		b = append(append(append(b, ':'), x[name]...), '}')
+	}
+	return b
+}
+
+func appendQuoted(b []byte, s string) []byte {
+	q, _ := marshal(s) // text always marshals
+	return append(b, q...)
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

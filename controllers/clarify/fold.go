@@ -1,0 +1,136 @@
+package clarify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// ErrStale is the error of a fold into a ledger that holds what the statuses do not know yet: another program wrote
+// there. The tree has to be read and decided again.
+var ErrStale = errors.New("another program changed the ledger")
+
+// ErrNoLedger is the error of a fold into something that is no ledger of the issue. It is not written over: it has to be
+// moved aside first.
+var ErrNoLedger = errors.New("not a ledger of this issue")
+
+// Record is the ledger's record of a request with a status: name is that of the request.
+func Record(name string, spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus) schemas.Clarification {
+	return schemas.Clarification{ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking,
+		Status: st.Phase, Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, StaleAfter: st.StaleAfter,
+		ResolvedAt: st.ResolvedAt, Thread: turns(st.Thread), Request: name}
+}
+
+// Fold puts our records of an issue into its ledger, old, and returns the new content; nil old is a ledger that does not
+// exist. It is pure. Records, turns and fields of other programs are kept. A ledger that has everything already comes
+// back as it is, byte for byte.
+//
+// A record is ours if it has our id and request name, or our id and, where another program wrote it or dropped the name,
+// the same parties, topic and first question. A record that we have under another id is renumbered if that id is also
+// another matter's: two branches gave it twice.
+//
+// The errors are [ErrNoLedger], and [ErrStale] where an id is taken, a turn is unknown, or a status is ahead of ours.
+func Fold(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
+	if old == nil && len(ours) == 0 {
+		return nil, nil
+	}
+	f := &file{issue: issue}
+	if old != nil {
+		var err error
+		if f, err = readFile(old, issue); err != nil {
+			return nil, err
+		}
+	}
+	changed := old == nil
+	for i := range ours {
+		c, err := f.put(&ours[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s (%s) in the ledger of issue %d: %w", ours[i].ID, ours[i].Request, issue, err)
+		}
+		changed = changed || c
+	}
+	if !changed {
+		return old, nil
+	}
+	f.sort()
+	return f.encode()
+}
+
+// put unites one record with the file, and reports whether that changed anything.
+func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
+	i, err := f.place(c)
+	if err != nil {
+		return false, err
+	}
+	if i < 0 {
+		var r record
+		r.set(c)
+		f.records = append(f.records, r)
+		return true, nil
+	}
+	r := &f.records[i]
+	if len(foreign(r.Thread, c.Thread)) > 0 || ahead(&r.Clarification, c.Status, c.Round) {
+		return false, ErrStale
+	}
+	if r.same(c) {
+		return f.dropCopies(i), nil
+	}
+	r.set(c)
+	f.dropCopies(i)
+	return true, nil
+}
+
+// place finds the record of c: its index, or -1 where c is new.
+func (f *file) place(c *schemas.Clarification) (int, error) {
+	byID, byName := -1, -1
+	for i := range f.records {
+		r := &f.records[i]
+		if r.ID == c.ID && r.Request == c.Request {
+			return i, nil
+		}
+		if r.ID == c.ID && (byID < 0 || r.Request == "") {
+			byID = i
+		}
+		if r.Request == c.Request && c.Request != "" {
+			byName = i
+		}
+	}
+	switch {
+	case byID >= 0 && f.records[byID].Request == "" && sameMatter(&f.records[byID].Clarification, c):
+		return byID, nil
+	case byID >= 0:
+		return 0, fmt.Errorf("the id is taken: %w", ErrStale)
+	case byName >= 0 && !f.doubled(f.records[byName].ID):
+		return 0, fmt.Errorf("the request has the id %s there: %w", f.records[byName].ID, ErrStale)
+	}
+	return byName, nil
+}
+
+// doubled reports whether several records have an id.
+func (f *file) doubled(id string) bool {
+	n := 0
+	for i := range f.records {
+		if f.records[i].ID == id {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// dropCopies removes records without a request name that record i has taken up, as a merge of branches can leave them.
+func (f *file) dropCopies(i int) bool {
+	kept := f.records[i]
+	n := len(f.records)
+	f.records = slices.DeleteFunc(f.records, func(r record) bool {
+		return r.Request == "" && kept.Request != "" && r.ID == kept.ID && sameMatter(&r.Clarification, &kept.Clarification) &&
+			len(foreign(r.Thread, kept.Thread)) == 0
+	})
+	return len(f.records) != n
+}
+
+// sameMatter reports whether two records are about one question.
+func sameMatter(a, b *schemas.Clarification) bool {
+	return a.From == b.From && a.To == b.To && a.Topic == b.Topic && firstQuestion(a) == firstQuestion(b)
+}

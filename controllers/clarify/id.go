@@ -1,0 +1,38 @@
+package clarify
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// FormatID makes the id of a clarification: CLR-<issue>-<seq>, with three digits or more (decision 9). Issue 0 is none.
+func FormatID(issue, seq int) string { return fmt.Sprintf("CLR-%d-%03d", issue, seq) }
+
+// ParseID takes an id apart. ok is false for what is no id.
+func ParseID(id string) (issue, seq int, ok bool) {
+	if !schemas.IsClarificationID(id) {
+		return 0, 0, false
+	}
+	first, second, _ := strings.Cut(strings.TrimPrefix(id, "CLR-"), "-")
+	issue, err := strconv.Atoi(first)
+	if err != nil {
+		return 0, 0, false
+	}
+	seq, err = strconv.Atoi(second)
+	return issue, seq, err == nil
+}
+
+// LastSeq is the highest sequence number among ids of an issue, 0 if there is none. The next new matter gets the one
+// after it.
+func LastSeq(issue int, ids ...string) int {
+	last := 0
+	for _, id := range ids {
+		if of, seq, ok := ParseID(id); ok && of == issue {
+			last = max(last, seq)
+		}
+	}
+	return last
+}

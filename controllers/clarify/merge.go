@@ -1,0 +1,163 @@
+package clarify
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Merge unites two ledgers of one issue that went apart. It is commutative, associative and idempotent, and loses
+// nothing: records unite on (id, request), turns on what they say, unknown fields on their names. Where the two differ
+// the more advanced wins: resolved over abandoned over escalated, then the later round. The result is in canonical form.
+func Merge(a, b []byte, issue int) ([]byte, error) {
+	x, err := readFile(a, issue)
+	if err != nil {
+		return nil, err
+	}
+	y, err := readFile(b, issue)
+	if err != nil {
+		return nil, err
+	}
+	if x.extra, err = joinExtras(x.extra, y.extra); err != nil {
+		return nil, err
+	}
+	all := map[[2]string]*record{}
+	for _, r := range slices.Concat(x.records, y.records) {
+		key := [2]string{r.ID, r.Request}
+		if all[key] == nil {
+			all[key] = &record{}
+		}
+		if err := all[key].join(&r); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.ID, err)
+		}
+	}
+	x.records = x.records[:0]
+	for _, r := range all {
+		x.records = append(x.records, *r)
+	}
+	x.sort()
+	return x.encode()
+}
+
+// ranks order the states for a merge; a state that is not known comes before all.
+var ranks = map[string]int{schemas.ClarificationPending: 1, schemas.ClarificationStale: 2,
+	schemas.ClarificationAnswered: 3, schemas.ClarificationEscalated: 4, schemas.ClarificationAbandoned: 5,
+	schemas.ClarificationResolved: 6}
+
+// progress is the part of a record that changes together: it is taken from one side as a whole.
+func progress(a, b *schemas.Clarification) int {
+	past := func(c *schemas.Clarification) int { return max(ranks[c.Status]-ranks[schemas.ClarificationAnswered], 0) }
+	return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Round, b.Round),
+		cmp.Compare(ranks[a.Status], ranks[b.Status]), strings.Compare(a.Status, b.Status),
+		a.StaleAfter.Compare(b.StaleAfter.Time), a.ResolvedAt.Compare(b.ResolvedAt.Time))
+}
+
+// join takes the other record into r: each field becomes the greater of the two by a total order, so that it does not
+// matter in which order records are joined.
+func (r *record) join(o *record) error {
+	a, b := &r.Clarification, &o.Clarification
+	if progress(b, a) > 0 {
+		a.Status, a.Round, a.StaleAfter, a.ResolvedAt = b.Status, b.Round, b.StaleAfter, b.ResolvedAt
+	}
+	a.ID, a.Request = max(a.ID, b.ID), max(a.Request, b.Request)
+	a.From, a.To, a.Topic = max(a.From, b.From), max(a.To, b.To), max(a.Topic, b.Topic)
+	a.Blocking, a.MaxRounds = a.Blocking || b.Blocking, max(a.MaxRounds, b.MaxRounds)
+	a.Created = first(a.Created, b.Created)
+	var err error
+	if r.extra, err = joinExtras(r.extra, o.extra); err != nil {
+		return err
+	}
+	return r.joinThreads(o)
+}
+
+// first is the earlier time; none at all is later than any.
+func first(a, b schemas.Time) schemas.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
+		return b
+	}
+	return a
+}
+
+// turn is a turn with its unknown fields.
+type turn struct {
+	schemas.ClarificationTurn
+	extra extras
+}
+
+// joinThreads unites the turns. The same turn at two times keeps the earlier one.
+func (r *record) joinThreads(o *record) error {
+	all := map[schemas.ClarificationTurn]*turn{}
+	for _, side := range []*record{r, o} {
+		for i, t := range side.Thread {
+			key := t
+			key.Timestamp = schemas.Time{}
+			known := all[key]
+			if known == nil {
+				all[key] = &turn{t, side.entries[i]}
+				continue
+			}
+			known.Timestamp = first(known.Timestamp, t.Timestamp)
+			var err error
+			if known.extra, err = joinExtras(known.extra, side.entries[i]); err != nil {
+				return err
+			}
+		}
+	}
+	r.Thread, r.entries = nil, nil
+	for _, t := range slices.SortedFunc(maps.Values(all), compareTurns) {
+		r.Thread, r.entries = append(r.Thread, t.ClarificationTurn), append(r.entries, t.extra)
+	}
+	return nil
+}
+
+// turnOrder is the order of turns at one time in one round.
+var turnOrder = []string{schemas.TurnQuestion, schemas.TurnAnswer, schemas.TurnEscalation, schemas.TurnResolution}
+
+func compareTurns(a, b *turn) int {
+	return cmp.Or(a.Timestamp.Compare(b.Timestamp.Time), cmp.Compare(a.Round, b.Round),
+		cmp.Compare(slices.Index(turnOrder, a.Type), slices.Index(turnOrder, b.Type)), strings.Compare(a.Type, b.Type),
+		strings.Compare(a.From, b.From), strings.Compare(a.Body, b.Body))
+}
+
+// joinExtras unites unknown fields. Of two values of one field the greater one stays, compared without blanks.
+func joinExtras(a, b extras) (extras, error) {
+	if len(b) == 0 {
+		return a, nil
+	}
+	out := maps.Clone(a)
+	if out == nil {
+		out = extras{}
+	}
+	for name, v := range b {
+		was, known := out[name]
+		x, err := compact(was)
+		if err != nil {
+			return nil, err
+		}
+		y, err := compact(v)
+		if err != nil {
+			return nil, err
+		}
+		if !known || bytes.Compare(y, x) > 0 {
+			out[name] = v
+		}
+	}
+	return out, nil
+}
+
+func compact(raw json.RawMessage) ([]byte, error) {
+	var b bytes.Buffer
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if err := json.Compact(&b, raw); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,136 @@
+package clarify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Findings are what the monitor finds wrong among records, each in the order of the records.
+type Findings struct {
+	Stale      []schemas.Clarification // waiting for an answer beyond their time
+	Stuck      []schemas.Clarification // going round in circles
+	Deadlocked []schemas.Clarification // to be given up, so that nobody waits in a ring
+}
+
+// Monitor looks through the records of any number of issues. precedence is that of an agent, larger for the more
+// downstream.
+func Monitor(records []schemas.Clarification, precedence func(agent string) int, now time.Time) Findings {
+	var f Findings
+	orders := Orders(records, precedence)
+	for i := range records {
+		c := &records[i]
+		switch c.Status {
+		case schemas.ClarificationPending, schemas.ClarificationStale, schemas.ClarificationAnswered:
+		default:
+			continue
+		}
+		if c.Status == schemas.ClarificationStale || c.Waiting() && !now.Before(c.StaleAfter.Time) {
+			f.Stale = append(f.Stale, *c)
+		}
+		order := orders[c.ID]
+		if order != nil && order.Reason == schemas.EscalatedDeadlock {
+			f.Deadlocked = append(f.Deadlocked, *c)
+		}
+		if order != nil && order.Reason == schemas.EscalatedStuck || Circles(c.Thread) {
+			f.Stuck = append(f.Stuck, *c)
+		}
+	}
+	return f
+}
+
+// Orders says, by id, which matters have to be escalated because of others: a ring of blocking questions without an
+// answer, or a question that turns the direction of another one round. Of both, the deadlock counts.
+func Orders(records []schemas.Clarification, precedence func(agent string) int) map[string]*Order {
+	out := map[string]*Order{}
+	for _, f := range flips(records) {
+		later, first := &records[f.later], &records[f.first]
+		out[later.ID] = &Order{schemas.EscalatedStuck,
+			fmt.Sprintf("it turns %s of %s to %s round, which is %s", first.ID, first.From, first.To, first.Status)}
+	}
+	var waits []Wait
+	for i := range records {
+		if c := &records[i]; c.Blocking && c.Waiting() {
+			waits = append(waits, Wait{c.ID, c.From, c.To, c.Created, precedence(c.From)})
+		}
+	}
+	for _, v := range Rings(waits) {
+		out[v.ID] = &Order{schemas.EscalatedDeadlock, ringMessage(v.Ring)}
+	}
+	return out
+}
+
+func ringMessage(ring []string) string {
+	const shown = 8
+	names := ring
+	if len(ring) > shown {
+		names = append(slices.Clone(ring[:shown]), fmt.Sprintf("%d more", len(ring)-shown))
+	}
+	return fmt.Sprintf("blocking questions wait for each other: %s, %s", strings.Join(names, ", "), ring[0])
+}
+
+// flip is a pair of questions about one thing in opposite directions, by their places among the records.
+type flip struct{ first, later int }
+
+// pair is an issue and two agents, in either direction.
+type pair struct {
+	issue int
+	a, b  string
+}
+
+// flips finds the matters that a later one between the same agents turns round. The first one may be escalated, but not
+// closed; the later one must not be escalated yet.
+func flips(records []schemas.Clarification) []flip {
+	byPair := map[pair][]int{}
+	for i := range records {
+		if c := &records[i]; c.Open() {
+			issue, _, _ := ParseID(c.ID)
+			key := pair{issue, min(c.From, c.To), max(c.From, c.To)}
+			byPair[key] = append(byPair[key], i)
+		}
+	}
+	var out []flip
+	for i := range records {
+		c := &records[i]
+		if !c.Open() || c.Status == schemas.ClarificationEscalated {
+			continue
+		}
+		issue, _, _ := ParseID(c.ID)
+		for _, j := range byPair[pair{issue, min(c.From, c.To), max(c.From, c.To)}] {
+			if turnsRound(c, &records[j]) {
+				out = append(out, flip{j, i})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// turnsRound reports whether c asks back what first asked: after it, the other way, and about the same.
+func turnsRound(c, first *schemas.Clarification) bool {
+	if c.From != first.To || c.To != first.From || !after(c, first) {
+		return false
+	}
+	return Similarity(c.Topic, first.Topic) >= alike || Similarity(firstQuestion(c), firstQuestion(first)) >= alike
+}
+
+func after(a, b *schemas.Clarification) bool {
+	if n := a.Created.Compare(b.Created.Time); n != 0 {
+		return n > 0
+	}
+	_, x, _ := ParseID(a.ID)
+	_, y, _ := ParseID(b.ID)
+	return x > y
+}
+
+func firstQuestion(c *schemas.Clarification) string {
+	for _, t := range c.Thread {
+		if t.Type == schemas.TurnQuestion {
+			return t.Body
+		}
+	}
+	return ""
+}

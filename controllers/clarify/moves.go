@@ -1,0 +1,38 @@
+package clarify
+
+import (
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// edges is the picture of the states (agentx-architecture 6.1): what can follow each state. Resolved and abandoned
+// matters are closed.
+var edges = map[string][]string{
+	"":                            {schemas.ClarificationPending},
+	schemas.ClarificationPending:  {schemas.ClarificationAnswered, schemas.ClarificationStale, schemas.ClarificationEscalated, schemas.ClarificationAbandoned},
+	schemas.ClarificationAnswered: {schemas.ClarificationPending, schemas.ClarificationResolved, schemas.ClarificationEscalated},
+	schemas.ClarificationStale:    {schemas.ClarificationPending, schemas.ClarificationEscalated},
+
+	schemas.ClarificationEscalated: {schemas.ClarificationResolved},
+}
+
+// Legal reports whether the picture has an edge between two states; "" is that of a matter that does not exist yet.
+func Legal(from, to string) bool { return slices.Contains(edges[from], to) }
+
+// reachable reports whether one edge, or the two of an answer to a stale question, lead to a state.
+func reachable(from, to string) bool {
+	return Legal(from, to) ||
+		from == schemas.ClarificationStale && to == schemas.ClarificationAnswered
+}
+
+// move goes along an edge; where there is none it does nothing and says so. Nothing else changes the phase.
+func (d *decision) move(to string, at schemas.Time, message string) bool {
+	from := d.st.Phase
+	if !Legal(from, to) {
+		return false
+	}
+	d.st.Phase = to
+	d.moves = append(d.moves, Move{From: from, To: to, At: at, Message: message})
+	return true
+}

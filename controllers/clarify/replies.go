@@ -1,0 +1,166 @@
+package clarify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+func replySource(name string) string { return "reply/" + name }
+
+// heard reports whether a reply is in the thread.
+func (d *decision) heard(name string) bool { return entryOf(&d.st, name) != nil }
+
+func entryOf(st *schemas.ClarificationRequestStatus, name string) *schemas.ThreadEntry {
+	for i := range st.Thread {
+		if st.Thread[i].Source == replySource(name) {
+			return &st.Thread[i]
+		}
+	}
+	return nil
+}
+
+func refusalOf(st *schemas.ClarificationRequestStatus, r Reply) *schemas.RefusedReply {
+	for i := range st.Refused {
+		if f := &st.Refused[i]; f.Name == r.Name && f.Digest == r.Digest {
+			return f
+		}
+	}
+	return nil
+}
+
+// Standing says what became of a reply.
+type Standing int
+
+// The standings of replies.
+const (
+	Unheard  Standing = iota // the matter was not decided since it came
+	Accepted                 // it took effect
+	Refused                  // it could not be taken when it came; the message says why
+	Edited                   // it took effect, and was changed afterwards: the old effect stands
+)
+
+// StandingOf says what became of a reply, by the status of its matter; message is set for a refused one.
+func StandingOf(st *schemas.ClarificationRequestStatus, r Reply) (s Standing, message string) {
+	if f := refusalOf(st, r); f != nil {
+		return Refused, f.Message
+	}
+	if e := entryOf(st, r.Name); e != nil {
+		if e.Digest != r.Digest {
+			return Edited, ""
+		}
+		return Accepted, ""
+	}
+	if st.Phase == schemas.ClarificationAbandoned && r.Spec.Type == schemas.TurnAbandonment {
+		return Accepted, ""
+	}
+	return Unheard, ""
+}
+
+// refusalsKept are the refusals of replies that are still there unchanged.
+func (d *decision) refusalsKept() []schemas.RefusedReply {
+	gone := func(f schemas.RefusedReply) bool {
+		return !slices.ContainsFunc(d.Replies, func(r Reply) bool { return r.Name == f.Name && r.Digest == f.Digest })
+	}
+	if !slices.ContainsFunc(d.Old.Refused, gone) {
+		return slices.Clip(d.Old.Refused)
+	}
+	return slices.DeleteFunc(slices.Clone(d.Old.Refused), gone)
+}
+
+// hear takes the replies that are new, by name.
+func (d *decision) hear() {
+	fresh := slices.DeleteFunc(slices.Clone(d.Replies), func(r Reply) bool {
+		s, _ := StandingOf(&d.st, r)
+		return s != Unheard
+	})
+	slices.SortFunc(fresh, func(a, b Reply) int { return strings.Compare(a.Name, b.Name) })
+	for _, r := range fresh {
+		if s, _ := StandingOf(&d.st, r); s != Unheard {
+			continue // it agrees with an abandonment that came just before
+		}
+		if why := d.objection(r); why != "" {
+			d.refuse(r, why)
+			continue
+		}
+		d.take(r)
+		d.settle()
+	}
+}
+
+func (d *decision) refuse(r Reply, why string) {
+	d.st.Refused = append(d.st.Refused, schemas.RefusedReply{Name: r.Name, Digest: r.Digest, Message: why})
+	slices.SortFunc(d.st.Refused, func(a, b schemas.RefusedReply) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// replyStates are the states in which a reply of each type can be taken.
+var replyStates = map[string][]string{
+	schemas.TurnAnswer:      {schemas.ClarificationPending, schemas.ClarificationStale},
+	schemas.TurnQuestion:    {schemas.ClarificationAnswered},
+	schemas.TurnResolution:  {schemas.ClarificationAnswered, schemas.ClarificationEscalated},
+	schemas.TurnEscalation:  {schemas.ClarificationPending, schemas.ClarificationAnswered, schemas.ClarificationStale},
+	schemas.TurnAbandonment: {schemas.ClarificationPending},
+}
+
+// objection says why a reply cannot be taken now; "" if it can.
+func (d *decision) objection(r Reply) string {
+	states := replyStates[r.Spec.Type]
+	if !d.in(states...) {
+		return fmt.Sprintf("%s of %s cannot be taken: %s is %s, and it would have to be %s",
+			article(r.Spec.Type), r.Spec.From, d.st.ID, d.st.Phase, strings.Join(states, " or "))
+	}
+	if why := d.stranger(r); why != "" {
+		return why
+	}
+	if r.Agent && r.Spec.Type == schemas.TurnAnswer &&
+		Evasive(lastBody(d.st.Thread, schemas.TurnQuestion), r.Spec.Body) {
+		return "the answer of " + r.Spec.From + " only restates the question; say what should be done"
+	}
+	return ""
+}
+
+// stranger says why an agent may not write this. Persons may write anything.
+func (d *decision) stranger(r Reply) string {
+	asks, asked := r.Spec.From == d.Spec.From, r.Spec.From == d.Spec.To
+	switch typ := r.Spec.Type; {
+	case !r.Agent:
+		return ""
+	case typ == schemas.TurnAnswer && !asked:
+		return fmt.Sprintf("agent %s was not asked: %s or a person can answer %s", r.Spec.From, d.Spec.To, d.st.ID)
+	case !asks && typ != schemas.TurnAnswer && !(asked && typ == schemas.TurnEscalation) &&
+		!d.in(schemas.ClarificationEscalated):
+		return fmt.Sprintf("%s of agent %s cannot be taken: that is for %s, who asks, or a person",
+			article(typ), r.Spec.From, d.Spec.From)
+	}
+	return ""
+}
+
+func article(typ string) string {
+	if strings.ContainsRune("aeiou", rune(typ[0])) {
+		return "an " + typ
+	}
+	return "a " + typ
+}
+
+// take does what a reply says. It was checked that it can.
+func (d *decision) take(r Reply) {
+	now := schemas.NewTime(d.Now)
+	e := schemas.ThreadEntry{Source: replySource(r.Name), Digest: r.Digest, ClarificationTurn: schemas.ClarificationTurn{
+		Round: d.st.Round, From: r.Spec.From, Type: r.Spec.Type, Body: r.Spec.Body, Timestamp: now}}
+	switch r.Spec.Type {
+	case schemas.TurnAnswer:
+		d.answer(e)
+	case schemas.TurnQuestion:
+		e.Round++
+		d.follow(e)
+	case schemas.TurnResolution:
+		e.Round++
+		d.resolve(e)
+	case schemas.TurnEscalation:
+		d.escalateBy(cause{schemas.EscalatedByReply, now, e.From + " escalated it"}, e, "")
+	case schemas.TurnAbandonment:
+		d.move(schemas.ClarificationAbandoned, now, e.From+" abandoned it")
+	}
+}

@@ -1,0 +1,211 @@
+package clarify
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// maxBody is the length of a turn in characters (agentx-spec 6.3).
+const maxBody = 2000
+
+// failuresAllowed are the failed runs after which a question is escalated: the first is tried once more (PRD 6, 6b).
+const failuresAllowed = 2
+
+// node names the runs for the present round, and those after its time was over.
+func (d *decision) node() string      { return "round_" + strconv.Itoa(d.st.Round) }
+func (d *decision) againNode() string { return d.node() + "_again" }
+
+// nodeKey digests what the target is asked in the present round, and how it is run.
+func (d *decision) nodeKey() string {
+	b, _ := json.Marshal([]any{d.Digest, d.st.Round, lastBody(d.st.Thread, schemas.TurnQuestion), d.Target.Key})
+	sum := sha256.Sum256(b) // text and a number always marshal
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// roundRuns are the finished runs for the present round, in the order of their ends.
+func (d *decision) roundRuns() []*schemas.Run {
+	var out []*schemas.Run
+	for _, r := range d.Runs {
+		if r.Node == d.node() || r.Node == d.againNode() {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *schemas.Run) int {
+		return cmp.Or(a.FinishedAt.Compare(b.FinishedAt.Time), strings.Compare(a.Key, b.Key))
+	})
+	return out
+}
+
+// fromRuns is the first run that settles the present round: by an answer, the second failure, or the failure of the run
+// that came after the time was over.
+func (d *decision) fromRuns() *event {
+	if !d.waiting() {
+		return nil
+	}
+	failures, key := 0, d.nodeKey()
+	for _, r := range d.roundRuns() {
+		text, ok := d.answerOf(r)
+		if ok {
+			return &event{r.FinishedAt, func() { d.answer(d.runEntry(r, schemas.TurnAnswer, d.Spec.To, text)) }}
+		}
+		if !failed(r) || r.NodeKey != key {
+			continue
+		}
+		if r.Node == d.node() {
+			failures++
+		}
+		if c := d.failureCause(r, failures); c != nil {
+			return &event{r.FinishedAt, func() { d.escalate(*c) }}
+		}
+	}
+	return nil
+}
+
+// failureCause says whether a failed run is the last one.
+func (d *decision) failureCause(r *schemas.Run, failures int) *cause {
+	switch {
+	case r.Node == d.againNode() && d.in(schemas.ClarificationStale):
+		return &cause{schemas.EscalatedStale, r.FinishedAt,
+			fmt.Sprintf("%s did not answer in time, nor when it was asked again: %s", d.Spec.To, d.failure(r))}
+	case r.Node == d.node() && failures == failuresAllowed:
+		return &cause{schemas.EscalatedAgent, r.FinishedAt,
+			fmt.Sprintf("%s failed twice; the last time: %s", d.Spec.To, d.failure(r))}
+	}
+	return nil
+}
+
+// failed reports whether a run without an answer counts as an attempt. One that was cancelled or interrupted does not.
+func failed(r *schemas.Run) bool {
+	switch r.Outcome {
+	case schemas.OutcomeSucceeded, schemas.OutcomeFailed, schemas.OutcomeTimedOut, schemas.OutcomeAsked:
+		return true
+	}
+	return false
+}
+
+// failure tells in a clause why a run is no answer.
+func (d *decision) failure(r *schemas.Run) string {
+	switch {
+	case r.Outcome == schemas.OutcomeSucceeded:
+		if strings.TrimSpace(resultText(r)) == "" {
+			return "the answer was empty"
+		}
+		return "the answer only restated the question"
+	case r.Outcome == schemas.OutcomeAsked:
+		return "it asked something itself instead of answering"
+	}
+	return cut(cmp.Or(oneLine(r.Message), "the run ended "+r.Outcome), 300)
+}
+
+// answerOf returns the answer of a run. Another outcome, an empty and an evasive text are none.
+func (d *decision) answerOf(r *schemas.Run) (string, bool) {
+	if r.Outcome != schemas.OutcomeSucceeded {
+		return "", false
+	}
+	text := strings.TrimSpace(resultText(r))
+	return text, !Evasive(lastBody(d.st.Thread, schemas.TurnQuestion), text)
+}
+
+// resultText is the result as text: that of a JSON string, or another value as it is written.
+func resultText(r *schemas.Run) string {
+	var s string
+	if len(r.Result) == 0 || string(r.Result) == "null" {
+		return ""
+	}
+	if json.Unmarshal(r.Result, &s) == nil {
+		return s
+	}
+	return string(r.Result)
+}
+
+// runEntry is the turn that a run brought.
+func (d *decision) runEntry(r *schemas.Run, typ, from, body string) schemas.ThreadEntry {
+	round := d.st.Round
+	if typ != schemas.TurnAnswer {
+		round++
+	}
+	return schemas.ThreadEntry{Source: runSource(r.Key), ClarificationTurn: schemas.ClarificationTurn{
+		Round: round, From: from, Type: typ, Body: cut(body, maxBody), Timestamp: r.FinishedAt}}
+}
+
+func runSource(key string) string { return "run/" + key }
+
+// wanted says which run of the target is wanted; or when the next one is due, if not now.
+func (d *decision) wanted() (*Ask, time.Time) {
+	if !d.waiting() || d.Target.Human || d.Target.Gone {
+		return nil, time.Time{}
+	}
+	for _, r := range d.Running {
+		if r.Node == d.node() || r.Node == d.againNode() {
+			return &Ask{d.st.Round, r.Node, r.NodeKey, r.Seq}, time.Time{}
+		}
+	}
+	if due := d.due(); d.Now.Before(due) {
+		return nil, due
+	}
+	node, key := d.node(), d.nodeKey()
+	if d.in(schemas.ClarificationStale) {
+		node = d.againNode()
+	}
+	return &Ask{d.st.Round, node, key, d.nextSeq(node, key)}, time.Time{}
+}
+
+// due is when the next run may start: a while after the last failure. A failure in the future, after the clock was set
+// back, is not waited for.
+func (d *decision) due() time.Time {
+	var due time.Time
+	key := d.nodeKey()
+	for _, r := range d.roundRuns() {
+		if failed(r) && r.NodeKey == key && !r.FinishedAt.After(d.Now) {
+			due = r.FinishedAt.Add(d.Limits.RetryAfter)
+		}
+	}
+	return due
+}
+
+func (d *decision) nextSeq(node, key string) int {
+	seq := 0
+	for _, r := range d.Runs {
+		if r.Node == node && r.NodeKey == key {
+			seq = max(seq, r.Seq)
+		}
+	}
+	return seq + 1
+}
+
+// lastBody is the body of the last entry of a type, "" if there is none.
+func lastBody(thread []schemas.ThreadEntry, typ string) string {
+	if e := lastEntry(thread, typ); e != nil {
+		return e.Body
+	}
+	return ""
+}
+
+func lastEntry(thread []schemas.ThreadEntry, typ string) *schemas.ThreadEntry {
+	for i := len(thread) - 1; i >= 0; i-- {
+		if thread[i].Type == typ {
+			return &thread[i]
+		}
+	}
+	return nil
+}
+
+// cut shortens text to at most n characters; what is cut ends in an ellipsis.
+func cut(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:n-1])) + "…"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,110 @@
+package clarify
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Scope is whom an agent may ask, and under which limits.
+type Scope struct {
+	from  string
+	agent []string        // what the Agent object lists
+	steps []*schemas.Step // those of the agent, in order
+}
+
+// NewScope gathers what governs the questions of an agent. agent may be nil. steps are those of all workflows, in the
+// order of the workflows' names and then of their lists; those of other agents are passed over.
+func NewScope(from string, agent *schemas.AgentSpec, steps iter.Seq[*schemas.Step]) Scope {
+	s := Scope{from: from}
+	if agent != nil {
+		s.agent = agent.CanClarify
+	}
+	for st := range steps {
+		if st.Agent == from {
+			s.steps = append(s.steps, st)
+		}
+	}
+	return s
+}
+
+// Allowed lists the agents that may be asked, sorted.
+func (s Scope) Allowed() []string {
+	out := slices.Clone(s.agent)
+	for _, st := range s.steps {
+		out = append(out, st.CanClarify...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Step is the step that governs questions to an agent: the first one that lists it; nil if none does.
+func (s Scope) Step(to string) *schemas.Step {
+	for _, st := range s.steps {
+		if slices.Contains(st.CanClarify, to) {
+			return st
+		}
+	}
+	return nil
+}
+
+// Check is the scope guard. It returns an [*Error] of kind ScopeViolation for an agent that may not be asked, and for a
+// question that blocks where the governing step does not allow it.
+func (s Scope) Check(spec *schemas.ClarificationRequestSpec) error {
+	st := s.Step(spec.To)
+	if st == nil && !slices.Contains(s.agent, spec.To) {
+		return scopeError(s.from, spec.To, s.Allowed())
+	}
+	if spec.Blocking && st != nil && st.ClarifyBlockingAllowed != nil && !*st.ClarifyBlockingAllowed {
+		return &Error{ScopeViolation, fmt.Sprintf("agent '%s' cannot block on '%s': step %q has "+
+			"clarify_blocking_allowed = false; ask without blocking", s.from, spec.To, st.ID)}
+	}
+	return nil
+}
+
+// Limits are those of a question: what the request says, else the governing step, else the settings. Rounds are never
+// above the hard cap, 5 for questions that block and 6 for others.
+func (s Scope) Limits(spec *schemas.ClarificationRequestSpec, set schemas.ClarificationSettings) Limits {
+	st := s.Step(spec.To)
+	if st == nil {
+		st = new(schemas.Step)
+	}
+	rounds := hardCap(spec.Blocking)
+	for _, n := range []int{st.ClarifyMaxRounds, spec.MaxRounds} {
+		if n > 0 {
+			rounds = min(n, hardCap(spec.Blocking))
+		}
+	}
+	return Limits{Rounds: rounds, SLA: sla(spec.SLAMinutes, st.ClarifySLAMinutes, set.SLAMinutes),
+		RetryAfter: retryAfter(set)}
+}
+
+func hardCap(blocking bool) int {
+	if blocking {
+		return schemas.ClarifyRoundsBlocking
+	}
+	return schemas.ClarifyRoundsOpen
+}
+
+// sla is the first one that is set.
+func sla(minutes ...*int) time.Duration {
+	for _, m := range minutes {
+		if m != nil {
+			return time.Duration(*m) * time.Minute
+		}
+	}
+	return schemas.DefaultClarifySLAMinutes * time.Minute
+}
+
+// defaultRetryAfter is the time between a failed run and the second try where the settings do not say (PRD 6, 6b).
+const defaultRetryAfter = 30 * time.Second
+
+func retryAfter(set schemas.ClarificationSettings) time.Duration {
+	if set.RetryAfter == nil {
+		return defaultRetryAfter
+	}
+	return set.RetryAfter.Std()
+}
