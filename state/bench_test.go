@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,6 +150,54 @@ func BenchmarkFresh(b *testing.B) {
 		}
 	}
 	perObject(b, n)
+}
+
+// ledgersTree is a tree of 10,000 ledgers of five records with a thread of some length each. In every tenth one is open.
+func ledgersTree(b *testing.B) string {
+	dir := b.TempDir()
+	body := strings.Repeat("Keep both behind the repository layer. ", 3)
+	for issue := range 10_000 {
+		states := []string{"resolved", "resolved", "resolved", "resolved", "resolved"}
+		if issue%10 == 0 {
+			states[4] = "pending"
+		}
+		text := strings.ReplaceAll(ledgerOf(issue, states...), "Which?", body)
+		put(b, dir, map[string]string{fmt.Sprintf("state/clarifications/issue-%d.json", issue): text})
+	}
+	return dir
+}
+
+// lookAtLedgers decodes what a look at all that is open needs.
+func lookAtLedgers(b *testing.B, dir string) {
+	s := open(b, dir)
+	defer s.Close()
+	n := 0
+	for _, l := range load(b, s).Ledgers() {
+		if l.Open > 0 {
+			n += len(l.Records())
+		}
+	}
+	if n != 5000 {
+		b.Fatalf("%d records", n)
+	}
+}
+
+func BenchmarkLedgersCold(b *testing.B) {
+	dir := ledgersTree(b)
+	for b.Loop() {
+		if err := os.RemoveAll(filepath.Join(dir, localDir)); err != nil {
+			b.Fatal(err)
+		}
+		lookAtLedgers(b, dir)
+	}
+}
+
+func BenchmarkLedgersWarm(b *testing.B) {
+	dir := ledgersTree(b)
+	settleFiles(b, dir)
+	for b.Loop() {
+		lookAtLedgers(b, dir)
+	}
 }
 
 // BenchmarkGitStatus is what the others are measured against.

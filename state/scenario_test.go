@@ -109,20 +109,16 @@ func holdLock(dir, _ string) error {
 	if err != nil {
 		return err
 	}
-	calls := 0
-	for {
-		err := s.Fold(context.Background(), ledger42, func(old []byte) ([]byte, error) {
-			if calls++; calls > 1 { // the first look is without a lock
-				fmt.Println("holding")
-				_, _ = io.Copy(io.Discard, os.Stdin)
-			}
-			return addRecord(old, "held")
-		})
-		if !errors.Is(err, ErrBusy) {
-			return err
-		}
-		calls = 0
+	l, err := lock.Acquire(context.Background(), s.root, ledger42, s.lockOptions())
+	for errors.Is(err, ErrBusy) {
+		l, err = lock.Acquire(context.Background(), s.root, ledger42, s.lockOptions())
 	}
+	if err != nil {
+		return err
+	}
+	fmt.Println("holding")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(err, l.Release())
 }
 
 // addRecord adds a record with the next free number, unless there is one of that topic.
@@ -297,12 +293,15 @@ func TestScenario_LockAcquireRelease(t *testing.T) {
 	s, err := Open(c.dir, Options{Kinds: testKinds, Now: time.Now, Agent: "hub", Log: slog.New(slog.NewJSONHandler(&log, debug))})
 	must(t, err)
 	defer s.Close()
-	held := 0
+	calls, held := 0, 0
 	must(t, s.Fold(t.Context(), ledger42, func(old []byte) ([]byte, error) {
 		var body struct {
 			PID       int
 			Timestamp time.Time
 			Agent     string
+		}
+		if calls++; calls == 1 { // the first look takes no lock; another program comes between
+			must(t, peerWrite(filepath.Join(c.dir, ledger42), "theirs", "peer"))
 		}
 		if data, err := os.ReadFile(filepath.Join(c.dir, ledger42+".lock")); err == nil {
 			must(t, json.Unmarshal(data, &body))
@@ -310,12 +309,14 @@ func TestScenario_LockAcquireRelease(t *testing.T) {
 				t.Errorf("lock file %s", data)
 			}
 		}
-		return addRecord(old, "one")
+		return addRecord(old, "ours")
 	}))
-	if held != 1 {
-		t.Errorf("the fold ran %d times under the lock", held)
+	if calls != 2 || held != 1 {
+		t.Errorf("the fold ran %d times, %d times under the lock", calls, held)
 	}
-	c.clean()
+	c.ack("theirs")
+	c.ack("ours")
+	c.check(2)
 	var told []string
 	for line := range strings.Lines(log.String()) {
 		var entry struct {

@@ -211,12 +211,15 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
 	}
-	if bytes.Equal(old, next) && (old == nil) == (next == nil) {
+	if same(old, next) {
 		return s.sweepLock(ctx, p)
 	}
-	var last []byte
-	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(old []byte) ([]byte, error) {
-		last, err = fold(old)
+	last := next
+	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(now []byte) ([]byte, error) {
+		if last = next; same(now, old) {
+			return last, nil // nobody came between
+		}
+		last, err = fold(now)
 		return last, err
 	})
 	if err != nil {
@@ -229,6 +232,9 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	s.wrote(&look, p, last, nil)
 	return s.bump()
 }
+
+// same reports whether two contents are the same; nil is that of no file.
+func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
 // sweepLock takes what a killed process left of the lock of p out of the way, by taking the lock. One that is held is
 // left alone.
