@@ -49,8 +49,9 @@ func Read(format string, stdout []byte) (Said, error) {
 	return Said{Result: result, Answer: text}, err
 }
 
-// ReadAnswer tells the answer in the output of an agent that was asked; "" if it said nothing. Text is the answer; JSON
-// is a string, or an object of this contract with "answer". It is an error to answer at too great a length, with another
+// ReadAnswer tells the answer in the output of an agent that was asked; "" if it said nothing. Text is the answer. JSON
+// is a string, or an object with the answer as text in "answer" or else in "result": objects of this contract have it
+// there, and so have those that well-known programs print. It is an error to answer at too great a length, with another
 // value, or with a question in the form of this contract: who is asked cannot ask.
 func ReadAnswer(format string, stdout []byte) (string, error) {
 	said, err := Read(format, stdout)
@@ -60,11 +61,29 @@ func ReadAnswer(format string, stdout []byte) (string, error) {
 	case said.Ask != nil:
 		return "", errors.New("the output asks a question, where an answer was asked for")
 	case said.Answer == "" && said.Result != nil:
-		if err := json.Unmarshal(said.Result, &said.Answer); err != nil {
-			return "", errors.New(`the output has no answer: print a string, or {"reconcile": 1, "answer": "…"}`)
+		if said.Answer, err = answerIn(said.Result); err != nil {
+			return "", err
 		}
 	}
-	return said.Answer, checkLength("the answer", said.Answer, AnswerLimit)
+	answer := strings.TrimSpace(said.Answer)
+	return answer, checkLength("the answer", answer, AnswerLimit)
+}
+
+// answerIn finds the answer in a JSON value.
+func answerIn(value json.RawMessage) (string, error) {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text, nil
+	}
+	var fields map[string]any
+	if json.Unmarshal(value, &fields) == nil {
+		for _, name := range []string{"answer", "result"} {
+			if text, ok := fields[name].(string); ok {
+				return text, nil
+			}
+		}
+	}
+	return "", errors.New(`the output has no answer: print a string, or {"reconcile": 1, "answer": "…"}`)
 }
 
 // encodeText is text as a JSON string that keeps <, > and & as they are.
@@ -137,7 +156,8 @@ var asking = regexp.MustCompile(`(?m)^CLARIFICATION NEEDED from (\S+) about ([^\
 //
 //	CLARIFICATION NEEDED from architect about the database: Dual layer or migrate?
 //
-// at the beginning of a line. The question goes on to the next blank line, or to the end. Anything vaguer is no question.
+// at the beginning of a line. The question goes on to the next blank line, or to the end. Anything vaguer is no
+// question.
 func sentence(text string) *schemas.Ask {
 	m := asking.FindStringSubmatchIndex(text)
 	if m == nil {

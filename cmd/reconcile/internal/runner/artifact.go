@@ -37,7 +37,7 @@ func (a *attempt) stdin() string {
 func (a *attempt) showArtifact(name string, room int) agentio.Artifact {
 	shown := agentio.Artifact{Path: name}
 	if room == 0 {
-		shown.Note = fmt.Sprintf("left out: the files before it fill the %d bytes that there is room for", artifactsLimit)
+		shown.Note = fmt.Sprintf("left out: the files before it fill the %d bytes that are shown", artifactsLimit)
 		return shown
 	}
 	data, err := a.readArtifact(name, room+1)

@@ -38,7 +38,8 @@ func (g *rig) jsonArtifacts(paths ...string) map[string]agentio.Artifact {
 		Artifacts []agentio.Artifact
 	}
 	text := g.read("json", `{"reconcile":1}`+"\n", paths...)
-	if err := json.Unmarshal([]byte(text), &task); err != nil || task.Reconcile != 1 || len(task.Artifacts) != len(paths) {
+	err := json.Unmarshal([]byte(text), &task)
+	if err != nil || task.Reconcile != 1 || len(task.Artifacts) != len(paths) {
 		g.t.Fatalf("%v: %.300s", err, text)
 	}
 	files := map[string]agentio.Artifact{}
@@ -60,7 +61,8 @@ func TestArtifactsThatAreNotShown(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("hidden"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for to, name := range map[string]string{outside: "out", "secret.md": "link", ".git": "dir", "nowhere": "dangling"} {
+	links := map[string]string{outside: "out", "secret.md": "link", ".git": "dir", "nowhere": "dangling"}
+	for to, name := range links {
 		if err := os.Symlink(to, filepath.Join(g.dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -68,11 +70,13 @@ func TestArtifactsThatAreNotShown(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(g.dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	const private, link, irregular = "nobody's to read", "symbolic link", "not a regular file"
 	notes := map[string]string{
-		".git/config": "nobody's to read", "sub/.GIT/config": "nobody's to read", ".reconcile/logs/x.log": "nobody's to read",
-		"binary": "not text in UTF-8", "out": "symbolic link", "link": "symbolic link", "dir/config": "symbolic link",
-		"dangling": "symbolic link", "pipe": "not a regular file", "sub": "not a regular file", "../x": "not a path below",
-		outside: "not a path below", "gone": "does not exist", "shown.md/x": "not shown", "shown.md": "",
+		".git/config": private, "sub/.GIT/config": private, ".reconcile/logs/x.log": private,
+		"out": link, "link": link, "dir/config": link, "dangling": link,
+		"pipe": irregular, "sub": irregular, "binary": "not text in UTF-8",
+		"../x": "not a path below", outside: "not a path below",
+		"gone": "does not exist", "shown.md/x": "not shown", "shown.md": "",
 	}
 	var paths []string
 	for p := range notes {

@@ -28,7 +28,8 @@ func TestAgentsAsk(t *testing.T) {
 		name, format, output, outcome, result, message string
 		asks                                           *schemas.Ask
 	}{
-		{"by sentence", "text", "Read ADR-42.\nCLARIFICATION NEEDED from architect about the database: Dual layer or migrate?\n\nBye.",
+		{"by sentence", "text",
+			"Read ADR-42.\nCLARIFICATION NEEDED from architect about the database: Dual layer or migrate?\n\nBye.",
 			schemas.OutcomeAsked, "", "asks architect about the database", ask},
 		{"vaguely", "text", "I need a clarification from the architect about the database.", schemas.OutcomeSucceeded,
 			`"I need a clarification from the architect about the database."`, "", nil},
@@ -39,7 +40,8 @@ func TestAgentsAsk(t *testing.T) {
 			schemas.OutcomeFailed, "", "the question is not taken: to:", nil},
 		{"at length", "text", "CLARIFICATION NEEDED from architect about it: " + strings.Repeat("x", 2001),
 			schemas.OutcomeFailed, "", "question has 2001 characters, at most 2000 are taken", nil},
-		{"of another form", "json", `{"clarification": "none"}`, schemas.OutcomeSucceeded, `{"clarification":"none"}`, "", nil},
+		{"of another form", "json", `{"clarification": "none"}`,
+			schemas.OutcomeSucceeded, `{"clarification":"none"}`, "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := newRig(t, Options{}).agent(c.format, c.output, false)
@@ -66,13 +68,14 @@ func TestFailedAgentAsksNothing(t *testing.T) {
 // An agent that asks owes neither its result nor its files yet; one that does not has both read.
 func TestAgentWithAResultFile(t *testing.T) {
 	g := newRig(t, Options{})
+	const asks = `{"reconcile":1,"clarification":{"to":"architect","topic":"t","question":"q?"}}`
 	for script, want := range map[string]string{
-		`echo '{"reconcile":1,"resolution":"Taken."}'; echo 7 > r.json; touch out`:                              "Succeeded 7 Taken.",
-		`echo 'no JSON'; echo 7 > r.json; touch out`:                                                            "Succeeded 7 ",
-		`echo '{"reconcile":1,"clarification":{"to":"architect","topic":"t","question":"q?"}}'`:                 "Asked  ",
-		`echo '{"reconcile":1,"clarification":{"to":"architect","topic":"","question":"q?"}}'; echo 7 > r.json`: "Failed  ",
-		`echo '{"reconcile":1,"result":1}'; touch out`:                                                          "Failed  ",
-		`echo '{"reconcile":1,"result":1}'; echo 7 > r.json`:                                                    "Failed  ",
+		`echo '{"reconcile":1,"resolution":"Taken."}'; echo 7 > r.json; touch out`: "Succeeded 7 Taken.",
+		`echo 'no JSON'; echo 7 > r.json; touch out`:                               "Succeeded 7 ",
+		`echo '` + asks + `'`: "Asked  ",
+		`echo '` + strings.Replace(asks, `"t"`, `""`, 1) + `'; echo 7 > r.json`: "Failed  ",
+		`echo '{"reconcile":1,"result":1}'; touch out`:                          "Failed  ",
+		`echo '{"reconcile":1,"result":1}'; echo 7 > r.json`:                    "Failed  ",
 	} {
 		os.Remove(filepath.Join(g.dir, "out"))
 		e := sh(script)
