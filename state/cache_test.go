@@ -203,7 +203,9 @@ func FuzzCache(f *testing.F) {
 			m.put(f)
 		}
 		s.judgeAll(m)
-		m.tree()
+		for _, l := range m.tree().Ledgers() {
+			l.Records()
+		}
 	})
 }
 

@@ -13,7 +13,7 @@ const (
 	bodySpec = iota + 1
 	bodyRaw  // the bytes of a status or run as they stand in the file
 	bodyDamage
-	bodyLedger // the header, then the bytes of the file
+	bodyLedger // the header, then the records
 )
 
 // encoder writes records into a block.
@@ -88,7 +88,7 @@ func (e *encoder) file(f *file, data []byte) {
 			e.b = append(e.b, bodyLedger)
 			e.uint(uint64(b.Last))
 			e.uint(uint64(b.Open))
-			e.bytes(data)
+			e.bytes(b.packed)
 		default:
 			e.b = append(e.b, bodyRaw)
 			e.bytes(data)

@@ -176,7 +176,7 @@ func (d *decoder) ledger(p string) any {
 	if !ok {
 		d.fail()
 	}
-	return &Ledger{Issue: issue, Path: p, Last: int(d.uint()), Open: int(d.uint()), data: d.bytes()}
+	return &Ledger{Issue: issue, Path: p, Last: int(d.uint()), Open: int(d.uint()), packed: d.bytes()}
 }
 
 func (d *decoder) spec() *specBody {

@@ -25,12 +25,12 @@ type Ledger struct {
 	Open  int    // records that are neither resolved nor abandoned
 	Path  string // below the root
 
-	data    []byte
+	packed  []byte // the records, as encoder.ledger writes them
 	decode  sync.Once
 	records []schemas.Clarification
 }
 
-// ParseLedger reads the content of the ledger file at p, and keeps it. Fields that schemas does not name, and states of
+// ParseLedger reads the content of the ledger file at p. Fields that schemas does not name, and states of
 // clarifications that it does not know, are accepted: a newer program, or another one, may have written them. Anything
 // else that is not as it should be is an error, also a record with the number of another issue.
 func ParseLedger(p string, data []byte) (*Ledger, error) {
@@ -38,7 +38,7 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not named like a ledger, as issue-42.json", p)
 	}
-	l := &Ledger{Issue: issue, Path: p, data: data}
+	l := &Ledger{Issue: issue, Path: p}
 	records, err := decodeLedger(issue, data)
 	if err != nil {
 		return nil, err
@@ -53,6 +53,9 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 			l.Open++
 		}
 	}
+	var e encoder
+	e.ledger(records)
+	l.packed = bytes.Clone(e.b)
 	if l.Open > 0 { // who looks for what is to be done will ask for them; the others only take room
 		l.decode.Do(func() { l.records = records })
 	}
@@ -90,13 +93,11 @@ func sequence(issue int, id string) (int, error) {
 // change them.
 func (l *Ledger) Records() []schemas.Clarification {
 	l.decode.Do(func() {
-		l.records, _ = decodeLedger(l.Issue, l.data) // it was decoded before, when it was read: there is no error
+		d := decoder{b: l.packed}
+		l.records = d.clarifications()
 	})
 	return l.records
 }
-
-// Data is the content of the file. Callers must not change it.
-func (l *Ledger) Data() []byte { return l.data }
 
 // Ref is what Refresh calls the ledger.
 func (l *Ledger) Ref() schemas.Ref { return ledgerRef(l.Issue) }
@@ -128,9 +129,9 @@ func ledgerIssue[S string | []byte](file S) (issue int, ok bool) {
 	return int(n), ok && err == nil && strconv.FormatInt(n, 10) == digits && n >= 0
 }
 
-// sameLedger reports whether two ledgers have the same content.
+// sameLedger reports whether two ledgers say the same.
 func sameLedger(a, b *Ledger) bool {
-	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.data, b.data)
+	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.packed, b.packed)
 }
 
 // Ledger returns the ledger of an issue, or nil.
@@ -192,7 +193,7 @@ func diffLedgers(prev, next *Tree) []schemas.Ref {
 	return out
 }
 
-// ledgers are those of all ledger files that can be used.
+// ledgers are those of all ledger files that can be used, sorted by issue.
 func (m *model) ledgers() []*Ledger {
 	var out []*Ledger
 	for _, f := range m.files {
@@ -200,6 +201,7 @@ func (m *model) ledgers() []*Ledger {
 			out = append(out, l)
 		}
 	}
+	slices.SortFunc(out, func(a, b *Ledger) int { return cmp.Compare(a.Issue, b.Issue) })
 	return out
 }
 
@@ -213,9 +215,9 @@ func (m *model) ledger(ref schemas.Ref) *Ledger {
 	return l
 }
 
-// decodeLedgerFile makes the body of a ledger file of its content, which it copies.
+// decodeLedgerFile makes the body of a ledger file of its content.
 func decodeLedgerFile(p string, data []byte) any {
-	l, err := ParseLedger(p, bytes.Clone(data))
+	l, err := ParseLedger(p, data)
 	if err != nil {
 		return damageOf(err)
 	}

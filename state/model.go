@@ -230,7 +230,9 @@ func (m *model) tree() *Tree {
 			entries = append(entries, e)
 		}
 	}
-	return NewTree(m.settings.spec, m.problems(), entries...).WithLedgers(m.ledgers()...)
+	t := NewTree(m.settings.spec, m.problems(), entries...)
+	t.ledgers = m.ledgers()
+	return t
 }
 
 // problems are those of all files.

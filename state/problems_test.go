@@ -167,7 +167,7 @@ func dump(t *Tree) string {
 		}
 	}
 	for _, l := range t.Ledgers() {
-		fmt.Fprintf(&b, "%s %s last %d open %d: %q %v\n", l.Ref(), l.Path, l.Last, l.Open, l.Data(), l.Records())
+		fmt.Fprintf(&b, "%s %s last %d open %d: %v\n", l.Ref(), l.Path, l.Last, l.Open, l.Records())
 	}
 	fmt.Fprintf(&b, "settings %+v\n", t.Settings().Limits)
 	return b.String()
