@@ -12,10 +12,10 @@ import (
 	"reconcile.dev/reconcile/controllers"
 )
 
-// Output formats of digest.
+// Output formats of digest beside those of all commands; text is what it calls the table.
 const (
-	formatText     = "text"
-	formatMarkdown = "markdown"
+	digestText     = "text"
+	digestMarkdown = "markdown"
 )
 
 // digestOptions are the flags of digest.
@@ -39,7 +39,7 @@ Resolved without a human are those that were never escalated, of all that were r
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.digest(cmd.Context(), *o) },
 	}
 	cmd.Flags().StringVar(&o.since, "since", "7d", "`TIME` from which on: 7d, 2w, 24h, 2026-02-01, an RFC 3339 time, or all")
-	a.outputFlag(cmd, cmd.Flags(), formatText, formatMarkdown, formatJSON, formatYAML)
+	a.outputFlag(cmd, cmd.Flags(), formatTable, digestText, digestMarkdown, formatJSON, formatYAML)
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (a *app) digest(ctx context.Context, o digestOptions) error {
 	switch a.global.output {
 	case formatJSON, formatYAML:
 		return a.print(d)
-	case formatMarkdown:
+	case digestMarkdown:
 		return render.DigestMarkdown(a.stdout, d)
 	}
 	return render.DigestText(a.stdout, a.palette(), d)

@@ -77,6 +77,7 @@ func digestFigures(d controllers.Digest) []figure {
 		count("abandoned", d.Abandoned),
 		count("pending", d.Pending),
 		count("answered", d.Answered),
+		count("escalated at some time", d.EverEscalated),
 		count("blocking", d.Blocking),
 		{"resolved without a human", aloneText(d)},
 		{"average rounds", decimal(d.AverageRounds)},
