@@ -31,7 +31,9 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 	for _, r := range slices.Concat(x.records, y.records) {
 		key := [2]string{r.ID, r.Request}
 		if all[key] == nil {
-			all[key] = &record{}
+			head := r
+			head.Thread, head.entries = nil, nil
+			all[key] = &head
 		}
 		if err := all[key].join(&r); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.ID, err)
@@ -52,7 +54,9 @@ var ranks = map[string]int{schemas.ClarificationPending: 1, schemas.Clarificatio
 
 // progress is the part of a record that changes together: it is taken from one side as a whole.
 func progress(a, b *schemas.Clarification) int {
-	past := func(c *schemas.Clarification) int { return max(ranks[c.Status]-ranks[schemas.ClarificationAnswered], 0) }
+	past := func(c *schemas.Clarification) int {
+		return max(ranks[c.Status]-ranks[schemas.ClarificationAnswered], 0)
+	}
 	return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Round, b.Round),
 		cmp.Compare(ranks[a.Status], ranks[b.Status]), strings.Compare(a.Status, b.Status),
 		a.StaleAfter.Compare(b.StaleAfter.Time), a.ResolvedAt.Compare(b.ResolvedAt.Time))
