@@ -110,7 +110,8 @@ func TestReadyOrder(t *testing.T) {
 func TestReadyBackOff(t *testing.T) {
 	s := newSim(t)
 	s.put("specs/sessions/a.yaml", specText("Session", "a", "{}"))
-	s.put("specs/dags/a.yaml", specText("DAG", "a", "session: a\nnodes: [{name: flaky, run: [x], retry: {limit: 1, backoff: 30s}}]"))
+	s.put("specs/dags/a.yaml", specText("DAG", "a",
+		"session: a\nnodes: [{name: flaky, run: [x], retry: {limit: 1, backoff: 30s}}]"))
 	s.settle()
 	e, _ := s.find("a", "flaky")
 	s.start(e)
@@ -245,8 +246,9 @@ func TestBrief(t *testing.T) {
 	}
 	ours := s.asked("pair", "bot", time.Hour)
 	tree := s.tree().WithLedgers(
-		ledger(t, 42, ours, with(ours, schemas.ClarificationAnswered, 0), with(ours, schemas.ClarificationResolved, time.Minute),
-			with(ours, schemas.ClarificationResolved, time.Hour), with(ours, schemas.ClarificationEscalated, 0)),
+		ledger(t, 42, ours, with(ours, schemas.ClarificationAnswered, 0),
+			with(ours, schemas.ClarificationResolved, time.Minute), with(ours, schemas.ClarificationResolved, time.Hour),
+			with(ours, schemas.ClarificationEscalated, 0)),
 		ledger(t, 7, ours, s.asked("bot", "pair", 0)))
 	b := NewBrief(tree, "pair", 42, schemas.NewTime(s.now.Add(-2*time.Minute)))
 	ids := func(cs []schemas.Clarification) (out []string) {

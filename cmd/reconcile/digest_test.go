@@ -25,8 +25,8 @@ func TestParseSince(t *testing.T) {
 		}
 	}
 	for _, word := range []string{
-		"", "7", "d", "0d", "-7d", "+7d", "7d-1h", "1d1w", "1d2d", "1.5d", "36501d", "99999999999999999999d", "4294967295w", "7 d", "7D",
-		"yesterday", "2026-02-30", "36500d1h", "0h", "-1h",
+		"", "7", "d", "0d", "-7d", "+7d", "7d-1h", "1d1w", "1d2d", "1.5d", "36501d", "99999999999999999999d",
+		"4294967295w", "7 d", "7D", "yesterday", "2026-02-30", "36500d1h", "0h", "-1h",
 	} {
 		if got, err := parseSince(word, now); err == nil || exitCode(err) != exitUsage {
 			t.Errorf("%q is taken for %s, error %v", word, got, err)

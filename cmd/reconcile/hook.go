@@ -26,8 +26,9 @@ func newHookCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook start|finish",
 		Short: "Say that an agent takes up work outside of reconcile, or ends it",
-		Long: `Say that an agent takes up work outside of reconcile, or ends it: a chat, an editor, a person. The tree is run once,
-and what the agent must know is printed: what blocks it, answers to its questions, and questions that wait for it.`,
+		Long: `Say that an agent takes up work outside of reconcile, or ends it: a chat, an editor, a person. The tree is run
+once, and what the agent must know is printed: what blocks it, answers to its questions, and questions that wait for it.
+An end gives back what the agent took for the issue with "reconcile ready --claim".`,
 		Example: "  reconcile hook start --agent engineer --issue 42",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

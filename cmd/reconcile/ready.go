@@ -31,9 +31,9 @@ func newReadyCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ready",
 		Short: "Show what can be worked on now, or take one item of it",
-		Long: `Show what can be worked on now, the most urgent first: tasks of people, questions that wait for a person, nodes that
-wait for their turn, and what cannot go on because a question is open. The tree is run once before, unless another run is
-at work.
+		Long: `Show what can be worked on now, the most urgent first: tasks of people, questions that wait for a person,
+nodes that wait for their turn, and what cannot go on because a question is open. The tree is run once before, unless
+another run is at work.
 
 --claim takes the first free item of the agent, so that nobody else is given it; "reconcile hook finish" gives it back.
 With nothing to take it says so, and prints null with -o json. Items that somebody took are listed with --explain only.`,
@@ -44,7 +44,8 @@ With nothing to take it says so, and prints null with -o json. Items that somebo
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.ready(cmd.Context(), *o) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.explain, "explain", false, "also why each item stands as it does, when it is looked at again, and who took it")
+	f.BoolVar(&o.explain, "explain", false,
+		"also why each item stands as it does, when it is looked at again, and who took it")
 	f.BoolVar(&o.claim, "claim", false, "take the first free item for the agent that --agent names")
 	f.StringVar(&o.agent, "agent", "", "only what this `AGENT` can do")
 	f.Var(&o.issue, "issue", "only what is about this issue")
