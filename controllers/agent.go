@@ -1,12 +1,16 @@
 package controllers
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
-// decideAgent tells what an agent does and did last, from claims and records.
+// decideAgent tells what an agent does and did last, from claims, records and questions.
 func decideAgent(in In) Out {
 	if in.Gone() {
 		return Out{}
@@ -14,39 +18,145 @@ func decideAgent(in In) Out {
 	st := &schemas.AgentStatus{Common: common(in.Status)}
 	old, _ := in.Status.(*schemas.AgentStatus)
 	d := in.World.deedsOf(in.Name)
+	last := d.last
+	if h := LastHook(in.Entry); h != nil {
+		last = later(last, h.FinishedAt)
+	}
 	st.LastActivity = schemas.NewTime(in.Now)
 	if old != nil {
-		st.LastActivity = later(old.LastActivity, d.last)
-	} else if !d.last.IsZero() {
-		st.LastActivity = d.last
+		st.LastActivity = later(old.LastActivity, last)
+	} else if !last.IsZero() {
+		st.LastActivity = last
 	}
-	st.AgentActivity.Status = schemas.AgentIdle
 	for _, c := range d.claims {
-		st.AgentActivity.Status = schemas.AgentWorking
 		st.Running = append(st.Running, c.Key)
 	}
-	if d.issue > 0 {
-		st.Issue = &d.issue
+	slices.Sort(st.Running)
+	j := in.World.activity(in.Entry, d, st)
+	st.History = agentHistory(in, d, st.History)
+	if in.Broken() {
+		brokenJudgement(in, st.AgentActivity.Status).settle(&st.Common, st.ObservedDigest, in.Now)
+		return Out{Status: st}
 	}
-	past := chronicle{old: st.History}
+	j.settle(&st.Common, in.Object.Digest, in.Now)
+	return Out{Status: st}
+}
+
+func agentHistory(in In, d *deeds, old []schemas.HistoryEntry) []schemas.HistoryEntry {
+	past := chronicle{old: old}
 	for _, r := range d.runs {
 		if past.admits(r.FinishedAt) {
 			past.add(r.FinishedAt, r.Outcome, r.Owner+": "+runMessage(r))
 		}
 	}
-	st.History = past.entries()
-	if in.Broken() {
-		brokenJudgement(in, st.AgentActivity.Status).settle(&st.Common, st.ObservedDigest, in.Now)
-		return Out{Status: st}
+	for _, r := range hooksOf(in.Entry) {
+		past.add(r.FinishedAt, r.Outcome, hookMessage(r))
 	}
-	judgeAgent(st).settle(&st.Common, in.Object.Digest, in.Now)
-	return Out{Status: st}
+	return past.entries()
 }
 
-func judgeAgent(st *schemas.AgentStatus) judgement {
-	j := judgement{phase: st.AgentActivity.Status, class: ready, reason: ReasonIdle, message: "idle"}
-	if n := len(st.Running); n > 0 {
-		j.reason, j.message = ReasonWorking, fmt.Sprintf("works on %s%s", st.Running[0], more(n-1))
+// hookMessage is the history's line for a hook.
+func hookMessage(r *schemas.Run) string {
+	msg := "hook: took up "
+	if r.Outcome == schemas.OutcomeDone {
+		msg = "hook: ended "
 	}
-	return j
+	msg += cmp.Or(r.For, "work")
+	if r.Issue > 0 {
+		msg += fmt.Sprintf(" on issue %d", r.Issue)
+	}
+	if r.Message != "" {
+		msg += ": " + r.Message
+	}
+	return msg
+}
+
+// activity fills in the fields of agentx-spec 4.3 and says the same in a sentence. Of several things that an agent is at,
+// the first of these counts: it answers, works, waits for an answer, is stuck, is done, is idle.
+func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judgement {
+	a := &st.AgentActivity
+	say := func(status, reason, message string) judgement {
+		a.Status = status
+		return judgement{phase: status, class: ready, reason: reason, message: message}
+	}
+	hooks := HooksInForce(e)
+	if q := firstOf(d.answers); q != nil {
+		spec, id := requestSpec(q), w.requestStatus(q).ID
+		a.Issue, a.ClarificationID, a.RespondingTo = number(spec.Issue), &id, &spec.From
+		return say(schemas.AgentClarify, ReasonClarifying, fmt.Sprintf("answers %s to %s", id, spec.From))
+	}
+	if n := len(st.Running); n > 0 {
+		a.Issue = number(d.issue)
+		return say(schemas.AgentWorking, ReasonWorking, fmt.Sprintf("works on %s%s", st.Running[0], more(n-1)))
+	}
+	if n := len(hooks); n > 0 {
+		a.Issue = number(hooks[0].Issue)
+		return say(schemas.AgentWorking, ReasonWorking, fmt.Sprintf("works on issue %d%s", hooks[0].Issue, more(n-1)))
+	}
+	if q, status := w.waitsWith(e.Ref); q != nil {
+		spec, id := requestSpec(q), status.ID
+		a.Issue, a.ClarificationID, a.WaitingOn = number(spec.Issue), &id, &spec.To
+		return say(schemas.AgentBlocked, ReasonWaitsForAnswer, fmt.Sprintf("waits for %s to answer %s", spec.To, id))
+	}
+	if d.task != nil && w.failedFor(d) {
+		a.Issue = number(issueOf(w.tree, d.dag))
+		return say(schemas.AgentStuck, ReasonStuck, fmt.Sprintf("failed at %s of %s", d.task.Node, d.dag.Ref))
+	}
+	if h := LastHook(e); h != nil && h.Outcome == schemas.OutcomeDone {
+		a.Issue = number(h.Issue)
+		return say(schemas.AgentDone, ReasonDone, "said that its work is done")
+	}
+	return say(schemas.AgentIdle, ReasonIdle, "idle")
+}
+
+// number is an issue's number for a field that is null without one.
+func number(issue int) *int {
+	if issue == 0 {
+		return nil
+	}
+	return &issue
+}
+
+// firstOf is the first of some requests that can be read; nil if there is none.
+func firstOf(requests []*state.Entry) *state.Entry {
+	for _, e := range requests {
+		if e.Object != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// waitsWith returns the oldest blocking question of an agent that is neither answered nor closed, nil if there is none.
+func (w *World) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.ClarificationRequestStatus) {
+	var first *state.Entry
+	var status *schemas.ClarificationRequestStatus
+	for _, r := range w.tree.Referrers(agent) {
+		if r.Kind != schemas.ClarificationRequestKind.Name {
+			continue
+		}
+		e := w.tree.Entry(r)
+		st := w.requestStatus(e)
+		if st.ID == "" || st.Phase == schemas.ClarificationAnswered || !schemas.ClarificationOpen(st.Phase) {
+			continue
+		}
+		spec := requestSpec(e)
+		if spec == nil || !spec.Blocking || spec.From != agent.Name {
+			continue
+		}
+		if first == nil || cmp.Or(st.Created.Compare(status.Created.Time), strings.Compare(st.ID, status.ID)) < 0 {
+			first, status = e, st
+		}
+	}
+	return first, status
+}
+
+// failedFor reports whether the latest task of an agent failed for good.
+func (w *World) failedFor(d *deeds) bool {
+	st := w.dagStatus(d.dag)
+	if st == nil {
+		return false
+	}
+	n := st.Nodes[d.task.Node]
+	return n.State == schemas.NodeFailed && n.Key == d.task.NodeKey
 }

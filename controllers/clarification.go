@@ -1,27 +1,129 @@
 package controllers
 
-import "reconcile.dev/reconcile/schemas"
+import (
+	"cmp"
+	"fmt"
 
-// RequestPending is the phase of a request that has not been answered.
-const RequestPending = "pending"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
 
-// decideRequest tells that a question waits for the one that was asked.
+// decideRequest follows a question through its life: see package clarify. A request that was refused has no phase.
 func decideRequest(in In) Out {
 	if in.Gone() {
 		return Out{}
 	}
-	st := &schemas.ClarificationRequestStatus{Common: common(in.Status)}
-	if in.Broken() {
-		brokenJudgement(in, st.Phase).settle(&st.Common, st.ObservedDigest, in.Now)
-		return Out{Status: st}
+	f := in.World.finding(in.Entry)
+	if f.stand != nil {
+		return standRequest(in, f)
 	}
-	if st.ObservedDigest != "" && st.ObservedDigest != in.Object.Digest {
-		immutable(st.Phase, "a request cannot be changed once it was accepted; write a new one").
-			settle(&st.Common, st.ObservedDigest, in.Now)
-		return Out{Status: st}
+	v := f.verdict
+	if order := in.World.orders()[in.Name]; order != nil {
+		m := f.matter
+		m.Order = order
+		v = m.Decide()
 	}
-	spec := in.Object.Spec().(*schemas.ClarificationRequestSpec)
-	judgement{phase: RequestPending, class: waiting, reason: ReasonPending, message: "waits for " + spec.To}.
-		settle(&st.Common, in.Object.Digest, in.Now)
-	return Out{Status: st}
+	st := *v.Status
+	st.Common = common(in.Status)
+	st.Phase = v.Status.Phase
+	past := chronicle{old: st.History}
+	recall(&past, &st)
+	st.History = past.entries()
+	judgeRequest(&st, &f.matter, v).settle(&st.Common, f.digest, in.Now)
+	out := Out{Status: &st, Again: v.Again, Await: v.Await}
+	if v.Ask != nil {
+		out.Effects = []Effect{in.World.askEffect(in.Entry, &f.matter, &st, v.Ask)}
+	}
+	return out
+}
+
+// standRequest keeps what was decided about a request that cannot be decided, and lets run what runs.
+func standRequest(in In, f *finding) Out {
+	st := *requestStatusOf(in.Entry)
+	if st.History == nil {
+		st.History = []schemas.HistoryEntry{}
+	}
+	f.stand.settle(&st.Common, f.digest, in.Now)
+	out := Out{Status: &st}
+	for i := range in.Claims {
+		if c := &in.Claims[i]; !c.StartedAt.IsZero() {
+			out.Effects = append(out.Effects, Effect{Key: c.Key, Owner: in.Ref, Node: c.Node, NodeKey: c.NodeKey, Seq: c.Seq,
+				Agent: c.Agent, Groups: []Group{{Name: tasksGroup}, {Name: agentGroup + c.Agent}}})
+		}
+	}
+	return out
+}
+
+// requestClass is how a request in a phase stands to what is wanted of it, an answer, and the reason that says so.
+var requestClass = map[string]struct {
+	class  class
+	reason string
+}{
+	schemas.ClarificationPending:   {waiting, ReasonPending},
+	schemas.ClarificationStale:     {waiting, ReasonStale},
+	schemas.ClarificationAnswered:  {ready, ReasonAnswered},
+	schemas.ClarificationResolved:  {ready, ReasonResolved},
+	schemas.ClarificationAbandoned: {ready, ReasonAbandoned},
+	schemas.ClarificationEscalated: {waiting, ReasonEscalated},
+}
+
+// judgeRequest finds the conditions. Where a program is asked, or is asked again soon, reconcile is at it; else it is a
+// person's turn.
+func judgeRequest(st *schemas.ClarificationRequestStatus, m *clarify.Matter, v clarify.Verdict) judgement {
+	row := requestClass[st.Phase]
+	j := judgement{phase: st.Phase, class: row.class, reason: row.reason, since: readySince(st).Time,
+		message: cmp.Or(v.Message, fmt.Sprintf("%s: %s asks %s", st.ID, m.Spec.From, m.Spec.To))}
+	if j.class == waiting && (v.Ask != nil || v.Await) {
+		j.class = working
+	}
+	return j
+}
+
+// readySince is when the thread last turned from an open question to an answered one, or back; zero where something else
+// than the thread decides.
+func readySince(st *schemas.ClarificationRequestStatus) (since schemas.Time) {
+	if st.Phase == schemas.ClarificationAbandoned {
+		return schemas.Time{}
+	}
+	was := true
+	for i := range st.Thread {
+		t := &st.Thread[i]
+		is := t.Type == schemas.TurnAnswer || t.Type == schemas.TurnResolution
+		if i == 0 || is != was {
+			since, was = t.Timestamp, is
+		}
+	}
+	return since
+}
+
+// turnWords say in the history, and in events, what each type of turn did.
+var turnWords = map[string]struct{ reason, event, text string }{
+	schemas.TurnQuestion:   {"Asked", ClarificationRequested, "asked"},
+	schemas.TurnAnswer:     {ReasonAnswered, ClarificationAnswered, "answered"},
+	schemas.TurnResolution: {ReasonResolved, ClarificationResolved, "resolved it"},
+	schemas.TurnEscalation: {ReasonEscalated, ClarificationEscalated, "escalated it"},
+}
+
+// recall adds the thread to the history, and since when the question is stale.
+func recall(past *chronicle, st *schemas.ClarificationRequestStatus) {
+	for i := range st.Thread {
+		t := &st.Thread[i]
+		past.add(t.Timestamp, turnWords[t.Type].reason, fmt.Sprintf("%s %s, round %d", t.From, turnWords[t.Type].text, t.Round))
+	}
+	if !st.StaleSince.IsZero() {
+		past.add(st.StaleSince, ReasonStale, fmt.Sprintf("no answer in time, round %d", st.Round))
+	}
+}
+
+// requestStatus is the status that a request has now: as decided where it is being decided, else as it stands. It is
+// never nil.
+func (w *World) requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
+	if w.work != nil && !w.work[e.Ref] {
+		return requestStatusOf(e)
+	}
+	if st, ok := w.decide(e, decideRequest).Status.(*schemas.ClarificationRequestStatus); ok {
+		return st
+	}
+	return new(schemas.ClarificationRequestStatus)
 }

@@ -39,8 +39,19 @@ const (
 	ReasonValid             = "Valid"             // a workflow can be taken
 	ReasonPending           = "Pending"           // a request waits for an answer; a DAG has not started
 
-	ReasonIdle    = "Idle"
-	ReasonWorking = "Working"
+	ReasonScopeViolation = "ScopeViolation" // the agent may not ask that one, or not so that it blocks
+	ReasonRefused        = "Refused"        // a reply came when it could not be taken
+	ReasonStale          = "Stale"          // no answer in time; asked once more
+	ReasonAnswered       = "Answered"
+	ReasonResolved       = "Resolved"
+	ReasonEscalated      = "Escalated" // a human has to decide
+	ReasonAbandoned      = "Abandoned" // the asking agent went on
+
+	ReasonIdle       = "Idle"
+	ReasonWorking    = "Working"
+	ReasonClarifying = "Clarifying" // an agent answers a question
+	ReasonStuck      = "Stuck"      // an agent's last task failed for good
+	ReasonDone       = "Done"       // an agent said that its work is done
 
 	ReasonActive               = "Active"
 	ReasonPaused               = "Paused"
@@ -65,6 +76,8 @@ const (
 	ReasonWaitsForNeeds     = "WaitsForNeeds"
 	ReasonWaitsForPlace     = "WaitsForPlace"
 	ReasonWaitsForPerson    = "WaitsForPerson"
+	ReasonWaitsForAnswer    = "WaitsForAnswer"   // a question is open
+	ReasonTooManyQuestions  = "TooManyQuestions" // the agent only asks
 	ReasonBackOff           = "BackOff"
 	ReasonReplacing         = "Replacing" // the run of a former definition is being ended first
 	ReasonEnding            = "Ending"    // a run that is no longer wanted is being ended

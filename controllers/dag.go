@@ -27,6 +27,9 @@ type fold struct {
 	// not start because something could not be looked at.
 	inputs []string
 
+	// questions are the requests that nodes of the DAG made, of all keys.
+	questions []*dagQuestion
+
 	recs []record
 	next []schemas.NodeStatus
 	want []bool
@@ -98,6 +101,9 @@ func newFold(in In, p *plan, old *schemas.DAGStatus) *fold {
 		was: p.nodesOf(old), limits: p.retries, gens: make([]int, n),
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
 		keys: make([]string, n), inputs: make([]string, n), history: chronicle{old: old.History}}
+	if len(p.agents) > 0 {
+		f.questions = in.World.matters.questionsOf(in.Name)
+	}
 	for i := range f.was {
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
 		if node := &p.spec.Nodes[i]; len(node.Inputs) > 0 {
@@ -356,5 +362,5 @@ func runMessage(r *schemas.Run) string {
 
 var outcomeWords = map[string]string{
 	schemas.OutcomeSucceeded: "succeeded", schemas.OutcomeFailed: "failed", schemas.OutcomeTimedOut: "timed out",
-	schemas.OutcomeCancelled: "was cancelled",
+	schemas.OutcomeCancelled: "was cancelled", schemas.OutcomeAsked: "asked",
 }

@@ -129,6 +129,9 @@ func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
 // tasksGroup is the group that every effect is in.
 const tasksGroup = "tasks"
 
+// agentGroup begins the name of the group of all runs of one agent.
+const agentGroup = "agent/"
+
 // groupsOf lists the limits that a node of the DAG counts against.
 func (b *binding) groupsOf(p *plan, name string, agent *schemas.AgentSpec) []Group {
 	session := b.sessionSpec()
@@ -140,7 +143,7 @@ func (b *binding) groupsOf(p *plan, name string, agent *schemas.AgentSpec) []Gro
 	if agent == nil {
 		return gs
 	}
-	gs = append(gs, Group{"agent/" + name, agent.Concurrency})
+	gs = append(gs, Group{agentGroup + name, agent.Concurrency})
 	if agent.Role == engineerRole {
 		gs = append(gs, Group{"engineers", b.settings.Limits.Engineers},
 			Group{"session/" + p.spec.Session + "/engineers", session.MaxEngineers})

@@ -15,6 +15,10 @@ type record struct {
 	failures int          // attempts that are used up
 	failedAt schemas.Time // when the last of these ended
 	last     *schemas.Run // the latest record
+	asked    int          // runs that ended with a question; they use up no attempt
+	pauses   bool         // the latest one did
+	// questions are the requests of the node under its present key, in the order of the runs that made them.
+	questions []*dagQuestion
 	// since is the earliest start that the status does not know of; zero when there is none.
 	since schemas.Time
 }
@@ -25,6 +29,7 @@ func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.Is
 // records reads claims and runs, which are sorted by node as byName is.
 func (f *fold) records() {
 	clear(f.recs)
+	f.sortQuestions()
 	runs := f.Runs
 	for _, i := range f.p.byName {
 		name := f.p.spec.Nodes[i].Name
@@ -35,7 +40,7 @@ func (f *fold) records() {
 		known := f.known(i)
 		for len(runs) > 0 && runs[0].Node == name {
 			if runs[0].NodeKey == f.b.keys[i] {
-				r.take(runs[0])
+				r.take(runs[0], f.pauses(i, runs[0]))
 				r.starts(runs[0].StartedAt, known)
 			}
 			runs = runs[1:]
@@ -70,16 +75,18 @@ func (r *record) starts(at, known schemas.Time) {
 	}
 }
 
-func (r *record) take(run *schemas.Run) {
-	switch run.Outcome {
-	case schemas.OutcomeSucceeded:
+func (r *record) take(run *schemas.Run, pauses bool) {
+	switch {
+	case pauses:
+		r.asked++
+	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won = true
-	case schemas.OutcomeFailed, schemas.OutcomeTimedOut:
+	case run.Outcome == schemas.OutcomeFailed, run.Outcome == schemas.OutcomeTimedOut:
 		r.failures++
 		r.failedAt = later(r.failedAt, run.FinishedAt)
 	}
 	if r.last == nil || run.Seq > r.last.Seq {
-		r.last = run
+		r.last, r.pauses = run, pauses
 	}
 }
 
@@ -114,6 +121,7 @@ func (f *fold) judge(i int32) {
 		f.stop(i, schemas.NodeCancelled, ReasonCancelledByAction, "an action cancelled it; retry runs it again")
 	case r.failures > f.limits[i].Limit:
 		f.set(i, schemas.NodeFailed, f.failureReason(i), s.Message)
+	case (r.asked > 0 || len(r.questions) > 0) && f.givenUp(i):
 	default:
 		f.judgeOpen(i)
 	}
@@ -176,6 +184,7 @@ func (f *fold) judgeOpen(i int32) {
 	case !f.gate.open:
 		f.set(i, schemas.NodePending, f.gate.reason, f.gate.message)
 	case f.p.when[i] != nil && r.last == nil && !f.whenHolds(i):
+	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
 	case f.b.human[i]:
 		f.set(i, schemas.NodeBlocked, ReasonWaitsForPerson, fmt.Sprintf(
 			"waits for %s; approve it when it is done", f.contact(n.Agent)))

@@ -21,6 +21,8 @@ type Event struct {
 	Message  string
 	// Warning tells that something is wrong: a failure, or an object that is stalled.
 	Warning bool
+	// Clarified is the payload of an event about a clarification; nil for all others.
+	Clarified *Clarified
 }
 
 // Events lists the transitions between two entries of one object; either may be nil.
@@ -29,9 +31,9 @@ func Events(before, after *state.Entry) []Event {
 	if old == nil && now == nil {
 		return nil
 	}
-	var out []Event
-	if e, ok := objectEvent(before, after, old, now); ok {
-		out = append(out, e)
+	out := requestEvents(before, after)
+	if e, ok := objectEvent(before, after, old, now); ok && (len(out) == 0 || e.Warning) {
+		out = append(out, e) // else it says once more where the question stands
 	}
 	was, _ := old.(*schemas.DAGStatus)
 	is, ok := now.(*schemas.DAGStatus)

@@ -9,7 +9,7 @@ var Kinds = []Kind{
 	{schemas.WorkflowKind, decideWorkflow},
 	{schemas.DAGKind, decideDAG},
 	{schemas.ClarificationRequestKind, decideRequest},
-	{schemas.ReplyKind, decideRecord[schemas.ReplyStatus]},
+	{schemas.ReplyKind, decideReply},
 	{schemas.ObservationKind, decideRecord[schemas.ObservationStatus]},
 	{schemas.ActionKind, decideAction},
 	{schemas.SettingsKind, nil},

@@ -26,9 +26,11 @@ type Decision struct {
 // Settle decides until nothing changes any more. dirty are the objects that changed since the last decision over this
 // tree; what they affect is decided too. With nil everything is decided, which is what a change of the settings needs.
 //
-// One round decides every object once. Only the places of sessions (seats) can make another round necessary: they
-// depend on which sessions are completed, which is known after a round. A session is completed at most once in a
-// Settle, so the number of rounds is bounded by the number of sessions.
+// One round decides every object once. Three things can make another round necessary. The places of sessions (seats)
+// depend on which sessions are completed, which is known after a round; a session is completed at most once in a Settle.
+// A clarification that gets its number may have replies that call it by that; it gets one once. A node whose key moves
+// leaves its question behind; keys depend on no question, so they move in the first round. So the number of rounds is
+// bounded by the number of sessions and a constant.
 func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref) Decision {
 	s := &settler{now: now, given: t, tree: t, changed: map[schemas.Ref]bool{}}
 	if dirty == nil {
@@ -40,7 +42,7 @@ func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref) Decision {
 			s.touch(ref)
 		}
 	}
-	for range 2 + len(t.Entries(schemas.SessionKind.Name)) {
+	for range extraRounds + len(t.Entries(schemas.SessionKind.Name)) {
 		if !s.round() {
 			break
 		}
@@ -58,6 +60,10 @@ func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref) Decision {
 	return d
 }
 
+// extraRounds are those beside one for each session: the first, one for new numbers and moved keys, one for replies that
+// this round lets through, and the last, in which nothing changes.
+const extraRounds = 4
+
 type settler struct {
 	now     time.Time
 	given   *state.Tree
@@ -69,6 +75,7 @@ type settler struct {
 	ranking bool
 	// workers tells that the working agents are marked.
 	workers bool
+	index   *matterIndex // of tree; nil until asked for
 }
 
 // touch marks an object, and what reads it, to be decided.
@@ -79,13 +86,19 @@ func (s *settler) touch(ref schemas.Ref) {
 	e := s.tree.Entry(ref)
 	s.add(ref)
 	switch {
-	case ref.Kind == schemas.SettingsKind.Name:
-		s.work = nil
+	case ref.Kind == schemas.SettingsKind.Name || ref.Kind == schemas.WorkflowKind.Name:
+		s.work = nil // a workflow says who may ask whom
 	case ref.Kind == schemas.SessionKind.Name:
 		s.ranking = true
 		s.addReferrers(ref, schemas.DAGKind.Name, schemas.ActionKind.Name)
 	case ref.Kind == schemas.AgentKind.Name:
-		s.addReferrers(ref, schemas.DAGKind.Name)
+		s.touchAgent(ref, e)
+	case ref.Kind == schemas.ClarificationRequestKind.Name:
+		s.touchRequest(e)
+	case ref.Kind == schemas.ReplyKind.Name:
+		s.touchReply(ref, e)
+	case ref.Kind == state.LedgerKind:
+		s.touchLedger(ref)
 	case ref.Kind == schemas.DAGKind.Name && e != nil:
 		s.touchDAG(e)
 	case ref.Kind == schemas.ActionKind.Name && e != nil:
@@ -101,15 +114,18 @@ func (s *settler) add(ref schemas.Ref) {
 	}
 }
 
-// addReferrers adds the referrers of the given kinds; a DAG brings its own readers along.
+// addReferrers adds the referrers of the given kinds; a DAG or a request brings its own readers along.
 func (s *settler) addReferrers(ref schemas.Ref, kinds ...string) {
 	for _, r := range s.tree.Referrers(ref) {
 		if !slices.Contains(kinds, r.Kind) || s.work == nil || s.work[r] {
 			continue
 		}
 		s.work[r] = true
-		if r.Kind == schemas.DAGKind.Name {
+		switch r.Kind {
+		case schemas.DAGKind.Name:
 			s.touchDAG(s.tree.Entry(r))
+		case schemas.ClarificationRequestKind.Name:
+			s.touchRequest(s.tree.Entry(r))
 		}
 	}
 }
@@ -142,7 +158,7 @@ func (s *settler) touchDAG(e *state.Entry) {
 		s.workers = true
 		s.addWorking()
 	}
-	s.addReferrers(e.Ref, schemas.ActionKind.Name)
+	s.addReferrers(e.Ref, schemas.ActionKind.Name, schemas.ClarificationRequestKind.Name)
 }
 
 // addWorking adds the agents that are said to work: what they worked on may be gone.
@@ -207,18 +223,20 @@ func (s *settler) round() bool {
 	if s.work != nil && s.ranking {
 		s.addReseated(w)
 	}
+	s.addOrdered(w)
 	changed := s.decide(w)
 	if len(changed) == 0 {
 		return false
 	}
-	before := w.seats
-	s.tree = s.tree.With(changed...)
-	if before == nil {
-		return false
-	}
+	was := s.tree
+	s.tree, s.index = s.tree.With(changed...), nil
 	s.work, s.ranking = map[schemas.Ref]bool{}, false
+	s.touchMoved(was, changed)
+	if w.seats == nil {
+		return s.work == nil || len(s.work) > 0
+	}
 	for name, now := range takeSeats(s.tree) {
-		if was := before[name]; was == nil || was.gate != now.gate {
+		if was := w.seats[name]; was == nil || was.gate != now.gate {
 			s.touch(sessionRef(name))
 		}
 	}

@@ -303,8 +303,6 @@ func (s *sim) find(dag, node string) (Effect, bool) {
 	return Effect{}, false
 }
 
-func dagRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.DAGKind.Name, Name: name} }
-
 // claim puts an effect on record for a process.
 func (s *sim) claim(e Effect, process string) {
 	entry := s.entry(e.Owner)

@@ -3,6 +3,7 @@ package controllers
 import (
 	"time"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -19,14 +20,22 @@ type World struct {
 	deeds map[string]*deeds
 	// invalid are the broken DAGs by session; nil until asked for.
 	invalid map[string][]*state.Entry
+
+	// What decisions about clarifications share; each is nil until asked for, but matters.
+	matters  *matterIndex
+	findings map[string]*finding       // by name of the request
+	numbers  map[string]string         // given now, by name of the request
+	scopes   map[string]clarify.Scope  // by asking agent
+	ordered  map[string]*clarify.Order // by name of the request
 }
 
 func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
-	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work))}
+	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work)),
+		matters: &matterIndex{tree: t}}
 }
 
-// decide returns the decision about e. A status that it does not change is the very one that e has. Decisions about DAGs
-// and sessions, on which others rest, are made once.
+// decide returns the decision about e. A status that it does not change is the very one that e has. Decisions about DAGs,
+// sessions and requests, on which others rest, are made once.
 func (w *World) decide(e *state.Entry, by func(In) Out) Out {
 	if out, ok := w.outs[e.Ref]; ok {
 		return out
@@ -36,10 +45,15 @@ func (w *World) decide(e *state.Entry, by func(In) Out) Out {
 	if sameStatus(e.Status, out.Status) {
 		out.Status = e.Status // of two equal ones one is kept
 	}
-	if e.Kind == schemas.DAGKind.Name || e.Kind == schemas.SessionKind.Name {
+	if restsOn[e.Kind] {
 		w.outs[e.Ref] = out
 	}
 	return out
+}
+
+// restsOn are the kinds on whose decisions others rest.
+var restsOn = map[string]bool{
+	schemas.DAGKind.Name: true, schemas.SessionKind.Name: true, schemas.ClarificationRequestKind.Name: true,
 }
 
 // rest lets go of the spec of an object that has nothing to do: what is not decided again need not be held in full.
@@ -124,14 +138,20 @@ type deeds struct {
 	runs   []*schemas.Run
 	last   schemas.Time // the latest start or end
 	issue  int          // of the oldest claim
+	// task is the latest run of a node, and where it ran; answers are the questions that the agent is being asked.
+	task    *schemas.Run
+	dag     *state.Entry
+	answers []*state.Entry
 }
 
 // deedsOf returns what an agent does and did; never nil.
 func (w *World) deedsOf(agent string) *deeds {
 	if w.deeds == nil {
 		w.deeds = map[string]*deeds{}
-		for _, e := range w.tree.Entries(schemas.DAGKind.Name) {
-			w.gather(e)
+		for _, kind := range []schemas.Kind{schemas.DAGKind, schemas.ClarificationRequestKind} {
+			for _, e := range w.tree.Entries(kind.Name) {
+				w.gather(e)
+			}
 		}
 	}
 	if d := w.deeds[agent]; d != nil {
@@ -149,6 +169,9 @@ func (w *World) gather(e *state.Entry) {
 			}
 			d.claims = append(d.claims, c)
 			d.last = later(d.last, c.StartedAt)
+			if e.Kind == schemas.ClarificationRequestKind.Name {
+				d.answers = append(d.answers, e)
+			}
 		}
 	}
 	for _, r := range e.Runs {
@@ -156,6 +179,9 @@ func (w *World) gather(e *state.Entry) {
 			d := w.deed(r.Agent)
 			d.runs = append(d.runs, r)
 			d.last = later(d.last, r.FinishedAt)
+			if e.Kind == schemas.DAGKind.Name && (d.task == nil || r.FinishedAt.After(d.task.FinishedAt.Time)) {
+				d.task, d.dag = r, e
+			}
 		}
 	}
 }
@@ -169,8 +195,11 @@ func (w *World) deed(agent string) *deeds {
 	return d
 }
 
-// issueOf is the number of the issue that a DAG serves: its own, else its session's, else 0.
+// issueOf is the number of the issue that a question is about, or that a DAG serves: its own, else its session's, else 0.
 func issueOf(t *state.Tree, dag *state.Entry) int {
+	if q := requestSpec(dag); q != nil {
+		return q.Issue
+	}
 	spec := schemas.SpecAs[*schemas.DAGSpec](dag.Object)
 	if spec == nil {
 		return 0
@@ -187,6 +216,8 @@ func issueOf(t *state.Tree, dag *state.Entry) int {
 func sessionRef(name string) schemas.Ref {
 	return schemas.Ref{Kind: schemas.SessionKind.Name, Name: name}
 }
+
+func dagRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.DAGKind.Name, Name: name} }
 
 func agentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
 

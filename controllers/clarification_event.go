@@ -1,0 +1,79 @@
+package controllers
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Types of the events about clarifications (agentx-prd 5).
+const (
+	ClarificationRequested = "clarification-requested"
+	ClarificationAnswered  = "clarification-answered"
+	ClarificationStale     = "clarification-stale"
+	ClarificationResolved  = "clarification-resolved"
+	ClarificationEscalated = "clarification-escalated"
+)
+
+// Clarified is the payload of an event about a clarification, with the field names of the specification.
+type Clarified struct {
+	Type            string       `json:"type"` // one of the Clarification constants of this package
+	ClarificationID string       `json:"clarificationId"`
+	IssueNumber     int          `json:"issueNumber"`
+	FromAgent       string       `json:"fromAgent"`
+	ToAgent         string       `json:"toAgent"`
+	Topic           string       `json:"topic"`
+	Blocking        bool         `json:"blocking"`
+	Timestamp       schemas.Time `json:"timestamp"`
+	Round           int          `json:"round"`
+	Status          string       `json:"status"` // after the event
+}
+
+// phaseAfter is the phase that an event leads to.
+var phaseAfter = map[string]string{
+	ClarificationRequested: schemas.ClarificationPending,
+	ClarificationAnswered:  schemas.ClarificationAnswered,
+	ClarificationStale:     schemas.ClarificationStale,
+	ClarificationResolved:  schemas.ClarificationResolved,
+	ClarificationEscalated: schemas.ClarificationEscalated,
+}
+
+// requestEvents lists what was said in a request's thread between two statuses, and that it became stale, in order. What
+// happened between two looks is told in full: a question that was asked, stale and answered makes three events.
+func requestEvents(before, after *state.Entry) []Event {
+	was, is := requestStatusOf(before), requestStatusOf(after)
+	spec := requestSpec(after)
+	if spec == nil || is.ID == "" {
+		return nil
+	}
+	var said []Clarified
+	tell := func(typ string, round int, at schemas.Time) {
+		said = append(said, Clarified{Type: typ, ClarificationID: is.ID, IssueNumber: spec.Issue, FromAgent: spec.From,
+			ToAgent: spec.To, Topic: spec.Topic, Blocking: spec.Blocking, Timestamp: at, Round: round,
+			Status: phaseAfter[typ]})
+	}
+	for _, t := range is.Thread[min(len(was.Thread), len(is.Thread)):] {
+		tell(turnWords[t.Type].event, t.Round, t.Timestamp)
+	}
+	if !is.StaleSince.IsZero() && is.StaleSince != was.StaleSince {
+		tell(ClarificationStale, is.Round, is.StaleSince)
+	}
+	slices.SortStableFunc(said, func(a, b Clarified) int { return a.Timestamp.Compare(b.Timestamp.Time) })
+	return clarifiedEvents(after.Ref, was.Phase, said)
+}
+
+func clarifiedEvents(ref schemas.Ref, phase string, said []Clarified) []Event {
+	var out []Event
+	for i := range said {
+		c := &said[i]
+		word, _ := strings.CutPrefix(c.Type, "clarification-")
+		out = append(out, Event{Time: c.Timestamp, Ref: ref, From: phase, To: c.Status, Clarified: c,
+			Reason:  strings.ToUpper(word[:1]) + word[1:],
+			Message: c.ClarificationID + ", " + c.FromAgent + " to " + c.ToAgent + ": " + cmp.Or(c.Topic, word)})
+		phase = c.Status
+	}
+	return out
+}

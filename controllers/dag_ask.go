@@ -1,0 +1,166 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// mostQuestions bounds how many runs of a node may end with a question, so that an agent that only asks comes to an end.
+const mostQuestions = 12
+
+// onEscalationFail is the value of a node's onEscalation that ends it instead of letting it wait.
+const onEscalationFail = "fail"
+
+// sortQuestions hands each node the requests that it made under its present key.
+func (f *fold) sortQuestions() {
+	for _, q := range f.questions {
+		if i, ok := f.p.index[q.node]; ok && q.half == halfKey(f.p.name, q.node, f.b.keys[i]) {
+			f.recs[i].questions = append(f.recs[i].questions, q)
+		}
+	}
+}
+
+// pauses reports whether a run of node i ended with a question.
+func (f *fold) pauses(i int32, run *schemas.Run) bool {
+	if run.Outcome == schemas.OutcomeAsked {
+		return true
+	}
+	qs := f.recs[i].questions
+	if len(qs) == 0 {
+		return false
+	}
+	_, seq := splitSeq(run.Key)
+	return slices.ContainsFunc(qs, func(q *dagQuestion) bool { return q.seq == seq && q.spec.Blocking })
+}
+
+// givenUp ends a node that asks too much, or whose question only a person can settle while it is not to wait for that.
+func (f *fold) givenUp(i int32) bool {
+	r, n := &f.recs[i], &f.p.spec.Nodes[i]
+	switch {
+	case r.running():
+		return false
+	case r.asked > mostQuestions && r.pauses:
+		f.set(i, schemas.NodeFailed, ReasonTooManyQuestions, fmt.Sprintf(
+			"it asked in %d runs and did not go on; answer in its prompt what it wants to know, or correct the agent", r.asked))
+		return true
+	case n.OnEscalation != onEscalationFail:
+		return false
+	}
+	for _, q := range r.questions {
+		st := f.World.requestStatus(q.entry)
+		if f.holds(i, q) && st.Escalation != nil {
+			f.set(i, schemas.NodeFailed, ReasonEscalated, fmt.Sprintf("clarification %s was escalated: %s", st.ID,
+				escalationText(st.Escalation)))
+			return true
+		}
+	}
+	return false
+}
+
+func escalationText(e *schemas.Escalation) string {
+	parts := []string{e.Topic}
+	for _, p := range e.Positions {
+		parts = append(parts, p.Agent+": "+strings.Join(strings.Fields(p.Body), " "))
+	}
+	return strings.Join(append(parts, e.Action), "; ")
+}
+
+// holds reports whether the node cannot go on while the question is open: it blocks, or the latest run ended with it.
+func (f *fold) holds(i int32, q *dagQuestion) bool {
+	r := &f.recs[i]
+	if q.spec.Blocking {
+		return true
+	}
+	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && f.World.matters.takes(f.p.name, r.last) == q
+}
+
+// waitsForAnswer blocks a node whose latest run asked, or which was interrupted after it had, while a question is open.
+func (f *fold) waitsForAnswer(i int32) bool {
+	r := &f.recs[i]
+	if !r.pauses && r.last != nil {
+		return false
+	}
+	escalated := ""
+	for _, q := range r.questions {
+		if !f.holds(i, q) {
+			continue
+		}
+		st := f.World.requestStatus(q.entry)
+		switch st.Phase {
+		case schemas.ClarificationPending, schemas.ClarificationStale:
+			f.set(i, schemas.NodeBlocked, ReasonWaitsForAnswer, fmt.Sprintf("Clarification %s pending from %s", st.ID, q.spec.To))
+			return true
+		case schemas.ClarificationEscalated:
+			escalated = fmt.Sprintf("Clarification %s escalated, waits for a human", st.ID)
+		case "":
+			if c := st.Condition(schemas.Ready); c == nil || c.Reason == ReasonAgentInvalid {
+				f.set(i, schemas.NodeBlocked, ReasonWaitsForAnswer, "its question to "+q.spec.To+" is not decided yet")
+				return true
+			}
+		}
+	}
+	switch {
+	case escalated != "":
+		f.set(i, schemas.NodeBlocked, ReasonEscalated, escalated)
+		return true
+	case r.last != nil && f.unasked(r.last):
+		f.set(i, schemas.NodeBlocked, ReasonWaitsForAnswer, f.unaskedMessage(r.last))
+		return true
+	}
+	return false
+}
+
+// unasked reports whether a run asked what no request takes in yet. What may not be asked is never taken in.
+func (f *fold) unasked(run *schemas.Run) bool {
+	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && f.World.matters.takes(f.p.name, run) == nil &&
+		f.World.scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)) == nil
+}
+
+// unaskedMessage says what an unasked question waits for: its request is written now, or has a broken file.
+func (f *fold) unaskedMessage(run *schemas.Run) string {
+	ref := requestRef(requestName(f.Name, run))
+	if e := f.Tree.Entry(ref); e != nil && e.Broken() {
+		return fmt.Sprintf("waits until %s is put right", ref)
+	}
+	return "its question to " + run.Asks.To + " is being put"
+}
+
+// answers are the node's own questions under its present key, for its next run, by number.
+func (f *fold) answers(i int32) []agentio.Answered {
+	var out []agentio.Answered
+	for _, q := range f.recs[i].questions {
+		if st := f.World.requestStatus(q.entry); st.ID != "" {
+			out = append(out, answered(q.spec, st))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b agentio.Answered) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// refusals say why questions of the node under its present key were not taken.
+func (f *fold) refusals(i int32) []string {
+	r := &f.recs[i]
+	var out []string
+	for _, q := range r.questions {
+		st := f.World.requestStatus(q.entry)
+		if c := st.Condition(schemas.Stalled); c != nil && st.ID == "" {
+			out = append(out, c.Message)
+		}
+	}
+	if r.asked == 0 {
+		return out
+	}
+	for _, run := range f.Runs {
+		if run.Node == f.p.spec.Nodes[i].Name && run.NodeKey == f.b.keys[i] && run.Asks != nil {
+			if err := f.World.scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)); err != nil {
+				out = append(out, err.Error())
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

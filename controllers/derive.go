@@ -1,0 +1,166 @@
+package controllers
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Spec is a spec file that follows from what is on record, and is to be written: it did not exist when it was derived.
+type Spec struct {
+	Path string // below the root
+	Ref  schemas.Ref
+	Spec schemas.Spec
+}
+
+// Derive lists the spec files that the tree lacks, by path: the requests of nodes whose latest run ended with a question,
+// and those of open questions that other programs wrote into ledgers. What may not be asked is left out: the node is told.
+// The tree is one that Settle has decided.
+func Derive(t *state.Tree) []Spec {
+	d := &deriver{tree: t, w: newWorld(t, time.Time{}, nil)}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		d.asks(e)
+	}
+	for _, l := range t.Ledgers() {
+		if l.Open > 0 {
+			d.imports(l)
+		}
+	}
+	return d.out
+}
+
+type deriver struct {
+	tree *state.Tree
+	w    *World
+	out  []Spec
+}
+
+func (d *deriver) add(name string, spec *schemas.ClarificationRequestSpec) {
+	ref := requestRef(name)
+	if e := d.tree.Entry(ref); e != nil && !e.Gone() {
+		return
+	}
+	path := d.tree.Settings().Folders.Specs + "/" + schemas.ClarificationRequestKind.Plural + "/" + name + ".yaml"
+	d.out = append(d.out, Spec{Path: path, Ref: ref, Spec: spec})
+}
+
+// asks adds what the latest runs of a DAG's nodes under their present keys asked.
+func (d *deriver) asks(e *state.Entry) {
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok || e.Object == nil {
+		return
+	}
+	for i, r := range e.Runs {
+		if r.Asks == nil || st.Nodes[r.Node].Key != r.NodeKey || supersededBy(e.Runs, i) {
+			continue
+		}
+		spec := askSpec(e, r, issueOf(d.tree, e))
+		if d.w.matters.takes(e.Name, r) == nil && d.w.scopeOf(spec.From).Check(spec) == nil {
+			d.add(requestName(e.Name, r), spec)
+		}
+	}
+}
+
+// supersededBy reports whether the node ran again under the same key after run i. Runs are sorted.
+func supersededBy(runs []*schemas.Run, i int) bool {
+	return i+1 < len(runs) && runs[i+1].Node == runs[i].Node && runs[i+1].NodeKey == runs[i].NodeKey
+}
+
+// askSpec is the request that a run's question becomes.
+func askSpec(dag *state.Entry, run *schemas.Run, issue int) *schemas.ClarificationRequestSpec {
+	a := run.Asks
+	if a == nil {
+		a = new(schemas.Ask)
+	}
+	return &schemas.ClarificationRequestSpec{Issue: issue, From: run.Agent, To: a.To, Topic: a.Topic, Question: a.Question,
+		Blocking: a.Blocking, Artifacts: a.Artifacts, Run: run.Key}
+}
+
+// requestName is the name of the request of a run: <dag>-<node>-<6 hex digits of the run's key>.
+func requestName(dag string, run *schemas.Run) string {
+	const digits, most = 6, 63
+	sum := sha256.Sum256([]byte(run.Key))
+	tail := "-" + hex.EncodeToString(sum[:])[:digits]
+	head := dag + "-" + run.Node
+	return head[:min(len(head), most-len(tail))] + tail
+}
+
+// imports adds the open questions of other programs whose agents both exist.
+func (d *deriver) imports(l *state.Ledger) {
+	for i := range l.Records() {
+		c := &l.Records()[i]
+		if c.Open() && c.Request == "" && d.importable(c) {
+			d.add(strings.ToLower(c.ID), importSpec(c, l.Issue))
+		}
+	}
+}
+
+// importable reports whether a question of another program can be a request here.
+func (d *deriver) importable(c *schemas.Clarification) bool {
+	if d.w.matters.withID(c.ID) != nil || c.From == c.To {
+		return false
+	}
+	for _, name := range []string{c.From, c.To} {
+		if e := d.tree.Entry(agentRef(name)); e == nil || e.Object == nil {
+			return false
+		}
+	}
+	var r schemas.Report
+	importSpec(c, 0).Check(&r)
+	return len(r.Findings()) == 0
+}
+
+// importSpec is the request for a question of another program: its first turn, else its topic.
+func importSpec(c *schemas.Clarification, issue int) *schemas.ClarificationRequestSpec {
+	spec := &schemas.ClarificationRequestSpec{Issue: issue, From: c.From, To: c.To, Topic: c.Topic, Question: c.Topic,
+		Blocking: c.Blocking, Imported: c.ID}
+	if len(c.Thread) > 0 && c.Thread[0].Type == schemas.TurnQuestion {
+		spec.Question = c.Thread[0].Body
+	}
+	return spec
+}
+
+// LedgersOf returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of
+// all our requests that have a number, by name.
+func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarification {
+	out := map[int][]schemas.Clarification{}
+	for _, ref := range changed {
+		if issue, ok := issueOfRef(t, ref); ok {
+			out[issue] = nil
+		}
+	}
+	if len(out) == 0 {
+		return out
+	}
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		st := requestStatusOf(e)
+		issue, _, ok := clarify.ParseID(st.ID)
+		if _, touched := out[issue]; !ok || !touched {
+			continue
+		}
+		if spec := requestSpec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
+			out[issue] = append(out[issue], clarify.Record(e.Name, spec, st))
+			rest(e, Out{})
+		}
+	}
+	return out
+}
+
+// issueOfRef is the issue whose ledger an object bears on.
+func issueOfRef(t *state.Tree, ref schemas.Ref) (int, bool) {
+	switch ref.Kind {
+	case schemas.ClarificationRequestKind.Name:
+		issue, _, ok := clarify.ParseID(requestStatusOf(t.Entry(ref)).ID)
+		return issue, ok
+	case state.LedgerKind:
+		issue, err := strconv.Atoi(strings.TrimPrefix(ref.Name, "issue-"))
+		return issue, err == nil
+	}
+	return 0, false
+}

@@ -1,0 +1,360 @@
+package controllers
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// finding is what a decision about a request comes to before anything from outside, a deadlock say, is looked at.
+type finding struct {
+	// stand says why the request cannot be decided: what was said before stands. nil where it can.
+	stand *judgement
+	// digest is what the status is about.
+	digest  string
+	matter  clarify.Matter
+	verdict clarify.Verdict
+}
+
+// finding returns what is found about a request whose spec is not gone. It is worked out once.
+func (w *World) finding(e *state.Entry) *finding {
+	if f := w.findings[e.Name]; f != nil {
+		return f
+	}
+	f := w.find(e)
+	if w.findings == nil {
+		w.findings = map[string]*finding{}
+	}
+	w.findings[e.Name] = f
+	return f
+}
+
+func (w *World) find(e *state.Entry) *finding {
+	st := requestStatusOf(e)
+	if e.Broken() {
+		j := brokenJudgement(In{Entry: e}, st.Phase)
+		return &finding{stand: &j, digest: st.ObservedDigest}
+	}
+	if st.ID != "" && st.ObservedDigest != e.Object.Digest {
+		j := immutable(st.Phase, "a request cannot be changed once it was accepted; put the text back, and write a new one")
+		return &finding{stand: &j, digest: st.ObservedDigest}
+	}
+	spec := requestSpec(e)
+	f := &finding{digest: e.Object.Digest}
+	if j, ok := w.unready(e, spec, st); ok {
+		f.stand = &j
+		return f
+	}
+	f.matter = w.matter(e, spec)
+	f.verdict = f.matter.Decide()
+	return f
+}
+
+// unready says why a request cannot be decided although its file is right: it is refused, or an agent's file is broken.
+func (w *World) unready(e *state.Entry, spec *schemas.ClarificationRequestSpec,
+	st *schemas.ClarificationRequestStatus) (judgement, bool) {
+	if j, refused := w.refusal(e, spec, st); refused {
+		return j, true
+	}
+	if st.ID == "" && w.numberOf(e) == "" {
+		return judgement{class: invalid, reason: ReasonInvalidSpec, message: fmt.Sprintf(
+			"%s: spec.imported: %s cannot be this request's number: it is that of another one, or of another issue",
+			e.Object.Path, spec.Imported)}, true
+	}
+	return judgement{}, false
+}
+
+// refusal says why a request gets no number, or waits with the one that it has: its agent may not ask that, or the file
+// of an agent is broken.
+func (w *World) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
+	st *schemas.ClarificationRequestStatus) (judgement, bool) {
+	if st.ID == "" {
+		if err := w.scopeOf(spec.From).Check(spec); err != nil {
+			return judgement{class: failed, reason: ReasonScopeViolation, message: err.Error()}, true
+		}
+	}
+	for _, name := range []string{spec.From, spec.To} {
+		a := w.tree.Entry(agentRef(name))
+		if schemas.ClarificationOpen(st.Phase) && a != nil && a.Broken() {
+			return judgement{phase: st.Phase, class: waiting, reason: ReasonAgentInvalid,
+				message: fmt.Sprintf("waits until %s is put right", a.Ref)}, true
+		}
+	}
+	return judgement{}, false
+}
+
+// matter gathers everything that bears on a request.
+func (w *World) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Matter {
+	m := clarify.Matter{Name: e.Name, Spec: spec, Digest: e.Object.Digest, ID: w.numberOf(e), Now: w.now,
+		Limits: w.scopeOf(spec.From).Limits(spec, w.tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs}
+	m.Old, _ = e.Status.(*schemas.ClarificationRequestStatus)
+	if m.Old != nil && m.Old.ID == "" {
+		m.Old = nil // it was refused before
+	}
+	created := schemas.NewTime(w.now)
+	if m.Old != nil {
+		created = m.Old.Created
+	}
+	for i := range e.Claims {
+		m.Running = append(m.Running, &e.Claims[i].Run)
+	}
+	m.Replies = w.repliesOf(e, m.ID)
+	m.Ledger = recordOf(w.tree.Ledger(spec.Issue), e.Name, m.ID, spec)
+	m.Task = w.taskOf(e, spec)
+	m.Left = w.leftBy(spec, created)
+	return m
+}
+
+func (w *World) target(name string) clarify.Target {
+	e := w.tree.Entry(agentRef(name))
+	if e == nil || e.Gone() {
+		return clarify.Target{Gone: true}
+	}
+	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	if spec == nil {
+		return clarify.Target{Human: true} // its file is broken: nothing is run
+	}
+	return clarify.Target{Human: spec.Runner.Command == nil, Key: runnerDigest(spec)}
+}
+
+// repliesOf lists the replies to a request that no other one took.
+func (w *World) repliesOf(e *state.Entry, id string) []clarify.Reply {
+	var out []clarify.Reply
+	for _, r := range w.matters.repliesTo(e.Name, id) {
+		spec := replySpec(r)
+		if by := w.matters.takerOf(r.Name); spec == nil || by != "" && by != e.Name {
+			continue
+		}
+		from := w.tree.Entry(agentRef(spec.From))
+		out = append(out, clarify.Reply{Name: r.Name, Digest: r.Object.Digest, Spec: spec,
+			Agent: from != nil && !from.Gone()})
+	}
+	return out
+}
+
+// recordOf finds the record of a request in a ledger; nil if there is none. Programs of other makes may have dropped the
+// field that names the request.
+func recordOf(l *state.Ledger, name, id string, spec *schemas.ClarificationRequestSpec) *schemas.Clarification {
+	if l == nil {
+		return nil
+	}
+	records := l.Records()
+	for i := range records {
+		if c := &records[i]; c.ID == id && ours(c, name, spec) {
+			return c
+		}
+	}
+	return nil
+}
+
+// ours reports whether a record is about the request.
+func ours(c *schemas.Clarification, name string, spec *schemas.ClarificationRequestSpec) bool {
+	if c.Request != "" {
+		return c.Request == name
+	}
+	return spec.Imported == c.ID || c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic
+}
+
+// scopeOf is whom an agent may ask. Workflows go by name.
+func (w *World) scopeOf(from string) clarify.Scope {
+	if s, ok := w.scopes[from]; ok {
+		return s
+	}
+	var agent *schemas.AgentSpec
+	if e := w.tree.Entry(agentRef(from)); e != nil {
+		agent = schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	}
+	s := clarify.NewScope(from, agent, steps(w.tree))
+	if w.scopes == nil {
+		w.scopes = map[string]clarify.Scope{}
+	}
+	w.scopes[from] = s
+	return s
+}
+
+// ScopeOf is whom an agent of the tree may ask, and under which limits.
+func ScopeOf(t *state.Tree, from string) clarify.Scope {
+	return (&World{tree: t}).scopeOf(from)
+}
+
+// steps are those of all workflows, by the workflows' names and their own order.
+func steps(t *state.Tree) iter.Seq[*schemas.Step] {
+	return func(yield func(*schemas.Step) bool) {
+		for _, e := range t.Entries(schemas.WorkflowKind.Name) {
+			spec := schemas.SpecAs[*schemas.WorkflowSpec](e.Object)
+			if spec == nil {
+				continue
+			}
+			for i := range spec.Steps {
+				if !yield(&spec.Steps[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// numberOf is the number that a request has, or gets now: "" where it cannot have any.
+func (w *World) numberOf(e *state.Entry) string {
+	spec := requestSpec(e)
+	if id := requestStatusOf(e).ID; id != "" && !w.lost(e, spec, id) {
+		return id
+	}
+	if w.numbers == nil {
+		w.giveNumbers()
+	}
+	return w.numbers[e.Name]
+}
+
+// lost reports whether the ledger gives the number to another clarification, or this one another number.
+func (w *World) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, id string) bool {
+	l := w.tree.Ledger(spec.Issue)
+	if l == nil || recordOf(l, e.Name, id, spec) != nil {
+		return false
+	}
+	return recordedAs(l, e.Name) != "" ||
+		slices.ContainsFunc(l.Records(), func(c schemas.Clarification) bool { return c.ID == id })
+}
+
+// giveNumbers numbers the requests that have no number and may have one. Some know theirs: their ledger, or another
+// program, gave it. The others follow by name: each issue counts on from the highest number that there is.
+func (w *World) giveNumbers() {
+	w.numbers = map[string]string{}
+	w.matters.number()
+	last := map[int]int{}
+	var rest []*state.Entry
+	for _, e := range w.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		spec := requestSpec(e)
+		if spec == nil || !w.numberless(e, spec) {
+			continue
+		}
+		w.count(last, spec.Issue)
+		if id, ok := w.knownNumber(e, spec); ok {
+			w.give(e, id, last)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	for _, e := range rest {
+		issue := requestSpec(e).Issue
+		w.give(e, clarify.FormatID(issue, last[issue]+1), last)
+	}
+}
+
+// numberless reports whether a request is to get a number now.
+func (w *World) numberless(e *state.Entry, spec *schemas.ClarificationRequestSpec) bool {
+	st := requestStatusOf(e)
+	if st.ID != "" {
+		return w.lost(e, spec, st.ID)
+	}
+	_, refused := w.refusal(e, spec, st)
+	return !refused
+}
+
+// count fills in the highest number of an issue.
+func (w *World) count(last map[int]int, issue int) {
+	if _, ok := last[issue]; ok {
+		return
+	}
+	last[issue] = w.matters.last[issue]
+	if l := w.tree.Ledger(issue); l != nil {
+		last[issue] = max(last[issue], l.Last)
+	}
+}
+
+func (w *World) give(e *state.Entry, id string, last map[int]int) {
+	if issue, seq, ok := clarify.ParseID(id); ok {
+		w.numbers[e.Name], last[issue] = id, max(last[issue], seq)
+	}
+}
+
+// knownNumber is the number under which a request is on record; "" where it names one that it cannot have.
+func (w *World) knownNumber(e *state.Entry, spec *schemas.ClarificationRequestSpec) (string, bool) {
+	if id := recordedAs(w.tree.Ledger(spec.Issue), e.Name); id != "" && w.free(id, e) {
+		return id, true
+	}
+	if spec.Imported == "" {
+		return "", false
+	}
+	if issue, _, ok := clarify.ParseID(spec.Imported); !ok || issue != spec.Issue || !w.free(spec.Imported, e) {
+		return "", true
+	}
+	return spec.Imported, true
+}
+
+// free reports whether no other request has, or gets, the number.
+func (w *World) free(id string, e *state.Entry) bool {
+	for name, given := range w.numbers {
+		if given == id && name != e.Name {
+			return false
+		}
+	}
+	by := w.matters.withID(id)
+	return by == nil || by.Name == e.Name
+}
+
+// recordedAs is the number under which a ledger knows the request, "" if it does not.
+func recordedAs(l *state.Ledger, name string) string {
+	if l == nil {
+		return ""
+	}
+	for _, c := range l.Records() {
+		if c.Request == name {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+// orders says which requests have to be escalated because of others, by name. It goes by what is found about each
+// request by itself, so that one decision over a tree breaks every ring.
+func (w *World) orders() map[string]*clarify.Order {
+	if w.ordered != nil {
+		return w.ordered
+	}
+	w.ordered = map[string]*clarify.Order{}
+	var records []schemas.Clarification
+	for _, e := range w.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		if st := w.found(e); st.ID != "" && schemas.ClarificationOpen(st.Phase) {
+			if spec := requestSpec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
+				records = append(records, clarify.Record(e.Name, spec, st))
+			}
+		}
+	}
+	names := make(map[string]string, len(records))
+	for i := range records {
+		names[records[i].ID] = records[i].Request
+	}
+	for id, order := range clarify.Orders(records, w.precedence) {
+		w.ordered[names[id]] = order
+	}
+	return w.ordered
+}
+
+// found is the status that follows from what bears on a request by itself.
+func (w *World) found(e *state.Entry) *schemas.ClarificationRequestStatus {
+	if e.Gone() || w.work != nil && !w.work[e.Ref] {
+		return requestStatusOf(e)
+	}
+	f := w.finding(e)
+	if f.stand != nil {
+		return requestStatusOf(e)
+	}
+	st := *f.verdict.Status
+	st.ObservedDigest = f.digest
+	return &st
+}
+
+// precedence is larger for the more downstream agent.
+func (w *World) precedence(agent string) int {
+	if e := w.tree.Entry(agentRef(agent)); e != nil {
+		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil && spec.Precedence != nil {
+			return *spec.Precedence
+		}
+	}
+	return schemas.DefaultPrecedence(agent)
+}

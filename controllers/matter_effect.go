@@ -1,0 +1,132 @@
+package controllers
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// askEffect is the run of the agent that is asked. It counts against the agent's own limit and that of the tree, and
+// belongs to no session: who waits for the answer may belong to any.
+func (w *World) askEffect(e *state.Entry, m *clarify.Matter, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) Effect {
+	agent := schemas.SpecAs[*schemas.AgentSpec](w.tree.Entry(agentRef(m.Spec.To)).Object)
+	out := Effect{Owner: e.Ref, Node: ask.Node, NodeKey: ask.NodeKey, Seq: ask.Seq, Agent: m.Spec.To,
+		Key: keyOf(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(),
+		Groups: []Group{{tasksGroup, w.tree.Settings().Limits.ConcurrentTasks}, {agentGroup + m.Spec.To, agent.Concurrency}}}
+	if m.Spec.Blocking {
+		out.Rank = schemas.High.Rank() // somebody waits
+	}
+	if claimOf(e, out.Key) != nil {
+		return out
+	}
+	c := agent.Runner.Command
+	out.Task = Task{Argv: c.Argv, Env: askEnv(e.Name, m, agent), Output: c.Output, Answer: true,
+		Artifacts: m.Spec.Artifacts, StdinFormat: c.Stdin, Stdin: w.question(e, m, st).Stdin(c.Stdin)}
+	if c.Timeout != nil {
+		out.Task.Timeout = c.Timeout.Std()
+	}
+	return out
+}
+
+// askEnv is the agent's environment, and
+//
+//	RECONCILE_AGENT, RECONCILE_MODEL         who is asked
+//	RECONCILE_ISSUE                          the issue's number, if there is one
+//	RECONCILE_CLARIFICATION                  the number of the question, as CLR-42-001
+//	RECONCILE_REQUEST                        the name of the ClarificationRequest
+func askEnv(name string, m *clarify.Matter, agent *schemas.AgentSpec) []string {
+	env := maps.Clone(agent.Runner.Command.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["RECONCILE_AGENT"] = m.Spec.To
+	env["RECONCILE_CLARIFICATION"] = m.ID
+	env["RECONCILE_REQUEST"] = name
+	if agent.Model != "" {
+		env["RECONCILE_MODEL"] = agent.Model
+	}
+	if m.Spec.Issue > 0 {
+		env["RECONCILE_ISSUE"] = strconv.Itoa(m.Spec.Issue)
+	}
+	return environ(env)
+}
+
+// question is what the agent is asked, with what it should know.
+func (w *World) question(e *state.Entry, m *clarify.Matter, st *schemas.ClarificationRequestStatus) *agentio.Question {
+	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Topic: m.Spec.Topic,
+		Text: m.Spec.Question, Round: st.Round, IssueContext: w.contextOf(m.Spec), Resolved: w.resolvedBeside(e, m.Spec.Issue)}
+	for i := range st.Thread {
+		t := &st.Thread[i]
+		if t.Type == schemas.TurnQuestion && t.Round == st.Round {
+			q.Text = t.Body
+			break
+		}
+		q.Thread = append(q.Thread, t.ClarificationTurn)
+	}
+	return q
+}
+
+// contextOf says what the question came up in: the session of the node that asks, else those of the issue.
+func (w *World) contextOf(spec *schemas.ClarificationRequestSpec) string {
+	var b strings.Builder
+	dag, node, ok := schemas.SplitRunKey(spec.Run)
+	if !ok {
+		return ""
+	}
+	e := w.tree.Entry(dagRef(dag))
+	if e == nil || e.Object == nil {
+		return ""
+	}
+	p := planOf(e.Object)
+	if s := sessionSpec(w.tree.Entry(sessionRef(p.spec.Session))); s != nil {
+		b.WriteString(paragraph(s.Title) + paragraph(s.Description))
+	}
+	b.WriteString(paragraph(p.spec.Description))
+	if i, ok := p.index[node]; ok {
+		b.WriteString(paragraph(p.spec.Nodes[i].Prompt))
+	}
+	return strings.TrimSuffix(b.String(), "\n\n")
+}
+
+func paragraph(text string) string {
+	if text = strings.TrimSpace(text); text == "" {
+		return ""
+	}
+	return text + "\n\n"
+}
+
+// besides bounds how many other matters of the issue are told of.
+const besides = 10
+
+// resolvedBeside are the latest matters of the issue that were resolved, oldest first.
+func (w *World) resolvedBeside(e *state.Entry, issue int) []agentio.Answered {
+	w.matters.number()
+	list := slices.Clone(w.matters.resolved[issue])
+	list = slices.DeleteFunc(list, func(other *state.Entry) bool { return other.Name == e.Name })
+	slices.SortStableFunc(list, func(a, b *state.Entry) int {
+		return requestStatusOf(a).ResolvedAt.Compare(requestStatusOf(b).ResolvedAt.Time)
+	})
+	var out []agentio.Answered
+	for _, other := range list[max(0, len(list)-besides):] {
+		if spec := requestSpec(other); spec != nil {
+			out = append(out, answered(spec, requestStatusOf(other)))
+		}
+	}
+	return out
+}
+
+// answered is a matter as those are told of it who go on with the work.
+func answered(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus) agentio.Answered {
+	a := agentio.Answered{ID: cmp.Or(st.ID, "(no number)"), To: spec.To, Topic: spec.Topic, Status: st.Phase, Summary: st.Summary}
+	for i := range st.Thread {
+		a.Thread = append(a.Thread, st.Thread[i].ClarificationTurn)
+	}
+	return a
+}

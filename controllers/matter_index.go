@@ -1,0 +1,221 @@
+package controllers
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// matterIndex is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
+type matterIndex struct {
+	tree *state.Tree
+	// byID are the requests that have a number. Of two with one number the first by name has it.
+	byID map[string]*state.Entry
+	// last is the highest number that a status has, and resolved are the resolved requests, by issue.
+	last     map[int]int
+	resolved map[int][]*state.Entry
+	// replies are those that call the clarification by its number.
+	replies map[string][]*state.Entry
+	// takers are the requests that took or refused a reply, by the reply's name.
+	takers map[string]string
+	// asking are the requests that nodes made, by DAG.
+	asking map[string][]*dagQuestion
+}
+
+func requestRef(name string) schemas.Ref {
+	return schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: name}
+}
+
+func replyRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name} }
+
+// requestStatusOf is the status that stands in the tree; never nil, and not to be changed.
+func requestStatusOf(e *state.Entry) *schemas.ClarificationRequestStatus {
+	if e != nil {
+		if st, ok := e.Status.(*schemas.ClarificationRequestStatus); ok {
+			return st
+		}
+	}
+	return new(schemas.ClarificationRequestStatus)
+}
+
+func requestSpec(e *state.Entry) *schemas.ClarificationRequestSpec {
+	if e == nil {
+		return nil
+	}
+	return schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
+}
+
+func replySpec(e *state.Entry) *schemas.ReplySpec {
+	if e == nil {
+		return nil
+	}
+	return schemas.SpecAs[*schemas.ReplySpec](e.Object)
+}
+
+// number fills in byID, last and resolved.
+func (x *matterIndex) number() {
+	if x.byID != nil {
+		return
+	}
+	x.byID, x.last, x.resolved = map[string]*state.Entry{}, map[int]int{}, map[int][]*state.Entry{}
+	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		st := requestStatusOf(e)
+		issue, seq, ok := clarify.ParseID(st.ID)
+		if !ok {
+			continue
+		}
+		x.last[issue] = max(x.last[issue], seq)
+		if x.byID[st.ID] == nil {
+			x.byID[st.ID] = e
+		}
+		if st.Phase == schemas.ClarificationResolved {
+			x.resolved[issue] = append(x.resolved[issue], e)
+		}
+	}
+}
+
+// withID returns the request that has the number, or nil.
+func (x *matterIndex) withID(id string) *state.Entry {
+	x.number()
+	return x.byID[id]
+}
+
+// request returns the request that a reply calls by name or number, or nil.
+func (x *matterIndex) request(clarification string) *state.Entry {
+	if schemas.IsClarificationID(clarification) {
+		return x.withID(clarification)
+	}
+	if e := x.tree.Entry(requestRef(clarification)); e != nil && !e.Gone() {
+		return e
+	}
+	return nil
+}
+
+// repliesTo lists the replies to a request with that name and number, by name. Broken ones are not among them.
+func (x *matterIndex) repliesTo(name, id string) []*state.Entry {
+	var out []*state.Entry
+	for _, r := range x.tree.Referrers(requestRef(name)) {
+		if r.Kind == schemas.ReplyKind.Name {
+			out = append(out, x.tree.Entry(r))
+		}
+	}
+	if id != "" {
+		x.file()
+		out = append(out, x.replies[id]...)
+	}
+	slices.SortFunc(out, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// file fills in replies. Only what refers to no object calls its clarification by a number.
+func (x *matterIndex) file() {
+	if x.replies != nil {
+		return
+	}
+	x.replies = map[string][]*state.Entry{}
+	for _, e := range x.tree.Entries(schemas.ReplyKind.Name) {
+		if e.Object != nil && len(e.Object.Refs) == 0 {
+			if id := numberIn(e.Object.Canonical()); id != "" {
+				x.replies[id] = append(x.replies[id], e)
+			}
+		}
+	}
+}
+
+// numberIn finds the field "clarification" in the canonical JSON of a reply, without decoding it: within a text, no
+// quotation mark stands without a backslash before it.
+func numberIn(canonical []byte) string {
+	const field = `"clarification":"`
+	i := bytes.Index(canonical, []byte(field))
+	if i < 0 {
+		return ""
+	}
+	rest := canonical[i+len(field):]
+	return string(rest[:max(0, bytes.IndexByte(rest, '"'))])
+}
+
+// takerOf is the name of the request that took, or refused, the reply of that name; "" if none did yet.
+func (x *matterIndex) takerOf(reply string) string {
+	if x.takers == nil {
+		x.takers = map[string]string{}
+		for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
+			x.take(e)
+		}
+	}
+	return x.takers[reply]
+}
+
+const fromReply = "reply/" // begins the source of what a reply said
+
+func (x *matterIndex) take(e *state.Entry) {
+	st := requestStatusOf(e)
+	for i := range st.Thread {
+		if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
+			x.takers[name] = e.Name
+		}
+	}
+	for i := range st.Refused {
+		x.takers[st.Refused[i].Name] = e.Name
+	}
+}
+
+// dagQuestion is a request that a node of a DAG made.
+type dagQuestion struct {
+	entry *state.Entry
+	spec  *schemas.ClarificationRequestSpec
+	node  string
+	half  string // the key of the asking run up to its number: dags/<dag>/<node>-<16 hex digits>-
+	seq   int    // that number
+}
+
+// questionsOf lists the requests that nodes of the DAG made, by the number of the asking run and name. Broken requests
+// are not among them.
+func (x *matterIndex) questionsOf(dag string) []*dagQuestion {
+	if out, ok := x.asking[dag]; ok {
+		return out
+	}
+	var out []*dagQuestion
+	for _, r := range x.tree.Referrers(dagRef(dag)) {
+		if r.Kind != schemas.ClarificationRequestKind.Name {
+			continue
+		}
+		e := x.tree.Entry(r)
+		if q := newDAGQuestion(e, requestSpec(e), dag); q != nil {
+			out = append(out, q)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *dagQuestion) int { return cmp.Compare(a.seq, b.seq) })
+	if x.asking == nil {
+		x.asking = map[string][]*dagQuestion{}
+	}
+	x.asking[dag] = out
+	return out
+}
+
+func newDAGQuestion(e *state.Entry, spec *schemas.ClarificationRequestSpec, dag string) *dagQuestion {
+	if spec == nil {
+		return nil
+	}
+	of, node, ok := schemas.SplitRunKey(spec.Run)
+	half, seq := splitSeq(spec.Run)
+	if !ok || of != dag {
+		return nil
+	}
+	return &dagQuestion{entry: e, spec: spec, node: node, half: half, seq: seq}
+}
+
+// splitSeq cuts the number off the key of a run.
+func splitSeq(key string) (half string, seq int) {
+	i := strings.LastIndexByte(key, '-') + 1
+	seq, err := strconv.Atoi(key[i:])
+	if err != nil {
+		return key, 0
+	}
+	return key[:i], seq
+}
