@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -75,7 +76,8 @@ func codeOf(err error) int {
 		return v.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy):
+	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy),
+		errors.Is(err, &clarify.Error{Kind: clarify.LockTimeout}):
 		return exitBusy
 	}
 	return exitFailure

@@ -24,6 +24,7 @@ const (
 	groupMain    = "main"
 	groupLook    = "look"
 	groupSteer   = "steer"
+	groupAsk     = "ask"
 	groupAuthor  = "author"
 	groupProgram = "program"
 )
@@ -72,6 +73,7 @@ func addCommands(a *app, root *cobra.Command) {
 		&cobra.Group{ID: groupMain, Title: "Reconcile:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
 		&cobra.Group{ID: groupSteer, Title: "Steer:"},
+		&cobra.Group{ID: groupAsk, Title: "Ask:"},
 		&cobra.Group{ID: groupAuthor, Title: "Write specs:"},
 		&cobra.Group{ID: groupProgram, Title: "The program:"},
 	)
@@ -83,10 +85,12 @@ func addCommands(a *app, root *cobra.Command) {
 	}
 	add(groupMain, newRunCmd(a), newPlanCmd(a), newValidateCmd(a))
 	add(groupLook, newGetCmd(a), newDescribeCmd(a), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
+	add(groupLook, newReadyCmd(a), newStateCmd(a), newDigestCmd(a))
 	for _, v := range verbs {
 		add(groupSteer, newVerbCmd(a, v))
 	}
-	add(groupSteer, newSwitchCmd(a))
+	add(groupSteer, newSwitchCmd(a), newHookCmd(a))
+	add(groupAsk, newClarifyCmd(a))
 	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
 	add(groupProgram, newDoctorCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
@@ -168,11 +172,12 @@ func firstExample(cmd *cobra.Command) string {
 
 // The output formats.
 const (
-	formatTable  = "table"
-	formatJSON   = "json"
-	formatYAML   = "yaml"
-	formatSARIF  = "sarif"
-	formatGitHub = "github"
+	formatTable    = "table"
+	formatJSON     = "json"
+	formatYAML     = "yaml"
+	formatMarkdown = "markdown"
+	formatSARIF    = "sarif"
+	formatGitHub   = "github"
 )
 
 // outputFlag binds -o to the given formats; a command with formats of its own calls it again for its own flags.

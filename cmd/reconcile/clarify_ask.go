@@ -1,0 +1,341 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// askOptions are the flags of ask.
+type askOptions struct {
+	*clarifyOptions
+	request     string
+	issue       int // -1: that of the run
+	from, to    string
+	topic       string
+	question    string
+	nonBlocking bool
+	artifacts   []string
+}
+
+func newAskCmd(a *app, shared *clarifyOptions) *cobra.Command {
+	o := &askOptions{clarifyOptions: shared}
+	cmd := &cobra.Command{
+		Use:   "ask --from AGENT --to AGENT --topic TOPIC --question QUESTION",
+		Short: "Ask an agent",
+		Long: `Ask an agent: writes a ClarificationRequest, runs the tree, and prints what came of it.
+
+What may not be asked is refused, and nothing is written. The same question asked again is the same request: its thread
+is shown. Inside of a run, as an agent calls it, the command only writes; the run's agent is who asks and its issue is
+what is asked about, where the flags say nothing. The answer comes when the run is over: end it, and the node runs again
+with the answer. A question to an agent that has answered the node already is the next round of that matter.`,
+		Example: "  reconcile clarify ask --issue 42 --from engineer --to architect --topic \"Database layer\" \\\n" +
+			"    --question \"Dual layer or migrate?\" --artifact docs/adr/ADR-42.md",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.ask(cmd.Context(), *o) },
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.issue, "issue", -1, "the issue `N` that the question is about (default: RECONCILE_ISSUE)")
+	f.StringVar(&o.from, "from", "", "the `AGENT` that asks (default: RECONCILE_AGENT)")
+	f.StringVar(&o.to, "to", "", "the `AGENT` that is asked")
+	f.StringVar(&o.topic, "topic", "", "the subject, at most 200 characters")
+	f.StringVar(&o.question, "question", "", "what is asked, at most 2000 characters; - reads standard input")
+	f.BoolVar(&o.nonBlocking, "non-blocking", false, "the agent can go on without the answer")
+	f.StringArrayVar(&o.artifacts, "artifact", nil, "a file of the tree that the other agent should see; may be repeated")
+	f.StringVar(&o.request, "request", "", "the `NAME` of the request (default: made from the question)")
+	for _, name := range []string{"from", "to"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, a.completeNamesOf(schemas.AgentKind))
+	}
+	return cmd
+}
+
+func (a *app) ask(ctx context.Context, o askOptions) error {
+	spec, err := a.requestFrom(&o)
+	if err != nil {
+		return err
+	}
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := checkRequest(s, t, spec); err != nil {
+		return err
+	}
+	name := o.request
+	if name == "" {
+		name = requestName(spec)
+	}
+	if e := t.Entry(requestRef(name)); e != nil && !e.Gone() {
+		return a.askedAlready(ctx, s, t, e, spec, o)
+	}
+	if m, ok := nextRoundOf(t, spec); ok {
+		return a.askOn(ctx, s, t, m, spec, o)
+	}
+	where, err := writeSpec(s, t, schemas.ClarificationRequestKind, name, spec)
+	if err != nil {
+		return err
+	}
+	a.note("wrote %s", where)
+	return a.awaitMatter(ctx, s, t, name, where, o.noRun)
+}
+
+// requestFrom makes the request of flags and environment.
+func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, error) {
+	spec := &schemas.ClarificationRequestSpec{
+		From: o.from, To: o.to, Topic: o.topic, Blocking: !o.nonBlocking, Artifacts: o.artifacts, Issue: max(o.issue, 0),
+	}
+	if key, inside := runner.InsideRun(a.global.dir, os.Environ()); inside {
+		a.fillFromRun(spec, key, o.issue < 0)
+	}
+	for _, f := range []struct{ flag, value string }{
+		{"--from", spec.From}, {"--to", spec.To}, {"--topic", spec.Topic}, {"--question", o.question},
+	} {
+		if f.value == "" {
+			return nil, badUsage("%s is missing; usage: reconcile clarify ask --issue N --from AGENT --to AGENT "+
+				"--topic TOPIC --question QUESTION", f.flag)
+		}
+	}
+	var err error
+	spec.Question, err = a.textOf(o.question)
+	return spec, err
+}
+
+// fillFromRun adds what the run that this process is part of says: who asks, about which issue, and which node waits.
+func (a *app) fillFromRun(spec *schemas.ClarificationRequestSpec, key string, issue bool) {
+	if _, _, ok := schemas.SplitRunKey(key); ok {
+		spec.Run = key
+	}
+	if spec.From == "" {
+		spec.From = a.getenv("RECONCILE_AGENT")
+	}
+	if n, err := strconv.Atoi(a.getenv("RECONCILE_ISSUE")); err == nil && issue {
+		spec.Issue = n
+	}
+}
+
+// textOf is a text of the command line; "-" stands for what is on standard input.
+func (a *app) textOf(word string) (string, error) {
+	if word != "-" {
+		return word, nil
+	}
+	const most = 64 << 10 // far more than any text may have: it is refused for its length, not cut
+	text, err := io.ReadAll(io.LimitReader(a.stdin, most))
+	if err != nil {
+		return "", fmt.Errorf("read the text from standard input: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// checkRequest refuses what the protocol does not allow (agentx-spec 6.3), before anything is written. Lengths, blank
+// texts and paths are checked when the file is made, by the code that reads it.
+func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequestSpec) error {
+	for _, name := range []string{spec.From, spec.To} {
+		if err := checkAgent(t, name); err != nil {
+			return err
+		}
+	}
+	if spec.From == spec.To {
+		return badUsage("to: agent %q cannot ask itself", spec.To)
+	}
+	var from *schemas.AgentSpec
+	if e := t.Entry(agentRef(spec.From)); e.Object != nil {
+		from = schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	}
+	if err := clarify.NewScope(spec.From, from, workflowSteps(t)).Check(spec); err != nil {
+		return err
+	}
+	return checkArtifacts(s.Root(), spec.Artifacts)
+}
+
+func agentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
+
+func checkAgent(t *state.Tree, name string) error {
+	if e := t.Entry(agentRef(name)); e != nil && !e.Gone() {
+		return nil
+	}
+	return &clarify.Error{Kind: clarify.NotFound, Message: notFound(t, agentRef(name)).Error()}
+}
+
+// workflowSteps are the steps of all workflows that can be used, in the order of the workflows' names.
+func workflowSteps(t *state.Tree) iter.Seq[*schemas.Step] {
+	return func(yield func(*schemas.Step) bool) {
+		for _, e := range t.Entries(schemas.WorkflowKind.Name) {
+			if e.Object == nil {
+				continue
+			}
+			steps := schemas.SpecAs[*schemas.WorkflowSpec](e.Object).Steps
+			for i := range steps {
+				if !yield(&steps[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// checkArtifacts refuses paths that lead to no file of the tree: who is asked would not see them.
+func checkArtifacts(root *os.Root, paths []string) error {
+	for _, p := range paths {
+		info, err := root.Stat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return badUsage("--artifact %s: there is no such file in the tree", p)
+		case err != nil:
+			return badUsage("--artifact %s: %v; name a file below the root of the tree", p, unwrapPath(err))
+		case !info.Mode().IsRegular():
+			return badUsage("--artifact %s is no file", p)
+		}
+	}
+	return nil
+}
+
+// requestName is made from what is asked, so that a repeated call is the same request (decision 12): the topic, and a
+// digest. Two nodes that ask the same ask twice, for each waits for its own answer.
+func requestName(spec *schemas.ClarificationRequestSpec) string {
+	dag, node, _ := schemas.SplitRunKey(spec.Run)
+	digest := contentHex(4, spec.Issue, spec.From, spec.To, spec.Topic, spec.Question, spec.Blocking,
+		strings.Join(spec.Artifacts, "\n"), dag, node)
+	const longest = 40
+	topic := slug(spec.Topic)
+	return fitName(topic[:min(len(topic), longest)], "-"+digest)
+}
+
+// slug writes a text with lower-case letters, digits and hyphens; "question" if nothing of it is left.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
+	})
+	if len(words) == 0 {
+		return "question"
+	}
+	return strings.Join(words, "-")
+}
+
+// askedAlready shows how a question stands that is there already. A name that stands for another question is an error.
+func (a *app) askedAlready(
+	ctx context.Context, s *state.Store, t *state.Tree, e *state.Entry, spec *schemas.ClarificationRequestSpec,
+	o askOptions,
+) error {
+	if old := requestSpec(e); old == nil || !sameQuestion(old, spec) {
+		return fmt.Errorf("%s is another question; nothing was written, choose another --request", e.Ref)
+	}
+	title := requestStatus(e).ID
+	if title == "" {
+		title = e.Name
+	}
+	a.note("already asked: %s", title)
+	return a.awaitMatter(ctx, s, t, e.Name, e.Object.Path, o.noRun)
+}
+
+func sameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
+	return a.Issue == b.Issue && a.From == b.From && a.To == b.To && a.Topic == b.Topic && a.Question == b.Question &&
+		a.Blocking == b.Blocking && slices.Equal(a.Artifacts, b.Artifacts)
+}
+
+// nextRoundOf finds the matter that a node's question goes on with: the one in which the same agent has answered it.
+func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) (matter, bool) {
+	if spec.Run == "" {
+		return matter{}, false
+	}
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		old := requestSpec(e)
+		if old == nil || old.To != spec.To || old.From != spec.From || !sameTask(old.Run, spec.Run) {
+			continue
+		}
+		if requestStatus(e).Phase == schemas.ClarificationAnswered {
+			m, err := findMatter(t, e.Name)
+			return m, err == nil
+		}
+	}
+	return matter{}, false
+}
+
+// sameTask reports whether two runs are of one node as it is defined: their keys differ in the last number only.
+func sameTask(a, b string) bool {
+	task := func(key string) string { return key[:max(strings.LastIndexByte(key, '-'), 0)] }
+	return a != "" && task(a) == task(b)
+}
+
+// askOn asks the next question of a matter, unless it is one that was answered.
+func (a *app) askOn(
+	ctx context.Context, s *state.Store, t *state.Tree, m matter, spec *schemas.ClarificationRequestSpec, o askOptions,
+) error {
+	for _, e := range m.Thread {
+		if e.Type == schemas.TurnQuestion && e.Body == spec.Question {
+			a.note("already asked: %s", m.Title())
+			return a.printThread(m.Clarification)
+		}
+	}
+	return a.reply(ctx, s, t, m, questionReply, spec.From, spec.Question, o.noRun)
+}
+
+// awaitMatter makes a question that was written take effect, and shows what came of it.
+func (a *app) awaitMatter(ctx context.Context, s *state.Store, t *state.Tree, name, where string, noRun bool) error {
+	t, err := a.takeEffect(ctx, s, t, where, noRun)
+	if err != nil {
+		return err
+	}
+	m, err := findMatter(t, name)
+	if err != nil {
+		return err
+	}
+	a.hint(&m)
+	if err := a.printThread(m.Clarification); err != nil || !m.refused() {
+		return err
+	}
+	return exitWith(exitNotReady)
+}
+
+// hint tells, beside the results, what can be done next about a matter.
+func (a *app) hint(m *matter) {
+	next := nextFor(m)
+	if a.insideRun() {
+		next = nextInRun(m)
+	}
+	if next != "" {
+		a.note("%s", next)
+	}
+}
+
+func nextFor(m *matter) string {
+	switch {
+	case m.refused():
+		return ""
+	case m.Status == "":
+		return "the next run takes it"
+	case m.Status == schemas.ClarificationAnswered:
+		return fmt.Sprintf("ask on or settle it: reconcile clarify question|resolve %s TEXT", m.Title())
+	case m.Status == schemas.ClarificationEscalated:
+		return fmt.Sprintf("a human decides: reconcile clarify resolve %s TEXT", m.Title())
+	case m.Waiting() && m.Human:
+		return fmt.Sprintf("%s answers by: reconcile clarify answer %s TEXT", m.To, m.Title())
+	}
+	return ""
+}
+
+// nextInRun is what an agent has to do that asks while it runs.
+func nextInRun(m *matter) string {
+	spec := requestSpec(m.request)
+	switch {
+	case m.Status != "" && !m.Waiting():
+		return ""
+	case spec != nil && spec.Blocking && spec.Run != "":
+		return "end this run now: the node waits for the answer, and runs again with it"
+	}
+	return "go on: the answer comes with a later run"
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// replyCommand is one command that writes a Reply.
+type replyCommand struct {
+	name, short string
+	typ         string   // one of the Turn constants
+	letter      string   // of the type, in the names of replies
+	takes       []string // the states in which the picture has an edge for it (agentx-architecture 6.1)
+	wordless    string   // what is said where no text is given; "" where one is needed
+}
+
+// questionReply is the reply that goes on with a matter.
+var questionReply = replyCommand{
+	name: "question", short: "Ask on after an answer: the next round", typ: schemas.TurnQuestion, letter: "q",
+	takes: []string{schemas.ClarificationAnswered},
+}
+
+// replyCommands are the commands that take part in a matter.
+var replyCommands = []replyCommand{
+	questionReply,
+	{
+		name: "answer", short: "Answer a question", typ: schemas.TurnAnswer, letter: "a",
+		takes: []string{schemas.ClarificationPending, schemas.ClarificationStale},
+	},
+	{
+		name: "resolve", short: "Settle a matter that was answered or escalated", typ: schemas.TurnResolution, letter: "r",
+		takes: []string{schemas.ClarificationAnswered, schemas.ClarificationEscalated},
+	},
+	{
+		name: "escalate", short: "Hand a matter to a human", typ: schemas.TurnEscalation, letter: "e",
+		takes: []string{
+			schemas.ClarificationPending, schemas.ClarificationAnswered, schemas.ClarificationStale,
+		},
+		wordless: "A human is asked to decide.",
+	},
+	{
+		name: "abandon", short: "Drop a question that nobody has answered", typ: schemas.TurnAbandonment, letter: "x",
+		takes:    []string{schemas.ClarificationPending},
+		wordless: "The answer is not needed any more.",
+	},
+}
+
+func newReplyCmd(a *app, o *clarifyOptions, r replyCommand) *cobra.Command {
+	from, use, least := "", r.name+" ID TEXT", 2
+	if r.wordless != "" {
+		use, least = r.name+" ID [TEXT]", 1
+	}
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: r.short,
+		Long: r.short + `.
+
+Writes a Reply into specs/replies/ and runs the tree, so that it takes effect; while another run is at work, or inside of
+one, it only writes. It is possible while the matter is ` + orList(r.takes) + `. TEXT has at most 2000 characters; - reads
+it from standard input.`,
+		Example:           "  reconcile clarify " + r.name + " CLR-42-001 \"" + exampleTexts[r.typ] + "\"",
+		Args:              arguments(least, 2, "an id and a text"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.replyTo(cmd.Context(), r, args, from, *o) },
+		ValidArgsFunction: a.completeMatters,
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the `AGENT` or person that says so "+
+		"(default: RECONCILE_AGENT, else the login name)")
+	return cmd
+}
+
+var exampleTexts = map[string]string{
+	schemas.TurnQuestion:    "And who sets the size of the pool?",
+	schemas.TurnAnswer:      "Two layers, one adapter each.",
+	schemas.TurnResolution:  "Clear: two layers.",
+	schemas.TurnEscalation:  "This needs a budget.",
+	schemas.TurnAbandonment: "The feature was dropped.",
+}
+
+// orList is "a, b or c".
+func orList(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from string, o clarifyOptions) error {
+	text := r.wordless
+	if len(args) == 2 {
+		var err error
+		if text, err = a.textOf(args[1]); err != nil {
+			return err
+		}
+	}
+	if from == "" {
+		from = a.getenv("RECONCILE_AGENT")
+	}
+	if from == "" {
+		from = a.login()
+	}
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	m, err := findMatter(t, args[0])
+	if err != nil {
+		return err
+	}
+	return a.reply(ctx, s, t, m, r, from, text, o.noRun)
+}
+
+// reply writes a reply to a matter, makes it take effect, and tells what came of it.
+func (a *app) reply(
+	ctx context.Context, s *state.Store, t *state.Tree, m matter, r replyCommand, from, text string, noRun bool,
+) error {
+	spec := &schemas.ReplySpec{Clarification: m.Request, Type: r.typ, From: from, Body: text}
+	if m.request == nil {
+		spec.Clarification = m.ID
+	}
+	name := replyName(&m, spec, r.letter)
+	if e := t.Entry(schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name}); e != nil && e.Object != nil {
+		a.note("already said") // the name is made from what is said
+		return a.awaitReply(ctx, s, t, m, r, name, e.Object.Path, noRun)
+	}
+	if err := r.check(t, &m, from); err != nil {
+		return err
+	}
+	where, err := writeSpec(s, t, schemas.ReplyKind, name, spec)
+	if err != nil {
+		return err
+	}
+	a.note("wrote %s", where)
+	return a.awaitReply(ctx, s, t, m, r, name, where, noRun)
+}
+
+// replyName is <request>-<letter of the type>-<digest of content and round>: the same call in the same round is the
+// same reply.
+func replyName(m *matter, spec *schemas.ReplySpec, letter string) string {
+	base := m.Request
+	if m.request == nil {
+		base = strings.ToLower(m.ID)
+	}
+	return fitName(base, "-"+letter+"-"+contentHex(3, spec.Clarification, spec.Type, spec.From, spec.Body, m.Round))
+}
+
+// check refuses what the picture of the states has no place for, before anything is written.
+func (r replyCommand) check(t *state.Tree, m *matter, from string) error {
+	switch {
+	case m.Status == "" && m.refused():
+		return fmt.Errorf("%s was not taken: %s", m.Title(), m.Why)
+	case r.typ == schemas.TurnAnswer && from != m.To && isAgent(t, from):
+		return &clarify.Error{Kind: clarify.ScopeViolation, Message: fmt.Sprintf(
+			"agent '%s' cannot answer %s, which asks '%s'; a person may, under another name", from, m.Title(), m.To)}
+	case m.Status == "" && slices.Contains(r.takes, schemas.ClarificationPending):
+		return nil // it is pending as soon as a run has taken it
+	case r.typ == schemas.TurnQuestion && m.Status == schemas.ClarificationEscalated && m.Round >= m.MaxRounds:
+		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
+	case !slices.Contains(r.takes, m.Status):
+		return fmt.Errorf("%s is %s; to %s it must be %s", m.Title(), stateWord(m.Status), r.name, orList(r.takes))
+	}
+	return nil
+}
+
+func isAgent(t *state.Tree, name string) bool {
+	e := t.Entry(agentRef(name))
+	return e != nil && !e.Gone()
+}
+
+// stateWord is the state of a matter for a message.
+func stateWord(status string) string {
+	if status == "" {
+		return "not taken by a run yet"
+	}
+	return status
+}
+
+// takeEffect makes what was written at where take effect, and returns the tree as it is then. Where the tree is busy it
+// says that what was asked is kept.
+func (a *app) takeEffect(
+	ctx context.Context, s *state.Store, t *state.Tree, where string, noRun bool,
+) (*state.Tree, error) {
+	t, err := a.monitor(ctx, s, t, noRun)
+	if errors.Is(err, state.ErrBusy) {
+		return nil, &clarify.Error{Kind: clarify.LockTimeout, Message: fmt.Sprintf("%v; %s is kept, the next run takes it",
+			err, where)}
+	}
+	return t, err
+}
+
+// awaitReply makes a reply take effect, and tells what became of the matter.
+func (a *app) awaitReply(
+	ctx context.Context, s *state.Store, t *state.Tree, before matter, r replyCommand, name, where string, noRun bool,
+) error {
+	t, err := a.takeEffect(ctx, s, t, where, noRun)
+	if err != nil {
+		return err
+	}
+	word := before.ID
+	if before.request != nil {
+		word = before.Request // its id can still change, until it is pushed
+	}
+	m, err := findMatter(t, word)
+	if err != nil {
+		return err
+	}
+	if err := r.judge(t, &m, name); err != nil {
+		return err
+	}
+	return a.printOutcome(&before, &m, r)
+}
+
+// judge is what went wrong with a reply that was written.
+func (r replyCommand) judge(t *state.Tree, m *matter, name string) error {
+	st := &schemas.ClarificationRequestStatus{}
+	if m.request != nil {
+		st = requestStatus(m.request)
+	}
+	for _, x := range st.Refused {
+		if x.Name == name {
+			return fmt.Errorf("%s was not changed: %s", m.Title(), x.Message)
+		}
+	}
+	taken := slices.ContainsFunc(m.Thread, func(e schemas.ThreadEntry) bool { return e.Source == "reply/"+name })
+	if r.typ == schemas.TurnQuestion && !taken && m.Escalation != nil && m.Escalation.Reason == schemas.EscalatedMaxRounds {
+		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
+	}
+	return nil
+}
+
+// printOutcome prints the thread after a question, and else a line: CLR-42-001: pending → answered.
+func (a *app) printOutcome(before, m *matter, r replyCommand) error {
+	a.hint(m)
+	if a.global.output != formatTable || r.typ == schemas.TurnQuestion {
+		return a.printThread(m.Clarification)
+	}
+	line := m.Title() + ": " + stateWord(m.Status)
+	if before.Status != m.Status && before.Status != "" {
+		line = m.Title() + ": " + before.Status + " → " + m.Status
+	}
+	_, err := fmt.Fprintln(a.stdout, clean(line))
+	return err
+}
