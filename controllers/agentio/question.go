@@ -25,11 +25,10 @@ type Question struct {
 }
 
 // instructions are the same for everybody who is asked; 2000 is AnswerLimit.
-const instructions = "Answer directly, in one or two paragraphs of at most 2000 characters: what is to be done. " +
-	"Name the evidence for it: files, decisions, measurements. Say what stays uncertain. " +
-	"The question in other words is no answer, and neither is a question in return; if you cannot know it, say what " +
-	"is missing and what to assume until then. " +
-	"Output that is JSON is either the answer as a string, or an object: {\"reconcile\": 1, \"answer\": \"…\"}."
+const instructions = `Answer directly, in one or two paragraphs of at most 2000 characters: what is to be done. Name the
+evidence for it: files, decisions, measurements. Say what stays uncertain. The question in other words is no answer, and
+neither is a question in return; if you cannot know it, say what is missing, and what to assume until then. Output that
+is JSON is either the answer as a string, or an object: {"reconcile": 1, "answer": "…"}.`
 
 // asked is the JSON form of a question.
 type asked struct {
@@ -59,7 +58,7 @@ func (q *Question) Stdin(format string) string {
 		return ""
 	case FormatJSON:
 		return encode(asked{
-			Reconcile: Version, Instructions: instructions,
+			Reconcile: Version, Instructions: strings.ReplaceAll(instructions, "\n", " "),
 			Question: askedQuestion{q.ID, q.Issue, q.From, q.To, q.Topic, q.Text, q.Round},
 			Thread:   shortThread(q.Thread), Context: q.IssueContext, Resolved: tellAll(q.Resolved),
 		})

@@ -16,6 +16,9 @@
 // RECONCILE_NEEDS and RECONCILE_RESULT are set only where there is something to read or to write. A task cannot set
 // RECONCILE_RUN, ROOT and CHAIN to something else.
 //
+// Its stdin is Task.Stdin, and below it the text of Task.Artifacts as it is at the start: regular files, not through
+// symbolic links, without secrets, bounded; what cannot be shown is said in its place.
+//
 // # What is kept of its output
 //
 // stdout and stderr go, line by line as they come, to .reconcile/logs/<key>.log (no output, no file; bounded by
@@ -23,6 +26,9 @@
 // written anywhere, these are taken out: the values of this process's own environment variables whose names look
 // secret, if they are at least 6 bytes long; <private> text; and what Options.Redact removes. Memory is bounded whatever
 // a command prints.
+//
+// With Task.Output set, stdout is also read, as package agentio says: for a result, a question (then the run is Asked, and
+// owes no files), a resolution, or, with Task.Answer, an answer. Only runs that end with exit code 0 say anything.
 //
 // # How it ends
 //

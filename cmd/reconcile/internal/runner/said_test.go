@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -168,6 +169,34 @@ func TestEchoIsNoQuestion(t *testing.T) {
 	run := g.do(e)
 	if run.Outcome != schemas.OutcomeSucceeded || !strings.Contains(string(run.Result), "| CLARIFICATION NEEDED") {
 		t.Errorf("%s %q", run.Outcome, run.Output)
+	}
+}
+
+// TestAgentOfThePage runs the program that docs/agents.md shows: it asks, and goes on when it is told the answer.
+func TestAgentOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "<!-- program -->\n```sh\n")
+	program, _, _ := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page shows no program")
+	}
+	g := newRig(t, Options{})
+	g.write("engineer", program)
+	e := effect(theKey, "./engineer")
+	w := agentio.Work{Agent: "engineer", Prompt: "Build the database layer."}
+	e.Task.Output, e.Task.Stdin = "text", w.Stdin("prompt")
+	run := g.do(e)
+	if run.Outcome != schemas.OutcomeAsked || run.Asks.To != "architect" || run.Asks.Question != "Dual-layer or migrate?" {
+		t.Fatalf("%s %q, asks %+v", run.Outcome, run.Message, run.Asks)
+	}
+	w.Clarifications = []agentio.Answered{{ID: "CLR-42-001", To: "architect", Topic: run.Asks.Topic,
+		Status: schemas.ClarificationAnswered}}
+	e.Task.Stdin = w.Stdin("prompt")
+	if run = g.do(e); run.Outcome != schemas.OutcomeSucceeded || !strings.Contains(string(run.Result), "built on") {
+		t.Errorf("%s %q, result %s", run.Outcome, run.Message, run.Result)
 	}
 }
 
