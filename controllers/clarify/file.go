@@ -43,6 +43,7 @@ func readFile(data []byte, issue int) (*file, error) {
 		IssueNumber    *int              `json:"issueNumber"`
 		Clarifications []json.RawMessage `json:"clarifications"`
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some programs mark UTF-8 so
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
 	}
