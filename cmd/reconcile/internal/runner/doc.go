@@ -27,8 +27,8 @@
 // secret, if they are at least 6 bytes long; <private> text; and what Options.Redact removes. Memory is bounded whatever
 // a command prints.
 //
-// With Task.Output set, stdout is also read, as package agentio says: for a result, a question (then the run is Asked, and
-// owes no files), a resolution, or, with Task.Answer, an answer. Only runs that end with exit code 0 say anything.
+// With Task.Output set, stdout is also read, as package agentio says: for a result, a question (then the run is Asked,
+// and owes no files), a resolution, or, with Task.Answer, an answer. Only runs that end with exit code 0 say anything.
 //
 // # How it ends
 //
