@@ -174,6 +174,22 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	return orphans, nil
 }
 
+// Orphaned reports whether, as of the last look, some process died that had claimed what it did not finish: what Recover
+// returns then may still run.
+func (s *Store) Orphaned() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil {
+		return false
+	}
+	for _, v := range s.model.journals {
+		if !v.alive && len(v.keys) > 0 && (s.own == nil || v != s.own.view) {
+			return true
+		}
+	}
+	return false
+}
+
 // sweepJournals removes journals that were being made when their process was killed. Under the lock of the tree nobody
 // else makes one.
 func (s *Store) sweepJournals() {

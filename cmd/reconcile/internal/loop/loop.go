@@ -52,6 +52,8 @@ type Loop struct {
 	Now     func() time.Time
 	// CPUs is the number of processors that limits.concurrentTasks 0 stands for.
 	CPUs int
+	// Document encodes a spec that records call for; nil when none is to be written.
+	Document func(controllers.Spec) ([]byte, error)
 	// Commit records what was written in git; nil when nothing is to be committed.
 	Commit func(context.Context, *state.Tree) (Committed, error)
 	// Warn is told of what a person should know and no object's status says; may be nil.

@@ -33,6 +33,8 @@ type session struct {
 	paths  []string             // hinted, not yet looked at
 	rescan bool                 // look everywhere at the next turn
 
+	requests map[schemas.Ref]bool // requests and ledgers that changed since the ledgers were folded; nil: any may have
+
 	mine          map[string]controllers.Effect // claimed by this process and not finished, by key
 	held          map[string]string             // keys that cannot be started, and why
 	fault         error                         // why this process cannot perform anything

@@ -22,7 +22,13 @@ func (s *session) turn(ctx context.Context) error {
 			return err
 		}
 		s.decide()
+		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx)); err != nil {
+			return err
+		}
 		if claimed, err = s.claim(ctx); err != nil {
+			return err
+		}
+		if err := s.foldLedgers(ctx); err != nil {
 			return err
 		}
 		return s.flush(ctx, false)
@@ -156,11 +162,13 @@ func (s *session) inputsMatter() bool {
 
 // touch marks objects to be decided again.
 func (s *session) touch(refs ...schemas.Ref) {
-	if s.dirty == nil {
-		return
-	}
 	for _, r := range refs {
-		s.dirty[r] = true
+		if s.requests != nil && r.Kind == state.LedgerKind {
+			s.requests[r] = true
+		}
+		if s.dirty != nil {
+			s.dirty[r] = true
+		}
 	}
 }
 
@@ -188,6 +196,9 @@ func (s *session) adopt(d controllers.Decision) {
 	var events []controllers.Event
 	for _, ref := range d.Changed {
 		s.unwritten[ref] = true
+		if s.requests != nil && ref.Kind == schemas.ClarificationRequestKind.Name {
+			s.requests[ref] = true
+		}
 		if s.Record != nil {
 			events = append(events, controllers.Events(s.tree.Entry(ref), d.Tree.Entry(ref))...)
 		}

@@ -230,6 +230,9 @@ func (s *session) checkpoint(ctx context.Context) error {
 		}
 	}
 	s.decide()
+	if err := s.foldLedgers(ctx); err != nil {
+		return err
+	}
 	if err := s.flush(ctx, true); err != nil {
 		return err
 	}

@@ -1,0 +1,134 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"reflect"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// derive writes the specs that records call for and that do not exist yet: the question of a node's agent, a question
+// that another program put into a ledger. What comes in is a file first, and takes effect because it is there.
+func (s *session) derive(ctx context.Context) error {
+	if s.Document == nil || s.stopping {
+		return nil
+	}
+	var changes []state.Change
+	var paths []string
+	for _, spec := range controllers.Derive(s.tree) {
+		data, err := s.Document(spec)
+		if err != nil {
+			return fmt.Errorf("%s: %w", spec.Ref, err)
+		}
+		if _, err := s.Store.Root().Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
+			s.warn(fmt.Sprintf("%s is to be written, and %s is in the way: move that file", spec.Ref, spec.Path))
+			continue
+		}
+		changes = append(changes, state.Change{Path: spec.Path, Data: data})
+		paths = append(paths, spec.Path)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := s.write(ctx, changes, s.Now()); err != nil {
+		return err
+	}
+	if err := s.refresh(ctx, paths); err != nil {
+		return err
+	}
+	s.decide()
+	return nil
+}
+
+// foldTries bounds how often a turn decides again because another program was writing into a ledger meanwhile.
+const foldTries = 10
+
+// foldLedgers brings the ledgers up to date with the statuses of the requests, before anything rests on these: a number
+// is ours once it is in the ledger. What another program has written meanwhile is decided on first.
+func (s *session) foldLedgers(ctx context.Context) error {
+	for range foldTries {
+		behind, err := s.foldOnce(ctx)
+		if err != nil || len(behind) == 0 {
+			return err
+		}
+		if err := s.refresh(ctx, behind); err != nil {
+			return err
+		}
+		s.decide()
+	}
+	return fmt.Errorf("LOCK_TIMEOUT: another program keeps changing a ledger under %s/clarifications; it was looked at "+
+		"%d times: %w", s.tree.Settings().Folders.State, foldTries, state.ErrBusy)
+}
+
+// foldOnce folds every ledger that lacks something, and returns those that hold what was not decided on.
+func (s *session) foldOnce(ctx context.Context) (behind []string, err error) {
+	records := controllers.LedgersOf(s.tree, s.unfolded())
+	for _, issue := range slices.Sorted(maps.Keys(records)) {
+		if holds(s.tree.Ledger(issue), records[issue]) {
+			continue
+		}
+		path := s.Store.LedgerPath(issue)
+		switch err := s.foldLedger(ctx, path, issue, records[issue]); {
+		case errors.Is(err, clarify.ErrStale):
+			behind = append(behind, path)
+		case err != nil:
+			return nil, err
+		}
+	}
+	if len(behind) == 0 {
+		s.requests = map[schemas.Ref]bool{}
+	}
+	return behind, nil
+}
+
+func (s *session) foldLedger(ctx context.Context, path string, issue int, ours []schemas.Clarification) error {
+	fold := func(old []byte) ([]byte, error) { return clarify.Fold(old, issue, ours) }
+	err := s.Store.Fold(ctx, path, fold)
+	if errors.Is(err, clarify.ErrNoLedger) {
+		s.warn(fmt.Sprintf("%v; it was moved to .reconcile/damaged, and is written anew", err))
+		if err = s.Store.SetAside(ctx, path); err == nil {
+			err = s.Store.Fold(ctx, path, fold)
+		}
+	}
+	if err == nil {
+		s.changedAt = s.Now()
+	}
+	return err
+}
+
+// holds reports whether a ledger has each of our records as it should be.
+func holds(ledger *state.Ledger, ours []schemas.Clarification) bool {
+	if ledger == nil {
+		return len(ours) == 0
+	}
+	have := ledger.Records()
+	byID := make(map[string]*schemas.Clarification, len(have))
+	for i := range have {
+		byID[have[i].ID] = &have[i]
+	}
+	return !slices.ContainsFunc(ours, func(c schemas.Clarification) bool {
+		old := byID[c.ID]
+		return old == nil || !reflect.DeepEqual(*old, c)
+	})
+}
+
+// unfolded are the requests and ledgers that changed since the last fold: all requests at the beginning, since another
+// program may have written over a ledger while nobody looked.
+func (s *session) unfolded() []schemas.Ref {
+	if s.requests != nil {
+		return sortedRefs(s.requests)
+	}
+	var all []schemas.Ref
+	for _, e := range s.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		all = append(all, e.Ref)
+	}
+	return all
+}
