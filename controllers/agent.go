@@ -96,7 +96,7 @@ func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judg
 	if q, status := w.waitsWith(e.Ref); q != nil {
 		spec, id := requestSpec(q), status.ID
 		a.Issue, a.ClarificationID, a.WaitingOn = number(spec.Issue), &id, &spec.To
-		return say(schemas.AgentBlocked, ReasonWaitsForAnswer, fmt.Sprintf("waits for %s to answer %s", spec.To, id))
+		return say(schemas.AgentBlocked, ReasonWaitsForAnswer, waitMessage(spec.To, status))
 	}
 	if d.task != nil && w.failedFor(d) {
 		a.Issue = number(issueOf(w.tree, d.dag))
@@ -159,4 +159,11 @@ func (w *World) failedFor(d *deeds) bool {
 	}
 	n := st.Nodes[d.task.Node]
 	return n.State == schemas.NodeFailed && n.Key == d.task.NodeKey
+}
+
+func waitMessage(to string, st *schemas.ClarificationRequestStatus) string {
+	if st.Phase == schemas.ClarificationEscalated {
+		return "waits for a human to settle " + st.ID
+	}
+	return "waits for " + to + " to answer " + st.ID
 }

@@ -25,6 +25,9 @@ func decideRequest(in In) Out {
 		v = m.Decide()
 	}
 	st := *v.Status
+	if len(st.Refused) == 0 {
+		st.Refused = nil // as a file has it
+	}
 	st.Common = common(in.Status)
 	st.Phase = v.Status.Phase
 	past := chronicle{old: st.History}

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected traces in testdata")
@@ -29,8 +30,12 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	inputs DAG NODE DIGEST    the declared inputs have this content now
 //	wait DURATION             time passes
 //	settle                    everything affected is decided, and what changed is traced
-//	start DAG NODE [PROCESS]  the wanted effect is claimed and runs
-//	finish DAG NODE OUTCOME [exit=N] [result=JSON] [message=WORD]
+//	start DAG NODE [PROCESS]  the wanted effect is claimed and runs; DAG may be the name of a request
+//	finish DAG NODE OUTCOME [exit=N] [result=JSON] [message=WORD] [answer=WORD] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
+//	derive                    the specs that follow from the tree are written
+//	fold                      the ledgers are brought up to date; what changed is traced
+//	ledger ISSUE PATH         the file PATH of the archive is the ledger now
+//	hook AGENT OUTCOME ISSUE  an agent takes up or ends work
 //	cancel                    what runs and is not wanted is ended, and recorded as cancelled
 //	crash                     all claims vanish
 //	prune DAG                 all records of a DAG are removed
@@ -97,7 +102,7 @@ func (s *scenario) step(verb string, args []string) bool {
 	case "settle":
 		s.trace()
 	default:
-		return s.effect(verb, args) || s.tell(verb, args)
+		return s.effect(verb, args) || s.converse(verb, args) || s.tell(verb, args)
 	}
 	return true
 }
@@ -163,6 +168,13 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Result = json.RawMessage(v)
 		case "message":
 			r.Message = strings.ReplaceAll(v, "_", " ")
+		case "answer":
+			r.Result, _ = json.Marshal(strings.ReplaceAll(v, "_", " "))
+		case "resolution":
+			r.Resolution = strings.ReplaceAll(v, "_", " ")
+		case "ask":
+			parts := strings.Split(strings.ReplaceAll(v, "_", " "), "|")
+			r.Asks = &schemas.Ask{To: parts[0], Topic: parts[1], Question: parts[2], Blocking: true}
 		}
 	}
 }
@@ -185,6 +197,39 @@ func (s *sim) cancelUnwanted() {
 			})
 		}
 	}
+}
+
+// converse does what bears on clarifications.
+func (s *scenario) converse(verb string, args []string) bool {
+	switch verb {
+	case "derive":
+		for _, spec := range Derive(s.tree()) {
+			fmt.Fprintf(&s.out, "write %s\n", spec.Path)
+			s.write(spec)
+		}
+	case "fold":
+		for _, issue := range s.fold() {
+			fmt.Fprintf(&s.out, "%s\n", s.ledgers[issue])
+		}
+	case "ledger":
+		issue, err := strconv.Atoi(args[0])
+		i := slices.IndexFunc(s.archive.Files, func(f txtar.File) bool { return f.Name == args[1] })
+		if err != nil || i < 0 {
+			s.t.Fatalf("no ledger %v", args)
+		}
+		s.setLedger(issue, s.archive.Files[i].Data)
+	case "hook":
+		issue, err := strconv.Atoi(args[2])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e := s.entry(agentRef(args[0]))
+		run := NewHook(e, args[1], issue, s.now)
+		e.Runs = append(e.Runs, &run)
+	default:
+		return false
+	}
+	return true
 }
 
 func (s *scenario) tell(verb string, args []string) bool {
@@ -215,6 +260,13 @@ func (s *scenario) tell(verb string, args []string) bool {
 	case "events":
 		for _, e := range s.events {
 			fmt.Fprintf(&s.out, "%s %s %s->%s %s warning=%v\n", e.Ref, e.Node, e.From, e.To, e.Reason, e.Warning)
+			if e.Clarified != nil {
+				b, err := json.Marshal(e.Clarified)
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				fmt.Fprintf(&s.out, "    %s\n", b)
+			}
 		}
 		s.events = nil
 	default:
@@ -261,6 +313,12 @@ func (s *scenario) traceObject(ref schemas.Ref, before, after schemas.Status) {
 	}
 	c := base.Condition(schemas.Ready)
 	fmt.Fprintf(&s.out, " %s: %s\n", c.Reason, c.Message)
+	if st, ok := after.(*schemas.ClarificationRequestStatus); ok {
+		s.traceThread(requestStatusOf(&state.Entry{Status: before}), st)
+	}
+	if a, ok := after.(*schemas.AgentStatus); ok && a.ClarificationID != nil {
+		fmt.Fprintf(&s.out, "    %s, waiting on %s, responding to %s\n", *a.ClarificationID, deref(a.WaitingOn), deref(a.RespondingTo))
+	}
 	dag, ok := after.(*schemas.DAGStatus)
 	if !ok {
 		return
@@ -281,6 +339,31 @@ func (s *scenario) traceObject(ref schemas.Ref, before, after schemas.Status) {
 			fmt.Fprintf(&s.out, ": %s", n.Message)
 		}
 		s.out.WriteString("\n")
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return "nobody"
+	}
+	return *s
+}
+
+// traceThread writes what is new in a thread.
+func (s *scenario) traceThread(before, after *schemas.ClarificationRequestStatus) {
+	if before.ID != after.ID {
+		fmt.Fprintf(&s.out, "    is %s, at most %d rounds\n", after.ID, after.MaxRounds)
+	}
+	for _, t := range after.Thread[len(before.Thread):] {
+		fmt.Fprintf(&s.out, "    %d %s of %s, %s: %s\n", t.Round, t.Type, t.From, t.Source, strings.ReplaceAll(t.Body, "\n", "\n      "))
+	}
+	for _, r := range after.Refused {
+		if !slices.Contains(before.Refused, r) {
+			fmt.Fprintf(&s.out, "    refused %s: %s\n", r.Name, r.Message)
+		}
+	}
+	if after.Summary != before.Summary {
+		fmt.Fprintf(&s.out, "    summary: %s\n", after.Summary)
 	}
 }
 

@@ -1,7 +1,9 @@
 package controllers
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -22,14 +25,16 @@ type sim struct {
 	entries map[schemas.Ref]*state.Entry
 	dirty   map[schemas.Ref]bool
 	last    Decision
-	checks  bool // compare with a full decision, and so on, at every settle
+	checks  bool           // compare with a full decision, and so on, at every settle
+	ledgers map[int][]byte // by issue
 }
 
 var simDecoder = schemas.NewDecoder(Schemas(), 0)
 
 func newSim(t testing.TB) *sim {
 	return &sim{t: t, now: time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC), specs: map[string]schemas.Decoded{},
-		entries: map[schemas.Ref]*state.Entry{}, dirty: map[schemas.Ref]bool{}, checks: true}
+		entries: map[schemas.Ref]*state.Entry{}, dirty: map[schemas.Ref]bool{}, checks: true,
+		ledgers: map[int][]byte{}}
 }
 
 // put writes a spec file; empty text removes it.
@@ -108,7 +113,61 @@ func (s *sim) tree() *state.Tree {
 			problems = append(problems, e.Problems...)
 		}
 	}
-	return state.NewTree(settings, problems, list...)
+	return state.NewTree(settings, problems, list...).WithLedgers(s.parsedLedgers()...)
+}
+
+func (s *sim) parsedLedgers() []*state.Ledger {
+	var out []*state.Ledger
+	for issue, data := range s.ledgers {
+		l, err := state.ParseLedger(fmt.Sprintf("state/clarifications/issue-%d.json", issue), data)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// setLedger replaces the ledger of an issue, as another program does.
+func (s *sim) setLedger(issue int, data []byte) {
+	s.ledgers[issue] = data
+	s.dirty[schemas.Ref{Kind: state.LedgerKind, Name: fmt.Sprintf("issue-%d", issue)}] = true
+}
+
+// write adds a derived spec.
+func (s *sim) write(spec Spec) {
+	s.t.Helper()
+	b, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": spec.Ref.Kind,
+		"metadata": schemas.Metadata{Name: spec.Ref.Name}, "spec": spec.Spec})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.put(spec.Path, string(b))
+}
+
+// fold brings the ledgers of all requests up to date and returns the issues of those that changed, sorted. Where a
+// ledger is ahead of the statuses, it is to be decided again.
+func (s *sim) fold() []int {
+	s.t.Helper()
+	var refs []schemas.Ref
+	for ref := range s.entries {
+		refs = append(refs, ref)
+	}
+	var changed []int
+	for issue, records := range LedgersOf(s.tree(), refs) {
+		data, err := clarify.Fold(s.ledgers[issue], issue, records)
+		switch {
+		case errors.Is(err, clarify.ErrStale):
+			s.dirty[schemas.Ref{Kind: state.LedgerKind, Name: fmt.Sprintf("issue-%d", issue)}] = true
+		case err != nil:
+			s.t.Fatal(err)
+		case !bytes.Equal(data, s.ledgers[issue]):
+			s.setLedger(issue, data)
+			changed = append(changed, issue)
+		}
+	}
+	slices.Sort(changed)
+	return changed
 }
 
 // settle decides, writes, and lets go of what is gone.
@@ -293,14 +352,19 @@ func (s *sim) effects() []Effect {
 	return out
 }
 
-// find returns the wanted effect of a node.
-func (s *sim) find(dag, node string) (Effect, bool) {
+// find returns the wanted effect of a node; a name may end in a star.
+func (s *sim) find(owner, node string) (Effect, bool) {
 	for _, e := range s.effects() {
-		if e.Owner.Name == dag && e.Node == node {
+		if named(e.Owner.Name, owner) && e.Node == node {
 			return e, true
 		}
 	}
 	return Effect{}, false
+}
+
+func named(name, pattern string) bool {
+	prefix, open := strings.CutSuffix(pattern, "*")
+	return name == pattern || open && strings.HasPrefix(name, prefix)
 }
 
 // claim puts an effect on record for a process.
@@ -355,14 +419,20 @@ func compareRuns(a, b *schemas.Run) int {
 }
 
 // finish ends the run of a node with an outcome.
-func (s *sim) finish(dag, node, outcome string, change func(*schemas.Run)) {
+func (s *sim) finish(owner, node, outcome string, change func(*schemas.Run)) {
 	s.t.Helper()
-	for _, c := range s.entries[dagRef(dag)].Claims {
+	ref := dagRef(owner)
+	for r := range s.entries {
+		if r.Kind == schemas.ClarificationRequestKind.Name && named(r.Name, owner) {
+			ref = r
+		}
+	}
+	for _, c := range s.entries[ref].Claims {
 		if c.Node == node {
-			s.end(dagRef(dag), c.Key, func(r *schemas.Run) {
+			s.end(ref, c.Key, func(r *schemas.Run) {
 				r.Outcome = outcome
 				code := 0
-				if outcome != schemas.OutcomeSucceeded {
+				if outcome != schemas.OutcomeSucceeded && outcome != schemas.OutcomeAsked {
 					code = 1
 				}
 				r.ExitCode = &code
@@ -373,7 +443,7 @@ func (s *sim) finish(dag, node, outcome string, change func(*schemas.Run)) {
 			return
 		}
 	}
-	s.t.Fatalf("nothing runs for node %s of dag %s", node, dag)
+	s.t.Fatalf("nothing runs for node %s of %s", node, ref)
 }
 
 func (s *sim) dag(name string) *schemas.DAGStatus {
