@@ -59,7 +59,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	}
 	seen := newWatchedNodes(w.options.progress)
 	l := &loop.Loop{
-		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
+		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
 		Warn: w.warn, Record: w.record, Observe: seen.observe,
 	}
 	if w.repo != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -26,14 +28,11 @@ type specDocument struct {
 // decoded before: a text that is too long is refused here, as a mistake on the command line, not by the next run. A
 // file with the very content may be there already.
 func writeSpec(s *state.Store, t *state.Tree, k schemas.Kind, name string, spec schemas.Spec) (string, error) {
-	doc := specDocument{APIVersion: schemas.APIVersion, Kind: k.Name, Spec: spec}
-	doc.Metadata.Name = name
 	where := path.Join(t.Settings().Folders.Specs, k.Plural, name+".yaml")
-	var b strings.Builder
-	if err := render.YAML(&b, doc); err != nil {
+	src, err := encodeSpec(controllers.Spec{Ref: schemas.Ref{Kind: k.Name, Name: name}, Spec: spec})
+	if err != nil {
 		return "", err
 	}
-	src := []byte(b.String())
 	if err := judgeSpec(t, where, src); err != nil {
 		return "", err
 	}
@@ -41,6 +40,15 @@ func writeSpec(s *state.Store, t *state.Tree, k schemas.Kind, name string, spec 
 		return "", err
 	}
 	return where, nil
+}
+
+// encodeSpec writes a spec as YAML.
+func encodeSpec(s controllers.Spec) ([]byte, error) {
+	doc := specDocument{APIVersion: schemas.APIVersion, Kind: s.Ref.Kind, Spec: s.Spec}
+	doc.Metadata.Name = s.Ref.Name
+	var b bytes.Buffer
+	err := render.YAML(&b, doc)
+	return b.Bytes(), err
 }
 
 // judgeSpec says what is wrong with the text of a spec, nil if nothing is: by the code that reads it in the next run.
