@@ -13,8 +13,8 @@ import (
 
 // Item is one thing that can be worked on, or could be but for a question that is open.
 type Item struct {
-	// Name is that of the item: dag/checks/implement, clarificationrequest/db-layer, CLR-42-001 for a question that
-	// another program asked, or agent/engineer for what an agent does outside of a DAG. With Issue it is unique.
+	// Name is that of the item: dag/checks/implement, CLR-42-001, or agent/engineer for what an agent does outside of a
+	// DAG. With Issue it is unique.
 	Name     string           `json:"name"`
 	Kind     string           `json:"kind"`              // one of the Item kinds
 	State    string           `json:"state"`             // one of the Item constants
@@ -204,16 +204,16 @@ func (b *board) questionAgain(q *openQuestion) schemas.Time {
 // who decides.
 func (b *board) question(q *openQuestion) {
 	it := Item{
-		Name: q.name(), Kind: ItemQuestion, State: ItemReady, Issue: q.issue, Agent: q.To, Clarification: q.ID,
+		Name: q.ID, Kind: ItemQuestion, State: ItemReady, Issue: q.issue, Agent: q.To, Clarification: q.ID,
 		Again: b.questionAgain(q),
 	}
 	switch {
 	case q.Status == schemas.ClarificationEscalated:
 		it.Agent = ""
-		it.Task = fmt.Sprintf("decide %s: %s", q.ID, q.Topic)
-		it.Reason, it.Message = reasonEscalated, fmt.Sprintf("%s asked %s, and agents could not settle it", q.From, q.To)
+		it.Task = "decide: " + q.Topic
+		it.Reason, it.Message = ReasonEscalated, fmt.Sprintf("%s asked %s, and agents could not settle it", q.From, q.To)
 	case q.Waiting() && isPerson(b.tree, q.To):
-		it.Task = fmt.Sprintf("answer %s: %s", q.ID, q.Topic)
+		it.Task = "answer: " + q.Topic
 		it.Reason, it.Message = ReasonPending, fmt.Sprintf("%s asks, round %d of %d", q.From, q.Round, q.MaxRounds)
 	default:
 		return

@@ -64,14 +64,6 @@ func ownQuestion(
 	return q
 }
 
-// name is what an item of work calls the question.
-func (q *openQuestion) name() string {
-	if q.entry == nil {
-		return q.ID
-	}
-	return q.entry.Ref.String()
-}
-
 // blocks reports whether the one who asked cannot go on: there is no answer yet, or a person has to decide.
 func (q *openQuestion) blocks() bool {
 	return q.Blocking && (q.Waiting() || q.Status == schemas.ClarificationEscalated)
@@ -80,9 +72,9 @@ func (q *openQuestion) blocks() bool {
 // blockedReason is the word for why an item is blocked by the question.
 func (q *openQuestion) blockedReason() string {
 	if q.Status == schemas.ClarificationEscalated {
-		return reasonEscalated
+		return ReasonEscalated
 	}
-	return reasonWaitsForAnswer
+	return ReasonWaitsForAnswer
 }
 
 // condition is what the request's status says of it as a whole; nil for a record of another program.
@@ -92,8 +84,3 @@ func (q *openQuestion) condition() *schemas.Condition {
 	}
 	return q.entry.Status.Base().Condition(schemas.Ready)
 }
-
-const (
-	reasonEscalated      = "Escalated"
-	reasonWaitsForAnswer = "WaitsForAnswer"
-)
