@@ -20,6 +20,8 @@ type session struct {
 	hints    <-chan Hint
 	watching bool
 	stopping bool // nothing new is started
+	over     bool // the performer is closed
+	left     bool // a process was killed too late for this run to end what it left
 
 	// What the decisions over tree say, by object; only objects that want something are listed.
 	effects map[schemas.Ref][]controllers.Effect
@@ -97,6 +99,10 @@ func (s *session) recover(ctx context.Context) error {
 	if err != nil || len(orphans) == 0 {
 		return err
 	}
+	if s.over {
+		s.left = true // for the next run to end: this one cannot any more
+		return nil
+	}
 	if err := s.Perform.ReapAll(ctx, orphans); err != nil {
 		return fmt.Errorf("end what a killed run left behind: %w", err)
 	}
@@ -123,6 +129,12 @@ func (s *session) once(ctx context.Context) error {
 		}
 		if s.fault != nil {
 			return s.fault
+		}
+		if s.Store.Orphaned() {
+			if err := s.recover(ctx); err != nil {
+				return err
+			}
+			continue
 		}
 		if s.chasing != "" {
 			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
@@ -152,6 +164,15 @@ func (s *session) watch(ctx context.Context) error {
 		}
 		if s.fault != nil {
 			return s.fault
+		}
+		if s.Store.Orphaned() {
+			err := s.recover(ctx)
+			if err == nil {
+				continue
+			}
+			if !s.passing(err) {
+				return err
+			}
 		}
 		if s.quiet() {
 			if err := s.tidy(context.WithoutCancel(ctx)); err != nil {

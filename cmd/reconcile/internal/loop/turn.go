@@ -229,8 +229,8 @@ func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
 
 // claim puts on record, synced, what this process is about to start, and decides once more, now that it is claimed.
 func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
-	if s.stopping {
-		return nil, nil
+	if s.stopping || s.Store.Orphaned() {
+		return nil, nil // what a killed process left running is ended before anything may start under the same key
 	}
 	claims := controllers.Admit(s.tree, s.wanted(), s.id(), s.CPUs, lookahead)
 	if len(claims) == 0 {

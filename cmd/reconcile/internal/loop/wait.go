@@ -78,7 +78,7 @@ func (s *session) untilNext() time.Duration {
 	if len(s.unwritten) > 0 {
 		sooner(now.Add(flushEvery))
 	}
-	if s.foreign() {
+	if s.foreign() || s.Store.Orphaned() {
 		sooner(now.Add(pollForeign))
 	}
 	if !s.watching {

@@ -212,7 +212,7 @@ func (s *session) tidy(ctx context.Context) error {
 		behind = made.Behind
 	}
 	s.changedAt = time.Time{}
-	if behind || s.busy() || len(s.effects) > 0 {
+	if behind || s.left || s.busy() || len(s.effects) > 0 {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
@@ -284,6 +284,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 // drain ends what still runs and hears its last words.
 func (s *session) drain(ctx context.Context) error {
 	err := s.Perform.Close(ctx)
+	s.over = true
 	s.hear()
 	return errors.Join(err, s.heldError())
 }
