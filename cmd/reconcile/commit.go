@@ -42,7 +42,7 @@ func (w *wiring) openRepo() error {
 
 func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, error) {
 	settings := t.Settings()
-	paths, err := c.git.Dirty(ctx, settings.Git.Branch, owned(settings))
+	paths, err := c.git.Dirty(ctx, settings.Git.Branch, append(owned(settings), derived(t)...))
 	if err != nil || len(paths) == 0 {
 		return loop.Committed{}, errors.Join(err, c.git.Settle(ctx))
 	}
@@ -66,10 +66,21 @@ func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, 
 // owned are the folders and files that reconcile alone writes.
 func owned(s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
-	out := []string{dir + "/runs", dir + "/agent-status.json"}
+	out := []string{dir + "/runs", dir + "/clarifications", dir + "/agent-status.json"}
 	for _, k := range kinds() {
 		if k.NewStatus != nil {
 			out = append(out, dir+"/"+k.Plural)
+		}
+	}
+	return out
+}
+
+// derived are the specs that reconcile wrote itself, of questions that came in by another way than as a file.
+func derived(t *state.Tree) []string {
+	var out []string
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); spec != nil && spec.Run+spec.Imported != "" {
+			out = append(out, e.Object.Path)
 		}
 	}
 	return out
