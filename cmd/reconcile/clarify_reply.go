@@ -231,7 +231,9 @@ func (r replyCommand) judge(t *state.Tree, m *matter, name string) error {
 			return fmt.Errorf("%s was not changed: %s", m.Title(), x.Message)
 		}
 	}
-	taken := slices.ContainsFunc(m.Thread, func(e schemas.ThreadEntry) bool { return e.Source == "reply/"+name })
+	taken := slices.ContainsFunc(m.Thread, func(e schemas.ThreadEntry) bool {
+		return e.Source == "reply/"+name && e.Type == r.typ
+	})
 	if r.typ == schemas.TurnQuestion && !taken && m.Escalation != nil && m.Escalation.Reason == schemas.EscalatedMaxRounds {
 		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
 	}
