@@ -72,6 +72,7 @@ var checks = []struct {
 	{"program", checkProgram},
 	{"tree", checkTree},
 	{"state", checkState},
+	{"ledgers", checkLedgers},
 	{"locks", checkLocks},
 	{"journals", checkJournals},
 	{"litter", checkLitter},

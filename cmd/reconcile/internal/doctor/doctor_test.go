@@ -148,17 +148,22 @@ func TestDamagedState(t *testing.T) {
 	if f := want(t, fs, "state", Error, "state/sessions/health.json"); !f.Fixable {
 		t.Errorf("%+v, want one that --fix repairs", f)
 	}
-	if f := want(t, fs, "state", Error, "issue-1.json"); f.Fixable {
+	if f := want(t, fs, "state", Error, "state/clarifications/issue-1.json:1:"); !f.Fixable {
+		t.Errorf("%+v, want one that --fix repairs", f)
+	}
+	must(t, put(dir, "state/memory/manifest.json", `{"torn`))
+	if f := want(t, Check(t.Context(), e), "state", Error, "manifest.json"); f.Fixable {
 		t.Errorf("%+v: others write that file, too", f)
 	}
 	fs = Fix(t.Context(), e)
 	want(t, fs, "damaged", Warn, ".reconcile/damaged/state/sessions/health.json.1")
-	want(t, fs, "state", Error, "issue-1.json")
+	want(t, fs, "damaged", Warn, ".reconcile/damaged/state/clarifications/issue-1.json.1")
+	want(t, fs, "state", Error, "manifest.json")
 	if text, err := os.ReadFile(filepath.Join(dir, ".reconcile/damaged/state/sessions/health.json.1")); err != nil ||
 		string(text) != "<<<<<<< HEAD\n" {
 		t.Errorf("set aside %q, %v", text, err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "state/clarifications/issue-1.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "state/memory/manifest.json")); err != nil {
 		t.Errorf("a shared file was touched: %v", err)
 	}
 }

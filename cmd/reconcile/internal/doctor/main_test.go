@@ -49,7 +49,9 @@ func play(role, arg string) error {
 	return fmt.Errorf("no role is called %q", role)
 }
 
-var testKinds = schemas.Kinds{schemas.SessionKind, schemas.AgentKind, schemas.DAGKind, schemas.SettingsKind}
+var testKinds = schemas.Kinds{
+	schemas.SessionKind, schemas.AgentKind, schemas.DAGKind, schemas.ClarificationRequestKind, schemas.SettingsKind,
+}
 
 // env is a healthy surrounding for the tree in dir.
 func env(dir string) Env {

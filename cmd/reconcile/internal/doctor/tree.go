@@ -102,28 +102,24 @@ func repairShared(name string) string {
 	return "restore it with git checkout, or repair it by hand: others write it too, so it is not set aside"
 }
 
-// sharedFiles lists the files under state/ that programs of other makes write, too: ledgers, memory, agent status.
+// sharedFiles lists the files under state/ that programs of other makes write, too, and that the tree does not hold:
+// memory and agent status.
 func (e *Env) sharedFiles() ([]string, error) {
 	folder := e.settings().Folders.State
 	names := []string{}
 	if _, err := e.root.Lstat(folder + "/agent-status.json"); err == nil {
 		names = append(names, folder+"/agent-status.json")
 	}
-	for _, sub := range []string{"clarifications", "memory"} {
-		err := fs.WalkDir(e.root.FS(), folder+"/"+sub, func(name string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err == nil && d.Type().IsRegular() && path.Ext(name) == ".json" {
-				names = append(names, name)
-			}
-			return err
-		})
-		if err != nil {
-			return names, err
+	err := fs.WalkDir(e.root.FS(), folder+"/memory", func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
-	}
-	return names, nil
+		if err == nil && d.Type().IsRegular() && path.Ext(name) == ".json" {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
 }
 
 // moveAside sets damaged state aside, under the lock of the tree.
