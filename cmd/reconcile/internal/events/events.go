@@ -1,19 +1,22 @@
-// Package events keeps the event log of a tree: what changed its phase, condition or state, one JSON line each, in
-// .reconcile/events.jsonl. The log is local and disposable. It is bounded: a full file becomes events.jsonl.1, in place
-// of the one before.
+// Package events carries what happens to a tree to those who want to know, and keeps a log of it.
+//
+// A [Bus] carries events within a process. The log holds one JSON line for each event, in .reconcile/events.jsonl:
+// what changed its phase, condition or state, and what was asked, answered and settled. It is local and disposable. It
+// is bounded: a full file becomes events.jsonl.1, in place of the one before. A file begins with a line that counts the
+// lines of all files before it, {"before":20817}, so that a [Follower] knows how much it has missed.
 package events
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -37,6 +40,15 @@ const (
 	Warning = "Warning"
 )
 
+// Types lists the types of events that a [Filter] can ask for: Normal and Warning, which every event has one of, and
+// those of the events about clarifications.
+func Types() []string {
+	return []string{
+		Normal, Warning, controllers.ClarificationRequested, controllers.ClarificationAnswered,
+		controllers.ClarificationStale, controllers.ClarificationResolved, controllers.ClarificationEscalated,
+	}
+}
+
 // Event is one line of the log.
 type Event struct {
 	Time    schemas.Time `json:"time"`
@@ -45,6 +57,8 @@ type Event struct {
 	Type    string       `json:"type"`           // Normal or Warning
 	Reason  string       `json:"reason"`
 	Message string       `json:"message,omitempty"`
+	// Clarification is the payload of an event about a question; nil for all others.
+	Clarification *controllers.Clarified `json:"clarification,omitempty"`
 }
 
 // Append adds events. The caller holds the lock of the tree: two processes that put a full file aside at once would
@@ -53,14 +67,15 @@ func Append(root *os.Root, events []Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := makeRoom(root); err != nil {
-		return err
+	head, err := makeRoom(root)
+	if err != nil {
+		return fmt.Errorf("event log: %w", err)
 	}
 	f, err := root.OpenFile(Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
-	_, err = f.Write(encode(events))
+	_, err = f.Write(slices.Concat(head, encode(events)))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
@@ -83,30 +98,41 @@ func encode(events []Event) []byte {
 	return b
 }
 
-func makeRoom(root *os.Root) error {
+// makeRoom puts a full file aside. It returns the first line of the next one where there is none.
+func makeRoom(root *os.Root) ([]byte, error) {
 	info, err := root.Lstat(Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = root.MkdirAll(folder, 0o755)
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("event log: %s is not a regular file; remove it", Path)
-	case err == nil && info.Size() >= fileLimit:
+		return nil, fmt.Errorf("%s is not a regular file; remove it", Path)
+	case err == nil && info.Size() == 0:
+	case err == nil && info.Size() < fileLimit:
+		return nil, nil
+	case err == nil:
 		err = root.Rename(Path, oldPath)
 	}
 	if err != nil {
-		return fmt.Errorf("event log: %w", err)
+		return nil, err
 	}
-	return nil
+	before, err := countLines(root, oldPath)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "{\"before\":%d}\n", before), nil
 }
 
 // Filter says which events are wanted; its zero value wants all.
 type Filter struct {
 	Ref   string    // of this object only
+	Type  string    // of this type only, one of [Types]
 	Since time.Time // not older than this
 }
 
-func (f Filter) wants(e Event) bool {
-	return (f.Ref == "" || f.Ref == e.Ref) && !e.Time.Before(f.Since)
+// Wants reports whether an event is wanted.
+func (f Filter) Wants(e Event) bool {
+	return (f.Ref == "" || f.Ref == e.Ref) && !e.Time.Before(f.Since) && (f.Type == "" || f.Type == e.Type ||
+		e.Clarification != nil && f.Type == e.Clarification.Type)
 }
 
 // Read returns the events that the filter wants, oldest first. Lines that are no events are left out: a process that
@@ -124,39 +150,46 @@ func Read(root *os.Root, f Filter) ([]Event, error) {
 }
 
 func readFile(root *os.Root, path string, f Filter) ([]Event, error) {
-	info, err := root.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	file, err := root.Open(path)
-	if err != nil {
+	file, _, err := openFile(root, path)
+	if file == nil {
 		return nil, err
 	}
 	defer file.Close()
 	return scan(io.LimitReader(file, 2*fileLimit), f)
 }
 
+// openFile opens a file of the log. Where there is none, or something that is no file, it returns nil.
+func openFile(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
+	info, err := root.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, nil, nil
+	}
+	file, err := root.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil // it was put aside just now
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return file, info, nil
+}
+
 func scan(r io.Reader, f Filter) ([]Event, error) {
 	var out []Event
-	lines := bufio.NewReaderSize(r, lineLimit+1)
-	for {
-		line, err := lines.ReadSlice('\n')
-		if e, ok := decode(line); ok && err == nil && f.wants(e) {
+	err := readLines(r, &lineBuffer{do: func(line []byte) {
+		if e, ok := decode(line); ok && f.Wants(e) {
 			out = append(out, e)
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return out, nil
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
-	}
+	}})
+	return out, err
 }
 
 func decode(line []byte) (Event, bool) {
-	line = bytes.TrimSpace(line)
 	var e Event
-	if len(line) == 0 || json.Unmarshal(line, &e) != nil {
+	if json.Unmarshal(line, &e) != nil {
 		return Event{}, false
 	}
 	return e, e.Ref != "" && e.Reason != ""

@@ -1,0 +1,104 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+)
+
+// lineBuffer cuts what it is given into lines. Blank ones are left out; the beginning of one whose end has not come is
+// kept.
+type lineBuffer struct {
+	// do is called with each line, without its end; with nil for one that is longer than any event.
+	do   func(line []byte)
+	part []byte
+	long bool
+}
+
+func (b *lineBuffer) add(text []byte) {
+	for {
+		i := bytes.IndexByte(text, '\n')
+		if i < 0 {
+			b.keep(text)
+			return
+		}
+		b.keep(text[:i])
+		b.flush()
+		text = text[i+1:]
+	}
+}
+
+func (b *lineBuffer) keep(text []byte) {
+	if b.long = b.long || len(b.part)+len(text) > lineLimit; b.long {
+		b.part = b.part[:0]
+		return
+	}
+	b.part = append(b.part, text...)
+}
+
+// flush ends the line that has begun, if there is anything of it.
+func (b *lineBuffer) flush() {
+	line := bytes.TrimSpace(b.part)
+	switch {
+	case b.long:
+		b.do(nil)
+	case len(line) > 0:
+		b.do(line)
+	}
+	b.part, b.long = b.part[:0], false
+}
+
+// readLines puts all of r into a buffer, and leaves there what has no end.
+func readLines(r io.Reader, b *lineBuffer) error {
+	text := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(text)
+		b.add(text[:n])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tally counts the lines of the log up to a place in a file. The first line of a file may tell how many there were
+// before it.
+type tally struct {
+	lines  int64
+	headed bool // the file's first line was seen
+}
+
+// count takes a line in. It returns what a file's first line says about the lines before it, or -1.
+func (t *tally) count(line []byte) int64 {
+	var head struct {
+		Before *int64 `json:"before"`
+	}
+	first := !t.headed
+	t.headed = true
+	if !first || json.Unmarshal(line, &head) != nil || head.Before == nil {
+		t.lines++
+		return -1
+	}
+	t.lines = *head.Before
+	return *head.Before
+}
+
+// countLines counts the lines of the log up to the end of a file, 0 if there is none. A torn last line counts.
+func countLines(root *os.Root, path string) (int64, error) {
+	file, _, err := openFile(root, path)
+	if file == nil {
+		return 0, err
+	}
+	defer file.Close()
+	var t tally
+	lines := lineBuffer{do: func(line []byte) { t.count(line) }}
+	if err := readLines(file, &lines); err != nil {
+		return 0, err
+	}
+	lines.flush()
+	return t.lines, nil
+}
