@@ -22,8 +22,8 @@ type matterIndex struct {
 	resolved map[int][]*state.Entry
 	// replies are those that call the clarification by its number.
 	replies map[string][]*state.Entry
-	// takers are the requests that took or refused a reply, by the reply's name.
-	takers map[string]string
+	// takers are the requests that took a reply, and refusers those that refused one, by the reply's name.
+	takers, refusers map[string]string
 	// asking are the requests that nodes made, by DAG.
 	asking map[string][]*dagQuestion
 }
@@ -140,20 +140,31 @@ func numberIn(canonical []byte) string {
 	return string(rest[:max(0, bytes.IndexByte(rest, '"'))])
 }
 
-// takerOf is the name of the request that took, or refused, the reply of that name; "" if none did yet.
+// takerOf is the name of the request that took the reply of that name; "" if none did yet.
 func (x *matterIndex) takerOf(reply string) string {
+	x.hear()
+	return x.takers[reply]
+}
+
+// refuserOf is the name of the request that refused the reply of that name as it was then; "" if none did.
+func (x *matterIndex) refuserOf(reply string) string {
+	x.hear()
+	return x.refusers[reply]
+}
+
+// hear fills in takers and refusers.
+func (x *matterIndex) hear() {
 	if x.takers == nil {
-		x.takers = map[string]string{}
+		x.takers, x.refusers = map[string]string{}, map[string]string{}
 		for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
-			x.take(e)
+			x.hearOf(e)
 		}
 	}
-	return x.takers[reply]
 }
 
 const fromReply = "reply/" // begins the source of what a reply said
 
-func (x *matterIndex) take(e *state.Entry) {
+func (x *matterIndex) hearOf(e *state.Entry) {
 	st := requestStatusOf(e)
 	for i := range st.Thread {
 		if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
@@ -161,7 +172,7 @@ func (x *matterIndex) take(e *state.Entry) {
 		}
 	}
 	for i := range st.Refused {
-		x.takers[st.Refused[i].Name] = e.Name
+		x.refusers[st.Refused[i].Name] = e.Name
 	}
 }
 

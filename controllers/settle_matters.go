@@ -42,12 +42,13 @@ func (s *settler) touchRequest(e *state.Entry) {
 	}
 }
 
-// touchReply adds the request that a reply is to, and the one that took it.
+// touchReply adds the request that a reply is to, and those that took or refused it.
 func (s *settler) touchReply(ref schemas.Ref, e *state.Entry) {
+	x := s.matters()
 	if spec := replySpec(e); spec != nil {
-		s.addRequest(s.matters().request(spec.Clarification))
+		s.addRequest(x.request(spec.Clarification))
 	}
-	if by := s.matters().takerOf(ref.Name); by != "" {
+	for _, by := range []string{x.takerOf(ref.Name), x.refuserOf(ref.Name)} {
 		s.addRequest(s.tree.Entry(requestRef(by)))
 	}
 }
