@@ -4,7 +4,8 @@
 // A [Store] is one process's hold on a directory. Loading never takes a lock: files are replaced by rename, so a
 // reader sees the old or the new, whole. Everything that decides and writes does so under [Store.Lock], the lock of
 // the whole tree, held for milliseconds; effects run outside it, under a lease per key. Files that programs of other
-// makes may write too are changed by [Store.Fold], under the AgentX lock file protocol (package state/lock).
+// makes may write too are changed by [Store.Fold], under the AgentX lock file protocol (package state/lock). Of these, the
+// ledgers of clarifications are part of the tree ([Tree.Ledger]): decisions look at what others wrote there.
 //
 // # Looking
 //
