@@ -153,6 +153,53 @@ func TestReadyQuestions(t *testing.T) {
 		"dag/late/draft #7 ready WaitsForPerson")
 }
 
+// TestReadyAskingNode marks a node by the question that its run asked, says when its time is over, and by the
+// escalation once there is one, which any person can decide.
+func TestReadyAskingNode(t *testing.T) {
+	s := readySim(t)
+	s.put("specs/dags/soon.yaml", specText("DAG", "soon", `session: urgent
+nodes:
+  - {name: implement, agent: bot, prompt: Implement.}`))
+	s.settle()
+	e, ok := s.find("soon", "implement")
+	if !ok {
+		t.Fatal("the node does not run")
+	}
+	s.start(e)
+	s.finish("soon", "implement", schemas.OutcomeAsked, func(r *schemas.Run) {
+		r.Asks = &schemas.Ask{To: "lead", Topic: "Pooling", Question: "Pool or not?", Blocking: true}
+	})
+	s.settle()
+	for _, spec := range Derive(s.tree()) {
+		s.write(spec)
+	}
+	s.settle()
+	of42 := func() (out []Item) {
+		for _, it := range Ready(s.tree(), s.now) {
+			if it.Issue == 42 {
+				out = append(out, it)
+			}
+		}
+		return out
+	}
+	items := of42()
+	wantLines(t, items, "CLR-42-001 #42 ready Pending",
+		"dag/soon/implement #42 blocked WaitsForAnswer BLOCKED: Clarification CLR-42-001 pending from lead")
+	if due := s.now.Add(30 * time.Minute); items[0].Agent != "lead" || items[0].Session != "urgent" ||
+		items[1].Clarification != "CLR-42-001" || !items[1].Again.Equal(due) {
+		t.Errorf("the question is %+v,\nthe node %+v;\nwant them in session urgent, again at %s", items[0], items[1], due)
+	}
+	s.put("specs/replies/up.yaml", specText("Reply", "up",
+		"clarification: CLR-42-001\ntype: escalation\nfrom: ada\nbody: Let us meet."))
+	s.settle()
+	items = of42()
+	wantLines(t, items, "CLR-42-001 #42 ready Escalated",
+		"dag/soon/implement #42 blocked Escalated BLOCKED: Clarification CLR-42-001 escalated, waits for a human")
+	if items[0].Agent != "" || !items[0].Free("pair", true) {
+		t.Errorf("the escalation is %+v, want it for any person", items[0])
+	}
+}
+
 // hook adds a hook record to an agent's entry.
 func (s *sim) hook(agent, outcome, item string, issue int) {
 	e := s.entry(agentRef(agent))
