@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	quick "github.com/segmentio/encoding/json"
+
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -19,9 +21,11 @@ type file struct {
 	extra   extras
 }
 
-// record is a record of a ledger. Clarification is what its fields say.
+// record is a record of a ledger. Clarification is what its fields say. What is not known of it is read only where it is
+// to be changed.
 type record struct {
 	schemas.Clarification
+	raw     json.RawMessage // as it stands in the file; nil: it was changed
 	extra   extras
 	entries []extras // unknown fields of the turns, by their place in Thread
 }
@@ -43,8 +47,11 @@ func readFile(data []byte, issue int) (*file, error) {
 		IssueNumber    *int              `json:"issueNumber"`
 		Clarifications []json.RawMessage `json:"clarifications"`
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some programs mark UTF-8 so
-	if err := json.Unmarshal(data, &head); err != nil {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some programs mark UTF-8 so; loading takes it, too
+	if !json.Valid(data) {
+		return nil, fmt.Errorf("%w: it is no whole JSON value", ErrNoLedger)
+	}
+	if err := quick.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
 	}
 	if head.IssueNumber == nil || *head.IssueNumber != issue {
@@ -56,33 +63,37 @@ func readFile(data []byte, issue int) (*file, error) {
 		return nil, err
 	}
 	for i, raw := range head.Clarifications {
-		if f.records[i], err = readRecord(raw); err != nil {
-			return nil, fmt.Errorf("record %d: %w", i+1, err)
+		r := &f.records[i]
+		r.raw = raw
+		if err := quick.Unmarshal(raw, &r.Clarification); err != nil {
+			return nil, fmt.Errorf("%w: record %d: %w", ErrNoLedger, i+1, err)
 		}
 	}
 	return f, nil
 }
 
-func readRecord(raw json.RawMessage) (r record, err error) {
-	if err := json.Unmarshal(raw, &r.Clarification); err != nil {
-		return r, fmt.Errorf("%w: %w", ErrNoLedger, err)
-	}
-	if r.extra, err = unknown(raw, recordFields); err != nil {
-		return r, err
+// thaw reads what is not known of a record, so that it can be changed.
+func (r *record) thaw() (err error) {
+	if r.raw == nil {
+		return nil
 	}
 	var inner struct {
 		Thread []json.RawMessage `json:"thread"`
 	}
-	if err := json.Unmarshal(raw, &inner); err != nil {
-		return r, fmt.Errorf("%w: %w", ErrNoLedger, err)
+	if r.extra, err = unknown(r.raw, recordFields); err != nil {
+		return err
+	}
+	if err := quick.Unmarshal(r.raw, &inner); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoLedger, err)
 	}
 	r.entries = make([]extras, len(inner.Thread))
 	for i, t := range inner.Thread {
 		if r.entries[i], err = unknown(t, turnFields); err != nil {
-			return r, err
+			return err
 		}
 	}
-	return r, nil
+	r.raw = nil
+	return nil
 }
 
 // unknown returns the fields of an object that are not among those known, in any case of letters (encoding/json reads
@@ -103,13 +114,21 @@ func unknown(raw []byte, known []string) (extras, error) {
 
 // same reports whether the record says what c says.
 func (r *record) same(c *schemas.Clarification) bool {
-	a, errA := json.Marshal(&r.Clarification)
-	b, errB := json.Marshal(c)
-	return errA == nil && errB == nil && bytes.Equal(a, b)
+	return r.ID == c.ID && r.Request == c.Request && r.From == c.From && r.To == c.To && r.Topic == c.Topic &&
+		r.Blocking == c.Blocking && r.Status == c.Status && r.Round == c.Round && r.MaxRounds == c.MaxRounds &&
+		r.Created.Equal(c.Created.Time) && r.StaleAfter.Equal(c.StaleAfter.Time) &&
+		r.ResolvedAt.Equal(c.ResolvedAt.Time) && slices.EqualFunc(r.Thread, c.Thread, sameTurnAndTime)
+}
+
+func sameTurnAndTime(a, b schemas.ClarificationTurn) bool {
+	return sameTurn(a, b) && a.Timestamp.Equal(b.Timestamp.Time)
 }
 
 // set makes the record say what c says. Unknown fields stay, those of a turn with the turn.
-func (r *record) set(c *schemas.Clarification) {
+func (r *record) set(c *schemas.Clarification) error {
+	if err := r.thaw(); err != nil {
+		return err
+	}
 	entries := make([]extras, len(c.Thread))
 	taken := make([]bool, len(r.Thread))
 	for i := range c.Thread {
@@ -121,6 +140,7 @@ func (r *record) set(c *schemas.Clarification) {
 		}
 	}
 	r.Clarification, r.entries = *c, entries
+	return nil
 }
 
 // sort orders the records by their numbers; what has none comes last.
@@ -144,49 +164,61 @@ func btoi(b bool) int {
 	return 0
 }
 
-// encode writes the canonical form: the fields in the order of the specification, then unknown ones by name, indented by
-// two spaces, a newline at the end.
+// encode writes the file: fields in the order of the specification, then unknown ones by name, indented by two spaces, a
+// newline at the end. Records that were not changed stay as they are, byte for byte.
 func (f *file) encode() ([]byte, error) {
-	b := fmt.Appendf(nil, `{"issueNumber":%d,"clarifications":[`, f.issue)
+	b := fmt.Appendf(nil, "{\n  \"issueNumber\": %d,\n  \"clarifications\": [", f.issue)
 	for i := range f.records {
-		if i > 0 {
-			b = append(b, ',')
-		}
+		b = append(b, ",\n    "[min(i, 1)^1:]...)
 		var err error
 		if b, err = f.records[i].append(b); err != nil {
 			return nil, err
 		}
 	}
-	b = append(b, ']', '}')
-	var out bytes.Buffer
-	if err := json.Indent(&out, f.extra.into(b), "", "  "); err != nil {
-		return nil, fmt.Errorf("indent the ledger of issue %d: %w", f.issue, err)
+	if len(f.records) > 0 {
+		b = append(b, "\n  "...)
 	}
-	out.WriteByte('\n')
+	b = append(b, ']')
+	for _, name := range slices.Sorted(maps.Keys(f.extra)) {
+		b = appendQuoted(append(b, ",\n  "...), name)
+		var err error
+		if b, err = appendIndented(append(b, ": "...), f.extra[name], "  "); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, "\n}\n"...), nil
+}
+
+func appendIndented(b []byte, raw []byte, prefix string) ([]byte, error) {
+	out := bytes.NewBuffer(b)
+	if err := json.Indent(out, raw, prefix, "  "); err != nil {
+		return nil, fmt.Errorf("write a ledger: %w", err)
+	}
 	return out.Bytes(), nil
 }
 
 func (r *record) append(b []byte) ([]byte, error) {
+	if r.raw != nil {
+		return append(b, r.raw...), nil
+	}
 	c := r.Clarification
 	c.Thread = nil
 	head, err := marshal(c)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", r.ID, err)
+		return nil, fmt.Errorf("write %s: %w", r.ID, err)
 	}
 	before, after, _ := bytes.Cut(head, []byte(`"thread":null`)) // a text cannot hold the quotes
-	b = append(append(b, before...), `"thread":[`...)
+	flat := append(slices.Clone(before), `"thread":[`...)
 	for i, t := range r.Thread {
 		turn, err := marshal(t)
 		if err != nil {
-			return nil, fmt.Errorf("encode a turn of %s: %w", r.ID, err)
+			return nil, fmt.Errorf("write a turn of %s: %w", r.ID, err)
 		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, r.entries[i].into(turn)...)
+		flat = append(flat, ","[min(i, 1)^1:]...)
+		flat = append(flat, r.entries[i].into(turn)...)
 	}
-	b = append(b, ']')
-	return r.extra.into(append(b, after...)), nil
+	flat = append(append(flat, ']'), after...)
+	return appendIndented(b, r.extra.into(flat), "    ")
 }
 
 // into adds the fields to an object that is the end of b, sorted by name.

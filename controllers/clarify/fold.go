@@ -66,9 +66,9 @@ func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
 	}
 	if i < 0 {
 		var r record
-		r.set(c)
+		err := r.set(c)
 		f.records = append(f.records, r)
-		return true, nil
+		return true, err
 	}
 	r := &f.records[i]
 	if len(foreign(r.Thread, c.Thread)) > 0 || ahead(&r.Clarification, c.Status, c.Round) {
@@ -77,9 +77,9 @@ func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
 	if r.same(c) {
 		return f.dropCopies(i), nil
 	}
-	r.set(c)
+	err = r.set(c)
 	f.dropCopies(i)
-	return true, nil
+	return true, err
 }
 
 // place finds the record of c: its index, or -1 where c is new.

@@ -29,6 +29,9 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 	}
 	all := map[[2]string]*record{}
 	for _, r := range slices.Concat(x.records, y.records) {
+		if err := r.thaw(); err != nil {
+			return nil, err
+		}
 		key := [2]string{r.ID, r.Request}
 		if all[key] == nil {
 			head := r

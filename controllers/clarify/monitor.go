@@ -75,21 +75,25 @@ func ringMessage(ring []string) string {
 // flip is a pair of questions about one thing in opposite directions, by their places among the records.
 type flip struct{ first, later int }
 
-// pair is an issue and two agents, in either direction.
-type pair struct {
+// talk is an issue and two agents, in either direction.
+type talk struct {
 	issue int
 	a, b  string
+}
+
+func talkOf(c *schemas.Clarification) talk {
+	issue, _, _ := ParseID(c.ID)
+	return talk{issue, min(c.From, c.To), max(c.From, c.To)}
 }
 
 // flips finds the matters that a later one between the same agents turns round. The first one may be escalated, but not
 // closed; the later one must not be escalated yet.
 func flips(records []schemas.Clarification) []flip {
-	byPair := map[pair][]int{}
+	byTalk := map[talk][]int{}
 	for i := range records {
-		if c := &records[i]; c.Open() {
-			issue, _, _ := ParseID(c.ID)
-			key := pair{issue, min(c.From, c.To), max(c.From, c.To)}
-			byPair[key] = append(byPair[key], i)
+		if records[i].Open() {
+			key := talkOf(&records[i])
+			byTalk[key] = append(byTalk[key], i)
 		}
 	}
 	var out []flip
@@ -98,12 +102,9 @@ func flips(records []schemas.Clarification) []flip {
 		if !c.Open() || c.Status == schemas.ClarificationEscalated {
 			continue
 		}
-		issue, _, _ := ParseID(c.ID)
-		for _, j := range byPair[pair{issue, min(c.From, c.To), max(c.From, c.To)}] {
-			if turnsRound(c, &records[j]) {
-				out = append(out, flip{j, i})
-				break
-			}
+		others := byTalk[talkOf(c)]
+		if j := slices.IndexFunc(others, func(j int) bool { return turnsRound(c, &records[j]) }); j >= 0 {
+			out = append(out, flip{others[j], i})
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package clarify
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -20,14 +21,12 @@ const (
 )
 
 // stopWords carry no meaning of their own here. Words that turn a meaning round (no, not, without) are not among them.
-var stopWords = map[string]bool{"a": true, "an": true, "and": true, "are": true, "as": true, "at": true, "be": true,
-	"but": true, "by": true, "do": true, "does": true, "for": true, "from": true, "i": true, "in": true, "is": true,
-	"it": true, "its": true, "of": true, "on": true, "or": true, "our": true, "should": true, "so": true, "that": true,
-	"the": true, "this": true, "to": true, "was": true, "we": true, "what": true, "will": true, "with": true, "you": true}
+const stopWords = "a an and are as at be but by do does for from i in is it its of on or our should so that the this to " +
+	"was we what will with you"
 
 // Similarity is between 0 and 1. Texts without any word that counts are compared as they stand.
 func Similarity(a, b string) float64 {
-	x, y := words(a), words(b)
+	x, y := wordsOf(a), wordsOf(b)
 	if len(x) == 0 && len(y) == 0 {
 		if strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) {
 			return 1
@@ -37,46 +36,84 @@ func Similarity(a, b string) float64 {
 	return dice(x, y)
 }
 
-func dice(x, y map[string]bool) float64 {
-	if len(x) > len(y) {
-		x, y = y, x
-	}
+// words is a set of words as sorted hashes: the monitor compares many texts.
+type words []uint64
+
+func dice(x, y words) float64 {
 	both := 0
-	for w := range x {
-		if y[w] {
-			both++
+	for i, j := 0, 0; i < len(x) && j < len(y); {
+		switch {
+		case x[i] < y[j]:
+			i++
+		case x[i] > y[j]:
+			j++
+		default:
+			both, i, j = both+1, i+1, j+1
 		}
 	}
 	return 2 * float64(both) / float64(len(x)+len(y))
 }
 
-func words(s string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !inWord(r) }) {
-		addWords(out, w)
-	}
+// stopHashes are the hashes of stopWords.
+var stopHashes = hashed(stopWords)
+
+func hashed(list string) words {
+	var out words
+	eachWord(list, func(w uint64) { out = append(out, w) })
+	slices.Sort(out)
 	return out
 }
 
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
-
-// addWords adds w, taken apart at characters that are words of their own.
-func addWords(set map[string]bool, w string) {
-	for i, r := range w {
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
-			addWord(set, w[:i])
-			set[string(r)] = true
-			addWords(set, w[i+len(string(r)):])
-			return
+func wordsOf(s string) words {
+	out := make(words, 0, 16)
+	eachWord(s, func(w uint64) {
+		if _, stop := slices.BinarySearch(stopHashes, w); !stop {
+			out = append(out, w)
 		}
-	}
-	addWord(set, w)
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-func addWord(set map[string]bool, w string) {
-	if w != "" && !stopWords[w] {
-		set[w] = true
+// FNV-1a, over runes.
+const (
+	fnvStart = 14695981039346656037
+	fnvPrime = 1099511628211
+)
+
+// eachWord calls yield with the hash of each word.
+func eachWord(s string, yield func(uint64)) {
+	h, inside := uint64(fnvStart), false
+	end := func() {
+		if inside {
+			yield(h)
+		}
+		h, inside = fnvStart, false
 	}
+	for _, r := range s {
+		switch {
+		case !inWord(r):
+			end()
+		case isWord(r):
+			end()
+			yield((fnvStart ^ uint64(r)) * fnvPrime)
+		default:
+			h, inside = (h^uint64(unicode.ToLower(r)))*fnvPrime, true
+		}
+	}
+	end()
+}
+
+func inWord(r rune) bool {
+	if r < unicode.MaxASCII {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// isWord reports whether a character is a word of its own.
+func isWord(r rune) bool {
+	return r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
 // Evasive reports whether an answer is none: it is empty, or restates the question.
@@ -102,7 +139,10 @@ func Circles(thread []schemas.ClarificationTurn) bool {
 		return true
 	}
 	a, before := lastTwo(thread, schemas.TurnAnswer)
-	x, y := words(a), words(before)
+	if a == "" || before == "" {
+		return false
+	}
+	x, y := wordsOf(a), wordsOf(before)
 	return min(len(x), len(y)) >= telling && dice(x, y) >= alike
 }
 

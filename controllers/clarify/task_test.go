@@ -9,11 +9,15 @@ import (
 
 // nodeRun is a run of the asking node that began and ended at a minute.
 func nodeRun(seq int, began, ended float64, outcome string) *schemas.Run {
-	at := func(m float64) schemas.Time { return schemas.NewTime(start.Add(time.Duration(m * float64(time.Minute)))) }
+	at := func(m float64) schemas.Time {
+		return schemas.NewTime(start.Add(time.Duration(m * float64(time.Minute))))
+	}
 	return &schemas.Run{Key: taskKey(seq), Seq: seq, Outcome: outcome, StartedAt: at(began), FinishedAt: at(ended)}
 }
 
-func taskKey(seq int) string { return "dags/checks/implement-0123456789abcdef-" + string(rune('0'+seq)) }
+func taskKey(seq int) string {
+	return "dags/checks/implement-0123456789abcdef-" + string(rune('0'+seq))
+}
 
 // asking is a matter whose asker is the first run of a node.
 func asking(t *testing.T) *story {
