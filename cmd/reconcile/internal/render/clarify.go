@@ -133,10 +133,12 @@ func (t *thread) turn(i int) {
 		t.text(4, "", e.Body)
 	case schemas.TurnEscalation:
 		t.outcome(Red, "ESCALATED", e.From, e.Timestamp)
-		if t.c.Escalation != nil && i == lastEscalation(t.c.Thread) {
-			t.escalation(t.c.Escalation)
-		} else {
+		said, block := t.c.escalationOf(i)
+		if said {
 			t.text(4, "", e.Body)
+		}
+		if block != nil {
+			t.escalation(block)
 		}
 	case schemas.TurnAnswer:
 		t.spoken(Green, "A: ", e, t.c.From)
@@ -268,6 +270,15 @@ func (c *Clarification) stands() string {
 		return "No run has taken it yet; the next one does."
 	}
 	return "The state " + c.Status + " is unknown to this program."
+}
+
+// escalationOf tells what to show of the escalation that is the i-th entry: what it says, unless that is only the block
+// in words, and the block of the last one.
+func (c *Clarification) escalationOf(i int) (said bool, block *schemas.Escalation) {
+	if c.Escalation == nil || i != lastEscalation(c.Thread) {
+		return true, nil
+	}
+	return c.Escalation.Reason == schemas.EscalatedByReply, c.Escalation
 }
 
 // lastEscalation is the index of the last escalation in a thread, -1 if there is none.

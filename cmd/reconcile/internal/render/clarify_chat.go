@@ -53,11 +53,15 @@ func (t *chat) turn(i int) {
 	case schemas.TurnResolution:
 		t.add(append([]string{t.settles(e)}, indented(body)...)...)
 	case schemas.TurnEscalation:
-		if t.c.Escalation != nil && i == lastEscalation(t.c.Thread) {
-			t.add(escalationBlock(t.c)...)
-		} else {
-			t.add(quoted(append([]string{t.escalated(), ""}, body...))...)
+		lines := []string{t.escalated()}
+		said, block := t.c.escalationOf(i)
+		if said {
+			lines = append(append(lines, ""), body...)
 		}
+		if block != nil {
+			lines = append(lines, escalationBlock(block)...)
+		}
+		t.add(quoted(lines)...)
 	default:
 		t.add(following("["+DisplayName(e.From)+"]", body)...)
 	}
@@ -115,10 +119,12 @@ func (t *chat) escalated() string {
 	return "**[ESCALATED] " + chatLine(t.c.Title()) + ": " + chatLine(t.c.Topic) + "**"
 }
 
-// escalationBlock is topic, positions, options and what a human has to do, as a block quote.
-func escalationBlock(c *Clarification) []string {
-	e := c.Escalation
-	lines := []string{(&chat{c: c}).escalated(), "", "Why: " + chatLine(escalatedBecause(e.Reason)), ""}
+// escalationBlock is why, the positions, options and what a human has to do, as paragraphs with a blank line before each.
+func escalationBlock(e *schemas.Escalation) []string {
+	lines := []string{"", "Why: " + chatLine(escalatedBecause(e.Reason))}
+	if len(e.Positions) > 0 {
+		lines = append(lines, "")
+	}
 	for _, p := range e.Positions {
 		lines = append(lines, following("- **"+DisplayName(p.Agent)+"**:", chatBody(p.Body))...)
 	}
@@ -128,7 +134,7 @@ func escalationBlock(c *Clarification) []string {
 	for i, o := range e.Options {
 		lines = append(lines, fmt.Sprintf("%d. %s", i+1, chatLine(o)))
 	}
-	return quoted(append(lines, "", "**Action needed:** "+chatLine(e.Action)))
+	return append(lines, "", "**Action needed:** "+chatLine(e.Action))
 }
 
 // DisplayName is the name of an agent as people write it: product-manager is Product Manager.

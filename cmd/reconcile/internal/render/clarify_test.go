@@ -84,12 +84,17 @@ func scenes() map[string]Clarification {
 	fresh.Thread[0].Timestamp = schemas.Time{}
 	foreign := question(schemas.ClarificationEscalated, pending.Thread[0])
 	foreign.IssueNumber, foreign.ID, foreign.Request = 0, "CLR-0-001", ""
+	requested := escalated()
+	requested.Escalation = &schemas.Escalation{Reason: schemas.EscalatedByReply, Topic: requested.Topic,
+		Options: []string{"decide"}, Action: "Decide."}
+	requested.Thread[4].Body, requested.Thread[4].From = "This needs a budget.", "engineer"
 	settled := escalated()
 	settled.Status = schemas.ClarificationResolved
 	settled.Thread = append(settled.Thread, entry(3, 9, "ada", "resolution", "Dual layer.", "reply/r"))
 	return map[string]Clarification{
 		"resolved": documented(), "stream": streamed(), "escalated": escalated(), "pending": pending, "human": human,
 		"stale": stale, "answered": answered, "abandoned": abandoned, "new": fresh, "foreign": foreign, "settled": settled,
+		"requested": requested,
 	}
 }
 
