@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -278,5 +281,27 @@ func TestTroubled(t *testing.T) {
 	}
 	if list := troubled(tree, mattersOf(tree, -1, true), late); len(list) != 3 {
 		t.Errorf("late: %d in trouble, want 3", len(list))
+	}
+}
+
+// TestBusyTreeKeepsWhatWasAsked: where the tree cannot be had, the exit code says to try again, and the question is a file.
+func TestBusyTreeKeepsWhatWasAsked(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "tree"))); err != nil {
+		t.Fatal(err)
+	}
+	busy := func(context.Context, *app, loopOptions) (outcome, error) {
+		return outcome{}, fmt.Errorf("lock the tree: %w", state.ErrBusy)
+	}
+	var stdout, stderr strings.Builder
+	a := &app{stdout: &stdout, stderr: &stderr, getenv: func(string) string { return "" }, now: time.Now, reconcile: busy}
+	code := a.main(t.Context(), []string{"-C", dir, "clarify", "ask", "--from", "engineer", "--to", "architect",
+		"--topic", "T", "--question", "Q", "--request", "asked"})
+	if code != exitBusy || !strings.Contains(stderr.String(), "reconcile: LOCK_TIMEOUT: lock the tree") {
+		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+	const where = "specs/clarificationrequests/asked.yaml"
+	if _, err := os.Stat(filepath.Join(dir, where)); err != nil || !strings.Contains(stderr.String(), where+" is kept") {
+		t.Errorf("%v; %s", err, &stderr)
 	}
 }
