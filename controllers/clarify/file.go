@@ -19,6 +19,8 @@ type file struct {
 	issue   int
 	records []record
 	extra   extras
+	byID    map[string][]int // places among records
+	byName  map[string]int   // the last record of each request
 }
 
 // record is a record of a ledger. Clarification is what its fields say. What is not known of it is read only where it is
@@ -26,6 +28,7 @@ type file struct {
 type record struct {
 	schemas.Clarification
 	raw     json.RawMessage // as it stands in the file; nil: it was changed
+	gone    bool            // taken up by another record
 	extra   extras
 	entries []extras // unknown fields of the turns, by their place in Thread
 }
@@ -72,6 +75,24 @@ func readFile(data []byte, issue int) (*file, error) {
 	return f, nil
 }
 
+// index makes the records found by their ids and names.
+func (f *file) index() {
+	f.byID, f.byName = make(map[string][]int, len(f.records)), make(map[string]int, len(f.records))
+	for i := range f.records {
+		f.note(i)
+	}
+}
+
+func (f *file) note(i int) {
+	r := &f.records[i]
+	if !slices.Contains(f.byID[r.ID], i) {
+		f.byID[r.ID] = append(f.byID[r.ID], i)
+	}
+	if r.Request != "" {
+		f.byName[r.Request] = i
+	}
+}
+
 // thaw reads what is not known of a record, so that it can be changed.
 func (r *record) thaw() (err error) {
 	if r.raw == nil {
@@ -100,7 +121,7 @@ func (r *record) thaw() (err error) {
 // them so); nil for none.
 func unknown(raw []byte, known []string) (extras, error) {
 	var all extras
-	if err := json.Unmarshal(raw, &all); err != nil {
+	if err := quick.Unmarshal(raw, &all); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
 	}
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
@@ -143,8 +164,9 @@ func (r *record) set(c *schemas.Clarification) error {
 	return nil
 }
 
-// sort orders the records by their numbers; what has none comes last.
+// sort orders the records by their numbers; what has none comes last, what is gone is dropped.
 func (f *file) sort() {
+	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.gone })
 	slices.SortStableFunc(f.records, func(a, b record) int { return compareRecords(&a, &b) })
 }
 

@@ -31,7 +31,8 @@ func Record(name string, spec *schemas.ClarificationRequestSpec, st *schemas.Cla
 // the same parties, topic and first question. A record that we have under another id is renumbered if that id is also
 // another matter's: two branches gave it twice.
 //
-// The errors are [ErrNoLedger], and [ErrStale] where an id is taken, a turn is unknown, or a status is ahead of ours.
+// The errors are [ErrNoLedger], and [ErrStale] where an id is taken (by another record, or twice among ours), a turn is
+// unknown, or a status is ahead of ours.
 func Fold(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	if old == nil && len(ours) == 0 {
 		return nil, nil
@@ -43,9 +44,15 @@ func Fold(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 			return nil, err
 		}
 	}
+	f.index()
 	changed := old == nil
+	given := make(map[string]bool, len(ours))
 	for i := range ours {
 		c, err := f.put(&ours[i])
+		if given[ours[i].ID] {
+			err = fmt.Errorf("two requests have the id: %w", ErrStale)
+		}
+		given[ours[i].ID] = true
 		if err != nil {
 			return nil, fmt.Errorf("%s (%s) in the ledger of issue %d: %w", ours[i].ID, ours[i].Request, issue, err)
 		}
@@ -65,69 +72,62 @@ func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
 		return false, err
 	}
 	if i < 0 {
-		var r record
-		err := r.set(c)
-		f.records = append(f.records, r)
+		i = len(f.records)
+		f.records = append(f.records, record{})
+		err = f.records[i].set(c)
+		f.note(i)
 		return true, err
 	}
 	r := &f.records[i]
 	if len(foreign(r.Thread, c.Thread)) > 0 || ahead(&r.Clarification, c.Status, c.Round) {
 		return false, ErrStale
 	}
-	if r.same(c) {
-		return f.dropCopies(i), nil
+	if !r.same(c) {
+		changed, err = true, r.set(c)
+		f.note(i) // its id may be another one now
 	}
-	err = r.set(c)
-	f.dropCopies(i)
-	return true, err
+	return f.dropCopies(i) || changed, err
 }
 
 // place finds the record of c: its index, or -1 where c is new.
 func (f *file) place(c *schemas.Clarification) (int, error) {
-	byID, byName := -1, -1
-	for i := range f.records {
-		r := &f.records[i]
-		if r.ID == c.ID && r.Request == c.Request {
+	same := f.byID[c.ID]
+	for _, i := range same {
+		if f.records[i].ID == c.ID && f.records[i].Request == c.Request {
 			return i, nil
 		}
-		if r.ID == c.ID && (byID < 0 || r.Request == "") {
-			byID = i
-		}
-		if r.Request == c.Request && c.Request != "" {
-			byName = i
+	}
+	for _, i := range same {
+		if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && sameMatter(&r.Clarification, c) {
+			return i, nil
 		}
 	}
-	switch {
-	case byID >= 0 && f.records[byID].Request == "" && sameMatter(&f.records[byID].Clarification, c):
-		return byID, nil
-	case byID >= 0:
+	if slices.ContainsFunc(same, func(i int) bool { return f.records[i].ID == c.ID }) {
 		return 0, fmt.Errorf("the id is taken: %w", ErrStale)
-	case byName >= 0 && !f.doubled(f.records[byName].ID):
-		return 0, fmt.Errorf("the request has the id %s there: %w", f.records[byName].ID, ErrStale)
 	}
-	return byName, nil
+	i, known := f.byName[c.Request]
+	switch {
+	case !known || c.Request == "":
+		return -1, nil
+	case len(f.byID[f.records[i].ID]) < 2: // not an id that was given twice
+		return 0, fmt.Errorf("the request has the id %s there: %w", f.records[i].ID, ErrStale)
+	}
+	return i, nil
 }
 
-// doubled reports whether several records have an id.
-func (f *file) doubled(id string) bool {
-	n := 0
-	for i := range f.records {
-		if f.records[i].ID == id {
-			n++
+// dropCopies marks records without a request name that record i has taken up, as a merge of branches can leave them.
+func (f *file) dropCopies(i int) (dropped bool) {
+	kept := &f.records[i]
+	for _, j := range f.byID[kept.ID] {
+		r := &f.records[j]
+		if j == i || r.gone || r.Request != "" || kept.Request == "" || r.ID != kept.ID {
+			continue
+		}
+		if sameMatter(&r.Clarification, &kept.Clarification) && len(foreign(r.Thread, kept.Thread)) == 0 {
+			r.gone, dropped = true, true
 		}
 	}
-	return n > 1
-}
-
-// dropCopies removes records without a request name that record i has taken up, as a merge of branches can leave them.
-func (f *file) dropCopies(i int) bool {
-	kept := f.records[i]
-	n := len(f.records)
-	f.records = slices.DeleteFunc(f.records, func(r record) bool {
-		return r.Request == "" && kept.Request != "" && r.ID == kept.ID && sameMatter(&r.Clarification, &kept.Clarification) &&
-			len(foreign(r.Thread, kept.Thread)) == 0
-	})
-	return len(f.records) != n
+	return dropped
 }
 
 // sameMatter reports whether two records are about one question.

@@ -121,6 +121,15 @@ func TestFoldStale(t *testing.T) {
 	}
 }
 
+func TestFoldRefusesTwins(t *testing.T) {
+	a := answeredRecord(t)
+	b := a
+	b.Request = "twin"
+	if _, err := Fold(nil, 42, []schemas.Clarification{a, b}); !errors.Is(err, ErrStale) {
+		t.Errorf("two requests with one id: %v", err)
+	}
+}
+
 func TestFoldNoLedger(t *testing.T) {
 	for _, old := range []string{"", " ", "{", "null", "[]", "7", `{"issueNumber":41,"clarifications":[]}`, `{"clarifications":[]}`,
 		`{"issueNumber":42,"clarifications":[{"id":7}]}`, `{"issueNumber":42,"clarifications":[{"thread":[1]}]}`,

@@ -164,18 +164,21 @@ func (g *graph) pairs() [][]pair {
 // begins with the asker of e and follows the questions.
 func (g *graph) ring(e int32, pairs [][]pair) []string {
 	start, goal := g.to[e], g.from[e]
-	came := map[int32]int32{start: -1}
-	for queue := []int32{start}; len(queue) > 0 && queue[0] != goal; queue = queue[1:] {
-		for _, p := range pairs[queue[0]] {
-			if _, seen := came[p.to]; !seen && p.edge < e {
-				came[p.to] = queue[0]
+	clear(g.low) // whence each agent was reached, plus one
+	g.low[start] = start + 1
+	queue := append(g.stack[:0], start)
+	for i := 0; g.low[goal] == 0; i++ {
+		for _, p := range pairs[queue[i]] {
+			if g.low[p.to] == 0 && p.edge < e {
+				g.low[p.to] = queue[i] + 1
 				queue = append(queue, p.to)
 			}
 		}
 	}
+	g.stack = queue
 	way := []string{g.agents[goal]}
-	for v := goal; v != start; v = came[v] {
-		way = append(way, g.agents[came[v]])
+	for v := goal; v != start; v = g.low[v] - 1 {
+		way = append(way, g.agents[g.low[v]-1])
 	}
 	slices.Reverse(way[1:])
 	return way

@@ -116,14 +116,29 @@ func isWord(r rune) bool {
 	return r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// Evasive reports whether an answer is none: it is empty, or restates the question.
+// Evasive reports whether an answer is none: it is empty, or restates the question. What leaves out more than a tenth of
+// the question's words is no restatement, unless it is a question itself: it may be one of two ways that were offered.
 func Evasive(question, answer string) bool {
 	answer = strings.TrimSpace(answer)
 	if answer == "" {
 		return true
 	}
 	s := Similarity(question, answer)
-	return s >= alike || s >= alikeQuestion && endsAsQuestion(answer)
+	if endsAsQuestion(answer) {
+		return s >= alikeQuestion
+	}
+	return s >= alike && covers(wordsOf(answer), wordsOf(question))
+}
+
+// covers reports whether at least nine in ten words of a question stand in an answer.
+func covers(answer, question words) bool {
+	missing := 0
+	for _, w := range question {
+		if _, ok := slices.BinarySearch(answer, w); !ok {
+			missing++
+		}
+	}
+	return 10*missing <= len(question)
 }
 
 func endsAsQuestion(s string) bool {

@@ -1,0 +1,67 @@
+package clarify
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestSimilarity(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want float64
+	}{
+		{"Dual layer or migrate?", "Migrate.", 0.5},
+		{"The adapter, pools connections!", "adapter POOLS connections", 1},
+		{"", "", 1}, {"?", "?", 1}, {"?", "!", 0}, {"the", "The", 1}, {"one", "", 0},
+		{"red green blue", "red green black", 2. / 3},
+		{"word word word", "word", 1},
+		{"ÄRGER über Öl", "ärger ÜBER öl", 1},
+		{"数据库迁移", "数据库适配", 0.6},
+		{"do not migrate", "do migrate", 2. / 3},
+	} {
+		got, back := Similarity(c.a, c.b), Similarity(c.b, c.a)
+		if math.Abs(got-c.want) > 1e-9 || got != back {
+			t.Errorf("%q and %q: %v and %v, want %v", c.a, c.b, got, back, c.want)
+		}
+	}
+}
+
+func TestEvasive(t *testing.T) {
+	const q = "Dual layer or migrate?"
+	for answer, want := range map[string]bool{"": true, " \t\n": true, q: true, "dual layer, or migrate": true,
+		"Migrate or dual layer?!": true, "You ask: dual layer or migrate?": true, "Should we migrate or keep a dual layer?": true,
+		"ADR-42 says PostgreSQL, codebase uses SQLite; dual-layer or migrate": false,
+		"Migrate.": false, "Dual layer.": false, "Why not both?": false, "No.": false, "?": false,
+		"Dual layer: SQLite for dev, PostgreSQL for prod.": false} {
+		if got := Evasive(q, answer); got != want {
+			t.Errorf("%q: %t, similarity %.2f", answer, got, Similarity(q, answer))
+		}
+	}
+}
+
+// FuzzSimilarity: any two texts have a similarity between 0 and 1, the same both ways; a text is like itself.
+func FuzzSimilarity(f *testing.F) {
+	f.Add("Dual layer or migrate?", "数据库 \xff é")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, y := Similarity(a, b), Similarity(b, a)
+		if x != y || x < 0 || x > 1 || Similarity(a, a) != 1 {
+			t.Fatalf("%q and %q: %v, %v, %v", a, b, x, y, Similarity(a, a))
+		}
+		if strings.TrimSpace(a) == "" && !Evasive(b, a) {
+			t.Fatalf("%q is an answer", a)
+		}
+	})
+}
+
+// TestChoiceIsAnswer: an answer that repeats most of the question and takes one of its ways is an answer.
+func TestChoiceIsAnswer(t *testing.T) {
+	for answer, want := range map[string]bool{
+		"ADR-42 says PostgreSQL but codebase uses SQLite: migrate.":                false,
+		"ADR-42 says PostgreSQL but the codebase uses SQLite. Dual-layer. Migrate": true,
+	} {
+		if got := Evasive(question, answer); got != want {
+			t.Errorf("%q: %t", answer, got)
+		}
+	}
+}
