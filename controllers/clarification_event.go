@@ -30,6 +30,10 @@ type Clarified struct {
 	Timestamp       schemas.Time `json:"timestamp"`
 	Round           int          `json:"round"`
 	Status          string       `json:"status"` // after the event
+	// Turn is what was said, for those who show it; nil where the event is that time ran out. Escalation is what a human
+	// has to decide after an escalation. Neither is part of the payload.
+	Turn       *schemas.ThreadEntry `json:"-"`
+	Escalation *schemas.Escalation  `json:"-"`
 }
 
 // phaseAfter is the phase that an event leads to.
@@ -55,8 +59,13 @@ func requestEvents(before, after *state.Entry) []Event {
 			ToAgent: spec.To, Topic: spec.Topic, Blocking: spec.Blocking, Timestamp: at, Round: round,
 			Status: phaseAfter[typ]})
 	}
-	for _, t := range is.Thread[min(len(was.Thread), len(is.Thread)):] {
+	for i := min(len(was.Thread), len(is.Thread)); i < len(is.Thread); i++ {
+		t := &is.Thread[i]
 		tell(turnWords[t.Type].event, t.Round, t.Timestamp)
+		said[len(said)-1].Turn = t
+		if t.Type == schemas.TurnEscalation {
+			said[len(said)-1].Escalation = is.Escalation
+		}
 	}
 	if !is.StaleSince.IsZero() && is.StaleSince != was.StaleSince {
 		tell(ClarificationStale, is.Round, is.StaleSince)

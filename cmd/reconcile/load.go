@@ -30,7 +30,7 @@ func (a *app) open() (*state.Store, error) {
 func (a *app) storeOptions() state.Options {
 	return state.Options{
 		Kinds: kinds(), Now: a.now, FileNow: time.Now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
-		Large: a.frugal,
+		Large: a.frugal, Log: a.log,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
@@ -63,6 +64,8 @@ type app struct {
 	now            func() time.Time
 	reconcile      reconcileFunc
 	global         globalFlags
+	log            *slog.Logger // nil: nothing is logged
+	logTo          *os.File     // of --log-file
 }
 
 // main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the
@@ -75,6 +78,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if err != nil && ctx.Err() != nil && !errors.As(err, &v) && !errors.Is(err, context.Canceled) {
 		err = errors.Join(err, ctx.Err())
 	}
+	err = errors.Join(err, a.closeLog(err))
 	a.complain(err)
 	return exitCode(err)
 }

@@ -23,7 +23,7 @@ func (a *app) checkFlags() error {
 	case !info.IsDir():
 		return badUsage("-C %s is a file; name the folder of a tree", a.global.dir)
 	}
-	return nil
+	return a.openLog()
 }
 
 // print writes a result as -o json or yaml says.

@@ -17,6 +17,8 @@ type globalFlags struct {
 	output  string
 	noColor bool
 	quiet   bool
+	// logLevel and logFile are those of the structured log.
+	logLevel, logFile string
 }
 
 // The groups under which help lists the commands.
@@ -63,6 +65,7 @@ func (a *app) bindGlobal(root *cobra.Command) {
 	f.BoolVar(&a.global.noColor, "no-color", false, "never print colours (also: NO_COLOR in the environment)")
 	f.BoolVarP(&a.global.quiet, "quiet", "q", false, "print no progress, and no results where all is well")
 	a.outputFlag(root, f, formatTable, formatJSON, formatYAML)
+	a.bindLog(root, f)
 	// Both errors mean a flag that does not exist, which the line above rules out.
 	_ = root.MarkPersistentFlagDirname("chdir")
 }

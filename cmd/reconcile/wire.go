@@ -12,7 +12,6 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
@@ -57,10 +56,11 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	seen := newWatchedNodes(w.options.progress)
+	news := w.newNews()
+	defer news.close()
 	l := &loop.Loop{
 		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
-		Warn: w.warn, Record: w.record, Observe: seen.observe,
+		Warn: w.warn, Record: news.record, Observe: news.observe,
 	}
 	if w.repo != nil {
 		l.Commit = w.repo.commit
@@ -183,42 +183,6 @@ func forward(from <-chan watch.Hint, to chan<- loop.Hint, over <-chan struct{}) 
 			return
 		}
 	}
-}
-
-// record keeps transitions in the event log. The log is local and can be lost; failing to write it fails nothing.
-func (w *wiring) record(list []controllers.Event) {
-	out := make([]events.Event, len(list))
-	for i, e := range list {
-		at := e.Time
-		if at.IsZero() {
-			at = schemas.NewTime(w.now())
-		}
-		kind := events.Normal
-		if e.Warning {
-			kind = events.Warning
-		}
-		out[i] = events.Event{Time: at, Ref: e.Ref.String(), Node: e.Node, Type: kind, Reason: e.Reason, Message: eventText(e)}
-	}
-	slices.SortStableFunc(out, func(a, b events.Event) int { return a.Time.Compare(b.Time.Time) })
-	if err := events.Append(w.store.Root(), out); err != nil {
-		w.warn("event log: " + err.Error())
-	}
-}
-
-// eventText is "Running → Succeeded", with the message where there is one that says more.
-func eventText(e controllers.Event) string {
-	text := e.Message
-	if e.From != e.To {
-		move := e.To
-		if e.From != "" {
-			move = e.From + " → " + e.To
-		}
-		if text == "" || strings.EqualFold(text, e.To) {
-			return move
-		}
-		text = move + ": " + text
-	}
-	return text
 }
 
 // clock returns the clock of the records. RECONCILE_NOW (RFC 3339) stops it, so that runs can be compared byte by byte;

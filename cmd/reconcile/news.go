@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// talkBuffer is how many events about clarifications wait to be shown at the end of a turn.
+const talkBuffer = 1024
+
+// news tells of what happens in a run. What the loop decides goes onto a bus, once; the event log and the structured log
+// hear of it there at once, under the lock of the tree, so that their order is that of the decisions. Progress must not
+// make other processes wait for a terminal: what was said is shown when the lock is released.
+type news struct {
+	*wiring
+	bus   events.Bus
+	talk  *events.Subscription
+	told  int // of the dropped events of talk
+	nodes *watchedNodes
+	found findings // of the monitor in this turn
+}
+
+func (w *wiring) newNews() *news {
+	n := &news{wiring: w, nodes: newWatchedNodes(w.options.progress)}
+	n.bus.Handle(n.keep)
+	if w.log != nil {
+		n.bus.Handle(func(list []events.Event) { logEvents(w.log, list) })
+		n.bus.Handle(n.found.add)
+	}
+	n.talk = n.bus.Subscribe("progress", events.SubscribeOptions{
+		Buffer: talkBuffer, Policy: events.Drop, Wants: func(e events.Event) bool { return e.Clarification != nil },
+	})
+	return n
+}
+
+// record publishes transitions.
+func (n *news) record(list []controllers.Event) {
+	out := make([]events.Event, len(list))
+	for i, e := range list {
+		at := e.Time
+		if at.IsZero() {
+			at = schemas.NewTime(n.now())
+		}
+		kind := events.Normal
+		if e.Warning {
+			kind = events.Warning
+		}
+		out[i] = events.Event{Time: at, Ref: e.Ref.String(), Node: e.Node, Type: kind, Reason: e.Reason, Message: eventText(e),
+			Clarification: e.Clarified}
+	}
+	slices.SortStableFunc(out, func(a, b events.Event) int { return a.Time.Compare(b.Time.Time) })
+	n.bus.Publish(out...)
+}
+
+// keep writes the event log. The log is local and can be lost; failing to write it fails nothing.
+func (n *news) keep(list []events.Event) {
+	if err := events.Append(n.store.Root(), list); err != nil {
+		n.warn("event log: " + err.Error())
+	}
+}
+
+// observe shows starts and ends as they are reported, and after a turn what was said in it.
+func (n *news) observe(reports []controllers.Report, t *state.Tree) {
+	n.nodes.observe(reports, t)
+	if reports != nil {
+		return
+	}
+	n.show()
+	if n.log != nil {
+		n.found.log(n.log, t)
+	}
+}
+
+// show prints what was said since the last time.
+func (n *news) show() {
+	for {
+		select {
+		case d, ok := <-n.talk.C:
+			n.tellMissed(d.Missed)
+			if !ok {
+				return
+			}
+			for _, line := range talkLines(d.Clarification) {
+				n.options.progress.Note(line)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (n *news) tellMissed(missed int) {
+	if n.told += missed; missed > 0 {
+		n.options.progress.Note(fmt.Sprintf("%d more events about questions; \"reconcile events\" lists them", missed))
+	}
+}
+
+// close shows what is left. It must not be called under the lock of the tree.
+func (n *news) close() {
+	n.bus.Close()
+	n.show()
+	n.tellMissed(n.talk.Dropped() - n.told)
+}
+
+// talkLines are what was said in a clarification in the form of a chat: "[Engineer -> Architect] Clarification needed
+// (CLR-42-001):" and the question.
+func talkLines(c *controllers.Clarified) []string {
+	if c.Turn == nil {
+		return []string{"[" + render.DisplayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}
+	}
+	var b strings.Builder
+	shown := render.Clarification{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn}, Escalation: c.Escalation,
+		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Topic: c.Topic,
+			Blocking: c.Blocking, Status: c.Status, Round: c.Round}, Human: true} // its run shows that it is routed
+	if err := render.ChatTurn(&b, shown, 0); err != nil {
+		return nil // a strings.Builder takes everything
+	}
+	// The chat is Markdown, in which < must be told from HTML; here nothing is.
+	return strings.Split(strings.TrimSpace(strings.ReplaceAll(b.String(), "&lt;", "<")), "\n")
+}
+
+// eventText is "Running → Succeeded", with the message where there is one that says more.
+func eventText(e controllers.Event) string {
+	text := e.Message
+	if e.From != e.To {
+		move := e.To
+		if e.From != "" {
+			move = e.From + " → " + e.To
+		}
+		if text == "" || strings.EqualFold(text, e.To) {
+			return move
+		}
+		text = move + ": " + text
+	}
+	return text
+}
