@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -89,6 +90,16 @@ func unledgered(t *state.Tree) []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// compareLedgers notes the ledgers of a about which b says something else.
+func compareLedgers(a, b *state.Tree, differ map[string]bool) {
+	for _, l := range a.Ledgers() {
+		o := b.Ledger(l.Issue)
+		if o == nil || o.Last != l.Last || o.Open != l.Open || !reflect.DeepEqual(o.Records(), l.Records()) {
+			differ[l.Ref().String()] = true
+		}
+	}
 }
 
 // recordsByID indexes records by id and request. l may be nil.

@@ -195,7 +195,7 @@ func (e *Env) loadFresh(ctx context.Context, noCache bool) (*state.Tree, error) 
 
 func (e *Env) dropCache(context.Context) error { return e.root.RemoveAll(".reconcile/cache") }
 
-// compare names the objects about which two trees differ, sorted.
+// compare names the objects and ledgers about which two trees differ, sorted.
 func compare(a, b *state.Tree) []string {
 	differ := map[string]bool{}
 	for _, kind := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Kinds(), b.Kinds())))) {
@@ -210,6 +210,8 @@ func compare(a, b *state.Tree) []string {
 			}
 		}
 	}
+	compareLedgers(a, b, differ)
+	compareLedgers(b, a, differ)
 	x, y := problems(a), problems(b)
 	for text, path := range x {
 		if y[text] == "" {
