@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -63,22 +62,8 @@ func LastHook(agent *state.Entry) *schemas.Run {
 	return all[len(all)-1]
 }
 
-// HooksInForce lists what an agent took up by its hooks and has not ended, oldest first. An end counts for everything
-// that was begun before on the same issue, or, where it names an item of work (Run.For), for that item only.
-func HooksInForce(agent *state.Entry) []*schemas.Run {
-	var open []*schemas.Run
-	for _, r := range hooksOf(agent) {
-		switch r.Outcome {
-		case schemas.OutcomeStarted:
-			open = append(open, r)
-		case schemas.OutcomeDone:
-			open = slices.DeleteFunc(open, func(s *schemas.Run) bool {
-				return s.Issue == r.Issue && (r.For == "" || s.For == r.For)
-			})
-		}
-	}
-	return open
-}
+// HooksInForce lists what an agent took up by its hooks and has not ended, oldest first.
+func HooksInForce(agent *state.Entry) []*schemas.Run { return state.Unended(hooksOf(agent)) }
 
 // Brief is what an agent must know when it takes up an issue, or ends its work on it. Each list is in the order of the
 // ledgers.

@@ -1,13 +1,15 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Prune removes the oldest records of each node beyond keep, but none under the key that the node's status names now.
+// Prune removes the oldest records of each node beyond keep, but none under the key that the node's status names now, and
+// none by which an agent holds an item of work.
 // The tree must be locked by this store; the records that t has not heard of stay.
 func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	var changes []Change
@@ -42,14 +44,43 @@ func (e *Entry) surplus(keep int) []string {
 		byNode[r.Node] = append(byNode[r.Node], r)
 	}
 	var out []string
+	open := Unended(e.Runs)
 	for node, runs := range byNode {
-		slices.SortStableFunc(runs, func(a, b *schemas.Run) int { return b.FinishedAt.Compare(a.FinishedAt.Time) })
+		slices.SortStableFunc(runs, e.newestFirst)
 		for i, r := range runs {
-			if i >= keep && r.NodeKey != now[node].Key {
+			claims := r.For != "" && slices.Contains(open, r)
+			if i >= keep && r.NodeKey != now[node].Key && !claims {
 				out = append(out, r.Key)
 			}
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// newestFirst orders records by their ends. Those of an agent, which are all of one key, go by their numbers, so that
+// even under a clock that went back no end of work is forgotten before its beginning.
+func (e *Entry) newestFirst(a, b *schemas.Run) int {
+	if e.Kind == schemas.AgentKind.Name {
+		return cmp.Compare(b.Seq, a.Seq)
+	}
+	return b.FinishedAt.Compare(a.FinishedAt.Time)
+}
+
+// Unended lists the records of hooks that tell of work that was begun and not ended since, in their order. runs are in
+// the order of an entry. An end counts for all that was begun before on its issue, or, where it names an item of work
+// (Run.For), for that item only.
+func Unended(runs []*schemas.Run) []*schemas.Run {
+	var open []*schemas.Run
+	for _, r := range runs {
+		switch r.Outcome {
+		case schemas.OutcomeStarted:
+			open = append(open, r)
+		case schemas.OutcomeDone:
+			open = slices.DeleteFunc(open, func(s *schemas.Run) bool {
+				return s.Issue == r.Issue && (r.For == "" || s.For == r.For)
+			})
+		}
+	}
+	return open
 }

@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -205,7 +206,7 @@ func (a *app) recordHook(
 ) (_ *state.Tree, err error) {
 	lock, err := s.Lock(ctx)
 	if err != nil {
-		return nil, err
+		return nil, lockTimeout(err, "nothing was recorded, try again")
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	if t, _, err = s.Refresh(ctx, t, nil); err != nil {
@@ -236,7 +237,7 @@ func (a *app) monitor(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 		out, err := a.reconcile(ctx, a, loopOptions{progress: progress})
 		progress.Close()
 		if err != nil {
-			return nil, err
+			return nil, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}
 		if out.Exit == exitInvalid {
 			a.note("some spec files cannot be used; \"reconcile validate\" lists them")
@@ -244,4 +245,13 @@ func (a *app) monitor(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 	}
 	next, _, err := s.Refresh(ctx, t, nil)
 	return next, err
+}
+
+// lockTimeout gives an error of a lock that could not be had its kind, and says what became of the matter; other errors
+// it leaves alone.
+func lockTimeout(err error, so string) error {
+	if !errors.Is(err, state.ErrBusy) {
+		return err
+	}
+	return &clarify.Error{Kind: clarify.LockTimeout, Message: fmt.Sprintf("%v; %s", err, so)}
 }
