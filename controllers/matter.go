@@ -216,7 +216,7 @@ func (w *World) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, id 
 	if l == nil || recordOf(l, e.Name, id, spec) != nil {
 		return false
 	}
-	return recordedAs(l, e.Name) != "" ||
+	return recordedAs(l, e.Name, spec) != "" ||
 		slices.ContainsFunc(l.Records(), func(c schemas.Clarification) bool { return c.ID == id })
 }
 
@@ -274,7 +274,7 @@ func (w *World) give(e *state.Entry, id string, last map[int]int) {
 
 // knownNumber is the number under which a request is on record; "" where it names one that it cannot have.
 func (w *World) knownNumber(e *state.Entry, spec *schemas.ClarificationRequestSpec) (string, bool) {
-	if id := recordedAs(w.tree.Ledger(spec.Issue), e.Name); id != "" && w.free(id, e) {
+	if id := recordedAs(w.tree.Ledger(spec.Issue), e.Name, spec); id != "" && w.free(id, e) {
 		return id, true
 	}
 	if spec.Imported == "" {
@@ -297,17 +297,24 @@ func (w *World) free(id string, e *state.Entry) bool {
 	return by == nil || by.Name == e.Name
 }
 
-// recordedAs is the number under which a ledger knows the request, "" if it does not.
-func recordedAs(l *state.Ledger, name string) string {
+// recordedAs is the number under which a ledger knows the request, "" if it does not: a request of that name with another
+// question is another matter.
+func recordedAs(l *state.Ledger, name string, spec *schemas.ClarificationRequestSpec) string {
 	if l == nil {
 		return ""
 	}
 	for _, c := range l.Records() {
-		if c.Request == name {
+		if c.Request == name && sameMatter(&c, spec) {
 			return c.ID
 		}
 	}
 	return ""
+}
+
+// sameMatter reports whether a record is about what a request asks.
+func sameMatter(c *schemas.Clarification, spec *schemas.ClarificationRequestSpec) bool {
+	i := slices.IndexFunc(c.Thread, func(t schemas.ClarificationTurn) bool { return t.Type == schemas.TurnQuestion })
+	return c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic && i >= 0 && c.Thread[i].Body == spec.Question
 }
 
 // orders says which requests have to be escalated because of others, by name. It goes by what is found about each

@@ -29,7 +29,7 @@ func (x *matterIndex) takes(dag string, run *schemas.Run) *dagQuestion {
 		case q.half != half || q.spec.To != run.Asks.To:
 		case q.seq == seq || q.took(run):
 			return q
-		case q.seq < seq && q.wentOn(run):
+		case q.seq < seq && run.Outcome == schemas.OutcomeAsked && q.wentOn(run):
 			next = q
 		}
 	}

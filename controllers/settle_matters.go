@@ -17,20 +17,19 @@ func (s *settler) matters() *matterIndex {
 	return s.index
 }
 
-// touchRequest adds what reads a request: its two agents, the DAG whose node asks, and the replies to it.
+// touchRequest adds what reads a request: its two agents, the DAG whose node asks, and the replies to it. Of one that was
+// edited, broken or removed, nothing tells any more whom it affected.
 func (s *settler) touchRequest(e *state.Entry) {
-	if e == nil || e.Gone() || s.work == nil {
-		s.work = nil // nothing is left that would tell whom it affected
-		return
+	if e == nil || e.Object == nil || e.Status != nil && e.Status.Base().ObservedDigest != e.Object.Digest {
+		s.work = nil
 	}
-	refs := e.Refs
-	if e.Object != nil {
-		refs = e.Object.Refs
+	if s.work == nil {
+		return
 	}
 	for _, r := range s.matters().repliesTo(e.Name, requestStatusOf(e).ID) {
 		s.add(r.Ref)
 	}
-	for _, r := range refs {
+	for _, r := range e.Object.Refs {
 		dag := s.tree.Entry(r.To)
 		switch {
 		case r.To.Kind != schemas.DAGKind.Name:

@@ -19,7 +19,7 @@ import (
 // and another program that write into the ledgers. After every step the sim checks that deciding what is affected equals
 // deciding everything, and that the outcome is a fixed point; the checks here are about what was said and what runs.
 func TestRandomTalk(t *testing.T) {
-	steps, seeds := 60, uint64(120)
+	steps, seeds := 60, uint64(80)
 	if testing.Short() {
 		seeds = 30
 	}

@@ -107,7 +107,7 @@ func (f *file) place(c *schemas.Clarification) (int, error) {
 	}
 	i, known := f.byName[c.Request]
 	switch {
-	case !known || c.Request == "":
+	case !known || c.Request == "" || !sameMatter(&f.records[i].Clarification, c): // a name that is used again
 		return -1, nil
 	case len(f.byID[f.records[i].ID]) < 2: // not an id that was given twice
 		return 0, fmt.Errorf("the request has the id %s there: %w", f.records[i].ID, ErrStale)
