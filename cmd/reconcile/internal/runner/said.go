@@ -16,8 +16,10 @@ func (a *attempt) settle(end exit, b *buffers) error {
 	}
 	outcome, message := schemas.OutcomeSucceeded, remarks(end)
 	if said.Ask != nil {
-		outcome = schemas.OutcomeAsked
 		message = join(fmt.Sprintf("asks %s about %s", said.Ask.To, said.Ask.Topic), message)
+	}
+	if blocked(said) {
+		outcome = schemas.OutcomeAsked
 	} else if err := a.checkFiles(); err != nil {
 		return err
 	}
@@ -25,6 +27,10 @@ func (a *attempt) settle(end exit, b *buffers) error {
 	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution
 	return nil
 }
+
+// blocked reports whether the command cannot go on without an answer. A question that does not block goes beside what
+// was done.
+func blocked(said agentio.Said) bool { return said.Ask != nil && said.Ask.Blocking }
 
 // join makes one message of two, of which the second may be empty.
 func join(first, second string) string {
@@ -38,7 +44,7 @@ func join(first, second string) string {
 // and owes no file.
 func (a *attempt) hear(b *buffers) (agentio.Said, error) {
 	said, err := a.readStdout(b)
-	if err != nil || said.Ask != nil || a.task.OutputJSON == "" {
+	if err != nil || blocked(said) || a.task.OutputJSON == "" {
 		return said, err
 	}
 	said.Result, err = a.readResultFile(a.task.OutputJSON)
