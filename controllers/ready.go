@@ -67,16 +67,18 @@ func (i *Item) Free(agent string, human bool) bool {
 // The tree is taken as a run would leave it that starts nothing.
 func Ready(t *state.Tree, now time.Time) []Item {
 	d := Settle(t, now, nil)
-	b := &board{tree: d.Tree, outs: d.Outs, questions: openQuestions(d.Tree)}
+	b := &board{tree: d.Tree, outs: d.Outs, questions: openQuestions(d.Tree), asking: map[nodeName]*openQuestion{}}
+	for i := range b.questions {
+		q := &b.questions[i]
+		b.question(q)
+		if q.blocks() && b.asking[q.node] == nil {
+			b.asking[q.node] = q
+		}
+	}
 	for _, e := range b.tree.Entries(schemas.DAGKind.Name) {
 		b.nodes(e)
 	}
-	for i := range b.questions {
-		b.question(&b.questions[i])
-	}
-	for i := range b.questions {
-		b.block(&b.questions[i])
-	}
+	b.block()
 	b.claims()
 	slices.SortFunc(b.items, compareItems)
 	return b.items
@@ -92,6 +94,7 @@ type board struct {
 	tree      *state.Tree
 	outs      map[schemas.Ref]Out
 	questions []openQuestion
+	asking    map[nodeName]*openQuestion // the first blocking question of each node
 	items     []Item
 	served    map[int]*state.Entry // the most urgent session of each issue; nil until asked for
 }
@@ -119,7 +122,7 @@ func (b *board) nodes(e *state.Entry) {
 			Message: s.Message, Again: b.nodeAgain(e, s),
 		}
 		if it.State == ItemBlocked {
-			b.blockNode(&it, e.Name, n.Name)
+			b.blockNode(&it, nodeName{e.Name, n.Name})
 		}
 		b.items = append(b.items, it)
 	}
@@ -174,15 +177,11 @@ func taskOf(n *schemas.Node) string {
 	return line
 }
 
-// blockNode says which question keeps a node waiting: the first one that its runs asked. The status itself tells where
-// that question cannot be found.
-func (b *board) blockNode(it *Item, dag, node string) {
+// blockNode says which question keeps a node waiting. The status itself tells where that question cannot be found.
+func (b *board) blockNode(it *Item, node nodeName) {
 	it.Blocked = "BLOCKED: " + it.Message
-	for i := range b.questions {
-		if q := &b.questions[i]; q.dag == dag && q.node == node && q.blocks() {
-			it.block(q, b.questionAgain(q))
-			return
-		}
+	if q := b.asking[node]; q != nil {
+		it.block(q, b.questionAgain(q))
 	}
 }
 
@@ -239,7 +238,7 @@ func isPerson(t *state.Tree, agent string) bool {
 // the most urgent one that serves the question's issue.
 func (b *board) sessionFor(q *openQuestion) (string, schemas.Priority) {
 	e := b.serving(q.issue)
-	if dag := b.tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: q.dag}); dag != nil {
+	if dag := b.tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: q.node.dag}); dag != nil {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](dag.Object); spec != nil {
 			e = b.tree.Entry(sessionRef(spec.Session))
 		}
@@ -267,26 +266,38 @@ func (b *board) serving(issue int) *state.Entry {
 	return b.served[issue]
 }
 
-// block marks what a question that no node asked keeps from being done: the tasks of the one who asks on that issue,
-// or, where there are none, the agent's work on it as an item of its own. Of several questions the first one is named.
-func (b *board) block(q *openQuestion) {
-	if q.node != "" || !q.blocks() {
-		return
+// effort is what an agent does on an issue.
+type effort struct {
+	agent string
+	issue int
+}
+
+// block marks what questions that no node asked keep from being done: the tasks of the one who asks on that issue, or,
+// where there are none, the agent's work on it as an item of its own. Of several questions the first one is named.
+func (b *board) block() {
+	tasks := map[effort][]int{}
+	for i, it := range b.items {
+		if it.Kind == ItemNode && it.State != ItemQueued {
+			at := effort{it.Agent, it.Issue}
+			tasks[at] = append(tasks[at], i)
+		}
 	}
-	found := false
-	for i := range b.items {
-		it := &b.items[i]
-		if it.Agent != q.From || it.Issue != q.issue || it.Kind == ItemQuestion || it.State == ItemQueued {
+	for i := range b.questions {
+		q := &b.questions[i]
+		if q.node != (nodeName{}) || !q.blocks() {
 			continue
 		}
-		found = true
-		if it.State == ItemReady {
-			it.Reason, it.Message = q.blockedReason(), q.Topic
-			it.block(q, b.questionAgain(q))
+		at := effort{q.From, q.issue}
+		if len(tasks[at]) == 0 {
+			tasks[at] = []int{len(b.items)}
+			b.items = append(b.items, b.work(q))
 		}
-	}
-	if !found {
-		b.items = append(b.items, b.work(q))
+		for _, i := range tasks[at] {
+			if it := &b.items[i]; it.State == ItemReady {
+				it.Reason, it.Message = q.blockedReason(), q.Topic
+				it.block(q, b.questionAgain(q))
+			}
+		}
 	}
 }
 

@@ -12,10 +12,13 @@ import (
 // openQuestion is an open clarification as the list of work sees it.
 type openQuestion struct {
 	schemas.Clarification
-	issue     int
-	entry     *state.Entry // of its request; nil for a record of another program
-	dag, node string       // the node that asks; empty where none does
+	issue int
+	entry *state.Entry // of its request; nil for a record of another program
+	node  nodeName     // that asks; empty where none does
 }
+
+// nodeName is the name of a node with that of its DAG.
+type nodeName struct{ dag, node string }
 
 // openQuestions lists the clarifications that are neither resolved nor abandoned, by their age and id: those of our
 // requests, as their statuses have them, and what only the ledgers tell of, written by other programs.
@@ -59,7 +62,7 @@ func ownQuestion(
 		Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, Request: e.Name,
 	}}
 	if dag, node, ok := schemas.SplitRunKey(spec.Run); ok {
-		q.dag, q.node = dag, node
+		q.node = nodeName{dag, node}
 	}
 	return q
 }
