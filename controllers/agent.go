@@ -141,8 +141,8 @@ func (w *World) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.Clarificati
 			continue
 		}
 		spec := requestSpec(e)
-		if spec == nil || !spec.Blocking || spec.From != agent.Name || e.Object.Digest != st.ObservedDigest {
-			continue // of one that was edited, it is not known any more who asked
+		if spec == nil || !spec.Blocking || spec.From != agent.Name {
+			continue
 		}
 		if first == nil || cmp.Or(st.Created.Compare(status.Created.Time), strings.Compare(st.ID, status.ID)) < 0 {
 			first, status = e, st
