@@ -22,7 +22,7 @@ spec: {issue: 42, from: engineer, to: architect, topic: Schema, question: "Which
 	agents = `apiVersion: reconcile.dev/v1alpha1
 kind: Agent
 metadata: {name: %s}
-spec: {runner: {type: human}}
+spec: {runner: {human: {}}}
 `
 )
 
