@@ -77,7 +77,7 @@ func action(id string) string {
 
 // Lengths that keep the text of an escalation below maxBody.
 const (
-	positionChars = 500
+	positionChars = 400
 	messageChars  = 300
 )
 

@@ -96,7 +96,7 @@ var picture = map[[2]string]bool{
 
 func encoded(t testing.TB, v any) string {
 	t.Helper()
-	b, err := json.MarshalIndent(v, "", " ")
+	b, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
