@@ -67,7 +67,7 @@ func (s *session) setAside(ctx context.Context) error {
 	var events []controllers.Event
 	for _, p := range s.tree.Problems() {
 		if p.Code == state.DamagedState {
-			text := fmt.Sprintf("%s: %s; it was moved to .reconcile/damaged, and is decided again", p.Path, p.Message)
+			text := fmt.Sprintf("%s: %s; it was moved to .reconcile/damaged, and is decided again", p.Place, p.Message)
 			s.warn(text)
 			events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
 		}
