@@ -91,7 +91,7 @@ func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judg
 	}
 	if n := len(hooks); n > 0 {
 		a.Issue = number(hooks[0].Issue)
-		return say(schemas.AgentWorking, ReasonWorking, fmt.Sprintf("works on issue %d%s", hooks[0].Issue, more(n-1)))
+		return say(schemas.AgentWorking, ReasonWorking, "works on "+hookSubject(hooks[0])+more(n-1))
 	}
 	if q, status := w.waitsWith(e.Ref); q != nil {
 		spec, id := requestSpec(q), status.ID
@@ -107,6 +107,17 @@ func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judg
 		return say(schemas.AgentDone, ReasonDone, "said that its work is done")
 	}
 	return say(schemas.AgentIdle, ReasonIdle, "idle")
+}
+
+// hookSubject names what a hook's record is about: the item that was taken, else the issue.
+func hookSubject(r *schemas.Run) string {
+	switch {
+	case r.For != "":
+		return r.For
+	case r.Issue > 0:
+		return fmt.Sprintf("issue %d", r.Issue)
+	}
+	return "something outside of reconcile"
 }
 
 // number is an issue's number for a field that is null without one.
