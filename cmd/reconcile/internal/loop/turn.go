@@ -97,7 +97,7 @@ func (s *session) look(ctx context.Context) error {
 	if !s.rescan {
 		hints = append([]string{}, s.paths...)
 		if s.stale {
-			hints = append(hints, s.working()...)
+			hints = append(append(hints, s.working()...), s.asking())
 		}
 	}
 	if err := s.refresh(ctx, hints); err != nil {
@@ -138,6 +138,12 @@ func (s *session) working() []string {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
+}
+
+// asking is where a run leaves a question that it asks by command: before anything is made of its end, it is made sure
+// that the question is known.
+func (s *session) asking() string {
+	return s.tree.Settings().Folders.Specs + "/" + schemas.ClarificationRequestKind.Plural
 }
 
 func (s *session) refresh(ctx context.Context, hints []string) error {
