@@ -1,9 +1,9 @@
 // Package clarify decides about questions that agents ask each other: the protocol of agentx-spec, as pure functions.
 //
-// A [Matter] is one question with everything that bears on it. [Matter.Decide] folds it into the status that it has now,
-// and into what has to be done: run the agent that is asked, or look again later. Status and thread follow from records
-// (the request, replies, runs, what other programs wrote into the ledger) and from the times at which limits were over,
-// not from how often somebody looked: two deciders with the same records and clock agree.
+// A [Matter] is one question with everything that bears on it. [Matter.Decide] folds it into the status that it has
+// now, and into what has to be done: run the agent that is asked, or look again later. Status and thread follow from
+// records (the request, replies, runs, what other programs wrote into the ledger) and from the times at which limits
+// were over, not from how often somebody looked: two deciders with the same records and clock agree.
 //
 //	pending ──answer──▶ answered ──resolution──▶ resolved
 //	   ▲ │  ▲               │ └─question, after the last round─▶ escalated ──resolution──▶ resolved
@@ -15,9 +15,10 @@
 // What seems to jump is a sequence: an answer to a stale question passes through pending (decision 13); [Verdict.Moves]
 // lists every step.
 //
-// What happened has a time: a run's end, a ledger entry's timestamp, the moment at which a limit was over. It is taken in
-// that order. A reply has none: it counts from the decision that sees it first, after everything that has a time, and
-// replies that are seen together are taken by name. What a status holds is never taken back, whatever the clock says.
+// What happened has a time: a run's end, a ledger entry's timestamp, the moment at which a limit was over. It is taken
+// in that order. A reply has none: it counts from the decision that sees it first, after everything that has a time,
+// and replies that are seen together are taken by name. What a status holds is never taken back, whatever the clock
+// says.
 package clarify
 
 import (
@@ -50,7 +51,8 @@ type Matter struct {
 	Task *Task
 	// Left says to what other work the asking agent went on, as a clause for messages; "" if it did not.
 	Left string
-	// Order escalates the matter for a reason that lies outside of it, a deadlock or a question that turns round; nil: none.
+	// Order escalates the matter for a reason that lies outside of it, a deadlock or a question that turns round; nil:
+	// none.
 	Order *Order
 }
 
@@ -102,8 +104,8 @@ type Verdict struct {
 	Moves []Move
 	// Ask is the run of the target that is wanted, or goes on; nil: none. What runs beside it is no longer wanted.
 	Ask *Ask
-	// Again is when the matter is to be looked at again though nothing changed; zero: never. Await says that a one-shot run
-	// waits for it: a retry is due, rather than a time limit.
+	// Again is when the matter is to be looked at again though nothing changed; zero: never. Await says that a one-shot
+	// run waits for it: a retry is due, rather than a time limit.
 	Again time.Time
 	Await bool
 	// Message says in a sentence how things stand.

@@ -60,7 +60,8 @@ func (d *decision) begin() {
 	}
 }
 
-// adopt takes over what the ledger says of a matter that has no status: another program wrote it, or the status was lost.
+// adopt takes over what the ledger says of a matter that has no status: another program wrote it, or the status was
+// lost.
 func (d *decision) adopt(c *schemas.Clarification) {
 	if !c.Created.IsZero() {
 		d.st.Created = c.Created
@@ -161,7 +162,8 @@ func (d *decision) answer(e schemas.ThreadEntry) {
 	d.checkCircle(e.Timestamp)
 }
 
-// follow appends a further question, or escalates the matter when the rounds are used up: then it is not asked any more.
+// follow appends a further question, or escalates the matter when the rounds are used up: then it is not asked any
+// more.
 func (d *decision) follow(e schemas.ThreadEntry) {
 	if e.Round > d.st.MaxRounds {
 		d.exhausted(e)

@@ -24,8 +24,10 @@ func TestScenario_FullFlow(t *testing.T) {
 	if got := s.v.Status.StaleAfter.Time; !got.Equal(start.Add(33 * time.Minute)) {
 		t.Errorf("the second round is stale after %s", got)
 	}
-	s.at(4).run(succeeded, "Config-driven. Pool settings in appsettings.json per environment.").decide().want("answered", 2)
-	s.at(5).reply("resolution", "engineer", "Clear. Repository pattern + config-driven pooling. Proceeding.").want("resolved", 3)
+	s.at(4).run(succeeded, "Config-driven. Pool settings in appsettings.json per environment.").decide().
+		want("answered", 2)
+	s.at(5).reply("resolution", "engineer", "Clear. Repository pattern + config-driven pooling. Proceeding.").
+		want("resolved", 3)
 	st := s.v.Status
 	if !st.ResolvedAt.Equal(start.Add(5*time.Minute)) || !st.Created.Equal(start) || len(st.Thread) != 5 {
 		t.Errorf("resolved at %s, created %s, %d entries", st.ResolvedAt, st.Created, len(st.Thread))
@@ -42,8 +44,8 @@ func TestScenario_FullFlow(t *testing.T) {
 
 // TestScenario_RoundLimitEnforcement: the question after the last round is not asked; it escalates.
 func TestScenario_RoundLimitEnforcement(t *testing.T) {
-	answers := []string{"repository pattern everywhere please", "pool size ten for each host", "migrations with goose scripts",
-		"read replicas come later on", "no transactions across both stores"}
+	answers := []string{"repository pattern everywhere please", "pool size ten for each host",
+		"migrations with goose scripts", "read replicas come later on", "no transactions across both stores"}
 	questions := []string{"Who pools connections?", "Which migration tool?", "Are replicas read from?",
 		"Do transactions span databases?", "What about sharding tenants?"}
 	for _, rounds := range []int{1, 2, 5} {
@@ -119,7 +121,8 @@ func TestHumanTarget(t *testing.T) {
 	}
 	late := newStory(t).human().decide().at(300).decide().want("escalated", 1)
 	if late.path() != "pending stale escalated" || encoded(t, late.v.Status) != encoded(t, s.v.Status) {
-		t.Errorf("who looks late sees something else: %s\n%s\n%s", late.path(), encoded(t, late.v.Status), encoded(t, s.v.Status))
+		t.Errorf("who looks late sees something else: %s\n%s\n%s", late.path(), encoded(t, late.v.Status),
+			encoded(t, s.v.Status))
 	}
 }
 
@@ -157,7 +160,8 @@ func TestWhatIsNoAttempt(t *testing.T) {
 }
 
 func TestEvasiveAnswerIsFailure(t *testing.T) {
-	for _, answer := range []string{"", "  \n", question, "Dual-layer or migrate? ADR-42 says PostgreSQL, codebase SQLite?"} {
+	for _, answer := range []string{"", "  \n", question,
+		"Dual-layer or migrate? ADR-42 says PostgreSQL, codebase SQLite?"} {
 		s := newStory(t).decide().run(succeeded, answer).decide().want("pending", 1)
 		s.at(1).decide().run(succeeded, answer).decide().want("escalated", 1).wantReason(schemas.EscalatedAgent)
 	}
@@ -177,7 +181,8 @@ func TestStructuredAndLongAnswers(t *testing.T) {
 	}
 }
 
-// TestScenario_StuckDetection: two rounds that say the same are escalated; short answers to different questions are not.
+// TestScenario_StuckDetection: two rounds that say the same are escalated; short answers to different questions are
+// not.
 func TestScenario_StuckDetection(t *testing.T) {
 	s := newStory(t).decide().run(succeeded, "See ADR-42 section three.").decide()
 	s.reply("question", "engineer", "ADR-42 says PostgreSQL, but the codebase uses SQLite: dual-layer or migrate?").
@@ -218,7 +223,8 @@ func TestTargetGone(t *testing.T) {
 	answered := newStory(t).decide().run(succeeded, "Migrate.").decide()
 	answered.m.Target.Gone = true
 	answered.decide().want("answered", 1)
-	answered.reply("question", "engineer", "With which tool exactly?").want("escalated", 2).wantReason(schemas.EscalatedTarget)
+	answered.reply("question", "engineer", "With which tool exactly?").want("escalated", 2).
+		wantReason(schemas.EscalatedTarget)
 }
 
 func TestOrders(t *testing.T) {

@@ -41,5 +41,6 @@ func NewNotFound(id string) *Error {
 
 // NewMaxRounds is the error for a question after the last round.
 func NewMaxRounds(id string, rounds int) *Error {
-	return &Error{MaxRoundsExceeded, fmt.Sprintf("%s reached max rounds (%d); it is escalated. %s", id, rounds, action(id))}
+	return &Error{MaxRoundsExceeded,
+		fmt.Sprintf("%s reached max rounds (%d); it is escalated. %s", id, rounds, action(id))}
 }

@@ -28,7 +28,8 @@ var options = map[string][]string{
 	schemas.EscalatedDeadlock: {"answer in place of %[2]s", "let %[1]s go on with an assumption",
 		"wait until the other question of the ring is answered, and resolve this one with it"},
 	schemas.EscalatedByReply: {"decide", "answer in place of %[2]s"},
-	schemas.EscalatedTarget:  {"answer in place of %[2]s", "bring %[2]s back and ask again", "give the question to another agent"},
+	schemas.EscalatedTarget: {"answer in place of %[2]s", "bring %[2]s back and ask again",
+		"give the question to another agent"},
 }
 
 // escalate hands the matter to a human.
@@ -109,7 +110,8 @@ func summary(spec *schemas.ClarificationRequestSpec, thread []schemas.ThreadEntr
 	topic := strings.TrimRight(cut(oneLine(spec.Topic), topicChars), ".!?")
 	answer, outcome := said(schemas.TurnAnswer), said(schemas.TurnResolution)
 	if answer == "" {
-		return fmt.Sprintf("On %q %s got no answer of %s. Decided: %s.", topic, spec.From, spec.To, cmp.Or(outcome, "nothing"))
+		return fmt.Sprintf("On %q %s got no answer of %s. Decided: %s.", topic, spec.From, spec.To,
+			cmp.Or(outcome, "nothing"))
 	}
 	how := "Resolved"
 	if wasEscalated {

@@ -17,7 +17,8 @@ architect: (no answer)
 Decide, then run: reconcile clarify resolve CLR-42-001 "what was decided"`
 
 func TestEscalationText(t *testing.T) {
-	s := newStory(t).decide().run(failedRun, "exit status 3").decide().at(1).decide().run(failedRun, "exit status 3").decide()
+	s := newStory(t).decide().run(failedRun, "exit status 3").decide().at(1).decide().run(failedRun, "exit status 3").
+		decide()
 	e := s.want("escalated", 1).v.Status.Thread[1]
 	if e.Body != goldenEscalation || e.From != Hub || e.Source != SourceMonitor || e.Type != "escalation" {
 		t.Errorf("%+v", e)

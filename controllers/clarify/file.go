@@ -23,8 +23,8 @@ type file struct {
 	byName  map[string]int   // the last record of each request
 }
 
-// record is a record of a ledger. Clarification is what its fields say. What is not known of it is read only where it is
-// to be changed.
+// record is a record of a ledger. Clarification is what its fields say. What is not known of it is read only where it
+// is to be changed.
 type record struct {
 	schemas.Clarification
 	raw     json.RawMessage // as it stands in the file; nil: it was changed
@@ -39,8 +39,8 @@ type extras map[string]json.RawMessage
 // The names of the fields that the specification knows (agentx-spec 4.2), and request (decision 9).
 var (
 	fileFields   = []string{"issueNumber", "clarifications"}
-	recordFields = []string{"id", "from", "to", "topic", "blocking", "status", "round", "maxRounds", "created", "staleAfter",
-		"resolvedAt", "thread", "request"}
+	recordFields = []string{"id", "from", "to", "topic", "blocking", "status", "round", "maxRounds", "created",
+		"staleAfter", "resolvedAt", "thread", "request"}
 	turnFields = []string{"round", "from", "type", "body", "timestamp"}
 )
 
@@ -186,8 +186,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// encode writes the file: fields in the order of the specification, then unknown ones by name, indented by two spaces, a
-// newline at the end. Records that were not changed stay as they are, byte for byte.
+// encode writes the file: fields in the order of the specification, then unknown ones by name, indented by two spaces,
+// a newline at the end. Records that were not changed stay as they are, byte for byte.
 func (f *file) encode() ([]byte, error) {
 	b := fmt.Appendf(nil, "{\n  \"issueNumber\": %d,\n  \"clarifications\": [", f.issue)
 	for i := range f.records {

@@ -12,24 +12,25 @@ import (
 // there. The tree has to be read and decided again.
 var ErrStale = errors.New("another program changed the ledger")
 
-// ErrNoLedger is the error of a fold into something that is no ledger of the issue. It is not written over: it has to be
-// moved aside first.
+// ErrNoLedger is the error of a fold into something that is no ledger of the issue. It is not written over: it has to
+// be moved aside first.
 var ErrNoLedger = errors.New("not a ledger of this issue")
 
 // Record is the ledger's record of a request with a status: name is that of the request.
-func Record(name string, spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus) schemas.Clarification {
+func Record(name string, spec *schemas.ClarificationRequestSpec,
+	st *schemas.ClarificationRequestStatus) schemas.Clarification {
 	return schemas.Clarification{ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking,
 		Status: st.Phase, Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, StaleAfter: st.StaleAfter,
 		ResolvedAt: st.ResolvedAt, Thread: turns(st.Thread), Request: name}
 }
 
-// Fold puts our records of an issue into its ledger, old, and returns the new content; nil old is a ledger that does not
-// exist. It is pure. Records, turns and fields of other programs are kept. A ledger that has everything already comes
-// back as it is, byte for byte.
+// Fold puts our records of an issue into its ledger, old, and returns the new content; nil old is a ledger that does
+// not exist. It is pure. Records, turns and fields of other programs are kept. A ledger that has everything already
+// comes back as it is, byte for byte.
 //
-// A record is ours if it has our id and request name, or our id and, where another program wrote it or dropped the name,
-// the same parties, topic and first question. A record that we have under another id is renumbered if that id is also
-// another matter's: two branches gave it twice.
+// A record is ours if it has our id and request name, or our id and, where another program wrote it or dropped the
+// name, the same parties, topic and first question. A record that we have under another id is renumbered if that id is
+// also another matter's: two branches gave it twice.
 //
 // The errors are [ErrNoLedger], and [ErrStale] where an id is taken (by another record, or twice among ours), a turn is
 // unknown, or a status is ahead of ours.

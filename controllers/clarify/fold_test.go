@@ -82,8 +82,10 @@ func TestFoldFormat(t *testing.T) {
 // byte for byte.
 func TestFoldKeepsWhatIsForeign(t *testing.T) {
 	ours := answeredRecord(t)
-	old := strings.Replace(goldenLedger, `"request": "db-layer"`, `"request": "db-layer", "x-cost": 0.10, "a<b": [1, {"é":null}]`, 1)
-	old = strings.Replace(old, `"timestamp": "2026-02-26T10:00:00Z"`, `"timestamp": "2026-02-26T11:00:00+01:00", "model": "big"`, 1)
+	old := strings.Replace(goldenLedger, `"request": "db-layer"`,
+		`"request": "db-layer", "x-cost": 0.10, "a<b": [1, {"é":null}]`, 1)
+	old = strings.Replace(old, `"timestamp": "2026-02-26T10:00:00Z"`,
+		`"timestamp": "2026-02-26T11:00:00+01:00", "model": "big"`, 1)
 	old = strings.Replace(old, `"clarifications": [`, `"schema": "agentx/1", "clarifications": [
     {"id":"CLR-42-002","from":"reviewer","to":"engineer","topic":"x","status":"weird","mood":"good","thread":null},`, 1)
 	if got := mustFold(t, []byte(old), ours); string(got) != old {
@@ -91,8 +93,8 @@ func TestFoldKeepsWhatIsForeign(t *testing.T) {
 	}
 	ours.Status = "resolved"
 	got := string(mustFold(t, []byte(old), ours))
-	for _, want := range []string{`"x-cost": 0.10`, `"a<b": [`, `"é": null`, `"model": "big"`, `"schema": "agentx/1"`, `"mood":"good"`,
-		`"status":"weird"`, `"status": "resolved"`} {
+	for _, want := range []string{`"x-cost": 0.10`, `"a<b": [`, `"é": null`, `"model": "big"`, `"schema": "agentx/1"`,
+		`"mood":"good"`, `"status":"weird"`, `"status": "resolved"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is lost:\n%s", want, got)
 		}
@@ -105,7 +107,9 @@ func TestFoldKeepsWhatIsForeign(t *testing.T) {
 func TestFoldStale(t *testing.T) {
 	ours := answeredRecord(t)
 	for name, change := range map[string]func(*schemas.Clarification){
-		"an unknown turn":      func(c *schemas.Clarification) { c.Thread = append(c.Thread, other(1, "answer", "x", "y", 3)) },
+		"an unknown turn": func(c *schemas.Clarification) {
+			c.Thread = append(c.Thread, other(1, "answer", "x", "y", 3))
+		},
 		"another question":     func(c *schemas.Clarification) { c.Request, c.Topic = "", "something else" },
 		"another request":      func(c *schemas.Clarification) { c.Request = "other" },
 		"a resolution":         func(c *schemas.Clarification) { c.Status = "resolved" },
@@ -131,10 +135,11 @@ func TestFoldRefusesTwins(t *testing.T) {
 }
 
 func TestFoldNoLedger(t *testing.T) {
-	for _, old := range []string{"", " ", "{", "null", "[]", "7", `{"issueNumber":41,"clarifications":[]}`, `{"clarifications":[]}`,
-		`{"issueNumber":42,"clarifications":[{"id":7}]}`, `{"issueNumber":42,"clarifications":[{"thread":[1]}]}`,
+	for _, old := range []string{"", " ", "{", "null", "[]", "7", `{"issueNumber":41,"clarifications":[]}`,
+		`{"clarifications":[]}`, `{"issueNumber":42,"clarifications":[{"id":7}]}`, `{"issueNumber":42,"clarifications":[{"thread":[1]}]}`,
 		goldenLedger[:len(goldenLedger)-4], `{"issueNumber":42,"clarifications":[{"created":"yesterday"}]}`} {
-		if out, err := Fold([]byte(old), 42, []schemas.Clarification{answeredRecord(t)}); !errors.Is(err, ErrNoLedger) || out != nil {
+		out, err := Fold([]byte(old), 42, []schemas.Clarification{answeredRecord(t)})
+		if !errors.Is(err, ErrNoLedger) || out != nil {
 			t.Errorf("%q: %q, %v", old, out, err)
 		}
 	}
@@ -149,9 +154,10 @@ func TestFoldAdopts(t *testing.T) {
 	if out != goldenLedger {
 		t.Errorf("got\n%s", out)
 	}
-	double := strings.Replace(goldenLedger, "    {\n      \"id\"", `    {"id":"CLR-42-001","from":"engineer","to":"architect",`+
-		`"topic":"Database abstraction layer approach","thread":[{"round":1,"from":"engineer","type":"question","body":"`+
-		question+`"}]},`+"\n    {\n      \"id\"", 1)
+	double := strings.Replace(goldenLedger, "    {\n      \"id\"",
+		`    {"id":"CLR-42-001","from":"engineer","to":"architect",`+
+			`"topic":"Database abstraction layer approach","thread":[{"round":1,"from":"engineer","type":"question","body":"`+
+			question+`"}]},`+"\n    {\n      \"id\"", 1)
 	if out := string(mustFold(t, []byte(double), ours)); out != goldenLedger {
 		t.Errorf("the copy stays:\n%s", out)
 	}

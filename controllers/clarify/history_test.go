@@ -58,7 +58,8 @@ func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))]
 func randomMatter(rng *rand.Rand) *Matter {
 	m := *newStory(nil).m
 	m.Target.Human = rng.IntN(3) == 0
-	m.Limits = Limits{Rounds: 1 + rng.IntN(4), SLA: pick(rng, 0, 5*time.Minute, 30*time.Minute), RetryAfter: 30 * time.Second}
+	m.Limits = Limits{Rounds: 1 + rng.IntN(4), SLA: pick(rng, 0, 5*time.Minute, 30*time.Minute),
+		RetryAfter: 30 * time.Second}
 	if rng.IntN(2) == 0 {
 		first := nodeRun(1, -1, 0, schemas.OutcomeAsked)
 		m.Task = &Task{Key: first.Key, Runs: []*schemas.Run{first}}
@@ -74,10 +75,11 @@ func happen(rng *rand.Rand, m *Matter, v Verdict, under *Ask) happening {
 		outcome := pick(rng, succeeded, succeeded, failedRun, schemas.OutcomeCancelled, schemas.OutcomeAsked)
 		h.hub = hubRun(*under, m.Now, outcome, pick(rng, texts...))
 	case n < 5 && m.Task != nil && v.Status.Phase == schemas.ClarificationAnswered:
-		last := m.Task.Runs[len(m.Task.Runs)-1]
+		last := m.Task.Runs[len(m.Task.Runs)-1].FinishedAt
+		began := last.Add(time.Duration(rng.Int64N(int64(m.Now.Sub(last.Time)) + 1)))
 		h.node = &schemas.Run{Key: fmt.Sprint("dags/checks/implement-0123456789abcdef-", len(m.Task.Runs)+1),
 			Outcome: pick(rng, succeeded, failedRun, schemas.OutcomeAsked), FinishedAt: schemas.NewTime(m.Now),
-			StartedAt: schemas.NewTime(last.FinishedAt.Add(time.Duration(rng.Int64N(int64(m.Now.Sub(last.FinishedAt.Time)) + 1))))}
+			StartedAt: schemas.NewTime(began)}
 		if h.node.Outcome == schemas.OutcomeAsked {
 			h.node.Asks = &schemas.Ask{To: pick(rng, "architect", "architect", "guide"), Question: pick(rng, texts...)}
 		}
@@ -142,7 +144,8 @@ func step(t *testing.T, m *Matter) Verdict {
 	v := m.Decide()
 	checkVerdict(t, m, v)
 	if old := m.Old; old != nil {
-		if len(v.Status.Thread) < len(old.Thread) || encoded(t, v.Status.Thread[:len(old.Thread)]) != encoded(t, old.Thread) ||
+		n := len(old.Thread)
+		if len(v.Status.Thread) < n || encoded(t, v.Status.Thread[:n]) != encoded(t, old.Thread) ||
 			v.Status.Round < old.Round {
 			t.Fatalf("something was taken back:\n%s\n%s", encoded(t, old), encoded(t, v.Status))
 		}

@@ -45,8 +45,8 @@ func TestForeignEntries(t *testing.T) {
 func TestForeignNonsense(t *testing.T) {
 	s := newStory(t).human().decide()
 	c := s.ledger()
-	c.Thread = append(c.Thread, other(1, "resolution", "engineer", "Clear.", 2), other(0, "praise", "maria", "Well done", 1),
-		other(9, "question", "engineer", "Once more?", 3))
+	c.Thread = append(c.Thread, other(1, "resolution", "engineer", "Clear.", 2),
+		other(0, "praise", "maria", "Well done", 1), other(9, "question", "engineer", "Once more?", 3))
 	s.at(5).decide().want("pending", 1)
 	if len(s.v.Status.Thread) != 4 {
 		t.Errorf("thread %s", encoded(t, s.v.Status.Thread))

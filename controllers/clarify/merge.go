@@ -14,7 +14,8 @@ import (
 
 // Merge unites two ledgers of one issue that went apart. It is commutative, associative and idempotent, and loses
 // nothing: records unite on (id, request), turns on what they say, unknown fields on their names. Where the two differ
-// the more advanced wins: resolved over abandoned over escalated, then the later round. The result is in canonical form.
+// the more advanced wins: resolved over abandoned over escalated, then the later round. The result is in canonical
+// form.
 func Merge(a, b []byte, issue int) ([]byte, error) {
 	x, err := readFile(a, issue)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,9 @@ func randomLedger(rng *rand.Rand) []byte {
 	for range rng.IntN(4) {
 		r := record{extra: randomExtras(rng), Clarification: schemas.Clarification{ID: FormatID(42, 1+rng.IntN(3)),
 			Request: pick("", "q", "r"), From: pick("a", "b"), To: pick("b", "c"), Topic: pick("x", "y"),
-			Blocking: rng.IntN(2) == 0, Status: pick("pending", "answered", "resolved", "stale", "escalated", "abandoned", "odd"),
-			Round: rng.IntN(4) - 1, MaxRounds: rng.IntN(6), Created: minute(float64(rng.IntN(3)))}}
+			Blocking: rng.IntN(2) == 0,
+			Status:   pick("pending", "answered", "resolved", "stale", "escalated", "abandoned", "odd"),
+			Round:    rng.IntN(4) - 1, MaxRounds: rng.IntN(6), Created: minute(float64(rng.IntN(3)))}}
 		for range rng.IntN(4) {
 			r.Thread = append(r.Thread, other(1+rng.IntN(2), pick("question", "answer", "resolution"), pick("a", "b"),
 				pick("one", "two"), float64(rng.IntN(3))))
@@ -132,7 +134,7 @@ func TestMergeAdvances(t *testing.T) {
 	ours := answeredRecord(t)
 	theirs := ours
 	theirs.Status, theirs.Round, theirs.ResolvedAt = "resolved", 2, minute(9)
-	theirs.Thread = append(theirs.Thread[:len(theirs.Thread):len(theirs.Thread)], other(2, "resolution", "engineer", "Clear.", 9))
+	theirs.Thread = append(slices.Clone(theirs.Thread), other(2, "resolution", "engineer", "Clear.", 9))
 	out := merged(t, mustFold(t, nil, ours), mustFold(t, nil, theirs))
 	if !bytes.Equal(out, mustFold(t, nil, theirs)) {
 		t.Errorf("got\n%s", out)

@@ -37,8 +37,8 @@ func TestMonitor(t *testing.T) {
 		record0("CLR-7-001", "guide", "academic", "done", "abandoned", 0),
 	}
 	circle := &records[6]
-	circle.Thread = append(circle.Thread, other(1, "answer", "librarian", "see the shelf", 51), other(2, "question", "guide",
-		"What of circle for CLR-6-001, again?", 52))
+	circle.Thread = append(circle.Thread, other(1, "answer", "librarian", "see the shelf", 51),
+		other(2, "question", "guide", "What of circle for CLR-6-001, again?", 52))
 	got := Monitor(records, precedence, start.Add(time.Hour))
 	if !slices.Equal(ids(got.Stale), []string{"CLR-1-001", "CLR-5-001"}) ||
 		!slices.Equal(ids(got.Stuck), []string{"CLR-3-002", "CLR-6-001"}) ||

@@ -9,10 +9,12 @@ import (
 // edges is the picture of the states (agentx-architecture 6.1): what can follow each state. Resolved and abandoned
 // matters are closed.
 var edges = map[string][]string{
-	"":                            {schemas.ClarificationPending},
-	schemas.ClarificationPending:  {schemas.ClarificationAnswered, schemas.ClarificationStale, schemas.ClarificationEscalated, schemas.ClarificationAbandoned},
-	schemas.ClarificationAnswered: {schemas.ClarificationPending, schemas.ClarificationResolved, schemas.ClarificationEscalated},
-	schemas.ClarificationStale:    {schemas.ClarificationPending, schemas.ClarificationEscalated},
+	"": {schemas.ClarificationPending},
+	schemas.ClarificationPending: {schemas.ClarificationAnswered, schemas.ClarificationStale,
+		schemas.ClarificationEscalated, schemas.ClarificationAbandoned},
+	schemas.ClarificationAnswered: {schemas.ClarificationPending, schemas.ClarificationResolved,
+		schemas.ClarificationEscalated},
+	schemas.ClarificationStale: {schemas.ClarificationPending, schemas.ClarificationEscalated},
 
 	schemas.ClarificationEscalated: {schemas.ClarificationResolved},
 }

@@ -11,14 +11,16 @@ import (
 
 // mutants are faults that the tests of this package must notice.
 var mutants = []struct{ name, file, good, bad string }{
-	{"a pending question can be resolved", "moves.go", "schemas.ClarificationPending:  {",
-		"schemas.ClarificationPending:  {schemas.ClarificationResolved, "},
+	{"a pending question can be resolved", "moves.go", "schemas.ClarificationPending: {",
+		"schemas.ClarificationPending: {schemas.ClarificationResolved, "},
 	{"moves are not checked", "moves.go", "if !Legal(from, to) {", "if false {"},
 	{"the order of what happened is ignored", "decide.go", "e.at.Before(first.at.Time)", "true"},
 	{"a question too many is asked", "decide.go", "if e.Round > d.st.MaxRounds {", "if e.Round > d.st.MaxRounds+1 {"},
-	{"a cancelled run is an attempt", "runs.go", "case schemas.OutcomeSucceeded, ", "case schemas.OutcomeCancelled, schemas.OutcomeSucceeded, "},
+	{"a cancelled run is an attempt", "runs.go", "case schemas.OutcomeSucceeded, ",
+		"case schemas.OutcomeCancelled, schemas.OutcomeSucceeded, "},
 	{"a success without the answer resolves", "task.go", "&& d.sawAnswer(r)", ""},
-	{"what was refused is taken later", "replies.go", "if f := refusalOf(st, r); f != nil {", "if f := refusalOf(st, r); false {"},
+	{"what was refused is taken later", "replies.go", "if f := refusalOf(st, r); f != nil {",
+		"if f := refusalOf(st, r); false {"},
 	{"a foreign turn is written over", "fold.go", "len(foreign(r.Thread, c.Thread)) > 0 ||", ""},
 	{"a foreign status is written over", "fold.go", "|| ahead(&r.Clarification, c.Status, c.Round)", ""},
 	{"the upstream agent gives way", "rings.go", "cmp.Compare(a.Rank, b.Rank)", "cmp.Compare(b.Rank, a.Rank)"},

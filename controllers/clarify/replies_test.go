@@ -105,7 +105,8 @@ func TestEditedReplyStands(t *testing.T) {
 func TestRepliesTogether(t *testing.T) {
 	s := newStory(t).human().decide()
 	for i, r := range []schemas.ReplySpec{{Type: "answer", From: "architect", Body: "Migrate."},
-		{Type: "question", From: "engineer", Body: "With which tool exactly?"}, {Type: "answer", From: "architect", Body: "Goose."},
+		{Type: "question", From: "engineer", Body: "With which tool exactly?"},
+		{Type: "answer", From: "architect", Body: "Goose."},
 		{Type: "resolution", From: "engineer", Body: "Clear."}} {
 		s.m.Replies = append(s.m.Replies, Reply{Name: "d" + string(rune('0'+i)), Digest: "x", Agent: true, Spec: &r})
 	}

@@ -108,8 +108,8 @@ func (g *graph) knotted(edges []int32) []int32 {
 
 func (g *graph) inside(e int32) bool { return g.knot[g.find(g.from[e])] == g.knot[g.find(g.to[e])] }
 
-// closers finds the victims among edges, given that the agents of each come into one knot with the edge numbered lo at the
-// earliest, and hi at the latest. Agents that were in one knot before are one already.
+// closers finds the victims among edges, given that the agents of each come into one knot with the edge numbered lo at
+// the earliest, and hi at the latest. Agents that were in one knot before are one already.
 func (g *graph) closers(lo, hi int, edges []int32) {
 	if len(edges) == 0 {
 		return
@@ -160,8 +160,8 @@ func (g *graph) pairs() [][]pair {
 	return out
 }
 
-// ring is the shortest ring that edge e closes with edges that are more upstream; ties go by the names of the agents. It
-// begins with the asker of e and follows the questions.
+// ring is the shortest ring that edge e closes with edges that are more upstream; ties go by the names of the agents.
+// It begins with the asker of e and follows the questions.
 func (g *graph) ring(e int32, pairs [][]pair) []string {
 	start, goal := g.to[e], g.from[e]
 	clear(g.low) // whence each agent was reached, plus one

@@ -23,7 +23,8 @@ func TestScenario_DeadlockDetection(t *testing.T) {
 	ring := []Wait{wait("CLR-42-001", "engineer", "architect", 30), wait("CLR-7-001", "architect", "product-manager", 20),
 		wait("CLR-0-004", "product-manager", "engineer", 10), wait("CLR-42-002", "reviewer", "engineer", 45)}
 	got = Rings(ring)
-	if len(got) != 1 || got[0].ID != "CLR-42-001" || strings.Join(got[0].Ring, " ") != "engineer architect product-manager" {
+	if len(got) != 1 || got[0].ID != "CLR-42-001" ||
+		strings.Join(got[0].Ring, " ") != "engineer architect product-manager" {
 		t.Errorf("ring of three, across issues: %+v", got)
 	}
 	if got := Rings(ring[1:]); len(got) != 0 {

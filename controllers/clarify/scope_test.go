@@ -42,8 +42,10 @@ func TestScenario_ScopeValidation(t *testing.T) {
 		{"architect", true, ""}, {"product-manager", true, ""}, {"designer", false, ""},
 		{"designer", true, `SCOPE_VIOLATION: agent 'engineer' cannot block on 'designer': step "polish" has ` +
 			`clarify_blocking_allowed = false; ask without blocking`},
-		{"guide", false, "SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'guide'; allowed: [architect, designer, product-manager]"},
-		{"reviewer", true, "SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; allowed: [architect, designer, product-manager]"},
+		{"guide", false,
+			"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'guide'; allowed: [architect, designer, product-manager]"},
+		{"reviewer", true,
+			"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; allowed: [architect, designer, product-manager]"},
 	} {
 		err := s.Check(&schemas.ClarificationRequestSpec{From: "engineer", To: c.to, Blocking: c.blocking})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
@@ -54,9 +56,11 @@ func TestScenario_ScopeValidation(t *testing.T) {
 		}
 	}
 	// As in the issue.
-	two := NewScope("engineer", &schemas.AgentSpec{CanClarify: []string{"product-manager", "architect"}}, slices.Values([]*schemas.Step{}))
+	two := NewScope("engineer", &schemas.AgentSpec{CanClarify: []string{"product-manager", "architect"}},
+		slices.Values([]*schemas.Step{}))
 	err := two.Check(&schemas.ClarificationRequestSpec{From: "engineer", To: "reviewer"})
-	if err == nil || err.Error() != "SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; allowed: [architect, product-manager]" {
+	want := "SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; allowed: [architect, product-manager]"
+	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	none := NewScope("tester", nil, slices.Values([]*schemas.Step{{Agent: "engineer", CanClarify: []string{"architect"}}}))
@@ -74,11 +78,14 @@ func TestLimits(t *testing.T) {
 		want Limits
 	}{
 		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true}, set, Limits{3, 10 * time.Minute, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 4, SLAMinutes: ptr(0)}, set, Limits{4, 0, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 100}, set, Limits{5, 10 * time.Minute, time.Second}},
+		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 4, SLAMinutes: ptr(0)}, set,
+			Limits{4, 0, time.Second}},
+		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 100}, set,
+			Limits{5, 10 * time.Minute, time.Second}},
 		{schemas.ClarificationRequestSpec{To: "architect", MaxRounds: 100}, set, Limits{6, 10 * time.Minute, time.Second}},
 		{schemas.ClarificationRequestSpec{To: "designer"}, set, Limits{6, 0, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "product-manager", Blocking: true}, set, Limits{5, 45 * time.Minute, time.Second}},
+		{schemas.ClarificationRequestSpec{To: "product-manager", Blocking: true}, set,
+			Limits{5, 45 * time.Minute, time.Second}},
 		{schemas.ClarificationRequestSpec{To: "product-manager"}, schemas.ClarificationSettings{},
 			Limits{6, 30 * time.Minute, 30 * time.Second}},
 	} {
@@ -108,8 +115,8 @@ func TestIDs(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for err, want := range map[error]string{
 		NewNotFound("CLR-42-001"): "NOT_FOUND: clarification CLR-42-001 not found in ledger",
-		NewMaxRounds("CLR-42-001", 5): "MAX_ROUNDS_EXCEEDED: CLR-42-001 reached max rounds (5); it is escalated. Decide, then " +
-			`run: reconcile clarify resolve CLR-42-001 "what was decided"`,
+		NewMaxRounds("CLR-42-001", 5): "MAX_ROUNDS_EXCEEDED: CLR-42-001 reached max rounds (5); it is escalated. " +
+			`Decide, then run: reconcile clarify resolve CLR-42-001 "what was decided"`,
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, want %q", err, want)

@@ -21,8 +21,8 @@ const (
 )
 
 // stopWords carry no meaning of their own here. Words that turn a meaning round (no, not, without) are not among them.
-const stopWords = "a an and are as at be but by do does for from i in is it its of on or our should so that the this to " +
-	"was we what will with you"
+const stopWords = "a an and are as at be but by do does for from i in is it its of on or our should so that the this " +
+	"to was we what will with you"
 
 // Similarity is between 0 and 1. Texts without any word that counts are compared as they stand.
 func Similarity(a, b string) float64 {
@@ -116,8 +116,9 @@ func isWord(r rune) bool {
 	return r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// Evasive reports whether an answer is none: it is empty, or restates the question. What leaves out more than a tenth of
-// the question's words is no restatement, unless it is a question itself: it may be one of two ways that were offered.
+// Evasive reports whether an answer is none: it is empty, or restates the question. What leaves out more than a tenth
+// of the question's words is no restatement, unless it is a question itself: it may be one of two ways that were
+// offered.
 func Evasive(question, answer string) bool {
 	answer = strings.TrimSpace(answer)
 	if answer == "" {
@@ -146,8 +147,8 @@ func endsAsQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// Circles reports whether the last two rounds of a thread say the same: the two questions are alike, or the two answers.
-// Answers of fewer than three words that count are not compared.
+// Circles reports whether the last two rounds of a thread say the same: the two questions are alike, or the two
+// answers. Answers of fewer than three words that count are not compared.
 func Circles(thread []schemas.ClarificationTurn) bool {
 	q, before := lastTwo(thread, schemas.TurnQuestion)
 	if q != "" && before != "" && Similarity(q, before) >= alike {

@@ -30,7 +30,8 @@ func TestSimilarity(t *testing.T) {
 func TestEvasive(t *testing.T) {
 	const q = "Dual layer or migrate?"
 	for answer, want := range map[string]bool{"": true, " \t\n": true, q: true, "dual layer, or migrate": true,
-		"Migrate or dual layer?!": true, "You ask: dual layer or migrate?": true, "Should we migrate or keep a dual layer?": true,
+		"Migrate or dual layer?!": true, "You ask: dual layer or migrate?": true,
+		"Should we migrate or keep a dual layer?":                             true,
 		"ADR-42 says PostgreSQL, codebase uses SQLite; dual-layer or migrate": false,
 		"Migrate.": false, "Dual layer.": false, "Why not both?": false, "No.": false, "?": false,
 		"Dual layer: SQLite for dev, PostgreSQL for prod.": false} {

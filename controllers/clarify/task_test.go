@@ -24,7 +24,8 @@ func asking(t *testing.T) *story {
 	s := newStory(t)
 	s.m.Task = &Task{Key: taskKey(1), Runs: []*schemas.Run{nodeRun(1, -1, 0, schemas.OutcomeAsked)}}
 	s.m.Task.Runs[0].Asks = &schemas.Ask{To: "architect", Question: question, Blocking: true}
-	return s.decide().want("pending", 1).at(1).run(succeeded, "Repository pattern with adapter.").decide().want("answered", 1)
+	return s.decide().want("pending", 1).at(1).run(succeeded, "Repository pattern with adapter.").decide().
+		want("answered", 1)
 }
 
 func (s *story) node(r *schemas.Run) *story {
@@ -38,7 +39,8 @@ func TestNodeResolvesBySuccess(t *testing.T) {
 	r.Resolution = "Clear, going on."
 	s.node(r).want("resolved", 2)
 	e := s.v.Status.Thread[2]
-	if e.Body != "Clear, going on." || e.From != "engineer" || e.Source != "run/"+taskKey(2) || !e.Timestamp.Equal(start.Add(3*time.Minute)) {
+	if e.Body != "Clear, going on." || e.From != "engineer" || e.Source != "run/"+taskKey(2) ||
+		!e.Timestamp.Equal(start.Add(3*time.Minute)) {
 		t.Errorf("entry %+v", e)
 	}
 	s = asking(t).at(3).node(nodeRun(2, 2, 3, succeeded)).want("resolved", 2)
