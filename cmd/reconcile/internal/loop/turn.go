@@ -97,7 +97,7 @@ func (s *session) look(ctx context.Context) error {
 	if !s.rescan {
 		hints = append([]string{}, s.paths...)
 		if s.stale {
-			hints = append(append(hints, s.working()...), s.asking())
+			hints = slices.Concat(hints, s.working(), s.asking())
 		}
 	}
 	if err := s.refresh(ctx, hints); err != nil {
@@ -140,10 +140,11 @@ func (s *session) working() []string {
 	return slices.Compact(paths)
 }
 
-// asking is where a run leaves a question that it asks by command: before anything is made of its end, it is made sure
-// that the question is known.
-func (s *session) asking() string {
-	return s.tree.Settings().Folders.Specs + "/" + schemas.ClarificationRequestKind.Plural
+// asking are the folders where a run leaves questions that it asks by command: before anything is made of its end, it is
+// made sure that they are known.
+func (s *session) asking() []string {
+	dir := s.tree.Settings().Folders.Specs + "/"
+	return []string{dir + schemas.ClarificationRequestKind.Plural, dir + schemas.ReplyKind.Plural}
 }
 
 func (s *session) refresh(ctx context.Context, hints []string) error {
