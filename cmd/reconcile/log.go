@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,15 +65,12 @@ func (a *app) logLevel() (string, error) {
 	if a.global.logLevel != "" {
 		return a.global.logLevel, nil
 	}
-	word := a.getenv("RECONCILE_LOG")
-	if word == "" {
-		word = logOff
-		if a.global.logFile != "" {
-			word = "info"
-		}
-	}
+	word := cmp.Or(a.getenv("RECONCILE_LOG"), logOff)
 	if err := (&choice{new(string), logLevels()}).Set(word); err != nil {
 		return "", badUsage("RECONCILE_LOG=%q: %v", word, err)
+	}
+	if word == logOff && a.global.logFile != "" {
+		return "info", nil
 	}
 	return word, nil
 }

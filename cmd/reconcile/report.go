@@ -18,12 +18,13 @@ import (
 // reportRows is how many objects a run lists; "reconcile get" lists all.
 const reportRows = 50
 
-// progress is the view of a run that fits stderr: live on a terminal, lines elsewhere, nothing with --quiet.
+// progress is the view of a run that fits stderr: live on a terminal, lines elsewhere and beside a log, nothing with
+// --quiet.
 func (a *app) progress() render.Progress {
 	switch {
 	case a.global.quiet:
 		return render.Silent{}
-	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb":
+	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb" && (a.log == nil || a.logTo != nil):
 		return render.NewLive(a.stderr, a.paletteFor(a.stderr), func() (int, int) { return terminalSize(a.stderr) }, time.Now)
 	}
 	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr)}
