@@ -136,7 +136,8 @@ func TestFoldRefusesTwins(t *testing.T) {
 
 func TestFoldNoLedger(t *testing.T) {
 	for _, old := range []string{"", " ", "{", "null", "[]", "7", `{"issueNumber":41,"clarifications":[]}`,
-		`{"clarifications":[]}`, `{"issueNumber":42,"clarifications":[{"id":7}]}`, `{"issueNumber":42,"clarifications":[{"thread":[1]}]}`,
+		`{"clarifications":[]}`, `{"issueNumber":42,"clarifications":[{"id":7}]}`,
+		`{"issueNumber":42,"clarifications":[{"thread":[1]}]}`,
 		goldenLedger[:len(goldenLedger)-4], `{"issueNumber":42,"clarifications":[{"created":"yesterday"}]}`} {
 		out, err := Fold([]byte(old), 42, []schemas.Clarification{answeredRecord(t)})
 		if !errors.Is(err, ErrNoLedger) || out != nil {
@@ -176,6 +177,17 @@ func TestFoldRenumbers(t *testing.T) {
 	moved.ID = "CLR-42-002"
 	out := string(mustFold(t, both, a, moved))
 	if strings.Count(out, `"id": "CLR-42-001"`) != 1 || strings.Count(out, `"id": "CLR-42-002"`) != 1 {
+		t.Errorf("got\n%s", out)
+	}
+}
+
+// TestFoldReadsAnyCase: field names in other letters are read, as encoding/json does, and not doubled.
+func TestFoldReadsAnyCase(t *testing.T) {
+	ours := answeredRecord(t)
+	old := strings.NewReplacer(`"id"`, `"ID"`, `"thread"`, `"Thread"`, `"body"`, `"Body"`).Replace(goldenLedger)
+	ours.Status = "resolved"
+	out := string(mustFold(t, []byte(old), ours))
+	if want := strings.Replace(goldenLedger, `"answered"`, `"resolved"`, 1); out != want {
 		t.Errorf("got\n%s", out)
 	}
 }

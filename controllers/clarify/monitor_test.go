@@ -128,3 +128,29 @@ func BenchmarkFold(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkDecide(b *testing.B) {
+	for name, m := range map[string]*Matter{"new": newStory(nil).m, "resolved": resolvedMatter()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if m.Decide().Status.Phase == "" {
+					b.Fatal("no phase")
+				}
+			}
+		})
+	}
+}
+
+// resolvedMatter is one of two rounds, with its ledger and replies.
+func resolvedMatter() *Matter {
+	m := newStory(nil).human().m
+	for i, typ := range []string{"answer", "question", "answer", "resolution"} {
+		m.Replies = append(m.Replies, Reply{Name: fmt.Sprint("r", i), Digest: "d", Spec: &schemas.ReplySpec{Type: typ,
+			From: "maria", Body: texts[i+2*(i%2)]}})
+	}
+	v := m.Decide()
+	c := Record(m.Name, m.Spec, v.Status)
+	m.Old, m.Ledger = v.Status, &c
+	return m
+}

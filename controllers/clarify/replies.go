@@ -138,7 +138,7 @@ func (d *decision) stranger(r Reply) string {
 }
 
 func article(typ string) string {
-	if strings.ContainsRune("aeiou", rune(typ[0])) {
+	if typ == schemas.TurnAnswer || typ == schemas.TurnEscalation || typ == schemas.TurnAbandonment {
 		return "an " + typ
 	}
 	return "a " + typ
