@@ -53,7 +53,7 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 			l.Open++
 		}
 	}
-	var e encoder
+	e := encoder{b: make([]byte, 0, len(data)/2)}
 	e.ledger(records)
 	l.packed = bytes.Clone(e.b)
 	if l.Open > 0 { // who looks for what is to be done will ask for them; the others only take room
