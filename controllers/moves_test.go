@@ -55,6 +55,11 @@ func checkMoves(t testing.TB, ref schemas.Ref, before, after schemas.Status) {
 			t.Errorf("%s moved from %s to %s", ref, from, to)
 		}
 	}
+	if ref.Kind == schemas.ClarificationRequestKind.Name {
+		if from, to := before.Base().Phase, after.Base().Phase; from != to && !leads(from, to, 8) {
+			t.Errorf("%s moved from %s to %s", ref, from, to)
+		}
+	}
 	was, ok := before.(*schemas.DAGStatus)
 	if !ok {
 		return

@@ -56,10 +56,35 @@ func objectSteps(e *state.Entry, out Out, changed bool) []Step {
 	case changed:
 		steps = []Step{{Ref: e.Ref, Verb: StepWrite, Why: whyWrite(e, out.Status)}}
 	}
-	if st, ok := out.Status.(*schemas.DAGStatus); ok && e.Object != nil {
-		steps = append(steps, nodeSteps(e, st)...)
+	switch st := out.Status.(type) {
+	case *schemas.DAGStatus:
+		if e.Object != nil {
+			steps = append(steps, nodeSteps(e, st)...)
+		}
+	case *schemas.ClarificationRequestStatus:
+		steps = append(steps, askSteps(e, st, out)...)
 	}
 	return steps
+}
+
+// askSteps lists the run of the agent that would be asked, now or when the time of a failure is over.
+func askSteps(e *state.Entry, st *schemas.ClarificationRequestStatus, out Out) []Step {
+	spec := requestSpec(e)
+	if spec == nil {
+		return nil
+	}
+	asks := Step{Ref: e.Ref, Verb: StepRun, Node: fmt.Sprintf("round_%d", st.Round),
+		Why: fmt.Sprintf("asks %s for %s: %s", spec.To, spec.From, spec.Topic)}
+	for i := range out.Effects {
+		if asks.Node = out.Effects[i].Node; claimOf(e, out.Effects[i].Key) == nil {
+			return []Step{asks}
+		}
+	}
+	if out.Await && len(out.Effects) == 0 {
+		asks.Why += "; the next attempt is due at " + out.Again.Format(time.RFC3339)
+		return []Step{asks}
+	}
+	return nil
 }
 
 func whyWrite(e *state.Entry, now schemas.Status) string {

@@ -146,6 +146,12 @@ func (s *settler) touchDAG(e *state.Entry) {
 			s.add(r.To)
 		}
 	}
+	s.addAgents(e)
+	s.addReferrers(e.Ref, schemas.ActionKind.Name, schemas.ClarificationRequestKind.Name)
+}
+
+// addAgents adds the agents that work for an object, or did.
+func (s *settler) addAgents(e *state.Entry) {
 	for i := range e.Claims {
 		s.add(agentRef(e.Claims[i].Agent))
 	}
@@ -158,7 +164,6 @@ func (s *settler) touchDAG(e *state.Entry) {
 		s.workers = true
 		s.addWorking()
 	}
-	s.addReferrers(e.Ref, schemas.ActionKind.Name, schemas.ClarificationRequestKind.Name)
 }
 
 // addWorking adds the agents that are said to work: what they worked on may be gone.

@@ -26,6 +26,7 @@ func (s *settler) touchRequest(e *state.Entry) {
 	if s.work == nil {
 		return
 	}
+	s.addAgents(e)
 	for _, r := range s.matters().repliesTo(e.Name, requestStatusOf(e).ID) {
 		s.add(r.Ref)
 	}
