@@ -29,8 +29,8 @@ func Record(name string, spec *schemas.ClarificationRequestSpec,
 // comes back as it is, byte for byte.
 //
 // A record is ours if it has our id and request name, or our id and, where another program wrote it or dropped the
-// name, the same parties, topic and first question. A record that we have under another id is renumbered if that id is
-// also another matter's: two branches gave it twice.
+// name, the same parties, topic and first question, or no turn that we do not have. A record that we have under another
+// id is renumbered if that id is also another matter's: two branches gave it twice.
 //
 // The errors are [ErrNoLedger], and [ErrStale] where an id is taken (by another record, or twice among ours), a turn is
 // unknown, or a status is ahead of ours.
@@ -99,7 +99,7 @@ func (f *file) place(c *schemas.Clarification) (int, error) {
 		}
 	}
 	for _, i := range same {
-		if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && sameMatter(&r.Clarification, c) {
+		if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && takenUp(&r.Clarification, c) {
 			return i, nil
 		}
 	}
@@ -129,6 +129,13 @@ func (f *file) dropCopies(i int) (dropped bool) {
 		}
 	}
 	return dropped
+}
+
+// takenUp reports whether a record without a request name is what c was made of. Its text may have been longer than a
+// request's: then the status knows its turns.
+func takenUp(theirs, c *schemas.Clarification) bool {
+	known := len(theirs.Thread) > 0 && len(foreign(theirs.Thread, c.Thread)) == 0
+	return sameMatter(theirs, c) || known && theirs.From == c.From && theirs.To == c.To
 }
 
 // sameMatter reports whether two records are about one question.

@@ -164,6 +164,20 @@ func TestFoldAdopts(t *testing.T) {
 	}
 }
 
+// TestFoldAdoptsLongQuestion: a question that is longer than a request's may be is taken up with its own turn.
+func TestFoldAdoptsLongQuestion(t *testing.T) {
+	s := newStory(t).human()
+	theirs := record0("CLR-42-001", "engineer", "architect", strings.Repeat("topic ", 50), "pending", 0)
+	theirs.Thread[0].Body = strings.Repeat("why? ", 600)
+	s.m.Spec.Topic, s.m.Spec.Question = cut(theirs.Topic, 200), cut(theirs.Thread[0].Body, maxBody)
+	s.m.Spec.Imported, s.m.Ledger = theirs.ID, &theirs
+	old := mustFold(t, nil, theirs)
+	c := Record(s.m.Name, s.m.Spec, s.m.Decide().Status)
+	if out := string(mustFold(t, old, c)); strings.Count(out, `"id"`) != 1 || !strings.Contains(out, theirs.Thread[0].Body) {
+		t.Errorf("got\n%s", out)
+	}
+}
+
 // TestFoldRenumbers: two branches gave one id twice; the request that got a new one moves.
 func TestFoldRenumbers(t *testing.T) {
 	a := answeredRecord(t)
