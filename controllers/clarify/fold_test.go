@@ -110,7 +110,7 @@ func TestFoldStale(t *testing.T) {
 		"an unknown turn": func(c *schemas.Clarification) {
 			c.Thread = append(c.Thread, other(1, "answer", "x", "y", 3))
 		},
-		"another question":     func(c *schemas.Clarification) { c.Request, c.Topic = "", "something else" },
+		"another question":     func(c *schemas.Clarification) { c.Request, c.Thread[0].Body = "", "Another one?" },
 		"another request":      func(c *schemas.Clarification) { c.Request = "other" },
 		"a resolution":         func(c *schemas.Clarification) { c.Status = "resolved" },
 		"an escalation":        func(c *schemas.Clarification) { c.Status = "escalated" },
