@@ -177,3 +177,26 @@ func TestScenario_LockTimeout(t *testing.T) {
 		}
 	}
 }
+
+// TestSweepLedgers checks that the lock of a killed process goes though its ledger needs no fold, and no other lock.
+func TestSweepLedgers(t *testing.T) {
+	if proc.Self().Tag == "" {
+		t.Skip("this system does not tell processes apart")
+	}
+	c := newCrowd(t)
+	s := open(t, c.dir)
+	must(t, s.SweepLedgers(t.Context()))
+	must(t, open(t, t.TempDir()).SweepLedgers(t.Context()))
+	victim, lines := c.start("hold", "victim")
+	<-lines
+	must(t, victim.Process.Kill())
+	c.wg.Wait()
+	body := fmt.Sprintf(`{"pid": 1, "timestamp": %q, "agent": "peer"}`, time.Now().UTC().Format(time.RFC3339))
+	const foreign = "state/clarifications/issue-7.json.lock"
+	put(t, c.dir, map[string]string{foreign: body})
+	must(t, s.SweepLedgers(t.Context()))
+	c.clean()
+	if got, err := os.ReadFile(filepath.Join(c.dir, foreign)); err != nil || string(got) != body {
+		t.Errorf("the lock of another program: %q, %v", got, err)
+	}
+}
