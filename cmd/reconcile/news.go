@@ -12,8 +12,11 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// talkBuffer is how many events about clarifications wait to be shown at the end of a turn.
-const talkBuffer = 1024
+// Bounds of what is shown of clarifications: events that wait for the end of a turn, and lines of one of them.
+const (
+	talkBuffer = 1024
+	talkRows   = 5
+)
 
 // news tells of what happens in a run. What the loop decides goes onto a bus, once; the event log and the structured log
 // hear of it there at once, under the lock of the tree, so that their order is that of the decisions. Progress must not
@@ -110,20 +113,27 @@ func (n *news) close() {
 }
 
 // talkLines are what was said in a clarification in the form of a chat: "[Engineer -> Architect] Clarification needed
-// (CLR-42-001):" and the question.
+// (CLR-42-001):" and the beginning of the question. "reconcile clarify show" has all of it.
 func talkLines(c *controllers.Clarified) []string {
-	if c.Turn == nil {
+	switch {
+	case c.Turn == nil:
 		return []string{"[" + render.DisplayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}
+	case c.Escalation != nil:
+		return []string{"[ESCALATED] " + c.ClarificationID + ": " + c.Topic, "  " + c.Escalation.Action}
 	}
 	var b strings.Builder
-	shown := render.Clarification{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn}, Escalation: c.Escalation,
-		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Topic: c.Topic,
-			Blocking: c.Blocking, Status: c.Status, Round: c.Round}, Human: true} // its run shows that it is routed
+	shown := render.Clarification{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
+		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Status: c.Status},
+		Human:         true} // of the routing, the run of the agent tells
 	if err := render.ChatTurn(&b, shown, 0); err != nil {
 		return nil // a strings.Builder takes everything
 	}
 	// The chat is Markdown, in which < must be told from HTML; here nothing is.
-	return strings.Split(strings.TrimSpace(strings.ReplaceAll(b.String(), "&lt;", "<")), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(b.String(), "&lt;", "<")), "\n")
+	if len(lines) > talkRows {
+		lines = append(lines[:talkRows], "  …")
+	}
+	return lines
 }
 
 // eventText is "Running → Succeeded", with the message where there is one that says more.
