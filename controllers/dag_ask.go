@@ -34,7 +34,9 @@ func (f *fold) pauses(i int32, run *schemas.Run) bool {
 		return false
 	}
 	_, seq := splitSeq(run.Key)
-	return slices.ContainsFunc(qs, func(q *dagQuestion) bool { return q.seq == seq && q.spec.Blocking })
+	return slices.ContainsFunc(qs, func(q *dagQuestion) bool {
+		return q.spec.Blocking && (q.seq == seq || f.World.matters.askedOn(q, run.Key))
+	})
 }
 
 // givenUp ends a node that asks too much, or whose question only a person can settle while it is not to wait for that.

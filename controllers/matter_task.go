@@ -50,15 +50,23 @@ func (q *dagQuestion) wentOn(run *schemas.Run) bool {
 	return st.ID != "" && !closed
 }
 
-// pauses reports whether the run ended with a question, by what it printed or by a request that it wrote: then it used up
-// no attempt, and its success is none.
+// pauses reports whether the run ended with a question, by what it printed or by a request or reply that it wrote: then it
+// used up no attempt, and its success is none.
 func (x *matterIndex) pauses(dag string, run *schemas.Run) bool {
 	if run.Outcome == schemas.OutcomeAsked {
 		return true
 	}
 	half, seq := splitSeq(run.Key)
 	return slices.ContainsFunc(x.questionsOf(dag), func(q *dagQuestion) bool {
-		return q.spec.Blocking && q.seq == seq && q.half == half
+		return q.spec.Blocking && q.half == half && (q.seq == seq || x.askedOn(q, run.Key))
+	})
+}
+
+// askedOn reports whether a run wrote a reply that asks on about a question of its node.
+func (x *matterIndex) askedOn(q *dagQuestion, run string) bool {
+	return slices.ContainsFunc(x.repliesTo(q.entry.Name, ""), func(e *state.Entry) bool {
+		spec := replySpec(e)
+		return spec != nil && spec.Type == schemas.TurnQuestion && spec.Run == run
 	})
 }
 

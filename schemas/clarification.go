@@ -128,6 +128,8 @@ type ReplySpec struct {
 	From string `json:"from" jsonschema:"minLength=1,maxLength=100"`
 	// Body is the text, 1 to 2000 characters.
 	Body string `json:"body" jsonschema:"minLength=1,maxLength=2000"`
+	// Run is the key of the run that asks on, in a question of a node that has an answer: the node waits once more.
+	Run string `json:"run,omitempty" jsonschema:"maxLength=250"`
 }
 
 // ReplyStatus exists only while something is wrong with the reply.
@@ -147,13 +149,16 @@ func (s *ClarificationRequestSpec) Check(r *Report) {
 	checkLine(r.At("topic"), s.Topic)
 	checkFilled(r.At("question"), s.Question)
 	checkPaths(r, s.Artifacts, reads, "artifacts")
-	if s.Run != "" {
-		if _, _, ok := SplitRunKey(s.Run); !ok {
-			r.At("run").Errorf("bad-name", "%q is not the key of a run, as dags/checks/implement-0123456789abcdef-1", s.Run)
-		}
-	}
+	checkRunKey(r.At("run"), s.Run)
 	if s.Imported != "" && !IsClarificationID(s.Imported) {
 		r.At("imported").Errorf("bad-name", "%q is not the id of a clarification, as CLR-42-001", s.Imported)
+	}
+}
+
+// checkRunKey reports what is not empty and no key of a node's run.
+func checkRunKey(s Spot, key string) {
+	if _, _, ok := SplitRunKey(key); !ok && key != "" {
+		s.Errorf("bad-name", "%q is not the key of a run, as dags/checks/implement-0123456789abcdef-1", key)
 	}
 }
 
@@ -192,6 +197,7 @@ func (s *ReplySpec) Check(r *Report) {
 	checkFilled(r.At("from"), s.From)
 	checkLine(r.At("from"), s.From)
 	checkFilled(r.At("body"), s.Body)
+	checkRunKey(r.At("run"), s.Run)
 }
 
 // upperIDs returns s in upper case if that makes it an id.

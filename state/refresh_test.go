@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
 )
 
 // TestRefreshIsLoad makes random edits to a small tree and checks that a Refresh with hints leads to the same tree as
@@ -182,4 +183,33 @@ func (w *walker) encode(kind, name string, st schemas.Status) string {
 		w.Fatal(err)
 	}
 	return string(b)
+}
+
+// What another process writes beside Write is seen without a hint once it is announced.
+func TestAnnounce(t *testing.T) {
+	dir := t.TempDir()
+	ours, theirs := open(t, dir), open(t, dir)
+	tree := load(t, ours)
+	const name = "specs/sessions/new.yaml"
+	src := []byte("apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: new}\nspec: {}\n")
+	if err := durable.WriteFile(theirs.Root(), tmpDir, name, src); err != nil {
+		t.Fatal(err)
+	}
+	look := func() int {
+		next, _, err := ours.Refresh(t.Context(), tree, []string{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree = next
+		return len(tree.Entries(schemas.SessionKind.Name))
+	}
+	if n := look(); n != 0 {
+		t.Errorf("%d sessions are seen without a hint", n)
+	}
+	if err := theirs.Announce(); err != nil {
+		t.Fatal(err)
+	}
+	if n := look(); n != 1 {
+		t.Errorf("%d sessions are seen after they were announced", n)
+	}
 }

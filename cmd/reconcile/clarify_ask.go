@@ -91,7 +91,7 @@ func (a *app) ask(ctx context.Context, o askOptions) error {
 		return err
 	}
 	a.note("wrote %s", where)
-	return a.awaitMatter(ctx, s, t, name, where, o.noRun)
+	return a.awaitMatter(ctx, s, t, name, o.noRun)
 }
 
 // requestFrom makes the request of flags and environment.
@@ -239,7 +239,7 @@ func (a *app) askedAlready(
 		title = e.Name
 	}
 	a.note("already asked: %s", title)
-	return a.awaitMatter(ctx, s, t, e.Name, e.Object.Path, o.noRun)
+	return a.awaitMatter(ctx, s, t, e.Name, o.noRun)
 }
 
 func sameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
@@ -249,12 +249,12 @@ func sameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
 
 // nextRoundOf finds the matter that a node's question goes on with: the one in which the same agent has answered it.
 func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) (matter, bool) {
-	if spec.Run == "" {
-		return matter{}, false
+	if spec.Run == "" || !spec.Blocking {
+		return matter{}, false // the run goes on, and its success settles the matter
 	}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
 		old := requestSpec(e)
-		if old == nil || old.To != spec.To || old.From != spec.From || !sameTask(old.Run, spec.Run) {
+		if old == nil || old.To != spec.To || old.From != spec.From || !old.Blocking || !sameTask(old.Run, spec.Run) {
 			continue
 		}
 		if requestStatus(e).Phase == schemas.ClarificationAnswered {
@@ -285,8 +285,8 @@ func (a *app) askOn(
 }
 
 // awaitMatter makes a question that was written take effect, and shows what came of it.
-func (a *app) awaitMatter(ctx context.Context, s *state.Store, t *state.Tree, name, where string, noRun bool) error {
-	t, err := a.takeEffect(ctx, s, t, where, noRun)
+func (a *app) awaitMatter(ctx context.Context, s *state.Store, t *state.Tree, name string, noRun bool) error {
+	t, err := a.monitor(ctx, s, t, noRun)
 	if err != nil {
 		return err
 	}
@@ -294,20 +294,26 @@ func (a *app) awaitMatter(ctx context.Context, s *state.Store, t *state.Tree, na
 	if err != nil {
 		return err
 	}
-	a.hint(&m)
-	if err := a.printThread(m.Clarification); err != nil || !m.refused() {
+	if err := a.printMatter(&m, m.Status == "" || m.Waiting()); err != nil || !m.refused() {
 		return err
 	}
 	return exitWith(exitNotReady)
 }
 
-// hint tells, beside the results, what can be done next about a matter.
-func (a *app) hint(m *matter) {
-	next := nextFor(m)
-	if a.insideRun() {
-		next = nextInRun(m)
+// printMatter prints the thread after a question, and beside it what can be done next. An agent that asked inside of a
+// run, where open says that the answer is still to come, is told only that.
+func (a *app) printMatter(m *matter, open bool) error {
+	if a.insideRun() && open && a.global.output == formatTable {
+		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(m))
+		return err
 	}
-	if next != "" {
+	a.hint(m)
+	return a.printThread(m.Clarification)
+}
+
+// hint tells people, beside the results, what can be done next about a matter.
+func (a *app) hint(m *matter) {
+	if next := nextFor(m); next != "" && !a.insideRun() {
 		a.note("%s", next)
 	}
 }
@@ -330,12 +336,8 @@ func nextFor(m *matter) string {
 
 // nextInRun is what an agent has to do that asks while it runs.
 func nextInRun(m *matter) string {
-	spec := requestSpec(m.request)
-	switch {
-	case m.Status != "" && !m.Waiting():
-		return ""
-	case spec != nil && spec.Blocking && spec.Run != "":
-		return "end this run now: the node waits for the answer, and runs again with it"
+	if spec := requestSpec(m.request); spec != nil && spec.Blocking && spec.Run != "" {
+		return "end this run now; the node waits for the answer, and runs again with it"
 	}
-	return "go on: the answer comes with a later run"
+	return "go on; the answer comes with a later run"
 }

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -128,10 +129,13 @@ func (a *app) reply(
 	if m.request == nil {
 		spec.Clarification = m.ID
 	}
+	if r.typ == schemas.TurnQuestion {
+		spec.Run = a.runOf(&m)
+	}
 	name := replyName(&m, spec, r.letter)
 	if e := t.Entry(schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name}); e != nil && e.Object != nil {
 		a.note("already said") // the name is made from what is said
-		return a.awaitReply(ctx, s, t, m, r, name, e.Object.Path, noRun)
+		return a.awaitReply(ctx, s, t, m, r, name, noRun)
 	}
 	if err := r.check(t, &m, from); err != nil {
 		return err
@@ -141,7 +145,17 @@ func (a *app) reply(
 		return err
 	}
 	a.note("wrote %s", where)
-	return a.awaitReply(ctx, s, t, m, r, name, where, noRun)
+	return a.awaitReply(ctx, s, t, m, r, name, noRun)
+}
+
+// runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits for
+// the answer.
+func (a *app) runOf(m *matter) string {
+	key, _ := runner.InsideRun(a.global.dir, os.Environ())
+	if spec := requestSpec(m.request); spec != nil && sameTask(spec.Run, key) {
+		return key
+	}
+	return ""
 }
 
 // replyName is <request>-<letter of the type>-<digest of content and round>: the same call in the same round is the
@@ -185,24 +199,11 @@ func stateWord(status string) string {
 	return status
 }
 
-// takeEffect makes what was written at where take effect, and returns the tree as it is then. Where the tree is busy it
-// says that what was asked is kept.
-func (a *app) takeEffect(
-	ctx context.Context, s *state.Store, t *state.Tree, where string, noRun bool,
-) (*state.Tree, error) {
-	t, err := a.monitor(ctx, s, t, noRun)
-	if errors.Is(err, state.ErrBusy) {
-		return nil, &clarify.Error{Kind: clarify.LockTimeout, Message: fmt.Sprintf("%v; %s is kept, the next run takes it",
-			err, where)}
-	}
-	return t, err
-}
-
 // awaitReply makes a reply take effect, and tells what became of the matter.
 func (a *app) awaitReply(
-	ctx context.Context, s *state.Store, t *state.Tree, before matter, r replyCommand, name, where string, noRun bool,
+	ctx context.Context, s *state.Store, t *state.Tree, before matter, r replyCommand, name string, noRun bool,
 ) error {
-	t, err := a.takeEffect(ctx, s, t, where, noRun)
+	t, err := a.monitor(ctx, s, t, noRun)
 	if err != nil {
 		return err
 	}
@@ -242,14 +243,20 @@ func (r replyCommand) judge(t *state.Tree, m *matter, name string) error {
 
 // printOutcome prints the thread after a question, and else a line: CLR-42-001: pending → answered.
 func (a *app) printOutcome(before, m *matter, r replyCommand) error {
-	a.hint(m)
-	if a.global.output != formatTable || r.typ == schemas.TurnQuestion {
+	switch {
+	case r.typ == schemas.TurnQuestion:
+		return a.printMatter(m, true)
+	case a.global.output != formatTable:
 		return a.printThread(m.Clarification)
 	}
-	line := m.Title() + ": " + stateWord(m.Status)
-	if before.Status != m.Status && before.Status != "" {
-		line = m.Title() + ": " + before.Status + " → " + m.Status
+	a.hint(m)
+	line := stateWord(m.Status)
+	if m.Round > before.Round && m.Open() {
+		line += fmt.Sprintf(" (round %d)", m.Round) // the asking agent went on at once
 	}
-	_, err := fmt.Fprintln(a.stdout, clean(line))
+	if before.Status != "" && (before.Status != m.Status || before.Round != m.Round) {
+		line = before.Status + " → " + line
+	}
+	_, err := fmt.Fprintln(a.stdout, clean(m.Title()+": "+line))
 	return err
 }
