@@ -138,28 +138,41 @@ func firstOf(requests []*state.Entry) *state.Entry {
 	return nil
 }
 
+// wait is a question that keeps an agent from its work.
+type wait struct {
+	entry  *state.Entry
+	status *schemas.ClarificationRequestStatus
+}
+
 // waitsWith returns the oldest blocking question of an agent that is neither answered nor closed, nil if there is none.
 func (w *World) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.ClarificationRequestStatus) {
-	var first *state.Entry
-	var status *schemas.ClarificationRequestStatus
-	for _, r := range w.tree.Referrers(agent) {
-		if r.Kind != schemas.ClarificationRequestKind.Name {
-			continue
-		}
-		e := w.tree.Entry(r)
-		st := w.requestStatus(e)
-		if st.ID == "" || st.Phase == schemas.ClarificationAnswered || !schemas.ClarificationOpen(st.Phase) {
-			continue
-		}
-		spec := requestSpec(e)
-		if spec == nil || !spec.Blocking || spec.From != agent.Name {
-			continue
-		}
-		if first == nil || cmp.Or(st.Created.Compare(status.Created.Time), strings.Compare(st.ID, status.ID)) < 0 {
-			first, status = e, st
+	if w.waits == nil {
+		w.waits = map[string]wait{}
+		for _, e := range w.tree.Entries(schemas.ClarificationRequestKind.Name) {
+			w.waitFor(e)
 		}
 	}
-	return first, status
+	first := w.waits[agent.Name]
+	return first.entry, first.status
+}
+
+// waitFor takes note of a question that keeps its asker from its work, if it does and is the oldest.
+func (w *World) waitFor(e *state.Entry) {
+	if st := requestStatusOf(e); st.ID != "" && !schemas.ClarificationOpen(st.Phase) {
+		return // it is not opened again
+	}
+	st := w.requestStatus(e)
+	if st.ID == "" || st.Phase == schemas.ClarificationAnswered || !schemas.ClarificationOpen(st.Phase) {
+		return
+	}
+	spec := requestSpec(e)
+	if spec == nil || !spec.Blocking {
+		return
+	}
+	first := w.waits[spec.From]
+	if first.entry == nil || cmp.Or(st.Created.Compare(first.status.Created.Time), strings.Compare(st.ID, first.status.ID)) < 0 {
+		w.waits[spec.From] = wait{e, st}
+	}
 }
 
 // failedFor reports whether the latest task of an agent failed for good.

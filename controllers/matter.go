@@ -151,12 +151,13 @@ func recordOf(l *state.Ledger, name, id string, spec *schemas.ClarificationReque
 	return nil
 }
 
-// ours reports whether a record is about the request.
+// ours reports whether a record is about the request. One without a name and a thread is known by its parties and topic.
 func ours(c *schemas.Clarification, name string, spec *schemas.ClarificationRequestSpec) bool {
 	if c.Request != "" {
 		return c.Request == name
 	}
-	return spec.Imported == c.ID || c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic
+	bare := len(c.Thread) == 0 && c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic
+	return spec.Imported == c.ID || bare || sameMatter(c, spec)
 }
 
 // scopeOf is whom an agent may ask. Workflows go by name.
@@ -326,6 +327,9 @@ func (w *World) orders() map[string]*clarify.Order {
 	w.ordered = map[string]*clarify.Order{}
 	var records []schemas.Clarification
 	for _, e := range w.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		if st := requestStatusOf(e); st.ID != "" && !schemas.ClarificationOpen(st.Phase) {
+			continue // it is not opened again
+		}
 		if st := w.found(e); st.ID != "" && schemas.ClarificationOpen(st.Phase) {
 			if spec := requestSpec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
 				records = append(records, clarify.Record(e.Name, spec, st))

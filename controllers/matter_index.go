@@ -22,8 +22,9 @@ type matterIndex struct {
 	resolved map[int][]*state.Entry
 	// replies are those that call the clarification by its number.
 	replies map[string][]*state.Entry
-	// takers are the requests that took a reply, and refusers those that refused one, by the reply's name.
-	takers, refusers map[string]string
+	// heard is what became of replies, by name; lookups counts how often that was asked.
+	heard   map[string]hearing
+	lookups int
 	// asking are the requests that nodes made, by DAG.
 	asking map[string][]*dagQuestion
 }
@@ -141,40 +142,52 @@ func numberIn(canonical []byte) string {
 }
 
 // takerOf is the name of the request that took the reply of that name; "" if none did yet.
-func (x *matterIndex) takerOf(reply string) string {
-	x.hear()
-	return x.takers[reply]
+func (x *matterIndex) takerOf(reply string) string { return x.heardBy(reply).took }
+
+// hearing is what became of a reply: the names of the requests that took and refused it.
+type hearing struct{ took, refused string }
+
+// fewLookups is up to how many replies are looked for in every thread, before all threads are indexed.
+const fewLookups = 4
+
+func (x *matterIndex) heardBy(reply string) hearing {
+	x.lookups++
+	if x.heard == nil && x.lookups > fewLookups {
+		x.heard = map[string]hearing{}
+		x.eachHeard(func(name string, in hearing) { x.heard[name] = x.heard[name].and(in) })
+	}
+	if x.heard != nil {
+		return x.heard[reply]
+	}
+	var h hearing
+	x.eachHeard(func(name string, in hearing) {
+		if name == reply {
+			h = h.and(in)
+		}
+	})
+	return h
 }
 
-// refuserOf is the name of the request that refused the reply of that name as it was then; "" if none did.
-func (x *matterIndex) refuserOf(reply string) string {
-	x.hear()
-	return x.refusers[reply]
+func (h hearing) and(o hearing) hearing {
+	return hearing{cmp.Or(o.took, h.took), cmp.Or(o.refused, h.refused)}
 }
 
-// hear fills in takers and refusers.
-func (x *matterIndex) hear() {
-	if x.takers == nil {
-		x.takers, x.refusers = map[string]string{}, map[string]string{}
-		for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
-			x.hearOf(e)
+// eachHeard goes through all replies that requests took or refused.
+func (x *matterIndex) eachHeard(yield func(reply string, in hearing)) {
+	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		st := requestStatusOf(e)
+		for i := range st.Thread {
+			if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
+				yield(name, hearing{took: e.Name})
+			}
+		}
+		for i := range st.Refused {
+			yield(st.Refused[i].Name, hearing{refused: e.Name})
 		}
 	}
 }
 
 const fromReply = "reply/" // begins the source of what a reply said
-
-func (x *matterIndex) hearOf(e *state.Entry) {
-	st := requestStatusOf(e)
-	for i := range st.Thread {
-		if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
-			x.takers[name] = e.Name
-		}
-	}
-	for i := range st.Refused {
-		x.refusers[st.Refused[i].Name] = e.Name
-	}
-}
 
 // dagQuestion is a request that a node of a DAG made.
 type dagQuestion struct {

@@ -75,7 +75,7 @@ type settler struct {
 	ranking bool
 	// workers tells that the working agents are marked.
 	workers bool
-	index   *matterIndex // of tree; nil until asked for
+	index   *matterIndex // of tree, shared with the worlds over it; nil until asked for
 }
 
 // touch marks an object, and what reads it, to be decided.
@@ -225,6 +225,7 @@ func (s *settler) touchTarget(ref schemas.Ref) {
 // round decides once, puts the statuses into the tree, and reports whether another round is needed.
 func (s *settler) round() bool {
 	w := newWorld(s.tree, s.now, s.work)
+	w.matters = s.matters()
 	if s.work != nil && s.ranking {
 		s.addReseated(w)
 	}

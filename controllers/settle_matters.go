@@ -48,9 +48,9 @@ func (s *settler) touchReply(ref schemas.Ref, e *state.Entry) {
 	if spec := replySpec(e); spec != nil {
 		s.addRequest(x.request(spec.Clarification))
 	}
-	for _, by := range []string{x.takerOf(ref.Name), x.refuserOf(ref.Name)} {
-		s.addRequest(s.tree.Entry(requestRef(by)))
-	}
+	h := x.heardBy(ref.Name)
+	s.addRequest(s.tree.Entry(requestRef(h.took)))
+	s.addRequest(s.tree.Entry(requestRef(h.refused)))
 }
 
 // addRequest adds a request with what reads it.

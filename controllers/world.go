@@ -27,6 +27,7 @@ type World struct {
 	numbers  map[string]string         // given now, by name of the request
 	scopes   map[string]clarify.Scope  // by asking agent
 	ordered  map[string]*clarify.Order // by name of the request
+	waits    map[string]wait           // by asking agent
 }
 
 func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
