@@ -37,9 +37,9 @@ func (w *wiring) newNews() *news {
 		n.bus.Handle(func(list []events.Event) { logEvents(w.log, list) })
 		n.bus.Handle(n.found.add)
 	}
-	n.talk = n.bus.Subscribe("progress", events.SubscribeOptions{
-		Buffer: talkBuffer, Policy: events.Drop, Wants: func(e events.Event) bool { return e.Clarification != nil },
-	})
+	wants := func(e events.Event) bool { return w.options.talk && e.Clarification != nil }
+	n.talk = n.bus.Subscribe("progress",
+		events.SubscribeOptions{Buffer: talkBuffer, Policy: events.Drop, Wants: wants})
 	return n
 }
 

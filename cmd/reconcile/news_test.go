@@ -32,7 +32,7 @@ func newTestNews(t *testing.T) (*news, *notes) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	w := &wiring{app: a, store: store, options: loopOptions{progress: shown}}
+	w := &wiring{app: a, store: store, options: loopOptions{progress: shown, talk: true}}
 	return w.newNews(), shown
 }
 

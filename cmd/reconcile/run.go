@@ -26,6 +26,7 @@ type loopOptions struct {
 	watch    bool
 	commit   bool
 	progress render.Progress // never nil
+	talk     bool            // progress shows what is said in clarifications, too
 }
 
 // outcome is how a run ended.
@@ -60,7 +61,7 @@ func newRunCmd(a *app) *cobra.Command {
 
 func (a *app) run(ctx context.Context, o runOptions) error {
 	progress := a.progress()
-	out, err := a.reconcile(ctx, a, loopOptions{watch: o.watch, commit: o.commit, progress: progress})
+	out, err := a.reconcile(ctx, a, loopOptions{watch: o.watch, commit: o.commit, progress: progress, talk: true})
 	progress.Close()
 	if err != nil {
 		return err
