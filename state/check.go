@@ -117,11 +117,13 @@ func (m *model) lacks(b *specBody) bool {
 	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return !m.exists(r.To) })
 }
 
-// judgeReferences reports references to what does not exist.
+// judgeReferences reports references to what does not exist. A question that was accepted stands when an agent of it
+// goes: that is then something to decide, and no mistake in the file.
 func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schemas.Problem {
-	spent := m.spent(f)
+	spent, accepted := m.spent(f), m.accepted(f)
 	for _, r := range f.body.(*specBody).references() {
 		if !m.exists(r.To) && (r.Hard || !spent) {
+			r.Hard = r.Hard && !accepted
 			to = append(to, s.missingReference(m, f, r))
 		}
 	}
@@ -166,6 +168,16 @@ func (m *model) spent(f *file) bool {
 	}
 	st, ok := s.status.body.(*schemas.ActionStatus)
 	return ok && st.Phase == schemas.ActionApplied
+}
+
+// accepted reports whether a file declares a request that has its number.
+func (m *model) accepted(f *file) bool {
+	s := m.slots[f.body.(*specBody).ref]
+	if s == nil || s.status == nil {
+		return false
+	}
+	st, ok := s.status.body.(*schemas.ClarificationRequestStatus)
+	return ok && st.ID != ""
 }
 
 // remembers reports whether an action was applied to target, by the status of that.
