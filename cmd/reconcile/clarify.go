@@ -75,6 +75,9 @@ func (a *app) clarifyFlags(o *clarifyOptions) error {
 	if o.json {
 		a.global.output = formatJSON
 	}
+	if o.issue < -1 {
+		return badUsage("--issue %d: issues have numbers from 1, and 0 stands for none", o.issue)
+	}
 	return a.checkFlags()
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,6 +99,9 @@ func (a *app) ask(ctx context.Context, o askOptions) error {
 func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, error) {
 	spec := &schemas.ClarificationRequestSpec{
 		From: o.from, To: o.to, Topic: o.topic, Blocking: !o.nonBlocking, Artifacts: o.artifacts, Issue: max(o.issue, 0),
+	}
+	if o.issue < -1 {
+		return nil, badUsage("--issue %d: issues have numbers from 1, and 0 stands for none", o.issue)
 	}
 	if key, inside := runner.InsideRun(a.global.dir, os.Environ()); inside {
 		a.fillFromRun(spec, key, o.issue < 0)
@@ -295,9 +299,18 @@ func (a *app) awaitMatter(ctx context.Context, s *state.Store, t *state.Tree, na
 		return err
 	}
 	if err := a.printMatter(&m, m.Status == "" || m.Waiting()); err != nil || !m.refused() {
-		return err
+		return cmp.Or(err, agentError(&m))
 	}
 	return exitWith(exitNotReady)
+}
+
+// agentError is the failure of the agent that was asked, if that is why a human has to decide; nil otherwise.
+func agentError(m *matter) error {
+	if m.Status != schemas.ClarificationEscalated || m.Escalation == nil || m.Escalation.Reason != schemas.EscalatedAgent {
+		return nil
+	}
+	return &clarify.Error{Kind: clarify.AgentError, Message: fmt.Sprintf("agent '%s' failed twice on %s; it is escalated. %s",
+		m.To, m.Title(), m.Escalation.Action)}
 }
 
 // printMatter prints the thread after a question, and beside it what can be done next. An agent that asked inside of a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -245,7 +246,7 @@ func (r replyCommand) judge(t *state.Tree, m *matter, name string) error {
 func (a *app) printOutcome(before, m *matter, r replyCommand) error {
 	switch {
 	case r.typ == schemas.TurnQuestion:
-		return a.printMatter(m, true)
+		return cmp.Or(a.printMatter(m, true), agentError(m))
 	case a.global.output != formatTable:
 		return a.printThread(m.Clarification)
 	}
