@@ -92,8 +92,11 @@ func readySince(st *schemas.ClarificationRequestStatus) (since schemas.Time) {
 	was := true
 	for i := range st.Thread {
 		t := &st.Thread[i]
+		if _, known := turnWords[t.Type]; !known {
+			continue // another program wrote what means nothing here
+		}
 		is := t.Type == schemas.TurnAnswer || t.Type == schemas.TurnResolution
-		if i == 0 || is != was {
+		if since.IsZero() || is != was {
 			since, was = t.Timestamp, is
 		}
 	}
@@ -112,11 +115,24 @@ var turnWords = map[string]struct{ reason, event, text string }{
 func recall(past *chronicle, st *schemas.ClarificationRequestStatus) {
 	for i := range st.Thread {
 		t := &st.Thread[i]
-		past.add(t.Timestamp, turnWords[t.Type].reason, fmt.Sprintf("%s %s, round %d", t.From, turnWords[t.Type].text, t.Round))
+		if words, known := turnWords[t.Type]; known {
+			past.add(t.Timestamp, words.reason, fmt.Sprintf("%s %s, round %d", t.From, words.text, t.Round))
+		}
 	}
 	if !st.StaleSince.IsZero() {
-		past.add(st.StaleSince, ReasonStale, fmt.Sprintf("no answer in time, round %d", st.Round))
+		past.add(st.StaleSince, ReasonStale, fmt.Sprintf("no answer in time, round %d", lastAsked(st)))
 	}
+}
+
+// lastAsked is the round of the last question. A resolution has a round of its own.
+func lastAsked(st *schemas.ClarificationRequestStatus) int {
+	round := 1
+	for i := range st.Thread {
+		if t := &st.Thread[i]; t.Type == schemas.TurnQuestion {
+			round = t.Round
+		}
+	}
+	return round
 }
 
 // requestStatus is the status that a request has now: as decided where it is being decided, else as it stands. It is

@@ -17,6 +17,17 @@
 //	dag_actions.go  what actions put in force
 //	dag_phase.go    the phase of the whole
 //	dag_task.go     the effects
+//	dag_ask.go      what a node asked, and whether it waits for the answer
+//
+// The life of a question is decided by package clarify. What bears on it, and whom it bears on, is found here:
+//
+//	clarification.go      the decision about a request: conditions, history, the run of the agent that is asked
+//	matter.go             what bears on it: scope, limits, number, replies, the ledger, other questions
+//	matter_task.go        what the node that asks did since
+//	matter_effect.go      what the agent that is asked is told
+//	matter_index.go       requests and replies by what they are called
+//	settle_matters.go     what a change of any of these affects
+//	derive.go             requests and ledgers that follow from what was decided: [Derive], [LedgersOf]
 //
 // What a decision depends on beside its object goes through a [World]: places of sessions (seat.go) and decisions that
 // other decisions read (a session its DAGs, an action its target). Each is made once, when first asked for, so the

@@ -76,7 +76,9 @@ func (k *talk) agent(name string) {
 func (k *talk) turn() {
 	k.t.Helper()
 	for range 10 {
+		before := k.tree()
 		k.settle()
+		k.listen(before)
 		specs := Derive(k.tree())
 		for _, spec := range specs {
 			k.note("derived %s", spec.Ref)
@@ -89,6 +91,18 @@ func (k *talk) turn() {
 		}
 	}
 	k.t.Errorf("the turn comes to no end: %v", k.dirty)
+}
+
+// listen checks the events of a decision.
+func (k *talk) listen(before *state.Tree) {
+	k.t.Helper()
+	for _, ref := range k.last.Changed {
+		for _, e := range Events(before.Entry(ref), k.tree().Entry(ref)) {
+			if e.Reason == "" || e.Clarified != nil && (e.Clarified.Type == "" || e.Clarified.Status == "") {
+				k.t.Errorf("a malformed event: %+v %+v", e, e.Clarified)
+			}
+		}
+	}
 }
 
 func (k *talk) step() {
@@ -270,7 +284,8 @@ func (k *talk) foreign() {
 	turn := schemas.ClarificationTurn{Round: 1, From: "engineer", Type: schemas.TurnQuestion, Body: k.sentence(), Timestamp: at}
 	if n := len(ledger.Clarifications); n > 0 && k.r.IntN(2) == 0 {
 		c := &ledger.Clarifications[k.r.IntN(n)]
-		turn.Round, turn.From, turn.Type = c.Round, c.To, pick(k.r, schemas.TurnAnswer, schemas.TurnQuestion, schemas.TurnResolution)
+		turn.Round, turn.From, turn.Type = c.Round, c.To, pick(k.r, schemas.TurnAnswer, schemas.TurnQuestion, schemas.TurnResolution,
+			schemas.TurnEscalation, "note")
 		c.Thread = append(c.Thread, turn)
 		k.note("another program writes a %s into %s", turn.Type, c.ID)
 	} else {
