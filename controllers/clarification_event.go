@@ -61,6 +61,9 @@ func requestEvents(before, after *state.Entry) []Event {
 	}
 	for i := min(len(was.Thread), len(is.Thread)); i < len(is.Thread); i++ {
 		t := &is.Thread[i]
+		if _, known := turnWords[t.Type]; !known {
+			continue // another program wrote what means nothing here
+		}
 		tell(turnWords[t.Type].event, t.Round, t.Timestamp)
 		said[len(said)-1].Turn = t
 		if t.Type == schemas.TurnEscalation {
@@ -68,7 +71,7 @@ func requestEvents(before, after *state.Entry) []Event {
 		}
 	}
 	if !is.StaleSince.IsZero() && is.StaleSince != was.StaleSince {
-		tell(ClarificationStale, is.Round, is.StaleSince)
+		tell(ClarificationStale, lastAsked(is), is.StaleSince)
 	}
 	slices.SortStableFunc(said, func(a, b Clarified) int { return a.Timestamp.Compare(b.Timestamp.Time) })
 	return clarifiedEvents(after.Ref, was.Phase, said)
