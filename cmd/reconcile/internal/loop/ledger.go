@@ -61,8 +61,12 @@ func (s *session) foldLedgers(ctx context.Context) error {
 	}
 	for range foldTries {
 		behind, err := s.foldOnce(ctx)
-		if err != nil || len(behind) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(behind) == 0 {
+			s.announce()
+			return nil
 		}
 		if err := s.refresh(ctx, behind); err != nil {
 			return err
@@ -71,6 +75,30 @@ func (s *session) foldLedgers(ctx context.Context) error {
 	}
 	return fmt.Errorf("LOCK_TIMEOUT: another program keeps changing a ledger under %s/clarifications; it was looked at "+
 		"%d times: %w", s.tree.Settings().Folders.State, foldTries, state.ErrBusy)
+}
+
+// hold remembers how a request stood before it was decided on: what has become of it is told when the ledger has it.
+// Until then it may get another number.
+func (s *session) hold(ref schemas.Ref) {
+	if _, held := s.untold[ref]; held {
+		return
+	}
+	if s.untold == nil {
+		s.untold = map[schemas.Ref]*state.Entry{}
+	}
+	s.untold[ref] = s.tree.Entry(ref)
+}
+
+// announce tells what has become of the requests that were decided on.
+func (s *session) announce() {
+	var events []controllers.Event
+	for _, ref := range sortedRefs(s.untold) {
+		events = append(events, controllers.Events(s.untold[ref], s.tree.Entry(ref))...)
+	}
+	s.untold = nil
+	if len(events) > 0 {
+		s.Record(events)
+	}
 }
 
 // foldOnce folds every ledger that lacks something, and returns those that hold what was not decided on.

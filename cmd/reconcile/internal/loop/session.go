@@ -41,6 +41,7 @@ type session struct {
 	held          map[string]string             // keys that cannot be started, and why
 	fault         error                         // why this process cannot perform anything
 	unwritten     map[schemas.Ref]bool          // status in tree differs from the file
+	untold        map[schemas.Ref]*state.Entry  // requests as they were before what Record is still to be told of
 	gone          map[schemas.Ref]*state.Entry  // objects whose status, and records, are to go, as last seen
 	written       map[schemas.Ref]stamp         // what was last written, and when
 	scanned       time.Time                     // end of the last full scan

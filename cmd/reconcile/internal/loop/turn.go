@@ -206,7 +206,11 @@ func (s *session) adopt(d controllers.Decision) {
 		if s.requests != nil && ref.Kind == schemas.ClarificationRequestKind.Name {
 			s.requests[ref] = true
 		}
-		if s.Record != nil {
+		switch {
+		case s.Record == nil:
+		case ref.Kind == schemas.ClarificationRequestKind.Name:
+			s.hold(ref)
+		default:
 			events = append(events, controllers.Events(s.tree.Entry(ref), d.Tree.Entry(ref))...)
 		}
 	}

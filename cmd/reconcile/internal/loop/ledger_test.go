@@ -1,0 +1,69 @@
+package loop
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+)
+
+const foreignLedger = `{"issueNumber": 7, "clarifications": [{"id": "CLR-7-001", "from": "engineer", "to": "architect",
+"topic": "Theirs", "blocking": false, "status": "pending", "round": 1, "maxRounds": 6, "created": "2026-02-26T10:00:00Z",
+"staleAfter": "2126-02-26T10:30:00Z", "resolvedAt": null, "thread": [{"round": 1, "from": "engineer", "type": "question",
+"body": "Whose is it?", "timestamp": "2026-02-26T10:00:00Z"}]}]}
+`
+
+// Another program takes the number that a question was about to get, at any moment of the run. The question is told of
+// once, under the number that it has in the end.
+func TestAnnounceTheNumberInTheLedger(t *testing.T) {
+	for moment := range 20 {
+		dir := t.TempDir()
+		put(t, dir, "specs/agents/engineer.yaml", fmt.Sprintf(envelope, "Agent", "engineer", "  canClarify: [architect]\n"+
+			"  runner: {human: {}}"))
+		put(t, dir, "specs/agents/architect.yaml", fmt.Sprintf(envelope, "Agent", "architect", "  runner: {human: {}}"))
+		put(t, dir, "specs/clarificationrequests/ours.yaml", fmt.Sprintf(envelope, "ClarificationRequest", "ours",
+			"  {issue: 7, from: engineer, to: architect, topic: Ours, question: \"Whose else?\"}"))
+		l := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded)))
+		looks, theirs := 0, false
+		l.Now = func() time.Time {
+			if looks++; looks == moment+1 {
+				theirs = putForeign(t, dir)
+			}
+			return time.Now()
+		}
+		told := map[string][]string{} // topics to numbers
+		l.Record = func(list []controllers.Event) {
+			for _, e := range list {
+				if c := e.Clarified; c != nil && c.Type == controllers.ClarificationRequested {
+					told[c.Topic] = append(told[c.Topic], c.ClarificationID)
+				}
+			}
+		}
+		r, err := l.Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "CLR-7-001"
+		if theirs {
+			want = "CLR-7-002"
+		}
+		e := r.Tree.Entry(schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: "ours"})
+		if id := e.Status.(*schemas.ClarificationRequestStatus).ID; id != want || fmt.Sprint(told["Ours"]) != "["+want+"]" {
+			t.Errorf("moment %d: the number is %s, told %v; want %s", moment, id, told["Ours"], want)
+		}
+	}
+}
+
+// putForeign writes the ledger of another program, and reports whether there was none yet.
+func putForeign(t *testing.T, dir string) bool {
+	const path = "state/clarifications/issue-7.json"
+	if _, err := os.Stat(filepath.Join(dir, path)); err == nil {
+		return false
+	}
+	put(t, dir, path, foreignLedger)
+	return true
+}
