@@ -3,6 +3,7 @@ package controllers
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,8 @@ type deriver struct {
 
 func (d *deriver) add(name string, spec *schemas.ClarificationRequestSpec) {
 	ref := requestRef(name)
-	if e := d.tree.Entry(ref); e != nil && !e.Gone() {
+	derived := func(s Spec) bool { return s.Ref == ref } // a ledger may have an id twice: the first record is taken
+	if e := d.tree.Entry(ref); e != nil && !e.Gone() || slices.ContainsFunc(d.out, derived) {
 		return
 	}
 	path := d.tree.Settings().Folders.Specs + "/" + schemas.ClarificationRequestKind.Plural + "/" + name + ".yaml"
@@ -116,14 +118,25 @@ func (d *deriver) importable(c *schemas.Clarification) bool {
 	return len(r.Findings()) == 0
 }
 
-// importSpec is the request for a question of another program: its first turn, else its topic.
+// importSpec is the request for a question of another program: its first turn, else its topic. What is longer than a
+// request may be is cut; the thread keeps all of it.
 func importSpec(c *schemas.Clarification, issue int) *schemas.ClarificationRequestSpec {
-	spec := &schemas.ClarificationRequestSpec{Issue: issue, From: c.From, To: c.To, Topic: c.Topic, Question: c.Topic,
-		Blocking: c.Blocking, Imported: c.ID}
+	const topic, question = 200, 2000 // characters
+	spec := &schemas.ClarificationRequestSpec{Issue: issue, From: c.From, To: c.To, Topic: cut(c.Topic, topic),
+		Question: cut(c.Topic, question), Blocking: c.Blocking, Imported: c.ID}
 	if len(c.Thread) > 0 && c.Thread[0].Type == schemas.TurnQuestion {
-		spec.Question = c.Thread[0].Body
+		spec.Question = cut(c.Thread[0].Body, question)
 	}
 	return spec
+}
+
+// cut shortens a text to a number of characters.
+func cut(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return string(runes[:most-1]) + "…"
 }
 
 // LedgersOf returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of

@@ -98,9 +98,11 @@ func (f *file) place(c *schemas.Clarification) (int, error) {
 			return i, nil
 		}
 	}
-	for _, i := range same {
-		if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && takenUp(&r.Clarification, c) {
-			return i, nil
+	for _, alike := range []func(theirs, ours *schemas.Clarification) bool{sameMatter, takenUp} {
+		for _, i := range same {
+			if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && alike(&r.Clarification, c) {
+				return i, nil
+			}
 		}
 	}
 	if slices.ContainsFunc(same, func(i int) bool { return f.records[i].ID == c.ID }) {
@@ -131,11 +133,16 @@ func (f *file) dropCopies(i int) (dropped bool) {
 	return dropped
 }
 
-// takenUp reports whether a record without a request name is what c was made of. Its text may have been longer than a
-// request's: then the status knows its turns.
+// takenUp reports whether a record without a request name is what c was made of. It may have no thread, or a text that was
+// longer than a request's may be: then the status knows its turns.
 func takenUp(theirs, c *schemas.Clarification) bool {
-	known := len(theirs.Thread) > 0 && len(foreign(theirs.Thread, c.Thread)) == 0
-	return sameMatter(theirs, c) || known && theirs.From == c.From && theirs.To == c.To
+	if theirs.From != c.From || theirs.To != c.To {
+		return false
+	}
+	if len(theirs.Thread) == 0 {
+		return theirs.Topic == c.Topic
+	}
+	return len(foreign(theirs.Thread, c.Thread)) == 0
 }
 
 // sameMatter reports whether two records are about one question.
