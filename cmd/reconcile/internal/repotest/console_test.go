@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the output shown in the documen
 
 // A session is what one ```console block of a page shows: commands, each with what it prints. Lines that begin with "$ "
 // are commands, "> " goes on with one, the rest is output. The blocks of one page are run in order, each beginning in the
-// folder where the last one ended, and the first one in an empty folder.
+// folder where the last one ended, and the first one in a folder that has only the examples, as a clone has them.
 //
 // Where output differs from run to run, times, durations and hashes count as equal; "…" stands for any text in a line,
 // and alone on a line for any number of lines. A command has to succeed: one that shows a failure ends in ; echo "exit $?".
@@ -69,6 +69,7 @@ func TestDocumentsShowWhatCommandsPrint(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			shell.dir = t.TempDir()
+			copyExamples(t, shell.dir)
 			changed := false
 			for _, x := range slices.Concat(blocks...) {
 				got, err := shell.run(t, x.command)
