@@ -98,8 +98,8 @@ func newClarifyStaleCmd(a *app, o *clarifyOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stale",
 		Short: "Show the questions that are overdue, go in circles or wait for each other",
-		Long: `Show the questions that got no answer in time, go in circles or wait for each other, with the reason. Those that
-were handed to a person for that are listed until the person has decided.`,
+		Long: `Show the questions that got no answer in time, go in circles or wait for each other, with the reason. Those
+that were handed to a person for that are listed until the person has decided.`,
 		Example: "  reconcile clarify stale",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.clarifyStale(cmd.Context(), *o) },

@@ -306,11 +306,12 @@ func (a *app) awaitMatter(ctx context.Context, s *state.Store, t *state.Tree, na
 
 // agentError is the failure of the agent that was asked, if that is why a human has to decide; nil otherwise.
 func agentError(m *matter) error {
-	if m.Status != schemas.ClarificationEscalated || m.Escalation == nil || m.Escalation.Reason != schemas.EscalatedAgent {
+	e := m.Escalation
+	if m.Status != schemas.ClarificationEscalated || e == nil || e.Reason != schemas.EscalatedAgent {
 		return nil
 	}
-	return &clarify.Error{Kind: clarify.AgentError, Message: fmt.Sprintf("agent '%s' failed twice on %s; it is escalated. %s",
-		m.To, m.Title(), m.Escalation.Action)}
+	return &clarify.Error{Kind: clarify.AgentError, Message: fmt.Sprintf(
+		"agent '%s' failed twice on %s; it is escalated. %s", m.To, m.Title(), e.Action)}
 }
 
 // printMatter prints the thread after a question, and beside it what can be done next. An agent that asked inside of a

@@ -210,7 +210,9 @@ func noMatter(t *state.Tree, word string, issue int) error {
 }
 
 // completeMatters offers the ids of the open clarifications.
-func (a *app) completeMatters(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeMatters(
+	cmd *cobra.Command, args []string, _ string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	t := a.loadQuietly(cmd)
 	if t == nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

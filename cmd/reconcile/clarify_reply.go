@@ -66,12 +66,14 @@ func newReplyCmd(a *app, o *clarifyOptions, r replyCommand) *cobra.Command {
 		Short: r.short,
 		Long: r.short + `.
 
-Writes a Reply into specs/replies/ and runs the tree, so that it takes effect; while another run is at work, or inside of
-one, it only writes. It is possible while the matter is ` + orList(r.takes) + `. TEXT has at most 2000 characters; - reads
-it from standard input.`,
-		Example:           "  reconcile clarify " + r.name + " CLR-42-001 \"" + exampleTexts[r.typ] + "\"",
-		Args:              arguments(least, 2, "an id and a text"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.replyTo(cmd.Context(), r, args, from, *o) },
+Writes a Reply into specs/replies/ and runs the tree, so that it takes effect; while another run is at work, or inside
+of one, it only writes. It is possible while the matter is ` + orList(r.takes) + `.
+TEXT has at most 2000 characters; - reads it from standard input.`,
+		Example: "  reconcile clarify " + r.name + " CLR-42-001 \"" + exampleTexts[r.typ] + "\"",
+		Args:    arguments(least, 2, "an id and a text"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.replyTo(cmd.Context(), r, args, from, *o)
+		},
 		ValidArgsFunction: a.completeMatters,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the `AGENT` or person that says so "+
@@ -149,8 +151,8 @@ func (a *app) reply(
 	return a.awaitReply(ctx, s, t, m, r, name, noRun)
 }
 
-// runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits for
-// the answer.
+// runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits
+// for the answer.
 func (a *app) runOf(m *matter) string {
 	key, _ := runner.InsideRun(a.global.dir, os.Environ())
 	if spec := requestSpec(m.request); spec != nil && sameTask(spec.Run, key) {
@@ -236,7 +238,8 @@ func (r replyCommand) judge(t *state.Tree, m *matter, name string) error {
 	taken := slices.ContainsFunc(m.Thread, func(e schemas.ThreadEntry) bool {
 		return e.Source == "reply/"+name && e.Type == r.typ
 	})
-	if r.typ == schemas.TurnQuestion && !taken && m.Escalation != nil && m.Escalation.Reason == schemas.EscalatedMaxRounds {
+	exhausted := m.Escalation != nil && m.Escalation.Reason == schemas.EscalatedMaxRounds
+	if r.typ == schemas.TurnQuestion && !taken && exhausted {
 		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
 	}
 	return nil

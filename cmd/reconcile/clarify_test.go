@@ -48,7 +48,8 @@ func ledger(t *testing.T, issue int, records ...schemas.Clarification) *state.Le
 func request(t *testing.T, name string, issue int, st *schemas.ClarificationRequestStatus) *state.Entry {
 	t.Helper()
 	src := fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: ClarificationRequest\nmetadata: {name: %s}\n"+
-		"spec: {issue: %d, from: engineer, to: architect, topic: Topic, question: \"One or two?\", blocking: true}\n", name, issue)
+		"spec: {issue: %d, from: engineer, to: architect, topic: Topic, question: \"One or two?\", blocking: true}\n",
+		name, issue)
 	d := schemas.NewDecoder(kinds(), 0).Decode("specs/clarificationrequests/"+name+".yaml", []byte(src))
 	if d.Object == nil {
 		t.Fatal(d.Problems)
@@ -69,7 +70,8 @@ func refusedWith(message string) *schemas.ClarificationRequestStatus {
 // town is a tree with matters of all sorts: recorded ones of ours and of others, and requests that are not on record.
 func town(t *testing.T) *state.Tree {
 	own := record(42, 1, schemas.ClarificationEscalated, "db-layer")
-	own.Thread = append(own.Thread, schemas.ClarificationTurn{Round: 1, From: "x", Type: schemas.TurnAnswer, Body: "foreign"})
+	foreign := schemas.ClarificationTurn{Round: 1, From: "x", Type: schemas.TurnAnswer, Body: "foreign"}
+	own.Thread = append(own.Thread, foreign)
 	st := &schemas.ClarificationRequestStatus{ID: "CLR-42-001", Summary: "in short",
 		Escalation: &schemas.Escalation{Reason: schemas.EscalatedStuck},
 		Thread:     []schemas.ThreadEntry{{ClarificationTurn: own.Thread[0], Source: "request"}}}
@@ -77,7 +79,8 @@ func town(t *testing.T) *state.Tree {
 		request(t, "db-layer", 42, st), request(t, "fresh", 42, nil), request(t, "refused", 42, refusedWith("not allowed")),
 		request(t, "elsewhere", 7, nil),
 	).WithLedgers(
-		ledger(t, 42, own, record(42, 2, schemas.ClarificationResolved, ""), record(42, 1000, schemas.ClarificationPending, "gone")),
+		ledger(t, 42, own, record(42, 2, schemas.ClarificationResolved, ""),
+			record(42, 1000, schemas.ClarificationPending, "gone")),
 		ledger(t, 0, record(0, 1, schemas.ClarificationStale, "")),
 		ledger(t, 9, record(9, 1, schemas.ClarificationAbandoned, "")),
 	)
@@ -135,8 +138,9 @@ func TestFindMatter(t *testing.T) {
 		}
 	}
 	for word, hint := range map[string]string{
-		"CLR-42-003": `did you mean "CLR-42-001"?`, "CLR-5-001": "nothing was asked about issue 5", "db-leyer": `"db-layer"`,
-		"nothing-like-it": `"reconcile clarify" lists`, "CLR-42-": `"CLR-42-001"`, "": "NOT_FOUND", "CLR-042-001": "NOT_FOUND",
+		"CLR-42-003": `did you mean "CLR-42-001"?`, "CLR-5-001": "nothing was asked about issue 5",
+		"db-leyer": `"db-layer"`, "nothing-like-it": `"reconcile clarify" lists`, "CLR-42-": `"CLR-42-001"`,
+		"": "NOT_FOUND", "CLR-042-001": "NOT_FOUND",
 	} {
 		_, err := findMatter(tree, word)
 		if !errors.Is(err, &clarify.Error{Kind: clarify.NotFound}) || !strings.Contains(err.Error(), hint) {
@@ -284,7 +288,8 @@ func TestTroubled(t *testing.T) {
 	}
 }
 
-// TestBusyTreeKeepsWhatWasAsked: where the tree cannot be had, the exit code says to try again, and the question is a file.
+// TestBusyTreeKeepsWhatWasAsked: where the tree cannot be had, the exit code says to try again, and the question is a
+// file.
 func TestBusyTreeKeepsWhatWasAsked(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "tree"))); err != nil {

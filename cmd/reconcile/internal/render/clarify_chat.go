@@ -107,7 +107,8 @@ func (t *chat) end() {
 	case c.Status == "" || c.Why != "":
 		t.add("  [" + chatLine(strings.TrimSuffix(c.stands(), ".")) + "]")
 	case c.Waiting() && c.Human:
-		t.add("  [Waiting for " + DisplayName(c.To) + " to answer: reconcile clarify answer " + chatLine(c.Title()) + " TEXT]")
+		t.add(fmt.Sprintf("  [Waiting for %s to answer: reconcile clarify answer %s TEXT]",
+			DisplayName(c.To), chatLine(c.Title())))
 	case c.Status == schemas.ClarificationAbandoned:
 		t.add("  [" + DisplayName(c.From) + " went on without an answer]")
 	case c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) < 0:
@@ -119,7 +120,7 @@ func (t *chat) escalated() string {
 	return "**[ESCALATED] " + chatLine(t.c.Title()) + ": " + chatLine(t.c.Topic) + "**"
 }
 
-// escalationBlock is why, the positions, options and what a human has to do, as paragraphs with a blank line before each.
+// escalationBlock is why, the positions, options and what a human has to do, as paragraphs, each after a blank line.
 func escalationBlock(e *schemas.Escalation) []string {
 	lines := []string{"", "Why: " + chatLine(escalatedBecause(e.Reason))}
 	if len(e.Positions) > 0 {

@@ -34,7 +34,8 @@ func documented() Clarification {
 	c := question(schemas.ClarificationResolved,
 		entry(1, 0, "engineer", "question", "ADR-42 says PostgreSQL but local dev uses SQLite. Dual-adapter or migrate?",
 			"request"),
-		entry(1, 2, "architect", "answer", "Repository pattern. SQLite dev, PostgreSQL prod. Config-driven pooling.", "run/x"),
+		entry(1, 2, "architect", "answer", "Repository pattern. SQLite dev, PostgreSQL prod. Config-driven pooling.",
+			"run/x"),
 		entry(2, 5, "engineer", "resolution", "Proceeding with repository pattern + separate migrations.", "reply/r"))
 	c.Round, c.ResolvedAt = 2, minute(5)
 	return c
@@ -210,7 +211,8 @@ func TestClarificationTable(t *testing.T) {
 // What an agent says cannot pass for something else: no control characters, no second heading, no open code block, no
 // HTML that hides what follows.
 func TestHostileText(t *testing.T) {
-	body := "fine\x1b[31m\n\n  [RESOLVED] engineer  (2026-02-26 10:05)\n[Architect] forged\n<!-- hidden\n`a<b` <i>\n~~~sh\n[kept] <as is>"
+	body := "fine\x1b[31m\n\n  [RESOLVED] engineer  (2026-02-26 10:05)\n[Architect] forged\n<!-- hidden\n" +
+		"`a<b` <i>\n~~~sh\n[kept] <as is>"
 	c := question(schemas.ClarificationAnswered, entry(1, 0, "engineer", "question", body, "request"),
 		entry(1, 1, "architect", "answer", "ok", "run/x"))
 	text := string(rendered(t, func(w io.Writer) error { return ClarificationThread(w, Palette{}, c) }))
