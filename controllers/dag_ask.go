@@ -86,34 +86,41 @@ func (f *fold) waitsForAnswer(i int32) bool {
 	if !r.pauses && r.last != nil {
 		return false
 	}
-	escalated := ""
+	reason, message := "", ""
 	for _, q := range r.questions {
 		if !f.holds(i, q) {
 			continue
 		}
-		st := f.World.requestStatus(q.entry)
-		switch st.Phase {
-		case schemas.ClarificationPending, schemas.ClarificationStale:
-			f.set(i, schemas.NodeBlocked, ReasonWaitsForAnswer, fmt.Sprintf("Clarification %s pending from %s", st.ID, q.spec.To))
-			return true
-		case schemas.ClarificationEscalated:
-			escalated = fmt.Sprintf("Clarification %s escalated, waits for a human", st.ID)
-		case "":
-			if c := st.Condition(schemas.Ready); c == nil || c.Reason == ReasonAgentInvalid {
-				f.set(i, schemas.NodeBlocked, ReasonWaitsForAnswer, "its question to "+q.spec.To+" is not decided yet")
-				return true
-			}
+		if why, text := f.openFor(q); why == ReasonWaitsForAnswer || reason == "" {
+			reason, message = why, text
+		}
+		if reason == ReasonWaitsForAnswer {
+			break
 		}
 	}
-	switch {
-	case escalated != "":
-		f.set(i, schemas.NodeBlocked, ReasonEscalated, escalated)
-		return true
-	case r.last != nil && f.unasked(r.last):
-		f.set(i, schemas.NodeBlocked, ReasonWaitsForAnswer, f.unaskedMessage(r.last))
-		return true
+	if reason == "" && r.last != nil && f.unasked(r.last) {
+		reason, message = ReasonWaitsForAnswer, f.unaskedMessage(r.last)
 	}
-	return false
+	if reason != "" {
+		f.set(i, schemas.NodeBlocked, reason, message)
+	}
+	return reason != ""
+}
+
+// openFor says why a question keeps its node from going on; the reason is empty when it does not.
+func (f *fold) openFor(q *dagQuestion) (reason, message string) {
+	st := f.World.requestStatus(q.entry)
+	switch st.Phase {
+	case schemas.ClarificationPending, schemas.ClarificationStale:
+		return ReasonWaitsForAnswer, fmt.Sprintf("Clarification %s pending from %s", st.ID, q.spec.To)
+	case schemas.ClarificationEscalated:
+		return ReasonEscalated, fmt.Sprintf("Clarification %s escalated, waits for a human", st.ID)
+	case "":
+		if c := st.Condition(schemas.Ready); c == nil || c.Reason == ReasonAgentInvalid {
+			return ReasonWaitsForAnswer, "its question to " + q.spec.To + " is not decided yet"
+		}
+	}
+	return "", ""
 }
 
 // unasked reports whether a run asked what no request takes in yet. What may not be asked is never taken in.

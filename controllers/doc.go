@@ -22,7 +22,8 @@
 // The life of a question is decided by package clarify. What bears on it, and whom it bears on, is found here:
 //
 //	clarification.go      the decision about a request: conditions, history, the run of the agent that is asked
-//	matter.go             what bears on it: scope, limits, number, replies, the ledger, other questions
+//	matter.go             what bears on it: scope, limits, replies, the ledger, other questions
+//	matter_number.go      its number
 //	matter_task.go        what the node that asks did since
 //	matter_effect.go      what the agent that is asked is told
 //	matter_index.go       requests and replies by what they are called
