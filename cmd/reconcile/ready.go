@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -253,5 +254,6 @@ func lockTimeout(err error, so string) error {
 	if !errors.Is(err, state.ErrBusy) {
 		return err
 	}
-	return &clarify.Error{Kind: clarify.LockTimeout, Message: fmt.Sprintf("%v; %s", err, so)}
+	why := strings.TrimPrefix(err.Error(), clarify.LockTimeout+": ")
+	return &clarify.Error{Kind: clarify.LockTimeout, Message: why + "; " + so}
 }
