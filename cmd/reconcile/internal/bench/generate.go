@@ -174,11 +174,12 @@ func (g *generator) session(b *bytes.Buffer, i int) {
 		g.words(6), g.words(35), i, i+1, phase, []string{"high", "normal", "low"}[i%3])
 }
 
+// agent writes somebody who may ask the next one. Persons answer, so that nothing is run.
 func (g *generator) agent(b *bytes.Buffer, i int) {
 	head(b, "Agent", name("agents", i))
-	fmt.Fprintf(b, "  role: %s\n  description: >-\n    %s\n  concurrency: %d\n  runner:\n    command:\n",
-		[]string{"architect", "engineer", "tester", "reviewer"}[i%4], g.words(30), 1+i%3)
-	fmt.Fprintf(b, "      argv: [\"answer\", \"--as\", %q]\n      stdin: prompt\n      timeout: 10m\n", name("agents", i))
+	fmt.Fprintf(b, "  role: %s\n  description: >-\n    %s\n  concurrency: %d\n  canClarify: [%s]\n  runner:\n    human:\n",
+		[]string{"architect", "engineer", "tester", "reviewer"}[i%4], g.words(30), 1+i%3, g.nextAgent(i))
+	fmt.Fprintf(b, "      contact: %s\n", g.words(5))
 }
 
 func (g *generator) workflow(b *bytes.Buffer, i int) {
@@ -218,18 +219,17 @@ func (g *generator) request(b *bytes.Buffer, i int) {
 	head(b, "ClarificationRequest", name("clarificationrequests", i))
 	from := i % g.amount("agents")
 	fmt.Fprintf(b, "  issue: %d\n  from: %s\n  to: %s\n  topic: %s\n  question: >-\n    %s?\n  blocking: %v\n", 1+i%97,
-		name("agents", from), g.otherAgent(from), g.words(5), g.words(40), i%4 == 0)
+		name("agents", from), g.nextAgent(from), g.words(5), g.words(40), i%4 == 0)
 }
 
-// otherAgent names an agent that is not the given one. In a tree too small for two there is a name that does not exist.
-func (g *generator) otherAgent(not int) string {
-	return name("agents", (not+1+g.rnd.IntN(max(1, g.amount("agents")-1)))%max(2, g.amount("agents")))
-}
+// nextAgent names the agent after the given one. In a tree too small for two there is a name that does not exist.
+func (g *generator) nextAgent(i int) string { return name("agents", (i+1)%max(2, g.amount("agents"))) }
 
+// reply writes the answer of a person, so that no time limit is over between one run and the next.
 func (g *generator) reply(b *bytes.Buffer, i int) {
 	head(b, "Reply", name("replies", i))
-	fmt.Fprintf(b, "  clarification: %s\n  type: answer\n  from: %s\n  body: >-\n    %s.\n",
-		name("clarificationrequests", i%g.amount("clarificationrequests")), g.pick("agents"), g.words(45))
+	fmt.Fprintf(b, "  clarification: %s\n  type: answer\n  from: person-%d\n  body: >-\n    %s.\n",
+		name("clarificationrequests", i%g.amount("clarificationrequests")), i%7, g.words(45))
 }
 
 // action writes verbs that are applied at once and leave a paused DAG as it is.
