@@ -135,14 +135,14 @@ func (a *app) reply(
 	if r.typ == schemas.TurnQuestion {
 		spec.Run = a.runOf(&m)
 	}
-	name := replyName(&m, spec, r.letter)
-	if e := t.Entry(schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name}); e != nil && e.Object != nil {
-		a.note("already said") // the name is made from what is said
+	if name, ok := r.said(t, &m, spec); ok {
+		a.note("already said")
 		return a.awaitReply(ctx, s, t, m, r, name, noRun)
 	}
 	if err := r.check(t, &m, from); err != nil {
 		return err
 	}
+	name := replyName(&m, spec, r.letter, m.Round)
 	where, err := writeSpec(s, t, schemas.ReplyKind, name, spec)
 	if err != nil {
 		return err
@@ -161,14 +161,30 @@ func (a *app) runOf(m *matter) string {
 	return ""
 }
 
+// said finds the reply that says the same, in this round or, where it took the matter to the next one, in the round before:
+// a call that is repeated, because it was killed say, is the same reply.
+func (r replyCommand) said(t *state.Tree, m *matter, spec *schemas.ReplySpec) (name string, ok bool) {
+	rounds := []int{m.Round}
+	if r.typ == schemas.TurnQuestion || r.typ == schemas.TurnResolution {
+		rounds = append(rounds, m.Round-1)
+	}
+	for _, round := range rounds {
+		name = replyName(m, spec, r.letter, round)
+		if e := t.Entry(schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name}); e != nil && e.Object != nil {
+			return name, true
+		}
+	}
+	return "", false
+}
+
 // replyName is <request>-<letter of the type>-<digest of content and round>: the same call in the same round is the
 // same reply.
-func replyName(m *matter, spec *schemas.ReplySpec, letter string) string {
+func replyName(m *matter, spec *schemas.ReplySpec, letter string, round int) string {
 	base := m.Request
 	if m.request == nil {
 		base = strings.ToLower(m.ID)
 	}
-	return fitName(base, "-"+letter+"-"+contentHex(3, spec.Clarification, spec.Type, spec.From, spec.Body, m.Round))
+	return fitName(base, "-"+letter+"-"+contentHex(3, spec.Clarification, spec.Type, spec.From, spec.Body, round))
 }
 
 // check refuses what the picture of the states has no place for, before anything is written.

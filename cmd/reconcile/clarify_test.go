@@ -247,7 +247,7 @@ func TestReplyName(t *testing.T) {
 	for _, m := range []*matter{&long, &foreign} {
 		for _, r := range replyCommands {
 			for m.Round = 1; m.Round < 3; m.Round++ {
-				name := replyName(m, &schemas.ReplySpec{Type: r.typ, From: "ada", Body: "x"}, r.letter)
+				name := replyName(m, &schemas.ReplySpec{Type: r.typ, From: "ada", Body: "x"}, r.letter, m.Round)
 				if err := schemas.CheckName(name); err != nil || seen[name] {
 					t.Errorf("%q: %v, seen %t", name, err, seen[name])
 				}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// strike is a command of the clarification protocol that is struck at each of its file-changing calls.
+type strike struct {
+	name    string
+	example string     // the tree: an example, else that of askTree
+	before  [][]string // what is run before, undisturbed
+	cmd     []string
+	// acts says that a second run of the command is a second act. After a crash only the tree is run, and then it is as if
+	// the command had been given, or had not.
+	acts bool
+}
+
+// agentHead is put in front of every agent: each start leaves its key in ../effects.
+const agentHead = "echo \"$RECONCILE_RUN\" >> ../effects\n"
+
+// askTree has an agent that asks, a program and a person who answer.
+var askTree = map[string]string{
+	"agents/architect.sh": agentHead + "case $(cat) in *pooling*) echo 'Config-driven, per environment.' ;;" +
+		" *) echo 'Repository pattern with an adapter.' ;; esac\n",
+	"specs/agents/architect.yaml": agentSpec("architect", "runner: {command: {argv: [sh, agents/architect.sh]}}"),
+	"specs/agents/lead.yaml":      agentSpec("lead", "runner: {human: {}}"),
+	"specs/agents/engineer.yaml":  agentSpec("engineer", "canClarify: [architect, lead], runner: {human: {}}"),
+}
+
+func agentSpec(name, spec string) string {
+	return fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: %s}\nspec: {%s}\n", name, spec)
+}
+
+func askArgs(to, topic, question string) []string {
+	return []string{"clarify", "ask", "--issue", "42", "--from", "engineer", "--to", to, "--topic", topic, "--question", question}
+}
+
+var (
+	askedArchitect = [][]string{askArgs("architect", "Database", "Dual layer or migrate?")}
+	askedLead      = [][]string{askArgs("architect", "Database", "Dual layer or migrate?"), askArgs("lead", "Budget", "How large is it?")}
+)
+
+var strikes = []strike{
+	{name: "two rounds", example: "two-rounds"},
+	{name: "escalation", example: "escalation"},
+	{name: "ask", before: askedLead, cmd: askArgs("architect", "Pool", "Who does the pooling?")},
+	{name: "question", before: askedArchitect,
+		cmd: []string{"clarify", "question", "CLR-42-001", "--from", "engineer", "Does it do pooling?"}},
+	{name: "answer", before: askedLead, cmd: []string{"clarify", "answer", "CLR-42-002", "--from", "lead", "Ten."}},
+	{name: "resolve", before: askedArchitect, cmd: []string{"clarify", "resolve", "CLR-42-001", "--from", "engineer", "Clear."}},
+	{name: "escalate", before: askedLead, cmd: []string{"clarify", "escalate", "CLR-42-002", "--from", "engineer"}},
+	{name: "abandon", before: askedLead, cmd: []string{"clarify", "abandon", "CLR-42-002", "--from", "engineer"}},
+	{name: "hook start", before: askedLead, acts: true,
+		cmd: []string{"hook", "start", "--agent", "engineer", "--issue", "43"}},
+	{name: "hook finish", acts: true, cmd: []string{"hook", "finish", "--agent", "engineer", "--issue", "42"},
+		before: append(askedArchitect, []string{"hook", "start", "--agent", "engineer", "--issue", "42"})},
+	{name: "claim", before: askedLead, acts: true, cmd: []string{"ready", "--claim", "--agent", "lead"}},
+}
+
+// TestCrashClarify strikes the commands of the clarification protocol. What is left must parse; the same command, given
+// again, succeeds at once and ends in the same tree as one that nothing happened to: the same numbers, without a gap, no
+// litter, and no run that is on record is run again. By default a sample of the calls is struck, else all of them with
+// RECONCILE_CRASH=all.
+func TestCrashClarify(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the program once for many of its file-changing calls")
+	}
+	for _, mode := range []struct {
+		name  string
+		mode  crashtest.Mode
+		errno syscall.Errno
+		step  int
+	}{
+		{"kill", crashtest.Kill, 0, 19}, {"torn", crashtest.Torn, 0, 11},
+		{"full", crashtest.Fail, syscall.ENOSPC, 41}, {"broken", crashtest.Fail, syscall.EIO, 47},
+	} {
+		if os.Getenv("RECONCILE_CRASH") == "all" {
+			mode.step = 1
+		}
+		for _, s := range strikes {
+			t.Run(s.name+" "+mode.name, func(t *testing.T) {
+				t.Parallel()
+				n, err := s.every(t, mode.step, mode.mode, mode.errno)
+				if err != nil {
+					t.Error(err)
+				}
+				t.Logf("struck at %d calls", n)
+			})
+		}
+	}
+}
+
+// every strikes each n-th call and checks what is left.
+func (k strike) every(t *testing.T, n int, mode crashtest.Mode, errno syscall.Errno) (int, error) {
+	fixture := k.fixture(t, mode, errno)
+	never := ""
+	if k.acts {
+		idle := func() (crashtest.Spec, error) { s, err := fixture(); s.Cmd = s.Cmd[:1]; return s, err }
+		never = undisturbed(t, idle)
+	}
+	done := undisturbed(t, func() (crashtest.Spec, error) {
+		s, err := fixture()
+		if err == nil && k.acts { // as after a crash, the tree is run afterwards
+			_, err = rerun(s)
+			s.Cmd = s.Cmd[:1]
+		}
+		return s, err
+	})
+	return crashtest.EveryNth(t.Context(), n, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+		if k.acts {
+			s.Cmd = s.Cmd[:1]
+		}
+		got, err := recovered(s)
+		if err == nil {
+			err = advised(errno, r)
+		}
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, r.Stderr)
+		}
+		if got != done && (got != never || r.Exit == 0) {
+			return fmt.Errorf("another tree than without the crash, or the command\n%s\n%s", firstDifference(done, got), firstDifference(never, got))
+		}
+		return nil
+	})
+}
+
+// recovered runs the command of s once more after a crash and returns what is there then.
+func recovered(s crashtest.Spec) (string, error) {
+	if err := parses(s.Root); err != nil {
+		return "", fmt.Errorf("after the crash: %w", err)
+	}
+	recorded, before := recordedKeys(s.Root), effects(s.Root)
+	if out, err := rerun(s); err != nil {
+		return "", fmt.Errorf("the next run: %w\n%s", err, out)
+	}
+	if err := parses(s.Root); err != nil {
+		return "", fmt.Errorf("after the next run: %w", err)
+	}
+	after := effects(s.Root)
+	for key, n := range after {
+		if slices.Contains(recorded, key) && n != before[key] {
+			return "", fmt.Errorf("%s was on record and ran again (%d, then %d times)", key, before[key], n)
+		}
+		if n > 2 {
+			return "", fmt.Errorf("%s ran %d times", key, n)
+		}
+	}
+	return outcomeOf(s.Root)
+}
+
+// fixture makes a fresh tree for each crash.
+func (k strike) fixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
+	env, bin := crashEnv(t), self(t)
+	trees := inMemory(t)
+	template := k.template(t, bin, env)
+	n := 0
+	return func() (crashtest.Spec, error) {
+		n++
+		last := filepath.Join(trees, strconv.Itoa(n-1))
+		dir := filepath.Join(trees, strconv.Itoa(n), "tree")
+		err := errors.Join(os.RemoveAll(last), os.CopyFS(dir, os.DirFS(template)))
+		s := crashtest.Spec{Cmd: append([]string{bin}, k.cmd...), Dir: dir, Root: dir, Env: env, Mode: mode, Errno: errno}
+		if mode == crashtest.Fail {
+			s.Skip = func(c crashtest.Call) bool { // an agent that cannot write has failed
+				return c.Path == "src" || strings.HasPrefix(c.Path, "src/") || c.Path == ""
+			}
+		}
+		return s, err
+	}
+}
+
+// template is the tree before the command.
+func (k strike) template(t *testing.T, bin string, env []string) string {
+	dir := filepath.Join(inMemory(t), "template")
+	if k.example == "" {
+		writeFiles(t, dir, askTree)
+	} else {
+		writeFiles(t, dir, exampleFiles(t, k.example))
+	}
+	for _, args := range k.before {
+		cmd := exec.Command(bin, args...)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	return dir
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// exampleFiles are those of an example of clarifications, with agents that leave their keys.
+func exampleFiles(t *testing.T, name string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	example := os.DirFS(filepath.Join("..", "..", "examples", "clarification", name))
+	err := fs.WalkDir(example, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && d.Name() == ".reconcile" {
+				return fs.SkipDir
+			}
+			return err
+		}
+		data, err := fs.ReadFile(example, p)
+		if files[p] = string(data); strings.HasSuffix(p, ".sh") {
+			files[p] = agentHead + files[p]
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// parses checks that every JSON file below state/ is whole.
+func parses(root string) error {
+	return filepath.WalkDir(filepath.Join(root, "state"), func(p string, _ fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err != nil || !strings.HasSuffix(p, ".json") {
+			return nil
+		}
+		data, err := os.ReadFile(p)
+		if err == nil && !json.Valid(data) {
+			err = fmt.Errorf("%s is torn: %q", p, data)
+		}
+		return err
+	})
+}
+
+// recordedKeys are the keys of the runs that are on record as files.
+func recordedKeys(root string) []string {
+	var keys []string
+	dir := filepath.Join(root, "state/runs")
+	_ = filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		var run schemas.Run
+		data, _ := os.ReadFile(p)
+		if err == nil && bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &run) == nil {
+			keys = append(keys, run.Key)
+		}
+		return nil
+	})
+	return keys
+}
