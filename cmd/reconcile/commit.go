@@ -121,14 +121,20 @@ func refOfPath(p string) (schemas.Ref, bool) {
 	return schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(path.Base(parts[1]), ".json")}, ok
 }
 
-// noteOf says of a DAG how far it got; other objects have nothing to tell in a few words.
+// noteOf says of a DAG how far it got, and of a question how it stands; other objects have nothing to tell in a few words.
 func noteOf(e *state.Entry) string {
 	if e == nil {
 		return ""
 	}
-	st, ok := e.Status.(*schemas.DAGStatus)
-	if !ok || st.Progress.Total == 0 {
-		return ""
+	switch st := e.Status.(type) {
+	case *schemas.DAGStatus:
+		if st.Progress.Total > 0 {
+			return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
+		}
+	case *schemas.ClarificationRequestStatus:
+		if st.ID != "" {
+			return st.ID + " " + st.Phase
+		}
 	}
-	return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
+	return ""
 }
