@@ -73,18 +73,28 @@ func (w *World) question(e *state.Entry, m *clarify.Matter, st *schemas.Clarific
 	return q
 }
 
-// contextOf says what the question came up in: the session of the node that asks, else those of the issue.
+// contextOf says what the question came up in: the session of the node that asks and what the node is to do, else the
+// sessions that are about the issue.
 func (w *World) contextOf(spec *schemas.ClarificationRequestSpec) string {
 	var b strings.Builder
-	dag, node, ok := schemas.SplitRunKey(spec.Run)
-	if !ok {
-		return ""
+	if dag, node, ok := schemas.SplitRunKey(spec.Run); ok {
+		w.tellNode(&b, w.tree.Entry(dagRef(dag)), node)
+	} else if spec.Issue > 0 {
+		for _, e := range w.tree.Entries(schemas.SessionKind.Name) {
+			if s := sessionSpec(e); s != nil && s.Issue == spec.Issue {
+				b.WriteString(paragraph(s.Title) + paragraph(s.Description))
+			}
+		}
 	}
-	e := w.tree.Entry(dagRef(dag))
-	if e == nil || e.Object == nil {
-		return ""
+	return strings.TrimSuffix(b.String(), "\n\n")
+}
+
+// tellNode tells of a node's session, its DAG and its task.
+func (w *World) tellNode(b *strings.Builder, dag *state.Entry, node string) {
+	if dag == nil || dag.Object == nil {
+		return
 	}
-	p := planOf(e.Object)
+	p := planOf(dag.Object)
 	if s := sessionSpec(w.tree.Entry(sessionRef(p.spec.Session))); s != nil {
 		b.WriteString(paragraph(s.Title) + paragraph(s.Description))
 	}
@@ -92,7 +102,6 @@ func (w *World) contextOf(spec *schemas.ClarificationRequestSpec) string {
 	if i, ok := p.index[node]; ok {
 		b.WriteString(paragraph(p.spec.Nodes[i].Prompt))
 	}
-	return strings.TrimSuffix(b.String(), "\n\n")
 }
 
 func paragraph(text string) string {
