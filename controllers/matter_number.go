@@ -20,14 +20,28 @@ func (w *World) numberOf(e *state.Entry) string {
 	return w.numbers[e.Name]
 }
 
-// lost reports whether the ledger gives the number to another clarification, or this one another number.
+// lost reports whether the ledger gives the number to another clarification, or this one another number. Where two
+// branches gave it, the request that the ledger knows by it keeps it; else, or if it knows both, the first by name.
 func (w *World) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, id string) bool {
-	l := w.tree.Ledger(spec.Issue)
-	if l == nil || recordOf(l, e.Name, id, spec) != nil {
-		return false
+	l, first := w.tree.Ledger(spec.Issue), w.twin(e, id)
+	switch {
+	case l == nil:
+		return first != nil
+	case recordOf(l, e.Name, id, spec) != nil:
+		return first != nil && recordOf(l, first.Name, id, requestSpec(first)) != nil
 	}
-	return recordedAs(l, e.Name, spec) != "" ||
+	known := recordedAs(l, e.Name, spec)
+	return first != nil || known != "" && w.free(known, e) ||
 		slices.ContainsFunc(l.Records(), func(c schemas.Clarification) bool { return c.ID == id })
+}
+
+// twin returns the first request by name that has the number, if that is another one.
+func (w *World) twin(e *state.Entry, id string) *state.Entry {
+	first := w.matters.withID(id)
+	if first == nil || first.Name == e.Name || requestSpec(first) == nil {
+		return nil
+	}
+	return first
 }
 
 // giveNumbers numbers the requests that have no number and may have one. Some know theirs: their ledger, or another
