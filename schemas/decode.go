@@ -80,6 +80,8 @@ func (d *Decoder) Decode(path string, src []byte) Decoded {
 		out.Object, out.Refs = d.object(s, root)
 		if s.ref != (Ref{}) {
 			out.At.Line, out.At.Column = root.position([]any{"metadata", "name"})
+		} else {
+			s.ref = refOfPath(path, d.kinds)
 		}
 	} else {
 		s.ref = s.guessRef(src, d.kinds)

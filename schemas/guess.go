@@ -5,10 +5,30 @@ import (
 	"strings"
 )
 
-// guessRef names the object of a file that no parser can read, by looking for what names one in a good file: the kind
-// at the left edge and the name one step below metadata; in JSON the same in quotes; in TOML the name below [workflow].
-// The zero Ref means that nothing was found that could be a name.
+// guessRef names the object of a file that no parser can read, by what the text says or, where it says nothing, as one
+// that is cut off does not, by where the file is. The zero Ref means that nothing was found that could be a name.
 func (s *source) guessRef(src []byte, kinds Kinds) Ref {
+	if ref := s.refInText(src, kinds); ref != (Ref{}) {
+		return ref
+	}
+	return refOfPath(s.path, kinds)
+}
+
+// refOfPath is the object that a file is there for if it stands where objects of its kind stand by custom:
+// specs/agents/ada.yaml.
+func refOfPath(p string, kinds Kinds) Ref {
+	folder, file := path.Base(path.Dir(p)), path.Base(p)
+	k, ok := kinds.Find(folder)
+	name := strings.TrimSuffix(file, path.Ext(file))
+	if !ok || k.Plural != folder || CheckName(name) != nil {
+		return Ref{}
+	}
+	return Ref{Kind: k.Name, Name: name}
+}
+
+// refInText looks for what names an object in a good file: the kind at the left edge and the name one step below
+// metadata; in JSON the same in quotes; in TOML the name below [workflow].
+func (s *source) refInText(src []byte, kinds Kinds) Ref {
 	const most = 64 << 10 // what names an object stands at the beginning
 	text := strings.ReplaceAll(string(src[:min(len(src), most)]), "\r", "\n")
 	var kind, name string
