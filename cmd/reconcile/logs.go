@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,16 +20,18 @@ import (
 
 func newLogsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "logs dag/NAME [NODE]",
+		Use:   "logs KIND/NAME [NODE]",
 		Short: "Print what the commands of a DAG printed",
-		Long: `Print what the commands of a DAG printed: the last attempt of each node, or of one.
+		Long: `Print what the commands of a DAG printed: the last attempt of each node, or of one. Of a clarification request it is
+what the agent that was asked printed, in each round or in one (round_1).
 
 Full logs are local to the clone that ran the command (.reconcile/logs). Where a log is gone, the end of the output
 that the status keeps is printed instead.`,
-		Example:           "  reconcile logs dag/checks\n  reconcile logs dag/checks unit_tests",
-		Args:              arguments(1, 2, "a DAG"),
+		Example: "  reconcile logs dag/checks\n  reconcile logs dag/checks unit_tests\n" +
+			"  reconcile logs request/db-layer round_1",
+		Args:              arguments(1, 2, "a DAG or a clarification request"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), args) },
-		ValidArgsFunction: a.completeNodes(schemas.DAGKind),
+		ValidArgsFunction: a.completeNodes(schemas.DAGKind, schemas.ClarificationRequestKind),
 	}
 }
 
@@ -51,8 +54,8 @@ func (a *app) logs(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if e.Kind != schemas.DAGKind.Name {
-		return badUsage("%s has no logs; dags have", e.Ref)
+	if e.Kind != schemas.DAGKind.Name && e.Kind != schemas.ClarificationRequestKind.Name {
+		return badUsage("%s has no logs; DAGs and clarification requests have", e.Ref)
 	}
 	attempts := attemptsOf(e)
 	if len(args) == 2 {
@@ -81,7 +84,7 @@ func attemptOf(e *state.Entry, attempts []attempt, node string) ([]attempt, erro
 			return []attempt{at}, nil
 		}
 	}
-	if err := findNode(e, node); err != nil && e.Object != nil {
+	if err := findNode(e, node); err != nil && schemas.SpecAs[*schemas.DAGSpec](e.Object) != nil {
 		return nil, err
 	}
 	return nil, fmt.Errorf("%s %s has not run yet; \"reconcile describe %s\" says why", e.Ref, node, e.Ref)
@@ -122,8 +125,12 @@ func attemptFromRun(r *schemas.Run) attempt {
 	return at
 }
 
-// nodeNames lists the nodes of a DAG as declared, or, where the spec cannot be read, as the status knows them.
+// nodeNames lists the nodes of a DAG as declared, or, where the spec cannot be read, as the status knows them. Of a
+// clarification request they are the rounds in which somebody was run.
 func nodeNames(e *state.Entry) []string {
+	if e.Kind == schemas.ClarificationRequestKind.Name {
+		return roundNames(e)
+	}
 	var names []string
 	if dag := schemas.SpecAs[*schemas.DAGSpec](e.Object); dag != nil {
 		for _, n := range dag.Nodes {
@@ -137,6 +144,19 @@ func nodeNames(e *state.Entry) []string {
 		}
 	}
 	return names
+}
+
+// roundNames lists the nodes under which the agent that is asked was run or runs: round_1, round_1_again, round_2.
+func roundNames(e *state.Entry) []string {
+	var names []string
+	for _, r := range e.Runs {
+		names = append(names, r.Node)
+	}
+	for _, c := range e.Claims {
+		names = append(names, c.Node)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // printLog prints one attempt, from its log or from what is left of it.
