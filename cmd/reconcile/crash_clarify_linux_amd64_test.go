@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
-	"reconcile.dev/reconcile/schemas"
 )
 
 // strike is a command of the clarification protocol that is struck at each of its file-changing calls.
@@ -28,26 +26,6 @@ type strike struct {
 	// acts says that a second run of the command is a second act. After a crash only the tree is run, and then it is as if
 	// the command had been given, or had not.
 	acts bool
-}
-
-// agentHead is put in front of every agent: each start leaves its key in ../effects.
-const agentHead = "echo \"$RECONCILE_RUN\" >> ../effects\n"
-
-// askTree has an agent that asks, a program and a person who answer.
-var askTree = map[string]string{
-	"agents/architect.sh": agentHead + "case $(cat) in *pooling*) echo 'Config-driven, per environment.' ;;" +
-		" *) echo 'Repository pattern with an adapter.' ;; esac\n",
-	"specs/agents/architect.yaml": agentSpec("architect", "runner: {command: {argv: [sh, agents/architect.sh]}}"),
-	"specs/agents/lead.yaml":      agentSpec("lead", "runner: {human: {}}"),
-	"specs/agents/engineer.yaml":  agentSpec("engineer", "canClarify: [architect, lead], runner: {human: {}}"),
-}
-
-func agentSpec(name, spec string) string {
-	return fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: %s}\nspec: {%s}\n", name, spec)
-}
-
-func askArgs(to, topic, question string) []string {
-	return []string{"clarify", "ask", "--issue", "42", "--from", "engineer", "--to", to, "--topic", topic, "--question", question}
 }
 
 var (
@@ -208,16 +186,6 @@ func (k strike) template(t *testing.T, bin string, env []string) string {
 	return dir
 }
 
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		p := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // exampleFiles are those of an example of clarifications, with agents that leave their keys.
 func exampleFiles(t *testing.T, name string) map[string]string {
 	t.Helper()
@@ -254,19 +222,4 @@ func parses(root string) error {
 		}
 		return err
 	})
-}
-
-// recordedKeys are the keys of the runs that are on record as files.
-func recordedKeys(root string) []string {
-	var keys []string
-	dir := filepath.Join(root, "state/runs")
-	_ = filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
-		var run schemas.Run
-		data, _ := os.ReadFile(p)
-		if err == nil && bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &run) == nil {
-			keys = append(keys, run.Key)
-		}
-		return nil
-	})
-	return keys
 }

@@ -53,16 +53,6 @@ func crashFixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func()
 	}
 }
 
-// inMemory is a folder that needs no disk where there is such a place: thousands of files come and go.
-func inMemory(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "crash")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // crashTemplate is the tree that each crash starts from.
 func crashTemplate(t *testing.T, env []string) string {
 	dir := filepath.Join(t.TempDir(), "template")
@@ -75,19 +65,6 @@ func crashTemplate(t *testing.T, env []string) string {
 		}
 	}
 	return dir
-}
-
-// self is the test binary under the name by which it acts as reconcile (see testscript.Main).
-func self(t *testing.T) string {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := filepath.Join(t.TempDir(), "reconcile")
-	if err := os.Symlink(exe, bin); err != nil {
-		t.Fatal(err)
-	}
-	return bin
 }
 
 // crashEnv stops the clock, so that trees can be compared byte by byte.
@@ -217,16 +194,6 @@ func recordedNodes(root string) map[string]bool {
 		nodes[name] = true
 	}
 	return nodes
-}
-
-// effects counts the lines that the nodes have left behind.
-func effects(root string) map[string]int {
-	data, _ := os.ReadFile(filepath.Join(root, "../effects"))
-	counts := map[string]int{}
-	for _, line := range bytes.Fields(data) {
-		counts[string(line)]++
-	}
-	return counts
 }
 
 // outcomeOf is everything that a crash must not change: the files of the tree with their content, what git says of
