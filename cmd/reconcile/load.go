@@ -90,7 +90,9 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 func notFound(t *state.Tree, ref schemas.Ref) error {
 	var names []string
 	for _, e := range t.Entries(ref.Kind) {
-		names = append(names, e.Name)
+		if !e.Gone() {
+			names = append(names, e.Name)
+		}
 	}
 	word := strings.ToLower(ref.Kind)
 	if len(names) == 0 {
