@@ -86,6 +86,7 @@ func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time) Brief 
 		}
 		for _, c := range l.Records() {
 			switch {
+			case c.Open() && Orphaned(t, &c):
 			case c.To == agent && c.Waiting():
 				b.Asked = append(b.Asked, c)
 			case c.From == agent && l.Issue == issue:

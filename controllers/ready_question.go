@@ -43,7 +43,7 @@ func openQuestions(t *state.Tree) []openQuestion {
 			continue
 		}
 		for _, c := range l.Records() {
-			if c.Open() && !known[c.ID] {
+			if c.Open() && !known[c.ID] && !Orphaned(t, &c) {
 				out = append(out, openQuestion{Clarification: c, issue: l.Issue})
 			}
 		}
@@ -52,6 +52,20 @@ func openQuestions(t *state.Tree) []openQuestion {
 		return cmp.Or(a.Created.Compare(b.Created.Time), cmp.Compare(a.issue, b.issue), strings.Compare(a.ID, b.ID))
 	})
 	return out
+}
+
+// Orphaned reports whether the request of a ledger's record is not in the tree any more, or its name is that of another
+// question now: the record stays as it is, and nobody waits for it.
+func Orphaned(t *state.Tree, c *schemas.Clarification) bool {
+	if c.Request == "" {
+		return false // another program wrote it
+	}
+	e := t.Entry(requestRef(c.Request))
+	if e == nil || e.Gone() {
+		return true
+	}
+	id := requestStatusOf(e).ID
+	return id != "" && id != c.ID
 }
 
 func ownQuestion(

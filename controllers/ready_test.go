@@ -137,10 +137,12 @@ func TestReadyQuestions(t *testing.T) {
 	settled.Status = schemas.ClarificationResolved
 	answered := s.asked("bot", "lead", time.Hour)
 	answered.Status = schemas.ClarificationAnswered
+	orphan := s.asked("pair", "lead", time.Minute)
+	orphan.Request = "removed"
 	tree := s.tree().WithLedgers(
 		ledger(t, 42, s.asked("pair", "bot", 2*time.Minute), s.asked("pair", "lead", time.Minute), answered),
 		ledger(t, 7, mild, settled),
-		ledger(t, 9, escalated))
+		ledger(t, 9, escalated, orphan))
 	wantLines(t, Ready(tree, s.now),
 		"dag/late/first #7 ready WaitsForPerson",
 		"CLR-42-002 #42 ready Pending",
@@ -292,11 +294,13 @@ func TestBrief(t *testing.T) {
 		return c
 	}
 	ours := s.asked("pair", "bot", time.Hour)
+	orphan := s.asked("bot", "pair", 0)
+	orphan.Request = "removed"
 	tree := s.tree().WithLedgers(
 		ledger(t, 42, ours, with(ours, schemas.ClarificationAnswered, 0),
 			with(ours, schemas.ClarificationResolved, time.Minute), with(ours, schemas.ClarificationResolved, time.Hour),
 			with(ours, schemas.ClarificationEscalated, 0)),
-		ledger(t, 7, ours, s.asked("bot", "pair", 0)))
+		ledger(t, 7, ours, s.asked("bot", "pair", 0), orphan))
 	b := NewBrief(tree, "pair", 42, schemas.NewTime(s.now.Add(-2*time.Minute)))
 	ids := func(cs []schemas.Clarification) (out []string) {
 		for _, c := range cs {

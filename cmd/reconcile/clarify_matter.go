@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -27,6 +28,7 @@ type matter struct {
 func mattersOf(t *state.Tree, issue int, active bool) []matter {
 	var out []matter
 	recorded := map[string]bool{}
+	imports := refusedImports(t)
 	for _, l := range t.Ledgers() {
 		if issue >= 0 && l.Issue != issue || active && l.Open == 0 {
 			continue
@@ -37,6 +39,9 @@ func mattersOf(t *state.Tree, issue int, active bool) []matter {
 				continue
 			}
 			m := recordOf(t, l.Issue, c)
+			if e := imports[c.ID]; e != nil && m.request == nil && m.Why == "" {
+				m.Why, recorded[e.Name] = condition(e, schemas.Stalled).Message, true
+			}
 			if m.request != nil {
 				recorded[m.request.Name] = true
 			}
@@ -53,6 +58,18 @@ func mattersOf(t *state.Tree, issue int, active bool) []matter {
 		}
 	}
 	slices.SortStableFunc(out, compareMatters)
+	return out
+}
+
+// refusedImports are the requests for questions of other programs that may not be asked here, by their ids.
+func refusedImports(t *state.Tree) map[string]*state.Entry {
+	out := map[string]*state.Entry{}
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		m := matter{request: e}
+		if spec := requestSpec(e); spec != nil && spec.Imported != "" && requestStatus(e).ID == "" && m.refused() {
+			out[spec.Imported] = e
+		}
+	}
 	return out
 }
 
@@ -92,6 +109,8 @@ func recordOf(t *state.Tree, issue int, c *schemas.Clarification) matter {
 	if e := t.Entry(requestRef(c.Request)); e != nil && requestStatus(e).ID == c.ID {
 		m.request, st = e, requestStatus(e)
 		m.Escalation, m.Summary = st.Escalation, st.Summary
+	} else if c.Open() && controllers.Orphaned(t, c) {
+		m.Why = fmt.Sprintf("request %q is not in the tree any more; put its file back, and then settle or abandon it", c.Request)
 	}
 	m.Thread = make([]schemas.ThreadEntry, len(c.Thread))
 	for i, turn := range c.Thread {

@@ -139,7 +139,7 @@ func (a *app) reply(
 		a.note("already said")
 		return a.awaitReply(ctx, s, t, m, r, name, noRun)
 	}
-	if err := r.check(t, &m, from); err != nil {
+	if err := r.check(t, &m, spec); err != nil {
 		return err
 	}
 	name := replyName(&m, spec, r.letter, m.Round)
@@ -187,14 +187,17 @@ func replyName(m *matter, spec *schemas.ReplySpec, letter string, round int) str
 	return fitName(base, "-"+letter+"-"+contentHex(3, spec.Clarification, spec.Type, spec.From, spec.Body, round))
 }
 
-// check refuses what the picture of the states has no place for, before anything is written.
-func (r replyCommand) check(t *state.Tree, m *matter, from string) error {
+// check refuses what a run would refuse, before anything is written: what the picture of the states has no place for,
+// what is for another agent to say, and an answer that is none.
+func (r replyCommand) check(t *state.Tree, m *matter, spec *schemas.ReplySpec) error {
 	switch {
-	case m.Status == "" && m.refused():
+	case m.refused():
 		return fmt.Errorf("%s was not taken: %s", m.Title(), m.Why)
-	case r.typ == schemas.TurnAnswer && from != m.To && isAgent(t, from):
+	case m.request == nil && m.Why != "":
+		return fmt.Errorf("%s cannot be changed: %s", m.Title(), m.Why)
+	case r.typ == schemas.TurnAnswer && spec.From != m.To && isAgent(t, spec.From):
 		return &clarify.Error{Kind: clarify.ScopeViolation, Message: fmt.Sprintf(
-			"agent '%s' cannot answer %s, which asks '%s'; a person may, under another name", from, m.Title(), m.To)}
+			"agent '%s' cannot answer %s, which asks '%s'; a person may, under another name", spec.From, m.Title(), m.To)}
 	case m.Status == "" && slices.Contains(r.takes, schemas.ClarificationPending):
 		return nil // it is pending as soon as a run has taken it
 	case r.typ == schemas.TurnQuestion && m.Status == schemas.ClarificationEscalated && m.Round >= m.MaxRounds:
@@ -202,7 +205,25 @@ func (r replyCommand) check(t *state.Tree, m *matter, from string) error {
 	case !slices.Contains(r.takes, m.Status):
 		return fmt.Errorf("%s is %s; to %s it must be %s", m.Title(), stateWord(m.Status), r.name, orList(r.takes))
 	}
-	return nil
+	return r.objection(t, m, spec)
+}
+
+// objection is what the request itself would have against a reply for which there is an edge.
+func (r replyCommand) objection(t *state.Tree, m *matter, spec *schemas.ReplySpec) error {
+	request := requestSpec(m.request)
+	if request == nil {
+		return nil // the run takes the question up first
+	}
+	st := *requestStatus(m.request)
+	st.Phase = m.Status // another program may have moved it
+	why := clarify.Objection(request, &st, clarify.Reply{Spec: spec, Agent: isAgent(t, spec.From)})
+	switch {
+	case why == "":
+		return nil
+	case r.typ == schemas.TurnAnswer:
+		return fmt.Errorf("%s was not changed: %s", m.Title(), why)
+	}
+	return &clarify.Error{Kind: clarify.ScopeViolation, Message: why}
 }
 
 func isAgent(t *state.Tree, name string) bool {

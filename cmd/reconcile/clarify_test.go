@@ -44,6 +44,17 @@ func ledger(t *testing.T, issue int, records ...schemas.Clarification) *state.Le
 	return l
 }
 
+// agentEntry is an agent that a person is.
+func agentEntry(t *testing.T, name string) *state.Entry {
+	t.Helper()
+	src := "apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: " + name + "}\nspec: {runner: {human: {}}}\n"
+	d := schemas.NewDecoder(kinds(), 0).Decode("specs/agents/"+name+".yaml", []byte(src))
+	if d.Object == nil {
+		t.Fatal(d.Problems)
+	}
+	return &state.Entry{Ref: d.Ref, Object: d.Object}
+}
+
 // request is a request and its status; a status without an id and a condition was not looked at yet.
 func request(t *testing.T, name string, issue int, st *schemas.ClarificationRequestStatus) *state.Entry {
 	t.Helper()
@@ -75,13 +86,16 @@ func town(t *testing.T) *state.Tree {
 	st := &schemas.ClarificationRequestStatus{ID: "CLR-42-001", Summary: "in short",
 		Escalation: &schemas.Escalation{Reason: schemas.EscalatedStuck},
 		Thread:     []schemas.ThreadEntry{{ClarificationTurn: own.Thread[0], Source: "request"}}}
-	return state.NewTree(nil, nil,
+	refusal := request(t, "clr-53-001", 53, refusedWith("not for you"))
+	schemas.SpecAs[*schemas.ClarificationRequestSpec](refusal.Object).Imported = "CLR-53-001"
+	return state.NewTree(nil, nil, agentEntry(t, "engineer"), agentEntry(t, "architect"), refusal,
 		request(t, "db-layer", 42, st), request(t, "fresh", 42, nil), request(t, "refused", 42, refusedWith("not allowed")),
 		request(t, "elsewhere", 7, nil),
 	).WithLedgers(
 		ledger(t, 42, own, record(42, 2, schemas.ClarificationResolved, ""),
 			record(42, 1000, schemas.ClarificationPending, "gone")),
 		ledger(t, 0, record(0, 1, schemas.ClarificationStale, "")),
+		ledger(t, 53, record(53, 1, schemas.ClarificationPending, "")),
 		ledger(t, 9, record(9, 1, schemas.ClarificationAbandoned, "")),
 	)
 }
@@ -101,8 +115,8 @@ func TestMattersOf(t *testing.T) {
 		active bool
 		want   string
 	}{
-		{-1, true, "CLR-0-001 elsewhere CLR-42-001 CLR-42-1000 fresh"},
-		{-1, false, "CLR-0-001 elsewhere CLR-9-001 CLR-42-001 CLR-42-002 CLR-42-1000 fresh refused"},
+		{-1, true, "CLR-0-001 elsewhere CLR-42-001 CLR-42-1000 fresh CLR-53-001"},
+		{-1, false, "CLR-0-001 elsewhere CLR-9-001 CLR-42-001 CLR-42-002 CLR-42-1000 fresh refused CLR-53-001"},
 		{42, false, "CLR-42-001 CLR-42-002 CLR-42-1000 fresh refused"},
 		{0, false, "CLR-0-001"},
 		{5, false, ""},
@@ -186,23 +200,34 @@ func TestReplyCheck(t *testing.T) {
 	}
 	last := find("CLR-42-001")
 	last.Round = last.MaxRounds
+	open := find("CLR-42-001")
+	open.Status = schemas.ClarificationPending
 	for _, c := range []struct {
 		m    *matter
 		verb string
+		from string
+		body string
 		want string
 	}{
-		{find("CLR-42-1000"), "answer", ""},
-		{find("CLR-42-1000"), "resolve", "CLR-42-1000 is pending; to resolve it must be answered or escalated"},
-		{find("CLR-42-002"), "escalate", "CLR-42-002 is resolved; to escalate it must be pending, answered or stale"},
-		{find("fresh"), "abandon", ""},
-		{find("fresh"), "resolve", "fresh is not taken by a run yet"},
-		{find("refused"), "answer", "refused was not taken: not allowed"},
-		{last, "question", "MAX_ROUNDS_EXCEEDED: CLR-42-001 reached max rounds (5)"},
-		{last, "resolve", ""},
+		{find("CLR-0-001"), "answer", "ada", "Two.", ""},
+		{find("CLR-0-001"), "resolve", "ada", "Two.", "CLR-0-001 is stale; to resolve it must be answered or escalated"},
+		{find("CLR-42-1000"), "answer", "ada", "Two.", "CLR-42-1000 cannot be changed: request \"gone\" is not in the tree"},
+		{find("CLR-53-001"), "answer", "ada", "Two.", "CLR-53-001 cannot be changed: not for you"},
+		{find("CLR-42-002"), "escalate", "ada", "x", "CLR-42-002 is resolved; to escalate it must be pending, answered or "},
+		{find("fresh"), "abandon", "ada", "x", ""},
+		{find("fresh"), "resolve", "ada", "x", "fresh is not taken by a run yet"},
+		{find("refused"), "answer", "ada", "x", "refused was not taken: not allowed"},
+		{last, "question", "ada", "x", "MAX_ROUNDS_EXCEEDED: CLR-42-001 reached max rounds (5)"},
+		{last, "resolve", "ada", "x", ""},
+		{open, "answer", "architect", "One or two?", "CLR-42-001 was not changed: the answer of architect only restates"},
+		{open, "answer", "architect", "Two.", ""},
+		{open, "answer", "engineer", "Two.", "SCOPE_VIOLATION: agent 'engineer' cannot answer CLR-42-001"},
+		{open, "abandon", "architect", "x", "SCOPE_VIOLATION: an abandonment of agent architect cannot be taken"},
 	} {
-		err := command(c.verb).check(tree, c.m, "ada")
+		r := command(c.verb)
+		err := r.check(tree, c.m, &schemas.ReplySpec{Type: r.typ, From: c.from, Body: c.body})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s %s: %v; want %q", c.verb, c.m.Title(), err, c.want)
+			t.Errorf("%s %s by %s: %v; want %q", c.verb, c.m.Title(), c.from, err, c.want)
 		}
 	}
 }
@@ -283,8 +308,8 @@ func TestTroubled(t *testing.T) {
 	if want := []string{"CLR-0-001", "CLR-42-001"}; !slices.Equal(got, want) {
 		t.Errorf("early: %q, want %q", got, want)
 	}
-	if list := troubled(tree, mattersOf(tree, -1, true), late); len(list) != 3 {
-		t.Errorf("late: %d in trouble, want 3", len(list))
+	if list := troubled(tree, mattersOf(tree, -1, true), late); len(list) != 4 {
+		t.Errorf("late: %d in trouble, want 4", len(list))
 	}
 }
 

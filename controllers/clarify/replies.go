@@ -104,6 +104,12 @@ var replyStates = map[string][]string{
 	schemas.TurnAbandonment: {schemas.ClarificationPending},
 }
 
+// Objection says why a reply to a matter with this status cannot be taken; "" if it can.
+func Objection(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus, r Reply) string {
+	d := &decision{Matter: &Matter{Spec: spec}, st: *st}
+	return d.objection(r)
+}
+
 // objection says why a reply cannot be taken now; "" if it can.
 func (d *decision) objection(r Reply) string {
 	states := replyStates[r.Spec.Type]
