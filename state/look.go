@@ -1,0 +1,150 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// How a Refresh finds out what became of files: all of them, or those that hints name.
+
+// all looks at every file.
+func (u *update) all(ctx context.Context, _ []string) error {
+	s, m := u.store, u.model
+	found, troubles, err := s.scanAll(ctx)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(found))
+	var want []seen
+	for _, f := range found {
+		there[f.path] = true
+		if !m.files[f.path].current(f) {
+			want = append(want, f)
+		}
+	}
+	read, more, err := s.readFiles(ctx, want, m.files)
+	if err != nil {
+		return err
+	}
+	got := make(map[string]bool, len(read))
+	for _, f := range read {
+		got[f.path] = true
+		u.put(f)
+	}
+	for _, w := range want {
+		there[w.path] = got[w.path]
+	}
+	u.replaceTroubles(append(troubles, more...))
+	for p := range m.files {
+		if !there[p] {
+			u.drop(p)
+		}
+	}
+	return nil
+}
+
+func (u *update) replaceTroubles(now []trouble) {
+	next := make(map[string]trouble, len(now))
+	for _, t := range now {
+		next[t.path] = t
+		u.drop(t.path)
+	}
+	u.faulty = u.faulty || !maps.Equal(next, u.model.troubles)
+	u.model.troubles = next
+}
+
+// paths looks at some files and folders.
+func (u *update) paths(ctx context.Context, hints []string) error {
+	var want []seen
+	for _, p := range append(u.linked(), hints...) {
+		f, whole := u.path(path.Clean(p))
+		if whole {
+			return u.all(ctx, nil)
+		}
+		want = append(want, f...)
+	}
+	slices.SortFunc(want, bySeenPath)
+	want = slices.CompactFunc(want, func(a, b seen) bool { return a.path == b.path })
+	read, troubles, err := u.store.readFiles(ctx, want, u.model.files)
+	if err != nil {
+		return err
+	}
+	got := map[string]bool{}
+	for _, f := range read {
+		got[f.path] = true
+		u.put(f)
+	}
+	for _, w := range want {
+		if !got[w.path] {
+			u.drop(w.path)
+		}
+	}
+	for _, t := range troubles {
+		u.trouble(t)
+	}
+	return nil
+}
+
+func bySeenPath(a, b seen) int {
+	return cmp.Or(strings.Compare(path.Dir(a.path), path.Dir(b.path)), strings.Compare(a.path, b.path))
+}
+
+// path returns the file to read for a hint, and drops what is gone. whole says that only a look at everything tells
+// what became of it: it is or was a folder, or a link.
+func (u *update) path(p string) (want []seen, whole bool) {
+	l := u.model.layout
+	a, _ := l.classify(p)
+	st, err := lstat(u.store.root, p)
+	switch {
+	case err == nil && st.form() == formLink && a == areaSpecs:
+		return u.link(p), false
+	case err == nil && st.form() == formFile:
+		f := seen{p, a, st}
+		if a == areaNone || u.model.files[p].current(f) {
+			return nil, u.model.troubles[p] != (trouble{})
+		}
+		return []seen{f}, false
+	case err != nil && u.model.files[p] != nil:
+		u.drop(p)
+		return nil, false
+	case err != nil && a != areaNone && u.model.troubles[p] == (trouble{}) && !u.model.holds(p):
+		return nil, false // it came and went
+	}
+	return nil, p == "." || p == l.specs || p == l.state || within(l.specs, p) || within(l.state, p) ||
+		within(p, l.specs) || within(p, l.state)
+}
+
+// link returns a linked spec to be read, or notes what is wrong with the link.
+func (u *update) link(p string) []seen {
+	st, err := followLink(u.store.root, p)
+	if err != nil {
+		u.trouble(trouble{p, "symlink", err.Error()})
+		return nil
+	}
+	return []seen{{p, areaSpecs, st}}
+}
+
+// linked are the links whose targets may have changed.
+func (u *update) linked() []string {
+	out := slices.Collect(maps.Keys(u.model.links))
+	for p, t := range u.model.troubles {
+		if t.code == "symlink" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// holds reports whether a file is known in the folder p.
+func (m *model) holds(p string) bool {
+	for q := range m.files {
+		if within(p, q) {
+			return true
+		}
+	}
+	return false
+}
