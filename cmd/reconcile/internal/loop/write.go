@@ -62,12 +62,17 @@ func (s *session) flushed(ctx context.Context, refs []schemas.Ref, now time.Time
 	return s.project(ctx)
 }
 
-// setAside moves files under state/ that cannot be used out of the way, so that what they said is decided again.
+// setAside moves files under state/ that cannot be used out of the way, so that what they said is decided again. Ledgers
+// with the conflict markers of a git merge are united.
 func (s *session) setAside(ctx context.Context) error {
 	var events []controllers.Event
 	for _, p := range s.tree.Problems() {
 		if p.Code == state.DamagedState {
-			text := fmt.Sprintf("%s: %s; it was moved to .reconcile/damaged, and is decided again", p.Place, p.Message)
+			how := "it was moved to .reconcile/damaged, and is decided again"
+			if s.united(ctx, p) {
+				how = "both sides were united"
+			}
+			text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
 			s.warn(text)
 			events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
 		}
