@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -138,7 +139,7 @@ func (t *thread) turn(i int) {
 			t.text(4, "", e.Body)
 		}
 		if block != nil {
-			t.escalation(block)
+			t.escalation(block, e.Body)
 		}
 	case schemas.TurnAnswer:
 		t.spoken(Green, "A: ", e, t.c.From)
@@ -199,9 +200,9 @@ func wrapText(s string, width int) []string {
 }
 
 // escalation writes what a human has to decide.
-func (t *thread) escalation(e *schemas.Escalation) {
+func (t *thread) escalation(e *schemas.Escalation, body string) {
 	t.label("Topic", e.Topic)
-	t.label("Why", escalatedBecause(e.Reason))
+	t.label("Why", escalatedBecause(e.Reason, body))
 	for _, p := range e.Positions {
 		t.label(p.Agent, p.Body)
 	}
@@ -291,19 +292,33 @@ func lastEscalation(thread []schemas.ThreadEntry) int {
 	return -1
 }
 
-// escalatedBecause is the reason of an escalation in words, with the constant for searching.
-func escalatedBecause(reason string) string {
-	words := map[string]string{
+// escalatedBecause says why a matter was escalated, with the reason for searching. Where the circumstances matter, which
+// ring it was or how the agent failed, they come from the body of the escalation: they are its second line.
+func escalatedBecause(reason, body string) string {
+	why := map[string]string{
 		schemas.EscalatedMaxRounds: "a question came after the last round",
 		schemas.EscalatedAgent:     "the agent that was asked failed twice",
 		schemas.EscalatedStale:     "no answer came in time, nor after the retry",
-		schemas.EscalatedStuck:     "the last two rounds say the same",
+		schemas.EscalatedStuck:     "it goes in circles",
 		schemas.EscalatedDeadlock:  "questions that block wait for each other",
 		schemas.EscalatedByReply:   "somebody asked for it",
 		schemas.EscalatedTarget:    "the agent that was asked is not there any more",
 	}[reason]
-	if words == "" {
+	switch reason {
+	case schemas.EscalatedAgent, schemas.EscalatedStale, schemas.EscalatedStuck, schemas.EscalatedDeadlock:
+		why = cmp.Or(circumstances(reason, body), why)
+	}
+	if why == "" {
 		return reason
 	}
-	return words + " (" + reason + ")"
+	return why + " (" + reason + ")"
+}
+
+// circumstances is the second line of an escalation that reconcile wrote, "" where the body is another text.
+func circumstances(reason, body string) string {
+	lines := strings.SplitN(body, "\n", 3)
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], "Escalated ("+reason+"): ") {
+		return ""
+	}
+	return strings.TrimSuffix(lines[1], ".")
 }

@@ -59,7 +59,7 @@ func (t *chat) turn(i int) {
 			lines = append(append(lines, ""), body...)
 		}
 		if block != nil {
-			lines = append(lines, escalationBlock(block)...)
+			lines = append(lines, escalationBlock(block, e.Body)...)
 		}
 		t.add(quoted(lines)...)
 	default:
@@ -121,8 +121,8 @@ func (t *chat) escalated() string {
 }
 
 // escalationBlock is why, the positions, options and what a human has to do, as paragraphs, each after a blank line.
-func escalationBlock(e *schemas.Escalation) []string {
-	lines := []string{"", "Why: " + chatLine(escalatedBecause(e.Reason))}
+func escalationBlock(e *schemas.Escalation, body string) []string {
+	lines := []string{"", "Why: " + chatLine(escalatedBecause(e.Reason, body))}
 	if len(e.Positions) > 0 {
 		lines = append(lines, "")
 	}

@@ -272,3 +272,20 @@ func FuzzClarificationChat(f *testing.F) {
 		}
 	})
 }
+
+// An escalation tells the circumstances where its entry has them: which ring it was, how the agent failed.
+func TestEscalatedBecause(t *testing.T) {
+	const ring = "Escalated (Deadlock): Regions\nblocking questions wait for each other: a, b, a.\na: Q?\nb: (no answer)"
+	for _, c := range []struct{ reason, body, want string }{
+		{schemas.EscalatedDeadlock, ring, "blocking questions wait for each other: a, b, a (Deadlock)"},
+		{schemas.EscalatedDeadlock, "another program's words", "questions that block wait for each other (Deadlock)"},
+		{schemas.EscalatedStuck, ring, "it goes in circles (Stuck)"},
+		{schemas.EscalatedMaxRounds, "Escalated (MaxRounds): T\n2 rounds did not settle it.\nx",
+			"a question came after the last round (MaxRounds)"},
+		{"Unheard", ring, "Unheard"},
+	} {
+		if got := escalatedBecause(c.reason, c.body); got != c.want {
+			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+		}
+	}
+}
