@@ -130,8 +130,19 @@ func (w *World) leftBy(spec *schemas.ClarificationRequestSpec, created schemas.T
 		return fmt.Sprintf("dag/%s has no node %s any more", dag, node)
 	case key != "" && !strings.HasPrefix(spec.Run, halfKey(dag, node, key)):
 		return fmt.Sprintf("node %s of dag/%s was changed, or is retried from the beginning", node, dag)
+	case skipped(e, node):
+		return fmt.Sprintf("node %s of dag/%s was skipped", node, dag)
 	}
 	return ""
+}
+
+// skipped reports whether a node is done without having run to its end. Only a retry, under another key, changes that.
+func skipped(dag *state.Entry, node string) bool {
+	if dag == nil {
+		return false
+	}
+	st, ok := dag.Status.(*schemas.DAGStatus)
+	return ok && st.Nodes[node].State == schemas.NodeSkipped
 }
 
 func nodeKeyOf(dag *state.Entry, node string) string {

@@ -120,7 +120,8 @@ func (s *settler) decidesRequests() bool {
 	return false
 }
 
-// touchMoved touches the requests that got a number in the last round, and those whose nodes have another key now.
+// touchMoved touches the requests that got a number in the last round, and those whose nodes have another key now, or were
+// skipped.
 func (s *settler) touchMoved(was *state.Tree, changed []*state.Entry) {
 	for _, e := range changed {
 		old := was.Entry(e.Ref)
@@ -135,7 +136,7 @@ func (s *settler) touchMoved(was *state.Tree, changed []*state.Entry) {
 	}
 }
 
-// touchLeft touches the open requests of nodes whose key moved.
+// touchLeft touches the open requests of nodes whose key moved, or that were skipped.
 func (s *settler) touchLeft(was, is *state.Entry) {
 	for _, r := range s.tree.Referrers(is.Ref) {
 		if r.Kind != schemas.ClarificationRequestKind.Name {
@@ -146,7 +147,8 @@ func (s *settler) touchLeft(was, is *state.Entry) {
 		if spec == nil || !schemas.ClarificationOpen(requestStatusOf(e).Phase) {
 			continue
 		}
-		if _, node, ok := schemas.SplitRunKey(spec.Run); ok && nodeKeyOf(was, node) != nodeKeyOf(is, node) {
+		_, node, ok := schemas.SplitRunKey(spec.Run)
+		if ok && (nodeKeyOf(was, node) != nodeKeyOf(is, node) || skipped(was, node) != skipped(is, node)) {
 			s.touch(r)
 		}
 	}
