@@ -129,6 +129,14 @@ func ledgerIssue[S string | []byte](file S) (issue int, ok bool) {
 	return int(n), ok && err == nil && strconv.FormatInt(n, 10) == digits && n >= 0
 }
 
+// LedgerIssue is the number of the issue that a ledger is about; ok is false for the Ref of anything else.
+func LedgerIssue(ref schemas.Ref) (issue int, ok bool) {
+	if ref.Kind != LedgerKind {
+		return 0, false
+	}
+	return ledgerIssue(ref.Name + ".json")
+}
+
 // sameLedger reports whether two ledgers say the same.
 func sameLedger(a, b *Ledger) bool {
 	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.packed, b.packed)

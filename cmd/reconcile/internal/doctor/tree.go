@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -122,13 +123,21 @@ func (e *Env) sharedFiles() ([]string, error) {
 	return names, err
 }
 
-// moveAside sets damaged state aside, under the lock of the tree.
+// moveAside sets damaged state aside, under the lock of the tree. Ledgers with the conflict markers of a git merge are
+// united, as the next run would do it.
 func (e *Env) moveAside(ctx context.Context) error {
 	return e.locked(ctx, func() error {
-		if _, err := e.store.Load(ctx); err != nil {
+		t, err := e.store.Load(ctx)
+		if err != nil {
 			return err
 		}
-		_, err := e.store.MoveAside(ctx)
+		for _, p := range t.Problems() {
+			if issue, ok := state.LedgerIssue(p.Ref); ok && p.Code == state.DamagedState {
+				// What cannot be united is set aside with the rest.
+				_ = e.store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) })
+			}
+		}
+		_, err = e.store.MoveAside(ctx)
 		return err
 	})
 }

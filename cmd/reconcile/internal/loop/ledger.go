@@ -8,8 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -171,13 +169,6 @@ func (s *session) unfolded() []schemas.Ref {
 // united makes one ledger of a file with the conflict markers of a git merge. It reports whether p is about such a file,
 // and it could; else the file is one like others that cannot be used.
 func (s *session) united(ctx context.Context, p schemas.Problem) bool {
-	issue, ok := ledgerIssue(p.Ref)
+	issue, ok := state.LedgerIssue(p.Ref)
 	return ok && s.Store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) }) == nil
-}
-
-// ledgerIssue is the number of the issue that a ledger is about; ok is false for what is none.
-func ledgerIssue(ref schemas.Ref) (issue int, ok bool) {
-	digits, ok := strings.CutPrefix(ref.Name, "issue-")
-	issue, err := strconv.Atoi(digits)
-	return issue, ok && err == nil && ref.Kind == state.LedgerKind
 }
