@@ -60,6 +60,11 @@ func (w *World) unready(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 		return j, true
 	}
 	if st.ID == "" && w.numberOf(e) == "" {
+		if spec.Imported == "" {
+			return judgement{class: invalid, reason: ReasonInvalidSpec, message: fmt.Sprintf(
+				"%s: the numbers of issue %d are used up: its ledger has one of nine digits; put the ledger right",
+				e.Object.Path, spec.Issue)}, true
+		}
 		return judgement{class: invalid, reason: ReasonInvalidSpec, message: fmt.Sprintf(
 			"%s: spec.imported: %s cannot be this request's number: it is that of another one, or of another issue",
 			e.Object.Path, spec.Imported)}, true

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -134,6 +135,9 @@ func (a *app) fillFromRun(spec *schemas.ClarificationRequestSpec, key string, is
 
 // textOf is a text of the command line; "-" stands for what is on standard input.
 func (a *app) textOf(word string) (string, error) {
+	if !utf8.ValidString(word) {
+		return "", badUsage("the text is not UTF-8")
+	}
 	if word != "-" {
 		return word, nil
 	}
@@ -141,6 +145,9 @@ func (a *app) textOf(word string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(a.stdin, most))
 	if err != nil {
 		return "", fmt.Errorf("read the text from standard input: %w", err)
+	}
+	if !utf8.Valid(text) {
+		return "", badUsage("the text on standard input is not UTF-8")
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -336,6 +343,9 @@ func nextFor(m *matter) string {
 	switch {
 	case m.refused():
 		return ""
+	case m.request != nil && isTrue(condition(m.request, schemas.Stalled)):
+		return fmt.Sprintf("nothing is taken until %s is put right: %s", m.request.Ref,
+			condition(m.request, schemas.Stalled).Message)
 	case m.Status == "":
 		return "the next run takes it"
 	case m.Status == schemas.ClarificationAnswered:
