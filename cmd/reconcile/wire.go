@@ -120,6 +120,7 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	go forward(watcher.Hints(), hints, over)
 	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
 	followInputs(l, watcher.Follow)
+	tellProblems(l, w.warn)
 	r, err := l.Watch(ctx, hints)
 	if r.Tree == nil && ctx.Err() != nil && exitCode(err) == exitInterrupted {
 		// It was told to end before it had read the tree: that is a normal end too, and tells how things stand.
