@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/lock"
 )
 
 // DamagedState is the Code of the problems of files that MoveAside would move.
@@ -18,11 +19,41 @@ const DamagedState = "damaged-state"
 
 // MoveAside moves every file under state/ that cannot be used to .reconcile/damaged/, so that it is decided again what
 // belongs there, and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
+//
+// Ledgers are looked at again under their own lock: one that another program was just writing is not moved, and is read
+// again by the next Refresh that is hinted at it.
 func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
+	bad := s.damagedFiles()
+	if len(bad) == 0 {
+		return nil, nil
+	}
+	var moved []string
+	for _, p := range bad {
+		var err error
+		if _, ref := s.layout().classify(p); ref.Kind == LedgerKind {
+			still := func(data []byte) bool {
+				_, damaged := decodeLedgerFile(p, data).(*damage)
+				return damaged
+			}
+			if moved, err = s.setAside(ctx, p, still, moved); err != nil {
+				return moved, err
+			}
+			continue
+		}
+		if err := s.putAside(ctx, p); err != nil {
+			return moved, err
+		}
+		moved = append(moved, p)
+	}
+	return moved, nil
+}
+
+// damagedFiles are the paths of what cannot be used, sorted.
+func (s *Store) damagedFiles() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.model == nil {
-		return nil, nil
+		return nil
 	}
 	var bad []string
 	for p, f := range s.model.files {
@@ -30,24 +61,44 @@ func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
 			bad = append(bad, p)
 		}
 	}
-	if len(bad) == 0 {
-		return nil, nil
-	}
 	slices.Sort(bad)
-	if err := s.mayWrite(ctx); err != nil {
-		return nil, err
-	}
-	for _, p := range bad {
-		if err := s.moveAside(p); err != nil {
-			return nil, err
-		}
-	}
-	return bad, s.bump()
+	return bad
 }
 
-// SetAside moves one file that its owner cannot make sense of to .reconcile/damaged/. The tree must be locked by this
-// store.
-func (s *Store) SetAside(ctx context.Context, p string) error {
+// SetAside moves a file that programs of other makes write, too, to .reconcile/damaged/, if under its lock it still is
+// one that its owner can make nothing of. The tree must be locked by this store.
+func (s *Store) SetAside(ctx context.Context, p string, damaged func(data []byte) bool) error {
+	_, err := s.setAside(ctx, p, damaged, nil)
+	return err
+}
+
+// setAside is SetAside; it appends to moved what was moved.
+func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) bool, moved []string) ([]string, error) {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return moved, err
+	}
+	l, err := lock.Acquire(ctx, s.root, p, s.lockOptions())
+	if err != nil {
+		return moved, fmt.Errorf("set %s aside: %w", p, err)
+	}
+	data, err := s.readOrNil(p)
+	if err != nil || data != nil && damaged(data) {
+		if err = s.putAside(ctx, p); err == nil {
+			moved = append(moved, p)
+		}
+	} else {
+		s.mu.Lock()
+		s.unknown(p)
+		s.mu.Unlock()
+	}
+	if err := errors.Join(err, l.Release()); err != nil {
+		return moved, fmt.Errorf("set %s aside: %w", p, err)
+	}
+	return moved, nil
+}
+
+// putAside moves one file to .reconcile/damaged/.
+func (s *Store) putAside(ctx context.Context, p string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.mayWrite(ctx); err != nil {

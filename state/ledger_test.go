@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/lock"
 )
 
 // ledgerOf is the text of a ledger with one record for each of the given states, numbered from 1.
@@ -281,4 +283,59 @@ func FuzzLedger(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestLedgerBeingWritten: another program writes its ledger in place, under its lock, and is seen half way. Nothing is moved
+// before the lock is had, and nothing that is whole by then: its records would be lost.
+func TestLedgerBeingWritten(t *testing.T) {
+	dir := t.TempDir()
+	whole := ledgerOf(42, "pending", "resolved")
+	put(t, dir, map[string]string{ledger42: whole[:len(whole)/2]})
+	s := open(t, dir)
+	tree := load(t, s)
+	if tree.Ledger(42) != nil {
+		t.Fatal("half a ledger was taken for one")
+	}
+	theirs, err := lock.Acquire(t.Context(), s.root, ledger42, lock.Options{Agent: "theirs"})
+	must(t, err)
+	s.locks.Tries = 1
+	locked(t, s, func() {
+		if moved, err := s.MoveAside(t.Context()); !errors.Is(err, ErrBusy) || len(moved) > 0 {
+			t.Errorf("while they write: moved %v, %v", moved, err)
+		}
+		put(t, dir, map[string]string{ledger42: whole})
+		must(t, theirs.Release())
+		if moved, err := s.MoveAside(t.Context()); err != nil || len(moved) > 0 {
+			t.Errorf("when they have written: moved %v, %v", moved, err)
+		}
+	})
+	if tree, _ = refresh(t, s, tree, ledger42); tree.Ledger(42) == nil || tree.Ledger(42).Last != 2 {
+		t.Errorf("the ledger is %+v", tree.Ledger(42))
+	}
+}
+
+// TestFoldWhatIsBeingWritten reads half of a file, and the whole under the lock: the fold that could make nothing of the
+// half is asked again.
+func TestFoldWhatIsBeingWritten(t *testing.T) {
+	dir := t.TempDir()
+	whole := ledgerOf(42, "pending")
+	put(t, dir, map[string]string{ledger42: whole[:len(whole)/2]})
+	s := open(t, dir)
+	var seen []string
+	fold := func(old []byte) ([]byte, error) {
+		seen = append(seen, string(old))
+		if _, err := ParseLedger(ledger42, old); err != nil {
+			put(t, dir, map[string]string{ledger42: whole}) // they are done
+			return nil, err
+		}
+		return append(old, '\n'), nil
+	}
+	must(t, s.Fold(t.Context(), ledger42, fold))
+	if len(seen) != 2 || seen[1] != whole {
+		t.Errorf("folded %q", seen)
+	}
+	put(t, dir, map[string]string{ledger42: "{}"})
+	if err := s.Fold(t.Context(), ledger42, fold); err == nil || len(seen) != 3 {
+		t.Errorf("what is JSON and no ledger: %v after %d calls", err, len(seen))
+	}
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -198,25 +199,26 @@ func (s *Store) unknown(p string) {
 
 // Fold changes a file that programs of other makes may write too, under the AgentX lock protocol. fold makes the new
 // content of the old (nil: no file); it may be called several times and must depend on nothing but old. When there is
-// nothing to change, nothing is locked.
+// nothing to change, nothing is locked. What is no JSON is read again under the lock: another program may be writing it.
 func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
 	old, err := s.readOrNil(p)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", p, err)
 	}
 	next, err := fold(old)
-	if err != nil {
+	torn := err != nil && old != nil && !json.Valid(old)
+	if err != nil && !torn {
 		return fmt.Errorf("fold %s: %w", p, err)
 	}
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
 	}
-	if same(old, next) {
+	if !torn && same(old, next) {
 		return s.sweepLock(ctx, p)
 	}
 	last := next
 	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(now []byte) ([]byte, error) {
-		if last = next; same(now, old) {
+		if last = next; !torn && same(now, old) {
 			return last, nil // nobody came between
 		}
 		last, err = fold(now)

@@ -127,7 +127,11 @@ func (s *session) foldLedger(ctx context.Context, path string, issue int, ours [
 	err := s.Store.Fold(ctx, path, fold)
 	if errors.Is(err, clarify.ErrNoLedger) {
 		s.warn(fmt.Sprintf("%v; it was moved to .reconcile/damaged, and is written anew", err))
-		if err = s.Store.SetAside(ctx, path); err == nil {
+		damaged := func(data []byte) bool {
+			_, err := fold(data)
+			return errors.Is(err, clarify.ErrNoLedger)
+		}
+		if err = s.Store.SetAside(ctx, path, damaged); err == nil {
 			err = s.Store.Fold(ctx, path, fold)
 		}
 	}

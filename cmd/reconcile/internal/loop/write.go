@@ -66,27 +66,40 @@ func (s *session) flushed(ctx context.Context, refs []schemas.Ref, now time.Time
 // with the conflict markers of a git merge are united.
 func (s *session) setAside(ctx context.Context) error {
 	var events []controllers.Event
+	tell := func(p schemas.Problem, how string) {
+		text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
+		s.warn(text)
+		events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
+	}
+	rest := map[string]schemas.Problem{}
+	found := false
 	for _, p := range s.tree.Problems() {
-		if p.Code == state.DamagedState {
-			how := "it was moved to .reconcile/damaged, and is decided again"
-			if s.united(ctx, p) {
-				how = "both sides were united"
-			}
-			text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
-			s.warn(text)
-			events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
+		if p.Code != state.DamagedState {
+			continue
+		}
+		if found = true; s.united(ctx, p) {
+			tell(p, "both sides were united")
+		} else {
+			rest[p.Path] = p
 		}
 	}
-	if len(events) == 0 {
+	if !found {
 		return nil
 	}
-	if s.Record != nil {
+	moved, err := s.Store.MoveAside(ctx)
+	for _, path := range moved {
+		if p, ok := rest[path]; ok {
+			tell(p, "it was moved to .reconcile/damaged, and is decided again")
+			delete(rest, path)
+		}
+	}
+	if s.Record != nil && len(events) > 0 {
 		s.Record(events)
 	}
-	if _, err := s.Store.MoveAside(ctx); err != nil {
+	if err != nil {
 		return err
 	}
-	return s.refresh(ctx, []string{})
+	return s.refresh(ctx, append([]string{}, slices.Sorted(maps.Keys(rest))...)) // what is left was being written
 }
 
 func (s *session) warn(text string) {
@@ -117,7 +130,11 @@ func (s *session) project(ctx context.Context) error {
 	err := s.Store.Fold(ctx, path, fold)
 	if errors.Is(err, controllers.ErrNoAgentStatus) {
 		s.warn(fmt.Sprintf("%v; it was moved to .reconcile/damaged, and is written anew", err))
-		if err = s.Store.SetAside(ctx, path); err == nil {
+		damaged := func(data []byte) bool {
+			_, err := fold(data)
+			return errors.Is(err, controllers.ErrNoAgentStatus)
+		}
+		if err = s.Store.SetAside(ctx, path, damaged); err == nil {
 			err = s.Store.Fold(ctx, path, fold)
 		}
 	}
