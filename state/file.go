@@ -219,8 +219,6 @@ func (s *Store) readFile(d *folder, w seen, old *file, to *encoder) (*file, erro
 	case errors.Is(err, errTooLarge):
 		s.tooLarge(f, st, limit)
 		return f, nil
-	case errors.Is(err, errNotFile):
-		return nil, fmt.Errorf("%w; move it away: reconcile keeps files of its own there, and follows no links", err)
 	case err != nil:
 		return nil, err
 	}

@@ -202,7 +202,10 @@ func (s *Store) unknown(p string) {
 // nothing to change, nothing is locked. What is no JSON is read again under the lock: another program may be writing it.
 func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
 	old, err := s.readOrNil(p)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotFile):
+		return fmt.Errorf("read %s: %w; move it away: no link is followed here, and nothing is written over one", p, err)
+	case err != nil:
 		return fmt.Errorf("read %s: %w", p, err)
 	}
 	next, err := fold(old)
