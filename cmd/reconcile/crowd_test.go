@@ -428,3 +428,35 @@ func TestCrowdNodes(t *testing.T) {
 	}
 	c.tidy()
 }
+
+// TestCrowdOnOneIssue: a thousand questions about one issue get a thousand numbers, the last one with four digits, in one
+// run; the next run has nothing to do.
+func TestCrowdOnOneIssue(t *testing.T) {
+	t.Parallel()
+	const questions = 1000
+	files := map[string]string{}
+	for p, text := range askTree {
+		files[p] = text
+	}
+	for i := range questions {
+		name := fmt.Sprintf("q%d", i)
+		files["specs/clarificationrequests/"+name+".yaml"] = fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\n"+
+			"kind: ClarificationRequest\nmetadata: {name: %s}\n"+
+			"spec: {issue: 42, from: engineer, to: lead, topic: Part %[1]s, question: \"Who owns %[1]s?\", blocking: true}\n", name)
+	}
+	c := newCrowd(t, files)
+	c.run()
+	records := c.ledger(42)
+	c.gapless(42, records)
+	if len(records) != questions || records[questions-1].ID != "CLR-42-1000" {
+		t.Errorf("%d records, the last one is %s", len(records), records[len(records)-1].ID)
+	}
+	if out := c.run(); !strings.Contains(out, "nothing changed since the last run") {
+		t.Errorf("the next run: %s", out)
+	}
+	c.run(append(askArgs("lead", "One more", "And who owns the rest?"), "--request", "more")...)
+	c.run("clarify", "answer", "CLR-42-1001", "--from", "lead", "Nobody.")
+	if records = c.ledger(42); len(records) != questions+1 || records[questions].Status != schemas.ClarificationAnswered {
+		t.Errorf("%d records, the last one is %s", len(records), records[len(records)-1].Status)
+	}
+}
