@@ -90,8 +90,9 @@ func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judg
 		return say(schemas.AgentWorking, ReasonWorking, fmt.Sprintf("works on %s%s", st.Running[0], more(n-1)))
 	}
 	if n := len(hooks); n > 0 {
-		a.Issue = number(hooks[0].Issue)
-		return say(schemas.AgentWorking, ReasonWorking, "works on "+hookSubject(hooks[0])+more(n-1))
+		last := hooks[n-1] // what it took up last is what it is at
+		a.Issue = number(last.Issue)
+		return say(schemas.AgentWorking, ReasonWorking, "works on "+hookSubject(last)+more(n-1))
 	}
 	if q, status := w.waitsWith(e.Ref); q != nil {
 		spec, id := requestSpec(q), status.ID

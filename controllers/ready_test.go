@@ -283,6 +283,19 @@ func TestHookKeys(t *testing.T) {
 	}
 }
 
+// TestWorksOnWhatItTookUpLast: an agent that took up an issue beside another one is at the later one.
+func TestWorksOnWhatItTookUpLast(t *testing.T) {
+	s := readySim(t)
+	for _, issue := range []int{42, 7} {
+		s.hook("lead", schemas.OutcomeStarted, "", issue)
+		s.settle()
+		st, ok := s.entry(agentRef("lead")).Status.(*schemas.AgentStatus)
+		if !ok || st.Status != schemas.AgentWorking || st.Issue == nil || *st.Issue != issue {
+			t.Errorf("after the hook for issue %d: %+v", issue, st)
+		}
+	}
+}
+
 // TestBrief tells an agent what blocks it on the issue, what came of its questions there, and what it is asked anywhere.
 func TestBrief(t *testing.T) {
 	s := readySim(t)

@@ -279,7 +279,8 @@ func (c *Clarification) escalationOf(i int) (said bool, block *schemas.Escalatio
 	if c.Escalation == nil || i != lastEscalation(c.Thread) {
 		return true, nil
 	}
-	return c.Escalation.Reason == schemas.EscalatedByReply, c.Escalation
+	e := c.Escalation
+	return e.Reason == schemas.EscalatedByReply && circumstances(e.Reason, c.Thread[i].Body) == "", e
 }
 
 // lastEscalation is the index of the last escalation in a thread, -1 if there is none.
@@ -305,7 +306,8 @@ func escalatedBecause(reason, body string) string {
 		schemas.EscalatedTarget:    "the agent that was asked is not there any more",
 	}[reason]
 	switch reason {
-	case schemas.EscalatedAgent, schemas.EscalatedStale, schemas.EscalatedStuck, schemas.EscalatedDeadlock:
+	case schemas.EscalatedAgent, schemas.EscalatedStale, schemas.EscalatedStuck, schemas.EscalatedDeadlock,
+		schemas.EscalatedByReply:
 		why = cmp.Or(circumstances(reason, body), why)
 	}
 	if why == "" {

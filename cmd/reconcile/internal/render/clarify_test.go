@@ -282,6 +282,9 @@ func TestEscalatedBecause(t *testing.T) {
 		{schemas.EscalatedStuck, ring, "it goes in circles (Stuck)"},
 		{schemas.EscalatedMaxRounds, "Escalated (MaxRounds): T\n2 rounds did not settle it.\nx",
 			"a question came after the last round (MaxRounds)"},
+		{schemas.EscalatedByReply, "This needs a budget.\nReally.\nYes.", "somebody asked for it (Requested)"},
+		{schemas.EscalatedByReply, "Escalated (Requested): T\nanother program set the status to escalated.\nx",
+			"another program set the status to escalated (Requested)"},
 		{"Unheard", ring, "Unheard"},
 	} {
 		if got := escalatedBecause(c.reason, c.body); got != c.want {
