@@ -64,8 +64,8 @@ func TestCrashClarify(t *testing.T) {
 		errno syscall.Errno
 		step  int
 	}{
-		{"kill", crashtest.Kill, 0, 19}, {"torn", crashtest.Torn, 0, 11},
-		{"full", crashtest.Fail, syscall.ENOSPC, 41}, {"broken", crashtest.Fail, syscall.EIO, 47},
+		{"kill", crashtest.Kill, 0, 43}, {"torn", crashtest.Torn, 0, 29},
+		{"full", crashtest.Fail, syscall.ENOSPC, 97}, {"broken", crashtest.Fail, syscall.EIO, 101},
 	} {
 		if os.Getenv("RECONCILE_CRASH") == "all" {
 			mode.step = 1
