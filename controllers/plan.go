@@ -27,7 +27,8 @@ type Step struct {
 }
 
 // Plan tells what a run over the tree would do, without doing it. What commands would leave behind is not known, so
-// nodes behind others are listed as if these succeeded.
+// nodes behind others are listed as if these succeeded. What no run would start as things stand is not listed: nodes
+// of a session or DAG that lets nothing start, and nodes behind one that is blocked; [Why] tells of them.
 func Plan(t *state.Tree, now time.Time) []Step {
 	d := Settle(t, now, nil)
 	var steps []Step
@@ -108,12 +109,16 @@ func nodeSteps(e *state.Entry, st *schemas.DAGStatus) []Step {
 	if old, ok := e.Status.(*schemas.DAGStatus); ok {
 		was = old.Nodes
 	}
-	runs := map[string]bool{}
+	runs, waits := map[string]bool{}, map[string]bool{}
+	shut := letsNothingStart(st.Nodes)
 	var steps []Step
 	for _, i := range p.order {
 		n := &p.spec.Nodes[i]
 		s := st.Nodes[n.Name]
 		step := Step{Ref: e.Ref, Node: n.Name}
+		if waits[n.Name] = keepsWaiting(n, s, shut, waits); waits[n.Name] {
+			continue
+		}
 		switch s.State {
 		case schemas.NodePending, schemas.NodeQueued:
 			runs[n.Name] = true
@@ -139,6 +144,28 @@ func nodeSteps(e *state.Entry, st *schemas.DAGStatus) []Step {
 	return steps
 }
 
+// letsNothingStart reports whether the DAG or its session is paused, say: only then is a node pending with a reason.
+func letsNothingStart(nodes map[string]schemas.NodeStatus) bool {
+	for _, s := range nodes {
+		if s.State == schemas.NodePending && s.Reason != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsWaiting reports whether no run starts the node as things stand: it is blocked, or pending in what is shut, or
+// behind a node in waits.
+func keepsWaiting(n *schemas.Node, s schemas.NodeStatus, shut bool, waits map[string]bool) bool {
+	switch s.State {
+	case schemas.NodeBlocked:
+		return true
+	case schemas.NodePending:
+		return shut || slices.ContainsFunc(n.Needs, func(need string) bool { return waits[need] })
+	}
+	return false
+}
+
 // whyRun says why a node has to run: what of its key differs from the one that it had, or what it waits for.
 func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeStatus, runs map[string]bool,
 	now map[string]schemas.NodeStatus, retries int) string {
@@ -157,9 +184,6 @@ func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeSt
 		why = "inputs changed"
 	default:
 		why = whyKey(n, was, now)
-	}
-	if s.State == schemas.NodePending && s.Reason != "" {
-		return why + "; " + s.Message
 	}
 	if !s.RetryAt.IsZero() {
 		return why + "; the next attempt is due at " + s.RetryAt.Format(time.RFC3339)
