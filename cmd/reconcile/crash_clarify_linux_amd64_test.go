@@ -28,11 +28,6 @@ type strike struct {
 	acts bool
 }
 
-var (
-	askedArchitect = [][]string{askArgs("architect", "Database", "Dual layer or migrate?")}
-	askedLead      = [][]string{askArgs("architect", "Database", "Dual layer or migrate?"), askArgs("lead", "Budget", "How large is it?")}
-)
-
 var strikes = []strike{
 	{name: "two rounds", example: "two-rounds"},
 	{name: "escalation", example: "escalation"},
@@ -40,7 +35,8 @@ var strikes = []strike{
 	{name: "question", before: askedArchitect,
 		cmd: []string{"clarify", "question", "CLR-42-001", "--from", "engineer", "Does it do pooling?"}},
 	{name: "answer", before: askedLead, cmd: []string{"clarify", "answer", "CLR-42-002", "--from", "lead", "Ten."}},
-	{name: "resolve", before: askedArchitect, cmd: []string{"clarify", "resolve", "CLR-42-001", "--from", "engineer", "Clear."}},
+	{name: "resolve", before: askedArchitect,
+		cmd: []string{"clarify", "resolve", "CLR-42-001", "--from", "engineer", "Clear."}},
 	{name: "escalate", before: askedLead, cmd: []string{"clarify", "escalate", "CLR-42-002", "--from", "engineer"}},
 	{name: "abandon", before: askedLead, cmd: []string{"clarify", "abandon", "CLR-42-002", "--from", "engineer"}},
 	{name: "hook start", before: askedLead, acts: true,
@@ -51,8 +47,8 @@ var strikes = []strike{
 }
 
 // TestCrashClarify strikes the commands of the clarification protocol. What is left must parse; the same command, given
-// again, succeeds at once and ends in the same tree as one that nothing happened to: the same numbers, without a gap, no
-// litter, and no run that is on record is run again. By default a sample of the calls is struck, else all of them with
+// again, succeeds at once and ends in the same tree as one that nothing happened to: the same numbers, without a gap,
+// no litter, and no run that is on record is run again. By default a sample of the calls is struck, else all of them with
 // RECONCILE_CRASH=all.
 func TestCrashClarify(t *testing.T) {
 	if testing.Short() {

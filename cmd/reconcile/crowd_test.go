@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,88 +16,6 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-// agentHead is put in front of every agent: each start leaves its key in ../effects.
-const agentHead = "echo \"$RECONCILE_RUN\" >> ../effects\n"
-
-// askTree has an agent that asks, a program and a person who answer.
-var askTree = map[string]string{
-	"agents/architect.sh": agentHead + "case $(cat) in *pooling*) echo 'Config-driven, per environment.' ;;" +
-		" *) echo 'Repository pattern with an adapter.' ;; esac\n",
-	"specs/agents/architect.yaml": agentSpec("architect", "runner: {command: {argv: [sh, agents/architect.sh]}}"),
-	"specs/agents/lead.yaml":      agentSpec("lead", "runner: {human: {}}"),
-	"specs/agents/engineer.yaml":  agentSpec("engineer", "canClarify: [architect, lead], runner: {human: {}}"),
-}
-
-func agentSpec(name, spec string) string {
-	return fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: %s}\nspec: {%s}\n", name, spec)
-}
-
-func askArgs(to, topic, question string) []string {
-	return []string{"clarify", "ask", "--issue", "42", "--from", "engineer", "--to", to, "--topic", topic, "--question", question}
-}
-
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		p := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// recordedKeys are the keys of the runs that are on record as files.
-func recordedKeys(root string) []string {
-	var keys []string
-	dir := filepath.Join(root, "state/runs")
-	_ = filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
-		var run schemas.Run
-		data, _ := os.ReadFile(p)
-		if err == nil && bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &run) == nil {
-			keys = append(keys, run.Key)
-		}
-		return nil
-	})
-	return keys
-}
-
-// inMemory is a folder that needs no disk where there is such a place: thousands of files come and go.
-func inMemory(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "crash")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-// self is the test binary under the name by which it acts as reconcile (see testscript.Main).
-func self(t *testing.T) string {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := filepath.Join(t.TempDir(), "reconcile")
-	if os.Link(exe, bin) == nil { // a program that starts itself again finds that name, too
-		return bin
-	}
-	data, err := os.ReadFile(exe)
-	if err = errors.Join(err, os.WriteFile(bin, data, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	return bin
-}
-
-// effects counts the lines that the nodes have left behind.
-func effects(root string) map[string]int {
-	data, _ := os.ReadFile(filepath.Join(root, "../effects"))
-	counts := map[string]int{}
-	for _, line := range bytes.Fields(data) {
-		counts[string(line)]++
-	}
-	return counts
-}
 
 // crowd is a tree that many processes work on.
 type crowd struct {
@@ -114,7 +31,8 @@ func newCrowd(t *testing.T, files map[string]string) *crowd {
 	}
 	dir := filepath.Join(inMemory(t), "tree")
 	writeFiles(t, dir, files)
-	return &crowd{T: t, dir: dir, bin: self(t), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "USER=ada"}}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "USER=ada"}
+	return &crowd{T: t, dir: dir, bin: self(t), env: env}
 }
 
 func (c *crowd) command(args ...string) *exec.Cmd {
@@ -203,7 +121,8 @@ type peer struct {
 
 // lock takes the lock as the specification says: a file that is created exclusively.
 func (p *peer) lock(t *testing.T) {
-	body := fmt.Sprintf(`{"pid":%d,"timestamp":"%s","agent":"%s"}`, os.Getpid(), time.Now().UTC().Format(time.RFC3339), p.name)
+	now := time.Now().UTC().Format(time.RFC3339)
+	body := fmt.Sprintf(`{"pid":%d,"timestamp":"%s","agent":"%s"}`, os.Getpid(), now, p.name)
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for range again.C {
@@ -240,8 +159,8 @@ func (p *peer) ask(t *testing.T, issue int, from, to, question string) {
 	turn := map[string]any{"round": 1, "from": from, "type": "question", "body": question, "timestamp": now}
 	l.Clarifications = append(l.Clarifications, map[string]any{
 		"id": fmt.Sprintf("CLR-%d-%03d", issue, len(l.Clarifications)+1), "from": from, "to": to, "topic": question,
-		"blocking": false, "status": "pending", "round": 1, "maxRounds": 6, "created": now, "staleAfter": now[:10] + "T23:59:59Z",
-		"resolvedAt": nil, "thread": []any{turn}, "writtenBy": p.name,
+		"blocking": false, "status": "pending", "round": 1, "maxRounds": 6, "created": now,
+		"staleAfter": "2999-12-31T23:59:59Z", "resolvedAt": nil, "thread": []any{turn}, "writtenBy": p.name,
 	})
 	data, err := json.MarshalIndent(l, "", "  ")
 	tmp := p.path + "." + p.name
@@ -293,7 +212,8 @@ func TestCrowdAsks(t *testing.T) {
 				answers++
 			}
 		}
-		if want := r.To == "architect"; answers > 1 || want != (answers == 1) || want != (r.Status == schemas.ClarificationAnswered) {
+		want, answered := r.To == "architect", r.Status == schemas.ClarificationAnswered
+		if answers > 1 || want != (answers == 1) || want != answered {
 			t.Errorf("%s, %q: %s, %d answers", r.ID, r.Topic, r.Status, answers)
 		}
 	}
@@ -395,15 +315,17 @@ func TestCrowdNodes(t *testing.T) {
 	const nodes = 50
 	files := map[string]string{
 		"agents/architect.sh": agentHead + "cat > /dev/null; echo \"Settled under $RECONCILE_RUN.\"\n",
-		"agents/engineer.sh": agentHead + "case $(cat) in *'Settled under'*) echo Done. ;; *) echo \"CLARIFICATION NEEDED from " +
-			"architect about part $RECONCILE_NODE: Who owns $RECONCILE_NODE?\" ;; esac\n",
+		"agents/engineer.sh": agentHead + "case $(cat) in *'Settled under'*) echo Done. ;; " +
+			"*) echo \"CLARIFICATION NEEDED from architect about part $RECONCILE_NODE: Who owns $RECONCILE_NODE?\" ;; esac\n",
 		"specs/agents/architect.yaml": askTree["specs/agents/architect.yaml"],
 		"specs/agents/engineer.yaml": agentSpec("engineer",
 			"canClarify: [architect], runner: {command: {argv: [sh, agents/engineer.sh], output: text}}"),
-		"specs/sessions/work.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\nspec: {issue: 7}\n",
+		"specs/sessions/work.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\n" +
+			"metadata: {name: work}\nspec: {issue: 7}\n",
 	}
 	var dag strings.Builder
-	dag.WriteString("apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: many}\nspec:\n  session: work\n  nodes:\n")
+	dag.WriteString("apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: many}\n" +
+		"spec:\n  session: work\n  nodes:\n")
 	for i := range nodes {
 		fmt.Fprintf(&dag, "    - {name: n%d, agent: engineer, prompt: Do it.}\n", i)
 	}
@@ -429,8 +351,8 @@ func TestCrowdNodes(t *testing.T) {
 	c.tidy()
 }
 
-// TestCrowdOnOneIssue: a thousand questions about one issue get a thousand numbers, the last one with four digits, in one
-// run; the next run has nothing to do.
+// TestCrowdOnOneIssue: a thousand questions about one issue get a thousand numbers, the last one with four digits, in
+// one run; the next run has nothing to do.
 func TestCrowdOnOneIssue(t *testing.T) {
 	t.Parallel()
 	const questions = 1000
@@ -442,7 +364,8 @@ func TestCrowdOnOneIssue(t *testing.T) {
 		name := fmt.Sprintf("q%d", i)
 		files["specs/clarificationrequests/"+name+".yaml"] = fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\n"+
 			"kind: ClarificationRequest\nmetadata: {name: %s}\n"+
-			"spec: {issue: 42, from: engineer, to: lead, topic: Part %[1]s, question: \"Who owns %[1]s?\", blocking: true}\n", name)
+			"spec: {issue: 42, from: engineer, to: lead, topic: Part %[1]s, question: \"Who owns %[1]s?\", "+
+			"blocking: true}\n", name)
 	}
 	c := newCrowd(t, files)
 	c.run()
@@ -458,5 +381,31 @@ func TestCrowdOnOneIssue(t *testing.T) {
 	c.run("clarify", "answer", "CLR-42-1001", "--from", "lead", "Nobody.")
 	if records = c.ledger(42); len(records) != questions+1 || records[questions].Status != schemas.ClarificationAnswered {
 		t.Errorf("%d records, the last one is %s", len(records), records[len(records)-1].Status)
+	}
+}
+
+// TestLedgerCutOff cuts a ledger off at a sample of its bytes: what is left is set aside, and the ledger is written
+// anew as it was, of what the statuses and records say.
+func TestLedgerCutOff(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, askTree)
+	c.env = append(c.env, "RECONCILE_NOW=2026-02-27T10:00:00Z")
+	for _, args := range askedLead {
+		c.run(args...)
+	}
+	c.run("clarify", "resolve", "CLR-42-001", "--from", "engineer", "Clear.")
+	p := filepath.Join(c.dir, "state/clarifications/issue-42.json")
+	want, err := os.ReadFile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(want); n += len(want) / 20 {
+		if err := os.WriteFile(p, want[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c.run()
+		if got, err := os.ReadFile(p); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("cut off after %d of %d bytes: %v\n%s", n, len(want), err, got)
+		}
 	}
 }
