@@ -111,9 +111,21 @@ func decodeState(data []byte, v any) error {
 	}
 	if err := json.Unmarshal(data, v); err != nil { // it says better what is wrong, and where
 		line, column := placeOf(data, err)
-		return &placedError{line, column, fmt.Errorf("it is not JSON of the expected form: %w", err)}
+		return &placedError{line, column, fmt.Errorf("it is not JSON of the expected form: %w", plain(err))}
 	}
 	return nil
+}
+
+// plain says without Go's types what stands where it cannot.
+func plain(err error) error {
+	var mistyped *json.UnmarshalTypeError
+	if !errors.As(err, &mistyped) {
+		return err
+	}
+	if mistyped.Field == "" {
+		return fmt.Errorf("the file holds one %s", mistyped.Value)
+	}
+	return fmt.Errorf("%s cannot be of the type %s", mistyped.Field, mistyped.Value)
 }
 
 // placedError is what is wrong at one place of a file. Lines and columns count from 1, columns in bytes.

@@ -81,8 +81,8 @@ func TestDamagedLedgers(t *testing.T) {
 		"another's id":  {strings.Replace(whole, "CLR-42-001", "CLR-43-001", 1), `"CLR-43-001"`},
 		"no id":         {strings.Replace(whole, "CLR-42-001", "", 1), "record 1 of 1"},
 		"no sequence":   {strings.Replace(whole, "CLR-42-001", "CLR-42-1", 1), `"CLR-42-1"`},
-		"a list":        {"[]", "not JSON"},
-		"text as round": {strings.Replace(whole, `"round": 1`, `"round": "one"`, 1), "not JSON"},
+		"a list":        {"[]", "the file holds one array"},
+		"text as round": {strings.Replace(whole, `"round": 1`, `"round": "one"`, 1), "round cannot be of the type string"},
 		"merge":         {"<<<<<<< HEAD\n" + whole, "conflict markers"},
 	} {
 		dir := t.TempDir()
