@@ -72,7 +72,8 @@ func hookMessage(r *schemas.Run) string {
 }
 
 // activity fills in the fields of agentx-spec 4.3 and says the same in a sentence. Of several things that an agent is at,
-// the first of these counts: it answers, works, waits for an answer, is stuck, is done, is idle.
+// the first of these counts: it answers, a run of it is under way, it waits for an answer, it took work up by a hook, it
+// is stuck, is done, is idle.
 func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judgement {
 	a := &st.AgentActivity
 	say := func(status, reason, message string) judgement {
@@ -89,15 +90,15 @@ func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judg
 		a.Issue = number(d.issue)
 		return say(schemas.AgentWorking, ReasonWorking, fmt.Sprintf("works on %s%s", st.Running[0], more(n-1)))
 	}
-	if n := len(hooks); n > 0 {
-		last := hooks[n-1] // what it took up last is what it is at
-		a.Issue = number(last.Issue)
-		return say(schemas.AgentWorking, ReasonWorking, "works on "+hookSubject(last)+more(n-1))
-	}
 	if q, status := w.waitsWith(e.Ref); q != nil {
 		spec, id := requestSpec(q), status.ID
 		a.Issue, a.ClarificationID, a.WaitingOn = number(spec.Issue), &id, &spec.To
 		return say(schemas.AgentBlocked, ReasonWaitsForAnswer, waitMessage(spec.To, status))
+	}
+	if n := len(hooks); n > 0 {
+		last := hooks[n-1] // what it took up last is what it is at
+		a.Issue = number(last.Issue)
+		return say(schemas.AgentWorking, ReasonWorking, "works on "+hookSubject(last)+more(n-1))
 	}
 	if d.task != nil && w.failedFor(d) {
 		a.Issue = number(issueOf(w.tree, d.dag))
