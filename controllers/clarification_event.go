@@ -84,6 +84,7 @@ func clarifiedEvents(ref schemas.Ref, phase string, said []Clarified) []Event {
 		word, _ := strings.CutPrefix(c.Type, "clarification-")
 		out = append(out, Event{Time: c.Timestamp, Ref: ref, From: phase, To: c.Status, Clarified: c,
 			Reason:  strings.ToUpper(word[:1]) + word[1:],
+			Warning: c.Type == ClarificationStale || c.Type == ClarificationEscalated, // somebody is to do something
 			Message: c.ClarificationID + ", " + c.FromAgent + " to " + c.ToAgent + ": " + cmp.Or(c.Topic, word)})
 		phase = c.Status
 	}

@@ -19,7 +19,7 @@ type Event struct {
 	From, To string
 	Reason   string // never empty
 	Message  string
-	// Warning tells that something is wrong: a failure, or an object that is stalled.
+	// Warning tells that something is wrong: a failure, an object that is stalled, a question that is stale or escalated.
 	Warning bool
 	// Clarified is the payload of an event about a clarification; nil for all others.
 	Clarified *Clarified
