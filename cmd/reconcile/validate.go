@@ -22,7 +22,8 @@ func newValidateCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
 		Short: "Check the spec files, and report all problems of all of them at once",
-		Long: `Check the spec files of the tree by the same code that a run uses: what validate accepts, a run accepts.
+		Long: `Check the spec files of the tree by the same code that a run uses: what validate accepts, a run accepts. A question that
+its agent may not ask is a warning.
 
 A PATH limits the report to a file or folder. Files outside the tree's specs are checked each by itself: what they
 refer to is not looked up. Errors make the exit code 3; warnings do not.`,
@@ -52,7 +53,7 @@ func (a *app) validate(ctx context.Context, paths []string) error {
 	defer s.Close()
 	v := validation{Problems: []schemas.Problem{}}
 	if len(paths) == 0 {
-		v.Files, v.Problems = countFiles(s, t), append(v.Problems, t.Problems()...)
+		v.Files, v.Problems = countFiles(s, t), append(v.Problems, problemsOf(s, t)...)
 	}
 	for _, p := range paths {
 		if err := v.check(s, t, p); err != nil {
@@ -106,7 +107,7 @@ func (v *validation) check(s *state.Store, t *state.Tree, p string) error {
 		return fmt.Errorf("%s: %w", p, unwrapPath(err))
 	}
 	if rel, ok := below(root, full); ok && (within(rel, t.Settings().Folders.Specs) || rel == schemas.SettingsPath) {
-		v.pick(t, rel)
+		v.pick(s, t, rel)
 		return nil
 	}
 	return v.checkAlone(s, full, p, t.Settings().Limits.FileSize)
@@ -127,7 +128,7 @@ func below(root, full string) (string, bool) {
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 // pick takes over the problems of the tree's files at and below rel.
-func (v *validation) pick(t *state.Tree, rel string) {
+func (v *validation) pick(s *state.Store, t *state.Tree, rel string) {
 	files := map[string]bool{}
 	for _, kind := range t.Kinds() {
 		for _, e := range t.Entries(kind) {
@@ -136,7 +137,7 @@ func (v *validation) pick(t *state.Tree, rel string) {
 			}
 		}
 	}
-	for _, p := range t.Problems() {
+	for _, p := range problemsOf(s, t) {
 		if within(p.Path, rel) {
 			files[p.Path] = true
 			v.Problems = append(v.Problems, p)

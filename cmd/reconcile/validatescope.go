@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// problemsOf are the problems of a tree's files, and what its hub will refuse: a file can be right and ask what its agent
+// may not ask. That is a warning, as a workflow that allows it may be on its way; a run makes the request Stalled.
+func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
+	problems := slices.Clone(t.Problems())
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		st, _ := e.Status.(*schemas.ClarificationRequestStatus)
+		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
+		if spec == nil || st != nil && st.ID != "" {
+			continue // it was accepted, and stays so
+		}
+		var refused *clarify.Error
+		if errors.As(controllers.ScopeOf(t, spec.From).Check(spec), &refused) {
+			problems = append(problems, scopeProblem(s, e, refused))
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b schemas.Problem) int { return strings.Compare(a.Path, b.Path) })
+	return problems
+}
+
+func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schemas.Problem {
+	p := schemas.Problem{Place: schemas.Place{Path: e.Object.Path}, Severity: schemas.Warning, Code: "scope-violation",
+		Ref: e.Ref, Field: "spec.to", Message: refused.Error(),
+		Suggestion: "list it in canClarify of the agent that asks, or in can_clarify of its workflow step"}
+	if data, err := s.Root().ReadFile(e.Object.Path); err == nil {
+		p.Place, p.Source = schemas.Locate(e.Object.Path, data, "spec", "to")
+		p.Path = e.Object.Path
+	}
+	return p
+}
