@@ -43,11 +43,12 @@ func (q *dagQuestion) took(run *schemas.Run) bool {
 	})
 }
 
-// wentOn reports whether the matter had a number and was open when the run started.
+// wentOn reports whether the matter had a number and was open when the run started. One whose status was lost had a number
+// if somebody was run for it.
 func (q *dagQuestion) wentOn(run *schemas.Run) bool {
 	st := requestStatusOf(q.entry)
 	closed := st.Phase == schemas.ClarificationAbandoned || !st.ResolvedAt.IsZero() && !st.ResolvedAt.After(run.StartedAt.Time)
-	return st.ID != "" && !closed
+	return (st.ID != "" || len(q.entry.Runs) > 0) && !closed
 }
 
 // pauses reports whether the run ended with a question, by what it printed or by a request or reply that it wrote: then it
