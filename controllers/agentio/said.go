@@ -12,6 +12,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
+// CutMark ends a text of which only the beginning was read.
+const CutMark = "\n[cut]"
+
 // Limits in characters (agentx-spec 6.3).
 const (
 	TopicLimit    = 200
@@ -199,8 +202,13 @@ func checkAsk(a *schemas.Ask) error {
 }
 
 func checkLength(what, text string, most int) error {
-	if n := utf8.RuneCountInString(text); n > most {
-		return fmt.Errorf("%s has %d characters, at most %d are taken", what, n, most)
+	if n := utf8.RuneCountInString(text); n <= most {
+		return nil
 	}
-	return nil
+	count, cut := strings.CutSuffix(text, CutMark)
+	n := utf8.RuneCountInString(count)
+	if cut {
+		return fmt.Errorf("%s has more than %d characters, at most %d are taken", what, n, most)
+	}
+	return fmt.Errorf("%s has %d characters, at most %d are taken", what, n, most)
 }

@@ -144,6 +144,7 @@ func TestReadAnswer(t *testing.T) {
 		{"text", " \n", "", ""},
 		{"text", strings.Repeat("é", AnswerLimit), strings.Repeat("é", AnswerLimit), ""},
 		{"text", strings.Repeat("é", AnswerLimit+1), "", "the answer has 2001 characters, at most 2000 are taken"},
+		{"text", strings.Repeat("é", 5000) + CutMark, "", "the answer has more than 5000 characters, at most 2000 are taken"},
 		{"text", asksArchitect + "Which?", "", "the output asks a question"},
 		{"json", `"Migrate. "`, "Migrate.", ""},
 		{"json", `{"reconcile":1,"answer":"Migrate.","result":"x"}`, "Migrate.", ""},

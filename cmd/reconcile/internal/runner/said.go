@@ -95,7 +95,7 @@ func (a *attempt) cleanText(out []byte) string {
 	}
 	text := strings.TrimSpace(printable(a.cleanLines(out)))
 	if cut {
-		text = strings.ToValidUTF8(text[:min(len(text), a.o.ResultLimit)], "") + "\n[cut]"
+		text = strings.ToValidUTF8(text[:min(len(text), a.o.ResultLimit)], "") + agentio.CutMark
 	}
 	return text
 }

@@ -94,6 +94,7 @@ func TestAnswers(t *testing.T) {
 		{"nothing", "text", "", `""`, ""},
 		{"at the limit", "text", strings.Repeat("é", 2000), `"` + strings.Repeat("é", 2000) + `"`, ""},
 		{"over the limit", "text", strings.Repeat("é", 2001), "", "the answer has 2001 characters"},
+		{"cut", "text", strings.Repeat("x", 70000), "", "the answer has more than 65536 characters"},
 		{"not UTF-8", "text", "a\xff\xfeb", `"a` + "\ufffd\ufffd" + `b"`, ""},
 		{"a JSON string", "json", `"Migrate."`, `"Migrate."`, ""},
 		{"structured", "json", `{"reconcile":1,"answer":"Migrate."}`, `"Migrate."`, ""},
