@@ -40,7 +40,7 @@ func newClarifyCmd(a *app) *cobra.Command {
 			"  reconcile clarify ask --issue 42 --from engineer --to architect --topic Database --question \"One or two?\"\n" +
 			"  reconcile clarify answer CLR-42-001 \"Two.\"",
 		Args:              noClarifyCommand,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.clarifyFlags(o) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.clarifyFlags(cmd, o) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return a.clarify(cmd.Context(), *o) },
 	}
 	f := cmd.PersistentFlags()
@@ -71,12 +71,13 @@ func noClarifyCommand(cmd *cobra.Command, args []string) error {
 		strings.Join(names, ", "))
 }
 
-func (a *app) clarifyFlags(o *clarifyOptions) error {
+func (a *app) clarifyFlags(cmd *cobra.Command, o *clarifyOptions) error {
 	if o.json {
 		a.global.output = formatJSON
 	}
-	if o.issue < -1 {
-		return badUsage("--issue %d: issues have numbers from 1, and 0 stands for none", o.issue)
+	// -1 is what the flag is where it is not given: nobody may give it.
+	if f := cmd.Flags().Lookup("issue"); f != nil && f.Changed && strings.HasPrefix(f.Value.String(), "-") {
+		return badUsage("--issue %s: issues have numbers from 1, and 0 stands for none", f.Value)
 	}
 	return a.checkFlags()
 }
@@ -86,7 +87,7 @@ func newClarifyShowCmd(a *app, o *clarifyOptions) *cobra.Command {
 		Use:     "show ID",
 		Short:   "Show one thread",
 		Example: "  reconcile clarify show CLR-42-001",
-		Args:    arguments(1, 1, "an id, as CLR-42-001"),
+		Args:    matterArguments(1, 1, "an id, as CLR-42-001"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.clarifyShow(cmd.Context(), args[0], *o)
 		},

@@ -101,9 +101,6 @@ func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, err
 	spec := &schemas.ClarificationRequestSpec{
 		From: o.from, To: o.to, Topic: o.topic, Blocking: !o.nonBlocking, Artifacts: o.artifacts, Issue: max(o.issue, 0),
 	}
-	if o.issue < -1 {
-		return nil, badUsage("--issue %d: issues have numbers from 1, and 0 stands for none", o.issue)
-	}
 	if key, inside := runner.InsideRun(a.global.dir, os.Environ()); inside {
 		a.fillFromRun(spec, key, o.issue < 0)
 	}
@@ -113,6 +110,9 @@ func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, err
 		if f.value == "" {
 			return nil, badUsage("%s is missing; usage: reconcile clarify ask --issue N --from AGENT --to AGENT "+
 				"--topic TOPIC --question QUESTION", f.flag)
+		}
+		if !utf8.ValidString(f.value) {
+			return nil, badUsage("%s is not UTF-8", f.flag)
 		}
 	}
 	var err error
@@ -142,9 +142,12 @@ func (a *app) textOf(word string) (string, error) {
 		return word, nil
 	}
 	const most = 64 << 10 // far more than any text may have: it is refused for its length, not cut
-	text, err := io.ReadAll(io.LimitReader(a.stdin, most))
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(a.stdin, most+1))
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("read the text from standard input: %w", err)
+	case len(text) > most:
+		return "", badUsage("the text on standard input has more than %d bytes, at most 2000 characters are allowed", most)
 	}
 	if !utf8.Valid(text) {
 		return "", badUsage("the text on standard input is not UTF-8")

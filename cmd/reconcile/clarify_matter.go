@@ -166,6 +166,27 @@ func isHuman(t *state.Tree, agent string) bool {
 	return e != nil && e.Object != nil && schemas.SpecAs[*schemas.AgentSpec](e.Object).Runner.Human != nil
 }
 
+// matterArguments is [arguments] for commands whose first one names a clarification. What can be neither an id nor a name
+// is a wrong command line, which is told before anything is read or run.
+func matterArguments(least, most int, words string) cobra.PositionalArgs {
+	number := arguments(least, most, words)
+	return func(cmd *cobra.Command, args []string) error {
+		if err := number(cmd, args); err != nil {
+			return err
+		}
+		if _, _, ok := parseClarificationID(args[0]); !ok && schemas.CheckName(args[0]) != nil {
+			return noID(args[0])
+		}
+		return nil
+	}
+}
+
+// noID says that a word is not of the form of an id, nor the name of a request.
+func noID(word string) error {
+	return badUsage("%q is neither the id of a clarification, which is CLR-ISSUE-NUMBER as CLR-42-001, nor the name of "+
+		"a request", word)
+}
+
 // findMatter returns the clarification that a word names: by its id, in any case and without leading zeros if they are
 // left out, or by the name of its request.
 func findMatter(t *state.Tree, word string) (matter, error) {
@@ -178,7 +199,11 @@ func findMatter(t *state.Tree, word string) (matter, error) {
 		return matter{}, noMatter(t, id, issue)
 	}
 	e := t.Entry(requestRef(word))
-	if e == nil || requestSpec(e) == nil {
+	switch {
+	case e != nil && requestSpec(e) != nil:
+	case strings.HasPrefix(word, "clr-"):
+		return matter{}, noID(word)
+	default:
 		return matter{}, noMatter(t, word, -1)
 	}
 	issue, id := requestSpec(e).Issue, requestStatus(e).ID

@@ -70,7 +70,7 @@ Writes a Reply into specs/replies/ and runs the tree, so that it takes effect; w
 of one, it only writes. It is possible while the matter is ` + orList(r.takes) + `.
 TEXT has at most 2000 characters; - reads it from standard input.`,
 		Example: "  reconcile clarify " + r.name + " CLR-42-001 \"" + exampleTexts[r.typ] + "\"",
-		Args:    arguments(least, 2, "an id and a text"),
+		Args:    matterArguments(least, 2, "an id and a text"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.replyTo(cmd.Context(), r, args, from, *o)
 		},
