@@ -55,7 +55,7 @@ func ClarificationTable(w io.Writer, p Palette, list []Clarification, now time.T
 
 func (c *Clarification) row(now time.Time) []Cell {
 	const topicWidth, whyWidth = 48, 100
-	issue, age, round, status := "-", "-", "-", c.Status
+	issue, age, round, status := "-", "-", "-", c.stateWord()
 	if c.IssueNumber > 0 {
 		issue = "#" + strconv.Itoa(c.IssueNumber)
 	}
@@ -65,9 +65,6 @@ func (c *Clarification) row(now time.Time) []Cell {
 	if c.MaxRounds > 0 {
 		round = fmt.Sprintf("%d/%d", c.Round, c.MaxRounds)
 	}
-	if status == "" {
-		status = statusNew
-	}
 	return []Cell{
 		{Text: c.Title()}, {Text: issue}, {Text: c.From}, {Text: c.To}, {Text: Cut(Line(c.Topic), topicWidth)},
 		{Text: status, Color: StateColor(status)}, {Text: round}, {Text: age},
@@ -75,8 +72,16 @@ func (c *Clarification) row(now time.Time) []Cell {
 	}
 }
 
-// statusNew is shown for a question that no run has taken yet, which has no state.
-const statusNew = "new"
+// stateWord is the state; of a question that has none, whether it was refused or no run has taken it yet.
+func (c *Clarification) stateWord() string {
+	switch {
+	case c.Status != "":
+		return c.Status
+	case c.Why != "":
+		return "refused"
+	}
+	return "new"
+}
 
 // The layout of a thread: the rule and the width of what was said are those of the example in AgentX's requirements.
 const (
@@ -234,10 +239,7 @@ func (t *thread) standing() {
 	if c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) >= 0 {
 		return
 	}
-	word, at, text := c.Status, schemas.Time{}, c.stands()
-	if word == "" {
-		word = statusNew
-	}
+	word, at, text := c.stateWord(), schemas.Time{}, c.stands()
 	if c.Waiting() {
 		at = c.StaleAfter
 	}

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,7 +15,7 @@ import (
 // (CLR-42-001):" and what was said, indented by two blanks. An escalation is a block quote of its own.
 //
 // What agents said stays Markdown, but cannot break out: a code fence that is left open is closed, HTML is shown as
-// text, and a line that looks like a heading of the chat is quoted.
+// text, a Markdown heading is its marks and words, and a line that looks like a heading of the chat is quoted.
 func ClarificationChat(w io.Writer, c Clarification) error {
 	chat := &chat{c: &c}
 	for i := range c.Thread {
@@ -104,6 +105,8 @@ func (t *chat) routed(i int) bool {
 // end says what the matter waits for, where the thread does not.
 func (t *chat) end() {
 	switch c := t.c; {
+	case c.Status == "" && c.Why != "":
+		t.add("  [REFUSED: " + chatLine(strings.TrimSuffix(c.Why, ".")) + "]")
 	case c.Status == "" || c.Why != "":
 		t.add("  [" + chatLine(strings.TrimSuffix(c.stands(), ".")) + "]")
 	case c.Waiting() && c.Human:
@@ -189,7 +192,12 @@ func closesFence(line, fence string) bool {
 	return len(mark) >= len(fence) && mark != "" && mark[0] == fence[0] && strings.TrimSpace(line) == mark
 }
 
-// chatText shows HTML in a line of text as text, outside of code spans, and quotes what looks like a heading.
+// heading finds, in lists and quotations too, the marks that make a heading of their line or of the one before it:
+// "## Answer", and a line of dashes or equals signs (CommonMark 0.31.2, 4.2 and 4.3).
+var heading = regexp.MustCompile(`^((?:[ \t]*(?:>|[-+*][ \t]|[0-9]{1,9}[.)][ \t]))*[ \t]*)(#{1,6}(?:[ \t]|$)|-+$|=+$)`)
+
+// chatText shows HTML in a line of text as text, outside of code spans, and headings too; what looks like a heading of the
+// chat is quoted.
 func chatText(line string) string {
 	parts := strings.Split(line, "`")
 	for i := range parts {
@@ -197,7 +205,7 @@ func chatText(line string) string {
 			parts[i] = strings.ReplaceAll(parts[i], "<", "&lt;")
 		}
 	}
-	line = strings.Join(parts, "`")
+	line = heading.ReplaceAllString(strings.Join(parts, "`"), `$1\$2`)
 	if strings.HasPrefix(strings.TrimLeft(line, " \t"), "[") {
 		line = "> " + strings.TrimLeft(line, " \t")
 	}

@@ -92,8 +92,13 @@ func scenes() map[string]Clarification {
 	settled := escalated()
 	settled.Status = schemas.ClarificationResolved
 	settled.Thread = append(settled.Thread, entry(3, 9, "ada", "resolution", "Dual layer.", "reply/r"))
+	refused := fresh
+	refused.Why = "SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'architect'; allowed: []"
+	headings := question(schemas.ClarificationAnswered, entry(1, 0, "engineer", "question", "# One layer\nor two?\n---", "request"),
+		entry(1, 1, "architect", "answer", "## Answer\nTwo.\n===\n- # in a list\n> a quotation\n> --\n-\n\n#42 is no heading, "+
+			"nor is -- this\n\n```sh\n# a comment\n---\n```\n1. ### last", "run/x"))
 	return map[string]Clarification{
-		"resolved": documented(), "stream": streamed(), "escalated": escalated(), "pending": pending, "human": human,
+		"refused": refused, "headings": headings, "resolved": documented(), "stream": streamed(), "escalated": escalated(), "pending": pending, "human": human,
 		"stale": stale, "answered": answered, "abandoned": abandoned, "new": fresh, "foreign": foreign, "settled": settled,
 		"requested": requested,
 	}
