@@ -8,6 +8,10 @@ type Ledger struct {
 	Clarifications []Clarification `json:"clarifications"`
 }
 
+// LedgerLastID is the field of a ledger that was damaged and salvaged: the highest id that it may have given. The format
+// of the seeds does not have it; programs that do not know it keep it or lose it like any field.
+const LedgerLastID = "lastId"
+
 // Clarification is one record of a ledger.
 type Clarification struct {
 	ID         string              `json:"id"` // CLR-<issue>-<seq>, see IsClarificationID

@@ -21,8 +21,9 @@ const DamagedState = "damaged-state"
 // belongs there, and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
 //
 // Ledgers are looked at again under their own lock: one that another program was just writing is not moved, and is read
-// again by the next Refresh that is hinted at it.
-func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
+// again by the next Refresh that is hinted at it. In the place of one that is moved comes what salvage makes of it, if
+// that is not nil.
+func (s *Store) MoveAside(ctx context.Context, salvage func(damaged []byte, issue int) []byte) ([]string, error) {
 	bad := s.damagedFiles()
 	if len(bad) == 0 {
 		return nil, nil
@@ -35,7 +36,9 @@ func (s *Store) MoveAside(ctx context.Context) ([]string, error) {
 				_, damaged := decodeLedgerFile(p, data).(*damage)
 				return damaged
 			}
-			if moved, err = s.setAside(ctx, p, still, moved); err != nil {
+			issue, _ := LedgerIssue(ref)
+			instead := func(damaged []byte) []byte { return salvage(damaged, issue) }
+			if moved, err = s.setAside(ctx, p, still, instead, moved); err != nil {
 				return moved, err
 			}
 			continue
@@ -66,14 +69,17 @@ func (s *Store) damagedFiles() []string {
 }
 
 // SetAside moves a file that programs of other makes write, too, to .reconcile/damaged/, if under its lock it still is
-// one that its owner can make nothing of. The tree must be locked by this store.
-func (s *Store) SetAside(ctx context.Context, p string, damaged func(data []byte) bool) error {
-	_, err := s.setAside(ctx, p, damaged, nil)
+// one that its owner can make nothing of. In its place comes what instead makes of it, if that is not nil; instead may be
+// nil itself. The tree must be locked by this store.
+func (s *Store) SetAside(ctx context.Context, p string, damaged func(data []byte) bool,
+	instead func(data []byte) []byte) error {
+	_, err := s.setAside(ctx, p, damaged, instead, nil)
 	return err
 }
 
 // setAside is SetAside; it appends to moved what was moved.
-func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) bool, moved []string) ([]string, error) {
+func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) bool, instead func([]byte) []byte,
+	moved []string) ([]string, error) {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return moved, err
 	}
@@ -83,7 +89,16 @@ func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) boo
 	}
 	data, err := s.readOrNil(p)
 	if err != nil || data != nil && damaged(data) {
-		if err = s.putAside(ctx, p); err == nil {
+		var next []byte
+		if err == nil && instead != nil {
+			next = instead(data)
+		}
+		if next != nil {
+			err = s.exchange(ctx, p, data, next)
+		} else {
+			err = s.putAside(ctx, p)
+		}
+		if err == nil {
 			moved = append(moved, p)
 		}
 	} else {
@@ -107,25 +122,53 @@ func (s *Store) putAside(ctx context.Context, p string) error {
 	return errors.Join(s.moveAside(p), s.bump())
 }
 
+// exchange puts next in the place of a damaged file, of which a copy is in .reconcile/damaged/ first: whenever this is
+// interrupted, nothing is lost.
+func (s *Store) exchange(ctx context.Context, p string, damaged, next []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mayWrite(ctx); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(s.root, tmpDir, s.freeAside(p), damaged); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(s.root, tmpDir, p, next); err != nil {
+		return err
+	}
+	look := nearby{root: s.root}
+	defer look.close()
+	s.wrote(&look, p, next, nil)
+	if s.model != nil {
+		_, ref := s.layout().classify(p)
+		s.moved = append(s.moved, ref)
+	}
+	return s.bump()
+}
+
+// freeAside is the first path for p below .reconcile/damaged/ that nothing has yet.
+func (s *Store) freeAside(p string) string {
+	for n := 1; ; n++ {
+		free := damagedDir + "/" + p + "." + strconv.Itoa(n)
+		if _, err := s.root.Lstat(free); err != nil {
+			return free
+		}
+	}
+}
+
 // moveAside renames a file to .reconcile/damaged/<path>.<n>, durably.
 func (s *Store) moveAside(p string) error {
 	to := damagedDir + "/" + p
 	if err := s.root.MkdirAll(path.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("set %s aside: %w", p, err)
 	}
-	for n := 1; ; n++ {
-		free := to + "." + strconv.Itoa(n)
-		if _, err := s.root.Lstat(free); err == nil {
-			continue
-		}
-		err := s.root.Rename(p, free)
-		if errors.Is(err, syscall.EXDEV) {
-			err = s.carry(p, free)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("set %s aside: %w", p, err)
-		}
-		break
+	free := s.freeAside(p)
+	err := s.root.Rename(p, free)
+	if errors.Is(err, syscall.EXDEV) {
+		err = s.carry(p, free)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set %s aside: %w", p, err)
 	}
 	if s.model == nil {
 		return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))

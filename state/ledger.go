@@ -21,7 +21,7 @@ const LedgerKind = "Ledger"
 // may write, too. It is immutable, and may be used by several goroutines.
 type Ledger struct {
 	Issue int    // 0: questions about no issue
-	Last  int    // the highest sequence number of an id; 0 when there is no record
+	Last  int    // the highest sequence number that was given, also to records that were lost; 0 for none
 	Open  int    // records that are neither resolved nor abandoned
 	Path  string // below the root
 
@@ -39,9 +39,12 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 		return nil, fmt.Errorf("%s is not named like a ledger, as issue-42.json", p)
 	}
 	l := &Ledger{Issue: issue, Path: p}
-	records, err := decodeLedger(issue, data)
+	records, last, err := decodeLedger(issue, data)
 	if err != nil {
 		return nil, err
+	}
+	if seq, err := sequence(issue, last); err == nil {
+		l.Last = seq
 	}
 	for i := range records {
 		seq, err := sequence(issue, records[i].ID)
@@ -62,22 +65,25 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 	return l, nil
 }
 
-// decodeLedger returns the records in the content of a ledger. A list that is missing is not read as an empty one.
-func decodeLedger(issue int, data []byte) ([]schemas.Clarification, error) {
+// decodeLedger returns the records in the content of a ledger, and its [schemas.LedgerLastID], if that is a text. A list
+// that is missing is not read as an empty one.
+func decodeLedger(issue int, data []byte) (records []schemas.Clarification, last string, err error) {
 	var l struct {
 		IssueNumber    *int                     `json:"issueNumber"`
 		Clarifications *[]schemas.Clarification `json:"clarifications"`
+		LastID         any                      `json:"lastId"` // of whatever type: no other program has to know it
 	}
 	if err := decodeState(bytes.TrimPrefix(data, []byte("\ufeff")), &l); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	switch {
 	case l.IssueNumber == nil || l.Clarifications == nil:
-		return nil, errors.New("it is no ledger: an issueNumber or the list of clarifications is missing")
+		return nil, "", errors.New("it is no ledger: an issueNumber or the list of clarifications is missing")
 	case *l.IssueNumber != issue:
-		return nil, fmt.Errorf("it is the ledger of issue %d", *l.IssueNumber)
+		return nil, "", fmt.Errorf("it is the ledger of issue %d", *l.IssueNumber)
 	}
-	return *l.Clarifications, nil
+	last, _ = l.LastID.(string)
+	return *l.Clarifications, last, nil
 }
 
 // sequence is the last part of an id: 1 for CLR-42-001.

@@ -130,13 +130,47 @@ func TestForeignLedgerFields(t *testing.T) {
 	}
 }
 
+// noneLeft is a salvage that finds nothing.
+func noneLeft([]byte, int) []byte { return nil }
+
+// TestSalvageLedger: what is left of a damaged ledger stands in its place, and is told as a change.
+func TestSalvageLedger(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{ledger42: "{"})
+	s := open(t, dir)
+	tree := load(t, s)
+	left := strings.Replace(ledgerOf(42, "resolved"), "{", `{"lastId": "CLR-42-007", `, 1)
+	locked(t, s, func() {
+		moved, err := s.MoveAside(t.Context(), func(damaged []byte, issue int) []byte {
+			if string(damaged) != "{" || issue != 42 {
+				t.Errorf("%q of issue %d", damaged, issue)
+			}
+			return []byte(left)
+		})
+		if err != nil || !slices.Equal(moved, []string{ledger42}) {
+			t.Errorf("moved %v, %v", moved, err)
+		}
+	})
+	tree, refs := refresh(t, s, tree)
+	l := tree.Ledger(42)
+	if !slices.Equal(refs, ledgerRefs(42)) || len(tree.Problems()) != 0 || l == nil || len(l.Records()) != 1 || l.Last != 7 {
+		t.Fatalf("refs %v, problems %v, %+v", refs, tree.Problems(), l)
+	}
+	if aside, err := os.ReadFile(filepath.Join(dir, damagedDir, ledger42+".1")); string(aside) != "{" {
+		t.Errorf("set aside: %q, %v", aside, err)
+	}
+	if again := load(t, open(t, dir)).Ledger(42); again == nil || again.Last != 7 {
+		t.Errorf("read anew: %+v", again)
+	}
+}
+
 func TestMoveLedgerAside(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{ledger42: "{"})
 	s := open(t, dir)
 	tree := load(t, s)
 	locked(t, s, func() {
-		moved, err := s.MoveAside(t.Context())
+		moved, err := s.MoveAside(t.Context(), noneLeft)
 		if err != nil || !slices.Equal(moved, []string{ledger42}) {
 			t.Errorf("moved %v, %v", moved, err)
 		}
@@ -272,7 +306,7 @@ func FuzzLedger(f *testing.F) {
 		if err != nil {
 			return
 		}
-		want, err := decodeLedger(42, data)
+		want, _, err := decodeLedger(42, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,12 +334,12 @@ func TestLedgerBeingWritten(t *testing.T) {
 	must(t, err)
 	s.locks.Tries = 1
 	locked(t, s, func() {
-		if moved, err := s.MoveAside(t.Context()); !errors.Is(err, ErrBusy) || len(moved) > 0 {
+		if moved, err := s.MoveAside(t.Context(), noneLeft); !errors.Is(err, ErrBusy) || len(moved) > 0 {
 			t.Errorf("while they write: moved %v, %v", moved, err)
 		}
 		put(t, dir, map[string]string{ledger42: whole})
 		must(t, theirs.Release())
-		if moved, err := s.MoveAside(t.Context()); err != nil || len(moved) > 0 {
+		if moved, err := s.MoveAside(t.Context(), noneLeft); err != nil || len(moved) > 0 {
 			t.Errorf("when they have written: moved %v, %v", moved, err)
 		}
 	})

@@ -106,12 +106,12 @@ func TestMoveAside(t *testing.T) {
 	put(t, dir, map[string]string{"specs/health.yaml": sessionYAML, "state/sessions/health.json": "{", "state/sessions/left.json": "}"})
 	s := open(t, dir)
 	tree := load(t, s)
-	if _, err := s.MoveAside(t.Context()); !errors.Is(err, errNotLocked) {
+	if _, err := s.MoveAside(t.Context(), noneLeft); !errors.Is(err, errNotLocked) {
 		t.Errorf("without the lock: %v", err)
 	}
 	locked(t, s, func() {
 		write(t, s, Change{Path: s.StatusPath(health), Data: statusOf(t, health, "Active")})
-		moved, err := s.MoveAside(t.Context())
+		moved, err := s.MoveAside(t.Context(), noneLeft)
 		must(t, err)
 		if !slices.Equal(moved, []string{"state/sessions/left.json"}) {
 			t.Errorf("moved %v", moved)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
@@ -25,8 +26,14 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	lasts := [2]json.RawMessage{x.extra[schemas.LedgerLastID], y.extra[schemas.LedgerLastID]}
 	if x.extra, err = joinExtras(x.extra, y.extra); err != nil {
 		return nil, err
+	}
+	for _, last := range lasts {
+		if lastSeq(last, issue) > lastSeq(x.extra[schemas.LedgerLastID], issue) {
+			x.extra[schemas.LedgerLastID] = last
+		}
 	}
 	all := map[[2]string]*record{}
 	for _, r := range slices.Concat(x.records, y.records) {
@@ -49,6 +56,15 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 	}
 	x.sort()
 	return x.encode()
+}
+
+// lastSeq is the number in the value of a ledger's [schemas.LedgerLastID], 0 for what is no id of the issue.
+func lastSeq(value json.RawMessage, issue int) int {
+	id, err := strconv.Unquote(string(value))
+	if err != nil {
+		return 0
+	}
+	return LastSeq(issue, id)
 }
 
 // ranks order the states for a merge; a state that is not known comes before all.

@@ -124,7 +124,7 @@ func (e *Env) sharedFiles() ([]string, error) {
 }
 
 // moveAside sets damaged state aside, under the lock of the tree. Ledgers with the conflict markers of a git merge are
-// united, as the next run would do it.
+// united, and of others what is whole is kept, as the next run would do it.
 func (e *Env) moveAside(ctx context.Context) error {
 	return e.locked(ctx, func() error {
 		t, err := e.store.Load(ctx)
@@ -137,7 +137,7 @@ func (e *Env) moveAside(ctx context.Context) error {
 				_ = e.store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) })
 			}
 		}
-		_, err = e.store.MoveAside(ctx)
+		_, err = e.store.MoveAside(ctx, clarify.Salvage)
 		return err
 	})
 }

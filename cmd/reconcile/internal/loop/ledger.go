@@ -131,7 +131,8 @@ func (s *session) foldLedger(ctx context.Context, path string, issue int, ours [
 			_, err := fold(data)
 			return errors.Is(err, clarify.ErrNoLedger)
 		}
-		if err = s.Store.SetAside(ctx, path, damaged); err == nil {
+		salvage := func(data []byte) []byte { return clarify.Salvage(data, issue) }
+		if err = s.Store.SetAside(ctx, path, damaged, salvage); err == nil {
 			err = s.Store.Fold(ctx, path, fold)
 		}
 	}

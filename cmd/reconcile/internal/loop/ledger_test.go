@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,4 +67,42 @@ func putForeign(t *testing.T, dir string) bool {
 	}
 	put(t, dir, path, foreignLedger)
 	return true
+}
+
+// TestAskAfterDamage: a ledger of closed questions of another program is cut off within the second. The first is kept, and
+// no number is given again.
+func TestAskAfterDamage(t *testing.T) {
+	const closed = `{"id": "CLR-51-00%d", "from": "engineer", "to": "architect", "topic": "Theirs", "blocking": false,
+"status": "resolved", "round": 1, "maxRounds": 6, "created": "2026-02-26T10:00:00Z", "staleAfter": "2026-02-26T10:30:00Z",
+"resolvedAt": "2026-02-26T10:10:00Z", "cost": %d, "thread": []}`
+	const path = "state/clarifications/issue-51.json"
+	for name, damaged := range map[string]string{
+		"torn": fmt.Sprintf(`{"issueNumber": 51, "clarifications": [`+closed+", "+closed, 1, 11, 2, 12)[:500],
+		"of a wrong type": fmt.Sprintf(`{"issueNumber": 51, "clarifications": [`+closed+`, {"id": "CLR-51-002", "round": "x"}]}`,
+			1, 11),
+	} {
+		dir := t.TempDir()
+		put(t, dir, "specs/agents/engineer.yaml", fmt.Sprintf(envelope, "Agent", "engineer", "  canClarify: [architect]\n"+
+			"  runner: {human: {}}"))
+		put(t, dir, "specs/agents/architect.yaml", fmt.Sprintf(envelope, "Agent", "architect", "  runner: {human: {}}"))
+		put(t, dir, "specs/clarificationrequests/ours.yaml", fmt.Sprintf(envelope, "ClarificationRequest", "ours",
+			"  {issue: 51, from: engineer, to: architect, topic: Ours, question: \"Whose else?\"}"))
+		put(t, dir, path, damaged)
+		r, err := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded))).Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := r.Tree.Ledger(51)
+		if l == nil || len(l.Records()) != 2 || l.Records()[0].Topic != "Theirs" || l.Records()[1].ID != "CLR-51-003" {
+			t.Errorf("%s: %+v", name, l)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil || !strings.Contains(string(text), `"cost": 11`) {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		aside, err := os.ReadFile(filepath.Join(dir, ".reconcile/damaged", path+".1"))
+		if err != nil || string(aside) != damaged {
+			t.Errorf("%s: set aside is %q, %v", name, aside, err)
+		}
+	}
 }

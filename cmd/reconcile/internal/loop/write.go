@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -63,7 +64,7 @@ func (s *session) flushed(ctx context.Context, refs []schemas.Ref, now time.Time
 }
 
 // setAside moves files under state/ that cannot be used out of the way, so that what they said is decided again. Ledgers
-// with the conflict markers of a git merge are united.
+// with the conflict markers of a git merge are united; of others, what is whole is kept.
 func (s *session) setAside(ctx context.Context) error {
 	var events []controllers.Event
 	tell := func(p schemas.Problem, how string) {
@@ -86,7 +87,7 @@ func (s *session) setAside(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	moved, err := s.Store.MoveAside(ctx)
+	moved, err := s.Store.MoveAside(ctx, clarify.Salvage)
 	for _, path := range moved {
 		if p, ok := rest[path]; ok {
 			tell(p, "it was moved to .reconcile/damaged, and is decided again")
@@ -134,7 +135,7 @@ func (s *session) project(ctx context.Context) error {
 			_, err := fold(data)
 			return errors.Is(err, controllers.ErrNoAgentStatus)
 		}
-		if err = s.Store.SetAside(ctx, path, damaged); err == nil {
+		if err = s.Store.SetAside(ctx, path, damaged, nil); err == nil {
 			err = s.Store.Fold(ctx, path, fold)
 		}
 	}
