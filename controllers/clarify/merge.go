@@ -72,6 +72,9 @@ var ranks = map[string]int{schemas.ClarificationPending: 1, schemas.Clarificatio
 	schemas.ClarificationAnswered: 3, schemas.ClarificationEscalated: 4, schemas.ClarificationAbandoned: 5,
 	schemas.ClarificationResolved: 6}
 
+// KnownStatus reports whether a status of a record is one of the specification.
+func KnownStatus(status string) bool { return ranks[status] > 0 }
+
 // progress is the part of a record that changes together: it is taken from one side as a whole.
 func progress(a, b *schemas.Clarification) int {
 	past := func(c *schemas.Clarification) int {

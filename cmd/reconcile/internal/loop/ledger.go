@@ -109,6 +109,7 @@ func (s *session) foldOnce(ctx context.Context) (behind []string, err error) {
 			continue
 		}
 		path := s.Store.LedgerPath(issue)
+		s.warnOfStates(path, s.tree.Ledger(issue), records[issue])
 		switch err := s.foldLedger(ctx, path, issue, records[issue]); {
 		case errors.Is(err, clarify.ErrStale):
 			behind = append(behind, path)
@@ -120,6 +121,20 @@ func (s *session) foldOnce(ctx context.Context) (behind []string, err error) {
 		s.requests = map[schemas.Ref]bool{}
 	}
 	return behind, nil
+}
+
+// warnOfStates tells which records of ours have a status that nobody knows: the fold is about to write over it.
+func (s *session) warnOfStates(path string, ledger *state.Ledger, ours []schemas.Clarification) {
+	if ledger == nil {
+		return
+	}
+	for _, c := range ledger.Records() {
+		mine := func(o schemas.Clarification) bool { return o.ID == c.ID && o.Request == c.Request }
+		if i := slices.IndexFunc(ours, mine); i >= 0 && !clarify.KnownStatus(c.Status) {
+			s.warn(fmt.Sprintf("%s: %s has the status %q, which does not exist; it is set back to %s", path, c.ID, c.Status,
+				ours[i].Status))
+		}
+	}
 }
 
 func (s *session) foldLedger(ctx context.Context, path string, issue int, ours []schemas.Clarification) error {

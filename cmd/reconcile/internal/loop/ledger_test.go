@@ -106,3 +106,34 @@ func TestAskAfterDamage(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnOfUnknownStatus: another program gave a record of ours a status that does not exist. It is set back, and told of
+// once.
+func TestWarnOfUnknownStatus(t *testing.T) {
+	const path = "state/clarifications/issue-7.json"
+	dir := t.TempDir()
+	put(t, dir, "specs/agents/engineer.yaml", fmt.Sprintf(envelope, "Agent", "engineer", "  canClarify: [architect]\n"+
+		"  runner: {human: {}}"))
+	put(t, dir, "specs/agents/architect.yaml", fmt.Sprintf(envelope, "Agent", "architect", "  runner: {human: {}}"))
+	put(t, dir, "specs/clarificationrequests/ours.yaml", fmt.Sprintf(envelope, "ClarificationRequest", "ours",
+		"  {issue: 7, from: engineer, to: architect, topic: Ours, question: \"Whose else?\"}"))
+	var ledgers, told []string
+	for range 3 {
+		l := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded)))
+		l.Warn = func(text string) { told = append(told, text) }
+		if _, err := l.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ledgers = append(ledgers, string(text)); len(ledgers) == 1 {
+			put(t, dir, path, strings.Replace(string(text), `"status": "pending"`, `"status": "paused"`, 1))
+		}
+	}
+	const want = path + `: CLR-7-001 has the status "paused", which does not exist; it is set back to pending`
+	if fmt.Sprint(told) != "["+want+"]" || ledgers[0] != ledgers[1] || ledgers[1] != ledgers[2] {
+		t.Errorf("told %q; ledgers:\n%s", told, strings.Join(ledgers, "\n"))
+	}
+}
