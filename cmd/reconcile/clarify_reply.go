@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -111,6 +112,9 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 	}
 	if from == "" {
 		from = a.login()
+	}
+	if !utf8.ValidString(from) {
+		return badUsage("--from is not UTF-8")
 	}
 	s, t, err := a.load(ctx)
 	if err != nil {

@@ -337,3 +337,30 @@ func TestBusyTreeKeepsWhatWasAsked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is not UTF-8, and what is longer than anything may be, is a wrong command line: it is neither changed nor cut.
+func TestUnreadableTexts(t *testing.T) {
+	fine := askOptions{from: "engineer", to: "architect", topic: "T", question: "-", clarifyOptions: &clarifyOptions{}}
+	for _, c := range []struct {
+		change      func(o *askOptions)
+		stdin, want string
+	}{
+		{func(*askOptions) {}, "Which?\n", ""},
+		{func(o *askOptions) { o.topic = "T\xff" }, "Which?", "--topic is not UTF-8"},
+		{func(o *askOptions) { o.question = "Q\xff" }, "", "--question is not UTF-8"},
+		{func(*askOptions) {}, "Q\xff", "the text on standard input is not UTF-8"},
+		{func(*askOptions) {}, strings.Repeat("x", 64<<10+1), "more than 65536 bytes, at most 2000 characters are allowed"},
+	} {
+		o, a := fine, &app{stdin: strings.NewReader(c.stdin), getenv: func(string) string { return "" }}
+		a.global.dir = t.TempDir()
+		c.change(&o)
+		spec, err := a.requestFrom(&o)
+		var usage *usageError
+		switch {
+		case c.want == "" && (err != nil || spec.Question != "Which?"):
+			t.Errorf("%v, %+v", err, spec)
+		case c.want != "" && (!errors.As(err, &usage) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
