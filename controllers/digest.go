@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -27,8 +28,10 @@ type Digest struct {
 	Blocking int `json:"blocking"`
 	// EverEscalated counts those that were escalated at some time, resolved since or not.
 	EverEscalated int `json:"everEscalated"`
-	// Alone counts those that were resolved and never escalated, and AloneRate is their part of all that came to an end
-	// or to a human, Resolved + Escalated: 0 to 1, null where there are none.
+	// Alone counts those that were resolved, were never escalated, and in which no person wrote an answer or a resolution:
+	// somebody who is no agent that the hub runs. What the hub writes is nobody's.
+	// AloneRate is their part of all that came to an end or to a human, Resolved + Escalated: 0 to 1, null where there
+	// are none.
 	Alone     int      `json:"resolvedWithoutHuman"`
 	AloneRate *float64 `json:"resolvedWithoutHumanRate"`
 	// AverageRounds is how often was asked, on the average; null where there are none.
@@ -52,7 +55,7 @@ type Tally struct {
 // NewDigest sums up the clarifications of all ledgers that were created at since or later; the zero time takes all of
 // them, also those that do not say when. until is the present.
 func NewDigest(t *state.Tree, since, until time.Time) Digest {
-	s := summer{topics: topicCounts{}, askers: map[string]int{}, asked: map[string]int{}}
+	s := summer{programs: programs(t), topics: topicCounts{}, askers: map[string]int{}, asked: map[string]int{}}
 	s.Since, s.Until = schemas.NewTime(since), schemas.NewTime(until)
 	for _, l := range t.Ledgers() {
 		records := l.Records()
@@ -68,11 +71,12 @@ func NewDigest(t *state.Tree, since, until time.Time) Digest {
 // summer adds up a digest.
 type summer struct {
 	Digest
-	rounds int
-	waits  []time.Duration
-	topics topicCounts
-	askers map[string]int
-	asked  map[string]int
+	programs map[string]bool // agents that the hub runs, and the hub
+	rounds   int
+	waits    []time.Duration
+	topics   topicCounts
+	askers   map[string]int
+	asked    map[string]int
 }
 
 func (s *summer) add(c *schemas.Clarification) {
@@ -86,7 +90,7 @@ func (s *summer) add(c *schemas.Clarification) {
 	switch escalated := everEscalated(c); {
 	case escalated:
 		s.EverEscalated++
-	case c.Status == schemas.ClarificationResolved:
+	case c.Status == schemas.ClarificationResolved && !s.helped(c):
 		s.Alone++
 	}
 	s.rounds += askedRounds(c)
@@ -94,6 +98,27 @@ func (s *summer) add(c *schemas.Clarification) {
 	s.topics.add(c.Topic)
 	s.askers[c.From]++
 	s.asked[c.To]++
+}
+
+// programs are the names under which something is said without a person.
+func programs(t *state.Tree) map[string]bool {
+	names := map[string]bool{clarify.Hub: true}
+	for _, e := range t.Entries(schemas.AgentKind.Name) {
+		if e.Object == nil {
+			continue
+		}
+		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil && spec.Runner.Command != nil {
+			names[e.Name] = true
+		}
+	}
+	return names
+}
+
+// helped reports whether a person answered or resolved.
+func (s *summer) helped(c *schemas.Clarification) bool {
+	return slices.ContainsFunc(c.Thread, func(t schemas.ClarificationTurn) bool {
+		return (t.Type == schemas.TurnAnswer || t.Type == schemas.TurnResolution) && !s.programs[t.From]
+	})
 }
 
 // counter is the count of a status, nil for one that nobody knows.

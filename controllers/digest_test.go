@@ -19,7 +19,7 @@ func turns(start time.Time, types ...string) []schemas.ClarificationTurn {
 			round++
 		}
 		at := schemas.NewTime(start.Add(time.Duration(i) * time.Minute))
-		out = append(out, schemas.ClarificationTurn{Round: round, Type: typ, Body: "…", Timestamp: at})
+		out = append(out, schemas.ClarificationTurn{Round: round, From: "engineer", Type: typ, Body: "…", Timestamp: at})
 	}
 	return out
 }
@@ -35,7 +35,9 @@ func digestTree(t *testing.T, now time.Time) *state.Tree {
 	blocking.Blocking = true
 	undated := record("tester", "engineer", "?", "paused", 0)
 	undated.Created = schemas.Time{}
-	return state.NewTree(nil, nil).WithLedgers(
+	engineer := benchObject(schemas.AgentKind, "engineer",
+		&schemas.AgentSpec{Runner: schemas.Runner{Command: &schemas.CommandRunner{Argv: []string{"true"}}}})
+	return state.NewTree(nil, nil, &state.Entry{Ref: agentRef("engineer"), Object: engineer}).WithLedgers(
 		ledger(t, 42, blocking,
 			record("engineer", "architect", "database layer!", schemas.ClarificationResolved, 2, q, e, r),
 			record("reviewer", "engineer", "Naming", schemas.ClarificationPending, 3, q),
@@ -71,6 +73,22 @@ func TestDigest(t *testing.T) {
 	wantAsked := []Tally{{"architect", 3}, {"engineer", 1}, {"product-manager", 1}}
 	if !slices.Equal(d.Askers, wantAskers) || !slices.Equal(d.Asked, wantAsked) {
 		t.Errorf("askers %v, asked %v", d.Askers, d.Asked)
+	}
+}
+
+// TestDigestOfHelp: what a person answered or resolved was not resolved without a human; who asked makes no difference.
+func TestDigestOfHelp(t *testing.T) {
+	const q, a, r = schemas.TurnQuestion, schemas.TurnAnswer, schemas.TurnResolution
+	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
+	open := schemas.Clarification{From: "engineer", To: "ada", Status: schemas.ClarificationPending, Thread: turns(now, q)}
+	for turn, want := range []int{1, 0, 0} {
+		c := schemas.Clarification{From: "engineer", To: "engineer", Topic: "T", Status: schemas.ClarificationResolved,
+			Round: 2, MaxRounds: 5, Created: schemas.NewTime(now), Thread: turns(now, q, a, r)}
+		c.Thread[turn].From = "ada"
+		d := NewDigest(digestTree(t, now).WithLedgers(ledger(t, 42, open), ledger(t, 43, c)), time.Time{}, now)
+		if d.Alone != want || d.Resolved != 1 || *d.AloneRate != float64(want) {
+			t.Errorf("ada wrote turn %d: %d of %d, want %d", turn, d.Alone, d.Resolved, want)
+		}
 	}
 }
 

@@ -31,7 +31,8 @@ func newDigestCmd(a *app) *cobra.Command {
 		Long: `Sum up the clarifications that were created in a time, from the ledgers: how many there were and how they stand,
 how many were resolved without a human, how many rounds they took, what they were about, and who asks and is asked most.
 
-Resolved without a human are those that were never escalated, of all that were resolved or are escalated.`,
+Resolved without a human are those that were never escalated and that no person answered or resolved, of all that were
+resolved or are escalated.`,
 		Example: "  reconcile digest\n" +
 			"  reconcile digest --since 24h -o markdown\n" +
 			"  reconcile digest --since 2026-02-01 -o json",
