@@ -76,6 +76,8 @@ func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) er
 	}
 	s.work(visitors[0])
 	wg.Wait()
+	s.mu.Lock() // the end of ctx may be told at this very moment
+	defer s.mu.Unlock()
 	return s.err
 }
 

@@ -62,6 +62,7 @@ func Fold(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	if !changed {
 		return old, nil
 	}
+	f.forgetLast()
 	f.sort()
 	return f.encode()
 }

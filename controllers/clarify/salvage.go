@@ -14,25 +14,19 @@ import (
 )
 
 // Salvage makes a ledger of what is whole in a damaged one: its records and unknown fields up to the damage, as they
-// stand. schemas.LedgerLastID says the highest number that the damaged text may have given; what is asked later is
+// stand. Where the text has an id that is higher than theirs, [schemas.LedgerLastID] keeps it: what is asked later is
 // numbered from there on. It is nil for a text in which nothing of the issue is to be found. It is pure.
 //
-// A record counts as whole if it can be read and its id is one of the issue. Where the text ends within a record whose
-// id is lost, that is taken to be the next one.
+// A record counts as whole if it can be read and its id is one of the issue.
 func Salvage(damaged []byte, issue int) []byte {
 	f := &file{issue: issue, extra: extras{}}
-	lost := f.scrape(bytes.TrimPrefix(damaged, []byte("\ufeff")))
-	last := lastSeq(f.extra[schemas.LedgerLastID], issue)
-	for i := range f.records {
-		last = max(last, LastSeq(issue, f.records[i].ID))
-	}
-	if lost {
-		last++
-	}
-	if last = max(last, highest(damaged, issue)); last == 0 {
+	f.scrape(bytes.TrimPrefix(damaged, []byte("\ufeff")))
+	last := max(lastSeq(f.extra[schemas.LedgerLastID], issue), highest(damaged, issue))
+	if last == 0 {
 		return nil
 	}
 	f.extra[schemas.LedgerLastID], _ = marshal(FormatID(issue, last)) // text always marshals
+	f.forgetLast()
 	f.sort()
 	data, err := f.encode()
 	if err == nil {
@@ -44,33 +38,43 @@ func Salvage(damaged []byte, issue int) []byte {
 	return data
 }
 
-// scrape reads the file up to the damage; lost reports whether that is within the list of records.
-func (f *file) scrape(damaged []byte) (lost bool) {
+// forgetLast drops the highest number that was given, once a record has it or a higher one.
+func (f *file) forgetLast() {
+	last := lastSeq(f.extra[schemas.LedgerLastID], f.issue)
+	for i := range f.records {
+		if LastSeq(f.issue, f.records[i].ID) >= last {
+			delete(f.extra, schemas.LedgerLastID)
+			return
+		}
+	}
+}
+
+// scrape reads the file up to the damage.
+func (f *file) scrape(damaged []byte) {
 	d := json.NewDecoder(bytes.NewReader(damaged))
 	if !begins(d, '{') {
-		return false
+		return
 	}
 	for d.More() {
 		token, err := d.Token()
 		name, isName := token.(string)
 		if err != nil || !isName {
-			return false
+			return
 		}
 		if strings.EqualFold(name, "clarifications") {
-			if whole := f.scrapeRecords(d); !whole {
-				return true
+			if !f.scrapeRecords(d) {
+				return
 			}
 			continue
 		}
 		var value json.RawMessage
 		if d.Decode(&value) != nil || !sound(value) {
-			return false
+			return
 		}
 		if !strings.EqualFold(name, "issueNumber") && depth(value) <= 100 { // indenting grows with the square of it
 			f.extra[name] = value
 		}
 	}
-	return false
 }
 
 // scrapeRecords reads the list of records; whole is false where it breaks off.
