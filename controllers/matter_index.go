@@ -33,8 +33,6 @@ func requestRef(name string) schemas.Ref {
 	return schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: name}
 }
 
-func replyRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name} }
-
 // requestStatusOf is the status that stands in the tree; never nil, and not to be changed.
 func requestStatusOf(e *state.Entry) *schemas.ClarificationRequestStatus {
 	if e != nil {

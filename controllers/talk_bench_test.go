@@ -9,6 +9,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
+func replyRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name} }
+
 // benchTalk is a tree of n questions, a thousand to an issue, every tenth of which is open; a person is asked.
 func benchTalk(n int) *state.Tree {
 	var list []*state.Entry

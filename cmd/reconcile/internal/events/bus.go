@@ -27,13 +27,8 @@ type Bus struct {
 	mu       sync.Mutex // guards what follows; held for no longer than a look
 	handlers []func([]Event)
 	subs     []*Subscription
-	history  []Event
-	keep     int
 	closed   bool
 }
-
-// NewBus returns a bus that keeps the last events for subscribers who come late, as many as keep says.
-func NewBus(keep int) *Bus { return &Bus{keep: keep} }
 
 // Handle makes a function known that is called with each list of events that is published. What it has to do is done
 // when Publish returns.
@@ -50,8 +45,6 @@ type SubscribeOptions struct {
 	Policy Policy
 	// Wants picks events; nil wants all.
 	Wants func(Event) bool
-	// Late delivers what the bus has kept, too, before anything new. It makes room of its own.
-	Late bool
 }
 
 // Subscribe returns a new subscription. The name is for those who look into what goes on. On a bus that is closed, the
@@ -59,17 +52,8 @@ type SubscribeOptions struct {
 func (b *Bus) Subscribe(name string, o SubscribeOptions) *Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var late []Event
-	for _, e := range b.history {
-		if o.Late && (o.Wants == nil || o.Wants(e)) {
-			late = append(late, e)
-		}
-	}
-	s := &Subscription{Name: name, o: o, bus: b, ch: make(chan Delivery, o.Buffer+len(late)), over: make(chan struct{})}
+	s := &Subscription{Name: name, o: o, bus: b, ch: make(chan Delivery, o.Buffer), over: make(chan struct{})}
 	s.C = s.ch
-	for _, e := range late {
-		s.ch <- Delivery{Event: e}
-	}
 	if b.closed {
 		s.end()
 		return s
@@ -87,29 +71,16 @@ func (b *Bus) Publish(events ...Event) {
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
 	b.mu.Lock()
-	handlers := b.handlers
+	handlers, subs := b.handlers, b.subs
 	b.mu.Unlock()
 	for _, handle := range handlers {
 		handle(events)
 	}
 	for _, e := range events {
-		for _, s := range b.note(e) {
+		for _, s := range subs {
 			s.deliver(e)
 		}
 	}
-}
-
-// note keeps an event and returns who is to have it: everybody who subscribed before. Who comes later finds it kept.
-func (b *Bus) note(e Event) []*Subscription {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.keep > 0 {
-		if len(b.history) == b.keep {
-			b.history = b.history[1:] // append moves what is left, from time to time
-		}
-		b.history = append(b.history, e)
-	}
-	return b.subs
 }
 
 // Close ends all subscriptions. What is published afterwards reaches the handlers only. It may be called again.

@@ -114,26 +114,22 @@ func TestDroppingReader(t *testing.T) {
 	}
 }
 
-func TestLateReader(t *testing.T) {
-	b := NewBus(3)
-	b.Publish(numbered(0, 5)...)
+func TestPickyReader(t *testing.T) {
+	var b Bus
 	odd := func(e Event) bool { return e.Ref == "3" || e.Ref == "5" }
-	late := b.Subscribe("late", SubscribeOptions{Late: true, Policy: Drop})
-	picky := b.Subscribe("picky", SubscribeOptions{Late: true, Wants: odd, Buffer: 1})
+	picky := b.Subscribe("picky", SubscribeOptions{Wants: odd, Buffer: 2})
+	b.Publish(numbered(0, 5)...)
 	fresh := b.Subscribe("fresh", SubscribeOptions{Buffer: 1})
 	b.Publish(numbered(5, 6)...)
 	b.Close()
-	over := b.Subscribe("over", SubscribeOptions{Late: true})
+	over := b.Subscribe("over", SubscribeOptions{})
 	for _, c := range []struct {
 		s    *Subscription
 		want string
-	}{{late, "[2 3 4]"}, {picky, "[3 5]"}, {fresh, "[5]"}, {over, "[3 4 5]"}} {
+	}{{picky, "[3 5]"}, {fresh, "[5]"}, {over, "[]"}} {
 		if names, _ := rest(c.s); fmt.Sprint(names) != c.want {
 			t.Errorf("%s received %v, want %s", c.s.Name, names, c.want)
 		}
-	}
-	if late.Dropped() != 1 {
-		t.Errorf("late dropped %d", late.Dropped())
 	}
 }
 
@@ -141,7 +137,7 @@ func TestLateReader(t *testing.T) {
 // there all the time and waits sees everything.
 func TestBusInACrowd(t *testing.T) {
 	const publishers, each, readers = 4, 200, 6
-	b := NewBus(200)
+	var b Bus
 	var handled []string
 	b.Handle(func(list []Event) {
 		for _, e := range list {
@@ -166,7 +162,7 @@ func TestBusInACrowd(t *testing.T) {
 			for n := range each {
 				b.Publish(numbered(p*each+n, p*each+n+1)...)
 				if n%50 == 0 {
-					s := b.Subscribe("passing", SubscribeOptions{Late: true})
+					s := b.Subscribe("passing", SubscribeOptions{})
 					s.Close()
 				}
 			}
