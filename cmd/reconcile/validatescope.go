@@ -15,14 +15,20 @@ import (
 // may not ask. That is a warning, as a workflow that allows it may be on its way; a run makes the request Stalled.
 func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
+	scopes := map[string]clarify.Scope{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
 		st, _ := e.Status.(*schemas.ClarificationRequestStatus)
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 		if spec == nil || st != nil && st.ID != "" {
 			continue // it was accepted, and stays so
 		}
+		scope, ok := scopes[spec.From]
+		if !ok {
+			scope = controllers.ScopeOf(t, spec.From)
+			scopes[spec.From] = scope
+		}
 		var refused *clarify.Error
-		if errors.As(controllers.ScopeOf(t, spec.From).Check(spec), &refused) {
+		if errors.As(scope.Check(spec), &refused) {
 			problems = append(problems, scopeProblem(s, e, refused))
 		}
 	}
