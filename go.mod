@@ -18,6 +18,7 @@ require (
 	github.com/segmentio/encoding v0.5.4 // decodes canonical JSON and state files thrice as fast as encoding/json
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/pflag v1.0.9 // cobra's flags
+	github.com/tiktoken-go/tokenizer v0.10.0 // counts tokens offline, as models do
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
 	golang.org/x/sys v0.49.0 // locks, process groups, directory scans
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
@@ -33,6 +34,7 @@ require (
 	github.com/buger/jsonparser v1.1.2 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
+	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/emirpasic/gods v1.18.1 // indirect
 	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect

@@ -68,8 +68,8 @@ func (s *ActionSpec) TargetRef() (Ref, error) {
 	return Kinds{DAGKind, SessionKind}.ParseRef(s.Target)
 }
 
-// Default has nothing to fill in.
-func (s *ActionSpec) Default() {}
+// Default fills nothing in. It takes out secrets and private text, which the target's status must not repeat.
+func (s *ActionSpec) Default() { withoutSecrets(&s.By, &s.Reason) }
 
 // Check reports a target that is no DAG or session, and verbs that the target does not know.
 func (s *ActionSpec) Check(r *Report) {

@@ -73,6 +73,13 @@ func checkPaths(r *Report, paths []string, use pathUse, field ...any) {
 	}
 }
 
+// IsPath reports whether p is a path that specs may name to be read: below the root, in its shortest form, with slashes,
+// without characters that are not seen, and not git's or reconcile's own.
+func IsPath(p string) bool {
+	why, _ := badPath(p, reads)
+	return why == ""
+}
+
 func badPath(p string, use pathUse) (why, hint string) {
 	switch {
 	case p == "":

@@ -135,8 +135,9 @@ type ReplySpec struct {
 // ReplyStatus exists only while something is wrong with the reply.
 type ReplyStatus struct{ Common }
 
-// Default has nothing to fill in: the limits that a request leaves out are the workflow's.
-func (s *ClarificationRequestSpec) Default() {}
+// Default fills nothing in: the limits that a request leaves out are the workflow's. It takes out what statuses, threads
+// and prompts must not repeat, should a person have committed it: secrets and private text.
+func (s *ClarificationRequestSpec) Default() { withoutSecrets(&s.Topic, &s.Question) }
 
 // Check reports bad names and paths, blank text, and an agent that asks itself.
 func (s *ClarificationRequestSpec) Check(r *Report) {
@@ -183,8 +184,8 @@ func (s *ClarificationRequestSpec) References() []Reference {
 	return refs
 }
 
-// Default has nothing to fill in.
-func (s *ReplySpec) Default() {}
+// Default fills nothing in. It takes out secrets and private text, as that of a request does.
+func (s *ReplySpec) Default() { withoutSecrets(&s.From, &s.Body) }
 
 // Check reports blank text and what names neither a clarification nor a request.
 func (s *ReplySpec) Check(r *Report) {

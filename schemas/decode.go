@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -28,9 +29,10 @@ type Decoder struct {
 type compiled struct {
 	once  sync.Once
 	shape *shape
+	plan  *plan // nil where the validator judges every document
 	err   error
 
-	// validator is the published schema, ready to validate.
+	// validator is the published schema, ready to validate. Preparing it takes longest, and good documents do not need it.
 	validator func() (*jsonschema.Schema, error)
 }
 
@@ -50,7 +52,10 @@ func NewDecoder(kinds Kinds, maxSize int) *Decoder {
 func (d *Decoder) compiled(k Kind) *compiled {
 	c := d.ready[k.Name]
 	c.once.Do(func() {
-		c.shape, c.err = parseShape(Schema(k))
+		var root *value
+		if root, c.err = parseSchema(Schema(k)); c.err == nil {
+			c.shape, c.plan = newShape(root), newPlan(root)
+		}
 	})
 	return c
 }
@@ -64,6 +69,9 @@ type Decoded struct {
 
 	// Refs are the references of the sound part of a broken object; nil where there is an Object, which has its own.
 	Refs []Reference
+	// Sound is, of broken settings, what can be used, with defaults for the rest: a mistake in one field must not turn on
+	// what another field turned off. Nil for other kinds, and where nothing can be used.
+	Sound Spec
 }
 
 // Decode reads one spec file; path (slash path below the root) decides the format by its extension: .yaml, .yml, .json
@@ -77,7 +85,7 @@ func (d *Decoder) Decode(path string, src []byte) Decoded {
 	}()
 	out := Decoded{At: Place{Path: path}}
 	if root := s.parse(src, d.maxSize); root != nil {
-		out.Object, out.Refs = d.object(s, root)
+		out.Object, out.Refs, out.Sound = d.object(s, root)
 		if s.ref != (Ref{}) {
 			out.At.Line, out.At.Column = root.position([]any{"metadata", "name"})
 		} else {
@@ -107,40 +115,77 @@ func (s *source) parse(src []byte, limit int) *value {
 	return nil
 }
 
-// object makes the object of a parsed document; if anything is wrong with it, it returns the references of the rest.
-func (d *Decoder) object(s *source, root *value) (*Object, []Reference) {
+// object makes the object of a parsed document; if anything is wrong with it, it returns the references of the rest, and
+// what is sound of settings.
+func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 	var hurt damage
 	if len(s.problems) > 0 {
 		hurt.scan(root, root, nil)
 	}
 	k, ok := s.envelope(root, d.kinds)
 	if !ok {
-		return nil, nil
+		return nil, nil, nil
 	}
 	c := d.compiled(k)
 	if c.err != nil {
 		s.fail("schema", 0, 0, "", "%v", c.err)
-		return nil, nil
+		return nil, nil, nil
 	}
 	s.judge(root, c, &hurt)
 	spec := root.get("spec")
 	if spec == nil || spec.form != object || hurt.whole {
-		return nil, nil
+		return nil, nil, nil
 	}
 	// It stays in memory as long as the object: no larger than it is.
 	s.store.scratch = spec.canonical(s.store.scratch[:0], hurt.skip)
 	canonical := bytes.Clone(s.store.scratch)
 	typed := s.check(root, k, canonical, &hurt)
 	if typed == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	refs := references(root, typed)
 	if s.failed() {
-		return nil, slices.DeleteFunc(refs, func(r Reference) bool { return CheckName(r.To.Name) != nil })
+		refs = slices.DeleteFunc(refs, func(r Reference) bool { return CheckName(r.To.Name) != nil })
+		return nil, refs, s.sound(k, canonical)
 	}
 	sum := sha256.Sum256(canonical)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	return NewObject(k, metadata(root), s.path, digest, canonical, refs), nil
+	return NewObject(k, metadata(root), s.path, digest, canonical, refs), nil, nil
+}
+
+// sound decodes what can be used of broken settings: the fields without a problem. canonical is the spec as far as it could
+// be read.
+func (s *source) sound(k Kind, canonical []byte) Spec {
+	var fields map[string]any
+	if k.Name != SettingsKind.Name || json.Unmarshal(canonical, &fields) != nil {
+		return nil
+	}
+	for _, p := range s.problems {
+		if p.Severity == Error {
+			without(fields, strings.TrimPrefix(p.Field, "spec."))
+		}
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	spec, err := decodeSpec(k.New, text)
+	if err != nil {
+		return nil
+	}
+	spec.Default()
+	return spec
+}
+
+// without deletes the field at a dotted path: of a list all of it.
+func without(fields map[string]any, path string) {
+	name, rest, deeper := strings.Cut(path, ".")
+	name, _, list := strings.Cut(name, "[")
+	if inner, ok := fields[name].(map[string]any); ok && deeper && !list {
+		without(inner, rest)
+		return
+	}
+	delete(fields, name)
 }
 
 // references are those of a spec, with their positions.

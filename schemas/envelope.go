@@ -29,6 +29,9 @@ func (s *source) envelope(root *value, kinds Kinds) (Kind, bool) {
 	}
 	s.pairs(root.get("metadata").get("labels"), "labels", checkLabel)
 	s.pairs(root.get("metadata").get("annotations"), "annotations", func(string) string { return "" })
+	if k.Name == ObservationKind.Name {
+		s.discreetMetadata(root.get("metadata"))
+	}
 	inPlace := (k.Name == SettingsKind.Name) == (s.path == SettingsPath)
 	if ok && inPlace && name != nil && CheckName(name.text) == nil && name.form == text {
 		s.ref = Ref{Kind: k.Name, Name: strings.Clone(name.text)}
@@ -80,14 +83,13 @@ func (s *source) kind(root *value, kinds Kinds) (Kind, bool) {
 	if v == nil || v.bad {
 		return Kind{}, false
 	}
-	var names []string
 	for _, k := range kinds {
 		if v.form == text && v.text == k.Name {
 			s.settingsInPlace(k, v)
 			return k, true
 		}
-		names = append(names, k.Name)
 	}
+	names := kinds.names()
 	p := s.fail("unknown-kind", v.line, v.col, "kind", "%s is not a kind", v.describe())
 	k, ok := kinds.Find(v.text)
 	if ok {

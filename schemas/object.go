@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
@@ -71,6 +72,14 @@ func (ks Kinds) Find(word string) (Kind, bool) {
 		}
 	}
 	return Kind{}, false
+}
+
+func (ks Kinds) names() []string {
+	names := make([]string, len(ks))
+	for i, k := range ks {
+		names[i] = k.Name
+	}
+	return names
 }
 
 // ParseRef reads "dag/checks" (also "dags/checks", "DAG/checks"). The error says what was expected.
@@ -190,8 +199,20 @@ func (o *Object) Release() { o.typed.Store(nil) }
 // decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
 func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
 	s := newSpec()
+	if dag, ok := s.(*DAGSpec); ok {
+		dag.Nodes = roomForNodes(canonical)
+	}
 	_, err := quick.Parse(canonical, s, quick.ZeroCopy)
 	return s, err
+}
+
+// roomForNodes has room for as many nodes as there can be. The decoder makes it for ten, and then for twice as many again
+// and again; nodes are large.
+func roomForNodes(canonical []byte) []Node {
+	if n := bytes.Count(canonical, []byte(`"name":`)); n > 0 {
+		return make([]Node, 0, n)
+	}
+	return nil
 }
 
 // applyDefaults fills in all defaults, also those that depend on the object's name.

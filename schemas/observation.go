@@ -14,12 +14,18 @@ type ObservationSpec struct {
 	Agent string `json:"agent" jsonschema:"minLength=1,maxLength=63"`
 	// Issue is the number of the issue; 0 or absent means none.
 	Issue int `json:"issue,omitempty" jsonschema:"minimum=0,maximum=2147483647"`
-	// Session is the session in which it was learned.
+	// Session is the session in which it was learned: one of the tree, or one of the program that the agent is.
 	Session string `json:"session,omitempty" jsonschema:"maxLength=63"`
 	// Timestamp is when, RFC 3339.
 	Timestamp Time `json:"timestamp"`
 	// Entries are 1 to 50 things learned.
 	Entries []ObservationEntry `json:"entries" jsonschema:"minItems=1,maxItems=50"`
+	// Run is the key of the run in which it was learned, as dags/checks/review-0123456789abcdef-1; reconcile fills it in.
+	Run string `json:"run,omitempty" jsonschema:"maxLength=300"`
+	// Clarification is the request whose resolution this is; reconcile fills it in.
+	Clarification string `json:"clarification,omitempty" jsonschema:"maxLength=63"`
+	// SourceTokens is how many tokens the text had that this was made of: a conversation, a summary.
+	SourceTokens int `json:"sourceTokens,omitempty" jsonschema:"minimum=0,maximum=2147483647"`
 }
 
 // ObservationEntry is one thing learned.
@@ -32,6 +38,13 @@ type ObservationEntry struct {
 	Summary string `json:"summary,omitempty" jsonschema:"maxLength=500"`
 	// Anchors are paths that the entry is about.
 	Anchors []string `json:"anchors,omitempty" jsonschema:"maxItems=100"`
+	// Digests tell the content of anchors when the entry was made, by path: "sha256:…", or "absent" for a file that did
+	// not exist. An anchor without one is never stale, until "reconcile memory verify" notes its content.
+	Digests map[string]string `json:"digests,omitempty" jsonschema:"maxProperties=100"`
+	// Supersedes lists the ids of older observations that this one replaces: they are not recalled any more.
+	Supersedes []string `json:"supersedes,omitempty" jsonschema:"maxItems=100"`
+	// Repeats is the id of the observation that said the same before: its count is raised, and nothing is stored anew.
+	Repeats string `json:"repeats,omitempty" jsonschema:"maxLength=200"`
 }
 
 // ObservationStatus exists only while something is wrong with the observation.
@@ -40,23 +53,52 @@ type ObservationStatus struct{ Common }
 // Default has nothing to fill in.
 func (s *ObservationSpec) Default() {}
 
-// Check reports bad names and paths and blank text.
+// Check reports bad names and paths, blank text, and text that must not be in a repository.
 func (s *ObservationSpec) Check(r *Report) {
 	checkRef(r.At("agent"), s.Agent)
+	checkDiscreet(r.At("agent"), s.Agent)
 	if s.Session != "" {
 		checkRef(r.At("session"), s.Session)
+		checkDiscreet(r.At("session"), s.Session)
 	}
+	checkDiscreet(r.At("run"), s.Run)
+	checkDiscreet(r.At("clarification"), s.Clarification)
 	for i, e := range s.Entries {
 		checkFilled(r.At("entries", i, "content"), e.Content)
+		checkDiscreet(r.At("entries", i, "content"), e.Content)
+		checkDiscreet(r.At("entries", i, "summary"), e.Summary)
 		checkPaths(r, e.Anchors, reads, "entries", i, "anchors")
+		e.checkLinks(r, i)
 	}
 }
 
-// References are the agent and the session; what was learned stays true when they are gone.
-func (s *ObservationSpec) References() []Reference {
-	out := []Reference{{Field: []any{"agent"}, To: Ref{Kind: AgentKind.Name, Name: s.Agent}}}
-	if s.Session != "" {
-		out = append(out, Reference{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}})
+// checkLinks reports what an entry, the i-th, refers to in a form that leads nowhere, or with a secret in it.
+func (e *ObservationEntry) checkLinks(r *Report, i int) {
+	for k, anchor := range e.Anchors {
+		checkDiscreet(r.At("entries", i, "anchors", k), anchor)
 	}
-	return out
+	for file, digest := range e.Digests { // the field of one would have its key in it
+		checkDiscreet(r.At("entries", i, "digests"), file)
+		checkDiscreet(r.At("entries", i, "digests"), digest)
+	}
+	for k, id := range e.Supersedes {
+		checkObservationID(r.At("entries", i, "supersedes", k), id)
+	}
+	if e.Repeats != "" {
+		checkObservationID(r.At("entries", i, "repeats"), e.Repeats)
+	}
+}
+
+// checkObservationID reports what is no id of an observation, or has a secret in it.
+func checkObservationID(at Spot, id string) {
+	checkDiscreet(at, id)
+	if !IsObservationID(id) {
+		at.Errorf("bad-id", "is no id of an observation").
+			Suggest("write an id as \"reconcile memory list\" shows it: obs-engineer-29-1709035200000-a1b2c3")
+	}
+}
+
+// References is the agent; what was learned stays true when it is gone. The session need be none of the tree's.
+func (s *ObservationSpec) References() []Reference {
+	return []Reference{{Field: []any{"agent"}, To: Ref{Kind: AgentKind.Name, Name: s.Agent}}}
 }

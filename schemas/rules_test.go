@@ -277,7 +277,7 @@ func TestReferences(t *testing.T) {
 		"steps[0].agent=agent/a steps[0].can_clarify[0]=agent/b": &WorkflowSpec{
 			Steps: []Step{{Agent: "a", CanClarify: []string{"b"}}}},
 		"canClarify[0]=agent/b":                &AgentSpec{CanClarify: []string{"b"}},
-		"agent=agent/a session=session/s":      &ObservationSpec{Agent: "a", Session: "s"},
+		"agent=agent/a":                        &ObservationSpec{Agent: "a", Session: "s"},
 		"clarification=clarificationrequest/q": &ReplySpec{Clarification: "q"},
 		"target=dag/d":                         &ActionSpec{Target: "DAGS/d"},
 	} {

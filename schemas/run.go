@@ -31,6 +31,10 @@ type Run struct {
 	Asks *Ask `json:"asks,omitempty"`
 	// Resolution is what the agent says of the answers that it was given, where it says so.
 	Resolution string `json:"resolution,omitempty"`
+	// Learned is what is to be remembered of what the agent said: 1 to 50 entries, without secrets.
+	Learned []ObservationEntry `json:"learned,omitempty"`
+	// SourceTokens is the length of the text that Learned was made of, in tokens.
+	SourceTokens int `json:"sourceTokens,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.
 	Issue int `json:"issue,omitempty"`
 	// For is the item of work that a hook's record is about, as dag/checks/implement.

@@ -30,6 +30,12 @@ const (
 	formatTime     = "date-time"
 )
 
+// formats are the checks of these, by this package's own parsers.
+var formats = map[string]func(string) error{
+	formatDuration: func(s string) error { _, err := ParseDuration(s); return err },
+	formatTime:     checkTime,
+}
+
 // shape is one JSON Schema, as far as this program uses it: its own copy, because the validator's keeps neither the
 // order of fields nor the texts.
 type shape struct {
@@ -54,12 +60,20 @@ type prop struct {
 
 // parseShape reads a published schema.
 func parseShape(schema []byte) (*shape, error) {
+	root, err := parseSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	return newShape(root), nil
+}
+
+func parseSchema(schema []byte) (*value, error) {
 	s := source{path: "schema", text: schema}
 	root := s.parseJSON()
 	if len(s.problems) > 0 {
 		return nil, fmt.Errorf("read the published schema: %w", s.problems[0])
 	}
-	return newShape(root), nil
+	return root, nil
 }
 
 func newShape(v *value) *shape {
@@ -123,12 +137,13 @@ func (s *shape) names() []string {
 	return out
 }
 
-// compile prepares a published schema for validation. Formats are asserted with this package's own parsers.
+// compile prepares a published schema for validation. Formats are asserted.
 func compile(k Kind) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat = true
-	c.Formats[formatDuration] = isFormat(func(s string) error { _, err := ParseDuration(s); return err })
-	c.Formats[formatTime] = isFormat(checkTime)
+	for name, check := range formats {
+		c.Formats[name] = isFormat(check)
+	}
 	url := schemaBase + k.Singular() + ".schema.json"
 	if err := c.AddResource(url, strings.NewReader(string(Schema(k)))); err != nil {
 		return nil, fmt.Errorf("load the published schema of %s: %w", k.Name, err)

@@ -123,6 +123,23 @@ type MemorySettings struct {
 	Enabled *bool `json:"enabled,omitempty" jsonschema:"default=true"`
 	// MaxTokens is the budget of a recall; 0 means no recall. Default 20000.
 	MaxTokens *int `json:"maxTokens,omitempty" jsonschema:"minimum=0,maximum=10000000,default=20000"`
+	// Weights say what makes an observation relevant.
+	Weights RelevanceWeights `json:"weights,omitzero"`
+	// CompactAfterDays is how long an issue's memory must be untouched before it is compacted by itself; 0 means never.
+	// Default 90.
+	CompactAfterDays *int `json:"compactAfterDays,omitempty" jsonschema:"minimum=0,maximum=36500,default=90"`
+}
+
+// RelevanceWeights are the factors of the relevance of an observation (agentx-spec, memory pipeline 5.2, phase 3).
+type RelevanceWeights struct {
+	// Recency weighs 1/(1+days/30). Default 0.4.
+	Recency *float64 `json:"recency,omitempty" jsonschema:"minimum=0,maximum=1,default=0.4"`
+	// Recall weighs how often it was recalled, up to ten times. Default 0.2.
+	Recall *float64 `json:"recall,omitempty" jsonschema:"minimum=0,maximum=1,default=0.2"`
+	// Keyword weighs the share of the words asked for that its summary has. Default 0.4.
+	Keyword *float64 `json:"keyword,omitempty" jsonschema:"minimum=0,maximum=1,default=0.4"`
+	// Stale is a factor beside these for observations whose anchors have changed. Default 0.5.
+	Stale *float64 `json:"stale,omitempty" jsonschema:"minimum=0,maximum=1,default=0.5"`
 }
 
 // CommandSettings says which commands an agent may ask for; commands in DAGs are not subject to it (decision 22).
@@ -154,6 +171,11 @@ func (s *SettingsSpec) Default() {
 	orNew(&s.Clarification.RetryAfter, Duration(30*time.Second))
 	orNew(&s.Memory.Enabled, true)
 	orNew(&s.Memory.MaxTokens, 20000)
+	orNew(&s.Memory.Weights.Recency, 0.4)
+	orNew(&s.Memory.Weights.Recall, 0.2)
+	orNew(&s.Memory.Weights.Keyword, 0.4)
+	orNew(&s.Memory.Weights.Stale, 0.5)
+	orNew(&s.Memory.CompactAfterDays, 90)
 }
 
 // Check reports folders that are not apart, an author, a branch, a repository or an address of the wrong form, and

@@ -219,7 +219,8 @@ func lineText(s string, line int) string {
 	return s
 }
 
-// finish sorts the problems by position, drops repetitions, and gives each its object and its line of source.
+// finish sorts the problems by position, drops repetitions, and gives each its object and its line of source, unless a
+// secret is on it.
 func (s *source) finish() []Problem {
 	slices.SortStableFunc(s.problems, func(a, b Problem) int {
 		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Field, b.Field),
@@ -246,5 +247,6 @@ func (s *source) finish() []Problem {
 			s.problems[i].Source = lineText(whole, s.problems[i].Line)
 		}
 	}
+	Discreet(s.problems, whole)
 	return s.problems
 }

@@ -1,5 +1,6 @@
 // Command gen writes what is generated from the Go types of package schemas: the published JSON Schemas
-// (schemas/*.schema.json) and the field tables of docs/kinds/*.md. It is run from the root of the repository:
+// (schemas/*.schema.json) and the field tables of docs/kinds/*.md; and the rules of package secrets, from those of
+// gitleaks. It is run from the root of the repository:
 //
 //	go run ./cmd/reconcile/internal/gen          write
 //	go run ./cmd/reconcile/internal/gen -check   fail if anything is out of date
@@ -34,7 +35,11 @@ func run(root string, check bool) error {
 	if err != nil {
 		return err
 	}
-	return apply(root, files, check)
+	rules, err := gitleaksFiles(check)
+	if err != nil && (!check || !errors.Is(err, errNoModule)) {
+		return err
+	}
+	return apply(root, append(files, rules...), check) // without the module, its files cannot be compared
 }
 
 // apply writes the files that differ; with check it writes nothing and names them in an error.

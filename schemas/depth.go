@@ -1,0 +1,32 @@
+package schemas
+
+// Nesting that encoding/json refuses, and text that is too short to nest deep enough to exhaust a goroutine's stack.
+const (
+	deepest = 10_000
+	shallow = 1 << 19 // bytes; a million levels of a decoder still fit into the stack
+)
+
+// TooDeep reports whether JSON text is nested so deep that a decoder without a bound of its own must not see it: it would
+// exhaust the stack, which ends the process. The text may be no JSON at all.
+func TooDeep(data []byte) bool {
+	if len(data) < shallow {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			if depth++; depth > deepest {
+				return true
+			}
+		case c == ']', c == '}':
+			depth--
+		}
+	}
+	return false
+}

@@ -1,0 +1,262 @@
+package schemas
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// judged is one published schema in the forms that judge documents.
+type judged struct {
+	name      string
+	root      *value // the schema itself
+	shape     *shape
+	plan      *plan
+	validator *jsonschema.Schema
+}
+
+func publishedSchemas(t testing.TB) []judged {
+	t.Helper()
+	files, err := published.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []judged
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".schema.json")
+		k := Kind{Name: name}
+		root, err := parseSchema(Schema(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		validator, err := compile(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, judged{name, root, newShape(root), newPlan(root), validator})
+	}
+	return out
+}
+
+func TestEveryPublishedSchemaHasAPlan(t *testing.T) {
+	for _, j := range publishedSchemas(t) {
+		if j.plan == nil {
+			t.Errorf("%s has a keyword that newPlan does not know: its documents are judged at a tenth of the speed", j.name)
+		}
+	}
+}
+
+// TestPlanAcceptsTheExamples: what people write is accepted, without the validator.
+func TestPlanAcceptsTheExamples(t *testing.T) {
+	bySchema := map[string]judged{}
+	for _, j := range publishedSchemas(t) {
+		bySchema[j.name] = j
+	}
+	for name, text := range samples(t) {
+		if strings.Contains(name, "testdata") {
+			continue
+		}
+		s := newSource(name)
+		if !s.gate([]byte(text), 0) {
+			t.Fatal(s.problems)
+		}
+		root := s.parseYAML()
+		if j := bySchema[strings.ToLower(root.str("kind"))]; !j.plan.accepts(root) {
+			t.Errorf("%s is left to the validator", name)
+		}
+	}
+}
+
+// TestPlanAgreesWithTheValidator compares them on a document that has every field of a schema, and on those that differ
+// from it in one value: by its form, by a bound, by a word, by a field more or less.
+func TestPlanAgreesWithTheValidator(t *testing.T) {
+	for _, j := range publishedSchemas(t) {
+		bad := 0
+		if full := newDocument(j.shape, true); !j.plan.accepts(full) {
+			t.Errorf("%s: a good document is not accepted", j.name)
+		}
+		j.eachDocument(func(root *value, path []any, mutation *value) bool {
+			want := j.validator.Validate(root.plain())
+			if j.plan.accepts(root) != (want == nil) {
+				t.Errorf("%s: %s becomes %.200s: the plan says %v, the validator %v", j.name, pathText(path),
+					mutation.canonical(nil, nil), want != nil, want)
+			} else if want != nil {
+				bad++
+			}
+			return true
+		})
+		if bad < 20 {
+			t.Errorf("%s: only %d bad documents: the test says little", j.name, bad)
+		}
+	}
+}
+
+// TestPlanMutants: a plan that forgets any keyword would be found out. (Only durations have a pattern, and their format
+// refuses more.)
+func TestPlanMutants(t *testing.T) {
+	for _, keyword := range []string{"const", "enum", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum",
+		"required", "items", "properties", "additionalProperties", "format"} {
+		caught := false
+		for _, j := range publishedSchemas(t) {
+			strip(j.root, keyword, keyword == "properties")
+			mutant := newPlan(j.root)
+			j.eachDocument(func(root *value, _ []any, _ *value) bool {
+				caught = mutant.accepts(root) != (j.validator.Validate(root.plain()) == nil)
+				return !caught
+			})
+			if caught {
+				break
+			}
+		}
+		if !caught {
+			t.Errorf("a plan without %s is not told from a right one", keyword)
+		}
+	}
+}
+
+// strip takes a keyword out of a schema.
+func strip(schema *value, keyword string, top bool) {
+	schema.fields = slices.DeleteFunc(schema.fields, func(f field) bool { return f.name == keyword && !top })
+	for i := range schema.fields {
+		f := &schema.fields[i]
+		switch f.name {
+		case "properties":
+			for k := range f.value.fields {
+				strip(f.value.fields[k].value, keyword, false)
+			}
+		case "items", "additionalProperties":
+			strip(f.value, keyword, false)
+		}
+	}
+}
+
+// eachDocument visits every document that one mutation makes of a full document of the schema, until visit returns false.
+func (j judged) eachDocument(visit func(root *value, path []any, mutation *value) bool) {
+	root := newDocument(j.shape, true)
+	var walk func(v *value, s *shape, path []any) bool
+	walk = func(v *value, s *shape, path []any) bool {
+		was := *v
+		for _, m := range mutations(v, s) {
+			if *v = m; !visit(root, path, v) {
+				return false
+			}
+		}
+		*v = was
+		for i := range v.fields {
+			below := s.prop(v.fields[i].name)
+			if below != nil && !walk(v.fields[i].value, below, append(path[:len(path):len(path)], v.fields[i].name)) {
+				return false
+			}
+		}
+		for i, item := range v.items {
+			if !walk(item, s.items, append(path[:len(path):len(path)], i)) {
+				return false
+			}
+		}
+		return true
+	}
+	walk(root, j.shape, nil)
+}
+
+// newDocument has every field of a schema, or only those that must be there.
+func newDocument(s *shape, full bool) *value {
+	switch s.types {
+	case "boolean":
+		return &value{form: boolean, text: "true"}
+	case "integer", "number":
+		return &value{form: number, text: s.limits["minimum"]}
+	case "string":
+		return &value{form: text, text: goodText(s)}
+	case "array":
+		return &value{form: list, items: []*value{newDocument(s.items, full)}}
+	}
+	v := &value{form: object}
+	for _, p := range s.props {
+		if full || slices.Contains(s.required, p.name) {
+			v.fields = append(v.fields, field{name: p.name, value: newDocument(p.shape, full)})
+		}
+	}
+	if s.others != nil && full {
+		v.fields = append(v.fields, field{name: "another", value: newDocument(s.others, full)})
+	}
+	return v
+}
+
+func goodText(s *shape) string {
+	switch {
+	case len(s.enum) > 0:
+		return s.enum[0]
+	case s.format == formatDuration:
+		return "10m"
+	case s.format == formatTime:
+		return "2026-02-27T10:00:00Z"
+	}
+	return "ok"
+}
+
+// mutations are what may stand in the place of a value.
+func mutations(v *value, s *shape) []value {
+	out := []value{{form: null}, {form: boolean, text: "true"}, {form: number, text: "3"}, {form: number, text: "2.5"},
+		{form: text, text: "word"}, {form: list}, {form: object}}
+	for _, keyword := range slices.Sorted(maps.Keys(s.limits)) {
+		limit, err := strconv.Atoi(s.limits[keyword])
+		for n := limit - 1; err == nil && n <= limit+1; n++ {
+			out = append(out, bounded(v, s, n))
+		}
+	}
+	for _, word := range slices.Concat(s.enum, hostileTexts) {
+		out = append(out, value{form: text, text: word})
+	}
+	for i := range v.fields {
+		out = append(out, value{form: object, fields: slices.Delete(slices.Clone(v.fields), i, i+1)})
+	}
+	if v.form == object {
+		more := field{name: "zz", value: &value{form: number, text: "1"}}
+		out = append(out, value{form: object, fields: append(slices.Clone(v.fields), more)})
+	}
+	return out
+}
+
+// bounded is a value of the length or size n.
+func bounded(v *value, s *shape, n int) value {
+	switch v.form {
+	case text:
+		return value{form: text, text: strings.Repeat("ü", max(n, 0))}
+	case list:
+		return value{form: list, items: slices.Repeat([]*value{newDocument(s.items, false)}, max(n, 0))}
+	}
+	return value{form: number, text: strconv.Itoa(n)}
+}
+
+// hostileTexts are durations, times and others, good and bad.
+var hostileTexts = []string{"", " ", "0", "10m", "1.5h", ".5s", "-1s", "+1s", "1e3s", "366h", "8785h", "1us", "1µs", "10",
+	"2026-02-27T10:00:00Z", "2026-02-27T10:00:00+01:00", "2026-02-27 10:00:00Z", "2026-02-30T10:00:00Z", "0000-01-01T00:00:00Z",
+	"2026-02-27", "a\nb"}
+
+// FuzzPlan: what a plan accepts, of whatever file, the validator accepts.
+func FuzzPlan(f *testing.F) {
+	all := publishedSchemas(f)
+	for _, text := range samples(f) {
+		for i := range all {
+			f.Add(uint8(i), text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, n uint8, text string) {
+		s := newSource("x.yaml")
+		if !s.gate([]byte(text), 1<<16) {
+			return
+		}
+		root := s.parseYAML()
+		if root == nil {
+			return
+		}
+		j := all[int(n)%len(all)]
+		if err := j.validator.Validate(root.plain()); err != nil && j.plan.accepts(root) {
+			t.Fatalf("%s: the plan accepts what the validator refuses: %v\n%s", j.name, err, text)
+		}
+	})
+}

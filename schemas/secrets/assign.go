@@ -1,0 +1,353 @@
+package secrets
+
+import "strings"
+
+// password finds what is assigned to a name like password, pwd or DB_PASS, however simple it is: a weak password is no
+// less of a secret. What is no value is left: names of variables and calls in code, references to a secret that is kept
+// elsewhere, types, and the words that go on after "password:" in a sentence.
+func (s *scanner) password(end int) {
+	if end <= s.covered {
+		return
+	}
+	n := s.nameAt(end)
+	if !n.isPassword() {
+		return
+	}
+	if v, ok := s.assigned(n); ok && !s.isReference(n, v) {
+		s.addValue(rulePassword, v)
+	}
+}
+
+// assignment finds what is assigned to a name like api_key, secret or token, if it looks like a secret: many such
+// values are numbers, names or identifiers.
+func (s *scanner) assignment(end int) {
+	if end <= s.covered {
+		return
+	}
+	n := s.nameAt(end)
+	if !n.isSecret() {
+		return
+	}
+	v, ok := s.assigned(n)
+	if !ok || s.isReference(n, v) {
+		return
+	}
+	text := s.text[v.start:v.end]
+	names := strings.ContainsAny(text, "-./: ") && wordy(text) || strings.EqualFold(text, n.lastWord)
+	if madeUp(text) || n.lastWord == "secret" && (v.quoted || n.shouts()) && !names {
+		s.addValue(ruleAssignment, v)
+	}
+}
+
+// addValue reports a value, and the rest of it where it is so long that only its beginning was looked at.
+func (s *scanner) addValue(rule string, v value) {
+	if v.end-v.start >= longToken {
+		for v.end < len(s.text) && !endsValue(s.text[v.end]) {
+			v.end++
+		}
+	}
+	s.covered = v.end
+	s.add(rule, v.start, v.end)
+}
+
+// value is what was assigned.
+type value struct {
+	span
+	op     string
+	quoted bool
+	spaced bool // spaces stand between operator and value
+}
+
+// assigned finds the value that is assigned to a name.
+func (s *scanner) assigned(n name) (value, bool) {
+	i := s.skipQuote(n.end)
+	quotedName := i > n.end
+	i = s.skipBlank(i)
+	op, at := s.assignOperator(i, n, quotedName)
+	if op == "" {
+		return value{}, false
+	}
+	if op == ":" {
+		at = s.skipType(at)
+	}
+	from := s.skipBlank(at)
+	if !quotedName && n.start > 0 && from < len(s.text) && endsValue(s.text[from]) && s.text[from] == s.text[n.start-1] {
+		return value{}, false // the end of a quotation: "password:"
+	}
+	v := value{op: op, spaced: from > at}
+	switch v.span, v.quoted = s.quoted(from); {
+	case v.quoted:
+	case op == "(" || op == "," || op == "'" || op == "==" || op == "!=":
+		return value{}, false // only a literal is a value there
+	case op == ">":
+		v.span = s.element(from)
+	case op == ":" && s.at(from, "|", ">"):
+		v.span = s.block(from)
+	case from < len(s.text) && (s.text[from] == '\n' || s.text[from] == '\r'):
+		next := s.skipBlank(s.skipNewline(from))
+		if v.span, v.quoted = s.quoted(next); !v.quoted {
+			return value{}, false
+		}
+	default:
+		v.span = s.bare(from)
+	}
+	return v, v.end > v.start
+}
+
+// assignOperators, the longer before those that they begin with.
+var assignOperators = []string{":::=", "::=", ":=", "==", "!=", "=>", "+=", "?=", "||=", "??=", "->", "<-", "=", ":"}
+
+// assignOperator tells what assigns to the name that ends before i, and where it ends; "" for nothing.
+func (s *scanner) assignOperator(i int, n name, quotedName bool) (op string, at int) {
+	rest := s.text[i:min(i+4, len(s.text))]
+	for _, o := range assignOperators {
+		if strings.HasPrefix(rest, o) {
+			return o, i + len(o)
+		}
+	}
+	switch {
+	case rest == "":
+	case rest[0] == '(' && !quotedName && i == n.end: // setPassword("…")
+		return "(", i + 1
+	case rest[0] == ',' && quotedName && n.start > 1 && s.before(n.start, "(\"", "('", "(`"): // setenv("PASSWORD", "…")
+		return ",", i + 1
+	case rest[0] == '>' && s.before(n.start, "<"): // <password>…</password>
+		return ">", i + 1
+	case s.before(n.start, "--") && i > n.end && rest[0] != '-': // --password …
+		return "--", i
+	case rest[0] == '\'' && i > n.end && n.lastWord != "pass": // PASSWORD '…' of SQL
+		return "'", i
+	case quotedName || i > n.end || rest[0] == '\n' || rest[0] == '\r':
+		return s.wordOperator(i, n, quotedName)
+	}
+	return "", 0
+}
+
+// wordOperator finds what assigns in words: "password is …", value="…" after name="password", a column's type.
+func (s *scanner) wordOperator(i int, n name, quotedName bool) (op string, at int) {
+	for _, o := range []string{"is ", "was ", "value=", "by "} {
+		if !s.atFold(i, o) || o == "value=" != quotedName {
+			continue
+		}
+		return "is", i + len(o)
+	}
+	if quotedName && s.at(i, ",") {
+		if j := s.skipQuote(s.skipSpace(i + 1)); s.atFold(j, "value") { // {"name": "PASSWORD", "value": "…"}
+			if j = s.skipBlank(s.skipQuote(j + len("value"))); s.at(j, ":", "=") {
+				return ":", j + 1
+			}
+		}
+	}
+	// - name: DB_PASSWORD
+	//   value: …
+	if j := s.skipSpace(i); j > i && s.atFold(j, "value:") && strings.ContainsAny(s.text[i:j], "\n") {
+		return ":", j + len("value:")
+	}
+	if !quotedName && s.netrc(n) {
+		return "--", i
+	}
+	if !quotedName && i == n.end+1 {
+		if j := s.purpose(i); j > 0 {
+			return ":", j
+		}
+	}
+	if !quotedName && s.atFold(i, "string =") {
+		return "=", i + len("string =")
+	}
+	return "", 0
+}
+
+// netrc reports whether a name stands where .netrc has it: "machine HOST login USER password …", also in
+// several lines.
+func (s *scanner) netrc(n name) bool {
+	words := strings.Fields(s.text[max(n.start-160, 0):n.start])
+	i := len(words) - 2 // login USER
+	if i < 1 || words[i] != "login" {
+		return false
+	}
+	return words[i-1] == "default" || i > 1 && words[i-2] == "machine"
+}
+
+// purpose goes over what a password is for, in "password for the staging database: …"; it returns where the value begins,
+// 0 if there is none.
+func (s *scanner) purpose(i int) int {
+	if !s.atFold(i, "for ") && !s.atFold(i, "of ") && !s.atFold(i, "to ") {
+		return 0
+	}
+	words := 0
+	for j := i; j < len(s.text) && j-i < 60; j++ {
+		switch c := s.text[j]; {
+		case c == ':' || c == '=':
+			return j + 1
+		case c == ' ':
+			if words++; words > 4 {
+				return 0
+			}
+		case !isNameByte(c) && c != '\'':
+			return 0
+		}
+	}
+	return 0
+}
+
+func (s *scanner) at(i int, any ...string) bool {
+	for _, a := range any {
+		if strings.HasPrefix(s.text[i:], a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scanner) atFold(i int, lowered string) bool {
+	return len(s.text)-i >= len(lowered) && strings.EqualFold(s.text[i:i+len(lowered)], lowered)
+}
+
+func (s *scanner) before(i int, any ...string) bool {
+	for _, a := range any {
+		if strings.HasSuffix(s.text[max(i-len(a), 0):i], a) {
+			return true
+		}
+	}
+	return false
+}
+
+// skipBlank, skipSpace and skipNewline go over spaces and tabs, any space, one line's end.
+func (s *scanner) skipBlank(i int) int {
+	for from := i; i < len(s.text) && i-from < 80 && (s.text[i] == ' ' || s.text[i] == '\t'); {
+		i++
+	}
+	return i
+}
+
+func (s *scanner) skipSpace(i int) int {
+	for from := i; i < len(s.text) && i-from < 80 && isSpace(s.text[i]); {
+		i++
+	}
+	return i
+}
+
+func (s *scanner) skipNewline(i int) int {
+	if s.at(i, "\r\n") {
+		return i + 2
+	}
+	return min(i+1, len(s.text))
+}
+
+// skipQuote goes over a quote with the backslashes before it, if there is one.
+func (s *scanner) skipQuote(i int) int {
+	j := i
+	for j < len(s.text) && j-i < 4 && s.text[j] == '\\' {
+		j++
+	}
+	if j < len(s.text) && (s.text[j] == '"' || s.text[j] == '\'' || s.text[j] == '`') {
+		return j + 1
+	}
+	return i
+}
+
+// skipType goes over the type in "password: str = …" to behind the equals sign.
+func (s *scanner) skipType(i int) int {
+	j := s.skipBlank(i)
+	end := j
+	for end < len(s.text) && end-j < 32 && (isWord(s.text[end]) || strings.IndexByte("[]?.|", s.text[end]) >= 0) {
+		end++
+	}
+	if k := s.skipBlank(end); end > j && k > end && s.at(k, "= ") {
+		return k + 1
+	}
+	return i
+}
+
+// quoted is the text between the quotes at i, which may be escaped and have a letter before them, as f"…". A quote that
+// does not end ends with its line.
+func (s *scanner) quoted(i int) (span, bool) {
+	for range 2 {
+		if i+1 < len(s.text) && strings.IndexByte("fFrRbBuU@$L", s.text[i]) >= 0 && s.at(i+1, `"`, "'", "@\"", "$\"") {
+			i++
+		}
+	}
+	start := s.skipQuote(i)
+	if start == i {
+		return span{}, false
+	}
+	mark := s.text[i:start]
+	end := start
+	for end < len(s.text) && end-start < longToken && s.text[end] != '\n' && !strings.HasPrefix(s.text[end:], mark) {
+		if s.text[end] == '\\' && len(mark) == 1 {
+			end++
+		}
+		end++
+	}
+	end = min(end, len(s.text))
+	if end == start && strings.HasPrefix(s.text[end:], mark+mark) { // """
+		return s.quotedThrice(start+2*len(mark), mark)
+	}
+	return span{start, end}, true
+}
+
+func (s *scanner) quotedThrice(start int, mark string) (span, bool) {
+	end := min(start+longToken, len(s.text))
+	if i := strings.Index(s.text[start:end], mark+mark+mark); i >= 0 {
+		end = start + i
+	} else if i := strings.IndexByte(s.text[start:end], '\n'); i >= 0 {
+		end = start + i
+	}
+	return span{start, end}, true
+}
+
+// element is the text up to the next "<".
+func (s *scanner) element(from int) span {
+	end := from
+	for end < len(s.text) && end-from < longToken && s.text[end] != '<' && s.text[end] != '\n' {
+		end++
+	}
+	return span{from, end}
+}
+
+// block is the first line of a block of YAML, whose mark is at i.
+func (s *scanner) block(i int) span {
+	for limit := min(i+80, len(s.text)); i < limit && s.text[i] != '\n'; {
+		i++
+	}
+	from := s.skipBlank(min(i+1, len(s.text)))
+	end := from
+	for end < len(s.text) && end-from < longToken && s.text[end] != '\n' && s.text[end] != '\r' {
+		end++
+	}
+	return span{from, end}
+}
+
+// bare is the word at from, without what closes a list or a sentence around it.
+func (s *scanner) bare(from int) span {
+	if strings.HasPrefix(s.text[from:], markStart) {
+		if end := markEnds(s.text, from); end > 0 {
+			return span{from, end}
+		}
+	}
+	end := from
+	for end < len(s.text) && end-from < longToken && !isSpace(s.text[end]) && strings.IndexByte("\"'`<", s.text[end]) < 0 {
+		c := s.text[end]
+		if (c == '&' || c == ';' || c == ',') && s.fieldFollows(end+1) {
+			break
+		}
+		if c == '\\' && s.at(end, `\n`, `\r`, `\"`, `\'`) {
+			break
+		}
+		end++
+	}
+	for end > from && strings.IndexByte(",;)}]", s.text[end-1]) >= 0 {
+		end--
+	}
+	return span{from, end}
+}
+
+// fieldFollows reports whether another field begins at i, as in "password=…;user=…".
+func (s *scanner) fieldFollows(i int) bool {
+	i = s.skipQuote(s.skipBlank(i))
+	from := i
+	for i < len(s.text) && i-from < 40 && (isNameByte(s.text[i]) || s.text[i] == ' ') {
+		i++
+	}
+	return i > from && s.at(s.skipQuote(i), "=", ":")
+}

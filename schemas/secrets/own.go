@@ -1,0 +1,48 @@
+package secrets
+
+// Rules of this package, where those of gitleaks look for less than must not be written.
+const (
+	rulePassword   = "password"             // the value of a password-like name, however simple
+	ruleAssignment = "secret-assignment"    // the value of a name like token or secret, if it looks made up
+	ruleURL        = "url-password"         // scheme://user:password@host
+	ruleDSN        = "connection-string"    // user:password@tcp(host), jdbc:oracle:thin:user/password@host
+	ruleKey        = "private-key"          // PEM, also escaped or cut off
+	ruleHeader     = "authorization-header" // Authorization: Bearer …
+	ruleKubernetes = "kubernetes-secret"    // data of a Secret
+)
+
+// ownTokens are secrets that show by their form. Rules of gitleaks for the same want them longer, or more random, or
+// less like an example.
+var ownTokens = []struct {
+	id, heads, pattern string
+	entropy            float64
+}{
+	{"aws-access-key-id", "=AKIA =ASIA =ABIA =ACCA =A3T", `(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`, 2},
+	{"github-token", "=ghp_ =gho_ =ghu_ =ghs_ =ghr_", `gh[pousr]_[0-9A-Za-z]{30,255}`, 2.5},
+	{"openai-key", "=sk-", `sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_]*[0-9][A-Za-z0-9_-]{19,}`, 3},
+	{"anthropic-key", "=sk-ant-", `sk-ant-[A-Za-z0-9_-]{16,}`, 2.5},
+	{"google-oauth-secret", "=GOCSPX-", `GOCSPX-[A-Za-z0-9_-]{20,}`, 2.5},
+	{"google-oauth-token", "=ya29.", `ya29\.[A-Za-z0-9_-]{20,}`, 3},
+	{"discord-webhook", "~discord.com/api/webhooks/ ~discordapp.com/api/webhooks/",
+		`(?i)discord(?:app)?\.com/api/webhooks/\d+/([A-Za-z0-9_-]{20,})`, 3},
+	{"azure-signature", "=sig=", `sig=([A-Za-z0-9%+/=_-]{30,})`, 3},
+	{"command-password", "~mysql", `(?i)mysql\w*[ \t][^\n]{0,200}?[ \t]-p([^\s'"o-][^\s'"]{2,})`, 0},
+	{"command-password", "~sshpass", `(?i)sshpass[ \t]+-p[ \t]?['"]?([^\s'"]+)`, 0},
+	{"command-password", "~redis-cli", `(?i)redis-cli[ \t][^\n]{0,200}?-a[ \t]+['"]?([^\s'"]{3,})`, 0},
+	{"registry-token", "=_auth= =_authToken=", `_auth(?:Token)?=([A-Za-z0-9+/=_.-]{8,})`, 2},
+}
+
+// ownWords lead to the rules that are functions.
+var ownWords = []struct {
+	word string
+	act  func(s *scanner, end int)
+}{
+	{"pass", (*scanner).password}, {"pwd", (*scanner).password}, {"pswd", (*scanner).password},
+	{"secret", (*scanner).assignment}, {"token", (*scanner).assignment}, {"credential", (*scanner).assignment},
+	{"key", (*scanner).assignment}, {"auth", (*scanner).assignment}, {"cookie", (*scanner).assignment},
+	{"://", (*scanner).url},
+	{"@tcp(", (*scanner).dsn}, {"@unix(", (*scanner).dsn}, {"jdbc:oracle:", (*scanner).oracle},
+	{"-----begin ", (*scanner).keyBegin}, {"-----end ", (*scanner).keyEnd}, {"---- begin ssh2 ", (*scanner).keyBegin},
+	{"bearer ", (*scanner).bearer}, {"authorization", (*scanner).authorization},
+	{"kind:", (*scanner).kubernetes}, {"identified ", (*scanner).identified},
+}

@@ -1,0 +1,182 @@
+package secrets
+
+import (
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// Finding is a secret in a text: bytes Start to End of it.
+type Finding struct {
+	// Rule tells what it is: the id of a rule of gitleaks, or one of the rules of this package.
+	Rule       string
+	Start, End int
+}
+
+// Find returns the secrets of a text, in order and apart from each other. Private text is no secret, nor is what
+// [Redact] puts in place of one.
+func Find(text string) []Finding {
+	s := scanner{detector: loaded(), text: text}
+	s.scan()
+	if len(s.found) == 0 {
+		return nil
+	}
+	return apartFromMarks(text, merge(s.found))
+}
+
+// Redact removes private text (see [StripPrivate]), and replaces every secret by "[redacted:RULE]". What it returns has
+// neither: to redact it again changes nothing.
+func Redact(text string) string {
+	text = StripPrivate(text)
+	for { // what stands beside a removed secret may come to look like one; each round leaves less text to be found
+		found := Find(text)
+		if len(found) == 0 {
+			return text
+		}
+		text = replace(text, found)
+	}
+}
+
+// RedactBytes is Redact for bytes; it returns b itself if there is nothing to remove, and does not change it.
+func RedactBytes(b []byte) []byte {
+	if len(b) == 0 {
+		return b
+	}
+	text := unsafe.String(&b[0], len(b)) // b does not change while Redact reads it
+	clean := Redact(text)
+	if len(clean) == len(text) && (len(clean) == 0 || unsafe.StringData(clean) == &b[0]) {
+		return b
+	}
+	return []byte(clean)
+}
+
+const (
+	markStart = "[redacted:"
+	markEnd   = "]"
+)
+
+func replace(text string, found []Finding) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	at := 0
+	for _, f := range found {
+		b.WriteString(text[at:f.Start])
+		b.WriteString(markStart)
+		b.WriteString(f.Rule)
+		b.WriteString(markEnd)
+		at = f.End
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// merge sorts findings, and joins those that overlap. A rule that knows what it found names the whole.
+func merge(found []Finding) []Finding {
+	slices.SortFunc(found, func(a, b Finding) int {
+		if a.Start != b.Start {
+			return a.Start - b.Start
+		}
+		if a.End != b.End {
+			return b.End - a.End
+		}
+		return strings.Compare(a.Rule, b.Rule)
+	})
+	out := found[:1]
+	for _, f := range found[1:] {
+		last := &out[len(out)-1]
+		if f.Start >= last.End {
+			out = append(out, f)
+			continue
+		}
+		last.End = max(last.End, f.End)
+		if vague(last.Rule) > vague(f.Rule) {
+			last.Rule = f.Rule
+		}
+	}
+	return out
+}
+
+// vague orders rules: those that say least of what they found come last.
+func vague(rule string) int {
+	switch rule {
+	case genericRule:
+		return 3
+	case ruleAssignment:
+		return 2
+	case rulePassword:
+		return 1
+	}
+	return 0
+}
+
+// apartFromMarks takes the marks of what was redacted before out of the findings.
+func apartFromMarks(text string, found []Finding) []Finding {
+	if !strings.Contains(text, markStart) {
+		return found
+	}
+	var out []Finding
+	for _, f := range found {
+		for from := f.Start; from < f.End; {
+			start, end := nextMark(text, from, f.End)
+			if piece := text[from:start]; strings.ContainsFunc(piece, telling) {
+				out = append(out, Finding{f.Rule, from, start})
+			}
+			from = end
+		}
+	}
+	return out
+}
+
+// nextMark finds the first mark in text[from:to], or one that text[from:] is within; without one it returns to, to.
+func nextMark(text string, from, to int) (start, end int) {
+	back := max(strings.LastIndex(text[max(from-maxMark, 0):from], markStart), 0) + max(from-maxMark, 0)
+	for back < to {
+		i := strings.Index(text[back:to], markStart)
+		if i < 0 {
+			break
+		}
+		start, end = back+i, markEnds(text, back+i)
+		if end > from {
+			return max(start, from), min(end, to)
+		}
+		back = start + 1
+	}
+	return to, to
+}
+
+// maxMark is the length of the longest mark.
+const maxMark = 80
+
+// markEnds returns the end of the mark at start, 0 if it is none.
+func markEnds(text string, start int) int {
+	for i := start + len(markStart); i < min(len(text), start+maxMark); i++ {
+		if c := text[i]; c == ']' {
+			return i + 1
+		} else if !isLower(c) && !isDigit(c) && c != '-' {
+			break
+		}
+	}
+	return 0
+}
+
+// telling reports whether a character can be part of a secret that is worth hiding.
+func telling(r rune) bool { return r > ' ' && !strings.ContainsRune(`"'`+"`"+`,;:=()[]{}<>\|&-`, r) }
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }
+
+// isWord is \w of regular expressions.
+func isWord(c byte) bool { return isAlnum(c) || c == '_' }
+
+// isSpace is \s of regular expressions.
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' && c != '\v' }
+
+// lower is c in lower case, if it is a letter of ASCII.
+func lower(c byte) byte {
+	if isUpper(c) {
+		c += 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,139 @@
+package secrets
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// speechWords are the ends of words for a password in other languages than English (Passwort, Kennwort, mot de passe,
+// contraseña, senha, wachtwoord, parola, lösenord, passord, salasana, heslo, пароль, 密码, パスワード), as few bytes as will
+// do: the automaton has room for 63 different ones.
+var speechWords = []string{
+	"wort", "de passe", "contrase", "senha", "wachtwoord", "parola", "senord", "passord", "salasana", "heslo",
+	"арол", "码", "ワード",
+}
+
+// speechHeads are what stands before the end of a speech word, where that alone says little.
+var speechHeads = map[string][]string{
+	"wort": {"pass", "kenn", "zugangs"}, "de passe": {"mot "}, "senord": {"ö"}, "арол": {"п"},
+	"码": {"密", "口令"}, "ワード": {"パス"},
+}
+
+// speechLinks come between a password and what it is, in the languages of speechWords.
+var speechLinks = []string{
+	"ist ", "lautet ", "est ", "es ", "è ", "é ", "is ", "är ", "er ", "on ", "je ", "это ", "— ", "- ", "是", "为", "は",
+	":", "：", "=", "＝",
+}
+
+// speech finds a password in a sentence of another language: "das Passwort der Datenbank ist …". In a sentence, what has
+// both letters and digits, or stands in quotes, is one; behind a colon that follows the word at once, anything.
+func (s *scanner) speech(end int) {
+	if end <= s.covered || !s.saysPassword(end) {
+		return
+	}
+	i := end
+	for i < len(s.text) && i-end < 12 && !isSpace(s.text[i]) && !s.links(i) { // the word's end: ña, ь
+		_, size := utf8.DecodeRuneInString(s.text[i:])
+		i += size
+	}
+	for words := 0; words < 6 && i-end < 80; words++ {
+		i = s.skipBlank(i)
+		if n := s.linkLength(i); n > 0 {
+			s.spoken(s.skipBlank(i+n), words == 0 && strings.ContainsAny(s.text[i:i+n], ":=："))
+			return
+		}
+		next := i
+		for next < len(s.text) && next-i < 40 && (isAlnum(s.text[next]) || s.text[next] >= utf8.RuneSelf && !s.links(next) ||
+			s.text[next] == '-' || s.text[next] == '\'') {
+			next++
+		}
+		if next == i {
+			return
+		}
+		i = next
+	}
+}
+
+// saysPassword reports whether the speech word that ends before end is one with what is before it.
+func (s *scanner) saysPassword(end int) bool {
+	before := strings.ToLower(s.text[max(end-16, 0):end])
+	for word, heads := range speechHeads {
+		if rest, ok := strings.CutSuffix(before, word); ok {
+			for _, h := range heads {
+				if strings.HasSuffix(rest, h) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scanner) links(i int) bool { return s.linkLength(i) > 0 && !isAlnum(s.text[i]) }
+
+func (s *scanner) linkLength(i int) int {
+	for _, l := range speechLinks {
+		if isLower(l[0]) && i > 0 && !isSpace(s.text[i-1]) {
+			continue // the end of a word
+		}
+		if len(s.text)-i >= len(l) && strings.EqualFold(s.text[i:i+len(l)], l) {
+			return len(l)
+		}
+	}
+	return 0
+}
+
+// spoken takes the word or quotation at from as a password, if it can be one.
+func (s *scanner) spoken(from int, anything bool) {
+	at, quoted := s.quoted(from)
+	if !quoted {
+		at = s.bare(from)
+		for at.end > at.start && strings.IndexByte(".!?:", s.text[at.end-1]) >= 0 {
+			at.end--
+		}
+	}
+	text := s.text[at.start:at.end]
+	if text == "" || placeholder(text) || !quoted && (sentenceWord(text) || !anything && !mixed(text)) {
+		return
+	}
+	s.addValue(rulePassword, value{span: at, quoted: quoted})
+}
+
+// identified finds the password of a statement of SQL: CREATE USER app IDENTIFIED BY '…', also with a method before BY.
+func (s *scanner) identified(end int) {
+	before := strings.ToLower(s.text[max(end-240, 0):end])
+	if !strings.Contains(before, "user ") && !strings.Contains(before, "grant ") && !strings.Contains(before, "role ") {
+		return
+	}
+	i := s.skipSpace(end)
+	if s.atFold(i, "with ") {
+		i = s.skipSpace(i + len("with "))
+		for from := i; i < len(s.text) && i-from < 40 && !isSpace(s.text[i]); {
+			i++
+		}
+		i = s.skipSpace(i)
+	}
+	switch {
+	case s.atFold(i, "by "):
+		i = s.skipSpace(i + len("by "))
+	case s.atFold(i, "as "):
+		i = s.skipSpace(i + len("as "))
+	default:
+		return
+	}
+	for _, word := range []string{"password ", "values "} {
+		if s.atFold(i, word) {
+			i = s.skipSpace(i + len(word))
+		}
+	}
+	at, quoted := s.quoted(i)
+	if !quoted {
+		at = s.bare(i)
+	}
+	text := s.text[at.start:at.end]
+	if text == "" || placeholder(text) || !quoted && sentenceWord(text) {
+		return
+	}
+	s.addValue(rulePassword, value{span: at, quoted: quoted})
+}
