@@ -1,0 +1,44 @@
+// Package lexical finds texts by their words: an inverted index with BM25 ranking in one flat slice of bytes, which is
+// used as it is, without decoding, and is the same bytes for the same documents on every machine.
+//
+// # Terms
+//
+// A text is cut into terms, see [Terms]: words in lower case without accents; identifiers, paths and compounds whole
+// and by their parts; no words that say nothing. Queries are cut the same way, and a document is found that has any of
+// the terms.
+//
+// # Ranking
+//
+// The score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with k1 =
+// 1.2 and b = 0.75), with the idf that is never negative, ln(1 + (N-n+0.5)/(n+0.5)). A document is a [Document.Title]
+// and a [Document.Body] in one bag: an occurrence in the title counts as titleWeight occurrences. How often a term
+// occurs counts up to maxTF, where BM25 has long become flat, and lengths are rounded to seven bits (exactly up to 32,
+// then to an eighth).
+//
+// All of it is integer arithmetic (idf in 1/1024, the rest in 1/16384), so the sum over the terms does not depend on
+// their order, nor on the machine. Equal scores are put in the order of [Document.Key], then of the documents.
+//
+// # Segments
+//
+// An index never changes. What is added goes into a small index of its own, what is removed is marked, and a [Set]
+// searches them together: N, n and the average length are those of all documents that are left, so that the answers are
+// exactly those of one index built anew from these. [Merge] makes that one index without the texts.
+//
+// # Format
+//
+// Little-endian; each section begins at a multiple of eight bytes:
+//
+//	header    magic, version, the sizes below, sum of all lengths, reference length, checksum of header and sums
+//	lengths   for each document its rounded length, one byte
+//	keys      for each document its key, 8 bytes
+//	slots     hash table of terms: number of the term + 1, or 0; 4 bytes each, a power of two of them
+//	terms     for each term, sorted, and once more for the end: begin of its text, its postings, its directory
+//	text      the texts of the terms, one after the other
+//	dirs      for each frequent term and window of 512 documents: begin of the postings, highest possible score
+//	postings  for each term its documents, ascending: document<<12 | in title<<11 | frequency<<7 | length; 4 bytes each
+//	sums      for each page of 64 KiB of what lies between header and sums its checksum
+//
+// Opening looks at the header only. A page is checked against its sum when it is needed for the first time: one query
+// of a process that ends after it reads a few pages, not megabytes. Whatever a file holds, nothing panics; a file that
+// is not what was written gives [ErrDamaged], and is to be built again.
+package lexical

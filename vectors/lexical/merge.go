@@ -1,0 +1,123 @@
+package lexical
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Merge makes one index of what is left in the segments: the same bytes as building it from these documents. The error
+// is ErrDamaged or ErrTooMany, if any.
+func Merge(segments ...Segment) (*Index, error) {
+	m := merger{}
+	for _, s := range segments {
+		if err := m.addDocs(s); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.lengths) > MaxDocuments {
+		return nil, ErrTooMany
+	}
+	m.starts = []uint32{0}
+	for {
+		term, at, ok := m.next()
+		if !ok {
+			return nil, ErrDamaged
+		}
+		if at == nil {
+			break
+		}
+		if !m.addTerm(term, at) {
+			return nil, ErrDamaged
+		}
+	}
+	text := func(i int) []byte { return m.texts[i] }
+	return layOut(m.lengths, m.keys, len(m.texts), text, m.starts, m.postings), nil
+}
+
+// merger gathers what is left of several indexes.
+type merger struct {
+	parts    []part
+	lengths  []byte
+	keys     []uint64
+	texts    [][]byte
+	starts   []uint32
+	postings []uint32
+}
+
+// part is a segment that is being read, term by term.
+type part struct {
+	index *Index
+	next  uint32 // number of the next term
+	// renumbered has the new number of each document; gone for deleted ones.
+	renumbered []uint32
+}
+
+const gone = 1<<32 - 1
+
+// addDocs adds the documents of a segment that are left.
+func (m *merger) addDocs(s Segment) error {
+	p := part{index: s.Index, renumbered: make([]uint32, s.Index.docs)}
+	for doc := range s.Index.docs {
+		if s.Deleted.Has(int(doc)) {
+			p.renumbered[doc] = gone
+			continue
+		}
+		class, ok := s.Index.lengthClass(doc)
+		key, ok2 := s.Index.key(doc)
+		if !ok || !ok2 {
+			return ErrDamaged
+		}
+		p.renumbered[doc] = uint32(len(m.lengths))
+		m.lengths, m.keys = append(m.lengths, class), append(m.keys, key)
+	}
+	m.parts = append(m.parts, p)
+	return nil
+}
+
+// next finds the next term in the order of texts and the parts that have it; none at the end. ok is false for damage.
+func (m *merger) next() (term []byte, at []*part, ok bool) {
+	for i := range m.parts {
+		p := &m.parts[i]
+		if p.next == p.index.terms {
+			continue
+		}
+		text, _, ok := p.index.term(p.next)
+		if !ok {
+			return nil, nil, false
+		}
+		switch c := bytes.Compare(text, term); {
+		case at == nil || c < 0:
+			term, at = text, append(at[:0], p)
+		case c == 0:
+			at = append(at, p)
+		}
+	}
+	return term, at, true
+}
+
+// addTerm adds the postings of a term, and the term if any of them is left.
+func (m *merger) addTerm(term []byte, at []*part) bool {
+	before := len(m.postings)
+	for _, p := range at {
+		_, l, ok := p.index.term(p.next)
+		if !ok {
+			return false
+		}
+		p.next++
+		for rows := l.postings; len(rows) >= postingSize; rows = rows[postingSize:] {
+			posting := binary.LittleEndian.Uint32(rows)
+			doc := posting >> docShift
+			if int(doc) >= len(p.renumbered) {
+				return false
+			}
+			if doc = p.renumbered[doc]; doc != gone {
+				m.postings = append(m.postings, doc<<docShift|posting&(1<<docShift-1))
+			}
+		}
+	}
+	if len(m.postings) > before {
+		m.texts = append(m.texts, term)
+		m.starts = append(m.starts, uint32(len(m.postings)))
+	}
+	return true
+}

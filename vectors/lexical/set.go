@@ -1,0 +1,164 @@
+package lexical
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// Bitmap is a set of small numbers; the zero value is empty.
+type Bitmap []uint64
+
+// Add adds n, which is not negative.
+func (b *Bitmap) Add(n int) {
+	for n>>6 >= len(*b) {
+		*b = append(*b, 0)
+	}
+	(*b)[n>>6] |= 1 << (n & 63)
+}
+
+// Has reports whether n is in the set.
+func (b Bitmap) Has(n int) bool { return n>>6 < len(b) && b[n>>6]&(1<<(n&63)) != 0 }
+
+// Segment is an index of which some documents are deleted.
+type Segment struct {
+	Index   *Index
+	Deleted Bitmap
+}
+
+// Set searches segments as if they were one index. The documents are numbered through the segments, deleted ones too.
+// It never changes, and is safe for concurrent use.
+type Set struct {
+	segments []segment
+	docs     int
+	live     uint64 // documents that are not deleted
+	length   uint64 // sum of their lengths
+	weights  *impacts
+	queries  sync.Pool // of *query
+}
+
+type segment struct {
+	Segment
+	base    int      // number of the first document
+	deleted []uint32 // ascending
+	// lost has for each term how many of its documents are deleted, plus one; 0 before anybody asked.
+	lost []atomic.Uint32
+	// stretch is by how much the highest scores of the directories have to be raised for the set's average length.
+	stretch float64
+}
+
+// NewSet makes a set of segments. The error is ErrDamaged, if any.
+func NewSet(segments ...Segment) (*Set, error) {
+	s := &Set{}
+	for _, part := range segments {
+		seg := segment{Segment: part, base: s.docs}
+		if err := s.count(&seg); err != nil {
+			return nil, err
+		}
+		if len(seg.deleted) > 0 {
+			seg.lost = make([]atomic.Uint32, part.Index.terms)
+		}
+		s.segments = append(s.segments, seg)
+		s.docs += part.Index.Docs()
+	}
+	if s.length > maxTotal {
+		return nil, fmt.Errorf("%w: it cannot be so long", ErrDamaged)
+	}
+	s.weights = newImpacts(max(1, s.live), max(1, s.length))
+	for i := range s.segments {
+		s.segments[i].stretch = s.stretch(s.segments[i].Index)
+	}
+	return s, nil
+}
+
+// count adds the documents of a segment that are left to the sums.
+func (s *Set) count(seg *segment) error {
+	x := seg.Index
+	s.live += uint64(x.docs)
+	s.length += x.length
+	for i, word := range seg.Deleted {
+		for ; word != 0; word &= word - 1 {
+			doc := uint32(i<<6 + bits.TrailingZeros64(word))
+			if doc >= x.docs {
+				break
+			}
+			class, ok := x.lengthClass(doc)
+			if length := uint64(lengthOf(class)); !ok || length > s.length {
+				return ErrDamaged
+			} else {
+				s.length -= length
+			}
+			s.live--
+			seg.deleted = append(seg.deleted, doc)
+		}
+	}
+	return nil
+}
+
+// left is how many documents of a list are not deleted. Counting them takes as long as reading the list, so it is done
+// once.
+func (seg *segment) left(l *list) int {
+	if len(seg.deleted) == 0 || l.len() == 0 {
+		return l.len()
+	}
+	lost := seg.lost[l.term].Load()
+	if lost == 0 {
+		lost = uint32(l.count(seg.deleted, seg.Deleted)) + 1
+		seg.lost[l.term].Store(lost)
+	}
+	return l.len() - int(lost-1)
+}
+
+// stretch: the weight of an occurrence falls as the average length does, and grows less than the average length. What
+// was rounded down may have been up to one larger.
+func (s *Set) stretch(x *Index) float64 {
+	average := float64(max(1, s.length)) / float64(max(1, s.live))
+	reference := float64(x.refLength) / float64(x.refDocs)
+	if average == reference {
+		return 1
+	}
+	return max(1, average/reference) * (boundUnit + 2) / boundUnit
+}
+
+// Docs is how many documents the segments have, deleted ones too: their numbers are below it.
+func (s *Set) Docs() int { return s.docs }
+
+// Live is how many documents can be found.
+func (s *Set) Live() int { return int(s.live) }
+
+// Overlap counts for each document how many of the different terms of a query its title has. counts has Docs()
+// elements, 0 for deleted documents; total is how many terms the query has. The error is ErrDamaged, if any.
+func (s *Set) Overlap(query string) (counts []uint16, total int, err error) {
+	q := s.query(query)
+	defer s.queries.Put(q)
+	counts = make([]uint16, s.docs)
+	total = min(len(q.terms.ends), 1<<16-1)
+	for term := range total {
+		for i := range s.segments {
+			seg := &s.segments[i]
+			l, ok := seg.Index.lookUp(q.terms.hashes[term], q.terms.text(uint32(term)))
+			if !ok {
+				return nil, 0, ErrDamaged
+			}
+			countTitles(l.postings, counts[seg.base:seg.base+seg.Index.Docs()])
+		}
+	}
+	for i := range s.segments {
+		for _, doc := range s.segments[i].deleted {
+			counts[s.segments[i].base+int(doc)] = 0
+		}
+	}
+	return counts, total, nil
+}
+
+// countTitles counts the postings of terms in titles.
+func countTitles(postings []byte, counts []uint16) {
+	for p := postings; len(p) >= postingSize; p = p[postingSize:] {
+		posting := binary.LittleEndian.Uint32(p)
+		if doc := int(posting >> docShift); posting&titleBit != 0 && doc < len(counts) {
+			counts[doc]++
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package lexical
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxTerm is how many bytes of a term count. Longer words are cut; longer compounds are found by their parts only.
+const maxTerm = 64
+
+// Terms lists the terms of a text in the order of their occurrence, each as often as it occurs.
+//
+//   - A word is a run of letters and digits, in lower case, without accents; ' within a word is left out, and 's at
+//     its end. The endings of English plurals and tenses are cut, see stem.
+//   - Words joined by _ or -, written in camelCase, or with digits are an identifier. It is a term without its joints,
+//     so that maxTokens, max_tokens and max-tokens are the same, and so is each part: HTTPServer2 is httpserver2,
+//     http, server and 2.
+//   - Identifiers joined by dots are a term, and so are those joined by / or \: src/db/adapter_test.go is itself (as
+//     src/db/adaptertest.go), adaptertest.go, and the identifiers.
+//   - Text in scripts that do not part words is cut into overlapping pairs of characters.
+//   - English words that say nothing, alone or as parts, are no terms; nor are emoji and other signs.
+//
+// Invalid UTF-8 parts words.
+func Terms(text string) []string {
+	var out []string
+	var c cutter
+	c.cut(text, func(term []byte) { out = append(out, string(term)) })
+	return out
+}
+
+// cutter cuts texts into terms. It holds what is used again; the zero value is ready. It is not safe for concurrent
+// use.
+type cutter struct {
+	runes []rune // of the chunk that is being cut
+	buf   []byte // the folded text of its atoms, one after the other
+	atoms []atom
+	term  []byte
+}
+
+// atom is a piece of a chunk that is not cut further: lower case letters, or digits.
+type atom struct {
+	from, to int
+	joint    joint // what is before it
+}
+
+// joint is what stands between two atoms; the larger, the looser.
+type joint uint8
+
+const (
+	none  joint = iota // a change of case, or between letters and digits
+	dash               // _ or -
+	dot                // .
+	slash              // / or \
+)
+
+// cut calls yield with each term; the bytes are valid during the call.
+func (c *cutter) cut(text string, yield func(term []byte)) {
+	for i := 0; i < len(text); {
+		if end := plainWord(text, i); end > i {
+			c.buf = lowerASCII(c.buf[:0], text[i:end])
+			c.yieldAtom(c.buf, yield)
+			i = end
+			continue
+		}
+		r, size := runeAt(text, i)
+		switch {
+		case unparted(r):
+			i = c.cutPairs(text, i, yield)
+		case isWord(r):
+			i = c.cutChunk(text, i, yield)
+		default:
+			i += size
+		}
+	}
+}
+
+// plainWord returns the end of the word that begins at i, if it is one of ASCII letters without any joint: most are,
+// and need no further looks. Otherwise it returns i.
+func plainWord(text string, i int) int {
+	if !isLower(text[i]) && !isUpper(text[i]) {
+		return i
+	}
+	end := i + 1
+	for end < len(text) && isLower(text[end]) {
+		end++
+	}
+	if end < len(text) && byteKind[text[end]] != kindOther && !sentenceEnd(text, end) {
+		return i
+	}
+	return end
+}
+
+// sentenceEnd reports whether at i there is a joint that joins nothing, as at the end of a sentence.
+func sentenceEnd(text string, i int) bool {
+	return byteKind[text[i]] == kindJoint && (i+1 == len(text) || byteKind[text[i+1]] == kindOther)
+}
+
+// cutChunk cuts the longest run of word characters and joints that begins at i, and returns its end.
+func (c *cutter) cutChunk(text string, i int, yield func([]byte)) int {
+	c.runes = c.runes[:0]
+	for i < len(text) {
+		r, size := runeAt(text, i)
+		if jointOf(r) == none && !isApostrophe(r) && !isHidden(r) && (!isWord(r) || unparted(r)) {
+			break
+		}
+		i += size
+		if !isHidden(r) {
+			c.runes = append(c.runes, r)
+		}
+	}
+	c.splitAtoms(withoutGenitive(c.runes))
+	c.yieldAtoms(yield)
+	return i
+}
+
+// withoutGenitive cuts 's off.
+func withoutGenitive(runes []rune) []rune {
+	if n := len(runes) - 2; n > 0 && isApostrophe(runes[n]) && unicode.ToLower(runes[n+1]) == 's' {
+		return runes[:n]
+	}
+	return runes
+}
+
+// splitAtoms makes the atoms of a chunk.
+func (c *cutter) splitAtoms(runes []rune) {
+	c.buf, c.atoms = c.buf[:0], c.atoms[:0]
+	before := none // the loosest joint since the last atom
+	begun := false // an atom is being written
+	for i, r := range runes {
+		if j := jointOf(r); j != none {
+			before, begun = max(before, j), false
+			continue
+		}
+		if isApostrophe(r) {
+			continue
+		}
+		if !begun || changes(runes, i) {
+			c.atoms = append(c.atoms, atom{from: len(c.buf), joint: before})
+			before, begun = none, true
+		}
+		c.buf = appendFolded(c.buf, r)
+		c.atoms[len(c.atoms)-1].to = len(c.buf)
+	}
+}
+
+// changes reports whether a new part of an identifier begins at i: aB, before the last of ABCd, between letters and
+// digits. The s of a plural as IDs begins none.
+func changes(runes []rune, i int) bool {
+	if i == 0 {
+		return false
+	}
+	was, is := runes[i-1], runes[i]
+	switch {
+	case unicode.IsDigit(was) != unicode.IsDigit(is):
+		return !isApostrophe(was)
+	case !unicode.IsUpper(is):
+		return false
+	case unicode.IsLower(was):
+		return true
+	}
+	lowers := 0
+	for _, r := range runes[i+1:] {
+		if !unicode.IsLower(r) {
+			break
+		}
+		lowers++
+	}
+	return unicode.IsUpper(was) && (lowers > 1 || lowers == 1 && runes[i+1] != 's')
+}
+
+// yieldAtoms yields the atoms and what they form together.
+func (c *cutter) yieldAtoms(yield func([]byte)) {
+	for _, a := range c.atoms {
+		c.yieldAtom(c.buf[a.from:a.to], yield)
+	}
+	if len(c.atoms) > 1 {
+		c.yieldGroups(dash, yield)
+		c.yieldGroups(dot, yield)
+		c.yieldGroups(slash, yield)
+	}
+}
+
+// yieldGroups yields the groups of atoms that joints up to widest hold together, if they have one of the sort that is
+// new at this width: identifiers for dash, dotted names for dot, paths for slash.
+func (c *cutter) yieldGroups(widest joint, yield func([]byte)) {
+	for i := 0; i < len(c.atoms); {
+		end, is := i+1, false
+		for end < len(c.atoms) && c.atoms[end].joint <= widest {
+			is = is || c.atoms[end].joint == widest || widest == dash
+			end++
+		}
+		if is {
+			c.yieldGroup(c.atoms[i:end], yield)
+		}
+		i = end
+	}
+}
+
+// yieldGroup yields atoms as one term, with the dots and slashes between them.
+func (c *cutter) yieldGroup(atoms []atom, yield func([]byte)) {
+	c.term = c.term[:0]
+	for i, a := range atoms {
+		switch {
+		case i == 0 || a.joint <= dash:
+		case a.joint == dot:
+			c.term = append(c.term, '.')
+		default:
+			c.term = append(c.term, '/')
+		}
+		if c.term = append(c.term, c.buf[a.from:a.to]...); len(c.term) > maxTerm {
+			return
+		}
+	}
+	yield(c.term)
+}
+
+// yieldAtom yields a word, unless it says nothing.
+func (c *cutter) yieldAtom(word []byte, yield func([]byte)) {
+	if len(word) > maxTerm {
+		word = word[:cutAt(word, maxTerm)]
+	}
+	if len(word) > 0 && !isStopWord(word) {
+		c.term = append(c.term[:0], word...) // word is needed as it is for the compounds
+		yield(stem(c.term))
+	}
+}
+
+// cutAt is the largest place up to n that does not part a character.
+func cutAt(b []byte, n int) int {
+	for n > 0 && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
+}
+
+// cutPairs yields the pairs of characters of the run of an unparted script that begins at i, and returns its end. A run
+// of one is a term, too.
+func (c *cutter) cutPairs(text string, i int, yield func([]byte)) int {
+	c.runes = c.runes[:0]
+	for i < len(text) {
+		r, size := runeAt(text, i)
+		if !unparted(r) && !isHidden(r) {
+			break
+		}
+		i += size
+		if !isHidden(r) {
+			c.runes = append(c.runes, r)
+		}
+	}
+	for at := range max(1, len(c.runes)-1) {
+		c.term = c.term[:0]
+		for _, r := range c.runes[at:min(at+2, len(c.runes))] {
+			c.term = appendFolded(c.term, r)
+		}
+		yield(c.term)
+	}
+	return i
+}
+
+// runeAt decodes the character at i. Of invalid bytes each is one, and no part of a word.
+func runeAt(text string, i int) (rune, int) {
+	if b := text[i]; b < utf8.RuneSelf {
+		return rune(b), 1
+	}
+	return utf8.DecodeRuneInString(text[i:])
+}
+
+func isStopWord(word []byte) bool {
+	if len(word) > longestStopWord {
+		return false
+	}
+	_, found := slices.BinarySearchFunc(stopWords, word, func(s string, w []byte) int { return compare(s, w) })
+	return found
+}
+
+// compare is strings.Compare for a text in bytes.
+func compare(a string, b []byte) int {
+	switch {
+	case a == string(b):
+		return 0
+	case a < string(b):
+		return -1
+	}
+	return 1
+}
