@@ -1,0 +1,86 @@
+package memory
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// anchorLimit bounds the anchors of an entry: one that names more is about none of them.
+const anchorLimit = 10
+
+// anchors are the paths that a content names and that exist, sorted, each once.
+func anchors(content string, exists func(string) bool) []string {
+	if exists == nil {
+		return nil
+	}
+	var out []string
+	for word := range strings.FieldsFuncSeq(content, partsPaths) {
+		if p := existing(word, exists); p != "" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+		if len(out) == anchorLimit {
+			break
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// partsPaths reports whether a character stands between paths.
+func partsPaths(r rune) bool {
+	return r <= ' ' || strings.ContainsRune("`'\"()[]{}<>,;|*“”’‘«»=", r)
+}
+
+// existing is the path below the root that a word means; "" if it means none that exists. Of one that begins elsewhere
+// (/home/ann/work/app/main.go) it is the longest end that exists.
+func existing(word string, exists func(string) bool) string {
+	name := pathIn(word)
+	if name == "" {
+		return ""
+	}
+	absolute := strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':'
+	for absolute && name != "" {
+		_, name, _ = strings.Cut(name, "/")
+		if strings.Contains(name, "/") && ofProject(name) && exists(name) {
+			return name
+		}
+	}
+	if name == "" || !ofProject(name) || !exists(name) {
+		return ""
+	}
+	return name
+}
+
+// pathIn is the path that a word may be; "" if it cannot be one: it has neither a slash nor an extension, is an
+// address, or leads out of the tree.
+func pathIn(word string) string {
+	word = strings.TrimRight(strings.ReplaceAll(word, `\`, "/"), ".,:!?")
+	if len(word) > longestName || !strings.ContainsAny(word, "/.") || strings.Contains(word, "://") || word[0] == '~' {
+		return ""
+	}
+	if file, line, found := strings.Cut(word, "#"); found && strings.HasPrefix(line, "L") {
+		word = file
+	}
+	word = withoutLine(withoutLine(word))
+	if clean := path.Clean(word); word != "" && clean != "." && clean != "/" && !strings.HasPrefix(clean, "..") {
+		return clean
+	}
+	return ""
+}
+
+// withoutLine cuts the number of a line off: main.go:12.
+func withoutLine(word string) string {
+	if i := strings.LastIndexByte(word, ':'); i > 1 && strings.Trim(word[i+1:], "0123456789-") == "" {
+		return word[:i]
+	}
+	return word
+}
+
+// ofProject reports whether a path is one that entries may name, and not what reconcile derives.
+func ofProject(name string) bool {
+	first, _, _ := strings.Cut(strings.ToLower(name), "/")
+	return first != "state" && schemas.IsPath(name)
+}

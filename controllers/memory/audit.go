@@ -1,0 +1,281 @@
+package memory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+)
+
+// Audited is what an audit looks at.
+type Audited struct {
+	Observations []schemas.Observation // all, the archived ones too
+	Records      map[string]schemas.MemoryRecord
+	// Stale says why an observation may be stale; "" if it is not.
+	Stale func(*schemas.Observation) string
+	Now   time.Time
+	// Unused is how old an observation is before it counts as never recalled.
+	Unused time.Duration
+	// Since leaves out what was learned before, but for groups with a newer observation, and recalls before; zero: nothing.
+	Since time.Time
+}
+
+// Audit is what an audit found. Its lists are sorted by issue, time and id; none is nil.
+type Audit struct {
+	Observations int `json:"observations"` // that stand: neither archived nor superseded
+	// Exact are groups of observations whose contents are the same but for space; Near are groups of others that say
+	// the same as the oldest of the group, as capture would notice. Of those that stand.
+	Exact []Duplicates `json:"exact"`
+	Near  []Duplicates `json:"near"`
+	// Stale are those that stand and whose files have changed.
+	Stale []Reason `json:"stale"`
+	// Superseded are those that were recalled although what replaces them was in the memory.
+	Superseded []Reason `json:"supersededButRecalled"`
+	// Secrets are those, of all, with a secret or private text in them, and the rule that found it.
+	Secrets []Reason `json:"secrets"`
+	// Unused are those that stand, are old enough, and were never recalled.
+	Unused []string `json:"neverRecalled"`
+}
+
+// Duplicates are the ids of observations that say the same.
+type Duplicates []string
+
+// Reason is an observation and what is the matter with it.
+type Reason struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// NewAudit looks for what should not be in a memory, or not in this way. It takes time in proportion to its size.
+func NewAudit(in Audited) Audit {
+	all := slices.Clone(in.Observations)
+	slices.SortFunc(all, compareObservations)
+	standing := slices.DeleteFunc(slices.Clone(all), func(o schemas.Observation) bool {
+		return o.Archived || o.SupersededBy != ""
+	})
+	last := lastRecalls(in.Records)
+	a := Audit{
+		Observations: len(standing), Stale: []Reason{}, Superseded: in.recalledLate(all),
+		Secrets: in.withSecrets(all), Unused: []string{},
+	}
+	a.Exact, a.Near = duplicates(standing)
+	a.Exact, a.Near = in.recent(a.Exact), in.recent(a.Near)
+	for i := range standing {
+		o := &standing[i]
+		if o.Timestamp.Before(in.Since) {
+			continue
+		}
+		if why := in.Stale(o); why != "" {
+			a.Stale = append(a.Stale, Reason{o.ID, why})
+		}
+		// What was just recalled is in a record, and not yet counted in the issue file.
+		if _, recalled := last[o.ID]; !recalled && o.RecallCount == 0 && in.Now.Sub(o.Timestamp.Time) >= in.Unused {
+			a.Unused = append(a.Unused, o.ID)
+		}
+	}
+	return a
+}
+
+// lastRecalls says when observations were last recalled.
+func lastRecalls(records map[string]schemas.MemoryRecord) map[string]schemas.Stamp {
+	last := map[string]schemas.Stamp{}
+	for _, r := range records {
+		for _, id := range r.IDs {
+			if r.Type == schemas.RecordRecalled && !r.At.Before(last[id].Time) {
+				last[id] = r.At
+			}
+		}
+	}
+	return last
+}
+
+// recent are the groups of which an observation is not too old.
+func (in *Audited) recent(groups []Duplicates) []Duplicates {
+	return slices.DeleteFunc(groups, func(g Duplicates) bool {
+		return !slices.ContainsFunc(g, func(id string) bool {
+			_, _, ms, ok := ParseID(id)
+			return !ok || !time.UnixMilli(ms).Before(in.Since.Truncate(time.Millisecond))
+		})
+	})
+}
+
+// recalledLate finds superseded observations that were recalled nevertheless. Times prove nothing: what replaces an
+// observation may have come in later than its timestamp says, as by a merge of branches. Whoever recalled both at once,
+// however, had both, and an observation replaces what it does from the moment it is there; only one that was captured
+// again may have come to replace others later, and is believed.
+func (in *Audited) recalledLate(all []schemas.Observation) []Reason {
+	byID := make(map[string]*schemas.Observation, len(all))
+	for i := range all {
+		byID[all[i].ID] = &all[i]
+	}
+	late := map[string]schemas.Stamp{}
+	for _, r := range in.Records {
+		if r.Type != schemas.RecordRecalled || r.At.Before(in.Since) {
+			continue
+		}
+		for _, id := range r.IDs {
+			if o := byID[id]; o != nil && names(&r, byID, o.SupersededBy) {
+				late[id] = later(late[id], r.At)
+			}
+		}
+	}
+	out := []Reason{}
+	for i := range all {
+		if at, ok := late[all[i].ID]; ok {
+			why := "recalled at " + at.String() + " together with " + all[i].SupersededBy + ", which replaces it"
+			out = append(out, Reason{all[i].ID, why})
+		}
+	}
+	return out
+}
+
+// names reports whether a record proves that an observation was there, and was what it is from the beginning: it names
+// it, or what it was merged into.
+func names(r *schemas.MemoryRecord, byID map[string]*schemas.Observation, id string) bool {
+	if o := byID[id]; o == nil || o.SeenCount > 1 {
+		return false
+	}
+	return slices.ContainsFunc(r.IDs, func(named string) bool {
+		o := byID[named]
+		return named == id || o != nil && slices.Contains(o.Compacts, id)
+	})
+}
+
+// withSecrets never repeats what it finds.
+func (in *Audited) withSecrets(all []schemas.Observation) []Reason {
+	out := []Reason{}
+	for i := range all {
+		o := &all[i]
+		if o.Timestamp.Before(in.Since) {
+			continue
+		}
+		var rules []string
+		for _, text := range []string{o.Content, o.Summary} {
+			for _, f := range secrets.Find(text) {
+				rules = append(rules, f.Rule)
+			}
+			if secrets.StripPrivate(text) != text {
+				rules = append(rules, "private text")
+			}
+		}
+		slices.Sort(rules)
+		if rules = slices.Compact(rules); len(rules) > 0 {
+			out = append(out, Reason{o.ID, strings.Join(rules, ", ")})
+		}
+	}
+	return out
+}
+
+// duplicates groups observations that say the same: the first of each content stands for all of it.
+func duplicates(all []schemas.Observation) (exact, near []Duplicates) {
+	equal := map[string]Duplicates{}
+	var firsts []*schemas.Observation
+	for i := range all {
+		content := strings.Join(strings.Fields(all[i].Content), " ")
+		if equal[content] == nil {
+			firsts = append(firsts, &all[i])
+		}
+		equal[content] = append(equal[content], all[i].ID)
+	}
+	for _, o := range firsts {
+		if group := equal[strings.Join(strings.Fields(o.Content), " ")]; len(group) > 1 {
+			exact = append(exact, group)
+		}
+	}
+	return orNone(exact), orNone(nearDuplicates(firsts))
+}
+
+func orNone(groups []Duplicates) []Duplicates {
+	if groups == nil {
+		return []Duplicates{}
+	}
+	return groups
+}
+
+// nearDuplicates groups observations that say the same as the first of their group. Two sets of pairs with a Dice
+// coefficient of NearDuplicate have so much in common that they share one of the rarest pairs of each, if all are put
+// in the same order (prefix filtering: Chaudhuri, Ganti and Kaushik, "A primitive operator for similarity joins",
+// 2006). So each is compared only with the firsts of groups that have such a pair, and with none that differs in what
+// tells apart.
+func nearDuplicates(all []*schemas.Observation) []Duplicates {
+	likes := make([]likeness, len(all))
+	r := new(rarity)
+	for i, o := range all {
+		likes[i] = newLikeness(o.Content)
+		r.count(likes[i].pairs)
+	}
+	groups := make(map[int]Duplicates)
+	firsts := map[probe][]int{}
+	for i := range all {
+		probes := r.probes(&likes[i])
+		if first := matching(likes, i, probes, firsts); first >= 0 {
+			if groups[first] == nil {
+				groups[first] = Duplicates{all[first].ID}
+			}
+			groups[first] = append(groups[first], all[i].ID)
+			continue
+		}
+		for _, p := range probes {
+			firsts[p] = append(firsts[p], i)
+		}
+	}
+	var out []Duplicates
+	for _, first := range slices.Sorted(maps.Keys(groups)) {
+		out = append(out, groups[first])
+	}
+	return out
+}
+
+// matching finds the oldest first of a group that says the same; -1 for none.
+func matching(likes []likeness, i int, probes []probe, firsts map[probe][]int) int {
+	best, seen := -1, map[int]bool{}
+	for _, p := range probes {
+		for _, first := range firsts[p] {
+			if best >= 0 && first > best || seen[first] {
+				continue
+			}
+			seen[first] = true
+			if likes[i].same(likes[first]) {
+				best = first
+			}
+		}
+	}
+	return best
+}
+
+// probe is a pair of words, in a content with certain telling words.
+type probe struct{ pair, telling uint64 }
+
+// rarity counts in how many contents pairs are; those of equal remainder together, which only has to be the same
+// always.
+type rarity [1 << 16]uint32
+
+func (r *rarity) of(pair uint64) uint32 { return r[pair%uint64(len(r))] }
+
+func (r *rarity) count(pairs []uint64) {
+	for _, p := range pairs {
+		r[p%uint64(len(r))]++
+	}
+}
+
+// probes are the rarest pairs, as many as are needed for contents that say the same to share one. Sets of n and m pairs
+// that share c of them have the coefficient 2c/(n+m); at NearDuplicate, as m is not below c,
+// n·NearDuplicate/(2-NearDuplicate) are shared at least, and all but one less than that can be left out.
+func (r *rarity) probes(l *likeness) []probe {
+	pairs := slices.Clone(l.pairs)
+	slices.SortFunc(pairs, func(a, b uint64) int { return cmp.Or(cmp.Compare(r.of(a), r.of(b)), cmp.Compare(a, b)) })
+	// Rounded down: one more probe, never one less.
+	shared := int(float64(len(pairs)) * NearDuplicate / (2 - NearDuplicate))
+	telling := xxhash.Sum64String(strings.Join(l.telling, " "))
+	out := make([]probe, 0, len(pairs)-shared+1)
+	for _, p := range pairs[:min(len(pairs), len(pairs)-shared+1)] {
+		out = append(out, probe{p, telling})
+	}
+	return out
+}

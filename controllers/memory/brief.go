@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"reconcile.dev/reconcile/controllers/tokens"
+)
+
+// Limits of the summary of an entry (agentx-spec, memory pipeline 4.1; schemas.ObservationEntry).
+const (
+	briefLimit  = 500 // characters
+	briefTokens = 50
+)
+
+// Cut returns the first most characters of text, cut at the end of a word where one ends in the latter half, else
+// between two characters as they are seen. The last of them says that something is missing.
+func Cut(text string, most int) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	end := runes(text, most-1)
+	if !unicode.IsSpace(firstRune(text[end:])) {
+		if space := strings.LastIndexFunc(text[:end], unicode.IsSpace); space > runes(text, most/2) {
+			end = space
+		} else {
+			end = grapheme(text, end)
+		}
+	}
+	return strings.TrimRightFunc(text[:end], unicode.IsSpace) + "…"
+}
+
+// runes is the length in bytes of the first n characters.
+func runes(text string, n int) int {
+	for i := range text {
+		if n--; n < 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+// grapheme is the last place up to end where no character as it is seen is parted, if there is one close before it.
+func grapheme(text string, end int) int {
+	const close = 200 // bytes: no character as it is seen is that long
+	from := max(0, end-close)
+	for !utf8.RuneStart(text[from]) {
+		from++
+	}
+	at, state := from, -1
+	for at < end {
+		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(text[at:min(len(text), end+close)], state)
+		if at+len(cluster) > end {
+			break
+		}
+		at, state = at+len(cluster), next
+	}
+	if at == from {
+		return end
+	}
+	return at
+}
+
+// Summary is a content in short, some 50 tokens: its first sentence, further ones as long as there are no five words,
+// cut at a word. It is never empty for a content that is not.
+func Summary(content string) string {
+	text := strings.Join(strings.Fields(content), " ")
+	short, words := "", 0
+	for _, s := range sentences(text) {
+		short = strings.TrimSpace(short + " " + s.text)
+		if words += len(s.words); words >= 5 {
+			break
+		}
+	}
+	return fit(Cut(short, briefLimit), briefTokens)
+}
+
+// fit cuts text at a word so that it has at most so many tokens.
+func fit(text string, most int) string {
+	if tokens.Count(text) <= most {
+		return text
+	}
+	low, high := 1, utf8.RuneCountInString(text)-1 // Cut(text, low) fits, Cut(text, high+1) does not
+	for low < high {
+		middle := (low + high + 1) / 2
+		if tokens.Count(Cut(text, middle)) <= most {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return Cut(text, low)
+}

@@ -1,0 +1,143 @@
+package memory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Compaction replaces observations by fewer. What it does is recorded: which ones, and which of them become one (rule
+// 1, in related.go). What the text of that one is follows from the originals whenever the issue is folded (merge.go),
+// so that a removed original leaves it, too, and undoing it takes nothing but a record.
+
+// compaction is a record of one that is in force.
+type compaction struct {
+	name string
+	schemas.MemoryRecord
+}
+
+// compareCompactions orders compactions: one that builds upon another one comes after it.
+func compareCompactions(a, b compaction) int {
+	return cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(len(a.IDs), len(b.IDs)), strings.Compare(a.name, b.name))
+}
+
+// grouped is what compactions of an issue do: which observations they replace, and which of them become one. Groups
+// that share an observation are one, as when branches were compacted apart. Each is sorted, and so are they.
+func (f *Facts) grouped(issue int) (replaced map[string]bool, groups [][]string) {
+	replaced = map[string]bool{}
+	chief := map[string]string{} // of each observation in a group, one that stands for the group
+	find := func(id string) string {
+		for chief[id] != "" && chief[id] != id {
+			id = chief[id]
+		}
+		return id
+	}
+	for _, c := range f.compactions[issue] {
+		for _, id := range c.IDs {
+			replaced[id] = true
+		}
+		for _, group := range groupsOf(&c.MemoryRecord) {
+			for _, id := range group {
+				replaced[id] = true
+				to, from := find(group[0]), find(id)
+				chief[to], chief[from] = to, to
+			}
+		}
+	}
+	members := map[string][]string{}
+	for _, id := range slices.Sorted(maps.Keys(chief)) {
+		root := find(id)
+		members[root] = append(members[root], id)
+	}
+	groups = slices.Collect(maps.Values(members))
+	slices.SortFunc(groups, slices.Compare)
+	return replaced, groups
+}
+
+// groupsOf is what a record groups; one without groups makes one of all that it names.
+func groupsOf(r *schemas.MemoryRecord) [][]string {
+	if len(r.Groups) == 0 && len(r.IDs) > 0 {
+		return [][]string{r.IDs}
+	}
+	return slices.DeleteFunc(slices.Clone(r.Groups), func(g []string) bool { return len(g) == 0 })
+}
+
+// Compact is the record that compacts an issue: of n observations that no compaction made and nothing replaced, at most
+// n/2 are left, merged ones among them; what was superseded is only archived. ok is false where there is nothing to do.
+// Whoever compacts the same issue gets the same record: its time is the newest in what it names, or that of the last
+// undoing, and in any case later than that of all compactions before it, so that it is known which one is the last.
+func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
+	r = schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordCompacted, Issue: of.Issue,
+		At: f.undone[of.Issue], Groups: [][]string{}}
+	if last, ok := f.compacted[of.Issue]; ok {
+		r.At = later(r.At, schemas.NewStamp(last.Add(time.Millisecond)))
+	}
+	originals := make(map[string]*schemas.Observation, len(of.Archived))
+	for i := range of.Archived {
+		originals[of.Archived[i].ID] = &of.Archived[i]
+	}
+	var units []*unit
+	for i := range of.Observations {
+		o := &of.Observations[i]
+		switch {
+		case o.SupersededBy == "":
+			units = append(units, newUnit(o, originals))
+		case len(o.Compacts) == 0:
+			r.IDs = append(r.IDs, o.ID)
+			r.At = later(later(r.At, o.Timestamp), o.VerifiedAt)
+		}
+	}
+	for _, group := range relate(units) {
+		var ids []string
+		for _, u := range group {
+			ids = append(ids, u.ids...)
+			r.At = later(later(r.At, u.newest.Timestamp), u.newest.VerifiedAt)
+		}
+		r.Groups = append(r.Groups, sortedIDs(ids))
+		r.IDs = append(r.IDs, ids...)
+	}
+	r.IDs = sortedIDs(r.IDs)
+	slices.SortFunc(r.Groups, slices.Compare)
+	return r, len(r.IDs) > 0
+}
+
+// Undo is the record that undoes the last compaction of an issue that is in force; ok is false where there is none. By
+// and reason say who undoes it and why.
+func (f *Facts) Undo(issue int, at schemas.Stamp, by, reason string) (r schemas.MemoryRecord, ok bool) {
+	all := f.compactions[issue]
+	if len(all) == 0 {
+		return r, false
+	}
+	last := all[len(all)-1]
+	return schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordUncompacted, Issue: issue, At: at,
+		By: by, Reason: reason, IDs: last.IDs, Record: last.name}, true
+}
+
+// Merge is what is left of the observations of an issue once they are compacted, sorted by time and id: it does not
+// depend on their order.
+func Merge(originals []schemas.Observation) []schemas.Observation {
+	of := Folded{Observations: slices.Clone(originals)}
+	slices.SortFunc(of.Observations, compareObservations)
+	var f Facts
+	record, _ := f.Compact(&of)
+	byID := make(map[string]*schemas.Observation, len(originals))
+	for i := range of.Observations {
+		byID[of.Observations[i].ID] = &of.Observations[i]
+	}
+	left := slices.DeleteFunc(slices.Clone(of.Observations), func(o schemas.Observation) bool {
+		_, gone := slices.BinarySearch(record.IDs, o.ID)
+		return gone
+	})
+	for _, group := range record.Groups {
+		for _, o := range combine(group, func(id string) *schemas.Observation { return byID[id] }) {
+			o.Tokens = countOnce(nil, o.Content)
+			left = append(left, o)
+		}
+	}
+	slices.SortFunc(left, compareObservations)
+	return left
+}

@@ -1,0 +1,233 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// encode writes the file as state.Encode would, with unknown fields after the known ones, by name. It is written by
+// hand because a capture writes the whole file each time.
+func (f *file) encode() []byte {
+	size := 1 << 10
+	for i := range f.entries {
+		size += 600 + len(f.entries[i].Content) + len(f.entries[i].Summary)
+	}
+	w := jsonWriter{b: make([]byte, 0, size)}
+	w.open()
+	w.number("version", schemas.MemoryVersion)
+	w.number("issueNumber", f.IssueNumber)
+	w.stamp("updatedAt", f.UpdatedAt)
+	w.field("observations")
+	w.list(len(f.entries), func(i int) { w.observation(&f.entries[i]) })
+	if len(f.Sources) > 0 {
+		w.value("sources", f.Sources)
+	}
+	if len(f.Links) > 0 {
+		w.value("links", f.Links)
+	}
+	w.extras(f.extra)
+	w.close()
+	return append(w.b, '\n')
+}
+
+// observation writes an observation; the order and what is left out are those of the tags of [schemas.Observation].
+func (w *jsonWriter) observation(s *stored) {
+	w.open()
+	w.text("id", s.ID)
+	w.text("agent", s.Agent)
+	w.number("issueNumber", s.IssueNumber)
+	w.text("category", s.Category)
+	w.text("content", s.Content)
+	w.text("summary", s.Summary)
+	w.number("tokens", s.Tokens)
+	w.stamp("timestamp", s.Timestamp)
+	w.text("sessionId", s.SessionID)
+	w.textIf("source", s.Source)
+	if len(s.Anchors) > 0 {
+		w.field("anchors")
+		w.list(len(s.Anchors), func(i int) { w.anchor(s.Anchors[i]) })
+	}
+	w.numberIf("recallCount", s.RecallCount)
+	w.numberIf("seenCount", s.SeenCount)
+	if !s.VerifiedAt.IsZero() {
+		w.stamp("verifiedAt", s.VerifiedAt)
+	}
+	w.textIf("supersededBy", s.SupersededBy)
+	if len(s.Compacts) > 0 {
+		w.field("compacts")
+		w.list(len(s.Compacts), func(i int) { w.b = appendString(w.b, s.Compacts[i]) })
+	}
+	if s.Archived {
+		w.field("archived")
+		w.b = append(w.b, "true"...)
+	}
+	w.extras(s.extra)
+	w.close()
+}
+
+func (w *jsonWriter) anchor(a schemas.Anchor) {
+	w.open()
+	w.text("path", a.Path)
+	w.textIf("digest", a.Digest)
+	w.close()
+}
+
+// jsonWriter is indented JSON while it is written.
+type jsonWriter struct {
+	b      []byte
+	depth  int
+	filled bool // the object that is open has a field
+}
+
+func (w *jsonWriter) open() {
+	w.b = append(w.b, '{')
+	w.depth++
+	w.filled = false
+}
+
+func (w *jsonWriter) close() {
+	w.depth--
+	w.line()
+	w.b = append(w.b, '}')
+	w.filled = true
+}
+
+func (w *jsonWriter) line() {
+	w.b = append(w.b, '\n')
+	for range w.depth {
+		w.b = append(w.b, ' ', ' ')
+	}
+}
+
+func (w *jsonWriter) field(name string) {
+	if w.filled {
+		w.b = append(w.b, ',')
+	}
+	w.filled = true
+	w.line()
+	w.b = append(appendString(w.b, name), ':', ' ')
+}
+
+func (w *jsonWriter) list(n int, each func(int)) {
+	w.b = append(w.b, '[')
+	w.depth++
+	for i := range n {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.line()
+		each(i)
+	}
+	w.depth--
+	if n > 0 {
+		w.line()
+	}
+	w.b = append(w.b, ']')
+	w.filled = true
+}
+
+func (w *jsonWriter) text(name, s string) {
+	w.field(name)
+	w.b = appendString(w.b, s)
+}
+
+func (w *jsonWriter) number(name string, n int) {
+	w.field(name)
+	w.b = strconv.AppendInt(w.b, int64(n), 10)
+}
+
+func (w *jsonWriter) stamp(name string, s schemas.Stamp) {
+	w.field(name)
+	w.b = appendStamp(w.b, s)
+}
+
+func (w *jsonWriter) textIf(name, s string) {
+	if s != "" {
+		w.text(name, s)
+	}
+}
+
+func (w *jsonWriter) numberIf(name string, n int) {
+	if n != 0 {
+		w.number(name, n)
+	}
+}
+
+func (w *jsonWriter) extras(x extras) {
+	for _, name := range slices.Sorted(maps.Keys(x)) {
+		w.raw(name, x[name])
+	}
+}
+
+// value writes a map of texts and lists of them, which always marshals.
+func (w *jsonWriter) value(name string, v any) {
+	raw, _ := marshal(v)
+	w.raw(name, raw)
+}
+
+// raw writes a value that was read as whole JSON, so indenting it cannot fail.
+func (w *jsonWriter) raw(name string, raw []byte) {
+	w.field(name)
+	out := bytes.NewBuffer(w.b)
+	_ = json.Indent(out, raw, strings.Repeat("  ", w.depth), "  ")
+	w.b = out.Bytes()
+}
+
+func appendStamp(b []byte, s schemas.Stamp) []byte {
+	if s.IsZero() {
+		return append(b, "null"...)
+	}
+	return append(append(append(b, '"'), s.String()...), '"')
+}
+
+// appendString writes a text as encoding/json does that leaves <, > and & as they are.
+func appendString(b []byte, s string) []byte {
+	start, from, ascii := len(b), 0, true
+	b = append(b, '"')
+	for i := range len(s) {
+		c := s[i]
+		if ' ' <= c && c != '"' && c != '\\' {
+			ascii = ascii && c < utf8.RuneSelf
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			return appendRare(b[:start], s)
+		}
+	}
+	if !ascii && (!utf8.ValidString(s) || strings.ContainsAny(s, "\u2028\u2029")) {
+		return appendRare(b[:start], s)
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+func appendRare(b []byte, s string) []byte {
+	q, _ := marshal(s) // text always marshals
+	return append(b, q...)
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

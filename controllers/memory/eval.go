@@ -1,0 +1,169 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// evalDepth is how many results of a question count.
+const evalDepth = 10
+
+// ErrGold says that a gold set cannot be used.
+var ErrGold = errors.New("this is no gold set")
+
+// Question is a line of a gold set: a question, and the ids of the observations that answer it.
+type Question struct {
+	Question string   `json:"question"`
+	Expect   []string `json:"expect"`
+}
+
+// ParseGold reads a gold set, a JSON object on each line; blank lines are skipped. The error is ErrGold and names the
+// line.
+func ParseGold(data []byte) ([]Question, error) {
+	var out []Question
+	n := 0
+	for line := range bytes.Lines(data) {
+		if n++; len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		q, err := parseQuestion(line)
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrGold, n, err)
+		}
+		out = append(out, q)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: it has no question; write lines as "+
+			`{"question": "why no ORM", "expect": ["obs-engineer-18-1768226700000-a1b2c3"]}`, ErrGold)
+	}
+	return out, nil
+}
+
+func parseQuestion(line []byte) (Question, error) {
+	var q Question
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		return q, fmt.Errorf("want an object with question and expect: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return q, errors.New("want one object on a line")
+	}
+	switch {
+	case strings.TrimSpace(q.Question) == "":
+		return q, errors.New("the question is empty")
+	case len(q.Expect) == 0:
+		return q, errors.New("expect names no observation")
+	}
+	for i, id := range q.Expect {
+		if !schemas.IsObservationID(id) {
+			return q, fmt.Errorf("%q is no id of an observation", id)
+		}
+		if slices.Contains(q.Expect[:i], id) {
+			return q, fmt.Errorf("expect names %s twice", id)
+		}
+	}
+	return q, nil
+}
+
+// Result is an observation that a search found, and what reading it in full costs.
+type Result struct {
+	ID     string
+	Tokens int
+}
+
+// Answer is what became of a question.
+type Answer struct {
+	Question
+	// Found are the ids of the first ten results, best first.
+	Found []string `json:"found"`
+	// Rank is the place of the first expected one among them, from 1; 0 if none is there.
+	Rank int `json:"rank"`
+	// Tokens is what reading the results in full costs, from the first to the last expected one that was found; of all
+	// ten if one is missing.
+	Tokens int `json:"tokens"`
+
+	recall [3]float64 // at 1, 5 and 10
+	ndcg   float64
+}
+
+// Judge compares the results for a question with what was expected. Of more than ten the first ten count.
+func Judge(q Question, results []Result) Answer {
+	a := Answer{Question: q, Found: []string{}}
+	gain, left := 0.0, len(q.Expect)
+	all := 0
+	for i, r := range results[:min(len(results), evalDepth)] {
+		a.Found = append(a.Found, r.ID)
+		all += r.Tokens
+		if !slices.Contains(q.Expect, r.ID) {
+			continue
+		}
+		if left--; a.Rank == 0 {
+			a.Rank = i + 1
+		}
+		gain += discount(i)
+		a.Tokens = all
+		for k, depth := range []int{1, 5, evalDepth} {
+			if i < depth {
+				a.recall[k] += 1 / float64(len(q.Expect))
+			}
+		}
+	}
+	if left > 0 {
+		a.Tokens = all
+	}
+	a.ndcg = gain / ideal(len(q.Expect))
+	return a
+}
+
+// discount weighs place i, from 0, as the discounted cumulative gain does (Järvelin and Kekäläinen, 2002).
+func discount(i int) float64 { return 1 / math.Log2(float64(i)+2) }
+
+// ideal is the gain when n observations come first.
+func ideal(n int) float64 {
+	sum := 0.0
+	for i := range min(n, evalDepth) {
+		sum += discount(i)
+	}
+	return sum
+}
+
+// Evaluation says how well questions were answered, each figure as the mean over all questions.
+type Evaluation struct {
+	Questions int `json:"questions"`
+	// Recall at k is the share of the expected observations that are among the first k results.
+	RecallAt1  float64 `json:"recallAt1"`
+	RecallAt5  float64 `json:"recallAt5"`
+	RecallAt10 float64 `json:"recallAt10"`
+	// MRR is 1 through the place of the first expected one, 0 if it is not among the first ten.
+	MRR float64 `json:"mrr"`
+	// NDCG is the discounted cumulative gain of the first ten, through the highest possible one.
+	NDCG float64 `json:"ndcgAt10"`
+	// Tokens is what it costs to read up to the answer, see Answer.
+	Tokens float64 `json:"tokens"`
+}
+
+// Evaluate sums answers up. Without any it is zero.
+func Evaluate(answers []Answer) Evaluation {
+	e := Evaluation{Questions: len(answers)}
+	n := float64(max(1, len(answers)))
+	for _, a := range answers {
+		e.RecallAt1 += a.recall[0] / n
+		e.RecallAt5 += a.recall[1] / n
+		e.RecallAt10 += a.recall[2] / n
+		if a.Rank > 0 {
+			e.MRR += 1 / float64(a.Rank) / n
+		}
+		e.NDCG += a.ndcg / n
+		e.Tokens += float64(a.Tokens) / n
+	}
+	return e
+}

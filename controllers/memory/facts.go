@@ -1,0 +1,329 @@
+package memory
+
+import (
+	"maps"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Spec is an Observation: a capture.
+type Spec struct {
+	Name   string
+	Digest string // as schemas.Object.Digest
+	*schemas.ObservationSpec
+}
+
+// Truth is all that the store is a fold of, beside what stands in the issue files of other programs.
+type Truth struct {
+	Specs   []Spec
+	Records map[string]schemas.MemoryRecord // by name
+	// Taken is what the issue files hold of captures, by name: what [TakenIn] says of each file. Without it an edit of
+	// a capture is noticed only in its own issue.
+	Taken map[string]Taken
+	// Exists reports whether there is an Observation of the name, perhaps one that cannot be read; nil: those in Specs
+	// are all.
+	Exists func(name string) bool
+}
+
+// Taken is a capture as it was accepted.
+type Taken struct {
+	Issue  int
+	Digest string
+	Links  schemas.MemoryLinks
+}
+
+// TakenIn adds what an issue file holds of captures to all. A capture that two files hold, as a merge of branches can
+// leave it, belongs to the lower issue.
+func TakenIn(f *schemas.MemoryFile, all map[string]Taken) {
+	for name, digest := range f.Sources {
+		if other, ok := all[name]; !ok || f.IssueNumber < other.Issue {
+			all[name] = Taken{f.IssueNumber, digest, f.Links[name]}
+		}
+	}
+}
+
+// Facts are what follows from the truth as a whole, for whichever issue it is folded. They are not changed once made.
+type Facts struct {
+	taken       map[string]Taken
+	exists      func(string) bool
+	specs       map[int][]Spec    // those that are accepted, or to be, by issue
+	frozen      map[int][]string  // by issue: captures whose observations stand as they were accepted
+	edited      map[string]string // of these, what was edited: name to accepted digest
+	known       map[string]string // the digests of Specs, by name
+	removed     map[string]bool
+	verified    map[string]verification
+	recalls     map[string]int
+	recalledBy  map[string][]int // of issues with compactions: by id, the numbers of the recalls that it was in
+	repeats     map[string]int
+	superseded  map[string]string // by which newer one
+	compactions map[int][]compaction
+	undone      map[int]schemas.Stamp // by issue: when a compaction was last undone
+	compacted   map[int]schemas.Stamp // by issue: the newest time of a compaction, be it undone
+	newest      map[int]schemas.Stamp // by issue: the newest time in what says something of its observations
+}
+
+type verification struct {
+	at      schemas.Stamp
+	record  string
+	anchors []schemas.Anchor
+	told    bool // the record has anchors of it
+}
+
+// NewFacts takes time linear in the truth; it reads no content.
+func NewFacts(t Truth) *Facts {
+	f := &Facts{
+		taken: t.Taken, exists: t.Exists,
+		specs: map[int][]Spec{}, frozen: map[int][]string{}, edited: map[string]string{},
+		known:   make(map[string]string, len(t.Specs)),
+		removed: map[string]bool{}, verified: map[string]verification{}, recalls: map[string]int{},
+		repeats: map[string]int{}, superseded: map[string]string{},
+		compactions: map[int][]compaction{}, undone: map[int]schemas.Stamp{}, newest: map[int]schemas.Stamp{},
+		compacted: map[int]schemas.Stamp{},
+	}
+	var links []schemas.MemoryLinks
+	for _, s := range t.Specs {
+		f.known[s.Name] = s.Digest
+		links = append(links, f.accept(s))
+	}
+	links = append(links, f.freezeBroken()...)
+	f.addRecords(t.Records)
+	f.addLinks(links)
+	return f
+}
+
+// accept places a capture with its issue, and returns what it says of older observations.
+func (f *Facts) accept(s Spec) schemas.MemoryLinks {
+	taken, ok := f.taken[s.Name]
+	if ok && taken.Digest != s.Digest {
+		f.edited[s.Name] = taken.Digest
+		f.frozen[taken.Issue] = append(f.frozen[taken.Issue], s.Name)
+		return taken.Links
+	}
+	f.specs[s.Issue] = append(f.specs[s.Issue], s)
+	links := linksOf(s)
+	if len(links.Repeats)+len(links.Supersedes) > 0 {
+		f.touchLinks(links, schemas.NewStamp(s.Timestamp.Time))
+	}
+	return links
+}
+
+// freezeBroken lets stand what came in with Observations that cannot be read now.
+func (f *Facts) freezeBroken() (links []schemas.MemoryLinks) {
+	for _, name := range slices.Sorted(maps.Keys(f.taken)) {
+		if _, known := f.known[name]; known || f.exists == nil || !f.exists(name) {
+			continue
+		}
+		taken := f.taken[name]
+		f.frozen[taken.Issue] = append(f.frozen[taken.Issue], name)
+		links = append(links, taken.Links)
+	}
+	return links
+}
+
+// linksOf is what a capture says of older observations.
+func linksOf(s Spec) (out schemas.MemoryLinks) {
+	if !slices.ContainsFunc(s.Entries, func(e schemas.ObservationEntry) bool {
+		return e.Repeats != "" || len(e.Supersedes) > 0
+	}) {
+		return out
+	}
+	for i, id := range idsOf(s) {
+		e := &s.Entries[i]
+		if e.Repeats != "" {
+			out.Repeats = append(out.Repeats, e.Repeats)
+		}
+		if len(e.Supersedes) > 0 {
+			if out.Supersedes == nil {
+				out.Supersedes = map[string][]string{}
+			}
+			out.Supersedes[id] = sortedIDs(append(slices.Clone(e.Supersedes), out.Supersedes[id]...))
+		}
+	}
+	slices.Sort(out.Repeats)
+	return out
+}
+
+// idsOf are the ids of the entries of a capture, each another one; that of a repeated one is the one it repeats.
+func idsOf(s Spec) []string {
+	ids := make([]string, len(s.Entries))
+	taken := make(map[string]bool, len(s.Entries))
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.Repeats != "" {
+			ids[i] = e.Repeats
+			continue
+		}
+		for place := i; ids[i] == "" || taken[ids[i]]; place += len(s.Entries) {
+			ids[i] = NewID(s.Agent, s.Issue, s.Timestamp.Time, s.Name, place, e.Content)
+		}
+		taken[ids[i]] = true
+	}
+	return ids
+}
+
+func (f *Facts) touch(id string, at schemas.Stamp) {
+	if _, issue, _, ok := ParseID(id); ok && at.After(f.newest[issue].Time) {
+		f.newest[issue] = at
+	}
+}
+
+func (f *Facts) touchLinks(links schemas.MemoryLinks, at schemas.Stamp) {
+	for _, id := range links.Repeats {
+		f.touch(id, at)
+	}
+	for _, older := range links.Supersedes {
+		for _, id := range older {
+			f.touch(id, at)
+		}
+	}
+}
+
+// addRecords takes in the records, whatever their order.
+func (f *Facts) addRecords(records map[string]schemas.MemoryRecord) {
+	undone := map[string]bool{}
+	for _, r := range records {
+		if r.Type == schemas.RecordUncompacted {
+			undone[r.Record] = true
+			f.undone[r.Issue] = later(f.undone[r.Issue], r.At)
+		}
+	}
+	for name, r := range records {
+		switch r.Type {
+		case schemas.RecordCompacted:
+			f.compacted[r.Issue] = later(f.compacted[r.Issue], r.At)
+			if !undone[name] {
+				f.compactions[r.Issue] = append(f.compactions[r.Issue], compaction{name, r})
+			}
+		case schemas.RecordRemoved, schemas.RecordVerified, schemas.RecordRecalled:
+			for _, id := range r.IDs {
+				f.touch(id, r.At)
+				f.addRecord(name, &r, id)
+			}
+		}
+	}
+	for _, all := range f.compactions {
+		slices.SortFunc(all, compareCompactions)
+	}
+	if len(f.compactions) > 0 {
+		f.numberRecalls(records)
+	}
+}
+
+// numberRecalls notes which recalls observations were in, where compaction may have to tell them apart.
+func (f *Facts) numberRecalls(records map[string]schemas.MemoryRecord) {
+	f.recalledBy = map[string][]int{}
+	number := 0
+	for _, r := range records {
+		if r.Type != schemas.RecordRecalled {
+			continue
+		}
+		number++
+		for _, id := range r.IDs {
+			if _, issue, _, ok := ParseID(id); ok && len(f.compactions[issue]) > 0 {
+				f.recalledBy[id] = append(f.recalledBy[id], number)
+			}
+		}
+	}
+}
+
+// recallsOf counts the recalls that a merged observation was in, itself or by one or more of its originals.
+func (f *Facts) recallsOf(o *schemas.Observation) int {
+	all := slices.Clone(f.recalledBy[o.ID])
+	for _, id := range o.Compacts {
+		all = append(all, f.recalledBy[id]...)
+	}
+	slices.Sort(all)
+	return len(slices.Compact(all))
+}
+
+func (f *Facts) addRecord(name string, r *schemas.MemoryRecord, id string) {
+	switch r.Type {
+	case schemas.RecordRemoved:
+		f.removed[id] = true
+	case schemas.RecordRecalled:
+		f.recalls[id]++
+	case schemas.RecordVerified:
+		old, ok := f.verified[id]
+		if !ok || r.At.After(old.at.Time) || r.At.Equal(old.at.Time) && name > old.record {
+			anchors, told := r.Anchors[id]
+			f.verified[id] = verification{r.At, name, anchors, told}
+		}
+	}
+}
+
+// addLinks takes in what captures say of older observations. What was replaced stays so when the newer one is removed:
+// to remove an observation says that it is wrong, not that an older one is right.
+func (f *Facts) addLinks(all []schemas.MemoryLinks) {
+	for _, links := range all {
+		for _, id := range links.Repeats {
+			f.repeats[id]++
+		}
+		for by, older := range links.Supersedes {
+			for _, id := range older {
+				if id != by && newer(by, f.superseded[id]) {
+					f.superseded[id] = by
+				}
+			}
+		}
+	}
+	f.breakCircles()
+}
+
+// newer reports whether an observation is the one to be named as what replaces another, where two do.
+func newer(by, than string) bool { return than == "" || compareIDs(by, than) > 0 }
+
+// breakCircles lets the newest of a circle of observations that replace each other stand.
+func (f *Facts) breakCircles() {
+	done := make(map[string]int, len(f.superseded)) // by id: in which walk it was met
+	walk := 0
+	for _, start := range slices.Sorted(maps.Keys(f.superseded)) {
+		walk++
+		id, ok := start, true
+		for ok && done[id] == 0 {
+			done[id] = walk
+			id, ok = f.superseded[id], f.superseded[id] != ""
+		}
+		if ok && done[id] == walk {
+			delete(f.superseded, f.newestInCircle(id))
+		}
+	}
+}
+
+func (f *Facts) newestInCircle(start string) string {
+	newest := start
+	for id := f.superseded[start]; id != start; id = f.superseded[id] {
+		if newer(id, newest) {
+			newest = id
+		}
+	}
+	return newest
+}
+
+// dress gives an observation what records and other captures say of it. Counts that another program keeps in its own
+// observations are not lowered.
+func (f *Facts) dress(o *schemas.Observation) {
+	recalls := f.recalls[o.ID]
+	if foreign(o) {
+		recalls = max(recalls, o.RecallCount)
+	}
+	o.RecallCount, o.SeenCount = recalls, 0
+	if n := f.repeats[o.ID]; n > 0 {
+		o.SeenCount = n + 1
+	}
+	o.SupersededBy = f.superseded[o.ID]
+	o.VerifiedAt = schemas.Stamp{}
+	if v, ok := f.verified[o.ID]; ok {
+		o.VerifiedAt = v.at
+		if v.told {
+			o.Anchors = v.anchors
+		}
+	}
+}
+
+func later(a, b schemas.Stamp) schemas.Stamp {
+	if b.After(a.Time) {
+		return b
+	}
+	return a
+}

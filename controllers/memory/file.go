@@ -1,0 +1,209 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	quick "github.com/segmentio/encoding/json"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+var (
+	// ErrDamaged is the error of a file that cannot be read. It has to be moved aside; see [Salvage] and [Manifest].
+	ErrDamaged = errors.New("damaged")
+	// ErrNewer is the error of a file that a newer version of the program wrote. It must stay where it is.
+	ErrNewer = errors.New("written by a newer version of reconcile; update it")
+)
+
+// deepest bounds the nesting of what other programs add to observations.
+const deepest = 100
+
+// Parse reads an issue file or an archive. Fields that it does not know are passed over; everything else must be as
+// specified: ids well formed and of the issue of the file, times RFC 3339. Observations of other programs are without
+// their secrets, private text and control characters. The errors are [ErrDamaged] and [ErrNewer].
+func Parse(data []byte) (*schemas.MemoryFile, error) {
+	f, err := ParseVerbatim(data)
+	if err == nil {
+		scrubAll(f.Observations)
+	}
+	return f, err
+}
+
+// ParseVerbatim is Parse for those who look for what must not be there: what other programs wrote is as it stands.
+func ParseVerbatim(data []byte) (*schemas.MemoryFile, error) {
+	f, _, err := parse(data)
+	return f, err
+}
+
+func parse(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var fields map[string]json.RawMessage
+	f := new(schemas.MemoryFile)
+	if !utf8.Valid(data) {
+		return nil, nil, fmt.Errorf("%w: it is not valid UTF-8", ErrDamaged)
+	}
+	if bytes.Contains(data, []byte("\n<<<<<<< ")) || bytes.HasPrefix(data, []byte("<<<<<<< ")) {
+		return nil, nil, fmt.Errorf("%w: it holds the conflict markers of a git merge", ErrDamaged)
+	}
+	if schemas.TooDeep(data) {
+		return nil, nil, fmt.Errorf("%w: its values are nested too deep", ErrDamaged)
+	}
+	if err := quick.Unmarshal(data, &fields); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	for _, part := range []struct {
+		name string
+		into any
+	}{
+		{"version", &f.Version}, {"issueNumber", &f.IssueNumber}, {"updatedAt", &f.UpdatedAt},
+		{"observations", &f.Observations}, {"sources", &f.Sources}, {"links", &f.Links},
+	} {
+		raw, ok := fields[part.name]
+		if !ok {
+			continue
+		}
+		if err := quick.Unmarshal(raw, part.into); err != nil {
+			return nil, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, part.name, err)
+		}
+	}
+	return f, fields, check(f, fields)
+}
+
+func check(f *schemas.MemoryFile, fields map[string]json.RawMessage) error {
+	switch {
+	case f.Version > schemas.MemoryVersion:
+		return fmt.Errorf("its version is %d: %w", f.Version, ErrNewer)
+	case fields["issueNumber"] == nil || fields["observations"] == nil:
+		return fmt.Errorf("%w: it has no issueNumber or no observations", ErrDamaged)
+	case f.IssueNumber < 0:
+		return fmt.Errorf("%w: its issueNumber is %d", ErrDamaged, f.IssueNumber)
+	}
+	for i := range f.Observations {
+		if err := checkObservation(&f.Observations[i], f.IssueNumber); err != nil {
+			return fmt.Errorf("%w: observation %d: %w", ErrDamaged, i+1, err)
+		}
+	}
+	return nil
+}
+
+func checkObservation(o *schemas.Observation, issue int) error {
+	_, of, _, ok := ParseID(o.ID)
+	switch {
+	case !ok:
+		return fmt.Errorf("its id %.150q does not have the form obs-<agent>-<issue>-<ms>-<6 characters>", o.ID)
+	case of != issue || o.IssueNumber != issue:
+		return fmt.Errorf("%s is not about issue %d", o.ID, issue)
+	}
+	return nil
+}
+
+// file is an issue file or an archive with everything that stands in it, also what this program does not know.
+type file struct {
+	schemas.MemoryFile
+	extra   extras
+	entries []stored
+}
+
+// stored is an observation in a file. Unknown fields are known of foreign ones only: ours are made anew.
+type stored struct {
+	schemas.Observation
+	extra extras
+}
+
+// extras are unknown fields by name.
+type extras map[string]json.RawMessage
+
+// The names of the known fields. An observation's are those of the tags of [schemas.Observation].
+var (
+	fileFields        = []string{"version", "issueNumber", "updatedAt", "observations", "sources", "links"}
+	observationFields = []string{"id", "agent", "issueNumber", "category", "content", "summary", "tokens", "timestamp",
+		"sessionId", "source", "anchors", "recallCount", "seenCount", "verifiedAt", "supersededBy", "compacts",
+		"archived"}
+)
+
+// readFile reads a file of an issue; nil data is one that does not exist.
+func readFile(data []byte, issue int) (*file, error) {
+	if data == nil {
+		return &file{MemoryFile: schemas.MemoryFile{Version: schemas.MemoryVersion, IssueNumber: issue}}, nil
+	}
+	m, fields, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if m.IssueNumber != issue {
+		return nil, fmt.Errorf("%w: its issueNumber is %d, not %d", ErrDamaged, m.IssueNumber, issue)
+	}
+	f := &file{MemoryFile: *m, entries: make([]stored, len(m.Observations))}
+	for i := range m.Observations {
+		f.entries[i].Observation = m.Observations[i]
+	}
+	if slices.ContainsFunc(m.Observations, func(o schemas.Observation) bool { return foreign(&o) }) {
+		if err := f.readForeign(fields["observations"]); err != nil {
+			return nil, err
+		}
+	}
+	f.Observations = nil
+	f.extra, err = unknown(fields, fileFields)
+	return f, err
+}
+
+// readForeign reads what is not known of foreign observations.
+func (f *file) readForeign(observations []byte) error {
+	var raw []json.RawMessage
+	if err := quick.Unmarshal(observations, &raw); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	for i := range f.entries {
+		s := &f.entries[i]
+		if !foreign(&s.Observation) {
+			continue
+		}
+		var fields map[string]json.RawMessage
+		err := quick.Unmarshal(raw[i], &fields)
+		if err == nil {
+			s.extra, err = unknown(fields, observationFields)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrDamaged, s.ID, err)
+		}
+	}
+	return nil
+}
+
+// unknown drops the known fields, in any case of letters, as they are read; nil for none left.
+func unknown(fields map[string]json.RawMessage, known []string) (extras, error) {
+	maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+	})
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	for name, raw := range fields {
+		if depth(raw) > deepest || !json.Valid(raw) {
+			return nil, fmt.Errorf("%w: %.100q is no JSON, or nested too deeply", ErrDamaged, name)
+		}
+	}
+	return fields, nil
+}
+
+// depth is how deeply a value is nested; brackets in texts count, too.
+func depth(raw []byte) (most int) {
+	d := 0
+	for _, c := range raw {
+		switch c {
+		case '[', '{':
+			d++
+		case ']', '}':
+			d--
+		}
+		most = max(most, d)
+	}
+	return most
+}

@@ -1,0 +1,322 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/tokens"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Folded is what the store holds of an issue.
+type Folded struct {
+	Issue int
+	// File and Archive are the content of the issue file and its archive; nil: there is to be none.
+	File, Archive []byte
+	// Observations are those of the file, Archived those of the archive, each sorted by time and id, and as [Parse] gives
+	// them.
+	Observations, Archived []schemas.Observation
+	// Added are those that the file did not know the capture of, sorted likewise.
+	Added []schemas.Observation
+	// Edited are captures that were edited after they were accepted, with the digest of what was; the edit does
+	// nothing.
+	Edited map[string]string
+}
+
+// Index are the lines of the issue in the manifest.
+func (f *Folded) Index() []schemas.ObservationIndex { return indexOf(f.Observations) }
+
+func indexOf(all []schemas.Observation) []schemas.ObservationIndex {
+	out := make([]schemas.ObservationIndex, len(all))
+	for i := range all {
+		out[i] = all[i].Index()
+	}
+	return out
+}
+
+// Fold makes the files of an issue anew from the facts and what they hold of other programs. nil is a file that does
+// not exist. It is pure, and folding what it returns changes nothing. The errors are those of [Parse].
+//
+// Observations of other programs are kept with all their fields. Those of captures are made from the captures, so that
+// a change by hand does not last; those of captures that were edited, or cannot be read now, stand as they are.
+func (f *Facts) Fold(issue int, data, archive []byte) (Folded, error) {
+	old, err := readFile(data, issue)
+	if err != nil {
+		return Folded{}, err
+	}
+	older, err := readFile(archive, issue)
+	if err != nil {
+		return Folded{}, err
+	}
+	d := &fold{Facts: f, issue: issue, old: old, out: &file{}, edited: map[string]string{}, added: map[string]bool{}}
+	d.stored = append(slices.Clip(old.entries), older.entries...)
+	d.sortOut()
+	d.collect()
+	d.split()
+	return d.folded(older.extra), nil
+}
+
+// fold is one fold of one issue.
+type fold struct {
+	*Facts
+	issue  int
+	old    *file
+	stored []stored // file and archive as they were
+	frozen map[string]bool
+	edited map[string]string
+	added  map[string]bool                 // names of captures that are new
+	counts map[string]*schemas.Observation // as they stood in the files, for their tokens
+	all    map[string]*stored
+
+	out      *file // the issue file
+	archived []stored
+}
+
+// sortOut decides which captures count, and how.
+func (d *fold) sortOut() {
+	d.out.MemoryFile = schemas.MemoryFile{IssueNumber: d.issue, Sources: map[string]string{}}
+	d.out.extra = d.old.extra
+	d.frozen = map[string]bool{}
+	for _, name := range d.Facts.frozen[d.issue] {
+		d.freeze(name)
+	}
+	for name, digest := range d.old.Sources {
+		if _, told := d.taken[name]; told || d.frozen[name] {
+			continue
+		}
+		if now, known := d.known[name]; known && now != digest || !known && d.exists != nil && d.exists(name) {
+			d.freeze(name)
+		}
+	}
+}
+
+func (d *fold) freeze(name string) {
+	digest, here := d.old.Sources[name]
+	if !here {
+		digest = d.taken[name].Digest
+	}
+	d.frozen[name] = true
+	d.out.Sources[name] = digest
+	if links, ok := d.old.Links[name]; ok {
+		d.link(name, links)
+	}
+	if _, known := d.known[name]; known {
+		d.edited[name] = digest
+	}
+}
+
+func (d *fold) link(name string, links schemas.MemoryLinks) {
+	if len(links.Repeats)+len(links.Supersedes) == 0 {
+		return
+	}
+	if d.out.Links == nil {
+		d.out.Links = map[string]schemas.MemoryLinks{}
+	}
+	d.out.Links[name] = links
+}
+
+// collect unites what captures and other programs say into one observation for each id.
+func (d *fold) collect() {
+	d.counts = make(map[string]*schemas.Observation, len(d.stored))
+	for i := range d.stored {
+		o := &d.stored[i].Observation
+		d.counts[o.ID] = o
+	}
+	d.all = make(map[string]*stored, len(d.stored)+16)
+	for i := range d.stored {
+		s := &d.stored[i]
+		if foreign(&s.Observation) || d.frozen[s.Source] {
+			d.unite(s)
+		}
+	}
+	for _, s := range d.specs[d.issue] {
+		if d.frozen[s.Name] {
+			continue
+		}
+		d.out.Sources[s.Name] = s.Digest
+		d.link(s.Name, linksOf(s))
+		d.added[s.Name] = d.old.Sources[s.Name] == ""
+		d.out.UpdatedAt = later(d.out.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
+		for _, o := range observations(s, d.counts) {
+			d.all[o.ID] = &stored{Observation: o}
+		}
+	}
+	for id, s := range d.all {
+		if d.removed[id] {
+			delete(d.all, id)
+			continue
+		}
+		d.dress(&s.Observation)
+	}
+}
+
+// unite keeps one of two observations with an id, whatever their order: the newer one, else the one that sorts last.
+func (d *fold) unite(s *stored) {
+	other, ok := d.all[s.ID]
+	if !ok || s.Timestamp.After(other.Timestamp.Time) ||
+		s.Timestamp.Equal(other.Timestamp.Time) && strings.Compare(plainForm(s), plainForm(other)) > 0 {
+		c := *s
+		d.all[s.ID] = &c
+	}
+}
+
+// plainForm is an observation without what it gets from elsewhere, as text.
+func plainForm(s *stored) string {
+	c := *s
+	c.Archived, c.VerifiedAt, c.SupersededBy, c.SeenCount = false, schemas.Stamp{}, "", 0
+	var w jsonWriter
+	w.observation(&c)
+	return string(w.b)
+}
+
+// observations are those of a capture. counts are observations known before: the tokens of the same content are not
+// counted again.
+func observations(s Spec, counts map[string]*schemas.Observation) []schemas.Observation {
+	out := make([]schemas.Observation, 0, len(s.Entries))
+	for i, id := range idsOf(s) {
+		e := &s.Entries[i]
+		if e.Repeats != "" {
+			continue
+		}
+		out = append(out, schemas.Observation{
+			ID: id, Agent: s.Agent, IssueNumber: s.Issue, Category: e.Category, Content: e.Content,
+			Summary: summaryOf(e), Tokens: countOnce(counts[id], e.Content),
+			Timestamp: schemas.NewStamp(s.Timestamp.Time),
+			SessionID: s.Session, Source: s.Name, Anchors: anchorsOf(e),
+		})
+	}
+	return out
+}
+
+// countOnce counts the tokens of a content, unless they were counted before. A token has at least one byte: what a hand
+// wrote there and cannot be is counted anew.
+func countOnce(known *schemas.Observation, content string) int {
+	if known != nil && known.Content == content && 0 < known.Tokens && known.Tokens <= len(content) {
+		return known.Tokens
+	}
+	return tokens.Count(content)
+}
+
+func anchorsOf(e *schemas.ObservationEntry) []schemas.Anchor {
+	var out []schemas.Anchor
+	for i, path := range e.Anchors {
+		if !slices.Contains(e.Anchors[:i], path) {
+			out = append(out, schemas.Anchor{Path: path, Digest: e.Digests[path]})
+		}
+	}
+	return out
+}
+
+// summaryOf is the summary of an entry, or else the beginning of its content, on one line.
+func summaryOf(e *schemas.ObservationEntry) string {
+	if s := flat(e.Summary); s != "" {
+		return s
+	}
+	return shorten(flat(e.Content), summaryLimit)
+}
+
+// split tells what stays in the file from what compaction replaced.
+func (d *fold) split() {
+	replaced, groups := d.grouped(d.issue)
+	for id, s := range d.all {
+		if s.Archived = replaced[id]; s.Archived {
+			d.archived = append(d.archived, *s)
+		} else {
+			d.out.entries = append(d.out.entries, *s)
+		}
+	}
+	for _, group := range groups {
+		for _, o := range combine(group, d.member) {
+			if !d.removed[o.ID] {
+				o.Tokens = countOnce(d.counts[o.ID], o.Content)
+				d.dressMerged(&o)
+				d.out.entries = append(d.out.entries, stored{Observation: o})
+			}
+		}
+	}
+}
+
+// member is an observation as a merged one tells it.
+func (d *fold) member(id string) *schemas.Observation {
+	s := d.all[id]
+	if s == nil {
+		return nil
+	}
+	o := scrubbed(s.Observation)
+	return &o
+}
+
+// dressMerged adds to what a merged observation has of its originals what is said of itself.
+func (d *fold) dressMerged(o *schemas.Observation) {
+	recalls, seen, anchors := o.RecallCount, o.SeenCount, o.Anchors
+	d.dress(o)
+	o.RecallCount = max(d.recallsOf(o), recalls) // other programs count without records
+	o.SeenCount = max(o.SeenCount, seen)
+	if o.VerifiedAt.IsZero() {
+		o.Anchors = anchors
+	}
+}
+
+// folded sorts and writes both files.
+func (d *fold) folded(archiveExtra extras) Folded {
+	archive := &file{MemoryFile: schemas.MemoryFile{IssueNumber: d.issue}, extra: archiveExtra, entries: d.archived}
+	d.out.UpdatedAt = later(d.out.UpdatedAt, d.newest[d.issue])
+	archive.finish()
+	d.out.UpdatedAt = later(d.out.UpdatedAt, archive.UpdatedAt)
+	d.out.finish()
+	r := Folded{Issue: d.issue, Edited: d.edited, Observations: d.out.plain(), Archived: archive.plain()}
+	if d.out.holds() || len(r.Archived) > 0 {
+		r.File = d.out.encode()
+	}
+	if len(archive.entries) > 0 || len(archive.extra) > 0 {
+		r.Archive = archive.encode()
+	}
+	for _, o := range slices.Concat(r.Observations, r.Archived) {
+		if d.added[o.Source] {
+			r.Added = append(r.Added, o)
+		}
+	}
+	slices.SortFunc(r.Added, compareObservations)
+	return r
+}
+
+func (f *file) holds() bool { return len(f.entries)+len(f.Sources)+len(f.extra) > 0 }
+
+// finish sorts the observations and finds the newest time.
+func (f *file) finish() {
+	slices.SortFunc(f.entries, func(a, b stored) int { return compareObservations(a.Observation, b.Observation) })
+	for i := range f.entries {
+		o := &f.entries[i].Observation
+		f.UpdatedAt = later(later(f.UpdatedAt, o.Timestamp), o.VerifiedAt)
+	}
+}
+
+// plain are the observations as they leave the file.
+func (f *file) plain() []schemas.Observation {
+	out := make([]schemas.Observation, len(f.entries))
+	for i := range f.entries {
+		out[i] = f.entries[i].Observation
+	}
+	scrubAll(out)
+	return out
+}
+
+// compareObservations is the order of an issue file.
+func compareObservations(a, b schemas.Observation) int {
+	if c := a.Timestamp.Compare(b.Timestamp.Time); c != 0 {
+		return c
+	}
+	return strings.Compare(a.ID, b.ID)
+}
+
+// TakenIn is what the fold's file holds of captures, as [TakenIn] says.
+func (f *Folded) TakenIn(all map[string]Taken) error {
+	if f.File == nil {
+		return nil
+	}
+	m, err := Parse(f.File)
+	if err == nil {
+		TakenIn(m, all)
+	}
+	return err
+}

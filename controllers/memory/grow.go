@@ -1,0 +1,137 @@
+package memory
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// ErrEdited is the error of growing by a capture that the file has with another digest.
+var ErrEdited = errors.New("it was accepted before with another content, which stands")
+
+// Effects are what a capture says of older observations.
+type Effects struct {
+	At         schemas.Stamp
+	Repeated   map[string]int    // how often, by id
+	Superseded map[string]string // by which newer one, by id
+}
+
+// IDs are the observations that the effects are on, sorted.
+func (e *Effects) IDs() []string {
+	return sortedIDs(slices.AppendSeq(slices.Collect(maps.Keys(e.Repeated)), maps.Keys(e.Superseded)))
+}
+
+// Issues are those of the observations that the effects are on, sorted.
+func (e *Effects) Issues() (out []int) {
+	for _, id := range e.IDs() {
+		if _, issue, _, ok := ParseID(id); ok {
+			out = append(out, issue)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Grow adds a new capture to an issue file that is up to date, without looking at anything else, and returns what
+// [Facts.Fold] would, but for the archive and what concerns it: Archive and Archived are nil. Effects on observations
+// that are not in the file are returned: see [Apply]. What takes more to know is left to the next Fold: records that
+// name the new ids already, and circles of observations that replace each other. A capture that the file has already
+// changes nothing. The errors are [ErrEdited] and those of [Parse].
+func Grow(data []byte, s Spec) (Folded, Effects, error) {
+	f, err := readFile(data, s.Issue)
+	if err != nil {
+		return Folded{}, Effects{}, err
+	}
+	if digest, ok := f.Sources[s.Name]; ok {
+		if digest != s.Digest {
+			return Folded{}, Effects{}, ErrEdited
+		}
+		return Folded{Issue: s.Issue, File: data, Observations: f.plain()}, Effects{}, nil
+	}
+	links := linksOf(s)
+	f.note(s, links)
+	added := map[string]bool{}
+	for _, o := range observations(s, nil) {
+		added[o.ID] = true
+		f.entries = append(f.entries, stored{Observation: o})
+	}
+	effects := f.apply(effectsOf(links, schemas.NewStamp(s.Timestamp.Time)))
+	f.finish()
+	out := Folded{Issue: s.Issue, File: f.encode(), Observations: f.plain()}
+	for _, o := range out.Observations {
+		if added[o.ID] {
+			out.Added = append(out.Added, o)
+		}
+	}
+	return out, effects, nil
+}
+
+// note writes down that a capture was taken in.
+func (f *file) note(s Spec, links schemas.MemoryLinks) {
+	if f.Sources == nil {
+		f.Sources = map[string]string{}
+	}
+	f.Sources[s.Name] = s.Digest
+	if len(links.Repeats)+len(links.Supersedes) > 0 {
+		if f.Links == nil {
+			f.Links = map[string]schemas.MemoryLinks{}
+		}
+		f.Links[s.Name] = links
+	}
+	f.UpdatedAt = later(f.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
+}
+
+func effectsOf(links schemas.MemoryLinks, at schemas.Stamp) Effects {
+	e := Effects{At: at, Repeated: map[string]int{}, Superseded: map[string]string{}}
+	for _, id := range links.Repeats {
+		e.Repeated[id]++
+	}
+	for by, older := range links.Supersedes {
+		for _, id := range older {
+			if id != by && newer(by, e.Superseded[id]) {
+				e.Superseded[id] = by
+			}
+		}
+	}
+	return e
+}
+
+// Apply puts into an issue file that is up to date what a capture of another issue says of its observations. What it
+// does not hold is passed over: it is in the archive, for the next fold, or nowhere. nil data stays nil. Archive and
+// Archived are nil.
+func Apply(data []byte, issue int, e Effects) (Folded, error) {
+	if data == nil {
+		return Folded{Issue: issue}, nil
+	}
+	f, err := readFile(data, issue)
+	if err != nil {
+		return Folded{}, err
+	}
+	f.apply(e)
+	if slices.Contains(e.Issues(), issue) {
+		f.UpdatedAt = later(f.UpdatedAt, e.At)
+	}
+	f.finish()
+	return Folded{Issue: issue, File: f.encode(), Observations: f.plain()}, nil
+}
+
+// apply returns the effects on observations that are not there.
+func (f *file) apply(e Effects) (rest Effects) {
+	rest = Effects{e.At, maps.Clone(e.Repeated), maps.Clone(e.Superseded)}
+	for i := range f.entries {
+		o := &f.entries[i].Observation
+		if n, ok := e.Repeated[o.ID]; ok {
+			o.SeenCount = max(o.SeenCount, 1) + n
+			delete(rest.Repeated, o.ID)
+		}
+		if by, ok := e.Superseded[o.ID]; ok {
+			if newer(by, o.SupersededBy) {
+				o.SupersededBy = by
+			}
+			delete(rest.Superseded, o.ID)
+		}
+	}
+	return rest
+}

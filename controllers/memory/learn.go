@@ -1,0 +1,195 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/tokens"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+)
+
+// EntryLimit is how many entries a capture has at most (agentx-spec, memory pipeline 3.4).
+const EntryLimit = 50
+
+// Source is what is to be learned from: a text, or a conversation if there are messages.
+type Source struct {
+	Agent    string
+	Issue    int
+	Session  string
+	At       time.Time
+	Text     string
+	Messages []Message
+	// Exists reports whether a path below the root is a file; nil: no anchors. Digest is its content's, "" if unknown.
+	Exists func(path string) bool
+	Digest func(path string) string
+	// Known is the id of an observation that says the same as a content (see Same), "" if there is none.
+	Known func(content string) (id string)
+}
+
+// Learned is what a capture holds.
+type Learned struct {
+	// Entries are at most EntryLimit, in the order of the text, without secrets or private text.
+	Entries []schemas.ObservationEntry
+	// SourceTokens is the length of what it was learned from.
+	SourceTokens int
+	// Found is how many different things were found, of the thousand best that are looked at; Dropped how many of them
+	// were too many.
+	Found, Dropped int
+}
+
+// Learn reads a text or conversation for what is worth remembering: the whole way to a capture, without any effect.
+// Secrets and private text are taken out before anything is read, what was recalled from memory after them. A
+// conversation is summed up by [Compact]; a summary is taken apart as [Extract] tells. Each entry gets its summary and
+// its anchors; of what says the same one is kept, and what is known already becomes a repetition of it. Of more than
+// EntryLimit entries the best are kept. To learn nothing is a result.
+func Learn(s Source) Learned {
+	c := clean(s)
+	text, left := c.text, 0
+	if len(c.messages) > 0 {
+		text, left = compact(c.messages)
+	}
+	l := s.finish(c, extract(text, true))
+	return l.missing(left)
+}
+
+// LearnRun is Learn for the output of an agent's run: a conversation, a JSON value with texts in it, or text. What
+// says no more than that the work is done, or what tests printed, teaches nothing: there only sections, bullets of
+// known sections, and sentences that the rules take count.
+func LearnRun(s Source) Learned {
+	if len(s.Messages) == 0 {
+		s.Messages = outputMessages(s.Text)
+		s.Text = ""
+	}
+	c := clean(s)
+	text, left := compact(c.messages)
+	l := s.finish(c, extract(text, false))
+	return l.missing(left)
+}
+
+// missing counts what the summary of a conversation had no room for.
+func (l Learned) missing(left int) Learned {
+	l.Found += left
+	l.Dropped += left
+	return l
+}
+
+// cleaned is a source without what must not be kept.
+type cleaned struct {
+	text     string
+	messages []Message
+	recalled []likeness
+	tokens   int
+}
+
+func clean(s Source) cleaned {
+	var c cleaned
+	c.text = c.take(s.Text)
+	for _, m := range withoutPrivate(s.Messages) {
+		if m.Role == RoleEdit {
+			m.Content = located(m.Content, s.Exists)
+		}
+		if m.Content = c.take(m.Content); m.Content != "" {
+			c.messages = append(c.messages, m)
+		}
+	}
+	return c
+}
+
+// withoutPrivate takes private text out of messages. What one opens, a later one may close.
+func withoutPrivate(messages []Message) []Message {
+	parts := make([]string, len(messages))
+	for i := range messages {
+		parts[i] = messages[i].Content
+	}
+	parts = secrets.StripPrivateFrom(parts)
+	out := slices.Clone(messages)
+	for i := range out {
+		out[i].Content = parts[i]
+	}
+	return out
+}
+
+// take returns a text without secrets, private text and what was recalled; that is noted.
+func (c *cleaned) take(text string) string {
+	text = secrets.Redact(text)
+	c.tokens += tokens.Count(text)
+	rest, recalled := withoutRecalled(text)
+	for _, content := range recalled {
+		c.recalled = append(c.recalled, newLikeness(content))
+	}
+	return rest
+}
+
+// located makes the paths of edits relative to the root, where they exist there. Absolute ones that do not are no files
+// of the project: they are left out.
+func located(content string, exists func(string) bool) string {
+	var out []edit
+	for _, e := range readEdits(content) {
+		if exists != nil {
+			if p := existing(e.path, exists); p != "" {
+				e.path = p
+			}
+		}
+		if ofProject(e.path) {
+			out = append(out, e)
+		}
+	}
+	return editLines(out)
+}
+
+// finish makes entries of remarks.
+func (s *Source) finish(c cleaned, all []remark) Learned {
+	var ready []remark
+	for i, r := range all {
+		if !r.polish() || newLikeness(r.Content).sameAsAny(c.recalled) >= 0 {
+			continue
+		}
+		r.place = i
+		r.worth += float64(i) / float64(len(all)) // of equals the later one
+		r.Anchors = anchors(r.Content, s.Exists)
+		ready = append(ready, r)
+	}
+	different := distinct(ready)
+	best := first(different, EntryLimit)
+	l := Learned{SourceTokens: c.tokens, Found: len(different), Dropped: len(different) - len(best)}
+	for i := range best {
+		l.Entries = append(l.Entries, s.entry(best[i].ObservationEntry))
+	}
+	return l
+}
+
+// polish makes a content fit to be kept; false if nothing is left of it. What was put together of harmless pieces may
+// have become a secret.
+func (r *remark) polish() bool {
+	r.Content = Cut(secrets.Redact(r.Content), contentLimit)
+	return len(r.Content) > 2 && strings.ContainsFunc(r.Content, inWord)
+}
+
+// entry completes an entry, or makes it a repetition of what is known.
+func (s *Source) entry(e schemas.ObservationEntry) schemas.ObservationEntry {
+	if s.Known != nil {
+		if id := s.Known(e.Content); id != "" {
+			return schemas.ObservationEntry{Category: e.Category, Content: e.Content, Repeats: id}
+		}
+	}
+	e.Summary = Summary(e.Content)
+	for _, p := range e.Anchors {
+		if digest := s.digest(p); digest != "" {
+			if e.Digests == nil {
+				e.Digests = map[string]string{}
+			}
+			e.Digests[p] = digest
+		}
+	}
+	e.Anchors = slices.Clip(e.Anchors)
+	return e
+}
+
+func (s *Source) digest(file string) string {
+	if s.Digest == nil {
+		return ""
+	}
+	return s.Digest(file)
+}

@@ -1,0 +1,123 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// outputMessages reads the output of a run as a conversation: one that an agent's command line printed, or one message
+// with the texts of a JSON value, or with the output as it is.
+func outputMessages(output string) []Message {
+	if messages, err := ReadConversation([]byte(output)); err == nil {
+		return messages
+	}
+	text := output
+	if value := bytes.TrimSpace([]byte(output)); json.Valid(value) {
+		var v any
+		if json.Unmarshal(value, &v) == nil {
+			var r report
+			r.value("", v, 0)
+			text = r.String()
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return []Message{{Role: RoleAssistant, Content: text}}
+}
+
+// report writes the texts of a JSON value as a summary: lists and texts under names of sections become sections, other
+// texts paragraphs.
+type report struct{ strings.Builder }
+
+// reportDepth bounds how deep texts are looked for.
+const reportDepth = 6
+
+// value writes what stands under a name, of objects in the order of the names.
+func (r *report) value(name string, v any, depth int) {
+	if depth > reportDepth {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		r.text(name, []string{v})
+	case []any:
+		r.list(name, v, depth)
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			r.value(key, v[key], depth+1)
+		}
+	}
+}
+
+// sectionKey is the section that the name of a field names, or "" for none.
+func sectionKey(name string) string {
+	section, _ := sectionOf(spaced(name))
+	return section
+}
+
+// spaced parts the words of a name: keyFacts, key_facts and key-facts are key facts.
+func spaced(name string) string {
+	var b strings.Builder
+	for i, c := range name {
+		switch {
+		case c == '_' || c == '-':
+			c = ' '
+		case unicode.IsUpper(c) && i > 0:
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+func (r *report) list(name string, list []any, depth int) {
+	var texts []string
+	for _, one := range list {
+		switch one := one.(type) {
+		case string:
+			texts = append(texts, one)
+		case map[string]any:
+			if text := told(one); sectionKey(name) != "" && text != "" {
+				texts = append(texts, text)
+				continue
+			}
+			r.value("", one, depth+1)
+		}
+	}
+	r.text(name, texts)
+}
+
+// told is the text of an element of a section that is an object.
+func told(o map[string]any) string {
+	var texts []string
+	for _, name := range []string{"title", "decision", "error", "fact", "change", "path", "file", "text", "content",
+		"summary", "message", "description", "reason", "rationale", "fix", "resolution"} {
+		if text, ok := o[name].(string); ok && strings.TrimSpace(text) != "" {
+			texts = append(texts, strings.TrimRight(strings.TrimSpace(text), "."))
+		}
+	}
+	return strings.Join(texts, ". ")
+}
+
+// text writes texts: as bullets of a section, if the name is that of one, else as paragraphs.
+func (r *report) text(name string, texts []string) {
+	section := sectionKey(name)
+	if section == leftOut || len(texts) == 0 {
+		return
+	}
+	if section == noSection || section == schemas.CategorySummary {
+		r.WriteString("\n\n# -\n\n" + strings.Join(texts, "\n\n# -\n\n")) // a heading ends the section before it
+		return
+	}
+	r.WriteString("\n\n# " + spaced(name) + "\n")
+	for _, text := range texts {
+		r.WriteString("\n- " + strings.Join(strings.Fields(text), " "))
+	}
+}

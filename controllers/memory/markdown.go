@@ -1,0 +1,231 @@
+package memory
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+)
+
+// block is a piece of a text in Markdown.
+type block struct {
+	kind  blockKind
+	level int    // of a heading 1 to 6, 7 for a line in bold; of a bullet the columns before it
+	text  string // on one line, without the marks around it
+	open  bool   // a checkbox that is not ticked
+}
+
+type blockKind int
+
+const (
+	kindParagraph blockKind = iota
+	kindHeading
+	kindBullet
+)
+
+// boldLevel is the level of a line in bold that stands for a heading.
+const boldLevel = 7
+
+// blocks splits a text into headings, bullets and paragraphs. What is quoted (lines that begin with > or |, code
+// blocks, diffs) and what shows nothing (rules, comments) is left out. Lines may end in any way.
+func blocks(text string) []block {
+	var b splitter
+	for line := range strings.SplitSeq(agentio.Plain(text), "\n") {
+		b.line(line)
+	}
+	b.end()
+	return b.out
+}
+
+// splitter gathers the blocks of a text.
+type splitter struct {
+	out   []block
+	lines []string // of the block under way, which is the last of out, if any
+	fence string   // that ends the code block under way
+	diff  bool     // inside of a diff, up to the next blank line
+	bare  bool     // after a blank line
+}
+
+func (b *splitter) line(line string) {
+	body := strings.TrimLeft(line, " \t")
+	if b.skip(body) {
+		return
+	}
+	body = strings.TrimRight(body, " \t")
+	switch h, level := headingOf(body); {
+	case body == "":
+		b.blank()
+	case level > 0:
+		b.begin(block{kind: kindHeading, level: level}, h)
+		b.end()
+	default:
+		b.prose(body, columns(line))
+	}
+}
+
+// skip reports whether a line is part of what is left out.
+func (b *splitter) skip(body string) bool {
+	switch {
+	case b.fence != "":
+		if strings.HasPrefix(body, b.fence) {
+			b.fence = ""
+		}
+	case strings.HasPrefix(body, "```") || strings.HasPrefix(body, "~~~"):
+		b.end()
+		b.fence = body[:len(body)-len(strings.TrimLeft(body, body[:1]))]
+	case b.diff:
+		b.diff = strings.TrimSpace(body) != ""
+	case isDiff(body):
+		b.end()
+		b.diff = true
+	case isRule(body):
+		b.underline(body[0])
+	case body != "" && strings.IndexByte("|>", body[0]) >= 0 || strings.HasPrefix(body, "<!--") || isOutput(body):
+		b.end()
+	default:
+		return false
+	}
+	return true
+}
+
+// underline ends what is under way at a rule; one line right above it is a heading.
+func (b *splitter) underline(sign byte) {
+	if len(b.lines) == 1 && !b.bare && (sign == '=' || sign == '-') {
+		if last := &b.out[len(b.out)-1]; last.kind == kindParagraph {
+			last.kind, last.level = kindHeading, 2
+		}
+	}
+	b.end()
+}
+
+func isDiff(body string) bool {
+	return strings.HasPrefix(body, "diff --git ") || strings.HasPrefix(body, "@@ ") ||
+		strings.HasPrefix(body, "--- a/") || strings.HasPrefix(body, "+++ b/") || strings.HasPrefix(body, "*** Begin Patch")
+}
+
+// outputs begin lines that a program printed: test runners, compilers, logs, stack traces.
+var outputs = []string{"ok  \t", "FAIL\t", "--- FAIL", "--- PASS", "=== RUN", "--- SKIP", "PASS", "FAIL", "goroutine ",
+	"Traceback (", "File \"", "at ", "npm ERR!", "npm WARN", "[INFO]", "[ERROR]", "[WARN]", "[DEBUG]", "INFO ", "WARN ",
+	"ERROR ", "DEBUG ", "error[E", "warning: ", "✓ ", "✗ ", "✕ ", "✔ ", "E   ", "FAILED ", "PASSED ", "collected ",
+	"panic: ", "exit status ", "make: ", "make[", "$ "}
+
+// isOutput reports whether a line is one that a program printed, rather than a sentence.
+func isOutput(body string) bool {
+	for _, prefix := range outputs {
+		if strings.HasPrefix(body, prefix) {
+			return prefix != "at " || strings.ContainsAny(body, "(:") && !strings.HasSuffix(body, ".")
+		}
+	}
+	return len(body) > 19 && body[4] == '-' && body[7] == '-' && (body[10] == 'T' || body[10] == ' ') && body[13] == ':'
+}
+
+// isRule reports whether a line is a rule: at least three of one sign.
+func isRule(body string) bool {
+	body = strings.TrimSpace(body)
+	return len(body) >= 3 && strings.ContainsRune("-*_=", rune(body[0])) && strings.Trim(body, body[:1]+" ") == ""
+}
+
+func columns(line string) int {
+	n := 0
+	for _, c := range []byte(line) {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 4 - n%4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// headingOf returns the text of a heading and its level, 0 if the line is none.
+func headingOf(body string) (string, int) {
+	if n := len(body) - len(strings.TrimLeft(body, "#")); n >= 1 && n <= 6 && n < len(body) && body[n] == ' ' {
+		return strings.Trim(body, "# "), n
+	}
+	inner, found := strings.CutPrefix(body, "**")
+	if !found {
+		return "", 0
+	}
+	inner, after, found := strings.Cut(inner, "**")
+	if after = strings.TrimSpace(after); found && (after == "" || after == ":") {
+		return inner, boldLevel
+	}
+	return "", 0
+}
+
+// prose takes a line of a bullet or paragraph.
+func (b *splitter) prose(body string, column int) {
+	if text, open, found := bulletOf(body); found {
+		b.begin(block{kind: kindBullet, level: column, open: open}, text)
+		return
+	}
+	last := len(b.out) - 1
+	switch {
+	case b.lines != nil && (!b.bare || b.out[last].kind == kindBullet && column > b.out[last].level):
+		b.lines = append(b.lines, body) // goes on with what is under way
+		b.bare = false
+	default:
+		b.begin(block{kind: kindParagraph}, body)
+	}
+}
+
+// bulletOf cuts the mark of a bullet off: -, *, +, •, a number with a point or bracket; and the checkbox behind it.
+func bulletOf(body string) (text string, open, found bool) {
+	mark := 0
+	switch r, size := utf8.DecodeRuneInString(body); {
+	case strings.ContainsRune("-*+•–‣◦·", r):
+		mark = size
+	case '0' <= r && r <= '9':
+		digits := len(body) - len(strings.TrimLeft(body, "0123456789"))
+		if digits <= 3 && digits < len(body) && (body[digits] == '.' || body[digits] == ')') {
+			mark = digits + 1
+		}
+	}
+	if mark == 0 || mark >= len(body) || body[mark] != ' ' && body[mark] != '\t' {
+		return "", false, false
+	}
+	text = strings.TrimSpace(body[mark:])
+	if box, rest, found := strings.Cut(text, "] "); found && len(box) == 2 && box[0] == '[' {
+		return strings.TrimSpace(rest), box[1] == ' ', true
+	}
+	return text, false, true
+}
+
+func (b *splitter) begin(next block, text string) {
+	b.end()
+	b.out = append(b.out, next)
+	b.lines = []string{text}
+}
+
+// blank ends a paragraph; a bullet may go on below it.
+func (b *splitter) blank() {
+	b.bare = true
+	if last := len(b.out) - 1; last >= 0 && b.out[last].kind != kindBullet {
+		b.end()
+	}
+}
+
+// end closes the block under way.
+func (b *splitter) end() {
+	b.bare = false
+	if b.lines == nil {
+		return
+	}
+	last := &b.out[len(b.out)-1]
+	last.text = unmarked(strings.Join(b.lines, " "))
+	b.lines = nil
+	if last.text == "" {
+		b.out = b.out[:len(b.out)-1]
+	}
+}
+
+// unmarked is text without marks of emphasis, and with single spaces.
+func unmarked(text string) string {
+	if strings.Contains(text, "**") {
+		text = strings.ReplaceAll(text, "**", "")
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

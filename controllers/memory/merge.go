@@ -1,0 +1,275 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Lengths in characters.
+const (
+	contentLimit = 2000 // of a content (agentx-spec, memory pipeline 6.2)
+	summaryLimit = 200  // of a summary that is made: some 50 tokens
+	mergedLimit  = 400  // of the summary of a merged observation: it has the words of several
+	statedLimit  = 500  // of the summary of an original in a merged content
+)
+
+// inherited bounds how often a merged observation counts as seen by what its originals were.
+const inherited = 10
+
+// combine makes the observations that stand for a group: one, or more if the statements do not fit into one. Originals
+// that do not exist any more, or that another observation replaced, say nothing in it; nil if none is left.
+//
+// A merged observation lists what its originals say, what several say once, decisions first, then by category and time;
+// each decision with its id, in full where there is room, else by its summary; what else there is by the same rule, after
+// the decisions. Its category is decision if there is one in it, else that of all, else compaction-summary. Agent, session
+// and time are those of the newest, anchors those of all with the newest digests. It was seen as often as all of them, up
+// to ten, and recalled as often as the one that was most: the fold knows better, see [Facts.recallsOf].
+func combine(group []string, member func(id string) *schemas.Observation) []schemas.Observation {
+	var members []*schemas.Observation
+	for _, id := range group {
+		if o := member(id); o != nil && o.SupersededBy == "" {
+			members = append(members, o)
+		}
+	}
+	slices.SortFunc(members, compareStatements)
+	var out []schemas.Observation
+	for piece := 0; len(members) > 0; piece++ {
+		n := fitting(members)
+		out = append(out, combined(members[:n], group, piece))
+		members = members[n:]
+	}
+	return out
+}
+
+// compareStatements is the order in which a merged observation tells its originals.
+func compareStatements(a, b *schemas.Observation) int {
+	return cmp.Or(cmp.Compare(rankOfCategory(a.Category), rankOfCategory(b.Category)),
+		strings.Compare(a.Category, b.Category), compareObservations(*a, *b))
+}
+
+// rankOfCategory is the place of a category; unknown ones come last.
+func rankOfCategory(category string) int {
+	all := schemas.Categories()
+	if i := slices.Index(all, category); i >= 0 {
+		return i
+	}
+	return len(all)
+}
+
+// fitting is how many of the members, at least one, fit into one content.
+func fitting(members []*schemas.Observation) int {
+	size, said := 0, map[[3]string]bool{}
+	for n, o := range members {
+		key := sayingKey(o)
+		if said[key] {
+			size += againSize(o)
+		} else {
+			size += statementSize(o)
+		}
+		if said[key] = true; n > 0 && size > contentLimit {
+			return n
+		}
+	}
+	return len(members)
+}
+
+// againSize bounds what an original takes that says what another one says in the same words: its id at most.
+func againSize(o *schemas.Observation) int { return len(o.ID) + 2 }
+
+// statementSize bounds the characters that an original takes at least.
+func statementSize(o *schemas.Observation) int {
+	return utf8.RuneCountInString(statement(o, []string{o.ID}, stated(o), false)) + 1
+}
+
+// stated is the short form of what an original says.
+func stated(o *schemas.Observation) string {
+	if s := flat(o.Summary); s != "" {
+		return shorten(s, statedLimit)
+	}
+	return shorten(flat(o.Content), statedLimit)
+}
+
+// inFull is all that an original says, on one line, its summary included.
+func inFull(o *schemas.Observation) string {
+	content, short := flat(o.Content), stated(o)
+	if short == "" || strings.Contains(content, strings.TrimSuffix(short, ellipsis)) {
+		return content
+	}
+	if strings.ContainsAny(short[len(short)-1:], ".!?") || strings.HasSuffix(short, ellipsis) {
+		return short + " " + content
+	}
+	return short + ": " + content
+}
+
+// statement is the line about an original, and about those that say the same: the ids are those of all. plainCategory
+// leaves its category out.
+func statement(o *schemas.Observation, ids []string, text string, plainCategory bool) string {
+	line := "- "
+	if !plainCategory {
+		line += "[" + shorten(flat(o.Category), 40) + "] "
+	}
+	line += text
+	if o.Category == schemas.CategoryDecision {
+		line += " (" + strings.Join(ids, ", ") + ")"
+	}
+	return line
+}
+
+// combined merges members that fit into one. group are the ids that name it, also of originals that are gone.
+func combined(members []*schemas.Observation, group []string, piece int) schemas.Observation {
+	newest := slices.MaxFunc(members, func(a, b *schemas.Observation) int { return compareObservations(*a, *b) })
+	out := schemas.Observation{
+		Agent: newest.Agent, IssueNumber: newest.IssueNumber, Category: commonCategory(members),
+		Timestamp: newest.Timestamp, SessionID: newest.SessionID, Anchors: unitedAnchors(members),
+	}
+	for _, o := range members {
+		out.Compacts = append(out.Compacts, o.ID)
+		out.RecallCount = max(out.RecallCount, o.RecallCount)
+		out.SeenCount = min(out.SeenCount+o.SeenCount, inherited)
+	}
+	slices.Sort(out.Compacts)
+	out.ID = mergedID(newest, group, piece)
+	out.Content = mergedContent(members, out.Category)
+	out.Summary = mergedSummary(members)
+	return out
+}
+
+func commonCategory(members []*schemas.Observation) string {
+	common := members[0].Category
+	for _, o := range members {
+		switch {
+		case o.Category == schemas.CategoryDecision:
+			return o.Category
+		case o.Category != common:
+			common = schemas.CategorySummary
+		}
+	}
+	return common
+}
+
+// saying is what several members say in the same words.
+type saying struct {
+	*schemas.Observation
+	ids []string
+}
+
+// sayingKey is the same for observations that say the same in the same words.
+func sayingKey(o *schemas.Observation) [3]string {
+	return [3]string{o.Category, flat(o.Content), flat(o.Summary)}
+}
+
+// toldOnce unites members of one category, content and summary, in the order of the first of each.
+func toldOnce(members []*schemas.Observation) []saying {
+	var out []saying
+	places := map[[3]string]int{}
+	for _, o := range members {
+		key := sayingKey(o)
+		at, again := places[key]
+		if !again {
+			at = len(out)
+			places[key], out = at, append(out, saying{Observation: o})
+		}
+		out[at].ids = append(out[at].ids, o.ID)
+	}
+	return out
+}
+
+// mergedContent tells each member by its summary, and then, decisions first and newer ones first, in full what there is
+// room for. What several say is told once.
+func mergedContent(members []*schemas.Observation, category string) string {
+	all := toldOnce(members)
+	lines := make([]string, len(all))
+	room := contentLimit
+	for i, o := range all {
+		lines[i] = statement(o.Observation, o.ids, stated(o.Observation), o.Category == category)
+		room -= utf8.RuneCountInString(lines[i]) + 1
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rankOfCategory(all[a].Category), rankOfCategory(all[b].Category)),
+			compareObservations(*all[b].Observation, *all[a].Observation))
+	})
+	for _, i := range order {
+		full := statement(all[i].Observation, all[i].ids, inFull(all[i].Observation), all[i].Category == category)
+		more := utf8.RuneCountInString(full) - utf8.RuneCountInString(lines[i])
+		if more <= room {
+			lines[i], room = full, room-more
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// mergedSummary has the beginning of each member's summary, so that a search finds it by the words of any.
+func mergedSummary(members []*schemas.Observation) string {
+	all := toldOnce(members)
+	share := max(mergedLimit/len(all)-2, 24)
+	parts := make([]string, len(all))
+	for i, o := range all {
+		parts[i] = shorten(stated(o.Observation), share)
+	}
+	return shorten(strings.Join(parts, "; "), mergedLimit)
+}
+
+// seen is an anchor as it was seen at a time.
+type seen struct {
+	schemas.Anchor
+	at schemas.Stamp
+}
+
+// compare tells which of two sightings counts: one with a digest, the later one, the one that sorts last.
+func (s seen) compare(other seen) int {
+	return cmp.Or(preferred(other.Digest != "", s.Digest != ""), s.at.Compare(other.at.Time),
+		strings.Compare(s.Digest, other.Digest))
+}
+
+// unitedAnchors are the anchors of all, by path, each with the digest of whoever saw it last.
+func unitedAnchors(members []*schemas.Observation) []schemas.Anchor {
+	byPath := map[string]seen{}
+	var paths []string
+	for _, o := range members {
+		at := later(o.Timestamp, o.VerifiedAt)
+		for _, a := range o.Anchors {
+			old, ok := byPath[a.Path]
+			if !ok {
+				paths = append(paths, a.Path)
+			}
+			if next := (seen{a, at}); !ok || next.compare(old) > 0 {
+				byPath[a.Path] = next
+			}
+		}
+	}
+	slices.Sort(paths)
+	var out []schemas.Anchor
+	for _, p := range paths {
+		out = append(out, byPath[p].Anchor)
+	}
+	return out
+}
+
+const ellipsis = "…"
+
+// flat is a text on one line, with one space between words.
+func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shorten cuts a flat text to so many characters, at a word if there is one in the last third.
+func shorten(s string, most int) string {
+	if len(s) <= most || utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	end := 0
+	for range most - 1 {
+		_, size := utf8.DecodeRuneInString(s[end:])
+		end += size
+	}
+	if at := strings.LastIndexByte(s[:end], ' '); at > end*2/3 {
+		end = at
+	}
+	return strings.TrimRight(s[:end], " ") + ellipsis
+}

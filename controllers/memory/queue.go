@@ -1,0 +1,168 @@
+package memory
+
+import (
+	"cmp"
+	"container/heap"
+	"strings"
+	"time"
+)
+
+// queue hands out candidates, the most relevant first. They lie in tiers by their scores, and are put in order from the
+// best tier on as far as they are asked for: of tens of thousands a recall has room for a few hundred. Whether one is
+// stale lowers its score only, so it is asked for late: when it would be the next one.
+type queue struct {
+	*Chooser
+	cands  []Candidate
+	scores []float64
+	high   float64 // the highest score
+	scale  float64 // tiers for each point below it
+	sorted []int32 // the numbers of the candidates by tier
+	ends   [tiers]int32
+	opened int      // how many tiers are in open
+	open   []ranked // a heap
+}
+
+const tiers = 1 << 10
+
+// ranked is a candidate with its score, and, once it was asked for, why it may be stale.
+type ranked struct {
+	*Candidate
+	score   float64
+	checked bool
+	stale   string
+}
+
+func (c *Chooser) queue(cands []Candidate) *queue {
+	q := &queue{Chooser: c, cands: cands, scores: make([]float64, len(cands)), sorted: make([]int32, len(cands))}
+	for i := range cands {
+		k := &cands[i]
+		q.scores[i] = score(c.Weights, c.days(k), k.Recalls, k.Overlap)
+	}
+	q.sort()
+	return q
+}
+
+// days are the days since it was learned.
+func (c *Chooser) days(k *Candidate) float64 {
+	return c.Now.Sub(time.UnixMilli(k.Milli)).Hours() / 24
+}
+
+// sort puts the candidates into tiers.
+func (q *queue) sort() {
+	if len(q.scores) == 0 {
+		return
+	}
+	low := q.scores[0]
+	q.high = low
+	for _, s := range q.scores {
+		low, q.high = min(low, s), max(q.high, s)
+	}
+	if q.high > low {
+		q.scale = (tiers - 1) / (q.high - low)
+	}
+	var starts [tiers + 1]int32
+	for _, s := range q.scores {
+		starts[q.tier(s)+1]++
+	}
+	for t := range tiers {
+		starts[t+1] += starts[t]
+	}
+	for i, s := range q.scores {
+		t := q.tier(s)
+		q.sorted[starts[t]] = int32(i)
+		starts[t]++
+	}
+	copy(q.ends[:], starts[:])
+}
+
+// tier is the tier of a score, 0 for the best. It does not fall as scores do, and equal ones are in one tier.
+func (q *queue) tier(score float64) int {
+	t := (q.high - score) * q.scale
+	switch {
+	case t >= tiers-1:
+		return tiers - 1
+	case t > 0:
+		return int(t)
+	}
+	return 0
+}
+
+// next is the most relevant candidate that may fit into what is left.
+func (q *queue) next(left int) (ranked, bool) {
+	for {
+		for q.opened < tiers && (len(q.open) == 0 || q.tier(q.open[0].score) >= q.opened) {
+			q.openTier(left)
+		}
+		if len(q.open) == 0 {
+			return ranked{}, false
+		}
+		best := heap.Pop(q).(ranked)
+		switch {
+		case best.Tokens+leastNote > left:
+		case best.checked:
+			return best, true
+		default:
+			best.checked, best.stale = true, q.Stale(best.Candidate)
+			if best.stale != "" {
+				best.score *= q.Weights.Stale
+			}
+			heap.Push(q, best)
+		}
+	}
+}
+
+// openTier puts what may fit of the next tier with the others.
+func (q *queue) openTier(left int) {
+	from := int32(0)
+	if q.opened > 0 {
+		from = q.ends[q.opened-1]
+	}
+	for _, i := range q.sorted[from:q.ends[q.opened]] {
+		if k := &q.cands[i]; k.Tokens+leastNote <= left {
+			heap.Push(q, ranked{Candidate: k, score: q.scores[i], checked: q.Chooser.Stale == nil})
+		}
+	}
+	q.opened++
+}
+
+// Len, Less, Swap, Push and Pop are those of [heap.Interface].
+func (q *queue) Len() int           { return len(q.open) }
+func (q *queue) Less(i, j int) bool { return q.before(&q.open[i], &q.open[j]) }
+func (q *queue) Swap(i, j int)      { q.open[i], q.open[j] = q.open[j], q.open[i] }
+func (q *queue) Push(x any)         { q.open = append(q.open, x.(ranked)) }
+func (q *queue) Pop() any {
+	last := q.open[len(q.open)-1]
+	q.open = q.open[:len(q.open)-1]
+	return last
+}
+
+func (c *Chooser) before(a, b *ranked) bool {
+	if a.score != b.score {
+		return a.score > b.score
+	}
+	order := cmp.Or(preferred(a.Issue == c.Issue, b.Issue == c.Issue),
+		preferred(a.Agent == c.Agent, b.Agent == c.Agent),
+		cmp.Compare(b.Milli, a.Milli))
+	if order == 0 {
+		order = strings.Compare(c.id(a), c.id(b))
+	}
+	return order < 0
+}
+
+func (c *Chooser) id(k *ranked) string {
+	if k.ID == "" && c.ID != nil {
+		return c.ID(k.Candidate)
+	}
+	return k.ID
+}
+
+// preferred orders what has a property before what has not.
+func preferred(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,192 @@
+package memory
+
+import (
+	"strings"
+	"sync"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// ruleSet is what tells from the words of a sentence whether it is worth remembering, and as what. It is a set of
+// rules, not a reader: it is made so that what it takes is seldom chatter, and misses what is said in other words, or
+// in another language than English, unless that stands under a heading of a summary.
+type ruleSet struct {
+	tone
+	choices
+	breaks
+	changes
+	facts
+	wishes
+}
+
+var rules = sync.OnceValue(func() *ruleSet {
+	return &ruleSet{newTone(), newChoices(), newBreaks(), newChanges(), newFacts(), newWishes()}
+})
+
+// labelNames are words before a colon that say what comes behind it, by what they say.
+var labelNames = map[string]string{
+	schemas.CategoryDecision: "decision|decided|choice|resolution|key decision|chose",
+	schemas.CategoryError: "error|bug|root cause|cause|problem|issue|fix|the fix|the problem|failure|the bug|" +
+		"the cause",
+	schemas.CategoryKeyFact: "note|important|fact|gotcha|caveat|constraint|convention|warning|key fact|watch out|" +
+		"heads up|nb|reminder|careful|beware|remember|learned|finding|lesson|key finding|invariant",
+	schemas.CategoryCodeChange: "code change|changed|created|modified|added|deleted|removed|renamed|updated",
+	schemas.CategorySummary:    "summary",
+}
+
+var labels = sync.OnceValue(func() map[string]string { return byName(labelNames) })
+
+// label is the category that the words before a colon name, with what stands behind it.
+func label(text string) (category, rest string) {
+	name, rest, found := strings.Cut(text, ":")
+	if !found || len(name) > 20 {
+		return "", text
+	}
+	category = labels()[strings.ToLower(strings.TrimSpace(strings.Trim(name, "*_ ⚠️❗📝✅")))]
+	if rest = strings.TrimSpace(rest); category == "" || len(rest) < 8 {
+		return "", text
+	}
+	return category, rest
+}
+
+// shortest and longest bound the words of a sentence that the rules take.
+const (
+	shortest = 4
+	longest  = 90
+)
+
+// category is what a sentence of an agent is worth remembering as; "" for nothing.
+func (r *ruleSet) category(s sentence) string {
+	if category, _ := label(s.text); category != "" && !s.isQuestion() && !r.doubts.in(s.words) {
+		return category
+	}
+	w := r.body(s.words)
+	if len(w) < shortest || len(w) > longest || s.isQuestion() || isCode(s.text) {
+		return ""
+	}
+	switch {
+	case r.isDecision(w):
+		return schemas.CategoryDecision
+	case r.plans.begin(w) || r.doubts.in(w):
+		return ""
+	case r.known.begin(w):
+		return schemas.CategoryKeyFact
+	case r.isError(s, w):
+		return schemas.CategoryError
+	case r.isChange(s, w):
+		return schemas.CategoryCodeChange
+	case r.isFact(s, w):
+		return schemas.CategoryKeyFact
+	}
+	return ""
+}
+
+// body is a sentence without the words at its beginning that say nothing.
+func (r *ruleSet) body(words []string) []string {
+	for range 3 {
+		if len(words) < 2 || !r.openers.begin(words) || r.plans.begin(words) {
+			break
+		}
+		words = words[r.openers.at(words, 0):]
+	}
+	return words
+}
+
+// isDecision: a phrase that tells a decision, that nothing makes conditional or denies; or a choice that is told
+// together with what was not chosen.
+func (r *ruleSet) isDecision(w []string) bool {
+	if r.undecided.in(w) {
+		return false
+	}
+	for i := r.decided.find(w, 0); i >= 0; i = r.decided.find(w, i+1) {
+		if !r.unless.before(w, i, 4) && !r.not.before(w, i, 2) {
+			return true
+		}
+	}
+	if !r.contrast.in(w) || r.plans.begin(w) || r.doubts.in(w) {
+		return false
+	}
+	i := r.usage.find(w, 0)
+	told := i == 0 || i > 0 && i <= 3 && r.subject.before(w, i, 2)
+	return told && r.weighed.find(w, i) > i && !r.not.before(w, i, 2)
+}
+
+// isError: a phrase of something that broke; or a weaker word of it, together with a reason or a thing that is named.
+func (r *ruleSet) isError(s sentence, w []string) bool {
+	if r.added.begin(w) || r.conditional.begin(w) {
+		return false
+	}
+	for i := r.broke.find(w, 0); i >= 0; i = r.broke.find(w, i+1) {
+		if !r.not.before(w, i, 3) && !r.unless.before(w, i, 2) {
+			return true
+		}
+	}
+	i := r.wrong.find(w, 0)
+	if i < 0 || r.not.before(w, i, 3) || r.nothingWrong.in(w) || r.unless.before(w, i, 2) {
+		return false
+	}
+	return r.reason.in(w) && (s.specific() > 0 || i <= 3)
+}
+
+// isChange: a verb of change at the beginning, or a thing that was changed, together with a thing that is named.
+func (r *ruleSet) isChange(s sentence, w []string) bool {
+	i := r.changed.find(w, 0)
+	if i < 0 || s.specific() == 0 || r.not.before(w, i, 2) || r.unless.before(w, i, 3) {
+		return false
+	}
+	active := i == 0 || i <= 2 && r.subject.before(w, i, 2) || w[i] == "now"
+	return active || i <= 8 && r.passive.before(w, i, 2)
+}
+
+// isFact: a phrase that states how things are; or a weaker one, together with a thing that is named.
+func (r *ruleSet) isFact(s sentence, w []string) bool {
+	if i := r.known.find(w, 0); i >= 0 && !r.unless.before(w, i, 2) {
+		return true
+	}
+	if r.placed.in(w) && s.specific() > 0 {
+		return true
+	}
+	i := r.weakly.find(w, 0)
+	return i >= 0 && w[0] != "i" && w[0] != "you" && s.specific() >= 2 && len(w) >= 6
+}
+
+// userCategory is what a sentence of a user is worth remembering as: users ask for things most of the time, so that
+// only what they state as decided or as a rule counts.
+func (r *ruleSet) userCategory(s sentence) string {
+	if category, _ := label(s.text); category != "" && !s.isQuestion() {
+		return category
+	}
+	w := r.body(s.words)
+	if len(w) < shortest || len(w) > longest || s.isQuestion() || isCode(s.text) || r.doubts.in(w) {
+		return ""
+	}
+	i := r.byUser.find(w, 0)
+	switch {
+	case r.idle.begin(w):
+		return ""
+	case i >= 0 && (i <= 3 || w[i] == "we") && !r.unless.before(w, i, 1):
+		return schemas.CategoryDecision
+	case r.orders.begin(w) && r.contrast.find(w, 2) > 0:
+		return schemas.CategoryDecision
+	case r.ruled.begin(w) || r.ruled.find(w, 0) > 0 && r.ruled.find(w, 0) <= 4 && !r.orders.begin(w):
+		return schemas.CategoryKeyFact
+	}
+	return ""
+}
+
+// isCode reports whether a line is rather code, or output of a program, than a sentence: less than half of it is
+// letters.
+func isCode(text string) bool {
+	letters, signs := 0, 0
+	for _, c := range text {
+		switch {
+		case c == ' ':
+		case inWord(c):
+			letters++
+		default:
+			signs++
+		}
+	}
+	return signs > letters/2 || strings.HasPrefix(text, "$ ") || strings.HasSuffix(text, "{") ||
+		strings.HasSuffix(text, ";")
+}

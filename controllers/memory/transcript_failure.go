@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// failure takes the output of a command that failed, which a tool ran; false if o is none. Other tools fail, too, but of
+// what went wrong with an agent's own tools nobody learns.
+func (r *reader) failure(o object) bool {
+	text, failed := "", false
+	switch typ := o.text("type"); {
+	case typ == "tool_result" && o.is("is_error"): // of Claude Code
+		text = resultOf(o)
+		_, text, failed = strings.Cut(text, "Exit code ")
+	case strings.HasSuffix(typ, "_output"): // of Codex: its output is JSON in a string, or the object itself
+		out := o.object("output")
+		if out == nil {
+			out = objectOf(json.RawMessage(o.text("output")))
+		}
+		text, failed = out.text("output"), exitCode(out) != "" && exitCode(out) != "0"
+	}
+	if failed {
+		r.say(RoleFailure, text, len(r.edits))
+	}
+	return failed
+}
+
+// resultOf is the content of a tool's result: a string, or parts.
+func resultOf(o object) string {
+	if text := o.text("content"); text != "" {
+		return text
+	}
+	var texts []string
+	for _, raw := range o.list("content") {
+		texts = append(texts, partText(objectOf(raw)))
+	}
+	return strings.Join(texts, "\n")
+}
+
+// exitCode is that of a command's output, "" if none is told.
+func exitCode(o object) string {
+	if inner := o.object("metadata"); inner != nil {
+		o = inner
+	}
+	return string(o["exit_code"])
+}
+
+// failureLine matches a line in which compilers, tests and programs say what went wrong.
+var failureLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:--- FAIL: \S|panic: \S|(?:fatal|FATAL|error|Error|ERROR)(?:\[\w+\])?: \S|` +
+		`(?:\w+\.)*\w*(?:Error|Exception): \S|[\w./-]+\.\w{1,5}:\d+(?::\d+)?: \S|FAILED \S)`)
+})
+
+// Bounds of what is kept of failures.
+const (
+	failureChars = 300
+	failureLimit = 5 // of a conversation, the last ones
+)
+
+// whatFailed is what an output says of what went wrong: the first line that does, with the line that belongs to it. ""
+// if none does.
+func whatFailed(output string) string {
+	lines := strings.Split(output, "\n")
+	for i, line := range lines {
+		if len(line) > 4*failureChars || !failureLine().MatchString(line) {
+			continue
+		}
+		text := strings.TrimSpace(line)
+		if i+1 < len(lines) && len(lines[i+1]) < failureChars && strings.HasPrefix(text, "--- FAIL") &&
+			strings.HasPrefix(lines[i+1], " ") {
+			text += ": " + strings.TrimSpace(lines[i+1])
+		}
+		return Cut(text, failureChars)
+	}
+	return ""
+}
+
+// failures adds what failed last, unless somebody tells of it: an error that names the same test or function. It is worth
+// less than what somebody says.
+func (g *gatherer) failures() {
+	var told strings.Builder
+	for i := range g.found {
+		if g.found[i].Category == schemas.CategoryError {
+			told.WriteString(g.found[i].Content + "\n")
+		}
+	}
+	for _, text := range g.failed[max(len(g.failed)-failureLimit, 0):] {
+		if namesAny(told.String(), text) {
+			continue
+		}
+		before := len(g.found)
+		g.add(schemas.CategoryError, "A command failed: "+text, false)
+		if len(g.found) > before {
+			g.found[before].worth -= 8
+		}
+	}
+}
+
+// namesAny reports whether a text has one of the names in a failure: words with an underscore or a capital inside.
+func namesAny(text, failure string) bool {
+	words := strings.FieldsFunc(failure, func(r rune) bool {
+		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
+	for _, w := range words {
+		named := strings.Contains(w, "_") || strings.IndexFunc(w[1:], unicode.IsUpper) >= 0 && strings.ToUpper(w) != w
+		if named && w != "AssertionError" && strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}

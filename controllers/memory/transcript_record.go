@@ -1,0 +1,219 @@
+package memory
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+)
+
+// record takes one record of a transcript; false: it is of no known form.
+func (r *reader) record(o object) bool {
+	if o == nil {
+		return false
+	}
+	if cwd := o.text("cwd"); cwd != "" {
+		r.root = cwd
+	}
+	if inner := wrapped(o); inner != nil {
+		r.record(inner) // the envelope is known, whatever is in it
+		return true
+	}
+	if r.container(o) || r.failure(o) || bookkeeping(o) {
+		return true
+	}
+	if o.is("isCompactSummary") {
+		r.say(RoleSummary, textIn(o, "message", "content"), len(r.edits))
+		return true
+	}
+	return r.call(o) || r.message(o)
+}
+
+// envelopes are the records that wrap what matters, by their type: Codex' sessions, what "codex exec --json" prints,
+// and Copilot's events. (VS Code's journal of a chat has "kind": 0 and the whole of it in "v".)
+var envelopes = map[string]string{
+	"response_item": "payload", "event_msg": "payload", "session_meta": "payload", "turn_context": "payload",
+	"compacted": "payload", "item.completed": "item", "session.start": "data", "session.resume": "data",
+	"user.message": "data", "assistant.message": "data", "tool.execution_start": "data",
+}
+
+// wrapped is the record inside of an envelope, with the envelope's type where it has none of its own; nil for none.
+func wrapped(o object) object {
+	typ := o.text("type")
+	if typ == "" && string(o["kind"]) == "0" {
+		return o.object("v")
+	}
+	inner := o.object(envelopes[typ])
+	if inner == nil {
+		return nil
+	}
+	if inner.text("type") == "" || strings.Contains(typ, ".message") {
+		inner["type"] = o["type"]
+	}
+	if inner.text("cwd") == "" && inner.object("context") != nil { // Copilot names it there
+		inner["cwd"] = inner.object("context")["cwd"]
+	}
+	delete(inner, "payload") // an envelope in an envelope is no form of ours, and could nest for ever
+	return inner
+}
+
+// container takes a record that holds the whole conversation.
+func (r *reader) container(o object) bool {
+	for _, name := range []string{"messages", "conversation", "history", "requests", "turns"} {
+		if raw := o[name]; len(raw) > 1 && raw[0] == '[' && o.text("role", "content") == "" {
+			return r.each(raw)
+		}
+	}
+	return false
+}
+
+// bookkeeping reports whether a record is known, and holds nothing that somebody said to somebody: settings, thoughts,
+// output of tools, notes of the program itself.
+func bookkeeping(o object) bool {
+	switch typ := o.text("type"); typ {
+	case "system", "summary", "progress", "attachment", "mode", "last-prompt", "ai-title", "custom-title", "agent-name",
+		"session_meta", "turn_context", "reasoning", "agent_reasoning", "token_count", "task_started", "task_complete",
+		"thought", "info", "error", "warning", "ghost_snapshot", "world_state", "web_search_call", "todo_list",
+		"tool_result", "tool", "pr-link":
+		return true
+	default:
+		if strings.HasSuffix(typ, "_output") || strings.HasSuffix(typ, "_end") || strings.HasSuffix(typ, "_begin") ||
+			strings.HasPrefix(typ, "session.") || strings.HasPrefix(typ, "tool.") && typ != "tool.execution_start" ||
+			strings.HasPrefix(typ, "assistant.") && typ != "assistant.message" || strings.HasPrefix(typ, "thread.") ||
+			strings.HasPrefix(typ, "turn.") || strings.HasPrefix(typ, "item.") || strings.HasPrefix(typ, "queue-") ||
+			strings.HasPrefix(typ, "hook.") || strings.HasPrefix(typ, "file-history-") {
+			return true
+		}
+	}
+	role := o.text("role")
+	return role == "system" || role == "developer" || role == "tool" || o.is("isMeta") || o.is("isApiErrorMessage") ||
+		o.is("isSidechain") && o.text("type") == RoleUser || o.text("record_type") != ""
+}
+
+// roles are the names that programs give to who spoke, as role or type.
+var roles = map[string]string{
+	"user": RoleUser, "human": RoleUser, "user.message": RoleUser, "user_message": RoleUser, "usermessage": RoleUser,
+	"assistant": RoleAssistant, "model": RoleAssistant, "gemini": RoleAssistant, "ai": RoleAssistant,
+	"bot": RoleAssistant, "agent": RoleAssistant, "copilot": RoleAssistant, "agent_message": RoleAssistant, "agentmessage": RoleAssistant,
+	"assistant.message": RoleAssistant, "result": RoleAssistant, "compacted": RoleSummary,
+}
+
+func roleOf(o object) string {
+	for _, name := range []string{"role", "type", "sender", "from"} {
+		if role := roles[strings.ToLower(o.text(name))]; role != "" {
+			return role
+		}
+	}
+	return ""
+}
+
+// message takes what somebody said, with the tools that were called beside it.
+func (r *reader) message(o object) bool {
+	before := len(r.edits)
+	if user := o.object("message"); user != nil && o.list("response") != nil { // a turn in VS Code's form
+		r.say(RoleUser, user.text("text"), before)
+		r.say(RoleAssistant, r.pieces(o.list("response")), 0)
+		return true
+	}
+	role := roleOf(o)
+	if inner := o.object("message"); inner != nil { // Claude Code and Cursor have the message inside
+		if roleOf(inner) == "" {
+			inner["role"] = json.RawMessage(`"` + role + `"`)
+		}
+		return r.message(withoutMessage(inner))
+	}
+	if role == "" {
+		return false
+	}
+	text := o.text("content", "text", "message", "result")
+	if text == "" {
+		text = r.parts(o.list("content", "parts"))
+	}
+	r.say(role, text, before)
+	for _, raw := range o.list("tool_calls", "toolCalls", "toolRequests") {
+		r.call(objectOf(raw))
+	}
+	return true
+}
+
+// withoutMessage keeps a message in a message in a message from being followed.
+func withoutMessage(o object) object {
+	if o.text("message") == "" {
+		delete(o, "message")
+	}
+	return o
+}
+
+// parts joins the texts of a list of parts, and notes the tools that it calls.
+func (r *reader) parts(list []json.RawMessage) string {
+	var texts []string
+	for _, raw := range list {
+		part := objectOf(raw)
+		if part == nil {
+			var s string
+			if json.Unmarshal(raw, &s) == nil {
+				texts = append(texts, s)
+			}
+			continue
+		}
+		if text := partText(part); text != "" {
+			texts = append(texts, text)
+			continue
+		}
+		if !r.failure(part) {
+			r.call(part)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// pieces joins the pieces of an answer in VS Code's form, where names of files stand between pieces of one sentence.
+func (r *reader) pieces(list []json.RawMessage) string {
+	var b strings.Builder
+	for _, raw := range list {
+		piece := objectOf(raw)
+		switch text := partText(piece); {
+		case text != "":
+			b.WriteString(text)
+		case piece.text("kind") == "inlineReference":
+			b.WriteString("`" + referenceName(piece) + "`")
+		default:
+			r.call(piece)
+		}
+	}
+	return b.String()
+}
+
+func referenceName(piece object) string {
+	if name := piece.text("name"); name != "" {
+		return name
+	}
+	return path.Base(piece.object("inlineReference").text("fsPath", "path", "name"))
+}
+
+// partText is what a part says; "" for thoughts, pictures, and tools.
+func partText(part object) string {
+	switch part.text("type", "kind") {
+	case "", "text", "input_text", "output_text", "markdownContent":
+		if part.is("thought") {
+			return ""
+		}
+		if inner := part.object("content"); inner != nil {
+			return inner.text("value")
+		}
+		return part.text("text", "value", "content")
+	}
+	return ""
+}
+
+// textIn is the text of the first of the named fields, be it a string or a message.
+func textIn(o object, names ...string) string {
+	if text := o.text(names...); text != "" {
+		return text
+	}
+	inner := o.object(names...)
+	var texts []string
+	for _, raw := range inner.list("content") {
+		texts = append(texts, partText(objectOf(raw)))
+	}
+	return inner.text("content") + strings.Join(texts, "\n\n")
+}
