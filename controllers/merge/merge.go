@@ -1,0 +1,128 @@
+// Package merge unites two versions of a file below state/ that went apart in git.
+//
+// Every merge is a join: with the common ancestor at the bottom, the two versions have a least one that is above both.
+// So merging is commutative, associative and idempotent, and it does not matter in which order branches meet:
+//
+//   - what only one side changed is as that side has it, also where it removed it;
+//   - maps are joined key by key, lists of things with a name by the name, conditions by their type;
+//   - what belongs together and has a time (a node, a run, a condition, the stand of a DAG) is taken from one side as a
+//     whole, from the later one; a question from the side that got further;
+//   - histories, threads and ledgers are united, in the order of time;
+//   - of other values that both changed, the greater one stays: as good as the other, and the same everywhere.
+//
+// Nothing here decides what is right. Statuses and the memory derive from specs and records, of which each is a file of
+// its own; the next run decides anew and corrects what a merge could not know.
+package merge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// ErrNoJSON says that neither version can be read: there is nothing to merge.
+var ErrNoJSON = errors.New("neither side is JSON")
+
+// Files joins the versions a and b of a file, whose common ancestor is base; empty where they have none. What kind of a
+// file it is, its content says. The result is in the canonical form of such files, but for versions that are the same
+// already. Of a version that is no JSON (damaged, or with the conflict markers of another merge) nothing is taken; if
+// both are, the error is ErrNoJSON.
+func Files(kinds schemas.Kinds, base, a, b []byte) ([]byte, error) {
+	x, okX := read(kinds, a)
+	y, okY := read(kinds, b)
+	switch {
+	case !okX && !okY:
+		return nil, ErrNoJSON
+	case okX && okY && bytes.Equal(a, b):
+		return a, nil
+	case !okX || okY && x.class < y.class:
+		x = y
+	case !okY || y.class < x.class:
+		y = x
+	}
+	o, ok := read(kinds, base)
+	if !ok || o.class != x.class {
+		o.data = nil
+	}
+	out, err := x.join(o.data, x.data, y.data)
+	if err != nil {
+		return nil, fmt.Errorf("merge a file of the class %q: %w", x.class, err)
+	}
+	return out, nil
+}
+
+// document is a version of a file that could be read.
+type document struct {
+	// class tells files apart that have nothing in common: what they are, and of what. Where the two sides differ in
+	// it, which no program of ours brings about, the one with the greater class is taken.
+	class string
+	data  []byte
+	// join joins two versions of this class; base is nil where there is none.
+	join func(base, a, b []byte) ([]byte, error)
+}
+
+// head is as much of a file as tells what it is.
+type head struct {
+	Kind           string          `json:"kind"`
+	Type           string          `json:"type"`
+	IssueNumber    *int            `json:"issueNumber"`
+	Clarifications json.RawMessage `json:"clarifications"`
+	Observations   json.RawMessage `json:"observations"`
+	Entries        json.RawMessage `json:"entries"`
+	IDs            json.RawMessage `json:"ids"`
+}
+
+// read tells what a file is; ok is false where it is no JSON. A file that is not as its class has to be is a plain one.
+func read(kinds schemas.Kinds, data []byte) (d document, ok bool) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !utf8.Valid(data) || !json.Valid(data) || schemas.TooDeep(data) {
+		return document{}, false
+	}
+	d = document{data: data, join: joinPlain}
+	var h head
+	if json.Unmarshal(data, &h) != nil {
+		return d, true
+	}
+	class, join := classify(kinds, h, data)
+	if join == nil {
+		return d, true
+	}
+	return document{class: class, data: data, join: join}, true
+}
+
+// classify finds the class of a file, and tries whether it can be read as one of it.
+func classify(kinds schemas.Kinds, h head, data []byte) (class string, join func(base, a, b []byte) ([]byte, error)) {
+	switch {
+	case h.Kind == "Run":
+		class, join = "run", joinRuns
+	case h.Kind != "":
+		class, join = "status", func(o, a, b []byte) ([]byte, error) { return joinStatuses(kinds, o, a, b) }
+		if ref, _, err := state.DecodeStatus(kinds, data); err == nil {
+			class += " " + ref.String()
+		}
+	case h.Clarifications != nil && h.IssueNumber != nil:
+		class = "ledger " + strconv.Itoa(*h.IssueNumber)
+		join = func(_, a, b []byte) ([]byte, error) { return clarify.Merge(a, b, *h.IssueNumber) }
+	case h.Observations != nil && h.IssueNumber != nil:
+		class = "memory " + strconv.Itoa(*h.IssueNumber)
+		join = func(_, a, b []byte) ([]byte, error) { return memory.MergeFiles(a, b) }
+	case h.Entries != nil:
+		class, join = "manifest", func(_, a, b []byte) ([]byte, error) { return memory.MergeManifests(a, b) }
+	case h.Type != "" && h.IDs != nil:
+		class, join = "record", joinRecords
+	default:
+		return "", nil
+	}
+	if _, err := join(nil, data, data); err != nil {
+		return "", nil
+	}
+	return class, join
+}
