@@ -24,6 +24,7 @@ func decideRequest(in In) Out {
 		m.Order = order
 		v = m.Decide()
 	}
+	delete(in.World.findings, in.Name) // nobody else asks for it, and a tree may have thousands
 	st := *v.Status
 	if len(st.Refused) == 0 {
 		st.Refused = nil // as a file has it

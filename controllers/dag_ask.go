@@ -131,7 +131,7 @@ func (f *fold) unasked(run *schemas.Run) bool {
 
 // unaskedMessage says what an unasked question waits for: its request is written now, or has a broken file.
 func (f *fold) unaskedMessage(run *schemas.Run) string {
-	ref := requestRef(requestName(f.Name, run))
+	ref := requestRef(runSpecName(f.Name, run))
 	if e := f.Tree.Entry(ref); e != nil && e.Broken() {
 		return fmt.Sprintf("waits until %s is put right", ref)
 	}

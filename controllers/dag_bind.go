@@ -172,7 +172,7 @@ func (b *binding) newTask(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *s
 	}
 	if a != nil && a.Runner.Command != nil {
 		c := a.Runner.Command
-		t.Argv, t.Output = c.Argv, c.Output
+		t.Argv, t.Output, t.StdinFormat = c.Argv, c.Output, c.Stdin
 		if c.Timeout != nil {
 			t.Timeout = c.Timeout.Std()
 		}

@@ -46,6 +46,7 @@ func (f *fold) effect(i int32) Effect {
 	}
 	if e.Agent != "" {
 		e.Task.Stdin = f.stdin(i, e.Task.Needs, r.failures+1)
+		e.Task.Recall = f.recall(i)
 	}
 	return e
 }
@@ -128,6 +129,15 @@ func (f *fold) stdin(i int32, needs map[string]Need, attempt int) string {
 		Issue: f.p.issue(f.b.sessionSpec()), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Needs: needs,
 		Clarifications: f.answers(i), Refusals: f.refusals(i)}
 	return work.Stdin(agent.Runner.Command.Stdin)
+}
+
+// recall is what the agent of a node is to be reminded for.
+func (f *fold) recall(i int32) *Recall {
+	n := &f.p.spec.Nodes[i]
+	if !remembers(f.Tree) {
+		return nil
+	}
+	return &Recall{Agent: n.Agent, Issue: f.p.issue(f.b.sessionSpec()), Context: n.Prompt}
 }
 
 // frozen lists what runs as effects, for a DAG that cannot be decided: nothing new starts, nothing is cancelled. What

@@ -82,6 +82,25 @@ type Task struct {
 	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
 	Artifacts   []string `json:",omitempty"`
 	StdinFormat string   `json:",omitempty"`
+	// Recall says what an agent is to be reminded of at the start, and learns for at the end; nil: there is no memory. What
+	// comes of it is no part of any key.
+	Recall *Recall `json:",omitempty"`
+}
+
+// Recall is what an agent is about to do, for whoever looks for what is worth remembering then.
+type Recall struct {
+	Agent   string
+	Issue   int    // 0: none
+	Context string // the prompt, or the question
+}
+
+// Lesson is what an agent said in a run, for whoever makes out what is worth keeping of it.
+type Lesson struct {
+	Recall
+	At   time.Time // when the run ended
+	Text string    // without secrets
+	// Failed says that the run came to nothing.
+	Failed bool
 }
 
 // Need is what a node is told of one that it needs.

@@ -3,7 +3,6 @@ package controllers
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,35 +19,55 @@ type Spec struct {
 	Spec schemas.Spec
 }
 
-// Derive lists the spec files that the tree lacks, by path: the requests of nodes whose latest run ended with a question,
-// and those of open questions that other programs wrote into ledgers. What may not be asked is left out: the node is told.
-// The tree is one that Settle has decided.
+// Derive lists the spec files that the tree lacks: the requests of nodes whose latest run ended with a question, and those
+// of open questions that other programs wrote into ledgers; and, if there is a memory, the observations of what agents
+// learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
+// Settle has decided.
 func Derive(t *state.Tree) []Spec {
-	d := &deriver{tree: t, w: newWorld(t, time.Time{}, nil)}
+	d := &deriver{tree: t, w: newWorld(t, time.Time{}, nil), remembers: remembers(t)}
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		d.asks(e)
+		d.learned(e)
 	}
 	for _, l := range t.Ledgers() {
 		if l.Open > 0 {
 			d.imports(l)
 		}
 	}
+	d.found = newResolutions(t)
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		d.learned(e)
+		d.resolved(e)
+	}
 	return d.out
 }
 
 type deriver struct {
-	tree *state.Tree
-	w    *World
-	out  []Spec
+	tree      *state.Tree
+	w         *World
+	remembers bool
+	found     resolutions
+	out       []Spec
+	derived   map[schemas.Ref]bool
 }
 
-func (d *deriver) add(name string, spec *schemas.ClarificationRequestSpec) {
-	ref := requestRef(name)
-	derived := func(s Spec) bool { return s.Ref == ref } // a ledger may have an id twice: the first record is taken
-	if e := d.tree.Entry(ref); e != nil && !e.Gone() || slices.ContainsFunc(d.out, derived) {
+// lacks reports whether there is no such object, nor will be one.
+func (d *deriver) lacks(ref schemas.Ref) bool {
+	e := d.tree.Entry(ref)
+	return (e == nil || e.Gone()) && !d.derived[ref]
+}
+
+// add adds a spec, unless it exists. A ledger may have an id twice: the first record is taken.
+func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
+	ref := schemas.Ref{Kind: k.Name, Name: name}
+	if !d.lacks(ref) {
 		return
 	}
-	path := d.tree.Settings().Folders.Specs + "/" + schemas.ClarificationRequestKind.Plural + "/" + name + ".yaml"
+	if d.derived == nil {
+		d.derived = map[schemas.Ref]bool{}
+	}
+	d.derived[ref] = true
+	path := d.tree.Settings().Folders.Specs + "/" + k.Plural + "/" + name + ".yaml"
 	d.out = append(d.out, Spec{Path: path, Ref: ref, Spec: spec})
 }
 
@@ -64,7 +83,7 @@ func (d *deriver) asks(e *state.Entry) {
 		}
 		spec := askSpec(e, r, issueOf(d.tree, e))
 		if d.w.matters.takes(e.Name, r) == nil && d.w.scopeOf(spec.From).Check(spec) == nil {
-			d.add(requestName(e.Name, r), spec)
+			d.add(schemas.ClarificationRequestKind, runSpecName(e.Name, r), spec)
 		}
 	}
 }
@@ -84,12 +103,14 @@ func askSpec(dag *state.Entry, run *schemas.Run, issue int) *schemas.Clarificati
 		Blocking: a.Blocking, Artifacts: a.Artifacts, Run: run.Key}
 }
 
-// requestName is the name of the request of a run: <dag>-<node>-<6 hex digits of the run's key>.
-func requestName(dag string, run *schemas.Run) string {
+// runSpecName is the name of the spec that a run's record calls for: <owner>-<node>-<6 hex digits of the run's key>.
+func runSpecName(owner string, run *schemas.Run) string { return nameFor(owner+"-"+run.Node, run.Key) }
+
+// nameFor is head, as much of it as fits, and six hex digits of the digest of key.
+func nameFor(head, key string) string {
 	const digits, most = 6, 63
-	sum := sha256.Sum256([]byte(run.Key))
+	sum := sha256.Sum256([]byte(key))
 	tail := "-" + hex.EncodeToString(sum[:])[:digits]
-	head := dag + "-" + run.Node
 	return head[:min(len(head), most-len(tail))] + tail
 }
 
@@ -98,7 +119,7 @@ func (d *deriver) imports(l *state.Ledger) {
 	for i := range l.Records() {
 		c := &l.Records()[i]
 		if c.Open() && c.Request == "" && d.importable(c) {
-			d.add(strings.ToLower(c.ID), importSpec(c, l.Issue))
+			d.add(schemas.ClarificationRequestKind, strings.ToLower(c.ID), importSpec(c, l.Issue))
 		}
 	}
 }

@@ -30,6 +30,9 @@
 //	settle_matters.go     what a change of any of these affects
 //	derive.go             requests and ledgers that follow from what was decided: [Derive], [LedgersOf]
 //
+// What is to be remembered is found in derive_memory.go, as observations: what runs taught, and what clarifications came
+// to. observation.go tells of those that were edited. The memory itself is package memory's.
+//
 // What a decision depends on beside its object goes through a [World]: places of sessions (seat.go) and decisions that
 // other decisions read (a session its DAGs, an action its target). Each is made once, when first asked for, so the
 // order of the kinds does not matter.

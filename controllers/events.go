@@ -23,6 +23,8 @@ type Event struct {
 	Warning bool
 	// Clarified is the payload of an event about a clarification; nil for all others.
 	Clarified *Clarified
+	// Remembered is the payload of an event about the memory; nil for all others.
+	Remembered *Remembered
 }
 
 // Events lists the transitions between two entries of one object; either may be nil.

@@ -10,7 +10,7 @@ var Kinds = []Kind{
 	{schemas.DAGKind, decideDAG},
 	{schemas.ClarificationRequestKind, decideRequest},
 	{schemas.ReplyKind, decideReply},
-	{schemas.ObservationKind, decideRecord[schemas.ObservationStatus]},
+	{schemas.ObservationKind, decideObservation},
 	{schemas.ActionKind, decideAction},
 	{schemas.SettingsKind, nil},
 }

@@ -32,6 +32,9 @@ func (w *World) askEffect(e *state.Entry, m *clarify.Matter, st *schemas.Clarifi
 	if c.Timeout != nil {
 		out.Task.Timeout = c.Timeout.Std()
 	}
+	if remembers(w.tree) {
+		out.Task.Recall = &Recall{Agent: m.Spec.To, Issue: m.Spec.Issue, Context: m.Spec.Topic + "\n" + m.Spec.Question}
+	}
 	return out
 }
 

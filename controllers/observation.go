@@ -2,6 +2,38 @@ package controllers
 
 import "reconcile.dev/reconcile/schemas"
 
+// decideObservation tells what is wrong with an observation, if anything: that it cannot be read, or that it was edited
+// after the memory had taken it in (decision 5).
+func decideObservation(in In) Out {
+	switch {
+	case in.Gone():
+		return Out{}
+	case in.Broken():
+		return decideRecord[schemas.ObservationStatus](in)
+	}
+	accepted := acceptedDigest(in)
+	if accepted == "" || accepted == in.Object.Digest {
+		return Out{}
+	}
+	st := &schemas.ObservationStatus{Common: common(in.Status)}
+	immutable("", "an observation cannot be changed once the memory has taken it in, and what it said before stands; put "+
+		"the text back, and write a new one, which may supersede it").settle(&st.Common, accepted, in.Now)
+	return Out{Status: st}
+}
+
+// acceptedDigest is the digest of the spec that the memory took in; "" if that is not known. Where nobody has looked
+// into the memory, the status has it of one that was found edited.
+func acceptedDigest(in In) string {
+	if in.Accepted != "" || in.Status == nil {
+		return in.Accepted
+	}
+	base := in.Status.Base()
+	if c := base.Condition(schemas.Stalled); c != nil && c.Reason == ReasonImmutable {
+		return base.ObservedDigest
+	}
+	return ""
+}
+
 // decideRecord is the decision about objects that only record something (replies, observations): they have a status
 // only while something is wrong with them.
 func decideRecord[S any, P interface {

@@ -41,7 +41,7 @@ func (d *document) block(what, text string) {
 
 // quote writes text line by line, each marked as quoted.
 func (d *document) quote(text string) {
-	for line := range strings.SplitSeq(plain(text), "\n") {
+	for line := range strings.SplitSeq(Plain(text), "\n") {
 		d.say(strings.TrimRight(quoted+line, " ") + "\n")
 	}
 }
@@ -71,9 +71,9 @@ func (d *document) answered(all []Answered) {
 	}
 }
 
-// plain makes text fit for quoting: valid UTF-8, lines that end in \n only, and no control characters but tabs, nor
+// Plain makes text fit for quoting: valid UTF-8, lines that end in \n only, and no control characters but tabs, nor
 // those that reorder or hide what stands beside them.
-func plain(text string) string {
+func Plain(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/similar"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -115,7 +116,8 @@ func turnsRound(c, first *schemas.Clarification) bool {
 	if c.From != first.To || c.To != first.From || !after(c, first) {
 		return false
 	}
-	return Similarity(c.Topic, first.Topic) >= alike || Similarity(firstQuestion(c), firstQuestion(first)) >= alike
+	return similar.OfWords(c.Topic, first.Topic) >= alike ||
+		similar.OfWords(firstQuestion(c), firstQuestion(first)) >= alike
 }
 
 func after(a, b *schemas.Clarification) bool {

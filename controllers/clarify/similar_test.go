@@ -1,31 +1,11 @@
 package clarify
 
 import (
-	"math"
 	"strings"
 	"testing"
-)
 
-func TestSimilarity(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want float64
-	}{
-		{"Dual layer or migrate?", "Migrate.", 0.5},
-		{"The adapter, pools connections!", "adapter POOLS connections", 1},
-		{"", "", 1}, {"?", "?", 1}, {"?", "!", 0}, {"the", "The", 1}, {"one", "", 0},
-		{"red green blue", "red green black", 2. / 3},
-		{"word word word", "word", 1},
-		{"ÄRGER über Öl", "ärger ÜBER öl", 1},
-		{"数据库迁移", "数据库适配", 0.6},
-		{"do not migrate", "do migrate", 2. / 3},
-	} {
-		got, back := Similarity(c.a, c.b), Similarity(c.b, c.a)
-		if math.Abs(got-c.want) > 1e-9 || got != back {
-			t.Errorf("%q and %q: %v and %v, want %v", c.a, c.b, got, back, c.want)
-		}
-	}
-}
+	"reconcile.dev/reconcile/controllers/similar"
+)
 
 func TestEvasive(t *testing.T) {
 	const q = "Dual layer or migrate?"
@@ -36,7 +16,7 @@ func TestEvasive(t *testing.T) {
 		"Migrate.": false, "Dual layer.": false, "Why not both?": false, "No.": false, "?": false,
 		"Dual layer: SQLite for dev, PostgreSQL for prod.": false} {
 		if got := Evasive(q, answer); got != want {
-			t.Errorf("%q: %t, similarity %.2f", answer, got, Similarity(q, answer))
+			t.Errorf("%q: %t, similarity %.2f", answer, got, similar.OfWords(q, answer))
 		}
 	}
 }
@@ -45,9 +25,9 @@ func TestEvasive(t *testing.T) {
 func FuzzSimilarity(f *testing.F) {
 	f.Add("Dual layer or migrate?", "数据库 \xff é")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		x, y := Similarity(a, b), Similarity(b, a)
-		if x != y || x < 0 || x > 1 || Similarity(a, a) != 1 {
-			t.Fatalf("%q and %q: %v, %v, %v", a, b, x, y, Similarity(a, a))
+		x, y := similar.OfWords(a, b), similar.OfWords(b, a)
+		if x != y || x < 0 || x > 1 || similar.OfWords(a, a) != 1 {
+			t.Fatalf("%q and %q: %v, %v, %v", a, b, x, y, similar.OfWords(a, a))
 		}
 		if strings.TrimSpace(a) == "" && !Evasive(b, a) {
 			t.Fatalf("%q is an answer", a)

@@ -7,6 +7,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
+// SucceededWith is the resolution of a matter whose node succeeded with the answer and had nothing to say of it.
+const SucceededWith = "The task succeeded with this answer."
+
 // fromTask is what the asking node made of an answer: it asked again, or succeeded with it.
 func (d *decision) fromTask() *event {
 	if d.Task == nil || !d.in(schemas.ClarificationAnswered) {
@@ -18,7 +21,7 @@ func (d *decision) fromTask() *event {
 			e := d.runEntry(r, schemas.TurnQuestion, d.Spec.From, r.Asks.Question)
 			return &event{r.FinishedAt, func() { d.follow(e) }}
 		case r.Outcome == schemas.OutcomeSucceeded && d.sawAnswer(r):
-			body := cmp.Or(strings.TrimSpace(r.Resolution), "The task succeeded with this answer.")
+			body := cmp.Or(strings.TrimSpace(r.Resolution), SucceededWith)
 			e := d.runEntry(r, schemas.TurnResolution, d.Spec.From, body)
 			return &event{r.FinishedAt, func() { d.resolve(e) }}
 		}

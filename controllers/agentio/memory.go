@@ -1,0 +1,22 @@
+package agentio
+
+import "strings"
+
+// Remind appends what is remembered of earlier work to what Stdin and Attach made: in a prompt as the section that it is,
+// in JSON as the text of the field "memory", for "none" not at all. The section quotes line by line, as everything here.
+func Remind(format, stdin, section string) string {
+	if section = strings.TrimSpace(section); section == "" {
+		return stdin
+	}
+	switch format {
+	case FormatNone:
+		return stdin
+	case FormatJSON:
+		body, isObject := strings.CutSuffix(stdin, "}\n")
+		if !isObject {
+			return stdin
+		}
+		return body + `,"memory":` + strings.TrimSuffix(encode(section+"\n"), "\n") + "}\n"
+	}
+	return strings.TrimRight(stdin, "\n") + "\n\n" + section + "\n"
+}
