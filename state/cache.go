@@ -26,6 +26,7 @@ const (
 	cacheHeader = len(cacheVersion) + 8 // the hash of what else a cache depends on
 	blockHeader = 4 + 8                 // length and hash of the payload
 	maxBlock    = 1 << 30
+	fullBlock   = 512 << 10 // a block of this size gets no more records
 )
 
 // What a block holds: its first byte.
@@ -184,7 +185,9 @@ func (c *cache) write(e *encoder) {
 }
 
 func (c *cache) writeLocked(e *encoder) {
-	defer c.spare.Put(e)
+	if cap(e.b) <= 4*fullBlock { // a huge record came by: its room would stay
+		defer c.spare.Put(e)
+	}
 	if c.store.opts.NoCache || e.records == 0 || c.out == nil && !c.openOut() {
 		return
 	}

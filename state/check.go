@@ -277,9 +277,12 @@ func (s *Store) sourceLine(at schemas.Place) string {
 		return ""
 	}
 	data := s.sourceOf(&file{path: at.Path})
+	n := at.Line
 	for line := range strings.SplitSeq(string(data), "\n") {
-		if at.Line--; at.Line == 0 {
-			return strings.TrimSuffix(line, "\r")
+		if n--; n == 0 {
+			p := []schemas.Problem{{Place: at, Source: strings.TrimSuffix(line, "\r")}}
+			schemas.Discreet(p, string(data))
+			return p[0].Source
 		}
 	}
 	return ""

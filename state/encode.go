@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"unicode/utf8"
 
 	quick "github.com/segmentio/encoding/json"
@@ -50,12 +51,17 @@ func EncodeStatus(ref schemas.Ref, status schemas.Status) ([]byte, error) {
 }
 
 // decodeStatus reads what EncodeStatus wrote. Unknown fields are accepted: a newer version may have written them.
-func decodeStatus(k schemas.Kind, name string, data []byte) (schemas.Status, error) {
+func (r *room) decodeStatus(k schemas.Kind, name string, data []byte) (schemas.Status, error) {
 	status := k.NewStatus()
+	packed := r.pack(data)
+	r.lend(status.Base())
 	e := envelope{Status: status}
-	if err := decodeState(data, &e); err != nil {
+	err := decodeState(data, packed, &e)
+	r.takeBack(status.Base(), packed)
+	if err != nil {
 		return nil, err
 	}
+	fit(reflect.ValueOf(status))
 	switch {
 	case e.Status == nil:
 		return nil, errors.New("it has no status")
@@ -84,7 +90,7 @@ const runKind = "Run"
 // decodeRun reads what EncodeRun wrote under the given key.
 func decodeRun(key string, data []byte) (*schemas.Run, error) {
 	r := new(schemas.Run)
-	if err := decodeState(data, r); err != nil {
+	if err := decodeState(data, bytes.Clone(data), r); err != nil {
 		return nil, err
 	}
 	switch {
@@ -98,15 +104,19 @@ func decodeRun(key string, data []byte) (*schemas.Run, error) {
 	return r, nil
 }
 
-// decodeState decodes a state file, or tells what is wrong with it.
-func decodeState(data []byte, v any) error {
+// decodeState decodes a state file, or tells what is wrong with it. same says the same as data, maybe with less space; v
+// holds parts of it then.
+func decodeState(data, same []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("it is not valid UTF-8")
 	}
 	if bytes.Contains(data, []byte("\n<<<<<<< ")) || bytes.HasPrefix(data, []byte("<<<<<<< ")) {
 		return errors.New("it holds the conflict markers of a git merge")
 	}
-	if quick.Unmarshal(data, v) == nil {
+	if schemas.TooDeep(same) {
+		return errors.New("its values are nested too deep")
+	}
+	if rest, err := quick.Parse(same, v, quick.ZeroCopy); err == nil && len(rest) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(data, v); err != nil { // it says better what is wrong, and where

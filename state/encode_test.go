@@ -61,7 +61,7 @@ func BenchmarkDecodeStatus(b *testing.B) {
 	data := aStatus(b)
 	k, _ := testKinds.Find("DAG")
 	for b.Loop() {
-		if _, err := decodeStatus(k, "checks", data); err != nil {
+		if _, err := new(room).decodeStatus(k, "checks", data); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func BenchmarkDecodeStatus(b *testing.B) {
 func BenchmarkDecodeStatusSlow(b *testing.B) {
 	data := aStatus(b)
 	for b.Loop() {
-		if err := decodeState(data, &envelope{Status: new(schemas.DAGStatus)}); err != nil {
+		if err := decodeState(data, data, &envelope{Status: new(schemas.DAGStatus)}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -188,8 +188,12 @@ func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad 
 		kind = blockLedgers
 	}
 	to := s.cache.encoder(kind)
-	defer s.cache.write(to)
+	defer func() { s.cache.write(to) }()
 	for i, w := range want {
+		if len(to.b) > fullBlock {
+			s.cache.write(to)
+			to = s.cache.encoder(kind)
+		}
 		f, err := s.readFile(d, w, known[w.path], to)
 		switch {
 		case err == nil:
@@ -304,7 +308,12 @@ func (s *Store) decodeStatusFile(p string, data []byte) any {
 	if err := schemas.CheckName(ref.Name); err != nil {
 		return &damage{text: "it is not named like an object: " + err.Error()}
 	}
-	st, err := decodeStatus(k, ref.Name, data)
+	r, _ := s.rooms.Get().(*room)
+	if r == nil {
+		r = new(room)
+	}
+	defer s.rooms.Put(r)
+	st, err := r.decodeStatus(k, ref.Name, data)
 	if err != nil {
 		return damageOf(err)
 	}
@@ -349,6 +358,7 @@ func located(r *schemas.Report, ref schemas.Ref, p string, data []byte) []schema
 		out = append(out, schemas.Problem{Place: at, Severity: f.Severity, Code: f.Code, Ref: ref,
 			Field: fieldPath(field), Message: f.Message, Suggestion: f.Suggestion, Source: source})
 	}
+	schemas.Discreet(out, string(data))
 	return out
 }
 

@@ -59,21 +59,19 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 	e := encoder{b: make([]byte, 0, len(data)/2)}
 	e.ledger(records)
 	l.packed = bytes.Clone(e.b)
-	if l.Open > 0 { // who looks for what is to be done will ask for them; the others only take room
-		l.decode.Do(func() { l.records = records })
-	}
 	return l, nil
 }
 
 // decodeLedger returns the records in the content of a ledger, and its [schemas.LedgerLastID], if that is a text. A list
-// that is missing is not read as an empty one.
+// that is missing is not read as an empty one. The texts of the records are parts of data.
 func decodeLedger(issue int, data []byte) (records []schemas.Clarification, last string, err error) {
 	var l struct {
 		IssueNumber    *int                     `json:"issueNumber"`
 		Clarifications *[]schemas.Clarification `json:"clarifications"`
 		LastID         any                      `json:"lastId"` // of whatever type: no other program has to know it
 	}
-	if err := decodeState(bytes.TrimPrefix(data, []byte("\ufeff")), &l); err != nil {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if err := decodeState(data, data, &l); err != nil {
 		return nil, "", err
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 )
 
 // model is everything that a store knows of the tree's files, indexed by the objects that they are about. Trees are
@@ -66,7 +67,7 @@ func (m *model) put(f *file) {
 		m.links[f.path] = true
 	}
 	ref := m.refOf(f)
-	if ref == (schemas.Ref{}) || f.area == areaLedgers {
+	if ref == (schemas.Ref{}) || f.area == areaLedgers || f.area == areaOther {
 		return
 	}
 	s := m.slots[ref]
@@ -259,7 +260,7 @@ func (m *model) damaged(f *file, d *damage) schemas.Problem {
 	return schemas.Problem{
 		Place:    schemas.Place{Path: f.path, Line: d.line, Column: d.column},
 		Severity: schemas.Warning, Code: DamagedState, Ref: m.refOf(f),
-		Message:    "this state file cannot be used: " + d.text,
+		Message:    "this state file cannot be used: " + secrets.Redact(d.text),
 		Suggestion: "the next run moves it to " + path.Join(damagedDir, f.path) + ".<n> and decides again",
 	}
 }

@@ -38,7 +38,7 @@ const (
 )
 
 // otherFolders are the fixed folders of state/ beside those of the kinds and runs/.
-var otherFolders = []string{ledgersFolder, "memory"}
+var otherFolders = []string{ledgersFolder, memoryFolder}
 
 // layout knows the folders of a tree.
 type layout struct {
@@ -125,6 +125,9 @@ func (l *layout) classifyState(below string) (area, schemas.Ref) {
 	}
 	if issue, ok := ledgerIssue(rest); ok && folder == ledgersFolder {
 		return areaLedgers, ledgerRef(issue)
+	}
+	if folder == memoryFolder {
+		return areaOther, memoryRef(rest)
 	}
 	for _, f := range otherFolders {
 		if folder == f {

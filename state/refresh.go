@@ -11,8 +11,8 @@ import (
 
 // Refresh looks again at the files that hints name (slash paths below the root; a folder stands for all in it), or at
 // all files when hints is nil, and always at the journals. It returns prev with what changed, and the objects whose
-// entries differ, sorted. When another process wrote to the tree since the last look, everything is looked at,
-// whatever the hints say: within a run, empty hints are enough.
+// entries differ, and the ledgers and files of the memory that do, sorted. When another process wrote to the tree since
+// the last look, everything is looked at, whatever the hints say: within a run, empty hints are enough.
 //
 // prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a
 // status stands, written or not, until somebody else changes its file.
@@ -110,6 +110,10 @@ func (u *update) put(f *file) {
 		if related {
 			u.model.related[f.path] = true
 		}
+		return
+	}
+	if old != nil && old.area == areaOther && f.area == areaOther && old.stat == f.stat {
+		u.model.put(f) // nothing is known of its content
 		return
 	}
 	ref := u.model.refOf(f)
@@ -279,9 +283,16 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 		if ref.Kind == LedgerKind {
 			continue
 		}
+		if ref.Kind == MemoryKind {
+			changed = append(changed, ref)
+			continue
+		}
 		e, was := u.model.entry(ref), prev.Entry(ref)
 		if was != nil && !u.statuses[e.StatusPath] {
 			e.Status = was.Status // the caller's, which may be ahead of the file
+		}
+		if was != nil {
+			e.Accepted = was.Accepted
 		}
 		switch {
 		case was == nil && empty(e):

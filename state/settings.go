@@ -16,14 +16,27 @@ type settingsFile struct {
 	stat     stat
 	sum      uint64
 	spec     *schemas.SettingsSpec // with defaults; never nil
+	sound    bool                  // of a broken file, something could be used
 	problems []schemas.Problem
 }
 
-// Settings reads the settings alone, before anything is loaded. Where they cannot be used the defaults stand in, and the
-// tree's Problems say why.
+// Settings reads the settings alone, before anything is loaded. For what cannot be used of them the defaults stand in,
+// and the tree's Problems say why.
 func (s *Store) Settings() *schemas.SettingsSpec { return s.readSettings().spec }
 
-// readSettings reads reconcile.yaml. Settings that cannot be used are reported, and the defaults stand in for them.
+// CheckSettings reads the settings alone and returns the first error of them, and whether nothing of them can be used. It
+// is for those that do not load the tree.
+func (s *Store) CheckSettings() (wrong error, unusable bool) {
+	f := s.readSettings()
+	for _, p := range f.problems {
+		if p.Severity == schemas.Error {
+			return p, !f.sound
+		}
+	}
+	return nil, false
+}
+
+// readSettings reads reconcile.yaml. What cannot be used of it is reported, and the defaults stand in for that.
 func (s *Store) readSettings() *settingsFile {
 	f := &settingsFile{spec: new(schemas.SettingsSpec)}
 	f.spec.Default()
@@ -73,6 +86,9 @@ func (s *Store) decodeSettings(f *settingsFile, data []byte) {
 	}
 	d := schemas.NewDecoder(kinds, 1<<20).Decode(schemas.SettingsPath, data)
 	f.problems = append(f.problems, d.Problems...)
+	if sound, ok := d.Sound.(*schemas.SettingsSpec); ok {
+		f.spec, f.sound = sound, true
+	}
 	switch spec := schemas.SpecAs[*schemas.SettingsSpec](d.Object); {
 	case spec != nil:
 		f.spec = spec

@@ -60,6 +60,7 @@ type Store struct {
 	locks    lock.Options    // of all locks, but for Agent and Log; the zero value but in tests
 	folded   map[int]*Ledger // what this process wrote into ledgers since the last look, by issue
 
+	rooms   sync.Pool    // of *room
 	decoded atomic.Int64 // files decoded so far, for tests
 }
 

@@ -9,7 +9,10 @@ import (
 // SweepLedgers takes out of the way what killed processes left of the locks of ledgers. A fold does so for its own ledger;
 // this is for those that need no fold, because the killed process had written all. Locks that are held are left alone.
 func (s *Store) SweepLedgers(ctx context.Context) error {
-	dir := s.layout().state + "/" + ledgersFolder
+	return s.sweepLocks(ctx, s.layout().state+"/"+ledgersFolder)
+}
+
+func (s *Store) sweepLocks(ctx context.Context, dir string) error {
 	files, err := s.lockedIn(dir)
 	if err != nil {
 		return fmt.Errorf("look for locks in %s: %w", dir, err)

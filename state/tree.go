@@ -40,6 +40,9 @@ type Entry struct {
 	Claims []Claim
 	// Inputs holds, for each node of a DAG that declares inputs, the digest of the files that its globs match now.
 	Inputs map[string]string
+	// Accepted is, of an Observation, the digest of the spec that the memory took in; "" where nobody has looked. Whoever
+	// keeps the memory in step sets it where it may bear on the status.
+	Accepted string
 }
 
 // Broken reports whether a spec exists that cannot be used.

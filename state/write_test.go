@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	quick "github.com/segmentio/encoding/json"
+
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -282,7 +284,7 @@ func FuzzStatus(f *testing.F) {
 	f.Add([]byte("{\n<<<<<<< HEAD\n"))
 	k, _ := testKinds.Find("DAG")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		st, err := decodeStatus(k, "checks", data)
+		st, err := new(room).decodeStatus(k, "checks", data)
 		if err != nil {
 			return
 		}
@@ -290,7 +292,12 @@ func FuzzStatus(f *testing.F) {
 		if err != nil {
 			t.Skip() // a time that JSON cannot say
 		}
-		again, err := decodeStatus(k, "checks", b)
+		plain := k.NewStatus()
+		err = quick.Unmarshal(data, &envelope{Status: plain})
+		if p, err2 := EncodeStatus(checks, plain); err != nil || err2 != nil || string(p) != string(b) {
+			t.Fatalf("%s: %s, without packing %s (%v, %v)", data, b, p, err, err2)
+		}
+		again, err := new(room).decodeStatus(k, "checks", b)
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}

@@ -1,0 +1,99 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// MemoryKind is the Kind in the Refs of the memory's files, which have no entries: Memory/issue-42, Memory/manifest,
+// Memory/records/<name>, Memory/archive/issue-42-archived. What they hold is not this package's matter; that they
+// changed is, for fingerprints and for those who keep the memory in step with the specs.
+const MemoryKind = "Memory"
+
+const (
+	memoryFolder  = "memory"
+	recordsFolder = "records"
+	archiveFolder = "archive"
+)
+
+// MemoryDir is the folder of the memory below the root.
+func (s *Store) MemoryDir() string { return s.layout().memoryDir() }
+
+func (l *layout) memoryDir() string { return l.state + "/" + memoryFolder }
+
+// memoryRef is the Ref of a file of the memory, given by its path below the folder.
+func memoryRef(below string) schemas.Ref {
+	return schemas.Ref{Kind: MemoryKind, Name: strings.TrimSuffix(below, ".json")}
+}
+
+// HasMemory reports whether there is a folder of the memory, be it empty.
+func (s *Store) HasMemory() bool {
+	fi, err := s.root.Lstat(s.MemoryDir())
+	return err == nil && fi.IsDir()
+}
+
+// SweepMemory takes out of the way what killed processes left of the locks of the memory's files; see SweepLedgers.
+func (s *Store) SweepMemory(ctx context.Context) error { return s.sweepLocks(ctx, s.MemoryDir()) }
+
+// RefreshMemory takes in what this process wrote below the folder of the memory by other means than Write and Fold, so
+// that it is no news at the next look.
+func (s *Store) RefreshMemory() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil {
+		return nil
+	}
+	there := map[string]bool{}
+	dir := s.layout().memoryDir()
+	for _, folder := range []string{dir, dir + "/" + archiveFolder, dir + "/" + recordsFolder} {
+		if err := s.lookInto(folder, there); err != nil {
+			return fmt.Errorf("look at the memory in %s: %w", folder, err)
+		}
+	}
+	for _, p := range slices.Collect(maps.Keys(s.model.files)) {
+		if within(dir, p) && !there[p] {
+			s.model.drop(p)
+		}
+	}
+	return nil
+}
+
+// lookInto tells the model of the files in one folder of the memory.
+func (s *Store) lookInto(dir string, there map[string]bool) error {
+	d, err := openFolder(s.root, dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer d.close()
+	var l listing
+	for more := true; more; {
+		l.reset()
+		if more, err = d.list(&l); err != nil {
+			return err
+		}
+		for i := range l.len() {
+			name := l.name(i)
+			var st stat
+			if hidden(name) || !jsonFile(name) || d.stat(name, &st) != nil || st.form() != formFile {
+				continue
+			}
+			p := path.Join(dir, string(name))
+			there[p] = true
+			if old := s.model.files[p]; old == nil || old.stat != st {
+				s.model.put(&file{path: p, area: areaOther, stat: st})
+			}
+		}
+	}
+	return nil
+}
