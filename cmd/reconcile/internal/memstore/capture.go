@@ -1,0 +1,239 @@
+package memstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/lock"
+)
+
+// Capture implements [Store]. The Observation is on the disk before anything else: from then on the capture is not lost,
+// whatever is killed when, since the next run takes in what is not yet in the memory. Then come the issue file, those of
+// other issues of which it says something, in ascending order, and the manifest; each under its own lock, never two at
+// once.
+//
+// The error is ErrDisabled, ErrInvalid for a capture that no Observation can be made of, or one of the file system. A lock
+// that cannot be had is none: see [Captured.Held].
+func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Captured, error) {
+	if !*f.settings().Memory.Enabled {
+		return Captured{}, ErrDisabled
+	}
+	s, src, err := f.prepare(spec)
+	if err != nil {
+		return Captured{}, err
+	}
+	c := Captured{Name: s.Name, Path: f.specPath(s.Name)}
+	was, err := f.store.PutNew(c.Path, src)
+	switch {
+	case err != nil:
+		return c, err
+	case was != nil && !same(was, src):
+		return c, fmt.Errorf("%w: %s exists and says something else; remove it or capture something else", ErrInvalid, c.Path)
+	}
+	c.Known = was != nil
+	if err := f.store.Announce(); err != nil {
+		return c, err
+	}
+	for _, e := range s.Entries {
+		if e.Repeats != "" {
+			c.Repeats = append(c.Repeats, e.Repeats)
+		}
+	}
+	return f.takeIn(ctx, c, s)
+}
+
+// takeIn puts a capture into the memory.
+func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec) (Captured, error) {
+	changed := map[int][]byte{}
+	var effects memory.Effects
+	grown, wrote, err := f.change(ctx, s.Issue, func(file, archive []byte) (memory.Folded, error) {
+		out, more, err := memory.Grow(file, s)
+		if len(out.Added)+len(more.IDs()) > 0 { // else it is there already, perhaps since a try before
+			c.Observations, effects = out.Added, more
+		}
+		out.Archive = archive
+		return out, err
+	})
+	if wrote {
+		changed[s.Issue] = grown.File
+	}
+	for _, o := range c.Observations {
+		c.Tokens += o.Tokens
+	}
+	if err == nil {
+		err = f.applyEffects(ctx, s, effects, changed)
+	}
+	if err == nil && len(changed) > 0 {
+		err = f.putIntoManifest(ctx, changed)
+	}
+	if len(changed) > 0 {
+		err = errors.Join(err, f.store.Announce())
+	}
+	switch {
+	case errors.Is(err, state.ErrBusy), errors.Is(err, memory.ErrDamaged), errors.Is(err, memory.ErrNewer):
+		c.Held = true
+		c.Why = f.warnOfHeld(err)
+		return c, nil
+	case errors.Is(err, memory.ErrEdited):
+		return c, fmt.Errorf("%w: %s: %w", ErrInvalid, c.Path, err)
+	}
+	return c, err
+}
+
+// applyEffects changes the observations of other issues that a capture repeats or replaces.
+func (f *Files) applyEffects(ctx context.Context, s memory.Spec, e memory.Effects, changed map[int][]byte) error {
+	for _, issue := range e.Issues() {
+		if issue == s.Issue {
+			continue // they are in the archive, or nowhere
+		}
+		out, wrote, err := f.change(ctx, issue, func(file, archive []byte) (memory.Folded, error) {
+			if file == nil {
+				return memory.Folded{Archive: archive}, nil
+			}
+			out, err := memory.Apply(file, issue, e)
+			out.Archive = archive
+			return out, err
+		})
+		if err != nil {
+			return err
+		}
+		if wrote {
+			changed[issue] = out.File
+		}
+	}
+	return nil
+}
+
+// warnOfHeld tells what is to be known of a capture that waits for the next run, and returns the gist of it.
+func (f *Files) warnOfHeld(err error) string {
+	const kept = "the Observation is kept, and the next run of reconcile takes it into the memory"
+	var busy *lock.BusyError
+	why := "Memory capture skipped: " + err.Error()
+	if errors.As(err, &busy) {
+		why = "Memory capture skipped: lock timeout on " + busy.Path
+		f.warn(why)
+	}
+	f.warn(fmt.Sprintf("%v; %s", err, kept))
+	return why
+}
+
+// putIntoManifest puts issue files that were just written into the manifest. Another process may have written into them
+// since: what they hold now counts.
+func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte) error {
+	ours := map[int]bool{}
+	for issue := range changed {
+		ours[issue] = true
+	}
+	_, err := f.underManifestLock(ctx, func(was []byte, s *step) ([][]byte, error) {
+		if len(s.issues) == 0 {
+			return nil, errUnknown
+		}
+		return spliced(was, slices.Sorted(maps.Keys(changed)), func(issue int) ([]schemas.ObservationIndex, error) {
+			return f.linesNow(issue, s)
+		})
+	}, ours)
+	if errors.Is(err, errUnknown) || errors.Is(err, memory.ErrDamaged) { // all issue files have to be looked at
+		return f.keepInStep(ctx, ours)
+	}
+	return err
+}
+
+// linesNow are the lines of an issue as its file is now, which is noted in s.
+func (f *Files) linesNow(issue int, s *step) ([]schemas.ObservationIndex, error) {
+	data, err := f.readOrNil(f.issuePath(issue))
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		delete(s.issues, issue)
+		return nil, nil
+	}
+	m, err := memory.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	s.issues[issue] = xxhash.Sum64(data)
+	out := make([]schemas.ObservationIndex, len(m.Observations))
+	for i := range m.Observations {
+		out[i] = m.Observations[i].Index()
+	}
+	return out, nil
+}
+
+// prepare makes the Observation of a capture and its file. What is written is decoded before, by the code that reads it
+// in the next run; secrets and private text are taken out, should they have come as far as here.
+func (f *Files) prepare(spec *schemas.ObservationSpec) (memory.Spec, []byte, error) {
+	if err := checkAgent(spec.Agent); err != nil {
+		return memory.Spec{}, nil, err
+	}
+	if err := checkIssue(spec.Issue); err != nil {
+		return memory.Spec{}, nil, err
+	}
+	clean := *spec
+	clean.Entries = slices.Clone(spec.Entries)
+	for i := range clean.Entries {
+		e := &clean.Entries[i]
+		e.Content, e.Summary = secrets.Redact(e.Content), secrets.Redact(e.Summary)
+	}
+	name, err := captureName(&clean)
+	if err != nil {
+		return memory.Spec{}, nil, err
+	}
+	src, err := f.o.Document(controllers.Spec{Ref: schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, Spec: &clean})
+	if err != nil {
+		return memory.Spec{}, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	o, err := f.decode(f.specPath(name), src)
+	if err != nil {
+		return memory.Spec{}, nil, err
+	}
+	return memory.Spec{Name: name, Digest: o.Digest, ObservationSpec: schemas.SpecAs[*schemas.ObservationSpec](o)}, src, nil
+}
+
+// decode reads the file of an Observation. All that is wrong with it is in the error, ErrInvalid.
+func (f *Files) decode(path string, src []byte) (*schemas.Object, error) {
+	f.decodeMu.Lock()
+	defer f.decodeMu.Unlock()
+	if f.decoder == nil {
+		f.decoder = schemas.NewDecoder(f.o.Kinds, f.settings().Limits.FileSize)
+	}
+	d := f.decoder.Decode(path, src)
+	var wrong []string
+	for _, p := range d.Problems {
+		if p.Severity == schemas.Error {
+			wrong = append(wrong, strings.TrimPrefix(p.Field, "spec.")+": "+p.Message)
+		}
+	}
+	if len(wrong) > 0 || d.Object == nil {
+		return nil, fmt.Errorf("%w: %s", ErrInvalid, strings.Join(wrong, "; "))
+	}
+	return d.Object, nil
+}
+
+// captureName is <agent>-<issue>-<ms>-<6 digits of a digest of the content>, the agent cut where names end: so a capture
+// that is made again has the same name, and two processes never write one file.
+func captureName(spec *schemas.ObservationSpec) (string, error) {
+	canonical, err := json.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	sum := sha256.Sum256(canonical)
+	suffix := fmt.Sprintf("-%d-%d-%s", spec.Issue, max(spec.Timestamp.UnixMilli(), 0), hex.EncodeToString(sum[:3]))
+	const longest = 63
+	agent := spec.Agent[:min(len(spec.Agent), longest-len(suffix))]
+	return strings.TrimRight(agent, "-._") + suffix, nil
+}

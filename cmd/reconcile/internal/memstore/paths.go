@@ -1,0 +1,85 @@
+package memstore
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Where the cache of the memory lies, below the root. All of it can be made again.
+const (
+	cacheDir    = ".reconcile/memory"
+	basePath    = cacheDir + "/base"
+	deltaPath   = cacheDir + "/delta"
+	stepPath    = cacheDir + "/step"
+	settledPath = cacheDir + "/settled"
+	foldedPath  = cacheDir + "/folded"
+	recordsPath = cacheDir + "/records"
+	anchorsPath = cacheDir + "/anchors"
+)
+
+// fileLimit is the largest file of the memory that is read.
+const fileLimit = 64 << 20
+
+func (f *Files) dir() string        { return f.store.MemoryDir() }
+func (f *Files) recordsDir() string { return f.dir() + "/records" }
+func (f *Files) archiveDir() string { return f.dir() + "/archive" }
+func (f *Files) manifestPath() string {
+	return f.dir() + "/manifest.json"
+}
+
+// Issues come as numbers, so that no name leads elsewhere.
+func (f *Files) issuePath(issue int) string { return f.dir() + "/" + issueName(issue) }
+func (f *Files) archivePath(issue int) string {
+	return f.archiveDir() + "/issue-" + strconv.Itoa(issue) + "-archived.json"
+}
+
+func issueName(issue int) string { return "issue-" + strconv.Itoa(issue) + ".json" }
+
+// issueOf is the number in the name of an issue file; ok is false for other names.
+func issueOf(name string) (issue int, ok bool) {
+	digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), "issue-")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return int(n), ok && err == nil && n >= 0 && issueName(int(n)) == name
+}
+
+// specPath is the path of the spec of an Observation.
+func (f *Files) specPath(name string) string {
+	return path.Join(f.settings().Folders.Specs, schemas.ObservationKind.Plural, name+".yaml")
+}
+
+// issuesOf are the issues of ids, each once; ErrInvalid if one is no id.
+func issuesOf(ids []string) (map[int][]string, error) {
+	out := map[int][]string{}
+	for _, id := range ids {
+		_, issue, _, ok := memory.ParseID(id)
+		if !ok {
+			return nil, badID(id)
+		}
+		out[issue] = append(out[issue], id)
+	}
+	return out, nil
+}
+
+func badID(id string) error {
+	return fmt.Errorf("%w: %.150q is not the id of an observation, obs-<agent>-<issue>-<ms>-<6 characters>; "+
+		"reconcile memory list shows the ids", ErrInvalid, id)
+}
+
+func checkIssue(issue int) error {
+	if issue < 0 || issue > 1<<31-1 {
+		return fmt.Errorf("%w: %d is not the number of an issue", ErrInvalid, issue)
+	}
+	return nil
+}
+
+func checkAgent(agent string) error {
+	if err := schemas.CheckName(agent); err != nil {
+		return fmt.Errorf("%w: the agent: %w", ErrInvalid, err)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package memstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+)
+
+// record writes a record and returns its name. One that matters is written durably, and if it exists it is the same
+// one; one that does not is a count: that it exists is an error, fs.ErrExist. Secrets are taken out, should any have come
+// as far as here.
+func (f *Files) record(r schemas.MemoryRecord, matters bool) (string, error) {
+	r.By, r.Reason = secrets.Redact(r.By), secrets.Redact(r.Reason)
+	name, data, err := memory.EncodeRecord(r)
+	if err != nil {
+		return "", err
+	}
+	p := f.recordsDir() + "/" + name + ".json"
+	if !matters {
+		return name, f.store.Add(p, data)
+	}
+	was, err := f.store.PutNew(p, data)
+	switch {
+	case err != nil:
+		return "", err
+	case was != nil && !same(was, data):
+		return "", fmt.Errorf("%s exists and says something else; look at it, and run the command again", p)
+	case was == nil:
+		f.writes.Add(1)
+	}
+	return name, f.store.Announce()
+}
+
+// recordNames are the records that there are, with what the system says of their files.
+func (f *Files) recordNames() (map[string]state.Identity, error) {
+	out := map[string]state.Identity{}
+	err := f.store.LookInto(f.recordsDir(), func(file []byte, id state.Identity) {
+		if name, ok := strings.CutSuffix(string(file), ".json"); ok && name != "" && name[0] != '.' && id.IsFile() {
+			out[name] = id
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look at the memory's records in %s: %w", f.recordsDir(), err)
+	}
+	return out, nil
+}
+
+// knownRecord is a record as it was read.
+type knownRecord struct {
+	id state.Identity
+	schemas.MemoryRecord
+	damaged string
+}
+
+// records reads records. One that cannot be read counts for nothing and is told of.
+func (f *Files) records(names map[string]state.Identity) map[string]schemas.MemoryRecord {
+	f.recordsMu.Lock()
+	defer f.recordsMu.Unlock()
+	if f.recordsRead == nil {
+		f.recordsRead = map[string]knownRecord{}
+		if len(names) > fewRecords {
+			f.loadRecords()
+		}
+	}
+	var missing []string
+	for name, id := range names {
+		if k, ok := f.recordsRead[name]; !ok || k.id != id {
+			missing = append(missing, name+".json")
+		}
+	}
+	f.store.ReadFiles(f.recordsDir(), fileLimit, missing, func(file string, data []byte, id state.Identity, err error) {
+		f.take(strings.TrimSuffix(file, ".json"), data, id, err)
+	})
+	if len(missing) > fewRecords {
+		f.saveRecords()
+	}
+	out := make(map[string]schemas.MemoryRecord, len(names))
+	for name := range names {
+		if k, ok := f.recordsRead[name]; ok && k.damaged == "" {
+			out[name] = k.MemoryRecord
+		}
+	}
+	return out
+}
+
+// fewRecords are read again rather than kept in the cache.
+const fewRecords = 64
+
+func (f *Files) take(name string, data []byte, id state.Identity, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	k := knownRecord{id: id}
+	if err == nil {
+		k.MemoryRecord, err = memory.ParseRecord(data)
+	}
+	if err != nil {
+		k.damaged = err.Error()
+		if was, ok := f.recordsRead[name]; !ok || was.damaged != k.damaged {
+			f.warn(fmt.Sprintf("%s/%s.json cannot be read and counts for nothing: %v; restore it or remove it",
+				f.recordsDir(), name, err))
+		}
+	}
+	f.recordsRead[name] = k
+}
+
+func (f *Files) loadRecords() {
+	for d := f.unsealed(recordsPath); len(d.b) > 0; {
+		name, id := d.text(), d.identity()
+		r, err := memory.ParseRecord([]byte(d.text()))
+		if !d.ok {
+			return
+		}
+		if err == nil {
+			f.recordsRead[name] = knownRecord{id: id, MemoryRecord: r}
+		}
+	}
+}
+
+// saveRecords keeps what was read for the next process. Records are written once, so no care is taken of racy ones.
+func (f *Files) saveRecords() {
+	if f.o.NoCache {
+		return
+	}
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(f.recordsRead)) {
+		k := f.recordsRead[name]
+		_, data, err := memory.EncodeRecord(k.MemoryRecord)
+		if err != nil || k.damaged != "" {
+			continue
+		}
+		b = appendIdentity(appendText(b, name), k.id)
+		b = append(binary.AppendUvarint(b, uint64(len(data))), data...)
+	}
+	_ = f.store.Replace(recordsPath, seal(b))
+}
+
+// undone tells by the names of records when a compaction of an issue was last undone.
+func undone(names map[string]state.Identity) map[int]int64 {
+	out := map[int]int64{}
+	for name := range names {
+		rest, ok := strings.CutPrefix(name, schemas.RecordUncompacted+"-")
+		parts := strings.Split(rest, "-")
+		if !ok || len(parts) != 3 {
+			continue
+		}
+		issue, err := strconv.Atoi(parts[0])
+		ms, err2 := strconv.ParseInt(parts[1], 10, 64)
+		if err == nil && err2 == nil {
+			out[issue] = max(out[issue], ms)
+		}
+	}
+	return out
+}

@@ -1,0 +1,316 @@
+package memstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/state"
+)
+
+// cacheFor is how long a view is good without a look at the disk (agentx-spec, memory pipeline 7.2). What this process
+// writes is in it at once.
+const cacheFor = 30 * time.Second
+
+// tick is how far apart two changes of a file are told apart, with room to spare: kernels stamp files with a clock that
+// moves every 1 to 10 ms.
+const tick = 20 * time.Millisecond
+
+// When tables are merged and kept.
+const (
+	slack     = 256 // so few observations are read and indexed again rather than kept in the cache
+	tailShare = 20  // the base is made anew when a twentieth of it is dead or in other tables
+	mostParts = 6
+)
+
+// current is the view, looked at no longer than cacheFor ago, for searching.
+func (f *Files) current() (*view, error) { return f.recent(true) }
+
+// recent is current; searched says that it is needed for searching.
+func (f *Files) recent(searched bool) (*view, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.view == nil || time.Since(f.view.at) >= cacheFor || searched && f.view.set == nil {
+		return f.look(searched)
+	}
+	if len(f.written) > 0 {
+		return f.addWritten(searched)
+	}
+	return f.view, nil
+}
+
+// addWritten puts what this process wrote into the view.
+func (f *Files) addWritten(searched bool) (*view, error) {
+	seen := make(map[int]source, len(f.view.owners)+len(f.written))
+	for issue, o := range f.view.owners {
+		seen[issue] = o.source
+	}
+	b := tableBuilder{bare: f.bare(searched)}
+	files := make([]readFile, 0, len(f.written))
+	for _, w := range f.written {
+		if w.file != nil && w.err == nil {
+			b.add(w.source, w.file)
+		}
+		files = append(files, w)
+	}
+	fresh, err := b.tables()
+	if err != nil {
+		return nil, err
+	}
+	return f.advance(f.view.at, seen, files, fresh, searched)
+}
+
+// latest is the view as the disk has it now. It may be one that cannot be searched.
+func (f *Files) latest() (*view, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.look(false)
+}
+
+// bare reports whether new tables are to be bare: where nobody searches, unless those that there are can be searched.
+func (f *Files) bare(searched bool) bool {
+	tables := f.tables
+	if f.view != nil {
+		tables = f.view.parts
+	}
+	return !searched && (len(tables) == 0 || anyBare(tables))
+}
+
+// wrote tells the view what this process wrote into an issue file.
+func (f *Files) wrote(issue int, data []byte) {
+	id, err := f.store.LookAt(f.issuePath(issue))
+	if err != nil {
+		id = state.Identity{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.view == nil {
+		return
+	}
+	if f.written == nil {
+		f.written = map[int]readFile{}
+	}
+	s := source{issue: issue, id: id, hash: xxhash.Sum64(data), racy: true}
+	m, err := memory.Parse(data)
+	f.written[issue] = readFile{s, m, err}
+}
+
+// look looks at all issue files, and reads those that changed since the view or the cache.
+func (f *Files) look(searched bool) (*view, error) {
+	if searched && f.view != nil && f.view.set == nil {
+		f.view = nil
+	}
+	if f.view == nil {
+		f.loadTables(searched)
+	}
+	now := time.Now()
+	known := f.known()
+	seen := map[int]source{}
+	var changed []source
+	err := f.store.LookInto(f.dir(), func(name []byte, id state.Identity) {
+		issue, ok := issueOf(string(name))
+		if !ok {
+			return
+		}
+		if s, ok := known[issue]; ok && s.id == id && !s.racy {
+			seen[issue] = s
+		} else {
+			changed = append(changed, source{issue: issue, id: id})
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look at the memory in %s: %w", f.dir(), err)
+	}
+	f.written = nil
+	files, fresh, err := f.readIssues(now, changed, known, f.bare(searched))
+	if err != nil {
+		return nil, err
+	}
+	return f.advance(now, seen, files, fresh, searched)
+}
+
+// known is what is known of issue files, from the last view or the cache.
+func (f *Files) known() map[int]source {
+	known := map[int]source{}
+	if f.view != nil {
+		for issue, o := range f.view.owners {
+			known[issue] = o.source
+		}
+		return known
+	}
+	for _, p := range f.tables {
+		for _, s := range p.sources() {
+			known[s.issue] = s
+		}
+	}
+	return known
+}
+
+// advance makes the next view of what was read, and of tables of it. Of a file that cannot be read, what was known of it
+// stands.
+func (f *Files) advance(at time.Time, seen map[int]source, files []readFile, fresh []*table, searched bool) (*view, error) {
+	bad := map[int]error{}
+	known := f.known()
+	for _, r := range files {
+		if r.err == nil {
+			seen[r.issue] = r.source
+			continue
+		}
+		bad[r.issue] = r.err
+		if s, ok := known[r.issue]; ok {
+			s.racy = true
+			seen[r.issue] = s
+		}
+	}
+	if f.view != nil {
+		f.tables = f.view.parts
+	}
+	tables := slices.Clip(f.tables)
+	for _, t := range fresh {
+		tables = append(tables, part{table: t})
+	}
+	v, err := newView(at, tables, seen)
+	if err == nil {
+		v, err = f.tidy(v, seen, len(f.tables) == 0 && len(fresh) > 1)
+	}
+	if damagedCache(err) {
+		return f.startOver(searched)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.warnOfBad(bad)
+	v.bad = bad
+	f.view, f.tables, f.written = v, nil, nil
+	return v, nil
+}
+
+// startOver forgets a damaged cache and reads everything.
+func (f *Files) startOver(searched bool) (*view, error) {
+	if f.o.NoCache {
+		return nil, fmt.Errorf("%w, though it was just made", errDamagedCache)
+	}
+	again := f.o
+	f.o.NoCache = true
+	f.view, f.tables, f.written = nil, nil, nil
+	v, err := f.look(searched)
+	f.o = again
+	if err == nil {
+		f.save(v)
+	}
+	return v, err
+}
+
+// tidy merges tables that have become too many or too small, or all of them, and keeps in the cache what would take long to
+// make again.
+func (f *Files) tidy(v *view, seen map[int]source, all bool) (*view, error) {
+	if len(v.parts) == 0 {
+		return v, nil
+	}
+	base, tail, unsaved := &v.parts[0], 0, 0
+	for _, p := range v.parts[1:] {
+		tail += p.len()
+		if !p.saved {
+			unsaved += p.len()
+		}
+	}
+	parts := v.parts
+	switch {
+	case all, (tail+base.len()-base.live)*tailShare > base.len()+slack*tailShare || base.len() == 0 && tail > 0:
+		t, err := v.merge(0, 0)
+		if err != nil {
+			return nil, err
+		}
+		parts = []part{{table: t}}
+	case len(parts) > mostParts || unsaved > slack:
+		t, err := v.merge(1, base.key())
+		if err != nil {
+			return nil, err
+		}
+		parts = []part{*base, {table: t}}
+	default:
+		f.save(v)
+		return v, nil
+	}
+	at := v.at
+	v, err := newView(at, parts, seen)
+	if err == nil {
+		f.save(v)
+	}
+	return v, err
+}
+
+// save keeps tables in the cache. Where that cannot be, the next process reads the files again.
+func (f *Files) save(v *view) {
+	if f.o.NoCache {
+		return
+	}
+	for i, path := range []string{basePath, deltaPath} {
+		if i >= len(v.parts) || v.parts[i].saved || v.parts[i].len() <= slack {
+			continue
+		}
+		if i == 1 && (!v.parts[0].saved || v.parts[1].basis() != v.parts[0].key()) {
+			continue
+		}
+		v.parts[i].saved = f.store.Replace(path, v.parts[i].data) == nil
+	}
+}
+
+// loadTables opens the tables of the cache that fit together; for searching none that are bare.
+func (f *Files) loadTables(searched bool) {
+	f.tables = nil
+	if f.o.NoCache {
+		return
+	}
+	base := f.openTable(basePath)
+	if base == nil || base.basis() != 0 || searched && base.lex == nil {
+		return
+	}
+	f.tables = append(f.tables, part{table: base, saved: true})
+	if delta := f.openTable(deltaPath); delta != nil && delta.basis() == base.key() && (!searched || delta.lex != nil) {
+		f.tables = append(f.tables, part{table: delta, saved: true})
+	}
+}
+
+func (f *Files) openTable(path string) *table {
+	file, err := f.store.Root().Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	fi, err := file.Stat()
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() < tableHeader {
+		return nil
+	}
+	data, free, err := mapFile(file, int(fi.Size()))
+	if err != nil {
+		return nil
+	}
+	t, err := openTable(data)
+	if err != nil {
+		free()
+		return nil
+	}
+	f.mapped = append(f.mapped, free)
+	return t
+}
+
+// warnOfBad tells of each file that cannot be read, once.
+func (f *Files) warnOfBad(bad map[int]error) {
+	for _, issue := range slices.Sorted(maps.Keys(bad)) {
+		if f.warned == nil {
+			f.warned = map[int]bool{}
+		}
+		if !f.warned[issue] {
+			f.warned[issue] = true
+			f.warn(fmt.Sprintf("%s cannot be read: %v; the others go on working, and the next run of reconcile moves it aside "+
+				"and makes it anew", f.issuePath(issue), bad[issue]))
+		}
+	}
+}

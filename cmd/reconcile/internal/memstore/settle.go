@@ -1,0 +1,341 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Bounds beyond which a store asks to be compacted (agentx-spec, memory pipeline 12.3).
+const (
+	largeStore       = 40 << 20 // bytes
+	manyObservations = 40_000
+)
+
+// Settle brings the store in step with the specs of a tree and the records: what was captured and is not in the memory
+// yet is taken in, what was changed by hand is made anew, what is damaged is moved aside, and the manifest is brought in
+// step. The tree must be locked by the store's process. A second call finds nothing to do, and costs a stat for each file.
+func (f *Files) Settle(ctx context.Context, t *state.Tree) (Settled, error) {
+	return f.settle(ctx, t, false)
+}
+
+// Rebuild is Settle that takes nothing for settled: every issue file is folded again, and the manifest is made anew.
+func (f *Files) Rebuild(ctx context.Context, t *state.Tree) (Settled, error) {
+	return f.settle(ctx, t, true)
+}
+
+func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, error) {
+	entries := t.Entries(schemas.ObservationKind.Name)
+	if !*f.settings().Memory.Enabled || len(entries) == 0 && !f.store.HasMemory() {
+		return Settled{}, nil
+	}
+	s := &settling{Files: f, entries: entries, tree: t, all: all}
+	if err := s.look(ctx); err != nil {
+		return s.out, err
+	}
+	dirty := s.dirty()
+	if err := s.fold(ctx, dirty); err != nil {
+		return s.out, err
+	}
+	if err := f.keepInStep(ctx, dirty); err != nil {
+		return s.out, fmt.Errorf("keep %s in step: %w", f.manifestPath(), err)
+	}
+	if len(dirty) > 0 {
+		s.remember()
+	}
+	s.sum()
+	return s.out, nil
+}
+
+// settling is one call of Settle.
+type settling struct {
+	*Files
+	tree    *state.Tree
+	entries []*state.Entry
+	all     bool
+
+	view    *view
+	taken   map[string]memory.Taken
+	names   map[string]state.Identity // records
+	before  settled
+	archive map[int]state.Identity // archives
+	hashes  map[int]uint64         // of the issue files as they were folded
+	missing map[string]bool        // what is known of captures that the tree does not have: whether the file exists
+	out     Settled
+	stored  map[storedKey]*Stored
+}
+
+type storedKey struct {
+	issue int
+	agent string
+}
+
+// look gathers what there is, and moves damaged files aside.
+func (s *settling) look(ctx context.Context) (err error) {
+	if s.view, err = s.latest(); err != nil {
+		return err
+	}
+	if err := s.moveAside(ctx); err != nil {
+		return err
+	}
+	err = s.again(func() error {
+		if s.view, err = s.latest(); err == nil {
+			s.taken, err = s.view.taken()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if s.names, err = s.recordNames(); err != nil {
+		return err
+	}
+	s.archive = s.archives()
+	s.hashes = make(map[int]uint64, len(s.view.owners))
+	for issue, o := range s.view.owners {
+		s.hashes[issue] = o.hash
+	}
+	if !s.all {
+		s.before = s.loadSettled()
+	}
+	s.edited()
+	return nil
+}
+
+// archives are the archives that there are.
+func (f *Files) archives() map[int]state.Identity {
+	out := map[int]state.Identity{}
+	_ = f.store.LookInto(f.archiveDir(), func(name []byte, id state.Identity) {
+		stem, ok := strings.CutSuffix(string(name), "-archived.json")
+		if issue, is := issueOf(stem + ".json"); ok && is {
+			out[issue] = id
+		}
+	}) // where there is no such folder there are none
+	return out
+}
+
+// moveAside moves issue files and archives that nothing can be made of aside, keeping what is whole in them.
+func (s *settling) moveAside(ctx context.Context) error {
+	for _, issue := range slices.Sorted(maps.Keys(s.view.bad)) {
+		if !errors.Is(s.view.bad[issue], memory.ErrDamaged) {
+			continue
+		}
+		if err := s.setAside(ctx, s.issuePath(issue), issue, s.view.bad[issue]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *settling) setAside(ctx context.Context, p string, issue int, cause error) error {
+	damaged := func(data []byte) bool {
+		m, err := memory.Parse(data)
+		return errors.Is(err, memory.ErrDamaged) || err == nil && m.IssueNumber != issue
+	}
+	err := s.store.SetAside(ctx, p, damaged, func(data []byte) []byte { return memory.Salvage(data, issue) })
+	if err == nil {
+		s.out.Wrote = true
+		s.writes.Add(1)
+		s.warning(fmt.Sprintf("%s: %v; it was moved to .reconcile/damaged, and is made anew of what can be read in it and of "+
+			"the Observations", p, cause))
+	}
+	return err
+}
+
+func (s *settling) warning(text string) { s.out.Warnings = append(s.out.Warnings, text) }
+
+// edited finds the captures whose specs are not those that were taken in.
+func (s *settling) edited() {
+	s.out.Edited = map[string]string{}
+	for _, e := range s.entries {
+		if taken, ok := s.taken[e.Name]; ok && e.Object != nil && taken.Digest != e.Object.Digest {
+			s.out.Edited[e.Name] = taken.Digest
+		}
+	}
+}
+
+// exists reports whether there is an Observation of that name: in the tree, or, captured since the tree was loaded, on
+// the disk.
+func (s *settling) exists(name string) bool {
+	if e := s.tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}); e != nil && !e.Gone() {
+		return true
+	}
+	is, ok := s.missing[name]
+	if !ok {
+		_, err := s.store.LookAt(s.specPath(name))
+		is = !errors.Is(err, fs.ErrNotExist)
+		if s.missing == nil {
+			s.missing = map[string]bool{}
+		}
+		s.missing[name] = is
+	}
+	return is
+}
+
+// fold folds the issues.
+func (s *settling) fold(ctx context.Context, dirty map[int]bool) error {
+	if len(dirty) == 0 {
+		return nil
+	}
+	facts := memory.NewFacts(memory.Truth{
+		Specs: s.specs(dirty), Records: s.records(s.names), Taken: s.taken, Exists: s.exists,
+	})
+	for _, issue := range slices.Sorted(maps.Keys(dirty)) {
+		if err := s.foldIssue(ctx, facts, issue); err != nil {
+			return err
+		}
+	}
+	if s.out.Wrote {
+		if err := s.store.Announce(); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.stored), func(a, b storedKey) int {
+		return cmp.Or(cmp.Compare(a.issue, b.issue), strings.Compare(a.agent, b.agent))
+	}) {
+		s.out.Stored = append(s.out.Stored, *s.stored[key])
+	}
+	return nil
+}
+
+// specs are the captures that bear on the issues.
+func (s *settling) specs(dirty map[int]bool) []memory.Spec {
+	var out []memory.Spec
+	for _, e := range s.entries {
+		if e.Object == nil || !s.bears(e, dirty) {
+			continue
+		}
+		if spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object); spec != nil {
+			out = append(out, memory.Spec{Name: e.Name, Digest: e.Object.Digest, ObservationSpec: spec})
+		}
+	}
+	return out
+}
+
+// bears reports whether a capture says something of one of the issues. One that is not taken in yet does.
+func (s *settling) bears(e *state.Entry, dirty map[int]bool) bool {
+	taken, ok := s.taken[e.Name]
+	if !ok || dirty[taken.Issue] {
+		return true
+	}
+	marked := map[int]bool{}
+	markLinks(marked, taken.Links)
+	for issue := range marked {
+		if dirty[issue] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int) error {
+	fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
+	folded, settled, err := s.asItIs(issue, fold)
+	if errors.Is(err, memory.ErrDamaged) { // the archive: issue files were looked at
+		if err = s.setAside(ctx, s.archivePath(issue), issue, err); err == nil {
+			folded, settled, err = s.asItIs(issue, fold)
+		}
+	}
+	wrote := false
+	if err == nil && !settled {
+		folded, wrote, err = s.change(ctx, issue, fold)
+	}
+	if errors.Is(err, memory.ErrNewer) {
+		s.warning(err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.out.Wrote = s.out.Wrote || wrote
+	if delete(s.hashes, issue); folded.File != nil {
+		s.hashes[issue] = xxhash.Sum64(folded.File)
+	}
+	s.add(folded.Added)
+	return nil
+}
+
+// asItIs folds an issue without a lock; settled says that there is nothing to change.
+func (f *Files) asItIs(issue int, fold folding) (out memory.Folded, settled bool, err error) {
+	file, err := f.readOrNil(f.issuePath(issue))
+	if err != nil {
+		return out, false, err
+	}
+	archive, err := f.readOrNil(f.archivePath(issue))
+	if err != nil {
+		return out, false, err
+	}
+	if out, err = fold(file, archive); err != nil {
+		return out, false, fmt.Errorf("fold %s: %w", f.issuePath(issue), err)
+	}
+	return out, same(file, out.File) && same(archive, out.Archive), nil
+}
+
+// add counts what was stored, for those who tell of it.
+func (s *settling) add(added []schemas.Observation) {
+	for _, o := range added {
+		key := storedKey{o.IssueNumber, o.Agent}
+		if s.stored[key] == nil {
+			if s.stored == nil {
+				s.stored = map[storedKey]*Stored{}
+			}
+			s.stored[key] = &Stored{Agent: o.Agent, Issue: o.IssueNumber}
+		}
+		st := s.stored[key]
+		st.IDs = append(st.IDs, o.ID)
+		st.Tokens += o.Tokens
+	}
+}
+
+// sum warns of a store that is too large.
+func (s *settling) sum() {
+	v, err := s.recent(false)
+	if err != nil {
+		return
+	}
+	if n := v.len(); n > manyObservations {
+		s.warning(fmt.Sprintf("Memory store has %d observations. Consider compaction.", n))
+	}
+	if s.size(v) > largeStore {
+		s.warning("Memory store exceeds 40MB. Run 'reconcile memory compact' to reduce.")
+	}
+}
+
+// size is how many bytes the store's files have, but for the records.
+func (f *Files) size(v *view) int64 {
+	var n int64
+	for _, o := range v.owners {
+		n += o.id.Size
+	}
+	for _, id := range f.archives() {
+		n += id.Size
+	}
+	if id, err := f.store.LookAt(f.manifestPath()); err == nil {
+		n += id.Size
+	}
+	return n
+}
+
+// taken are the captures that the issue files hold.
+func (v *view) taken() (map[string]memory.Taken, error) {
+	out := map[string]memory.Taken{}
+	for _, o := range v.owners {
+		m, err := v.parts[o.part].taken(&o.source)
+		if err != nil {
+			return nil, err
+		}
+		memory.TakenIn(m, out)
+	}
+	return out, nil
+}

@@ -1,0 +1,250 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Remove implements [Store]. What is removed is on record, so that no fold brings it back.
+func (f *Files) Remove(ctx context.Context, ids []string, by, reason string) error {
+	found, err := f.all(ctx, ids)
+	if err != nil {
+		return err
+	}
+	return f.note(ctx, found, func(issue int, all []schemas.Observation) schemas.MemoryRecord {
+		return schemas.MemoryRecord{Type: schemas.RecordRemoved, By: by, Reason: reason}
+	})
+}
+
+// Verify implements [Store].
+func (f *Files) Verify(ctx context.Context, ids []string, by string) error {
+	found, err := f.all(ctx, ids)
+	if err != nil {
+		return err
+	}
+	defer f.anchors.save()
+	return f.note(ctx, found, func(issue int, all []schemas.Observation) schemas.MemoryRecord {
+		r := schemas.MemoryRecord{Type: schemas.RecordVerified, By: by, Anchors: map[string][]schemas.Anchor{}}
+		for _, o := range all {
+			anchors := make([]schemas.Anchor, len(o.Anchors))
+			for i, a := range o.Anchors {
+				anchors[i] = schemas.Anchor{Path: a.Path, Digest: f.Digest(a.Path)}
+			}
+			r.Anchors[o.ID] = anchors
+		}
+		return r
+	})
+}
+
+// all are the observations of these ids, by issue; ErrUnknown if one does not exist.
+func (f *Files) all(ctx context.Context, ids []string) (map[int][]schemas.Observation, error) {
+	byIssue, err := issuesOf(ids)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int][]schemas.Observation{}
+	for issue, ids := range byIssue {
+		slices.Sort(ids)
+		for _, id := range slices.Compact(ids) {
+			o, err := f.ByID(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			out[issue] = append(out[issue], o)
+		}
+	}
+	return out, nil
+}
+
+// note records something of observations, one record for each issue, and puts it into effect.
+func (f *Files) note(ctx context.Context, found map[int][]schemas.Observation,
+	say func(int, []schemas.Observation) schemas.MemoryRecord) error {
+	issues := map[int]bool{}
+	for _, issue := range slices.Sorted(maps.Keys(found)) {
+		r := say(issue, found[issue])
+		r.Issue, r.At = issue, schemas.NewStamp(f.o.Now())
+		for _, o := range found[issue] {
+			r.IDs = append(r.IDs, o.ID)
+		}
+		if _, err := f.record(r, true); err != nil {
+			return err
+		}
+		issues[issue] = true
+	}
+	return f.refold(ctx, issues)
+}
+
+// refold puts records that were just written into effect. Where it fails they are kept, and the next run does it.
+func (f *Files) refold(ctx context.Context, issues map[int]bool) error {
+	facts, err := f.facts()
+	if err == nil {
+		err = f.refoldWith(ctx, facts, issues)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; it is on record, and the next run of reconcile puts it into effect", err)
+	}
+	return nil
+}
+
+func (f *Files) refoldWith(ctx context.Context, facts *memory.Facts, issues map[int]bool) error {
+	for _, issue := range slices.Sorted(maps.Keys(issues)) {
+		_, _, err := f.change(ctx, issue, func(file, archive []byte) (memory.Folded, error) {
+			return facts.Fold(issue, file, archive)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(f.keepInStep(ctx, issues), f.store.Announce())
+}
+
+// facts are those of the records and of what the issue files hold of captures, which all stand as they were taken in.
+func (f *Files) facts() (*memory.Facts, error) {
+	var taken map[string]memory.Taken
+	err := f.again(func() error {
+		v, err := f.latest()
+		if err == nil {
+			taken, err = v.taken()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.recordNames()
+	if err != nil {
+		return nil, err
+	}
+	all := func(string) bool { return true }
+	return memory.NewFacts(memory.Truth{Records: f.records(names), Taken: taken, Exists: all}), nil
+}
+
+// Compact implements [Store]. ErrNothing says that there is nothing to merge.
+func (f *Files) Compact(ctx context.Context, issue int) (Compacted, error) {
+	if err := checkIssue(issue); err != nil {
+		return Compacted{}, err
+	}
+	facts, err := f.facts()
+	if err != nil {
+		return Compacted{}, err
+	}
+	return f.compactOne(ctx, facts, issue)
+}
+
+func (f *Files) compactOne(ctx context.Context, facts *memory.Facts, issue int) (Compacted, error) {
+	fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
+	before, _, err := f.asItIs(issue, fold)
+	if err != nil {
+		return Compacted{}, err
+	}
+	r, ok := facts.Compact(&before)
+	if !ok {
+		return Compacted{}, fmt.Errorf("%w: issue %d has nothing to merge", ErrNothing, issue)
+	}
+	return f.regroup(ctx, issue, len(before.Observations), r)
+}
+
+// Undo implements [Store]. ErrNothing says that no compaction of the issue is in force.
+func (f *Files) Undo(ctx context.Context, issue int) (Compacted, error) {
+	if err := checkIssue(issue); err != nil {
+		return Compacted{}, err
+	}
+	facts, err := f.facts()
+	if err != nil {
+		return Compacted{}, err
+	}
+	before, err := f.ByIssue(ctx, issue)
+	if err != nil {
+		return Compacted{}, err
+	}
+	r, ok := facts.Undo(issue, schemas.NewStamp(f.o.Now()), "", "")
+	if !ok {
+		return Compacted{}, fmt.Errorf("%w: no compaction of issue %d is in force", ErrNothing, issue)
+	}
+	return f.regroup(ctx, issue, len(before), r)
+}
+
+// regroup records a compaction or the undoing of one, and puts it into effect.
+func (f *Files) regroup(ctx context.Context, issue, before int, r schemas.MemoryRecord) (Compacted, error) {
+	name, err := f.record(r, true)
+	if err != nil {
+		return Compacted{}, err
+	}
+	out := Compacted{Issue: issue, Before: before, Record: name}
+	if err := f.refold(ctx, map[int]bool{issue: true}); err != nil {
+		return out, err
+	}
+	after, err := f.ByIssue(ctx, issue)
+	if err != nil {
+		return out, err
+	}
+	archived, err := f.readIssue(f.archivePath(issue), issue)
+	if err != nil {
+		return out, err
+	}
+	out.After, out.Archived = len(after), len(archived.Observations)
+	return out, nil
+}
+
+// CompactDue compacts the issues that nothing was learned or verified about for memory.compactAfterDays.
+func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
+	settings := f.settings().Memory
+	if !*settings.Enabled || *settings.CompactAfterDays == 0 || !f.store.HasMemory() {
+		return nil, nil
+	}
+	v, err := f.recent(false)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := f.heads(v)
+	if err != nil {
+		return nil, err
+	}
+	var out []Compacted
+	for _, issue := range memory.Due(heads, f.o.Now(), *settings.CompactAfterDays) {
+		done, err := f.Compact(ctx, issue)
+		if errors.Is(err, ErrNothing) {
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, done)
+	}
+	return out, nil
+}
+
+// heads say of each issue what decides whether it is due.
+func (f *Files) heads(v *view) ([]memory.Head, error) {
+	names, err := f.recordNames()
+	if err != nil {
+		return nil, err
+	}
+	when := undone(names)
+	heads := make([]memory.Head, 0, len(v.owners))
+	for issue := range v.owners {
+		h := memory.Head{Issue: issue}
+		newest := int64(-1 << 62)
+		v.eachOf(issue, func(_ place, r row) bool {
+			newest = max(newest, r.ms, r.verified)
+			if !r.merged && !r.superseded {
+				h.Fresh++
+			}
+			return true
+		})
+		if h.Fresh == 0 {
+			continue
+		}
+		if h.Newest = stampOf(newest); when[issue] != 0 {
+			h.Undone = stampOf(when[issue])
+		}
+		heads = append(heads, h)
+	}
+	return heads, nil
+}

@@ -1,0 +1,219 @@
+package memstore
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/vectors/lexical"
+)
+
+// A view is the memory at one moment, as its issue files have it. It is immutable, and may be used by several goroutines.
+//
+// It is made of parts: a large table that is seldom made anew (the base), and small ones of issue files that changed since.
+// Of an issue that several parts have, the last counts; its rows in the others are dead.
+type view struct {
+	at     time.Time // when the issue files were looked at
+	parts  []part
+	owners map[int]owner // by issue
+	set    *lexical.Set  // nil where a part is bare
+	bad    map[int]error // issue files that cannot be read
+
+	mark     sync.Once
+	replaced lexical.Bitmap // documents of the set that another one superseded
+}
+
+type part struct {
+	*table
+	dead  lexical.Bitmap // rows that another part has anew, or nobody any more
+	first int            // number of its first document in the set
+	live  int
+	saved bool // it is in the cache
+}
+
+// owner says which part has the rows of an issue, and what is known of its file now.
+type owner struct {
+	part int
+	source
+}
+
+// newView makes a view of tables. seen are the issue files as they are now; those that no table has are left out.
+func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
+	v := &view{at: at, parts: slices.Clone(tables), owners: make(map[int]owner, len(seen)), bad: map[int]error{}}
+	first := 0
+	for i := range v.parts {
+		p := &v.parts[i]
+		p.first, p.dead, p.live = first, nil, p.len()
+		first += p.len()
+		for _, s := range p.sources() {
+			now, exists := seen[s.issue]
+			if before, ok := v.owners[s.issue]; ok {
+				v.bury(before)
+				delete(v.owners, s.issue)
+			}
+			if !exists || now.hash != s.hash {
+				v.bury(owner{i, s})
+				continue
+			}
+			s.id, s.racy = now.id, now.racy
+			v.owners[s.issue] = owner{i, s}
+		}
+	}
+	if anyBare(v.parts) {
+		return v, nil
+	}
+	var err error
+	v.set, err = lexical.NewSet(segments(v.parts)...)
+	return v, err
+}
+
+func anyBare(parts []part) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return p.lex == nil })
+}
+
+func segments(parts []part) []lexical.Segment {
+	out := make([]lexical.Segment, len(parts))
+	for i, p := range parts {
+		out[i] = lexical.Segment{Index: p.lex, Deleted: p.dead}
+	}
+	return out
+}
+
+// bury marks rows as dead.
+func (v *view) bury(o owner) {
+	p := &v.parts[o.part]
+	for i := range o.rows {
+		p.dead.Add(o.first + i)
+	}
+	p.live -= o.rows
+}
+
+// len is how many observations there are.
+func (v *view) len() (n int) {
+	for i := range v.parts {
+		n += v.parts[i].live
+	}
+	return n
+}
+
+// issues are the numbers of all issues, sorted.
+func (v *view) issues() []int { return slices.Sorted(maps.Keys(v.owners)) }
+
+// place is where a row is.
+type place struct{ part, row int }
+
+// find is the place of a document of the set.
+func (v *view) find(doc int) place {
+	i := len(v.parts) - 1
+	for v.parts[i].first > doc {
+		i--
+	}
+	return place{i, doc - v.parts[i].first}
+}
+
+// isReplaced reports whether another observation superseded a document of the set.
+func (v *view) isReplaced(doc int) bool {
+	v.mark.Do(func() {
+		for i := range v.parts {
+			p := &v.parts[i]
+			for row := range p.len() {
+				if p.row(row).superseded {
+					v.replaced.Add(p.first + row)
+				}
+			}
+		}
+	})
+	return v.replaced.Has(doc)
+}
+
+func (v *view) row(at place) row             { return v.parts[at.part].row(at.row) }
+func (v *view) agent(at place, r row) string { return v.parts[at.part].word(r.agent) }
+func (v *view) category(at place, r row) string {
+	return v.parts[at.part].word(r.category)
+}
+
+// eachOf calls fn for the rows of an issue, in the order of its file, until it returns false.
+func (v *view) eachOf(issue int, fn func(place, row) bool) bool {
+	o, ok := v.owners[issue]
+	if !ok {
+		return true
+	}
+	for i := range o.rows {
+		at := place{o.part, o.first + i}
+		if !fn(at, v.row(at)) {
+			return false
+		}
+	}
+	return true
+}
+
+// each calls fn for all rows by issue, in the order of the issue's file.
+func (v *view) each(fn func(place, row) bool) {
+	for _, issue := range v.issues() {
+		if !v.eachOf(issue, fn) {
+			return
+		}
+	}
+}
+
+// index is the line of a row in the manifest.
+func (v *view) index(at place, r row) (schemas.ObservationIndex, blob, error) {
+	t := v.parts[at.part].table
+	b, err := t.blob(&r)
+	return t.index(&r, &b), b, err
+}
+
+func (t *table) index(r *row, b *blob) schemas.ObservationIndex {
+	return schemas.ObservationIndex{
+		ID: b.id, Agent: t.word(r.agent), IssueNumber: r.issue, Category: t.word(r.category), Summary: b.summary,
+		Tokens: r.tokens, Timestamp: schemas.NewStamp(time.UnixMilli(r.ms)),
+	}
+}
+
+// indexOf are the lines of an issue in the manifest.
+func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
+	v.eachOf(issue, func(at place, r row) bool {
+		var line schemas.ObservationIndex
+		if line, _, err = v.index(at, r); err == nil {
+			out = append(out, line)
+		}
+		return err == nil
+	})
+	return out, err
+}
+
+// merge makes one table of the parts from the first one given on; basis is the key of the table that it goes with.
+func (v *view) merge(from int, basis uint64) (*table, error) {
+	var b tableBuilder
+	for i := from; i < len(v.parts); i++ {
+		for _, s := range v.owned(i) {
+			if err := b.copyFrom(v.parts[i].table, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if anyBare(v.parts[from:]) {
+		return openTable(b.bytes(nil, basis))
+	}
+	lex, err := lexical.Merge(segments(v.parts[from:])...)
+	if err != nil {
+		return nil, fmt.Errorf("merge the memory's index: %w", err)
+	}
+	return openTable(b.bytes(lex.Bytes(), basis))
+}
+
+// owned are the issue files whose rows a part has, in the order of the rows.
+func (v *view) owned(part int) []source {
+	var out []source
+	for _, o := range v.owners {
+		if o.part == part {
+			out = append(out, o.source)
+		}
+	}
+	slices.SortFunc(out, func(a, b source) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.issue, b.issue)) })
+	return out
+}
