@@ -56,6 +56,8 @@ type Env struct {
 	Hold []string
 	// Reap ends what killed runs left running; nil: such runs are only reported.
 	Reap func(context.Context, []state.Orphan) error
+	// Remember makes the memory anew from what was captured; the tree is locked. nil: it is only reported.
+	Remember func(context.Context, *state.Store, *state.Tree) error
 	// Settle finishes what a killed commit left undone in the repository; nil: it is only reported.
 	Settle func(context.Context) error
 
@@ -73,6 +75,7 @@ var checks = []struct {
 	{"tree", checkTree},
 	{"state", checkState},
 	{"ledgers", checkLedgers},
+	{"memory", checkMemory},
 	{"locks", checkLocks},
 	{"journals", checkJournals},
 	{"litter", checkLitter},

@@ -151,19 +151,19 @@ func TestDamagedState(t *testing.T) {
 	if f := want(t, fs, "state", Error, "state/clarifications/issue-1.json:1:"); !f.Fixable {
 		t.Errorf("%+v, want one that --fix repairs", f)
 	}
-	must(t, put(dir, "state/memory/manifest.json", `{"torn`))
-	if f := want(t, Check(t.Context(), e), "state", Error, "manifest.json"); f.Fixable {
+	must(t, put(dir, "state/agent-status.json", `{"torn`))
+	if f := want(t, Check(t.Context(), e), "state", Error, "agent-status.json"); f.Fixable {
 		t.Errorf("%+v: others write that file, too", f)
 	}
 	fs = Fix(t.Context(), e)
 	want(t, fs, "damaged", Warn, ".reconcile/damaged/state/sessions/health.json.1")
 	want(t, fs, "damaged", Warn, ".reconcile/damaged/state/clarifications/issue-1.json.1")
-	want(t, fs, "state", Error, "manifest.json")
+	want(t, fs, "state", Error, "agent-status.json")
 	if text, err := os.ReadFile(filepath.Join(dir, ".reconcile/damaged/state/sessions/health.json.1")); err != nil ||
 		string(text) != "<<<<<<< HEAD\n" {
 		t.Errorf("set aside %q, %v", text, err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "state/memory/manifest.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "state/agent-status.json")); err != nil {
 		t.Errorf("a shared file was touched: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func checkGit(ctx context.Context, e *Env) []Finding {
 	}
 	var found []Finding
 	for _, check := range []func(context.Context, string) []Finding{
-		e.gitHead, e.gitObjects, e.gitIndex, e.gitIgnored, e.gitFormat, e.gitLocks,
+		e.gitHead, e.gitObjects, e.gitIndex, e.gitIgnored, e.gitFormat, e.gitMerge, e.gitLocks,
 	} {
 		found = append(found, check(ctx, dir)...)
 	}

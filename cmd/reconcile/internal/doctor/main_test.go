@@ -50,7 +50,8 @@ func play(role, arg string) error {
 }
 
 var testKinds = schemas.Kinds{
-	schemas.SessionKind, schemas.AgentKind, schemas.DAGKind, schemas.ClarificationRequestKind, schemas.SettingsKind,
+	schemas.SessionKind, schemas.AgentKind, schemas.DAGKind, schemas.ClarificationRequestKind,
+	schemas.ObservationKind, schemas.SettingsKind,
 }
 
 // env is a healthy surrounding for the tree in dir.

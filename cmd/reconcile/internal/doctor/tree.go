@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -80,47 +79,15 @@ func checkState(_ context.Context, e *Env) []Finding {
 				"doctor --fix sets it aside under .reconcile/damaged; the next run writes it anew").by(e.moveAside))
 		}
 	}
-	shared, err := e.sharedFiles()
-	if err != nil {
-		found = append(found, bad(err.Error(), "check the permissions of the folder"))
-	}
-	for _, name := range shared {
-		if data, err := e.root.ReadFile(name); err != nil || !json.Valid(data) {
-			found = append(found, bad(name+" is not valid JSON", repairShared(name)))
-		}
+	shared := e.settings().Folders.State + "/agent-status.json"
+	if data, err := e.root.ReadFile(shared); !errors.Is(err, fs.ErrNotExist) && (err != nil || !json.Valid(data)) {
+		found = append(found, bad(shared+" is not valid JSON",
+			"the next run sets it aside under .reconcile/damaged and writes it anew"))
 	}
 	if len(found) > 0 {
 		return found
 	}
-	return ok(fmt.Sprintf("every status and record can be read, and %d shared files", len(shared)))
-}
-
-// repairShared says what to do about a shared file. What the agents' file says the next run can tell again.
-func repairShared(name string) string {
-	if path.Base(name) == "agent-status.json" {
-		return "the next run sets it aside under .reconcile/damaged and writes it anew"
-	}
-	return "restore it with git checkout, or repair it by hand: others write it too, so it is not set aside"
-}
-
-// sharedFiles lists the files under state/ that programs of other makes write, too, and that the tree does not hold:
-// memory and agent status.
-func (e *Env) sharedFiles() ([]string, error) {
-	folder := e.settings().Folders.State
-	names := []string{}
-	if _, err := e.root.Lstat(folder + "/agent-status.json"); err == nil {
-		names = append(names, folder+"/agent-status.json")
-	}
-	err := fs.WalkDir(e.root.FS(), folder+"/memory", func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil && d.Type().IsRegular() && path.Ext(name) == ".json" {
-			names = append(names, name)
-		}
-		return err
-	})
-	return names, err
+	return ok("every status and record can be read")
 }
 
 // moveAside sets damaged state aside, under the lock of the tree. Ledgers with the conflict markers of a git merge are

@@ -1,0 +1,200 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// checkMemory examines what the memory promises: every file can be read, the manifest says what the issue files say,
+// and they what the observations say. Locks and files that were set aside are matters of other checks.
+func checkMemory(_ context.Context, e *Env) []Finding {
+	if e.tree == nil {
+		return skipped("the tree cannot be read")
+	}
+	if on := e.settings().Memory.Enabled; on != nil && !*on {
+		return ok("the memory is turned off: memory.enabled is false")
+	}
+	m := &memoryCheck{Env: e, dir: e.settings().Folders.State + "/memory", sources: map[string]string{}}
+	for _, look := range []func() error{m.issues, m.archives, m.records} {
+		if err := look(); err != nil {
+			return []Finding{bad(fmt.Sprintf("the memory cannot be read: %v", err), "check the permissions of "+m.dir)}
+		}
+	}
+	m.manifest()
+	m.specs()
+	if len(m.found) > 0 {
+		return m.found
+	}
+	return ok(fmt.Sprintf("%s of %s, %s", counted(len(m.entries), "observation"), counted(m.files, "issue"), m.pending()))
+}
+
+// memoryCheck is one examination of the memory.
+type memoryCheck struct {
+	*Env
+	dir     string
+	files   int
+	entries []schemas.ObservationIndex
+	sources map[string]string // what was taken in: name of the observation → digest of its spec
+	missing []string          // observations that were not taken in yet
+	gone    []string          // what was taken in and is not there any more
+	unread  bool              // some issue file could not be read
+	found   []Finding
+}
+
+const rebuildFix = "doctor --fix makes it anew, as the next run would do"
+
+func (m *memoryCheck) issues() error {
+	return m.each(m.dir, func(name string, data []byte) {
+		if !strings.HasPrefix(path.Base(name), "issue-") {
+			return
+		}
+		file, err := memory.Parse(data)
+		if err != nil {
+			m.unread = true
+			m.damaged(name, err)
+			return
+		}
+		m.files++
+		for i := range file.Observations {
+			m.entries = append(m.entries, file.Observations[i].Index())
+		}
+		for source, digest := range file.Sources {
+			m.sources[source] = digest
+		}
+	})
+}
+
+func (m *memoryCheck) archives() error {
+	return m.each(m.dir+"/archive", func(name string, data []byte) {
+		if _, err := memory.Parse(data); err != nil {
+			m.damaged(name, err)
+		}
+	})
+}
+
+func (m *memoryCheck) records() error {
+	return m.each(m.dir+"/records", func(name string, data []byte) {
+		if _, err := memory.ParseRecord(data); err != nil {
+			m.damaged(name, err)
+		}
+	})
+}
+
+// damaged notes a file that cannot be read. What a newer program wrote is nothing to repair.
+func (m *memoryCheck) damaged(name string, err error) {
+	if errors.Is(err, memory.ErrNewer) {
+		m.found = append(m.found, warn(fmt.Sprintf("%s: %v", name, err),
+			"update reconcile: this version leaves the file alone"))
+		return
+	}
+	f := bad(fmt.Sprintf("%s: %v", name, err),
+		"doctor --fix sets it aside under .reconcile/damaged, and makes anew what can be, as the next run would do")
+	m.found = append(m.found, f.by(m.rebuild))
+}
+
+// manifest compares the manifest with the issue files.
+func (m *memoryCheck) manifest() {
+	if m.unread || m.files == 0 {
+		return
+	}
+	name := m.dir + "/manifest.json"
+	data, err := m.root.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		m.found = append(m.found, warn(name+" is missing", rebuildFix).by(m.rebuild))
+	case err != nil:
+		m.found = append(m.found, bad(err.Error(), "check the permissions of the file"))
+	case !bytes.Equal(data, memory.Manifest(m.entries)):
+		m.found = append(m.found, warn(name+" does not say what the issue files say", rebuildFix).by(m.rebuild))
+	}
+}
+
+// specs compares what was captured with what was taken in.
+func (m *memoryCheck) specs() {
+	if m.unread {
+		return
+	}
+	var edited []string
+	for _, e := range m.tree.Entries(schemas.ObservationKind.Name) {
+		taken, known := m.sources[e.Name]
+		switch {
+		case e.Object == nil:
+		case !known:
+			m.missing = append(m.missing, e.Name)
+		case taken != e.Object.Digest:
+			edited = append(edited, e.Ref.String())
+		}
+	}
+	for name := range m.sources {
+		e := m.tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name})
+		if e == nil || e.Gone() {
+			m.gone = append(m.gone, name)
+		}
+	}
+	slices.Sort(m.gone)
+	if len(edited) > 0 {
+		m.found = append(m.found, warn("edited after they were taken in: "+some(edited),
+			"put the text back, and write a new observation, which may supersede the old one"))
+	}
+}
+
+// pending tells what the next run does: as with all specs, nothing is wrong with what has not run yet.
+func (m *memoryCheck) pending() string {
+	var todo []string
+	if len(m.missing) > 0 {
+		todo = append(todo, "takes in "+some(m.missing))
+	}
+	if len(m.gone) > 0 {
+		todo = append(todo, "forgets "+some(m.gone))
+	}
+	if len(todo) == 0 {
+		return "in step with what was captured"
+	}
+	return "the next run " + strings.Join(todo, " and ")
+}
+
+// each reads the JSON files of a folder, sorted by name.
+func (m *memoryCheck) each(dir string, do func(name string, data []byte)) error {
+	entries, err := fs.ReadDir(m.root.FS(), dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() || path.Ext(entry.Name()) != ".json" {
+			continue
+		}
+		name := path.Join(dir, entry.Name())
+		data, readErr := m.root.ReadFile(name)
+		if errors.Is(readErr, fs.ErrNotExist) {
+			continue // it was just replaced by another, or removed
+		}
+		if readErr != nil {
+			return readErr
+		}
+		do(name, data)
+	}
+	return err
+}
+
+// rebuild makes the memory anew from what was captured, under the lock of the tree.
+func (m *memoryCheck) rebuild(ctx context.Context) error {
+	if m.Remember == nil {
+		return errors.New("this program cannot; run reconcile memory rebuild")
+	}
+	return m.locked(ctx, func() error {
+		t, err := m.store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		return m.Remember(ctx, m.store, t)
+	})
+}

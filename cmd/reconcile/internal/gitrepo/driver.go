@@ -1,0 +1,55 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+)
+
+// MergeFile merges the text of theirs into the file ours, as git would, with base as the common ancestor. conflicts
+// says that it could not do all of it: then ours has conflict markers. The arguments are paths.
+func MergeFile(ctx context.Context, base, ours, theirs string) (conflicts bool, err error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return false, fmt.Errorf("merge %s: %w", ours, err)
+	}
+	cmd := exec.CommandContext(ctx, git, "merge-file", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
+	cmd.Env = gitEnv()
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	const most = 127 // the exit code is the number of conflicts, up to that, and above it for errors
+	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() <= most {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("git merge-file: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return false, nil
+}
+
+// Configure sets values of the repository's own configuration, by name ("merge.reconcile.driver"), with the git
+// command. What has the value already, there or in the user's configuration, is left as it is; changed says that
+// something was not.
+func (r *Repo) Configure(ctx context.Context, values ...[2]string) (changed bool, err error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return false, fmt.Errorf("%s: git config: %w", r.worktree, err)
+	}
+	for _, v := range values {
+		run := func(args ...string) ([]byte, error) {
+			cmd := exec.CommandContext(ctx, git, append([]string{"config"}, args...)...)
+			cmd.Dir, cmd.Env = r.worktree, gitEnv()
+			return cmd.CombinedOutput()
+		}
+		if was, err := run("--get", v[0]); err == nil && string(bytes.TrimSpace(was)) == v[1] {
+			continue
+		}
+		changed = true
+		if out, err := run("--replace-all", v[0], v[1]); err != nil {
+			return false, fmt.Errorf("%s: git config %s: %w: %s", r.worktree, v[0], err, bytes.TrimSpace(out))
+		}
+	}
+	return changed, nil
+}

@@ -1,0 +1,273 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Revision is a commit that changed one of the paths that Past was asked about.
+type Revision struct {
+	Hash    string
+	When    time.Time // of the commit, in UTC
+	Author  string    // the name
+	Subject string
+	// Input is the commit that reconcile read when it made this one; empty for commits of others.
+	Input string
+	// Was and Now are the contents before and after, in the order of the paths; nil where there was no file.
+	Was, Now [][]byte
+}
+
+// commitText is what a commit object says. Of parents, the first is the branch that others were merged into.
+type commitText struct {
+	Hash, Tree      string
+	Parents         []string
+	Author, Message string
+	When            time.Time
+}
+
+// Past walks back from a commit along first parents and calls visit for each that changed one of the paths (below the
+// directory given to Open), newest first, until visit says no, or the history ends. cut says that it goes on, but not
+// in this clone. Renames are not followed. Of the trees, only the folders on the way to the paths are read, and only
+// where they changed.
+func (r *Repo) Past(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
+	below, err := r.below(paths)
+	if err != nil {
+		return false, err
+	}
+	if r.why != nil {
+		return r.command.(*command).past(ctx, from, below, visit)
+	}
+	s := newObjectStore(r.layout)
+	defer s.close()
+	w := &walk{s: s, paths: below, visit: visit}
+	cut, err = w.run(ctx, from)
+	var pass *needsGit
+	if errors.As(err, &pass) && r.command != nil && w.told == 0 {
+		return r.command.(*command).past(ctx, from, below, visit)
+	}
+	return cut, err
+}
+
+// walk is a walk through a history.
+type walk struct {
+	s     *objectStore
+	paths []string
+	visit func(Revision) bool
+	told  int // revisions
+}
+
+// way is what a tree says of one path: the folders on the way, and the file.
+type way struct {
+	folders []plumbing.Hash
+	file    blob
+}
+
+func (w *walk) run(ctx context.Context, from string) (cut bool, err error) {
+	at, err := w.s.commit(from)
+	if err != nil {
+		return false, err
+	}
+	now, err := w.ways(at, make([]way, len(w.paths)))
+	for ; err == nil; err = ctx.Err() {
+		var parent commitText
+		was := make([]way, len(w.paths))
+		if len(at.Parents) > 0 {
+			if parent, err = w.s.commit(at.Parents[0]); err != nil {
+				return true, w.end(err)
+			}
+			if was, err = w.ways(parent, now); err != nil {
+				return false, err
+			}
+		}
+		if more, err := w.tell(at, was, now); err != nil || !more || parent.Hash == "" {
+			return false, err
+		}
+		at, now = parent, was
+	}
+	return false, err
+}
+
+// end is the error of a commit that cannot be read: none, where the clone is shallow.
+func (w *walk) end(err error) error {
+	r := Repo{layout: w.s.l}
+	if r.Shallow() {
+		return nil
+	}
+	return err
+}
+
+// ways looks the paths up in the tree of a commit. What is the same folder as in near, the tree of a commit beside it,
+// is not read again.
+func (w *walk) ways(c commitText, near []way) ([]way, error) {
+	out := make([]way, len(w.paths))
+	for i, p := range w.paths {
+		var err error
+		if out[i], err = w.way(plumbing.NewHash(c.Tree), p, near[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (w *walk) way(root plumbing.Hash, path string, near way) (way, error) {
+	at := blob{modeTree, root}
+	var out way
+	for part := range strings.SplitSeq(path, "/") {
+		depth := len(out.folders)
+		if at.mode != modeTree {
+			return out, nil
+		}
+		if depth < len(near.folders) && near.folders[depth] == at.hash {
+			out.folders, out.file = append(out.folders, near.folders[depth:]...), near.file
+			return out, nil
+		}
+		out.folders = append(out.folders, at.hash)
+		data, err := w.s.read(plumbing.TreeObject, at.hash)
+		if err != nil {
+			return way{}, err
+		}
+		entries, err := parseTree(data)
+		if err != nil {
+			return way{}, fmt.Errorf("tree %s: %w; look with git fsck", at.hash, err)
+		}
+		at = child(entries, part)
+	}
+	out.file = at
+	return out, nil
+}
+
+// tell visits a commit, if it changed one of the paths.
+func (w *walk) tell(c commitText, was, now []way) (more bool, err error) {
+	rev := c.revision()
+	changed := false
+	for i := range w.paths {
+		if was[i].file == now[i].file {
+			rev.Was, rev.Now = append(rev.Was, nil), append(rev.Now, nil)
+			continue
+		}
+		changed = true
+		before, err := w.content(was[i].file)
+		if err != nil {
+			return false, err
+		}
+		after, err := w.content(now[i].file)
+		if err != nil {
+			return false, err
+		}
+		rev.Was, rev.Now = append(rev.Was, before), append(rev.Now, after)
+	}
+	if !changed {
+		return true, nil
+	}
+	w.told++
+	return w.visit(rev), nil
+}
+
+func (w *walk) content(b blob) ([]byte, error) {
+	if b.mode != modeFile && b.mode != modeExec {
+		return nil, nil
+	}
+	data, err := w.s.read(plumbing.BlobObject, b.hash)
+	if data == nil && err == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// commit reads a commit.
+func (s *objectStore) commit(hash string) (commitText, error) {
+	data, err := s.read(plumbing.CommitObject, plumbing.NewHash(hash))
+	if err != nil {
+		return commitText{}, err
+	}
+	c := parseCommit(string(data))
+	c.Hash = hash
+	if c.Tree == "" {
+		return c, fmt.Errorf("commit %s: damaged; look with git fsck", hash)
+	}
+	return c, nil
+}
+
+func parseCommit(text string) (c commitText) {
+	head, message, _ := strings.Cut(text, "\n\n")
+	c.Message = message
+	for line := range strings.SplitSeq(head, "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "tree":
+			c.Tree = value
+		case "parent":
+			c.Parents = append(c.Parents, value)
+		case "author":
+			c.Author, _, _ = strings.Cut(value, " <")
+		case "committer":
+			c.When = committed(value)
+		}
+	}
+	return c
+}
+
+// committed is the time in "Name <mail> 1700000000 +0100".
+func committed(line string) time.Time {
+	words := strings.Fields(line[strings.LastIndexByte(line, '>')+1:])
+	if len(words) == 0 {
+		return time.Time{}
+	}
+	seconds, _ := strconv.ParseInt(words[0], 10, 64)
+	return time.Unix(seconds, 0).UTC()
+}
+
+func (c commitText) revision() Revision {
+	r := Revision{Hash: c.Hash, When: c.When, Author: c.Author, Subject: firstLine(c.Message)}
+	for line := range strings.SplitSeq(c.Message, "\n") {
+		if input, ok := strings.CutPrefix(line, "Reconcile-Input: "); ok {
+			r.Input = strings.TrimSpace(input)
+		}
+	}
+	return r
+}
+
+// past does it with the git command, for repositories that the native backend does not read.
+func (k *command) past(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
+	args := append([]string{"--literal-pathspecs", "rev-list", "--first-parent", from, "--"}, paths...)
+	out, err := k.run(ctx, call{}, args...)
+	if err != nil {
+		return false, err
+	}
+	for hash := range strings.FieldsSeq(string(out)) {
+		text, err := k.run(ctx, call{}, "cat-file", "commit", hash)
+		if err != nil {
+			return false, err
+		}
+		c := parseCommit(string(text))
+		c.Hash = hash
+		rev := c.revision()
+		for _, p := range paths {
+			var before []byte
+			if len(c.Parents) > 0 {
+				before = k.content(ctx, c.Parents[0], p)
+			}
+			rev.Was, rev.Now = append(rev.Was, before), append(rev.Now, k.content(ctx, hash, p))
+		}
+		if !visit(rev) {
+			return false, nil
+		}
+	}
+	r := Repo{layout: k.layout}
+	return r.Shallow(), nil
+}
+
+// content is a file of a commit; nil where there is none.
+func (k *command) content(ctx context.Context, commit, path string) []byte {
+	data, err := k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
+	if err != nil {
+		return nil
+	}
+	return append([]byte{}, data...)
+}

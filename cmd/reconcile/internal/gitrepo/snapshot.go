@@ -1,0 +1,148 @@
+package gitrepo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Stored is a file as a commit has it.
+type Stored struct {
+	Path string // slash path below the directory given to Open
+	Link bool   // a symbolic link, of which Data is the target
+	Data []byte
+}
+
+// modeLink is that of a symbolic link.
+const modeLink = 0o120000
+
+// Files calls visit for each file of a commit that is one of the paths or below one; submodules are left out. The order
+// is that of git. Nothing is checked out: it reads objects.
+func (r *Repo) Files(ctx context.Context, commit string, paths []string, visit func(Stored) error) error {
+	below, err := r.below(paths)
+	if err != nil {
+		return err
+	}
+	own := func(f Stored) error {
+		f.Path = strings.TrimPrefix(f.Path, r.prefix)
+		return visit(f)
+	}
+	if r.command != nil { // its cache of what objects are stored as differences to is what makes many of them fast
+		return r.command.(*command).files(ctx, commit, below, own)
+	}
+	s := newObjectStore(r.layout)
+	defer s.close()
+	root, err := s.treeOf(commit)
+	if err != nil {
+		return err
+	}
+	for _, p := range below {
+		at, err := s.file(root, p)
+		if err == nil {
+			err = s.each(ctx, p, at, own)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each visits what an entry of a tree stands for.
+func (s *objectStore) each(ctx context.Context, path string, at blob, visit func(Stored) error) error {
+	switch at.mode {
+	case modeTree:
+		entries, err := s.tree(at.hash)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := s.each(ctx, path+"/"+e.name, e.blob, visit); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	case modeFile, modeExec, modeLink:
+		data, err := s.read(plumbing.BlobObject, at.hash)
+		if err != nil {
+			return err
+		}
+		return visit(Stored{Path: path, Link: at.mode == modeLink, Data: data})
+	}
+	return nil
+}
+
+// files does it with two git commands, of which the second one gets the names of the objects in a stream.
+func (k *command) files(ctx context.Context, commit string, paths []string, visit func(Stored) error) error {
+	args := append([]string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--"}, paths...)
+	listed, err := k.run(ctx, call{}, args...)
+	if err != nil {
+		return err
+	}
+	var files []Stored
+	var names bytes.Buffer
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		about, path, _ := strings.Cut(line, "\t")
+		word := strings.Fields(about) // mode, type, name
+		if len(word) != 3 || word[1] != "blob" {
+			continue
+		}
+		files = append(files, Stored{Path: path, Link: word[0] == "120000"})
+		names.WriteString(word[2] + "\n")
+	}
+	return k.contents(ctx, &names, files, visit)
+}
+
+func (k *command) contents(ctx context.Context, names io.Reader, files []Stored, visit func(Stored) error) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, k.git, slices.Concat(plumbingConfig, []string{"cat-file", "--batch", "--buffer"})...)
+	cmd.Dir, cmd.Env, cmd.Stdin = k.worktree, gitEnv(), names
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("git cat-file: %w", err)
+	}
+	r := bufio.NewReaderSize(out, 1<<16)
+	for _, f := range files {
+		if f.Data, err = nextObject(r); err == nil {
+			err = visit(f)
+		}
+		if err != nil {
+			cancel() // it is not needed any more
+			_ = cmd.Wait()
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("git cat-file: %w", err)
+	}
+	return nil
+}
+
+// nextObject reads one answer of git cat-file --batch: "<name> <type> <size>", the content, and a line end.
+func nextObject(r *bufio.Reader) ([]byte, error) {
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	var name, kind string
+	var size int
+	if _, err := fmt.Sscan(head, &name, &kind, &size); err != nil || kind != "blob" {
+		return nil, fmt.Errorf("git cat-file: %s; a shallow or partial clone may lack it: git fetch", strings.TrimSpace(head))
+	}
+	data := make([]byte, size+1)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	return data[:size], nil
+}
