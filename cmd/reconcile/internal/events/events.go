@@ -41,11 +41,12 @@ const (
 )
 
 // Types lists the types of events that a [Filter] can ask for: Normal and Warning, which every event has one of, and
-// those of the events about clarifications.
+// those of the events about clarifications and the memory.
 func Types() []string {
 	return []string{
 		Normal, Warning, controllers.ClarificationRequested, controllers.ClarificationAnswered,
 		controllers.ClarificationStale, controllers.ClarificationResolved, controllers.ClarificationEscalated,
+		controllers.MemoryStored, controllers.MemoryRecalled,
 	}
 }
 
@@ -59,6 +60,8 @@ type Event struct {
 	Message string       `json:"message,omitempty"`
 	// Clarification is the payload of an event about a question; nil for all others.
 	Clarification *controllers.Clarified `json:"clarification,omitempty"`
+	// Memory is the payload of an event about the memory; nil for all others.
+	Memory *controllers.Remembered `json:"memory,omitempty"`
 }
 
 // Append adds events. The caller holds the lock of the tree: two processes that put a full file aside at once would
@@ -131,8 +134,12 @@ type Filter struct {
 
 // Wants reports whether an event is wanted.
 func (f Filter) Wants(e Event) bool {
-	return (f.Ref == "" || f.Ref == e.Ref) && !e.Time.Before(f.Since) && (f.Type == "" || f.Type == e.Type ||
-		e.Clarification != nil && f.Type == e.Clarification.Type)
+	return (f.Ref == "" || f.Ref == e.Ref) && !e.Time.Before(f.Since) && (f.Type == "" || e.is(f.Type))
+}
+
+// is reports whether the event is of a type.
+func (e *Event) is(typ string) bool {
+	return typ == e.Type || e.Clarification != nil && typ == e.Clarification.Type || e.Memory != nil && typ == e.Memory.Type
 }
 
 // Read returns the events that the filter wants, oldest first. Lines that are no events are left out: a process that

@@ -16,14 +16,20 @@ import (
 )
 
 // derive writes the specs that records call for and that do not exist yet: the question of a node's agent, a question
-// that another program put into a ledger. What comes in is a file first, and takes effect because it is there.
+// that another program put into a ledger, what an agent learned. What comes in is a file first, and takes effect because
+// it is there. At the end of a run nothing new is asked.
 func (s *session) derive(ctx context.Context) error {
-	if s.Document == nil || s.stopping {
+	if s.Document == nil {
 		return nil
 	}
 	var changes []state.Change
 	var paths []string
 	for _, spec := range controllers.Derive(s.tree) {
+		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.Memory != nil {
+			s.Memory.Anchor(o)
+		} else if s.stopping {
+			continue
+		}
 		data, err := s.Document(spec)
 		if err != nil {
 			return fmt.Errorf("%s: %w", spec.Ref, err)

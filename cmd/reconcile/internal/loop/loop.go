@@ -54,8 +54,11 @@ type Loop struct {
 	CPUs int
 	// Document encodes a spec that records call for; nil when none is to be written.
 	Document func(controllers.Spec) ([]byte, error)
-	// Commit records what was written in git; nil when nothing is to be committed.
-	Commit func(context.Context, *state.Tree) (Committed, error)
+	// Memory keeps what agents learned; nil when nothing is to be kept.
+	Memory Memory
+	// Commit records what was written in git; nil when nothing is to be committed. Unless the memory is whole, it and the
+	// observations are left for a later commit.
+	Commit func(ctx context.Context, t *state.Tree, whole bool) (Committed, error)
 	// Warn is told of what a person should know and no object's status says; may be nil.
 	Warn func(string)
 	// Passing reports an error of Commit that a watcher outlives by trying again later; may be nil.
@@ -77,12 +80,15 @@ type Committed struct {
 // Result is how a run ended.
 type Result struct {
 	Tree *state.Tree
-	// Ran counts the effects that were performed by this process, Wrote the status files.
+	// Ran counts the effects that were performed by this process, Wrote the files: statuses, specs that were derived, and
+	// those of the memory.
 	Ran, Wrote int
 	// Commit is the commit that was made, or "".
 	Commit string
 	// Interrupted says that the run was told to stop before the fixed point.
 	Interrupted bool
+	// Held says that something is not in the memory because a lock could not be had: a later run takes it in.
+	Held bool
 	// Wake is when a later run has something to do although nothing changed; zero means never.
 	Wake time.Time
 }

@@ -23,6 +23,8 @@ import (
 type actor struct {
 	// act says how long the n-th run of a node (from 1) takes, and its outcome.
 	act func(node string, n int) (time.Duration, string)
+	// edit changes the record of a run; may be nil.
+	edit func(*schemas.Run)
 	// grace is how long a run that is cancelled takes to end.
 	grace time.Duration
 
@@ -79,6 +81,9 @@ func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 	}
 	run := e.Claim()
 	run.Outcome, run.StartedAt, run.FinishedAt = outcome, schemas.NewTime(start), schemas.NewTime(time.Now())
+	if a.edit != nil {
+		a.edit(&run)
+	}
 	a.mu.Lock()
 	a.log = append(a.log, e.Node+" "+outcome)
 	a.mu.Unlock()
@@ -508,7 +513,7 @@ func TestWatchOutlivesABusyRepository(t *testing.T) {
 		l := newLoop(t, tree(t, "    - {name: a, run: [x]}"), newActor(always(time.Second, schemas.OutcomeSucceeded)))
 		tries := 0
 		l.Passing = func(err error) bool { return errors.Is(err, busy) }
-		l.Commit = func(context.Context, *state.Tree) (Committed, error) {
+		l.Commit = func(context.Context, *state.Tree, bool) (Committed, error) {
 			if tries++; tries < 4 {
 				return Committed{}, busy
 			}

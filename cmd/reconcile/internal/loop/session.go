@@ -37,6 +37,9 @@ type session struct {
 
 	requests map[schemas.Ref]bool // requests and ledgers that changed since the ledgers were folded; nil: any may have
 
+	recollect recollection // how the memory stands to tree
+	compacted time.Time    // when it was looked last whether something is to be compacted
+
 	mine          map[string]controllers.Effect // claimed by this process and not finished, by key
 	held          map[string]string             // keys that cannot be started, and why
 	fault         error                         // why this process cannot perform anything

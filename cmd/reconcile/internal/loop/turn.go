@@ -22,7 +22,7 @@ func (s *session) turn(ctx context.Context) error {
 			return err
 		}
 		s.decide()
-		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx)); err != nil {
+		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx), s.settleMemory(ctx, false)); err != nil {
 			return err
 		}
 		if claimed, err = s.claim(ctx); err != nil {
@@ -154,6 +154,7 @@ func (s *session) refresh(ctx context.Context, hints []string) error {
 	}
 	if tree.Settings() != s.tree.Settings() {
 		s.dirty = nil // every decision may depend on them
+		s.recollect = unknown
 	}
 	s.tree = tree
 	s.touch(refs...)
@@ -172,6 +173,9 @@ func (s *session) touch(refs ...schemas.Ref) {
 	for _, r := range refs {
 		if s.requests != nil && r.Kind == state.LedgerKind {
 			s.requests[r] = true
+		}
+		if (r.Kind == schemas.ObservationKind.Name || r.Kind == state.MemoryKind) && s.recollect != unknown {
+			s.recollect = behind
 		}
 		if s.dirty != nil {
 			s.dirty[r] = true

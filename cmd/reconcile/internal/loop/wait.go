@@ -75,6 +75,9 @@ func (s *session) untilNext() time.Duration {
 	for _, w := range s.wakes {
 		sooner(w.at)
 	}
+	if at := s.wakeMemory(); s.watching && !at.IsZero() {
+		sooner(at)
+	}
 	if len(s.unwritten) > 0 {
 		sooner(now.Add(flushEvery))
 	}
@@ -98,10 +101,19 @@ func (s *session) specsDue() bool {
 
 // quiet reports whether a watcher has something to tidy up and nothing has happened for the commit delay.
 func (s *session) quiet() bool {
-	return !s.changedAt.IsZero() && len(s.mine) == 0 && !s.Now().Before(s.changedAt.Add(s.commitDelay()))
+	changed := !s.changedAt.IsZero() && !s.Now().Before(s.changedAt.Add(s.commitDelay()))
+	return len(s.mine) == 0 && (changed || s.compactionDue())
 }
 
 func (s *session) commitDelay() time.Duration { return s.tree.Settings().Watch.CommitDelay.Std() }
+
+// earlier returns the earlier of two times, of which zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
 
 // nextWake is the earliest time at which something becomes due; zero when nothing does.
 func (s *session) nextWake() time.Time {

@@ -225,7 +225,7 @@ func (s *session) tidy(ctx context.Context) error {
 	}
 	behind := false
 	if s.Commit != nil {
-		made, err := s.Commit(ctx, s.tree)
+		made, err := s.Commit(ctx, s.tree, !s.forgets())
 		if err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
@@ -235,7 +235,10 @@ func (s *session) tidy(ctx context.Context) error {
 		behind = made.Behind
 	}
 	s.changedAt = time.Time{}
-	if behind || s.left || s.busy() || len(s.effects) > 0 {
+	if s.Memory != nil {
+		s.Memory.Save()
+	}
+	if behind || s.left || s.busy() || len(s.effects) > 0 || s.forgets() {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
@@ -253,7 +256,7 @@ func (s *session) checkpoint(ctx context.Context) error {
 		}
 	}
 	s.decide()
-	if err := s.foldLedgers(ctx); err != nil {
+	if err := errors.Join(s.foldLedgers(ctx), s.settleMemory(ctx, true), s.compactMemory(ctx)); err != nil {
 		return err
 	}
 	if err := s.flush(ctx, true); err != nil {
@@ -273,7 +276,7 @@ func (s *session) busy() bool { return len(s.mine) > 0 || len(s.inbox) > 0 || s.
 // summary is what a run with nothing to do prints instead of looking at every object.
 func (s *session) summary() state.Summary {
 	return state.Summary{
-		Wake: s.nextWake(), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
+		Wake: earlier(s.nextWake(), s.wakeMemory()), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
 		Commit: s.Commit != nil,
 	}
 }
@@ -301,6 +304,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	}
 	return Result{
 		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
+		Held: s.forgets(),
 	}, errors.Join(cause, err)
 }
 

@@ -31,10 +31,10 @@ func (a *attempt) prepare() (err error) {
 	if err = a.removeStaleResult(); err != nil {
 		return err
 	}
-	if err = a.writeNeeds(); err != nil {
+	if err = errors.Join(a.writeNeeds(), a.remind()); err != nil {
 		return asFault(err)
 	}
-	a.command.env, a.command.stdin = a.environment(), a.stdin()
+	a.command.env, a.command.stdin = a.environment(), a.reminded(a.stdin())
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
 }

@@ -48,7 +48,7 @@ func baseEnv(environ []string) []string {
 
 // environment is what the command of a gets: see the package comment.
 func (a *attempt) environment() []string {
-	env := make([]string, len(a.base), len(a.base)+len(a.task.Env)+len(a.task.Needs)+5)
+	env := make([]string, len(a.base), len(a.base)+len(a.task.Env)+len(a.task.Needs)+6)
 	copy(env, a.base)
 	for _, kv := range a.task.Env {
 		env = set(env, kv)
@@ -56,6 +56,9 @@ func (a *attempt) environment() []string {
 	env = append(env, needsEnv(a.task.Needs)...)
 	if len(a.task.Needs) > 0 {
 		env = set(env, "RECONCILE_NEEDS="+a.absolute(needsPath(a.effect.Key)))
+	}
+	if a.memory != "" {
+		env = set(env, "RECONCILE_MEMORY="+a.absolute(memoryPath(a.effect.Key)))
 	}
 	if a.task.OutputJSON != "" {
 		env = set(env, "RECONCILE_RESULT="+a.absolute(a.task.OutputJSON))
@@ -121,23 +124,31 @@ func (a *attempt) writeNeeds() error {
 	if err != nil {
 		return err
 	}
+	return a.writeWork(needsPath(a.effect.Key), b)
+}
+
+// writeWork writes a file that a run is given.
+func (a *attempt) writeWork(p string, data []byte) error {
 	if err := a.root.MkdirAll(workDir, 0o755); err != nil {
 		return err
 	}
-	return a.root.WriteFile(needsPath(a.effect.Key), b, 0o644)
+	return a.root.WriteFile(p, data, 0o644)
 }
 
-func (r *Runner) removeNeedsOf(key string) error {
-	err := r.root.Remove(needsPath(key))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil
+// removeWorkOf removes the files that the run with that key was given.
+func (r *Runner) removeWorkOf(key string) (err error) {
+	for _, p := range []string{needsPath(key), memoryPath(key)} {
+		e := r.root.Remove(p)
+		if !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, syscall.ENOTDIR) {
+			err = errors.Join(err, e)
+		}
 	}
 	return err
 }
 
-func (a *attempt) removeNeeds() {
-	if len(a.task.Needs) > 0 {
-		if a.removeNeedsOf(a.effect.Key) != nil {
+func (a *attempt) removeWork() {
+	if len(a.task.Needs) > 0 || a.memory != "" {
+		if a.removeWorkOf(a.effect.Key) != nil {
 			a.leave(a.effect.Key)
 		}
 	}
@@ -152,7 +163,7 @@ func (r *Runner) leave(key string) {
 
 func (r *Runner) removeLitter() (err error) {
 	for _, key := range r.litter {
-		err = errors.Join(err, r.removeNeedsOf(key))
+		err = errors.Join(err, r.removeWorkOf(key))
 	}
 	return err
 }

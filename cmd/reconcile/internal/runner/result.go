@@ -112,11 +112,26 @@ func (r *Runner) cleanValue(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[r.clean(k)] = r.cleanValue(e)
+			out[r.clean(k)] = r.cleanNamed(k, e)
 		}
 		return out
 	}
 	return v
+}
+
+// cleanNamed is cleanValue for the value of a field.
+func (r *Runner) cleanNamed(name string, v any) any {
+	switch s := v.(type) {
+	case string:
+		clean, _ := r.cleanField(name, s, false)
+		return clean
+	case json.Number:
+		if clean, changed := r.cleanField(name, s.String(), true); changed {
+			return clean
+		}
+		return v
+	}
+	return r.cleanValue(v)
 }
 
 // checkFiles checks that the promised files are there.

@@ -47,6 +47,7 @@ type attempt struct {
 	sink    *sink
 	input   *os.File // what stdin is still fed through; may be nil
 	command command
+	memory  string // what the agent is told of earlier work
 	// interrupted says why there is no record.
 	interrupted string
 	warning     string // what is worth knowing and not part of the record
@@ -78,6 +79,7 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 		a.record.Outcome, a.record.Message = schemas.OutcomeFailed, r.clean(err.Error())
 	}
 	a.record.FinishedAt = schemas.NewTime(report.At)
+	a.learn(b)
 	report.Kind, report.Run, report.Why = controllers.Finished, &a.record, a.warning
 	return report
 }
@@ -125,7 +127,7 @@ func (a *attempt) perform(b *buffers) error {
 			err = a.conclude(end, b)
 		}
 	}
-	a.removeNeeds()
+	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()
 	if a.lease.file != nil { // no command was started, or it could not be ended
 		a.lease.free() //nolint:errcheck // at the latest it ends with this process and the command's

@@ -38,6 +38,10 @@ type Options struct {
 	// Redact removes what must not be written; it gets one or more whole lines, may change them in place, and is
 	// called concurrently. Default: nothing beside what the package comment says.
 	Redact func([]byte) []byte
+	// Recall returns what an agent is to be told of earlier work, as a section of a prompt; "" for nothing. Learn returns
+	// what is to be kept of what an agent said, and how many tokens that had. Both are called concurrently; may be nil.
+	Recall func(controllers.Recall) string
+	Learn  func(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
 }
 
 func (o Options) withDefaults() Options {

@@ -33,6 +33,7 @@ type rig struct {
 	t    testing.TB
 	dir  string
 	seen []controllers.Report // drained by await
+	next int                  // of seen, the first that nobody was given or passed over
 }
 
 func newRig(t testing.TB, o Options) *rig {
@@ -59,15 +60,15 @@ func (g *rig) end() {
 	}
 }
 
-// until drains reports until one satisfies ok, and returns that.
+// until drains reports until one satisfies ok, and returns that; those behind it are for the next call.
 func (g *rig) until(ok func(controllers.Report) bool) controllers.Report {
 	g.t.Helper()
 	timeout := time.After(30 * time.Second)
 	for {
-		reports := g.Drain()
-		g.seen = append(g.seen, reports...)
-		for _, rep := range reports {
-			if ok(rep) {
+		g.seen = append(g.seen, g.Drain()...)
+		for g.next < len(g.seen) {
+			g.next++
+			if rep := g.seen[g.next-1]; ok(rep) {
 				return rep
 			}
 		}

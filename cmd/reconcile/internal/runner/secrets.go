@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+
+	hidden "reconcile.dev/reconcile/schemas/secrets"
 )
 
 const (
@@ -92,11 +95,26 @@ func (s *secrets) remove(b []byte) []byte {
 // straddler returns the start of a secret, or of a mark of private text, that has bytes on both sides of cut; -1 if
 // there is none.
 func (s *secrets) straddler(b []byte, cut int) int {
-	for _, v := range slices.Concat(s.values, [][]byte{[]byte(privateStart), []byte(privateEnd)}) {
-		from := max(cut-len(v)+1, 0)
-		if i := bytes.Index(b[from:min(cut+len(v)-1, len(b))], v); i >= 0 {
+	for _, v := range s.values {
+		if i := across(b, v, cut); i >= 0 {
+			return i
+		}
+	}
+	from := max(cut-longMark, 0)
+	around := bytes.ToLower(b[from:min(cut+longMark, len(b))])
+	for _, mark := range []string{privateStart, privateEnd, `\u003cprivate\u003e`, `\u003c/private\u003e`} {
+		if i := across(around, []byte(mark), cut-from); i >= 0 {
 			return from + i
 		}
+	}
+	return -1
+}
+
+// across returns the start of v where it has bytes of b on both sides of cut; -1 if it has not.
+func across(b, v []byte, cut int) int {
+	from := max(cut-len(v)+1, 0)
+	if i := bytes.Index(b[from:min(cut+len(v)-1, len(b))], v); i >= 0 {
+		return from + i
 	}
 	return -1
 }
@@ -125,14 +143,14 @@ func (s *secrets) longest() int {
 // filter takes out of one stream of text what must not be written.
 type filter struct {
 	*Runner
-	hidden bool // inside <private>
+	stream hidden.Stream
 }
 
-func (r *Runner) newFilter() *filter { return &filter{Runner: r} }
+func (r *Runner) newFilter() *filter { return &filter{Runner: r, stream: hidden.Stream{Mark: private}} }
 
 // lines filters whole lines, or pieces of a long line that were cut by cut.
 func (f *filter) lines(b []byte) []byte {
-	b = f.secrets.remove(f.hide(b))
+	b = f.secrets.remove(f.stream.Hide(b))
 	if f.o.Redact != nil {
 		b = f.o.Redact(b)
 	}
@@ -161,36 +179,38 @@ func (f *filter) cut(b []byte) int {
 const (
 	privateStart = "<private>"
 	privateEnd   = "</private>"
+	// longMark is the length of the longest mark of private text: of the end, as JSON writes it.
+	longMark = len(`\u003c/private\u003e`)
 )
-
-// hide replaces private text, which may go on for many lines.
-func (f *filter) hide(b []byte) []byte {
-	if !f.hidden && !bytes.Contains(b, []byte(privateStart)) {
-		return b
-	}
-	var out []byte
-	for len(b) > 0 {
-		mark := privateStart
-		if f.hidden {
-			mark = privateEnd
-		}
-		before, after, found := bytes.Cut(b, []byte(mark))
-		if !f.hidden {
-			out = append(out, before...)
-			if found {
-				out = append(out, private...)
-			}
-		}
-		if !found {
-			break
-		}
-		f.hidden, b = !f.hidden, after
-	}
-	return out
-}
 
 // cleanLines filters a whole text.
 func (r *Runner) cleanLines(b []byte) []byte { return r.newFilter().lines(bytes.Clone(b)) }
 
 // clean filters one string.
 func (r *Runner) clean(s string) string { return string(r.cleanLines([]byte(s))) }
+
+// cleanField filters a field's value, given as text or as a number: its name may tell that it is a secret.
+func (r *Runner) cleanField(name, value string, number bool) (clean string, changed bool) {
+	clean = value
+	if !number {
+		clean = r.clean(value)
+	}
+	if r.o.Redact == nil {
+		return clean, clean != value
+	}
+	quoted, before := clean, strconv.Quote(name)+": "
+	if !number {
+		quoted = strconv.Quote(clean)
+	}
+	got, ok := strings.CutPrefix(string(r.o.Redact([]byte(before+quoted))), before)
+	if !ok {
+		return redacted, true
+	}
+	if got == quoted {
+		return clean, clean != value
+	}
+	if text, err := strconv.Unquote(got); err == nil {
+		return text, true
+	}
+	return redacted, true
+}

@@ -96,7 +96,7 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 		return err
 	}
 	for _, t := range trees {
-		err = errors.Join(err, r.removeNeedsOf(t.key))
+		err = errors.Join(err, r.removeWorkOf(t.key))
 	}
 	return err
 }

@@ -1,0 +1,208 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// MemoryRow is one observation in a list: its line of the manifest, and how it stands. Tokens is what it costs to read
+// all of it.
+type MemoryRow struct {
+	schemas.ObservationIndex
+	Score        float64 // of a search
+	Stale        string  // what has changed since it was made or verified; "" while nothing has
+	SupersededBy string  // the id of the newer observation that replaces it
+	Archived     bool
+	RecallCount  int
+	SeenCount    int
+}
+
+// MemoryTable lists observations, a line each.
+func MemoryTable(w io.Writer, p Palette, rows []MemoryRow, now time.Time) error {
+	const width = 100
+	t := NewTable(p, "ID", "CATEGORY", "AGENT", "ISSUE", "AGE", "TOKENS", "SUMMARY")
+	for i := range rows {
+		r := &rows[i]
+		cell := Cell{Text: Cut(Line(r.Summary), width)}
+		if mark := r.mark(); mark != "" {
+			cell = Cell{Text: cell.Text + " (" + mark + ")", Color: Dim}
+		}
+		t.Cells(Cell{Text: r.ID}, Cell{Text: r.Category}, Cell{Text: r.Agent}, Cell{Text: issueNumber(r.IssueNumber)},
+			Cell{Text: stampAge(r.Timestamp, now)}, Cell{Text: strconv.Itoa(r.Tokens)}, cell)
+	}
+	return t.Write(w)
+}
+
+// mark says what keeps an observation from being taken as it is; "" for nothing.
+func (r *MemoryRow) mark() string {
+	switch {
+	case r.Archived:
+		return "archived"
+	case r.SupersededBy != "":
+		return "superseded"
+	case r.Stale != "":
+		return "may be stale: " + Cut(Line(r.Stale), 60)
+	}
+	return ""
+}
+
+func stampAge(at schemas.Stamp, now time.Time) string {
+	if at.IsZero() {
+		return none
+	}
+	return Age(now.Sub(at.Time))
+}
+
+// Memory is one observation in full.
+type Memory struct {
+	schemas.Observation
+	// Stale says what has changed since it was made or verified.
+	Stale string `json:"stale,omitempty"`
+}
+
+// MemoryText writes an observation: what it is about, then all that it says.
+func MemoryText(w io.Writer, p Palette, m Memory, now time.Time) error {
+	var b strings.Builder
+	b.WriteString(p.Paint(Bold, Line(m.ID)) + "\n")
+	t := Table{Palette: p, Indent: "  "}
+	for _, f := range memoryFields(&m, now) {
+		t.Row(f.name, f.value)
+	}
+	t.Write(&b) // a buffer does not fail
+	b.WriteByte('\n')
+	for line := range strings.SplitSeq(strings.TrimRight(Text(m.Content), "\n"), "\n") {
+		b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func memoryFields(m *Memory, now time.Time) []figure {
+	out := []figure{
+		{"category", m.Category},
+		{"agent", m.Agent},
+		{"issue", issueNumber(m.IssueNumber)},
+		{"learned", stampText(m.Timestamp, now)},
+		{"tokens", strconv.Itoa(m.Tokens)},
+	}
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, figure{name, value})
+		}
+	}
+	add("session", m.SessionID)
+	add("observation", m.Source)
+	add("seen", times(m.SeenCount))
+	add("recalled", times(m.RecallCount))
+	add("verified", stampText(m.VerifiedAt, now))
+	add("about", anchorsText(m.Anchors))
+	add("may be stale", m.Stale)
+	add("superseded by", m.SupersededBy)
+	add("stands for", strings.Join(m.Compacts, ", "))
+	if m.Archived {
+		add("archived", "yes: compaction put another one in its place")
+	}
+	return out
+}
+
+func stampText(at schemas.Stamp, now time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02 15:04 UTC") + ", " + stampAge(at, now) + " ago"
+}
+
+func times(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
+}
+
+func anchorsText(anchors []schemas.Anchor) string {
+	paths := make([]string, len(anchors))
+	for i, a := range anchors {
+		paths[i] = a.Path
+		if a.Digest == schemas.AnchorAbsent {
+			paths[i] += " (which did not exist)"
+		}
+	}
+	return strings.Join(paths, ", ")
+}
+
+// MemoryStatsText writes the figures of a store.
+func MemoryStatsText(w io.Writer, p Palette, s schemas.MemoryStats, now time.Time) error {
+	var b strings.Builder
+	t := Table{Palette: p}
+	for _, f := range memoryFigures(&s, now) {
+		t.Row(f.name, f.value)
+	}
+	t.Write(&b) // a buffer does not fail
+	memoryTallies(&b, p, "by category", s.ByCategory)
+	memoryTallies(&b, p, "by agent", s.ByAgent)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func memoryFigures(s *schemas.MemoryStats, now time.Time) []figure {
+	out := []figure{
+		{"observations", Grouped(s.TotalObservations)},
+		{"tokens", Grouped(s.TotalTokens)},
+		{"issues", Grouped(s.IssueCount)},
+	}
+	if s.TotalObservations > 0 {
+		out = append(out, figure{"oldest", stampText(s.OldestTimestamp, now)}, figure{"newest", stampText(s.NewestTimestamp, now)})
+	}
+	return append(out,
+		figure{"superseded", Grouped(s.Superseded)},
+		figure{"archived", Grouped(s.Archived)},
+		figure{"recalls", Grouped(s.Recalls)},
+		figure{"on disk", Bytes(s.DiskBytes)},
+	)
+}
+
+// memoryTallies writes counts by name, the largest first.
+func memoryTallies(b *strings.Builder, p Palette, title string, counts map[string]int) {
+	if len(counts) == 0 {
+		return
+	}
+	names := make([]string, 0, len(counts))
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		if counts[x] != counts[y] {
+			return counts[y] - counts[x]
+		}
+		return strings.Compare(x, y)
+	})
+	b.WriteString("\n" + p.Paint(Bold, title) + "\n")
+	t := Table{Palette: p, Indent: "  "}
+	for _, name := range names[:min(len(names), digestTop)] {
+		t.Row(name, Grouped(counts[name]))
+	}
+	if more := len(names) - t.Len(); more > 0 {
+		t.Row(fmt.Sprintf("and %d more", more))
+	}
+	t.Write(b) // a buffer does not fail
+}
+
+// Bytes writes a size as "123 bytes", "4.5 KB" or "12.0 MB", in powers of 1000.
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}

@@ -1,0 +1,145 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Levels of a [Budget]: from 70 % and from 90 % of the window on.
+const (
+	BudgetOK       = "ok"
+	BudgetCompact  = "compaction-recommended"
+	BudgetCritical = "critical"
+)
+
+// Budget is what fills the context of an agent.
+type Budget struct {
+	Agent       string `json:"agent"`
+	IssueNumber int    `json:"issueNumber"`
+	// ContextWindow and all other sizes are in tokens.
+	ContextWindow int             `json:"contextWindow"`
+	TotalTokens   int             `json:"totalTokens"`
+	Percent       float64         `json:"percent"` // of the window, to one decimal
+	Level         string          `json:"level"`   // one of the Budget constants
+	Sections      []BudgetSection `json:"sections"`
+	// DisplacedTokens is what the agent would have to read again for what the recall tells it.
+	DisplacedTokens int `json:"displacedTokens"`
+}
+
+// BudgetSection is one sort of what is in the context: instructions, skills, memory and so on.
+type BudgetSection struct {
+	Name    string       `json:"name"`
+	Tokens  int          `json:"tokens"`
+	Percent float64      `json:"percent"` // of the window, to one decimal
+	Items   []BudgetItem `json:"items"`
+}
+
+// BudgetItem is one text in the context.
+type BudgetItem struct {
+	Name   string `json:"name"` // its path below the root, or what it is
+	Tokens int    `json:"tokens"`
+	// Estimated tells that only the beginning was counted, as much as was read of a large file.
+	Estimated bool `json:"estimated,omitempty"`
+	// Note says what else is to be known, such as why an item counts nothing.
+	Note string `json:"note,omitempty"`
+}
+
+// budgetRows bounds the items of a section that are shown to people; -o json has all.
+const budgetRows = 12
+
+// BudgetText writes a budget for the terminal.
+func BudgetText(w io.Writer, p Palette, b Budget) error {
+	var out strings.Builder
+	about := ""
+	if b.IssueNumber > 0 {
+		about = fmt.Sprintf(", issue %d", b.IssueNumber)
+	}
+	title := fmt.Sprintf("Context of %s%s: window of %s tokens", b.Agent, about, Grouped(b.ContextWindow))
+	out.WriteString(p.Paint(Bold, Line(title)) + "\n\n")
+	t := Table{Palette: p, Indent: "  "}
+	for _, s := range b.Sections {
+		budgetSection(&t, s)
+	}
+	total := fmt.Sprintf("%s of %s", percentText(b.Percent), Grouped(b.ContextWindow))
+	t.Cells(Cell{Text: "total", Color: Bold}, Cell{Text: padLeft(Grouped(b.TotalTokens), budgetDigits)}, Cell{Text: total})
+	t.Write(&out) // a buffer does not fail
+	fmt.Fprintf(&out, "\n  %s\n", p.Paint(levelColor(b.Level), budgetBar(b.Percent)))
+	if b.DisplacedTokens > 0 {
+		fmt.Fprintf(&out, "  Memory recall displaced %s tokens of manual re-read\n", Grouped(b.DisplacedTokens))
+	}
+	if text := levelText(b); text != "" {
+		fmt.Fprintf(&out, "  %s\n", p.Paint(levelColor(b.Level), text))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// budgetDigits is how wide numbers of tokens are: the largest window has nine digits.
+const budgetDigits = 11
+
+func budgetSection(t *Table, s BudgetSection) {
+	t.Cells(Cell{Text: s.Name, Color: Bold}, Cell{Text: padLeft(Grouped(s.Tokens), budgetDigits)},
+		Cell{Text: percentText(s.Percent)})
+	shown := s.Items[:min(len(s.Items), budgetRows)]
+	for _, it := range shown {
+		size := Grouped(it.Tokens)
+		if it.Estimated {
+			size = "~" + size
+		}
+		t.Cells(Cell{Text: "  " + Cut(Line(it.Name), 60)}, Cell{Text: padLeft(size, budgetDigits)},
+			Cell{Text: it.Note, Color: Dim})
+	}
+	if more := s.Items[len(shown):]; len(more) > 0 {
+		sum := 0
+		for _, it := range more {
+			sum += it.Tokens
+		}
+		t.Cells(Cell{Text: fmt.Sprintf("  and %d more", len(more))}, Cell{Text: padLeft(Grouped(sum), budgetDigits)})
+	}
+}
+
+// budgetBar is [########------] for the share that is filled.
+func budgetBar(percent float64) string {
+	const width = 50
+	filled := min(max(int(percent/100*width+0.5), 0), width)
+	return "[" + strings.Repeat("#", filled) + strings.Repeat("-", width-filled) + "] " + percentText(percent)
+}
+
+func levelText(b Budget) string {
+	switch b.Level {
+	case BudgetCompact:
+		return "compaction recommended: from 70 % on, an agent should sum up what it has in its context"
+	case BudgetCritical:
+		return "critical: from 90 % on, there is hardly room left to work"
+	}
+	return ""
+}
+
+func levelColor(level string) Color {
+	switch level {
+	case BudgetCompact:
+		return Yellow
+	case BudgetCritical:
+		return Red
+	}
+	return Green
+}
+
+func percentText(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) + " %" }
+
+func padLeft(s string, width int) string { return strings.Repeat(" ", max(width-len(s), 0)) + s }
+
+// Grouped writes a number with commas between groups of three digits: 12,345.
+func Grouped(n int) string {
+	s := strconv.Itoa(n)
+	from := 0
+	if n < 0 {
+		from = 1
+	}
+	for i := len(s) - 3; i > from; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
