@@ -52,6 +52,8 @@ func run(ctx context.Context, args []string) error {
 		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, keep: *keep})
 	case "parse": // what a cold run is measured against, in a process of its own
 		return parseAll(flags.Args())
+	case "peak":
+		return printPeak(ctx, flags.Args())
 	case "fold": // one of several writers of a ledger
 		return foldAll(ctx, flags.Args())
 	}

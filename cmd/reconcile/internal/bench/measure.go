@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -34,6 +38,34 @@ func process(cmd *exec.Cmd, allowed ...int) (usage, error) {
 		err = fmt.Errorf("%s: %w\n%.2000s", strings.Join(cmd.Args, " "), err, out.String())
 	}
 	return u, err
+}
+
+// peakApart runs a command in a process of its own, and returns the bytes of memory that it had at most. Linux counts for
+// a new process what the one that started it has, and this one may have a lot.
+func peakApart(ctx context.Context, cmd *exec.Cmd) (int64, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	apart := exec.CommandContext(ctx, self, append([]string{"peak", "--"}, cmd.Args...)...)
+	apart.Env = cmd.Env
+	out, err := apart.Output()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+}
+
+// printPeak is the command bench peak: it runs another one, and prints what memory that had at most.
+func printPeak(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: bench peak -- COMMAND")
+	}
+	u, err := process(exec.CommandContext(ctx, args[0], args[1:]...))
+	if err == nil {
+		_, err = fmt.Println(u.peak)
+	}
+	return err
 }
 
 // alternate runs each of the functions in turn, runs times after one round that warms up, and returns the median of
