@@ -107,7 +107,7 @@ func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) e
 		return err
 	}
 	defer s.Close()
-	spec := schemas.ActionSpec{Verb: v.name, Reason: o.reason, By: o.by, At: schemas.NewTime(a.now())}
+	spec := schemas.ActionSpec{Verb: v.name, Reason: a.discreet("--reason", o.reason), By: o.by, At: schemas.NewTime(a.now())}
 	if len(args) == 2 {
 		spec.Node = args[1]
 	}

@@ -116,7 +116,10 @@ func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, err
 		}
 	}
 	var err error
-	spec.Question, err = a.textOf(o.question)
+	spec.Topic = a.discreet("--topic", spec.Topic)
+	if spec.Question, err = a.textOf(o.question); err == nil {
+		spec.Question = a.discreet("--question", spec.Question)
+	}
 	return spec, err
 }
 

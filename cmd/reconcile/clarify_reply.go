@@ -106,6 +106,7 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 		if text, err = a.textOf(args[1]); err != nil {
 			return err
 		}
+		text = a.discreet("the text", text)
 	}
 	if from == "" {
 		from = a.getenv("RECONCILE_AGENT")
@@ -115,6 +116,9 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 	}
 	if !utf8.ValidString(from) {
 		return badUsage("--from is not UTF-8")
+	}
+	if err := checkDiscreet("--from", from); err != nil {
+		return err
 	}
 	s, t, err := a.load(ctx)
 	if err != nil {

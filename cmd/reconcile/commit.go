@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
@@ -40,9 +41,15 @@ func (w *wiring) openRepo() error {
 	return nil
 }
 
-func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, error) {
+// commit records what belongs to the tree. A memory that is not whole would make a commit in which an observation stands
+// and what follows from it does not: then neither is part of it.
+func (c *committer) commit(ctx context.Context, t *state.Tree, whole bool) (loop.Committed, error) {
 	settings := t.Settings()
-	paths, err := c.git.Dirty(ctx, settings.Git.Branch, append(owned(settings), derived(t)...))
+	ours := slices.Concat(owned(settings), questionsOf(t))
+	if whole {
+		ours = slices.Concat(ours, []string{c.store.MemoryDir()}, observationsOf(t))
+	}
+	paths, err := c.git.Dirty(ctx, settings.Git.Branch, ours)
 	if err != nil || len(paths) == 0 {
 		return loop.Committed{}, errors.Join(err, c.git.Settle(ctx))
 	}
@@ -63,7 +70,7 @@ func (c *committer) commit(ctx context.Context, t *state.Tree) (loop.Committed, 
 	return loop.Committed{Hash: res.Hash, Behind: res.Warning != ""}, err
 }
 
-// owned are the folders and files that reconcile alone writes.
+// owned are the folders and files that reconcile alone writes, but for the memory.
 func owned(s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
 	out := []string{dir + "/runs", dir + "/clarifications", dir + "/agent-status.json"}
@@ -75,11 +82,23 @@ func owned(s *schemas.SettingsSpec) []string {
 	return out
 }
 
-// derived are the specs that reconcile wrote itself, of questions that came in by another way than as a file.
-func derived(t *state.Tree) []string {
+// questionsOf are the specs of questions that came in by another way than as a file.
+func questionsOf(t *state.Tree) []string {
 	var out []string
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
 		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); spec != nil && spec.Run+spec.Imported != "" {
+			out = append(out, e.Object.Path)
+		}
+	}
+	return out
+}
+
+// observationsOf are the observations as the memory took them in. Without its spec, what the memory says of an observation
+// would be gone with the next run in another clone.
+func observationsOf(t *state.Tree) []string {
+	var out []string
+	for _, e := range t.Entries(schemas.ObservationKind.Name) {
+		if e.Object != nil && (e.Accepted == "" || e.Accepted == e.Object.Digest) {
 			out = append(out, e.Object.Path)
 		}
 	}
@@ -106,19 +125,25 @@ func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 		}
 		seen[ref.String()] = true
 		e := t.Entry(ref)
-		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(e), Gone: e == nil || e.Gone()})
+		gone := ref.Kind != state.MemoryKind && (e == nil || e.Gone())
+		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(e), Gone: gone})
 	}
 	return out
 }
 
-// refOfPath reads "dags/checks.json" and "runs/dags/checks/build-….json".
+// refOfPath reads "dags/checks.json", "runs/dags/checks/build-….json" and "memory/issue-42.json". The other files of the
+// memory go with those of the issues.
 func refOfPath(p string) (schemas.Ref, bool) {
 	parts := strings.Split(strings.TrimPrefix(p, "runs/"), "/")
 	if len(parts) < 2 {
 		return schemas.Ref{}, false
 	}
+	name := strings.TrimSuffix(path.Base(parts[1]), ".json")
+	if parts[0] == "memory" {
+		return schemas.Ref{Kind: state.MemoryKind, Name: name}, strings.HasPrefix(name, "issue-")
+	}
 	k, ok := kinds().Find(parts[0])
-	return schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(path.Base(parts[1]), ".json")}, ok
+	return schemas.Ref{Kind: k.Name, Name: name}, ok
 }
 
 // noteOf says of a DAG how far it got, and of a question how it stands; other objects have nothing to tell in a few words.

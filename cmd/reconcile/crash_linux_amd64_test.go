@@ -205,7 +205,7 @@ func outcomeOf(root string) (string, error) {
 			return nil, false
 		case strings.HasPrefix(p, ".reconcile/locks/"):
 			return nil, data == nil
-		case p == ".reconcile/logs": // local, and lost when the disk is full
+		case p == ".reconcile/logs", p == ".reconcile/memory": // local, and lost when the disk is full
 			return nil, false
 		case strings.HasPrefix(p, ".reconcile/"):
 			return nil, true

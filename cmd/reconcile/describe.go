@@ -16,17 +16,20 @@ import (
 )
 
 func newDescribeCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	at := ""
+	cmd := &cobra.Command{
 		Use:   "describe KIND/NAME",
 		Short: "Tell all about one object: why it is not ready, and when it is looked at again",
 		Example: "  reconcile describe dag/checks\n" +
 			"  reconcile describe session/health -o json",
 		Args: arguments(1, 2, "an object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.describe(cmd.Context(), strings.Join(args, "/"))
+			return a.describe(cmd.Context(), strings.Join(args, "/"), at)
 		},
 		ValidArgsFunction: a.completeObjects(false),
 	}
+	a.atFlag(cmd, &at)
+	return cmd
 }
 
 // description is an object as describe -o json prints it.
@@ -37,17 +40,17 @@ type description struct {
 	Referrers []string `json:"referrers"` // objects that name it
 }
 
-func (a *app) describe(ctx context.Context, what string) error {
-	s, t, err := a.load(ctx)
+func (a *app) describe(ctx context.Context, what, at string) error {
+	t, done, err := a.loadAt(ctx, at)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer done()
 	e, err := find(t, what)
 	if err != nil {
 		return err
 	}
-	d := description{merged: merge(e), Why: controllers.Why(e, t), Referrers: []string{}}
+	d := description{merged: mergedOf(e), Why: controllers.Why(e, t), Referrers: []string{}}
 	for _, r := range t.Referrers(e.Ref) {
 		d.Referrers = append(d.Referrers, r.String())
 	}

@@ -85,6 +85,11 @@ func (a *app) patient() doctor.Env {
 			return state.Open(a.global.dir, o)
 		},
 		Reap: a.reapAll,
+		Remember: func(ctx context.Context, s *state.Store, t *state.Tree) error {
+			m := a.memoryOf(s)
+			_, err := m.Rebuild(ctx, t)
+			return errors.Join(err, m.Close())
+		},
 	}
 	if self, err := os.Executable(); err == nil {
 		env.Hold = []string{self, "doctor", "--hold-lock"}

@@ -16,24 +16,28 @@ import (
 // getOptions are the flags of get.
 type getOptions struct {
 	selector string
+	at       string // a revision of git; empty: the tree as it is
 }
 
 func newGetCmd(a *app) *cobra.Command {
 	o := &getOptions{}
 	cmd := &cobra.Command{
-		Use:   "get [KIND | KIND/NAME…]",
+		Use:   "get [KIND[,KIND…] | KIND/NAME…]",
 		Short: "List objects: all that are not ready, those of a kind, or those that are named",
 		Long: `List objects. Without an argument: how many of each kind there are, and those that are not ready.
 
 -o json and yaml print spec and status as one object, several objects as a list.`,
 		Example: "  reconcile get\n" +
 			"  reconcile get dags -l team=core\n" +
-			"  reconcile get dag/checks -o yaml",
+			"  reconcile get sessions,dags\n" +
+			"  reconcile get dag/checks -o yaml\n" +
+			"  reconcile get dags --at HEAD~3",
 		Args:              arguments(0, -1, "a kind or kind/name"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), args, *o) },
 		ValidArgsFunction: a.completeObjects(true),
 	}
 	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only objects with these labels: `a=b,c!=d,e,!f`")
+	a.atFlag(cmd, &o.at)
 	return cmd
 }
 
@@ -45,22 +49,45 @@ func (a *app) get(ctx context.Context, what []string, o getOptions) error {
 	if err != nil {
 		return err
 	}
-	s, t, err := a.load(ctx)
+	t, done, err := a.loadAt(ctx, o.at)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer done()
 	switch {
 	case len(what) == 0:
 		return a.getAll(t, selected)
 	case len(what) > 1 || strings.Contains(what[0], "/"):
 		return a.getNamed(t, what)
 	}
-	k, ok := kinds().Find(what[0])
-	if !ok {
-		return badUsage("no kind is called %q%s", what[0], kindHint(what[0]))
+	return a.getKinds(t, strings.Split(what[0], ","), selected)
+}
+
+// getKinds prints the objects of one kind, or of several: a table for each that has some.
+func (a *app) getKinds(t *state.Tree, words []string, selected selector) error {
+	found := map[string][]*state.Entry{}
+	var all []*state.Entry
+	for _, word := range words {
+		k, ok := kinds().Find(word)
+		if !ok {
+			return badUsage("no kind is called %q%s", word, kindHint(word))
+		}
+		if len(words) == 1 {
+			return a.getKind(k, pick(t.Entries(k.Name), selected))
+		}
+		if found[k.Name] == nil {
+			found[k.Name] = pick(t.Entries(k.Name), selected)
+			all = append(all, found[k.Name]...)
+		}
 	}
-	return a.getKind(k, pick(t.Entries(k.Name), selected))
+	switch {
+	case a.global.output != formatTable:
+		return a.print(list(all))
+	case len(all) == 0:
+		a.note("no %s", strings.Join(words, ", "))
+		return nil
+	}
+	return a.kindTables(found)
 }
 
 // getNamed prints the objects that words name as kind/name; where they are of several kinds, a table for each.
@@ -78,7 +105,7 @@ func (a *app) getNamed(t *state.Tree, words []string) error {
 	case a.global.output == formatTable:
 		return a.kindTables(named)
 	case len(all) == 1:
-		return a.print(merge(all[0]))
+		return a.print(mergedOf(all[0]))
 	}
 	return a.print(list(all))
 }
@@ -162,7 +189,7 @@ type merged struct {
 	Problems   []schemas.Problem `json:"problems,omitempty"`
 }
 
-func merge(e *state.Entry) merged {
+func mergedOf(e *state.Entry) merged {
 	m := merged{
 		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},
 		Status: e.Status, Problems: e.Problems,
@@ -183,7 +210,7 @@ type objectList struct {
 func list(entries []*state.Entry) objectList {
 	l := objectList{APIVersion: schemas.APIVersion, Kind: "List", Items: make([]merged, len(entries))}
 	for i, e := range entries {
-		l.Items[i] = merge(e)
+		l.Items[i] = mergedOf(e)
 	}
 	return l
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ type hookOptions struct {
 	issue issueFlag
 	note  string
 	noRun bool
+	// Of an end: the conversation, and the session that it was.
+	transcript string
+	session    string
 }
 
 func newHookCmd(a *app) *cobra.Command {
@@ -27,8 +31,9 @@ func newHookCmd(a *app) *cobra.Command {
 		Use:   "hook start|finish",
 		Short: "Say that an agent takes up work outside of reconcile, or ends it",
 		Long: `Say that an agent takes up work outside of reconcile, or ends it: a chat, an editor, a person. The tree is run
-once, and what the agent must know is printed: what blocks it, answers to its questions, and questions that wait for it.
-An end gives back what the agent took for the issue with "reconcile ready --claim".`,
+once, and what the agent must know is printed: what blocks it, answers to its questions, questions that wait for it, and,
+at the start, what is remembered of earlier work. An end gives back what the agent took for the issue with "reconcile
+ready --claim", and keeps what was learned.`,
 		Example: "  reconcile hook start --agent engineer --issue 42",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -59,7 +64,25 @@ func newHookPhaseCmd(a *app, name, short, outcome string) *cobra.Command {
 	f.StringVar(&o.note, "note", "", "a remark for the record")
 	f.BoolVar(&o.noRun, "no-run", false, "only write the record; the next run takes it up")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
+	if outcome == schemas.OutcomeDone {
+		o.bindEnd(cmd)
+	}
 	return cmd
+}
+
+// bindEnd adds the flags that only an end has.
+func (o *hookOptions) bindEnd(cmd *cobra.Command) {
+	cmd.Long = `Say that an agent has ended its work on an issue, and keep what it learned: --transcript names the conversation, as
+JSON lines with role and content, or as Claude Code, Codex, Copilot and Gemini write it; - is standard input. Standard
+input may also be what Claude Code tells its Stop and SessionEnd hooks, which names the file and the session. Secrets and
+everything between <private> and </private> are removed before anything is written. A file that a program names and that is
+no conversation is refused. While another process holds the memory's locks, what was learned is kept in specs/, the next run
+takes it into the memory, and the exit code is 75.`
+	cmd.Example += "\n  reconcile hook finish --agent engineer --issue 42 --transcript session.jsonl" +
+		"\n  reconcile hook finish --agent engineer --issue 42 --transcript -   # as the command of a SessionEnd hook"
+	f := cmd.Flags()
+	f.StringVar(&o.transcript, "transcript", "", "the conversation of the session, a `FILE` or - for standard input")
+	f.StringVar(&o.session, "session", "", "the `SESSION` of the work, one of the tree or of the agent's program")
 }
 
 // hookReport is what a hook prints for machines.
@@ -69,6 +92,10 @@ type hookReport struct {
 	// Outcome is Started or Done, Record the key of the record.
 	Outcome string `json:"outcome"`
 	Record  string `json:"record"`
+	// Memory is what is remembered of earlier work, at a start: the section "## Memory Recall", or "".
+	Memory string `json:"memory,omitempty"`
+	// Learned is what an end kept; absent if no conversation was given.
+	Learned *learned `json:"learned,omitempty"`
 	controllers.Brief
 }
 
@@ -76,12 +103,22 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 	if err := o.check(outcome); err != nil {
 		return err
 	}
+	conversation, err := a.readTranscript(o)
+	if err != nil {
+		return err
+	}
 	s, t, err := a.load(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	note := a.discreet("--note", o.note)
 	report := hookReport{Agent: o.agent, Issue: o.issue.number, Outcome: outcome}
+	if outcome == schemas.OutcomeDone { // before the work counts as done: what was learned is not to be lost
+		if report.Learned, err = a.captureSession(ctx, s, t, o, conversation); err != nil {
+			return err
+		}
+	}
 	var since schemas.Time
 	t, err = a.recordHook(ctx, s, t, func(t *state.Tree) (*schemas.Run, error) {
 		agent, err := findAgent(t, o.agent)
@@ -92,24 +129,34 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 			since = last.FinishedAt
 		}
 		r := controllers.NewHook(agent, outcome, o.issue.number, a.now())
-		r.Message = o.note
+		r.Message = note
 		report.Record = r.Key
 		return &r, nil
 	})
 	if err != nil {
 		return err
 	}
-	if t, err = a.monitor(ctx, s, t, o.noRun); err != nil {
+	t, whole, err := a.monitored(ctx, s, t, o.noRun)
+	if err != nil {
 		return err
 	}
+	if l := report.Learned; l != nil && l.Held && whole {
+		a.takenIn(ctx, s, o.issue.number, l)
+	}
 	report.Brief = controllers.NewBrief(t, o.agent, o.issue.number, since)
-	return a.printHook(report)
+	if outcome == schemas.OutcomeStarted {
+		report.Memory = a.remind(ctx, s, t, o)
+	}
+	return errors.Join(a.printHook(report), report.Learned.exit())
 }
 
 func (o *hookOptions) check(outcome string) error {
 	word := "start"
 	if outcome == schemas.OutcomeDone {
 		word = "finish"
+	}
+	if err := checkDiscreet("--session", o.session); err != nil {
+		return err
 	}
 	const most = 1000
 	switch {
@@ -118,6 +165,10 @@ func (o *hookOptions) check(outcome string) error {
 			"reconcile hook %[1]s --agent engineer --issue 42", word)
 	case len(o.note) > most:
 		return badUsage("--note has %d bytes, at most %d are allowed", len(o.note), most)
+	case o.session != "" && schemas.CheckName(o.session) != nil:
+		return badUsage("--session %q: %v", o.session, schemas.CheckName(o.session))
+	case o.session != "" && o.transcript == "":
+		return badUsage("--session says whose conversation --transcript is, and there is none; add --transcript FILE")
 	}
 	return nil
 }
@@ -158,6 +209,12 @@ func hookText(r hookReport) string {
 		fmt.Fprintf(&b, "\n%s asked by %s: %s\n", c.ID, c.From, c.Topic)
 		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
 		fmt.Fprintf(&b, "  reconcile clarify answer %s TEXT\n", c.ID)
+	}
+	if r.Memory != "" {
+		b.WriteString("\n" + strings.TrimRight(r.Memory, "\n") + "\n")
+	}
+	if l := r.Learned; l != nil && l.Path != "" {
+		b.WriteString("\n" + l.line() + "\n")
 	}
 	return b.String()
 }

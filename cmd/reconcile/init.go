@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -37,15 +38,16 @@ func newInitCmd(a *app) *cobra.Command {
 that does a little real work, all with comments. "reconcile" then runs it.
 
 Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
-other files.`,
+other files. Only .gitattributes gets a line more, and git the command for it: files of the state are merged by
+"reconcile merge-driver".`,
 		Example: "  reconcile init demo && reconcile -C demo",
 		Args:    arguments(0, 1, "a folder"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := a.global.dir
 			if len(args) == 1 {
 				dir = a.within(args[0])
 			}
-			return a.init(dir, *o)
+			return a.init(cmd.Context(), dir, *o)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -69,7 +71,7 @@ type templateFile struct {
 	data []byte
 }
 
-func (a *app) init(dir string, o initOptions) error {
+func (a *app) init(ctx context.Context, dir string, o initOptions) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the tree: %w", err)
 	}
@@ -91,6 +93,9 @@ func (a *app) init(dir string, o initOptions) error {
 			return err
 		}
 		a.note("wrote %s", filepath.Join(dir, filepath.FromSlash(f.path)))
+	}
+	if err := a.installMergeDriver(ctx, dir); err != nil {
+		return err
 	}
 	command := "reconcile"
 	if dir != "." {

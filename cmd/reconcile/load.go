@@ -37,7 +37,7 @@ func (a *app) storeOptions() state.Options {
 // frugal trades some time for memory: with Go's default the heap may grow to twice what a tree takes, which with 50,000
 // objects is more than 300 MB.
 func (a *app) frugal() {
-	const percent = 40
+	const percent = 25
 	if a.getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}

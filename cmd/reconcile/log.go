@@ -116,6 +116,9 @@ func eventAttrs(e *events.Event) (slog.Level, string, []slog.Attr) {
 	if e.Clarification != nil {
 		return clarifiedAttrs(e.Clarification)
 	}
+	if e.Memory != nil {
+		return rememberedAttrs(e.Memory)
+	}
 	attrs := []slog.Attr{slog.String("ref", e.Ref), slog.String("reason", e.Reason), slog.String("message", e.Message)}
 	if e.Node != "" {
 		attrs = append(attrs, slog.String("node", e.Node))
@@ -143,6 +146,13 @@ func clarifiedAttrs(c *controllers.Clarified) (slog.Level, string, []slog.Attr) 
 		level = slog.LevelWarn
 	}
 	return level, c.Type, attrs
+}
+
+func rememberedAttrs(m *controllers.Remembered) (slog.Level, string, []slog.Attr) {
+	return slog.LevelInfo, m.Type, []slog.Attr{
+		slog.String("agent", m.Agent), slog.Int("issueNumber", m.IssueNumber), slog.Int("count", m.Count),
+		slog.Int("totalTokens", m.TotalTokens), slog.Any("observationIds", m.ObservationIDs),
+	}
 }
 
 // findings are what the monitor found in a turn. Whatever it finds it acts upon in the same turn, so events tell of it.

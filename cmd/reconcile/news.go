@@ -56,7 +56,7 @@ func (n *news) record(list []controllers.Event) {
 			kind = events.Warning
 		}
 		out[i] = events.Event{Time: at, Ref: e.Ref.String(), Node: e.Node, Type: kind, Reason: e.Reason, Message: eventText(e),
-			Clarification: e.Clarified}
+			Clarification: e.Clarified, Memory: e.Remembered}
 	}
 	slices.SortStableFunc(out, func(a, b events.Event) int { return a.Time.Compare(b.Time.Time) })
 	n.bus.Publish(out...)

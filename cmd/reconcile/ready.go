@@ -228,6 +228,13 @@ func (a *app) recordHook(
 // monitor runs the tree once, so that questions whose time is over are noticed and what was written takes effect, and
 // returns it as it is then. While another run is at work, and as a part of one, it only looks: that run does the rest.
 func (a *app) monitor(ctx context.Context, s *state.Store, t *state.Tree, noRun bool) (*state.Tree, error) {
+	next, _, err := a.monitored(ctx, s, t, noRun)
+	return next, err
+}
+
+// monitored is monitor that also tells whether a run has brought the memory in step with the tree.
+func (a *app) monitored(ctx context.Context, s *state.Store, t *state.Tree, noRun bool,
+) (next *state.Tree, whole bool, err error) {
 	_, inside := runner.InsideRun(a.global.dir, os.Environ())
 	switch {
 	case noRun || inside:
@@ -238,14 +245,15 @@ func (a *app) monitor(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 		out, err := a.reconcile(ctx, a, loopOptions{progress: progress})
 		progress.Close()
 		if err != nil {
-			return nil, lockTimeout(err, "what was written is kept, the next run takes it up")
+			return nil, false, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}
+		whole = !out.Held
 		if out.Exit == exitInvalid {
 			a.note("some spec files cannot be used; \"reconcile validate\" lists them")
 		}
 	}
-	next, _, err := s.Refresh(ctx, t, nil)
-	return next, err
+	next, _, err = s.Refresh(ctx, t, nil)
+	return next, whole, err
 }
 
 // lockTimeout gives an error of a lock that could not be had its kind, and says what became of the matter; other errors

@@ -49,6 +49,7 @@ type runReport struct {
 	Ran       int         `json:"ran"`
 	Wrote     int         `json:"wrote"`
 	Commit    string      `json:"commit,omitempty"`
+	Held      bool        `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
 	NotReady  []objectRow `json:"notReady,omitempty"` // left out where the run did not need to look
 
 	standing count // of all objects, where the run looked
@@ -72,7 +73,7 @@ type objectRow struct {
 
 // newReport gathers what there is to say about a run.
 func newReport(out outcome) runReport {
-	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit}
+	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held}
 	counts := out.Counts
 	if out.Tree != nil {
 		counts = nil
@@ -218,7 +219,10 @@ func (r runReport) summary() string {
 			s += fmt.Sprintf(", %d %s", part.n, part.word)
 		}
 	}
-	return s + "; " + r.deeds()
+	if s += "; " + r.deeds(); r.Held {
+		s += "; the memory waits for a lock"
+	}
+	return s
 }
 
 func (r runReport) deeds() string {

@@ -27,6 +27,7 @@ const (
 	groupLook    = "look"
 	groupSteer   = "steer"
 	groupAsk     = "ask"
+	groupMemory  = "memory"
 	groupAuthor  = "author"
 	groupProgram = "program"
 )
@@ -77,6 +78,7 @@ func addCommands(a *app, root *cobra.Command) {
 		&cobra.Group{ID: groupLook, Title: "Look:"},
 		&cobra.Group{ID: groupSteer, Title: "Steer:"},
 		&cobra.Group{ID: groupAsk, Title: "Ask:"},
+		&cobra.Group{ID: groupMemory, Title: "Remember:"},
 		&cobra.Group{ID: groupAuthor, Title: "Write specs:"},
 		&cobra.Group{ID: groupProgram, Title: "The program:"},
 	)
@@ -87,15 +89,16 @@ func addCommands(a *app, root *cobra.Command) {
 		}
 	}
 	add(groupMain, newRunCmd(a), newPlanCmd(a), newValidateCmd(a))
-	add(groupLook, newGetCmd(a), newDescribeCmd(a), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
+	add(groupLook, newGetCmd(a), newDescribeCmd(a), newHistoryCmd(a), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
 	add(groupLook, newReadyCmd(a), newStateCmd(a), newDigestCmd(a))
 	for _, v := range verbs {
 		add(groupSteer, newVerbCmd(a, v))
 	}
 	add(groupSteer, newSwitchCmd(a), newHookCmd(a))
 	add(groupAsk, newClarifyCmd(a))
+	add(groupMemory, newMemoryCmd(a), newBudgetCmd(a))
 	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
-	add(groupProgram, newDoctorCmd(a), newVersionCmd(a))
+	add(groupProgram, newDoctorCmd(a), newMergeDriverCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
 	root.InitDefaultCompletionCmd()

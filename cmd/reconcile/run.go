@@ -37,8 +37,9 @@ type outcome struct {
 	Counts    []state.Count
 	Tree      *state.Tree // at its fixed point
 	Exit      int         // 0, 3 or 4: what the statuses say
+	Held      bool        // something is not in the memory, since a lock could not be had
 	Ran       int         // effects performed by this run
-	Wrote     int         // status files written
+	Wrote     int         // files written: statuses, derived specs, the memory's
 	Commit    string      // the commit that was made, or ""
 }
 
@@ -73,6 +74,9 @@ func (a *app) run(ctx context.Context, o runOptions) error {
 	}
 	if err := a.report(out); err != nil {
 		return err
+	}
+	if out.Held {
+		return exitWith(exitBusy)
 	}
 	return exitWith(out.Exit)
 }

@@ -18,6 +18,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -52,7 +53,9 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if err := w.openRepo(); err != nil {
 		return outcome{}, err
 	}
-	perform, err := w.runner()
+	memory := w.newRemembering()
+	defer memory.files.Close() //nolint:errcheck // it was only read
+	perform, err := w.runner(ctx, memory)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -60,7 +63,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	defer news.close()
 	l := &loop.Loop{
 		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
-		Warn: w.warn, Record: news.record, Observe: news.observe,
+		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory,
 	}
 	if w.repo != nil {
 		l.Commit = w.repo.commit
@@ -75,7 +78,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if r.Interrupted && err == nil && !w.options.watch {
 		err = context.Canceled
 	}
-	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit}
+	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit, Held: r.Held}
 	if r.Tree != nil {
 		out.Exit = int(controllers.Verdict(r.Tree))
 	}
@@ -91,7 +94,8 @@ func (w *wiring) warn(text string) {
 	w.options.progress.Note(text)
 }
 
-func (w *wiring) runner() (*runner.Runner, error) {
+func (w *wiring) runner(ctx context.Context, memory *remembering) (*runner.Runner, error) {
+	ctx = context.WithoutCancel(ctx) // what has begun to start is started; then it is ended in order
 	s := w.settings
 	slots := s.Limits.ConcurrentTasks
 	if slots == 0 {
@@ -100,6 +104,8 @@ func (w *wiring) runner() (*runner.Runner, error) {
 	return runner.New(runner.Options{
 		Root: w.global.dir, Now: w.now, Grace: s.Runs.Grace.Std(), Slots: slots,
 		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
+		Redact: secrets.RedactBytes,
+		Recall: func(task controllers.Recall) string { return memory.recall(ctx, task) }, Learn: memory.learn,
 	})
 }
 

@@ -25,11 +25,14 @@ type specDocument struct {
 }
 
 // writeSpec writes a spec as a new file, durably, and returns its path: specs/<kinds>/<name>.yaml. What is written was
-// decoded before: a text that is too long is refused here, as a mistake on the command line, not by the next run. A
-// file with the very content may be there already.
+// decoded before: a text that is too long is refused here, as a mistake on the command line, not by the next run, and so
+// is a name with a secret in it. A file with the very content may be there already.
 //
 // No lock is needed: what is asked is kept even while the tree is busy. Runs that are at work are told, and look.
 func writeSpec(s *state.Store, t *state.Tree, k schemas.Kind, name string, spec schemas.Spec) (string, error) {
+	if err := checkDiscreetSpec(name, spec); err != nil {
+		return "", err
+	}
 	where := path.Join(t.Settings().Folders.Specs, k.Plural, name+".yaml")
 	src, err := encodeSpec(controllers.Spec{Ref: schemas.Ref{Kind: k.Name, Name: name}, Spec: spec})
 	if err != nil {

@@ -44,7 +44,7 @@ func tools(name string, args ...string) []string {
 
 // raced are the packages whose goroutines share something.
 var raced = []string{
-	"./state/...", "./cmd/reconcile/internal/loop", "./cmd/reconcile/internal/runner",
+	"./state/...", "./vectors/...", "./cmd/reconcile/internal/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
 }
 

@@ -166,8 +166,8 @@ var volatile = []struct {
 }{
 	{regexp.MustCompile(`\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?`), "‹time›"},
 	{regexp.MustCompile(`\b\d{2}:\d{2}(:\d{2}(\.\d+)?)?\b`), "‹time›"},
+	{regexp.MustCompile(`\b[0-9a-f]{7,64}\b`), "‹hash›"}, // first: 9d00881d is no length of days
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(ns|µs|ms|s|m|h|d))+\b`), "‹duration›"},
-	{regexp.MustCompile(`\b[0-9a-f]{7,64}\b`), "‹hash›"},
 	{regexp.MustCompile(` +`), " "}, // columns move with what is in them
 }
 

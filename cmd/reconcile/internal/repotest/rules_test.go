@@ -31,14 +31,18 @@ var (
 var floors = []floor{
 	{folder: "schemas", never: slices.Concat(network, inout, chance)},
 	{folder: "state", may: []string{"schemas"}, never: slices.Concat(network, []string{"os/exec"})},
-	{folder: "controllers", may: []string{"schemas", "state"}, never: slices.Concat(network, inout, chance)},
-	{folder: "cmd/reconcile/internal", may: []string{"schemas", "state", "controllers"}, apart: true},
-	{folder: "cmd/reconcile", may: []string{"schemas", "state", "controllers", "cmd/reconcile/internal"}},
+	{folder: "vectors/lexical", may: []string{"schemas"}, never: slices.Concat(network, inout)},
+	{folder: "vectors", may: []string{"schemas", "state"}, never: slices.Concat(network, []string{"os/exec"})},
+	{folder: "controllers", may: []string{"schemas", "state", "vectors/lexical"}, never: slices.Concat(network, inout, chance)},
+	{folder: "cmd/reconcile/internal", may: []string{"schemas", "state", "vectors", "controllers"}, apart: true},
+	{folder: "cmd/reconcile", may: []string{"schemas", "state", "vectors", "controllers", "cmd/reconcile/internal"}},
 }
 
 // wiring lists the imports between packages of cmd/reconcile/internal that are all right, each with its reason.
 var wiring = map[string]string{
-	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/gitrepo": "a program of its own: it measures commits beside git's",
+	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/memstore":              "a program of its own: it measures the memory on disk",
+	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/gitrepo":               "a program of its own: it measures commits beside git's",
+	"cmd/reconcile/internal/memstore/storetest -> cmd/reconcile/internal/memstore": "tests what implements its interface",
 }
 
 // within reports whether p is dir or below it.
@@ -97,6 +101,13 @@ func TestBrokenImportsAreSeen(t *testing.T) {
 		{"state/lock", module + "/state/durable", true},
 		{"state", "os/exec", false},
 		{"state", module + "/controllers", false},
+		{"vectors/lexical", "os", false},
+		{"vectors/lexical", module + "/state", false},
+		{"vectors", module + "/state", true},
+		{"vectors", "os/exec", false},
+		{"controllers", module + "/vectors/lexical", true},
+		{"controllers", module + "/vectors", false},
+		{"cmd/reconcile/internal/memstore", module + "/vectors/lexical", true},
 		{"controllers", module + "/controllers/graph", true},
 		{"controllers", module + "/state", true},
 		{"controllers/graph", "os", false},

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/controllers/memory"
+)
+
+// memoryTree has an observation by hand, an agent that learns, one that builds on it, and a conversation to capture.
+var memoryTree = map[string]string{
+	"agents/engineer.sh": agentHead + "cat > /dev/null; echo '## Decisions'; " +
+		"echo '- Use the repository pattern for the database in docs/db.md, because it keeps SQL in one place.'\n",
+	"agents/reviewer.sh": agentHead + "grep -q '^| Use the repository pattern' || exit 0\n" +
+		"echo '## Key Facts'; echo '- The review took the pattern from memory.'\n",
+	"docs/db.md":                  "# Database\n",
+	"specs/agents/architect.yaml": agentSpec("architect", "runner: {human: {}}"),
+	"specs/agents/engineer.yaml": agentSpec("engineer",
+		"canClarify: [architect], runner: {command: {argv: [sh, agents/engineer.sh]}}"),
+	"specs/agents/reviewer.yaml": agentSpec("reviewer", "runner: {command: {argv: [sh, agents/reviewer.sh]}}"),
+	"specs/sessions/work.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\n" +
+		"spec: {issue: 29}\n",
+	"specs/observations/files.yaml": filesSpec,
+	"specs/dags/build.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: build}\nspec:\n" +
+		"  session: work\n  nodes:\n    - {name: write, agent: engineer, prompt: Write the database layer.}\n" +
+		"    - {name: review, needs: [write], agent: reviewer, prompt: Review the database layer.}\n",
+	"talk.jsonl": `{"role": "assistant", "content": "## Decisions\n- Keep one file for each issue, because merges stay ` +
+		`small.\n## Errors Encountered\n- The migration failed because another process held the lock."}` + "\n",
+}
+
+const (
+	filesDecision = "Chose plain files for the storage of observations in docs/db.md."
+	filesSpec     = `apiVersion: reconcile.dev/v1alpha1
+kind: Observation
+metadata: {name: files}
+spec:
+  agent: architect
+  issue: 30
+  timestamp: 2026-02-20T09:00:00Z
+  entries:
+    - {category: decision, content: ` + filesDecision + `, anchors: [docs/db.md]}
+    - {category: decision, content: Chose plain files for the storage of ledgers too., anchors: [docs/db.md]}
+    - {category: key-fact, content: Observations are stored as plain files.}
+    - {category: error, content: The first draft lost observations when two processes wrote at once.}
+`
+)
+
+// filesID is the id of the decision in filesSpec.
+func filesID() string {
+	at := time.Date(2026, 2, 20, 9, 0, 0, 0, time.UTC)
+	return memory.NewID("architect", 30, at, "files", 0, filesDecision)
+}
+
+// afterMemoryRun is a strike at a command, given in a tree that has run. A second run of it would be a second act.
+func afterMemoryRun(name string, cmd ...string) strike {
+	return strike{name: name, files: memoryTree, before: [][]string{{"-q"}}, cmd: cmd, acts: true}
+}
+
+// afterMemoryChange is a strike at a run, after files were changed.
+func afterMemoryChange(name string, change map[string]string) strike {
+	return strike{name: name, files: memoryTree, before: [][]string{{"-q"}}, change: change}
+}
+
+var memoryStrikes = []strike{
+	{name: "run", files: memoryTree},
+	{name: "resolve", files: memoryTree,
+		before: [][]string{{"-q"}, askArgs("architect", "Pool", "Who does the pooling?"),
+			{"clarify", "answer", "CLR-42-001", "The driver does."}},
+		cmd: []string{"clarify", "resolve", "CLR-42-001", "--from", "engineer", "Clear."}},
+	{name: "half a year later", files: memoryTree, before: [][]string{{"-q"}}, now: "2026-09-01T10:00:00Z"},
+	afterMemoryRun("capture", "memory", "capture", "--agent", "engineer", "--issue", "29", "talk.jsonl"),
+	afterMemoryRun("recall", "memory", "recall", "--agent", "engineer", "--issue", "30"),
+	afterMemoryRun("remove", "memory", "remove", filesID(), "--reason", "wrong"),
+	afterMemoryRun("verify", "memory", "verify", filesID()),
+	afterMemoryRun("compact", "memory", "compact", "--issue", "30"),
+	afterMemoryRun("rebuild", "memory", "rebuild"),
+	afterMemoryChange("gone", map[string]string{"specs/observations/files.yaml": ""}),
+	afterMemoryChange("damaged", map[string]string{
+		"state/memory/issue-30.json": "{}", "state/memory/manifest.json": `{"entries": []}`}),
+}
+
+// TestCrashMemory strikes runs and commands that write into the memory; see TestCrashClarify. Nothing that was captured is
+// lost, and nothing is there twice.
+func TestCrashMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the program once for many of its file-changing calls")
+	}
+	for _, mode := range []struct {
+		name  string
+		mode  crashtest.Mode
+		errno syscall.Errno
+		step  int
+	}{
+		{"kill", crashtest.Kill, 0, 41}, {"torn", crashtest.Torn, 0, 37},
+		{"full", crashtest.Fail, syscall.ENOSPC, 89}, {"broken", crashtest.Fail, syscall.EIO, 83},
+	} {
+		if os.Getenv("RECONCILE_CRASH") == "all" {
+			mode.step = 1
+		}
+		for _, s := range memoryStrikes {
+			if s.name == "run" && mode.mode == crashtest.Fail {
+				continue // an agent that could not be reminded has worked without, and learned something else
+			}
+			t.Run(s.name+" "+mode.name, func(t *testing.T) {
+				t.Parallel()
+				n, err := s.every(t, mode.step, mode.mode, mode.errno)
+				if err != nil {
+					t.Error(err)
+				}
+				t.Logf("struck at %d calls", n)
+			})
+		}
+	}
+}
+
+// changed are the files of a strike's tree as they are changed after what was run before.
+func (k strike) changed(t *testing.T, dir string) {
+	t.Helper()
+	write := maps.Clone(k.change)
+	for p, text := range write {
+		if text == "" {
+			if err := os.Remove(dir + "/" + p); err != nil {
+				t.Fatal(err)
+			}
+			delete(write, p)
+		}
+	}
+	writeFiles(t, dir, write)
+}
