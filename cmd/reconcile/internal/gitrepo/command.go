@@ -154,17 +154,25 @@ func (k *command) attempt(ctx context.Context, w *workshop, c Commit) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	if err := w.remember(aim.out, pending{GitDir: k.gitDir, Ref: aim.Ref, Old: base, New: hash}); err != nil {
+	follow := pending{GitDir: k.gitDir, Ref: aim.Ref, Old: base, New: hash}
+	if err := w.remember(aim.out, follow); err != nil {
 		return Result{}, err
 	}
+	if !aim.out {
+		return Result{Hash: hash}, k.move(ctx, aim, hash, firstLine(c.Message))
+	}
+	late := k.lead(ctx, follow, hash)
 	if err := k.move(ctx, aim, hash, firstLine(c.Message)); err != nil {
-		return Result{}, err
+		return Result{}, errors.Join(err, k.lead(ctx, follow, base))
+	}
+	if late != nil {
+		late = k.catchUp(ctx, w)
+	} else {
+		late = w.forget()
 	}
 	res := Result{Hash: hash}
-	if aim.out {
-		if err := k.catchUp(ctx, w); err != nil {
-			res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow: %v", hash, err)
-		}
+	if late != nil {
+		res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow: %v", hash, late)
 	}
 	return res, nil
 }

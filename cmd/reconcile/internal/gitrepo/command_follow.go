@@ -20,7 +20,8 @@ func (k *command) settle(ctx context.Context) error {
 	return errors.Join(k.catchUp(ctx, w), w.leave())
 }
 
-// catchUp lets the index follow the commits on the record that are still where HEAD is.
+// catchUp lets the index follow the commits on the record that are still where HEAD is, and takes it back to where HEAD
+// still is when a commit was never made.
 func (k *command) catchUp(ctx context.Context, w *workshop) error {
 	list := w.pendings()
 	if len(list) == 0 {
@@ -31,18 +32,29 @@ func (k *command) catchUp(ctx context.Context, w *workshop) error {
 		return err
 	}
 	for _, p := range list {
-		if p.GitDir != k.gitDir || p.Ref != head.Ref || p.New != head.Hash {
+		if p.GitDir != k.gitDir || p.Ref != head.Ref || p.New != head.Hash && p.Old != head.Hash {
 			continue
 		}
-		edits, err := k.difference(ctx, p)
-		if err != nil {
-			return err
-		}
-		if err := k.followIndex(ctx, edits); err != nil {
+		if err := k.lead(ctx, p, head.Hash); err != nil {
 			return err
 		}
 	}
 	return w.forget()
+}
+
+// lead brings the index entries of what a commit changed to where "to" has them, which is the commit or the one before.
+// See native.nextIndex for why the index goes first.
+func (k *command) lead(ctx context.Context, p pending, to string) error {
+	edits, err := k.difference(ctx, p)
+	if err != nil {
+		return err
+	}
+	if to != p.New {
+		for i, e := range edits {
+			edits[i].was, edits[i].now = e.now, e.was
+		}
+	}
+	return k.followIndex(ctx, edits)
 }
 
 // difference lists what a commit changed.

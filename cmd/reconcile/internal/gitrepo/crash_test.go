@@ -82,6 +82,9 @@ func (s *crashSite) check(spec crashtest.Spec, r crashtest.Result) error {
 	if err := gitFsck(dir); err != nil {
 		return fmt.Errorf("after the strike: %w\n%s", err, r.Stderr)
 	}
+	if err := s.behind(dir); err != nil && spec.Mode != crashtest.Fail && s.program != "STOCK" {
+		return fmt.Errorf("after the strike: %w\n%s", err, r.Stderr)
+	}
 	again := exec.Command(spec.Cmd[0])
 	again.Env = spec.Env
 	if out, err := again.CombinedOutput(); err != nil {
@@ -97,6 +100,19 @@ func (s *crashSite) check(spec crashtest.Spec, r crashtest.Result) error {
 		return nil // litter is the least of its faults
 	}
 	return litterIn(dir)
+}
+
+// behind is an error when the branch has the commit and the index has not: a user who commits then takes it back.
+func (s *crashSite) behind(dir string) error {
+	trees, err := gitIn(dir, "log", "--format=%T")
+	if err != nil || strings.TrimSuffix(trees, "\n") != s.trees {
+		return err
+	}
+	status, err := gitIn(dir, "status", "--porcelain")
+	if err == nil && strings.TrimSuffix(status, "\n") != s.status {
+		err = fmt.Errorf("the branch is ahead of the index:\n%s", status)
+	}
+	return err
 }
 
 func gitFsck(dir string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,7 +106,7 @@ func (n *native) catchUp(ctx context.Context, w *workshop, store *objectStore) e
 }
 
 // catchUpEdits returns the files that p's commit changed, from the old version to the one that the branch has now. A
-// commit that does not exist was never made.
+// commit that does not exist was never made; of one that the branch never reached, an index that went ahead goes back.
 func (s *objectStore) catchUpEdits(p pending, head plumbing.Hash) ([]edit, error) {
 	var missing *needsGit
 	was, err := s.treeOf(p.Old)
@@ -127,8 +128,12 @@ func (s *objectStore) catchUpEdits(p pending, head plumbing.Hash) ([]edit, error
 		return nil, err
 	}
 	for i := range edits {
+		was, made := edits[i].was, edits[i].now
 		if edits[i].now, err = s.file(head, edits[i].path); err != nil {
 			return nil, err
+		}
+		if edits[i].now == was {
+			edits[i].was = made
 		}
 	}
 	return slices.DeleteFunc(edits, func(e edit) bool { return e.was == e.now }), nil
@@ -144,44 +149,105 @@ func (n *native) followIndex(ctx context.Context, w *workshop, store *objectStor
 	return n.patchIndex(ctx, w, edits, folders, stats)
 }
 
-// patchIndex exchanges index entries under git's own lock. The new file is complete and synced before it takes the
-// old one's place.
+// nextIndex prepares what followIndex does, for a commit that is about to be made: the index goes first and the branch
+// after it. A git command that runs meanwhile reads the branch before the index. Were the branch first, it could see
+// the new branch and the old index, and its commit would take ours back; so it sees an old branch, which moves before
+// git can move it: git refuses. With an error there is no nextIndex, and the index has to follow the branch.
+func (n *native) nextIndex(ctx context.Context, w *workshop, store *objectStore, was, now plumbing.Hash,
+	stats map[string]fileStat) (*nextIndex, error) {
+	edits, folders, err := store.difference(was, now)
+	if err != nil {
+		return nil, err
+	}
+	return n.prepareIndex(ctx, w, edits, folders, stats)
+}
+
+// patchIndex exchanges index entries under git's own lock.
 func (n *native) patchIndex(ctx context.Context, w *workshop, edits []edit, folders map[string]folderChange,
 	stats map[string]fileStat) error {
+	next, err := n.prepareIndex(ctx, w, edits, folders, stats)
+	var pass *needsGit
+	if errors.As(err, &pass) && n.git != "" {
+		return (&command{layout: n.layout, git: n.git, patience: n.patience}).followIndex(ctx, asCommandEdits(edits))
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(next.place(), next.close())
+}
+
+// prepareIndex takes git's lock on the index and writes, synced and beside it, the one in which the edits have
+// followed. Both belong to what it returns.
+func (n *native) prepareIndex(ctx context.Context, w *workshop, edits []edit, folders map[string]folderChange,
+	stats map[string]fileStat) (*nextIndex, error) {
 	path := filepath.Join(n.gitDir, "index")
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	lock, err := w.lock(ctx, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	next := &nextIndex{lock: lock}
 	data, perm, written, err := readIndex(path)
 	if err != nil {
-		return errors.Join(err, lock.release())
+		return nil, errors.Join(err, next.close())
 	}
 	x, err := parseIndex(data)
 	if err != nil {
-		err = errors.Join(err, lock.release())
-		var pass *needsGit
-		if errors.As(err, &pass) && n.git != "" {
-			return (&command{layout: n.layout, git: n.git, patience: n.patience}).followIndex(ctx, asCommandEdits(edits))
-		}
-		return err
+		return nil, errors.Join(err, next.close())
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return strings.Compare(a.path, b.path) })
 	if !x.follow(edits, stats) {
-		return lock.release()
+		return next, nil
 	}
 	x.folders.follow("", folders)
 	if folders == nil {
 		x.folders = nil
 	}
 	x.guardRacy(written, n.lstat)
-	if err := lock.prepare(x.encode(), perm); err != nil {
-		return errors.Join(err, lock.release())
+	if next.temp, err = w.prepared(x.encode(), perm); err != nil {
+		return nil, errors.Join(err, next.close())
 	}
-	return lock.commit()
+	return next, nil
+}
+
+// nextIndex is an index that waits for its place, and the lock on that place; nil is one that changes nothing. The lock
+// is kept beyond the exchange: a git command that read the old index before cannot take the lock now and write the old
+// one back, as it could if the lock file became the index.
+type nextIndex struct {
+	lock *lockFile
+	temp string // "" when nothing is to change, or when it is in place
+	put  bool
+}
+
+// place exchanges the index, which close makes durable.
+func (x *nextIndex) place() error {
+	if x == nil || x.temp == "" {
+		return nil
+	}
+	if err := os.Rename(x.temp, x.lock.path); err != nil {
+		return err
+	}
+	x.temp, x.put = "", true
+	return nil
+}
+
+// close frees the lock, and drops an index that did not get its place.
+func (x *nextIndex) close() (err error) {
+	if x == nil {
+		return nil
+	}
+	if x.temp != "" {
+		os.Remove(x.temp) // else sweep will
+	}
+	if x.put {
+		err = syncDir(filepath.Dir(x.lock.path))
+	}
+	if err = errors.Join(err, x.lock.release()); err != nil {
+		err = fmt.Errorf("%s: %w", x.lock.path, err)
+	}
+	return err
 }
 
 // readIndex reads the index file, its mode and its mtime; one that does not exist is empty.

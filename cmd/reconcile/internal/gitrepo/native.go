@@ -198,22 +198,36 @@ func (t *turn) make(ctx context.Context, aim target, base string, root plumbing.
 	if err != nil {
 		return Result{}, fmt.Errorf("write the commit below %s: %w; nothing was committed", t.common, err)
 	}
-	to := step{follow.New, committer.String() + "\treconcile: " + firstLine(t.c.Message), t.logs(ctx)}
-	res := Result{Hash: follow.New}
-	if err := move(ctx, t.layout, t.w, aim, to); errors.Is(err, errAfter) {
-		return res, fmt.Errorf("committed as %.10s, but: %w", res.Hash, err)
-	} else if err != nil {
+	to := step{commit: follow.New, line: committer.String() + "\treconcile: " + firstLine(t.c.Message), log: t.logs(ctx)}
+	if !aim.out {
+		return moved(follow.New, move(ctx, t.layout, t.w, aim, to))
+	}
+	next, late := t.nextIndex(ctx, t.w, t.store, root, tree, stats)
+	to.first = func() { late = errors.Join(late, next.place()) }
+	res, err := moved(follow.New, move(ctx, t.layout, t.w, aim, to))
+	if err = errors.Join(err, next.close()); err != nil {
+		return res, err
+	}
+	if late != nil { // the index was locked, or is one that only git can write
+		late = t.followIndex(ctx, t.w, t.store, root, tree, stats)
+	}
+	if late != nil {
+		res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow (git status shows the opposite "+
+			"change as staged until the next commit of reconcile): %v", res.Hash, late)
+		return res, nil
+	}
+	return res, t.w.forget()
+}
+
+// moved is what a commit ends with when its reference was to move.
+func moved(commit string, err error) (Result, error) {
+	if errors.Is(err, errAfter) {
+		return Result{Hash: commit}, fmt.Errorf("committed as %.10s, but: %w", commit, err)
+	}
+	if err != nil {
 		return Result{}, err
 	}
-	if aim.out {
-		if err := t.followIndex(ctx, t.w, t.store, root, tree, stats); err != nil {
-			res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow (git status shows the opposite "+
-				"change as staged until the next commit of reconcile): %v", res.Hash, err)
-			return res, nil
-		}
-		return res, t.w.forget()
-	}
-	return res, nil
+	return Result{Hash: commit}, nil
 }
 
 // logs says whether reflogs are to be begun (core.logAllRefUpdates); those that exist are always continued.

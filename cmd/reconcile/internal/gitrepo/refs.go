@@ -211,6 +211,8 @@ type step struct {
 	commit string
 	line   string // the log's line without the two hashes
 	log    bool   // begin a log that is missing
+	// first is called when nothing but a failing disk can keep the reference from moving any more.
+	first func()
 }
 
 // move lets the target point elsewhere, if it still is what aim saw; else the error is errMoved and nothing changed.
@@ -244,6 +246,9 @@ func swap(l layout, lock *lockFile, t target, to step) error {
 	}
 	if err := lock.prepare([]byte(to.commit+"\n"), 0); err != nil {
 		return errors.Join(err, lock.release())
+	}
+	if to.first != nil {
+		to.first()
 	}
 	if t.Hash == "" { // the first commit: a log without its reference would look like a lost branch
 		if err := lock.commit(); err != nil {

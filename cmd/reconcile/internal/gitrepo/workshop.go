@@ -66,17 +66,26 @@ func (w *workshop) temp(kind string) (*os.File, error) {
 
 // replace gives path new content, durably: temporary file, sync, rename, sync of the folder.
 func (w *workshop) replace(path string, data []byte, perm fs.FileMode) error {
-	f, err := w.temp("file")
+	name, err := w.prepared(data, perm)
 	if err != nil {
 		return err
 	}
-	if err := finish(f, data, perm); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if err := os.Rename(name, path); err != nil {
+		return errors.Join(err, os.Remove(name))
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// prepared writes data, synced, to a new file and returns its name.
+func (w *workshop) prepared(data []byte, perm fs.FileMode) (string, error) {
+	f, err := w.temp("file")
+	if err != nil {
+		return "", err
+	}
+	if err := finish(f, data, perm); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
 
 // finish writes data to f, syncs and closes it.
