@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -106,9 +107,13 @@ func splitPath(p string) (dir, name string) {
 	return p[:max(i, 0)], p[i+1:]
 }
 
-// Settle records that the tree, as this store knows it, is at its fixed point. When a file was changed behind its back
-// nothing is recorded, and the next run looks for itself. It waits, for some milliseconds, until no file is so young
-// that a further change of it could look the same.
+// ErrChanged says that a file was changed behind the store's back: look at the tree again.
+var ErrChanged = errors.New("the tree changed meanwhile")
+
+// Settle records that the tree, as this store knows it, is at its fixed point. With ErrChanged nothing is recorded, and
+// what another process recorded stays: Fresh compares it with the files. Where a journal is still in use the next run
+// looks for itself. Settle waits, for some milliseconds, until no file is so young that a further change of it could
+// look the same.
 func (s *Store) Settle(sum Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +124,11 @@ func (s *Store) Settle(sum Summary) error {
 		return s.unsettle()
 	}
 	is, err := s.sumTree(context.Background(), s.layout(), s.model.inputs.globs)
-	if err != nil || is != s.model.sum() {
+	if err != nil {
 		return s.unsettle()
+	}
+	if is != s.model.sum() {
+		return ErrChanged
 	}
 	l := s.layout()
 	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs, is,

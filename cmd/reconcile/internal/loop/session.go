@@ -179,7 +179,7 @@ func (s *session) watch(ctx context.Context) error {
 			}
 		}
 		if s.quiet() {
-			if err := s.tidy(context.WithoutCancel(ctx)); err != nil {
+			if err := s.tidy(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, state.ErrChanged) {
 				if !s.passing(err) {
 					return err
 				}

@@ -244,6 +244,22 @@ func (s *session) tidy(ctx context.Context) error {
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
 }
 
+// finish tidies up at the end of a run. What another run wrote since this one looked is looked at, too: that run may
+// have left it to this one to say that the tree is settled.
+func (s *session) finish(ctx context.Context) error {
+	err := s.tidy(ctx)
+	for tries := 0; errors.Is(err, state.ErrChanged) && tries < 3; tries++ {
+		s.rescan = true
+		if err = s.turn(ctx); err == nil {
+			err = s.tidy(ctx)
+		}
+	}
+	if errors.Is(err, state.ErrChanged) {
+		return nil // then it is for the next run to say
+	}
+	return err
+}
+
 // checkpoint leaves everything that is known as files. Records of objects that are gone become files too, and then go
 // with the rest of the object.
 func (s *session) checkpoint(ctx context.Context) error {
@@ -297,7 +313,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 		err = errors.Join(err, s.record()) // what has finished is not done again
 	}
 	if err == nil && cause == nil {
-		err = s.tidy(ctx)
+		err = s.finish(ctx)
 	}
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Close())
