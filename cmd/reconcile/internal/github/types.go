@@ -1,0 +1,91 @@
+package github
+
+import "time"
+
+// User is an account: a person, an app (a bot), or an organization.
+type User struct {
+	Login string // as in @login; of apps with "[bot]" behind it
+	ID    int64
+	Bot   bool // an app's account
+}
+
+// Issue is an issue, or the issue side of a pull request.
+type Issue struct {
+	Number           int
+	Title, Body      string
+	Author           User
+	Association      string   // the author's relation to the repository: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
+	Open             bool     // false: closed
+	Labels           []string // names
+	PullRequest      bool     // whether it is one
+	Created, Updated time.Time
+	URL              string // of the page for people
+}
+
+// NewIssue is what an issue is created with.
+type NewIssue struct {
+	Title, Body string
+	Labels      []string // names; GitHub creates those that do not exist, with a colour of its own
+}
+
+// Comment is a comment on an issue or a pull request (not one on a line of a diff).
+type Comment struct {
+	ID               int64
+	Issue            int // the number of the issue that it is on
+	Author           User
+	Association      string // the author's relation to the repository, as in Issue
+	Body             string // Markdown, as its author typed it
+	Created, Updated time.Time
+	URL              string // of the comment on the page for people
+}
+
+// Edited reports whether the comment was changed after it was written.
+func (c Comment) Edited() bool { return c.Updated.After(c.Created) }
+
+// Label is a label of the repository.
+type Label struct {
+	Name        string
+	Color       string // six hexadecimal digits, without #
+	Description string // at most 100 characters
+}
+
+// PullRequest is a pull request.
+type PullRequest struct {
+	Number       int
+	Title        string
+	Author       User
+	Association  string // the author's relation to the repository, as in Issue
+	Open, Merged bool
+	Draft        bool
+	Head, Base   Branch
+	URL          string // of the page for people
+}
+
+// Branch is one end of a pull request.
+type Branch struct {
+	Repo string // owner/name; "" when the repository was deleted
+	Name string // without refs/heads/
+	OID  string // the commit at its head
+}
+
+// CommitOnBranch is a commit that GitHub makes and signs, on top of a head that must still be the branch's.
+type CommitOnBranch struct {
+	Branch         string // without refs/heads/
+	Head           string // the commit that the branch must be at, 40 hexadecimal digits
+	Headline, Body string // the message: its first line, and what follows after an empty one
+	Write          []File
+	Delete         []string // paths
+}
+
+// File is a file of a commit.
+type File struct {
+	Path    string // from the root of the repository, with slashes
+	Content []byte
+}
+
+// Contents of a reaction, for React and Unreact.
+const (
+	Eyes     = "eyes"
+	ThumbsUp = "+1"
+	Confused = "confused"
+)
