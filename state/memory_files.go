@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 
@@ -130,6 +131,14 @@ func (s *Store) Replace(p string, parts ...[]byte) error {
 		return err
 	}
 	return durable.Replace(s.root, tmpDir, p, parts...)
+}
+
+// Sketch is the first half of Replace: it writes the content, in parts, and leaves it to the caller to put it in place.
+func (s *Store) Sketch(p string, parts iter.Seq[[]byte]) (*durable.Draft, error) {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return nil, err
+	}
+	return durable.Sketch(s.root, tmpDir, p, parts)
 }
 
 // Add writes a file of state/ that can be done without after a loss of power. The error wraps fs.ErrExist, and the file

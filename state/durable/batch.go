@@ -23,18 +23,52 @@ type Op struct {
 // batch as a whole is not atomic: changes appear in order, and a crash or an error leaves a first part of them.
 // Nothing is changed when one of the new contents cannot be written.
 func Apply(root *os.Root, tmpDir string, ops []Op) error {
-	w := newWriter(root, tmpDir)
-	defer w.folders.close()
-	temps, err := w.stageAll(ops)
-	if err == nil {
-		err = w.perform(ops, temps)
-	}
+	s, err := StageAll(root, tmpDir, ops)
 	if err != nil {
-		for _, temp := range w.temps {
-			_ = root.Remove(temp)
-		}
+		return err
 	}
-	return errors.Join(err, w.syncDirs())
+	return s.Commit()
+}
+
+// Staged are the new contents of a batch, on disk and synced, but not yet in place.
+type Staged struct {
+	w     *writer
+	ops   []Op
+	temps []string // of each of ops; "" for removals
+}
+
+// StageAll does the first half of Apply: it writes and syncs the new contents, and changes nothing. Commit puts them in
+// place; Discard drops them. One of the two must be called.
+func StageAll(root *os.Root, tmpDir string, ops []Op) (*Staged, error) {
+	w := newWriter(root, tmpDir)
+	temps, err := w.stageAll(ops)
+	s := &Staged{w, ops, temps}
+	if err != nil {
+		s.Discard()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Commit renames the contents into place, removes what is to be removed, and syncs the folders. After an error what was
+// not changed yet is as it was.
+func (s *Staged) Commit() error {
+	err := s.w.perform(s.ops, s.temps)
+	if err == nil {
+		s.w.temps = nil
+	}
+	err = errors.Join(err, s.w.syncDirs())
+	s.Discard()
+	return err
+}
+
+// Discard removes the temporary files. After Commit it does nothing.
+func (s *Staged) Discard() {
+	for _, temp := range s.w.temps {
+		_ = s.w.root.Remove(temp)
+	}
+	s.w.temps = nil
+	s.w.folders.close()
 }
 
 // stageAll writes and syncs all new contents and returns their temporary names, "" for removals.
@@ -48,7 +82,7 @@ func (w *writer) stageAll(ops []Op) ([]string, error) {
 			}
 			continue
 		}
-		temp, err := w.stage(op.Path, op.Data, !many)
+		temp, err := w.stage(op.Path, whole(op.Data), !many)
 		if err != nil {
 			return nil, err
 		}

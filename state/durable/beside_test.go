@@ -21,7 +21,7 @@ func TestPlaceBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWriter(root, "tmp")
-	temp, err := w.stage("d/f", []byte("new"), true)
+	temp, err := w.stage("d/f", whole([]byte("new")), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,6 +189,37 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// What is staged changes nothing until it is committed, and leaves nothing when it is dropped.
+func TestStageAll(t *testing.T) {
+	ops := []durable.Op{{Path: "f", Data: []byte("new")}, {Path: "gone"}, {Path: "d/g", Data: []byte("more")}}
+	was := map[string]string{"f": "old", "gone": "x"}
+	for what, end := range map[string]func(*durable.Staged) error{
+		"commit":  (*durable.Staged).Commit,
+		"discard": func(s *durable.Staged) error { s.Discard(); return nil },
+	} {
+		root, _ := open(t)
+		for p, text := range was {
+			write(t, root, p, text)
+		}
+		s, err := durable.StageAll(root, tmp, ops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := root.ReadFile("f"); string(data) != "old" || err != nil {
+			t.Errorf("%s: before it, there is %q, %v", what, data, err)
+		}
+		if err := end(s); err != nil {
+			t.Error(what, err)
+		}
+		s.Discard()
+		if what == "commit" {
+			want(t, root, map[string]string{"f": "new", "d": "/", "d/g": "more"})
+		} else {
+			want(t, root, was)
+		}
+	}
+}
+
 func TestRemoveKeepsStop(t *testing.T) {
 	for stop, left := range map[string]map[string]string{
 		"":      {"a": "/", "a/b": "/", "a/b/c": "/"},

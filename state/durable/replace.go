@@ -2,8 +2,10 @@ package durable
 
 import (
 	"errors"
+	"iter"
 	"os"
 	"path"
+	"slices"
 	"syscall"
 )
 
@@ -11,42 +13,56 @@ import (
 // other files, and is checked when it is read. A reader sees the old or the new, whole; after a loss of power there may
 // be the old one, the new one, one without content, or none. The content is what the parts are, one after the other.
 func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
-	w := newWriter(root, tmpDir)
-	defer w.folders.close()
-	temp, err := w.stage(target, nil, false)
-	if err == nil {
-		err = w.fill(temp, parts)
-	}
+	d, err := Sketch(root, tmpDir, target, slices.Values(parts))
 	if err != nil {
 		return err
 	}
-	if err = w.makeDir(path.Dir(target), false); err == nil {
-		if err = w.folders.exchange(temp, target); err == nil {
-			_ = root.Remove(temp) // it is the old one now
+	return d.Place()
+}
+
+// Draft is new content of one file that is not synced and not yet in place.
+type Draft struct {
+	w      *writer
+	target string
+	temp   string // "" once in place or removed
+}
+
+// Sketch does the first half of Replace, which is all of its work where the content is large: it writes what the parts
+// are. Place puts it in place; Discard drops it. One of the two must be called.
+func Sketch(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draft, error) {
+	w := newWriter(root, tmpDir)
+	temp, err := w.stage(target, parts, false)
+	if err != nil {
+		w.folders.close()
+		return nil, err
+	}
+	return &Draft{w, target, temp}, nil
+}
+
+// Place ends what Sketch began.
+func (d *Draft) Place() error {
+	defer d.w.folders.close()
+	temp := d.temp
+	d.temp = ""
+	err := d.w.makeDir(path.Dir(d.target), false)
+	if err == nil {
+		if err = d.w.folders.exchange(temp, d.target); err == nil {
+			_ = d.w.root.Remove(temp) // it is the old one now
 			return nil
 		}
 	}
 	if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
-		_ = root.Remove(temp)
-		return fail("write", target, err)
+		_ = d.w.root.Remove(temp)
+		return fail("write", d.target, err)
 	}
-	return w.place(target, temp)
+	return d.w.place(d.target, temp)
 }
 
-// fill writes into a temporary file that is empty. An error leaves none.
-func (w *writer) fill(temp string, parts [][]byte) error {
-	f, err := w.root.OpenFile(temp, os.O_WRONLY, 0)
-	if err != nil {
-		return fail("write", temp, err)
+// Discard removes the temporary file. After Place it does nothing.
+func (d *Draft) Discard() {
+	if d.temp != "" {
+		_ = d.w.root.Remove(d.temp)
+		d.temp = ""
 	}
-	for _, p := range parts {
-		if _, err = f.Write(p); err != nil {
-			break
-		}
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = w.root.Remove(temp)
-		return fail("write", temp, err)
-	}
-	return nil
+	d.w.folders.close()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,44 @@ func TestReplace(t *testing.T) {
 		if err := durable.Replace(root, "tmp", bad, nil); err == nil {
 			t.Errorf("%s was written", bad)
 		}
+	}
+}
+
+func TestSketch(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	holds := func(want string) {
+		t.Helper()
+		if got, err := root.ReadFile("f"); string(got) != want || want != "" && err != nil {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	was := ""
+	for _, next := range []string{"new", "newer, and longer"} {
+		for _, end := range []func(*durable.Draft){
+			(*durable.Draft).Discard,
+			func(d *durable.Draft) {
+				if err := d.Place(); err != nil {
+					t.Error(err)
+				}
+				was = next
+			},
+		} {
+			d, err := durable.Sketch(root, "tmp", "f", slices.Values([][]byte{[]byte(next[:1]), nil, []byte(next[1:])}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			holds(was)
+			end(d)
+			holds(was)
+			d.Discard()
+		}
+	}
+	if left, err := os.ReadDir(root.Name() + "/tmp"); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

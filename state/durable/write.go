@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
+	"slices"
 	"syscall"
 )
 
@@ -23,43 +25,12 @@ func WriteFile(root *os.Root, tmpDir, path string, data []byte) error {
 	return s.Commit()
 }
 
-// Staged is new content of one file that is on disk, synced, but not yet in place.
-type Staged struct {
-	w    *writer
-	path string
-	temp string // "" once renamed or removed
-}
-
-// Stage writes and syncs the new content of the file at path. Commit puts it in place; Discard drops it. One of the
-// two must be called.
+// Stage is StageAll for one file; nil data is an empty one.
 func Stage(root *os.Root, tmpDir, path string, data []byte) (*Staged, error) {
-	w := newWriter(root, tmpDir)
-	temp, err := w.stage(path, data, true)
-	if err != nil {
-		w.folders.close()
-		return nil, err
+	if data == nil {
+		data = []byte{}
 	}
-	return &Staged{w: w, path: path, temp: temp}, nil
-}
-
-// Commit renames the content into place and syncs the folder. After an error from the rename the old file is whole.
-func (s *Staged) Commit() error {
-	defer s.w.folders.close()
-	err := s.w.place(s.path, s.temp)
-	s.temp = ""
-	if err != nil {
-		return err
-	}
-	return s.w.syncDirs()
-}
-
-// Discard removes the temporary file. After Commit it does nothing.
-func (s *Staged) Discard() {
-	if s.temp != "" {
-		_ = s.w.root.Remove(s.temp)
-		s.temp = ""
-	}
-	s.w.folders.close()
+	return StageAll(root, tmpDir, []Op{{Path: path, Data: data}})
 }
 
 // writer is what one call of this package knows of the disk.
@@ -80,8 +51,12 @@ func newWriter(root *os.Root, tmpDir string) *writer {
 	}
 }
 
-// stage writes data to a temporary file with the mode that the target has or will have, and returns its name.
-func (w *writer) stage(target string, data []byte, sync bool) (string, error) {
+// whole is a content of one part.
+func whole(data []byte) iter.Seq[[]byte] { return slices.Values([][]byte{data}) }
+
+// stage writes what the parts are to a temporary file with the mode that the target has or will have, and returns its
+// name.
+func (w *writer) stage(target string, parts iter.Seq[[]byte], sync bool) (string, error) {
 	mode, err := w.vet(target)
 	if err != nil {
 		return "", fail("write", target, err)
@@ -90,14 +65,14 @@ func (w *writer) stage(target string, data []byte, sync bool) (string, error) {
 		return "", fail("write", target, err)
 	}
 	temp := path.Join(w.tmp, tempName())
-	if err := w.create(temp, data, mode, sync); err != nil {
+	if err := w.create(temp, parts, mode, sync); err != nil {
 		return "", fail("write", target, err)
 	}
 	return temp, nil
 }
 
 // create writes a new file. An error leaves none. An exact mode is set past the umask; 0 is for a new file.
-func (w *writer) create(name string, data []byte, mode fs.FileMode, sync bool) (err error) {
+func (w *writer) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, sync bool) (err error) {
 	f, err := w.folders.create(name, cmp.Or(mode, DefaultMode))
 	if err != nil {
 		return err
@@ -110,8 +85,10 @@ func (w *writer) create(name string, data []byte, mode fs.FileMode, sync bool) (
 			_ = w.root.Remove(name)
 		}
 	}()
-	if _, err := f.Write(data); err != nil {
-		return err
+	for part := range parts {
+		if _, err := f.Write(part); err != nil {
+			return err
+		}
 	}
 	if mode != 0 && mode != DefaultMode {
 		if err := f.Chmod(mode); err != nil {
@@ -167,14 +144,14 @@ func (w *writer) placeBeside(target, temp string) error {
 	}
 	beside := path.Join(path.Dir(target), "."+path.Base(target)+"."+path.Base(temp))
 	note := temp + noteSuffix
-	if err := w.create(note, []byte(beside), 0, true); err != nil {
+	if err := w.create(note, whole([]byte(beside)), 0, true); err != nil {
 		return err
 	}
 	defer func() {
 		_ = w.root.Remove(temp)
 		_ = w.root.Remove(note)
 	}()
-	if err := w.create(beside, data, mode, true); err != nil {
+	if err := w.create(beside, whole(data), mode, true); err != nil {
 		return err
 	}
 	if err := w.root.Rename(beside, target); err != nil {
