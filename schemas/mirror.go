@@ -1,0 +1,155 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MirrorVersion is the version of the files of the mirror.
+const MirrorVersion = 1
+
+// MirrorFile is state/github/issue-<N>.json: what this program made on one issue, and what it read there. Ids of GitHub
+// are numbers of more than 32 bits.
+type MirrorFile struct {
+	Version int    `json:"version"`
+	Repo    string `json:"repo"` // owner/name: the records of another repository say nothing of this one
+	Issue   int    `json:"issue"`
+	// Made is the object that the issue was made for, as dag/checks; "" where somebody else made it.
+	Made string `json:"made,omitempty"`
+	// Comments are ours, sorted by key.
+	Comments []MirrorComment `json:"comments"`
+	// Labels are those that this program added and has not removed, sorted. Others are none of its business.
+	Labels []string `json:"labels"`
+	// Read says how far the comments of other people were read.
+	Read MirrorRead `json:"read,omitzero"`
+	// Handled are the comments of other people in which something was found, sorted by their ids.
+	Handled []MirrorHandled `json:"handled"`
+}
+
+// MirrorComment is a comment of ours: one that exists, or is about to be made.
+type MirrorComment struct {
+	// Key says what it shows: status/dag/checks, round/CLR-42-001/1/question, reply/<id of a comment>.
+	Key string `json:"key"`
+	// ID is GitHub's; 0 until it is known.
+	ID int64 `json:"id,omitempty"`
+	// Digest is that of the body as we left it or, while Intended is set, as it is to become: sha256:….
+	Digest string `json:"digest"`
+	// Intended is when a call that makes or edits the comment was begun whose end is not on record. Whoever comes next
+	// looks at what is there before it does the same again.
+	Intended Time `json:"intended,omitzero"`
+}
+
+// MirrorRead is how far the comments of an issue were read.
+type MirrorRead struct {
+	// Since is when the newest comment that was read was last changed, by the clock of GitHub.
+	Since Time `json:"since,omitzero"`
+}
+
+// MirrorHandled is what became of somebody's comment.
+type MirrorHandled struct {
+	Comment int64 `json:"comment"` // its id
+	// Digest is that of its body as it was read: sha256:…. What it becomes later changes nothing.
+	Digest string `json:"digest"`
+	// Outcome is one of the Handled constants.
+	Outcome string `json:"outcome"`
+	// Specs are the paths of the files that it became.
+	Specs []string `json:"specs,omitempty"`
+	// Receipt is the reaction that tells its author what became of it: eyes, +1 or confused; "" until it is given.
+	Receipt string `json:"receipt,omitempty"`
+	// Reply is what is said to its author in the comment reply/<id>; "" for nothing.
+	Reply string `json:"reply,omitempty"`
+}
+
+// Outcomes of comments.
+const (
+	HandledAccepted = "accepted" // all that it asks for is in specs, or was told
+	HandledRefused  = "refused"  // Reply says why
+)
+
+// MirrorObject is state/github/objects/<kinds>/<name>.json: the issue of an object that names none.
+type MirrorObject struct {
+	Version int    `json:"version"`
+	Repo    string `json:"repo"`
+	Object  string `json:"object"`          // dag/checks
+	Issue   int    `json:"issue,omitempty"` // 0 until it is known
+	// Intended is when the issue was begun to be made, while its number is not on record.
+	Intended Time `json:"intended,omitzero"`
+}
+
+// MirrorKeys is state/github/keys.json: what the markers in comments of ours are signed with. The first key signs, each
+// may have signed; a second one comes of a merge only.
+type MirrorKeys struct {
+	Version int      `json:"version"`
+	Keys    []string `json:"keys"` // 64 hexadecimal digits each, sorted
+}
+
+// MirrorKeyLength is the length of a key of [MirrorKeys].
+const MirrorKeyLength = 64
+
+// errMirrorVersion is the error of a file that a newer version of this program wrote.
+var errMirrorVersion = errors.New("written by a newer version of reconcile; update it")
+
+// IsNewerMirror reports whether the error of a Check is about a file that a newer version of this program wrote: it must
+// stay where it is.
+func IsNewerMirror(err error) bool { return errors.Is(err, errMirrorVersion) }
+
+// Check reports what cannot be: such a file is damaged.
+func (f *MirrorFile) Check(issue int) error {
+	if err := checkMirror(f.Version, f.Repo); err != nil {
+		return err
+	}
+	if f.Issue != issue {
+		return fmt.Errorf("it is about issue %d, not %d", f.Issue, issue)
+	}
+	seen := map[string]bool{}
+	for _, c := range f.Comments {
+		if c.Key == "" || strings.ContainsAny(c.Key, " \n<>") || seen[c.Key] || c.ID < 0 {
+			return fmt.Errorf("comment %.100q (id %d) has no key, one that cannot be, or that of another", c.Key, c.ID)
+		}
+		seen[c.Key] = true
+	}
+	for _, h := range f.Handled {
+		if h.Comment <= 0 {
+			return fmt.Errorf("a handled comment has the id %d", h.Comment)
+		}
+	}
+	return nil
+}
+
+// Check reports what cannot be in the record of the object ref.
+func (o *MirrorObject) Check(ref Ref) error {
+	if err := checkMirror(o.Version, o.Repo); err != nil {
+		return err
+	}
+	if o.Object != ref.String() || o.Issue < 0 {
+		return fmt.Errorf("it is about issue %d of %.100q, not of %s", o.Issue, o.Object, ref)
+	}
+	return nil
+}
+
+// Check reports keys that sign nothing.
+func (k *MirrorKeys) Check() error {
+	if k.Version > MirrorVersion {
+		return fmt.Errorf("its version is %d: %w", k.Version, errMirrorVersion)
+	}
+	for _, key := range k.Keys {
+		if len(key) != MirrorKeyLength || strings.Trim(key, "0123456789abcdef") != "" {
+			return fmt.Errorf("a key is not %d hexadecimal digits", MirrorKeyLength)
+		}
+	}
+	if len(k.Keys) == 0 {
+		return errors.New("it has no key")
+	}
+	return nil
+}
+
+func checkMirror(version int, repo string) error {
+	switch {
+	case version > MirrorVersion:
+		return fmt.Errorf("its version is %d: %w", version, errMirrorVersion)
+	case !isRepo(repo):
+		return fmt.Errorf("its repo %.100q does not have the form owner/name", repo)
+	}
+	return nil
+}
