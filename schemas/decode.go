@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // DefaultFileSize is the largest file that a [Decoder] reads unless it is told otherwise, in bytes.
@@ -20,44 +18,21 @@ const DefaultFileSize = 1 << 20
 type Decoder struct {
 	kinds   Kinds
 	maxSize int
-	ready   map[string]*compiled // by kind
-	stores  sync.Pool            // of *valueStore
-}
+	stores  sync.Pool // of *valueStore
 
-// compiled is what a decoder knows of one kind. It is prepared when the first object of the kind is met, since preparing
-// all of them takes milliseconds.
-type compiled struct {
-	once  sync.Once
-	shape *shape
-	plan  *plan // nil where the validator judges every document
-	err   error
-
-	// validator is the published schema, ready to validate. Preparing it takes longest, and good documents do not need it.
-	validator func() (*jsonschema.Schema, error)
+	// plans are by kind. Each is made when the first object of the kind is met, since making all of them takes milliseconds.
+	plans map[string]func() (*plan, error)
 }
 
 // NewDecoder returns a decoder for the given kinds; maxSize is the largest file in bytes, 0 means DefaultFileSize.
 func NewDecoder(kinds Kinds, maxSize int) *Decoder {
 	orDefault(&maxSize, DefaultFileSize)
-	d := &Decoder{kinds: kinds, maxSize: maxSize, ready: make(map[string]*compiled, len(kinds))}
+	d := &Decoder{kinds: kinds, maxSize: maxSize, plans: make(map[string]func() (*plan, error), len(kinds))}
 	d.stores.New = func() any { return new(valueStore) }
 	for _, k := range kinds {
-		d.ready[k.Name] = &compiled{
-			validator: sync.OnceValues(func() (*jsonschema.Schema, error) { return compile(k) }),
-		}
+		d.plans[k.Name] = sync.OnceValues(func() (*plan, error) { return compile(k) })
 	}
 	return d
-}
-
-func (d *Decoder) compiled(k Kind) *compiled {
-	c := d.ready[k.Name]
-	c.once.Do(func() {
-		var root *value
-		if root, c.err = parseSchema(Schema(k)); c.err == nil {
-			c.shape, c.plan = newShape(root), newPlan(root)
-		}
-	})
-	return c
 }
 
 // Decoded is what one file holds.
@@ -126,12 +101,12 @@ func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 	if !ok {
 		return nil, nil, nil
 	}
-	c := d.compiled(k)
-	if c.err != nil {
-		s.fail("schema", 0, 0, "", "%v", c.err)
+	p, err := d.plans[k.Name]()
+	if err != nil {
+		s.fail("schema", 0, 0, "", "%v", err)
 		return nil, nil, nil
 	}
-	s.judge(root, c, &hurt)
+	s.judge(root, p, &hurt)
 	spec := root.get("spec")
 	if spec == nil || spec.form != object || hurt.whole {
 		return nil, nil, nil

@@ -116,35 +116,6 @@ func (v *value) at(path []any) *value {
 	return v
 }
 
-// plain converts to the types that a JSON Schema validator takes.
-func (v *value) plain() any {
-	switch v.form {
-	case boolean:
-		return v.text == "true"
-	case number:
-		if n, err := strconv.ParseInt(v.text, 10, 64); err == nil {
-			return n
-		}
-		f, _ := strconv.ParseFloat(v.text, 64) // canonical: it was parsed before
-		return f
-	case text:
-		return v.text
-	case list:
-		out := make([]any, len(v.items))
-		for i, item := range v.items {
-			out[i] = item.plain()
-		}
-		return out
-	case object:
-		out := make(map[string]any, len(v.fields))
-		for i := range v.fields {
-			out[v.fields[i].name] = v.fields[i].value.plain()
-		}
-		return out
-	}
-	return nil
-}
-
 // canonical appends the canonical JSON: keys sorted by bytes, no space, no HTML escaping, numbers in their shortest
 // form. Fields for which skip says so are left out; skip may be nil.
 func (v *value) canonical(b []byte, skip map[*value]bool) []byte {

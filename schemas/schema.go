@@ -3,14 +3,8 @@ package schemas
 import (
 	"embed"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
 )
-
-// schemaBase is what the $id of every published schema begins with; nothing is fetched from it.
-const schemaBase = "https://reconcile.dev/schemas/v1alpha1/"
 
 //go:embed *.schema.json
 var published embed.FS
@@ -36,8 +30,7 @@ var formats = map[string]func(string) error{
 	formatTime:     checkTime,
 }
 
-// shape is one JSON Schema, as far as this program uses it: its own copy, because the validator's keeps neither the
-// order of fields nor the texts.
+// shape is one JSON Schema in the order and the words that people see; a [plan] judges by it.
 type shape struct {
 	types       string
 	description string
@@ -137,29 +130,17 @@ func (s *shape) names() []string {
 	return out
 }
 
-// compile prepares a published schema for validation. Formats are asserted.
-func compile(k Kind) (*jsonschema.Schema, error) {
-	c := jsonschema.NewCompiler()
-	c.AssertFormat = true
-	for name, check := range formats {
-		c.Formats[name] = isFormat(check)
+// compile makes the plan by which documents of a kind are judged.
+func compile(k Kind) (*plan, error) {
+	root, err := parseSchema(Schema(k))
+	if err != nil {
+		return nil, err
 	}
-	url := schemaBase + k.Singular() + ".schema.json"
-	if err := c.AddResource(url, strings.NewReader(string(Schema(k)))); err != nil {
-		return nil, fmt.Errorf("load the published schema of %s: %w", k.Name, err)
-	}
-	s, err := c.Compile(url)
+	p, err := newPlan(root, newShape(root))
 	if err != nil {
 		return nil, fmt.Errorf("compile the published schema of %s: %w", k.Name, err)
 	}
-	return s, nil
-}
-
-func isFormat(check func(string) error) func(any) bool {
-	return func(v any) bool {
-		s, ok := v.(string)
-		return !ok || check(s) == nil
-	}
+	return p, nil
 }
 
 // checkTime tells what is wrong with a time, in the words of a problem.

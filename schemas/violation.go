@@ -1,97 +1,31 @@
 package schemas
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// judge validates the document against its kind's schema and reports every violation in plain words.
-func (s *source) judge(root *value, c *compiled, d *damage) {
-	if c.plan.accepts(root) {
+// judge holds the document to its kind's schema and reports everything that does not keep it in plain words.
+func (s *source) judge(root *value, p *plan, d *damage) {
+	if p.accepts(root) {
 		return
 	}
-	validator, err := c.validator()
-	if err != nil {
-		s.fail("schema", 0, 0, "", "%v", err)
-		return
-	}
-	err = validator.Validate(root.plain())
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		if err != nil {
-			s.fail("schema", root.line, root.col, "", "the document cannot be validated: %v", err)
-		}
-		return
-	}
-	j := judge{s: s, root: root, shape: c.shape, damage: d, said: map[string]bool{}}
-	j.walk(invalid)
+	j := judge{s: s, root: root, damage: d, said: map[string]bool{}}
+	p.explain(violation{value: root, required: true}, j.violation)
 }
 
 type judge struct {
 	s      *source
 	root   *value
-	shape  *shape
 	damage *damage
 	said   map[string]bool // paths whose text was found malformed: format and pattern say the same thing
-}
-
-// walk visits the leaves: they are the violations, everything above says where.
-func (j *judge) walk(e *jsonschema.ValidationError) {
-	for _, cause := range e.Causes {
-		j.walk(cause)
-	}
-	if len(e.Causes) > 0 {
-		return
-	}
-	keyword := e.AbsoluteKeywordLocation[strings.LastIndexByte(e.AbsoluteKeywordLocation, '/')+1:]
-	x := j.resolve(e.InstanceLocation)
-	if x.value == nil || x.value.bad || len(x.path) == 0 || isEnvelope(x.path) {
-		return // reported where it was parsed, or with the envelope
-	}
-	x.keyword, x.message = keyword, e.Message
-	j.violation(x)
 }
 
 // isEnvelope reports whether the field is one that [source.envelope] judges.
 func isEnvelope(path []any) bool {
 	return len(path) == 1 && (path[0] == "apiVersion" || path[0] == "kind")
-}
-
-// resolve follows a JSON pointer through the document and the schema.
-func (j *judge) resolve(pointer string) violation {
-	x := violation{value: j.root, shape: j.shape}
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		if x.value == nil || x.shape == nil {
-			return violation{}
-		}
-		if x.value.form == list {
-			i, err := strconv.Atoi(token)
-			if err != nil || i >= len(x.value.items) {
-				return violation{}
-			}
-			x.path, x.value, x.shape, x.required = append(x.path, i), x.value.items[i], x.shape.items, true
-			continue
-		}
-		name := unescape(token)
-		x.required = slices.Contains(x.shape.required, name)
-		x.path, x.value, x.shape = append(x.path, name), x.value.get(name), x.shape.prop(name)
-	}
-	return x
-}
-
-// unescape undoes the validator's escaping of a pointer's token.
-func unescape(token string) string {
-	if t, err := url.PathUnescape(token); err == nil {
-		token = t
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
 // violation is one keyword of the schema that one value does not keep.
@@ -100,11 +34,19 @@ type violation struct {
 	value    *value
 	shape    *shape
 	required bool // the value cannot be left out
-	keyword  string
-	message  string // the validator's own words, for keywords that have none here
+	keyword  string // a const counts as an enum of one
 }
 
+// below is the place of an item or a field of x.
+func (x violation) below(step any, v *value, required bool) violation {
+	return violation{path: append(x.path[:len(x.path):len(x.path)], step), value: v, required: required}
+}
+
+// violation reports what was not reported where it was parsed, or with the envelope.
 func (j *judge) violation(x violation) {
+	if x.value.bad || len(x.path) == 0 || isEnvelope(x.path) {
+		return
+	}
 	switch x.keyword {
 	case "type":
 		j.wrongType(x)
@@ -112,7 +54,7 @@ func (j *judge) violation(x violation) {
 		j.missing(x)
 	case "additionalProperties":
 		j.unknown(x)
-	case "enum", "const":
+	case "enum":
 		j.wrongWord(x)
 	case "format", "pattern":
 		j.malformed(x)
@@ -325,8 +267,6 @@ func (j *judge) outOfRange(x violation) {
 		j.fail("out-of-range", x.path, "has %d items, at least %s are needed", len(x.value.items), limit)
 	case "maxItems":
 		j.fail("out-of-range", x.path, "has %d items, at most %s are allowed", len(x.value.items), limit)
-	default:
-		j.fail("wrong-value", x.path, "%s", x.message)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+	"sigs.k8s.io/yaml"
 )
 
 // TestUpToDate fails when a Go type, a comment, an example or a page changed and nobody ran the generator.
@@ -12,6 +15,42 @@ func TestUpToDate(t *testing.T) {
 	t.Chdir("../../../..")
 	if err := run(".", true); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSchemasForOthers: every schema keeps the meta-schema that it names, and a validator that knows nothing of this
+// project accepts the example of its kind, and refuses it with a field that no kind has.
+func TestSchemasForOthers(t *testing.T) {
+	root := filepath.Join("..", "..", "..", "..")
+	published, err := filepath.Glob(filepath.Join(root, "schemas", "*.schema.json"))
+	if err != nil || len(published) == 0 {
+		t.Fatalf("no schemas: %v", err)
+	}
+	for _, name := range published {
+		schema, err := jsonschema.Compile(name) // against its meta-schema, too
+		if err != nil {
+			t.Errorf("%#v", err)
+			continue
+		}
+		kind := strings.TrimSuffix(filepath.Base(name), ".schema.json")
+		if kind == "workflow.toml" {
+			continue // its example is not JSON, nor YAML
+		}
+		text, err := os.ReadFile(filepath.Join(root, "examples", kind+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]any
+		if err := yaml.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(doc); err != nil {
+			t.Errorf("examples/%s.yaml: %#v", kind, err)
+		}
+		doc["spec"].(map[string]any)["noSuchField"] = true
+		if schema.Validate(doc) == nil {
+			t.Errorf("%s: an unknown field is accepted", kind)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package repotest
 import (
 	"fmt"
 	"go/ast"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,20 @@ func TestBrokenImportsAreSeen(t *testing.T) {
 	} {
 		if why := broken(c.folder, c.imported); (why == "") != c.allowed {
 			t.Errorf("%s imports %s: %q, want allowed = %v", c.folder, c.imported, why, c.allowed)
+		}
+	}
+}
+
+// TestProgramStartsLight: no module that the tests and tools use works before main, at every start of the program, because
+// something that it is built of imports it.
+func TestProgramStartsLight(t *testing.T) {
+	deps, err := exec.Command("go", "list", "-deps", module+"/cmd/reconcile").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dep := range strings.Fields(string(deps)) {
+		if strings.Contains(dep, "jsonschema") {
+			t.Errorf("the program links %s, which takes milliseconds before main; schemas judges by plans of its own", dep)
 		}
 	}
 }
