@@ -44,6 +44,9 @@ type MirrorComment struct {
 type MirrorRead struct {
 	// Since is when the newest comment that was read was last changed, by the clock of GitHub.
 	Since Time `json:"since,omitzero"`
+	// Seen are the ids of comments that were read and are no longer looked at, as far as they were changed so shortly
+	// before Since that the next call lists them again; sorted.
+	Seen []int64 `json:"seen,omitempty"`
 }
 
 // MirrorHandled is what became of somebody's comment.
