@@ -328,6 +328,11 @@ func TestSettingsRules(t *testing.T) {
 		{func(s *SettingsSpec) { s.GitHub.BaseURL = "file:///etc" }, "github.baseURL"},
 		{func(s *SettingsSpec) { s.Commands.Allow = []string{"go test", " "} }, "commands.allow[1]"},
 		{func(s *SettingsSpec) { s.Watch.Poll = new(Duration) }, "watch.poll"},
+		{func(s *SettingsSpec) { s.Git.Remote = "up/stream" }, ""},
+		{func(s *SettingsSpec) { s.Git.Remote = "https://token@example.org/x" }, "git.remote"},
+		{func(s *SettingsSpec) { s.Git.Remote = "--upload-pack=x" }, "git.remote"},
+		{func(s *SettingsSpec) { s.Git.Poll = new(Duration) }, "git.poll"},
+		{func(s *SettingsSpec) { s.Git.ClaimFor = new(Duration(9 * time.Second)) }, "git.claimFor"},
 	} {
 		if got := check(c.change); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

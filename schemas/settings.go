@@ -87,8 +87,19 @@ type WatchSettings struct {
 type GitSettings struct {
 	// Commit makes every run commit what it wrote, as --commit does. Default false.
 	Commit bool `json:"commit,omitempty"`
-	// Push pushes after a commit. Default false.
+	// Push shares the branch with other reconcilers, as --push does: commits are pushed, and effects are claimed on the
+	// remote before they are performed. Default false.
 	Push bool `json:"push,omitempty"`
+	// Remote is the repository that is shared. Default: the one that the branch follows, else origin.
+	Remote string `json:"remote,omitempty" jsonschema:"maxLength=200"`
+	// Poll is how often a watcher asks the remote what is new. Default 30s.
+	Poll *Duration `json:"poll,omitempty" jsonschema:"default=30s"`
+	// ClaimFor is how long a claim on the remote stands without being renewed; after that, others take it over. At least
+	// 10s. Default 2m.
+	ClaimFor *Duration `json:"claimFor,omitempty" jsonschema:"default=2m"`
+	// Via is the way that commits take: git pushes them, github makes them by GitHub's API, where a push is not possible.
+	// Default git.
+	Via string `json:"via,omitempty" jsonschema:"enum=git,enum=github,default=git"`
 	// Branch is the branch that is committed to. Default: the current one.
 	Branch string `json:"branch,omitempty" jsonschema:"maxLength=200"`
 	// Author is who commits: "Name <mail>". Default: git's user.name and user.email, else reconcile.
@@ -167,6 +178,9 @@ func (s *SettingsSpec) Default() {
 	orNew(&s.Watch.Poll, Duration(2*time.Second))
 	orNew(&s.Watch.CommitDelay, Duration(2*time.Second))
 	orDefault(&s.Git.Sign, "auto")
+	orDefault(&s.Git.Via, "git")
+	orNew(&s.Git.Poll, Duration(30*time.Second))
+	orNew(&s.Git.ClaimFor, Duration(2*time.Minute))
 	orNew(&s.Clarification.SLAMinutes, DefaultClarifySLAMinutes)
 	orNew(&s.Clarification.RetryAfter, Duration(30*time.Second))
 	orNew(&s.Memory.Enabled, true)
@@ -184,10 +198,7 @@ func (s *SettingsSpec) Check(r *Report) {
 	s.Folders.check(r)
 	checkTimeout(r.At("watch", "rescan"), s.Watch.Rescan)
 	checkTimeout(r.At("watch", "poll"), s.Watch.Poll)
-	checkBranch(r.At("git", "branch"), s.Git.Branch)
-	if a := s.Git.Author; a != "" && !isAuthor(a) {
-		r.At("git", "author").Errorf("bad-author", "%q does not have the form Name <mail@example.org>", a)
-	}
+	s.Git.check(r)
 	s.GitHub.check(r)
 	for i, p := range s.Commands.Allow {
 		checkFilled(r.At("commands", "allow", i), p)
@@ -204,6 +215,23 @@ func (f *Folders) check(r *Report) {
 	if strings.HasPrefix(specs, state) || strings.HasPrefix(state, specs) || specs == "./" || state == "./" {
 		at := r.At("folders")
 		at.Errorf("conflict", "specs (%q) and state (%q) must be two folders, neither inside the other", f.Specs, f.State)
+	}
+}
+
+// shortestClaim leaves room for a few tries to renew a claim, and for ending what runs when that is in vain.
+const shortestClaim = 10 * time.Second
+
+func (g *GitSettings) check(r *Report) {
+	checkBranch(r.At("git", "branch"), g.Branch)
+	if a := g.Author; a != "" && !isAuthor(a) {
+		r.At("git", "author").Errorf("bad-author", "%q does not have the form Name <mail@example.org>", a)
+	}
+	if n := g.Remote; strings.HasPrefix(n, "-") || strings.ContainsAny(n, " \t\n:\\~^?*[") {
+		r.At("git", "remote").Errorf("bad-remote", "%q is not the name of a remote; git remote -v lists them", n)
+	}
+	checkTimeout(r.At("git", "poll"), g.Poll)
+	if c := g.ClaimFor; c != nil && c.Std() < shortestClaim {
+		r.At("git", "claimFor").Errorf("out-of-range", "a claim stands for at least %s", shortestClaim)
 	}
 }
 
