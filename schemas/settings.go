@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -118,6 +119,28 @@ type GitHubSettings struct {
 	BaseURL string `json:"baseURL,omitempty" jsonschema:"maxLength=500"`
 	// Mention lists handles that are mentioned on escalations.
 	Mention []string `json:"mention,omitempty" jsonschema:"maxItems=50"`
+	// Commands says whose comments on mirrored issues act.
+	Commands GitHubCommands `json:"commands,omitzero"`
+	// Pace is the time between two calls that write. Default 1s.
+	Pace *Duration `json:"pace,omitempty" jsonschema:"default=1s"`
+	// Poll is the time between two looks at the issues, while reconcile watches. Default 60s.
+	Poll *Duration `json:"poll,omitempty" jsonschema:"default=60s"`
+}
+
+// GitHubCommands says whose comments act: those of people in one of the roles, and of those who are listed. Apps and
+// other bots never do.
+type GitHubCommands struct {
+	// Roles are what GitHub says of an author's relation to the repository. Default OWNER, MEMBER and COLLABORATOR; an
+	// empty list is nobody but those whom allow lists.
+	Roles *[]string `json:"roles,omitempty" jsonschema:"maxItems=8"`
+	// Allow lists people by their login, and teams as organization/team.
+	Allow []string `json:"allow,omitempty" jsonschema:"maxItems=200"`
+}
+
+// GitHubRoles are the relations between people and repositories that GitHub knows, closest first.
+func GitHubRoles() []string {
+	return []string{"OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "FIRST_TIMER", "MANNEQUIN",
+		"NONE"}
 }
 
 // ClarificationSettings tunes how questions are routed.
@@ -181,6 +204,9 @@ func (s *SettingsSpec) Default() {
 	orDefault(&s.Git.Via, "git")
 	orNew(&s.Git.Poll, Duration(30*time.Second))
 	orNew(&s.Git.ClaimFor, Duration(2*time.Minute))
+	orNew(&s.GitHub.Commands.Roles, GitHubRoles()[:3:3])
+	orNew(&s.GitHub.Pace, Duration(time.Second))
+	orNew(&s.GitHub.Poll, Duration(time.Minute))
 	orNew(&s.Clarification.SLAMinutes, DefaultClarifySLAMinutes)
 	orNew(&s.Clarification.RetryAfter, Duration(30*time.Second))
 	orNew(&s.Memory.Enabled, true)
@@ -250,6 +276,34 @@ func (g *GitHubSettings) check(r *Report) {
 		checkFilled(r.At("github", "mention", i), m)
 		checkLine(r.At("github", "mention", i), m)
 	}
+	g.Commands.check(r)
+	checkTimeout(r.At("github", "poll"), g.Poll)
+}
+
+func (c *GitHubCommands) check(r *Report) {
+	if c.Roles != nil {
+		for i, role := range *c.Roles {
+			if !slices.Contains(GitHubRoles(), role) {
+				r.At("github", "commands", "roles", i).Errorf("bad-role", "%q is no role that GitHub knows", role).
+					Near(role, GitHubRoles())
+			}
+		}
+	}
+	for i, who := range c.Allow {
+		org, team, isTeam := strings.Cut(who, "/")
+		if !isLogin(org) || isTeam && !isRepoPart(team) {
+			r.At("github", "commands", "allow", i).Errorf("bad-login", "%q is neither a login, without @, nor a team as "+
+				"organization/team", who)
+		}
+	}
+}
+
+// isLogin reports whether GitHub may have an account of this name.
+func isLogin(s string) bool {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}
+	return s != "" && len(s) <= 39 && !strings.ContainsFunc(s, odd)
 }
 
 func isAuthor(s string) bool {
