@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 // graphFormats are the pictures that graph draws.
-var graphFormats = map[string]func(io.Writer, render.Graph) error{
+var graphFormats = map[string]func(io.Writer, graph.Picture) error{
 	"mermaid": render.Mermaid,
 	"dot":     render.DOT,
 	"svg":     render.SVG,
@@ -67,11 +68,11 @@ func (a *app) graph(ctx context.Context, what string, o graphOptions) error {
 	return graphFormats[o.format](a.stdout, g)
 }
 
-func (a *app) pictureOf(e *state.Entry) (render.Graph, error) {
-	g := render.Graph{Title: e.Ref.String()}
+func (a *app) pictureOf(e *state.Entry) (graph.Picture, error) {
+	g := graph.Picture{Title: e.Ref.String()}
 	if wf := schemas.SpecAs[*schemas.WorkflowSpec](e.Object); wf != nil {
 		for _, s := range wf.Steps {
-			g.Nodes = append(g.Nodes, render.GraphNode{Name: s.ID, Note: s.Agent, Needs: s.Needs})
+			g.Nodes = append(g.Nodes, graph.Node{Name: s.ID, Note: s.Agent, Needs: s.Needs})
 		}
 		return g, nil
 	}
@@ -81,7 +82,7 @@ func (a *app) pictureOf(e *state.Entry) (render.Graph, error) {
 	}
 	status, _ := e.Status.(*schemas.DAGStatus)
 	for _, n := range dag.Nodes {
-		node := render.GraphNode{Name: n.Name, State: schemas.NodePending, Needs: n.Needs}
+		node := graph.Node{Name: n.Name, State: schemas.NodePending, Needs: n.Needs}
 		if status != nil {
 			if s, ok := status.Nodes[n.Name]; ok {
 				node.State, node.Note = s.State, took(s)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"reconcile.dev/reconcile/controllers/graph"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -33,8 +35,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func checks() Graph {
-	return Graph{Title: "dag/checks", Nodes: []GraphNode{
+func checks() graph.Picture {
+	return graph.Picture{Title: "dag/checks", Nodes: []graph.Node{
 		{Name: "format", State: "Succeeded", Note: "0.3s"},
 		{Name: "build", State: "Succeeded", Note: "4.1s"},
 		{Name: "vet", State: "Running", Needs: []string{"build"}},
@@ -48,7 +50,7 @@ func checks() Graph {
 }
 
 func TestGraphFormats(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, Graph) error{
+	for name, write := range map[string]func(io.Writer, graph.Picture) error{
 		"graph.mmd": Mermaid, "graph.dot": DOT, "graph.svg": SVG,
 	} {
 		var b bytes.Buffer
@@ -60,7 +62,7 @@ func TestGraphFormats(t *testing.T) {
 }
 
 func TestGraphEscapes(t *testing.T) {
-	nasty := Graph{Title: `</title><script>"x"`, Nodes: []GraphNode{
+	nasty := graph.Picture{Title: `</title><script>"x"`, Nodes: []graph.Node{
 		{Name: "a\"]; click n0 \"javascript:x\"\x1b[31m", State: "<b>&", Note: "\\\"\x00"},
 	}}
 	var svg, dot, mmd bytes.Buffer
@@ -99,15 +101,15 @@ func wellFormed(src []byte) error {
 
 // Boxes must not overlap, and every line must go from left to right.
 func TestLayoutKeepsItsDistances(t *testing.T) {
-	big := Graph{Title: "big"}
+	big := graph.Picture{Title: "big"}
 	for i := range 300 {
-		n := GraphNode{Name: "node_" + strconv.Itoa(i), State: "Pending"}
+		n := graph.Node{Name: "node_" + strconv.Itoa(i), State: "Pending"}
 		for j := 1; j <= i%4; j++ {
 			n.Needs = append(n.Needs, "node_"+strconv.Itoa(i*j/5))
 		}
 		big.Nodes = append(big.Nodes, n)
 	}
-	for _, g := range []Graph{checks(), big, {Title: "none"}} {
+	for _, g := range []graph.Picture{checks(), big, {Title: "none"}} {
 		l := newLayout(g)
 		for _, column := range l.columns {
 			for i := 1; i < len(column); i++ {
@@ -128,7 +130,7 @@ func TestLayoutKeepsItsDistances(t *testing.T) {
 
 // A cycle is not drawn, but it must not hang either.
 func TestLayoutOfACycle(t *testing.T) {
-	g := Graph{Nodes: []GraphNode{{Name: "a", Needs: []string{"b"}}, {Name: "b", Needs: []string{"a", "gone"}}}}
+	g := graph.Picture{Nodes: []graph.Node{{Name: "a", Needs: []string{"b"}}, {Name: "b", Needs: []string{"a", "gone"}}}}
 	if l := newLayout(g); len(l.columns) != 1 || len(l.columns[0]) != 2 {
 		t.Errorf("columns = %v", l.columns)
 	}

@@ -3,6 +3,8 @@ package render
 import (
 	"cmp"
 	"slices"
+
+	"reconcile.dev/reconcile/controllers/graph"
 )
 
 // The measures of a picture, in pixels.
@@ -20,7 +22,7 @@ const (
 
 // spot is a place in a column: a node's box, or a lane on which a line passes the column.
 type spot struct {
-	node   int // index into Graph.Nodes; -1 for a lane
+	node   int // index into Picture.Nodes; -1 for a lane
 	column int
 	width  float64
 	height float64
@@ -43,7 +45,7 @@ type layout struct {
 	height  float64
 }
 
-func newLayout(g Graph) *layout {
+func newLayout(g graph.Picture) *layout {
 	l := &layout{}
 	spots := l.place(g)
 	l.connect(g, spots)
@@ -59,11 +61,11 @@ func newLayout(g Graph) *layout {
 }
 
 // place makes a spot for each node, in its column.
-func (l *layout) place(g Graph) []*spot {
+func (l *layout) place(g graph.Picture) []*spot {
 	columns := columnsOf(g)
 	spots := make([]*spot, len(g.Nodes))
 	for i, n := range g.Nodes {
-		chars := max(Width(Line(n.Name)), Width(Line(n.caption())))
+		chars := max(Width(Line(n.Name)), Width(Line(n.Caption())))
 		spots[i] = &spot{node: i, column: columns[i], height: boxHeight, width: float64(chars)*charWidth + 2*boxPadding}
 		l.put(spots[i])
 	}
@@ -80,11 +82,11 @@ func (l *layout) put(s *spot) {
 
 // columnsOf returns for each node the length of the longest chain of needs before it. Nodes of a cycle, which a valid
 // object has not, stay in column 0.
-func columnsOf(g Graph) []int {
+func columnsOf(g graph.Picture) []int {
 	columns := make([]int, len(g.Nodes))
 	waits := make([]int, len(g.Nodes))
 	next := make([][]int, len(g.Nodes))
-	g.edges(func(from, to int) {
+	g.Edges(func(from, to int) {
 		waits[to]++
 		next[from] = append(next[from], to)
 	})
@@ -108,9 +110,9 @@ func columnsOf(g Graph) []int {
 }
 
 // connect makes the lines, with a lane in each column that a line passes.
-func (l *layout) connect(g Graph, spots []*spot) {
+func (l *layout) connect(g graph.Picture, spots []*spot) {
 	lanes := 0
-	g.edges(func(from, to int) {
+	g.Edges(func(from, to int) {
 		a, b := spots[from], spots[to]
 		if a.column >= b.column {
 			return

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"reconcile.dev/reconcile/controllers/graph"
 )
 
 const (
@@ -13,9 +15,9 @@ const (
 )
 
 // SVG writes the graph as a picture of its own: no fonts, scripts, styles or images from elsewhere.
-func SVG(w io.Writer, g Graph) error {
+func SVG(w io.Writer, g graph.Picture) error {
 	l := newLayout(g)
-	width := max(l.width, 2*margin+float64(Width(g.Title))*9, legendWidth(g.states()))
+	width := max(l.width, 2*margin+float64(Width(g.Title))*9, legendWidth(g.States()))
 	height := headHeight + l.height + legendHeight + margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" `+
@@ -39,7 +41,7 @@ func SVG(w io.Writer, g Graph) error {
 		}
 	}
 	b.WriteString("</g>\n")
-	b.WriteString(svgLegend(g.states(), headHeight+l.height+legendHeight-8))
+	b.WriteString(svgLegend(g.States(), headHeight+l.height+legendHeight-8))
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -66,23 +68,23 @@ func svgLine(way line) string {
 		d.String())
 }
 
-func svgBox(s *spot, n GraphNode) string {
-	l := lookOf(n.State)
+func svgBox(s *spot, n graph.Node) string {
+	l := graph.LookOf(n.State)
 	dash := ""
-	if l.dashed {
+	if l.Dashed {
 		dash = ` stroke-dasharray="4 3"`
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.0f" rx="6" `+
 		`fill="%s" stroke="%s" stroke-width="1.5"%s/>`,
-		s.x, s.y-boxHeight/2, s.width, boxHeight, l.fill, l.stroke, dash)
+		s.x, s.y-boxHeight/2, s.width, boxHeight, l.Fill, l.Stroke, dash)
 	middle := s.x + s.width/2
 	name := s.y + 4
-	caption := n.caption()
+	caption := n.Caption()
 	if caption != "" {
 		name = s.y - 4
 		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" font-size="10.5" fill="%s">%s</text>`,
-			middle, s.y+12, l.stroke, svgText(caption))
+			middle, s.y+12, l.Stroke, svgText(caption))
 	}
 	fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#1f2328">%s</text>`+"\n", middle, name,
 		svgText(n.Name))
@@ -94,13 +96,13 @@ func svgLegend(states []string, y float64) string {
 	var b strings.Builder
 	x := margin
 	for _, s := range states {
-		l := lookOf(s)
+		l := graph.LookOf(s)
 		dash := ""
-		if l.dashed {
+		if l.Dashed {
 			dash = ` stroke-dasharray="3 2"`
 		}
 		fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="12" height="12" rx="3" fill="%s" stroke="%s"%s/>`,
-			x, y, l.fill, l.stroke, dash)
+			x, y, l.Fill, l.Stroke, dash)
 		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" font-size="11" fill="#57606a">%s</text>`+"\n", x+18, y+10, svgText(s))
 		x += legendEntry(s)
 	}
