@@ -1,13 +1,13 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -282,7 +282,7 @@ func (c *Clarification) escalationOf(i int) (said bool, block *schemas.Escalatio
 		return true, nil
 	}
 	e := c.Escalation
-	return e.Reason == schemas.EscalatedByReply && circumstances(e.Reason, c.Thread[i].Body) == "", e
+	return e.Reason == schemas.EscalatedByReply && clarify.Circumstances(e.Reason, c.Thread[i].Body) == "", e
 }
 
 // lastEscalation is the index of the last escalation in a thread, -1 if there is none.
@@ -295,34 +295,5 @@ func lastEscalation(thread []schemas.ThreadEntry) int {
 	return -1
 }
 
-// escalatedBecause says why a matter was escalated, with the reason for searching. Where the circumstances matter, which
-// ring it was or how the agent failed, they come from the body of the escalation: they are its second line.
-func escalatedBecause(reason, body string) string {
-	why := map[string]string{
-		schemas.EscalatedMaxRounds: "a question came after the last round",
-		schemas.EscalatedAgent:     "the agent that was asked failed twice",
-		schemas.EscalatedStale:     "no answer came in time, nor after the retry",
-		schemas.EscalatedStuck:     "it goes in circles",
-		schemas.EscalatedDeadlock:  "questions that block wait for each other",
-		schemas.EscalatedByReply:   "somebody asked for it",
-		schemas.EscalatedTarget:    "the agent that was asked is not there any more",
-	}[reason]
-	switch reason {
-	case schemas.EscalatedAgent, schemas.EscalatedStale, schemas.EscalatedStuck, schemas.EscalatedDeadlock,
-		schemas.EscalatedByReply:
-		why = cmp.Or(circumstances(reason, body), why)
-	}
-	if why == "" {
-		return reason
-	}
-	return why + " (" + reason + ")"
-}
-
-// circumstances is the second line of an escalation that reconcile wrote, "" where the body is another text.
-func circumstances(reason, body string) string {
-	lines := strings.SplitN(body, "\n", 3)
-	if len(lines) < 3 || !strings.HasPrefix(lines[0], "Escalated ("+reason+"): ") {
-		return ""
-	}
-	return strings.TrimSuffix(lines[1], ".")
-}
+// escalatedBecause is [clarify.Because] for text that is shown.
+func escalatedBecause(reason, body string) string { return clarify.Because(reason, body) }

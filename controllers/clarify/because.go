@@ -1,0 +1,40 @@
+package clarify
+
+import (
+	"cmp"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Because says why a matter was escalated, with the reason for searching. Where the circumstances matter, which
+// ring it was or how the agent failed, they come from the body of the escalation: they are its second line.
+func Because(reason, body string) string {
+	why := map[string]string{
+		schemas.EscalatedMaxRounds: "a question came after the last round",
+		schemas.EscalatedAgent:     "the agent that was asked failed twice",
+		schemas.EscalatedStale:     "no answer came in time, nor after the retry",
+		schemas.EscalatedStuck:     "it goes in circles",
+		schemas.EscalatedDeadlock:  "questions that block wait for each other",
+		schemas.EscalatedByReply:   "somebody asked for it",
+		schemas.EscalatedTarget:    "the agent that was asked is not there any more",
+	}[reason]
+	switch reason {
+	case schemas.EscalatedAgent, schemas.EscalatedStale, schemas.EscalatedStuck, schemas.EscalatedDeadlock,
+		schemas.EscalatedByReply:
+		why = cmp.Or(Circumstances(reason, body), why)
+	}
+	if why == "" {
+		return reason
+	}
+	return why + " (" + reason + ")"
+}
+
+// Circumstances is the second line of an escalation that reconcile wrote, "" where the body is another text.
+func Circumstances(reason, body string) string {
+	lines := strings.SplitN(body, "\n", 3)
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], "Escalated ("+reason+"): ") {
+		return ""
+	}
+	return strings.TrimSuffix(lines[1], ".")
+}
