@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
@@ -153,7 +154,9 @@ func shorten(text string, most int) string {
 }
 
 // asking is a line that asks, from its beginning; what follows may be empty where the question is on the next lines.
-var asking = regexp.MustCompile(`(?m)^CLARIFICATION NEEDED from (\S+) about ([^\n]+?):(?:[ \t]+|$)`)
+var asking = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^CLARIFICATION NEEDED from (\S+) about ([^\n]+?):(?:[ \t]+|$)`)
+})
 
 // sentence finds the first question in text, in the form
 //
@@ -162,7 +165,7 @@ var asking = regexp.MustCompile(`(?m)^CLARIFICATION NEEDED from (\S+) about ([^\
 // at the beginning of a line. The question goes on to the next blank line, or to the end. Anything vaguer is no
 // question.
 func sentence(text string) *schemas.Ask {
-	m := asking.FindStringSubmatchIndex(text)
+	m := asking().FindStringSubmatchIndex(text)
 	if m == nil {
 		return nil
 	}

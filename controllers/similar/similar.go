@@ -9,6 +9,7 @@ package similar
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -76,7 +77,7 @@ func OfWords(a, b string) float64 {
 }
 
 // stopHashes are the hashes of stopWords.
-var stopHashes = hashed(stopWords)
+var stopHashes = sync.OnceValue(func() Set { return hashed(stopWords) })
 
 func hashed(list string) Set {
 	var out Set
@@ -86,9 +87,9 @@ func hashed(list string) Set {
 
 // counting are the hashes of the words of s that count, in their order.
 func counting(s string) Set {
-	out := make(Set, 0, 16)
+	out, stop := make(Set, 0, 16), stopHashes()
 	eachWord(s, func(w uint64) {
-		if !stopHashes.Has(w) {
+		if !stop.Has(w) {
 			out = append(out, w)
 		}
 	})

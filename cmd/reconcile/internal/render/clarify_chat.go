@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -194,7 +195,9 @@ func closesFence(line, fence string) bool {
 
 // heading finds, in lists and quotations too, the marks that make a heading of their line or of the one before it:
 // "## Answer", and a line of dashes or equals signs (CommonMark 0.31.2, 4.2 and 4.3).
-var heading = regexp.MustCompile(`^((?:[ \t]*(?:>|[-+*][ \t]|[0-9]{1,9}[.)][ \t]))*[ \t]*)(#{1,6}(?:[ \t]|$)|-+$|=+$)`)
+var heading = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^((?:[ \t]*(?:>|[-+*][ \t]|[0-9]{1,9}[.)][ \t]))*[ \t]*)(#{1,6}(?:[ \t]|$)|-+$|=+$)`)
+})
 
 // chatText shows HTML in a line of text as text, outside of code spans, and headings too; what looks like a heading of the
 // chat is quoted.
@@ -205,7 +208,7 @@ func chatText(line string) string {
 			parts[i] = strings.ReplaceAll(parts[i], "<", "&lt;")
 		}
 	}
-	line = heading.ReplaceAllString(strings.Join(parts, "`"), `$1\$2`)
+	line = heading().ReplaceAllString(strings.Join(parts, "`"), `$1\$2`)
 	if strings.HasPrefix(strings.TrimLeft(line, " \t"), "[") {
 		line = "> " + strings.TrimLeft(line, " \t")
 	}
