@@ -10,6 +10,7 @@ require (
 	github.com/go-git/go-billy/v5 v5.9.2 // go-git's view of files
 	github.com/go-git/go-git/v5 v5.19.3 // commits without a git command
 	github.com/gofrs/flock v0.13.1 // file locks on Windows too
+	github.com/google/go-github/v60 v60.0.0 // the API of GitHub: its types, paths and encoding
 	github.com/invopop/jsonschema v0.14.0 // JSON Schemas from the Go types (generator only)
 	github.com/pelletier/go-toml/v2 v2.4.3 // workflows in TOML
 	github.com/rivo/uniseg v0.4.7 // the width of text in tables
@@ -19,6 +20,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	github.com/tiktoken-go/tokenizer v0.10.0 // counts tokens offline, as models do
+	github.com/yuin/goldmark v1.8.7 // what of a comment on GitHub is text, and what code or a quotation
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
 	golang.org/x/sys v0.49.0 // locks, process groups, directory scans
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
@@ -38,6 +40,7 @@ require (
 	github.com/emirpasic/gods v1.18.1 // indirect
 	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
+	github.com/google/go-querystring v1.1.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jbenet/go-context v0.0.0-20150711004518-d14ea06fba99 // indirect
 	github.com/kevinburke/ssh_config v1.2.0 // indirect

@@ -36,8 +36,10 @@ func Later(err error) bool {
 // Limited is the error of a call that GitHub will answer only later (429, or 403 with the marks of a limit). Until it
 // is over nothing is sent.
 type Limited struct {
-	Until time.Time
-	Why   string // which limit, in GitHub's words
+	Until time.Time `json:"until"`
+	Why   string    `json:"why"` // which limit, in GitHub's words
+
+	guessed bool // GitHub did not say until when
 }
 
 func (e *Limited) Error() string {

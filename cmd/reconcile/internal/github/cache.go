@@ -1,0 +1,151 @@
+package github
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	unusedFor  = 30 * 24 * time.Hour // after which an answer is thrown away
+	keptHeader = "Reconcile-Kept"    // marks an answer whose body is the one that was kept
+)
+
+// cache keeps the answers to GETs with what it takes to ask whether they still hold: a file each, named by whose answer
+// to what it is. It is a convenience: what cannot be read, is damaged or cannot be written costs a request's body.
+//
+// A file is a line of JSON (entry) and the body. The cache belongs to whoever has the wire's turn.
+type cache struct {
+	dir   string // "": nothing is kept
+	whose string // the token: another one may see something else
+	now   func() time.Time
+	swept bool
+}
+
+// entry is the first line of a file.
+type entry struct {
+	URL  string `json:"url"`
+	ETag string `json:"etag"`
+	Link string `json:"link,omitempty"`
+	Type string `json:"type"`
+	Sum  string `json:"sum"` // SHA-256 of the body, hexadecimal
+}
+
+// known is what the cache has for a request.
+type known struct {
+	entry
+	body []byte
+	ok   bool
+}
+
+func (c *cache) file(r *http.Request) string {
+	key := sha256.Sum256([]byte(strings.Join([]string{c.whose, r.Header.Get("Accept"), r.URL.String()}, "\n")))
+	return filepath.Join(c.dir, fmt.Sprintf("%x", key[:16]))
+}
+
+// ask makes a request one on condition, when there is an answer to it.
+func (c *cache) ask(r *http.Request) known {
+	if c.dir == "" || r.Method != http.MethodGet {
+		return known{}
+	}
+	k := c.read(c.file(r), r.URL.String())
+	if k.ok {
+		r.Header.Set("If-None-Match", k.ETag)
+	}
+	return k
+}
+
+func (c *cache) read(file, url string) (k known) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return k
+	}
+	head, body, found := bytes.Cut(data, []byte("\n"))
+	if !found || json.Unmarshal(head, &k.entry) != nil || k.URL != url || k.Sum != sum(body) {
+		return known{}
+	}
+	now := c.now()
+	_ = os.Chtimes(file, now, now) // it is in use
+	k.body, k.ok = body, true
+	return k
+}
+
+func sum(body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) }
+
+// answer puts what is known in the place of an answer that says that it still holds.
+func (k known) answer(resp *http.Response, body []byte) (*http.Response, []byte) {
+	if resp.StatusCode != http.StatusNotModified || !k.ok {
+		return resp, body
+	}
+	resp.StatusCode, resp.Status = http.StatusOK, "200 OK"
+	resp.ContentLength = int64(len(k.body))
+	resp.Header.Set("Content-Type", k.Type)
+	resp.Header.Set(keptHeader, "1")
+	if resp.Header.Get("Link") == "" && k.Link != "" {
+		resp.Header.Set("Link", k.Link)
+	}
+	return resp, k.body
+}
+
+// kept reports whether the body of an answer is the one that was kept.
+func kept(resp *http.Response) bool { return resp.Header.Get(keptHeader) != "" }
+
+// keep keeps an answer for the next time.
+func (c *cache) keep(r *http.Request, resp *http.Response, body []byte) {
+	etag := resp.Header.Get("ETag")
+	if c.dir == "" || r.Method != http.MethodGet || etag == "" || kept(resp) || resp.StatusCode != http.StatusOK {
+		return
+	}
+	if !c.swept {
+		c.sweep()
+		c.swept = true
+	}
+	head, err := json.Marshal(entry{
+		URL: r.URL.String(), ETag: etag, Link: resp.Header.Get("Link"), Type: resp.Header.Get("Content-Type"), Sum: sum(body),
+	})
+	if err == nil {
+		_ = replace(c.file(r), append(append(head, '\n'), body...))
+	}
+}
+
+// sweep throws away what was not used for long: each new "since" is a new question, and the old ones pile up.
+func (c *cache) sweep() {
+	files, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() && c.now().Sub(info.ModTime()) > unusedFor {
+			_ = os.Remove(filepath.Join(c.dir, f.Name()))
+		}
+	}
+}
+
+// replace writes a file that only this user can read, in one step, and makes its folder when it is missing.
+func replace(file string, data []byte) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

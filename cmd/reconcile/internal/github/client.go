@@ -1,0 +1,157 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	gogithub "github.com/google/go-github/v60/github"
+)
+
+// Options say whom a client speaks with, and how patiently. Only Repo is required.
+type Options struct {
+	Repo      string        // owner/name
+	BaseURL   string        // of the REST API; "": https://api.github.com/. Plain http only on this machine's loopback
+	Token     string        // "": reading only, and only what is public
+	Pace      time.Duration // between the starts of two writes; 0: a second; negative: none
+	MaxWait   time.Duration // how long a call waits, in all, for limits to end; 0: a minute; negative: not at all
+	Cache     string        // folder for answers and their ETags, made when missing; "": answers are not kept
+	UserAgent string        // "": reconcile
+	Dry       func(Call)    // gets each write instead of GitHub; nil: writes are sent
+
+	Now   func() time.Time                           // nil: time.Now
+	Sleep func(context.Context, time.Duration) error // returns early, with its error, when the context ends; nil: a timer
+	Rand  func() float64                             // in [0, 1), for jitter; nil: math/rand
+	HTTP  http.RoundTripper                          // nil: as http.DefaultTransport, with the proxies of the environment
+}
+
+// Client speaks with one repository on GitHub. It may be used by several goroutines; their requests go one by one.
+type Client struct {
+	o           Options
+	owner, name string
+	graphql     string // URL
+	api         *gogithub.Client
+
+	mu     sync.Mutex
+	viewer *User
+}
+
+const defaultBaseURL = "https://api.github.com/"
+
+var repoName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}$`)
+
+// New returns a client. It refuses options that cannot be meant, and sends nothing.
+func New(o Options) (*Client, error) {
+	if !repoName.MatchString(o.Repo) {
+		return nil, fmt.Errorf("%q is not the name of a repository on GitHub; write owner/name, as in octo/widgets", o.Repo)
+	}
+	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("the token for GitHub has a character that no token has (a line break?); set it again")
+	}
+	base, err := baseURL(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	o.defaults()
+	c := &Client{o: o, graphql: graphqlURL(base)}
+	c.owner, c.name, _ = strings.Cut(o.Repo, "/")
+	c.api = gogithub.NewClient(&http.Client{Transport: newWire(o, base, c.graphql)})
+	c.api.BaseURL, c.api.UserAgent = base, o.UserAgent
+	return c, nil
+}
+
+func (o *Options) defaults() {
+	if o.Pace == 0 {
+		o.Pace = time.Second
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = time.Minute
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "reconcile"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	if o.HTTP == nil {
+		o.HTTP = http.DefaultTransport.(*http.Transport).Clone()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// baseURL parses the root of an API, and gives it the slash at its end that relative paths need.
+func baseURL(s string) (*url.URL, error) {
+	if s == "" {
+		s = defaultBaseURL
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of GitHub's API: %w", err)
+	}
+	switch {
+	case u.User != nil:
+		return nil, fmt.Errorf("the URL of GitHub's API has a user or password in it; give the token through the environment")
+	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%q is not the root of an API; write https://host/api/v3 as your server's manual says", s)
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return nil, fmt.Errorf("%q would send the token in the clear; write https://", s)
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, fmt.Errorf("%q is not a URL of the web; write https://…", s)
+	}
+	u.Path = strings.TrimRight(u.Path, "/") + "/"
+	return u, nil
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && net.IP(ip.AsSlice()).IsLoopback()
+}
+
+// graphqlURL returns where GraphQL is asked: beside v3 on servers of one's own, below the root on github.com.
+func graphqlURL(base *url.URL) string {
+	u := *base
+	u.Path = strings.TrimSuffix(u.Path, "v3/") + "graphql"
+	return u.String()
+}
+
+// Viewer returns the account that the token speaks for. It is asked once.
+func (c *Client) Viewer(ctx context.Context) (User, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.viewer != nil {
+		return *c.viewer, nil
+	}
+	u, err := c.askViewer(ctx)
+	if err != nil {
+		return User{}, fmt.Errorf("whom the token speaks for: %w", err)
+	}
+	c.viewer = &u
+	return u, nil
+}

@@ -1,0 +1,228 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	gogithub "github.com/google/go-github/v60/github"
+)
+
+// perPage is the most that GitHub puts on a page.
+const perPage = 100
+
+// Issue returns an issue, or the issue side of a pull request. ErrGone: it was deleted.
+func (c *Client) Issue(ctx context.Context, number int) (*Issue, error) {
+	if err := numbered(number); err != nil {
+		return nil, err
+	}
+	i, _, err := c.api.Issues.Get(asking(ctx), c.owner, c.name, number)
+	if err != nil {
+		return nil, said(err)
+	}
+	return issueOf(i), nil
+}
+
+// CreateIssue creates an issue; *Uncertain: perhaps. A dry client returns it with the number 0.
+func (c *Client) CreateIssue(ctx context.Context, n NewIssue) (*Issue, error) {
+	r := &gogithub.IssueRequest{Title: &n.Title, Body: &n.Body}
+	if len(n.Labels) > 0 {
+		r.Labels = &n.Labels
+	}
+	i, _, err := c.api.Issues.Create(asking(ctx), c.owner, c.name, r)
+	if err != nil {
+		return nil, said(err)
+	}
+	if c.o.Dry != nil {
+		return &Issue{Title: n.Title, Body: n.Body, Open: true, Labels: n.Labels}, nil
+	}
+	return issueOf(i), nil
+}
+
+// FindIssues returns the issues and pull requests with a label ("": all), open and closed, that changed at or after
+// since (zero: ever), the oldest first.
+func (c *Client) FindIssues(ctx context.Context, label string, since time.Time) ([]Issue, error) {
+	o := gogithub.IssueListByRepoOptions{State: "all", Sort: "created", Direction: "asc", Since: since.UTC()}
+	if label != "" {
+		o.Labels = []string{label}
+	}
+	found, err := pages(func(page gogithub.ListOptions) ([]*gogithub.Issue, *gogithub.Response, error) {
+		o.ListOptions = page
+		return c.api.Issues.ListByRepo(asking(ctx), c.owner, c.name, &o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	issues := make([]Issue, 0, len(found))
+	for _, i := range found {
+		issues = append(issues, *issueOf(i))
+	}
+	return issues, nil
+}
+
+// Comments returns the comments on an issue that were written or changed at or after since (zero: all), the oldest
+// first. When nothing changed since the last time, that is one request for every hundred, and costs nothing of the limit.
+func (c *Client) Comments(ctx context.Context, issue int, since time.Time) ([]Comment, error) {
+	if c.o.Dry != nil && issue == 0 {
+		return nil, nil // of an issue that a dry client was to create
+	}
+	if err := numbered(issue); err != nil {
+		return nil, err
+	}
+	return c.comments(ctx, issue, gogithub.IssueListCommentsOptions{Since: sinceOf(since)})
+}
+
+// RecentComments returns the comments on all issues and pull requests that were written or changed at or after since,
+// the oldest first: one request where Comments needs one for each issue.
+func (c *Client) RecentComments(ctx context.Context, since time.Time) ([]Comment, error) {
+	sort, direction := "created", "asc"
+	return c.comments(ctx, 0, gogithub.IssueListCommentsOptions{Sort: &sort, Direction: &direction, Since: sinceOf(since)})
+}
+
+func (c *Client) comments(ctx context.Context, issue int, o gogithub.IssueListCommentsOptions) ([]Comment, error) {
+	found, err := pages(func(page gogithub.ListOptions) ([]*gogithub.IssueComment, *gogithub.Response, error) {
+		o.ListOptions = page
+		return c.api.Issues.ListComments(asking(ctx), c.owner, c.name, issue, &o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	comments := make([]Comment, 0, len(found))
+	for _, k := range found {
+		comments = append(comments, *commentOf(k))
+	}
+	return comments, nil
+}
+
+// GetComment returns a comment. ErrGone: it was deleted.
+func (c *Client) GetComment(ctx context.Context, id int64) (*Comment, error) {
+	k, _, err := c.api.Issues.GetComment(asking(ctx), c.owner, c.name, id)
+	if err != nil {
+		return nil, said(err)
+	}
+	return commentOf(k), nil
+}
+
+// CreateComment writes a comment on an issue; *Uncertain: perhaps. A dry client returns it with the id 0.
+func (c *Client) CreateComment(ctx context.Context, issue int, body string) (*Comment, error) {
+	if err := numbered(issue); err != nil && c.o.Dry == nil {
+		return nil, err
+	}
+	k, _, err := c.api.Issues.CreateComment(asking(ctx), c.owner, c.name, issue, &gogithub.IssueComment{Body: &body})
+	if err != nil {
+		return nil, said(err)
+	}
+	if c.o.Dry != nil {
+		return &Comment{Issue: issue, Body: body}, nil
+	}
+	return commentOf(k), nil
+}
+
+// EditComment replaces the body of a comment. ErrGone: it was deleted. Doing it twice does no harm.
+func (c *Client) EditComment(ctx context.Context, id int64, body string) (*Comment, error) {
+	k, _, err := c.api.Issues.EditComment(repeating(ctx), c.owner, c.name, id, &gogithub.IssueComment{Body: &body})
+	if err != nil {
+		return nil, said(err)
+	}
+	if c.o.Dry != nil {
+		return &Comment{ID: id, Body: body}, nil
+	}
+	return commentOf(k), nil
+}
+
+// EnsureLabel makes a label of the repository. One that is there stays as it is, whatever its colour.
+func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
+	there := func() error {
+		_, _, err := c.api.Issues.GetLabel(asking(ctx), c.owner, c.name, url.PathEscape(l.Name))
+		return said(err)
+	}
+	if err := there(); !errors.Is(err, ErrGone) {
+		return err
+	}
+	label := &gogithub.Label{Name: &l.Name, Color: &l.Color}
+	if l.Description != "" {
+		label.Description = &l.Description
+	}
+	_, _, err := c.api.Issues.CreateLabel(repeating(ctx), c.owner, c.name, label)
+	if err = said(err); errors.Is(err, ErrInvalid) && there() == nil {
+		return nil // somebody else made it meanwhile, or we did at a try whose answer was lost
+	}
+	return err
+}
+
+// AddLabels adds labels to an issue. Those that it has stay, and GitHub creates those that the repository lacks.
+func (c *Client) AddLabels(ctx context.Context, issue int, names []string) error {
+	_, _, err := c.api.Issues.AddLabelsToIssue(repeating(ctx), c.owner, c.name, issue, names)
+	return said(err)
+}
+
+// RemoveLabel takes a label off an issue. It is no error when the issue has no such label.
+func (c *Client) RemoveLabel(ctx context.Context, issue int, name string) error {
+	_, err := c.api.Issues.RemoveLabelForIssue(repeating(ctx), c.owner, c.name, issue, url.PathEscape(name))
+	if err = said(err); errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// pages calls get for every page, from the first to the last, and returns what they hold.
+//
+// A full page that did not change does not prove that it is the last one, though it said so when it was kept: what is
+// written next goes on a page of its own. So the page behind it is asked for, too.
+func pages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error)) ([]T, error) {
+	var all []T
+	for page := 1; ; page++ {
+		items, resp, err := get(gogithub.ListOptions{Page: page, PerPage: perPage})
+		if err != nil {
+			return nil, said(err)
+		}
+		all = append(all, items...)
+		if resp.NextPage <= page && !(kept(resp.Response) && len(items) == perPage) {
+			return all, nil
+		}
+	}
+}
+
+func numbered(issue int) error {
+	if issue < 1 {
+		return fmt.Errorf("there is no issue with the number %d: %w", issue, ErrInvalid)
+	}
+	return nil
+}
+
+func sinceOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func issueOf(i *gogithub.Issue) *Issue {
+	labels := make([]string, 0, len(i.Labels))
+	for _, l := range i.Labels {
+		labels = append(labels, l.GetName())
+	}
+	return &Issue{
+		Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody(), Author: userOf(i.User),
+		Association: i.GetAuthorAssociation(), Open: i.GetState() == "open", Labels: labels, PullRequest: i.IsPullRequest(),
+		Created: i.GetCreatedAt().Time, Updated: i.GetUpdatedAt().Time, URL: i.GetHTMLURL(),
+	}
+}
+
+func commentOf(k *gogithub.IssueComment) *Comment {
+	number := k.GetIssueURL()
+	issue, _ := strconv.Atoi(number[strings.LastIndex(number, "/")+1:])
+	return &Comment{
+		ID: k.GetID(), Issue: issue, Author: userOf(k.User), Association: k.GetAuthorAssociation(), Body: k.GetBody(),
+		Created: k.GetCreatedAt().Time, Updated: k.GetUpdatedAt().Time, URL: k.GetHTMLURL(),
+	}
+}
+
+func userOf(u *gogithub.User) User {
+	return User{Login: u.GetLogin(), ID: u.GetID(), Bot: u.GetType() == "Bot"}
+}

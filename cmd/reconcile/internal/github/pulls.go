@@ -1,0 +1,143 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	gogithub "github.com/google/go-github/v60/github"
+)
+
+// PullRequest returns a pull request. ErrGone: there is none with that number.
+func (c *Client) PullRequest(ctx context.Context, number int) (*PullRequest, error) {
+	if err := numbered(number); err != nil {
+		return nil, err
+	}
+	p, _, err := c.api.PullRequests.Get(asking(ctx), c.owner, c.name, number)
+	if err != nil {
+		return nil, said(err)
+	}
+	return &PullRequest{
+		Number: p.GetNumber(), Title: p.GetTitle(), Author: userOf(p.User), Association: p.GetAuthorAssociation(),
+		Open: p.GetState() == "open", Merged: p.GetMerged(), Draft: p.GetDraft(),
+		Head: branchOf(p.GetHead()), Base: branchOf(p.GetBase()), URL: p.GetHTMLURL(),
+	}, nil
+}
+
+func branchOf(b *gogithub.PullRequestBranch) Branch {
+	return Branch{Repo: b.GetRepo().GetFullName(), Name: b.GetRef(), OID: b.GetSHA()}
+}
+
+// commitMutation asks for the commit's id only. The type of its input is GitHub's CreateCommitOnBranchInput.
+const commitMutation = `mutation($input: CreateCommitOnBranchInput!) {
+  createCommitOnBranch(input: $input) { commit { oid } }
+}`
+
+// CommitOnBranch has GitHub make a commit, which it signs, and returns its id. *HeadMoved: the branch is elsewhere, and
+// nothing was done; *Uncertain: fetch, and see whether the commit is there. A dry client returns "".
+func (c *Client) CommitOnBranch(ctx context.Context, k CommitOnBranch) (string, error) {
+	var answer struct {
+		CreateCommitOnBranch struct{ Commit struct{ OID string } }
+	}
+	err := c.query(asking(ctx), commitMutation, map[string]any{"input": c.commitInput(k)}, &answer)
+	var refused *graphqlError
+	if errors.As(err, &refused) && refused.moved() {
+		return "", &HeadMoved{Branch: k.Branch, Expected: k.Head}
+	}
+	return answer.CreateCommitOnBranch.Commit.OID, err
+}
+
+// commitInput is a CreateCommitOnBranchInput. Contents are []byte, which JSON carries in base64, as GitHub wants them.
+func (c *Client) commitInput(k CommitOnBranch) any {
+	type addition struct {
+		Path     string `json:"path"`
+		Contents []byte `json:"contents"`
+	}
+	type deletion struct {
+		Path string `json:"path"`
+	}
+	additions, deletions := make([]addition, 0, len(k.Write)), make([]deletion, 0, len(k.Delete))
+	for _, f := range k.Write {
+		additions = append(additions, addition{f.Path, append([]byte{}, f.Content...)}) // never null
+	}
+	for _, path := range k.Delete {
+		deletions = append(deletions, deletion{path})
+	}
+	return map[string]any{
+		"branch":          map[string]string{"repositoryNameWithOwner": c.o.Repo, "branchName": k.Branch},
+		"expectedHeadOid": k.Head,
+		"message":         map[string]string{"headline": k.Headline, "body": k.Body},
+		"fileChanges":     map[string]any{"additions": additions, "deletions": deletions},
+	}
+}
+
+// query asks GraphQL, and decodes what is below "data" into out. Errors in the answer are a *graphqlError.
+func (c *Client) query(ctx context.Context, query string, variables map[string]any, out any) error {
+	body := map[string]any{"query": query}
+	if variables != nil {
+		body["variables"] = variables
+	}
+	req, err := c.api.NewRequest(http.MethodPost, c.graphql, body)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(query, "query") {
+		ctx = reading(ctx)
+	}
+	var answer graphqlAnswer
+	if _, err := c.api.Do(ctx, req, &answer); err != nil {
+		return said(err)
+	}
+	if len(answer.Errors) > 0 {
+		return &answer.Errors[0]
+	}
+	if len(answer.Data) == 0 {
+		return nil // of a dry client
+	}
+	if err := json.Unmarshal(answer.Data, out); err != nil {
+		return fmt.Errorf("GitHub's answer to GraphQL is not of the form that was asked for: %w: %w", err, ErrServer)
+	}
+	return nil
+}
+
+// graphqlAnswer is what GraphQL answers, with status 200 also when it refuses.
+type graphqlAnswer struct {
+	Data   json.RawMessage
+	Errors []graphqlError
+}
+
+// graphqlError is what GraphQL says instead of doing what it was asked.
+type graphqlError struct {
+	Type    string // in GitHub's words: STALE_DATA, NOT_FOUND, FORBIDDEN, RATE_LIMITED, …; "": see failed
+	Message string
+}
+
+func (e *graphqlError) Error() string {
+	return fmt.Sprintf("GitHub's GraphQL refuses: %s (%s)", plain(e.Message), plain(e.Type))
+}
+
+// limited reports whether the error is that a limit is reached.
+func (e *graphqlError) limited() bool { return e.Type == "RATE_LIMITED" }
+
+// failed reports whether GitHub gave up in the middle, so that it may have done what it was asked or not.
+func (e *graphqlError) failed() bool {
+	return e.Type == "INTERNAL" || e.Type == "SERVICE_UNAVAILABLE" ||
+		e.Type == "" && strings.HasPrefix(e.Message, "Something went wrong")
+}
+
+// Unwrap returns the error of this package that the kind stands for.
+func (e *graphqlError) Unwrap() error {
+	switch e.Type {
+	case "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_SCOPES":
+		return ErrForbidden // the repository is there for others, or not at all: this token cannot tell
+	}
+	return ErrInvalid
+}
+
+// moved reports whether the expected head was not the branch's. Older servers say so in the message only.
+func (e *graphqlError) moved() bool {
+	return e.Type == "STALE_DATA" || strings.Contains(e.Message, "Expected branch to point to")
+}
