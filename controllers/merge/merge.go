@@ -8,6 +8,7 @@
 //   - what belongs together and has a time (a node, a run, a condition, the stand of a DAG) is taken from one side as a
 //     whole, from the later one; a question from the side that got further;
 //   - histories, threads and ledgers are united, in the order of time;
+//   - what was made and read on GitHub is united by key and by id: an id that one side knows is kept;
 //   - of other values that both changed, the greater one stays: as good as the other, and the same everywhere.
 //
 // Nothing here decides what is right. Statuses and the memory derive from specs and records, of which each is a file of
@@ -78,6 +79,11 @@ type head struct {
 	Observations   json.RawMessage `json:"observations"`
 	Entries        json.RawMessage `json:"entries"`
 	IDs            json.RawMessage `json:"ids"`
+	Issue          *int            `json:"issue"`
+	Repo           string          `json:"repo"`
+	Object         string          `json:"object"`
+	Comments       json.RawMessage `json:"comments"`
+	Keys           []string        `json:"keys"`
 }
 
 // read tells what a file is; ok is false where it is no JSON. A file that is not as its class has to be is a plain one.
@@ -118,6 +124,12 @@ func classify(kinds schemas.Kinds, h head, data []byte) (class string, join func
 		class, join = "manifest", func(_, a, b []byte) ([]byte, error) { return memory.MergeManifests(a, b) }
 	case h.Type != "" && h.IDs != nil:
 		class, join = "record", joinRecords
+	case h.Comments != nil && h.Repo != "" && h.Issue != nil:
+		class, join = fmt.Sprintf("mirror %s %d", h.Repo, *h.Issue), joinMirrors
+	case h.Object != "" && h.Repo != "":
+		class, join = "mirror "+h.Repo+" "+h.Object, joinMirrorObjects
+	case h.Keys != nil:
+		class, join = "keys", joinMirrorKeys
 	default:
 		return "", nil
 	}

@@ -165,6 +165,15 @@ var corpus = []string{
 	`{"apiVersion":"reconcile.dev/v1alpha1","kind":"DAG","metadata":{"name":"x"},"status":{"phase":"Running","conditions":[],"history":[],"nodes":{"a":null},"progress":{"done":0,"total":1},"new":1}}`,
 	`{"apiVersion":"reconcile.dev/v1alpha1","kind":"DAG","metadata":{"name":"x"},"status":null}`,
 	`{"apiVersion":"reconcile.dev/v9","kind":"DAG","metadata":{"name":"x"},"status":{"a":1}}`,
+	`{"version":1,"repo":"o/r","issue":42,"comments":[{"key":"status/dag/x","id":7,"digest":"sha256:1"},{"key":"a","digest":"sha256:2","intended":"2026-01-01T00:00:00Z"}],"labels":["b","a"],"handled":[{"comment":3,"digest":"sha256:1","outcome":"accepted"}]}`,
+	`{"version":1,"repo":"o/r","issue":42,"made":"dag/x","comments":[{"key":"a","id":8,"digest":"sha256:2"}],"labels":[],"read":{"since":"2026-01-01T00:00:00.5Z"},"handled":null}`,
+	`{"version":1,"repo":"o/r","issue":42,"comments":[{"key":"a","id":9,"digest":"sha256:3"}],"handled":[{"comment":12,"digest":"","outcome":"refused","reply":"no"}],"x":1}`,
+	`{"version":1,"repo":"o/s","issue":42,"comments":[{"key":"a","id":9},{"key":"a"}]}`,
+	`{"version":1,"repo":"o/r","object":"dag/x","issue":5}`,
+	`{"version":1,"repo":"o/r","object":"dag/x","intended":"2026-01-01T00:00:00Z"}`,
+	`{"version":1,"keys":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}`,
+	`{"version":1,"keys":["bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","x"]}`,
+	`{"version":1,"keys":["bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"]}`,
 	`{"kind":5}`, `{}`, `[]`, `null`, `1`, `"x"`, `{"a":{"b":1,"b":2}}`, `{"a":[{"b":1}]}`, `{"a":1}`,
 }
 
@@ -256,5 +265,28 @@ func TestOnlyTextThatIsNoJSONIsRefused(t *testing.T) {
 		if _, err := merge.Files(controllers.Schemas(), good, []byte(bad), []byte("{")); !errors.Is(err, merge.ErrNoJSON) {
 			t.Errorf("%.10q: %v", bad, err)
 		}
+	}
+}
+
+func TestWhatIsKnownOfGitHubIsKept(t *testing.T) {
+	const side = `{"version":1,"repo":"o/r","issue":42,"comments":[%s],"labels":[%s],"handled":[%s]}`
+	base := fmt.Sprintf(side, `{"key":"a","digest":"sha256:1","intended":"2026-01-01T00:00:00Z"}`, `"old"`, ``)
+	one := fmt.Sprintf(side, `{"key":"a","id":5,"digest":"sha256:1"}`, `"new"`, `{"comment":9,"digest":"d","outcome":"accepted"}`)
+	two := fmt.Sprintf(side, `{"key":"a","digest":"sha256:1","intended":"2026-02-01T00:00:00Z"},{"key":"b","id":6,"digest":"sha256:2"}`,
+		`"old"`, `{"comment":10,"digest":"d","outcome":"refused"}`)
+	got := strings.Join(strings.Fields(string(join(t, []byte(base), []byte(one), []byte(two)))), "")
+	for _, want := range []string{`{"key":"a","id":5,"digest":"sha256:1"},{"key":"b","id":6,`, `"labels":["new"]`, `"comment":9,`, `"comment":10,`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	object := `{"version":1,"repo":"o/r","object":"dag/x",%s}`
+	got = string(join(t, nil, fmt.Appendf(nil, object, `"intended":"2026-01-01T00:00:00Z"`), fmt.Appendf(nil, object, `"issue":7`)))
+	if !strings.Contains(got, `"issue": 7`) || strings.Contains(got, "intended") {
+		t.Errorf("got %s", got)
+	}
+	keys := func(c string) []byte { return fmt.Appendf(nil, `{"version":1,"keys":["%s"]}`, strings.Repeat(c, 64)) }
+	if got := string(join(t, nil, keys("b"), keys("a"))); strings.Index(got, "aaaa") > strings.Index(got, "bbbb") || !strings.Contains(got, "bbbb") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,8 +114,10 @@ func text(v any) []byte {
 	return b
 }
 
-// ahead reports whether a time is one to come: it does not tell how late something is known.
-func ahead(field string) bool { return field == "RetryAt" || field == "StaleAfter" }
+// ahead reports whether a time is one to come, or that of something begun: it does not tell how late something is known.
+func ahead(field string) bool {
+	return field == "RetryAt" || field == "StaleAfter" || field == "Intended"
+}
 
 // progress compares b with a where they are the states of a question: the more advanced one counts, as in ledgers. It
 // is 0 for others, and where neither is ahead.
@@ -200,6 +203,11 @@ func listOf(t reflect.Type) *list {
 		return &list{key: turnKey, compare: by(compareTurns), grows: true}
 	case reflect.TypeFor[[]schemas.RefusedReply]():
 		return &list{key: func(v any) string { return v.(schemas.RefusedReply).Name }, compare: by(compareRefused)}
+	case reflect.TypeFor[[]schemas.MirrorComment]():
+		return &list{key: func(v any) string { return v.(schemas.MirrorComment).Key }, compare: by(compareMirrored)}
+	case reflect.TypeFor[[]schemas.MirrorHandled]():
+		return &list{key: func(v any) string { return strconv.FormatInt(v.(schemas.MirrorHandled).Comment, 10) },
+			compare: by(compareHandled)}
 	}
 	return nil
 }

@@ -1,0 +1,85 @@
+package merge
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// joinMirrors joins what is on record of one issue.
+func joinMirrors(base, a, b []byte) ([]byte, error) {
+	read := func(data []byte) (*schemas.MirrorFile, error) {
+		f := new(schemas.MirrorFile)
+		if err := state.DecodeMirror(data, f); err != nil {
+			return nil, err
+		}
+		return f, f.Check(f.Issue)
+	}
+	return joinFields(base, a, b, read, state.EncodeMirror)
+}
+
+// joinMirrorObjects joins what is on record of the issue of one object.
+func joinMirrorObjects(base, a, b []byte) ([]byte, error) {
+	read := func(data []byte) (*schemas.MirrorObject, error) {
+		o := new(schemas.MirrorObject)
+		return o, state.DecodeMirror(data, o)
+	}
+	return joinFields(base, a, b, read, func(o *schemas.MirrorObject) ([]byte, error) {
+		if o.Issue > 0 {
+			o.Intended = schemas.Time{} // one side knows how it ended
+		}
+		return state.Encode(o)
+	})
+}
+
+// joinMirrorKeys unites keys. None is ever taken back: comments that it signed would not be known again.
+func joinMirrorKeys(_, a, b []byte) ([]byte, error) {
+	out := schemas.MirrorKeys{}
+	for _, data := range [][]byte{a, b} {
+		var k schemas.MirrorKeys
+		if err := state.DecodeMirror(data, &k); err != nil {
+			return nil, err
+		}
+		if err := k.Check(); err != nil {
+			return nil, err
+		}
+		out.Version = max(out.Version, k.Version)
+		out.Keys = append(out.Keys, k.Keys...)
+	}
+	slices.Sort(out.Keys)
+	out.Keys = slices.Compact(out.Keys)
+	return state.Encode(&out)
+}
+
+// joinFields joins files whose structs are joined as those of statuses are.
+func joinFields[T any](base, a, b []byte, read func([]byte) (*T, error), encode func(*T) ([]byte, error)) ([]byte, error) {
+	var sides [3]T
+	for i, data := range [][]byte{base, a, b} {
+		if data == nil {
+			continue
+		}
+		v, err := read(data)
+		if err == nil {
+			data, err = encode(v)
+		}
+		if err == nil {
+			v, err = read(data) // in canonical form: of two that say the same, all values are the same
+		}
+		if err != nil {
+			return nil, err
+		}
+		sides[i] = *v
+	}
+	var out T
+	value := func(v *T) reflect.Value { return reflect.ValueOf(v).Elem() }
+	joinStruct(value(&out), value(&sides[0]), value(&sides[1]), value(&sides[2]))
+	return encode(&out)
+}
+
+func compareMirrored(a, b schemas.MirrorComment) int { return strings.Compare(a.Key, b.Key) }
+
+func compareHandled(a, b schemas.MirrorHandled) int { return cmp.Compare(a.Comment, b.Comment) }
