@@ -1,0 +1,427 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Errors of a remote, which callers tell apart with errors.Is.
+var (
+	// ErrRefused says that someone else's push was first: fetch, adopt, decide again.
+	ErrRefused = errors.New("the remote branch moved")
+	// ErrProtected says that the server's rules forbid the push (a protected branch, a hook): trying again is no use.
+	ErrProtected = errors.New("the server refuses the push")
+	// ErrUnreachable says that the remote did not answer to the end. What was pushed may be there; the next Fetch and
+	// Adopt find out.
+	ErrUnreachable = errors.New("the remote cannot be reached")
+	// ErrDenied is an ErrUnreachable whose cause are the credentials.
+	ErrDenied = fmt.Errorf("%w: access denied", ErrUnreachable)
+)
+
+// Remote is the branch of another repository that this one shares with other reconcilers. Transport is the git command,
+// with its credential helpers, ssh agent and proxies. It never pushes with force, and never asks on the terminal. Its
+// methods may be called by several goroutines.
+//
+// Beside the branch, the remote has references that reconcilers alone use, all below refs/reconcile:
+//
+//	claims/<key>    a blob: who performs an effect, and for how long without a sign of life
+//	waiting/<id>    a blob: who lost the race to the branch, and is to be let through
+//	pending/<id>    a commit that could not be pushed before its maker had to go
+type Remote struct {
+	repo    *Repo
+	git     *command
+	name    string   // of the remote in git's configuration
+	local   string   // the local branch, as a full reference; "" is HEAD, detached
+	ref     string   // the branch on the remote, as a full reference
+	config  []string // arguments of git that come before the verb
+	env     []string
+	patient time.Duration // that one exchange may take
+	now     func() time.Time
+	jitter  func() float64 // [0, 1)
+
+	mu      sync.Mutex
+	seen    map[string]sighting // the claims and tickets on the remote, by full reference
+	held    map[string]string   // the claims that are ours: what their references hold, by full reference
+	beat    int                 // numbers what is written to claims and tickets, so that each differs
+	people  bool                // commits of people are on the way: their pre-push hook runs
+	united  map[string]united   // what Adopt took from pending references, by full reference
+	waiting waiting
+}
+
+// sighting is what a reference of ours on the remote was when last seen, and since when.
+type sighting struct {
+	hash  string
+	since time.Time // by our clock
+	text  []byte
+}
+
+// Tip is the state of a remote.
+type Tip struct {
+	Head    string // the commit of the branch; "" while the remote has no such branch
+	Claims  []Claim
+	Tickets []Ticket
+	Pending []Pending
+}
+
+// Pending is a commit that someone left for others to take in.
+type Pending struct{ ID, Commit string }
+
+// Folders of references on the remote.
+const (
+	sharedRefs  = "refs/reconcile/"
+	claimRefs   = sharedRefs + "claims/"
+	waitingRefs = sharedRefs + "waiting/"
+	pendingRefs = sharedRefs + "pending/"
+)
+
+// remoteConfig is for exchanges with a remote: no hook, no housekeeping, objects synced but in one go, and no waiting
+// for a server that fell silent.
+var remoteConfig = []string{"-c", "core.fsync=loose-object,pack,pack-metadata", "-c", "core.fsyncMethod=batch", "-c", "gc.auto=0",
+	"-c", "maintenance.auto=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30", "-c", "fetch.writeCommitGraph=false",
+	"-c", "submodule.recurse=false"}
+
+const noHooks = "core.hooksPath=/dev/null"
+
+// Remote returns the remote that git's configuration calls name; "" is the one that the branch has as its upstream, else
+// origin. branch is the one to share, and must be the one that is checked out; "" is that one. On a detached HEAD the
+// branch must be named. It talks to nobody.
+func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error) {
+	if r.command == nil {
+		return nil, fmt.Errorf("%s: %w; pushing and fetching do", r.worktree, ErrUnsupported)
+	}
+	if r.why != nil {
+		return nil, fmt.Errorf("%s: %w; reconcile shares only repositories with SHA-1 names and plain files for references; "+
+			"leave out --push and push yourself", r.common, r.why)
+	}
+	head, err := r.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case branch == "" && head.Ref == "":
+		return nil, fmt.Errorf("%s: HEAD is detached: there is no branch to push; check one out with git switch, or name "+
+			"it as git.branch", r.worktree)
+	case branch == "":
+		branch = head.Branch()
+	case head.Ref != "" && head.Branch() != branch:
+		return nil, fmt.Errorf("%s: %s is checked out, and %s is to be pushed; switch to it, or change git.branch",
+			r.worktree, head.Branch(), branch)
+	}
+	if !validRef("refs/heads/" + branch) {
+		return nil, fmt.Errorf("%q: not a branch name", branch)
+	}
+	m := &Remote{repo: r, git: r.command.(*command), local: head.Ref, patient: 5 * time.Minute, now: time.Now, jitter: rand.Float64,
+		seen: map[string]sighting{}, held: map[string]string{}, united: map[string]united{},
+		waiting: waiting{id: fmt.Sprintf("%016x", rand.Uint64())}}
+	return m, m.configure(ctx, name, branch)
+}
+
+// configure finds out which remote is meant, and how to reach it.
+func (m *Remote) configure(ctx context.Context, name, branch string) error {
+	cfg, err := loadConfig(m.repo.layout, m.git.git)
+	if err != nil {
+		return err
+	}
+	upstream, _ := cfg.get(ctx, "branch."+branch+".remote")
+	if m.name = name; name == "" {
+		m.name = "origin"
+		if upstream != "" && upstream != "." {
+			m.name = upstream
+		}
+	}
+	url, ok := cfg.get(ctx, "remote."+m.name+".url")
+	if !ok || url == "" || strings.HasPrefix(m.name, "-") {
+		return fmt.Errorf("%s: there is no remote %q; add it with git remote add %s URL, or set git.remote in reconcile.yaml",
+			m.repo.worktree, m.name, m.name)
+	}
+	m.ref = "refs/heads/" + branch
+	if merge, ok := cfg.get(ctx, "branch."+branch+".merge"); ok && upstream == m.name && strings.HasPrefix(merge, "refs/heads/") &&
+		validRef(merge) {
+		m.ref = merge
+	}
+	m.env = []string{"GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never"}
+	if _, ok := cfg.get(ctx, "core.sshcommand"); !ok && os.Getenv("GIT_SSH_COMMAND") == "" && os.Getenv("GIT_SSH") == "" {
+		m.env = append(m.env, "GIT_SSH_COMMAND=ssh -o BatchMode=yes")
+	}
+	m.config = slices.Concat(remoteConfig, m.tokenConfig(ctx))
+	return nil
+}
+
+// String is what messages call the remote: its name, never its address, which may hold a password.
+func (m *Remote) String() string { return m.name + "/" + strings.TrimPrefix(m.ref, "refs/heads/") }
+
+// tokenConfig lets git take GITHUB_TOKEN from the environment, when it talks to the GitHub that the token is for. The
+// token itself is in no argument, and no credential helper of the user's gets to store it.
+func (m *Remote) tokenConfig(ctx context.Context) []string {
+	if os.Getenv("GITHUB_TOKEN") == "" {
+		return nil
+	}
+	server := strings.TrimSuffix(envOr("GITHUB_SERVER_URL", "https://github.com"), "/")
+	if !strings.HasPrefix(server, "https://") && !strings.HasPrefix(server, "http://127.0.0.1:") {
+		return nil
+	}
+	const helper = `!f() { test "$1" = get && printf 'username=x-access-token\npassword=%s\n' "$GITHUB_TOKEN"; }; f`
+	scope := "credential." + server
+	for _, kind := range []string{"--push", "--all"} {
+		out, err := m.git.run(ctx, call{}, "remote", "get-url", kind, m.name)
+		for url := range strings.FieldsSeq(string(out)) {
+			if err == nil && strings.HasPrefix(url, server+"/") {
+				return []string{"-c", scope + ".helper=", "-c", scope + ".helper=" + helper}
+			}
+		}
+	}
+	return nil
+}
+
+// answer is what a git command said.
+type answer struct{ stdout, stderr string }
+
+// talk runs a git command that talks to the remote. It is asked to end when ctx does, so that it removes its lock files.
+func (m *Remote) talk(ctx context.Context, config, env []string, args ...string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.patient)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, m.git.git, slices.Concat(m.config, config, args)...)
+	cmd.Dir, cmd.Env = m.repo.worktree, gitEnv(slices.Concat(m.env, env)...)
+	cmd.WaitDelay = 2 * time.Second
+	cmd.Cancel = func() error {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err == nil {
+			return nil
+		}
+		return cmd.Process.Kill()
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	said := answer{stdout.String(), stderr.String()}
+	if ctx.Err() != nil && err != nil {
+		err = ctx.Err()
+	}
+	return said, err
+}
+
+// unreachable is the error of an exchange that failed as a whole.
+func (m *Remote) unreachable(ctx context.Context, said answer, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	cause := complaint(said.stderr)
+	if cause == "" {
+		cause = err.Error()
+	}
+	for _, sign := range []string{"Authentication failed", "could not read Username", "could not read Password", "Permission denied",
+		"Permission to ", "error: 401", "error: 403", "Host key verification failed"} {
+		if strings.Contains(said.stderr, sign) {
+			return fmt.Errorf("%s: %w: %s; check git's credential helper, the ssh agent or GITHUB_TOKEN", m, ErrDenied, cause)
+		}
+	}
+	return fmt.Errorf("%s: %w: %s", m, ErrUnreachable, cause)
+}
+
+// complaint picks the line that says what went wrong, without a password that may stand in an address.
+func complaint(stderr string) string {
+	pick := ""
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "fatal: "), strings.HasPrefix(line, "error: ") && !strings.HasPrefix(pick, "fatal: "), pick == "" && line != "":
+			if !strings.HasPrefix(pick, "fatal: ") {
+				pick = line
+			}
+		}
+	}
+	return clip(withoutPasswords(strings.TrimPrefix(strings.TrimPrefix(pick, "fatal: "), "error: ")), 300)
+}
+
+// withoutPasswords removes what stands between :// and @.
+func withoutPasswords(s string) string {
+	var out strings.Builder
+	for {
+		before, after, ok := strings.Cut(s, "://")
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		out.WriteString("://")
+		end := strings.IndexAny(after, "/ '\"\t\n")
+		if end < 0 {
+			end = len(after)
+		}
+		if at := strings.LastIndexByte(after[:end], '@'); at >= 0 {
+			after = after[at+1:]
+		}
+		s = after
+	}
+}
+
+// Fetch asks the remote where everything is, and brings the objects of it: one exchange. It moves no reference of this
+// repository.
+func (m *Remote) Fetch(ctx context.Context) (Tip, error) {
+	refs, err := m.refs(ctx)
+	if err != nil {
+		return Tip{}, err
+	}
+	texts, err := m.texts(ctx, refs)
+	if err != nil {
+		return Tip{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sight(refs, texts)
+	return m.tip(refs), nil
+}
+
+// remoteRefs are the references of the remote: the branch, and those that reconcilers use.
+type remoteRefs struct {
+	head   string
+	shared map[string]string // by full reference
+}
+
+// refs fetches into references that only a git directory of our own has, which is gone again at the end. Nothing is
+// locked meanwhile, the user's FETCH_HEAD and remote-tracking branches stay, and what a killed process leaves is outside
+// of the repository.
+func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
+	dir, err := os.MkdirTemp("", "reconcile-fetch-")
+	if err != nil {
+		return refs, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "commondir": m.repo.common + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return refs, err
+		}
+	}
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", m.name,
+		"+" + sharedRefs + "*:refs/worktree/shared/*", "+" + m.ref + ":refs/worktree/head"}
+	env, hooks := []string{"GIT_DIR=" + dir}, []string{"-c", noHooks}
+	said, err := m.talk(ctx, hooks, env, args...)
+	if err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+m.ref) {
+		said, err = m.talk(ctx, hooks, env, args[:len(args)-1]...)
+	}
+	if err != nil {
+		return refs, m.unreachable(ctx, said, err)
+	}
+	return readRefs(filepath.Join(dir, "refs", "worktree"))
+}
+
+func readRefs(dir string) (remoteRefs, error) {
+	refs := remoteRefs{shared: map[string]string{}}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) && p == dir || err == nil && d.IsDir() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		hash, ok := parseHash(strings.TrimSpace(string(data)))
+		if !ok {
+			return fmt.Errorf("git fetch: %.60q is no hash", data)
+		}
+		if name, ok := strings.CutPrefix(p, filepath.Join(dir, "shared")+string(filepath.Separator)); ok {
+			refs.shared[sharedRefs+filepath.ToSlash(name)] = hash
+		} else {
+			refs.head = hash
+		}
+		return nil
+	})
+	return refs, err
+}
+
+// textLimit is the size of a claim or ticket up to which it is read: beyond it, it is none of ours.
+const textLimit = 4096
+
+// texts reads the claims and tickets that were not seen before, by hash. What is no small blob has no text.
+func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte, error) {
+	m.mu.Lock()
+	var unknown []string
+	for ref, hash := range refs.shared {
+		if !strings.HasPrefix(ref, pendingRefs) && m.seen[ref].hash != hash {
+			unknown = append(unknown, hash)
+		}
+	}
+	m.mu.Unlock()
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	listed, err := m.git.run(ctx, call{stdin: []byte(strings.Join(unknown, "\n") + "\n")}, "cat-file", "--batch-check")
+	if err != nil {
+		return nil, err
+	}
+	var small []Stored
+	var names bytes.Buffer
+	for line := range strings.Lines(string(listed)) {
+		var hash, kind string
+		var size int
+		if _, err := fmt.Sscan(line, &hash, &kind, &size); err == nil && kind == "blob" && size <= textLimit {
+			small = append(small, Stored{Path: hash})
+			names.WriteString(hash + "\n")
+		}
+	}
+	texts := map[string][]byte{}
+	if len(small) == 0 {
+		return texts, nil
+	}
+	err = m.git.contents(ctx, &names, small, func(s Stored) error {
+		texts[s.Path] = s.Data
+		return nil
+	})
+	return texts, err
+}
+
+// sight takes note of what is on the remote, and since when it has been as it is.
+func (m *Remote) sight(refs remoteRefs, texts map[string][]byte) {
+	now := m.now()
+	for ref, hash := range refs.shared {
+		if !strings.HasPrefix(ref, pendingRefs) && m.seen[ref].hash != hash {
+			m.seen[ref] = sighting{hash: hash, since: now, text: texts[hash]}
+		}
+	}
+	for ref := range m.seen {
+		if _, there := refs.shared[ref]; !there {
+			delete(m.seen, ref)
+		}
+	}
+}
+
+func (m *Remote) tip(refs remoteRefs) Tip {
+	t := Tip{Head: refs.head}
+	for ref, hash := range refs.shared {
+		switch {
+		case strings.HasPrefix(ref, claimRefs):
+			t.Claims = append(t.Claims, m.claimOf(ref))
+		case strings.HasPrefix(ref, pendingRefs):
+			t.Pending = append(t.Pending, Pending{strings.TrimPrefix(ref, pendingRefs), hash})
+		}
+	}
+	slices.SortFunc(t.Claims, func(a, b Claim) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(t.Pending, func(a, b Pending) int { return strings.Compare(a.ID, b.ID) })
+	t.Tickets = m.tickets(refs.head)
+	return t
+}
+
+// has reports whether commit is head, or an ancestor of it.
+func (m *Remote) has(ctx context.Context, head, commit string) (bool, error) {
+	if head == "" || head == commit {
+		return head == commit, nil
+	}
+	_, err := m.git.run(ctx, call{}, "merge-base", "--is-ancestor", commit, head)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,200 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// refUpdate is one reference of the remote that is to change.
+type refUpdate struct {
+	ref   string
+	value string // "" removes it
+	// lease has the server compare with old first ("" is: there is none). The branch has no lease: git lets it go
+	// forward only.
+	lease bool
+	old   string
+}
+
+// refAnswer is what became of one.
+type refAnswer struct {
+	done    bool
+	refused bool // someone else was first
+	why     string
+}
+
+// errUnknownEnd says that the connection broke, so that the updates may have happened or not.
+var errUnknownEnd = errors.New("the answer got lost")
+
+// send is git push. Without an error there is an answer for each update.
+func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map[string]refAnswer, error) {
+	args := []string{"push", "--porcelain", "--no-recurse-submodules", "--no-follow-tags"}
+	var specs []string
+	for _, u := range updates {
+		if u.lease {
+			args = append(args, "--force-with-lease="+u.ref+":"+u.old)
+		}
+		specs = append(specs, u.value+":"+u.ref)
+	}
+	var config []string
+	if !hooks {
+		config = []string{"-c", noHooks}
+	}
+	said, err := m.talk(ctx, config, nil, append(append(args, "--", m.name), specs...)...)
+	answers := parseAnswers(said.stdout)
+	for _, u := range updates {
+		a, told := answers[u.ref]
+		if !told || strings.Contains(a.why, "failed to report status") {
+			return nil, m.unanswered(ctx, said, err, hooks)
+		}
+	}
+	return answers, nil
+}
+
+// unanswered is the error of a push that does not say what became of a reference.
+func (m *Remote) unanswered(ctx context.Context, said answer, err error, hooks bool) error {
+	switch {
+	case err == nil:
+		err = errUnknownEnd
+	case hooks && strings.Contains(said.stderr, "failed to push some refs") && said.stdout == "":
+		return fmt.Errorf("%s: %w: the pre-push hook of this repository failed: %s", m, ErrProtected, complaint(said.stderr))
+	}
+	return m.unreachable(ctx, said, err)
+}
+
+// parseAnswers reads git push --porcelain: "<flag>\t<from>:<to>\t<summary>".
+func parseAnswers(stdout string) map[string]refAnswer {
+	answers := map[string]refAnswer{}
+	for line := range strings.Lines(stdout) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
+		if len(parts) != 3 || len(parts[0]) != 1 {
+			continue
+		}
+		_, to, _ := strings.Cut(parts[1], ":")
+		if parts[0] != "!" {
+			answers[to] = refAnswer{done: true}
+			continue
+		}
+		answers[to] = refAnswer{refused: isRace(parts[2]), why: withoutPasswords(parts[2])}
+	}
+	return answers
+}
+
+// isRace tells the words of git, and of servers, for a reference that is not where it was thought to be, from those for
+// one that must not be touched.
+func isRace(summary string) bool {
+	for _, sign := range []string{"(fetch first)", "(non-fast-forward)", "(stale info)", "(already exists)", "(needs force)",
+		"(failed to update ref)", "(failed to lock)", "cannot lock ref", "incorrect old value", "reference already exists",
+		"(atomic push failed)", "(atomic push failure)", "(atomic transaction failed)", "but expected", "(failed to delete)"} {
+		if strings.Contains(summary, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// Push lets the branch of the remote go forward to the commit. The error is ErrRefused when somebody else was first,
+// ErrProtected when the server's rules forbid it, ErrUnreachable when it cannot be known what became of it. A lost answer
+// is looked for with a fetch: where the commit is on the branch, the push succeeded.
+//
+// Each refusal is counted: see [Remote.Turn].
+func (m *Remote) Push(ctx context.Context, commit string) error {
+	updates := []refUpdate{{ref: m.ref, value: commit}}
+	ticket, err := m.ticketFor(ctx, commit)
+	if err != nil {
+		return err
+	}
+	if ticket.ref != "" {
+		updates = append(updates, ticket)
+	}
+	m.mu.Lock()
+	hooks := m.people
+	m.mu.Unlock()
+	began := m.now()
+	answers, err := m.send(ctx, updates, hooks)
+	if errors.Is(err, ErrUnreachable) {
+		if landed := m.landed(ctx, commit); !landed {
+			return err
+		}
+		answers = map[string]refAnswer{m.ref: {done: true}}
+	} else if err != nil {
+		return err
+	}
+	a := answers[m.ref]
+	m.pushed(a, ticket, answers[ticket.ref].done, m.now().Sub(began))
+	switch {
+	case a.done:
+		m.tidy(ctx, commit)
+		return nil
+	case a.refused:
+		return fmt.Errorf("%s: %w", m, ErrRefused)
+	}
+	return fmt.Errorf("%s: %w: %s; let a person push, allow this account to, or see git.via in reconcile.yaml", m, ErrProtected, a.why)
+}
+
+// landed looks whether a push of which no answer came succeeded.
+func (m *Remote) landed(ctx context.Context, commit string) bool {
+	tip, err := m.Fetch(ctx)
+	if err != nil {
+		return false
+	}
+	has, err := m.has(ctx, tip.Head, commit)
+	return err == nil && has
+}
+
+// united is what Adopt took over from a pending reference.
+type united struct {
+	commit string
+	paths  []string // of records, below the work tree
+}
+
+// tidy removes the pending references whose records the pushed commit has. What fails is left for the next time.
+func (m *Remote) tidy(ctx context.Context, commit string) {
+	m.mu.Lock()
+	var updates []refUpdate
+	store := newObjectStore(m.repo.layout)
+	for ref, u := range m.united {
+		if store.holds(commit, u.paths) {
+			updates = append(updates, refUpdate{ref: ref, lease: true, old: u.commit})
+			delete(m.united, ref)
+		}
+	}
+	store.close()
+	updates = append(updates, m.staleTickets()...)
+	m.mu.Unlock()
+	if len(updates) > 0 {
+		m.send(ctx, updates, false)
+	}
+}
+
+// holds reports whether a commit has all of the files.
+func (s *objectStore) holds(commit string, paths []string) bool {
+	root, err := s.treeOf(commit)
+	if err != nil {
+		return false
+	}
+	for _, p := range paths {
+		if b, err := s.file(root, p); err != nil || b.mode == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Leave puts a commit that could not be pushed where whoever adopts next takes in its records. id must be new, and is
+// made of letters, digits, dots and dashes.
+func (m *Remote) Leave(ctx context.Context, id, commit string) error {
+	ref := pendingRefs + id
+	if !validRef(ref) || strings.Contains(id, "/") {
+		return fmt.Errorf("%q: not a name for a reference", id)
+	}
+	answers, err := m.send(ctx, []refUpdate{{ref: ref, value: commit, lease: true}}, false)
+	if err != nil {
+		return err
+	}
+	if a := answers[ref]; !a.done {
+		return fmt.Errorf("%s: leave %.10s as %s: %w: %s", m, commit, ref, ErrProtected, a.why)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package gitrepo
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// shared makes a bare repository that has the fixture's branch, and returns the fixture with it as its origin, and a
+// clone of it.
+func shared(t *testing.T) (f, other *fixture, bare string) {
+	f = newFixture(t)
+	bare = resolved(t, t.TempDir())
+	f.git("clone", "-q", "--bare", f.dir, bare)
+	f.git("remote", "add", "origin", bare)
+	return f, f.clone(bare), bare
+}
+
+// clone makes another work tree with a repository of its own.
+func (f *fixture) clone(url string, args ...string) *fixture {
+	f.Helper()
+	other := &fixture{f.T, resolved(f.T, f.TempDir())}
+	f.git(append(append([]string{"clone", "-q"}, args...), url, other.dir)...)
+	other.git("config", "user.name", "Bea User")
+	other.git("config", "user.email", "bea@example.org")
+	other.git("config", "gc.auto", "0")
+	return other
+}
+
+func (f *fixture) remote() *Remote {
+	f.Helper()
+	m, err := f.open().Remote(f.Context(), "", "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	return m
+}
+
+func TestPushFetch(t *testing.T) {
+	t.Parallel()
+	f, other, bare := shared(t)
+	f.write(checks, done)
+	hash := f.commit(f.open(), checks)
+	m := f.remote()
+	if err := m.Push(t.Context(), hash); err != nil {
+		t.Fatal(err)
+	}
+	f.equal("remote", (&fixture{t, bare}).git("rev-parse", "main"), hash)
+	tip, err := other.remote().Fetch(t.Context())
+	if err != nil || tip.Head != hash {
+		t.Fatalf("%+v, %v", tip, err)
+	}
+	other.write(checks, "{}\n")
+	late := other.commit(other.open(), checks)
+	if err := other.remote().Push(t.Context(), late); !errors.Is(err, ErrRefused) {
+		t.Errorf("a push on top of an old branch: %v", err)
+	}
+	f.sound()
+	other.sound()
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	f, other, _ := shared(t)
+	a, b := f.remote(), other.remote()
+	until := time.Now().Add(time.Minute)
+	refused, err := a.Take(t.Context(), []Claim{{"run/x", "a", until}, {"run/y", "a", until}})
+	if err != nil || len(refused) > 0 {
+		t.Fatalf("%v, %v", refused, err)
+	}
+	refused, err = b.Take(t.Context(), []Claim{{"run/x", "b", until}, {"run/z", "b", until}})
+	if err != nil || len(refused) != 1 || refused["run/x"].Holder != "a" {
+		t.Fatalf("%v, %v", refused, err)
+	}
+	if lost, err := a.Renew(t.Context(), []Claim{{"run/x", "a", until}}); err != nil || len(lost) > 0 {
+		t.Fatalf("%v, %v", lost, err)
+	}
+	if err := a.Drop(t.Context(), []string{"run/x"}); err != nil {
+		t.Fatal(err)
+	}
+	tip, err := b.Fetch(t.Context())
+	if err != nil || len(tip.Claims) != 2 {
+		t.Fatalf("%+v, %v", tip, err)
+	}
+	if refused, err = b.Take(t.Context(), []Claim{{"run/x", "b", until}}); err != nil || len(refused) > 0 {
+		t.Fatalf("%v, %v", refused, err)
+	}
+}

@@ -1,0 +1,248 @@
+package gitrepo
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ticket is the place of someone who lost the race to the branch. It stands on the remote as refs/reconcile/waiting/<id>,
+// and costs nothing: it goes there with a push of the branch that comes after a refused one, and it names the commit of
+// that push. Once that commit is on the branch, the ticket is void.
+type Ticket struct {
+	ID     string
+	Number int // the lower, the earlier; of equals, the lower ID goes first
+}
+
+// ticketText is a ticket as it is on the remote.
+type ticketText struct {
+	ID     string `json:"id"`
+	Number int    `json:"number"`
+	Tried  string `json:"tried"` // the commit that its holder tried to push
+}
+
+// waiting is what is known of the competition for the branch.
+type waiting struct {
+	id     string
+	hash   string // of our ticket on the remote, also of a void one; "" if there is none
+	number int    // our place; 0 while we have none
+	lost   int    // refusals in a row
+	won    time.Time
+	rivals time.Time // when someone else was last seen at it
+	pace   time.Duration
+	first  string // the ticket that is the first, as reference and hash
+	since  time.Time
+}
+
+// Times of the competition.
+const (
+	// restTime is what a winner leaves to the others before its next turn.
+	restTime = 500 * time.Millisecond
+	// peaceTime is how long nobody else must have been seen before a winner does not care any more.
+	peaceTime = 10 * time.Second
+	// ticketTime is how long the first ticket may be the first without a push of its holder, who is gone then.
+	ticketTime = 3 * time.Second
+	// turnTime is how long Turn waits for others at most.
+	turnTime = 5 * time.Second
+	// staleTicket is the age at which anyone may remove a ticket.
+	staleTicket = 2 * time.Minute
+)
+
+// Turn is Fetch for one who is about to decide and push. Alone, it does not wait. In a competition, a winner rests
+// for a moment, a loser waits by chance, and whoever lost before is let through: by the number on its ticket, which
+// Push brought to the remote. The wait is bounded; it is courtesy, and what keeps anyone from starving, but not a lock.
+func (m *Remote) Turn(ctx context.Context) (Tip, error) {
+	m.mu.Lock()
+	rest := m.rest(m.now())
+	m.mu.Unlock()
+	deadline := m.now().Add(turnTime + rest)
+	for {
+		if err := pause(ctx, rest); err != nil {
+			return Tip{}, err
+		}
+		tip, err := m.Fetch(ctx)
+		if err != nil || m.now().After(deadline) {
+			return tip, err
+		}
+		m.mu.Lock()
+		ahead := m.ahead(tip.Tickets)
+		rest = time.Duration(float64(ahead) * float64(m.waiting.pace) * (0.75 + m.jitter()/2))
+		m.mu.Unlock()
+		if ahead == 0 {
+			return tip, nil
+		}
+	}
+}
+
+// pause waits.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// rest is how long to wait before the next look. m.mu is held.
+func (m *Remote) rest(now time.Time) time.Duration {
+	w := &m.waiting
+	switch {
+	case w.lost > 0 && w.hash == "": // nobody knows yet that we wait
+		return time.Duration(m.jitter() * float64(4*w.pace))
+	case w.lost == 0 && !w.won.IsZero() && now.Sub(w.rivals) < peaceTime:
+		return max(0, restTime-now.Sub(w.won))
+	}
+	return 0
+}
+
+// ahead counts the tickets that are before ours. One who comes anew gets a number, which the others do not know yet.
+// m.mu is held.
+func (m *Remote) ahead(tickets []Ticket) int {
+	w := &m.waiting
+	n, last := 0, 0
+	for _, t := range tickets {
+		if t.ID == w.id {
+			continue
+		}
+		w.rivals = m.now()
+		last = max(last, t.Number)
+		if w.number == 0 || t.Number < w.number || t.Number == w.number && t.ID < w.id {
+			n++
+		}
+	}
+	if w.number == 0 {
+		w.number = last + 1
+	}
+	return n
+}
+
+// tickets lists those that count, in their order. m.mu is held; head is the branch.
+func (m *Remote) tickets(head string) []Ticket {
+	texts := map[string]ticketText{} // by reference
+	tried := map[string]bool{}
+	for ref, s := range m.seen {
+		var text ticketText
+		if strings.HasPrefix(ref, waitingRefs) && json.Unmarshal(s.text, &text) == nil && waitingRefs+text.ID == ref && text.Number > 0 {
+			texts[ref] = text
+			tried[text.Tried] = true
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	m.onBranch(head, tried)
+	var out []Ticket
+	for _, text := range texts {
+		if tried[text.Tried] {
+			out = append(out, Ticket{text.ID, text.Number})
+		}
+	}
+	slices.SortFunc(out, func(a, b Ticket) int { return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ID, b.ID)) })
+	return m.withoutDead(out)
+}
+
+// onBranch unmarks the commits that are on the branch, as far back as a ticket can matter.
+func (m *Remote) onBranch(head string, tried map[string]bool) {
+	const far = 200
+	store := newObjectStore(m.repo.layout)
+	defer store.close()
+	for range far {
+		if head == "" {
+			return
+		}
+		if tried[head] {
+			tried[head] = false
+		}
+		c, err := store.commit(head)
+		if err != nil || len(c.Parents) == 0 {
+			return
+		}
+		head = c.Parents[0]
+	}
+}
+
+// withoutDead leaves out the first ticket when its holder let its turn pass.
+func (m *Remote) withoutDead(tickets []Ticket) []Ticket {
+	w := &m.waiting
+	for len(tickets) > 0 {
+		ref := waitingRefs + tickets[0].ID
+		if first := ref + " " + m.seen[ref].hash; first != w.first {
+			w.first, w.since = first, m.now()
+		}
+		if tickets[0].ID == w.id || m.now().Sub(w.since) < ticketTime {
+			break
+		}
+		m.seen[ref] = sighting{hash: m.seen[ref].hash, since: m.seen[ref].since} // without a text it is none
+		tickets = tickets[1:]
+	}
+	return tickets
+}
+
+// ticketFor is the update that brings our ticket to the remote together with the commit, once we lost.
+func (m *Remote) ticketFor(ctx context.Context, commit string) (refUpdate, error) {
+	m.mu.Lock()
+	w := m.waiting
+	m.mu.Unlock()
+	if w.lost == 0 {
+		return refUpdate{}, nil
+	}
+	hash, _, err := m.write(ctx, ticketText{ID: w.id, Number: w.number, Tried: commit})
+	return refUpdate{ref: waitingRefs + w.id, value: hash, lease: true, old: w.hash}, err
+}
+
+// pushed takes note of how a push ended.
+func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool, took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := &m.waiting
+	if w.pace == 0 {
+		w.pace = took
+	}
+	w.pace = (3*w.pace + took) / 4
+	if ticketed && ticket.ref != "" {
+		w.hash = ticket.value
+	}
+	switch now := m.now(); {
+	case branch.done:
+		w.won, w.lost, w.number = now, 0, 0
+	case branch.refused:
+		w.rivals = now
+		w.lost++
+		w.number = max(w.number, 1)
+	}
+}
+
+// staleTickets are the tickets that nobody seems to need any more. m.mu is held.
+func (m *Remote) staleTickets() []refUpdate {
+	var out []refUpdate
+	for ref, s := range m.seen {
+		if strings.HasPrefix(ref, waitingRefs) && ref != waitingRefs+m.waiting.id && m.now().Sub(s.since) > staleTicket {
+			out = append(out, refUpdate{ref: ref, lease: true, old: s.hash})
+		}
+	}
+	return out
+}
+
+// Close removes our ticket from the remote, if one is left there. Claims stay: see [Remote.Drop].
+func (m *Remote) Close(ctx context.Context) error {
+	m.mu.Lock()
+	ticket := refUpdate{ref: waitingRefs + m.waiting.id, lease: true, old: m.waiting.hash}
+	m.mu.Unlock()
+	if ticket.old == "" {
+		return nil
+	}
+	if _, err := m.send(ctx, []refUpdate{ticket}, false); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting.hash = ""
+	return nil
+}
