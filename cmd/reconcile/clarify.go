@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -64,7 +65,7 @@ func noClarifyCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	if _, _, ok := parseClarificationID(args[0]); ok {
+	if _, _, ok := clarify.ReadID(args[0]); ok {
 		return badUsage("usage: reconcile clarify show %s", args[0])
 	}
 	return badUsage("clarify has no command %q%s; there are %s", args[0], didYouMean(args[0], names),

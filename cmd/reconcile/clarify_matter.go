@@ -174,7 +174,7 @@ func matterArguments(least, most int, words string) cobra.PositionalArgs {
 		if err := number(cmd, args); err != nil {
 			return err
 		}
-		if _, _, ok := parseClarificationID(args[0]); !ok && schemas.CheckName(args[0]) != nil {
+		if _, _, ok := clarify.ReadID(args[0]); !ok && schemas.CheckName(args[0]) != nil {
 			return noID(args[0])
 		}
 		return nil
@@ -190,7 +190,7 @@ func noID(word string) error {
 // findMatter returns the clarification that a word names: by its id, in any case and without leading zeros if they are
 // left out, or by the name of its request.
 func findMatter(t *state.Tree, word string) (matter, error) {
-	if id, issue, ok := parseClarificationID(word); ok {
+	if id, issue, ok := clarify.ReadID(word); ok {
 		for _, m := range mattersOf(t, issue, false) {
 			if m.ID == id {
 				return m, nil
@@ -213,20 +213,6 @@ func findMatter(t *state.Tree, word string) (matter, error) {
 		}
 	}
 	return requestOf(t, e), nil
-}
-
-// parseClarificationID reads clr-42-1 as CLR-42-001.
-func parseClarificationID(word string) (id string, issue int, ok bool) {
-	parts := strings.Split(strings.ToUpper(word), "-")
-	if len(parts) != 3 || parts[2] == "" {
-		return "", 0, false
-	}
-	for len(parts[2]) < 3 {
-		parts[2] = "0" + parts[2]
-	}
-	id = strings.Join(parts, "-")
-	issue, _, ok = clarify.ParseID(id)
-	return id, issue, ok
 }
 
 // noMatter says that there is no such clarification, and which was probably meant.

@@ -25,6 +25,20 @@ func ParseID(id string) (issue, seq int, ok bool) {
 	return issue, seq, err == nil
 }
 
+// ReadID reads an id as people type it: in any case, and without the zeros in front, so that clr-42-1 is CLR-42-001.
+func ReadID(word string) (id string, issue int, ok bool) {
+	parts := strings.Split(strings.ToUpper(word), "-")
+	if len(parts) != 3 || parts[2] == "" {
+		return "", 0, false
+	}
+	for len(parts[2]) < 3 {
+		parts[2] = "0" + parts[2]
+	}
+	id = strings.Join(parts, "-")
+	issue, _, ok = ParseID(id)
+	return id, issue, ok
+}
+
 // LastSeq is the highest sequence number among ids of an issue, 0 if there is none. The next new matter gets the one
 // after it.
 func LastSeq(issue int, ids ...string) int {
