@@ -4,12 +4,13 @@
 //	go run ./cmd/reconcile/internal/check vet unit   these steps
 //	go run ./cmd/reconcile/internal/check -list      what the steps are
 //
-// It needs Go, git and (the first time) the modules; nothing else. A step that fails shows why and does not keep the
+// It needs Go, git and (the first time) the modules; nothing else. With npm it also tests against an emulator of GitHub,
+// which it installs (the first time) in a folder of the user's cache. A step that fails shows why and does not keep the
 // next one from running. The last line is "N passed, N failed": tests, and one for each step that is not a test. The
 // exit code is 0 when nothing failed, 1 when something did, 2 when the command line is wrong.
 //
-// With CI=true nothing may be left out: a machine without a C compiler, on which the race detector does not work,
-// fails there and is excused elsewhere.
+// With CI=true nothing may be left out: a machine without a C compiler, on which the race detector does not work, or
+// without npm, fails there and is excused elsewhere.
 package main
 
 import (

@@ -68,6 +68,7 @@ func steps() []step {
 		{"rules", "imports run downward, and the documents name what exists", tests(rulesPackage)},
 		{"unit", "the tests of every package", unitTests},
 		{"scripts", "the command line behaves as its scripts say", tests(scriptsPackage)},
+		{"github", "what speaks with GitHub does so as GitHub describes, with an emulator of it", githubTests},
 		{"race", "the race detector finds nothing where goroutines share something", raceTests},
 	}
 }
@@ -115,7 +116,7 @@ func unitTests(ctx context.Context, c *checker) result {
 	if err != nil {
 		return failed(err.Error())
 	}
-	own, err := c.output(ctx, "go", "list", rulesPackage, scriptsPackage)
+	own, err := c.output(ctx, append([]string{"go", "list", rulesPackage, scriptsPackage}, onGitHub...)...)
 	if err != nil {
 		return failed(err.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -156,7 +157,13 @@ func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
 
 // AddLabels adds labels to an issue. Those that it has stay, and GitHub creates those that the repository lacks.
 func (c *Client) AddLabels(ctx context.Context, issue int, names []string) error {
-	_, _, err := c.api.Issues.AddLabelsToIssue(repeating(ctx), c.owner, c.name, issue, names)
+	path := fmt.Sprintf("repos/%s/issues/%d/labels", c.o.Repo, issue)
+	// An object, as GitHub recommends, where go-github sends an array.
+	req, err := c.api.NewRequest(http.MethodPost, path, map[string][]string{"labels": names})
+	if err != nil {
+		return err
+	}
+	_, err = c.api.Do(repeating(ctx), req, nil)
 	return said(err)
 }
 

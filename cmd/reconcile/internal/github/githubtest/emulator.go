@@ -1,0 +1,115 @@
+package githubtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Accounts of the emulator.
+const (
+	Bot      = "reconcile-rig" // whom the client under test speaks for: may write to the repositories
+	Owner    = "octo"          // owns the repositories
+	Mona     = "mona"          // a collaborator
+	Stranger = "hubot"         // anybody else
+	Org      = "acme"          // an organization, in whose team Team Mona is
+	Team     = "releasers"
+)
+
+var accounts = []string{Owner, Bot, Mona, Stranger}
+
+// Token returns the token of an account.
+func Token(login string) string { return "rig-token-of-" + login }
+
+// emulator is the process that all rigs of a test program share. It ends with the program, whose end of a pipe it reads.
+type emulator struct {
+	url *url.URL
+	dir string    // of the installed parts
+	in  io.Writer // the pipe whose end it waits for; kept, so that it does not end before
+	mu  sync.Mutex
+	n   int // repositories made
+}
+
+// running starts the emulator once for the program.
+var running = sync.OnceValues(startEmulator)
+
+func startEmulator() (*emulator, error) {
+	dir, err := Folder()
+	if err != nil {
+		return nil, err
+	}
+	if err := found(dir); err != nil {
+		return nil, err
+	}
+	seed, err := json.Marshal(seeds())
+	if err != nil {
+		return nil, err
+	}
+	program := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, "node_modules", "emulate", "dist", "api.js"))}
+	cmd := exec.Command(node(dir), "--input-type=module", "--eval", string(server), program.String())
+	complaints := new(strings.Builder)
+	cmd.Stderr = complaints
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the emulator of GitHub: %w", err)
+	}
+	if _, err := fmt.Fprintf(stdin, "%s\n", seed); err != nil {
+		return nil, fmt.Errorf("the emulator of GitHub: %w", err)
+	}
+	lines := bufio.NewReader(stdout)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("the emulator of GitHub ended before it served: %w\n%s", err, complaints)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	u, err := url.Parse(strings.TrimSpace(line))
+	if err != nil {
+		return nil, fmt.Errorf("the emulator of GitHub: %w", err)
+	}
+	u.Host = "127.0.0.1:" + u.Port() // "localhost" may be looked up elsewhere
+	e := &emulator{url: u, dir: dir, in: stdin}
+	return e, e.makeTeam()
+}
+
+// makeTeam makes Team, with Mona in it.
+func (e *emulator) makeTeam() error {
+	team := map[string]any{"name": Team, "privacy": "closed"}
+	if err := e.do(Token(Owner), "POST", "/orgs/"+Org+"/teams", team, nil); err != nil {
+		return err
+	}
+	member := "/orgs/" + Org + "/teams/" + Team + "/memberships/" + Mona
+	return e.do(Token(Owner), "PUT", member, map[string]any{"role": "member"}, nil)
+}
+
+// seeds is what the emulator begins with: accounts and their tokens.
+func seeds() any {
+	users, tokens := []map[string]any{}, map[string]any{}
+	for _, login := range accounts {
+		users = append(users, map[string]any{"login": login, "name": login, "email": login + "@rig.test"})
+		tokens[Token(login)] = map[string]any{"login": login, "scopes": []string{"repo", "user", "admin:org"}}
+	}
+	orgs := []map[string]any{{"login": Org, "name": Org, "members": []map[string]any{{"login": Owner, "role": "admin"}}}}
+	return map[string]any{"tokens": tokens, "github": map[string]any{"users": users, "orgs": orgs}}
+}
+
+// repository returns a name that no other rig of this program has.
+func (e *emulator) repository() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.n++
+	return fmt.Sprintf("%s/widgets-%d", Owner, e.n)
+}

