@@ -71,7 +71,7 @@ type app struct {
 // main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the
 // format of the results.
 func (a *app) main(ctx context.Context, args []string) int {
-	root := newRootCmd(a)
+	root := rootFor(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var v *verdict

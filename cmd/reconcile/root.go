@@ -39,6 +39,21 @@ The tree is the current directory, or the one that -C names. "reconcile init" ma
 
 // newRootCmd builds the whole command tree. It does no work: no file is read before a command runs.
 func newRootCmd(a *app) *cobra.Command {
+	root := newBareCmd(a)
+	addCommands(a, root)
+	return root
+}
+
+// rootFor builds as much of the command tree as args need: the bare command, which is called most, needs no other.
+func rootFor(a *app, args []string) *cobra.Command {
+	root := newBareCmd(a)
+	if err := root.ParseFlags(args); err != nil || root.Flags().NArg() > 0 { // --help is an error here
+		root = newRootCmd(a)
+	}
+	return root
+}
+
+func newBareCmd(a *app) *cobra.Command {
 	run := &runOptions{}
 	root := &cobra.Command{
 		Use:               "reconcile",
@@ -56,7 +71,6 @@ func newRootCmd(a *app) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetIn(a.stdin)
 	root.SetFlagErrorFunc(flagError)
-	addCommands(a, root)
 	return root
 }
 
