@@ -207,7 +207,7 @@ func wrapText(s string, width int) []string {
 // escalation writes what a human has to decide.
 func (t *thread) escalation(e *schemas.Escalation, body string) {
 	t.label("Topic", e.Topic)
-	t.label("Why", escalatedBecause(e.Reason, body))
+	t.label("Why", clarify.Because(e.Reason, body))
 	for _, p := range e.Positions {
 		t.label(p.Agent, p.Body)
 	}
@@ -294,6 +294,3 @@ func lastEscalation(thread []schemas.ThreadEntry) int {
 	}
 	return -1
 }
-
-// escalatedBecause is [clarify.Because] for text that is shown.
-func escalatedBecause(reason, body string) string { return clarify.Because(reason, body) }

@@ -6,9 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -126,7 +125,7 @@ func (t *chat) escalated() string {
 
 // escalationBlock is why, the positions, options and what a human has to do, as paragraphs, each after a blank line.
 func escalationBlock(e *schemas.Escalation, body string) []string {
-	lines := []string{"", "Why: " + chatLine(escalatedBecause(e.Reason, body))}
+	lines := []string{"", "Why: " + chatLine(clarify.Because(e.Reason, body))}
 	if len(e.Positions) > 0 {
 		lines = append(lines, "")
 	}
@@ -143,14 +142,7 @@ func escalationBlock(e *schemas.Escalation, body string) []string {
 }
 
 // DisplayName is the name of an agent as people write it: product-manager is Product Manager.
-func DisplayName(agent string) string {
-	words := strings.FieldsFunc(chatLine(agent), func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
-	for i, w := range words {
-		r, size := utf8.DecodeRuneInString(w)
-		words[i] = string(unicode.ToUpper(r)) + w[size:]
-	}
-	return strings.Join(words, " ")
-}
+func DisplayName(agent string) string { return chatLine(clarify.DisplayName(agent)) }
 
 // chatLine is text of one line that HTML cannot hide in.
 func chatLine(s string) string { return strings.ReplaceAll(Line(s), "<", "&lt;") }

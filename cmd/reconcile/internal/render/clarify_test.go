@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -292,7 +293,7 @@ func TestEscalatedBecause(t *testing.T) {
 			"another program set the status to escalated (Requested)"},
 		{"Unheard", ring, "Unheard"},
 	} {
-		if got := escalatedBecause(c.reason, c.body); got != c.want {
+		if got := clarify.Because(c.reason, c.body); got != c.want {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
 		}
 	}

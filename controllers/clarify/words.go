@@ -3,6 +3,8 @@ package clarify
 import (
 	"cmp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -37,4 +39,18 @@ func Circumstances(reason, body string) string {
 		return ""
 	}
 	return strings.TrimSuffix(lines[1], ".")
+}
+
+// DisplayName is the name of an agent as people write it: product-manager is Product Manager. Someone on GitHub, as
+// github:octocat, keeps the name as it is.
+func DisplayName(agent string) string {
+	if login, ok := strings.CutPrefix(agent, "github:"); ok {
+		return login + " on GitHub"
+	}
+	words := strings.FieldsFunc(agent, func(r rune) bool { return r == '-' || r == '_' || r == ' ' })
+	for i, w := range words {
+		r, size := utf8.DecodeRuneInString(w)
+		words[i] = string(unicode.ToUpper(r)) + w[size:]
+	}
+	return strings.Join(words, " ")
 }

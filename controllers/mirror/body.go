@@ -1,0 +1,122 @@
+package mirror
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"reconcile.dev/reconcile/state"
+)
+
+// BodyLimit is the most that a body may have, in UTF-16 units: GitHub's limit without room for the marker.
+const BodyLimit = 65_536 - markerRoom
+
+const (
+	markerRoom = 400 // a key has at most some 150 characters, its MAC 32
+	noteRoom   = 600 // for the foot, and for saying that something was left out
+)
+
+// body is a comment that is being written, paragraph by paragraph.
+type body struct {
+	b     strings.Builder
+	room  int    // left of the limit, in UTF-16 units
+	cut   bool   // something was left out
+	foot  string // where the whole can be read
+	whole string // the link to the file that has everything; "" for none
+}
+
+func (p *projection) newBody(e *state.Entry) *body {
+	b := &body{room: BodyLimit - noteRoom}
+	spec, status := p.link("spec", e.Object.Path), p.link("status", e.StatusPath)
+	if spec == "" {
+		b.foot = fmt.Sprintf("<sub>Kept by reconcile from %s and %s.</sub>", code(e.Object.Path), code(e.StatusPath))
+		return b
+	}
+	b.whole = status
+	b.foot = fmt.Sprintf("<sub>Kept by reconcile from the files: %s, %s.</sub>", spec, status)
+	return b
+}
+
+// link is a link to a file of the tree; "" where no address is known.
+func (p *projection) link(text, path string) string {
+	if p.o.Files == "" || path == "" {
+		return ""
+	}
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		parts[i] = strings.NewReplacer("(", "%28", ")", "%29", "'", "%27", "*", "%2A").Replace(url.PathEscape(parts[i]))
+	}
+	return "[" + text + "](" + p.o.Files + "/" + strings.Join(parts, "/") + ")"
+}
+
+// block adds lines that belong together, after an empty line. Lines for which there is no room are left out, from the
+// first such line on; of a block that is whole or nothing, all.
+func (b *body) block(lines []string, whole bool) {
+	if whole {
+		lines = []string{strings.Join(lines, "\n")}
+	}
+	for i, l := range lines {
+		if i == 0 && b.b.Len() > 0 {
+			l = "\n\n" + l
+		} else if i > 0 {
+			l = "\n" + l
+		}
+		n := units(l)
+		if n > b.room {
+			b.cut = true
+			return
+		}
+		b.room -= n
+		b.b.WriteString(l)
+	}
+}
+
+// paragraph adds a paragraph of ours.
+func (b *body) paragraph(format string, args ...any) {
+	b.block([]string{fmt.Sprintf(format, args...)}, true)
+}
+
+// quoted adds what somebody said; nothing if it says nothing.
+func (b *body) quoted(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	lines, cut := quote(text)
+	b.cut = b.cut || cut
+	b.block(lines, false)
+}
+
+// table adds a table. Cells are Markdown of one line.
+func (b *body) table(head []string, rows [][]string) {
+	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
+	lines := []string{line(head), "|" + strings.Repeat(" --- |", len(head))}
+	for _, r := range rows {
+		lines = append(lines, line(r))
+	}
+	b.block(lines, false)
+}
+
+// list adds a list of items under a heading; nothing without items.
+func (b *body) list(heading string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	b.paragraph("**%s**", heading)
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = "- " + item
+	}
+	b.block(lines, false)
+}
+
+// done is the whole text.
+func (b *body) done() string {
+	if b.cut {
+		fmt.Fprintf(&b.b, "\n\n_This was cut, being longer than a comment may be._")
+		if b.whole != "" {
+			fmt.Fprintf(&b.b, " All of it: %s.", b.whole)
+		}
+	}
+	fmt.Fprintf(&b.b, "\n\n%s", b.foot)
+	return b.b.String()
+}

@@ -1,0 +1,74 @@
+package mirror
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Keys are what markers are signed with. The first one signs; a text that any of them signed is ours.
+type Keys []string
+
+// A marker is the last line of a text: <!-- reconcile <key> <MAC> -->.
+const (
+	markerBegin = "<!-- reconcile "
+	markerEnd   = " -->"
+	macBytes    = 16 // of SHA-256's 32
+)
+
+// Seal returns text with a marker at its end. The key holds no blank and no bracket.
+func (k Keys) Seal(key, text string) string {
+	text = plainEnds(text)
+	return text + "\n\n" + markerBegin + key + " " + mac(k[0], key, text) + markerEnd
+}
+
+// Open returns the key of a text that is as Seal made it; ok is false for any other, also for one of ours that somebody
+// edited. Whether GitHub has line feeds in it or carriage returns makes no difference.
+func (k Keys) Open(sealed string) (key string, ok bool) {
+	text, key, sum := split(sealed)
+	for _, secret := range k {
+		if key != "" && hmac.Equal([]byte(sum), []byte(mac(secret, key, text))) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// Marked returns the key in the marker at the end of a text, whoever put it there; "" where there is none.
+func Marked(text string) string {
+	_, key, _ := split(text)
+	return key
+}
+
+// split takes a text and the marker at its end apart; key is "" where there is none.
+func split(sealed string) (text, key, sum string) {
+	sealed = plainEnds(sealed)
+	at := strings.LastIndex(sealed, "\n"+markerBegin)
+	if at < 0 || !strings.HasSuffix(sealed, markerEnd) || len(sealed) < at+len(markerBegin)+len(markerEnd)+1 {
+		return sealed, "", ""
+	}
+	inside := sealed[at+1+len(markerBegin) : len(sealed)-len(markerEnd)]
+	key, sum, ok := strings.Cut(inside, " ")
+	if !ok || key == "" || strings.ContainsAny(inside, "\n<>") || strings.Contains(sum, " ") {
+		return sealed, "", ""
+	}
+	return plainEnds(sealed[:at]), key, sum
+}
+
+// plainEnds drops what servers and browsers change of a text: carriage returns, and blanks at its ends.
+func plainEnds(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+}
+
+func mac(secret, key, text string) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte(key + "\n" + text))
+	return hex.EncodeToString(h.Sum(nil)[:macBytes])
+}
+
+// Digest is that of a text as records have it: sha256:….
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(plainEnds(text)))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

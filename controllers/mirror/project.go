@@ -1,0 +1,220 @@
+package mirror
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Options are what the projection needs beside the tree.
+type Options struct {
+	// Files is the address of the repository's files, as https://github.com/owner/name/blob/HEAD; "" for no links.
+	Files string
+	// Mention lists who is mentioned on escalations: logins and organization/team, with or without @.
+	Mention []string
+	// Made is the number of the issue that was made for an object, 0 while there is none. nil: none was made.
+	Made func(schemas.Ref) int
+}
+
+// Issue is what should stand on one issue.
+type Issue struct {
+	// Number is 0 for an issue that is to be made.
+	Number int
+	// Object is what the issue is made for; the zero Ref where a spec names the issue.
+	Object schemas.Ref
+	// Key, Title and Body are those of an issue that is made for Object.
+	Key, Title, Body string
+	Comments         []Comment // in the order in which they are made
+	Labels           []string  // names of labels of Labels, sorted
+}
+
+// Comment is one comment of ours, without its marker.
+type Comment struct {
+	Key  string
+	Body string // at most BodyLimit characters
+}
+
+// Label is a label that the mirror adds and removes.
+type Label struct {
+	Name        string
+	Color       string // six hexadecimal digits
+	Description string // at most 100 characters
+}
+
+// MadeLabel is on issues that were made for an object: by it they are found again.
+const MadeLabel = "reconcile"
+
+const (
+	labelActive    = "clarification:active"
+	labelStale     = "clarification:stale"
+	labelEscalated = "clarification:escalated"
+)
+
+// Labels are all labels of the mirror.
+func Labels() []Label {
+	return []Label{
+		{labelActive, "0969da", "Agents have an open question about this"},
+		{labelEscalated, "cf222e", "Agents need a person to decide a question about this"},
+		{labelStale, "9a6700", "An answer to a question about this is overdue"},
+		{MadeLabel, "57606a", "Made by reconcile for one of its objects"},
+	}
+}
+
+// Project says what should stand on GitHub, sorted by issue; issues that are to be made come last, sorted by their object.
+// Objects that no run has decided on yet, and those that are gone or broken, add nothing: what stands there of them stays.
+func Project(t *state.Tree, o Options) []Issue {
+	p := &projection{t: t, o: o, issues: map[home]*Issue{}}
+	for _, e := range t.Entries(schemas.SessionKind.Name) {
+		p.add(e, p.session)
+	}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		p.add(e, p.dag)
+	}
+	requests := slices.SortedFunc(slices.Values(t.Entries(schemas.ClarificationRequestKind.Name)), compareRequests)
+	for _, e := range requests {
+		p.add(e, p.request)
+	}
+	out := make([]Issue, 0, len(p.issues))
+	for _, i := range p.issues {
+		out = append(out, *i)
+	}
+	slices.SortFunc(out, func(a, b Issue) int {
+		if (a.Number == 0) != (b.Number == 0) {
+			return cmp.Compare(b.Number, a.Number)
+		}
+		return cmp.Or(cmp.Compare(a.Number, b.Number), a.Object.Compare(b.Object))
+	})
+	return out
+}
+
+// compareRequests orders requests as their questions were numbered, the time that passes on an issue.
+func compareRequests(a, b *state.Entry) int {
+	x, y := requestStatus(a), requestStatus(b)
+	return cmp.Or(x.Created.Compare(y.Created.Time), strings.Compare(x.ID, y.ID), strings.Compare(a.Name, b.Name))
+}
+
+type projection struct {
+	t      *state.Tree
+	o      Options
+	issues map[home]*Issue
+}
+
+// home is where an object is shown: on an issue that a spec names, or on the one that is made for an object.
+type home struct {
+	number int
+	made   schemas.Ref
+}
+
+// add has what is to be said of an object written on its issue.
+func (p *projection) add(e *state.Entry, write func(*state.Entry, *Issue)) {
+	if e.Object == nil || e.Status == nil {
+		return
+	}
+	h, ok := p.homeOf(e)
+	if !ok {
+		return
+	}
+	i := p.issues[h]
+	if i == nil {
+		i = &Issue{Number: h.number, Object: h.made}
+		if h.made != (schemas.Ref{}) {
+			p.make(i)
+		}
+		p.issues[h] = i
+	}
+	write(e, i)
+}
+
+// homeOf is the issue of an object, that of the object that it belongs to, or one of its own. ok is false while the object
+// that it belongs to cannot be used.
+func (p *projection) homeOf(e *state.Entry) (h home, ok bool) {
+	switch spec := e.Object.Spec().(type) {
+	case *schemas.SessionSpec:
+		h.number = spec.Issue
+	case *schemas.DAGSpec:
+		if h.number = spec.Issue; h.number == 0 {
+			return p.homeOfRef(schemas.Ref{Kind: schemas.SessionKind.Name, Name: spec.Session})
+		}
+	case *schemas.ClarificationRequestSpec:
+		dag, _, ok := schemas.SplitRunKey(spec.Run)
+		if h.number = spec.Issue; h.number == 0 && ok {
+			return p.homeOfRef(schemas.Ref{Kind: schemas.DAGKind.Name, Name: dag})
+		}
+	}
+	if h.number == 0 {
+		h.made = e.Ref
+	}
+	return h, true
+}
+
+func (p *projection) homeOfRef(ref schemas.Ref) (home, bool) {
+	e := p.t.Entry(ref)
+	if e == nil || e.Object == nil {
+		return home{}, false
+	}
+	return p.homeOf(e)
+}
+
+// make fills in what an issue is made with.
+func (p *projection) make(i *Issue) {
+	e := p.t.Entry(i.Object)
+	if p.o.Made != nil {
+		i.Number = p.o.Made(i.Object)
+	}
+	i.Key = "issue/" + i.Object.String()
+	about, description := i.Object.String(), ""
+	switch spec := e.Object.Spec().(type) {
+	case *schemas.SessionSpec:
+		about, description = cmp.Or(spec.Title, about), spec.Description
+	case *schemas.DAGSpec:
+		description = spec.Description
+	case *schemas.ClarificationRequestSpec:
+		about = spec.Topic
+	}
+	i.Title = title(about)
+	b := p.newBody(e)
+	b.paragraph("This issue was made for %s. What becomes of it is told in the comments below.", code(i.Object.String()))
+	b.quoted(description)
+	i.Body = b.done()
+}
+
+// title is text of others as the title of an issue, which is no Markdown: at most 200 characters of it.
+func title(s string) string {
+	const most = 200
+	s, _ = cutRunes(strings.Join(strings.Fields(plain(s)), " "), most)
+	return strings.NewReplacer("@", "@"+gap, "#", "#"+gap).Replace(s)
+}
+
+// status adds the comment that tells how an object stands.
+func (i *Issue) status(e *state.Entry, body string) {
+	i.Comments = append(i.Comments, Comment{Key: "status/" + e.Ref.String(), Body: body})
+}
+
+// label adds a label.
+func (i *Issue) label(name string) {
+	if at, ok := slices.BinarySearch(i.Labels, name); !ok {
+		i.Labels = slices.Insert(i.Labels, at, name)
+	}
+}
+
+// mentions are those who are mentioned, as GitHub writes them; what cannot be a login or a team is left out.
+func (o Options) mentions() string {
+	var out []string
+	for _, m := range o.Mention {
+		m = strings.TrimPrefix(strings.TrimSpace(m), "@")
+		org, team, isTeam := strings.Cut(m, "/")
+		if isHandle(org) && (!isTeam || isHandle(team)) {
+			out = append(out, "@"+m)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func isHandle(s string) bool {
+	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	})
+}

@@ -1,0 +1,137 @@
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/graph"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// How much a comment shows of a large object: GitHub draws no picture of more than 500 edges, and nobody reads one.
+const (
+	mostNodes  = 100 // rows of a table, and boxes of a picture
+	mostEdges  = 400
+	cellLength = 160 // characters
+	whyLength  = 400
+)
+
+// session tells how a session stands.
+func (p *projection) session(e *state.Entry, i *Issue) {
+	st, ok := e.Status.(*schemas.SessionStatus)
+	if !ok {
+		return
+	}
+	spec := schemas.SpecAs[*schemas.SessionSpec](e.Object)
+	b := p.newBody(e)
+	b.paragraph("### Session %s: %s", code(e.Name), code(st.Phase))
+	if spec.Title != "" {
+		b.paragraph("%s", Line(spec.Title, whyLength))
+	}
+	b.paragraph("%d of %d tasks are done.", st.Progress.Done, st.Progress.Total)
+	var rows [][]string
+	for _, ref := range p.t.Referrers(e.Ref) {
+		d := p.t.Entry(ref)
+		if d == nil || ref.Kind != schemas.DAGKind.Name {
+			continue
+		}
+		if ds, ok := d.Status.(*schemas.DAGStatus); ok {
+			rows = append(rows, []string{code(ref.Name), code(ds.Phase), fmt.Sprintf("%d of %d", ds.Progress.Done, ds.Progress.Total)})
+		}
+	}
+	if len(rows) > 0 {
+		b.table([]string{"DAG", "Phase", "Tasks done"}, limited(rows))
+	}
+	b.list("Waits for", p.waits(e))
+	i.status(e, b.done())
+}
+
+// dag tells how a DAG stands: a table, a picture, and what waits for whom.
+func (p *projection) dag(e *state.Entry, i *Issue) {
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok {
+		return
+	}
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	b := p.newBody(e)
+	b.paragraph("### DAG %s: %s", code(e.Name), code(st.Phase))
+	b.quoted(spec.Description)
+	b.paragraph("%d of %d tasks are done.", st.Progress.Done, st.Progress.Total)
+	b.table([]string{"Task", "State", "Attempts", "Why"}, limited(nodeRows(spec, st)))
+	if drawing := picture(e.Ref, spec, st); drawing != "" {
+		b.block([]string{"```mermaid", strings.TrimRight(drawing, "\n"), "```"}, true)
+	}
+	b.list("Waits for", p.waits(e))
+	i.status(e, b.done())
+}
+
+// nodeRows has what a reader looks for first at the top: what failed, is blocked, runs; the rest as it was declared.
+func nodeRows(spec *schemas.DAGSpec, st *schemas.DAGStatus) [][]string {
+	order := []string{schemas.NodeFailed, schemas.NodeBlocked, schemas.NodeRunning, schemas.NodeQueued}
+	rank := func(n schemas.Node) int {
+		if at := slices.Index(order, nodeState(st, n.Name)); at >= 0 {
+			return at
+		}
+		return len(order)
+	}
+	nodes := slices.Clone(spec.Nodes)
+	if len(nodes) > mostNodes {
+		slices.SortStableFunc(nodes, func(a, b schemas.Node) int { return cmp.Compare(rank(a), rank(b)) })
+	}
+	rows := make([][]string, len(nodes))
+	for i, n := range nodes {
+		ns := st.Nodes[n.Name]
+		why, attempts := "", ""
+		if ns.Attempts > 0 {
+			attempts = strconv.Itoa(ns.Attempts)
+		}
+		if ns.Message != "" && ns.State != schemas.NodeSucceeded {
+			why = Line(ns.Message, cellLength)
+		}
+		rows[i] = []string{code(n.Name), nodeState(st, n.Name), attempts, why}
+	}
+	return rows
+}
+
+func nodeState(st *schemas.DAGStatus, node string) string {
+	return cmp.Or(st.Nodes[node].State, schemas.NodePending)
+}
+
+// limited is as many rows of a table as are shown, and how many there are more.
+func limited(rows [][]string) [][]string {
+	more := len(rows) - mostNodes
+	if more <= 0 {
+		return rows
+	}
+	last := make([]string, len(rows[0]))
+	last[0] = fmt.Sprintf("… and %d more", more)
+	return append(slices.Clip(rows[:mostNodes]), last)
+}
+
+// picture draws a DAG; "" for one that is too large to be drawn.
+func picture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) string {
+	g := graph.Picture{Title: ref.String()}
+	edges := 0
+	for _, n := range spec.Nodes {
+		g.Nodes = append(g.Nodes, graph.Node{Name: n.Name, State: nodeState(st, n.Name), Needs: n.Needs})
+		edges += len(n.Needs)
+	}
+	if len(g.Nodes) > mostNodes || edges > mostEdges {
+		return ""
+	}
+	return g.Mermaid()
+}
+
+// waits says, a line each, what an object waits for and why.
+func (p *projection) waits(e *state.Entry) []string {
+	why := controllers.Why(e, p.t)
+	for i := range why {
+		why[i] = Line(why[i], whyLength)
+	}
+	return why
+}

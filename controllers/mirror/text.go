@@ -1,0 +1,239 @@
+package mirror
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas/secrets"
+)
+
+// gap keeps what GitHub would act on from being read as one word: nobody sees it.
+const gap = "\u200b"
+
+// turnLimit is how much is shown of what was said at once, in characters.
+const turnLimit = 9_000
+
+// plain is text that others wrote without secrets, and without what nobody can see or what reorders what is seen.
+func plain(s string) string {
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(secrets.Redact(s), "\ufffd"))
+	return strings.Map(func(r rune) rune {
+		const softHyphen, joiner = '\u00ad', '\u200d' // the latter is in emoji
+		switch {
+		case r == '\n' || r == '\t' || r == softHyphen || r == joiner:
+			return r
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// Line is text of others as Markdown of one line, at most limit characters of it: nothing in it has a meaning.
+func Line(s string, limit int) string {
+	s, cut := cutRunes(strings.Join(strings.Fields(plain(s)), " "), limit)
+	var b strings.Builder
+	escape(&b, s, "*_`")
+	if cut {
+		b.WriteString("…")
+	}
+	return b.String()
+}
+
+// code is a word in a code span. Names are; what cannot be one is escaped.
+func code(s string) string {
+	if s == "" || strings.ContainsAny(s, "`|\n\r") || s != plain(s) {
+		return Line(s, turnLimit)
+	}
+	return "`" + s + "`"
+}
+
+// quote is text of others as the lines of a quotation. cut says that it was longer than what is shown.
+func quote(s string) (lines []string, cut bool) {
+	s, cut = cutRunes(strings.Trim(plain(s), "\n"), turnLimit)
+	all := strings.Split(s, "\n")
+	for i := 0; i < len(all); {
+		if fence := fenceOf(all[i]); fence != "" {
+			end := i + 1
+			for end < len(all) && !closes(all[end], fence) {
+				end++
+			}
+			lines = append(lines, codeBlock(all[i], all[i+1:min(end, len(all))])...)
+			i = end + 1
+			continue
+		}
+		lines = append(lines, proseLine(all[i]))
+		i++
+	}
+	for i, l := range lines {
+		lines[i] = strings.TrimRight("> "+l, " \t")
+	}
+	return lines, cut
+}
+
+// codeBlock is a block of code between fences that nothing in it closes.
+func codeBlock(opening string, code []string) []string {
+	fence := "```"
+	for _, l := range code {
+		for n := longestRun(l); len(fence) <= n; {
+			fence += "`"
+		}
+	}
+	language := strings.TrimFunc(opening, func(r rune) bool { return r == '`' || r == '~' || r == ' ' || r == '\t' })
+	if len(language) > 20 || strings.ContainsFunc(language, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '-'
+	}) || strings.Contains(" mermaid math geojson topojson stl suggestion ", " "+strings.ToLower(language)+" ") {
+		language = "" // it is no language, or one that is drawn
+	}
+	out := append([]string{fence + language}, code...)
+	return append(out, fence)
+}
+
+// longestRun is the length of the longest run of backquotes.
+func longestRun(s string) (most int) {
+	for n := 0; s != ""; s = s[1:] {
+		if n++; s[0] != '`' {
+			n = 0
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// fenceOf returns the backquotes or tildes with which a line opens a block of code, or "".
+func fenceOf(line string) string {
+	line = strings.TrimLeft(line, " ")
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && !(c == "`" && strings.Contains(line[n:], "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+func closes(line, fence string) bool {
+	mark := fenceOf(line)
+	return len(mark) >= len(fence) && mark[0] == fence[0] && strings.TrimSpace(line) == mark
+}
+
+// proseLine is a line of text outside of a block of code: emphasis, list items and code spans stay what they are.
+func proseLine(line string) string {
+	body := strings.TrimLeft(line, " \t")
+	indent := strings.ReplaceAll(line[:len(line)-len(body)], "\t", "    ")
+	const deepest = 8 // of nested lists
+	if limit := deepest; len(indent) > 3 {
+		if body == "" || !strings.ContainsRune("-*+0123456789", rune(body[0])) {
+			limit = 3 // what stands deeper would be code
+		}
+		indent = indent[:min(len(indent), limit)]
+	}
+	var b strings.Builder
+	b.WriteString(indent)
+	if body != "" && strings.Trim(body, "-=*_ \t:|+") == "" {
+		b.WriteByte('\\') // a rule, the underline of a heading, or that of a table's head
+	}
+	spans(&b, body)
+	return b.String()
+}
+
+// spans writes a line with its code spans; backquotes without a partner are text.
+func spans(b *strings.Builder, line string) {
+	for line != "" {
+		at := strings.IndexByte(line, '`')
+		if at < 0 {
+			escape(b, line, "")
+			return
+		}
+		escape(b, line[:at], "")
+		line = line[at:]
+		run := len(line) - len(strings.TrimLeft(line, "`"))
+		inside, rest, ok := cutRun(line[run:], run)
+		if !ok {
+			b.WriteString(strings.Repeat("\\`", run))
+			line = line[run:]
+			continue
+		}
+		mark := strings.Repeat("`", longestRun(inside)+1)
+		if strings.HasPrefix(inside, "`") || strings.HasSuffix(inside, "`") {
+			inside = " " + inside + " "
+		}
+		b.WriteString(mark + inside + mark)
+		line = rest
+	}
+}
+
+// cutRun finds the first run of exactly n backquotes.
+func cutRun(s string, n int) (before, after string, ok bool) {
+	for i := 0; i < len(s); {
+		if s[i] != '`' {
+			i++
+			continue
+		}
+		run := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
+		if run == n {
+			return s[:i], s[i+n:], true
+		}
+		i += run
+	}
+	return "", "", false
+}
+
+// escape writes text so that GitHub takes nothing in it for anything else; further are more characters that Markdown
+// acts on and that have no meaning here.
+func escape(b *strings.Builder, s, further string) {
+	const active = "\\<>[]|~$!#&{}"
+	for i, r := range s {
+		if strings.ContainsRune(active, r) || strings.ContainsRune(further, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+		if joins(s, i, r) {
+			b.WriteString(gap)
+		}
+	}
+}
+
+// joins reports whether the character r at i would, with what is around it, mention somebody, refer to something, or be
+// an address.
+func joins(s string, i int, r rune) bool {
+	next := s[i+utf8.RuneLen(r):]
+	switch r {
+	case '@', '#':
+		return true
+	case ':':
+		return strings.HasPrefix(next, "//") || hasFoldSuffix(s[:i], "mailto") || hasFoldSuffix(s[:i], "xmpp")
+	case '-':
+		return hasFoldSuffix(s[:i], "gh") && next != "" && next[0] >= '0' && next[0] <= '9'
+	case 'w', 'W':
+		return strings.HasPrefix(next, ".") && hasFoldSuffix(s[:i], "ww")
+	}
+	return false
+}
+
+func hasFoldSuffix(s, suffix string) bool {
+	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}
+
+// cutRunes returns at most limit characters of a text.
+func cutRunes(s string, limit int) (string, bool) {
+	if len(s) <= limit {
+		return s, false
+	}
+	n := 0
+	for i := range s {
+		if n++; n > limit {
+			return s[:i], true
+		}
+	}
+	return s, false
+}
+
+// units is the length of a text as GitHub's limit counts it at most: in UTF-16.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += max(utf16.RuneLen(r), 1)
+	}
+	return n
+}
