@@ -15,16 +15,18 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// Capture implements [Store]. The Observation is on the disk before anything else: from then on the capture is not lost,
-// whatever is killed when, since the next run takes in what is not yet in the memory. Then come the issue file, those of
-// other issues of which it says something, in ascending order, and the manifest; each under its own lock, never two at
-// once.
+// Capture implements [Store]. The Observation is on the disk before anything else changes: from then on the capture is not
+// lost, whatever is killed when, since the next run takes in what is not yet in the memory. Then come the issue file, those
+// of other issues of which it says something, in ascending order, and the manifest; each under its own lock, never two at
+// once. What takes time is done beside each other: the issue file is folded and written under another name while the
+// Observation reaches the disk, and so is the manifest; see draft.
 //
 // The error is ErrDisabled, ErrInvalid for a capture that no Observation can be made of, or one of the file system. A lock
 // that cannot be had is none: see [Captured.Held].
@@ -32,45 +34,76 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	if !*f.settings().Memory.Enabled {
 		return Captured{}, ErrDisabled
 	}
+	d := f.draftOf(spec.Issue)
+	defer d.close()
 	s, src, err := f.prepare(spec)
 	if err != nil {
 		return Captured{}, err
 	}
 	c := Captured{Name: s.Name, Path: f.specPath(s.Name)}
-	was, err := f.store.PutNew(c.Path, src)
-	switch {
-	case err != nil:
-		return c, err
-	case was != nil && !same(was, src):
-		return c, fmt.Errorf("%w: %s exists and says something else; remove it or capture something else", ErrInvalid, c.Path)
-	}
-	c.Known = was != nil
-	if err := f.store.Announce(); err != nil {
-		return c, err
-	}
 	for _, e := range s.Entries {
 		if e.Repeats != "" {
 			c.Repeats = append(c.Repeats, e.Repeats)
 		}
 	}
-	return f.takeIn(ctx, c, s)
+	return f.takeIn(ctx, c, s, f.keep(c.Path, src), d)
 }
 
-// takeIn puts a capture into the memory.
-func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec) (Captured, error) {
+// keeping is the writing of an Observation's file.
+type keeping struct {
+	done  chan struct{}
+	known bool // the file was there before
+	err   error
+}
+
+// keep writes the file of an Observation durably, beside what the caller does meanwhile.
+func (f *Files) keep(path string, src []byte) *keeping {
+	k := &keeping{done: make(chan struct{})}
+	go func() {
+		defer close(k.done)
+		var was []byte
+		was, k.err = f.store.PutNew(path, src)
+		switch k.known = was != nil; {
+		case k.err != nil:
+		case k.known && !same(was, src):
+			k.err = fmt.Errorf("%w: %s exists and says something else; remove it or capture something else", ErrInvalid, path)
+		default:
+			k.err = f.store.Announce()
+		}
+	}()
+	return k
+}
+
+// wait returns when the file is on the disk, or cannot be.
+func (k *keeping) wait() error {
+	<-k.done
+	return k.err
+}
+
+// takeIn puts a capture into the memory, once it is kept.
+func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec, k *keeping, d *draft) (Captured, error) {
 	changed := map[int][]byte{}
+	var added []schemas.Observation
 	var effects memory.Effects
-	grown, wrote, err := f.change(ctx, s.Issue, func(file, archive []byte) (memory.Folded, error) {
+	grown, wrote, err := f.change(ctx, s.Issue, k.wait, func(file, archive []byte) (memory.Folded, error) {
 		out, more, err := memory.Grow(file, s)
 		if len(out.Added)+len(more.IDs()) > 0 { // else it is there already, perhaps since a try before
-			c.Observations, effects = out.Added, more
+			added, effects = out.Added, more
+		}
+		if len(out.Added) > 0 && len(more.IDs()) == 0 {
+			d.write(out.Index())
 		}
 		out.Archive = archive
 		return out, err
 	})
+	if lost := k.wait(); lost != nil {
+		return c, lost
+	}
+	c.Known = k.known
 	if wrote {
 		changed[s.Issue] = grown.File
 	}
+	c.Observations = added
 	for _, o := range c.Observations {
 		c.Tokens += o.Tokens
 	}
@@ -78,7 +111,7 @@ func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec) (Captured
 		err = f.applyEffects(ctx, s, effects, changed)
 	}
 	if err == nil && len(changed) > 0 {
-		err = f.putIntoManifest(ctx, changed)
+		err = f.putIntoManifest(ctx, changed, d)
 	}
 	if len(changed) > 0 {
 		err = errors.Join(err, f.store.Announce())
@@ -100,7 +133,7 @@ func (f *Files) applyEffects(ctx context.Context, s memory.Spec, e memory.Effect
 		if issue == s.Issue {
 			continue // they are in the archive, or nowhere
 		}
-		out, wrote, err := f.change(ctx, issue, func(file, archive []byte) (memory.Folded, error) {
+		out, wrote, err := f.change(ctx, issue, nil, func(file, archive []byte) (memory.Folded, error) {
 			if file == nil {
 				return memory.Folded{Archive: archive}, nil
 			}
@@ -132,8 +165,11 @@ func (f *Files) warnOfHeld(err error) string {
 }
 
 // putIntoManifest puts issue files that were just written into the manifest. Another process may have written into them
-// since: what they hold now counts.
-func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte) error {
+// since: what they hold now counts. d may be what the manifest should become.
+func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *draft) error {
+	if ok, err := d.place(ctx, changed); ok || err != nil {
+		return err
+	}
 	ours := map[int]bool{}
 	for issue := range changed {
 		ours[issue] = true
@@ -189,6 +225,8 @@ func (f *Files) prepare(spec *schemas.ObservationSpec) (memory.Spec, []byte, err
 		e := &clean.Entries[i]
 		e.Content, e.Summary = secrets.Redact(e.Content), secrets.Redact(e.Summary)
 	}
+	counted := countAhead(clean.Entries)
+	defer func() { <-counted }()
 	name, err := captureName(&clean)
 	if err != nil {
 		return memory.Spec{}, nil, err
@@ -202,6 +240,19 @@ func (f *Files) prepare(spec *schemas.ObservationSpec) (memory.Spec, []byte, err
 		return memory.Spec{}, nil, err
 	}
 	return memory.Spec{Name: name, Digest: o.Digest, ObservationSpec: schemas.SpecAs[*schemas.ObservationSpec](o)}, src, nil
+}
+
+// countAhead has the tokens of contents counted while something else is done with them: what was counted once is known
+// when it is counted for the issue file. What is returned is closed at the end.
+func countAhead(entries []schemas.ObservationEntry) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range entries {
+			tokens.Count(entries[i].Content)
+		}
+	}()
+	return done
 }
 
 // decode reads the file of an Observation. All that is wrong with it is in the error, ErrInvalid.

@@ -24,10 +24,12 @@ type folding func(file, archive []byte) (memory.Folded, error)
 const steals = 5
 
 // change changes the files of an issue under the issue's lock, durably. wrote is false when they are as they should be.
-func (f *Files) change(ctx context.Context, issue int, fold folding) (out memory.Folded, wrote bool, err error) {
+// first, which may be nil, is what has to be done before: the files are changed after it returned, and not at all after an
+// error of it, but they are written beside it under other names.
+func (f *Files) change(ctx context.Context, issue int, first func() error, fold folding) (out memory.Folded, wrote bool, err error) {
 	for range steals {
 		var now bool
-		out, now, err = f.changeOnce(ctx, issue, fold)
+		out, now, err = f.changeOnce(ctx, issue, first, fold)
 		wrote = wrote || now
 		if !errors.Is(err, lock.ErrStolen) {
 			break
@@ -39,7 +41,7 @@ func (f *Files) change(ctx context.Context, issue int, fold folding) (out memory
 	return out, wrote, err
 }
 
-func (f *Files) changeOnce(ctx context.Context, issue int, fold folding) (out memory.Folded, wrote bool, err error) {
+func (f *Files) changeOnce(ctx context.Context, issue int, first func() error, fold folding) (out memory.Folded, wrote bool, err error) {
 	l, err := f.store.LockFile(ctx, f.issuePath(issue))
 	if err != nil {
 		return out, false, err
@@ -60,11 +62,22 @@ func (f *Files) changeOnce(ctx context.Context, issue int, fold folding) (out me
 	if len(ops) == 0 {
 		return out, false, nil
 	}
-	if err := l.Check(); err != nil {
+	staged, err := durable.StageAll(f.store.Root(), tmpDir, ops)
+	if err != nil {
+		return out, false, err
+	}
+	defer staged.Discard()
+	if first != nil {
+		err = first()
+	}
+	if err == nil {
+		err = l.Check()
+	}
+	if err != nil {
 		return out, false, err
 	}
 	f.writes.Add(int64(len(ops)))
-	return out, true, durable.Apply(f.store.Root(), tmpDir, ops)
+	return out, true, staged.Commit()
 }
 
 // changes are the files to write. An observation that moves from one file to the other is in both for a moment rather

@@ -18,6 +18,12 @@
 // locks issue-<N>.json.lock and manifest.json.lock: one after the other, never two at once, so that no order of locks can be
 // wrong. Killed anywhere, or held up by a lock, it leaves the Observation, and the next run folds it.
 //
+// This is the order in which names change. Contents are written beside each other, under other names: the issue file's while
+// the Observation reaches the disk, so that the two wait for the disk together, and the manifest's without its lock.
+//
+// Issue files are synced though they are folds: they also hold what other programs wrote, and how captures were accepted
+// whose specs were edited since. Neither is anywhere else.
+//
 // The manifest is not synced. It has up to 17 MB, of which a capture changes some lines; syncing it would cost more than
 // all else together, and a sync of any other file would wait for it. What a loss of power leaves of it is noticed, since
 // what is remembered of it (.reconcile/memory/step) is trusted only within one start of the machine, and it is made anew.

@@ -35,14 +35,15 @@ type Files struct {
 
 	mu      sync.Mutex // guards what follows
 	view    *view
-	tables  []part           // what the next view is made of while there is none
-	written map[int]readFile // issue files that this process wrote and the view has not
-	mapped  []func()         // end the mapping of files of the cache
-	warned  map[int]bool     // issue files that were told of
-	checked bool             // the manifest was looked at
+	tables  []part            // what the next view is made of while there is none
+	written map[int]wroteFile // issue files that this process wrote and the view has not
+	mapped  []func()          // end the mapping of files of the cache
+	warned  map[int]bool      // issue files that were told of
+	checked bool              // the manifest was looked at
 
-	manifestMu sync.Mutex // held while this process changes the manifest, so that its goroutines wait here
-	manifest   []byte     // room for reading it
+	manifestMu sync.Mutex             // held while this process changes the manifest, so that its goroutines wait here
+	drafting   sync.Mutex             // held while there is a draft of it
+	room       atomic.Pointer[[]byte] // for reading it; see takeRoom
 
 	writes atomic.Int64 // files of the memory that were written
 

@@ -54,10 +54,11 @@ func (f *Files) addWritten(searched bool) (*view, error) {
 	b := tableBuilder{bare: f.bare(searched)}
 	files := make([]readFile, 0, len(f.written))
 	for _, w := range f.written {
-		if w.file != nil && w.err == nil {
-			b.add(w.source, w.file)
+		m, err := memory.Parse(w.data)
+		if err == nil {
+			b.add(w.source, m)
 		}
-		files = append(files, w)
+		files = append(files, readFile{w.source, m, err})
 	}
 	fresh, err := b.tables()
 	if err != nil {
@@ -82,6 +83,13 @@ func (f *Files) bare(searched bool) bool {
 	return !searched && (len(tables) == 0 || anyBare(tables))
 }
 
+// wroteFile is an issue file as this process wrote it. It is read when the view is asked for: who only captures has no
+// use for it.
+type wroteFile struct {
+	source
+	data []byte
+}
+
 // wrote tells the view what this process wrote into an issue file.
 func (f *Files) wrote(issue int, data []byte) {
 	id, err := f.store.LookAt(f.issuePath(issue))
@@ -94,11 +102,9 @@ func (f *Files) wrote(issue int, data []byte) {
 		return
 	}
 	if f.written == nil {
-		f.written = map[int]readFile{}
+		f.written = map[int]wroteFile{}
 	}
-	s := source{issue: issue, id: id, hash: xxhash.Sum64(data), racy: true}
-	m, err := memory.Parse(data)
-	f.written[issue] = readFile{s, m, err}
+	f.written[issue] = wroteFile{source{issue: issue, id: id, hash: xxhash.Sum64(data), racy: true}, data}
 }
 
 // look looks at all issue files, and reads those that changed since the view or the cache.

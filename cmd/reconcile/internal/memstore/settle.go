@@ -249,7 +249,7 @@ func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int
 	}
 	wrote := false
 	if err == nil && !settled {
-		folded, wrote, err = s.change(ctx, issue, fold)
+		folded, wrote, err = s.change(ctx, issue, nil, fold)
 	}
 	if errors.Is(err, memory.ErrNewer) {
 		s.warning(err.Error())

@@ -222,6 +222,21 @@ func hashOf(parts [][]byte) uint64 {
 	return h.Sum64()
 }
 
+// takeRoom is memory for reading the manifest, and giveRoom gives it back with what was read: megabytes that need not be
+// found anew each time.
+func (f *Files) takeRoom() []byte {
+	if room := f.room.Swap(nil); room != nil {
+		return *room
+	}
+	return nil
+}
+
+func (f *Files) giveRoom(room []byte) {
+	if room != nil {
+		f.room.Store(&room)
+	}
+}
+
 // errUnknown is the error of a next in underManifestLock that cannot do without what is remembered.
 var errUnknown = errors.New("the manifest is not the one that is remembered")
 
@@ -237,12 +252,11 @@ func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *
 		return false, err
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
-	was, id, err := f.store.ReadFileInto(f.manifest, f.manifestPath(), fileLimit)
+	was, id, err := f.store.ReadFileInto(f.takeRoom(), f.manifestPath(), fileLimit)
 	if err != nil {
 		was, id = nil, state.Identity{} // none, or too large, or no file: there will be one
-	} else {
-		f.manifest = was
 	}
+	defer f.giveRoom(was)
 	s := f.loadStep()
 	trusted := s.trusts(id, was)
 	if !trusted {

@@ -94,7 +94,7 @@ func (f *Files) refold(ctx context.Context, issues map[int]bool) error {
 
 func (f *Files) refoldWith(ctx context.Context, facts *memory.Facts, issues map[int]bool) error {
 	for _, issue := range slices.Sorted(maps.Keys(issues)) {
-		_, _, err := f.change(ctx, issue, func(file, archive []byte) (memory.Folded, error) {
+		_, _, err := f.change(ctx, issue, nil, func(file, archive []byte) (memory.Folded, error) {
 			return facts.Fold(issue, file, archive)
 		})
 		if err != nil {
