@@ -2,6 +2,7 @@ package slash
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -110,3 +111,5 @@ func TestParseDeep(t *testing.T) {
 		checkParsed(t, body, Parse(body))
 	}
 }
+
+func writeFile(file string, data []byte) error { return os.WriteFile(file, data, 0o666) }

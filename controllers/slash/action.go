@@ -1,0 +1,236 @@
+package slash
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// aim is what the words behind a verb name.
+type aim struct {
+	target schemas.Ref
+	node   string
+	reason string
+	// objects are what /explain is about.
+	objects []schemas.Ref
+}
+
+// fillers begin what is said beside a command where no node has that name.
+var fillers = []string{"because", "please", "pls", "again", "now", "thanks", "lgtm", "it", "since", "as"}
+
+// begins a reason: a word that is none, as a dash is, or a filler.
+func beginsReason(word string) bool {
+	first := []rune(word)[0]
+	return !unicode.IsLetter(first) && !unicode.IsDigit(first) || slices.Contains(fillers, strings.ToLower(strings.TrimRight(word, ",.:;!")))
+}
+
+// action makes an Action of a command.
+func (d *desk) action(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+	a, err := d.aimed(cmd)
+	if err != nil {
+		return nil, "", err
+	}
+	spec := &schemas.ActionSpec{Target: a.target.String(), Node: a.node, Verb: cmd.Verb, By: by(c.Author),
+		Reason: discreet(a.reason), At: schemas.NewTime(c.Created)}
+	out, _, err := d.propose(schemas.ActionKind, name, spec)
+	if err == nil {
+		err = d.applied(spec, name)
+	}
+	return out, "", err
+}
+
+// applied says why an action that is in the tree does nothing.
+func (d *desk) applied(spec *schemas.ActionSpec, name string) error {
+	e := d.tree.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name})
+	base := e.Status.Base()
+	ready := base.Condition(schemas.Ready)
+	switch {
+	case base.Phase != schemas.ActionApplied && ready != nil:
+		return errors.New(code(ready.Message))
+	case d.moot(spec, name):
+		return fmt.Errorf("there is nothing to %s", spec.Verb)
+	}
+	return nil
+}
+
+// moot reports whether an action changed nothing. One on a session is kept by its DAGs, too.
+func (d *desk) moot(spec *schemas.ActionSpec, name string) bool {
+	target, err := spec.TargetRef()
+	if err != nil || target.Kind != schemas.DAGKind.Name {
+		return false
+	}
+	st, ok := d.tree.Entry(target).Status.(*schemas.DAGStatus)
+	return ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == name && a.Moot })
+}
+
+// aimed finds what a command is about: [dag/NAME] [NODE] [why]. What it does not name follows from the issue, where only
+// one thing can be meant.
+func (d *desk) aimed(cmd Command) (aim, error) {
+	var a aim
+	words, rest := strings.Fields(cmd.Line), cmd.Text
+	next := func() {
+		rest = strings.TrimSpace(rest[strings.Index(rest, words[0])+len(words[0]):])
+		words = words[1:]
+	}
+	dags := d.dags()
+	if len(words) > 0 && strings.Contains(words[0], "/") {
+		target, err := d.object(words[0])
+		if err != nil {
+			return a, err
+		}
+		a.target = target
+		dags = slices.DeleteFunc(dags, func(e *state.Entry) bool { return e.Ref != target })
+		next()
+	}
+	if len(words) > 0 && (hasNode(dags, words[0]) || !beginsReason(words[0])) {
+		if err := d.node(&a, cmd.Verb, dags, words[0]); err != nil {
+			return a, err
+		}
+		next()
+	}
+	a.reason = strings.TrimSpace(strings.TrimLeft(rest, "-–—:,;. \t"))
+	if a.target == (schemas.Ref{}) {
+		return a, d.guess(&a, cmd.Verb, dags)
+	}
+	if a.node == "" && cmd.Verb == Skip {
+		return a, errors.New("say which node is to be skipped")
+	}
+	return a, nil
+}
+
+// dags are those that the issue stands for, and that can be used.
+func (d *desk) dags() []*state.Entry { return d.objects(schemas.DAGKind) }
+
+func (d *desk) objects(k schemas.Kind) []*state.Entry {
+	var out []*state.Entry
+	for _, ref := range d.issue.Objects {
+		if e := d.tree.Entry(ref); ref.Kind == k.Name && e != nil && e.Object != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// object is the DAG or session that a word names; it has to be one of this issue.
+func (d *desk) object(word string) (schemas.Ref, error) {
+	ref, err := schemas.Kinds{schemas.DAGKind, schemas.SessionKind}.ParseRef(strings.TrimRight(word, ",.:;"))
+	if err != nil {
+		return schemas.Ref{}, fmt.Errorf("%s is neither a DAG nor a session, as dag/checks", code(word))
+	}
+	var words []string
+	for _, o := range d.issue.Objects {
+		if o == ref && d.tree.Entry(ref) != nil {
+			return ref, nil
+		}
+		if o.Kind != schemas.ClarificationRequestKind.Name {
+			words = append(words, o.String())
+		}
+	}
+	return schemas.Ref{}, fmt.Errorf("this issue does not stand for %s%s", code(ref.String()), nearest(ref.String(), words))
+}
+
+func nodes(dag *state.Entry) []string {
+	var out []string
+	for _, n := range schemas.SpecAs[*schemas.DAGSpec](dag.Object).Nodes {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+func hasNode(dags []*state.Entry, word string) bool {
+	return slices.ContainsFunc(dags, func(e *state.Entry) bool { return slices.Contains(nodes(e), strings.TrimRight(word, ",.:;")) })
+}
+
+// node finds the DAG that has a node.
+func (d *desk) node(a *aim, verb string, dags []*state.Entry, word string) error {
+	word = strings.TrimRight(word, ",.:;")
+	var have, names, ways []string
+	for _, e := range dags {
+		if slices.Contains(nodes(e), word) {
+			have, a.target, a.node = append(have, e.Name), e.Ref, word
+			ways = append(ways, "/"+verb+" "+e.Ref.String()+" "+word)
+		}
+		names = append(names, nodes(e)...)
+	}
+	switch {
+	case len(have) == 1:
+		return nil
+	case len(have) > 1:
+		return fmt.Errorf("say which is meant: %s", choices(ways))
+	case len(dags) == 0 && a.target != (schemas.Ref{}):
+		return fmt.Errorf("%s has no nodes; leave %s out", code(a.target.String()), code(word))
+	}
+	return fmt.Errorf("there is no node %s here%s", code(word), nearest(word, names))
+}
+
+// guess finds the target of a command that names none.
+func (d *desk) guess(a *aim, verb string, dags []*state.Entry) error {
+	switch {
+	case verb == Skip:
+		return errors.New("say which node is to be skipped")
+	case verb == Approve:
+		return d.held(a, dags)
+	}
+	targets := dags
+	if verb != Hold && len(dags) != 1 { // one DAG is all that its session has here
+		targets = append(targets, d.objects(schemas.SessionKind)...)
+	}
+	switch len(targets) {
+	case 0:
+		return fmt.Errorf("there is nothing on this issue to %s", verb)
+	case 1:
+		a.target = targets[0].Ref
+		return nil
+	}
+	var ways []string
+	for _, e := range targets {
+		ways = append(ways, "/"+verb+" "+e.Ref.String())
+	}
+	return fmt.Errorf("say which is meant: %s", choices(ways))
+}
+
+// held finds the one node that waits for an approval.
+func (d *desk) held(a *aim, dags []*state.Entry) error {
+	var ways []string
+	for _, e := range dags {
+		st, ok := e.Status.(*schemas.DAGStatus)
+		if !ok {
+			continue
+		}
+		var here []string
+		for _, name := range nodes(e) {
+			n := st.Nodes[name]
+			if n.State == schemas.NodeBlocked && (n.Reason == controllers.ReasonHeld || n.Reason == controllers.ReasonWaitsForPerson) {
+				a.target, a.node = e.Ref, name
+				here = append(here, "/approve "+e.Ref.String()+" "+name)
+			}
+		}
+		if len(here) > 1 {
+			here = append([]string{"/approve " + e.Ref.String()}, here...)
+		}
+		ways = append(ways, here...)
+	}
+	switch len(ways) {
+	case 0:
+		return errors.New("nothing here waits for an approval")
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("say which is meant: %s", choices(ways))
+}
+
+// explained finds what is to be explained: what the words name, else all that the issue stands for.
+func (d *desk) explained(words []string) (aim, error) {
+	if len(words) == 0 || beginsReason(words[0]) && !hasNode(d.dags(), words[0]) {
+		return aim{objects: d.issue.Objects}, nil
+	}
+	a, err := d.aimed(Command{Verb: Explain, Line: strings.Join(words, " "), Text: strings.Join(words, " ")})
+	a.objects = []schemas.Ref{a.target}
+	return a, err
+}

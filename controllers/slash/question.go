@@ -1,0 +1,234 @@
+package slash
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// question is a clarification of an issue.
+type question struct {
+	id      string
+	request string // the name of its request; "" for a record of another program
+	spec    *schemas.ClarificationRequestSpec
+	status  *schemas.ClarificationRequestStatus
+}
+
+// questions lists those of the issue, by id: of requests, and what only its ledger tells of.
+func (d *desk) questions() []question {
+	var out []question
+	known := map[string]bool{}
+	for _, ref := range d.issue.Objects {
+		e := d.tree.Entry(ref)
+		if ref.Kind != schemas.ClarificationRequestKind.Name || e == nil {
+			continue
+		}
+		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
+		st, ok := e.Status.(*schemas.ClarificationRequestStatus)
+		if spec != nil && ok && st.ID != "" {
+			known[st.ID] = true
+			out = append(out, question{st.ID, e.Name, spec, st})
+		}
+	}
+	for _, l := range d.tree.Ledgers() {
+		if l.Issue != d.issue.File.Issue {
+			continue
+		}
+		for _, c := range l.Records() {
+			if !known[c.ID] && !controllers.Orphaned(d.tree, &c) {
+				out = append(out, recorded(&c))
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b question) int { return strings.Compare(a.id, b.id) })
+	return out
+}
+
+// recorded is a question that another program wrote into the ledger, as far as it bears on a reply.
+func recorded(c *schemas.Clarification) question {
+	st := &schemas.ClarificationRequestStatus{ID: c.ID, Round: c.Round, MaxRounds: c.MaxRounds}
+	st.Phase = c.Status
+	for _, t := range c.Thread {
+		st.Thread = append(st.Thread, schemas.ThreadEntry{ClarificationTurn: t, Source: clarify.SourceLedger})
+	}
+	return question{c.ID, "", &schemas.ClarificationRequestSpec{From: c.From, To: c.To, Topic: c.Topic}, st}
+}
+
+// takes are the states in which a question can be meant by a verb that names none. An answer to what was escalated is
+// the decision of a person: it settles the matter.
+var takes = map[string][]string{
+	Answer:   {schemas.ClarificationPending, schemas.ClarificationStale, schemas.ClarificationEscalated},
+	Resolve:  {schemas.ClarificationAnswered, schemas.ClarificationEscalated},
+	Escalate: {schemas.ClarificationPending, schemas.ClarificationAnswered, schemas.ClarificationStale},
+}
+
+// find returns the question that a command means: the one that it names, else the only one that waits for a person, else
+// the only one that the command can be about.
+func (d *desk) find(verb, word string) (question, error) {
+	all := d.questions()
+	if word != "" {
+		return named(all, word, d.issue.File.Issue)
+	}
+	all = slices.DeleteFunc(all, func(q question) bool { return !slices.Contains(takes[verb], q.status.Phase) })
+	if verb == Answer && len(all) > 1 {
+		waits := d.waiting()
+		if one := slices.DeleteFunc(slices.Clone(all), func(q question) bool { return !slices.Contains(waits, q.id) }); len(one) == 1 {
+			return one[0], nil
+		}
+	}
+	switch len(all) {
+	case 0:
+		return question{}, errors.New("no question on this issue can be meant")
+	case 1:
+		return all[0], nil
+	}
+	var words []string
+	for _, q := range all {
+		words = append(words, "/"+verb+" "+q.id)
+	}
+	return question{}, fmt.Errorf("say which question is meant: %s", choices(words))
+}
+
+// named is the question with an id, in any form that people type.
+func named(all []question, word string, issue int) (question, error) {
+	id, of, ok := clarify.ReadID(word)
+	if !ok {
+		return question{}, fmt.Errorf("%s is not the id of a question, as CLR-42-001", code(word))
+	}
+	var ids []string
+	for _, q := range all {
+		if q.id == id {
+			return q, nil
+		}
+		ids = append(ids, q.id)
+	}
+	if of != issue && of > 0 {
+		return question{}, fmt.Errorf("%s is about another issue, %s; write there", code(id), code(fmt.Sprintf("#%d", of)))
+	}
+	return question{}, fmt.Errorf("there is no %s on this issue%s", code(id), nearest(id, ids))
+}
+
+// waiting are the ids of the questions on the issue that wait for a person.
+func (d *desk) waiting() []string {
+	if d.ready == nil {
+		d.ready = controllers.Ready(d.tree, d.Now)
+	}
+	var out []string
+	mine := d.questions()
+	for _, it := range d.ready {
+		if it.Kind == controllers.ItemQuestion && slices.ContainsFunc(mine, func(q question) bool { return q.id == it.Clarification }) {
+			out = append(out, it.Clarification)
+		}
+	}
+	return out
+}
+
+// replyTypes are what the verbs write.
+var replyTypes = map[string]string{
+	Answer: schemas.TurnAnswer, Resolve: schemas.TurnResolution, Escalate: schemas.TurnEscalation,
+}
+
+// wordless is what an escalation says whose author says nothing.
+const wordless = "A person is asked to decide."
+
+// reply makes a Reply of a command.
+func (d *desk) reply(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+	word, text := "", cmd.Text
+	if first := firstWord([]byte(cmd.Line)); strings.HasPrefix(strings.ToUpper(first), "CLR-") {
+		word, text = strings.TrimRight(first, ":,.;"), strings.TrimSpace(cmd.Text[len(first):])
+	}
+	if text == "" && cmd.Verb == Escalate {
+		text = wordless
+	}
+	if text == "" {
+		return nil, "", errors.New("write the text behind it")
+	}
+	q, err := d.find(cmd.Verb, word)
+	if err != nil {
+		return nil, "", err
+	}
+	spec, err := d.say(c, &q, replyTypes[cmd.Verb], text, name)
+	return spec, "", err
+}
+
+// say proposes a reply to a question. The error says why it cannot be taken.
+func (d *desk) say(c *Comment, q *question, typ, text, name string) (*controllers.Spec, error) {
+	if typ == schemas.TurnAnswer && q.status.Phase == schemas.ClarificationEscalated {
+		typ = schemas.TurnResolution
+	}
+	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: by(c.Author), Body: discreet(text)}
+	if q.request == "" {
+		spec.Clarification = q.id
+		if why := clarify.Objection(q.spec, q.status, clarify.Reply{Name: name, Spec: spec}); why != "" {
+			return nil, errors.New(code(why))
+		}
+	}
+	out, o, err := d.propose(schemas.ReplyKind, name, spec)
+	if err != nil || q.request == "" {
+		return out, err
+	}
+	st, ok := d.tree.Entry(schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: q.request}).Status.(*schemas.ClarificationRequestStatus)
+	if !ok {
+		return nil, fmt.Errorf("%s has no status yet", code(q.id))
+	}
+	if standing, why := clarify.StandingOf(st, clarify.Reply{Name: name, Digest: o.Digest, Spec: spec}); standing == clarify.Refused {
+		return nil, errors.New(code(why))
+	}
+	return out, nil
+}
+
+// plain decides a comment without a command. It is the answer to the question that waits for a person, where there is
+// exactly one on the issue and the comment stands below it; else it is none of our business.
+func (d *desk) plain(c *Comment, p Parsed, v Verdict) (Verdict, bool) {
+	if p.Plain == "" || len(d.issue.Objects) == 0 && d.tree.Ledger(d.issue.File.Issue) == nil {
+		return Verdict{}, false
+	}
+	if p := d.written(specName(c.ID)); p != "" {
+		v.Handled.Outcome, v.Handled.Specs = schemas.HandledAccepted, []string{p}
+		return v, true
+	}
+	d.settle()
+	waits := d.waiting()
+	if len(waits) != 1 || !d.below(c.ID, waits[0]) {
+		return Verdict{}, false
+	}
+	switch {
+	case c.Edited:
+		v.Handled.Reply = refusalText([]string{editedText})
+		return v, true
+	case p.Meant != "":
+		v.Handled.Reply = refusalText([]string{code(firstWord([]byte(p.Plain))) + " is no command; did you mean " + code("/"+p.Meant)})
+		return v, true
+	}
+	q, err := named(d.questions(), waits[0], d.issue.File.Issue)
+	if err != nil {
+		return Verdict{}, false
+	}
+	was, ready := d.tree, d.ready
+	spec, err := d.say(c, &q, schemas.TurnAnswer, p.Plain, specName(c.ID))
+	if err != nil {
+		d.tree, d.ready = was, ready
+		v.Handled.Reply = refusalText([]string{"It is no answer to " + code(q.id) + ": " + err.Error()})
+		return v, true
+	}
+	v.Handled.Outcome = schemas.HandledAccepted
+	v.put(spec)
+	return v, true
+}
+
+// below reports whether a comment was written after those of ours that show the question: ids of GitHub only grow, and
+// clocks of several machines do not agree.
+func (d *desk) below(id int64, clarification string) bool {
+	shown := int64(0)
+	for _, c := range d.issue.File.Comments {
+		if strings.HasPrefix(c.Key, "round/"+clarification+"/") || strings.HasPrefix(c.Key, "escalation/"+clarification+"/") {
+			shown = max(shown, c.ID)
+		}
+	}
+	return 0 < shown && shown < id
+}

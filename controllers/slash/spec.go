@@ -1,0 +1,76 @@
+package slash
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+)
+
+// decode is a spec as a run will read it. The error says what the reader would say.
+func (d *desk) decode(s *controllers.Spec) (*schemas.Object, error) {
+	src, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
+		"metadata": schemas.Metadata{Name: s.Ref.Name}, "spec": s.Spec})
+	if err != nil {
+		return nil, errors.New("it cannot be written down")
+	}
+	got := d.decoder.Decode(strings.TrimSuffix(s.Path, ".yaml")+".json", src)
+	for _, p := range got.Problems {
+		if p.Severity == schemas.Error {
+			return nil, fmt.Errorf("%s: %s", code(strings.TrimPrefix(p.Field, "spec.")), code(p.Message))
+		}
+	}
+	return got.Object, nil
+}
+
+// issueNumber reads #42 or 42.
+func issueNumber(word string) (int, bool) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(word, "#"), 10, 32)
+	return int(n), err == nil && n >= 0
+}
+
+// remember makes an Observation of a text, as a capture on the command line does. Who says so is no agent of the tree:
+// it is kept under the name github-<login>.
+func (d *desk) remember(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+	switch {
+	case !*d.Tree.Settings().Memory.Enabled:
+		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", code(schemas.SettingsPath))
+	case cmd.Text == "":
+		return nil, "", errors.New("write what is to be remembered behind it")
+	}
+	source := d.Known
+	source.Agent, source.Issue, source.At = personName(c.Author.Login), d.issue.File.Issue, c.Created
+	source.Text = cmd.Text
+	learned := memory.Learn(source)
+	if len(learned.Entries) == 0 {
+		return nil, "", errors.New("there is nothing in it that could be kept")
+	}
+	for i := range learned.Entries {
+		if e := &learned.Entries[i]; e.Category == schemas.CategorySummary {
+			e.Category = schemas.CategoryKeyFact // it is no summary of a conversation
+		}
+	}
+	spec, _, err := d.propose(schemas.ObservationKind, name, &schemas.ObservationSpec{
+		Agent: source.Agent, Issue: source.Issue, Timestamp: schemas.NewTime(c.Created), Entries: learned.Entries,
+		SourceTokens: learned.SourceTokens,
+	})
+	return spec, "", err
+}
+
+// personName is the name under which the memory keeps what somebody on GitHub says.
+func personName(login string) string {
+	name := "github-" + strings.ToLower(login)
+	if schemas.CheckName(name) != nil {
+		return "github"
+	}
+	return name
+}
+
+// discreet is a text as it may be written: without secrets and private text.
+func discreet(text string) string { return strings.TrimSpace(secrets.Redact(text)) }
