@@ -3,6 +3,8 @@ package main
 import (
 	"maps"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -114,6 +116,42 @@ func TestCrashMemory(t *testing.T) {
 				t.Logf("struck at %d calls", n)
 			})
 		}
+	}
+}
+
+// TestPowerLossMemory looks for names and contents of a capture that a power loss could take back after it was reported, and
+// for a name that it could leave before what it rests on: the issue file's without the Observation. Nothing need survive
+// of the manifest, which is made again.
+func TestPowerLossMemory(t *testing.T) {
+	t.Parallel()
+	capture := afterMemoryRun("capture", "memory", "capture", "--agent", "engineer", "--issue", "29", "talk.jsonl")
+	spec, err := capture.fixture(t, crashtest.None, 0)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := crashtest.Run(t.Context(), spec)
+	if err != nil || r.Exit != 0 {
+		t.Fatalf("%v, exit %d\n%s", err, r.Exit, r.Stderr)
+	}
+	for _, finding := range crashtest.Lint(r.Calls, func(path string) bool {
+		return strings.HasPrefix(path, ".reconcile/") || strings.HasSuffix(path, ".lock") || path == "state/memory/manifest.json"
+	}) {
+		t.Error(finding)
+	}
+	var order []string
+	for _, c := range r.Calls {
+		switch {
+		case c.Err != 0:
+		case c.Op == crashtest.Rename && strings.HasPrefix(c.To, "specs/observations/"):
+			order = append(order, "name the Observation")
+		case c.Op == crashtest.Sync && c.Path == "specs/observations":
+			order = append(order, "sync its folder")
+		case c.Op == crashtest.Rename && c.To == "state/memory/issue-29.json":
+			order = append(order, "name the issue file")
+		}
+	}
+	if want := []string{"name the Observation", "sync its folder", "name the issue file"}; !slices.Equal(order, want) {
+		t.Errorf("%q, want %q", order, want)
 	}
 }
 
