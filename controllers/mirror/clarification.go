@@ -70,10 +70,8 @@ func (m *matter) status() string {
 // stands says what the matter waits for.
 func (m *matter) stands() string {
 	switch m.st.Phase {
-	case schemas.ClarificationPending:
-		return fmt.Sprintf("Waits for the answer of %s, until %s.", name(m.spec.To), m.st.StaleAfter.UTC().Format(timeForm))
-	case schemas.ClarificationStale:
-		return fmt.Sprintf("Waits for the answer of %s, which was due at %s.", name(m.spec.To), m.st.StaleAfter.UTC().Format(timeForm))
+	case schemas.ClarificationPending, schemas.ClarificationStale:
+		return m.waitsForAnswer()
 	case schemas.ClarificationAnswered:
 		return "Waits for " + name(m.spec.From) + " to ask on, or to resolve it."
 	case schemas.ClarificationEscalated:
@@ -84,6 +82,20 @@ func (m *matter) stands() string {
 		return "It is settled."
 	}
 	return "Its state is unknown to this program."
+}
+
+func (m *matter) waitsForAnswer() string {
+	line := "Waits for the answer of " + name(m.spec.To)
+	if due := m.st.StaleAfter.UTC().Format(timeForm); m.st.Phase == schemas.ClarificationStale {
+		line += ", which was due at " + due + "."
+	} else {
+		line += ", until " + due + "."
+	}
+	to := m.t.Entry(schemas.Ref{Kind: schemas.AgentKind.Name, Name: m.spec.To})
+	if to != nil && to.Object != nil && schemas.SpecAs[*schemas.AgentSpec](to.Object).Runner.Human != nil {
+		line += fmt.Sprintf(" It is for people: comment `/answer %s` and the answer.", m.st.ID)
+	}
+	return line
 }
 
 // name is who says something, as people write it.

@@ -33,7 +33,7 @@ func (p *projection) session(e *state.Entry, i *Issue) {
 	if spec.Title != "" {
 		b.paragraph("%s", Line(spec.Title, whyLength))
 	}
-	b.paragraph("%d of %d tasks are done.", st.Progress.Done, st.Progress.Total)
+	b.progress(st.Progress)
 	var rows [][]string
 	for _, ref := range p.t.Referrers(e.Ref) {
 		d := p.t.Entry(ref)
@@ -47,7 +47,7 @@ func (p *projection) session(e *state.Entry, i *Issue) {
 	if len(rows) > 0 {
 		b.table([]string{"DAG", "Phase", "Tasks done"}, limited(rows))
 	}
-	b.list("Waits for", p.waits(e))
+	b.list("What it waits for, and why", p.waits(e))
 	i.status(e, b.done())
 }
 
@@ -61,12 +61,12 @@ func (p *projection) dag(e *state.Entry, i *Issue) {
 	b := p.newBody(e)
 	b.paragraph("### DAG %s: %s", code(e.Name), code(st.Phase))
 	b.quoted(spec.Description)
-	b.paragraph("%d of %d tasks are done.", st.Progress.Done, st.Progress.Total)
+	b.progress(st.Progress)
 	b.table([]string{"Task", "State", "Attempts", "Why"}, limited(nodeRows(spec, st)))
 	if drawing := picture(e.Ref, spec, st); drawing != "" {
 		b.block([]string{"```mermaid", strings.TrimRight(drawing, "\n"), "```"}, true)
 	}
-	b.list("Waits for", p.waits(e))
+	b.list("What it waits for, and why", p.waits(e))
 	i.status(e, b.done())
 }
 
@@ -134,4 +134,11 @@ func (p *projection) waits(e *state.Entry) []string {
 		why[i] = Line(why[i], whyLength)
 	}
 	return why
+}
+
+// progress says how far something is; nothing of what has no tasks.
+func (b *body) progress(p schemas.Progress) {
+	if p.Total > 0 {
+		b.paragraph("%d of %d tasks are done.", p.Done, p.Total)
+	}
 }
