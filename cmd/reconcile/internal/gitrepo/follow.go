@@ -21,6 +21,8 @@ type pending struct {
 	Ref    string `json:"ref"` // "" for a detached HEAD
 	Old    string `json:"old"` // "" for a first commit
 	New    string `json:"new"`
+	// Files says that the work tree goes along, and goes back where the branch never moved.
+	Files bool `json:"files,omitempty"`
 }
 
 func (w *workshop) pendingPath() string { return filepath.Join(w.dir, "pending.json") }
@@ -93,6 +95,13 @@ func (n *native) catchUp(ctx context.Context, w *workshop, store *objectStore) e
 	if len(edits) > 0 {
 		if err := n.patchIndex(ctx, w, edits, nil, nil); err != nil {
 			return err
+		}
+	}
+	for _, p := range list {
+		if p.GitDir == n.gitDir && p.Ref == head.Ref && p.Files && p.Old == head.Hash {
+			if err := n.takeBack(ctx, w, store, p); err != nil {
+				return err
+			}
 		}
 	}
 	if len(theirs) == 0 {
@@ -180,6 +189,18 @@ func (n *native) patchIndex(ctx context.Context, w *workshop, edits []edit, fold
 // followed. Both belong to what it returns.
 func (n *native) prepareIndex(ctx context.Context, w *workshop, edits []edit, folders map[string]folderChange,
 	stats map[string]fileStat) (*nextIndex, error) {
+	next, err := n.lockIndex(ctx, w)
+	if err == nil {
+		err = next.fill(n, w, edits, folders, stats)
+	}
+	if err != nil {
+		return nil, errors.Join(err, next.close())
+	}
+	return next, nil
+}
+
+// lockIndex takes git's lock on the index and reads it. The lock belongs to what it returns, also after an error.
+func (n *native) lockIndex(ctx context.Context, w *workshop) (*nextIndex, error) {
 	path := filepath.Join(n.gitDir, "index")
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -191,34 +212,38 @@ func (n *native) prepareIndex(ctx context.Context, w *workshop, edits []edit, fo
 	next := &nextIndex{lock: lock}
 	data, perm, written, err := readIndex(path)
 	if err != nil {
-		return nil, errors.Join(err, next.close())
+		return next, err
 	}
-	x, err := parseIndex(data)
-	if err != nil {
-		return nil, errors.Join(err, next.close())
-	}
+	next.perm, next.written = perm, written
+	next.now, err = parseIndex(data)
+	return next, err
+}
+
+// fill writes the index in which the edits have followed, if any does.
+func (x *nextIndex) fill(n *native, w *workshop, edits []edit, folders map[string]folderChange, stats map[string]fileStat) (err error) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return strings.Compare(a.path, b.path) })
-	if !x.follow(edits, stats) {
-		return next, nil
+	if !x.now.follow(edits, stats) {
+		return nil
 	}
-	x.folders.follow("", folders)
+	x.now.folders.follow("", folders)
 	if folders == nil {
-		x.folders = nil
+		x.now.folders = nil
 	}
-	x.guardRacy(written, n.lstat)
-	if next.temp, err = w.prepared(x.encode(), perm); err != nil {
-		return nil, errors.Join(err, next.close())
-	}
-	return next, nil
+	x.now.guardRacy(x.written, n.lstat)
+	x.temp, err = w.prepared(x.now.encode(), x.perm)
+	return err
 }
 
 // nextIndex is an index that waits for its place, and the lock on that place; nil is one that changes nothing. The lock
 // is kept beyond the exchange: a git command that read the old index before cannot take the lock now and write the old
 // one back, as it could if the lock file became the index.
 type nextIndex struct {
-	lock *lockFile
-	temp string // "" when nothing is to change, or when it is in place
-	put  bool
+	lock    *lockFile
+	now     *index   // as it was read
+	written fileTime // when it was
+	perm    fs.FileMode
+	temp    string // "" when nothing is to change, or when it is in place
+	put     bool
 }
 
 // place exchanges the index, which close makes durable.

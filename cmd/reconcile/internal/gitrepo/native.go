@@ -20,9 +20,12 @@ type native struct {
 	layout
 	git      string // the git command, where there is one: asked about included configuration only
 	patience time.Duration
+	scratch  string // folder for temporary files below the work tree, which git ignores
 }
 
-func newNative(l layout) *native { return &native{layout: l, patience: patience} }
+func newNative(l layout) *native {
+	return &native{layout: l, patience: patience, scratch: ".reconcile/tmp"}
+}
 
 // supported says why the repository's format is beyond this backend, if it is.
 func (n *native) supported() error {
@@ -255,10 +258,15 @@ func (t *turn) commitObject(ctx context.Context, tree plumbing.Hash, parent stri
 		if err != nil {
 			return object{}, identity{}, err
 		}
-		signature = strings.TrimSuffix(strings.ReplaceAll(signature, "\r\n", "\n"), "\n")
-		head.WriteString("gpgsig " + strings.ReplaceAll(signature, "\n", "\n ") + "\n")
+		head.WriteString(signatureHeader(signature))
 	}
 	return newObject(plumbing.CommitObject, []byte(head.String()+body)), committer, nil
+}
+
+// signatureHeader is the header of a commit that holds its signature.
+func signatureHeader(signature string) string {
+	signature = strings.TrimSuffix(strings.ReplaceAll(signature, "\r\n", "\n"), "\n")
+	return "gpgsig " + strings.ReplaceAll(signature, "\n", "\n ") + "\n"
 }
 
 func firstLine(s string) string {

@@ -193,8 +193,12 @@ func (m *Remote) Leave(ctx context.Context, id, commit string) error {
 	if err != nil {
 		return err
 	}
-	if a := answers[ref]; !a.done {
+	switch a := answers[ref]; {
+	case a.done:
+		return nil
+	case a.refused:
+		return fmt.Errorf("%s: leave %.10s as %s: %w: the name is taken", m, commit, ref, ErrRefused)
+	default:
 		return fmt.Errorf("%s: leave %.10s as %s: %w: %s", m, commit, ref, ErrProtected, a.why)
 	}
-	return nil
 }

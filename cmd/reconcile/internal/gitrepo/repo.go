@@ -106,6 +106,7 @@ func Open(dir string) (*Repo, error) {
 		r.prefix = filepath.ToSlash(rel) + "/"
 	}
 	n := newNative(l)
+	n.scratch = r.prefix + n.scratch
 	r.native = n
 	if git, err := exec.LookPath("git"); err == nil {
 		r.command = &command{layout: l, git: git, patience: patience}

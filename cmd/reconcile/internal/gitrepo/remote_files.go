@@ -1,0 +1,360 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// modeModule is that of a submodule.
+const modeModule = 0o160000
+
+// ground is what it takes to change files of the work tree from one commit to another.
+type ground struct {
+	n        *native
+	w        *workshop
+	cfg      *gitConfig
+	store    *objectStore
+	rules    *rules
+	fileMode bool
+	index    *index
+	written  fileTime // when the index was
+	owner    func(path string) Ownership
+}
+
+func newGround(ctx context.Context, n *native, cfg *gitConfig, w *workshop) *ground {
+	return &ground{n: n, w: w, cfg: cfg, store: newObjectStore(n.layout), rules: newRules(ctx, n.layout, cfg),
+		fileMode: cfg.flag(ctx, "core.filemode", true), owner: func(string) Ownership { return None }}
+}
+
+// fileChange is one file that is to become another.
+type fileChange struct {
+	edit
+	raw  bool // the bytes of the blob are those of the file
+	stay bool // the file stays as it is, and only the index follows
+	there
+}
+
+// there is what is in the work tree; the zero value is nothing.
+type there struct {
+	stat fileStat
+	mode uint32 // as git has it
+}
+
+// stand is how a file of the work tree stands to an edit of it.
+type stand int
+
+const (
+	asWas    stand = iota // it is as it was: it can be changed
+	asNow                 // it is as it is to become, or is none of the work tree's
+	doubtful              // only git can tell, because of filters or line ends
+	changed               // the user changed it
+)
+
+// sift finds out what is to be done with each file. Files of the user's that changed are a *Conflict.
+func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) ([]fileChange, error) {
+	root, err := os.OpenRoot(g.n.worktree)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var changes, doubts []fileChange
+	var clash []string
+	for _, e := range edits {
+		if err := wholesome(e.path); err != nil {
+			return nil, err
+		}
+		_, kept := keep[e.path]
+		if kept && e.now.mode == 0 {
+			continue // keepers say what becomes of the file
+		}
+		if plain(e.was) && plain(e.now) && g.owner(e.path) != None {
+			changes = append(changes, fileChange{edit: e, raw: !g.rules.filtered(e.path)})
+			continue
+		}
+		c := fileChange{edit: e}
+		how, at, err := g.look(root, e)
+		if err != nil {
+			return nil, err
+		}
+		switch c.there, c.stay = at, how == asNow; how {
+		case changed:
+			clash = append(clash, e.path)
+		case doubtful:
+			doubts = append(doubts, c)
+		default:
+			changes = append(changes, c)
+		}
+	}
+	cleared, still, err := g.ask(ctx, doubts)
+	if clash = append(clash, still...); err == nil && len(clash) > 0 {
+		slices.Sort(clash)
+		err = &Conflict{Paths: clash, What: "changed here and on the remote; commit, stash or move your changes away, then run " +
+			"again; nothing was changed"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(append(changes, cleared...), g.keepers(root, keep)...), nil
+}
+
+// keepers are the records that the branch does not have any more, or never had, and that have no file.
+func (g *ground) keepers(root *os.Root, keep map[string]blob) []fileChange {
+	var out []fileChange
+	for p, b := range keep {
+		if _, err := root.Lstat(filepath.FromSlash(p)); errors.Is(err, os.ErrNotExist) && plain(b) && wholesome(p) == nil {
+			out = append(out, fileChange{edit: edit{path: p, now: b}, raw: !g.rules.filtered(p)})
+		}
+	}
+	slices.SortFunc(out, func(a, b fileChange) int { return strings.Compare(a.path, b.path) })
+	return out
+}
+
+// wholesome refuses a path that a tree from elsewhere must not lead to.
+func wholesome(p string) error {
+	for part := range strings.SplitSeq(p, "/") {
+		if part == "." || part == ".." || isDotGit(part) || strings.ContainsAny(part, "\\\x00") {
+			return &Conflict{Paths: []string{p}, What: "the remote has a path that reconcile does not check out; look who committed it"}
+		}
+	}
+	return nil
+}
+
+// plain reports whether an entry is a regular file, or none at all.
+func plain(b blob) bool { return b.mode == 0 || b.mode == modeFile || b.mode == modeExec }
+
+// look compares index and work tree with an edit.
+func (g *ground) look(root *os.Root, e edit) (stand, there, error) {
+	entry, conflict := g.index.find(e.path)
+	switch {
+	case conflict, entry.fixed != nil && entry.extended()&flagIntent != 0:
+		return changed, there{}, nil
+	case entry.fixed == nil && e.was.mode != 0 && e.now.mode != 0, entry.fixed != nil && entry.blob() != e.was && entry.blob() != e.now:
+		return changed, there{}, nil
+	case entry.fixed == nil && g.index.blocked(e.path):
+		return changed, there{}, nil
+	case e.was.mode == modeModule || e.now.mode == modeModule:
+		if e.was.mode|e.now.mode != modeModule { // a file became one, or the other way round
+			return changed, there{}, nil
+		}
+		return asNow, there{}, nil
+	}
+	fi, err := lstatBelow(root, e.path)
+	switch {
+	case errors.Is(err, errAside):
+		return changed, there{}, nil
+	case errors.Is(err, os.ErrNotExist):
+		outside := entry.fixed != nil && entry.extended()&flagSkip != 0
+		switch {
+		case outside || e.now.mode == 0:
+			return asNow, there{}, nil
+		case e.was.mode == 0:
+			return asWas, there{}, nil
+		}
+		return changed, there{}, nil
+	case err != nil:
+		return changed, there{}, err
+	}
+	return g.compare(root, e, fi)
+}
+
+// errAside says that a folder on the way is none.
+var errAside = errors.New("not a folder")
+
+// lstatBelow is Lstat for a path none of whose parents may be a symlink or a file.
+func lstatBelow(root *os.Root, p string) (os.FileInfo, error) {
+	for i, c := range p {
+		if c != '/' {
+			continue
+		}
+		fi, err := root.Lstat(filepath.FromSlash(p[:i]))
+		if err != nil {
+			return nil, err
+		}
+		if !fi.IsDir() {
+			return nil, errAside
+		}
+	}
+	return root.Lstat(filepath.FromSlash(p))
+}
+
+// compare compares the content of what is there.
+func (g *ground) compare(root *os.Root, e edit, fi os.FileInfo) (stand, there, error) {
+	at := there{statOf(fi), modeFile}
+	var data []byte
+	var err error
+	switch {
+	case fi.Mode()&os.ModeSymlink != 0:
+		var to string
+		at.mode = modeLink
+		to, err = root.Readlink(filepath.FromSlash(e.path))
+		data = []byte(filepath.ToSlash(to))
+	case !fi.Mode().IsRegular():
+		return changed, at, nil
+	default:
+		if fi.Mode()&0o100 != 0 {
+			at.mode = modeExec
+		}
+		s := scan{index: g.index, written: g.written}
+		if hash, known := s.indexed(e.path, at.stat); known {
+			return g.judge(e, blob{at.mode, hash}), at, nil
+		}
+		data, err = root.ReadFile(filepath.FromSlash(e.path))
+	}
+	if err != nil {
+		return changed, at, err
+	}
+	how := g.judge(e, blob{at.mode, hashObject(plumbing.BlobObject, data)})
+	if how == changed && at.mode != modeLink {
+		how = doubtful // the bytes may be another form of the same content
+	}
+	return how, at, nil
+}
+
+// judge compares what is there with both ends of an edit.
+func (g *ground) judge(e edit, is blob) stand {
+	like := func(b blob) bool {
+		sort := is.mode == b.mode || !g.fileMode && plain(is) && plain(b)
+		return b.mode != 0 && sort && is.hash == b.hash
+	}
+	switch {
+	case like(e.now):
+		return asNow
+	case like(e.was):
+		return asWas
+	}
+	return changed
+}
+
+// ask has git compare files whose bytes are none of either end: line ends, filters and encodings may do that.
+func (g *ground) ask(ctx context.Context, doubts []fileChange) (cleared []fileChange, clash []string, err error) {
+	if len(doubts) == 0 {
+		return nil, nil, nil
+	}
+	paths := pathsOfChanges(doubts)
+	out, err := g.git().run(ctx, call{stdin: []byte(strings.Join(paths, "\n") + "\n")}, "hash-object", "--stdin-paths")
+	if err != nil {
+		return nil, paths, nil // it cannot be told: then it is the user's
+	}
+	hashes := strings.Fields(string(out))
+	if len(hashes) != len(doubts) {
+		return nil, paths, nil
+	}
+	for i, c := range doubts {
+		switch g.judge(c.edit, blob{c.mode, plumbing.NewHash(hashes[i])}) {
+		case asNow:
+			c.stay = true
+			cleared = append(cleared, c)
+		case asWas:
+			cleared = append(cleared, c)
+		default:
+			clash = append(clash, c.path)
+		}
+	}
+	return cleared, clash, nil
+}
+
+func pathsOfChanges(changes []fileChange) []string {
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = c.path
+	}
+	return out
+}
+
+func (g *ground) git() *command {
+	return &command{layout: g.n.layout, git: g.n.git, patience: g.n.patience}
+}
+
+// askIndex reads, with git, the entries of an index that only git can read.
+func (g *ground) askIndex(ctx context.Context, edits []edit) error {
+	g.index = &index{version: 2}
+	out, err := g.git().run(ctx, call{}, "ls-files", "-s", "-t", "-z")
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, e := range edits {
+		wanted[e.path] = true
+	}
+	for _, line := range nulSplit(out) {
+		about, p, _ := strings.Cut(line, "\t")
+		var tag, hash string
+		var mode uint32
+		var level uint16
+		if _, err := fmt.Sscanf(about, "%s %o %s %d", &tag, &mode, &hash, &level); err != nil {
+			return fmt.Errorf("git ls-files: cannot read %q", line)
+		}
+		if !wanted[p] {
+			continue
+		}
+		e := newEntry(p, blob{mode, plumbing.NewHash(hash)}, fileStat{}, indexEntry{})
+		g.index.entries = append(g.index.entries, e.tagged(level, tag == "S"))
+	}
+	return nil
+}
+
+// tagged gives an entry a stage, and marks it as one that a sparse checkout leaves out.
+func (e indexEntry) tagged(stage uint16, skip bool) indexEntry {
+	flags := e.flags() | stage<<12
+	if skip {
+		flags |= flagExtended
+		e.fixed = append(e.fixed, flagSkip>>8, 0)
+	}
+	e.fixed[flagsOffset], e.fixed[flagsOffset+1] = byte(flags>>8), byte(flags)
+	return e
+}
+
+// staged are the new contents of files, which are not in place yet.
+type staged struct {
+	g       *ground
+	root    *os.Root
+	changes []fileChange
+	ours    *durable.Staged
+	dir     string // where git put its files, below the work tree
+	byGit   []fileChange
+}
+
+// stage prepares all contents without changing anything: what is ours as it is, and other files as git would check
+// them out, with their filters, line ends and links.
+func (g *ground) stage(ctx context.Context, changes []fileChange) (_ *staged, err error) {
+	s := &staged{g: g, changes: changes, dir: path.Join(g.n.scratch, "adopt")}
+	if s.root, err = os.OpenRoot(g.n.worktree); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.drop()
+		}
+	}()
+	var removals, ops []durable.Op
+	for _, c := range changes {
+		switch {
+		case c.stay || c.was.mode == modeModule || c.now.mode == modeModule:
+		case c.now.mode == 0 && plain(c.was):
+			removals = append(removals, durable.Op{Path: c.path, Stop: "."})
+		case c.now.mode == 0 || !c.raw:
+			s.byGit = append(s.byGit, c)
+		default:
+			data, err := g.blob(ctx, c.now)
+			if err != nil {
+				return nil, err
+			}
+			ops = append(ops, durable.Op{Path: c.path, Data: data})
+		}
+	}
+	ops = append(removals, ops...) // a folder may come where a file was
+	if s.ours, err = durable.StageAll(s.root, g.n.scratch, ops); err != nil {
+		return nil, err
+	}
+	return s, s.checkout(ctx)
+}

@@ -1,0 +1,311 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// blob reads a blob, with git where a partial clone has yet to get it.
+func (g *ground) blob(ctx context.Context, b blob) ([]byte, error) {
+	data, err := g.store.read(plumbing.BlobObject, b.hash)
+	var missing *needsGit
+	if errors.As(err, &missing) {
+		data, err = g.git().run(ctx, call{}, "cat-file", "blob", b.hash.String())
+	}
+	if data == nil && err == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// checkout has git write its part of the files to a folder of their own, as it would check them out: from an index that
+// holds only them, and the .gitattributes that speak of them.
+func (s *staged) checkout(ctx context.Context) error {
+	if err := s.root.RemoveAll(filepath.FromSlash(s.dir)); err != nil { // of a killed process
+		return err
+	}
+	var names []string
+	entries := map[string]blob{}
+	for _, c := range s.byGit {
+		if c.now.mode == 0 {
+			continue
+		}
+		names = append(names, c.path)
+		entries[c.path] = c.now
+		for _, dir := range foldersOf(c.path) {
+			if p := path.Join(dir, ".gitattributes"); entries[p].mode == 0 {
+				entries[p] = s.g.attributes(p, s.changes)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := s.root.MkdirAll(filepath.FromSlash(s.dir), 0o777); err != nil {
+		return err
+	}
+	f, err := s.g.w.temp("index")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return err
+	}
+	var info []string
+	for p, b := range entries {
+		if b.mode != 0 {
+			info = append(info, fmt.Sprintf("%06o %s\t%s", b.mode, b.hash, p))
+		}
+	}
+	apart := call{config: privateConfig, env: []string{"GIT_INDEX_FILE=" + f.Name(), "GIT_DIR=" + s.g.n.gitDir,
+		"GIT_WORK_TREE=" + filepath.Join(s.g.n.worktree, filepath.FromSlash(s.dir))}, stdin: nulJoin(info)}
+	if _, err := s.g.git().run(ctx, apart, "update-index", "-z", "--index-info"); err != nil {
+		return err
+	}
+	apart.stdin = nulJoin(names)
+	if _, err := s.g.git().run(ctx, apart, "checkout-index", "--quiet", "-z", "--stdin"); err != nil {
+		return fmt.Errorf("%w; nothing was changed; git checkout of these files must work: %s", err, clip(strings.Join(names, ", "), 200))
+	}
+	return s.syncCheckout(names)
+}
+
+// syncCheckout makes what git wrote durable, and checks that it wrote all of it.
+func (s *staged) syncCheckout(names []string) error {
+	return parallel(len(names), func(i int) error {
+		name := filepath.FromSlash(path.Join(s.dir, names[i]))
+		fi, err := s.root.Lstat(name)
+		if err != nil {
+			return fmt.Errorf("git checkout-index left out %s; nothing was changed: %w", names[i], err)
+		}
+		if !fi.Mode().IsRegular() {
+			return nil
+		}
+		f, err := s.root.OpenFile(name, os.O_RDWR, 0)
+		if errors.Is(err, os.ErrPermission) {
+			return nil // it is read-only, and so is what the caller may do about it
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// attributes is what a .gitattributes file will be.
+func (g *ground) attributes(p string, changes []fileChange) blob {
+	if i := slices.IndexFunc(changes, func(c fileChange) bool { return c.path == p }); i >= 0 {
+		return changes[i].now
+	}
+	e, _ := g.index.find(p)
+	if e.fixed == nil {
+		return blob{}
+	}
+	return e.blob()
+}
+
+// place puts everything in place, durably. A file of the user's that changed since it was looked at is a *Conflict;
+// what is in place already is then taken back by the caller.
+func (s *staged) place() error {
+	for _, c := range s.byGit {
+		if !sameFile(s.root, filepath.FromSlash(c.path), c.stat) {
+			return &Conflict{Paths: []string{c.path}, What: "changed just now; run again"}
+		}
+	}
+	dirs := map[string]bool{}
+	err := s.removeLinks(dirs)
+	if err == nil {
+		err = s.ours.Commit()
+	}
+	if err == nil {
+		err = s.moveIn(dirs)
+	}
+	if err == nil {
+		err = s.finish()
+	}
+	if err != nil {
+		return err
+	}
+	for dir := range dirs {
+		if err := syncDir(filepath.Join(s.g.n.worktree, filepath.FromSlash(dir))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeLinks removes what is to go and is no regular file.
+func (s *staged) removeLinks(dirs map[string]bool) error {
+	for _, c := range s.byGit {
+		if c.now.mode != 0 {
+			continue
+		}
+		if err := s.root.Remove(filepath.FromSlash(c.path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		dirs[path.Dir(c.path)] = true
+	}
+	return nil
+}
+
+// moveIn renames what git wrote.
+func (s *staged) moveIn(dirs map[string]bool) error {
+	for _, c := range s.byGit {
+		if c.now.mode == 0 {
+			continue
+		}
+		dir := path.Dir(c.path)
+		if err := s.root.MkdirAll(filepath.FromSlash(dir), 0o777); err != nil {
+			return err
+		}
+		for ; ; dir = path.Dir(dir) {
+			if dirs[dir] = true; dir == "." {
+				break
+			}
+		}
+		if err := s.root.Rename(filepath.FromSlash(path.Join(s.dir, c.path)), filepath.FromSlash(c.path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish does what is more than content: executable bits, and the folders of submodules.
+func (s *staged) finish() error {
+	for _, c := range s.changes {
+		name := filepath.FromSlash(c.path)
+		switch {
+		case c.stay && c.now.mode == modeModule:
+			if err := s.root.MkdirAll(name, 0o777); err != nil {
+				return err
+			}
+		case c.raw && !c.stay && c.now.mode != 0 && s.g.fileMode:
+			fi, err := s.root.Lstat(name)
+			if err != nil {
+				return err
+			}
+			want := fi.Mode().Perm() &^ 0o111
+			if c.now.mode == modeExec {
+				want |= fi.Mode().Perm() & 0o444 >> 2
+			}
+			if want != fi.Mode().Perm() {
+				if err := s.root.Chmod(name, want); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stats says what the file system says of the files, now that they are in place.
+func (s *staged) stats() map[string]fileStat {
+	out := map[string]fileStat{}
+	for _, c := range s.changes {
+		if fi, err := s.root.Lstat(filepath.FromSlash(c.path)); err == nil && c.now.mode != 0 && c.now.mode != modeModule {
+			out[c.path] = statOf(fi)
+		}
+	}
+	return out
+}
+
+// changed lists the files that are not as they were.
+func (s *staged) changed() []string {
+	var out []string
+	for _, c := range s.changes {
+		if !c.stay {
+			out = append(out, c.path)
+		}
+	}
+	return out
+}
+
+// drop removes what was prepared and is not in place.
+func (s *staged) drop() {
+	if s.ours != nil {
+		s.ours.Discard()
+	}
+	s.root.RemoveAll(filepath.FromSlash(s.dir)) // else the next call does
+	s.root.Close()                              // it was only a handle
+}
+
+// takeBack brings the files of a move that was never finished back to where the branch still is: those that are as the
+// move made them. All others are somebody else's by now.
+func (n *native) takeBack(ctx context.Context, w *workshop, store *objectStore, p pending) error {
+	was, err := store.treeOf(p.Old)
+	if err != nil {
+		return err
+	}
+	made, err := store.treeOf(p.New)
+	var missing *needsGit
+	if errors.As(err, &missing) {
+		return nil // nothing of it was made
+	}
+	if err != nil {
+		return err
+	}
+	edits, _, err := store.difference(made, was)
+	if err != nil {
+		return err
+	}
+	cfg, err := loadConfig(n.layout, n.git)
+	if err != nil {
+		return err
+	}
+	g := newGround(ctx, n, cfg, w)
+	g.store.close()
+	g.store = store
+	data, _, written, err := readIndex(filepath.Join(n.gitDir, "index"))
+	if err != nil {
+		return err
+	}
+	g.written = written
+	if g.index, err = parseIndex(data); errors.As(err, &missing) {
+		err = g.askIndex(ctx, edits)
+	}
+	if err != nil {
+		return err
+	}
+	return g.undo(ctx, edits)
+}
+
+// undo makes the edits whose files are still as the first half of the edit has them.
+func (g *ground) undo(ctx context.Context, edits []edit) error {
+	root, err := os.OpenRoot(g.n.worktree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var changes, doubts []fileChange
+	for _, e := range edits {
+		how, at, err := g.look(root, e)
+		if err != nil {
+			return err
+		}
+		switch c := (fileChange{edit: e, there: at}); how {
+		case asWas:
+			changes = append(changes, c)
+		case doubtful:
+			doubts = append(doubts, c)
+		}
+	}
+	cleared, _, err := g.ask(ctx, doubts)
+	if err != nil {
+		return err
+	}
+	cleared = slices.DeleteFunc(cleared, func(c fileChange) bool { return c.stay })
+	s, err := g.stage(ctx, append(changes, cleared...))
+	if err != nil {
+		return err
+	}
+	defer s.drop()
+	return s.place()
+}
