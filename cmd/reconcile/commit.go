@@ -24,16 +24,21 @@ type committer struct {
 // openRepo opens the repository, if something is to be committed: a run that could not commit what it did refuses before
 // it does anything.
 func (w *wiring) openRepo() error {
-	if !w.options.commit && !w.settings.Git.Commit {
+	if !w.options.commit && !w.settings.Git.Commit && !w.pushes() {
 		return nil
 	}
 	repo, err := gitrepo.Open(w.global.dir)
 	switch {
+	case errors.Is(err, gitrepo.ErrNotARepo) && w.options.push:
+		return badUsage("--push: %v, or leave out --push; nothing was run", err)
 	case errors.Is(err, gitrepo.ErrNotARepo) && w.options.commit:
 		return badUsage("--commit: %v, or leave out --commit; nothing was run", err)
 	case errors.Is(err, gitrepo.ErrNotARepo):
-		return fmt.Errorf("%s says git.commit: true: %w, or set git.commit to false; nothing was run",
-			schemas.SettingsPath, err)
+		setting := "git.commit"
+		if !w.settings.Git.Commit {
+			setting = "git.push"
+		}
+		return fmt.Errorf("%s says %s: true: %w, or set %[2]s to false; nothing was run", schemas.SettingsPath, setting, err)
 	case err != nil:
 		return fmt.Errorf("open the repository to commit to: %w", err)
 	}
@@ -43,13 +48,18 @@ func (w *wiring) openRepo() error {
 
 // commit records what belongs to the tree. A memory that is not whole would make a commit in which an observation stands
 // and what follows from it does not: then neither is part of it.
-func (c *committer) commit(ctx context.Context, t *state.Tree, whole bool) (loop.Committed, error) {
+func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope) (loop.Committed, error) {
 	settings := t.Settings()
+	branch := settings.Git.Branch
+	if c.share != nil {
+		branch = "" // it is the one that is checked out
+	}
 	ours := slices.Concat(owned(settings), questionsOf(t))
-	if whole {
+	if scope.Whole {
 		ours = slices.Concat(ours, []string{c.store.MemoryDir()}, observationsOf(t))
 	}
-	paths, err := c.git.Dirty(ctx, settings.Git.Branch, ours)
+	paths, err := c.git.Dirty(ctx, branch, ours)
+	paths = slices.DeleteFunc(paths, unsettled(t, scope.Open))
 	if err != nil || len(paths) == 0 {
 		return loop.Committed{}, errors.Join(err, c.git.Settle(ctx))
 	}
@@ -58,7 +68,7 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, whole bool) (loop
 		return loop.Committed{}, err
 	}
 	res, err := c.git.Commit(ctx, gitrepo.Commit{
-		Paths: paths, Author: settings.Git.Author, Sign: settings.Git.Sign, When: c.now(), Branch: settings.Git.Branch,
+		Paths: paths, Author: settings.Git.Author, Sign: settings.Git.Sign, When: c.now(), Branch: branch,
 		Message: gitrepo.Message(changesOf(paths, settings.Folders.State, t), trailers(head)...),
 	})
 	if errors.Is(err, gitrepo.ErrNothing) {
@@ -68,6 +78,31 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, whole bool) (loop
 		c.warn(res.Warning)
 	}
 	return loop.Committed{Hash: res.Hash, Behind: res.Warning != ""}, err
+}
+
+// unsettled tells the files that say of what is being performed how it stands: the statuses of the objects, of those that
+// they name and that name them, and of all agents.
+func unsettled(t *state.Tree, open []schemas.Ref) func(path string) bool {
+	dir := t.Settings().Folders.State
+	agents := dir + "/" + schemas.AgentKind.Plural + "/"
+	left := map[string]bool{dir + "/agent-status.json": true}
+	leave := func(ref schemas.Ref) {
+		if e := t.Entry(ref); e != nil {
+			left[e.StatusPath] = true
+		}
+	}
+	for _, ref := range open {
+		leave(ref)
+		for _, from := range t.Referrers(ref) {
+			leave(from)
+		}
+		if e := t.Entry(ref); e != nil && e.Object != nil {
+			for _, r := range e.Object.Refs {
+				leave(r.To)
+			}
+		}
+	}
+	return func(p string) bool { return len(open) > 0 && (left[p] || strings.HasPrefix(p, agents)) }
 }
 
 // owned are the folders and files that reconcile alone writes, but for the memory.

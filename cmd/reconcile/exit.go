@@ -31,7 +31,7 @@ var exitCodes = []struct {
 	{exitUsage, "the command line is wrong"},
 	{exitFailure, "the command failed"},
 	{exitInterrupted, "interrupted"},
-	{exitBusy, "the tree is busy, try again"},
+	{exitBusy, "the tree is busy or its remote is away, try again"},
 	{exitInvalid, "some spec is invalid"},
 	{exitNotReady, "some object failed or is stalled"},
 	{exitOK, "everything is ready, or waits for someone as it should"},
@@ -76,7 +76,9 @@ func codeOf(err error) int {
 		return v.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy),
+	case errors.Is(err, gitrepo.ErrDenied):
+		return exitFailure
+	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy), errors.Is(err, gitrepo.ErrUnreachable),
 		errors.Is(err, &clarify.Error{Kind: clarify.LockTimeout}):
 		return exitBusy
 	}

@@ -49,6 +49,7 @@ type runReport struct {
 	Ran       int         `json:"ran"`
 	Wrote     int         `json:"wrote"`
 	Commit    string      `json:"commit,omitempty"`
+	Pushed    bool        `json:"pushed,omitempty"`   // all that is committed is on the remote
 	Held      bool        `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
 	NotReady  []objectRow `json:"notReady,omitempty"` // left out where the run did not need to look
 
@@ -73,7 +74,8 @@ type objectRow struct {
 
 // newReport gathers what there is to say about a run.
 func newReport(out outcome) runReport {
-	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held}
+	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Pushed: out.Pushed,
+		Held: out.Held}
 	counts := out.Counts
 	if out.Tree != nil {
 		counts = nil
@@ -235,6 +237,9 @@ func (r runReport) deeds() string {
 	s := plural(r.Ran, "run") + ", " + plural(r.Wrote, "file") + " written"
 	if r.Commit != "" {
 		s += ", committed as " + shortHash(r.Commit)
+	}
+	if r.Commit != "" && r.Pushed {
+		s += " and pushed"
 	}
 	return s
 }

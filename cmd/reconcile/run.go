@@ -14,17 +14,20 @@ import (
 type runOptions struct {
 	watch  bool
 	commit bool
+	push   bool
 }
 
 func (o *runOptions) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.watch, "watch", false, "stay, and reconcile whenever a file changes or something becomes due")
 	f.BoolVar(&o.commit, "commit", false, "commit what was written (also: git.commit in reconcile.yaml)")
+	f.BoolVar(&o.push, "push", false, "share the branch: commit, push, take in what others push (also: git.push)")
 }
 
 // loopOptions is what a command asks of the loop.
 type loopOptions struct {
 	watch    bool
 	commit   bool
+	push     bool            // which implies commit
 	progress render.Progress // never nil
 	talk     bool            // progress shows what is said in clarifications, too
 }
@@ -41,6 +44,7 @@ type outcome struct {
 	Ran       int         // effects performed by this run
 	Wrote     int         // files written: statuses, derived specs, the memory's
 	Commit    string      // the commit that was made, or ""
+	Pushed    bool        // all that is committed is on the remote
 }
 
 // reconcileFunc drives the tree at a.global.dir to its fixed point. When ctx ends it stops and returns ctx.Err().
@@ -62,7 +66,8 @@ func newRunCmd(a *app) *cobra.Command {
 
 func (a *app) run(ctx context.Context, o runOptions) error {
 	progress := a.progress()
-	out, err := a.reconcile(ctx, a, loopOptions{watch: o.watch, commit: o.commit, progress: progress, talk: true})
+	options := loopOptions{watch: o.watch, commit: o.commit || o.push, push: o.push, progress: progress, talk: true}
+	out, err := a.reconcile(ctx, a, options)
 	progress.Close()
 	if err != nil {
 		return err

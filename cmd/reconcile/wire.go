@@ -33,10 +33,24 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 		return outcome{}, err
 	}
 	defer store.Close()
-	if sum, ok := store.Fresh(); ok && !o.watch && (sum.Commit || !o.commit) {
+	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
+	sum, fresh := store.Fresh()
+	fresh = fresh && !o.watch && (sum.Commit || !o.commit)
+	if fresh && !w.pushes() {
 		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit}, nil
 	}
-	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
+	if err := w.openRepo(); err != nil {
+		return outcome{}, err
+	}
+	if err := w.openShare(ctx); err != nil {
+		return outcome{}, err
+	}
+	if fresh {
+		same, err := w.inStep(ctx)
+		if err != nil || same {
+			return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit, Pushed: same}, err
+		}
+	}
 	return w.run(ctx)
 }
 
@@ -47,12 +61,11 @@ type wiring struct {
 	settings *schemas.SettingsSpec
 	options  loopOptions
 	repo     *committer // nil when nothing is to be committed
+	share    *share     // nil when nothing is to be pushed
+	warned   string     // what warnOnce said last
 }
 
 func (w *wiring) run(ctx context.Context) (outcome, error) {
-	if err := w.openRepo(); err != nil {
-		return outcome{}, err
-	}
 	memory := w.newRemembering()
 	defer memory.files.Close() //nolint:errcheck // it was only read
 	perform, err := w.runner(ctx, memory)
@@ -67,7 +80,11 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	}
 	if w.repo != nil {
 		l.Commit = w.repo.commit
-		l.Passing = func(err error) bool { return errors.Is(err, gitrepo.ErrBusy) } // a rebase, for example
+		l.Passing = w.passing
+	}
+	if w.share != nil {
+		l.Share, l.Perform = w.share, w.share.guard(perform)
+		defer w.share.close(ctx)
 	}
 	var r loop.Result
 	if w.options.watch {
@@ -78,11 +95,30 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if r.Interrupted && err == nil && !w.options.watch {
 		err = context.Canceled
 	}
-	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit, Held: r.Held}
+	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit, Pushed: r.Pushed, Held: r.Held}
 	if r.Tree != nil {
 		out.Exit = int(controllers.Verdict(r.Tree))
 	}
 	return out, err
+}
+
+// passing reports an error of git or of the remote that a watcher outlives: a rebase, for example, and changes of the
+// user that are in the way of what others pushed.
+func (w *wiring) passing(err error) bool {
+	var conflict *gitrepo.Conflict
+	if w.options.watch && errors.As(err, &conflict) {
+		w.warnOnce(err)
+		return true
+	}
+	return passes(err)
+}
+
+// warnOnce tells of an error that lasts, the first time.
+func (w *wiring) warnOnce(err error) {
+	if text := err.Error(); text != w.warned {
+		w.warned = text
+		w.warn(text)
+	}
 }
 
 // warn tells of what is wrong while the run goes on. It is no progress: --quiet does not silence it.

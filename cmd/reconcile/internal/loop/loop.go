@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -56,17 +57,27 @@ type Loop struct {
 	Document func(controllers.Spec) ([]byte, error)
 	// Memory keeps what agents learned; nil when nothing is to be kept.
 	Memory Memory
-	// Commit records what was written in git; nil when nothing is to be committed. Unless the memory is whole, it and the
-	// observations are left for a later commit.
-	Commit func(ctx context.Context, t *state.Tree, whole bool) (Committed, error)
+	// Commit records what was written in git; nil when nothing is to be committed.
+	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)
+	// Share is the branch that commits are pushed to; nil when nothing is pushed. Then Perform claims effects there, too.
+	Share Share
 	// Warn is told of what a person should know and no object's status says; may be nil.
 	Warn func(string)
-	// Passing reports an error of Commit that a watcher outlives by trying again later; may be nil.
+	// Passing reports an error of Commit or Share that a watcher outlives by trying again later; may be nil.
 	Passing func(error) bool
 	// Record keeps what changed in the event log; may be nil.
 	Record func([]controllers.Event)
 	// Observe is told of reports as they come, with the tree as it is then, and of the tree after each turn; may be nil.
 	Observe func([]controllers.Report, *state.Tree)
+}
+
+// Scope says what a commit may hold.
+type Scope struct {
+	// Whole says that the memory is whole. If not, it and the observations are left for a later commit.
+	Whole bool
+	// Open are objects of which something is being performed. Their statuses, and those that depend on them, are left for
+	// a later commit.
+	Open []schemas.Ref
 }
 
 // Committed is what became of a commit.
@@ -85,6 +96,8 @@ type Result struct {
 	Ran, Wrote int
 	// Commit is the commit that was made, or "".
 	Commit string
+	// Pushed says that all that was recorded is on the remote.
+	Pushed bool
 	// Interrupted says that the run was told to stop before the fixed point.
 	Interrupted bool
 	// Held says that something is not in the memory because a lock could not be had: a later run takes it in.
@@ -107,7 +120,7 @@ const (
 // runs is ended, recorded as interrupted, and Result.Interrupted is set. An error means that the run could not go on;
 // what was recorded until then is kept.
 func (l *Loop) Once(ctx context.Context) (Result, error) {
-	s, err := l.begin(ctx)
+	s, err := l.begin(ctx, false)
 	if err != nil {
 		return Result{}, err
 	}
@@ -116,11 +129,10 @@ func (l *Loop) Once(ctx context.Context) (Result, error) {
 
 // Watch runs until ctx ends, which is its normal end and no error.
 func (l *Loop) Watch(ctx context.Context, hints <-chan Hint) (Result, error) {
-	s, err := l.begin(ctx)
+	s, err := l.begin(ctx, true)
 	if err != nil {
 		return Result{}, err
 	}
 	s.hints = hints
-	s.watching = true
 	return s.end(ctx, s.watch(ctx))
 }

@@ -513,7 +513,7 @@ func TestWatchOutlivesABusyRepository(t *testing.T) {
 		l := newLoop(t, tree(t, "    - {name: a, run: [x]}"), newActor(always(time.Second, schemas.OutcomeSucceeded)))
 		tries := 0
 		l.Passing = func(err error) bool { return errors.Is(err, busy) }
-		l.Commit = func(context.Context, *state.Tree, bool) (Committed, error) {
+		l.Commit = func(context.Context, *state.Tree, Scope) (Committed, error) {
 			if tries++; tries < 4 {
 				return Committed{}, busy
 			}

@@ -286,8 +286,8 @@ func TestBusyMemory(t *testing.T) {
 		defer s.Close()
 		l.Store = s
 		var whole []bool
-		l.Commit = func(_ context.Context, _ *state.Tree, is bool) (Committed, error) {
-			whole = append(whole, is)
+		l.Commit = func(_ context.Context, _ *state.Tree, is Scope) (Committed, error) {
+			whole = append(whole, is.Whole)
 			return Committed{}, nil
 		}
 		if r := once(t, l); r.Held == settled || !slices.Equal(whole, []bool{settled}) {

@@ -57,6 +57,7 @@ type session struct {
 	ran           int
 	wrote         int
 	commit        string
+	sharing
 }
 
 // wake is when an object is decided again although nothing changed.
@@ -72,9 +73,9 @@ type stamp struct {
 	ready string
 }
 
-func (l *Loop) begin(ctx context.Context) (*session, error) {
+func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 	s := &session{
-		Loop:    l,
+		Loop: l, watching: watching,
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
 		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
@@ -89,6 +90,13 @@ func (l *Loop) begin(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s.tree, s.scanned, s.scanCost = tree, l.Now(), l.Now().Sub(start)
+	if l.Share == nil {
+		return s, nil
+	}
+	// What others did is known before anything is decided. A watcher that cannot know it goes on with what is here.
+	if _, err := s.pull(ctx, false); err != nil && !(watching && s.endure(err) == nil) {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -144,15 +152,25 @@ func (s *session) once(ctx context.Context) error {
 			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
 				"take what it writes out of its inputs", s.chasing, maxLaps+1)
 		}
+		if err := s.exchange(ctx); err != nil {
+			return err
+		}
 		if !s.idle() {
 			s.tellOfHolders()
+			s.tellOfAwaited()
 			if err := s.wait(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		if !s.stale {
-			return nil
+		if !s.stale && !s.rescan {
+			if s.Share == nil {
+				return nil
+			}
+			err := s.tidy(ctx)
+			if !errors.Is(err, errMoved) && !errors.Is(err, state.ErrChanged) {
+				return err
+			}
 		}
 		s.rescan = true
 	}
@@ -178,12 +196,12 @@ func (s *session) watch(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := s.exchange(ctx); err != nil {
+			return err
+		}
 		if s.quiet() {
-			if err := s.tidy(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, state.ErrChanged) {
-				if !s.passing(err) {
-					return err
-				}
-				s.changedAt = s.Now() // again after the next quiet time
+			if err := s.tidyQuietly(context.WithoutCancel(ctx)); err != nil {
+				return err
 			}
 		}
 		if err := s.wait(ctx); err != nil {
@@ -193,6 +211,24 @@ func (s *session) watch(ctx context.Context) error {
 	return errStopped
 }
 
+// tidyQuietly tidies up between the turns of a watcher.
+func (s *session) tidyQuietly(ctx context.Context) error {
+	err := s.tidy(ctx)
+	switch {
+	case err == nil || errors.Is(err, state.ErrChanged):
+		return nil
+	case errors.Is(err, errMoved): // what follows from that first
+		return nil
+	case !s.passing(err):
+		return err
+	}
+	s.changedAt = s.Now() // again after the next quiet time
+	if s.Share != nil {
+		return s.endure(err)
+	}
+	return nil
+}
+
 // passing reports an error that a watcher outlives by trying again at its next turn.
 func (s *session) passing(err error) bool {
 	return errors.Is(err, state.ErrBusy) || s.Passing != nil && s.Passing(err)
@@ -200,7 +236,7 @@ func (s *session) passing(err error) bool {
 
 // idle reports whether nothing runs, here or elsewhere, and no object has work that a one-shot run waits for.
 func (s *session) idle() bool {
-	if len(s.mine) > 0 || len(s.inbox) > 0 || s.foreign() {
+	if len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.foreign() {
 		return false
 	}
 	for _, w := range s.wakes {

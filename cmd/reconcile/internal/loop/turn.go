@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -54,6 +55,7 @@ func (s *session) record() error {
 		case controllers.Finished:
 			runs = append(runs, *r.Run)
 			s.count(r.Run)
+			s.result(r.Key)
 		case controllers.Held:
 			s.held[r.Key] = r.Why
 			given = append(given, r.Key)
@@ -62,6 +64,7 @@ func (s *session) record() error {
 			given = append(given, r.Key)
 		case controllers.Released:
 			given = append(given, r.Key)
+			s.pollAt = time.Now() // perhaps another reconciler has it
 		}
 		delete(s.mine, r.Key)
 		s.stale = true
@@ -247,7 +250,7 @@ func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
 	if s.stopping || s.Store.Orphaned() {
 		return nil, nil // what a killed process left running is ended before anything may start under the same key
 	}
-	claims := controllers.Admit(s.tree, s.wanted(), s.id(), s.CPUs, lookahead)
+	claims := controllers.Admit(s.tree, s.split(s.wanted()), s.id(), s.CPUs, s.ahead())
 	if len(claims) == 0 {
 		return nil, nil
 	}

@@ -89,7 +89,7 @@ func (s *session) untilNext() time.Duration {
 	} else if !s.changedAt.IsZero() {
 		sooner(s.changedAt.Add(s.commitDelay()))
 	}
-	return max(next.Sub(now), 0)
+	return min(max(next.Sub(now), 0), s.untilShared())
 }
 
 // scanEvery keeps the share of looking for changed files below a twentieth of the time.
@@ -101,7 +101,13 @@ func (s *session) specsDue() bool {
 
 // quiet reports whether a watcher has something to tidy up and nothing has happened for the commit delay.
 func (s *session) quiet() bool {
+	if s.withheld && s.changedAt.IsZero() && len(s.open()) == 0 {
+		s.changedAt = s.Now() // what was left for a later commit may be committed now
+	}
 	changed := !s.changedAt.IsZero() && !s.Now().Before(s.changedAt.Add(s.commitDelay()))
+	if !s.away.IsZero() && time.Now().Before(s.pollAt) {
+		return false // the remote is away, and is tried again then
+	}
 	return len(s.mine) == 0 && (changed || s.compactionDue())
 }
 

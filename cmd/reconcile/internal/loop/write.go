@@ -220,12 +220,17 @@ func (s *session) tidy(ctx context.Context) error {
 	if err := s.recover(ctx); err != nil {
 		return err
 	}
+	if err := s.overtake(ctx); err != nil {
+		return err
+	}
+	done := slices.Clone(s.unpushed)
 	if err := s.locked(ctx, func() error { return s.checkpoint(ctx) }); err != nil {
 		return err
 	}
 	behind := false
+	open := s.open()
 	if s.Commit != nil {
-		made, err := s.Commit(ctx, s.tree, !s.forgets())
+		made, err := s.Commit(ctx, s.tree, Scope{Whole: !s.forgets(), Open: open})
 		if err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
@@ -234,7 +239,10 @@ func (s *session) tidy(ctx context.Context) error {
 		}
 		behind = made.Behind
 	}
-	s.changedAt = time.Time{}
+	if err := s.publish(ctx, done); err != nil {
+		return err
+	}
+	s.changedAt, s.tidied, s.withheld = time.Time{}, true, len(open) > 0
 	if s.Memory != nil {
 		s.Memory.Save()
 	}
@@ -247,8 +255,11 @@ func (s *session) tidy(ctx context.Context) error {
 // finish tidies up at the end of a run. What another run wrote since this one looked is looked at, too: that run may
 // have left it to this one to say that the tree is settled.
 func (s *session) finish(ctx context.Context) error {
+	if s.done() {
+		return nil
+	}
 	err := s.tidy(ctx)
-	for tries := 0; errors.Is(err, state.ErrChanged) && tries < 3; tries++ {
+	for tries := 0; errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged) && tries < 3; tries++ {
 		s.rescan = true
 		if err = s.turn(ctx); err == nil {
 			err = s.tidy(ctx)
@@ -257,7 +268,7 @@ func (s *session) finish(ctx context.Context) error {
 	if errors.Is(err, state.ErrChanged) {
 		return nil // then it is for the next run to say
 	}
-	return err
+	return s.flushError(err)
 }
 
 // checkpoint leaves everything that is known as files. Records of objects that are gone become files too, and then go
@@ -287,7 +298,9 @@ func (s *session) checkpoint(ctx context.Context) error {
 	return s.Store.Prune(ctx, s.tree, s.tree.Settings().Runs.Keep)
 }
 
-func (s *session) busy() bool { return len(s.mine) > 0 || len(s.inbox) > 0 || s.foreign() }
+func (s *session) busy() bool {
+	return len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.foreign()
+}
 
 // summary is what a run with nothing to do prints instead of looking at every object.
 func (s *session) summary() state.Summary {
@@ -302,6 +315,9 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	interrupted := ctx.Err() != nil
 	ctx = context.WithoutCancel(ctx)
 	s.stopping, s.watching = true, false
+	if interrupted {
+		s.flushBy = time.Now().Add(flushFor)
+	}
 	err := s.drain(ctx)
 	if errors.Is(cause, errStopped) {
 		cause = nil
@@ -320,7 +336,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	}
 	return Result{
 		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
-		Held: s.forgets(),
+		Held: s.forgets(), Pushed: s.pushed,
 	}, errors.Join(cause, err)
 }
 

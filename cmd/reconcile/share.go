@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// pushes reports whether the branch is shared with other reconcilers.
+func (w *wiring) pushes() bool { return w.options.push || w.settings.Git.Push }
+
+// share is the branch that this run shares with others: what the loop and the keeper of claims need of a remote.
+type share struct {
+	*committer
+	remote *gitrepo.Remote
+	keeper *claims.Keeper
+	reach  reach
+
+	mu     sync.Mutex // guards what follows; the keeper asks beside the loop
+	holder string     // who has our claims; "" until it is needed
+	tip    gitrepo.Tip
+	before bool // tip was fetched before the loop began, and is as good for its first look
+}
+
+// openShare finds the remote, if something is to be pushed.
+func (w *wiring) openShare(ctx context.Context) error {
+	if !w.pushes() {
+		return nil
+	}
+	if via := w.settings.Git.Via; via != viaGit {
+		return fmt.Errorf("%s: git.via: %s cannot be used by a run yet; set it to %s, or leave out --push; nothing was run",
+			schemas.SettingsPath, via, viaGit)
+	}
+	remote, err := w.repo.git.Remote(ctx, w.settings.Git.Remote, w.settings.Git.Branch)
+	if err != nil {
+		return fmt.Errorf("push: %w; nothing was run", err)
+	}
+	w.share = &share{committer: w.repo, remote: remote}
+	w.share.reach = reach{name: remote.String(), watching: w.options.watch, warn: w.warn}
+	return nil
+}
+
+// viaGit is the way of git.via that pushes.
+const viaGit = "git"
+
+// inStep reports whether the remote has all that there is here, and nothing more.
+func (w *wiring) inStep(ctx context.Context) (bool, error) {
+	if w.share == nil {
+		return true, nil
+	}
+	news, err := w.share.Fetch(ctx, false)
+	if err != nil {
+		return false, err
+	}
+	w.share.before = true
+	head, err := w.repo.git.Head(ctx)
+	return !news && err == nil && w.share.tip.Head == head.Hash, err
+}
+
+// guard puts the keeper of claims before the runner.
+func (s *share) guard(r *runner.Runner) *claims.Keeper {
+	s.keeper = claims.New(claims.Options{Inner: r, Remote: claimed{s}, For: s.settings.Git.ClaimFor.Std(),
+		Grace: s.settings.Runs.Grace.Std(), Retry: s.reach.retry})
+	return s.keeper
+}
+
+// close gives back what is left on the remote of this run, for as long as a run that was told to end may take.
+func (s *share) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	s.keeper.Stop(ctx)
+	_ = s.remote.Close(ctx) // others find out by themselves
+}
+
+// Fetch implements loop.Share.
+func (s *share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
+	s.mu.Lock()
+	tip, known := s.tip, s.before
+	s.before = false
+	s.mu.Unlock()
+	if known {
+		err = s.seen(tip)
+	} else {
+		tip, err = s.ask(ctx, turn)
+	}
+	if err != nil {
+		return false, err
+	}
+	head, err := s.git.Head(ctx)
+	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0), err
+}
+
+// ask asks the remote how it stands.
+func (s *share) ask(ctx context.Context, turn bool) (tip gitrepo.Tip, err error) {
+	if turn {
+		tip, err = s.remote.Turn(ctx)
+	} else {
+		tip, err = s.remote.Fetch(ctx)
+	}
+	s.reach.heard(err)
+	if err != nil {
+		return tip, err
+	}
+	s.mu.Lock()
+	s.tip = tip
+	s.mu.Unlock()
+	return tip, s.seen(tip)
+}
+
+// seen tells the keeper, if there is one yet, who has claimed what.
+func (s *share) seen(tip gitrepo.Tip) error {
+	if s.keeper == nil {
+		return nil
+	}
+	me, err := s.name()
+	var others []claims.Claim
+	for _, c := range tip.Claims {
+		if c.Holder != me {
+			others = append(others, claims.Claim{Key: c.Key, Until: c.Expires})
+		}
+	}
+	s.keeper.Seen(others)
+	return err
+}
+
+// Adopt implements loop.Share.
+func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error) {
+	s.mu.Lock()
+	tip := s.tip
+	s.mu.Unlock()
+	got, err := s.remote.Adopt(ctx, tip, ownership(s.store, t))
+	return got.Moved, err
+}
+
+// Push implements loop.Share.
+func (s *share) Push(ctx context.Context, done []string) (again bool, err error) {
+	head, err := s.git.Head(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	same := head.Hash == "" || head.Hash == s.tip.Head
+	s.mu.Unlock()
+	if !same {
+		err = s.remote.Push(ctx, head.Hash)
+		s.reach.heard(err)
+		if errors.Is(err, gitrepo.ErrRefused) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("push: %w", err)
+		}
+		s.mu.Lock()
+		s.tip.Head = head.Hash
+		s.mu.Unlock()
+	}
+	s.keeper.Pushed(done)
+	return false, nil
+}
+
+// Leave implements loop.Share.
+func (s *share) Leave(ctx context.Context) error {
+	head, err := s.git.Head(ctx)
+	if err != nil {
+		return err
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return s.remote.Leave(ctx, hex.EncodeToString(id[:]), head.Hash)
+}
+
+// Elsewhere implements loop.Share.
+func (s *share) Elsewhere() map[string]time.Time { return s.keeper.Elsewhere() }
+
+// holderPath is where a tree keeps the name under which it claims effects.
+const holderPath = ".reconcile/holder"
+
+// name is who has the claims of this tree. It is the tree and not the process: what a killed run has claimed, the next
+// run on the same tree goes on with, and need not wait until it runs out. A copy of the tree has another name.
+func (s *share) name() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder != "" {
+		return s.holder, nil
+	}
+	place, err := s.place()
+	if err != nil {
+		return "", err
+	}
+	root := s.store.Root()
+	if was, err := root.ReadFile(holderPath); err == nil {
+		if name, at, ok := strings.Cut(strings.TrimSpace(string(was)), " "); ok && at == place && len(name) == 16 {
+			s.holder = name
+			return name, nil
+		}
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	name := hex.EncodeToString(id[:])
+	if err := durable.WriteFile(root, ".reconcile/tmp", holderPath, []byte(name+" "+place+"\n")); err != nil {
+		return "", fmt.Errorf("keep the name of this tree: %w", err)
+	}
+	s.holder = name
+	return name, nil
+}
+
+// place tells trees apart that are copies of each other.
+func (s *share) place() (string, error) {
+	dir, err := filepath.Abs(s.global.dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(host + "\x00" + dir))
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// claimed is a share as the keeper of claims sees it.
+type claimed struct{ *share }
+
+// claims makes claims of keys, from now on.
+func (c claimed) claims(keys []string) ([]gitrepo.Claim, error) {
+	name, err := c.name()
+	until := time.Now().Add(c.settings.Git.ClaimFor.Std())
+	out := make([]gitrepo.Claim, len(keys))
+	for i, key := range keys {
+		out[i] = gitrepo.Claim{Key: key, Holder: name, Expires: until}
+	}
+	return out, err
+}
+
+// Take implements claims.Remote.
+func (c claimed) Take(ctx context.Context, keys []string) (refused []claims.Claim, err error) {
+	want, err := c.claims(keys)
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.remote.Take(ctx, want)
+	for key, other := range others {
+		refused = append(refused, claims.Claim{Key: key, Until: other.Expires})
+	}
+	return refused, err
+}
+
+// Renew implements claims.Remote.
+func (c claimed) Renew(ctx context.Context, keys []string) (lost []string, err error) {
+	want, err := c.claims(keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.remote.Renew(ctx, want)
+}
+
+// Drop implements claims.Remote.
+func (c claimed) Drop(ctx context.Context, keys []string) error { return c.remote.Drop(ctx, keys) }
+
+// Done implements claims.Remote. Where the branch has not moved since the tree was put on top of it, what is done is
+// known already.
+func (c claimed) Done(ctx context.Context, keys []string) ([]string, error) {
+	tip, err := c.ask(ctx, false)
+	if err != nil || tip.Head == "" {
+		return nil, err
+	}
+	if head, err := c.git.Head(ctx); err != nil || head.Hash == tip.Head {
+		return nil, err
+	}
+	paths := make([]string, len(keys))
+	for i, key := range keys {
+		paths[i] = c.store.RunPath(key)
+	}
+	var done []string
+	err = c.git.Files(ctx, tip.Head, paths, func(f gitrepo.Stored) error {
+		if i := slices.Index(paths, f.Path); i >= 0 {
+			done = append(done, keys[i])
+		}
+		return nil
+	})
+	return done, err
+}
+
+// ownership says what may be done with the files of a tree when the tree is put on top of what others pushed.
+func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership {
+	settings := t.Settings()
+	dir := settings.Folders.State
+	records := append(slices.Concat(questionsOf(t), observationsOf(t)), dir+"/runs", store.MemoryDir()+"/records",
+		dir+"/github")
+	statuses := append(owned(settings), store.MemoryDir())
+	within := func(p string, all []string) bool {
+		return slices.ContainsFunc(all, func(q string) bool { return p == q || strings.HasPrefix(p, q+"/") })
+	}
+	return func(p string) gitrepo.Ownership {
+		switch {
+		case within(p, records):
+			return gitrepo.Record
+		case within(p, statuses):
+			return gitrepo.Status
+		}
+		return gitrepo.None
+	}
+}
+
+// reach keeps track of whether the remote can be reached, and says so once. Its methods may be called from any goroutine.
+type reach struct {
+	name     string
+	watching bool
+	warn     func(string)
+
+	mu   sync.Mutex
+	away time.Time // since when it cannot be reached; zero: it can
+}
+
+// awayFor is how long a one-shot run goes on trying to claim what it is to start.
+const awayFor = time.Minute
+
+// passes reports whether an error of a remote may be gone at the next try.
+func passes(err error) bool {
+	return errors.Is(err, gitrepo.ErrUnreachable) && !errors.Is(err, gitrepo.ErrDenied) ||
+		errors.Is(err, gitrepo.ErrBusy) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// heard takes in how a call of the remote ended.
+func (r *reach) heard(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil && !r.away.IsZero():
+		r.away = time.Time{}
+		r.warn(r.name + " can be reached again")
+	case err != nil && passes(err) && r.away.IsZero():
+		r.away = time.Now()
+		r.warn(fmt.Sprintf("%v; what runs goes on, what is recorded is kept here, and nothing is started before %s can be "+
+			"reached again", err, r.name))
+	}
+}
+
+// retry takes in how a claim ended, and reports whether it is to be tried again.
+func (r *reach) retry(err error) bool {
+	r.heard(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return err == nil || passes(err) && (r.watching || time.Since(r.away) < awayFor)
+}
