@@ -54,7 +54,7 @@ func TestDecide(t *testing.T) {
 
 // world is a tree with issues.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	entries map[schemas.Ref]*state.Entry
 	set     *schemas.SettingsSpec
 	issues  []Issue
@@ -62,7 +62,7 @@ type world struct {
 
 var decoder = schemas.NewDecoder(controllers.Schemas(), 0)
 
-func newWorld(t *testing.T, a *txtar.Archive) *world {
+func newWorld(t testing.TB, a *txtar.Archive) *world {
 	w := &world{t: t, entries: map[schemas.Ref]*state.Entry{}}
 	for _, f := range a.Files {
 		words := strings.Fields(f.Name)
@@ -204,7 +204,7 @@ func (w *world) checkKilled(t *testing.T, first []Verdict) {
 	t.Helper()
 	for i, v := range first {
 		for n := range len(v.Specs) + 1 {
-			next := w.after(first[:i], v.Specs[:n])
+			next := w.after(first[:i], v, v.Specs[:n])
 			got := Decide(next.input())
 			if len(got) != len(first)-i {
 				t.Fatalf("killed at comment %d after %d files: %d verdicts, want %d", v.Handled.Comment, n, len(got), len(first)-i)
@@ -223,20 +223,24 @@ func (w *world) checkKilled(t *testing.T, first []Verdict) {
 	}
 }
 
-// after is the world with verdicts on record, their files, and more files.
-func (w *world) after(done []Verdict, more []controllers.Spec) *world {
+// after is the world with verdicts on record, their files, and some of those of the next one. Comments before that were
+// read.
+func (w *world) after(done []Verdict, v Verdict, more []controllers.Spec) *world {
 	next := &world{t: w.t, entries: maps.Clone(w.entries), set: w.set, issues: slices.Clone(w.issues)}
 	for i := range next.issues {
 		file := *next.issues[i].File
-		for _, v := range done {
-			if v.Issue == file.Issue {
-				file.Handled = append(slices.Clip(file.Handled), v.Handled)
+		for _, d := range done {
+			if d.Issue == file.Issue {
+				file.Handled = append(slices.Clip(file.Handled), d.Handled)
 			}
 		}
 		next.issues[i].File = &file
+		next.issues[i].Comments = slices.DeleteFunc(slices.Clone(next.issues[i].Comments), func(c Comment) bool {
+			return file.Issue < v.Issue || file.Issue == v.Issue && c.ID < v.Handled.Comment
+		})
 	}
-	for _, v := range done {
-		more = append(slices.Clip(v.Specs), more...)
+	for _, d := range done {
+		more = append(slices.Clip(d.Specs), more...)
 	}
 	for _, s := range more {
 		next.put(s.Path, encode(w.t, s))
@@ -244,7 +248,7 @@ func (w *world) after(done []Verdict, more []controllers.Spec) *world {
 	return next
 }
 
-func encode(t *testing.T, s controllers.Spec) []byte {
+func encode(t testing.TB, s controllers.Spec) []byte {
 	t.Helper()
 	src, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
 		"metadata": schemas.Metadata{Name: s.Ref.Name}, "spec": s.Spec})

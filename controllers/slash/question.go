@@ -83,7 +83,7 @@ func (d *desk) find(verb, word string) (question, error) {
 	}
 	switch len(all) {
 	case 0:
-		return question{}, errors.New("no question on this issue can be meant")
+		return question{}, fmt.Errorf("no question on this issue is %s", strings.Join(takes[verb], " or "))
 	case 1:
 		return all[0], nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
@@ -43,10 +44,12 @@ func (d *desk) remember(c *Comment, cmd Command, name string) (*controllers.Spec
 		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", code(schemas.SettingsPath))
 	case cmd.Text == "":
 		return nil, "", errors.New("write what is to be remembered behind it")
+	case utf8.RuneCountInString(cmd.Text) > rememberLimit:
+		return nil, "", fmt.Errorf("it has more than %d characters; write it in parts", rememberLimit)
 	}
 	source := d.Known
 	source.Agent, source.Issue, source.At = personName(c.Author.Login), d.issue.File.Issue, c.Created
-	source.Text = cmd.Text
+	source.Text = things(cmd.Text)
 	learned := memory.Learn(source)
 	if len(learned.Entries) == 0 {
 		return nil, "", errors.New("there is nothing in it that could be kept")
@@ -61,6 +64,21 @@ func (d *desk) remember(c *Comment, cmd Command, name string) (*controllers.Spec
 		SourceTokens: learned.SourceTokens,
 	})
 	return spec, "", err
+}
+
+// rememberLimit is how long an observation may be, in characters.
+const rememberLimit = 2000
+
+// things is what is to be remembered as the memory reads summaries: a list is a thing for each item, and any other text
+// one thing, with what stands in it.
+func things(text string) string {
+	for line := range strings.Lines(text) {
+		mark, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if mark != "" && (rest == "" || mark != "-" && mark != "*" && mark != "+") {
+			return "- " + strings.Join(strings.Fields(text), " ")
+		}
+	}
+	return text
 }
 
 // personName is the name under which the memory keeps what somebody on GitHub says.
