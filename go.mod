@@ -21,11 +21,12 @@ require (
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	github.com/tiktoken-go/tokenizer v0.10.0 // counts tokens offline, as models do
 	github.com/yuin/goldmark v1.8.7 // what of a comment on GitHub is text, and what code or a quotation
+	go.yaml.in/yaml/v2 v2.4.2 // YAML output
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
 	golang.org/x/sys v0.49.0 // locks, process groups, directory scans
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
 	golang.org/x/tools v0.52.0 // indirect; import rules and txtar (tests only)
-	sigs.k8s.io/yaml v1.6.0 // YAML output
+	sigs.k8s.io/yaml v1.6.0 // what YAML output is tested against
 )
 
 require (
@@ -50,7 +51,6 @@ require (
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
-	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.61.0 // indirect

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
@@ -127,9 +127,12 @@ func (r *remembered) in(do func(*state.Store, *memstore.Files) error) error {
 	return errors.Join(do(s, m), m.Close(), s.Close())
 }
 
+// encodeObservation writes a spec as the program does.
 func encodeObservation(s controllers.Spec) ([]byte, error) {
-	return yaml.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
+	var b bytes.Buffer
+	err := render.YAML(&b, map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
 		"metadata": map[string]any{"name": s.Ref.Name}, "spec": s.Spec})
+	return b.Bytes(), err
 }
 
 // memorySearch: searches in a process that has searched before, for one to five words.

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v2"
 )
 
 // JSON writes v indented by two spaces. Characters that HTML would need escaped are written as they are; those that a
@@ -71,7 +72,7 @@ func YAML(w io.Writer, v any) error {
 	}
 	text := escapeJSON(raw, inYAML)
 	if text == raw {
-		b, err := yaml.JSONToYAML([]byte(raw))
+		b, err := asYAML(raw)
 		if err != nil {
 			return fmt.Errorf("print %T as YAML: %w", v, err)
 		}
@@ -79,6 +80,44 @@ func YAML(w io.Writer, v any) error {
 	}
 	_, err = io.WriteString(w, text)
 	return err
+}
+
+// asYAML writes a JSON text as YAML, keys sorted.
+func asYAML(raw string) ([]byte, error) {
+	d := json.NewDecoder(strings.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(exact(v))
+}
+
+// exact gives the numbers in what was decoded the types that hold all their digits, as far as there are such. One that is
+// too large for any stays a text.
+func exact(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name := range v {
+			v[name] = exact(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = exact(v[i])
+		}
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n
+		}
+		if n, err := v.Float64(); err == nil {
+			return n
+		}
+		return v.String()
+	}
+	return v
 }
 
 // Age writes a length of time in its one or two largest units, as kubectl does: 45s, 3m, 2h5m, 3d, 2y30d. Below ten
