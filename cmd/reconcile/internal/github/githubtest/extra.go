@@ -9,9 +9,12 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 )
 
-// What the emulator lacks: reactions to comments, and GraphQL as far as the client asks it.
+// What the emulator lacks: reactions to comments, the comments on all issues (it takes "comments" for a number), and
+// GraphQL as far as the client asks it.
 
 // reaction is one account's reaction to a comment.
 type reaction struct {
@@ -48,7 +51,7 @@ func (p *proxy) reactionsCall(login string, r *http.Request, body []byte) (a ans
 	}
 	comment, _ := strconv.ParseInt(m[1], 10, 64)
 	id, _ := strconv.ParseInt(m[2], 10, 64)
-	there := r.URL.Path[:bytes.LastIndex([]byte(r.URL.Path), []byte("/reactions"))]
+	there, _, _ := strings.Cut(r.URL.Path, "/reactions")
 	me, err := p.emulator.account(login)
 	if err != nil || p.emulator.do(Token(login), http.MethodGet, there, nil, nil) != nil {
 		return complaint(http.StatusNotFound, "Not Found", nil), true
@@ -84,6 +87,63 @@ func (p *proxy) react(comment int64, me user, body []byte) answer {
 	r := reaction{ID: p.last, Content: asked.Content, User: me}
 	p.reactions[comment] = append(p.reactions[comment], r)
 	return reply(http.StatusCreated, r)
+}
+
+// allComments reports whether a request is for the comments on all issues of a repository, and which one.
+func allComments(r *http.Request) (repo string, is bool) {
+	repo, is = strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/repos/"), "/issues/comments")
+	return repo, is && r.Method == http.MethodGet
+}
+
+// comments answers with a page of the comments on all issues, the oldest first.
+func (p *proxy) comments(r *http.Request, repo string) (answer, error) {
+	type comment struct {
+		Created time.Time `json:"created_at"`
+		Updated time.Time `json:"updated_at"`
+		all     json.RawMessage
+	}
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	issues, err := everything[struct{ Number int }](p.emulator, token, "/repos/"+repo+"/issues?state=all")
+	if err != nil {
+		return answer{}, err
+	}
+	var found []comment
+	for _, i := range issues {
+		on, err := everything[json.RawMessage](p.emulator, token, fmt.Sprintf("/repos/%s/issues/%d/comments?", repo, i.Number))
+		if err != nil {
+			return answer{}, err
+		}
+		for _, raw := range on {
+			c := comment{all: raw}
+			if err := json.Unmarshal(raw, &c); err != nil {
+				return answer{}, err
+			}
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b comment) int { return a.Created.Compare(b.Created) })
+	from, err := time.Parse(time.RFC3339, r.URL.Query().Get("since"))
+	raws := make([]json.RawMessage, 0, len(found))
+	for _, c := range found {
+		if err != nil || !c.Updated.Before(from) {
+			raws = append(raws, c.all)
+		}
+	}
+	return page(r, raws), nil
+}
+
+// everything reads a list of the emulator to its end.
+func everything[T any](e *emulator, token, path string) ([]T, error) {
+	var all []T
+	for n := 1; ; n++ {
+		var some []T
+		if err := e.do(token, http.MethodGet, fmt.Sprintf("%s&per_page=100&page=%d", path, n), nil, &some); err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); len(some) < 100 {
+			return all, nil
+		}
+	}
 }
 
 // page answers with the page of a list that was asked for.

@@ -202,15 +202,23 @@ func (p *proxy) pass(r *http.Request, body []byte) answer {
 	if a, ours := p.reactionsCall(login, r, body); ours {
 		return a
 	}
-	a, err := p.forward(r, body)
+	a, err := p.answer(r, body)
 	if err != nil {
 		return complaint(http.StatusBadGateway, err.Error(), nil)
 	}
 	if r.Method == http.MethodGet && a.status == http.StatusOK {
-		a.body = since(r, a.body)
+		a.body = role(r, since(r, a.body))
 		a = condition(r, a)
 	}
 	return a
+}
+
+// answer asks the emulator, or for it.
+func (p *proxy) answer(r *http.Request, body []byte) (answer, error) {
+	if repo, all := allComments(r); all {
+		return p.comments(r, repo)
+	}
+	return p.forward(r, body)
 }
 
 // who returns the account of a request's token; "" when there is none.
@@ -257,6 +265,15 @@ func condition(r *http.Request, a answer) answer {
 	}
 	a.header.Set("ETag", etag)
 	return a
+}
+
+// role says what a collaborator may do in the words that GitHub answers with; the emulator takes those of the request.
+func role(r *http.Request, body []byte) []byte {
+	if !strings.HasSuffix(r.URL.Path, "/permission") {
+		return body
+	}
+	words := strings.NewReplacer(`"permission":"push"`, `"permission":"write"`, `"permission":"pull"`, `"permission":"read"`)
+	return []byte(words.Replace(string(body)))
 }
 
 // since leaves out comments that are older than was asked for, which the emulator gives for single issues.

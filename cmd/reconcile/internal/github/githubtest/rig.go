@@ -131,7 +131,8 @@ func (r *Rig) MustDo(t testing.TB, login, method, path string, in, out any) {
 func (r *Rig) Issue(t testing.TB, login, title string, labels ...string) int {
 	t.Helper()
 	var made struct{ Number int }
-	r.MustDo(t, login, "POST", "/repos/"+r.Repo+"/issues", map[string]any{"title": title, "body": title, "labels": labels}, &made)
+	issue := map[string]any{"title": title, "body": title, "labels": append([]string{}, labels...)}
+	r.MustDo(t, login, "POST", "/repos/"+r.Repo+"/issues", issue, &made)
 	return made.Number
 }
 
