@@ -1,0 +1,123 @@
+package controllers
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Bounds say what the runs in a plan cost at most: each is tried as often as its spec has it retried, and each try takes
+// until its limit ends it. What agents are asked by others while they run comes on top, and what a run costs in money is
+// known to nobody here.
+type Bounds struct {
+	Runs    int           // tries of commands and agents
+	Time    time.Duration // of those that a limit ends, as if one ran after the other
+	Endless int           // of Runs, those that no limit ends: Time is without them
+	People  int           // tasks and questions that wait for a person
+	Agents  []AgentBounds // sorted by name; of Runs, Time and Endless, each agent's part
+}
+
+// AgentBounds are the bounds of one agent's runs.
+type AgentBounds struct {
+	Name    string
+	Model   string // as its spec names it
+	Window  int    // of the model, in tokens
+	Runs    int
+	Time    time.Duration
+	Endless int
+}
+
+// Bound says what the steps of a plan of the tree cost at most.
+func Bound(t *state.Tree, steps []Step) Bounds {
+	var b Bounds
+	for _, s := range steps {
+		if s.Verb != StepRun {
+			continue
+		}
+		e := t.Entry(s.Ref)
+		if e == nil || e.Object == nil {
+			continue
+		}
+		switch spec := e.Object.Spec().(type) {
+		case *schemas.DAGSpec:
+			b.addNode(t, planOf(e.Object), s.Node)
+		case *schemas.ClarificationRequestSpec:
+			b.add(t, spec.To, nil, nil, 1)
+		}
+	}
+	slices.SortFunc(b.Agents, func(x, y AgentBounds) int { return cmp.Compare(x.Name, y.Name) })
+	return b
+}
+
+// addNode adds the tries of a node.
+func (b *Bounds) addNode(t *state.Tree, p *plan, name string) {
+	i, ok := p.index[name]
+	if !ok {
+		return
+	}
+	n := &p.spec.Nodes[i]
+	b.add(t, n.Agent, n.Timeout, p.spec.Policy.Timeout, 1+p.retries[i].Limit)
+}
+
+// add adds tries of a command, or of an agent. What ends each is limit, or where there is none that of the agent, and in
+// any case whole, the limit of the DAG.
+func (b *Bounds) add(t *state.Tree, agent string, limit, whole *schemas.Duration, tries int) {
+	var a *AgentBounds
+	if agent != "" {
+		e := t.Entry(schemas.Ref{Kind: schemas.AgentKind.Name, Name: agent})
+		if e == nil || e.Object == nil {
+			return // it cannot be run
+		}
+		spec := e.Object.Spec().(*schemas.AgentSpec)
+		c := spec.Runner.Command
+		if c == nil {
+			b.People++
+			return
+		}
+		if limit == nil {
+			limit = c.Timeout
+		}
+		a = b.agent(agent, spec)
+	}
+	if whole != nil && (limit == nil || *whole < *limit) {
+		limit = whole
+	}
+	var time time.Duration
+	endless := tries
+	if limit != nil && limit.Std() > 0 {
+		time, endless = product(limit.Std(), tries), 0
+	}
+	b.Runs, b.Time, b.Endless = b.Runs+tries, sum(b.Time, time), b.Endless+endless
+	if a != nil {
+		a.Runs, a.Time, a.Endless = a.Runs+tries, sum(a.Time, time), a.Endless+endless
+	}
+}
+
+// agent is the part of an agent.
+func (b *Bounds) agent(name string, spec *schemas.AgentSpec) *AgentBounds {
+	i := slices.IndexFunc(b.Agents, func(a AgentBounds) bool { return a.Name == name })
+	if i < 0 {
+		i = len(b.Agents)
+		b.Agents = append(b.Agents, AgentBounds{Name: name, Model: spec.Model, Window: spec.ContextWindow})
+	}
+	return &b.Agents[i]
+}
+
+// product and sum stop at the longest time that there is.
+func product(d time.Duration, n int) time.Duration {
+	if d > 0 && int64(n) > math.MaxInt64/int64(d) {
+		return math.MaxInt64
+	}
+	return d * time.Duration(n)
+}
+
+func sum(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
