@@ -140,12 +140,19 @@ func (d *osDisk) read() ([]byte, error) {
 		return nil, ignore(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	var b bytes.Buffer
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := bytes.NewBuffer(make([]byte, 0, min(fi.Size(), mostAhead)+bytes.MinRead)) // no nil: there is a file
 	if _, err := b.ReadFrom(f); err != nil {
 		return nil, err
 	}
-	return append([]byte{}, b.Bytes()...), nil
+	return b.Bytes(), nil
 }
+
+// mostAhead bounds the room that is made for a file by what the file system says of its size.
+const mostAhead = 16 << 20
 
 func (d *osDisk) stage(data []byte) (staged, error) {
 	return durable.Stage(d.root, d.o.TmpDir, d.path, data)
