@@ -10,6 +10,7 @@
 //	escalation/<CLR id>/<n>      what people are asked to decide, who are mentioned in it
 //	issue/<kind>/<name>          the body of an issue that was made for an object
 //	reply/<id>                   what is said to the author of a comment
+//	plan/<number>                what a pull request would do ([Pull])
 //
 // The comment ends with a marker that nobody sees and nobody else can make: its key, and a MAC of key and text
 // ([Keys]). So a comment is known again when its id was lost, and one that somebody edited is not ours any more.

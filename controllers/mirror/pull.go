@@ -1,0 +1,282 @@
+package mirror
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PullVersion is that of the form of a Pull.
+const PullVersion = 1
+
+// Pull is what a pull request would do. Where the files of a pull request are looked at, there is no right to write, since
+// they may be anybody's; so a Pull is handed on as JSON to where there is one. There it is no more than a claim of whoever
+// made the pull request: Check bounds it, and Body shows all of it as text.
+type Pull struct {
+	Version int `json:"version"` // PullVersion
+	// Number is that of the pull request; 0 where the plan is of none.
+	Number int `json:"pullRequest,omitempty"`
+	// Base is the commit whose settings and state count, Head the one whose specs do.
+	Base string `json:"base"`
+	Head string `json:"head"`
+	// Specs says that the two have other specs, Settings that they have other settings.
+	Specs    bool `json:"specs"`
+	Settings bool `json:"settings"`
+	// Errors and Warnings count what is wrong with the specs of Head.
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	// Steps are what a run would do after a merge, and would not do without it.
+	Steps []PullStep `json:"steps"`
+	// Anyway counts the steps that a run would take with and without it.
+	Anyway int `json:"anyway"`
+	// Bounds are those of the runs among Steps.
+	Bounds PullBounds `json:"bounds"`
+}
+
+// Verbs of a step.
+const (
+	PullCreate = "create" // an object is new
+	PullChange = "change" // its status changes
+	PullRun    = "run"    // a node runs, or an agent is asked
+	PullSkip   = "skip"   // a node is skipped
+	PullStop   = "stop"   // a node is cancelled, or its run is ended
+	PullRemove = "remove" // an object is no longer there
+)
+
+// PullStep is one thing that a pull request would do.
+type PullStep struct {
+	Ref  string `json:"ref"` // as dag/checks
+	Node string `json:"node,omitempty"`
+	Verb string `json:"verb"`
+	Why  string `json:"why"`
+}
+
+// PullBounds are what the runs cost at most: see controllers.Bounds. Times are in seconds.
+type PullBounds struct {
+	Runs    int         `json:"runs"`
+	Seconds int64       `json:"seconds"`
+	Endless int         `json:"endless"`
+	People  int         `json:"people"`
+	Agents  []PullAgent `json:"agents"`
+}
+
+// PullAgent is the part that an agent has in them.
+type PullAgent struct {
+	Name    string `json:"name"`
+	Model   string `json:"model,omitempty"`
+	Window  int    `json:"window"` // of the model, in tokens
+	Runs    int    `json:"runs"`
+	Seconds int64  `json:"seconds"`
+	Endless int    `json:"endless"`
+}
+
+// Bounds of what is taken from elsewhere.
+const (
+	pullSteps  = 50_000
+	pullAgents = 5_000
+	pullName   = 400    // bytes of the names of one step or agent
+	pullText   = 20_000 // bytes of a reason
+	pullRows   = 100    // of a table that is shown
+	pullWhy    = 300    // characters of a reason that are shown
+)
+
+// PullKey is the key of the comment on a pull request.
+func PullKey(number int) string { return fmt.Sprintf("plan/%d", number) }
+
+// Check returns an error that says what is wrong with a Pull that was handed on.
+func (p *Pull) Check() error {
+	switch {
+	case p.Version != PullVersion:
+		return fmt.Errorf("its version is %d, and this program knows %d: plan and comment with one version", p.Version, PullVersion)
+	case p.Number < 1 || p.Number > math.MaxInt32:
+		return fmt.Errorf("it is of no pull request: %d is no number of one", p.Number)
+	case !isCommit(p.Base) || !isCommit(p.Head):
+		return fmt.Errorf("base and head are not two full names of commits")
+	case len(p.Steps) > pullSteps || len(p.Bounds.Agents) > pullAgents:
+		return fmt.Errorf("it has %d steps and %d agents; no more than %d and %d are read", len(p.Steps), len(p.Bounds.Agents),
+			pullSteps, pullAgents)
+	case min(p.Errors, p.Warnings, p.Anyway, p.Bounds.Runs, p.Bounds.Endless, p.Bounds.People) < 0 || p.Bounds.Seconds < 0:
+		return fmt.Errorf("it counts below zero")
+	}
+	for i, s := range p.Steps {
+		if !slices.Contains([]string{PullCreate, PullChange, PullRun, PullSkip, PullStop, PullRemove}, s.Verb) {
+			return fmt.Errorf("steps[%d]: %.40q is no verb", i, s.Verb)
+		}
+		if len(s.Ref)+len(s.Node) > pullName || len(s.Why) > pullText {
+			return fmt.Errorf("steps[%d]: its names have more than %d bytes, or its reason more than %d", i, pullName, pullText)
+		}
+	}
+	for i, a := range p.Bounds.Agents {
+		if len(a.Name)+len(a.Model) > pullName || min(a.Window, a.Runs, a.Endless) < 0 || a.Seconds < 0 {
+			return fmt.Errorf("bounds.agents[%d]: it is too long, or counts below zero", i)
+		}
+	}
+	return nil
+}
+
+// isCommit reports whether s is the full name of a commit.
+func isCommit(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// Speaks reports whether there is something to say of a pull request on which nothing was said yet.
+func (p *Pull) Speaks() bool { return p.Specs || p.Settings || len(p.Steps) > 0 }
+
+// Body is a Pull as the comment on its pull request, without a marker.
+func (p *Pull) Body() string {
+	b := &body{room: BodyLimit - noteRoom}
+	b.foot = fmt.Sprintf("<sub>Planned by reconcile: the specs of %s over the state and the settings of %s.</sub>",
+		code(short(p.Head)), code(short(p.Base)))
+	b.paragraph("### What this would do")
+	b.paragraph("%s", p.summary())
+	if p.Errors > 0 {
+		b.paragraph("**%s** in the specs, shown as annotations of the files: until that is repaired, what it concerns is stalled.",
+			count(p.Errors, "error"))
+	} else if p.Warnings > 0 {
+		b.paragraph("%s in the specs, shown as annotations of the files.", count(p.Warnings, "warning"))
+	}
+	if p.Settings {
+		b.paragraph("The settings change, too. This is planned with those of the base; the new ones count after the merge.")
+	}
+	p.bounds(b)
+	p.section(b, "Created", PullCreate)
+	p.section(b, "Run", PullRun)
+	p.section(b, "Stopped, skipped, removed", PullStop, PullSkip, PullRemove)
+	p.section(b, "Changed", PullChange)
+	return b.done()
+}
+
+// short is a commit as people write it.
+func short(commit string) string { return commit[:min(len(commit), 10)] }
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// summary is one sentence.
+func (p *Pull) summary() string {
+	anyway := ""
+	if p.Anyway > 0 {
+		anyway = fmt.Sprintf(" A run takes %s with and without this.", count(p.Anyway, "step"))
+	}
+	if len(p.Steps) == 0 {
+		return "Nothing would change." + anyway
+	}
+	var parts []string
+	for _, v := range []struct{ verb, one, many string }{
+		{PullCreate, "1 object is created", "%d objects are created"}, {PullRun, "1 node runs", "%d nodes run"},
+		{PullStop, "1 node is stopped", "%d nodes are stopped"}, {PullSkip, "1 node is skipped", "%d nodes are skipped"},
+		{PullRemove, "1 object is removed", "%d objects are removed"}, {PullChange, "1 status changes", "%d statuses change"},
+	} {
+		switch n := p.number(v.verb); n {
+		case 0:
+		case 1:
+			parts = append(parts, v.one)
+		default:
+			parts = append(parts, fmt.Sprintf(v.many, n))
+		}
+	}
+	return strings.Join(parts, ", ") + "." + anyway
+}
+
+func (p *Pull) number(verb string) (n int) {
+	for _, s := range p.Steps {
+		if s.Verb == verb {
+			n++
+		}
+	}
+	return n
+}
+
+// bounds says what the runs cost at most.
+func (p *Pull) bounds(b *body) {
+	k := p.Bounds
+	if k.Runs == 0 && k.People == 0 {
+		return
+	}
+	text := "**At most** " + count(k.Runs, "run") + ", retries included"
+	if k.Runs > k.Endless {
+		text += fmt.Sprintf(", of %s in all", span(k.Seconds))
+	}
+	if k.Endless > 0 {
+		text += fmt.Sprintf("; no limit ends %d of them", k.Endless)
+	}
+	if k.People > 0 {
+		text += fmt.Sprintf("; %s for people", count(k.People, "task"))
+	}
+	b.paragraph("%s. What agents ask others comes on top.", text)
+	var rows [][]string
+	for _, a := range k.Agents[:min(len(k.Agents), pullRows)] {
+		limit := span(a.Seconds)
+		if a.Endless > 0 {
+			limit = fmt.Sprintf("no limit for %d", a.Endless)
+		}
+		model := "–"
+		if a.Model != "" {
+			model = code(a.Model)
+		}
+		rows = append(rows, []string{code(a.Name), model, strconv.Itoa(a.Window), strconv.Itoa(a.Runs), limit})
+	}
+	if len(rows) > 0 {
+		b.table([]string{"Agent", "Model", "Window, tokens", "Runs", "Time"}, rows)
+	}
+	b.more(len(k.Agents))
+}
+
+// span is a time for people. It is the longest that is told where it is longer.
+func span(seconds int64) string {
+	const longest = 100 * 365 * 24 * time.Hour
+	if seconds > int64(longest/time.Second) {
+		return "more than 100 years"
+	}
+	s := (time.Duration(seconds) * time.Second).String() // 1h0m0s
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// section is the table of the steps with one of the verbs.
+func (p *Pull) section(b *body, heading string, verbs ...string) {
+	var rows [][]string
+	all := 0
+	for _, s := range p.Steps {
+		if !slices.Contains(verbs, s.Verb) {
+			continue
+		}
+		if all++; all > pullRows {
+			continue
+		}
+		object := code(s.Ref)
+		if s.Node != "" {
+			object += ": " + code(s.Node)
+		}
+		why := Line(s.Why, pullWhy)
+		if len(verbs) > 1 {
+			why = s.Verb + ": " + why
+		}
+		rows = append(rows, []string{object, why})
+	}
+	if all == 0 {
+		return
+	}
+	b.paragraph("#### %s", heading)
+	b.table([]string{"", "Why"}, rows)
+	b.more(all)
+}
+
+// more says how much a table leaves out.
+func (b *body) more(all int) {
+	if all > pullRows {
+		b.paragraph("… and %d more: `reconcile plan --base` prints all of them.", all-pullRows)
+	}
+}
