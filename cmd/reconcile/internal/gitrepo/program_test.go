@@ -10,11 +10,13 @@ import (
 
 	gogit "github.com/go-git/go-git/v5"
 	gogitobject "github.com/go-git/go-git/v5/plumbing/object"
+
+	"reconcile.dev/reconcile/state/durable"
 )
 
 // programs are what this test binary does instead of testing when GITREPO_TEST_<name> holds an argument: real
 // processes, to be raced and killed.
-var programs = map[string]func(string) error{"WRITER": writer, "CRASH": crashCommit, "STOCK": stockCommit}
+var programs = map[string]func(string) error{"WRITER": writer, "CRASH": crashCommit, "STOCK": stockCommit, "ADOPT": crashAdopt, "SETTLE": settle}
 
 func self(t *testing.T) string {
 	t.Helper()
@@ -100,4 +102,44 @@ func stockCommit(dir string) error {
 		return nil
 	}
 	return err
+}
+
+// crashAdopt is what the struck process does: put its branch on top of the remote's, as a run of reconcile does, which
+// sweeps its temporary files first.
+func crashAdopt(dir string) error {
+	r, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := durable.Sweep(root, ".reconcile/tmp"); err != nil {
+		return err
+	}
+	r.native.(*native).patience = 50 * time.Millisecond
+	m, err := r.Remote(context.Background(), "", "")
+	if err != nil {
+		return err
+	}
+	tip, err := m.Fetch(context.Background())
+	if err != nil {
+		return err
+	}
+	got, err := m.Adopt(context.Background(), tip, ourFiles)
+	if err == nil && got.Warning != "" {
+		err = errors.New(got.Warning)
+	}
+	return err
+}
+
+// settle is what any command does first.
+func settle(dir string) error {
+	r, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	return r.Settle(context.Background())
 }

@@ -252,7 +252,10 @@ func (a *adoption) swing(ctx context.Context, index *nextIndex, staged *staged, 
 			return nil
 		}
 	}
-	return a.w.forget()
+	if err := a.w.forget(); err != nil {
+		return fmt.Errorf("%w: %w", errAfter, err)
+	}
+	return nil
 }
 
 // below cuts the paths that are in the tree down to it, and leaves the others out.

@@ -122,7 +122,7 @@ func (w *workshop) sweep(l layout) error {
 	var twins []os.FileInfo
 	var litter []string
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".tmp") {
+		if !strings.HasSuffix(strings.TrimSuffix(e.Name(), ".lock"), ".tmp") { // a git command locks an index of ours
 			continue
 		}
 		litter = append(litter, filepath.Join(w.dir, e.Name()))
