@@ -3,7 +3,7 @@
 // count for all of them keeps budgets comparable.
 //
 // The first count of a process builds the vocabulary, some 15 ms and 7 MB; nothing is built before. Counts are pure and
-// may be made at the same time. What was counted last is remembered, word by word, in some 2 MB: text is made of few
+// may be made at the same time. What was counted last is remembered, word by word, in some 4 MB: text is made of few
 // words, and encoding one takes a hundred times as long as finding it.
 package tokens
 
@@ -74,7 +74,7 @@ type encoder struct {
 }
 
 const (
-	places  = 1 << 14
+	places  = 1 << 16
 	longest = 64 // bytes of a word that is remembered
 )
 
