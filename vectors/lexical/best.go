@@ -46,31 +46,37 @@ func (b *best) push(c candidate) {
 	}
 }
 
+// up moves the candidate at i up to its place.
 func (b *best) up(i int) {
+	h, c := b.heap, b.heap[i]
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !b.heap[parent].before(b.heap[i]) {
-			return
+		if !h[parent].before(c) {
+			break
 		}
-		b.heap[parent], b.heap[i] = b.heap[i], b.heap[parent]
-		i = parent
+		h[i], i = h[parent], parent
 	}
+	h[i] = c
 }
 
+// down moves the candidate at the root down to its place.
 func (b *best) down() {
-	for i := 0; ; {
-		last := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(b.heap); child++ {
-			if b.heap[last].before(b.heap[child]) {
-				last = child
-			}
+	h := b.heap
+	c, i := h[0], 0
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
 		}
-		if last == i {
-			return
+		if right := child + 1; right < len(h) && h[child].before(h[right]) {
+			child = right
 		}
-		b.heap[i], b.heap[last] = b.heap[last], b.heap[i]
-		i = last
+		if !c.before(h[child]) {
+			break
+		}
+		h[i], i = h[child], child
 	}
+	h[i] = c
 }
 
 // hits returns the candidates in their order, and forgets them.

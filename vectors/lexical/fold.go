@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// stopWords are words of English that say nothing of what a text is about, sorted. Words that turn a meaning round (no,
-// not, without) are not among them.
+// stopWords are words of English that say nothing of what a text is about. Words that turn a meaning round (no, not,
+// without) are not among them.
 var stopWords = strings.Fields(`
 a about after all also am an and any are as at be been before being but by can could did do does
 doing done for from had has have having he her here him his how i if in into is it its just me might
@@ -17,6 +17,15 @@ that the their them then there these they this those through to too under until 
 what when where which while who whom why will with would you your`)
 
 const longestStopWord = 7
+
+// isStop has the stop words.
+var isStop = func() map[string]bool {
+	out := make(map[string]bool, len(stopWords))
+	for _, w := range stopWords {
+		out[w] = true
+	}
+	return out
+}()
 
 // accents lists letters after the letters that they are taken for.
 const accents = `

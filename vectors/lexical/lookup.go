@@ -103,13 +103,17 @@ func (x *Index) term(n uint32) (text []byte, l list, ok bool) {
 	return text, l, ok1 && ok2
 }
 
-// key is the key of a document.
+// key is the key of a document. A key lies in one page: both begin at multiples of its size.
 func (x *Index) key(doc uint32) (uint64, bool) {
-	row, ok := x.rows(&x.keys, keySize, int(doc), 1)
-	if !ok {
+	at := int(doc) * keySize
+	if doc >= x.docs {
 		return 0, false
 	}
-	return binary.LittleEndian.Uint64(row), true
+	page := (x.keys.at + at - headerSize) >> pageShift
+	if x.checked[page>>6].Load()&(1<<(page&63)) == 0 && !x.check(page) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(x.keys.data[at:]), true
 }
 
 // lengthClass is the rounded length of a document.

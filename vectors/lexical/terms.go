@@ -1,7 +1,6 @@
 package lexical
 
 import (
-	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -267,20 +266,5 @@ func runeAt(text string, i int) (rune, int) {
 }
 
 func isStopWord(word []byte) bool {
-	if len(word) > longestStopWord {
-		return false
-	}
-	_, found := slices.BinarySearchFunc(stopWords, word, func(s string, w []byte) int { return compare(s, w) })
-	return found
-}
-
-// compare is strings.Compare for a text in bytes.
-func compare(a string, b []byte) int {
-	switch {
-	case a == string(b):
-		return 0
-	case a < string(b):
-		return -1
-	}
-	return 1
+	return len(word) <= longestStopWord && isStop[string(word)]
 }

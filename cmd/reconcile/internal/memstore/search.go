@@ -40,10 +40,13 @@ func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 	return rows, err
 }
 
-// accepts is passes for documents of the set.
+// accepts is passes for documents of the set; nil where all pass.
 func (a *asked) accepts() func(doc int) bool {
 	if a.filter == (Filter{}) {
-		return func(doc int) bool { return !a.v.isReplaced(doc) }
+		if a.v.replacedDocs() == nil {
+			return nil
+		}
+		return func(doc int) bool { return !a.v.replaced.Has(doc) }
 	}
 	return func(doc int) bool {
 		at := a.v.find(doc)
@@ -51,42 +54,56 @@ func (a *asked) accepts() func(doc int) bool {
 	}
 }
 
+// found is a row that a search found, and the table that has it.
+type found struct {
+	table *table
+	at    int
+	row   row
+}
+
 func (a *asked) search(text string, limit int) ([]Row, error) {
 	hits, err := a.v.set.Search(text, limit, a.accepts())
 	if err != nil || len(hits) == 0 {
 		return nil, err
 	}
-	rows := make([]row, len(hits))
-	size := 0
-	for i, h := range hits {
-		rows[i] = a.v.row(a.v.find(h.Doc))
-		size += rows[i].blob.size
+	var few [DefaultLimit]found // on the stack: most searches need no more
+	rows := few[:0]
+	if len(hits) > len(few) {
+		rows = make([]found, 0, len(hits))
 	}
-	var room strings.Builder // of all texts
-	room.Grow(size)
-	for i, h := range hits {
-		raw, err := a.v.parts[a.v.find(h.Doc).part].piece(rows[i].blob)
+	size := 0
+	for _, h := range hits {
+		at := a.v.find(h.Doc)
+		t := a.v.parts[at.part].table
+		rows = append(rows, found{t, at.row, t.row(at.row)})
+		size += rows[len(rows)-1].row.blob.size
+	}
+	var texts strings.Builder // one piece of memory for all
+	texts.Grow(size)
+	for i := range rows {
+		raw, err := rows[i].table.checkedBlob(rows[i].at, rows[i].row.blob)
 		if err != nil {
 			return nil, err
 		}
-		room.Write(raw)
+		texts.Write(raw)
 	}
-	return a.tellAll(hits, rows, room.String())
+	return a.tellAll(hits, rows, texts.String())
 }
 
 // tellAll tells of hits, whose blobs are in texts one after the other.
-func (a *asked) tellAll(hits []lexical.Hit, rows []row, texts string) ([]Row, error) {
+func (a *asked) tellAll(hits []lexical.Hit, rows []found, texts string) ([]Row, error) {
 	out := make([]Row, len(hits))
-	var anchors []schemas.Anchor
-	for i, h := range hits {
+	var few [4]schemas.Anchor
+	anchors := few[:0]
+	for i := range rows {
 		r := &rows[i]
-		b, err := readBlob(texts[:r.blob.size], anchors)
+		b, err := readBlob(texts[:r.row.blob.size], anchors)
 		if err != nil {
 			return nil, err
 		}
-		texts, anchors = texts[r.blob.size:], b.anchors
-		a.told(&out[i], a.v.parts[a.v.find(h.Doc).part].table, r, &b)
-		out[i].Score = float64(h.Score)
+		texts, anchors = texts[r.row.blob.size:], b.anchors
+		a.told(&out[i], r.table, &r.row, &b)
+		out[i].Score = float64(hits[i].Score)
 	}
 	return out, nil
 }

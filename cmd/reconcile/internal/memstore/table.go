@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
@@ -35,6 +36,8 @@ type table struct {
 	words        []string
 	heap         []byte
 	lex          *lexical.Index // nil: bare
+	// checked has a bit for each row whose piece of the heap was compared with its sum.
+	checked []atomic.Uint64
 }
 
 var errDamagedCache = errors.New("the memory's cache is damaged")
@@ -106,6 +109,7 @@ func openTable(data []byte) (*table, error) {
 	t.issues = data[tableHeader:][:issues*issueSize]
 	t.rows = data[tableHeader+len(t.issues):][:rows*rowSize]
 	t.heap = data[front:][:heap]
+	t.checked = make([]atomic.Uint64, (rows+63)/64)
 	for d := (reader{data[front-words : front], true}); len(d.b) > 0; {
 		t.words = append(t.words, d.text())
 	}
@@ -220,6 +224,17 @@ func (t *table) word(i int) string {
 func (t *table) piece(s span) ([]byte, error) {
 	if s.at+s.size > len(t.heap) || uint32(xxhash.Sum64(t.heap[s.at:s.at+s.size])) != s.sum {
 		return nil, errDamagedCache
+	}
+	return t.heap[s.at : s.at+s.size], nil
+}
+
+// checkedBlob is the piece of the heap of row i, compared with its sum when it is asked for first.
+func (t *table) checkedBlob(i int, s span) ([]byte, error) {
+	if bit := uint64(1) << (i & 63); t.checked[i>>6].Load()&bit == 0 {
+		if _, err := t.piece(s); err != nil {
+			return nil, err
+		}
+		t.checked[i>>6].Or(bit)
 	}
 	return t.heap[s.at : s.at+s.size], nil
 }

@@ -24,7 +24,7 @@ type view struct {
 	bad    map[int]error // issue files that cannot be read
 
 	mark     sync.Once
-	replaced lexical.Bitmap // documents of the set that another one superseded
+	replaced lexical.Bitmap // see replacedDocs
 }
 
 type part struct {
@@ -115,8 +115,8 @@ func (v *view) find(doc int) place {
 	return place{i, doc - v.parts[i].first}
 }
 
-// isReplaced reports whether another observation superseded a document of the set.
-func (v *view) isReplaced(doc int) bool {
+// replacedDocs are the documents of the set that another observation superseded; nil for none.
+func (v *view) replacedDocs() lexical.Bitmap {
 	v.mark.Do(func() {
 		for i := range v.parts {
 			p := &v.parts[i]
@@ -127,7 +127,7 @@ func (v *view) isReplaced(doc int) bool {
 			}
 		}
 	})
-	return v.replaced.Has(doc)
+	return v.replaced
 }
 
 func (v *view) row(at place) row             { return v.parts[at.part].row(at.row) }
@@ -170,7 +170,7 @@ func (v *view) index(at place, r row) (schemas.ObservationIndex, blob, error) {
 func (t *table) index(r *row, b *blob) schemas.ObservationIndex {
 	return schemas.ObservationIndex{
 		ID: b.id, Agent: t.word(r.agent), IssueNumber: r.issue, Category: t.word(r.category), Summary: b.summary,
-		Tokens: r.tokens, Timestamp: schemas.NewStamp(time.UnixMilli(r.ms)),
+		Tokens: r.tokens, Timestamp: schemas.Stamp{Time: time.UnixMilli(r.ms).UTC()},
 	}
 }
 
