@@ -21,6 +21,8 @@ type MirrorFile struct {
 	Comments []MirrorComment `json:"comments"`
 	// Labels are those that this program added and has not removed, sorted. Others are none of its business.
 	Labels []string `json:"labels"`
+	// Adding are labels that are about to be added and were not there before, sorted.
+	Adding []string `json:"adding,omitempty"`
 	// Read says how far the comments of other people were read.
 	Read MirrorRead `json:"read,omitzero"`
 	// Handled are the comments of other people in which something was found, sorted by their ids.
@@ -35,6 +37,8 @@ type MirrorComment struct {
 	ID int64 `json:"id,omitempty"`
 	// Digest is that of the body as we left it or, while Intended is set, as it is to become: sha256:….
 	Digest string `json:"digest"`
+	// Stands is the digest of what GitHub made of the body where it keeps something else; "" for the same.
+	Stands string `json:"stands,omitempty"`
 	// Intended is when a call that makes or edits the comment was begun whose end is not on record. Whoever comes next
 	// looks at what is there before it does the same again.
 	Intended Time `json:"intended,omitzero"`

@@ -23,9 +23,8 @@ type Options struct {
 type Issue struct {
 	// Number is 0 for an issue that is to be made.
 	Number int
-	// Object is what the issue is made for; the zero Ref where a spec names the issue.
-	Object schemas.Ref
-	// Key, Title and Body are those of an issue that is made for Object.
+	// Object is what an issue is to be made for, with Key, Title and Body.
+	Object           schemas.Ref
 	Key, Title, Body string
 	Comments         []Comment // in the order in which they are made
 	Labels           []string  // names of labels of Labels, sorted
@@ -117,6 +116,11 @@ func (p *projection) add(e *state.Entry, write func(*state.Entry, *Issue)) {
 	if !ok {
 		return
 	}
+	if p.o.Made != nil && h.number == 0 {
+		if n := p.o.Made(h.made); n > 0 {
+			h = home{number: n}
+		}
+	}
 	i := p.issues[h]
 	if i == nil {
 		i = &Issue{Number: h.number, Object: h.made}
@@ -161,9 +165,6 @@ func (p *projection) homeOfRef(ref schemas.Ref) (home, bool) {
 // make fills in what an issue is made with.
 func (p *projection) make(i *Issue) {
 	e := p.t.Entry(i.Object)
-	if p.o.Made != nil {
-		i.Number = p.o.Made(i.Object)
-	}
 	i.Key = "issue/" + i.Object.String()
 	about, description := i.Object.String(), ""
 	switch spec := e.Object.Spec().(type) {

@@ -1,0 +1,278 @@
+package mirror
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// recordLimit is the largest record that is read, in bytes.
+const recordLimit = 16 << 20
+
+// Records are the files below state/github: what was made on GitHub and read there. Each change is on disk, durably, when
+// the method that makes it returns. They are for one goroutine.
+type Records struct {
+	store *state.Store
+	repo  string // owner/name
+	warn  func(string)
+	dry   bool // nothing is written, and what would be is remembered
+
+	issues  map[int]*schemas.MirrorFile
+	objects map[schemas.Ref]*schemas.MirrorObject
+	changed bool
+}
+
+// NewRecords returns the records of what stands in a repository. warn is told of files that cannot be used and are moved
+// to .reconcile/damaged: what they said is found again on GitHub. Dry records are never written.
+func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *Records {
+	return &Records{store: store, repo: repo, dry: dry, warn: warn, issues: map[int]*schemas.MirrorFile{},
+		objects: map[schemas.Ref]*schemas.MirrorObject{}}
+}
+
+// Changed reports whether a file was written.
+func (r *Records) Changed() bool { return r.changed }
+
+// Issue is what is on record of an issue; empty where nothing is. Callers must not change it.
+func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
+	if f := r.issues[issue]; f != nil {
+		return f, nil
+	}
+	f := new(schemas.MirrorFile)
+	read := func(data []byte) error { return r.readIssue(issue, data, f) }
+	if err := r.read(ctx, r.store.MirrorPath(issue), read); err != nil {
+		return nil, err
+	}
+	r.issues[issue] = f
+	return f, nil
+}
+
+// ChangeIssue changes what is on record of an issue. change may be called several times, with what other processes wrote
+// meanwhile.
+func (r *Records) ChangeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
+	if _, err := r.Issue(ctx, issue); err != nil { // it moves a file aside that cannot be used
+		return err
+	}
+	if r.dry {
+		change(r.issues[issue])
+		return nil
+	}
+	var now *schemas.MirrorFile
+	err := r.fold(ctx, r.store.MirrorPath(issue), func(old []byte) ([]byte, error) {
+		now = new(schemas.MirrorFile)
+		if err := r.readIssue(issue, old, now); err != nil {
+			return nil, err
+		}
+		change(now)
+		sortIssue(now)
+		return state.EncodeMirror(now)
+	})
+	if err == nil {
+		r.issues[issue] = now
+	}
+	return err
+}
+
+func (r *Records) newIssue(issue int) *schemas.MirrorFile {
+	return &schemas.MirrorFile{Version: schemas.MirrorVersion, Repo: r.repo, Issue: issue}
+}
+
+// readIssue reads a record; nil data says nothing.
+func (r *Records) readIssue(issue int, data []byte, into *schemas.MirrorFile) error {
+	*into = *r.newIssue(issue)
+	if data == nil {
+		return nil
+	}
+	if err := state.DecodeMirror(data, into); err != nil {
+		return err
+	}
+	return errors.Join(into.Check(issue), r.sameRepo(into.Repo))
+}
+
+// sortIssue puts lists into the order of the file.
+func sortIssue(f *schemas.MirrorFile) {
+	slices.SortFunc(f.Comments, func(a, b schemas.MirrorComment) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(f.Handled, func(a, b schemas.MirrorHandled) int { return int(max(-1, min(1, a.Comment-b.Comment))) })
+	slices.Sort(f.Labels)
+	f.Labels = slices.Compact(f.Labels)
+	slices.Sort(f.Adding)
+	f.Adding = slices.Compact(f.Adding)
+}
+
+// Made is the issue that was made for an object, 0 if none was.
+func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
+	o, err := r.Object(ctx, ref)
+	if err != nil {
+		return 0, err
+	}
+	return o.Issue, nil
+}
+
+// Object is what is on record of the issue of an object that names none. Callers must not change it.
+func (r *Records) Object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorObject, error) {
+	if o := r.objects[ref]; o != nil {
+		return o, nil
+	}
+	o := new(schemas.MirrorObject)
+	read := func(data []byte) error { return r.readObject(ref, data, o) }
+	if err := r.read(ctx, r.store.MirrorObjectPath(ref), read); err != nil {
+		return nil, err
+	}
+	r.objects[ref] = o
+	return o, nil
+}
+
+// ChangeObject is ChangeIssue for the record of an object.
+func (r *Records) ChangeObject(ctx context.Context, ref schemas.Ref, change func(*schemas.MirrorObject)) error {
+	if _, err := r.Object(ctx, ref); err != nil {
+		return err
+	}
+	if r.dry {
+		change(r.objects[ref])
+		return nil
+	}
+	var now *schemas.MirrorObject
+	err := r.fold(ctx, r.store.MirrorObjectPath(ref), func(old []byte) ([]byte, error) {
+		now = new(schemas.MirrorObject)
+		if err := r.readObject(ref, old, now); err != nil {
+			return nil, err
+		}
+		change(now)
+		return state.Encode(now)
+	})
+	if err == nil {
+		r.objects[ref] = now
+	}
+	return err
+}
+
+func (r *Records) newObject(ref schemas.Ref) *schemas.MirrorObject {
+	return &schemas.MirrorObject{Version: schemas.MirrorVersion, Repo: r.repo, Object: ref.String()}
+}
+
+func (r *Records) readObject(ref schemas.Ref, data []byte, into *schemas.MirrorObject) error {
+	*into = *r.newObject(ref)
+	if data == nil {
+		return nil
+	}
+	if err := state.DecodeMirror(data, into); err != nil {
+		return err
+	}
+	return errors.Join(into.Check(ref), r.sameRepo(into.Repo))
+}
+
+func (r *Records) sameRepo(repo string) error {
+	if !strings.EqualFold(repo, r.repo) {
+		return fmt.Errorf("it is about the repository %.100q, and the settings name %s", repo, r.repo)
+	}
+	return nil
+}
+
+// Issues are the numbers of all issues that something is on record of, sorted.
+func (r *Records) Issues() ([]int, error) {
+	var out []int
+	err := r.store.LookInto(r.store.MirrorDir(), func(name []byte, id state.Identity) {
+		var n int
+		if _, err := fmt.Sscanf(string(name), "issue-%d.json", &n); err == nil && id.IsFile() &&
+			path.Base(r.store.MirrorPath(n)) == string(name) {
+			out = append(out, n)
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Keys are what markers are signed with: secret, if there is one, and those on record, of which the first is made if there
+// is none. A secret comes from the environment, and is written nowhere.
+func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
+	var kept schemas.MirrorKeys
+	decode := func(data []byte) error {
+		kept = schemas.MirrorKeys{}
+		if data == nil {
+			return nil
+		}
+		if err := state.DecodeMirror(data, &kept); err != nil {
+			return err
+		}
+		return kept.Check()
+	}
+	if err := r.read(ctx, r.store.MirrorKeysPath(), decode); err != nil {
+		return nil, err
+	}
+	if secret != "" {
+		return append(mirror.Keys{secret}, kept.Keys...), nil
+	}
+	if len(kept.Keys) > 0 {
+		return kept.Keys, nil
+	}
+	var fresh [schemas.MirrorKeyLength / 2]byte
+	_, _ = rand.Read(fresh[:]) // it never fails
+	key := hex.EncodeToString(fresh[:])
+	if r.dry {
+		return mirror.Keys{key}, nil
+	}
+	err := r.fold(ctx, r.store.MirrorKeysPath(), func(old []byte) ([]byte, error) {
+		if old != nil { // another process was first
+			return old, decode(old)
+		}
+		kept = schemas.MirrorKeys{Version: schemas.MirrorVersion, Keys: []string{key}}
+		return state.Encode(&kept)
+	})
+	return kept.Keys, err
+}
+
+// fold writes a record under its lock.
+func (r *Records) fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
+	r.changed = true
+	if err := r.store.Fold(ctx, p, fold); err != nil {
+		return fmt.Errorf("record what stands on GitHub: %w", err)
+	}
+	return nil
+}
+
+// read reads a record, if there is one. One that cannot be used is moved aside, but for one of a newer program.
+func (r *Records) read(ctx context.Context, p string, decode func([]byte) error) error {
+	data, _, err := r.store.ReadFile(p, recordLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return decode(nil)
+	}
+	if err == nil {
+		err = decode(data)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case schemas.IsNewerMirror(err):
+		return fmt.Errorf("%s: %w", p, err)
+	case r.dry:
+		return decode(nil)
+	}
+	r.warn(fmt.Sprintf("%s: %v; it was moved to .reconcile/damaged, and what it said is looked up on GitHub", p, err))
+	return errors.Join(r.setAside(ctx, p, decode), decode(nil))
+}
+
+// setAside moves a record out of the way that under its lock still cannot be used.
+func (r *Records) setAside(ctx context.Context, p string, decode func([]byte) error) (err error) {
+	l, err := r.store.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Release()) }()
+	return r.store.SetAside(ctx, p, func(data []byte) bool { return decode(data) != nil }, nil)
+}
+
+// stamp is a time as records have it.
+func stamp(t time.Time) schemas.Time { return schemas.NewTime(t.Truncate(time.Second)) }
