@@ -103,7 +103,7 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 		}
 		wants = append(wants, w)
 	}
-	failed, err := m.put(ctx, wants)
+	failed, unknown, err := m.put(ctx, wants)
 	if err != nil || len(failed) == 0 {
 		return refused, err
 	}
@@ -113,12 +113,16 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range failed {
-		now := m.claimOf(w.update.ref)
-		if m.seen[w.update.ref].hash == w.update.value { // the answer got lost, the claim did not
-			m.held[w.update.ref] = w.update.value
-			continue
+		switch there := m.seen[w.update.ref].hash; {
+		case there == w.update.value: // the answer got lost, the claim did not
+			m.held[w.update.ref] = there
+		case there == w.update.old && unknown:
+			return refused, fmt.Errorf("%s: claim %s: %w: the connection broke", m, w.Key, ErrUnreachable)
+		case there == "": // somebody was first, and is done already
+			refused[w.Key] = Claim{Key: w.Key, Expires: m.now()}
+		default:
+			refused[w.Key] = m.claimOf(w.update.ref)
 		}
-		refused[w.Key] = now
 	}
 	return refused, nil
 }
@@ -134,11 +138,11 @@ func (m *Remote) want(ctx context.Context, c Claim, old string) (wanted, error) 
 	return wanted{c, refUpdate{ref: claimRef(c.Key), value: hash, lease: true, old: old}, text}, err
 }
 
-// put pushes claims, takes note of those that are ours now, and returns the others. Where the answer got lost, all are
-// others: the caller looks.
-func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, err error) {
+// put pushes claims, takes note of those that are ours now, and returns the others. Where the answer got lost, which is
+// unknown, all are others: the caller looks.
+func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unknown bool, err error) {
 	if len(wants) == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
 	updates := make([]refUpdate, len(wants))
 	for i, w := range wants {
@@ -146,10 +150,10 @@ func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, err 
 	}
 	answers, err := m.send(ctx, updates, false)
 	if errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrDenied) {
-		return wants, nil
+		return wants, true, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,7 +168,7 @@ func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, err 
 			err = fmt.Errorf("%s: claim %s: %w: %s; reconcilers need to write below refs/reconcile/", m, w.Key, ErrProtected, a.why)
 		}
 	}
-	return failed, err
+	return failed, false, err
 }
 
 // Renew makes claims that Take got last until their new Expires. lost are the keys that somebody else has by now: their
@@ -185,7 +189,7 @@ func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err 
 		}
 		wants = append(wants, w)
 	}
-	failed, err := m.put(ctx, wants)
+	failed, _, err := m.put(ctx, wants)
 	if err != nil || len(failed) == 0 {
 		return lost, err
 	}

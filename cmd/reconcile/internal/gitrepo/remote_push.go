@@ -48,6 +48,9 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 		if !told || strings.Contains(a.why, "failed to report status") {
 			return nil, m.unanswered(ctx, said, err, hooks)
 		}
+		if a.refused && strings.Contains(said.stderr, " is at "+u.value+" but expected ") {
+			answers[u.ref] = refAnswer{done: true} // the answer got lost, and git's transport sent it again by itself
+		}
 	}
 	return answers, nil
 }
