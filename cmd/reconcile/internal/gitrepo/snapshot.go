@@ -30,12 +30,24 @@ func (r *Repo) Files(ctx context.Context, commit string, paths []string, visit f
 	if err != nil {
 		return err
 	}
+	return r.files(ctx, commit, below, func(string) bool { return true }, visit)
+}
+
+// FilesLike is Files for all files below the directory given to Open whose slash paths, from there, are wanted. Of others
+// no content is read.
+func (r *Repo) FilesLike(ctx context.Context, commit string, wanted func(path string) bool, visit func(Stored) error) error {
+	all := []string{strings.TrimSuffix(r.prefix, "/")}
+	return r.files(ctx, commit, all, func(p string) bool { return wanted(strings.TrimPrefix(p, r.prefix)) }, visit)
+}
+
+// files takes and asks wanted for paths from the top of the repository, of which "" is the top itself.
+func (r *Repo) files(ctx context.Context, commit string, paths []string, wanted func(string) bool, visit func(Stored) error) error {
 	own := func(f Stored) error {
 		f.Path = strings.TrimPrefix(f.Path, r.prefix)
 		return visit(f)
 	}
 	if r.command != nil { // its cache of what objects are stored as differences to is what makes many of them fast
-		return r.command.(*command).files(ctx, commit, below, own)
+		return r.command.(*command).files(ctx, commit, paths, wanted, own)
 	}
 	s := newObjectStore(r.layout)
 	defer s.close()
@@ -43,10 +55,13 @@ func (r *Repo) Files(ctx context.Context, commit string, paths []string, visit f
 	if err != nil {
 		return err
 	}
-	for _, p := range below {
-		at, err := s.file(root, p)
+	for _, p := range paths {
+		at := blob{mode: modeTree, hash: root}
+		if p != "" {
+			at, err = s.file(root, p)
+		}
 		if err == nil {
-			err = s.each(ctx, p, at, own)
+			err = s.each(ctx, p, at, wanted, own)
 		}
 		if err != nil {
 			return err
@@ -55,8 +70,8 @@ func (r *Repo) Files(ctx context.Context, commit string, paths []string, visit f
 	return nil
 }
 
-// each visits what an entry of a tree stands for.
-func (s *objectStore) each(ctx context.Context, path string, at blob, visit func(Stored) error) error {
+// each visits what an entry of a tree stands for, as far as it is wanted.
+func (s *objectStore) each(ctx context.Context, path string, at blob, wanted func(string) bool, visit func(Stored) error) error {
 	switch at.mode {
 	case modeTree:
 		entries, err := s.tree(at.hash)
@@ -64,12 +79,15 @@ func (s *objectStore) each(ctx context.Context, path string, at blob, visit func
 			return err
 		}
 		for _, e := range entries {
-			if err := s.each(ctx, path+"/"+e.name, e.blob, visit); err != nil {
+			if err := s.each(ctx, strings.TrimPrefix(path+"/"+e.name, "/"), e.blob, wanted, visit); err != nil {
 				return err
 			}
 		}
 		return ctx.Err()
 	case modeFile, modeExec, modeLink:
+		if !wanted(path) {
+			return nil
+		}
 		data, err := s.read(plumbing.BlobObject, at.hash)
 		if err != nil {
 			return err
@@ -80,8 +98,11 @@ func (s *objectStore) each(ctx context.Context, path string, at blob, visit func
 }
 
 // files does it with two git commands, of which the second one gets the names of the objects in a stream.
-func (k *command) files(ctx context.Context, commit string, paths []string, visit func(Stored) error) error {
-	args := append([]string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--"}, paths...)
+func (k *command) files(ctx context.Context, commit string, paths []string, wanted func(string) bool, visit func(Stored) error) error {
+	args := []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--"}
+	if !slices.Contains(paths, "") {
+		args = append(args, paths...)
+	}
 	listed, err := k.run(ctx, call{}, args...)
 	if err != nil {
 		return err
@@ -91,7 +112,7 @@ func (k *command) files(ctx context.Context, commit string, paths []string, visi
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
 		about, path, _ := strings.Cut(line, "\t")
 		word := strings.Fields(about) // mode, type, name
-		if len(word) != 3 || word[1] != "blob" {
+		if len(word) != 3 || word[1] != "blob" || !wanted(path) {
 			continue
 		}
 		files = append(files, Stored{Path: path, Link: word[0] == "120000"})
