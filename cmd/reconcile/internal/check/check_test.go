@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +116,36 @@ func TestRaceNeedsACompiler(t *testing.T) {
 	c.ci = true
 	if r := raceTests(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "no-such-compiler") {
 		t.Errorf("%+v, want a failure that names the compiler", r)
+	}
+}
+
+func TestGitHubNeedsNpm(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("makes symbolic links")
+	}
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir() // has go, and no npm
+	if err := os.Symlink(goTool, filepath.Join(path, "go")); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := project(t, map[string]string{"cmd/reconcile/internal/github/a_test.go": `package github
+import ("os"; "testing")
+func TestA(t *testing.T) {}
+func TestB(t *testing.T) {
+	if os.Getenv("RECONCILE_GITHUB_TESTS") != "required" { t.Skip() }
+}`})
+	t.Setenv("PATH", path)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where nothing is installed
+	r := githubTests(t.Context(), c)
+	if r.failed != 0 || r.passed != 1 || r.skipped != 1 || !strings.Contains(r.excuse, "npm") {
+		t.Errorf("%+v, want tests that pass, and an excuse that names npm", r)
+	}
+	c.ci = true
+	if r := githubTests(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "npm") {
+		t.Errorf("%+v, want a failure that names npm", r)
 	}
 }
 

@@ -46,6 +46,7 @@ func tools(name string, args ...string) []string {
 var raced = []string{
 	"./state/...", "./vectors/...", "./cmd/reconcile/internal/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
+	"./cmd/reconcile/internal/github",
 }
 
 // Packages that are steps of their own.

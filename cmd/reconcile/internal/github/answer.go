@@ -100,9 +100,9 @@ func (w *wire) hide(s string) string {
 	return strings.ReplaceAll(s, w.o.Token, "[token]")
 }
 
-// content checks an answer that says yes: it is JSON, or empty where nothing was to be said, and GraphQL did not answer
-// that a limit is reached, or that it gave up.
-func (w *wire) content(call Call, resp *http.Response, body []byte) error {
+// content checks an answer that says yes: it is JSON, or empty where nothing was to be said; it names what was created;
+// and GraphQL did not answer that a limit is reached, or that it gave up.
+func (w *wire) content(call Call, m manner, resp *http.Response, body []byte) error {
 	if resp.StatusCode == http.StatusNoContent || len(body) == 0 && call.Method == http.MethodDelete {
 		return nil
 	}
@@ -110,11 +110,23 @@ func (w *wire) content(call Call, resp *http.Response, body []byte) error {
 		return fmt.Errorf("%s %s: %d, but no JSON: %w; is the URL of the API right, and no proxy in between?", call.Method, call.Path,
 			resp.StatusCode, ErrUnreachable)
 	}
-	if call.Path != "/graphql" {
-		return nil
+	if call.Path == "/graphql" {
+		return w.graphqlContent(resp, body)
 	}
+	var made struct{ ID int64 }
+	if m == once && (json.Unmarshal(body, &made) != nil || made.ID == 0) {
+		return fmt.Errorf("%s %s: %d, but the answer does not name what was created: %w", call.Method, call.Path, resp.StatusCode,
+			ErrServer)
+	}
+	return nil
+}
+
+func (w *wire) graphqlContent(resp *http.Response, body []byte) error {
 	var a graphqlAnswer
-	if json.Unmarshal(body, &a) != nil || len(a.Errors) == 0 {
+	if json.Unmarshal(body, &a) != nil {
+		return fmt.Errorf("POST /graphql: %d, but not of GraphQL's form: %w", resp.StatusCode, ErrServer)
+	}
+	if len(a.Errors) == 0 {
 		return nil
 	}
 	switch e := &a.Errors[0]; {

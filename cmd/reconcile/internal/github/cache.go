@@ -61,17 +61,22 @@ func (c *cache) ask(r *http.Request) known {
 	return k
 }
 
-func (c *cache) read(file, url string) (k known) {
+func (c *cache) read(file, url string) known {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return k
-	}
-	head, body, found := bytes.Cut(data, []byte("\n"))
-	if !found || json.Unmarshal(head, &k.entry) != nil || k.URL != url || k.Sum != sum(body) {
 		return known{}
 	}
 	now := c.now()
 	_ = os.Chtimes(file, now, now) // it is in use
+	return parseKnown(data, url)
+}
+
+// parseKnown reads a file of the cache as what is known of a URL. What is damaged, or of another one, is not known.
+func parseKnown(data []byte, url string) (k known) {
+	head, body, found := bytes.Cut(data, []byte("\n"))
+	if !found || json.Unmarshal(head, &k.entry) != nil || k.URL != url || k.ETag == "" || k.Sum != sum(body) {
+		return known{}
+	}
 	k.body, k.ok = body, true
 	return k
 }

@@ -13,8 +13,10 @@ import (
 	gogithub "github.com/google/go-github/v60/github"
 )
 
-// perPage is the most that GitHub puts on a page.
-const perPage = 100
+const (
+	perPage  = 100  // the most that GitHub puts on a page
+	maxPages = 1000 // of a list; a longer one has no end, or is none that anybody waits for
+)
 
 // Issue returns an issue, or the issue side of a pull request. ErrGone: it was deleted.
 func (c *Client) Issue(ctx context.Context, number int) (*Issue, error) {
@@ -182,7 +184,7 @@ func (c *Client) RemoveLabel(ctx context.Context, issue int, name string) error 
 // written next goes on a page of its own. So the page behind it is asked for, too.
 func pages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error)) ([]T, error) {
 	var all []T
-	for page := 1; ; page++ {
+	for page := 1; page <= maxPages; page++ {
 		items, resp, err := get(gogithub.ListOptions{Page: page, PerPage: perPage})
 		if err != nil {
 			return nil, said(err)
@@ -192,6 +194,7 @@ func pages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error
 			return all, nil
 		}
 	}
+	return nil, fmt.Errorf("a list on GitHub has more than %d entries: %w", maxPages*perPage, ErrInvalid)
 }
 
 func numbered(issue int) error {

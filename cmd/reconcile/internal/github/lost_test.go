@@ -3,10 +3,15 @@ package github_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,11 +56,17 @@ func TestWhatCreatesIsNotSentAgainWhenItsAnswerIsLost(t *testing.T) {
 			t.Errorf("%s: the comments are %+v", name, comments)
 		}
 	}
-	rig.Fail(1, "POST", "/issues", githubtest.Fault{After: true})
-	_, err := c.CreateIssue(t.Context(), github.NewIssue{Title: "an issue"})
-	var uncertain *github.Uncertain
-	if !errors.As(err, &uncertain) {
-		t.Errorf("an issue: the error is %v, want *Uncertain", err)
+	for name, fault := range map[string]githubtest.Fault{
+		"cut":            {After: true},
+		"something else": {After: true, Status: 201, Body: `[]`, Header: header("Content-Type", "application/json")},
+		"nothing":        {After: true, Status: 201, Body: `{}`, Header: header("Content-Type", "application/json")},
+	} {
+		rig.Fail(1, "POST", "/issues", fault)
+		_, err := c.CreateIssue(t.Context(), github.NewIssue{Title: "an issue"})
+		var uncertain *github.Uncertain
+		if !errors.As(err, &uncertain) {
+			t.Errorf("an issue, %s: the error is %v, want *Uncertain", name, err)
+		}
 	}
 }
 
@@ -193,6 +204,63 @@ func TestAnAnswerWithoutEndIsNotRead(t *testing.T) {
 	}))
 	if _, err := c.Issue(t.Context(), 1); !errors.Is(err, github.ErrInvalid) || !strings.Contains(err.Error(), "MiB") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAListWithoutEndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	c := must[*github.Client](t)(github.New(github.Options{
+		Repo: "a/b", Token: "t",
+		HTTP: carrier(func(r *http.Request) (*http.Response, error) {
+			asked++
+			h := header("Link", fmt.Sprintf(`<https://api.github.com/x?page=%d>; rel="next"`, asked+1))
+			return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(strings.NewReader("[]")), Request: r}, nil
+		}),
+	}))
+	if _, err := c.Comments(t.Context(), 1, time.Time{}); !errors.Is(err, github.ErrInvalid) || asked != 1000 {
+		t.Errorf("after %d pages the error is %v", asked, err)
+	}
+}
+
+// TestOneRequestAtATime needs no emulator, so that the race detector sees it, too.
+func TestOneRequestAtATime(t *testing.T) {
+	t.Parallel()
+	var under, most, all atomic.Int32
+	c := must[*github.Client](t)(github.New(github.Options{
+		Repo: "a/b", Token: "t", Pace: -1, Cache: t.TempDir(),
+		HTTP: carrier(func(r *http.Request) (*http.Response, error) {
+			defer under.Add(-1)
+			if n := under.Add(1); n > 1 {
+				most.Store(n)
+			}
+			all.Add(1)
+			runtime.Gosched()
+			body := `{"id":1,"login":"me"}`
+			if strings.HasSuffix(r.URL.Path, "/comments") && r.Method == http.MethodGet {
+				body = "[]"
+			}
+			h := header("Content-Type", "application/json", "ETag", `"x"`)
+			return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		}),
+	}))
+	var group sync.WaitGroup
+	for n := range 20 {
+		group.Go(func() {
+			if _, err := c.CreateComment(t.Context(), 1, fmt.Sprint(n)); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Comments(t.Context(), 1, time.Time{}); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Viewer(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if most.Load() != 0 || all.Load() != 41 {
+		t.Errorf("%d requests, %d of them at once; want 41, one by one", all.Load(), most.Load())
 	}
 }
 

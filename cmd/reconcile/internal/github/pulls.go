@@ -47,7 +47,11 @@ func (c *Client) CommitOnBranch(ctx context.Context, k CommitOnBranch) (string, 
 	if errors.As(err, &refused) && refused.moved() {
 		return "", &HeadMoved{Branch: k.Branch, Expected: k.Head}
 	}
-	return answer.CreateCommitOnBranch.Commit.OID, err
+	oid := answer.CreateCommitOnBranch.Commit.OID
+	if err == nil && oid == "" && c.o.Dry == nil {
+		err = &Uncertain{Call: Call{Method: http.MethodPost, Path: "/graphql"}, Err: errors.New("the answer names no commit")}
+	}
+	return oid, err
 }
 
 // commitInput is a CreateCommitOnBranchInput. Contents are []byte, which JSON carries in base64, as GitHub wants them.
@@ -94,11 +98,8 @@ func (c *Client) query(ctx context.Context, query string, variables map[string]a
 	if len(answer.Errors) > 0 {
 		return &answer.Errors[0]
 	}
-	if len(answer.Data) == 0 {
-		return nil // of a dry client
-	}
-	if err := json.Unmarshal(answer.Data, out); err != nil {
-		return fmt.Errorf("GitHub's answer to GraphQL is not of the form that was asked for: %w: %w", err, ErrServer)
+	if len(answer.Data) > 0 && json.Unmarshal(answer.Data, out) != nil {
+		return fmt.Errorf("GitHub's answer to GraphQL is not of the form that was asked for: %w", ErrServer)
 	}
 	return nil
 }

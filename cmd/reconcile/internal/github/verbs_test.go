@@ -198,6 +198,7 @@ func TestALostCommitOnBranchIsUncertain(t *testing.T) {
 		"dropped":  {After: true},
 		"502":      {After: true, Status: 502},
 		"gave up":  {After: true, Status: 200, Body: gaveUp, Header: header("Content-Type", "application/json")},
+		"no oid":   {After: true, Status: 200, Body: `{"data":{}}`, Header: header("Content-Type", "application/json")},
 		"not JSON": {After: true, Status: 200, Body: "<", Header: header("Content-Type", "application/json")},
 	} {
 		before := head(t, rig, "main")

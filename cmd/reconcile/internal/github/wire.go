@@ -86,7 +86,7 @@ func said(err error) error {
 
 // RoundTrip implements http.RoundTripper, for go-github.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	a, _ := r.Context().Value(askedKey{}).(asked)
+	a := r.Context().Value(askedKey{}).(asked)
 	call, err := w.callOf(r)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (w *wire) attempt(r *http.Request, call Call, m manner) (*http.Response, er
 	if err == nil {
 		w.limits.see(resp)
 		if resp, body = known.answer(resp, body); resp.StatusCode/100 == 2 {
-			err = w.content(call, resp, body)
+			err = w.content(call, m, resp, body)
 		} else {
 			err = w.refusal(call, resp, body)
 		}

@@ -61,11 +61,9 @@ func (a *api) check(method string, u *url.URL, body []byte) []string {
 	}
 	item := a.at("paths", template)
 	op := item[strings.ToLower(method)].(map[string]any)
-	var found []string
-	for _, wrong := range a.parameters(op, values, u.Query(), "#/paths/"+escape(template)+"/"+strings.ToLower(method)) {
-		found = append(found, wrong)
-	}
-	if wrong := a.body(op, "#/paths/"+escape(template)+"/"+strings.ToLower(method), body); wrong != "" {
+	at := "#/paths/" + escape(template) + "/" + strings.ToLower(method)
+	found := a.parameters(op, values, u.Query(), at)
+	if wrong := a.body(op, at, body); wrong != "" {
 		found = append(found, wrong)
 	}
 	return found

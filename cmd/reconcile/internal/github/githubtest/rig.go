@@ -29,10 +29,14 @@ const Required = "RECONCILE_GITHUB_TESTS"
 // to GitHub's description of its API, or when two requests are under way at once.
 func Start(t testing.TB) *Rig {
 	t.Helper()
+	required := os.Getenv(Required) == "required"
+	if testing.Short() && !required {
+		t.Skip("-short: not tested against a GitHub")
+	}
 	r, err := New()
 	switch {
 	case err == nil:
-	case os.Getenv(Required) == "required":
+	case required:
 		t.Fatalf("%v\n%s=required: run \"go run ./cmd/reconcile/internal/check github\", which installs it", err, Required)
 	default:
 		t.Skipf("SKIPPED, not tested against a GitHub: %v\n\"go run ./cmd/reconcile/internal/check github\" installs it", err)

@@ -1,0 +1,59 @@
+package github
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FuzzCache: a file of the cache is taken for what was kept only when it is that.
+func FuzzCache(f *testing.F) {
+	const url = "https://api.github.com/repos/a/b/issues/1"
+	body := []byte(`{"number":1}`)
+	head, err := json.Marshal(entry{URL: url, ETag: `"x"`, Type: "application/json", Sum: sum(body)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	whole := append(append(head, '\n'), body...)
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add([]byte("{}\n"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		k := parseKnown(data, url)
+		_, rest, _ := bytes.Cut(data, []byte("\n"))
+		if k.ok && (k.Sum != sum(rest) || !bytes.Equal(k.body, rest) || k.URL != url) {
+			t.Errorf("took %q for %+v", data, k)
+		}
+	})
+}
+
+// FuzzLimit: whatever an answer says, a limit ends within two hours, and what people see of it is one plain line.
+func FuzzLimit(f *testing.F) {
+	f.Add(429, "60", "Sun, 22 Nov 2026 06:00:00 GMT", "0", "1795327200", `{"message":"slow down"}`)
+	f.Add(403, "Sun, 22 Nov 2026 06:00:00 GMT", "", "0", "-1", `{"message":"secondary rate limit","errors":["x"]}`)
+	f.Add(403, "99999999999999999999", "x", "", "9223372036854775807", "\x00\n")
+	f.Fuzz(func(t *testing.T, status int, after, date, remaining, reset, body string) {
+		now := time.Unix(1_790_000_000, 0)
+		h := http.Header{"Retry-After": {after}, "Date": {date}, "X-Ratelimit-Remaining": {remaining}, "X-Ratelimit-Reset": {reset},
+			"Content-Type": {"application/json"}}
+		c, _ := readComplaint(h, []byte(body))
+		if line := c.String(); strings.ContainsFunc(line, unicode.IsControl) || utf8.RuneCountInString(line) > 5*longestWord {
+			t.Errorf("shows %q", line)
+		}
+		for strikes := range 70 {
+			l := limitOf(&http.Response{StatusCode: status, Header: h}, c.Message, now, strikes)
+			if l == nil {
+				return
+			}
+			if d := l.Until.Sub(now); d < time.Second || d > longestLimit {
+				t.Errorf("limited for %s", d)
+			}
+		}
+	})
+}
