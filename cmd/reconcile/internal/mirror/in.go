@@ -1,0 +1,392 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/slash"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Listener is what reading needs of GitHub; a *github.Client is one.
+type Listener interface {
+	Comments(ctx context.Context, issue int, since time.Time) ([]github.Comment, error)
+	React(ctx context.Context, comment int64, content string) error
+	InTeam(ctx context.Context, org, team, login string) (bool, error)
+}
+
+// Inbox makes specs of what people write on the issues that a Mirror keeps, and tells them what became of it. It is for
+// one goroutine.
+//
+// A comment acts once: the names of its specs follow from its id, they are written before it is on record that it was
+// handled, and that before its author is told; each step can be done again.
+type Inbox struct {
+	*Mirror
+	Listener Listener
+	// Write writes a spec as a new file, durably. One with the same content may be there.
+	Write func(controllers.Spec) error
+	// Show and Known are as in [slash.Input].
+	Show  func(t *state.Tree, v slash.View) string
+	Known memory.Source
+
+	teams map[string]bool // by team and login
+	heard Heard
+}
+
+// Heard tells what came of reading.
+type Heard struct {
+	Comments int // that something was made of, or that were refused
+	Specs    int // files written
+	Receipts int // reactions and replies given
+	// Later says why something was left for the next time, where trying again helps; nil: nothing was.
+	Later error
+	// Notes are what people should know, a line each.
+	Notes []string
+}
+
+// unread is an issue with what is new on it.
+type unread struct {
+	issue slash.Issue
+	since time.Time        // when the newest comment of a person was changed last, by GitHub's clock
+	seen  []github.Comment // what persons wrote, as far as it was listed
+}
+
+// Read makes specs of what is new, and gives first receipts: eyes for what a run has to decide, the last one for the rest.
+// The tree is not changed. The error is one of the disk, of the token, or of ctx.
+func (in *Inbox) Read(ctx context.Context, t *state.Tree) (Heard, error) {
+	in.heard = Heard{}
+	all, err := in.collect(ctx, t)
+	if err != nil {
+		return in.heard, err
+	}
+	input := slash.Input{Tree: t, Now: in.Now(), Show: in.Show, Known: in.Known}
+	for _, u := range all {
+		input.Issues = append(input.Issues, u.issue)
+	}
+	verdicts := slash.Decide(input)
+	for _, u := range all {
+		if err := in.take(ctx, u, verdicts); err != nil {
+			return in.heard, err
+		}
+	}
+	return in.answer(ctx, nil)
+}
+
+// collect lists what is new on the issues that have a comment of ours: what is older than the first of those was not
+// written to this program.
+func (in *Inbox) collect(ctx context.Context, t *state.Tree) ([]unread, error) {
+	numbers, err := in.Records.Issues()
+	if err != nil || len(numbers) == 0 {
+		return nil, err
+	}
+	objects := mirror.Objects(t, func(ref schemas.Ref) int {
+		n, _ := in.Records.Made(ctx, ref) // a record that cannot be read says nothing
+		return n
+	})
+	var out []unread
+	for _, n := range numbers {
+		f, err := in.Records.Issue(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		first := firstOf(f)
+		if first == 0 {
+			continue
+		}
+		u, err := in.look(ctx, f, first, &t.Settings().GitHub.Commands)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case github.Later(err):
+			in.heard.Later = err
+			return out, nil
+		case ofOne(err):
+			in.heard.note("issue #%d is not read: %v", n, err)
+			continue
+		default:
+			return nil, err
+		}
+		u.issue.Objects = objects[n]
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+func (h *Heard) note(format string, args ...any) {
+	h.Notes = append(h.Notes, fmt.Sprintf(format, args...))
+}
+
+// firstOf is the id of the first comment of ours on an issue, 0 if none is known.
+func firstOf(f *schemas.MirrorFile) int64 {
+	first := int64(0)
+	for _, c := range f.Comments {
+		if c.ID > 0 && (first == 0 || c.ID < first) {
+			first = c.ID
+		}
+	}
+	return first
+}
+
+// overlap is how long before the newest comment that was read the next call begins: comments of one moment need not
+// become visible in their order.
+const overlap = 10 * time.Second
+
+// look lists the comments of an issue, and which of them are new.
+func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64, set *schemas.GitHubCommands) (unread, error) {
+	u := unread{issue: slash.Issue{File: f}, since: f.Read.Since.Time}
+	from := u.since
+	if !from.IsZero() {
+		from = from.Add(-overlap)
+	}
+	all, err := in.Listener.Comments(ctx, f.Issue, from)
+	if err != nil {
+		return u, err
+	}
+	slices.SortFunc(all, func(a, b github.Comment) int { return int(max(-1, min(1, a.ID-b.ID))) })
+	for _, c := range all {
+		if c.ID < first || c.Author.Bot || mirror.Marked(c.Body) != "" || isOurs(f, c.ID) {
+			continue
+		}
+		isNew := u.isNew(f, &c)
+		who, may, err := in.actor(ctx, &c, set)
+		if err != nil {
+			return u, err
+		}
+		if may && (isNew || slices.Contains(f.Read.Seen, c.ID)) {
+			u.seen = append(u.seen, c)
+			if isNew && c.Updated.After(u.since) {
+				u.since = c.Updated
+			}
+		}
+		if isNew {
+			u.issue.Comments = append(u.issue.Comments, slash.Comment{ID: c.ID, Author: who, Body: c.Body, Created: c.Created,
+				Edited: c.Edited()})
+		}
+	}
+	return u, nil
+}
+
+func isOurs(f *schemas.MirrorFile, id int64) bool {
+	return slices.ContainsFunc(f.Comments, func(c schemas.MirrorComment) bool { return c.ID == id })
+}
+
+// isNew reports whether a comment was not read before, or was left aside and changed since.
+func (u *unread) isNew(f *schemas.MirrorFile, c *github.Comment) bool {
+	read := f.Read.Since.Time
+	switch {
+	case slices.ContainsFunc(f.Handled, func(h schemas.MirrorHandled) bool { return h.Comment == c.ID }):
+		return false
+	case c.Updated.After(read):
+		return true
+	}
+	return !c.Updated.Before(read.Add(-overlap)) && !slices.Contains(f.Read.Seen, c.ID)
+}
+
+// actor is the author of a comment, with the teams that count, and whether the author may give commands.
+func (in *Inbox) actor(ctx context.Context, c *github.Comment, set *schemas.GitHubCommands) (slash.Actor, bool, error) {
+	a := slash.Actor{Login: c.Author.Login, Association: c.Association, Bot: c.Author.Bot}
+	for _, team := range slash.TeamsToAsk(a, set) {
+		is, err := in.inTeam(ctx, team, a.Login)
+		if err != nil {
+			return a, false, err
+		}
+		if is {
+			a.Teams = append(a.Teams, team)
+			break
+		}
+	}
+	return a, slash.Authorize(a, set) == nil, nil
+}
+
+// inTeam asks once for each team and login. A team that the token does not see has nobody in it.
+func (in *Inbox) inTeam(ctx context.Context, team, login string) (bool, error) {
+	key := team + " " + login
+	is, known := in.teams[key]
+	if known {
+		return is, nil
+	}
+	org, name, _ := strings.Cut(team, "/")
+	is, err := in.Listener.InTeam(ctx, org, name, login)
+	if ofOne(err) {
+		in.heard.note("whether somebody is in the team %s cannot be told: %v", team, err)
+		is, err = false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if in.teams == nil {
+		in.teams = map[string]bool{}
+	}
+	in.teams[key] = is
+	return is, nil
+}
+
+// take does what was decided about an issue, comment by comment, and notes how far it was read.
+func (in *Inbox) take(ctx context.Context, u unread, verdicts []slash.Verdict) error {
+	f := u.issue.File
+	var before []int64 // left aside
+	for _, c := range u.issue.Comments {
+		i := slices.IndexFunc(verdicts, func(v slash.Verdict) bool { return v.Issue == f.Issue && v.Handled.Comment == c.ID })
+		if i < 0 {
+			before = append(before, c.ID)
+			continue
+		}
+		v := verdicts[i]
+		for _, s := range v.Specs {
+			if err := in.Write(s); err != nil {
+				return err
+			}
+			in.heard.Specs++
+		}
+		in.heard.Comments++
+		err := in.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
+			f.Read.Seen = united(f.Read.Seen, before)
+			f.Handled = append(withoutComment(f.Handled, v.Handled.Comment), v.Handled)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return in.finish(ctx, u)
+}
+
+// withoutComment is a list without the entry of a comment.
+func withoutComment(list []schemas.MirrorHandled, comment int64) []schemas.MirrorHandled {
+	return slices.DeleteFunc(list, func(h schemas.MirrorHandled) bool { return h.Comment == comment })
+}
+
+func united(a, b []int64) []int64 {
+	out := append(slices.Clip(a), b...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// mostHandled is how many comments of an issue are kept on record once everything is told of them.
+const mostHandled = 1000
+
+// finish notes how far an issue was read, if that is news. What those wrote who may not give commands is none.
+func (in *Inbox) finish(ctx context.Context, u unread) error {
+	f, err := in.Records.Issue(ctx, u.issue.File.Issue)
+	if err != nil {
+		return err
+	}
+	read := schemas.MirrorRead{Since: schemas.NewTime(u.since)}
+	for _, c := range u.seen {
+		handled := slices.ContainsFunc(f.Handled, func(h schemas.MirrorHandled) bool { return h.Comment == c.ID })
+		if !handled && !c.Updated.Before(u.since.Add(-overlap)) {
+			read.Seen = append(read.Seen, c.ID)
+		}
+	}
+	slices.Sort(read.Seen)
+	if read.Since.Equal(f.Read.Since.Time) && slices.Equal(read.Seen, f.Read.Seen) {
+		return nil
+	}
+	return in.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
+		f.Read = read
+		for i := 0; len(f.Handled) > mostHandled && i < len(f.Handled); {
+			if told(&f.Handled[i]) {
+				f.Handled = slices.Delete(f.Handled, i, i+1) // sorted by id: the oldest first
+				continue
+			}
+			i++
+		}
+	})
+}
+
+// told reports whether the author of a comment was told all there is to tell.
+func told(h *schemas.MirrorHandled) bool {
+	return h.Receipt == github.ThumbsUp || h.Receipt == github.Confused
+}
+
+// Answer gives the receipts that are missing, by a tree that a run has decided after Read.
+func (in *Inbox) Answer(ctx context.Context, t *state.Tree) (Heard, error) {
+	in.heard = Heard{}
+	return in.answer(ctx, t)
+}
+
+// answer gives receipts; without a tree, what a run has to decide gets eyes.
+func (in *Inbox) answer(ctx context.Context, t *state.Tree) (Heard, error) {
+	numbers, err := in.Records.Issues()
+	if err != nil {
+		return in.heard, err
+	}
+	for _, n := range numbers {
+		f, err := in.Records.Issue(ctx, n)
+		if err != nil {
+			return in.heard, err
+		}
+		for _, h := range slices.Clone(f.Handled) {
+			if told(&h) {
+				continue
+			}
+			switch err := in.receipt(ctx, t, n, h); {
+			case err == nil:
+			case ctx.Err() != nil:
+				return in.heard, ctx.Err()
+			case github.Later(err):
+				in.heard.Later = err
+				return in.heard, nil
+			case ofOne(err):
+				in.heard.note("the author of comment %d on issue #%d is not told: %v", h.Comment, n, err)
+			default:
+				return in.heard, err
+			}
+		}
+	}
+	return in.heard, nil
+}
+
+// receipt tells the author of a comment what became of it, as far as that is known.
+func (in *Inbox) receipt(ctx context.Context, t *state.Tree, issue int, h schemas.MirrorHandled) error {
+	next := settled(h, t)
+	if next.Receipt == h.Receipt {
+		return nil
+	}
+	if next.Reply != "" && told(&next) {
+		err := in.Say(ctx, issue, mirror.Comment{Key: fmt.Sprintf("reply/%d", h.Comment), Body: next.Reply})
+		if err != nil && !errors.Is(err, github.ErrGone) {
+			return err
+		}
+		in.heard.Receipts++
+	}
+	if err := in.Listener.React(ctx, h.Comment, next.Receipt); err != nil && !errors.Is(err, github.ErrGone) {
+		return err // one that was deleted has no author who waits
+	}
+	in.heard.Receipts++
+	if next.Receipt == github.ThumbsUp {
+		next.Reply = "" // it can be long, and is told
+	}
+	return in.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+		f.Handled = append(withoutComment(f.Handled, h.Comment), next)
+	})
+}
+
+// settled is what is on record of a comment with the receipt that is due; without a tree, what a run has to decide is open.
+func settled(h schemas.MirrorHandled, t *state.Tree) schemas.MirrorHandled {
+	outcome, why := h.Outcome, h.Reply
+	if outcome == schemas.HandledAccepted && len(h.Specs) > 0 {
+		outcome = ""
+		if t != nil {
+			outcome, why = slash.Standing(t, &h)
+		}
+	}
+	switch outcome {
+	case schemas.HandledAccepted:
+		h.Receipt = github.ThumbsUp
+	case schemas.HandledRefused:
+		h.Outcome, h.Receipt, h.Reply = outcome, github.Confused, why
+	default:
+		h.Receipt = github.Eyes
+	}
+	return h
+}
