@@ -50,9 +50,11 @@ type runReport struct {
 	Wrote     int         `json:"wrote"`
 	Commit    string      `json:"commit,omitempty"`
 	Pushed    bool        `json:"pushed,omitempty"`   // all that is committed is on the remote
+	Took      bool        `json:"took,omitempty"`     // what others pushed was taken in
 	Held      bool        `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
 	NotReady  []objectRow `json:"notReady,omitempty"` // left out where the run did not need to look
 
+	sent     bool  // something was pushed
 	standing count // of all objects, where the run looked
 }
 
@@ -74,8 +76,8 @@ type objectRow struct {
 
 // newReport gathers what there is to say about a run.
 func newReport(out outcome) runReport {
-	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Pushed: out.Pushed,
-		Held: out.Held}
+	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
+		Pushed: out.Pushed, Took: out.Took, sent: out.Sent}
 	counts := out.Counts
 	if out.Tree != nil {
 		counts = nil
@@ -232,14 +234,26 @@ func (r runReport) deeds() string {
 	case r.Unchanged:
 		return "nothing changed since the last run"
 	case r.Ran == 0 && r.Wrote == 0 && r.Commit == "":
-		return "nothing to do"
+		return "nothing to do" + r.exchanged()
 	}
 	s := plural(r.Ran, "run") + ", " + plural(r.Wrote, "file") + " written"
 	if r.Commit != "" {
 		s += ", committed as " + shortHash(r.Commit)
 	}
-	if r.Commit != "" && r.Pushed {
-		s += " and pushed"
+	return s + r.exchanged()
+}
+
+// exchanged tells what went to the remote and what came from there.
+func (r runReport) exchanged() string {
+	var s string
+	switch {
+	case r.sent && r.Commit != "":
+		s = " and pushed"
+	case r.sent:
+		s = ", pushed what was committed before"
+	}
+	if r.Took {
+		s += ", took in what others pushed"
 	}
 	return s
 }

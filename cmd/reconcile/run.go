@@ -45,6 +45,8 @@ type outcome struct {
 	Wrote     int         // files written: statuses, derived specs, the memory's
 	Commit    string      // the commit that was made, or ""
 	Pushed    bool        // all that is committed is on the remote
+	Sent      bool        // this run pushed something
+	Took      bool        // what others pushed was taken in
 }
 
 // reconcileFunc drives the tree at a.global.dir to its fixed point. When ctx ends it stops and returns ctx.Err().

@@ -149,10 +149,10 @@ func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 }
 
 // Push implements loop.Share.
-func (s *share) Push(ctx context.Context, done []string) (again bool, err error) {
+func (s *share) Push(ctx context.Context, done []string) (sent, again bool, err error) {
 	head, err := s.git.Head(ctx)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	s.mu.Lock()
 	same := head.Hash == "" || head.Hash == s.tip.Head
@@ -161,17 +161,65 @@ func (s *share) Push(ctx context.Context, done []string) (again bool, err error)
 		err = s.remote.Push(ctx, head.Hash)
 		s.reach.heard(err)
 		if errors.Is(err, gitrepo.ErrRefused) {
-			return true, nil
+			return false, true, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("push: %w", err)
+			return false, false, fmt.Errorf("push: %w; what was recorded is committed here, and the next run pushes it", err)
 		}
 		s.mu.Lock()
 		s.tip.Head = head.Hash
 		s.mu.Unlock()
 	}
 	s.keeper.Pushed(done)
-	return false, nil
+	s.sweep(ctx, head.Hash)
+	return !same, false, nil
+}
+
+// sweep gives back claims that nobody needs any more: those that have run out, and those of killed runs on this tree whose
+// results are on the branch. What fails is left for the next time.
+func (s *share) sweep(ctx context.Context, head string) {
+	me, err := s.name()
+	if err != nil || head == "" {
+		return
+	}
+	s.mu.Lock()
+	var over, own []string
+	for _, c := range s.tip.Claims {
+		switch {
+		case c.Key == "" || s.keeper.Has(c.Key):
+		case !time.Now().Before(c.Expires):
+			over = append(over, c.Key)
+		case c.Holder == me:
+			own = append(own, c.Key)
+		}
+	}
+	s.tip.Claims = nil // once for each look at the remote
+	s.mu.Unlock()
+	done, err := s.recorded(ctx, head, own)
+	if over = append(over, done...); err != nil || len(over) == 0 {
+		return
+	}
+	if _, err := (claimed{s}).Take(ctx, over); err == nil {
+		_ = s.remote.Drop(ctx, over)
+	}
+}
+
+// recorded are the keys whose results a commit has.
+func (s *share) recorded(ctx context.Context, commit string, keys []string) (done []string, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	paths := make([]string, len(keys))
+	for i, key := range keys {
+		paths[i] = s.store.RunPath(key)
+	}
+	err = s.git.Files(ctx, commit, paths, func(f gitrepo.Stored) error {
+		if i := slices.Index(paths, f.Path); i >= 0 {
+			done = append(done, keys[i])
+		}
+		return nil
+	})
+	return done, err
 }
 
 // Leave implements loop.Share.
@@ -286,18 +334,7 @@ func (c claimed) Done(ctx context.Context, keys []string) ([]string, error) {
 	if head, err := c.git.Head(ctx); err != nil || head.Hash == tip.Head {
 		return nil, err
 	}
-	paths := make([]string, len(keys))
-	for i, key := range keys {
-		paths[i] = c.store.RunPath(key)
-	}
-	var done []string
-	err = c.git.Files(ctx, tip.Head, paths, func(f gitrepo.Stored) error {
-		if i := slices.Index(paths, f.Path); i >= 0 {
-			done = append(done, keys[i])
-		}
-		return nil
-	})
-	return done, err
+	return c.recorded(ctx, tip.Head, keys)
 }
 
 // ownership says what may be done with the files of a tree when the tree is put on top of what others pushed.
@@ -321,7 +358,7 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	}
 }
 
-// reach keeps track of whether the remote can be reached, and says so once. Its methods may be called from any goroutine.
+// reach keeps track of whether the remote can be reached. Its methods may be called from any goroutine.
 type reach struct {
 	name     string
 	watching bool
@@ -329,6 +366,7 @@ type reach struct {
 
 	mu   sync.Mutex
 	away time.Time // since when it cannot be reached; zero: it can
+	told bool      // and that was said
 }
 
 // awayFor is how long a one-shot run goes on trying to claim what it is to start.
@@ -345,20 +383,39 @@ func (r *reach) heard(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err == nil && !r.away.IsZero():
-		r.away = time.Time{}
-		r.warn(r.name + " can be reached again")
-	case err != nil && passes(err) && r.away.IsZero():
+	case err != nil && r.away.IsZero() && passes(err):
 		r.away = time.Now()
-		r.warn(fmt.Sprintf("%v; what runs goes on, what is recorded is kept here, and nothing is started before %s can be "+
-			"reached again", err, r.name))
+	case err == nil && r.told:
+		r.warn(r.name + " can be reached again")
+		fallthrough
+	case err == nil:
+		r.away, r.told = time.Time{}, false
 	}
+}
+
+// endured says, once, that the run goes on although the remote cannot be reached.
+func (r *reach) endured(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told || r.away.IsZero() {
+		return
+	}
+	r.told = true
+	r.warn(fmt.Sprintf("%v; what runs goes on, what is recorded is kept here, and nothing is started before %s can be "+
+		"reached again", err, r.name))
 }
 
 // retry takes in how a claim ended, and reports whether it is to be tried again.
 func (r *reach) retry(err error) bool {
 	r.heard(err)
+	if err == nil {
+		return true
+	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return err == nil || passes(err) && (r.watching || time.Since(r.away) < awayFor)
+	again := passes(err) && (r.watching || time.Since(r.away) < awayFor)
+	r.mu.Unlock()
+	if again {
+		r.endured(err)
+	}
+	return again
 }

@@ -33,12 +33,12 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 		return outcome{}, err
 	}
 	defer store.Close()
-	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
 	sum, fresh := store.Fresh()
 	fresh = fresh && !o.watch && (sum.Commit || !o.commit)
-	if fresh && !w.pushes() {
+	if fresh && !o.push && !sum.Push {
 		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit}, nil
 	}
+	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
 	if err := w.openRepo(); err != nil {
 		return outcome{}, err
 	}
@@ -95,7 +95,8 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if r.Interrupted && err == nil && !w.options.watch {
 		err = context.Canceled
 	}
-	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit, Pushed: r.Pushed, Held: r.Held}
+	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit, Held: r.Held,
+		Pushed: r.Pushed, Sent: r.Sent, Took: r.Took}
 	if r.Tree != nil {
 		out.Exit = int(controllers.Verdict(r.Tree))
 	}
@@ -109,6 +110,9 @@ func (w *wiring) passing(err error) bool {
 	if w.options.watch && errors.As(err, &conflict) {
 		w.warnOnce(err)
 		return true
+	}
+	if w.share != nil && passes(err) {
+		w.share.reach.endured(err)
 	}
 	return passes(err)
 }

@@ -232,6 +232,13 @@ func (k *Keeper) Elsewhere() map[string]time.Time {
 	return maps.Clone(k.elsewhere)
 }
 
+// Has reports whether an effect is in this Keeper's hands.
+func (k *Keeper) Has(key string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.items[key] != nil || k.drop[key]
+}
+
 // Stop ends the Keeper after Close. Claims that are not needed any more are given back; those of results that were not
 // pushed are left to run out. It returns when that is done or ctx is.
 func (k *Keeper) Stop(ctx context.Context) {

@@ -96,8 +96,9 @@ type Result struct {
 	Ran, Wrote int
 	// Commit is the commit that was made, or "".
 	Commit string
-	// Pushed says that all that was recorded is on the remote.
-	Pushed bool
+	// Pushed says that all that was recorded is on the remote, Sent that this run pushed something of it, and Took that
+	// something of others was taken in.
+	Pushed, Sent, Took bool
 	// Interrupted says that the run was told to stop before the fixed point.
 	Interrupted bool
 	// Held says that something is not in the memory because a lock could not be had: a later run takes it in.

@@ -94,8 +94,8 @@ func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 		return s, nil
 	}
 	// What others did is known before anything is decided. A watcher that cannot know it goes on with what is here.
-	if _, err := s.pull(ctx, false); err != nil && !(watching && s.endure(err) == nil) {
-		return nil, err
+	if _, err := s.pull(ctx, false); err != nil && !(watching && s.endure(ctx, err) == nil) {
+		return nil, fmt.Errorf("%w; nothing was run", err)
 	}
 	return s, nil
 }
@@ -168,7 +168,11 @@ func (s *session) once(ctx context.Context) error {
 				return nil
 			}
 			err := s.tidy(ctx)
-			if !errors.Is(err, errMoved) && !errors.Is(err, state.ErrChanged) {
+			switch {
+			case errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged):
+			case err != nil && ctx.Err() != nil:
+				return errStopped // it is tried again at the end
+			default:
 				return err
 			}
 		}
@@ -200,7 +204,7 @@ func (s *session) watch(ctx context.Context) error {
 			return err
 		}
 		if s.quiet() {
-			if err := s.tidyQuietly(context.WithoutCancel(ctx)); err != nil {
+			if err := s.tidyQuietly(ctx); err != nil {
 				return err
 			}
 		}
@@ -214,19 +218,10 @@ func (s *session) watch(ctx context.Context) error {
 // tidyQuietly tidies up between the turns of a watcher.
 func (s *session) tidyQuietly(ctx context.Context) error {
 	err := s.tidy(ctx)
-	switch {
-	case err == nil || errors.Is(err, state.ErrChanged):
-		return nil
-	case errors.Is(err, errMoved): // what follows from that first
-		return nil
-	case !s.passing(err):
-		return err
+	if err != nil && !errors.Is(err, errMoved) && !errors.Is(err, state.ErrChanged) {
+		s.changedAt = s.Now() // again after the next quiet time
 	}
-	s.changedAt = s.Now() // again after the next quiet time
-	if s.Share != nil {
-		return s.endure(err)
-	}
-	return nil
+	return s.endure(ctx, err)
 }
 
 // passing reports an error that a watcher outlives by trying again at its next turn.

@@ -22,9 +22,9 @@ type Share interface {
 	// Adopt puts the tree on top of what was fetched, and reports whether a file changed. It is called under the lock of
 	// the tree, which is as t.
 	Adopt(ctx context.Context, t *state.Tree) (moved bool, err error)
-	// Push brings what was committed to the remote. again says that someone else was first. done are the effects whose
-	// results are in it: their claims are over.
-	Push(ctx context.Context, done []string) (again bool, err error)
+	// Push brings what was committed to the remote, if that lacks anything, which sent says. again says that someone else
+	// was first. done are the effects whose results are in it: their claims are over.
+	Push(ctx context.Context, done []string) (sent, again bool, err error)
 	// Leave puts what could not be pushed on the remote in another way, so that others take it in.
 	Leave(ctx context.Context) error
 	// Elsewhere names the effects that other reconcilers have claimed, by key, and until when.
@@ -66,6 +66,8 @@ type sharing struct {
 	withheld bool          // statuses were left for a later commit, since something is being performed
 	tidied   bool          // the run has tidied up; unless changedAt says otherwise, nothing was written since
 	pushed   bool          // everything that was committed is on the remote
+	sent     bool          // something was pushed
+	took     bool          // something of others was taken in
 }
 
 // exchange looks at the remote and publishes results while the run goes on, as far as either is due.
@@ -75,7 +77,7 @@ func (s *session) exchange(ctx context.Context) error {
 	}
 	if s.pollDue() {
 		if _, err := s.pull(ctx, false); err != nil {
-			if err = s.endure(err); err != nil {
+			if err = s.endure(ctx, err); err != nil {
 				return err
 			}
 		}
@@ -83,11 +85,7 @@ func (s *session) exchange(ctx context.Context) error {
 	if !s.publishDue() {
 		return nil
 	}
-	err := s.tidy(context.WithoutCancel(ctx))
-	if err != nil && !errors.Is(err, errMoved) && !errors.Is(err, state.ErrChanged) {
-		return s.endure(err)
-	}
-	return nil
+	return s.endure(ctx, s.tidy(ctx))
 }
 
 // pull takes in what is new on the remote.
@@ -120,7 +118,7 @@ func (s *session) adoptTip(ctx context.Context) (moved bool, err error) {
 		return err
 	})
 	if moved {
-		s.rescan = true
+		s.rescan, s.took = true, true
 	}
 	return moved, err
 }
@@ -167,6 +165,12 @@ func (s *session) untilShared() time.Duration {
 	if s.watching || len(s.awaited) > 0 {
 		next = min(next, time.Until(s.pollAt))
 	}
+	for _, e := range s.awaited {
+		next = min(next, time.Until(s.theirs[e.Key])) // then its claim has run out
+	}
+	if len(s.awaited) > 0 && !s.told {
+		next = min(next, time.Until(s.since.Add(patience)))
+	}
 	if len(s.unpushed) > 0 {
 		at := s.oldest.Add(batch)
 		if !s.away.IsZero() && at.Before(s.pollAt) {
@@ -178,10 +182,17 @@ func (s *session) untilShared() time.Duration {
 }
 
 // endure takes in an error of the exchange. A watcher goes on with what it can do here; a one-shot run does for a while,
-// for what it has started is not lost with the remote.
-func (s *session) endure(err error) error {
-	if !s.passing(err) {
+// for what it has started is not lost with the remote. What is to be decided again is decided at the next turn.
+func (s *session) endure(ctx context.Context, err error) error {
+	switch {
+	case err == nil || errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged):
+		return nil
+	case ctx.Err() != nil:
+		return errStopped // and tried again at the end
+	case !s.passing(err):
 		return err
+	case s.Share == nil:
+		return nil
 	}
 	now := time.Now()
 	if s.away.IsZero() {
@@ -276,10 +287,11 @@ func (s *session) publish(ctx context.Context, done []string) error {
 	}
 	net, cancel := s.network(ctx)
 	defer cancel()
-	again, err := s.Share.Push(net, done)
+	sent, again, err := s.Share.Push(net, done)
 	if err != nil {
 		return err
 	}
+	s.sent = s.sent || sent
 	if !again {
 		s.pushed, s.tries, s.away = true, 0, time.Time{}
 		s.unpushed = slices.DeleteFunc(s.unpushed, func(key string) bool { return slices.Contains(done, key) })

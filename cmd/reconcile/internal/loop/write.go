@@ -216,11 +216,12 @@ func stampOf(e *state.Entry, now time.Time) stamp {
 
 // tidy makes files of what the journal holds, drops old records, commits, and, when nothing is left to do, remembers
 // that.
-func (s *session) tidy(ctx context.Context) error {
+func (s *session) tidy(run context.Context) error {
+	ctx := context.WithoutCancel(run) // only what waits for the remote is given up at once
 	if err := s.recover(ctx); err != nil {
 		return err
 	}
-	if err := s.overtake(ctx); err != nil {
+	if err := s.overtake(run); err != nil {
 		return err
 	}
 	done := slices.Clone(s.unpushed)
@@ -239,7 +240,7 @@ func (s *session) tidy(ctx context.Context) error {
 		}
 		behind = made.Behind
 	}
-	if err := s.publish(ctx, done); err != nil {
+	if err := s.publish(run, done); err != nil {
 		return err
 	}
 	s.changedAt, s.tidied, s.withheld = time.Time{}, true, len(open) > 0
@@ -306,7 +307,7 @@ func (s *session) busy() bool {
 func (s *session) summary() state.Summary {
 	return state.Summary{
 		Wake: earlier(s.nextWake(), s.wakeMemory()), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
-		Commit: s.Commit != nil,
+		Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push,
 	}
 }
 
@@ -336,7 +337,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	}
 	return Result{
 		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
-		Held: s.forgets(), Pushed: s.pushed,
+		Held: s.forgets(), Pushed: s.pushed, Sent: s.sent, Took: s.took,
 	}, errors.Join(cause, err)
 }
 
