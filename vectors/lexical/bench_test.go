@@ -26,6 +26,7 @@ func BenchmarkT10(b *testing.B) {
 		}
 		b.Run(map[int]string{10_000: "10000", 50_000: "50000"}[n], func(b *testing.B) {
 			var times []time.Duration
+			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				start := time.Now()
 				if _, err := set.Search(queries[i%len(queries)], 20, nil); err != nil {

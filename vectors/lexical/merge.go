@@ -8,7 +8,7 @@ import (
 // Merge makes one index of what is left in the segments: the same bytes as building it from these documents. The error
 // is ErrDamaged or ErrTooMany, if any.
 func Merge(segments ...Segment) (*Index, error) {
-	m := merger{}
+	m := newMerger(segments)
 	for _, s := range segments {
 		if err := m.addDocs(s); err != nil {
 			return nil, err
@@ -17,13 +17,12 @@ func Merge(segments ...Segment) (*Index, error) {
 	if len(m.lengths) > MaxDocuments {
 		return nil, ErrTooMany
 	}
-	m.starts = []uint32{0}
 	for {
 		term, at, ok := m.next()
 		if !ok {
 			return nil, ErrDamaged
 		}
-		if at == nil {
+		if len(at) == 0 {
 			break
 		}
 		if !m.addTerm(term, at) {
@@ -37,11 +36,26 @@ func Merge(segments ...Segment) (*Index, error) {
 // merger gathers what is left of several indexes.
 type merger struct {
 	parts    []part
+	at       []*part // those that have the term
 	lengths  []byte
 	keys     []uint64
 	texts    [][]byte
 	starts   []uint32
 	postings []uint32
+}
+
+// newMerger makes room for all that the segments have: growing it bit by bit would take twice as much.
+func newMerger(segments []Segment) *merger {
+	docs, terms, postings := 0, uint32(0), 0
+	for _, s := range segments {
+		docs += s.Index.Docs()
+		terms = max(terms, s.Index.terms)
+		postings += int(s.Index.postings)
+	}
+	return &merger{
+		lengths: make([]byte, 0, docs), keys: make([]uint64, 0, docs), texts: make([][]byte, 0, terms),
+		starts: append(make([]uint32, 0, terms+1), 0), postings: make([]uint32, 0, postings),
+	}
 }
 
 // part is a segment that is being read, term by term.
@@ -76,6 +90,7 @@ func (m *merger) addDocs(s Segment) error {
 
 // next finds the next term in the order of texts and the parts that have it; none at the end. ok is false for damage.
 func (m *merger) next() (term []byte, at []*part, ok bool) {
+	at = m.at[:0]
 	for i := range m.parts {
 		p := &m.parts[i]
 		if p.next == p.index.terms {
@@ -86,12 +101,13 @@ func (m *merger) next() (term []byte, at []*part, ok bool) {
 			return nil, nil, false
 		}
 		switch c := bytes.Compare(text, term); {
-		case at == nil || c < 0:
+		case len(at) == 0 || c < 0:
 			term, at = text, append(at[:0], p)
 		case c == 0:
 			at = append(at, p)
 		}
 	}
+	m.at = at
 	return term, at, true
 }
 

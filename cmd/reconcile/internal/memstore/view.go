@@ -189,6 +189,7 @@ func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
 // merge makes one table of the parts from the first one given on; basis is the key of the table that it goes with.
 func (v *view) merge(from int, basis uint64) (*table, error) {
 	var b tableBuilder
+	b.reserve(v.parts[from:])
 	for i := from; i < len(v.parts); i++ {
 		for _, s := range v.owned(i) {
 			if err := b.copyFrom(v.parts[i].table, s); err != nil {
