@@ -61,31 +61,53 @@ func (a *app) revision(ctx context.Context, rev string) (*gitrepo.Repo, string, 
 
 // readAt lays out what a commit has of the tree in dir, a folder of its own, and loads it as any tree.
 func (a *app) readAt(ctx context.Context, repo *gitrepo.Repo, commit, dir string) (*state.Tree, error) {
+	m, err := a.layOut(ctx, repo, commit, commit, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	return m.store.Load(ctx)
+}
+
+// laidOut is a tree in a folder of its own: the settings and the state of one commit, and the specs of one.
+type laidOut struct {
+	layer
+	store *state.Store
+}
+
+func (m *laidOut) close() {
+	_ = m.store.Close() // it has no cache
+	_ = m.root.Close()
+}
+
+// layOut lays a tree out in dir. Which folders it has, the settings of base say.
+func (a *app) layOut(ctx context.Context, repo *gitrepo.Repo, base, head, dir string) (m *laidOut, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	l := layer{root: root, made: map[string]bool{".": true}}
-	if err := repo.Files(ctx, commit, []string{schemas.SettingsPath}, l.put); err != nil {
+	m = &laidOut{layer: layer{root: root, made: map[string]bool{".": true}}}
+	defer func() {
+		if err != nil && m.store != nil {
+			_ = m.store.Close() // as above
+		}
+		if err != nil {
+			_ = root.Close()
+		}
+	}()
+	if err := repo.Files(ctx, base, []string{schemas.SettingsPath}, m.put); err != nil {
 		return nil, err
 	}
 	o := a.storeOptions()
 	o.NoCache = true
-	s, err := state.Open(dir, o)
-	if err != nil {
+	if m.store, err = state.Open(dir, o); err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	t, err := s.Load(ctx) // no more than the settings so far: they name the folders
-	if err != nil {
+	folders := m.store.Settings().Folders
+	if err := repo.Files(ctx, base, []string{folders.State}, m.put); err != nil {
 		return nil, err
 	}
-	folders := t.Settings().Folders
-	if err := repo.Files(ctx, commit, []string{folders.Specs, folders.State}, l.put); err != nil {
-		return nil, err
-	}
-	return s.Load(ctx)
+	return m, repo.Files(ctx, head, []string{folders.Specs}, m.put)
 }
 
 // layer lays files out in a folder.

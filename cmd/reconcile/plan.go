@@ -13,18 +13,38 @@ import (
 )
 
 func newPlanCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	o := &planOptions{}
+	cmd := &cobra.Command{
 		Use:     "plan",
 		Aliases: []string{"diff"},
 		Short:   "Tell what a run would do, and why, without doing it",
 		Long: `Tell what a run would do, and why, without doing it: no file is changed and nothing runs.
 
 What follows from the results of commands cannot be known before they ran: nodes that wait for others are listed as
-what they will do if those succeed.`,
-		Example: "  reconcile plan\n  reconcile plan -o json",
-		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context()) },
+what they will do if those succeed.
+
+With --base, tell what a commit would do that is not merged yet, beyond what a run does without it, and what that costs
+at most; with --pull-request, in one comment on it, which is edited when something changes.`,
+		Example: "  reconcile plan\n  reconcile plan -o json\n" +
+			"  reconcile plan --base origin/main                      # what this branch would do\n" +
+			"  reconcile plan --base origin/main --pull-request 12    # and say so there",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd, a.global.output); err != nil {
+				return err
+			}
+			switch {
+			case o.from != "":
+				return a.planFrom(cmd.Context(), *o)
+			case o.base != "":
+				return a.planPull(cmd.Context(), *o)
+			}
+			return a.plan(cmd.Context())
+		},
 	}
+	o.bind(cmd)
+	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatMarkdown, formatGitHub)
+	return cmd
 }
 
 // planned is one step of a plan as -o json prints it.
@@ -47,10 +67,13 @@ func (a *app) plan(ctx context.Context) error {
 		steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
 		table.Row(step.Ref.String(), orDash(step.Node).Text, step.Verb, a.fit(step.Why))
 	}
-	if a.global.output != formatTable {
-		err = a.print(steps)
-	} else {
+	switch a.global.output {
+	case formatTable:
 		err = a.planTable(t, table)
+	case formatGitHub:
+		err = render.GitHub(a.stdout, a.repositoryPath(), problemsOf(s, t))
+	default:
+		err = a.print(steps)
 	}
 	return errors.Join(err, exitWith(int(controllers.Verdict(t))))
 }

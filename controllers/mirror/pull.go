@@ -194,13 +194,13 @@ func (p *Pull) number(verb string) (n int) {
 	return n
 }
 
-// bounds says what the runs cost at most.
-func (p *Pull) bounds(b *body) {
+// Cost says in words what the runs cost at most; "" where nothing runs.
+func (p *Pull) Cost() string {
 	k := p.Bounds
 	if k.Runs == 0 && k.People == 0 {
-		return
+		return ""
 	}
-	text := "**At most** " + count(k.Runs, "run") + ", retries included"
+	text := count(k.Runs, "run") + ", retries included"
 	if k.Runs > k.Endless {
 		text += fmt.Sprintf(", of %s in all", span(k.Seconds))
 	}
@@ -210,7 +210,16 @@ func (p *Pull) bounds(b *body) {
 	if k.People > 0 {
 		text += fmt.Sprintf("; %s for people", count(k.People, "task"))
 	}
-	b.paragraph("%s. What agents ask others comes on top.", text)
+	return text
+}
+
+// bounds says what the runs cost at most, and of whose they are.
+func (p *Pull) bounds(b *body) {
+	cost, k := p.Cost(), p.Bounds
+	if cost == "" {
+		return
+	}
+	b.paragraph("**At most** %s. What agents ask others comes on top.", cost)
 	var rows [][]string
 	for _, a := range k.Agents[:min(len(k.Agents), pullRows)] {
 		limit := span(a.Seconds)

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// side is the tree that one of the two commits of a plan would make, and what a run over it would do.
+type side struct {
+	tree     *state.Tree
+	problems []schemas.Problem // of the specs
+	steps    []controllers.Step
+	specs    map[string][sha256.Size]byte // by path
+	settings string
+}
+
+// planBetween plans what the specs of head would do over the settings and the state of base. Nothing of the work tree
+// counts, and of head's own settings and state nothing either: whoever made head may not be one of ours.
+func (a *app) planBetween(ctx context.Context, repo *gitrepo.Repo, base, head string) (*mirror.Pull, []schemas.Problem, error) {
+	before, err := a.planSide(ctx, repo, base, base)
+	if err != nil {
+		return nil, nil, fmt.Errorf("plan over the base %s: %w", base, err)
+	}
+	after, err := a.planSide(ctx, repo, base, head)
+	if err != nil {
+		return nil, nil, fmt.Errorf("plan over %s: %w", head, err)
+	}
+	p := &mirror.Pull{
+		Version: mirror.PullVersion, Base: base, Head: head,
+		Specs: !maps.Equal(before.specs, after.specs), Settings: before.settings != after.settings,
+	}
+	for _, problem := range after.problems {
+		if problem.Severity == schemas.Error {
+			p.Errors++
+		} else {
+			p.Warnings++
+		}
+	}
+	var added []controllers.Step
+	for _, s := range after.steps {
+		if slices.Contains(before.steps, s) {
+			p.Anyway++
+		} else {
+			added = append(added, s)
+		}
+	}
+	p.Steps = pullSteps(before.tree, after.tree, added)
+	p.Bounds = pullBounds(controllers.Bound(after.tree, added))
+	return p, after.problems, nil
+}
+
+// planSide lays out and plans one side.
+func (a *app) planSide(ctx context.Context, repo *gitrepo.Repo, base, head string) (*side, error) {
+	dir, err := os.MkdirTemp("", "reconcile-plan-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the tree: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // what is left of it, the system clears away
+	m, err := a.layOut(ctx, repo, base, head, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	s := &side{specs: map[string][sha256.Size]byte{}}
+	if s.tree, err = m.store.Load(ctx); err != nil {
+		return nil, err
+	}
+	folders := s.tree.Settings().Folders
+	look := func(f gitrepo.Stored) error {
+		if f.Path == schemas.SettingsPath {
+			s.settings = string(f.Data)
+		} else {
+			s.specs[f.Path] = sha256.Sum256(f.Data)
+		}
+		return nil
+	}
+	if err := repo.Files(ctx, head, []string{folders.Specs, schemas.SettingsPath}, look); err != nil {
+		return nil, err
+	}
+	if wanted := inputsOf(s.tree); wanted != nil {
+		if err := repo.FilesLike(ctx, head, wanted, m.put); err != nil {
+			return nil, err
+		}
+		if s.tree, err = m.store.Load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range problemsOf(m.store, s.tree) {
+		if within(p.Path, folders.Specs) {
+			s.problems = append(s.problems, p)
+		}
+	}
+	s.steps = controllers.Plan(s.tree, a.now())
+	return s, nil
+}
+
+// inputsOf returns which files the nodes of a tree have as inputs; nil where no node declares any. Specs are laid out
+// already, and settings and state are those of the base.
+func inputsOf(t *state.Tree) func(string) bool {
+	var globs []string
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil && len(e.Inputs) > 0 {
+			for _, n := range spec.Nodes {
+				globs = append(globs, n.Inputs...)
+			}
+		}
+	}
+	if globs == nil {
+		return nil
+	}
+	slices.Sort(globs)
+	globs = slices.Compact(globs)
+	folders := t.Settings().Folders
+	ours := []string{folders.Specs, folders.State, schemas.SettingsPath, ".reconcile"}
+	return func(p string) bool {
+		if slices.ContainsFunc(ours, func(dir string) bool { return within(strings.ToLower(p), strings.ToLower(dir)) }) {
+			return false
+		}
+		return slices.ContainsFunc(globs, func(g string) bool {
+			ok, err := doublestar.Match(g, p)
+			return ok && err == nil
+		})
+	}
+}
+
+// pullSteps are the steps that head adds, and the objects that it adds and removes: of these, what becomes of their
+// statuses goes without saying.
+func pullSteps(before, after *state.Tree, added []controllers.Step) []mirror.PullStep {
+	steps := []mirror.PullStep{}
+	moved := map[schemas.Ref]bool{}
+	move := func(here, there *state.Tree, verb, why string) {
+		for _, e := range entries(here) {
+			if other := there.Entry(e.Ref); !e.Gone() && (other == nil || other.Gone()) {
+				moved[e.Ref] = true
+				steps = append(steps, mirror.PullStep{Ref: e.Ref.String(), Verb: verb, Why: why})
+			}
+		}
+	}
+	move(after, before, mirror.PullCreate, "its spec is new")
+	move(before, after, mirror.PullRemove, "its spec is gone")
+	verbs := map[string]string{controllers.StepRun: mirror.PullRun, controllers.StepSkip: mirror.PullSkip,
+		controllers.StepCancel: mirror.PullStop, controllers.StepWrite: mirror.PullChange, controllers.StepRemove: mirror.PullRemove}
+	for _, s := range added {
+		if s.Node == "" && moved[s.Ref] {
+			continue
+		}
+		steps = append(steps, mirror.PullStep{Ref: s.Ref.String(), Node: s.Node, Verb: verbs[s.Verb], Why: s.Why})
+	}
+	return steps
+}
+
+func pullBounds(b controllers.Bounds) mirror.PullBounds {
+	out := mirror.PullBounds{Runs: b.Runs, Seconds: seconds(b.Time), Endless: b.Endless, People: b.People,
+		Agents: []mirror.PullAgent{}}
+	for _, g := range b.Agents {
+		out.Agents = append(out.Agents, mirror.PullAgent{Name: g.Name, Model: g.Model, Window: g.Window, Runs: g.Runs,
+			Seconds: seconds(g.Time), Endless: g.Endless})
+	}
+	return out
+}
+
+// seconds rounds up: what is said to be the most must not be less.
+func seconds(d time.Duration) int64 {
+	n := int64(d / time.Second)
+	if d%time.Second > 0 {
+		n++
+	}
+	return n
+}
+
+// printPull prints a plan between two commits.
+func (a *app) printPull(p *mirror.Pull, problems []schemas.Problem) error {
+	switch a.global.output {
+	case formatGitHub:
+		return render.GitHub(a.stdout, a.repositoryPath(), problems)
+	case formatMarkdown:
+		_, err := fmt.Fprintln(a.stdout, p.Body())
+		return err
+	case formatTable:
+		return a.pullTable(p, problems)
+	}
+	return a.print(p)
+}
+
+func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
+	err := render.Problems(a.stdout, a.palette(), problems)
+	if len(problems) > 0 {
+		fmt.Fprintln(a.stdout)
+	}
+	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
+	for _, s := range p.Steps {
+		table.Row(s.Ref, orDash(s.Node).Text, s.Verb, a.fit(s.Why))
+	}
+	if table.Len() == 0 && !a.global.quiet {
+		fmt.Fprintln(a.stdout, "nothing would change")
+	}
+	err = errors.Join(err, table.Write(a.stdout))
+	if cost := p.Cost(); cost != "" && !a.global.quiet {
+		fmt.Fprintf(a.stdout, "\nat most %s\n", cost)
+	}
+	return err
+}
