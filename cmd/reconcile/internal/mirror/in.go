@@ -32,6 +32,9 @@ type Listener interface {
 type Inbox struct {
 	*Mirror
 	Listener Listener
+	Commands schemas.GitHubCommands // who may give commands
+	// Tree loads the tree as it is now. It is asked only if there is something to decide.
+	Tree func(context.Context) (*state.Tree, error)
 	// Write writes a spec as a new file, durably. One with the same content may be there.
 	Write func(controllers.Spec) error
 	// Show and Known are as in [slash.Input].
@@ -61,37 +64,53 @@ type unread struct {
 }
 
 // Read makes specs of what is new, and gives first receipts: eyes for what a run has to decide, the last one for the rest.
-// The tree is not changed. The error is one of the disk, of the token, or of ctx.
-func (in *Inbox) Read(ctx context.Context, t *state.Tree) (Heard, error) {
+// The error is one of the disk, of the token, or of ctx; what was done before it is told beside it.
+func (in *Inbox) Read(ctx context.Context) (Heard, error) {
 	in.heard = Heard{}
-	all, err := in.collect(ctx, t)
+	all, err := in.collect(ctx)
 	if err != nil {
 		return in.heard, err
 	}
-	input := slash.Input{Tree: t, Now: in.Now(), Show: in.Show, Known: in.Known}
-	for _, u := range all {
-		input.Issues = append(input.Issues, u.issue)
+	verdicts, err := in.decide(ctx, all)
+	if err != nil {
+		return in.heard, err
 	}
-	verdicts := slash.Decide(input)
 	for _, u := range all {
 		if err := in.take(ctx, u, verdicts); err != nil {
 			return in.heard, err
 		}
 	}
-	return in.answer(ctx, nil)
+	return in.answer(ctx, false)
 }
 
-// collect lists what is new on the issues that have a comment of ours: what is older than the first of those was not
-// written to this program.
-func (in *Inbox) collect(ctx context.Context, t *state.Tree) ([]unread, error) {
-	numbers, err := in.Records.Issues()
-	if err != nil || len(numbers) == 0 {
+// decide says what is made of what is new.
+func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Verdict, error) {
+	if !slices.ContainsFunc(all, func(u unread) bool { return len(u.issue.Comments) > 0 }) {
+		return nil, nil
+	}
+	t, err := in.Tree(ctx)
+	if err != nil {
 		return nil, err
 	}
 	objects := mirror.Objects(t, func(ref schemas.Ref) int {
 		n, _ := in.Records.Made(ctx, ref) // a record that cannot be read says nothing
 		return n
 	})
+	input := slash.Input{Tree: t, Now: in.Now(), Show: in.Show, Known: in.Known}
+	for _, u := range all {
+		u.issue.Objects = objects[u.issue.File.Issue]
+		input.Issues = append(input.Issues, u.issue)
+	}
+	return slash.Decide(input), nil
+}
+
+// collect lists what is new on the issues that have a comment of ours: what is older than the first of those was not
+// written to this program.
+func (in *Inbox) collect(ctx context.Context) ([]unread, error) {
+	numbers, err := in.Records.Issues()
+	if err != nil {
+		return nil, err
+	}
 	var out []unread
 	for _, n := range numbers {
 		f, err := in.Records.Issue(ctx, n)
@@ -102,9 +121,10 @@ func (in *Inbox) collect(ctx context.Context, t *state.Tree) ([]unread, error) {
 		if first == 0 {
 			continue
 		}
-		u, err := in.look(ctx, f, first, &t.Settings().GitHub.Commands)
+		u, err := in.look(ctx, f, first)
 		switch {
 		case err == nil:
+			out = append(out, u)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case github.Later(err):
@@ -112,12 +132,9 @@ func (in *Inbox) collect(ctx context.Context, t *state.Tree) ([]unread, error) {
 			return out, nil
 		case ofOne(err):
 			in.heard.note("issue #%d is not read: %v", n, err)
-			continue
 		default:
 			return nil, err
 		}
-		u.issue.Objects = objects[n]
-		out = append(out, u)
 	}
 	return out, nil
 }
@@ -142,7 +159,7 @@ func firstOf(f *schemas.MirrorFile) int64 {
 const overlap = 10 * time.Second
 
 // look lists the comments of an issue, and which of them are new.
-func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64, set *schemas.GitHubCommands) (unread, error) {
+func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (unread, error) {
 	u := unread{issue: slash.Issue{File: f}, since: f.Read.Since.Time}
 	from := u.since
 	if !from.IsZero() {
@@ -158,7 +175,7 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64, s
 			continue
 		}
 		isNew := u.isNew(f, &c)
-		who, may, err := in.actor(ctx, &c, set)
+		who, may, err := in.actor(ctx, &c)
 		if err != nil {
 			return u, err
 		}
@@ -193,9 +210,9 @@ func (u *unread) isNew(f *schemas.MirrorFile, c *github.Comment) bool {
 }
 
 // actor is the author of a comment, with the teams that count, and whether the author may give commands.
-func (in *Inbox) actor(ctx context.Context, c *github.Comment, set *schemas.GitHubCommands) (slash.Actor, bool, error) {
+func (in *Inbox) actor(ctx context.Context, c *github.Comment) (slash.Actor, bool, error) {
 	a := slash.Actor{Login: c.Author.Login, Association: c.Association, Bot: c.Author.Bot}
-	for _, team := range slash.TeamsToAsk(a, set) {
+	for _, team := range slash.TeamsToAsk(a, &in.Commands) {
 		is, err := in.inTeam(ctx, team, a.Login)
 		if err != nil {
 			return a, false, err
@@ -205,7 +222,7 @@ func (in *Inbox) actor(ctx context.Context, c *github.Comment, set *schemas.GitH
 			break
 		}
 	}
-	return a, slash.Authorize(a, set) == nil, nil
+	return a, slash.Authorize(a, &in.Commands) == nil, nil
 }
 
 // inTeam asks once for each team and login. A team that the token does not see has nobody in it.
@@ -308,18 +325,19 @@ func told(h *schemas.MirrorHandled) bool {
 	return h.Receipt == github.ThumbsUp || h.Receipt == github.Confused
 }
 
-// Answer gives the receipts that are missing, by a tree that a run has decided after Read.
-func (in *Inbox) Answer(ctx context.Context, t *state.Tree) (Heard, error) {
+// Answer gives the receipts that are missing. It is for after a run, which has decided what Read wrote.
+func (in *Inbox) Answer(ctx context.Context) (Heard, error) {
 	in.heard = Heard{}
-	return in.answer(ctx, t)
+	return in.answer(ctx, true)
 }
 
-// answer gives receipts; without a tree, what a run has to decide gets eyes.
-func (in *Inbox) answer(ctx context.Context, t *state.Tree) (Heard, error) {
+// answer gives receipts. Unless a run has decided the tree, what it has to decide gets eyes.
+func (in *Inbox) answer(ctx context.Context, decided bool) (Heard, error) {
 	numbers, err := in.Records.Issues()
 	if err != nil {
 		return in.heard, err
 	}
+	var t *state.Tree
 	for _, n := range numbers {
 		f, err := in.Records.Issue(ctx, n)
 		if err != nil {
@@ -328,6 +346,11 @@ func (in *Inbox) answer(ctx context.Context, t *state.Tree) (Heard, error) {
 		for _, h := range slices.Clone(f.Handled) {
 			if told(&h) {
 				continue
+			}
+			if decided && t == nil {
+				if t, err = in.Tree(ctx); err != nil {
+					return in.heard, err
+				}
 			}
 			switch err := in.receipt(ctx, t, n, h); {
 			case err == nil:

@@ -146,16 +146,17 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 	if in.Keys, err = in.Records.Keys(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	decided := func() *state.Tree {
-		tree, err := store.Load(t.Context())
+	in.Commands = store.Settings().GitHub.Commands
+	in.Tree = func(ctx context.Context) (*state.Tree, error) {
+		tree, err := store.Load(ctx)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		return controllers.Settle(tree, k.clock, nil).Tree
+		return controllers.Settle(tree, k.clock, nil).Tree, nil
 	}
-	heard, err := in.Read(t.Context(), decided())
+	heard, err := in.Read(t.Context())
 	if err == nil && heard.Later == nil {
-		heard, err = in.Answer(t.Context(), decided())
+		heard, err = in.Answer(t.Context())
 	}
 	for _, n := range heard.Notes {
 		t.Log(n)
