@@ -16,7 +16,7 @@ import (
 
 // programs are what this test binary does instead of testing when GITREPO_TEST_<name> holds an argument: real
 // processes, to be raced and killed.
-var programs = map[string]func(string) error{"WRITER": writer, "CRASH": crashCommit, "STOCK": stockCommit, "ADOPT": crashAdopt, "SETTLE": settle}
+var programs = map[string]func(string) error{"WRITER": writer, "CRASH": crashCommit, "STOCK": stockCommit, "ADOPT": crashAdopt, "SETTLE": settle, "RACER": racer}
 
 func self(t *testing.T) string {
 	t.Helper()

@@ -122,8 +122,9 @@ func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error)
 		return nil, fmt.Errorf("%q: not a branch name", branch)
 	}
 	m := &Remote{repo: r, git: r.command.(*command), local: head.Ref, patient: 5 * time.Minute, now: time.Now, jitter: rand.Float64,
+		beat: rand.IntN(1 << 30), // another process may have the same holder
 		seen: map[string]sighting{}, held: map[string]string{}, united: map[string]united{},
-		waiting: waiting{id: fmt.Sprintf("%016x", rand.Uint64())}}
+		waiting: waiting{id: fmt.Sprintf("%016x", rand.Uint64()), pace: firstPace}}
 	return m, m.configure(ctx, name, branch)
 }
 

@@ -104,17 +104,17 @@ func isRace(summary string) bool {
 // Each refusal is counted: see [Remote.Turn].
 func (m *Remote) Push(ctx context.Context, commit string) error {
 	updates := []refUpdate{{ref: m.ref, value: commit}}
-	ticket, err := m.ticketFor(ctx, commit)
-	if err != nil {
-		return err
-	}
-	if ticket.ref != "" {
+	m.mu.Lock()
+	hooks, waits := m.people, m.waiting.live
+	m.mu.Unlock()
+	var ticket refUpdate
+	if waits {
+		var err error
+		if ticket, err = m.ticketFor(ctx, commit); err != nil {
+			return err
+		}
 		updates = append(updates, ticket)
 	}
-	m.mu.Lock()
-	hooks := m.people
-	m.mu.Unlock()
-	began := m.now()
 	answers, err := m.send(ctx, updates, hooks)
 	if errors.Is(err, ErrUnreachable) {
 		if landed := m.landed(ctx, commit); !landed {
@@ -125,7 +125,7 @@ func (m *Remote) Push(ctx context.Context, commit string) error {
 		return err
 	}
 	a := answers[m.ref]
-	m.pushed(a, ticket, answers[ticket.ref].done, m.now().Sub(began))
+	m.pushed(a, ticket, waits && answers[ticket.ref].done)
 	switch {
 	case a.done:
 		m.tidy(ctx, commit)

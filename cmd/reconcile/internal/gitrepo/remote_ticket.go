@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Ticket is the place of someone who lost the race to the branch. It stands on the remote as refs/reconcile/waiting/<id>,
-// and costs nothing: it goes there with a push of the branch that comes after a refused one, and it names the commit of
-// that push. Once that commit is on the branch, the ticket is void.
+// Ticket is the place of someone who waits for the branch, because it lost the race to it, or found others waiting. It
+// stands on the remote as refs/reconcile/waiting/<id>. The push of the branch renews it, and names the commit: once that
+// one is on the branch, the ticket is void, without another push.
 type Ticket struct {
 	ID     string
 	Number int // the lower, the earlier; of equals, the lower ID goes first
@@ -21,17 +21,20 @@ type Ticket struct {
 type ticketText struct {
 	ID     string `json:"id"`
 	Number int    `json:"number"`
-	Tried  string `json:"tried"` // the commit that its holder tried to push
+	Tried  string `json:"tried"` // the commit that its holder last tried to push
 }
 
 // waiting is what is known of the competition for the branch.
 type waiting struct {
 	id     string
 	hash   string // of our ticket on the remote, also of a void one; "" if there is none
+	live   bool   // it is not void
+	mute   bool   // the server takes no tickets
 	number int    // our place; 0 while we have none
 	lost   int    // refusals in a row
 	won    time.Time
 	rivals time.Time // when someone else was last seen at it
+	began  time.Time // when the fetch began that the next push is built on
 	pace   time.Duration
 	first  string // the ticket that is the first, as reference and hash
 	since  time.Time
@@ -43,35 +46,45 @@ const (
 	restTime = 500 * time.Millisecond
 	// peaceTime is how long nobody else must have been seen before a winner does not care any more.
 	peaceTime = 10 * time.Second
-	// ticketTime is how long the first ticket may be the first without a push of its holder, who is gone then.
-	ticketTime = 3 * time.Second
-	// turnTime is how long Turn waits for others at most.
-	turnTime = 5 * time.Second
+	// firstPace is what fetching, deciding and pushing is taken to last until it was measured.
+	firstPace = 200 * time.Millisecond
 	// staleTicket is the age at which anyone may remove a ticket.
 	staleTicket = 2 * time.Minute
 )
 
+// patience is how long the first ticket may be the first without a push of its holder, who is gone then; turn is how
+// long Turn waits for others at most.
+func (w *waiting) patience() (first, turn time.Duration) {
+	return max(2*time.Second, 10*w.pace), max(5*time.Second, 30*w.pace)
+}
+
 // Turn is Fetch for one who is about to decide and push. Alone, it does not wait. In a competition, a winner rests
-// for a moment, a loser waits by chance, and whoever lost before is let through: by the number on its ticket, which
-// Push brought to the remote. The wait is bounded; it is courtesy, and what keeps anyone from starving, but not a lock.
+// for a moment, and whoever lost, or finds others waiting, takes a ticket and lets those before it through. The wait is
+// bounded: it is courtesy, and what keeps anyone from starving, but not a lock.
 func (m *Remote) Turn(ctx context.Context) (Tip, error) {
 	m.mu.Lock()
-	rest := m.rest(m.now())
+	rest, enqueue := m.rest(m.now())
+	_, longest := m.waiting.patience()
 	m.mu.Unlock()
-	deadline := m.now().Add(turnTime + rest)
-	for {
+	for deadline := m.now().Add(rest + longest); ; {
+		if enqueue {
+			m.enqueue(ctx)
+		}
 		if err := pause(ctx, rest); err != nil {
 			return Tip{}, err
 		}
+		began := m.now()
 		tip, err := m.Fetch(ctx)
-		if err != nil || m.now().After(deadline) {
+		if err != nil {
 			return tip, err
 		}
 		m.mu.Lock()
 		ahead := m.ahead(tip.Tickets)
+		m.waiting.began = began
 		rest = time.Duration(float64(ahead) * float64(m.waiting.pace) * (0.75 + m.jitter()/2))
+		enqueue = !m.waiting.live && !m.waiting.mute
 		m.mu.Unlock()
-		if ahead == 0 {
+		if ahead == 0 || m.now().After(deadline) {
 			return tip, nil
 		}
 	}
@@ -90,16 +103,41 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rest is how long to wait before the next look. m.mu is held.
-func (m *Remote) rest(now time.Time) time.Duration {
+// rest is how long to wait before the first look, and whether a ticket is needed before it. m.mu is held.
+func (m *Remote) rest(now time.Time) (d time.Duration, enqueue bool) {
 	w := &m.waiting
 	switch {
-	case w.lost > 0 && w.hash == "": // nobody knows yet that we wait
-		return time.Duration(m.jitter() * float64(4*w.pace))
+	case w.lost > 0 && w.mute:
+		return time.Duration(m.jitter() * float64(w.pace) * float64(int(1)<<min(w.lost, 4))), false
+	case w.lost > 0 && !w.live:
+		return time.Duration(m.jitter() * float64(w.pace)), true
 	case w.lost == 0 && !w.won.IsZero() && now.Sub(w.rivals) < peaceTime:
-		return max(0, restTime-now.Sub(w.won))
+		return max(0, restTime-now.Sub(w.won)), false
 	}
-	return 0
+	return 0, false
+}
+
+// enqueue brings our ticket to the remote. A server that takes none is not asked again; what else fails is tried again
+// with the next look.
+func (m *Remote) enqueue(ctx context.Context) {
+	ticket, err := m.ticketFor(ctx, "")
+	if err != nil {
+		return
+	}
+	answers, err := m.send(ctx, []refUpdate{ticket}, false)
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch a := answers[ticket.ref]; {
+	case a.done:
+		m.waiting.hash, m.waiting.live = ticket.value, true
+	case a.refused: // somebody removed the old one
+		m.waiting.hash = ""
+	default:
+		m.waiting.mute = true
+	}
 }
 
 // ahead counts the tickets that are before ours. One who comes anew gets a number, which the others do not know yet.
@@ -171,12 +209,13 @@ func (m *Remote) onBranch(head string, tried map[string]bool) {
 // withoutDead leaves out the first ticket when its holder let its turn pass.
 func (m *Remote) withoutDead(tickets []Ticket) []Ticket {
 	w := &m.waiting
+	first, _ := w.patience()
 	for len(tickets) > 0 {
 		ref := waitingRefs + tickets[0].ID
-		if first := ref + " " + m.seen[ref].hash; first != w.first {
-			w.first, w.since = first, m.now()
+		if at := ref + " " + m.seen[ref].hash; at != w.first {
+			w.first, w.since = at, m.now()
 		}
-		if tickets[0].ID == w.id || m.now().Sub(w.since) < ticketTime {
+		if tickets[0].ID == w.id || m.now().Sub(w.since) < first {
 			break
 		}
 		m.seen[ref] = sighting{hash: m.seen[ref].hash, since: m.seen[ref].since} // without a text it is none
@@ -185,37 +224,36 @@ func (m *Remote) withoutDead(tickets []Ticket) []Ticket {
 	return tickets
 }
 
-// ticketFor is the update that brings our ticket to the remote together with the commit, once we lost.
+// ticketFor is the update that brings our ticket to the remote, as one that becomes void with the commit.
 func (m *Remote) ticketFor(ctx context.Context, commit string) (refUpdate, error) {
 	m.mu.Lock()
+	m.waiting.number = max(m.waiting.number, 1)
 	w := m.waiting
 	m.mu.Unlock()
-	if w.lost == 0 {
-		return refUpdate{}, nil
-	}
 	hash, _, err := m.write(ctx, ticketText{ID: w.id, Number: w.number, Tried: commit})
 	return refUpdate{ref: waitingRefs + w.id, value: hash, lease: true, old: w.hash}, err
 }
 
 // pushed takes note of how a push ended.
-func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool, took time.Duration) {
+func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := &m.waiting
-	if w.pace == 0 {
-		w.pace = took
+	now := m.now()
+	if !w.began.IsZero() {
+		w.pace = (3*w.pace + now.Sub(w.began)) / 4
+		w.began = time.Time{}
 	}
-	w.pace = (3*w.pace + took) / 4
-	if ticketed && ticket.ref != "" {
+	if ticketed {
 		w.hash = ticket.value
 	}
-	switch now := m.now(); {
+	switch {
 	case branch.done:
+		w.live = w.live && !ticketed // without the name of the commit it is not void yet
 		w.won, w.lost, w.number = now, 0, 0
 	case branch.refused:
 		w.rivals = now
 		w.lost++
-		w.number = max(w.number, 1)
 	}
 }
 
