@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
+	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -108,7 +109,7 @@ func unsettled(t *state.Tree, open []schemas.Ref) func(path string) bool {
 // owned are the folders and files that reconcile alone writes, but for the memory.
 func owned(s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
-	out := []string{dir + "/runs", dir + "/clarifications", dir + "/agent-status.json"}
+	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json"}
 	for _, k := range kinds() {
 		if k.NewStatus != nil {
 			out = append(out, dir+"/"+k.Plural)
@@ -123,6 +124,19 @@ func questionsOf(t *state.Tree) []string {
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
 		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); spec != nil && spec.Run+spec.Imported != "" {
 			out = append(out, e.Object.Path)
+		}
+	}
+	return append(out, commentsOf(t)...)
+}
+
+// commentsOf are the specs that comments on GitHub became.
+func commentsOf(t *state.Tree) []string {
+	var out []string
+	for _, kind := range []string{schemas.ReplyKind.Name, schemas.ActionKind.Name} {
+		for _, e := range t.Entries(kind) {
+			if e.Object != nil && slash.IsHeard(e.Object) {
+				out = append(out, e.Object.Path)
+			}
 		}
 	}
 	return out

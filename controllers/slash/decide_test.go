@@ -166,6 +166,10 @@ func trace(t *testing.T, all []Verdict) string {
 	for _, v := range all {
 		fmt.Fprintf(&b, "> comment %d on issue %d: %s\n", v.Handled.Comment, v.Issue, v.Handled.Outcome)
 		for _, s := range v.Specs {
+			o := decoder.Decode(s.Path, encode(t, s)).Object
+			if IsHeard(o) != (s.Ref.Kind != schemas.ObservationKind.Name) {
+				t.Errorf("%s: heard is %v", s.Path, IsHeard(o))
+			}
 			src, err := json.Marshal(s.Spec)
 			if err != nil {
 				t.Fatal(err)
