@@ -53,7 +53,7 @@ func measureAll(ctx context.Context, o options) error {
 		measure func(context.Context, []int) error
 	}{
 		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"decide", b.decide},
-		{"commit", b.commit}, {"ledger", b.ledger}, {"memory", b.memory}, {"fts", b.fts},
+		{"commit", b.commit}, {"push", b.push}, {"ledger", b.ledger}, {"memory", b.memory}, {"fts", b.fts}, {"github", b.github},
 	} {
 		if !b.wants(part.name) {
 			continue

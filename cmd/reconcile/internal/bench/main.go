@@ -56,6 +56,8 @@ func run(ctx context.Context, args []string) error {
 		return printPeak(ctx, flags.Args())
 	case "fold": // one of several writers of a ledger
 		return foldAll(ctx, flags.Args())
+	case "share": // one of several that push to one branch
+		return shareAll(ctx, flags.Args())
 	}
 	return fmt.Errorf("%q: say tree or run", args[0])
 }

@@ -28,10 +28,11 @@ type claimText struct {
 	Beat    int    `json:"beat"` // differs with each renewal
 }
 
-// Bounds on how long a claim of others is respected without a sign of life. unreadable is for one that says nothing.
+// Bounds, in seconds, on how long a claim of others is respected without a sign of life; and how long one that says nothing
+// legible is.
 const (
-	shortestClaim   = time.Second
-	longestClaim    = 24 * time.Hour
+	shortestClaim   = 1
+	longestClaim    = 24 * 60 * 60
 	unreadableClaim = 10 * time.Minute
 )
 
@@ -57,7 +58,7 @@ func (m *Remote) claimOf(ref string) Claim {
 	if json.Unmarshal(s.text, &text) != nil || claimRef(text.Key) != ref || text.Holder == "" {
 		return Claim{Expires: s.since.Add(unreadableClaim)}
 	}
-	lasts := min(max(time.Duration(text.Seconds)*time.Second, shortestClaim), longestClaim)
+	lasts := time.Duration(min(max(text.Seconds, shortestClaim), longestClaim)) * time.Second
 	return Claim{Key: text.Key, Holder: text.Holder, Expires: s.since.Add(lasts)}
 }
 
