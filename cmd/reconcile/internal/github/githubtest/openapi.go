@@ -15,11 +15,21 @@ import (
 
 // api judges requests by GitHub's description of its API (OpenAPI 3.0). It may be used by several goroutines.
 type api struct {
-	doc map[string]any
+	doc    map[string]any
+	routes map[string][]route // by method, lower case, and number of parts
 
-	mu      sync.Mutex
-	schemas *jsonschema.Compiler
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema // by place
 }
+
+// route is a path of the description.
+type route struct {
+	template string
+	parts    []string
+}
+
+func routeKey(method string, parts []string) string { return fmt.Sprint(method, " ", len(parts)) }
 
 // base names the description among the schemas.
 const base = "https://api.rig.test/openapi.json"
@@ -40,14 +50,21 @@ func readDescription(file string) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &api{schemas: jsonschema.NewCompiler()}
+	a := &api{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, routes: map[string][]route{}}
 	if err := json.Unmarshal(data, &a.doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	a.schemas.Draft = jsonschema.Draft4 // of OpenAPI 3.0's relatives the nearest
-	a.schemas.AssertFormat = true
+	for template, item := range a.at("paths") {
+		parts := strings.Split(template, "/")
+		for method := range item.(map[string]any) {
+			key := routeKey(method, parts)
+			a.routes[key] = append(a.routes[key], route{template, parts})
+		}
+	}
+	a.compiler.Draft = jsonschema.Draft4 // of OpenAPI 3.0's relatives the nearest
+	a.compiler.AssertFormat = true
 	descriptions[file] = a
-	return a, a.schemas.AddResource(base, bytes.NewReader(data))
+	return a, a.compiler.AddResource(base, bytes.NewReader(data))
 }
 
 // check returns what is wrong with a request. GraphQL is described elsewhere, and judged by who answers it.
@@ -86,21 +103,16 @@ func escape(s string) string {
 func (a *api) route(path, method string) (template string, values map[string]string) {
 	parts := strings.Split(path, "/")
 	best := -1
-	for t, item := range a.at("paths") {
-		if _, has := item.(map[string]any)[method]; !has {
-			continue
-		}
-		if v, literal, ok := fit(strings.Split(t, "/"), parts); ok && literal > best {
-			template, values, best = t, v, literal
+	for _, r := range a.routes[routeKey(method, parts)] {
+		if v, literal, ok := fit(r.parts, parts); ok && literal > best {
+			template, values, best = r.template, v, literal
 		}
 	}
 	return template, values
 }
 
+// fit compares a path with a template of as many parts.
 func fit(template, parts []string) (values map[string]string, literal int, ok bool) {
-	if len(template) != len(parts) {
-		return nil, 0, false
-	}
 	values = map[string]string{}
 	for i, t := range template {
 		if name, is := strings.CutPrefix(t, "{"); is {
@@ -222,11 +234,20 @@ func fieldsOf(schema any) map[string]bool {
 
 // validate judges a value by the schema at a place of the description.
 func (a *api) validate(ref string, v any) error {
-	a.mu.Lock()
-	schema, err := a.schemas.Compile(base + ref)
-	a.mu.Unlock()
+	schema, err := a.schema(ref)
 	if err != nil {
 		return fmt.Errorf("GitHub's description at %s: %w", ref, err)
 	}
 	return schema.Validate(v)
+}
+
+func (a *api) schema(ref string) (s *jsonschema.Schema, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s = a.schemas[ref]; s != nil {
+		return s, nil
+	}
+	s, err = a.compiler.Compile(base + ref)
+	a.schemas[ref] = s
+	return s, err
 }
