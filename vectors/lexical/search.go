@@ -214,7 +214,8 @@ type visit struct {
 
 // window offers the documents of a window. Terms that cannot lift a document to the best all together are looked up
 // only for the documents that the other terms, from split on, have brought near them (MaxScore: Turtle and Flood,
-// "Query evaluation: strategies and optimizations", 1995).
+// "Query evaluation: strategies and optimizations", 1995). What they have to bring is at least 1, since rest[split] is
+// below least, which never falls.
 func (v *visit) window(w int) {
 	split := 0
 	for split < len(v.active) && v.rest[split+1] < v.best.least {
@@ -226,13 +227,15 @@ func (v *visit) window(w int) {
 		return
 	}
 	v.gather(split)
+	sums, need := &v.sums, v.best.least-v.rest[split]
 	for i := split; i < len(v.active); i++ {
 		for p := v.active[i].postings; len(p) >= postingSize; p = p[postingSize:] {
 			at := binary.LittleEndian.Uint32(p) >> docShift & (windowSize - 1)
-			sum := v.sums[at]
-			v.sums[at] = 0
-			if sum != 0 && sum+v.rest[split] >= v.best.least {
+			sum := sums[at]
+			sums[at] = 0
+			if sum >= need {
 				v.offer(base|at, sum, split)
+				need = v.best.least - v.rest[split]
 			}
 		}
 	}
@@ -240,24 +243,24 @@ func (v *visit) window(w int) {
 
 // stream offers the documents of one term.
 func (v *visit) stream(a *active, split int, base uint32) {
-	weights := v.set.weights
+	weights, need := v.set.weights, v.best.least-v.rest[split]
 	for p := a.postings; len(p) >= postingSize; p = p[postingSize:] {
 		posting := binary.LittleEndian.Uint32(p)
-		sum := weights.score(posting, a.idf)
-		if sum+v.rest[split] >= v.best.least {
+		if sum := weights.score(posting, a.idf); sum >= need {
 			v.offer(base|posting>>docShift&(windowSize-1), sum, split)
+			need = v.best.least - v.rest[split]
 		}
 	}
 }
 
 // gather adds the scores of the terms from split on up in sums.
 func (v *visit) gather(split int) {
-	weights := v.set.weights
+	weights, sums := v.set.weights, &v.sums
 	for i := split; i < len(v.active); i++ {
 		idf := v.active[i].idf
 		for p := v.active[i].postings; len(p) >= postingSize; p = p[postingSize:] {
 			posting := binary.LittleEndian.Uint32(p)
-			v.sums[posting>>docShift&(windowSize-1)] += weights.score(posting, idf)
+			sums[posting>>docShift&(windowSize-1)] += weights.score(posting, idf)
 		}
 	}
 }

@@ -358,6 +358,10 @@ type texts struct {
 }
 
 func (d *texts) number() (n int) {
+	if d.rest != "" && d.rest[0] < 0x80 { // most are
+		n, d.rest = int(d.rest[0]), d.rest[1:]
+		return n
+	}
 	for shift := 0; shift < 40 && d.rest != ""; shift += 7 {
 		c := d.rest[0]
 		d.rest = d.rest[1:]
