@@ -44,6 +44,10 @@ var wiring = map[string]string{
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/memstore":              "a program of its own: it measures the memory on disk",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/gitrepo":               "a program of its own: it measures commits beside git's",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/render":                "a program of its own: it writes specs as the program does",
+	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/github":                "a program of its own: it measures the mirror",
+	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/github/githubtest":     "a program of its own: it measures the mirror",
+	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/mirror":                "a program of its own: it measures the mirror",
+	"cmd/reconcile/internal/mirror -> cmd/reconcile/internal/github":               "speaks in its types; a fake GitHub has them, too",
 	"cmd/reconcile/internal/memstore/storetest -> cmd/reconcile/internal/memstore": "tests what implements its interface",
 	"cmd/reconcile/internal/check -> cmd/reconcile/internal/github/githubtest":     "a program of its own: it installs what those tests need",
 }
