@@ -27,6 +27,8 @@ const scratchDir = ".reconcile/tmp"
 // initOptions are the flags of init.
 type initOptions struct {
 	missing bool
+	github  bool
+	release string
 }
 
 func newInitCmd(a *app) *cobra.Command {
@@ -39,13 +41,23 @@ that does a little real work, all with comments. "reconcile" then runs it.
 
 Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
 other files. Only .gitattributes gets a line more, and git the command for it: files of the state are merged by
-"reconcile merge-driver".`,
-		Example: "  reconcile init demo && reconcile -C demo",
-		Args:    arguments(0, 1, "a folder"),
+"reconcile merge-driver".
+
+With --github it makes the workflows for GitHub Actions, and the action that they share, instead: they reconcile when
+specs change, by the clock and when people comment, and say on pull requests what these would do.`,
+		Example: "  reconcile init demo && reconcile -C demo\n" +
+			"  reconcile init --github    # at the top of a repository",
+		Args: arguments(0, 1, "a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := a.global.dir
 			if len(args) == 1 {
 				dir = a.within(args[0])
+			}
+			switch {
+			case o.github:
+				return a.initGitHub(dir, *o)
+			case o.release != "":
+				return badUsage("--release needs --github: it is the release that workflows install")
 			}
 			return a.init(cmd.Context(), dir, *o)
 		},
@@ -54,6 +66,8 @@ other files. Only .gitattributes gets a line more, and git the command for it: f
 		},
 	}
 	cmd.Flags().BoolVar(&o.missing, "missing", false, "write the files whose names are free, and leave the others")
+	cmd.Flags().BoolVar(&o.github, "github", false, "make the workflows for GitHub Actions instead")
+	cmd.Flags().StringVar(&o.release, "release", "", "the `VERSION` of reconcile that they install (default this one)")
 	return cmd
 }
 
@@ -72,27 +86,12 @@ type templateFile struct {
 }
 
 func (a *app) init(ctx context.Context, dir string, o initOptions) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder of the tree: %w", err)
+	files, err := filesOf(template, templateDir)
+	if err == nil {
+		err = a.writeNew(dir, files, o.missing)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
-	}
-	defer root.Close()
-	free, taken, err := sortTemplate(root)
 	if err != nil {
 		return err
-	}
-	if len(taken) > 0 && !o.missing {
-		return fmt.Errorf("%s has files of these names already, nothing was written: %s; "+
-			"use --missing to add only the others", dir, strings.Join(taken, ", "))
-	}
-	for _, f := range free {
-		if err := durable.WriteFile(root, scratchDir, f.path, f.data); err != nil {
-			return err
-		}
-		a.note("wrote %s", filepath.Join(dir, filepath.FromSlash(f.path)))
 	}
 	if err := a.installMergeDriver(ctx, dir); err != nil {
 		return err
@@ -105,31 +104,63 @@ func (a *app) init(ctx context.Context, dir string, o initOptions) error {
 	return nil
 }
 
-// sortTemplate tells the files of the template whose names are free from those that are taken. A file that is there
-// with the very content of the template is neither: an init that was killed can simply be repeated.
-func sortTemplate(root *os.Root) (free []templateFile, taken []string, err error) {
-	err = fs.WalkDir(template, templateDir, func(name string, d fs.DirEntry, err error) error {
+// filesOf are the files below dir.
+func filesOf(from embed.FS, dir string) (files []templateFile, err error) {
+	err = fs.WalkDir(from, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := template.ReadFile(name)
-		if err != nil {
+		data, err := from.ReadFile(name)
+		files = append(files, templateFile{path: strings.TrimPrefix(name, dir+"/"), data: data})
+		return err
+	})
+	return files, err
+}
+
+// writeNew writes files in dir whose names are free. Where one is taken it writes nothing at all, unless missing says to
+// write the others.
+func (a *app) writeNew(dir string, files []templateFile, missing bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the tree: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+	}
+	defer root.Close()
+	free, taken, err := sortFiles(root, files)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 && !missing {
+		return fmt.Errorf("%s has files of these names already, nothing was written: %s; "+
+			"use --missing to add only the others", dir, strings.Join(taken, ", "))
+	}
+	for _, f := range free {
+		if err := durable.WriteFile(root, scratchDir, f.path, f.data); err != nil {
 			return err
 		}
-		f := templateFile{path: strings.TrimPrefix(name, templateDir+"/"), data: data}
+		a.note("wrote %s", filepath.Join(dir, filepath.FromSlash(f.path)))
+	}
+	return nil
+}
+
+// sortFiles tells the files whose names are free from those that are taken. A file that is there with the very content
+// is neither: an init that was killed can simply be repeated.
+func sortFiles(root *os.Root, files []templateFile) (free []templateFile, taken []string, err error) {
+	for _, f := range files {
 		is, err := findName(root, f)
+		if err != nil {
+			return nil, nil, err
+		}
 		switch is {
 		case nameFree:
 			free = append(free, f)
 		case nameTaken:
 			taken = append(taken, f.path)
 		}
-		if err != nil {
-			return err
-		}
-		return nil
-	})
-	return free, taken, err
+	}
+	return free, taken, nil
 }
 
 // nameState is what there is under the name of a file that is to be written.

@@ -219,8 +219,11 @@ func (a *app) printProblems(v validation) error {
 }
 
 // repositoryPath is the path of the tree below the top of its git work tree: annotations name files from there.
-func (a *app) repositoryPath() string {
-	dir, err := filepath.Abs(a.global.dir)
+func (a *app) repositoryPath() string { return pathBelowTop(a.global.dir) }
+
+// pathBelowTop is the path of dir below the top of its git work tree; "" at the top, and outside of any.
+func pathBelowTop(dir string) string {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return ""
 	}
