@@ -27,7 +27,7 @@ var now = time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
 // TestDecide runs testdata/decide/*.txtar. Files of an archive:
 //
 //	specs/…                              the tree
-//	runs/…                               records of runs, as files of the tree have them
+//	ledger                               the ledger of an issue, where other programs wrote
 //	issue ISSUE OBJECT…                  what an issue stands for; its content are our comments on it: key and id
 //	comment ISSUE ID LOGIN ROLE [edited] a comment that was not read before; a LOGIN with [bot] is an app
 //	out                                  what is decided: the last file
@@ -58,6 +58,7 @@ type world struct {
 	entries map[schemas.Ref]*state.Entry
 	set     *schemas.SettingsSpec
 	issues  []Issue
+	ledgers []*state.Ledger
 }
 
 var decoder = schemas.NewDecoder(controllers.Schemas(), 0)
@@ -69,8 +70,12 @@ func newWorld(t testing.TB, a *txtar.Archive) *world {
 		switch {
 		case strings.HasPrefix(f.Name, "specs/") || f.Name == schemas.SettingsPath:
 			w.put(f.Name, f.Data)
-		case strings.HasPrefix(f.Name, "runs/"):
-			w.record(f.Data)
+		case f.Name == "ledger":
+			l, err := state.ParseLedger("state/clarifications/issue-42.json", f.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ledgers = append(w.ledgers, l)
 		case words[0] == "issue":
 			w.issue(words[1:], string(f.Data))
 		case words[0] == "comment":
@@ -96,18 +101,6 @@ func (w *world) put(path string, src []byte) {
 	}
 	e.Object = d.Object
 	w.entries[d.Ref] = e
-}
-
-func (w *world) record(src []byte) {
-	r, err := state.DecodeRun(src)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	folder, rest, _ := strings.Cut(r.Key, "/")
-	name, _, _ := strings.Cut(rest, "/")
-	k, _ := controllers.Schemas().Find(folder)
-	e := w.entries[schemas.Ref{Kind: k.Name, Name: name}]
-	e.Runs = append(e.Runs, r)
 }
 
 func (w *world) issue(words []string, comments string) {
@@ -154,7 +147,7 @@ func (w *world) input() Input {
 	for _, e := range w.entries {
 		list = append(list, e)
 	}
-	tree := controllers.Settle(state.NewTree(w.set, nil, list...), now, nil).Tree
+	tree := controllers.Settle(state.NewTree(w.set, nil, list...).WithLedgers(w.ledgers...), now, nil).Tree
 	return Input{Tree: tree, Now: now, Issues: w.issues, Known: memory.Source{}, Show: func(_ *state.Tree, v View) string {
 		return fmt.Sprintf("(%s %d %v %s)", v.Verb, v.Issue, v.Objects, v.Node)
 	}}
@@ -230,7 +223,8 @@ func (w *world) checkKilled(t *testing.T, first []Verdict) {
 // after is the world with verdicts on record, their files, and some of those of the next one. Comments before that were
 // read.
 func (w *world) after(done []Verdict, v Verdict, more []controllers.Spec) *world {
-	next := &world{t: w.t, entries: maps.Clone(w.entries), set: w.set, issues: slices.Clone(w.issues)}
+	next := &world{t: w.t, entries: maps.Clone(w.entries), set: w.set, issues: slices.Clone(w.issues),
+		ledgers: w.ledgers}
 	for i := range next.issues {
 		file := *next.issues[i].File
 		for _, d := range done {
