@@ -87,6 +87,10 @@ func TestSummary(t *testing.T) {
 	if code := c.all(t.Context(), good); code != 0 || !strings.HasSuffix(out.String(), "\n8 passed, 0 failed\n") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
+	half := one("e", result{tally: tally{passed: 1, skipped: 1}, tests: true, excuse: "no emulator"})
+	if c.all(t.Context(), []step{half}); !strings.Contains(out.String(), "part e") || !strings.Contains(out.String(), "no emulator") {
+		t.Errorf("the output does not say what was left out of a step:\n%s", out)
+	}
 	if !strings.Contains(out.String(), "skip c") || !strings.Contains(out.String(), "no compiler") {
 		t.Errorf("the output does not say what was left out and why:\n%s", out)
 	}
@@ -139,12 +143,13 @@ func TestB(t *testing.T) {
 }`})
 	t.Setenv("PATH", path)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where nothing is installed
-	r := githubTests(t.Context(), c)
+	step := onGitHub("./cmd/reconcile/internal/github/...")
+	r := step(t.Context(), c)
 	if r.failed != 0 || r.passed != 1 || r.skipped != 1 || !strings.Contains(r.excuse, "npm") {
 		t.Errorf("%+v, want tests that pass, and an excuse that names npm", r)
 	}
 	c.ci = true
-	if r := githubTests(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "npm") {
+	if r := step(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "npm") {
 		t.Errorf("%+v, want a failure that names npm", r)
 	}
 }

@@ -7,22 +7,26 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 )
 
-// onGitHub are the packages whose tests speak with an emulator of GitHub.
-var onGitHub = []string{"./cmd/reconcile/internal/github/..."}
+// githubPackages are those whose tests are mostly about what is said to GitHub.
+var githubPackages = []string{"./cmd/reconcile/internal/github/...", "./cmd/reconcile/internal/mirror/..."}
 
-// githubTests tests what speaks with GitHub, against an emulator that is installed for it. Where that is not possible
-// the tests that need no emulator are run, and the step says loudly that it left out the rest.
-func githubTests(ctx context.Context, c *checker) result {
-	_, err := githubtest.Install(ctx)
-	if err != nil && c.ci {
-		return failed(fmt.Sprintf("%v; with CI=true that is an error", err))
-	}
-	if err != nil {
-		r := c.goTest(ctx, onGitHub)
-		r.excuse = fmt.Sprintf("NOT TESTED AGAINST A GITHUB: %v", err)
+// onGitHub makes a step of the tests of packages of which some speak with an emulator of GitHub, which is installed for
+// them. Where that is not possible the others are run, and the step says loudly what it left out.
+func onGitHub(packages ...string) func(context.Context, *checker) result {
+	return func(ctx context.Context, c *checker) result {
+		_, missing := githubtest.Install(ctx)
+		required := *c
+		if missing == nil {
+			required.env = append(required.env[:len(required.env):len(required.env)], githubtest.Required+"=required")
+		}
+		r := required.goTest(ctx, packages)
+		switch {
+		case missing != nil && c.ci:
+			r.failed++
+			r.text += fmt.Sprintf("%v; with CI=true that is an error\n", missing)
+		case missing != nil:
+			r.excuse = fmt.Sprintf("NOT TESTED AGAINST A GITHUB: %v", missing)
+		}
 		return r
 	}
-	required := *c
-	required.env = append(required.env[:len(required.env):len(required.env)], githubtest.Required+"=required")
-	return required.goTest(ctx, onGitHub)
 }

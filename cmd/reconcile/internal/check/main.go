@@ -147,6 +147,8 @@ func (c *checker) one(ctx context.Context, s step) result {
 	switch {
 	case r.failed > 0:
 		word = "FAIL"
+	case r.excuse != "" && r.passed > 0:
+		word = "part"
 	case r.excuse != "":
 		word = "skip"
 	}
