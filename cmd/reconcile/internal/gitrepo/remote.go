@@ -56,6 +56,7 @@ type Remote struct {
 	beat    int                 // numbers what is written to claims and tickets, so that each differs
 	people  bool                // commits of people are on the way: their pre-push hook runs
 	united  map[string]united   // what Adopt took from pending references, by full reference
+	alien   map[Pending]bool    // what it did not take, because it is for a person
 	waiting waiting
 }
 
@@ -71,7 +72,7 @@ type Tip struct {
 	Head    string // the commit of the branch; "" while the remote has no such branch
 	Claims  []Claim
 	Tickets []Ticket
-	Pending []Pending
+	Pending []Pending // but for those that Adopt found to be for a person
 }
 
 // Pending is a commit that someone left for others to take in.
@@ -90,8 +91,6 @@ const (
 var remoteConfig = []string{"-c", "core.fsync=loose-object,pack,pack-metadata", "-c", "core.fsyncMethod=batch", "-c", "gc.auto=0",
 	"-c", "maintenance.auto=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30", "-c", "fetch.writeCommitGraph=false",
 	"-c", "submodule.recurse=false"}
-
-const noHooks = "core.hooksPath=/dev/null"
 
 // Remote returns the remote that git's configuration calls name; "" is the one that the branch has as its upstream, else
 // origin. branch is the one to share, and must be the one that is checked out; "" is that one. On a detached HEAD the
@@ -123,7 +122,7 @@ func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error)
 	}
 	m := &Remote{repo: r, git: r.command.(*command), local: head.Ref, patient: 5 * time.Minute, now: time.Now, jitter: rand.Float64,
 		beat: rand.IntN(1 << 30), // another process may have the same holder
-		seen: map[string]sighting{}, held: map[string]string{}, united: map[string]united{},
+		seen: map[string]sighting{}, held: map[string]string{}, united: map[string]united{}, alien: map[Pending]bool{},
 		waiting: waiting{id: fmt.Sprintf("%016x", rand.Uint64()), pace: firstPace}}
 	return m, m.configure(ctx, name, branch)
 }
@@ -188,10 +187,16 @@ func (m *Remote) tokenConfig(ctx context.Context) []string {
 // answer is what a git command said.
 type answer struct{ stdout, stderr string }
 
-// talk runs a git command that talks to the remote. It is asked to end when ctx does, so that it removes its lock files.
-func (m *Remote) talk(ctx context.Context, config, env []string, args ...string) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.patient)
-	defer cancel()
+// talk runs a git command that talks to the remote, with the user's hooks or without. It is asked to end when ctx does, so
+// that it removes its lock files.
+func (m *Remote) talk(ctx context.Context, hooks bool, env []string, args ...string) (answer, error) {
+	var config []string
+	if !hooks { // the user's own takes what it takes
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.patient)
+		defer cancel()
+		config = []string{"-c", "core.hooksPath=/dev/null"}
+	}
 	cmd := exec.CommandContext(ctx, m.git.git, slices.Concat(m.config, config, args)...)
 	cmd.Dir, cmd.Env = m.repo.worktree, gitEnv(slices.Concat(m.env, env)...)
 	cmd.WaitDelay = 2 * time.Second
@@ -304,10 +309,10 @@ func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
 	}
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", m.name,
 		"+" + sharedRefs + "*:refs/worktree/shared/*", "+" + m.ref + ":refs/worktree/head"}
-	env, hooks := []string{"GIT_DIR=" + dir}, []string{"-c", noHooks}
-	said, err := m.talk(ctx, hooks, env, args...)
+	env := []string{"GIT_DIR=" + dir}
+	said, err := m.talk(ctx, false, env, args...)
 	if err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+m.ref) {
-		said, err = m.talk(ctx, hooks, env, args[:len(args)-1]...)
+		said, err = m.talk(ctx, false, env, args[:len(args)-1]...)
 	}
 	if err != nil {
 		return refs, m.unreachable(ctx, said, err)
@@ -405,7 +410,9 @@ func (m *Remote) tip(refs remoteRefs) Tip {
 		case strings.HasPrefix(ref, claimRefs):
 			t.Claims = append(t.Claims, m.claimOf(ref))
 		case strings.HasPrefix(ref, pendingRefs):
-			t.Pending = append(t.Pending, Pending{strings.TrimPrefix(ref, pendingRefs), hash})
+			if p := (Pending{strings.TrimPrefix(ref, pendingRefs), hash}); !m.alien[p] {
+				t.Pending = append(t.Pending, p)
+			}
 		}
 	}
 	slices.SortFunc(t.Claims, func(a, b Claim) int { return strings.Compare(a.Key, b.Key) })

@@ -28,7 +28,8 @@ const (
 type Adopted struct {
 	Moved bool     // the branch, or some file, is no longer as it was
 	Paths []string // the files that changed, below the directory given to Open, sorted
-	// Warning is empty, or says that everything stands but the index has yet to follow, and why.
+	// Warning is empty, or says what a person has to look at: an index that has yet to follow, or a commit that somebody
+	// left and that only a person can take in (once for each).
 	Warning string
 }
 
@@ -69,13 +70,18 @@ func (m *Remote) Adopt(ctx context.Context, tip Tip, mine func(path string) Owne
 	if err != nil {
 		return Adopted{}, err
 	}
-	defer func() { err = errors.Join(err, w.leave()) }()
 	for range 5 {
 		if got, err = m.adopt(ctx, n, cfg, w, tip, mine); !errors.Is(err, errMoved) {
-			return got, m.partial(err)
+			break
 		}
 	}
-	return Adopted{}, fmt.Errorf("%s: %w: %w faster than it can follow; run again", n.worktree, ErrBusy, err)
+	if errors.Is(err, errMoved) {
+		err = fmt.Errorf("%s: %w: %w faster than it can follow; run again", n.worktree, ErrBusy, err)
+	}
+	if err = errors.Join(m.partial(err), w.leave()); err == nil && len(tip.Pending) > 0 {
+		m.tidy(ctx, tip.Head) // what is on the branch already
+	}
+	return got, err
 }
 
 // partial explains what a repository without all of its objects lacks.
@@ -98,6 +104,7 @@ type adoption struct {
 	line   line
 	people bool
 	united map[string]united // by full reference
+	alien  []Pending         // that only a person can take in
 }
 
 func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *workshop, tip Tip, mine func(string) Ownership) (Adopted, error) {
@@ -125,6 +132,10 @@ func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *worksh
 	got, err := a.perform(ctx, from)
 	if err != nil {
 		return Adopted{}, err
+	}
+	for _, p := range a.alien {
+		got.Warning = fmt.Sprintf("%s%s on %s changes what is a person's: look at it with git fetch %s %s%s, merge it or not, and "+
+			"remove it", pendingRefs, p.ID, m.name, m.name, pendingRefs, p.ID)
 	}
 	a.report(ctx)
 	return got, nil
@@ -277,6 +288,9 @@ func (a *adoption) report(ctx context.Context) {
 	a.m.people = a.people
 	for ref, u := range a.united {
 		a.m.united[ref] = u
+	}
+	for _, p := range a.alien {
+		a.m.alien[p] = true
 	}
 	a.m.mu.Unlock()
 	spec, ok := a.cfg.get(ctx, "remote."+a.m.name+".fetch")

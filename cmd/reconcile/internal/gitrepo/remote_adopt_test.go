@@ -466,17 +466,30 @@ func TestAdoptPending(t *testing.T) {
 	if err := left.Leave(t.Context(), "run-1", person); !errors.Is(err, ErrRefused) {
 		t.Errorf("a name that is taken: %v", err)
 	}
-	got, m := f.adopt()
+	m := f.remote()
+	got, err := m.pull(f)
+	if err != nil || !strings.Contains(got.Warning, "refs/reconcile/pending/run-2") {
+		t.Fatalf("%+v, %v", got, err)
+	}
 	f.equal("paths", fmt.Sprint(got.Paths), "[state/runs/a/1.json]")
 	f.equal("status", f.git("status", "--porcelain", "-uall"), "?? state/runs/a/1.json")
-	if again, _ := f.adopt(); again.Moved {
-		t.Errorf("taken in twice: %+v", again)
+	if again, err := m.pull(f); err != nil || again.Moved || again.Warning != "" {
+		t.Errorf("taken in twice: %+v, %v", again, err)
 	}
 	if err := m.Push(t.Context(), f.commit(f.open(), "state/runs/a/1.json")); err != nil {
 		t.Fatal(err)
 	}
-	refs := (&fixture{t, bare}).git("for-each-ref", "--format=%(refname)", "refs/reconcile")
-	f.equal("references", refs, "refs/reconcile/pending/run-2") // it changes what is a person's
+	refs := func() string {
+		return (&fixture{t, bare}).git("for-each-ref", "--format=%(refname)", "refs/reconcile")
+	}
+	f.equal("references", refs(), "refs/reconcile/pending/run-2")  // it changes what is a person's
+	if err := left.Leave(t.Context(), "run-3", hash); err != nil { // again, with nothing that is not on the branch
+		t.Fatal(err)
+	}
+	if got, err := m.pull(f); err != nil || got.Moved {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.equal("references", refs(), "refs/reconcile/pending/run-2")
 }
 
 func TestAdoptHostilePaths(t *testing.T) {

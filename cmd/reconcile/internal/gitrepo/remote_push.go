@@ -37,11 +37,7 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 		}
 		specs = append(specs, u.value+":"+u.ref)
 	}
-	var config []string
-	if !hooks {
-		config = []string{"-c", noHooks}
-	}
-	said, err := m.talk(ctx, config, nil, append(append(args, "--", m.name), specs...)...)
+	said, err := m.talk(ctx, hooks, nil, append(append(args, "--", m.name), specs...)...)
 	answers := parseAnswers(said.stdout)
 	for _, u := range updates {
 		a, told := answers[u.ref]

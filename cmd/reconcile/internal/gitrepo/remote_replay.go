@@ -89,7 +89,7 @@ func (s *objectStore) relateNear(old, tip string) (relation, bool) {
 
 // deepen brings older commits into a shallow clone.
 func (m *Remote) deepen(ctx context.Context) error {
-	said, err := m.talk(ctx, []string{"-c", noHooks}, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+	said, err := m.talk(ctx, false, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
 		"--no-recurse-submodules", "--refmap=", "--deepen=200", "--", m.name, m.ref)
 	if err != nil {
 		return m.unreachable(ctx, said, err)
@@ -252,6 +252,7 @@ func (a *adoption) gather(ctx context.Context, pendings []Pending) error {
 			return err
 		}
 		if slices.ContainsFunc(edits, func(e edit) bool { return a.owner(e.path) == None }) {
+			a.alien = append(a.alien, p)
 			continue
 		}
 		u := united{commit: p.Commit}
