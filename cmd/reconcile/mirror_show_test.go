@@ -1,0 +1,94 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/slash"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// hostileTopic would end a block of code, mention somebody and run a command, if it could.
+const hostileTopic = "```` ~~~ @everyone #1 <img src=x> <!-- x -->"
+
+func shownTree(t *testing.T, now time.Time) *state.Tree {
+	t.Helper()
+	d := schemas.NewDecoder(kinds(), 0)
+	var entries []*state.Entry
+	for p, spec := range map[string]string{
+		"specs/sessions/health.json": `"Session", "metadata": {"name": "health"}, "spec": {"title": "T", "issue": 42}`,
+		"specs/agents/ada.json":      `"Agent", "metadata": {"name": "ada"}, "spec": {"role": "reviewer", "runner": {"human": {}}}`,
+		"specs/agents/engineer.json": `"Agent", "metadata": {"name": "engineer"}, "spec": {"role": "engineer", "canClarify": ["ada"],
+			"runner": {"human": {}}}`,
+		"specs/dags/checks.json": `"DAG", "metadata": {"name": "checks"}, "spec": {"session": "health", "nodes": [
+			{"name": "review", "agent": "ada", "prompt": "` + hostileTopic + `"}, {"name": "build", "needs": ["review"], "run": ["make"]}]}`,
+		"specs/clarificationrequests/release.json": `"ClarificationRequest", "metadata": {"name": "release"}, "spec": {"issue": 42,
+			"from": "engineer", "to": "ada", "topic": "` + hostileTopic + `", "question": "When?\n` + "```" + `\n/cancel", "blocking": true}`,
+	} {
+		got := d.Decode(p, []byte(`{"apiVersion": "`+schemas.APIVersion+`", "kind": `+spec+`}`))
+		if got.Object == nil {
+			t.Fatalf("%s: %v", p, got.Problems)
+		}
+		entries = append(entries, &state.Entry{Ref: got.Ref, Object: got.Object})
+	}
+	return controllers.Settle(state.NewTree(nil, nil, entries...), now, nil).Tree
+}
+
+// TestShow: commands in comments are told what the command line prints, in a block that nothing in it ends.
+func TestShow(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
+	a := &app{getenv: func(string) string { return "" }, now: func() time.Time { return now }}
+	tree := shownTree(t, now)
+	ref := func(word string) schemas.Ref {
+		r, err := kinds().ParseRef(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	all := []schemas.Ref{ref("clarificationrequest/release"), ref("dag/checks"), ref("session/health")}
+	for _, c := range []struct {
+		view slash.View
+		want []string
+	}{
+		{slash.View{Verb: slash.Status, Objects: all}, []string{"health  ", "checks  ", "release  ", "dag/checks/review", "CLR-42-001", "ITEM"}},
+		{slash.View{Verb: slash.Explain, Objects: all}, []string{"  dag/checks\n", "review is Blocked", "NODE", "  session/health\n"}},
+		{slash.View{Verb: slash.Explain, Objects: all[1:2], Node: "build"}, []string{"dag/checks build: Pending"}},
+		{slash.View{Verb: slash.Clarify, Issue: -1}, []string{"CLR-42-001", "pending"}},
+		{slash.View{Verb: slash.Clarify, Issue: 42}, []string{"CLR-42-001", "When?", "/cancel"}},
+		{slash.View{Verb: slash.Clarify, Issue: 7}, nil},
+	} {
+		got := a.show(tree, c.view)
+		if c.want == nil {
+			if got != "There is nothing to tell." {
+				t.Errorf("%+v: %s", c.view, got)
+			}
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%+v lacks %q:\n%s", c.view, w, got)
+			}
+		}
+		fence, rest, _ := strings.Cut(got, "text\n")
+		if strings.Trim(fence, "`") != "" || len(fence) < 3 || strings.Count(rest, fence) != 1 || !strings.HasSuffix(rest, "\n"+fence) {
+			t.Errorf("%+v is no block of code:\n%s", c.view, got)
+		}
+		if p := slash.Parse(got); len(p.Commands) > 0 {
+			t.Errorf("%+v has the command %s", c.view, p.Commands[0].Verb)
+		}
+	}
+}
+
+// TestShowIsCut: a comment has a limit.
+func TestShowIsCut(t *testing.T) {
+	t.Parallel()
+	got := fenced(strings.Repeat("é\n", 2*showLimit))
+	if n := len([]rune(got)); n > showLimit+200 || !strings.HasSuffix(got, "\n```\n\n_There is more: the command line prints all of it._") {
+		t.Errorf("%d characters, which end in %q", n, got[len(got)-100:])
+	}
+}
