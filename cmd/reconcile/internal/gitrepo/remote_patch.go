@@ -22,10 +22,17 @@ const patchLimit = 40 << 20
 
 // Patch returns what the commits between the tip and commit change together. All of them have to be reconcile's own: of
 // a person's, another way would lose the author. The error is ErrRefused where commit does not stand on the tip.
-func (m *Remote) Patch(_ context.Context, tip Tip, commit string) (Patch, error) {
+func (m *Remote) Patch(ctx context.Context, tip Tip, commit string) (Patch, error) {
 	p := Patch{Branch: strings.TrimPrefix(m.ref, "refs/heads/"), Base: tip.Head}
 	if tip.Head == "" {
 		return p, fmt.Errorf("%s: the remote has no such branch yet; push it once with git push", m)
+	}
+	stands, err := m.has(ctx, commit, tip.Head)
+	if err == nil && !stands {
+		err = fmt.Errorf("%s: %w", m, ErrRefused)
+	}
+	if err != nil {
+		return p, err
 	}
 	store := newObjectStore(m.repo.layout)
 	defer store.close()
@@ -39,7 +46,7 @@ func (m *Remote) Patch(_ context.Context, tip Tip, commit string) (Patch, error)
 			return p, fmt.Errorf("%s: commit %.10s (%s) is not reconcile's own, and only a push keeps its author; push it, or "+
 				"open a pull request with it", m, at, clip(firstLine(c.Message), 60))
 		case len(c.Parents) != 1:
-			return p, fmt.Errorf("%s: %w", m, ErrRefused)
+			return p, fmt.Errorf("%s: commit %.10s is a merge, and GitHub makes none; push it", m, at)
 		case at == commit:
 			p.Headline, p.Body, _ = strings.Cut(strings.TrimSpace(c.Message), "\n")
 			p.Body = strings.TrimSpace(p.Body)
