@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -315,8 +316,10 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// writeRuns makes the records of finished runs durable files.
+// writeRuns makes the records of finished runs durable files. A record that exists stands: it may have come from another
+// clone meanwhile, and others rest on it.
 func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run) error {
+	runs = slices.DeleteFunc(slices.Clone(runs), s.recorded)
 	if len(runs) == 0 {
 		return nil
 	}
@@ -343,4 +346,14 @@ func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run) error {
 		s.wrote(&look, ops[i].Path, ops[i].Data, r)
 	}
 	return s.bump()
+}
+
+// recorded reports whether the run has a file that can be used.
+func (s *Store) recorded(r *schemas.Run) bool {
+	data, err := s.root.ReadFile(s.layout().runPath(r.Key))
+	if err != nil {
+		return false
+	}
+	_, err = decodeRun(r.Key, data)
+	return err == nil
 }

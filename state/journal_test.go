@@ -208,6 +208,31 @@ func TestCheckpoint(t *testing.T) {
 	expect(t, load(t, open(t, dir)).Entry(checks), "1", "")
 }
 
+// TestRecordsStand has a record come in from elsewhere while this process holds another one of the same run: the file
+// stays as it is. One that cannot be used is written over.
+func TestRecordsStand(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	load(t, s)
+	j := journal(t, s)
+	must(t, j.Claim([]schemas.Run{run(1), run(2)}))
+	must(t, j.Finish([]schemas.Run{finished(1), finished(2)}))
+	theirs := finished(1)
+	theirs.Outcome = schemas.OutcomeFailed
+	data, err := EncodeRun(&theirs)
+	must(t, err)
+	for key, text := range map[string]string{run(1).Key: string(data), run(2).Key: "{"} {
+		p := filepath.Join(dir, s.RunPath(key))
+		must(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must(t, os.WriteFile(p, []byte(text), 0o644))
+	}
+	must(t, j.Close())
+	runs := load(t, open(t, dir)).Entry(checks).Runs
+	if len(runs) != 2 || runs[0].Outcome != schemas.OutcomeFailed || runs[1].Outcome != schemas.OutcomeSucceeded {
+		t.Errorf("on record: %+v", runs)
+	}
+}
+
 // TestTornJournal cuts a journal at every byte: what stands before the cut in whole lines is read, and nothing else.
 func TestTornJournal(t *testing.T) {
 	lines := []line{}

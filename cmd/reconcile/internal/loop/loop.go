@@ -44,6 +44,8 @@ type Performer interface {
 type Hint struct {
 	Paths []string
 	Full  bool
+	// Written says that files were written beside the loop that Commit is to record.
+	Written bool
 }
 
 // Loop drives one tree. Store, Perform and Now must be set.

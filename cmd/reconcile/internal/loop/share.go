@@ -205,6 +205,16 @@ func (s *session) endure(ctx context.Context, err error) error {
 	return nil
 }
 
+// recorded reports whether another reconciler performed an effect, too, and was first to push what came of it: then that
+// stands. It happens to one that could not tell in time that it performs it still.
+func (s *session) recorded(key string) bool {
+	if s.Share == nil {
+		return false
+	}
+	_, err := s.Store.Root().Lstat(s.Store.RunPath(key))
+	return err == nil
+}
+
 // result notes that the remote lacks a result.
 func (s *session) result(key string) {
 	if s.Share == nil {

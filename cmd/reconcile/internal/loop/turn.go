@@ -53,6 +53,10 @@ func (s *session) record() error {
 			}
 			continue
 		case controllers.Finished:
+			if s.recorded(r.Key) {
+				given = append(given, r.Key)
+				break
+			}
 			runs = append(runs, *r.Run)
 			s.count(r.Run)
 			s.result(r.Key)

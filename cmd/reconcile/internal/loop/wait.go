@@ -59,6 +59,9 @@ func (s *session) hint(h Hint) {
 	if h.Full {
 		s.rescan = true
 	}
+	if h.Written {
+		s.changedAt = s.Now()
+	}
 	s.paths = append(s.paths, h.Paths...)
 }
 

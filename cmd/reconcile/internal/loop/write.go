@@ -307,7 +307,7 @@ func (s *session) busy() bool {
 func (s *session) summary() state.Summary {
 	return state.Summary{
 		Wake: earlier(s.nextWake(), s.wakeMemory()), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
-		Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push,
+		Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }
 
