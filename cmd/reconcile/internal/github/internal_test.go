@@ -57,3 +57,32 @@ func FuzzLimit(f *testing.F) {
 		}
 	})
 }
+
+// TestTheTokenIsForOneHost: go-github asks for addresses below the root of the API only; should it ever ask for another
+// one, as of a next page, the token stays here.
+func TestTheTokenIsForOneHost(t *testing.T) {
+	t.Parallel()
+	base, err := baseURL("https://github.corp.test/api/v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWire(Options{Token: "secret", Now: time.Now}, base, graphqlURL(base))
+	for address, want := range map[string]string{
+		"https://github.corp.test/api/v3/user": "Bearer secret", "https://github.corp.test/api/graphql": "Bearer secret",
+		"https://github.corp.test.evil.test/user": "", "https://evil.test/user": "", "https://github.corp.test:444/user": "",
+	} {
+		r, err := http.NewRequest(http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.dress(r); r.Header.Get("Authorization") != want {
+			t.Errorf("%s gets %q", address, r.Header.Get("Authorization"))
+		}
+	}
+	if got := graphqlURL(base); got != "https://github.corp.test/api/graphql" {
+		t.Errorf("GraphQL is at %s", got)
+	}
+	if base, err = baseURL(""); err != nil || graphqlURL(base) != "https://api.github.com/graphql" {
+		t.Errorf("GraphQL is at %s, %v", graphqlURL(base), err)
+	}
+}

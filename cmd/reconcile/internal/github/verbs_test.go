@@ -21,6 +21,12 @@ func TestLabelsAndReactions(t *testing.T) {
 	if err := c.EnsureLabel(ctx, github.Label{Name: odd, Color: "ededed"}); err != nil {
 		t.Fatal(err)
 	}
+	rig.Fail(5, "GET", "/labels/", githubtest.Fault{Status: 502})
+	rig.Journal()
+	err := c.EnsureLabel(ctx, github.Label{Name: "unknown", Color: "ededed"})
+	if !errors.Is(err, github.ErrServer) || slices.ContainsFunc(rig.Journal(), func(r githubtest.Request) bool { return !r.Reads() }) {
+		t.Errorf("a label of which nothing is known was made, %v", err)
+	}
 	issue := rig.Issue(t, githubtest.Owner, "an issue", odd, "theirs")
 	if err := c.AddLabels(ctx, issue, []string{"ours", "theirs"}); err != nil {
 		t.Fatal(err)
@@ -36,6 +42,11 @@ func TestLabelsAndReactions(t *testing.T) {
 		t.Errorf("the labels are %q", labels)
 	}
 	id := rig.Comment(t, githubtest.Mona, issue, "/retry build")
+	mona := connect(t, rig, &clock{now: time.Now()}, func(o *github.Options) { o.Token = githubtest.Token(githubtest.Mona) })
+	if err := mona.React(ctx, id, github.Eyes); err != nil {
+		t.Fatal(err)
+	}
+	rig.Journal()
 	for _, do := range []func() error{
 		func() error { return c.React(ctx, id, github.Eyes) },
 		func() error { return c.React(ctx, id, github.Eyes) },
@@ -49,6 +60,15 @@ func TestLabelsAndReactions(t *testing.T) {
 	}
 	if got := rig.Reactions(githubtest.Bot, id); !slices.Equal(got, []string{github.ThumbsUp}) {
 		t.Errorf("the reactions are %q", got)
+	}
+	removed := 0
+	for _, r := range rig.Journal() {
+		if r.Method == "DELETE" {
+			removed++
+		}
+	}
+	if removed != 1 {
+		t.Errorf("%d reactions were to be removed, want only the one of this account", removed)
 	}
 	rig.DeleteComment(t, githubtest.Mona, id)
 	if err := c.React(ctx, id, github.ThumbsUp); !errors.Is(err, github.ErrGone) {

@@ -52,6 +52,9 @@ func startEmulator() (*emulator, error) {
 		return nil, err
 	}
 	program := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, "node_modules", "emulate", "dist", "api.js"))}
+	if !strings.HasPrefix(program.Path, "/") {
+		program.Path = "/" + program.Path // C:/…
+	}
 	cmd := exec.Command(node(dir), "--input-type=module", "--eval", string(server), program.String())
 	complaints := new(strings.Builder)
 	cmd.Stderr = complaints
