@@ -16,6 +16,18 @@
 // cannot read (SHA-256 object names, reftable, missing objects of a partial clone) is done by the git command with
 // the same result, and refused with a clear error where there is no git.
 //
+// # Sharing a branch
+//
+// A [Remote] is the same branch elsewhere. The git command is the transport; nothing is ever pushed with force, but for
+// references that only reconcilers use and that are compared before they are exchanged.
+//
+// [Remote.Fetch] learns how everything stands in one exchange, and moves no reference of this repository: git fetches
+// into a git directory of its own, which is gone again at the end. [Remote.Adopt] then puts the local branch on top:
+// files first, then index and branch as a commit does, so that a killed process leaves at worst files that are too new,
+// which the record of the move lets the next command take back. Files that people own are checked out by git, with their
+// filters and line ends, into a folder beside, and renamed; those of reconcile are written as they are. [Remote.Push]
+// goes forward only. Whoever is refused starts over; [Remote.Turn] lets those who wait longest go first.
+//
 // # Files under <git dir>/reconcile
 //
 //	guard           held with flock for the length of a commit; never deleted

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,6 +15,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 )
 
 // Errors of a remote, which callers tell apart with errors.Is.
@@ -352,20 +356,56 @@ const textLimit = 4096
 
 // texts reads the claims and tickets that were not seen before, by hash. What is no small blob has no text.
 func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte, error) {
+	store := newObjectStore(m.repo.layout)
+	defer store.close()
+	texts := map[string][]byte{}
+	var packed []string
 	m.mu.Lock()
-	var unknown []string
 	for ref, hash := range refs.shared {
-		if !strings.HasPrefix(ref, pendingRefs) && m.seen[ref].hash != hash {
-			unknown = append(unknown, hash)
+		if strings.HasPrefix(ref, pendingRefs) || m.seen[ref].hash == hash {
+			continue
+		}
+		text, err := store.looseText(hash)
+		if errors.Is(err, os.ErrNotExist) {
+			packed = append(packed, hash)
+		} else if err == nil && text != nil {
+			texts[hash] = text
 		}
 	}
 	m.mu.Unlock()
-	if len(unknown) == 0 {
-		return nil, nil
+	if len(packed) == 0 {
+		return texts, nil
 	}
-	listed, err := m.git.run(ctx, call{stdin: []byte(strings.Join(unknown, "\n") + "\n")}, "cat-file", "--batch-check")
+	return texts, m.packedTexts(ctx, packed, texts)
+}
+
+// looseText reads a small blob that is a file of its own, as a fetch of a few objects makes them. What is something else
+// is nil.
+func (s *objectStore) looseText(hash string) (text []byte, err error) {
+	f, err := os.Open(filepath.Join(s.dirs[0], hash[:2], hash[2:]))
 	if err != nil {
 		return nil, err
+	}
+	defer f.Close()
+	r, err := objfile.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	kind, size, err := r.Header()
+	if err != nil || kind != plumbing.BlobObject || size > textLimit {
+		return nil, err
+	}
+	text = make([]byte, size)
+	_, err = io.ReadFull(r, text)
+	return text, err
+}
+
+// packedTexts reads the others, with git.
+func (m *Remote) packedTexts(ctx context.Context, hashes []string, texts map[string][]byte) error {
+	listed, err := m.git.run(ctx, call{stdin: []byte(strings.Join(hashes, "\n") + "\n")}, "cat-file", "--batch-check")
+	if err != nil {
+		return err
 	}
 	var small []Stored
 	var names bytes.Buffer
@@ -377,15 +417,13 @@ func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte,
 			names.WriteString(hash + "\n")
 		}
 	}
-	texts := map[string][]byte{}
 	if len(small) == 0 {
-		return texts, nil
+		return nil
 	}
-	err = m.git.contents(ctx, &names, small, func(s Stored) error {
+	return m.git.contents(ctx, &names, small, func(s Stored) error {
 		texts[s.Path] = s.Data
 		return nil
 	})
-	return texts, err
 }
 
 // sight takes note of what is on the remote, and since when it has been as it is.

@@ -100,7 +100,17 @@ func TestClaimRace(t *testing.T) {
 // TestClaimsOfStrangers: whatever stands where a claim should be is respected for a while, and harms nobody.
 func TestClaimsOfStrangers(t *testing.T) {
 	t.Parallel()
+	for name, limit := range map[string]string{"fetched as files": "1000", "fetched as a pack": "1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claimsOfStrangers(t, limit)
+		})
+	}
+}
+
+func claimsOfStrangers(t *testing.T, unpackLimit string) {
 	f, other, _ := shared(t)
+	other.git("config", "fetch.unpackLimit", unpackLimit)
 	bad := map[string]string{
 		"no JSON":        "hello",
 		"empty":          "",

@@ -81,7 +81,7 @@ func (m *Remote) Turn(ctx context.Context) (Tip, error) {
 		m.mu.Lock()
 		ahead := m.ahead(tip.Tickets)
 		m.waiting.began = began
-		rest = time.Duration(float64(ahead) * float64(m.waiting.pace) * (0.75 + m.jitter()/2))
+		rest = time.Duration((float64(ahead-1) + 0.25*m.jitter()) * float64(m.waiting.pace)) // who is next looks often
 		enqueue = !m.waiting.live && !m.waiting.mute
 		m.mu.Unlock()
 		if ahead == 0 || m.now().After(deadline) {
