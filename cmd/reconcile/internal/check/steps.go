@@ -46,7 +46,7 @@ func tools(name string, args ...string) []string {
 var raced = []string{
 	"./state/...", "./vectors/...", "./cmd/reconcile/internal/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
-	"./cmd/reconcile/internal/github",
+	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/claims", "./cmd/reconcile/internal/memstore",
 }
 
 // Packages that are steps of their own.
