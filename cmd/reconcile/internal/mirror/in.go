@@ -158,6 +158,9 @@ func firstOf(f *schemas.MirrorFile) int64 {
 // become visible in their order.
 const overlap = 10 * time.Second
 
+// moment is how far apart the two times of a comment may be that nobody edited: a server need not take them at once.
+const moment = time.Second
+
 // look lists the comments of an issue, and which of them are new.
 func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (unread, error) {
 	u := unread{issue: slash.Issue{File: f}, since: f.Read.Since.Time}
@@ -174,23 +177,31 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 		if c.ID < first || c.Author.Bot || mirror.Marked(c.Body) != "" || isOurs(f, c.ID) {
 			continue
 		}
-		isNew := u.isNew(f, &c)
+		if !u.isNew(f, &c) {
+			if slices.Contains(f.Read.Seen, c.ID) {
+				u.seen = append(u.seen, c)
+			}
+			continue
+		}
 		who, may, err := in.actor(ctx, &c)
 		if err != nil {
 			return u, err
 		}
-		if may && (isNew || slices.Contains(f.Read.Seen, c.ID)) {
+		if may {
 			u.seen = append(u.seen, c)
-			if isNew && c.Updated.After(u.since) {
-				u.since = c.Updated
-			}
+			u.since = latest(u.since, c.Updated)
 		}
-		if isNew {
-			u.issue.Comments = append(u.issue.Comments, slash.Comment{ID: c.ID, Author: who, Body: c.Body, Created: c.Created,
-				Edited: c.Edited()})
-		}
+		u.issue.Comments = append(u.issue.Comments, slash.Comment{ID: c.ID, Author: who, Body: c.Body, Created: c.Created,
+			Edited: c.Updated.Sub(c.Created) > moment})
 	}
 	return u, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func isOurs(f *schemas.MirrorFile, id int64) bool {

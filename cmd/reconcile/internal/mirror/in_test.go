@@ -328,7 +328,7 @@ func TestInboxEditedAndDeleted(t *testing.T) {
 	aside := k.write(42, "octo", "OWNER", "Two questions: is it nice? Is it good?")
 	edited, gone := k.write(42, "octo", "OWNER", "/hold build"), k.write(42, "octo", "OWNER", "/hold review")
 	k.comments[aside].Body = "/explain" // before it was read
-	k.comments[aside].Updated = k.clock.Add(time.Second)
+	k.comments[aside].Updated = k.comments[aside].Created.Add(2 * time.Second)
 	if err := process(t, dir, k, always); err != nil {
 		t.Fatal(err)
 	}
