@@ -24,8 +24,9 @@ type Summary struct {
 	Exit   int       `json:"exit"`
 	Wake   time.Time `json:"wake,omitzero"` // when something becomes due; zero: never
 	Commit bool      `json:"commit,omitempty"`
-	Push   bool      `json:"push,omitempty"`  // the settings say so: what is new elsewhere is to be asked first
-	Lines  []string  `json:"lines,omitempty"` // what else the run had to say
+	Push   bool      `json:"push,omitempty"`   // the settings say so: what is new elsewhere is to be asked first
+	Mirror bool      `json:"mirror,omitempty"` // the settings say so: GitHub may be behind
+	Lines  []string  `json:"lines,omitempty"`  // what else the run had to say
 }
 
 // Count counts the objects of a kind.

@@ -24,8 +24,12 @@ What follows from the results of commands cannot be known before they ran: nodes
 what they will do if those succeed.
 
 With --base, tell what a commit would do that is not merged yet, beyond what a run does without it, and what that costs
-at most; with --pull-request, in one comment on it, which is edited when something changes.`,
+at most; with --pull-request, in one comment on it, which is edited when something changes.
+
+With --github, print each call that would bring the issues on GitHub up to date with the tree as it is. What stands there
+is looked at, and nothing is changed.`,
 		Example: "  reconcile plan\n  reconcile plan -o json\n" +
+			"  reconcile plan --github                                # what would be said on issues\n" +
 			"  reconcile plan --base origin/main                      # what this branch would do\n" +
 			"  reconcile plan --base origin/main --pull-request 12    # and say so there",
 		Args: arguments(0, 0, ""),
@@ -34,6 +38,8 @@ at most; with --pull-request, in one comment on it, which is edited when somethi
 				return err
 			}
 			switch {
+			case o.github:
+				return a.planGitHub(cmd.Context())
 			case o.from != "":
 				return a.planFrom(cmd.Context(), *o)
 			case o.base != "":

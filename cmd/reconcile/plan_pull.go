@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +25,7 @@ type planOptions struct {
 	base, head string // revisions
 	pull       int    // number of a pull request
 	out, from  string // files
+	github     bool
 }
 
 func (o *planOptions) bind(cmd *cobra.Command) {
@@ -35,12 +35,17 @@ func (o *planOptions) bind(cmd *cobra.Command) {
 	f.IntVar(&o.pull, "pull-request", 0, "say so in a comment on the pull request `NUMBER`")
 	f.StringVar(&o.out, "out", "", "write it to `FILE` instead, for --from")
 	f.StringVar(&o.from, "from", "", "say what `FILE` holds, if its pull request is at --head")
+	f.BoolVar(&o.github, "github", false, "print the calls that would bring the issues on GitHub up to date, without making them")
 }
 
 // check refuses flags that do not go together.
 func (o *planOptions) check(cmd *cobra.Command, format string) error {
 	given := cmd.Flags().Changed
 	switch {
+	case o.github && (o.base != "" || o.from != "" || o.head != "" || o.pull != 0 || o.out != ""):
+		return badUsage("--github is about the issues of the tree: leave out the other flags")
+	case o.github && (format == formatMarkdown || format == formatGitHub):
+		return badUsage("-o %s does not go with --github: use table, json or yaml", format)
 	case given("pull-request") && o.pull < 1:
 		return badUsage("--pull-request %d: it is the number of a pull request", o.pull)
 	case o.from != "" && (given("base") || given("out") || given("pull-request")):
@@ -196,21 +201,13 @@ func (a *app) pullClient() (*github.Client, error) {
 	}
 	defer s.Close()
 	settings := s.Settings().GitHub
-	token := a.getenv("GITHUB_TOKEN")
 	repo := cmp.Or(a.getenv("GITHUB_REPOSITORY"), settings.Repo)
 	switch {
-	case token == "":
+	case a.githubToken() == "":
 		return nil, errors.New("GITHUB_TOKEN is not set: it takes a token that may write on pull requests; --out FILE keeps the " +
 			"plan for where there is one")
 	case repo == "":
 		return nil, fmt.Errorf("which repository the pull request is of is not known: set github.repo in %s", schemas.SettingsPath)
 	}
-	pace := settings.Pace.Std()
-	if pace == 0 {
-		pace = -time.Nanosecond // none, where zero is the default
-	}
-	return github.New(github.Options{
-		Repo: repo, Token: token, BaseURL: cmp.Or(settings.BaseURL, a.getenv("GITHUB_API_URL")), Pace: pace,
-		UserAgent: "reconcile/" + readBuild().Version,
-	})
+	return a.githubClient(&settings, repo, nil)
 }

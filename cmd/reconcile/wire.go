@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 	}
 	defer store.Close()
 	sum, fresh := store.Fresh()
-	fresh = fresh && !o.watch && (sum.Commit || !o.commit)
+	fresh = fresh && !o.watch && (sum.Commit || !o.commit) && !sum.Mirror
 	if fresh && !o.push && !sum.Push {
 		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit}, nil
 	}
@@ -62,6 +63,7 @@ type wiring struct {
 	options  loopOptions
 	repo     *committer // nil when nothing is to be committed
 	share    *share     // nil when nothing is to be pushed
+	mirror   *mirroring // nil when nothing is to be mirrored
 	warned   string     // what warnOnce said last
 }
 
@@ -86,11 +88,12 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 		l.Share, l.Perform = w.share, w.share.guard(perform)
 		defer w.share.close(ctx)
 	}
+	w.mirror = w.openMirror()
 	var r loop.Result
 	if w.options.watch {
 		r, err = w.watch(ctx, l)
-	} else {
-		r, err = l.Once(ctx)
+	} else if r, err = l.Once(ctx); err == nil && !r.Interrupted && w.mirror != nil {
+		r.Commit = cmp.Or(w.mirror.once(ctx, r), r.Commit)
 	}
 	if r.Interrupted && err == nil && !w.options.watch {
 		err = context.Canceled
@@ -163,7 +166,14 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	hints := make(chan loop.Hint)
 	over := make(chan struct{})
 	defer close(over)
-	go forward(watcher.Hints(), hints, over)
+	var written <-chan struct{}
+	if w.mirror != nil {
+		tell, wrote, stop := w.mirror.follow(ctx)
+		defer stop()
+		written = wrote
+		followTree(l, tell)
+	}
+	go forward(watcher.Hints(), written, hints, over)
 	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
 	followInputs(l, watcher.Follow)
 	tellProblems(l, w.warn)
@@ -187,6 +197,19 @@ func followInputs(l *loop.Loop, follow func(paths []string)) {
 		if paths := watchedPaths(t.Settings(), t); !slices.Equal(paths, last) {
 			last = paths
 			follow(paths)
+		}
+	}
+}
+
+// followTree hands on the tree after each turn that changed it.
+func followTree(l *loop.Loop, tell func(*state.Tree)) {
+	observe := l.Observe
+	var last *state.Tree
+	l.Observe = func(reports []controllers.Report, t *state.Tree) {
+		observe(reports, t)
+		if reports == nil && t != nil && t != last {
+			last = t
+			tell(t)
 		}
 	}
 }
@@ -220,12 +243,25 @@ func watchedPath(glob string) string {
 	return base
 }
 
-// forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed.
-func forward(from <-chan watch.Hint, to chan<- loop.Hint, over <-chan struct{}) {
+// forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed. written
+// has a token when records were written beside the loop.
+func forward(from <-chan watch.Hint, written <-chan struct{}, to chan<- loop.Hint, over <-chan struct{}) {
 	defer close(to)
-	for h := range from {
+	for {
+		var hint loop.Hint
 		select {
-		case to <- loop.Hint{Paths: h.Paths, Full: h.Full}:
+		case h, ok := <-from:
+			if !ok {
+				return
+			}
+			hint = loop.Hint{Paths: h.Paths, Full: h.Full}
+		case <-written:
+			hint.Written = true
+		case <-over:
+			return
+		}
+		select {
+		case to <- hint:
 		case <-over:
 			return
 		}

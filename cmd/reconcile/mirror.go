@@ -1,0 +1,323 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
+	engine "reconcile.dev/reconcile/cmd/reconcile/internal/mirror"
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// The environment of the mirror.
+const (
+	tokenVariable = "GITHUB_TOKEN"
+	otherToken    = "GH_TOKEN"             // as gh has it
+	keyVariable   = "RECONCILE_MIRROR_KEY" // signs markers instead of the key in the tree
+)
+
+// mirrorKeyLength is the least length of a key from the environment.
+const mirrorKeyLength = 16
+
+// githubToken is the token of the environment, "" if there is none.
+func (a *app) githubToken() string { return cmp.Or(a.getenv(tokenVariable), a.getenv(otherToken)) }
+
+// githubClient speaks with a repository as the settings say. Answers are kept below .reconcile/; dry is given the calls
+// that would change something, nil has them sent.
+func (a *app) githubClient(s *schemas.GitHubSettings, repo string, dry func(github.Call)) (*github.Client, error) {
+	pace := s.Pace.Std()
+	if pace == 0 {
+		pace = -time.Nanosecond // none, where zero is the default
+	}
+	return github.New(github.Options{
+		Repo: repo, Token: a.githubToken(), BaseURL: cmp.Or(s.BaseURL, a.getenv("GITHUB_API_URL")), Pace: pace, Dry: dry,
+		Cache: filepath.Join(a.global.dir, ".reconcile", "cache", "github"), UserAgent: "reconcile/" + readBuild().Version,
+	})
+}
+
+// mirroring keeps the issues of a repository on GitHub in step with the tree of a run.
+type mirroring struct {
+	*wiring
+	client *github.Client
+	repo   string // owner/name
+	files  string // the address of the tree's files
+}
+
+// openMirror returns nil when nothing is to be mirrored, also where that cannot be: a mirror that is late is brought up
+// to date by a later run, and keeps none from its work.
+func (w *wiring) openMirror() *mirroring {
+	set := &w.settings.GitHub
+	if !set.Mirror {
+		return nil
+	}
+	if w.githubToken() == "" {
+		w.warn(fmt.Sprintf("%s says github.mirror: true, and neither %s nor %s is set: nothing is mirrored to %s. Set one to a "+
+			"token that may write on issues, or set github.mirror to false", schemas.SettingsPath, tokenVariable, otherToken, set.Repo))
+		return nil
+	}
+	client, err := w.githubClient(set, set.Repo, nil)
+	if err != nil {
+		w.warn(fmt.Sprintf("nothing is mirrored to GitHub: %v", err))
+		return nil
+	}
+	return &mirroring{wiring: w, client: client, repo: set.Repo, files: w.filesOnline(set)}
+}
+
+// filesOnline is the address of the tree's files on the default branch.
+func (a *app) filesOnline(set *schemas.GitHubSettings) string {
+	server := cmp.Or(a.getenv("GITHUB_SERVER_URL"), "https://github.com")
+	if set.BaseURL != "" {
+		u, err := url.Parse(set.BaseURL)
+		if err != nil {
+			return ""
+		}
+		server = u.Scheme + "://" + u.Host
+	}
+	address := server + "/" + set.Repo + "/blob/HEAD"
+	if below := a.repositoryPath(); below != "" {
+		address += "/" + (&url.URL{Path: below}).EscapedPath()
+	}
+	return address
+}
+
+// project is what should stand on GitHub for a tree.
+func project(ctx context.Context, t *state.Tree, records *engine.Records, files string) ([]mirror.Issue, error) {
+	var failed error
+	issues := mirror.Project(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
+		Made: func(ref schemas.Ref) int {
+			n, err := records.Made(ctx, ref)
+			failed = errors.Join(failed, err)
+			return n
+		}})
+	return issues, failed
+}
+
+// mirrorKeys are what markers are signed with.
+func (a *app) mirrorKeys(ctx context.Context, records *engine.Records) (mirror.Keys, error) {
+	secret := a.getenv(keyVariable)
+	if secret != "" && len(secret) < mirrorKeyLength {
+		return nil, fmt.Errorf("%s has %d characters; use at least %d, or leave it out", keyVariable, len(secret), mirrorKeyLength)
+	}
+	return records.Keys(ctx, secret)
+}
+
+// out brings GitHub in step with a tree, and reports whether records were written. again is when to try again what could
+// not be done; zero: with the next change. What goes wrong is told, and is no failure of the run.
+func (m *mirroring) out(ctx context.Context, t *state.Tree) (wrote bool, again time.Time) {
+	ctx, release, err := m.alone(ctx)
+	if err != nil || release == nil {
+		m.tellMirror(err)
+		return false, time.Time{}
+	}
+	defer release()
+	records := engine.NewRecords(m.store, m.repo, false, m.warn)
+	rep, err := m.sync(ctx, t, records)
+	for _, n := range rep.Notes {
+		m.warn("GitHub: " + n)
+	}
+	if rep.Calls() > 0 {
+		m.options.progress.Note(fmt.Sprintf("GitHub: %s on %s", made(rep), m.repo))
+	}
+	if rep.Later != nil {
+		err = errors.Join(err, fmt.Errorf("%d issues are left for the next time: %w", rep.Left, rep.Later))
+		again = m.now().Add(time.Minute)
+		if limited := (*github.Limited)(nil); errors.As(rep.Later, &limited) && limited.Until.After(again) {
+			again = limited.Until
+		}
+	}
+	m.tellMirror(err)
+	return records.Changed(), again
+}
+
+func (m *mirroring) sync(ctx context.Context, t *state.Tree, records *engine.Records) (engine.Report, error) {
+	keys, err := m.mirrorKeys(ctx, records)
+	if err != nil {
+		return engine.Report{}, err
+	}
+	issues, err := project(ctx, t, records, m.files)
+	if err != nil {
+		return engine.Report{}, err
+	}
+	e := &engine.Mirror{Remote: m.client, Records: records, Keys: keys, Now: m.now}
+	return e.Out(ctx, issues)
+}
+
+// tellMirror warns of what went wrong, each once in a run.
+func (m *mirroring) tellMirror(err error) {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		m.warnOnce(fmt.Errorf("mirror to GitHub: %w", err))
+	}
+}
+
+// made says what a run of the mirror did.
+func made(r engine.Report) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{r.Issues, "issue"}, {r.Comments, "comment"}, {r.Edits, "edit"}, {r.Labels, "label"}} {
+		if p.n > 0 {
+			parts = append(parts, plural(p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mirrorClaim is what a reconciler claims on the remote while it mirrors.
+const mirrorClaim = "github-mirror"
+
+// mirrorPatience is how long a run waits for another on the same tree that mirrors.
+const mirrorPatience = 30 * time.Second
+
+// alone has this run mirror alone: on this tree by a lock, and among those that share a branch by a claim. release is nil
+// if another one does it, which then is in step with what it has, or a later run with this.
+func (m *mirroring) alone(ctx context.Context) (held context.Context, release func(), err error) {
+	if err := os.MkdirAll(filepath.Join(m.global.dir, ".reconcile", "locks"), 0o755); err != nil {
+		return ctx, nil, err
+	}
+	l := flock.New(filepath.Join(m.global.dir, ".reconcile", "locks", "github"))
+	wait, cancel := context.WithTimeout(ctx, mirrorPatience)
+	defer cancel()
+	if ok, err := l.TryLockContext(wait, 100*time.Millisecond); !ok {
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("another run on this tree is at it; the next one goes on")
+		}
+		return ctx, nil, err
+	}
+	unlock := func() { _ = l.Unlock() } // the end of the process does it, too
+	if m.share == nil {
+		return ctx, unlock, nil
+	}
+	held, drop, err := m.share.hold(ctx, mirrorClaim)
+	if err != nil || drop == nil {
+		unlock()
+		return ctx, nil, err
+	}
+	return held, func() { drop(); unlock() }, nil
+}
+
+// hold claims something on the remote for as long as a run works on it. drop is nil while another reconciler has it. held
+// ends when the claim is lost.
+func (s *share) hold(ctx context.Context, key string) (held context.Context, drop func(), err error) {
+	refused, err := claimed{s}.Take(ctx, []string{key})
+	if err != nil || len(refused) > 0 {
+		return ctx, nil, err
+	}
+	held, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		tick := time.NewTicker(s.settings.Git.ClaimFor.Std() / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-held.Done():
+				return
+			case <-tick.C:
+				if lost, err := (claimed{s}).Renew(held, []string{key}); err == nil && len(lost) > 0 {
+					cancel()
+				}
+			}
+		}
+	}()
+	return held, func() {
+		cancel()
+		<-over
+		_ = s.remote.Drop(context.WithoutCancel(ctx), []string{key}) // else it runs out
+	}, nil
+}
+
+// once mirrors the tree of a one-shot run at its end, and commits and pushes what is on record then. It returns the
+// commit, "" if there was none.
+func (m *mirroring) once(ctx context.Context, r loop.Result) (commit string) {
+	wrote, _ := m.out(ctx, r.Tree)
+	if !wrote || m.wiring.repo == nil {
+		return ""
+	}
+	commit, err := m.record(ctx, r)
+	m.tellMirror(err)
+	return commit
+}
+
+// record commits what is on record of GitHub. Where somebody else pushes meanwhile, it is tried again a few times; what
+// stays unpushed then, the next run pushes, or finds again on GitHub.
+func (m *mirroring) record(ctx context.Context, r loop.Result) (commit string, err error) {
+	const tries = 5
+	for range tries {
+		made, err := m.wiring.repo.commit(ctx, r.Tree, loop.Scope{Whole: !r.Held})
+		if err != nil || m.share == nil {
+			return made.Hash, err
+		}
+		commit = cmp.Or(made.Hash, commit)
+		_, again, err := m.share.Push(ctx, nil)
+		if err != nil || !again {
+			return commit, err
+		}
+		if _, err := m.share.Fetch(ctx, true); err != nil {
+			return commit, err
+		}
+		if _, err := m.share.Adopt(ctx, r.Tree); err != nil {
+			return commit, err
+		}
+	}
+	return commit, nil
+}
+
+// follow mirrors the trees that tell is given, beside a watcher: the newest one, a quiet time after it came. wrote has a
+// token when records were written. stop ends it.
+func (m *mirroring) follow(ctx context.Context) (tell func(*state.Tree), wrote <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	trees, written, over := make(chan *state.Tree, 1), make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(over)
+		m.mirrorTrees(ctx, trees, written)
+	}()
+	tell = func(t *state.Tree) {
+		select { // only the newest counts
+		case <-trees:
+		default:
+		}
+		trees <- t
+	}
+	return tell, written, func() { cancel(); <-over }
+}
+
+func (m *mirroring) mirrorTrees(ctx context.Context, trees <-chan *state.Tree, wrote chan<- struct{}) {
+	var t *state.Tree
+	var due <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case t = <-trees:
+			if due == nil {
+				due = time.After(t.Settings().Watch.CommitDelay.Std())
+			}
+			continue
+		case <-due:
+		}
+		due = nil
+		news, again := m.out(ctx, t)
+		if news {
+			select {
+			case wrote <- struct{}{}:
+			default:
+			}
+		}
+		if !again.IsZero() {
+			due = time.After(again.Sub(m.now()))
+		}
+	}
+}

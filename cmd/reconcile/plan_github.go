@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	engine "reconcile.dev/reconcile/cmd/reconcile/internal/mirror"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// plannedCall is a call that would change something on GitHub, as -o json prints it.
+type plannedCall struct {
+	Method string          `json:"method"`
+	Path   string          `json:"path"`
+	Body   json.RawMessage `json:"body,omitempty"`
+}
+
+// planGitHub prints each call that would bring GitHub in step with the tree as it is, without making it. What stands
+// there is looked at.
+func (a *app) planGitHub(ctx context.Context) error {
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	set := &t.Settings().GitHub
+	switch {
+	case set.Repo == "":
+		return fmt.Errorf("which repository the tree is mirrored to is not known: set github.repo in %s", schemas.SettingsPath)
+	case a.githubToken() == "":
+		return fmt.Errorf("neither %s nor %s is set: it takes a token to see what stands on the issues of %s", tokenVariable,
+			otherToken, set.Repo)
+	}
+	calls := []plannedCall{}
+	client, err := a.githubClient(set, set.Repo, func(c github.Call) {
+		calls = append(calls, plannedCall{c.Method, c.Path, c.Body})
+	})
+	if err != nil {
+		return err
+	}
+	records := engine.NewRecords(s, set.Repo, true, func(string) {})
+	keys, err := a.mirrorKeys(ctx, records)
+	if err != nil {
+		return err
+	}
+	issues, err := project(ctx, t, records, a.filesOnline(set))
+	if err != nil {
+		return err
+	}
+	e := &engine.Mirror{Remote: client, Records: records, Keys: keys, Now: a.now, Dry: true}
+	rep, err := e.Out(ctx, issues)
+	for _, n := range rep.Notes {
+		a.note("%s", n)
+	}
+	return errors.Join(a.printCalls(calls), err, rep.Later)
+}
+
+func (a *app) printCalls(calls []plannedCall) error {
+	if a.global.output != formatTable {
+		return a.print(calls)
+	}
+	if len(calls) == 0 && !a.global.quiet {
+		fmt.Fprintln(a.stdout, "nothing to do")
+	}
+	for _, c := range calls {
+		if _, err := fmt.Fprintln(a.stdout, render.Line(github.Call(c).String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
