@@ -124,6 +124,9 @@ func (m *mirroring) out(ctx context.Context, t *state.Tree) (wrote bool, again t
 	defer release()
 	records := engine.NewRecords(m.store, m.repo, false, m.warn)
 	rep, err := m.sync(ctx, t, records)
+	if err == nil && rep.Later == nil {
+		err = m.hear(ctx, records, (*engine.Inbox).Answer)
+	}
 	for _, n := range rep.Notes {
 		m.warn("GitHub: " + n)
 	}
@@ -297,7 +300,17 @@ func (m *mirroring) follow(ctx context.Context) (tell func(*state.Tree), wrote <
 func (m *mirroring) mirrorTrees(ctx context.Context, trees <-chan *state.Tree, wrote chan<- struct{}) {
 	var t *state.Tree
 	var due <-chan time.Time
+	poll := time.NewTicker(m.settings.GitHub.Poll.Std())
+	defer poll.Stop()
+	news := m.in(ctx)
 	for {
+		if news {
+			select {
+			case wrote <- struct{}{}:
+			default:
+			}
+		}
+		news = false
 		select {
 		case <-ctx.Done():
 			return
@@ -306,16 +319,14 @@ func (m *mirroring) mirrorTrees(ctx context.Context, trees <-chan *state.Tree, w
 				due = time.After(t.Settings().Watch.CommitDelay.Std())
 			}
 			continue
+		case <-poll.C:
+			news = m.in(ctx)
+			continue
 		case <-due:
 		}
+		var again time.Time
 		due = nil
-		news, again := m.out(ctx, t)
-		if news {
-			select {
-			case wrote <- struct{}{}:
-			default:
-			}
-		}
+		news, again = m.out(ctx, t)
 		if !again.IsZero() {
 			due = time.After(again.Sub(m.now()))
 		}

@@ -89,6 +89,9 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 		defer w.share.close(ctx)
 	}
 	w.mirror = w.openMirror()
+	if w.mirror != nil && !w.options.watch {
+		w.mirror.in(ctx)
+	}
 	var r loop.Result
 	if w.options.watch {
 		r, err = w.watch(ctx, l)
