@@ -83,7 +83,7 @@ var hostile = []string{
 	"www.example.org mailto:a@b.org a@b.org ftp://x xmpp:a@b.c <http://a.b> <a@b.c>", "$@admin$ $`@admin`$ \\(x\\) \\@admin \\\\@admin",
 	"\u202e@admin\u2066 \u200b@\u200badmin \x00\x1b[31m \xff\xfe", "\r\n@admin\r@admin\u2028@admin\u0085", "/approve\n/hold",
 	"*@admin* _@admin_ ~~@admin~~ **#1**", "`\n@admin\n`", "\\`@admin\\`", "`a\\`@admin`", "gh-`1`2", "w`w`w.a.b", "ww\\w.example.org",
-	"-\n  ```\n@admin", "- ```\n  @admin\n@admin", "<details>\n\n@admin", "a\u00a0@admin ＠admin", "@@admin##1", "http:/​/x :// ::// :///",
+	"-\n  ```\n@admin", "- ```\n  @admin\n@admin", "<details>\n\n@admin", "a\u00a0@admin ＠admin", "@@admin##1", "http:/\u200b/x :// ::// :///",
 	"ghp_0123456789abcdefghijABCDEFGHIJ012345", "| a | b |\n| :- | -: |\n| c | d |", "a:b:c", "~~~\n```\n@admin\n~~~\n@admin",
 }
 

@@ -12,7 +12,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -132,40 +131,5 @@ func TestAnswersThatAreLost(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// hundred are objects on issues of their own.
-func hundred(text string) (issues []mirror.Issue) {
-	for n := range 100 {
-		ref := schemas.Ref{Kind: schemas.DAGKind.Name, Name: fmt.Sprintf("dag-%d", n)}
-		issues = append(issues, mirror.Issue{Object: ref, Key: "issue/" + ref.String(), Title: ref.Name, Body: "made",
-			Comments: []mirror.Comment{{Key: "status/" + ref.String(), Body: text}}})
-	}
-	return issues
-}
-
-// BenchmarkFirstMirror mirrors 100 objects for the first time: an issue and a comment each.
-func BenchmarkFirstMirror(b *testing.B) {
-	for b.Loop() {
-		b.StopTimer()
-		s := newStation(b)
-		b.StartTimer()
-		if r, err := s.out(hundred("one")); err != nil || r.Issues != 100 || r.Comments != 100 {
-			b.Fatalf("%+v, %v", r, err)
-		}
-	}
-}
-
-// BenchmarkMirrorAtRest mirrors 100 objects of which nothing is new.
-func BenchmarkMirrorAtRest(b *testing.B) {
-	s := newStation(b)
-	if _, err := s.out(hundred("one")); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if r, err := s.out(hundred("one")); err != nil || r.Calls() != 0 {
-			b.Fatalf("%+v, %v", r, err)
-		}
 	}
 }
