@@ -30,7 +30,9 @@ type Options struct {
 	Now   func() time.Time                           // nil: time.Now
 	Sleep func(context.Context, time.Duration) error // returns early, with its error, when the context ends; nil: a timer
 	Rand  func() float64                             // in [0, 1), for jitter; nil: math/rand
-	HTTP  http.RoundTripper                          // nil: as http.DefaultTransport, with the proxies of the environment
+	// HTTP carries requests, and tells net/http/httptrace when it has a connection. nil: as http.DefaultTransport does,
+	// with the proxies of the environment.
+	HTTP http.RoundTripper
 }
 
 // Client speaks with one repository on GitHub. It may be used by several goroutines; their requests go one by one.

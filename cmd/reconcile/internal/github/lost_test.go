@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -155,6 +156,34 @@ func TestNobodyThere(t *testing.T) {
 	}
 	if len(now.naps) < 4 {
 		t.Errorf("tried again only after %v", now.naps)
+	}
+}
+
+// TestAConnectionThatWasClosedMeanwhile: whoever served it may close it while nothing is said, and what is said next then
+// goes over another one, whole.
+func TestAConnectionThatWasClosedMeanwhile(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies = append(bodies, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"id":1}`))
+	}))
+	defer server.Close()
+	now := &clock{now: time.Now()}
+	c := must[*github.Client](t)(github.New(github.Options{Repo: "a/b", BaseURL: server.URL, Token: "t", Pace: -1, Now: now.Now, Sleep: now.Sleep}))
+	for range 3 {
+		must[*github.Comment](t)(c.EditComment(t.Context(), 1, "text"))
+		server.CloseClientConnections()
+	}
+	for _, b := range bodies {
+		if b != `{"body":"text"}` {
+			t.Errorf("the body was %q", b)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -197,11 +198,13 @@ func (w *wire) wait(ctx context.Context, call Call, m manner, patience *time.Dur
 func (w *wire) attempt(r *http.Request, call Call, m manner) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), tryTime)
 	defer cancel()
-	var sent bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent = true }})
+	var sent atomic.Bool // perhaps: from when there is a connection on, nobody can tell how far it came
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	req := r.Clone(ctx)
 	if call.Body != nil {
-		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(call.Body)), int64(len(call.Body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(call.Body)), nil }
+		req.Body, _ = req.GetBody()
+		req.ContentLength = int64(len(call.Body))
 	}
 	w.dress(req)
 	known := w.cache.ask(req)
@@ -215,7 +218,7 @@ func (w *wire) attempt(r *http.Request, call Call, m manner) (*http.Response, er
 		}
 	}
 	if err != nil {
-		if sent && m == once && unclear(err) {
+		if m == once && sent.Load() && unclear(err) {
 			err = &Uncertain{Call: call, Err: err}
 		}
 		return nil, err
