@@ -139,7 +139,9 @@ func (s *session) schedule(moved bool) {
 	}
 	wait := s.pause/2 + rand.N(s.pause/2) + 1
 	if poll := s.tree.Settings().Git.Poll.Std(); s.watching && len(s.awaited) == 0 {
-		wait = max(poll, s.pause)
+		if wait = poll; !s.away.IsZero() {
+			wait = max(poll, s.pause)
+		}
 	}
 	s.pollAt = time.Now().Add(wait)
 }
@@ -150,11 +152,14 @@ func (s *session) pollDue() bool {
 
 // publishDue reports whether results are to be pushed before the run is idle: others may wait for them.
 func (s *session) publishDue() bool {
-	if len(s.unpushed) == 0 || len(s.inbox) > 0 || !s.away.IsZero() && time.Now().Before(s.pollAt) {
+	if len(s.unpushed) == 0 || len(s.inbox) > 0 || s.barred() {
 		return false
 	}
 	return len(s.mine) == 0 && !s.idle() || !time.Now().Before(s.oldest.Add(batch))
 }
+
+// barred reports whether the remote is away and it is not yet time to try it again.
+func (s *session) barred() bool { return !s.away.IsZero() && time.Now().Before(s.pollAt) }
 
 // untilShared is the time until the remote is to be looked at, or results are to be pushed.
 func (s *session) untilShared() time.Duration {
@@ -162,21 +167,17 @@ func (s *session) untilShared() time.Duration {
 	if s.Share == nil {
 		return next
 	}
-	if s.watching || len(s.awaited) > 0 {
+	if s.watching || len(s.awaited) > 0 || s.barred() {
 		next = min(next, time.Until(s.pollAt))
 	}
 	for _, e := range s.awaited {
 		next = min(next, time.Until(s.theirs[e.Key])) // then its claim has run out
 	}
-	if len(s.awaited) > 0 && !s.told {
+	if len(s.awaited) > 0 && len(s.mine) == 0 && !s.told {
 		next = min(next, time.Until(s.since.Add(patience)))
 	}
-	if len(s.unpushed) > 0 {
-		at := s.oldest.Add(batch)
-		if !s.away.IsZero() && at.Before(s.pollAt) {
-			at = s.pollAt
-		}
-		next = min(next, time.Until(at))
+	if len(s.unpushed) > 0 && !s.barred() {
+		next = min(next, time.Until(s.oldest.Add(batch)))
 	}
 	return max(next, time.Millisecond)
 }

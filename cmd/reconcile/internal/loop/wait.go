@@ -78,7 +78,7 @@ func (s *session) untilNext() time.Duration {
 	for _, w := range s.wakes {
 		sooner(w.at)
 	}
-	if at := s.wakeMemory(); s.watching && !at.IsZero() {
+	if at := s.wakeMemory(); s.watching && !at.IsZero() && !s.barred() {
 		sooner(at)
 	}
 	if len(s.unwritten) > 0 {
@@ -89,7 +89,7 @@ func (s *session) untilNext() time.Duration {
 	}
 	if !s.watching {
 		sooner(s.scanned.Add(s.scanEvery()))
-	} else if !s.changedAt.IsZero() {
+	} else if !s.changedAt.IsZero() && !s.barred() {
 		sooner(s.changedAt.Add(s.commitDelay()))
 	}
 	return min(max(next.Sub(now), 0), s.untilShared())
@@ -108,10 +108,7 @@ func (s *session) quiet() bool {
 		s.changedAt = s.Now() // what was left for a later commit may be committed now
 	}
 	changed := !s.changedAt.IsZero() && !s.Now().Before(s.changedAt.Add(s.commitDelay()))
-	if !s.away.IsZero() && time.Now().Before(s.pollAt) {
-		return false // the remote is away, and is tried again then
-	}
-	return len(s.mine) == 0 && (changed || s.compactionDue())
+	return len(s.mine) == 0 && (changed || s.compactionDue()) && !s.barred()
 }
 
 func (s *session) commitDelay() time.Duration { return s.tree.Settings().Watch.CommitDelay.Std() }
