@@ -73,6 +73,41 @@ func checkVerdict(t *testing.T, w *world, v Verdict) {
 	}
 }
 
+// TestNoSecretIsKept: a secret in a comment gets neither into a spec nor into what is said and kept on record.
+func TestNoSecretIsKept(t *testing.T) {
+	t.Parallel()
+	const canary = "AKIAIOSFODNN7EXAMPLE"
+	a, err := txtar.ParseFile("testdata/decide/questions.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, a)
+	w.issues[0].Comments = nil
+	id := int64(200)
+	for _, verb := range append([]string{"", "/" + canary}, verbs...) {
+		for _, text := range []string{canary, "CLR-42-1 " + canary, "CLR-42-002 " + canary, "#" + canary, "dag/" + canary, "x " + canary,
+			strings.Repeat("x", 45) + " " + canary, "is\n" + canary} {
+			if verb != "" && verb[0] != '/' {
+				verb = "/" + verb
+			}
+			id++
+			w.issues[0].Comments = append(w.issues[0].Comments, Comment{ID: id, Body: strings.TrimSpace(verb + " " + text), Created: now,
+				Author: Actor{Login: "ada", Association: "OWNER"}})
+		}
+	}
+	all := Decide(w.input())
+	if len(all) < len(verbs)*8 {
+		t.Fatalf("%d verdicts", len(all))
+	}
+	if text := trace(t, all); strings.Contains(text, canary) || !strings.Contains(text, "[redacted:") {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, canary) {
+				t.Errorf("kept: %s", line)
+			}
+		}
+	}
+}
+
 // TestHostileTextInPrompt: what somebody writes on GitHub reaches an agent's prompt as lines that are marked as quoted,
 // below who says so; nothing leads out of them.
 func TestHostileTextInPrompt(t *testing.T) {

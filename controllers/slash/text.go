@@ -12,9 +12,9 @@ import (
 const longestEcho = 200
 
 // code writes a text as code, in which GitHub reads no names, numbers, links or marks. Space in it becomes one space,
-// and a backtick an apostrophe.
+// and a backtick an apostrophe; secrets are taken out, for what is said is kept on record.
 func code(s string) string {
-	s = strings.Join(strings.Fields(visible(s)), " ")
+	s = strings.Join(strings.Fields(discreet(visible(s))), " ")
 	s = strings.ReplaceAll(s, "`", "'")
 	if r := []rune(s); len(r) > longestEcho {
 		s = string(r[:longestEcho]) + "…"
@@ -39,7 +39,7 @@ func inert(s string) string {
 // commandText is a command as a reply repeats it.
 func commandText(c Command) string {
 	const longest = 60
-	line := []rune(c.Line)
+	line := []rune(discreet(c.Line))
 	if len(line) > longest {
 		line = append(line[:longest:longest], '…')
 	}

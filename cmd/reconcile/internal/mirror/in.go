@@ -336,6 +336,9 @@ func told(h *schemas.MirrorHandled) bool {
 	return h.Receipt == github.ThumbsUp || h.Receipt == github.Confused
 }
 
+// mostReceipts is how many receipts are given at once: many who write keep no run from its work.
+const mostReceipts = 60
+
 // Answer gives the receipts that are missing. It is for after a run, which has decided what Read wrote.
 func (in *Inbox) Answer(ctx context.Context) (Heard, error) {
 	in.heard = Heard{}
@@ -354,9 +357,13 @@ func (in *Inbox) answer(ctx context.Context, decided bool) (Heard, error) {
 		if err != nil {
 			return in.heard, err
 		}
-		for _, h := range slices.Clone(f.Handled) {
+		for _, h := range acceptedFirst(f.Handled) {
 			if told(&h) {
 				continue
+			}
+			if in.heard.Receipts >= mostReceipts {
+				in.heard.Later = fmt.Errorf("%d receipts are enough at once", in.heard.Receipts)
+				return in.heard, nil
 			}
 			if decided && t == nil {
 				if t, err = in.Tree(ctx); err != nil {
@@ -378,6 +385,13 @@ func (in *Inbox) answer(ctx context.Context, decided bool) (Heard, error) {
 		}
 	}
 	return in.heard, nil
+}
+
+// acceptedFirst are the comments on record in the order in which their authors are told: strangers wait.
+func acceptedFirst(list []schemas.MirrorHandled) []schemas.MirrorHandled {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b schemas.MirrorHandled) int { return strings.Compare(a.Outcome, b.Outcome) })
+	return list
 }
 
 // receipt tells the author of a comment what became of it, as far as that is known.

@@ -470,3 +470,29 @@ func TestInboxSameSecond(t *testing.T) {
 	}
 	checkTold(t, dir, k, map[int64]string{ids[0]: "eyes +1", ids[1]: "eyes +1", ids[2]: "eyes +1"})
 }
+
+// TestInboxFlood: many comments of a stranger keep nobody's command from acting at once, and get one reply.
+func TestInboxFlood(t *testing.T) {
+	t.Parallel()
+	k := newTalk()
+	dir := newTree(t, k)
+	want := map[int64]string{}
+	for range mostReceipts + 2 {
+		want[k.write(42, "mallory", "NONE", "/cancel")] = "confused"
+	}
+	last := k.write(42, "octo", "OWNER", "/hold build")
+	if err := process(t, dir, k, always); err == nil || !strings.Contains(err.Error(), "receipts are enough at once") {
+		t.Fatal(err)
+	}
+	if files, r := heardFiles(t, dir), k.reactions[last]; len(files) != 1 || !slices.Equal(r, []string{"eyes"}) {
+		t.Errorf("files %q, reactions %q", files, r)
+	}
+	if err := process(t, dir, k, always); err != nil {
+		t.Fatal(err)
+	}
+	want[last] = "eyes +1"
+	checkTold(t, dir, k, want)
+	if r := k.replies(t, dir); len(r) != 1 {
+		t.Errorf("replies %q", r)
+	}
+}
