@@ -116,10 +116,13 @@ func (a *app) mirrorKeys(ctx context.Context, records *engine.Records) (mirror.K
 // out brings GitHub in step with a tree, and reports whether records were written. again is when to try again what could
 // not be done; zero: with the next change. What goes wrong is told, and is no failure of the run.
 func (m *mirroring) out(ctx context.Context, t *state.Tree) (wrote bool, again time.Time) {
+	if set := t.Settings().GitHub; !set.Mirror || set.Repo != m.repo { // a watcher is started anew to mirror elsewhere
+		return false, time.Time{}
+	}
 	ctx, release, err := m.alone(ctx)
 	if err != nil || release == nil {
 		m.tellMirror(err)
-		return false, time.Time{}
+		return false, m.now().Add(time.Minute)
 	}
 	defer release()
 	records := engine.NewRecords(m.store, m.repo, false, m.warn)

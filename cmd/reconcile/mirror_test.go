@@ -196,6 +196,44 @@ func TestCommitHasTheRecords(t *testing.T) {
 	}
 }
 
+// TestPushHasTheRecords: of two clones that push, each knows what the other has put on GitHub, and one at a time does so.
+func TestPushHasTheRecords(t *testing.T) {
+	t.Parallel()
+	m := newMirrored(t)
+	git := func(dir string, args ...string) string {
+		t.Helper()
+		out, err := gitIn(t, dir, args...)
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return out
+	}
+	origin := filepath.Join(t.TempDir(), "origin.git")
+	git(m.dir, "init", "-q", "-b", "main")
+	git(m.dir, "add", "-A")
+	git(m.dir, "commit", "-q", "-m", "specs")
+	git(m.dir, "clone", "-q", "--bare", ".", origin)
+	git(m.dir, "remote", "add", "origin", origin)
+	git(m.dir, "fetch", "-q", "origin")
+	git(m.dir, "branch", "-q", "-u", "origin/main")
+	other := filepath.Join(t.TempDir(), "other")
+	git(m.dir, "clone", "-q", origin, other)
+	if code, _, said := m.do("run", "--push"); code != 0 || !strings.Contains(said, "3 comments") {
+		t.Fatalf("%d: %s", code, said)
+	}
+	if got := git(origin, "ls-tree", "-r", "--name-only", "main"); !strings.Contains(got, "state/github/objects/sessions/alone.json") {
+		t.Errorf("pushed are\n%s", got)
+	}
+	if got := git(origin, "for-each-ref", "refs/reconcile"); got != "" {
+		t.Errorf("claims stay: %s", got)
+	}
+	m.writes()
+	m.dir = other
+	if code, _, said := m.do("run", "--push"); code != 0 || len(m.writes()) != 0 {
+		t.Errorf("another clone writes again: %d, %s", code, said)
+	}
+}
+
 // TestWatchMirrors has a watcher mirror what changes.
 func TestWatchMirrors(t *testing.T) {
 	t.Parallel()
