@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // programs are what this test binary does instead of testing when GITREPO_TEST_<name> holds an argument: real
 // processes, to be raced and killed.
-var programs = map[string]func(string) error{"WRITER": writer, "CRASH": crashCommit, "STOCK": stockCommit, "ADOPT": crashAdopt, "SETTLE": settle, "RACER": racer}
+var programs = map[string]func(string) error{"WRITER": writer, "CRASH": crashCommit, "STOCK": stockCommit, "ADOPT": crashAdopt, "SETTLE": settle, "RACER": racer, "PULL": crashPull}
 
 func self(t *testing.T) string {
 	t.Helper()
@@ -142,4 +143,13 @@ func settle(dir string) error {
 		return err
 	}
 	return r.Settle(context.Background())
+}
+
+// crashPull is the mutant: what git has for the same.
+func crashPull(dir string) error {
+	out, err := exec.Command("git", "-C", dir, "pull", "-q", "--rebase", "--autostash", "origin", "main").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("git pull: %w: %s", err, out)
+	}
+	return err
 }

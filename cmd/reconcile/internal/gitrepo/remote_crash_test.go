@@ -16,19 +16,9 @@ import (
 // newAdoptSite is a repository to strike while it adopts: people and reconcile have both committed on both sides, and
 // the user has something staged, something unstaged, and something untracked.
 func newAdoptSite(t *testing.T) *crashSite {
-	f, other, _ := shared(t)
-	other.author("theirs", map[string]string{"src/deep/er/file.txt": "theirs\n", "src/new.txt": "theirs\n"})
-	other.git("rm", "-q", "src/main.go")
-	other.git("commit", "-qm", "less")
+	f, other := adoptSite(t)
 	other.record(map[string]string{checks: `{"phase":"Failed"}` + "\n", "state/runs/b/1.json": "{}\n"})
 	other.push()
-	f.record(map[string]string{checks: done, "state/runs/a/1.json": "{}\n"})
-	f.author("mine", map[string]string{"mine.txt": "mine\n"})
-	f.write("README.md", "staged\n")
-	f.git("add", "README.md")
-	f.write("mine.txt", "unstaged\n")
-	f.write("other.txt", "untracked\n")
-	f.write(".git/info/exclude", ".reconcile/\n")            // as every tree has it
 	if _, err := f.remote().Fetch(t.Context()); err != nil { // so that the struck process has nothing to download
 		t.Fatal(err)
 	}
@@ -45,20 +35,41 @@ func newAdoptSite(t *testing.T) *crashSite {
 	return s
 }
 
+// adoptSite is the part of it that git itself could put together.
+func adoptSite(t *testing.T) (f, other *fixture) {
+	f, other, _ = shared(t)
+	other.author("theirs", map[string]string{"src/deep/er/file.txt": "theirs\n", "src/new.txt": "theirs\n"})
+	other.git("rm", "-q", "src/main.go")
+	other.git("commit", "-qm", "less")
+	other.push()
+	f.record(map[string]string{checks: done, "state/runs/a/1.json": "{}\n"})
+	f.author("mine", map[string]string{"mine.txt": "mine\n"})
+	f.write("README.md", "staged\n")
+	f.git("add", "README.md")
+	f.write("mine.txt", "unstaged\n")
+	f.write("other.txt", "untracked\n")
+	f.write(".git/info/exclude", ".reconcile/\n") // as every tree has it
+	return f, other
+}
+
+// users is what stands in the files that nobody but the user may change, and in a record that is only here.
+func (s *crashSite) users(dir string) string {
+	files := &fixture{s.T, dir}
+	return files.read("README.md") + files.read("mine.txt") + files.read("other.txt") + files.read("state/runs/a/1.json")
+}
+
+const usersFiles = "staged\nunstaged\nuntracked\n{}\n"
+
 // checkAdopted is crashSite.check, and looks at the files that the user has.
 func (s *crashSite) checkAdopted(spec crashtest.Spec, r crashtest.Result) error {
-	files := &fixture{s.T, spec.Root}
-	users := func() string {
-		return files.read("README.md") + files.read("mine.txt") + files.read("other.txt") + files.read("state/runs/a/1.json")
-	}
-	const want = "staged\nunstaged\nuntracked\n{}\n"
-	if got := users(); got != want {
+	if got := s.users(spec.Root); got != usersFiles {
 		return fmt.Errorf("after the strike: %q\n%s", got, r.Stderr)
 	}
 	if err := s.check(spec, r); err != nil {
 		return err
 	}
-	if got := users() + files.read(checks) + files.read("src/deep/er/file.txt"); got != want+`{"phase":"Failed"}`+"\ntheirs\n" {
+	files := &fixture{s.T, spec.Root}
+	if got := s.users(spec.Root) + files.read(checks) + files.read("src/deep/er/file.txt"); got != usersFiles+`{"phase":"Failed"}`+"\ntheirs\n" {
 		return fmt.Errorf("in the end: %q", got)
 	}
 	return nil
@@ -75,10 +86,11 @@ func TestAdoptCrash(t *testing.T) {
 		name  string
 		mode  crashtest.Mode
 		errno syscall.Errno
-	}{{"killed", crashtest.Kill, 0}, {"torn", crashtest.Torn, 0}, {"disk full", crashtest.Fail, syscall.ENOSPC}} {
+		nth   int
+	}{{"killed", crashtest.Kill, 0, 1}, {"torn", crashtest.Torn, 0, 1}, {"disk full", crashtest.Fail, syscall.ENOSPC, 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			n, err := crashtest.Every(t.Context(), site.spec(t, c.mode, c.errno), site.checkAdopted)
+			n, err := crashtest.EveryNth(t.Context(), c.nth, site.spec(t, c.mode, c.errno), site.checkAdopted)
 			if err != nil || n < 3 {
 				t.Fatalf("%d points: %v", n, err)
 			}
@@ -97,7 +109,7 @@ func TestAdoptCrashThenCommit(t *testing.T) {
 	site := newAdoptSite(t)
 	before, trees := site.git("status", "--porcelain"), site.git("log", "--format=%T")
 	struck := site.spec(t, crashtest.Kill, 0)
-	_, err := crashtest.Every(t.Context(), struck, func(spec crashtest.Spec, r crashtest.Result) error {
+	_, err := crashtest.EveryNth(t.Context(), 3, struck, func(spec crashtest.Spec, r crashtest.Result) error {
 		again := exec.Command(spec.Cmd[0])
 		again.Env = append(os.Environ(), "GITREPO_TEST_SETTLE="+spec.Root)
 		if out, err := again.CombinedOutput(); err != nil {
@@ -139,4 +151,28 @@ func TestAdoptPowerLoss(t *testing.T) {
 	}) {
 		t.Errorf("%v", finding)
 	}
+}
+
+// TestMutantGitPull: what git itself offers for the same, a pull that puts the user's changes aside and back, is caught:
+// killed in the wrong place, the changes are gone from the work tree, or git has to be helped.
+func TestMutantGitPull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("strikes some twenty child processes")
+	}
+	t.Parallel()
+	f, _ := adoptSite(t)
+	site := &crashSite{fixture: f, program: "PULL"}
+	_, err := crashtest.EveryNth(t.Context(), 3, site.spec(t, crashtest.Kill, 0), func(spec crashtest.Spec, r crashtest.Result) error {
+		if !r.Struck && r.Exit != 0 {
+			t.Errorf("git pull does not work at all: %s", r.Stderr)
+		}
+		if got := site.users(spec.Root); got != usersFiles {
+			return fmt.Errorf("after the strike: %q", got)
+		}
+		return crashPull(spec.Root)
+	})
+	if err == nil {
+		t.Error("git pull --autostash passes for safe: the crash test tests nothing")
+	}
+	t.Logf("caught: %.300v", err)
 }
