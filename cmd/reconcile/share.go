@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 )
@@ -29,13 +29,15 @@ func (w *wiring) pushes() bool { return w.options.push || w.settings.Git.Push }
 type share struct {
 	*committer
 	remote *gitrepo.Remote
+	api    *github.Client // makes commits that git may not push; nil: nobody does
 	keeper *claims.Keeper
 	reach  reach
 
 	mu     sync.Mutex // guards what follows; the keeper asks beside the loop
 	holder string     // who has our claims; "" until it is needed
 	tip    gitrepo.Tip
-	before bool // tip was fetched before the loop began, and is as good for its first look
+	made   map[string]string // by the name of a commit here, the one that GitHub made in its place
+	before bool              // tip was fetched before the loop began, and is as good for its first look
 }
 
 // openShare finds the remote, if something is to be pushed.
@@ -43,21 +45,18 @@ func (w *wiring) openShare(ctx context.Context) error {
 	if !w.pushes() {
 		return nil
 	}
-	if via := w.settings.Git.Via; via != viaGit {
-		return fmt.Errorf("%s: git.via: %s cannot be used by a run yet; set it to %s, or leave out --push; nothing was run",
-			schemas.SettingsPath, via, viaGit)
+	api, err := w.openAPI()
+	if err != nil {
+		return err
 	}
 	remote, err := w.repo.git.Remote(ctx, w.settings.Git.Remote, w.settings.Git.Branch)
 	if err != nil {
 		return fmt.Errorf("push: %w; nothing was run", err)
 	}
-	w.share = &share{committer: w.repo, remote: remote}
+	w.share = &share{committer: w.repo, remote: remote, api: api, made: map[string]string{}}
 	w.share.reach = reach{name: remote.String(), watching: w.options.watch, warn: w.warn}
 	return nil
 }
-
-// viaGit is the way of git.via that pushes.
-const viaGit = "git"
 
 // inStep reports whether the remote has all that there is here, and nothing more.
 func (w *wiring) inStep(ctx context.Context) (bool, error) {
@@ -158,13 +157,8 @@ func (s *share) Push(ctx context.Context, done []string) (sent, again bool, err 
 	same := head.Hash == "" || head.Hash == s.tip.Head
 	s.mu.Unlock()
 	if !same {
-		err = s.remote.Push(ctx, head.Hash)
-		s.reach.heard(err)
-		if errors.Is(err, gitrepo.ErrRefused) {
-			return false, true, nil
-		}
-		if err != nil {
-			return false, false, fmt.Errorf("push: %w; what was recorded is committed here, and the next run pushes it", err)
+		if sent, again, err := s.send(ctx, head.Hash); again || err != nil {
+			return sent, again, err
 		}
 		s.mu.Lock()
 		s.tip.Head = head.Hash

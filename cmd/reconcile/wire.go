@@ -101,7 +101,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if r.Interrupted && err == nil && !w.options.watch {
 		err = context.Canceled
 	}
-	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: r.Commit, Held: r.Held,
+	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: w.share.known(r.Commit), Held: r.Held,
 		Pushed: r.Pushed, Sent: r.Sent, Took: r.Took}
 	if r.Tree != nil {
 		out.Exit = int(controllers.Verdict(r.Tree))
