@@ -196,8 +196,13 @@ func TestTickets(t *testing.T) {
 	if tip, err = a.Fetch(t.Context()); err != nil || len(tip.Tickets) != 0 {
 		t.Errorf("a void ticket counts: %+v, %v", tip.Tickets, err)
 	}
-	// Somebody takes a ticket and dies.
-	b.waiting.lost = 1
+	// Somebody takes a ticket, though the answer to its last push got lost, and dies.
+	b.waiting.lost, b.waiting.hash = 1, ""
+	b.enqueue(t.Context())
+	if _, err := b.Fetch(t.Context()); err != nil || b.waiting.live {
+		t.Fatal(err)
+	}
+	b.enqueue(t.Context())
 	b.enqueue(t.Context())
 	if tip, err = a.Fetch(t.Context()); err != nil || len(tip.Tickets) != 1 {
 		t.Fatalf("%+v, %v", tip.Tickets, err)

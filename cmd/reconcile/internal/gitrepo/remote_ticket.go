@@ -133,8 +133,8 @@ func (m *Remote) enqueue(ctx context.Context) {
 	switch a := answers[ticket.ref]; {
 	case a.done:
 		m.waiting.hash, m.waiting.live = ticket.value, true
-	case a.refused: // somebody removed the old one
-		m.waiting.hash = ""
+	case a.refused: // it is not as we thought, because somebody removed it, or an answer got lost
+		m.waiting.hash = m.seen[ticket.ref].hash
 	default:
 		m.waiting.mute = true
 	}
@@ -244,8 +244,11 @@ func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
 		w.pace = (3*w.pace + now.Sub(w.began)) / 4
 		w.began = time.Time{}
 	}
-	if ticketed {
+	switch {
+	case ticketed:
 		w.hash = ticket.value
+	case ticket.ref != "":
+		w.live = false
 	}
 	switch {
 	case branch.done:
