@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,14 +83,32 @@ func newDesk(t *testing.T) *desk {
 // run runs the tree once as the bot, and returns what it says.
 func (d *desk) run(args ...string) string {
 	d.Helper()
+	code, said := d.runIn(d.dir, args...)
+	if code != 0 {
+		d.Fatalf("exit %d: %s", code, said)
+	}
+	return said
+}
+
+// runIn runs the tree in a folder once as the bot.
+func (d *desk) runIn(dir string, args ...string) (code int, said string) {
 	var out, complaints bytes.Buffer
 	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot)}
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now, reconcile: reconcileTree,
 		getenv: func(name string) string { return env[name] }}
-	if code := a.main(d.Context(), append([]string{"-C", d.dir, "run"}, args...)); code != 0 {
-		d.Fatalf("exit %d: %s%s", code, &complaints, &out)
+	code = a.main(d.Context(), append([]string{"-C", dir, "run"}, args...))
+	return code, complaints.String() + out.String()
+}
+
+// git runs git in a folder, and returns what it prints.
+func (d *desk) git(dir string, args ...string) string {
+	d.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Ann", "-c", "user.email=ann@example.org"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		d.Fatalf("git %q: %v: %s", args, err, out)
 	}
-	return complaints.String()
+	return strings.TrimSpace(string(out))
 }
 
 // reads is what a file of the tree says; "" if it is not there.
@@ -178,15 +197,7 @@ func (d *desk) quiet() {
 func TestCommentsAreCommitted(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	git := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", d.dir, "-c", "user.name=Ann", "-c", "user.email=ann@example.org"}, args...)...)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %q: %v: %s", args, err, out)
-		}
-		return string(out)
-	}
+	git := func(args ...string) string { return d.git(d.dir, args...) }
 	git("init", "-q")
 	git("add", ".")
 	git("commit", "-qm", "Declare")
@@ -199,8 +210,8 @@ func TestCommentsAreCommitted(t *testing.T) {
 		t.Errorf("not committed:\n%s", got)
 	}
 	files := git("ls-files", "specs")
-	for _, want := range []string{fmt.Sprintf("specs/actions/gh-%d-1.yaml\n", approve), fmt.Sprintf("specs/replies/gh-%d-1.yaml\n", answer),
-		fmt.Sprintf("specs/observations/gh-%d-2.yaml\n", approve)} {
+	for _, want := range []string{fmt.Sprintf("specs/actions/gh-%d-1.yaml", approve), fmt.Sprintf("specs/replies/gh-%d-1.yaml", answer),
+		fmt.Sprintf("specs/observations/gh-%d-2.yaml", approve)} {
 		if !strings.Contains(files, want) {
 			t.Errorf("%s is not committed; there are\n%s", want, files)
 		}
@@ -209,5 +220,54 @@ func TestCommentsAreCommitted(t *testing.T) {
 	d.run("--commit")
 	if again := git("rev-parse", "HEAD"); again != head {
 		t.Errorf("a run without news commits: %s", git("show", "--stat"))
+	}
+}
+
+// TestCommentsAmongReconcilers: of two that share a branch and read at once, one acts and answers, and the other has what
+// it did.
+func TestCommentsAmongReconcilers(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	base := t.TempDir()
+	remote, clones := filepath.Join(base, "remote.git"), []string{d.dir, filepath.Join(base, "other")}
+	d.git(base, "init", "-q", "--bare", "-b", "main", remote)
+	d.git(d.dir, "init", "-q", "-b", "main")
+	d.git(d.dir, "remote", "add", "origin", remote)
+	d.git(d.dir, "add", ".")
+	d.git(d.dir, "commit", "-qm", "Declare")
+	d.git(d.dir, "push", "-qu", "origin", "main")
+	d.git(base, "clone", "-q", remote, clones[1])
+	d.run("--push")
+	approve := d.rig.Comment(t, githubtest.Owner, d.issue, "/approve review")
+	answer := d.rig.Comment(t, githubtest.Owner, d.issue, "On Monday.")
+	status := d.rig.Comment(t, githubtest.Owner, d.issue, "/status")
+	var both sync.WaitGroup
+	for _, dir := range clones {
+		both.Go(func() {
+			if code, said := d.runIn(dir, "--push"); code != 0 {
+				t.Errorf("exit %d: %s", code, said)
+			}
+		})
+	}
+	both.Wait()
+	for _, dir := range slices.Concat(clones, clones) {
+		if code, said := d.runIn(dir, "--push"); code != 0 {
+			t.Errorf("exit %d: %s", code, said)
+		}
+	}
+	d.expect(approve, "eyes", "+1")
+	d.expect(answer, "eyes", "+1")
+	d.expect(status, "+1")
+	if n := strings.Count(d.comments(), "<!-- reconcile reply/"); n != 1 {
+		t.Errorf("%d replies in\n%s", n, d.comments())
+	}
+	head := d.git(remote, "rev-parse", "main")
+	for _, dir := range clones {
+		if at, dirty := d.git(dir, "rev-parse", "HEAD"), d.git(dir, "status", "--short"); at != head || dirty != "" {
+			t.Errorf("%s is at %s, the remote at %s; %s", dir, at, head, dirty)
+		}
+	}
+	if names := d.git(remote, "ls-tree", "-r", "--name-only", "main", "specs"); strings.Count(names, "/gh-") != 2 {
+		t.Errorf("specs on the remote: %s", names)
 	}
 }
