@@ -41,6 +41,12 @@ func Marked(text string) string {
 	return key
 }
 
+// Unsealed returns a text without the marker at its end.
+func Unsealed(sealed string) string {
+	text, _, _ := split(sealed)
+	return text
+}
+
 // split takes a text and the marker at its end apart; key is "" where there is none.
 func split(sealed string) (text, key, sum string) {
 	sealed = plainEnds(sealed)

@@ -210,7 +210,7 @@ func (m *Mirror) findMade(ctx context.Context, key string, again bool) (int, err
 		}
 		m.made = map[string]int{}
 		for _, i := range slices.Backward(found) { // of two, the first counts
-			if k, ok := m.Keys.Open(i.Body); ok && sameUser(i.Author, me) && !i.PullRequest {
+			if k := m.sign(i.Body); k != "" && sameUser(i.Author, me) && !i.PullRequest {
 				m.made[k] = i.Number
 			}
 		}

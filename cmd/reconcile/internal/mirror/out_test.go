@@ -229,6 +229,37 @@ func TestLostRecordsMakeNothingTwice(t *testing.T) {
 	}
 }
 
+// TestATreeThatKeepsNothingMakesNothingTwice: in a clone that is thrown away, not even the key is left.
+func TestATreeThatKeepsNothingMakesNothingTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(42)
+	done(t, t.TempDir(), w, wanted("one", "clarification:active"))
+	forged := w.say(42, github.User{Login: "eve", ID: 9}, mirror.Keys{"x"}.Seal("status/dag/x", "mine"))
+	dir := t.TempDir()
+	if r, err := run(t, dir, w, wanted("two", "clarification:active")); err != nil || r.Comments+r.Issues != 0 || r.Edits != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	check(t, w, wanted("two", "clarification:active")[:1], keysOf(t, dir), nil)
+	if !strings.HasPrefix(w.comments[forged.ID].Body, "mine") || len(w.issues) != 2 {
+		t.Errorf("somebody else's comment was edited, or there are %d issues", len(w.issues))
+	}
+}
+
+// TestAnotherKeySignsOn: when the key is another one, what is on record tells that comments are as we left them.
+func TestAnotherKeySignsOn(t *testing.T) {
+	t.Parallel()
+	dir, w := t.TempDir(), newWorld(42)
+	done(t, dir, w, wanted("one"))
+	other := `{"version":1,"keys":["` + strings.Repeat("a", schemas.MirrorKeyLength) + `"]}`
+	if err := os.WriteFile(filepath.Join(dir, "state/github/keys.json"), []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	last := wanted("two")[:1]
+	if r, err := run(t, dir, w, last); err != nil || r.Comments != 0 || r.Edits != 2 || len(r.Notes) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestDamagedRecordsAreSetAside(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{

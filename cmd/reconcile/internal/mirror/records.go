@@ -31,6 +31,7 @@ type Records struct {
 	issues  map[int]*schemas.MirrorFile
 	objects map[schemas.Ref]*schemas.MirrorObject
 	changed bool
+	newKey  bool
 }
 
 // NewRecords returns the records of what stands in a repository. warn is told of files that cannot be used and are moved
@@ -195,6 +196,9 @@ func (r *Records) Issues() ([]int, error) {
 	return out, nil
 }
 
+// NewKey reports whether Keys made a key that nothing was signed with before.
+func (r *Records) NewKey() bool { return r.newKey }
+
 // Keys are what markers are signed with: secret, if there is one, and those on record, of which the first is made if there
 // is none. A secret comes from the environment, and is written nowhere.
 func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
@@ -221,11 +225,12 @@ func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) 
 	var fresh [schemas.MirrorKeyLength / 2]byte
 	_, _ = rand.Read(fresh[:]) // it never fails
 	key := hex.EncodeToString(fresh[:])
+	r.newKey = true
 	if r.dry {
 		return mirror.Keys{key}, nil
 	}
 	err := r.fold(ctx, r.store.MirrorKeysPath(), func(old []byte) ([]byte, error) {
-		if old != nil { // another process was first
+		if r.newKey = old == nil; !r.newKey { // another process was first
 			return old, decode(old)
 		}
 		kept = schemas.MirrorKeys{Version: schemas.MirrorVersion, Keys: []string{key}}

@@ -85,10 +85,12 @@ func (m *Mirror) edit(ctx context.Context, issue int, c mirror.Comment, was sche
 	return true, m.revise(ctx, issue, c, now)
 }
 
-// ours reports whether a comment of ours is as we left it.
+// ours reports whether a comment of ours is as we left it: by its marker or, where that was signed with a key that is not
+// known any more, by what is on record of its text.
 func (m *Mirror) ours(body, key string, was schemas.MirrorComment) bool {
 	k, ok := m.Keys.Open(body)
-	return ok && k == key || was.Stands != "" && mirror.Digest(body) == was.Stands
+	return ok && k == key || was.Stands != "" && mirror.Digest(body) == was.Stands ||
+		mirror.Marked(body) == key && mirror.Digest(mirror.Unsealed(body)) == was.Digest
 }
 
 // forget notes that a comment does not stand there any more.
@@ -199,7 +201,7 @@ func (m *Mirror) standing(ctx context.Context, issue int, again bool) (map[strin
 		if err != nil {
 			return nil, err
 		}
-		if key, ok := m.Keys.Open(c.Body); ok && sameUser(c.Author, me) {
+		if key := m.sign(c.Body); key != "" && sameUser(c.Author, me) {
 			there[key] = c
 		}
 	}
@@ -208,4 +210,15 @@ func (m *Mirror) standing(ctx context.Context, issue int, again bool) (map[strin
 	}
 	m.there[issue] = there
 	return there, nil
+}
+
+// sign is the key in the marker of a text of ours, "" for another text. Where the key that signs was made only now, nothing
+// that stands there can be signed with it: then the marker alone counts, so that a tree that keeps no records makes nothing
+// twice.
+func (m *Mirror) sign(text string) string {
+	key, ok := m.Keys.Open(text)
+	if !ok && m.Records.NewKey() {
+		return mirror.Marked(text)
+	}
+	return key
 }
