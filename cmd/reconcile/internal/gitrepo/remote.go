@@ -240,17 +240,13 @@ func (m *Remote) unreachable(ctx context.Context, said answer, err error) error 
 
 // complaint picks the line that says what went wrong, without a password that may stand in an address.
 func complaint(stderr string) string {
-	pick := ""
-	for line := range strings.Lines(stderr) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "fatal: "), strings.HasPrefix(line, "error: ") && !strings.HasPrefix(pick, "fatal: "), pick == "" && line != "":
-			if !strings.HasPrefix(pick, "fatal: ") {
-				pick = line
-			}
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	for _, sort := range []string{"fatal: ", "error: ", ""} {
+		if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, sort) }); i >= 0 {
+			return clip(withoutPasswords(strings.TrimPrefix(lines[i], sort)), 300)
 		}
 	}
-	return clip(withoutPasswords(strings.TrimPrefix(strings.TrimPrefix(pick, "fatal: "), "error: ")), 300)
+	return ""
 }
 
 // withoutPasswords removes what stands between :// and @.

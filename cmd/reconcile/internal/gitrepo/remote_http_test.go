@@ -281,7 +281,52 @@ func TestPrePush(t *testing.T) {
 	f.author("mine", map[string]string{"README.md": "mine\n"})
 	_, m = f.adopt()
 	err := m.Push(t.Context(), f.git("rev-parse", "HEAD"))
-	if !errors.Is(err, ErrProtected) || !strings.Contains(err.Error(), "pre-push hook") {
+	if !errors.Is(err, ErrProtected) || !strings.Contains(err.Error(), "pre-push hook") ||
+		!strings.Contains(err.Error(), "the tests fail") {
 		t.Errorf("push of a person's commit: %v", err)
+	}
+}
+
+// TestSSH: ssh is asked not to ask, unless the user says how it is to be called. No parallel tests: it is in the
+// environment.
+func TestSSH(t *testing.T) {
+	f, _, bare := shared(t)
+	bin := &fixture{t, t.TempDir()}
+	bin.write("ssh", "#!/bin/sh\necho \"$@\" >> "+bin.path("calls")+"\nfor last; do :; done\nexec sh -c \"$last\"\n")
+	os.Chmod(bin.path("ssh"), 0o755)
+	t.Setenv("PATH", bin.dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	f.git("remote", "set-url", "origin", "ssh://someone@host.invalid"+bare)
+	hash := f.record(map[string]string{checks: done})
+	if err := f.remote().Push(t.Context(), hash); err != nil {
+		t.Fatal(err)
+	}
+	f.equal("remote", (&fixture{t, bare}).git("rev-parse", "main"), hash)
+	if calls := bin.read("calls"); !strings.Contains(calls, "BatchMode=yes") || !strings.Contains(calls, "someone@host.invalid") {
+		t.Errorf("ssh %s", calls)
+	}
+	f.git("config", "core.sshCommand", bin.path("ssh")+" -o Mine=yes")
+	if _, err := f.remote().Fetch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if calls := strings.Fields(bin.read("calls")); !strings.Contains(strings.Join(calls[len(calls)-8:], " "), "Mine=yes") {
+		t.Errorf("ssh %s", calls)
+	}
+	bin.write("ssh", "#!/bin/sh\necho 'someone@host.invalid: Permission denied (publickey).' >&2\nexit 255\n")
+	os.Chmod(bin.path("ssh"), 0o755)
+	if _, err := f.remote().Fetch(t.Context()); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "ssh agent") {
+		t.Errorf("no key: %v", err)
+	}
+}
+
+func TestComplaint(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"": "", "one\ntwo\n": "one", "warning: x\nerror: y\nfatal: z\nfatal: w\n": "z", "a\nerror: y\n": "y",
+		"fatal: unable to access 'https://me:se@cret@example.org/a/': no":          "unable to access 'https://example.org/a/': no",
+		"fatal: 'https://tok@a.example/x' and ssh://git@b.example:22 and https://": "'https://a.example/x' and ssh://b.example:22 and https://",
+	} {
+		if got := complaint(said); got != want {
+			t.Errorf("%q: %q; want %q", said, got, want)
+		}
 	}
 }

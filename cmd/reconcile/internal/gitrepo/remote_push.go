@@ -57,7 +57,7 @@ func (m *Remote) unanswered(ctx context.Context, said answer, err error, hooks b
 	case err == nil:
 		err = errUnknownEnd
 	case hooks && strings.Contains(said.stderr, "failed to push some refs") && said.stdout == "":
-		return fmt.Errorf("%s: %w: the pre-push hook of this repository failed: %s", m, ErrProtected, complaint(said.stderr))
+		return fmt.Errorf("%s: %w: the pre-push hook of this repository failed: %s", m, ErrProtected, clip(firstLine(said.stderr), 300))
 	}
 	return m.unreachable(ctx, said, err)
 }
