@@ -54,7 +54,7 @@ func (a *app) planBetween(ctx context.Context, repo *gitrepo.Repo, base, head st
 	}
 	var added []controllers.Step
 	for _, s := range after.steps {
-		if slices.Contains(before.steps, s) {
+		if slices.Contains(before.steps, s) && !(s.Verb == controllers.StepRun && differ(before.tree, after.tree, s.Ref)) {
 			p.Anyway++
 		} else {
 			added = append(added, s)
@@ -63,6 +63,12 @@ func (a *app) planBetween(ctx context.Context, repo *gitrepo.Repo, base, head st
 	p.Steps = pullSteps(before.tree, after.tree, added)
 	p.Bounds = pullBounds(controllers.Bound(after.tree, added))
 	return p, after.problems, nil
+}
+
+// differ reports whether two trees have different specs of one object: what runs of it anyway then runs otherwise.
+func differ(a, b *state.Tree, ref schemas.Ref) bool {
+	x, y := a.Entry(ref), b.Entry(ref)
+	return x == nil || y == nil || x.Object == nil || y.Object == nil || x.Object.Digest != y.Object.Digest
 }
 
 // planSide lays out and plans one side.
