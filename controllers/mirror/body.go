@@ -37,6 +37,9 @@ func (p *projection) newBody(e *state.Entry) *body {
 	return b
 }
 
+// linkMarks escapes what ends an address in Markdown, or may.
+var linkMarks = strings.NewReplacer("(", "%28", ")", "%29", "'", "%27", "*", "%2A")
+
 // link is a link to a file of the tree; "" where no address is known.
 func (p *projection) link(text, path string) string {
 	if p.o.Files == "" || path == "" {
@@ -44,7 +47,7 @@ func (p *projection) link(text, path string) string {
 	}
 	parts := strings.Split(path, "/")
 	for i := range parts {
-		parts[i] = strings.NewReplacer("(", "%28", ")", "%29", "'", "%27", "*", "%2A").Replace(url.PathEscape(parts[i]))
+		parts[i] = linkMarks.Replace(url.PathEscape(parts[i]))
 	}
 	return "[" + text + "](" + p.o.Files + "/" + strings.Join(parts, "/") + ")"
 }

@@ -15,9 +15,12 @@ const gap = "\u200b"
 // turnLimit is how much is shown of what was said at once, in characters.
 const turnLimit = 9_000
 
+// lineEnds makes line feeds of all ends of lines.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // plain is text that others wrote without secrets, and without what nobody can see or what reorders what is seen.
 func plain(s string) string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(secrets.Redact(s), "\ufffd"))
+	s = lineEnds.Replace(strings.ToValidUTF8(secrets.Redact(s), "\ufffd"))
 	return strings.Map(func(r rune) rune {
 		const softHyphen, joiner = '\u00ad', '\u200d' // the latter is in emoji
 		switch {
@@ -43,10 +46,17 @@ func Line(s string, limit int) string {
 
 // code is a word in a code span. Names are; what cannot be one is escaped.
 func code(s string) string {
-	if s == "" || strings.ContainsAny(s, "`|\n\r") || s != plain(s) {
+	if !isName(s) && (s == "" || strings.ContainsAny(s, "`|\n\r") || s != plain(s)) {
 		return Line(s, turnLimit)
 	}
 	return "`" + s + "`"
+}
+
+// isName reports whether a word is made as the names of objects and nodes are, and no longer.
+func isName(s string) bool {
+	return s != "" && len(s) <= 63 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.'
+	})
 }
 
 // quote is text of others as the lines of a quotation. cut says that it was longer than what is shown.

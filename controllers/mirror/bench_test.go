@@ -1,0 +1,43 @@
+package mirror
+
+import (
+	"fmt"
+	"testing"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// BenchmarkProject projects 500 sessions with a DAG of 20 tasks each, one of which failed.
+func BenchmarkProject(b *testing.B) {
+	decoder := schemas.NewDecoder(controllers.Schemas(), 0)
+	var entries []*state.Entry
+	put := func(k schemas.Kind, name, spec string, status schemas.Status) {
+		doc := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec: %s\n", schemas.APIVersion, k.Name, name, spec)
+		d := decoder.Decode("specs/"+name+".yaml", []byte(doc))
+		if d.Object == nil {
+			b.Fatal(d.Problems)
+		}
+		o := d.Object
+		entries = append(entries, &state.Entry{Ref: o.Ref, Object: o, Status: status, StatusPath: "state/" + k.Plural + "/" + name + ".json"})
+	}
+	for n := range 500 {
+		name := fmt.Sprintf("s%d", n)
+		put(schemas.SessionKind, name, fmt.Sprintf("{issue: %d}", n+1), &schemas.SessionStatus{Common: schemas.Common{Phase: schemas.SessionActive}})
+		nodes, states := "", map[string]schemas.NodeStatus{}
+		for i := range 20 {
+			nodes += fmt.Sprintf("{name: n%d, run: [\"true\"]}, ", i)
+			states[fmt.Sprintf("n%d", i)] = schemas.NodeStatus{State: schemas.NodeSucceeded, Attempts: 1}
+		}
+		states["n7"] = schemas.NodeStatus{State: schemas.NodeFailed, Message: "exit code 1: something went wrong in the middle of it"}
+		put(schemas.DAGKind, name, fmt.Sprintf("{session: %s, nodes: [%s]}", name, nodes), &schemas.DAGStatus{Nodes: states,
+			Common: schemas.Common{Phase: schemas.DAGFailed, Conditions: []schemas.Condition{{Type: schemas.Ready, Reason: "Failed", Message: "n7 failed"}}}})
+	}
+	tree := state.NewTree(nil, nil, entries...)
+	for b.Loop() {
+		if got := len(Project(tree, someOptions)); got != 500 {
+			b.Fatal(got)
+		}
+	}
+}
