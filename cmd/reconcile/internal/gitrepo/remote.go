@@ -5,19 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 )
 
 // Errors of a remote, which callers tell apart with errors.Is.
@@ -268,191 +263,6 @@ func withoutPasswords(s string) string {
 		}
 		s = after
 	}
-}
-
-// Fetch asks the remote where everything is, and brings the objects of it: one exchange. It moves no reference of this
-// repository.
-func (m *Remote) Fetch(ctx context.Context) (Tip, error) {
-	refs, err := m.refs(ctx)
-	if err != nil {
-		return Tip{}, err
-	}
-	texts, err := m.texts(ctx, refs)
-	if err != nil {
-		return Tip{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sight(refs, texts)
-	return m.tip(refs), nil
-}
-
-// remoteRefs are the references of the remote: the branch, and those that reconcilers use.
-type remoteRefs struct {
-	head   string
-	shared map[string]string // by full reference
-}
-
-// refs fetches into references that only a git directory of our own has, which is gone again at the end. Nothing is
-// locked meanwhile, the user's FETCH_HEAD and remote-tracking branches stay, and what a killed process leaves is outside
-// of the repository.
-func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
-	dir, err := os.MkdirTemp("", "reconcile-fetch-")
-	if err != nil {
-		return refs, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "commondir": m.repo.common + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return refs, err
-		}
-	}
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", m.name,
-		"+" + sharedRefs + "*:refs/worktree/shared/*", "+" + m.ref + ":refs/worktree/head"}
-	env := []string{"GIT_DIR=" + dir}
-	said, err := m.talk(ctx, false, env, args...)
-	if err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+m.ref) {
-		said, err = m.talk(ctx, false, env, args[:len(args)-1]...)
-	}
-	if err != nil {
-		return refs, m.unreachable(ctx, said, err)
-	}
-	return readRefs(filepath.Join(dir, "refs", "worktree"))
-}
-
-func readRefs(dir string) (remoteRefs, error) {
-	refs := remoteRefs{shared: map[string]string{}}
-	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if errors.Is(err, os.ErrNotExist) && p == dir || err == nil && d.IsDir() {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		hash, ok := parseHash(strings.TrimSpace(string(data)))
-		if !ok {
-			return fmt.Errorf("git fetch: %.60q is no hash", data)
-		}
-		if name, ok := strings.CutPrefix(p, filepath.Join(dir, "shared")+string(filepath.Separator)); ok {
-			refs.shared[sharedRefs+filepath.ToSlash(name)] = hash
-		} else {
-			refs.head = hash
-		}
-		return nil
-	})
-	return refs, err
-}
-
-// textLimit is the size of a claim or ticket up to which it is read: beyond it, it is none of ours.
-const textLimit = 4096
-
-// texts reads the claims and tickets that were not seen before, by hash. What is no small blob has no text.
-func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte, error) {
-	store := newObjectStore(m.repo.layout)
-	defer store.close()
-	texts := map[string][]byte{}
-	var packed []string
-	m.mu.Lock()
-	for ref, hash := range refs.shared {
-		if strings.HasPrefix(ref, pendingRefs) || m.seen[ref].hash == hash {
-			continue
-		}
-		text, err := store.looseText(hash)
-		if errors.Is(err, os.ErrNotExist) {
-			packed = append(packed, hash)
-		} else if err == nil && text != nil {
-			texts[hash] = text
-		}
-	}
-	m.mu.Unlock()
-	if len(packed) == 0 {
-		return texts, nil
-	}
-	return texts, m.packedTexts(ctx, packed, texts)
-}
-
-// looseText reads a small blob that is a file of its own, as a fetch of a few objects makes them. What is something else
-// is nil.
-func (s *objectStore) looseText(hash string) (text []byte, err error) {
-	f, err := os.Open(filepath.Join(s.dirs[0], hash[:2], hash[2:]))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := objfile.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	kind, size, err := r.Header()
-	if err != nil || kind != plumbing.BlobObject || size > textLimit {
-		return nil, err
-	}
-	text = make([]byte, size)
-	_, err = io.ReadFull(r, text)
-	return text, err
-}
-
-// packedTexts reads the others, with git.
-func (m *Remote) packedTexts(ctx context.Context, hashes []string, texts map[string][]byte) error {
-	listed, err := m.git.run(ctx, call{stdin: []byte(strings.Join(hashes, "\n") + "\n")}, "cat-file", "--batch-check")
-	if err != nil {
-		return err
-	}
-	var small []Stored
-	var names bytes.Buffer
-	for line := range strings.Lines(string(listed)) {
-		var hash, kind string
-		var size int
-		if _, err := fmt.Sscan(line, &hash, &kind, &size); err == nil && kind == "blob" && size <= textLimit {
-			small = append(small, Stored{Path: hash})
-			names.WriteString(hash + "\n")
-		}
-	}
-	if len(small) == 0 {
-		return nil
-	}
-	return m.git.contents(ctx, &names, small, func(s Stored) error {
-		texts[s.Path] = s.Data
-		return nil
-	})
-}
-
-// sight takes note of what is on the remote, and since when it has been as it is.
-func (m *Remote) sight(refs remoteRefs, texts map[string][]byte) {
-	now := m.now()
-	for ref, hash := range refs.shared {
-		if !strings.HasPrefix(ref, pendingRefs) && m.seen[ref].hash != hash {
-			m.seen[ref] = sighting{hash: hash, since: now, text: texts[hash]}
-		}
-	}
-	for ref := range m.seen {
-		if _, there := refs.shared[ref]; !there {
-			delete(m.seen, ref)
-		}
-	}
-}
-
-func (m *Remote) tip(refs remoteRefs) Tip {
-	t := Tip{Head: refs.head}
-	for ref, hash := range refs.shared {
-		switch {
-		case strings.HasPrefix(ref, claimRefs):
-			t.Claims = append(t.Claims, m.claimOf(ref))
-		case strings.HasPrefix(ref, pendingRefs):
-			if p := (Pending{strings.TrimPrefix(ref, pendingRefs), hash}); !m.alien[p] {
-				t.Pending = append(t.Pending, p)
-			}
-		}
-	}
-	slices.SortFunc(t.Claims, func(a, b Claim) int { return strings.Compare(a.Key, b.Key) })
-	slices.SortFunc(t.Pending, func(a, b Pending) int { return strings.Compare(a.ID, b.ID) })
-	t.Tickets = m.tickets(refs.head)
-	return t
 }
 
 // has reports whether commit is head, or an ancestor of it.

@@ -547,3 +547,68 @@ func TestRemoteNames(t *testing.T) {
 		t.Error("what is fetched is not synced")
 	}
 }
+
+// TestEmptyRemote: a remote without the branch gets it.
+func TestEmptyRemote(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	bare := &fixture{t, resolved(t, t.TempDir())}
+	bare.git("init", "-q", "--bare", "-b", "main")
+	f.git("remote", "add", "origin", bare.dir)
+	m := f.remote()
+	tip, err := m.Turn(t.Context())
+	if err != nil || tip.Head != "" {
+		t.Fatalf("%+v, %v", tip, err)
+	}
+	if got, err := m.Adopt(t.Context(), tip, ourFiles); err != nil || got.Moved {
+		t.Errorf("%+v, %v", got, err)
+	}
+	hash := f.record(map[string]string{checks: done})
+	if err := m.Push(t.Context(), hash); err != nil {
+		t.Fatal(err)
+	}
+	bare.equal("remote", bare.git("rev-parse", "main"), hash)
+	f.clean()
+}
+
+// TestAdoptBusy: in the middle of a merge, and while git holds the index, nothing happens but an error.
+func TestAdoptBusy(t *testing.T) {
+	t.Parallel()
+	for name, busy := range map[string]func(f *fixture) (free string){
+		"merge": func(f *fixture) string {
+			f.write(".git/MERGE_HEAD", f.git("rev-parse", "HEAD")+"\n")
+			return ".git/MERGE_HEAD"
+		},
+		"index": func(f *fixture) string { f.write(".git/index.lock", ""); return ".git/index.lock" },
+		"branch": func(f *fixture) string {
+			f.write(".git/refs/heads/main.lock", "")
+			return ".git/refs/heads/main.lock"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, other, _ := shared(t)
+			change(other)
+			other.record(map[string]string{checks: done})
+			other.push()
+			status := f.git("status", "--porcelain")
+			m, err := f.hasty().Remote(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			free := busy(f)
+			if _, err := m.pull(f); !errors.Is(err, ErrBusy) {
+				t.Errorf("adopt: %v", err)
+			}
+			f.equal("files", f.read("README.md"), "hello\n")
+			f.remove(free)
+			f.equal("status", f.git("status", "--porcelain"), status)
+			if _, err := m.pull(f); err != nil {
+				t.Error(err)
+			}
+			f.equal("HEAD", f.git("rev-parse", "HEAD"), other.git("rev-parse", "HEAD"))
+			f.clean()
+			f.sound()
+		})
+	}
+}
