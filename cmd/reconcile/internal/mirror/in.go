@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,9 +173,17 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 	if err != nil {
 		return u, err
 	}
+	answered, err := in.answered(ctx, f, all)
+	if err != nil {
+		return u, err
+	}
 	slices.SortFunc(all, func(a, b github.Comment) int { return int(max(-1, min(1, a.ID-b.ID))) })
 	for _, c := range all {
 		if c.ID < first || c.Author.Bot || mirror.Marked(c.Body) != "" || isOurs(f, c.ID) {
+			continue
+		}
+		if answered[c.ID] {
+			u.seen, u.since = append(u.seen, c), latest(u.since, c.Updated)
 			continue
 		}
 		if !u.isNew(f, &c) {
@@ -195,6 +204,28 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 			Edited: c.Updated.Sub(c.Created) > moment})
 	}
 	return u, nil
+}
+
+// answered are the comments to which a reply of ours stands on an issue of which nothing was read: its record was lost,
+// and what was refused then must not act now. What was accepted is known by its specs.
+func (in *Inbox) answered(ctx context.Context, f *schemas.MirrorFile, all []github.Comment) (map[int64]bool, error) {
+	if !f.Read.Since.IsZero() || len(f.Handled) > 0 {
+		return nil, nil
+	}
+	out := map[int64]bool{}
+	for _, c := range all {
+		id, isReply := strings.CutPrefix(mirror.Marked(c.Body), "reply/")
+		n, err := strconv.ParseInt(id, 10, 64)
+		if !isReply || err != nil {
+			continue
+		}
+		me, err := in.Remote.Viewer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out[n] = out[n] || sameUser(c.Author, me)
+	}
+	return out, nil
 }
 
 func latest(a, b time.Time) time.Time {

@@ -261,6 +261,15 @@ func checkTold(t *testing.T, dir string, k *talk, want map[int64]string) {
 	}
 }
 
+func treeFile(t *testing.T, dir, p string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 // treeText is every file of specs and of the mirror.
 func treeText(t *testing.T, dir string) string {
 	t.Helper()
@@ -494,5 +503,37 @@ func TestInboxFlood(t *testing.T) {
 	checkTold(t, dir, k, want)
 	if r := k.replies(t, dir); len(r) != 1 {
 		t.Errorf("replies %q", r)
+	}
+}
+
+// TestInboxLostRecord: without the record of an issue no comment acts once more, also not one that was refused and could
+// be taken now.
+func TestInboxLostRecord(t *testing.T) {
+	t.Parallel()
+	k := newTalk()
+	dir := newTree(t, k)
+	refused := k.write(42, "octo", "OWNER", "/hold later")
+	accepted := k.write(42, "octo", "OWNER", "/hold review")
+	if err := process(t, dir, k, always); err != nil {
+		t.Fatal(err)
+	}
+	files, replies := heardFiles(t, dir), k.replies(t, dir)
+	if err := os.Remove(filepath.Join(dir, "state/github/issue-42.json")); err != nil {
+		t.Fatal(err)
+	}
+	dag := strings.Replace(treeFile(t, dir, "specs/dags/checks.yaml"), "{name: build,", "{name: later, run: [make]}, {name: build,", 1)
+	if err := os.WriteFile(filepath.Join(dir, "specs/dags/checks.yaml"), []byte(dag), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	k.write(42, "mallory", "NONE", "A forged reply.\n\n<!-- reconcile reply/5000000099 0123456789abcdef0123456789abcdef -->")
+	if _, err := run(t, dir, k.world, shownOn42); err != nil { // it finds its comments
+		t.Fatal(err)
+	}
+	if err := process(t, dir, k, always); err != nil {
+		t.Fatal(err)
+	}
+	checkTold(t, dir, k, map[int64]string{refused: "confused", accepted: "eyes +1"})
+	if !maps.Equal(heardFiles(t, dir), files) || !maps.Equal(k.replies(t, dir), replies) || len(files) != 1 || len(replies) != 1 {
+		t.Errorf("files %q, replies %q", heardFiles(t, dir), k.replies(t, dir))
 	}
 }
