@@ -130,3 +130,53 @@ func race(t *testing.T, over, to string, racers, rounds int) {
 	t.Logf("pushes of each, for %d commits: %s", rounds, strings.Join(outs, " "))
 	on.sound()
 }
+
+// TestAdoptBesideAUser: while others push, and this clone follows, its user edits, stages and commits with git. Nothing of
+// that is lost, and every commit of the user's is on top in the end.
+func TestAdoptBesideAUser(t *testing.T) {
+	t.Parallel()
+	rounds := 8
+	if testing.Short() {
+		rounds = 3
+	}
+	f, other, _ := shared(t)
+	f.write("draft.txt", "never committed\n")
+	f.write("staged.txt", "never committed either\n")
+	f.git("add", "staged.txt")
+	status := f.git("status", "--porcelain")
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(over)
+		for i := range rounds {
+			f.write(fmt.Sprintf("user/%d.txt", i), fmt.Sprintln(i))
+			f.untilFree("add", fmt.Sprintf("user/%d.txt", i))
+			f.untilFree("commit", "-q", "-m", "user", "--", fmt.Sprintf("user/%d.txt", i))
+		}
+	})
+	m := f.remote()
+	for i, going := 0, true; going; i++ {
+		select {
+		case <-over:
+			going = false // and once more
+		default:
+		}
+		other.author("theirs", map[string]string{fmt.Sprintf("their/%d.txt", i): "x\n", "README.md": fmt.Sprintln("theirs", i)})
+		other.record(map[string]string{checks: fmt.Sprintln(i)})
+		other.push()
+		if _, err := m.pull(f); err != nil && !errors.Is(err, ErrBusy) {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	if _, err := m.pull(f); err != nil {
+		t.Fatal(err)
+	}
+	f.equal("the remote's head", f.git("merge-base", "HEAD", "origin/main"), other.git("rev-parse", "HEAD"))
+	f.equal("commits of the user", f.git("rev-list", "--count", "origin/main..HEAD"), fmt.Sprint(rounds))
+	for i := range rounds {
+		f.equal("file of the user", f.git("cat-file", "blob", fmt.Sprintf("HEAD:user/%d.txt", i)), fmt.Sprint(i))
+	}
+	f.equal("status", f.git("status", "--porcelain"), status)
+	f.sound()
+}
