@@ -78,6 +78,9 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	if res.Warning != "" {
 		c.warn(res.Warning)
 	}
+	if c.share != nil && err == nil {
+		c.share.stand(res.Hash)
+	}
 	return loop.Committed{Hash: res.Hash, Behind: res.Warning != ""}, err
 }
 

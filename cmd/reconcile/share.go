@@ -38,6 +38,7 @@ type share struct {
 	tip    gitrepo.Tip
 	made   map[string]string // by the name of a commit here, the one that GitHub made in its place
 	before bool              // tip was fetched before the loop began, and is as good for its first look
+	base   string            // the commit that this run knows the branch at; other runs on this tree move it, too
 }
 
 // openShare finds the remote, if something is to be pushed.
@@ -102,7 +103,21 @@ func (s *share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
 		return false, err
 	}
 	head, err := s.git.Head(ctx)
-	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0), err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.base == "" {
+		s.base = head.Hash
+	}
+	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0) || s.base != head.Hash, err
+}
+
+// stand notes where the branch is, and reports whether it was elsewhere.
+func (s *share) stand(commit string) (moved bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	moved = s.base != commit
+	s.base = commit
+	return moved
 }
 
 // ask asks the remote how it stands.
@@ -144,7 +159,12 @@ func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 	tip := s.tip
 	s.mu.Unlock()
 	got, err := s.remote.Adopt(ctx, tip, ownership(s.store, t))
-	return got.Moved, err
+	if err != nil {
+		return false, err
+	}
+	head, err := s.git.Head(ctx)
+	moved = s.stand(head.Hash)
+	return moved || got.Moved, err
 }
 
 // Push implements loop.Share.
@@ -318,17 +338,22 @@ func (c claimed) Renew(ctx context.Context, keys []string) (lost []string, err e
 // Drop implements claims.Remote.
 func (c claimed) Drop(ctx context.Context, keys []string) error { return c.remote.Drop(ctx, keys) }
 
-// Done implements claims.Remote. Where the branch has not moved since the tree was put on top of it, what is done is
-// known already.
-func (c claimed) Done(ctx context.Context, keys []string) ([]string, error) {
+// Done implements claims.Remote. Another run on this tree may have taken in what this one does not know yet.
+func (c claimed) Done(ctx context.Context, keys []string) (done []string, err error) {
 	tip, err := c.ask(ctx, false)
-	if err != nil || tip.Head == "" {
+	if err != nil {
 		return nil, err
 	}
-	if head, err := c.git.Head(ctx); err != nil || head.Hash == tip.Head {
-		return nil, err
+	head, err := c.git.Head(ctx)
+	if err == nil && tip.Head != "" && tip.Head != head.Hash {
+		done, err = c.recorded(ctx, tip.Head, keys)
 	}
-	return c.recorded(ctx, tip.Head, keys)
+	for _, key := range keys {
+		if _, missing := c.store.Root().Lstat(c.store.RunPath(key)); missing == nil && !slices.Contains(done, key) {
+			done = append(done, key)
+		}
+	}
+	return done, err
 }
 
 // ownership says what may be done with the files of a tree when the tree is put on top of what others pushed.
