@@ -53,6 +53,8 @@ type mirroring struct {
 	client *github.Client
 	repo   string // owner/name
 	files  string // the address of the tree's files
+	// comments is what a watcher knows of comments; nil in a run that looks once.
+	comments *engine.Watch
 }
 
 // openMirror returns nil when nothing is to be mirrored, also where that cannot be: a mirror that is late is brought up
@@ -83,7 +85,7 @@ func (a *app) filesOnline(set *schemas.GitHubSettings) string {
 		if err != nil {
 			return ""
 		}
-		server = u.Scheme + "://" + u.Host
+		server = u.Scheme + "://" + strings.TrimPrefix(u.Host, "api.") // pages are beside api.github.com
 	}
 	address := server + "/" + set.Repo + "/blob/HEAD"
 	if below := a.repositoryPath(); below != "" {
@@ -137,7 +139,7 @@ func (m *mirroring) out(ctx context.Context, t *state.Tree) (wrote bool, again t
 		m.options.progress.Note(fmt.Sprintf("GitHub: %s on %s", made(rep), m.repo))
 	}
 	if rep.Later != nil {
-		err = errors.Join(err, fmt.Errorf("%d issues are left for the next time: %w", rep.Left, rep.Later))
+		err = errors.Join(err, fmt.Errorf("%s left for the next time: %w", plural(rep.Left, "issue"), rep.Later))
 		again = m.now().Add(time.Minute)
 		if limited := (*github.Limited)(nil); errors.As(rep.Later, &limited) && limited.Until.After(again) {
 			again = limited.Until
@@ -303,6 +305,7 @@ func (m *mirroring) follow(ctx context.Context) (tell func(*state.Tree), wrote <
 func (m *mirroring) mirrorTrees(ctx context.Context, trees <-chan *state.Tree, wrote chan<- struct{}) {
 	var t *state.Tree
 	var due <-chan time.Time
+	m.comments = new(engine.Watch)
 	poll := time.NewTicker(m.settings.GitHub.Poll.Std())
 	defer poll.Stop()
 	news := m.in(ctx)
