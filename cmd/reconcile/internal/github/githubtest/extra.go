@@ -95,41 +95,66 @@ func allComments(r *http.Request) (repo string, is bool) {
 	return repo, is && r.Method == http.MethodGet
 }
 
-// comments answers with a page of the comments on all issues, the oldest first.
+// comment is one on any issue, and what the emulator says of it.
+type comment struct {
+	Created time.Time `json:"created_at"`
+	Updated time.Time `json:"updated_at"`
+	raw     json.RawMessage
+}
+
+// comments answers with a page of the comments on all issues, the oldest first. They are collected again only after
+// something was written, so that it does not take as long as asking for each issue.
 func (p *proxy) comments(r *http.Request, repo string) (answer, error) {
-	type comment struct {
-		Created time.Time `json:"created_at"`
-		Updated time.Time `json:"updated_at"`
-		all     json.RawMessage
-	}
-	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	issues, err := everything[struct{ Number int }](p.emulator, token, "/repos/"+repo+"/issues?state=all")
-	if err != nil {
-		return answer{}, err
-	}
-	var found []comment
-	for _, i := range issues {
-		on, err := everything[json.RawMessage](p.emulator, token, fmt.Sprintf("/repos/%s/issues/%d/comments?", repo, i.Number))
-		if err != nil {
+	p.mu.Lock()
+	all, at, writes := p.collected, p.collectedAt, p.writes
+	p.mu.Unlock()
+	if all == nil || at != writes {
+		var err error
+		if all, err = p.collect(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), repo); err != nil {
 			return answer{}, err
 		}
-		for _, raw := range on {
-			c := comment{all: raw}
-			if err := json.Unmarshal(raw, &c); err != nil {
-				return answer{}, err
-			}
-			found = append(found, c)
-		}
+		p.mu.Lock()
+		p.collected, p.collectedAt = all, writes
+		p.mu.Unlock()
 	}
-	slices.SortStableFunc(found, func(a, b comment) int { return a.Created.Compare(b.Created) })
 	from, err := time.Parse(time.RFC3339, r.URL.Query().Get("since"))
-	raws := make([]json.RawMessage, 0, len(found))
-	for _, c := range found {
+	raws := make([]json.RawMessage, 0, len(all))
+	for _, c := range all {
 		if err != nil || !c.Updated.Before(from) {
-			raws = append(raws, c.all)
+			raws = append(raws, c.raw)
 		}
 	}
 	return page(r, raws), nil
+}
+
+// wrote is told of everything that may have changed comments, when it is done.
+func (p *proxy) wrote() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes++
+}
+
+func (p *proxy) collect(token, repo string) ([]comment, error) {
+	issues, err := everything[struct{ Number int }](p.emulator, token, "/repos/"+repo+"/issues?state=all")
+	if err != nil {
+		return nil, err
+	}
+	var all []comment
+	for _, i := range issues {
+		on, err := everything[json.RawMessage](p.emulator, token, fmt.Sprintf("/repos/%s/issues/%d/comments?", repo, i.Number))
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range on {
+			c := comment{raw: raw}
+			if err := json.Unmarshal(raw, &c); err != nil {
+				return nil, err
+			}
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b comment) int { return a.Created.Compare(b.Created) })
+	return all, nil
 }
 
 // everything reads a list of the emulator to its end.

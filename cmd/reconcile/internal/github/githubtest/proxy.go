@@ -54,6 +54,10 @@ type proxy struct {
 	violations []string
 	reactions  map[int64][]reaction
 	last       int64 // id of a reaction
+
+	writes      int       // how often something was written
+	collected   []comment // those on all issues, as they were after collectedAt writes; nil: never collected
+	collectedAt int
 }
 
 // Fail makes the next times requests with this method ("": any) and a path that contains part fail.
@@ -217,6 +221,9 @@ func (p *proxy) pass(r *http.Request, body []byte) answer {
 func (p *proxy) answer(r *http.Request, body []byte) (answer, error) {
 	if repo, all := allComments(r); all {
 		return p.comments(r, repo)
+	}
+	if r.Method != http.MethodGet {
+		defer p.wrote()
 	}
 	return p.forward(r, body)
 }

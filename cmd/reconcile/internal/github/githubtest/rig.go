@@ -87,6 +87,9 @@ func (r *Rig) Close() { r.server.Close() }
 
 // Do calls the emulator as an account, past the proxy: what people do meanwhile. out may be nil.
 func (r *Rig) Do(login, method, path string, in, out any) error {
+	if method != http.MethodGet {
+		defer r.proxy.wrote()
+	}
 	return r.emulator.do(Token(login), method, path, in, out)
 }
 
