@@ -64,7 +64,7 @@ func (m *mirroring) hear(
 	defer files.Close() //nolint:errcheck // it was only read
 	heard, err := do(&engine.Inbox{
 		Mirror:   &engine.Mirror{Remote: m.client, Records: records, Keys: keys, Now: m.now},
-		Listener: m.client, Commands: store.Settings().GitHub.Commands, Tree: store.Load,
+		Listener: m.client, Commands: store.Settings().GitHub.Commands, Tree: store.Load, Watch: m.comments,
 		Write: func(s controllers.Spec) error { return writeHeard(store, s) }, Show: m.show,
 		Known: memory.Source{Exists: files.Exists, Digest: files.Digest, Known: files.Known},
 	}, ctx)

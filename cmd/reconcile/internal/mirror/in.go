@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ import (
 // Listener is what reading needs of GitHub; a *github.Client is one.
 type Listener interface {
 	Comments(ctx context.Context, issue int, since time.Time) ([]github.Comment, error)
+	RecentComments(ctx context.Context, since time.Time) ([]github.Comment, error)
 	React(ctx context.Context, comment int64, content string) error
 	InTeam(ctx context.Context, org, team, login string) (bool, error)
 }
@@ -38,12 +40,23 @@ type Inbox struct {
 	Tree func(context.Context) (*state.Tree, error)
 	// Write writes a spec as a new file, durably. One with the same content may be there.
 	Write func(controllers.Spec) error
+	// Watch remembers, from one look to the next, which issues need none; nil looks at all.
+	Watch *Watch
 	// Show and Known are as in [slash.Input].
 	Show  func(t *state.Tree, v slash.View) string
 	Known memory.Source
 
-	teams map[string]bool // by team and login
-	heard Heard
+	teams  map[string]bool     // by team and login
+	listed map[int64]time.Time // when comments that were listed were changed last
+	heard  Heard
+}
+
+// Watch is what a process that looks again and again knows: with it a look at issues of which nothing is new is one
+// request for all of them. The zero value knows nothing.
+type Watch struct {
+	since  time.Time           // everything before was seen, by GitHub's clock
+	seen   map[int64]time.Time // and what was changed after that, with the time, by its id
+	looked map[int]bool        // issues
 }
 
 // Heard tells what came of reading.
@@ -112,6 +125,14 @@ func (in *Inbox) collect(ctx context.Context) ([]unread, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun := in.Now()
+	if numbers, err = in.stirred(ctx, numbers); err != nil {
+		if !github.Later(err) {
+			return nil, err
+		}
+		in.heard.Later = err
+		return nil, nil
+	}
 	var out []unread
 	for _, n := range numbers {
 		f, err := in.Records.Issue(ctx, n)
@@ -137,7 +158,56 @@ func (in *Inbox) collect(ctx context.Context) ([]unread, error) {
 			return nil, err
 		}
 	}
+	in.watched(numbers, in.Now().Sub(begun))
 	return out, nil
+}
+
+// stirred are the issues that have to be looked at: those that were not before, and those that something was written on.
+func (in *Inbox) stirred(ctx context.Context, numbers []int) ([]int, error) {
+	if in.Watch == nil || in.Watch.since.IsZero() {
+		return numbers, nil
+	}
+	recent, err := in.Listener.RecentComments(ctx, in.Watch.since.Add(-overlap))
+	if err != nil {
+		return nil, err
+	}
+	news := map[int]bool{}
+	for _, c := range recent {
+		if !in.Watch.seen[c.ID].Equal(c.Updated) {
+			news[c.Issue] = true
+		}
+		in.list(&c)
+	}
+	return slices.DeleteFunc(numbers, func(n int) bool { return in.Watch.looked[n] && !news[n] }), nil
+}
+
+func (in *Inbox) list(c *github.Comment) {
+	if in.listed == nil {
+		in.listed = map[int64]time.Time{}
+	}
+	in.listed[c.ID] = c.Updated
+}
+
+// watched notes what was looked at, in the time that it took: what was written meanwhile on an issue that came first was
+// not seen.
+func (in *Inbox) watched(numbers []int, took time.Duration) {
+	w := in.Watch
+	if w == nil || len(in.listed) == 0 {
+		return
+	}
+	newest := time.Time{}
+	for _, at := range in.listed {
+		newest = latest(newest, at)
+	}
+	w.since = latest(w.since, newest.Add(-took))
+	w.seen = maps.Clone(in.listed)
+	maps.DeleteFunc(w.seen, func(_ int64, at time.Time) bool { return at.Before(w.since.Add(-overlap)) })
+	if w.looked == nil {
+		w.looked = map[int]bool{}
+	}
+	for _, n := range numbers {
+		w.looked[n] = true
+	}
 }
 
 func (h *Heard) note(format string, args ...any) {
@@ -179,6 +249,7 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 	}
 	slices.SortFunc(all, func(a, b github.Comment) int { return int(max(-1, min(1, a.ID-b.ID))) })
 	for _, c := range all {
+		in.list(&c)
 		if c.ID < first || c.Author.Bot || mirror.Marked(c.Body) != "" || isOurs(f, c.ID) {
 			continue
 		}

@@ -31,6 +31,8 @@ type talk struct {
 	reactions map[int64][]string
 	team      []string // logins in acme/core
 	deleted   map[int64]bool
+	watch     *Watch // that processes share, as the looks of one watcher do
+	listed    []int  // issues whose comments were listed; 0 for those of all
 }
 
 func newTalk() *talk {
@@ -46,8 +48,22 @@ func (k *talk) write(issue int, login, role, body string) int64 {
 }
 
 func (k *talk) Comments(ctx context.Context, issue int, since time.Time) ([]github.Comment, error) {
+	k.listed = append(k.listed, issue)
 	all, err := k.world.Comments(ctx, issue, since)
 	return slices.DeleteFunc(all, func(c github.Comment) bool { return c.Updated.Before(since) || k.deleted[c.ID] }), err
+}
+
+func (k *talk) RecentComments(_ context.Context, since time.Time) (out []github.Comment, err error) {
+	k.listed = append(k.listed, 0)
+	err = k.call(false, func() error {
+		for _, id := range slices.Sorted(maps.Keys(k.comments)) {
+			if c := k.comments[id]; !k.deleted[id] && !c.Updated.Before(since) {
+				out = append(out, *c)
+			}
+		}
+		return nil
+	}, "recent comments")
+	return out, err
 }
 
 func (k *talk) React(_ context.Context, id int64, content string) error {
@@ -137,7 +153,7 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 	in := &Inbox{
 		Mirror: &Mirror{Remote: k, Records: NewRecords(store, testRepo, false, func(s string) { t.Error(s) }),
 			Now: func() time.Time { return k.clock }},
-		Listener: k, Known: memory.Source{},
+		Listener: k, Known: memory.Source{}, Watch: k.watch,
 		Write: func(s controllers.Spec) error {
 			return write(s.Path, func() error { return writeNew(store, s) })
 		},
@@ -536,4 +552,53 @@ func TestInboxLostRecord(t *testing.T) {
 	if !maps.Equal(heardFiles(t, dir), files) || !maps.Equal(k.replies(t, dir), replies) || len(files) != 1 || len(replies) != 1 {
 		t.Errorf("files %q, replies %q", heardFiles(t, dir), k.replies(t, dir))
 	}
+}
+
+// TestInboxWatch: a watcher asks once for all issues, and looks at those that something was written on.
+func TestInboxWatch(t *testing.T) {
+	t.Parallel()
+	k := newTalk()
+	dir := newTree(t, k)
+	k.watch = new(Watch)
+	both := []mirror.Issue{shownOn42[0], {Number: 43, Comments: []mirror.Comment{{Key: "status/dag/other", Body: "It stands."}}}}
+	if _, err := run(t, dir, k.world, both); err != nil {
+		t.Fatal(err)
+	}
+	look := func(want ...int) {
+		t.Helper()
+		k.listed = nil
+		if err := process(t, dir, k, always); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(k.listed, want) {
+			t.Errorf("listed %v, want %v", k.listed, want)
+		}
+	}
+	look(42, 43)
+	k.clock = k.clock.Add(time.Minute)
+	first := k.write(42, "octo", "OWNER", "/hold build")
+	look(0, 42)
+	k.clock = k.clock.Add(time.Minute)
+	k.write(44, "octo", "OWNER", "of another issue")
+	look(0)
+	look(0)
+	second := k.write(43, "octo", "OWNER", "/clarify")
+	look(0, 43, 43) // before it says something, the mirror looks whether it stands there
+	if a, b := k.reactions[first], k.reactions[second]; !slices.Equal(a, []string{"eyes", "+1"}) || !slices.Equal(b, []string{"+1"}) {
+		t.Errorf("reactions %q and %q", a, b)
+	}
+	k.clock = k.clock.Add(time.Minute)
+	k.fail = func(_ int, call string, _ bool) (error, error) {
+		if call == "recent comments" {
+			return github.ErrServer, nil
+		}
+		return nil, nil
+	}
+	third := k.write(42, "octo", "OWNER", "/hold review")
+	if err := process(t, dir, k, always); !errors.Is(err, github.ErrServer) || len(k.reactions[third]) > 0 {
+		t.Errorf("%v, reactions %q", err, k.reactions[third])
+	}
+	k.fail = nil
+	look(0, 42, 43) // on which there is news: our reply
+	look(0)
 }
