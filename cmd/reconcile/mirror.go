@@ -55,6 +55,7 @@ type mirroring struct {
 	files  string // the address of the tree's files
 	// comments is what a watcher knows of comments; nil in a run that looks once.
 	comments *engine.Watch
+	told     string // what tellMirror said last
 }
 
 // openMirror returns nil when nothing is to be mirrored, also where that cannot be: a mirror that is late is brought up
@@ -162,11 +163,14 @@ func (m *mirroring) sync(ctx context.Context, t *state.Tree, records *engine.Rec
 	return e.Out(ctx, issues)
 }
 
-// tellMirror warns of what went wrong, each once in a run.
+// tellMirror warns of what went wrong, once while it lasts. The mirror of a watcher is beside its loop, so what was said is
+// the mirror's own.
 func (m *mirroring) tellMirror(err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
-		m.warnOnce(fmt.Errorf("mirror to GitHub: %w", err))
+	if err == nil || errors.Is(err, context.Canceled) || err.Error() == m.told {
+		return
 	}
+	m.told = err.Error()
+	m.warn("mirror to GitHub: " + m.told)
 }
 
 // made says what a run of the mirror did.
