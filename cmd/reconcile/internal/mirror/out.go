@@ -57,7 +57,7 @@ type Report struct {
 // Calls is how many calls changed something.
 func (r Report) Calls() int { return r.Issues + r.Comments + r.Edits + r.Labels }
 
-// mostRefusals is after how many issues in a row that the token has no right to the mirror gives up.
+// mostRefusals is after how many issues in a row that the token has no right to, or that moved, the mirror gives up.
 const mostRefusals = 3
 
 // Out brings issues to where they should be, in their order. What cannot be done on one issue is noted, and the others
@@ -80,7 +80,7 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 		case github.Later(err):
 			m.report.Later, m.report.Left = err, m.report.Left+len(issues)-n
 			return m.report, nil
-		case errors.Is(err, github.ErrForbidden):
+		case errors.Is(err, github.ErrForbidden), errors.Is(err, github.ErrMoved): // of this one, or of the repository
 			refusals++
 		}
 		if !ofOne(err) || refusals == mostRefusals {
@@ -95,7 +95,8 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 
 // ofOne reports whether an error says something of one issue or comment only.
 func ofOne(err error) bool {
-	return errors.Is(err, github.ErrForbidden) || errors.Is(err, github.ErrInvalid) || errors.Is(err, github.ErrGone)
+	return errors.Is(err, github.ErrForbidden) || errors.Is(err, github.ErrInvalid) || errors.Is(err, github.ErrGone) ||
+		errors.Is(err, github.ErrMoved)
 }
 
 func describe(i mirror.Issue) string {

@@ -365,6 +365,13 @@ func TestOneIssueDoesNotHoldUpOthers(t *testing.T) {
 	if r, err := run(t, t.TempDir(), w, many); !errors.Is(err, github.ErrForbidden) || len(w.calls)+w.reads != mostRefusals || r.Left != 4 {
 		t.Errorf("%+v, %v, %d reads", r, err, w.reads)
 	}
+	w.calls, w.reads = nil, 0
+	w.fail = func(n int, _ string, _ bool) (error, error) { // one issue was transferred
+		return map[bool]error{true: github.ErrMoved}[n == 1], nil
+	}
+	if r, err := run(t, t.TempDir(), w, many); err != nil || r.Left != 1 || r.Comments != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
 	w.fail = func(int, string, bool) (error, error) { return github.ErrUnauthorized, nil }
 	if _, err := run(t, t.TempDir(), w, many); !errors.Is(err, github.ErrUnauthorized) {
 		t.Errorf("%v", err)
