@@ -2,6 +2,8 @@ package state
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strconv"
 
 	"reconcile.dev/reconcile/schemas"
@@ -29,6 +31,15 @@ func (s *Store) MirrorObjectPath(ref schemas.Ref) string {
 
 // MirrorKeysPath is the path of the keys that markers are signed with.
 func (s *Store) MirrorKeysPath() string { return s.MirrorDir() + "/keys.json" }
+
+// SweepMirror takes out of the way what killed processes left of the locks of the mirror's files; see SweepLedgers.
+func (s *Store) SweepMirror(ctx context.Context) error {
+	err := s.sweepLocks(ctx, s.MirrorDir())
+	for _, k := range s.layout().kinds {
+		err = errors.Join(err, s.sweepLocks(ctx, s.MirrorDir()+"/objects/"+k.Plural))
+	}
+	return err
+}
 
 // DecodeMirror reads a file of the mirror into v, a pointer to one of the Mirror structs of schemas, which its Check is to
 // judge. Unknown fields are accepted: a newer version may have written them.

@@ -129,7 +129,10 @@ func (m *mirroring) out(ctx context.Context, t *state.Tree) (wrote bool, again t
 	}
 	defer release()
 	records := engine.NewRecords(m.store, m.repo, false, m.warn)
-	rep, err := m.sync(ctx, t, records)
+	var rep engine.Report
+	if err = m.store.SweepMirror(ctx); err == nil {
+		rep, err = m.sync(ctx, t, records)
+	}
 	if err == nil && rep.Later == nil {
 		err = m.hear(ctx, records, (*engine.Inbox).Answer)
 	}
