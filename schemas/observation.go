@@ -1,5 +1,7 @@
 package schemas
 
+import "strings"
+
 // ObservationKind is the kind Observation.
 var ObservationKind = Kind{
 	Name: "Observation", Plural: "observations", Aliases: []string{"obs"},
@@ -98,7 +100,23 @@ func checkObservationID(at Spot, id string) {
 	}
 }
 
-// References is the agent; what was learned stays true when it is gone. The session need be none of the tree's.
+// personAgent begins the names under which the memory keeps what people say, who are no agents of the tree.
+const personAgent = "github"
+
+// PersonAgent is the name under which the memory keeps what somebody on GitHub says, as github-ada.
+func PersonAgent(login string) string {
+	name := personAgent + "-" + strings.ToLower(login)
+	if CheckName(name) != nil {
+		return personAgent
+	}
+	return name
+}
+
+// References is the agent, where it is no person; what was learned stays true when it is gone. The session need be none of
+// the tree's.
 func (s *ObservationSpec) References() []Reference {
+	if s.Agent == personAgent || strings.HasPrefix(s.Agent, personAgent+"-") {
+		return nil
+	}
 	return []Reference{{Field: []any{"agent"}, To: Ref{Kind: AgentKind.Name, Name: s.Agent}}}
 }

@@ -285,7 +285,8 @@ func TestReferences(t *testing.T) {
 			t.Errorf("%T: %s, want %s", s, got, want)
 		}
 	}
-	for _, s := range []Spec{&SessionSpec{}, &SettingsSpec{}, &ReplySpec{Clarification: "CLR-1-001"}, &ActionSpec{Target: "x"}} {
+	for _, s := range []Spec{&SessionSpec{}, &SettingsSpec{}, &ReplySpec{Clarification: "CLR-1-001"}, &ActionSpec{Target: "x"},
+		&ObservationSpec{Agent: PersonAgent("Ada")}, &ObservationSpec{Agent: PersonAgent("no name")}} {
 		if got := refs(s); got != "" {
 			t.Errorf("%T: %s, want none", s, got)
 		}

@@ -204,7 +204,9 @@ func TestCommentsAreCommitted(t *testing.T) {
 	d.run("--commit")
 	approve := d.rig.Comment(t, githubtest.Owner, d.issue, "/approve review\n/remember The port is 5432.")
 	answer := d.rig.Comment(t, githubtest.Owner, d.issue, "/answer On Monday.")
-	d.run("--commit")
+	if said := d.run("--commit"); strings.Contains(said, "warning") {
+		t.Errorf("it warns of what a person said: %s", said)
+	}
 	d.expect(approve, "eyes", "+1")
 	if got := git("status", "--short"); got != "" {
 		t.Errorf("not committed:\n%s", got)

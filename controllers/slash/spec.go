@@ -48,7 +48,7 @@ func (d *desk) remember(c *Comment, cmd Command, name string) (*controllers.Spec
 		return nil, "", fmt.Errorf("it has more than %d characters; write it in parts", rememberLimit)
 	}
 	source := d.Known
-	source.Agent, source.Issue, source.At = personName(c.Author.Login), d.issue.File.Issue, c.Created
+	source.Agent, source.Issue, source.At = schemas.PersonAgent(c.Author.Login), d.issue.File.Issue, c.Created
 	source.Text = things(cmd.Text)
 	learned := memory.Learn(source)
 	if len(learned.Entries) == 0 {
@@ -79,15 +79,6 @@ func things(text string) string {
 		}
 	}
 	return text
-}
-
-// personName is the name under which the memory keeps what somebody on GitHub says.
-func personName(login string) string {
-	name := "github-" + strings.ToLower(login)
-	if schemas.CheckName(name) != nil {
-		return "github"
-	}
-	return name
 }
 
 // discreet is a text as it may be written: without secrets and private text.
