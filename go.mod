@@ -25,7 +25,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
 	golang.org/x/sys v0.49.0 // locks, process groups, directory scans
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
-	golang.org/x/tools v0.52.0 // indirect; import rules and txtar (tests only)
+	golang.org/x/tools v0.52.0 // import rules and txtar (tests only)
 	sigs.k8s.io/yaml v1.6.0 // what YAML output is tested against
 )
 

@@ -33,7 +33,7 @@ type violation struct {
 	path     []any
 	value    *value
 	shape    *shape
-	required bool // the value cannot be left out
+	required bool   // the value cannot be left out
 	keyword  string // a const counts as an enum of one
 }
 
