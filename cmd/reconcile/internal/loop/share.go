@@ -41,11 +41,23 @@ const (
 	pushFor    = time.Minute
 	awayFor    = time.Minute     // a one-shot run that waits for a remote that is away gives up then
 	flushFor   = 5 * time.Second // a run that is told to end has this long to push
-	sharedLook = 2               // effects claimed beyond what may run at once where others could perform them, too
+	sharedLook = 2               // effects claimed beyond what may run at once where others could perform them, at least
 )
 
 // errMoved says that the branch is not what was decided on any more: decide again.
 var errMoved = errors.New("the branch moved")
+
+// starved says that a run gave up pushing; it is an ErrBusy.
+type starved struct {
+	tries int
+	took  time.Duration
+}
+
+func (e *starved) Error() string {
+	return fmt.Sprintf("others keep pushing to the branch: %d tries in %s; what this run recorded is committed here, and the "+
+		"next run pushes it", e.tries, e.took.Round(time.Second))
+}
+func (e *starved) Unwrap() error { return state.ErrBusy }
 
 // sharing is how a session stands to the remote. Its times are those of the process, also where the clock of the records
 // stands still.
@@ -190,7 +202,7 @@ func (s *session) endure(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return errStopped // and tried again at the end
-	case !s.passing(err):
+	case !s.passing(err) || errors.As(err, new(*starved)) && !s.watching:
 		return err
 	case s.Share == nil:
 		return nil
@@ -255,7 +267,7 @@ func (s *session) ahead() int {
 	if s.Share == nil {
 		return lookahead
 	}
-	return sharedLook
+	return max(sharedLook, s.CPUs) // so many that none waits for the remote
 }
 
 // open are the objects of which something is performed, here or elsewhere. What their statuses say meanwhile is not the
@@ -323,8 +335,7 @@ func (s *session) publish(ctx context.Context, done []string) error {
 
 // giveUp leaves for others what this run could not push.
 func (s *session) giveUp(ctx context.Context) error {
-	err := fmt.Errorf("others keep pushing to the branch: %d tries in %s; what this run recorded is committed here, and the "+
-		"next run pushes it: %w", s.tries, time.Since(s.first).Round(time.Second), state.ErrBusy)
+	err := &starved{s.tries, time.Since(s.first)}
 	s.tries = 0
 	return errors.Join(err, s.Share.Leave(ctx))
 }

@@ -19,6 +19,7 @@ import (
 type remote struct {
 	refuse int // pushes that others are quicker than; negative: all
 	away   func() bool
+	slow   time.Duration // what a push takes
 	log    []string
 	done   []string // effects whose results were pushed
 	others map[string]time.Time
@@ -48,6 +49,7 @@ func (r *remote) Push(_ context.Context, done []string) (sent, again bool, err e
 	if err := r.say("push"); err != nil {
 		return false, false, err
 	}
+	time.Sleep(r.slow)
 	if r.refuse != 0 {
 		r.refuse--
 		return false, true, nil
@@ -94,13 +96,15 @@ func TestPushedOnTopOfWhatWon(t *testing.T) {
 // TestGivesUpPushing is always refused: after ten tries the run leaves what it has for others and is to be repeated.
 func TestGivesUpPushing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &remote{refuse: -1}
-		got, err := sharedLoop(t, r).Once(t.Context())
-		if !errors.Is(err, state.ErrBusy) || got.Pushed || !strings.Contains(err.Error(), "10 tries") {
-			t.Errorf("pushed %t: %v", got.Pushed, err)
-		}
-		if r.has("push") != pushTries || r.has("leave") != 1 {
-			t.Errorf("said to the remote: %q", r.log)
+		for _, slow := range []time.Duration{0, time.Minute} { // to answer: results are pushed before the run is idle, too
+			r := &remote{refuse: -1, slow: slow}
+			got, err := sharedLoop(t, r).Once(t.Context())
+			if !errors.Is(err, state.ErrBusy) || got.Pushed || !strings.Contains(err.Error(), " tries in ") {
+				t.Errorf("pushed %t: %v", got.Pushed, err)
+			}
+			if n := r.has("push"); n > pushTries || slow == 0 && n < pushTries || r.has("leave") != 1 {
+				t.Errorf("said to the remote: %q", r.log)
+			}
 		}
 	})
 }
