@@ -13,13 +13,16 @@ import (
 // in makes specs of what people wrote on issues, for the run that follows, and reports whether records were written. What
 // goes wrong is told, and is no failure of the run.
 func (m *mirroring) in(ctx context.Context) (wrote bool) {
+	records := engine.NewRecords(m.store, m.repo, false, m.warn)
+	if issues, err := records.Issues(); err == nil && len(issues) == 0 {
+		return false // nothing was mirrored: nobody can have written anything
+	}
 	ctx, release, err := m.alone(ctx)
 	if err != nil || release == nil {
 		m.tellMirror(err)
 		return false
 	}
 	defer release()
-	records := engine.NewRecords(m.store, m.repo, false, m.warn)
 	if err = m.catchUp(ctx); err == nil {
 		err = m.hear(ctx, records, (*engine.Inbox).Read)
 	}
