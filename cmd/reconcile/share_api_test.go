@@ -250,6 +250,24 @@ func TestCommitsByGitHubRefused(t *testing.T) {
 	fails("git.via: github needs GITHUB_TOKEN", "nothing was run")
 }
 
+// TestCommitsByGitHubNeverFirst: who finds the branch elsewhere each time gives up, and keeps what was recorded.
+func TestCommitsByGitHubNeverFirst(t *testing.T) {
+	t.Parallel()
+	c, k := protected(t, "github")
+	k.answer = func() string {
+		return `{"data":null,"errors":[{"type":"STALE_DATA","message":"Expected branch to point to another commit"}]}`
+	}
+	cmd := c.command()
+	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != exitBusy {
+		t.Errorf("%v, want exit %d\n%s", err, exitBusy, out)
+	}
+	k.answer = nil
+	c.run()
+	if head := c.git("rev-parse", "HEAD"); c.git("-C", k.bare, "rev-parse", "main") != head || c.git("rev-list", "--count", "HEAD") != "2" {
+		t.Errorf("the next run left %s", c.git("log", "--oneline", "--all"))
+	}
+}
+
 func (c *crowd) write(name, text string) {
 	c.Helper()
 	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
