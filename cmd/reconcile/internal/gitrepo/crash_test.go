@@ -61,7 +61,7 @@ func (s *crashSite) copyTo(dir string) error {
 
 // spec is one run on a fresh copy.
 func (s *crashSite) spec(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
-	exe := self(t)
+	exe, scratch := self(t), t.TempDir()
 	return func() (crashtest.Spec, error) {
 		dir, err := filepath.EvalSymlinks(t.TempDir())
 		if err == nil {
@@ -70,8 +70,8 @@ func (s *crashSite) spec(t *testing.T, mode crashtest.Mode, errno syscall.Errno)
 		if err != nil {
 			return crashtest.Spec{}, err
 		}
-		return crashtest.Spec{Cmd: []string{exe}, Env: append(os.Environ(), "GITREPO_TEST_"+s.program+"="+dir), Root: dir,
-			Mode: mode, Errno: errno}, nil
+		return crashtest.Spec{Cmd: []string{exe}, Root: dir, Mode: mode, Errno: errno,
+			Env: append(os.Environ(), "TMPDIR="+scratch, "GITREPO_TEST_"+s.program+"="+dir)}, nil
 	}
 }
 

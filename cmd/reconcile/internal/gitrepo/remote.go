@@ -123,6 +123,7 @@ func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error)
 		beat: rand.IntN(1 << 30), // another process may have the same holder
 		seen: map[string]sighting{}, held: map[string]string{}, united: map[string]united{}, alien: map[Pending]bool{},
 		waiting: waiting{id: fmt.Sprintf("%016x", rand.Uint64()), pace: firstPace}}
+	sweepFetches(m.now())
 	return m, m.configure(ctx, name, branch)
 }
 

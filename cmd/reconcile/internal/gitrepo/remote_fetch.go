@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
@@ -42,7 +43,7 @@ type remoteRefs struct {
 // locked meanwhile, the user's FETCH_HEAD and remote-tracking branches stay, and what a killed process leaves is outside
 // of the repository.
 func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
-	dir, err := os.MkdirTemp("", "reconcile-fetch-")
+	dir, err := os.MkdirTemp("", fetchFolder)
 	if err != nil {
 		return refs, err
 	}
@@ -63,6 +64,23 @@ func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
 		return refs, m.unreachable(ctx, said, err)
 	}
 	return readRefs(filepath.Join(dir, "refs", "worktree"))
+}
+
+// fetchFolder is what the names of those git directories begin with, and abandonedFetch the age at which one has nobody
+// who still fetches into it.
+const (
+	fetchFolder    = "reconcile-fetch-"
+	abandonedFetch = time.Hour
+)
+
+// sweepFetches removes what killed processes left. It is a courtesy: what cannot be removed is somebody else's.
+func sweepFetches(now time.Time) {
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(os.TempDir()), fetchFolder+"*"))
+	for _, dir := range left {
+		if fi, err := os.Lstat(dir); err == nil && fi.IsDir() && now.Sub(fi.ModTime()) > abandonedFetch {
+			os.RemoveAll(dir)
+		}
+	}
 }
 
 func readRefs(dir string) (remoteRefs, error) {

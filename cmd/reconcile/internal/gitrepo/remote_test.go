@@ -2,6 +2,9 @@ package gitrepo
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -85,4 +88,32 @@ func TestClaims(t *testing.T) {
 	if refused, err = b.Take(t.Context(), []Claim{{"run/x", "b", until}}); err != nil || len(refused) > 0 {
 		t.Fatalf("%v, %v", refused, err)
 	}
+}
+
+// TestSweepFetches: what killed processes left goes after a while. No parallel tests: the folder is in the environment.
+func TestSweepFetches(t *testing.T) {
+	tmp := &fixture{t, t.TempDir()}
+	t.Setenv("TMPDIR", tmp.dir)
+	t.Setenv("TMP", tmp.dir) // on Windows
+	f, _, _ := shared(t)
+	for _, name := range []string{"reconcile-fetch-old", "reconcile-fetch-new", "other"} {
+		tmp.write(name+"/HEAD", "x")
+	}
+	long := time.Now().Add(-2 * abandonedFetch)
+	for _, name := range []string{"reconcile-fetch-old", "other"} {
+		if err := os.Chtimes(tmp.path(name), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.remote().Fetch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(tmp.path("*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range left {
+		left[i] = filepath.Base(p)
+	}
+	f.equal("left", strings.Join(left, " "), "other reconcile-fetch-new")
 }
