@@ -52,9 +52,13 @@ func (a *app) planBetween(ctx context.Context, repo *gitrepo.Repo, base, head st
 			p.Warnings++
 		}
 	}
+	anyway := make(map[controllers.Step]bool, len(before.steps))
+	for _, s := range before.steps {
+		anyway[s] = true
+	}
 	var added []controllers.Step
 	for _, s := range after.steps {
-		if slices.Contains(before.steps, s) && !(s.Verb == controllers.StepRun && differ(before.tree, after.tree, s.Ref)) {
+		if anyway[s] && !(s.Verb == controllers.StepRun && differ(before.tree, after.tree, s.Ref)) {
 			p.Anyway++
 		} else {
 			added = append(added, s)
