@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,5 +168,32 @@ func TestPlanForgesNothing(t *testing.T) {
 	}
 	if mirror.Marked(strings.TrimPrefix(got, githubtest.Bot+": ")) != mirror.PullKey(p.number) {
 		t.Errorf("the comment is not known again:\n%s", got)
+	}
+}
+
+// TestPlanOfACheckout plans and says in one go: what is checked out is the pull request, or the merge that tries it.
+func TestPlanOfACheckout(t *testing.T) {
+	t.Parallel()
+	p, m := newPulls(t), newMachine(t)
+	m.dir = p.dir
+	m.must("git init -q -b main; " + identity + "reconcile init -q --missing; git add .; git commit -qm First; git switch -qc change; " +
+		"sed -i 's/uname, -sm/uname, -s/' specs/dags/survey.yaml; git commit -qam Change; " +
+		"git switch -q --detach main; git merge -q --no-ff --no-edit change")
+	code, said := p.say("--base", "HEAD^1", "--pull-request", fmt.Sprint(p.number))
+	if code != 0 || !strings.Contains(said, "nothing was said there") || len(p.comments(p.number)) != 0 {
+		t.Errorf("of another commit: exit %d, %s", code, said)
+	}
+	head := strings.TrimSpace(m.must("git rev-parse change"))
+	for i, checkout := range []string{"HEAD", "change"} {
+		p.rig.Fail(1, "GET", "/pulls/", githubtest.Fault{Status: 200, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: fmt.Sprintf(`{"number":%d,"state":"open","head":{"sha":%q}}`, p.number, head)})
+		code, said = p.say("--base", "main", "--head", checkout, "--pull-request", fmt.Sprint(p.number))
+		want := []string{"a comment was made", "the comment was edited"}[i] // it names another commit
+		if code != 0 || !strings.Contains(said, want) {
+			t.Errorf("%s: exit %d, %s", checkout, code, said)
+		}
+	}
+	if got := p.comments(p.number); len(got) != 1 || !strings.Contains(got[0], "`dag/survey`: `machine` |") {
+		t.Errorf("there stands %q", got)
 	}
 }
