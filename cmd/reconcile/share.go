@@ -169,23 +169,23 @@ func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 
 // Push implements loop.Share.
 func (s *share) Push(ctx context.Context, done []string) (sent, again bool, err error) {
-	head, err := s.git.Head(ctx)
+	head, err := s.remote.Ready(ctx)
 	if err != nil {
 		return false, false, err
 	}
 	s.mu.Lock()
-	same := head.Hash == "" || head.Hash == s.tip.Head
+	same := head == "" || head == s.tip.Head
 	s.mu.Unlock()
 	if !same {
-		if sent, again, err := s.send(ctx, head.Hash); again || err != nil {
+		if sent, again, err := s.send(ctx, head); again || err != nil {
 			return sent, again, err
 		}
 		s.mu.Lock()
-		s.tip.Head = head.Hash
+		s.tip.Head = head
 		s.mu.Unlock()
 	}
 	s.keeper.Pushed(done)
-	s.sweep(ctx, head.Hash)
+	s.sweep(ctx, head)
 	return !same, false, nil
 }
 

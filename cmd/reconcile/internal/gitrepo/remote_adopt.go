@@ -121,8 +121,8 @@ func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *worksh
 	if a.target, err = aim(n.layout, ""); err != nil {
 		return Adopted{}, err
 	}
-	if a.target.Ref != m.local {
-		return Adopted{}, &Conflict{What: fmt.Sprintf("%s is no longer what is checked out; switch back, or start anew", strings.TrimPrefix(m.local, "refs/heads/"))}
+	if err := m.stays(a.target.Head); err != nil {
+		return Adopted{}, err
 	}
 	a.old = a.target.Hash
 	from, err := a.draw(ctx, tip.Pending)
@@ -139,6 +139,15 @@ func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *worksh
 	}
 	a.report(ctx)
 	return got, nil
+}
+
+// stays is an error where something else is checked out than when the remote was opened.
+func (m *Remote) stays(head Head) error {
+	if head.Ref == m.local {
+		return nil
+	}
+	return &Conflict{What: fmt.Sprintf("%s is no longer what is checked out; switch back, or start anew",
+		strings.TrimPrefix(m.local, "refs/heads/"))}
 }
 
 // owner says whose a path below the work tree is.

@@ -612,3 +612,32 @@ func TestAdoptBusy(t *testing.T) {
 		})
 	}
 }
+
+// TestReady: what is to be pushed is what the shared branch is at, and nothing while something else is checked out.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	f, _, _ := shared(t)
+	m, err := f.hasty().Remote(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := func(want string, refused func(error) bool) {
+		t.Helper()
+		if got, err := m.Ready(t.Context()); err == nil && got != want || (err != nil) != (want == "") || err != nil && !refused(err) {
+			t.Errorf("ready is %q: %v", got, err)
+		}
+	}
+	conflict := func(err error) bool { return errors.As(err, new(*Conflict)) }
+	busy := func(err error) bool { return errors.Is(err, ErrBusy) }
+	ready(f.git("rev-parse", "main"), nil)
+	f.git("switch", "-q", "-c", "feature")
+	ready("", conflict)
+	f.git("checkout", "-q", "--detach")
+	ready("", conflict)
+	f.git("switch", "-q", "main")
+	f.write(".git/rebase-merge/head-name", "refs/heads/main\n")
+	ready("", busy)
+	f.remove(".git/rebase-merge/head-name")
+	f.remove(".git/rebase-merge")
+	ready(f.git("rev-parse", "main"), nil)
+}

@@ -93,6 +93,20 @@ func isRace(summary string) bool {
 	return false
 }
 
+// Ready is the commit that a push is to bring to the remote, "" while there is none. It is an error that something else is
+// checked out by now than the branch that is shared, or that a rebase or the like is under way: what HEAD is at then is
+// not meant for the remote.
+func (m *Remote) Ready(ctx context.Context) (string, error) {
+	if err := idle(m.repo.layout); err != nil {
+		return "", err
+	}
+	head, err := m.repo.Head(ctx)
+	if err != nil {
+		return "", err
+	}
+	return head.Hash, m.stays(head)
+}
+
 // Push lets the branch of the remote go forward to the commit. The error is ErrRefused when somebody else was first,
 // ErrProtected when the server's rules forbid it, ErrUnreachable when it cannot be known what became of it. A lost answer
 // is looked for with a fetch: where the commit is on the branch, the push succeeded.
