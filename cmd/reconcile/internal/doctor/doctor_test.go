@@ -188,7 +188,7 @@ func TestGit(t *testing.T) {
 			name := filepath.Join(dir, ".git/index.lock")
 			old := time.Now().Add(-time.Hour)
 			return errors.Join(put(dir, ".git/index.lock", ""), os.Chtimes(name, old, old))
-		}, Warn, "index.lock is 1h0m0s old"},
+		}, Warn, "index.lock is 1h0m"},
 		"pending commit": {func(dir string) error { return put(dir, ".git/reconcile/pending.json", "{}") }, Warn, "interrupted"},
 		"split index": {func(dir string) error {
 			e := env(dir)
