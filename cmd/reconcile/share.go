@@ -66,7 +66,7 @@ func (w *wiring) inStep(ctx context.Context) (bool, error) {
 	}
 	news, err := w.share.Fetch(ctx, false)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%w; nothing was run", err)
 	}
 	w.share.before = true
 	head, err := w.repo.git.Head(ctx)
