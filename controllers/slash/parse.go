@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -57,15 +56,13 @@ type Parsed struct {
 var markdown = parser.NewParser(
 	parser.WithBlockParsers(without(parser.DefaultBlockParsers(), setextHeadings)...),
 	parser.WithInlineParsers(without(parser.DefaultInlineParsers(), emphasis)...),
-	parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
-		util.Prioritized(extension.NewTableParagraphTransformer(), tables))...),
+	parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
 )
 
 // Priorities by which goldmark knows parts of its parser.
 const (
 	setextHeadings = 100 // of the blocks
 	emphasis       = 500 // of what is in lines
-	tables         = 200 // after the definitions of links
 )
 
 func without(parts []util.PrioritizedValue, priority int) []util.PrioritizedValue {
@@ -154,8 +151,16 @@ func (p *page) read(root ast.Node) {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
-		case *ast.Blockquote, *ast.Heading, *ast.FencedCodeBlock, *ast.CodeBlock, *ast.CodeSpan, *ast.AutoLink:
-			return p.skip(n), nil
+		case *ast.Blockquote:
+			p.skip(n, 0)
+			return ast.WalkSkipChildren, nil
+		case *ast.Heading, *ast.FencedCodeBlock, *ast.CodeBlock, *ast.CodeSpan, *ast.AutoLink:
+			return ast.WalkSkipChildren, nil
+		case *ast.Paragraph, *ast.TextBlock:
+			if from := p.table(n.Lines()); from >= 0 {
+				p.skip(n, from)
+				return ast.WalkSkipChildren, nil
+			}
 		case *ast.HTMLBlock:
 			p.hideBlock(n)
 			return ast.WalkSkipChildren, nil
@@ -165,24 +170,36 @@ func (p *page) read(root ast.Node) {
 		case *ast.Text:
 			p.prose = append(p.prose, n.Segment.Start)
 		}
-		if n.Kind().String() == "Table" {
-			return ast.WalkSkipChildren, nil
-		}
 		return ast.WalkContinue, nil
 	})
 }
 
-// skip leaves out what has no commands. A quotation is walked through for what is hidden in it.
-func (p *page) skip(n ast.Node) ast.WalkStatus {
-	if _, quote := n.(*ast.Blockquote); !quote {
-		return ast.WalkSkipChildren
-	}
+// skip walks through what has no commands, from a place on, for what is hidden in it.
+func (p *page) skip(n ast.Node, from int) {
 	before := len(p.prose)
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
 		p.read(child)
 	}
-	p.prose = p.prose[:before]
-	return ast.WalkSkipChildren
+	kept := slices.DeleteFunc(p.prose[before:], func(at int) bool { return at >= from })
+	p.prose = p.prose[:before+len(kept)]
+}
+
+// table returns where in a paragraph a table begins, or -1: at the line above the one that divides columns. The library's
+// own reader of tables would cost every start of the program a millisecond.
+func (p *page) table(lines *text.Segments) int {
+	for i := 1; i < lines.Len(); i++ {
+		if at := lines.At(i); dividesColumns(string(at.Value(p.src))) {
+			above := lines.At(i - 1)
+			return above.Start
+		}
+	}
+	return -1
+}
+
+// dividesColumns reports whether a line looks as "| :--- | ---: |". One of dashes alone is a rule.
+func dividesColumns(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.Trim(line, "|:- \t") == "" && strings.Contains(line, "-") && strings.ContainsAny(line, "|:")
 }
 
 // hideBlock notes the comments in a block of HTML. One that is not closed hides the rest of the block.
