@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/state"
@@ -31,7 +32,7 @@ var exitCodes = []struct {
 	{exitUsage, "the command line is wrong"},
 	{exitFailure, "the command failed"},
 	{exitInterrupted, "interrupted"},
-	{exitBusy, "the tree is busy or its remote is away, try again"},
+	{exitBusy, "the tree is busy, or its remote or GitHub is away, try again"},
 	{exitInvalid, "some spec is invalid"},
 	{exitNotReady, "some object failed or is stalled"},
 	{exitOK, "everything is ready, or waits for someone as it should"},
@@ -79,7 +80,7 @@ func codeOf(err error) int {
 	case errors.Is(err, gitrepo.ErrDenied):
 		return exitFailure
 	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy), errors.Is(err, gitrepo.ErrUnreachable),
-		errors.Is(err, &clarify.Error{Kind: clarify.LockTimeout}):
+		errors.Is(err, &clarify.Error{Kind: clarify.LockTimeout}), github.Later(err):
 		return exitBusy
 	}
 	return exitFailure

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,12 +29,18 @@ func newPulls(t *testing.T) *pulls {
 	t.Helper()
 	p := &pulls{T: t, rig: githubtest.Start(t), dir: t.TempDir()}
 	p.number, p.head = p.open("change")
-	settings := fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\n"+
-		"spec: {github: {repo: %s, baseURL: %q, pace: 0s}}\n", p.rig.Repo, strings.TrimSuffix(p.rig.URL, "/"))
-	if err := os.WriteFile(filepath.Join(p.dir, "reconcile.yaml"), []byte(settings), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	p.settle(p.rig.Repo, strings.TrimSuffix(p.rig.URL, "/"))
 	return p
+}
+
+// settle writes the settings, which say where GitHub is.
+func (p *pulls) settle(repo, url string) {
+	p.Helper()
+	settings := fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\n"+
+		"spec: {github: {repo: %s, baseURL: %q, pace: 0s}}\n", repo, url)
+	if err := os.WriteFile(filepath.Join(p.dir, "reconcile.yaml"), []byte(settings), 0o644); err != nil {
+		p.Fatal(err)
+	}
 }
 
 // open opens a pull request with one commit, and returns its number and the commit.
@@ -147,6 +154,24 @@ func TestPlanOfAnotherCommitIsNotSaid(t *testing.T) {
 	code, said = p.say("--from", p.plan(4711, nil), "--head", p.head)
 	if code != 1 || !strings.Contains(said, "pull request #4711") {
 		t.Errorf("of none: exit %d, %q", code, said)
+	}
+}
+
+// TestPlanIsSaidLater: where GitHub takes nothing now, trying again helps, and the exit code says so.
+func TestPlanIsSaidLater(t *testing.T) {
+	t.Parallel()
+	limits := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "7200")
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(w, `{"message":"You have exceeded a secondary rate limit"}`)
+	}))
+	t.Cleanup(limits.Close)
+	p := &pulls{T: t, dir: t.TempDir()}
+	p.settle("octo/widgets", limits.URL)
+	code, said := p.say("--from", p.plan(7, nil), "--head", strings.Repeat("2", 40))
+	if code != exitBusy || !strings.Contains(said, "limit is reached until") {
+		t.Errorf("exit %d, %q", code, said)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -48,11 +47,23 @@ type Client struct {
 
 const defaultBaseURL = "https://api.github.com/"
 
-var repoName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}$`)
+// isRepo reports whether s is owner/name as GitHub allows them. It and isName use no patterns, which would be compiled at
+// each start of a program that mostly speaks with nobody.
+func isRepo(s string) bool {
+	owner, name, _ := strings.Cut(s, "/")
+	return isName(owner, "-") && len(owner) <= 39 && name != "" && len(name) <= 100 && strings.Trim(name, alphanumeric+"._-") == ""
+}
+
+const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// isName reports whether s has at most 100 letters, digits and characters of marks, and begins with none of the latter.
+func isName(s, marks string) bool {
+	return s != "" && len(s) <= 100 && strings.Contains(alphanumeric, s[:1]) && strings.Trim(s, alphanumeric+marks) == ""
+}
 
 // New returns a client. It refuses options that cannot be meant, and sends nothing.
 func New(o Options) (*Client, error) {
-	if !repoName.MatchString(o.Repo) {
+	if !isRepo(o.Repo) {
 		return nil, fmt.Errorf("%q is not the name of a repository on GitHub; write owner/name, as in octo/widgets", o.Repo)
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {

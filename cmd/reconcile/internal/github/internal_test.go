@@ -86,3 +86,33 @@ func TestTheTokenIsForOneHost(t *testing.T) {
 		t.Errorf("GraphQL is at %s, %v", graphqlURL(base), err)
 	}
 }
+
+// TestNames holds what is a name against what GitHub allows.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 100)
+	for _, c := range []struct {
+		what string
+		is   func(string) bool
+		yes  []string
+		no   []string
+	}{
+		{"repository", isRepo, []string{"o/.", "octo-1/wid_gets.x", long[:39] + "/" + long},
+			[]string{"", "/", "octo", "octo/", "/x", "-o/x", "o_o/x", "o/x/y", "o/x y", "o/é", long[:40] + "/x", "o/" + long + "a", "o/x\n"}},
+		{"account", isLogin, []string{"a", "Ada_Lovelace-1", "dependabot[bot]", long, long + "[bot]"},
+			[]string{"", "-a", "_a", "a.b", "a[bot]x", "[bot]", "a[bot][bot]", "a/b", long + "a", "a\n"}},
+		{"team", func(s string) bool { return isName(s, "._-") }, []string{"core", "a.b_c-d", long},
+			[]string{"", ".a", "-a", "a/b", "..", long + "a", "ä"}},
+	} {
+		for _, s := range c.yes {
+			if !c.is(s) {
+				t.Errorf("%q is no name of a %s", s, c.what)
+			}
+		}
+		for _, s := range c.no {
+			if c.is(s) {
+				t.Errorf("%q is the name of a %s", s, c.what)
+			}
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	gogithub "github.com/google/go-github/v60/github"
@@ -32,20 +31,18 @@ func (c *Client) askViewer(ctx context.Context) (User, error) {
 	return User{Login: v.Login, ID: v.DatabaseID, Bot: strings.HasSuffix(v.Login, "[bot]")}, nil
 }
 
-var (
-	loginName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
-	slugName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
-)
+// isLogin reports whether s can be the name of an account; apps have [bot] behind theirs.
+func isLogin(s string) bool { return isName(strings.TrimSuffix(s, "[bot]"), "_-") }
 
 // InTeam reports whether an account is a member of a team of an organization: invited is not enough, and a team that
 // the token cannot see has no members.
 func (c *Client) InTeam(ctx context.Context, org, team, login string) (bool, error) {
 	for _, name := range []string{org, team} {
-		if !slugName.MatchString(name) {
+		if !isName(name, "._-") {
 			return false, fmt.Errorf("%q is not the name of an organization or team: %w", name, ErrInvalid)
 		}
 	}
-	if !loginName.MatchString(login) {
+	if !isLogin(login) {
 		return false, fmt.Errorf("%q is not the name of an account: %w", login, ErrInvalid)
 	}
 	m, _, err := c.api.Teams.GetTeamMembershipBySlug(asking(ctx), org, team, login)
@@ -57,7 +54,7 @@ func (c *Client) InTeam(ctx context.Context, org, team, login string) (bool, err
 
 // Permission returns what an account may do in the repository: admin, write, read or none.
 func (c *Client) Permission(ctx context.Context, login string) (string, error) {
-	if !loginName.MatchString(login) {
+	if !isLogin(login) {
 		return "", fmt.Errorf("%q is not the name of an account: %w", login, ErrInvalid)
 	}
 	p, _, err := c.api.Repositories.GetPermissionLevel(asking(ctx), c.owner, c.name, login)
