@@ -189,11 +189,24 @@ func cutRun(s string, n int) (before, after string, ok bool) {
 	return "", "", false
 }
 
+// shortestHash is how many digits of a commit's name GitHub makes a link of.
+const shortestHash = 7
+
 // escape writes text so that GitHub takes nothing in it for anything else; further are more characters that Markdown
 // acts on and that have no meaning here.
 func escape(b *strings.Builder, s, further string) {
 	const active = "\\<>[]|~$!#&{}"
+	digits := 0 // hexadecimal ones since the last thing between them that is seen
 	for i, r := range s {
+		switch {
+		case strings.ContainsRune("0123456789abcdefABCDEF", r):
+			if digits++; digits == shortestHash {
+				b.WriteString(gap)
+				digits = 1
+			}
+		case r != '*' && r != '_':
+			digits = 0
+		}
 		if strings.ContainsRune(active, r) || strings.ContainsRune(further, r) {
 			b.WriteByte('\\')
 		}

@@ -19,6 +19,9 @@ var gfm = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strike
 // acting is what GitHub acts on in the text that Markdown leaves, outside of code.
 var acting = regexp.MustCompile(`@[A-Za-z0-9]|#[0-9]|(?i:\bgh-[0-9])|://|(?i:www\.[a-z])`)
 
+// hashes are what GitHub takes for the names of commits in a text that no markup interrupts, also in owner/repo@….
+var hashes = regexp.MustCompile(`(?i)\b[0-9a-f]{7,40}\b`)
+
 // escapes are characters that stand for themselves.
 var escapes = regexp.MustCompile(`\\[[:punct:]]`)
 
@@ -27,13 +30,17 @@ var escapes = regexp.MustCompile(`\\[[:punct:]]`)
 func harmless(t testing.TB, body string) {
 	t.Helper()
 	src := []byte(body)
-	var prose strings.Builder
+	var prose, lines strings.Builder
 	walk := func(n ast.Node, in bool) (ast.WalkStatus, error) {
 		if !in {
 			return ast.WalkContinue, nil
 		}
+		if n.Type() == ast.TypeBlock {
+			lines.WriteByte('\n')
+		}
 		switch n := n.(type) {
 		case *ast.CodeBlock, *ast.FencedCodeBlock, *ast.CodeSpan:
+			lines.WriteByte('\n')
 			prose.WriteString("<code>\n")
 			return ast.WalkSkipChildren, nil
 		case *ast.RawHTML:
@@ -54,13 +61,21 @@ func harmless(t testing.TB, body string) {
 			if bytes.ContainsRune(escapes.ReplaceAll(n.Value(src), nil), '&') {
 				t.Errorf("an entity may be in %q of\n%s", n.Value(src), body)
 			}
-			prose.Write(util.UnescapePunctuations(n.Value(src)))
+			said := util.UnescapePunctuations(n.Value(src))
+			prose.Write(said)
 			prose.WriteByte('\n')
+			lines.Write(said)
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				lines.WriteByte('\n')
+			}
 		}
 		return ast.WalkContinue, nil
 	}
 	if err := ast.Walk(gfm.Parser().Parse(text.NewReader(src)), walk); err != nil {
 		t.Fatal(err)
+	}
+	if found := hashes.FindString(lines.String()); found != "" {
+		t.Errorf("the commit %q is in\n%s\nread as\n%s", found, body, lines.String())
 	}
 	// Parts of one line are apart here; on the page they are not.
 	for _, read := range []string{prose.String(), strings.ReplaceAll(prose.String(), "\n", "")} {
@@ -84,6 +99,8 @@ var hostile = []string{
 	"\u202e@admin\u2066 \u200b@\u200badmin \x00\x1b[31m \xff\xfe", "\r\n@admin\r@admin\u2028@admin\u0085", "/approve\n/hold",
 	"*@admin* _@admin_ ~~@admin~~ **#1**", "`\n@admin\n`", "\\`@admin\\`", "`a\\`@admin`", "gh-`1`2", "w`w`w.a.b", "ww\\w.example.org",
 	"-\n  ```\n@admin", "- ```\n  @admin\n@admin", "<details>\n\n@admin", "a\u00a0@admin ＠admin", "@@admin##1", "http:/\u200b/x :// ::// :///",
+	"0123456789abcdef0123456789abcdef01234567 and DEADBEEF, a5c3785 octo/other@a5c3785ed8d6a35868bc169f07e40e889087fd2e ada@a5c3785",
+	"*a5c*3785 a5**c378**5 __a5c3__785ed `a5c3785`a5c3785`a5c3785 a5c~~3785~~ a5c\\3785 1234567 https://github.com/o/r/commit/a5c3785ed8",
 	"ghp_0123456789abcdefghijABCDEFGHIJ012345", "| a | b |\n| :- | -: |\n| c | d |", "a:b:c", "~~~\n```\n@admin\n~~~\n@admin",
 }
 
@@ -155,12 +172,13 @@ func TestLongTextsAreCut(t *testing.T) {
 func TestProseKeepsItsForm(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"- *one*\n  - `two`\n3. three":  "> - *one*\n>   - `two`\n> 3. three",
-		"```go\nx := <-c // @a\n```\nz": "> ```go\n> x := <-c // @a\n> ```\n> z",
-		"a < b & c_d":                   "> a \\< b \\& c_d",
-		"mail @ann about #12":           "> mail @" + gap + "ann about \\#" + gap + "12",
-		"say `` a`b `` and `":           "> say `` a`b `` and \\`",
-		"# Answer\n\nyes\n---":          "> \\#" + gap + " Answer\n>\n> yes\n> \\---",
+		"- *one*\n  - `two`\n3. three":    "> - *one*\n>   - `two`\n> 3. three",
+		"```go\nx := <-c // @a\n```\nz":   "> ```go\n> x := <-c // @a\n> ```\n> z",
+		"a < b & c_d":                     "> a \\< b \\& c_d",
+		"mail @ann about #12":             "> mail @" + gap + "ann about \\#" + gap + "12",
+		"fixed by a5c3785ed8d6 in 123456": "> fixed by a5c378" + gap + "5ed8d6 in 123456",
+		"say `` a`b `` and `":             "> say `` a`b `` and \\`",
+		"# Answer\n\nyes\n---":            "> \\#" + gap + " Answer\n>\n> yes\n> \\---",
 	} {
 		lines, _ := quote(in)
 		if got := strings.Join(lines, "\n"); got != want {
