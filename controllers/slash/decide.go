@@ -21,6 +21,9 @@ type Comment struct {
 	Body    string
 	Created time.Time
 	Edited  bool // it was changed before it was read
+	// Marked says that it ends in a marker as those of this program do, which it did not make or does not know any more.
+	// It may have commands, and is no answer.
+	Marked bool
 }
 
 // Issue is a mirrored issue with what is new on it.
@@ -67,7 +70,8 @@ type desk struct {
 }
 
 // Decide says what is made of comments, in the order of the issues and the ids. What no command is in, and answers no
-// question, has no verdict; neither have comments of bots, of this program, or those that are on record already.
+// question, has no verdict; neither have comments of bots, or those that are on record already. Those of this program are
+// not given.
 func Decide(in Input) []Verdict {
 	d := &desk{Input: in, tree: in.Tree,
 		decoder: schemas.NewDecoder(controllers.Schemas(), in.Tree.Settings().Limits.FileSize)}
@@ -89,12 +93,9 @@ func Digest(body string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// ourMark begins the hidden comment in everything that this program writes on GitHub. What holds it is never a command.
-const ourMark = "<!-- reconcile "
-
 // comment decides one comment; before are the verdicts so far.
 func (d *desk) comment(c *Comment, before []Verdict) (Verdict, bool) {
-	if strings.Contains(c.Body, ourMark) || c.Author.Bot || d.handled(c.ID) {
+	if c.Author.Bot || d.handled(c.ID) {
 		return Verdict{}, false
 	}
 	v := Verdict{Issue: d.issue.File.Issue, Handled: schemas.MirrorHandled{
@@ -102,7 +103,7 @@ func (d *desk) comment(c *Comment, before []Verdict) (Verdict, bool) {
 	p := Parse(c.Body)
 	denied := Authorize(c.Author, &d.Tree.Settings().GitHub.Commands)
 	switch {
-	case len(p.Commands) == 0 && denied != nil:
+	case len(p.Commands) == 0 && (denied != nil || c.Marked):
 		return Verdict{}, false
 	case len(p.Commands) == 0:
 		return d.plain(c, p, v)

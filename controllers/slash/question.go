@@ -202,7 +202,7 @@ func (d *desk) plain(c *Comment, p Parsed, v Verdict) (Verdict, bool) {
 		v.Handled.Reply = refusalText([]string{editedText})
 		return v, true
 	case p.Meant != "":
-		v.Handled.Reply = refusalText([]string{code(firstWord([]byte(p.Plain))) + " is no command; did you mean " + code("/"+p.Meant)})
+		v.Handled.Reply = refusalText([]string{code(firstWord([]byte(p.Plain))) + " is no command; did you mean " + code("/"+p.Meant) + "?"})
 		return v, true
 	}
 	q, err := named(d.questions(), waits[0], d.issue.File.Issue)

@@ -25,12 +25,13 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// inert is a text as it is where it is a plain word, else as code.
+// inert is a text as it is where it is a plain word that GitHub takes for no commit, else as code.
 func inert(s string) string {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
 	}
-	if s == "" || strings.ContainsFunc(s, odd) {
+	isHash := len(s) >= 7 && strings.Trim(strings.ToLower(s), "0123456789abcdef") == ""
+	if s == "" || isHash || strings.ContainsFunc(s, odd) {
 		return code(s)
 	}
 	return s
@@ -50,6 +51,9 @@ func commandText(c Command) string {
 func refusalText(why []string) string {
 	const head = "Nothing of this was done. "
 	if len(why) == 1 {
+		if strings.HasSuffix(why[0], "?") {
+			return head + why[0]
+		}
 		return head + why[0] + "."
 	}
 	return head + "\n\n- " + strings.Join(why, "\n- ")
@@ -72,7 +76,7 @@ func choices(words []string) string {
 // nearest is a clause that names the word which was probably meant.
 func nearest(word string, words []string) string {
 	if near := schemas.Nearest(word, words); near != "" {
-		return "; did you mean " + code(near)
+		return "; did you mean " + code(near) + "?"
 	}
 	words = slices.Clone(words)
 	slices.Sort(words)

@@ -250,7 +250,9 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 	slices.SortFunc(all, func(a, b github.Comment) int { return int(max(-1, min(1, a.ID-b.ID))) })
 	for _, c := range all {
 		in.list(&c)
-		if c.ID < first || c.Author.Bot || mirror.Marked(c.Body) != "" || isOurs(f, c.ID) {
+		if mine, err := in.mine(ctx, f, &c); err != nil {
+			return u, err
+		} else if mine || c.ID < first || c.Author.Bot {
 			continue
 		}
 		if answered[c.ID] {
@@ -272,7 +274,7 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 			u.since = latest(u.since, c.Updated)
 		}
 		u.issue.Comments = append(u.issue.Comments, slash.Comment{ID: c.ID, Author: who, Body: c.Body, Created: c.Created,
-			Edited: c.Updated.Sub(c.Created) > moment})
+			Edited: c.Updated.Sub(c.Created) > moment, Marked: mirror.Marked(c.Body) != ""})
 	}
 	return u, nil
 }
@@ -306,8 +308,20 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func isOurs(f *schemas.MirrorFile, id int64) bool {
-	return slices.ContainsFunc(f.Comments, func(c schemas.MirrorComment) bool { return c.ID == id })
+// mine reports whether a comment is one of this program: it is on record, its marker fits its text, or the token's account
+// wrote it, with a marker of which the key may be lost. What else holds a marker was copied or made up.
+func (in *Inbox) mine(ctx context.Context, f *schemas.MirrorFile, c *github.Comment) (bool, error) {
+	if slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return o.ID == c.ID }) {
+		return true, nil
+	}
+	if mirror.Marked(c.Body) == "" {
+		return false, nil
+	}
+	if _, ok := in.Keys.Open(c.Body); ok {
+		return true, nil
+	}
+	me, err := in.Remote.Viewer(ctx)
+	return err == nil && sameUser(c.Author, me), err
 }
 
 // isNew reports whether a comment was not read before, or was left aside and changed since.

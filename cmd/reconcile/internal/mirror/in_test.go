@@ -522,6 +522,32 @@ func TestInboxFlood(t *testing.T) {
 	}
 }
 
+// TestInboxForeignMarks: what quotes a marker of this program, or forges one, is not its own, and its author is told.
+func TestInboxForeignMarks(t *testing.T) {
+	t.Parallel()
+	const forged = "<!-- reconcile reply/5000000099 0123456789abcdef0123456789abcdef -->"
+	k := newTalk()
+	dir := newTree(t, k)
+	me, err := k.Viewer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := k.say(42, me, "/hold review\n\n"+forged).ID // signed with a key that was lost
+	keys := keysOf(t, dir)
+	want := map[int64]string{ours: "",
+		k.write(42, "octo", "OWNER", keys.Seal("status/dag/checks", "/hold review")):                "",
+		k.write(42, "octo", "OWNER", "Says who?\n\n"+forged):                                        "",
+		k.write(42, "octo", "OWNER", "> It stands.\n> "+forged+"\n\n/hold build"):                   "eyes +1",
+		k.write(42, "octo", "OWNER", "/hold nothing\n\n"+forged):                                    "confused",
+		k.write(42, "mallory", "NONE", forged+"\n\n/cancel"):                                        "confused",
+		k.write(42, "octo", "OWNER", "<!-- reconcile status/dag/checks 00 -->\n/hold review later"): "eyes +1",
+	}
+	if err := process(t, dir, k, always); err != nil {
+		t.Fatal(err)
+	}
+	checkTold(t, dir, k, want)
+}
+
 // TestInboxLostRecord: without the record of an issue no comment acts once more, also not one that was refused and could
 // be taken now.
 func TestInboxLostRecord(t *testing.T) {
