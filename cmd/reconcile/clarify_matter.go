@@ -61,6 +61,33 @@ func mattersOf(t *state.Tree, issue int, active bool) []matter {
 	return out
 }
 
+// decidedMatters is [mattersOf] for a tree that was decided and is not written yet: its statuses know all that the ledgers
+// say, and more.
+func decidedMatters(t *state.Tree, issue int, active bool) []matter {
+	all := mattersOf(t, issue, false)
+	for i := range all {
+		all[i].follow()
+	}
+	if active {
+		all = slices.DeleteFunc(all, func(m matter) bool { return !m.Open() || m.refused() })
+	}
+	return all
+}
+
+// follow brings a record up to date with the status of its request.
+func (m *matter) follow() {
+	spec := requestSpec(m.request)
+	if spec == nil || m.ID == "" {
+		return
+	}
+	st := requestStatus(m.request)
+	if st.ID != m.ID || st.ObservedDigest != m.request.Object.Digest {
+		return
+	}
+	m.Clarification.Clarification = clarify.Record(m.request.Name, spec, st)
+	m.Thread = st.Thread
+}
+
 // refusedImports are the requests for questions of other programs that may not be asked here, by their ids.
 func refusedImports(t *state.Tree) map[string]*state.Entry {
 	out := map[string]*state.Entry{}

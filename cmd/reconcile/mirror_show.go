@@ -99,9 +99,9 @@ func (a *app) showWhy(t *state.Tree, v slash.View) {
 // showQuestions prints the open questions of all issues, or all threads of one.
 func (a *app) showQuestions(t *state.Tree, issue int) error {
 	if issue >= 0 {
-		return a.printThreads(ledgerView{IssueNumber: &issue, Clarifications: shown(mattersOf(t, issue, false))})
+		return a.printThreads(ledgerView{IssueNumber: &issue, Clarifications: shown(decidedMatters(t, issue, false))})
 	}
-	list := shown(mattersOf(t, -1, true))
+	list := shown(decidedMatters(t, -1, true))
 	if len(list) == 0 {
 		return nil
 	}

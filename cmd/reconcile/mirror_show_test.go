@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -80,6 +82,50 @@ func TestShow(t *testing.T) {
 		}
 		if p := slash.Parse(got); len(p.Commands) > 0 {
 			t.Errorf("%+v has the command %s", c.view, p.Commands[0].Verb)
+		}
+	}
+}
+
+// TestShowWhatWasDecided: an answer in the same comment counts for what is shown below it, though no ledger has it yet.
+func TestShowWhatWasDecided(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
+	a := &app{getenv: func(string) string { return "" }, now: func() time.Time { return now }}
+	tree, request := shownTree(t, now), requestRef("release")
+	asked, err := clarify.Fold(nil, 42, controllers.LedgersOf(tree, []schemas.Ref{request})[42])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := state.ParseLedger("state/clarifications/issue-42.json", asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree = tree.WithLedgers(ledger)
+	status := slash.View{Verb: slash.Status, Objects: []schemas.Ref{request}}
+	for i, reply := range []struct {
+		typ, state string
+		open       bool
+	}{{"answer", "answered", true}, {"resolution", "resolved", false}} {
+		name := fmt.Sprint("r", i)
+		got := schemas.NewDecoder(kinds(), 0).Decode("specs/replies/"+name+".json", []byte(`{"apiVersion": "`+schemas.APIVersion+
+			`", "kind": "Reply", "metadata": {"name": "`+name+`"}, "spec": {"clarification": "release", "type": "`+reply.typ+
+			`", "from": "github:ada", "body": "On Monday."}}`))
+		if got.Object == nil {
+			t.Fatal(got.Problems)
+		}
+		tree = controllers.Settle(tree.With(&state.Entry{Ref: got.Ref, Object: got.Object}), now, nil).Tree
+		thread := a.show(tree, slash.View{Verb: slash.Clarify, Issue: 42})
+		for _, shown := range []string{a.show(tree, status), thread} {
+			if low := strings.ToLower(shown); !strings.Contains(low, reply.state) || strings.Contains(low, "pending") {
+				t.Errorf("after one more, %s:\n%s", reply.typ, shown)
+			}
+		}
+		if !strings.Contains(thread, "On Monday.") {
+			t.Errorf("the %s is not in\n%s", reply.typ, thread)
+		}
+		open := a.show(tree, slash.View{Verb: slash.Clarify, Issue: -1})
+		if strings.Contains(open, "CLR-42-001") != reply.open || reply.open && !strings.Contains(open, reply.state) {
+			t.Errorf("after one more, %s:\n%s", reply.typ, open)
 		}
 	}
 }
