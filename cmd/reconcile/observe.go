@@ -45,8 +45,8 @@ func (w *watchedNodes) transition(r controllers.Report) (render.Transition, bool
 			tr.Message = r.Run.Message
 		}
 	default:
-		if _, ran := w.started[r.Key]; !ran && r.Kind == controllers.Released {
-			return tr, false // nobody saw it start
+		if _, ran := w.started[r.Key]; !ran && r.Kind != controllers.Held {
+			return tr, false // nobody saw it start; what is Broken the end of the run tells
 		}
 		tr.State, tr.Message = schemas.NodeQueued, r.Why
 		if r.Err != nil {

@@ -299,17 +299,23 @@ func (k *Keeper) claimed(keys []string) []string {
 	})
 }
 
-// putBack lets effects that could not be claimed wait for the next try, or reports them as Broken.
+// putBack lets effects that could not be claimed wait for the next try, or gives them up: the first is reported as Broken,
+// which ends the run, and the others, which fail for the same cause, as Released.
 func (k *Keeper) putBack(keys []string, err error, again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	told := false
 	for _, key := range keys {
 		it := k.items[key]
 		switch {
 		case it == nil:
 		case again:
 			it.stage = waiting
+		case told:
+			k.forget(key, it)
+			k.release(key, "it could not be claimed on the remote")
 		default:
+			told = true
 			k.forget(key, it)
 			k.report(controllers.Report{Kind: controllers.Broken, Key: key, At: time.Now(),
 				Err: fmt.Errorf("claim it on the remote: %w", err)})

@@ -25,8 +25,15 @@ var (
 	// Adopt find out.
 	ErrUnreachable = errors.New("the remote cannot be reached")
 	// ErrDenied is an ErrUnreachable whose cause are the credentials.
-	ErrDenied = fmt.Errorf("%w: access denied", ErrUnreachable)
+	ErrDenied error = denied{}
 )
+
+// denied is the type of ErrDenied, whose text does not say that nobody answered.
+type denied struct{}
+
+func (denied) Error() string { return "the remote denies access" }
+
+func (denied) Unwrap() error { return ErrUnreachable }
 
 // Remote is the branch of another repository that this one shares with other reconcilers. Transport is the git command,
 // with its credential helpers, ssh agent and proxies. It never pushes with force, and never asks on the terminal. Its

@@ -166,7 +166,7 @@ func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unkn
 		case a.refused:
 			failed = append(failed, w)
 		default:
-			err = fmt.Errorf("%s: claim %s: %w: %s; reconcilers need to write below refs/reconcile/", m, w.Key, ErrProtected, a.why)
+			err = fmt.Errorf("%s: %w: %s; reconcilers need to write below refs/reconcile/", m, ErrProtected, a.why)
 		}
 	}
 	return failed, false, err
