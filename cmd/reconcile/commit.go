@@ -1,22 +1,26 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// committer records what reconcile wrote in git: everything below the state folder that it owns and that differs from
-// the branch, so that a run also commits what a killed one had written.
+// committer records what reconcile wrote in git: everything below the state folder that it owns, and the specs of its
+// commands, as far as they differ from the branch, so that a run also commits what a killed one had written.
 type committer struct {
 	*wiring
 	git *gitrepo.Repo
@@ -55,12 +59,16 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	if c.share != nil {
 		branch = "" // it is the one that is checked out
 	}
-	ours := slices.Concat(owned(settings), questionsOf(t))
+	commands := commandsIn(c.store, t)
+	ours := slices.Concat(owned(settings), questionsOf(t), slices.Collect(maps.Keys(commands.taken)))
 	if scope.Whole {
 		ours = slices.Concat(ours, []string{c.store.MemoryDir()}, observationsOf(t))
 	}
 	paths, err := c.git.Dirty(ctx, branch, ours)
-	paths = slices.DeleteFunc(paths, unsettled(t, scope.Open))
+	left := unsettled(t, scope.Open)
+	paths = slices.DeleteFunc(paths, func(p string) bool {
+		return left(p) || commands.taken[p] != nil && !commands.wrote(p)
+	})
 	if err != nil || len(paths) == 0 {
 		return loop.Committed{}, errors.Join(err, c.git.Settle(ctx))
 	}
@@ -143,6 +151,63 @@ func commentsOf(t *state.Tree) []string {
 		}
 	}
 	return out
+}
+
+// commands are the specs that commands of reconcile wrote. Without its spec, another clone would take back what was made
+// of one, and who has the spec would do it once more.
+type commands struct {
+	store *state.Store
+	taken map[string]*schemas.Object // by path, what took effect as it stands, whoever wrote it
+}
+
+// commandsIn finds the actions that were applied, the questions that have a number, and the replies that were judged.
+// Those that came in by another way are of questionsOf.
+func commandsIn(store *state.Store, t *state.Tree) commands {
+	c := commands{store, map[string]*schemas.Object{}}
+	for _, e := range t.Entries(schemas.ActionKind.Name) {
+		st, _ := e.Status.(*schemas.ActionStatus)
+		if e.Object != nil && st != nil && st.Phase == schemas.ActionApplied && st.ObservedDigest == e.Object.Digest &&
+			!slash.IsHeard(e.Object) {
+			c.taken[e.Object.Path] = e.Object
+		}
+	}
+	matters := map[string]*schemas.ClarificationRequestStatus{} // by name, and by number
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		st, _ := e.Status.(*schemas.ClarificationRequestStatus)
+		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
+		if st == nil || spec == nil || st.ID == "" {
+			continue
+		}
+		matters[e.Name], matters[st.ID] = st, st
+		if st.ObservedDigest == e.Object.Digest && spec.Run+spec.Imported == "" {
+			c.taken[e.Object.Path] = e.Object
+		}
+	}
+	for _, e := range t.Entries(schemas.ReplyKind.Name) {
+		spec := schemas.SpecAs[*schemas.ReplySpec](e.Object)
+		if spec == nil || matters[spec.Clarification] == nil || slash.IsHeard(e.Object) {
+			continue
+		}
+		reply := clarify.Reply{Name: e.Name, Digest: e.Object.Digest, Spec: spec}
+		if is, _ := clarify.StandingOf(matters[spec.Clarification], reply); is == clarify.Accepted || is == clarify.Refused {
+			c.taken[e.Object.Path] = e.Object
+		}
+	}
+	return c
+}
+
+// wrote reports whether a file is one that a command wrote, and nobody edited since.
+func (c commands) wrote(p string) bool {
+	o := c.taken[p]
+	if o == nil {
+		return false
+	}
+	is, err := c.store.Root().ReadFile(p)
+	if err != nil {
+		return false
+	}
+	was, err := encodeSpec(controllers.Spec{Ref: o.Ref, Spec: o.Spec()})
+	return err == nil && bytes.Equal(is, was)
 }
 
 // observationsOf are the observations as the memory took them in. Without its spec, what the memory says of an observation

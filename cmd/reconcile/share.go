@@ -156,7 +156,7 @@ func (s *share) seen(tip gitrepo.Tip) error {
 // Adopt implements loop.Share.
 func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error) {
 	s.mu.Lock()
-	tip := s.tip
+	tip, ours := s.tip, s.isOurs(s.tip)
 	s.mu.Unlock()
 	got, err := s.remote.Adopt(ctx, tip, ownership(s.store, t))
 	if err != nil {
@@ -164,6 +164,9 @@ func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 	}
 	head, err := s.git.Head(ctx)
 	moved = s.stand(head.Hash)
+	if ours && head.Hash == tip.Head && len(got.Paths) == 0 {
+		return false, err // it has another name, and is what was here
+	}
 	return moved || got.Moved, err
 }
 
@@ -216,6 +219,34 @@ func (s *share) sweep(ctx context.Context, head string) {
 	if _, err := (claimed{s}).Take(ctx, over); err == nil {
 		_ = s.remote.Drop(ctx, over)
 	}
+}
+
+// Owed implements loop.Share.
+func (s *share) Owed(ctx context.Context) ([]string, error) {
+	me, err := s.name()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	head := s.tip.Head
+	var here []string
+	for _, c := range s.tip.Claims {
+		if c.Key != "" && c.Holder == me && !s.keeper.Has(c.Key) && s.done(c.Key) {
+			here = append(here, c.Key)
+		}
+	}
+	s.mu.Unlock()
+	if head == "" || len(here) == 0 {
+		return here, nil
+	}
+	there, err := s.recorded(ctx, head, here)
+	return slices.DeleteFunc(here, func(key string) bool { return slices.Contains(there, key) }), err
+}
+
+// done reports whether the result of an effect is a file of this tree.
+func (s *share) done(key string) bool {
+	_, err := s.store.Root().Lstat(s.store.RunPath(key))
+	return err == nil
 }
 
 // recorded are the keys whose results a commit has.
@@ -349,7 +380,7 @@ func (c claimed) Done(ctx context.Context, keys []string) (done []string, err er
 		done, err = c.recorded(ctx, tip.Head, keys)
 	}
 	for _, key := range keys {
-		if _, missing := c.store.Root().Lstat(c.store.RunPath(key)); missing == nil && !slices.Contains(done, key) {
+		if c.done(key) && !slices.Contains(done, key) {
 			done = append(done, key)
 		}
 	}
@@ -362,13 +393,14 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	dir := settings.Folders.State
 	records := append(slices.Concat(questionsOf(t), observationsOf(t)), dir+"/runs", store.MemoryDir()+"/records",
 		dir+"/github")
+	commands := commandsIn(store, t)
 	statuses := append(owned(settings), store.MemoryDir())
 	within := func(p string, all []string) bool {
 		return slices.ContainsFunc(all, func(q string) bool { return p == q || strings.HasPrefix(p, q+"/") })
 	}
 	return func(p string) gitrepo.Ownership {
 		switch {
-		case within(p, records):
+		case within(p, records), commands.wrote(p):
 			return gitrepo.Record
 		case within(p, statuses):
 			return gitrepo.Status

@@ -227,6 +227,19 @@ func (c *simClone) Push(_ context.Context, done []string) (sent, again bool, err
 // Leave implements loop.Share.
 func (c *simClone) Leave(context.Context) error { return nil }
 
+// Owed implements loop.Share.
+func (c *simClone) Owed(context.Context) (keys []string, err error) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	for key, claim := range c.hub.claims {
+		path := c.store.RunPath(key)
+		if _, err := c.store.Root().Lstat(path); claim.by == c.name && err == nil && c.hub.head()[path] == "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
 // Elsewhere implements loop.Share.
 func (c *simClone) Elsewhere() map[string]time.Time { return c.keeper.Elsewhere() }
 

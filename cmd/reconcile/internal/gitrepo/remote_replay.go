@@ -124,7 +124,7 @@ func (a *adoption) replay(ctx context.Context, local []commitText) error {
 		if err != nil {
 			return err
 		}
-		people, err := a.sortOut(edits)
+		people, err := a.sortOut(edits, byReconcile(c))
 		if err != nil {
 			return err
 		}
@@ -148,23 +148,27 @@ func (a *adoption) changes(c commitText) ([]edit, error) {
 	return edits, err
 }
 
-// sortOut takes note of records, and returns the edits of people that are to be made again.
-func (a *adoption) sortOut(edits []edit) (people []edit, err error) {
+// sortOut takes note of records, and returns the edits of people that are to be made again. A record that a person added,
+// such as the spec of what they asked for by a command, stays part of their commit. ours tells commits of reconcile.
+func (a *adoption) sortOut(edits []edit, ours bool) (people []edit, err error) {
 	var clash []string
 	for _, e := range edits {
-		switch a.owner(e.path) {
-		case Status:
-			continue
-		case Record:
-			if delete(a.line.keep, e.path); e.now.mode != 0 {
-				a.line.keep[e.path] = e.now
-			}
+		owner := a.owner(e.path)
+		if owner == Status {
 			continue
 		}
 		at, err := a.store.file(a.line.tree, e.path)
 		switch {
 		case err != nil:
 			return nil, err
+		case owner == Record:
+			delete(a.line.keep, e.path)
+			switch {
+			case !ours && e.was.mode == 0 && at.mode == 0:
+				people = append(people, e)
+			case e.now.mode != 0:
+				a.line.keep[e.path] = e.now
+			}
 		case at == e.now:
 		case at != e.was:
 			clash = append(clash, e.path)

@@ -27,6 +27,9 @@ type Share interface {
 	Push(ctx context.Context, done []string) (sent, again bool, err error)
 	// Leave puts what could not be pushed on the remote in another way, so that others take it in.
 	Leave(ctx context.Context) error
+	// Owed names the effects that were claimed by killed runs on this tree and whose results are here, but were not on the
+	// remote when it was fetched: others wait for them.
+	Owed(ctx context.Context) ([]string, error)
 	// Elsewhere names the effects that other reconcilers have claimed, by key, and until when.
 	Elsewhere() map[string]time.Time
 }
@@ -106,13 +109,26 @@ func (s *session) pull(ctx context.Context, turn bool) (moved bool, err error) {
 	defer cancel()
 	news, err := s.Share.Fetch(ctx, turn)
 	if err == nil {
+		first := s.looked.IsZero()
 		s.looked, s.away = time.Now(), time.Time{}
 		if news {
 			moved, err = s.adoptTip(ctx)
 		}
+		if err == nil && first {
+			err = s.owe(ctx)
+		}
 	}
 	s.schedule(moved)
 	return moved, err
+}
+
+// owe lets what killed runs recorded be published at once: others may have waited for it for long.
+func (s *session) owe(ctx context.Context) error {
+	owed, err := s.Share.Owed(ctx)
+	if len(owed) > 0 {
+		s.unpushed, s.oldest = append(s.unpushed, owed...), time.Time{}
+	}
+	return err
 }
 
 // adoptTip puts the tree on top of what was fetched. What other programs wrote into ledgers is made specs first: a ledger

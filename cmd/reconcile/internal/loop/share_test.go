@@ -23,6 +23,7 @@ type remote struct {
 	log    []string
 	done   []string // effects whose results were pushed
 	others map[string]time.Time
+	owed   []string // by killed runs
 }
 
 var errAway = errors.New("no route to host")
@@ -58,9 +59,10 @@ func (r *remote) Push(_ context.Context, done []string) (sent, again bool, err e
 	return true, false, nil
 }
 
-func (r *remote) Leave(context.Context) error     { return r.say("leave") }
-func (r *remote) Elsewhere() map[string]time.Time { return r.others }
-func (r *remote) has(what string) int             { return strings.Count(strings.Join(r.log, " "), what) }
+func (r *remote) Leave(context.Context) error            { return r.say("leave") }
+func (r *remote) Owed(context.Context) ([]string, error) { return r.owed, nil }
+func (r *remote) Elsewhere() map[string]time.Time        { return r.others }
+func (r *remote) has(what string) int                    { return strings.Count(strings.Join(r.log, " "), what) }
 func always1s() func(string, int) (time.Duration, string) {
 	return always(time.Second, schemas.OutcomeSucceeded)
 }
@@ -91,6 +93,38 @@ func TestPushedOnTopOfWhatWon(t *testing.T) {
 			t.Errorf("results pushed: %q", r.done)
 		}
 	})
+}
+
+// TestPublishesAtOnceWhatIsOwed finds the result of a killed run: it is pushed while the first node runs, and the remote
+// is asked for no more than that.
+func TestPublishesAtOnceWhatIsOwed(t *testing.T) {
+	for name, watching := range map[string]bool{"once": false, "watch": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &remote{owed: []string{"dags/old/x-0123456789abcdef-1"}}
+				l := sharedLoop(t, r)
+				ran := -1 // when it was pushed first
+				l.Commit = func(_ context.Context, tree *state.Tree, _ Scope) (Committed, error) {
+					if ran < 0 {
+						ran = len(tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: "job"}).Runs)
+					}
+					return Committed{Hash: "abc"}, nil
+				}
+				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+				defer stop()
+				run := l.Once
+				if watching {
+					run = func(ctx context.Context) (Result, error) { return l.Watch(ctx, nil) }
+				}
+				if _, err := run(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if ran != 0 || strings.Join(r.log[:2], " ") != "fetch push" || r.done[0] != r.owed[0] || len(r.done) != 3 {
+					t.Errorf("pushed after %d runs: %q; said to the remote: %q", ran, r.done, r.log)
+				}
+			})
+		})
+	}
 }
 
 // TestGivesUpPushing is always refused: after ten tries the run leaves what it has for others and is to be repeated.
