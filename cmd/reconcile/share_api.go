@@ -96,6 +96,12 @@ func (s *share) make(ctx context.Context, commit string) (made bool, err error) 
 	return true, nil
 }
 
+// isOurs reports whether a tip is the commit that GitHub made in the place of the one that this run knows the branch at, so
+// that nothing in it is of others; s.mu is held.
+func (s *share) isOurs(tip gitrepo.Tip) bool {
+	return tip.Head != "" && s.made[s.base] == tip.Head && len(tip.Pending) == 0
+}
+
 // known is the name of a commit on the branch: where GitHub made it, another one than it had here.
 func (s *share) known(commit string) string {
 	if s == nil {
