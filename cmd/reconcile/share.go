@@ -156,7 +156,7 @@ func (s *share) seen(tip gitrepo.Tip) error {
 // Adopt implements loop.Share.
 func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error) {
 	s.mu.Lock()
-	tip := s.tip
+	tip, ours := s.tip, s.isOurs(s.tip)
 	s.mu.Unlock()
 	got, err := s.remote.Adopt(ctx, tip, ownership(s.store, t))
 	if err != nil {
@@ -164,6 +164,9 @@ func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 	}
 	head, err := s.git.Head(ctx)
 	moved = s.stand(head.Hash)
+	if ours && head.Hash == tip.Head && len(got.Paths) == 0 {
+		return false, err // it has another name, and is what was here
+	}
 	return moved || got.Moved, err
 }
 
