@@ -97,7 +97,7 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	if err := s.bump(); err != nil {
 		return 0, err
 	}
-	err := durable.Apply(s.root, tmpDir, ops)
+	err := s.apply(ops)
 	look := nearby{root: s.root}
 	defer look.close()
 	for _, c := range changes {
@@ -112,6 +112,35 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	}
 	s.dropLogs(changes)
 	return len(changes), nil
+}
+
+// atOnce is how many files are written between two signs of life of the lock.
+const atOnce = 2000
+
+// apply writes files in their order. Many take longer than a lock may be held without such a sign.
+func (s *Store) apply(ops []durable.Op) error {
+	for part := range slices.Chunk(ops, atOnce) {
+		if err := durable.Apply(s.root, tmpDir, part); err != nil {
+			return err
+		}
+		if len(ops) > atOnce {
+			if err := s.held.Touch(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Touch tells others that the lock of the tree is in use, before a step that may take seconds. The error is ErrStolen
+// when it is not ours any more.
+func (s *Store) Touch() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		return fmt.Errorf("touch the lock of the tree %s: %w", s.dir, errNotLocked)
+	}
+	return s.held.Touch()
 }
 
 func (s *Store) mayWrite(ctx context.Context) error {

@@ -2,11 +2,13 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +54,33 @@ func TestWriteNeedsTheLock(t *testing.T) {
 	locked(t, s, func() { write(t, s, c...) })
 	if _, err := s.Write(t.Context(), c); err != nil {
 		t.Errorf("nothing is to be written, but: %v", err)
+	}
+}
+
+// TestWriteOfManyKeepsTheLock checks that the lock does not age beyond use while a large tree is written.
+func TestWriteOfManyKeepsTheLock(t *testing.T) {
+	s := open(t, t.TempDir())
+	load(t, s)
+	var ticks atomic.Int64 // each look at the clock takes two seconds
+	start := time.Now()
+	s.locks.Now = func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * 2 * time.Second) }
+	changes := make([]Change, atOnce+1)
+	for i := range changes {
+		ref := schemas.Ref{Kind: health.Kind, Name: fmt.Sprintf("s%d", i)}
+		changes[i] = Change{Path: s.StatusPath(ref), Data: statusOf(t, ref, "Active")}
+	}
+	locked(t, s, func() {
+		before := ticks.Load()
+		write(t, s, changes...)
+		if looks := ticks.Load() - before; looks < 1+2*2 {
+			t.Errorf("the lock was looked at %d times; want twice for each part", looks)
+		}
+		for range 10 {
+			must(t, s.Touch())
+		}
+	})
+	if err := s.Touch(); !errors.Is(err, errNotLocked) {
+		t.Errorf("Touch without the lock: %v", err)
 	}
 }
 

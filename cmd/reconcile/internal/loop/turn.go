@@ -23,7 +23,7 @@ func (s *session) turn(ctx context.Context) error {
 			return err
 		}
 		s.decide()
-		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx), s.settleMemory(ctx, false)); err != nil {
+		if err := errors.Join(s.stillHere(), s.derive(ctx), s.foldLedgers(ctx), s.settleMemory(ctx, false)); err != nil {
 			return err
 		}
 		if claimed, err = s.claim(ctx); err != nil {
@@ -39,6 +39,15 @@ func (s *session) turn(ctx context.Context) error {
 		s.Observe(nil, s.tree)
 	}
 	return err
+}
+
+// stillHere keeps the lock while a tree is taken in that is so large that looking at it takes seconds.
+func (s *session) stillHere() error {
+	const mayAge = 5 * time.Second
+	if s.scanCost < mayAge {
+		return nil
+	}
+	return s.Store.Touch()
 }
 
 // record makes results durable before anything is decided on them.
