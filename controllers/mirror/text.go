@@ -6,6 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
@@ -64,9 +65,9 @@ func quote(s string) (lines []string, cut bool) {
 	s, cut = cutRunes(strings.Trim(plain(s), "\n"), turnLimit)
 	all := strings.Split(s, "\n")
 	for i := 0; i < len(all); {
-		if fence := fenceOf(all[i]); fence != "" {
+		if fence := clarify.FenceOf(all[i]); fence != "" {
 			end := i + 1
-			for end < len(all) && !closes(all[end], fence) {
+			for end < len(all) && !clarify.ClosesFence(all[end], fence) {
 				end++
 			}
 			lines = append(lines, codeBlock(all[i], all[i+1:min(end, len(all))])...)
@@ -109,22 +110,6 @@ func longestRun(s string) (most int) {
 		most = max(most, n)
 	}
 	return most
-}
-
-// fenceOf returns the backquotes or tildes with which a line opens a block of code, or "".
-func fenceOf(line string) string {
-	line = strings.TrimLeft(line, " ")
-	for _, c := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && !(c == "`" && strings.Contains(line[n:], "`")) {
-			return line[:n]
-		}
-	}
-	return ""
-}
-
-func closes(line, fence string) bool {
-	mark := fenceOf(line)
-	return len(mark) >= len(fence) && mark[0] == fence[0] && strings.TrimSpace(line) == mark
 }
 
 // proseLine is a line of text outside of a block of code: emphasis, list items and code spans stay what they are.

@@ -70,7 +70,7 @@ func (t *chat) turn(i int) {
 
 // following is a heading and what was said, which begins on the line of the heading where that does not change it.
 func following(head string, body []string) []string {
-	if fenceOf(body[0]) != "" || strings.HasPrefix(body[0], ">") {
+	if clarify.FenceOf(body[0]) != "" || strings.HasPrefix(body[0], ">") {
 		return append([]string{head}, indented(body)...)
 	}
 	return append([]string{head + " " + body[0]}, indented(body[1:])...)
@@ -153,10 +153,10 @@ func chatBody(s string) []string {
 	fence := ""
 	for line := range strings.SplitSeq(strings.Trim(Text(s), "\n"), "\n") {
 		line = strings.TrimRight(line, " \t")
-		switch mark := fenceOf(line); {
+		switch mark := clarify.FenceOf(line); {
 		case fence == "" && mark != "":
 			fence = mark
-		case fence != "" && closesFence(line, fence):
+		case fence != "" && clarify.ClosesFence(line, fence):
 			fence = ""
 		case fence == "":
 			line = chatText(line)
@@ -167,22 +167,6 @@ func chatBody(s string) []string {
 		out = append(out, fence)
 	}
 	return out
-}
-
-// fenceOf returns the backquotes or tildes with which a line opens a code block, or "".
-func fenceOf(line string) string {
-	line = strings.TrimLeft(line, " ")
-	for _, c := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && !(c == "`" && strings.Contains(line[n:], "`")) {
-			return line[:n]
-		}
-	}
-	return ""
-}
-
-func closesFence(line, fence string) bool {
-	mark := fenceOf(line)
-	return len(mark) >= len(fence) && mark != "" && mark[0] == fence[0] && strings.TrimSpace(line) == mark
 }
 
 // heading finds, in lists and quotations too, the marks that make a heading of their line or of the one before it:

@@ -258,10 +258,10 @@ func FuzzClarificationChat(f *testing.F) {
 		headings, fence := 0, ""
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
-			switch mark := fenceOf(line); {
+			switch mark := clarify.FenceOf(line); {
 			case fence == "" && mark != "":
 				fence = mark
-			case fence != "" && closesFence(line, fence):
+			case fence != "" && clarify.ClosesFence(line, fence):
 				fence = ""
 			case strings.HasPrefix(line, "["):
 				headings++
