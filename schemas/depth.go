@@ -30,3 +30,18 @@ func TooDeep(data []byte) bool {
 	}
 	return false
 }
+
+// Depth is how deeply JSON text is nested at most; brackets in texts count, too.
+func Depth(data []byte) (most int) {
+	depth := 0
+	for _, c := range data {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		}
+		most = max(most, depth)
+	}
+	return most
+}

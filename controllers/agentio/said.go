@@ -49,7 +49,7 @@ func Read(format string, stdout []byte) (Said, error) {
 	if ask != nil {
 		return Said{Ask: ask}, checkAsk(ask)
 	}
-	result, err := encodeText(text)
+	result, err := schemas.Marshal(text)
 	return Said{Result: result, Answer: text}, err
 }
 
@@ -88,15 +88,6 @@ func answerIn(value json.RawMessage) (string, error) {
 		}
 	}
 	return "", errors.New(`the output has no answer: print a string, or {"reconcile": 1, "answer": "…"}`)
-}
-
-// encodeText is text as a JSON string that keeps <, > and & as they are.
-func encodeText(text string) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	err := e.Encode(text)
-	return bytes.TrimSpace(buf.Bytes()), err
 }
 
 // structured is an object of this contract.

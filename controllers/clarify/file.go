@@ -225,14 +225,14 @@ func (r *record) append(b []byte) ([]byte, error) {
 	}
 	c := r.Clarification
 	c.Thread = nil
-	head, err := marshal(c)
+	head, err := schemas.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", r.ID, err)
 	}
 	before, after, _ := bytes.Cut(head, []byte(`"thread":null`)) // a text cannot hold the quotes
 	flat := append(slices.Clone(before), `"thread":[`...)
 	for i, t := range r.Thread {
-		turn, err := marshal(t)
+		turn, err := schemas.Marshal(t)
 		if err != nil {
 			return nil, fmt.Errorf("write a turn of %s: %w", r.ID, err)
 		}
@@ -254,17 +254,6 @@ func (x extras) into(b []byte) []byte {
 }
 
 func appendQuoted(b []byte, s string) []byte {
-	q, _ := marshal(s) // text always marshals
+	q, _ := schemas.Marshal(s) // text always marshals
 	return append(b, q...)
-}
-
-// marshal is json.Marshal that leaves <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

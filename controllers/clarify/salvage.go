@@ -25,7 +25,7 @@ func Salvage(damaged []byte, issue int) []byte {
 	if last == 0 {
 		return nil
 	}
-	f.extra[schemas.LedgerLastID], _ = marshal(FormatID(issue, last)) // text always marshals
+	f.extra[schemas.LedgerLastID], _ = schemas.Marshal(FormatID(issue, last)) // text always marshals
 	f.forgetLast()
 	f.sort()
 	data, err := f.encode()
@@ -71,7 +71,7 @@ func (f *file) scrape(damaged []byte) {
 		if d.Decode(&value) != nil || !sound(value) {
 			return
 		}
-		if !strings.EqualFold(name, "issueNumber") && depth(value) <= 100 { // indenting grows with the square of it
+		if !strings.EqualFold(name, "issueNumber") && schemas.Depth(value) <= 100 { // indenting grows with the square of it
 			f.extra[name] = value
 		}
 	}
@@ -100,21 +100,6 @@ func (f *file) scrapeRecords(d *json.Decoder) (whole bool) {
 
 // sound reports whether a value can stand in a ledger that is to be read again.
 func sound(raw []byte) bool { return utf8.Valid(raw) && !bytes.Contains(raw, []byte("\n<<<<<<< ")) }
-
-// depth is how deeply a value is nested; brackets in texts count, too.
-func depth(raw []byte) (deepest int) {
-	d := 0
-	for _, c := range raw {
-		switch c {
-		case '[', '{':
-			d++
-		case ']', '}':
-			d--
-		}
-		deepest = max(deepest, d)
-	}
-	return deepest
-}
 
 func begins(d *json.Decoder, with json.Delim) bool {
 	token, err := d.Token()

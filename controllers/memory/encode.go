@@ -168,7 +168,7 @@ func (w *jsonWriter) extras(x extras) {
 
 // value writes a map of texts and lists of them, which always marshals.
 func (w *jsonWriter) value(name string, v any) {
-	raw, _ := marshal(v)
+	raw, _ := schemas.Marshal(v)
 	w.raw(name, raw)
 }
 
@@ -217,17 +217,6 @@ func appendString(b []byte, s string) []byte {
 }
 
 func appendRare(b []byte, s string) []byte {
-	q, _ := marshal(s) // text always marshals
+	q, _ := schemas.Marshal(s) // text always marshals
 	return append(b, q...)
-}
-
-// marshal is json.Marshal that leaves <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -186,24 +186,9 @@ func unknown(fields map[string]json.RawMessage, known []string) (extras, error) 
 		return nil, nil
 	}
 	for name, raw := range fields {
-		if depth(raw) > deepest || !json.Valid(raw) {
+		if schemas.Depth(raw) > deepest || !json.Valid(raw) {
 			return nil, fmt.Errorf("%w: %.100q is no JSON, or nested too deeply", ErrDamaged, name)
 		}
 	}
 	return fields, nil
-}
-
-// depth is how deeply a value is nested; brackets in texts count, too.
-func depth(raw []byte) (most int) {
-	d := 0
-	for _, c := range raw {
-		switch c {
-		case '[', '{':
-			d++
-		case ']', '}':
-			d--
-		}
-		most = max(most, d)
-	}
-	return most
 }

@@ -97,7 +97,7 @@ func greaterOf[M ~map[string]V, V any](a, b M) M {
 
 // textOf is the JSON of a value that was read from JSON.
 func textOf(v any) []byte {
-	raw, _ := marshal(v)
+	raw, _ := schemas.Marshal(v)
 	return raw
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // conclude fills in the record after the command's end. An error fails a run that had seemed to succeed.
@@ -87,17 +89,7 @@ func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s is not one JSON value: something follows it", source)
 	}
-	return a.encode(a.cleanValue(v))
-}
-
-func (a *attempt) encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(buf.Bytes()), nil
+	return schemas.Marshal(a.cleanValue(v))
 }
 
 // cleanValue takes secrets out of every string of a JSON value, which it may change.

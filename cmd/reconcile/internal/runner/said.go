@@ -69,7 +69,7 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 	if err != nil {
 		return agentio.Said{}, err
 	}
-	result, err := a.encode(answer)
+	result, err := schemas.Marshal(answer)
 	return agentio.Said{Result: result}, err
 }
 
