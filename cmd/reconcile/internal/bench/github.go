@@ -24,7 +24,8 @@ type mirrored struct {
 	rig        *githubtest.Rig
 }
 
-// mirroredIssues is how many sessions get an issue, each with a comment of its own and one of its DAG.
+// mirroredIssues is how many objects are mirrored, each on an issue of its own: a half are sessions, for which an issue is
+// made, the others DAGs, on issues that people wrote.
 const mirroredIssues = 100
 
 // github: mirroring objects for the first time, and again when nothing changed, against an emulator. The emulator and the
@@ -67,7 +68,7 @@ func (b *bench) github(ctx context.Context, _ []int) error {
 		}
 	}
 	took := median(first).wall
-	b.row(fmt.Sprintf("github: %d issues with 2 objects, first time", mirroredIssues), short(took), fmt.Sprint(requests, " requests"), short(took),
+	b.row(fmt.Sprintf("github: %d objects on as many issues, first time", mirroredIssues), short(took), fmt.Sprint(requests, " requests"), short(took),
 		took.Seconds(), 5, " s")
 	took = median(again).wall
 	b.row("github: the same, unchanged", short(took), fmt.Sprintf("%d of %d 304", unchanged, looks), short(took), ms(took), 500, " ms")
@@ -85,12 +86,12 @@ func (m *mirrored) make(ctx context.Context, binary string) error {
 	if err := os.RemoveAll(m.dir); err != nil {
 		return err
 	}
-	for i := range mirroredIssues {
+	for i := range mirroredIssues / 2 {
 		var session, dag bytes.Buffer
 		head(&session, "Session", name("sessions", i))
 		fmt.Fprintf(&session, "  title: The session of team %d\n  owner: team-%d\n", i, i)
 		head(&dag, "DAG", name("dags", i))
-		fmt.Fprintf(&dag, "  session: %s\n  nodes:\n    - {name: build, run: [\"true\"]}\n", name("sessions", i))
+		fmt.Fprintf(&dag, "  session: %s\n  issue: %d\n  nodes:\n    - {name: build, run: [\"true\"]}\n", name("sessions", i), i+1)
 		dag.WriteString("    - {name: test, run: [\"true\"], needs: [build]}\n")
 		for _, f := range []struct{ folder, text string }{{"sessions", session.String()}, {"dags", dag.String()}} {
 			if err := writeFile(filepath.Join(m.dir, "specs", f.folder, name(f.folder, i)+".yaml"), f.text); err != nil {
@@ -102,7 +103,7 @@ func (m *mirrored) make(ctx context.Context, binary string) error {
 	return g.reconcile(ctx)
 }
 
-// begin makes a fresh repository on GitHub, and forgets the one before.
+// begin makes a fresh repository on GitHub with the issues of the DAGs, and forgets the one before.
 func (m *mirrored) begin() (err error) {
 	if err := os.RemoveAll(filepath.Join(m.dir, "state", "github")); err != nil {
 		return err
@@ -110,8 +111,16 @@ func (m *mirrored) begin() (err error) {
 	if m.cache, err = os.MkdirTemp("", "reconcile-bench-github"); err != nil {
 		return err
 	}
-	m.rig, err = githubtest.New()
-	return err
+	if m.rig, err = githubtest.New(); err != nil {
+		return err
+	}
+	for i := range mirroredIssues / 2 { // they are numbered from 1
+		issue := map[string]string{"title": name("dags", i)}
+		if err := m.rig.Do(githubtest.Mona, "POST", "/repos/"+m.rig.Repo+"/issues", issue, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *mirrored) end() error {
