@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
 	engine "reconcile.dev/reconcile/cmd/reconcile/internal/mirror"
@@ -122,7 +123,7 @@ func (m *mirroring) out(ctx context.Context, t *state.Tree) (wrote bool, again t
 	if set := t.Settings().GitHub; !set.Mirror || set.Repo != m.repo { // a watcher is started anew to mirror elsewhere
 		return false, time.Time{}
 	}
-	ctx, release, err := m.alone(ctx)
+	held, release, err := m.alone(ctx)
 	if err != nil || release == nil {
 		m.tellMirror(err)
 		return false, m.now().Add(time.Minute)
@@ -130,11 +131,14 @@ func (m *mirroring) out(ctx context.Context, t *state.Tree) (wrote bool, again t
 	defer release()
 	records := engine.NewRecords(m.store, m.repo, false, m.warn)
 	var rep engine.Report
-	if err = m.store.SweepMirror(ctx); err == nil {
-		rep, err = m.sync(ctx, t, records)
+	if err = m.store.SweepMirror(held); err == nil {
+		rep, err = m.sync(held, t, records)
 	}
 	if err == nil && rep.Later == nil {
-		err = m.hear(ctx, records, (*engine.Inbox).Answer)
+		err = m.hear(held, records, (*engine.Inbox).Answer)
+	}
+	if err = unheld(ctx, held, err); errors.Is(err, errUnheld) {
+		again = m.now().Add(time.Minute)
 	}
 	for _, n := range rep.Notes {
 		m.warn("GitHub: " + n)
@@ -215,7 +219,7 @@ func (m *mirroring) alone(ctx context.Context) (held context.Context, release fu
 	if m.share == nil {
 		return ctx, unlock, nil
 	}
-	held, drop, err := m.share.hold(ctx, mirrorClaim)
+	held, drop, err := hold(ctx, claimed{m.share}, mirrorClaim, m.share.settings.Git.ClaimFor.Std())
 	if err != nil || drop == nil {
 		unlock()
 		return ctx, nil, err
@@ -223,10 +227,22 @@ func (m *mirroring) alone(ctx context.Context) (held context.Context, release fu
 	return held, func() { drop(); unlock() }, nil
 }
 
-// hold claims something on the remote for as long as a run works on it. drop is nil while another reconciler has it. held
-// ends when the claim is lost.
-func (s *share) hold(ctx context.Context, key string) (held context.Context, drop func(), err error) {
-	refused, err := claimed{s}.Take(ctx, []string{key})
+// errUnheld is the error of what was broken off because another reconciler may do it now.
+var errUnheld = errors.New("the claim on the remote was lost, so another reconciler may be at it; the next run goes on")
+
+// unheld is an error of something that was done while a claim was held.
+func unheld(ctx, held context.Context, err error) error {
+	if err != nil && held.Err() != nil && ctx.Err() == nil {
+		return errUnheld
+	}
+	return err
+}
+
+// hold claims something among reconcilers, each time for a while, for as long as a run works on it. drop is nil while
+// another one has it. held ends when the claim is lost, or may be: it ran out while the remote could not be reached.
+func hold(ctx context.Context, r claims.Remote, key string, each time.Duration) (held context.Context, drop func(), err error) {
+	began := time.Now()
+	refused, err := r.Take(ctx, []string{key})
 	if err != nil || len(refused) > 0 {
 		return ctx, nil, err
 	}
@@ -234,24 +250,42 @@ func (s *share) hold(ctx context.Context, key string) (held context.Context, dro
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		tick := time.NewTicker(s.settings.Git.ClaimFor.Std() / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-held.Done():
-				return
-			case <-tick.C:
-				if lost, err := (claimed{s}).Renew(held, []string{key}); err == nil && len(lost) > 0 {
-					cancel()
-				}
-			}
-		}
+		defer cancel()
+		renewing(held, r, key, each, began.Add(each))
 	}()
 	return held, func() {
 		cancel()
 		<-over
-		_ = s.remote.Drop(context.WithoutCancel(ctx), []string{key}) // else it runs out
+		_ = r.Drop(context.WithoutCancel(ctx), []string{key}) // else it runs out
 	}, nil
+}
+
+// renewing renews a claim that stands until a time, and returns when it is lost, or may be, or ctx ends.
+func renewing(ctx context.Context, r claims.Remote, key string, each time.Duration, until time.Time) {
+	tick := time.NewTicker(each / 3)
+	defer tick.Stop()
+	for {
+		wait := time.NewTimer(time.Until(until))
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		case <-wait.C:
+			return
+		case <-tick.C:
+		}
+		wait.Stop()
+		began := time.Now()
+		ask, cancel := context.WithDeadline(ctx, until)
+		lost, err := r.Renew(ask, []string{key})
+		cancel()
+		switch {
+		case err == nil && len(lost) > 0:
+			return
+		case err == nil:
+			until = began.Add(each)
+		}
+	}
 }
 
 // once mirrors the tree of a one-shot run at its end, and commits and pushes what is on record then. It returns the

@@ -17,16 +17,16 @@ func (m *mirroring) in(ctx context.Context) (wrote bool) {
 	if issues, err := records.Issues(); err == nil && len(issues) == 0 {
 		return false // nothing was mirrored: nobody can have written anything
 	}
-	ctx, release, err := m.alone(ctx)
+	held, release, err := m.alone(ctx)
 	if err != nil || release == nil {
 		m.tellMirror(err)
 		return false
 	}
 	defer release()
-	if err = m.catchUp(ctx); err == nil {
-		err = m.hear(ctx, records, (*engine.Inbox).Read)
+	if err = m.catchUp(held); err == nil {
+		err = m.hear(held, records, (*engine.Inbox).Read)
 	}
-	m.tellMirror(err)
+	m.tellMirror(unheld(ctx, held, err))
 	return records.Changed()
 }
 
