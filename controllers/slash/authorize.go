@@ -15,13 +15,18 @@ type Actor struct {
 	Association string
 	Bot         bool     // an app
 	Teams       []string // those of TeamsToAsk that the actor is in
+	// Permission is what the actor may do in the repository, where AsksPermission: admin, write, read or none.
+	Permission string
 }
+
+// member is the role of those who belong to the organization that owns a repository.
+const member = "MEMBER"
 
 // Authorize says why a command of the actor must not act; nil means that it may. Settings without roles let nobody but
 // those whom they list.
 func Authorize(a Actor, set *schemas.GitHubCommands) error {
 	switch {
-	case a.Bot || strings.HasSuffix(a.Login, "[bot]") || a.Login == "":
+	case isApp(a) || a.Login == "":
 		return fmt.Errorf("apps and bots may not give commands")
 	case hasRole(a, set):
 		return nil
@@ -31,11 +36,33 @@ func Authorize(a Actor, set *schemas.GitHubCommands) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s may not give commands here: github.commands in %s says who may", inert(a.Login), code(schemas.SettingsPath))
+	hint := ""
+	if hides(a, set) {
+		hint = ". GitHub does not show a membership that is private: who has one counts if he may write to the repository, " +
+			"or is listed there"
+	}
+	return fmt.Errorf("%s may not give commands here: github.commands in %s says who may%s", inert(a.Login),
+		code(schemas.SettingsPath), hint)
 }
 
+func isApp(a Actor) bool { return a.Bot || strings.HasSuffix(a.Login, "[bot]") }
+
+// hasRole reports whether an actor has one of the roles. A member whose membership is private looks like a stranger, but
+// may write, as no stranger may: others who may are shown as collaborators.
 func hasRole(a Actor, set *schemas.GitHubCommands) bool {
-	return set.Roles != nil && slices.Contains(*set.Roles, a.Association)
+	return set.Roles != nil && slices.Contains(*set.Roles, a.Association) ||
+		hides(a, set) && (a.Permission == "admin" || a.Permission == "write")
+}
+
+// hides reports whether an actor may be a member without GitHub saying so, where that counts.
+func hides(a Actor, set *schemas.GitHubCommands) bool {
+	return set.Roles != nil && slices.Contains(*set.Roles, member) && !slices.Contains([]string{"OWNER", member, "COLLABORATOR"}, a.Association)
+}
+
+// AsksPermission reports whether GitHub has to be asked what the actor may do in the repository: where nothing else that is
+// known of him decides.
+func AsksPermission(a Actor, set *schemas.GitHubCommands) bool {
+	return !isApp(a) && a.Permission == "" && Authorize(a, set) != nil && hides(a, set)
 }
 
 // TeamsToAsk lists the teams, as organization/team, of which GitHub has to be asked whether the actor is in them: none

@@ -40,12 +40,44 @@ func TestAuthorize(t *testing.T) {
 		{"app", Actor{Login: "ci", Association: "OWNER", Bot: true}, schemas.GitHubCommands{Roles: usual, Allow: []string{"ci"}}, false, nil},
 		{"app by name", Actor{Login: "ci[bot]", Association: "MEMBER"}, schemas.GitHubCommands{Roles: usual}, false, nil},
 		{"ghost", Actor{Association: "OWNER"}, schemas.GitHubCommands{Roles: usual}, false, nil},
+		{"private member", Actor{Login: "ada", Association: "CONTRIBUTOR", Permission: "write"}, schemas.GitHubCommands{Roles: usual}, true, nil},
+		{"private member who reads", Actor{Login: "ada", Association: "NONE", Permission: "read"}, schemas.GitHubCommands{Roles: usual}, false, nil},
+		{"collaborator who is no member", Actor{Login: "ada", Association: "COLLABORATOR", Permission: "admin"},
+			schemas.GitHubCommands{Roles: roles("OWNER", "MEMBER")}, false, nil},
+		{"private member where members do not count", Actor{Login: "ada", Association: "NONE", Permission: "write"},
+			schemas.GitHubCommands{Roles: roles("OWNER", "COLLABORATOR")}, false, nil},
+		{"app that may write", Actor{Login: "ci", Association: "NONE", Permission: "write", Bot: true},
+			schemas.GitHubCommands{Roles: usual}, false, nil},
 	} {
 		if err := Authorize(c.actor, &c.set); (err == nil) != c.may {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if got := TeamsToAsk(c.actor, &c.set); !slices.Equal(got, c.ask) {
 			t.Errorf("%s: asks about %q, want %q", c.name, got, c.ask)
+		}
+	}
+}
+
+func TestAsksPermission(t *testing.T) {
+	t.Parallel()
+	members, owners := []string{"OWNER", "MEMBER"}, []string{"OWNER"}
+	for _, c := range []struct {
+		actor Actor
+		set   schemas.GitHubCommands
+		asks  bool
+	}{
+		{Actor{Login: "ada", Association: "NONE"}, schemas.GitHubCommands{Roles: &members}, true},
+		{Actor{Login: "ada", Association: "CONTRIBUTOR"}, schemas.GitHubCommands{Roles: &members}, true},
+		{Actor{Login: "ada", Association: "NONE"}, schemas.GitHubCommands{Roles: &owners}, false},
+		{Actor{Login: "ada", Association: "NONE"}, schemas.GitHubCommands{}, false},
+		{Actor{Login: "ada", Association: "NONE"}, schemas.GitHubCommands{Roles: &members, Allow: []string{"ada"}}, false},
+		{Actor{Login: "ada", Association: "NONE", Permission: "read"}, schemas.GitHubCommands{Roles: &members}, false},
+		{Actor{Login: "ada", Association: "COLLABORATOR"}, schemas.GitHubCommands{Roles: &members}, false},
+		{Actor{Login: "ci", Association: "NONE", Bot: true}, schemas.GitHubCommands{Roles: &members}, false},
+		{Actor{Login: "ci[bot]", Association: "NONE"}, schemas.GitHubCommands{Roles: &members}, false},
+	} {
+		if got := AsksPermission(c.actor, &c.set); got != c.asks {
+			t.Errorf("%+v with %+v: asks %t", c.actor, c.set, got)
 		}
 	}
 }

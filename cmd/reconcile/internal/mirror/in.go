@@ -25,6 +25,7 @@ type Listener interface {
 	RecentComments(ctx context.Context, since time.Time) ([]github.Comment, error)
 	React(ctx context.Context, comment int64, content string) error
 	InTeam(ctx context.Context, org, team, login string) (bool, error)
+	Permission(ctx context.Context, login string) (string, error)
 }
 
 // Inbox makes specs of what people write on the issues that a Mirror keeps, and tells them what became of it. It is for
@@ -47,6 +48,7 @@ type Inbox struct {
 	Known memory.Source
 
 	teams  map[string]bool     // by team and login
+	may    map[string]string   // by login: what GitHub said of the permission
 	listed map[int64]time.Time // when comments that were listed were changed last
 	heard  Heard
 }
@@ -265,7 +267,7 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 			}
 			continue
 		}
-		who, may, err := in.actor(ctx, &c)
+		who, may, err := in.actor(ctx, f, &c)
 		if err != nil {
 			return u, err
 		}
@@ -336,8 +338,8 @@ func (u *unread) isNew(f *schemas.MirrorFile, c *github.Comment) bool {
 	return !c.Updated.Before(read.Add(-overlap)) && !slices.Contains(f.Read.Seen, c.ID)
 }
 
-// actor is the author of a comment, with the teams that count, and whether the author may give commands.
-func (in *Inbox) actor(ctx context.Context, c *github.Comment) (slash.Actor, bool, error) {
+// actor is the author of a comment, with what counts of his teams and permission, and whether he may give commands.
+func (in *Inbox) actor(ctx context.Context, f *schemas.MirrorFile, c *github.Comment) (slash.Actor, bool, error) {
 	a := slash.Actor{Login: c.Author.Login, Association: c.Association, Bot: c.Author.Bot}
 	for _, team := range slash.TeamsToAsk(a, &in.Commands) {
 		is, err := in.inTeam(ctx, team, a.Login)
@@ -349,7 +351,42 @@ func (in *Inbox) actor(ctx context.Context, c *github.Comment) (slash.Actor, boo
 			break
 		}
 	}
+	if slash.AsksPermission(a, &in.Commands) && saysSomething(f, c) {
+		var err error
+		if a.Permission, err = in.permission(ctx, a.Login); err != nil {
+			return a, false, err
+		}
+	}
 	return a, slash.Authorize(a, &in.Commands) == nil, nil
+}
+
+// saysSomething reports whether a comment may be meant for this program: it has a command, or an agent asked something
+// on its issue. Of all others nobody has to know who may what.
+func saysSomething(f *schemas.MirrorFile, c *github.Comment) bool {
+	return slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return strings.HasPrefix(o.Key, "round/") }) ||
+		len(slash.Parse(c.Body).Commands) > 0
+}
+
+// permission asks once for each login. What the token may not ask gives nobody a right.
+func (in *Inbox) permission(ctx context.Context, login string) (string, error) {
+	may, known := in.may[login]
+	if known {
+		return may, nil
+	}
+	may, err := in.Listener.Permission(ctx, login)
+	if ofOne(err) {
+		in.heard.note("whether somebody may write to the repository cannot be told, so members whose membership is private "+
+			"count only if github.commands.allow lists them: %v", err)
+		may, err = "none", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if in.may == nil {
+		in.may = map[string]string{}
+	}
+	in.may[login] = may
+	return may, nil
 }
 
 // inTeam asks once for each team and login. A team that the token does not see has nobody in it.

@@ -30,6 +30,8 @@ type talk struct {
 	*world
 	reactions map[int64][]string
 	team      []string // logins in acme/core
+	writers   []string // logins that may write to the repository
+	noAsking  bool     // the token may not ask who may what
 	deleted   map[int64]bool
 	watch     *Watch // that processes share, as the looks of one watcher do
 	listed    []int  // issues whose comments were listed; 0 for those of all
@@ -84,6 +86,21 @@ func (k *talk) InTeam(_ context.Context, org, team, login string) (is bool, err 
 		return nil
 	}, "is %s in %s/%s", login, org, team)
 	return is, err
+}
+
+func (k *talk) Permission(_ context.Context, login string) (may string, err error) {
+	err = k.call(false, func() error {
+		switch {
+		case k.noAsking:
+			return github.ErrForbidden
+		case slices.Contains(k.writers, login):
+			may = "write"
+		default:
+			may = "read" // as everybody may in a public repository
+		}
+		return nil
+	}, "what may %s do", login)
+	return may, err
 }
 
 const talkTree = `
@@ -338,7 +355,8 @@ func TestInbox(t *testing.T) {
 		"It is shown: explain [clarificationrequest/release dag/checks session/health]",
 		"It is shown: status [clarificationrequest/release dag/checks session/health]",
 		"Nothing of this was done. `/retry nothing`: there is no node `nothing` here; there are `build`, `review`.",
-		"Nothing of this was done. mallory may not give commands here: github.commands in `reconcile.yaml` says who may.",
+		"Nothing of this was done. mallory may not give commands here: github.commands in `reconcile.yaml` says who may. " +
+			"GitHub does not show a membership that is private: who has one counts if he may write to the repository, or is listed there.",
 	}
 	if !slices.Equal(said, wantSaid) {
 		t.Errorf("said\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(wantSaid, "\n"))
@@ -346,6 +364,44 @@ func TestInbox(t *testing.T) {
 }
 
 // TestInboxEditedAndDeleted: what became of a comment stands, whatever becomes of the comment.
+// TestInboxPrivateMember: GitHub tells of members whose membership is private that they are strangers. What they may do in
+// the repository says who they are, where the token may ask.
+func TestInboxPrivateMember(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		writers  []string
+		noAsking bool
+		want     string // the reactions
+		asked    int
+	}{
+		"may write":             {[]string{"priya"}, false, "eyes +1", 1},
+		"may not write":         {nil, false, "confused", 1},
+		"the token may not ask": {[]string{"priya"}, true, "confused", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newTalk()
+			dir := newTree(t, k)
+			k.writers, k.noAsking = c.writers, c.noAsking
+			asked := 0
+			k.fail = func(_ int, call string, _ bool) (before, after error) {
+				if strings.HasPrefix(call, "what may ") {
+					asked++
+				}
+				return nil, nil
+			}
+			hold := k.write(42, "priya", "CONTRIBUTOR", "/hold build")
+			k.write(42, "priya", "CONTRIBUTOR", "/explain") // the same person is asked for once
+			if err := process(t, dir, k, always); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(k.reactions[hold], " "); got != c.want || asked != c.asked {
+				t.Errorf("reactions %q, want %q; asked %d times, want %d", got, c.want, asked, c.asked)
+			}
+		})
+	}
+}
+
 func TestInboxEditedAndDeleted(t *testing.T) {
 	t.Parallel()
 	k := newTalk()
