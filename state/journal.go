@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state/durable"
 )
 
 // A journal is what one process says about effects: that it claims one, that one was started, how one ended. Each
@@ -88,6 +86,8 @@ type Journal struct {
 	mu   sync.Mutex   // taken before Store.mu
 	file *os.File     // nil once closed; guarded by mu
 	view *journalView // what stands in it; changed under both locks
+
+	drafts drafts // of the results in view; guarded by mu
 }
 
 // Journal opens this process's own journal, the same at every call until it is closed.
@@ -219,7 +219,16 @@ func (j *Journal) append(b []byte, sync bool) error {
 func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
 
 // Finish records how effects ended. The results are on disk when it returns.
-func (j *Journal) Finish(runs []schemas.Run) error { return j.write(runLines(opFinish, runs), true) }
+func (j *Journal) Finish(runs []schemas.Run) error {
+	lines := runLines(opFinish, runs)
+	if err := j.write(lines, true); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.drafts.add(j.store, lines)
+	return nil
+}
 
 func runLines(op string, runs []schemas.Run) []line {
 	lines := make([]line, len(runs))
@@ -263,7 +272,7 @@ func (j *Journal) checkpoint(ctx context.Context) error {
 	if j.file == nil || len(done) == 0 && j.view.lines == len(j.view.open()) {
 		return nil // nothing to gain
 	}
-	if err := j.store.writeRuns(ctx, done); err != nil {
+	if err := j.store.writeRuns(ctx, done, &j.drafts); err != nil {
 		return fmt.Errorf("checkpoint the journal: %w", err)
 	}
 	return j.rewrite()
@@ -314,46 +323,4 @@ func (j *Journal) Close() error {
 	err = errors.Join(err, j.file.Close())
 	j.file, j.store.own = nil, nil
 	return err
-}
-
-// writeRuns makes the records of finished runs durable files. A record that exists stands: it may have come from another
-// clone meanwhile, and others rest on it.
-func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run) error {
-	runs = slices.DeleteFunc(slices.Clone(runs), s.recorded)
-	if len(runs) == 0 {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := s.ensureLocal(tmpDir); err != nil {
-		return err
-	}
-	ops := make([]durable.Op, len(runs))
-	for i, r := range runs {
-		data, err := EncodeRun(r)
-		if err != nil {
-			return err
-		}
-		ops[i] = durable.Op{Path: s.layout().runPath(r.Key), Data: data}
-	}
-	if err := durable.Apply(s.root, tmpDir, ops); err != nil {
-		return err
-	}
-	look := nearby{root: s.root}
-	defer look.close()
-	for i, r := range runs {
-		s.wrote(&look, ops[i].Path, ops[i].Data, r)
-	}
-	return s.bump()
-}
-
-// recorded reports whether the run has a file that can be used.
-func (s *Store) recorded(r *schemas.Run) bool {
-	data, err := s.root.ReadFile(s.layout().runPath(r.Key))
-	if err != nil {
-		return false
-	}
-	_, err = decodeRun(r.Key, data)
-	return err == nil
 }

@@ -158,7 +158,7 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 		if v.alive {
 			continue
 		}
-		if err := s.writeRuns(ctx, v.results()); err != nil {
+		if err := s.writeRuns(ctx, v.results(), nil); err != nil {
 			return nil, fmt.Errorf("recover the journal of process %s: %w", v.name, err)
 		}
 		for _, c := range v.keys {
@@ -223,7 +223,7 @@ func (s *Store) Bury(ctx context.Context, orphans []Orphan) error {
 		if v.alive || open > 0 {
 			continue
 		}
-		if err := s.writeRuns(ctx, v.results()); err != nil {
+		if err := s.writeRuns(ctx, v.results(), nil); err != nil {
 			return fmt.Errorf("recover the journal of process %s: %w", v.name, err)
 		}
 		if err := s.removeJournal(v.name); err != nil {

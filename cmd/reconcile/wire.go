@@ -39,6 +39,9 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 	if fresh && !o.push && !sum.Push {
 		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit}, nil
 	}
+	if !o.watch {
+		a.hasty()
+	}
 	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
 	if err := w.openRepo(); err != nil {
 		return outcome{}, err

@@ -30,24 +30,66 @@ func Apply(root *os.Root, tmpDir string, ops []Op) error {
 	return s.Commit()
 }
 
-// Staged are the new contents of a batch, on disk and synced, but not yet in place.
+// Staged are the new contents of a batch, on disk, but not yet in place. Commit puts them in place; Discard drops them.
+// One of the two must be called.
 type Staged struct {
 	w     *writer
 	ops   []Op
 	temps []string // of each of ops; "" for removals
 }
 
-// StageAll does the first half of Apply: it writes and syncs the new contents, and changes nothing. Commit puts them in
-// place; Discard drops them. One of the two must be called.
+// StageAll does the first half of Apply: it writes and syncs the new contents, and changes nothing.
 func StageAll(root *os.Root, tmpDir string, ops []Op) (*Staged, error) {
-	w := newWriter(root, tmpDir)
-	temps, err := w.stageAll(ops)
-	s := &Staged{w, ops, temps}
+	s := Begin(root, tmpDir)
+	many := len(ops) > few && canSyncTree
+	var err error
+	for i := 0; i < len(ops) && err == nil; i++ {
+		err = s.add(ops[i], !many)
+	}
+	if err == nil && many {
+		err = s.Sync()
+	}
 	if err != nil {
 		s.Discard()
 		return nil, err
 	}
 	return s, nil
+}
+
+// Begin starts a batch that grows by Add. Before Commit it must be synced.
+func Begin(root *os.Root, tmpDir string) *Staged { return &Staged{w: newWriter(root, tmpDir)} }
+
+// Add writes the new content of one more file, and syncs nothing. After an error the batch is what it was.
+func (s *Staged) Add(op Op) error { return s.add(op, false) }
+
+func (s *Staged) add(op Op, sync bool) error {
+	temp := ""
+	if op.Data == nil {
+		if _, err := s.w.vet(op.Path); err != nil {
+			return fail("remove", op.Path, err)
+		}
+	} else {
+		var err error
+		if temp, err = s.w.stage(op.Path, whole(op.Data), sync); err != nil {
+			return err
+		}
+		s.w.temps = append(s.w.temps, temp)
+	}
+	s.ops, s.temps = append(s.ops, op), append(s.temps, temp)
+	return nil
+}
+
+// Sync makes the contents durable. What was known of the folders is forgotten: it may be some time since the first of
+// them was written.
+func (s *Staged) Sync() error {
+	s.w.forget()
+	if len(s.w.temps) == 0 {
+		return nil
+	}
+	if len(s.w.temps) > few && canSyncTree {
+		return s.w.syncTemps()
+	}
+	return s.w.syncEach()
 }
 
 // Commit renames the contents into place, removes what is to be removed, and syncs the folders. After an error what was
@@ -71,36 +113,16 @@ func (s *Staged) Discard() {
 	s.w.folders.close()
 }
 
-// stageAll writes and syncs all new contents and returns their temporary names, "" for removals.
-func (w *writer) stageAll(ops []Op) ([]string, error) {
-	temps := make([]string, len(ops))
-	many := len(ops) > few && canSyncTree
-	for i, op := range ops {
-		if op.Data == nil {
-			if _, err := w.vet(op.Path); err != nil {
-				return nil, fail("remove", op.Path, err)
-			}
-			continue
-		}
-		temp, err := w.stage(op.Path, whole(op.Data), !many)
-		if err != nil {
-			return nil, err
-		}
-		temps[i] = temp
-		w.temps = append(w.temps, temp)
-	}
-	if many && len(w.temps) > 0 {
-		return temps, w.syncTemps()
-	}
-	return temps, nil
-}
-
 // syncTemps syncs the whole file system, or, where it refuses, every temporary file.
 func (w *writer) syncTemps() error {
 	err := syncTree(w.root, w.tmp)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
+	return w.syncEach()
+}
+
+func (w *writer) syncEach() error {
 	for _, temp := range w.temps {
 		if err := syncFile(w.root, temp); err != nil {
 			return err

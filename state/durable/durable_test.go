@@ -220,6 +220,33 @@ func TestStageAll(t *testing.T) {
 	}
 }
 
+// A batch that grows is like one that is given whole, also when folders appear and go while it does.
+func TestBatchGrows(t *testing.T) {
+	for _, n := range []int{3, 40} {
+		root, _ := open(t)
+		write(t, root, "d/old", "old")
+		b := durable.Begin(root, tmp)
+		files := map[string]string{"d": "/"}
+		for i := range n {
+			p := fmt.Sprintf("d/%d", i)
+			files[p] = "new"
+			if err := b.Add(durable.Op{Path: p, Data: []byte("new")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Add(durable.Op{Path: "../out", Data: []byte("x")}); !errors.Is(err, durable.ErrRefused) {
+			t.Errorf("outside: %v", err)
+		}
+		if err := root.RemoveAll("d"); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(b.Sync(), b.Commit()); err != nil {
+			t.Error(err)
+		}
+		want(t, root, files)
+	}
+}
+
 func TestRemoveKeepsStop(t *testing.T) {
 	for stop, left := range map[string]map[string]string{
 		"":      {"a": "/", "a/b": "/", "a/b/c": "/"},

@@ -58,22 +58,28 @@ func Sweep(root *os.Root, tmpDir string) error {
 		return fail("sweep", tmpDir, err)
 	}
 	var errs []error
+	gone := map[proc.ID]bool{}
 	for _, e := range entries {
-		if litter(e) {
+		if litter(e, gone) {
 			errs = append(errs, w.sweep(path.Join(w.tmp, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// litter judges one file by its maker, else by age.
-func litter(e fs.DirEntry) bool {
+// litter judges one file by its maker, else by age. It remembers in gone which makers are gone.
+func litter(e fs.DirEntry, gone map[proc.ID]bool) bool {
 	id, ok := maker(e.Name())
 	if !ok || !e.Type().IsRegular() {
 		return false
 	}
 	if id.Tag == proc.Self().Tag && id.Tag != "" {
-		return id.Gone()
+		is, known := gone[id]
+		if !known {
+			is = id.Gone()
+			gone[id] = is
+		}
+		return is
 	}
 	fi, err := e.Info()
 	return err == nil && time.Since(fi.ModTime()) > abandoned

@@ -45,10 +45,15 @@ type writer struct {
 }
 
 func newWriter(root *os.Root, tmpDir string) *writer {
-	return &writer{
-		root: root, tmp: path.Clean(tmpDir), checked: map[string]bool{".": true}, absent: map[string]bool{},
-		folders: folders{root: root},
-	}
+	w := &writer{root: root, tmp: path.Clean(tmpDir), folders: folders{root: root}}
+	w.forget()
+	return w
+}
+
+// forget drops what is known of folders: others may have changed them.
+func (w *writer) forget() {
+	w.checked, w.absent = map[string]bool{".": true}, map[string]bool{}
+	w.folders.close()
 }
 
 // whole is a content of one part.
@@ -125,8 +130,7 @@ func (w *writer) rename(target, temp string) (err error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		w.checked = map[string]bool{".": true}
-		w.folders.close()
+		w.forget()
 	}
 	return err
 }

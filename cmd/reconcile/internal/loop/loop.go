@@ -112,7 +112,7 @@ type Result struct {
 // Bounds of a run.
 const (
 	lookahead   = 64                     // effects claimed beyond what may run at once, so that none waits for a turn
-	gatherFor   = 20 * time.Millisecond  // results are gathered this long while enough work is queued
+	gatherFor   = 40 * time.Millisecond  // results are gathered this long while enough work is queued
 	flushEvery  = 250 * time.Millisecond // progress inside an object is written at most this often
 	pollForeign = 100 * time.Millisecond // while another process performs something
 	pollSpecs   = 500 * time.Millisecond // a one-shot run looks for changed files this often while something runs
