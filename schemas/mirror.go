@@ -82,6 +82,11 @@ type MirrorObject struct {
 	Issue   int    `json:"issue,omitempty"` // 0 until it is known
 	// Intended is when the issue was begun to be made, while its number is not on record.
 	Intended Time `json:"intended,omitzero"`
+	// Titles has the digest of the title that was last written, or would have been, had nobody else edited it; before it
+	// that of the one before, while it is not on record that it was written. Empty where nothing is known.
+	Titles []string `json:"titles,omitempty"`
+	// Body is the digest of the issue's body, as that of a title; "" where it is not known.
+	Body string `json:"body,omitempty"`
 }
 
 // MirrorKeys is state/github/keys.json: what the markers in comments of ours are signed with. The first key signs, each

@@ -23,7 +23,7 @@ type Options struct {
 type Issue struct {
 	// Number is 0 for an issue that is to be made.
 	Number int
-	// Object is what an issue is to be made for, with Key, Title and Body.
+	// Object is what the issue is made for, with Key, Title and Body; nothing for an issue that a spec names.
 	Object           schemas.Ref
 	Key, Title, Body string
 	Comments         []Comment // in the order in which they are made
@@ -116,18 +116,19 @@ func (p *projection) add(e *state.Entry, write func(*state.Entry, *Issue)) {
 	if !ok {
 		return
 	}
+	made := h.made
 	if p.o.Made != nil && h.number == 0 {
-		if n := p.o.Made(h.made); n > 0 {
+		if n := p.o.Made(made); n > 0 {
 			h = home{number: n}
 		}
 	}
 	i := p.issues[h]
 	if i == nil {
-		i = &Issue{Number: h.number, Object: h.made}
-		if h.made != (schemas.Ref{}) {
-			p.make(i)
-		}
+		i = &Issue{Number: h.number}
 		p.issues[h] = i
+	}
+	if made != (schemas.Ref{}) && i.Object == (schemas.Ref{}) {
+		p.make(i, made)
 	}
 	write(e, i)
 }
@@ -162,8 +163,9 @@ func (p *projection) homeOfRef(ref schemas.Ref) (home, bool) {
 	return p.homeOf(e)
 }
 
-// make fills in what an issue is made with.
-func (p *projection) make(i *Issue) {
+// make fills in what the issue of an object is made with.
+func (p *projection) make(i *Issue, made schemas.Ref) {
+	i.Object = made
 	e := p.t.Entry(i.Object)
 	i.Key = "issue/" + i.Object.String()
 	about, description := i.Object.String(), ""

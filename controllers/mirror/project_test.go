@@ -113,7 +113,7 @@ func checkIssues(t testing.TB, issues []Issue) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, i := range issues {
-		if made := i.Object != (schemas.Ref{}); made != (i.Number == 0) || made != (i.Key != "") {
+		if made := i.Object != (schemas.Ref{}); !made && i.Number == 0 || made != (i.Key != "") {
 			t.Errorf("issue %d of %s with the key %q is on no issue", i.Number, i.Object, i.Key)
 		}
 		for _, c := range append([]Comment{{i.Key, i.Body}}, i.Comments...) {

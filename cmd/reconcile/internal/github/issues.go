@@ -46,6 +46,23 @@ func (c *Client) CreateIssue(ctx context.Context, n NewIssue) (*Issue, error) {
 	return issueOf(i), nil
 }
 
+// EditIssue replaces the title and the body of an issue; one that is "" stays. ErrGone: it was deleted. Doing it twice does
+// no harm.
+func (c *Client) EditIssue(ctx context.Context, number int, title, body string) error {
+	if err := numbered(number); err != nil {
+		return err
+	}
+	r := new(gogithub.IssueRequest)
+	if title != "" {
+		r.Title = &title
+	}
+	if body != "" {
+		r.Body = &body
+	}
+	_, _, err := c.api.Issues.Edit(repeating(ctx), c.owner, c.name, number, r)
+	return said(err)
+}
+
 // FindIssues returns the issues and pull requests with a label ("": all), open and closed, that changed at or after
 // since (zero: ever), the oldest first.
 func (c *Client) FindIssues(ctx context.Context, label string, since time.Time) ([]Issue, error) {

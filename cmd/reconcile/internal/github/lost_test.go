@@ -83,13 +83,14 @@ func TestWhatMayBeDoneTwiceIsTriedAgain(t *testing.T) {
 	}{
 		"read":           {"GET", "/comments", func() error { _, err := c.GetComment(ctx, id); return err }},
 		"edit":           {"PATCH", "/comments", func() error { _, err := c.EditComment(ctx, id, "one"); return err }},
+		"edit an issue":  {"PATCH", "/issues", func() error { return c.EditIssue(ctx, issue, "another", "body") }},
 		"add labels":     {"POST", "/labels", func() error { return c.AddLabels(ctx, issue, []string{"a", "b"}) }},
 		"remove a label": {"DELETE", "/labels", func() error { return c.RemoveLabel(ctx, issue, "a") }},
 		"make a label":   {"POST", "/labels", func() error { return c.EnsureLabel(ctx, github.Label{Name: "new", Color: "ffffff"}) }},
 		"react":          {"POST", "/reactions", func() error { return c.React(ctx, id, github.Eyes) }},
 		"unreact":        {"DELETE", "/reactions", func() error { return c.Unreact(ctx, id, github.Eyes) }},
 	}
-	for _, name := range []string{"read", "edit", "add labels", "remove a label", "make a label", "react", "unreact"} {
+	for _, name := range []string{"read", "edit", "edit an issue", "add labels", "remove a label", "make a label", "react", "unreact"} {
 		call := calls[name]
 		for loss, l := range losses {
 			rig.Fail(2, call.method, call.path, l.fault)
@@ -99,8 +100,8 @@ func TestWhatMayBeDoneTwiceIsTriedAgain(t *testing.T) {
 			rig.Heal()
 		}
 	}
-	if got := must[*github.Issue](t)(c.Issue(ctx, issue)).Labels; !slices.Equal(got, []string{"b"}) {
-		t.Errorf("the labels are %q", got)
+	if got := must[*github.Issue](t)(c.Issue(ctx, issue)); !slices.Equal(got.Labels, []string{"b"}) || got.Title != "another" || got.Body != "body" {
+		t.Errorf("the issue is %+v", got)
 	}
 	if got := rig.Reactions(githubtest.Bot, id); len(got) != 0 {
 		t.Errorf("the reactions are %q", got)

@@ -261,7 +261,7 @@ func TestADryClientChangesNothing(t *testing.T) {
 		t.Errorf("a dry client edited %+v", edited)
 	}
 	for _, err := range []error{
-		c.EnsureLabel(ctx, github.Label{Name: "l", Color: "ffffff"}),
+		c.EditIssue(ctx, issue, "U", ""), c.EnsureLabel(ctx, github.Label{Name: "l", Color: "ffffff"}),
 		c.AddLabels(ctx, issue, []string{"l"}), c.RemoveLabel(ctx, issue, "l"), c.React(ctx, id, github.Eyes), c.Unreact(ctx, id, github.Eyes),
 	} {
 		if err != nil {
@@ -276,6 +276,7 @@ func TestADryClientChangesNothing(t *testing.T) {
 		"POST " + repo + `/issues {"title":"T","body":"B","labels":["l"]}`,
 		"POST " + repo + `/issues/0/comments {"body":"ü`,
 		"PATCH " + repo + "/issues/comments/",
+		"PATCH " + repo + `/issues/1 {"title":"U"}`,
 		"POST " + repo + `/labels {"name":"l","color":"ffffff"}`,
 		"POST " + repo + "/issues/1/labels " + `{"labels":["l"]}`,
 		"DELETE " + repo + "/issues/1/labels/l",

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,17 @@ func (w *world) CreateIssue(_ context.Context, n github.NewIssue) (out *github.I
 	return out, err
 }
 
+func (w *world) EditIssue(_ context.Context, n int, title, body string) error {
+	return w.call(true, func() error {
+		i := w.issues[n]
+		if i == nil {
+			return github.ErrGone
+		}
+		i.Title, i.Body = cmp.Or(title, i.Title), cmp.Or(body, i.Body)
+		return nil
+	}, "edit issue %d %q", n, title)
+}
+
 func (w *world) Comments(_ context.Context, issue int, _ time.Time) (out []github.Comment, err error) {
 	err = w.call(false, func() error {
 		if w.issues[issue] == nil {
@@ -203,6 +215,8 @@ func (d *dryWorld) CreateIssue(contextType, github.NewIssue) (*github.Issue, err
 func (d *dryWorld) CreateComment(contextType, int, string) (*github.Comment, error) {
 	return &github.Comment{}, nil
 }
+
+func (d *dryWorld) EditIssue(contextType, int, string, string) error { return nil }
 
 func (d *dryWorld) EnsureLabel(contextType, github.Label) error { return nil }
 

@@ -19,6 +19,7 @@ type Remote interface {
 	Issue(ctx context.Context, number int) (*github.Issue, error)
 	FindIssues(ctx context.Context, label string, since time.Time) ([]github.Issue, error)
 	CreateIssue(ctx context.Context, n github.NewIssue) (*github.Issue, error)
+	EditIssue(ctx context.Context, number int, title, body string) error
 	Comments(ctx context.Context, issue int, since time.Time) ([]github.Comment, error)
 	GetComment(ctx context.Context, id int64) (*github.Comment, error)
 	CreateComment(ctx context.Context, issue int, body string) (*github.Comment, error)
@@ -122,6 +123,9 @@ func (m *Mirror) issue(ctx context.Context, i mirror.Issue) error {
 	if err := m.Say(ctx, i.Number, i.Comments...); err != nil {
 		return err
 	}
+	if err := m.head(ctx, i); err != nil {
+		return err
+	}
 	return m.labels(ctx, i.Number, i.Labels)
 }
 
@@ -156,14 +160,20 @@ func (m *Mirror) outdated(ctx context.Context, issues []mirror.Issue) error {
 // make makes the issue of an object, unless it is there, and returns its number; 0 on a dry run.
 func (m *Mirror) make(ctx context.Context, i mirror.Issue) (int, error) {
 	number, err := m.findMade(ctx, i.Key, false)
-	if err != nil || number > 0 {
-		return number, errors.Join(err, m.recordMade(ctx, i, number))
+	if err != nil {
+		return 0, err
+	}
+	if number > 0 {
+		return number, m.recordMade(ctx, i, number, false)
 	}
 	if err := m.ensure(ctx, mirror.MadeLabel); err != nil {
 		return 0, err
 	}
 	now := stamp(m.Now())
-	if err := m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) { o.Intended = now }); err != nil {
+	err = m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
+		o.Intended, o.Titles = now, []string{mirror.Digest(i.Title)}
+	})
+	if err != nil {
 		return 0, err
 	}
 	made, err := m.Remote.CreateIssue(ctx, github.NewIssue{Title: i.Title, Body: m.Keys.Seal(i.Key, i.Body),
@@ -172,29 +182,67 @@ func (m *Mirror) make(ctx context.Context, i mirror.Issue) (int, error) {
 	switch {
 	case errors.As(err, &uncertain):
 		if number, look := m.findMade(ctx, i.Key, true); look == nil && number > 0 {
-			return number, m.recordMade(ctx, i, number)
+			return number, m.recordMade(ctx, i, number, false)
 		}
 		return 0, err
 	case err != nil:
 		return 0, err
 	}
 	m.report.Issues++
-	return made.Number, m.recordMade(ctx, i, made.Number)
+	if made.Number == 0 { // a dry run
+		return 0, nil
+	}
+	m.made[i.Key] = made.Number
+	return made.Number, m.recordMade(ctx, i, made.Number, true)
 }
 
-// recordMade notes the number of an issue that was made; 0 says nothing.
-func (m *Mirror) recordMade(ctx context.Context, i mirror.Issue, number int) error {
-	if number == 0 {
-		return nil
-	}
-	m.made[i.Key] = number
+// recordMade notes the number of an issue that was made and, where it is known that they stand there unless somebody else
+// edited them, its title and body.
+func (m *Mirror) recordMade(ctx context.Context, i mirror.Issue, number int, head bool) error {
 	err := m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
 		o.Issue, o.Intended = number, schemas.Time{}
+		if head {
+			o.Titles, o.Body = []string{mirror.Digest(i.Title)}, mirror.Digest(i.Body)
+		}
 	})
 	if err != nil {
 		return err
 	}
 	return m.Records.ChangeIssue(ctx, number, func(f *schemas.MirrorFile) { f.Made = i.Object.String() })
+}
+
+// head has an issue that was made for an object say what the object is called, and what it is about. A title or a body that
+// somebody edited stays.
+func (m *Mirror) head(ctx context.Context, i mirror.Issue) error {
+	if i.Number == 0 || i.Key == "" {
+		return nil
+	}
+	was, err := m.Records.Object(ctx, i.Object)
+	if err != nil || slices.Equal(was.Titles, []string{mirror.Digest(i.Title)}) && was.Body == mirror.Digest(i.Body) {
+		return err
+	}
+	now, err := m.Remote.Issue(ctx, i.Number)
+	if err != nil {
+		return err
+	}
+	title, body := "", ""
+	if now.Title != i.Title && slices.Contains(was.Titles, mirror.Digest(now.Title)) {
+		title = i.Title
+		before := []string{mirror.Digest(now.Title), mirror.Digest(title)}
+		if err := m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) { o.Titles = before }); err != nil {
+			return err
+		}
+	}
+	if m.sign(now.Body) == i.Key && mirror.Digest(mirror.Unsealed(now.Body)) != mirror.Digest(i.Body) {
+		body = m.Keys.Seal(i.Key, i.Body)
+	}
+	if title != "" || body != "" {
+		if err := m.Remote.EditIssue(ctx, i.Number, title, body); err != nil {
+			return err
+		}
+		m.report.Edits++
+	}
+	return m.recordMade(ctx, i, i.Number, true)
 }
 
 // findMade looks for an issue of ours by its key; 0 if there is none. They are all asked for once, and again if what was

@@ -106,6 +106,9 @@ func check(t testing.TB, w *world, issues []mirror.Issue, keys mirror.Keys, othe
 				continue
 			}
 		}
+		if now := w.issues[n]; i.Key != "" && (now.Title != i.Title || now.Body != keys.Seal(i.Key, i.Body)) {
+			t.Errorf("#%d is %q: %q, want %q: %q", n, now.Title, now.Body, i.Title, i.Body)
+		}
 		for _, c := range i.Comments {
 			if got := stands[fmt.Sprintf("%d %s", n, c.Key)]; got != keys.Seal(c.Key, c.Body) {
 				t.Errorf("%s on #%d is %q, want %q", c.Key, n, got, c.Body)
@@ -138,7 +141,7 @@ func dagRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.DAGKind.
 func wanted(text string, labels ...string) []mirror.Issue {
 	return []mirror.Issue{
 		{Number: 42, Labels: labels, Comments: []mirror.Comment{{Key: "status/dag/x", Body: text}, {Key: "round/CLR-42-001/1", Body: "asked " + text}}},
-		{Object: dagRef("y"), Key: "issue/dag/y", Title: "y", Body: "made for y", Comments: []mirror.Comment{{Key: "status/dag/y", Body: text}}},
+		{Object: dagRef("y"), Key: "issue/dag/y", Title: "y " + text, Body: "made for y " + text, Comments: []mirror.Comment{{Key: "status/dag/y", Body: text}}},
 	}
 }
 
@@ -149,7 +152,7 @@ func TestOutMakesEditsAndRests(t *testing.T) {
 	done(t, dir, w, wanted("one", "clarification:active"))
 	check(t, w, wanted("one", "clarification:active"), keysOf(t, dir), nil)
 	r, err := run(t, dir, w, wanted("two", "clarification:stale"))
-	if err != nil || r.Edits != 3 || r.Comments != 0 || r.Issues != 0 || r.Labels != 2 {
+	if err != nil || r.Edits != 4 || r.Comments != 0 || r.Issues != 0 || r.Labels != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	done(t, dir, w, wanted("two", "clarification:stale"))
@@ -236,7 +239,7 @@ func TestATreeThatKeepsNothingMakesNothingTwice(t *testing.T) {
 	done(t, t.TempDir(), w, wanted("one", "clarification:active"))
 	forged := w.say(42, github.User{Login: "eve", ID: 9}, mirror.Keys{"x"}.Seal("status/dag/x", "mine"))
 	dir := t.TempDir()
-	if r, err := run(t, dir, w, wanted("two", "clarification:active")); err != nil || r.Comments+r.Issues != 0 || r.Edits != 3 {
+	if r, err := run(t, dir, w, wanted("two", "clarification:active")); err != nil || r.Comments+r.Issues != 0 || r.Edits != 4 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	check(t, w, wanted("two", "clarification:active")[:1], keysOf(t, dir), nil)
@@ -313,7 +316,7 @@ func TestWhatIsNotOursStays(t *testing.T) {
 	w.issues[42].Labels = []string{"bug", "clarification:stale"} // somebody took ours off
 	w.issues[42].Open = false
 	r, err := run(t, dir, w, wanted("two", "clarification:active", "clarification:stale"))
-	if err != nil || r.Comments != 1 || r.Edits != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "edited by somebody else") {
+	if err != nil || r.Comments != 1 || r.Edits != 3 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "edited by somebody else") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if got := w.comments[edited].Body; got != before {
@@ -375,6 +378,83 @@ func TestOneIssueDoesNotHoldUpOthers(t *testing.T) {
 	w.fail = func(int, string, bool) (error, error) { return github.ErrUnauthorized, nil }
 	if _, err := run(t, t.TempDir(), w, many); !errors.Is(err, github.ErrUnauthorized) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTheHeadOfAnIssueFollows: an issue that was made for an object is called what the object is called, unless somebody
+// else renamed it or edited its text.
+func TestTheHeadOfAnIssueFollows(t *testing.T) {
+	t.Parallel()
+	const number = 1001 // of the issue that is made
+	for name, c := range map[string]struct {
+		person      func(*github.Issue)
+		title, body string // at last; the body without its marker
+		edits       int
+	}{
+		"nobody":         {func(*github.Issue) {}, "y two", "made for y two", 1},
+		"renamed":        {func(i *github.Issue) { i.Title = "Checks" }, "Checks", "made for y two", 1},
+		"text edited":    {func(i *github.Issue) { i.Body = "mine" }, "y two", "mine", 1},
+		"both":           {func(i *github.Issue) { i.Title, i.Body = "Checks", "mine" }, "Checks", "mine", 0},
+		"as it is to be": {func(i *github.Issue) { i.Title, i.Body = "y two", "mine" }, "y two", "mine", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, w := t.TempDir(), newWorld(42)
+			done(t, dir, w, wanted("one")[1:])
+			i := w.issues[number]
+			c.person(i)
+			if r, err := run(t, dir, w, wanted("two")[1:]); err != nil || r.Edits != 1+c.edits {
+				t.Errorf("%+v, %v", r, err)
+			}
+			done(t, dir, w, wanted("two")[1:])
+			if i.Title != c.title || mirror.Unsealed(i.Body) != c.body {
+				t.Errorf("it is %q: %q", i.Title, i.Body)
+			}
+			done(t, dir, w, wanted("three")[1:])
+			if want := strings.Replace(c.title, "two", "three", 1); name != "as it is to be" && i.Title != want {
+				t.Errorf("next time it is %q, want %q", i.Title, want)
+			}
+		})
+	}
+}
+
+// TestARenamingThatWasKilledGoesOn: who is killed after the call has not made the title somebody else's.
+func TestARenamingThatWasKilledGoesOn(t *testing.T) {
+	t.Parallel()
+	dir, w := t.TempDir(), newWorld(42)
+	done(t, dir, w, wanted("one")[1:])
+	w.fail = func(_ int, call string, _ bool) (before, after error) {
+		if strings.HasPrefix(call, "edit issue") {
+			return nil, errKilled
+		}
+		return nil, nil
+	}
+	if _, err := run(t, dir, w, wanted("two")[1:]); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	w.fail = nil
+	last := wanted("three")[1:]
+	done(t, dir, w, last)
+	check(t, w, last, keysOf(t, dir), nil)
+}
+
+// TestTheHeadOfAnOldRecord: of what an earlier version made, nobody knows what the title was; it stays, and that is asked
+// for once.
+func TestTheHeadOfAnOldRecord(t *testing.T) {
+	t.Parallel()
+	dir, w := t.TempDir(), newWorld(42)
+	done(t, dir, w, wanted("one")[1:])
+	record := `{"version":1,"repo":"` + testRepo + `","object":"dag/y","issue":1001}`
+	if err := os.WriteFile(filepath.Join(dir, "state/github/objects/dags/y.json"), []byte(record), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	done(t, dir, w, wanted("two")[1:])
+	if i := w.issues[1001]; i.Title != "y one" || mirror.Unsealed(i.Body) != "made for y two" {
+		t.Errorf("it is %q: %q", i.Title, i.Body)
+	}
+	done(t, dir, w, wanted("three")[1:])
+	if i := w.issues[1001]; i.Title != "y one" {
+		t.Errorf("it is %q", i.Title)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestOutAgainstAnEmulator(t *testing.T) {
 	if calls := s.rig.Journal(); err != nil || r.Calls() != 0 || len(calls) != 0 {
 		t.Errorf("a run without news: %+v, %v, %v", r, err, calls)
 	}
-	if r, err := s.out(on(issue, "two @nobody <b>", "clarification:stale")); err != nil || r.Edits != 3 || r.Labels != 2 {
+	if r, err := s.out(on(issue, "two @nobody <b>", "clarification:stale")); err != nil || r.Edits != 4 || r.Labels != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	got := s.bodies(issue)
