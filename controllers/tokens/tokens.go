@@ -37,7 +37,11 @@ func Count(text string) int {
 		if end > window {
 			end = boundary(text[:window])
 		}
-		n += e.count(text[:end])
+		if isPlain(text[:end]) {
+			n += e.countPieces(text[:end])
+		} else {
+			n += e.count(text[:end])
+		}
 		text = text[end:]
 	}
 	return n
@@ -66,7 +70,8 @@ func visible(text string) bool {
 	return unicode.IsLetter(r)
 }
 
-// encoder counts, and remembers what it counted: each word has one place, which the last one of several keeps.
+// encoder counts, and remembers what it counted: each word, or piece of one, has one place, which the last one of several
+// keeps.
 type encoder struct {
 	codec *codec.Codec
 	seed  maphash.Seed
@@ -87,6 +92,16 @@ type counted struct {
 var encoding = sync.OnceValue(func() *encoder {
 	return &encoder{codec: codec.NewO200kBase(), seed: maphash.MakeSeed()}
 })
+
+// countPieces counts a plain text by its pieces: names and numbers repeat where whole words do not.
+func (e *encoder) countPieces(text string) (n int) {
+	for text != "" {
+		end := pieceEnd(text)
+		n += e.count(text[:end])
+		text = text[end:]
+	}
+	return n
+}
 
 func (e *encoder) count(word string) int {
 	if len(word) > longest {

@@ -108,6 +108,24 @@ func TestCountByWords(t *testing.T) {
 	}
 }
 
+// TestCountByPieces: pieces of plain texts, counted one by one, are those that the encoder makes of the whole.
+func TestCountByPieces(t *testing.T) {
+	all := codec.NewO200kBase()
+	r := rand.New(rand.NewPCG(5, 6))
+	parts := strings.Split("a|B|cd|EF|'s|'RE|'l|'|1|234|.|/|-_|~| |  |\t|\n|\r\n|obs-engineer-7", "|")
+	for range 50_000 {
+		var b strings.Builder
+		for range 1 + r.IntN(10) {
+			b.WriteString(parts[r.IntN(len(parts))])
+		}
+		text := b.String()
+		want, err := all.Count(text)
+		if got := encoding().countPieces(text); err != nil || got != want {
+			t.Fatalf("%q: %d tokens, want %d, %v", text, got, want, err)
+		}
+	}
+}
+
 // TestCountRemembersLittle: a word that takes the place of another one does not get its count.
 func TestCountRemembersLittle(t *testing.T) {
 	all := codec.NewO200kBase()

@@ -1,0 +1,110 @@
+package tokens
+
+// Before it is encoded, a text is cut into pieces, and no token reaches from one into the next. The encoder does that by
+// an expression, which takes longer than all else. What follows does the same for plain texts (see isPlain): there are four
+// classes of characters, and no alternative of the expression but the one for spaces looks ahead.
+
+// pieceEnd is where the first piece of a text ends, which is plain and not empty.
+func pieceEnd(text string) int {
+	if end := lettersEnd(text); end > 0 {
+		return end
+	}
+	if isDigit(text[0]) {
+		return run(text, 1, min(len(text), 3), isDigit)
+	}
+	if end := signsEnd(text); end > 0 {
+		return end
+	}
+	return spacesEnd(text)
+}
+
+// lettersEnd is where letters at the beginning end: one other sign, which is no line break and no digit, may stand before
+// them, and what is left of a word like "is" after an apostrophe behind them. Capitals begin a piece, unless they are all
+// of it. 0 if there are none.
+func lettersEnd(text string) int {
+	from := 0
+	if c := text[0]; !isUpper(c) && !isLower(c) {
+		if c == '\r' || c == '\n' || isDigit(c) {
+			return 0
+		}
+		from = 1
+	}
+	end := run(text, run(text, from, len(text), isUpper), len(text), isLower)
+	if end == from {
+		return 0
+	}
+	return end + contraction(text[end:])
+}
+
+// contraction is how long the 's, 't, 're, 've, 'm, 'll or 'd is that a text begins with.
+func contraction(text string) int {
+	if len(text) < 2 || text[0] != '\'' {
+		return 0
+	}
+	switch first := text[1] | 0x20; first {
+	case 's', 't', 'm', 'd':
+		return 2
+	case 'r', 'v', 'l':
+		last := byte('e')
+		if first == 'l' {
+			last = 'l'
+		}
+		if len(text) > 2 && text[2]|0x20 == last {
+			return 3
+		}
+	}
+	return 0
+}
+
+// signsEnd is where signs at the beginning end, before which one space may stand, and behind them line breaks and slashes.
+func signsEnd(text string) int {
+	from := 0
+	if text[0] == ' ' {
+		from = 1
+	}
+	end := run(text, from, len(text), isSign)
+	if end == from {
+		return 0
+	}
+	return run(text, end, len(text), func(c byte) bool { return c == '\r' || c == '\n' || c == '/' })
+}
+
+// spacesEnd is where spaces at the beginning end: with the last line break among them, else before the last one, which
+// belongs to what follows.
+func spacesEnd(text string) int {
+	end := run(text, 0, len(text), isSpace)
+	for i := end; i > 0; i-- {
+		if text[i-1] == '\r' || text[i-1] == '\n' {
+			return i
+		}
+	}
+	if end > 1 && end < len(text) {
+		return end - 1
+	}
+	return end
+}
+
+// run is where characters of a class end that begin at a place, at most at to.
+func run(text string, from, to int, class func(byte) bool) int {
+	for from < to && class(text[from]) {
+		from++
+	}
+	return from
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isSign(c byte) bool  { return !isUpper(c) && !isLower(c) && !isDigit(c) && !isSpace(c) }
+
+// isPlain reports whether a text is of visible ASCII, spaces, tabs and line breaks only: of other control characters the
+// encoder passes some over.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
