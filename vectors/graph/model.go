@@ -1,0 +1,237 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Domain is what a node is about. The zero value is none of them.
+type Domain uint8
+
+// The domains.
+const (
+	Code     Domain = iota + 1 // what the software is: files and what they define
+	History                    // what happened: sessions, tasks, what was decided, observed and asked
+	Academic                   // what is known: documents, articles, practices
+)
+
+// Domains are all domains, in their order.
+var Domains = []Domain{Code, History, Academic}
+
+var domainNames = []string{Code: "code", History: "history", Academic: "academic"}
+
+// NodeType is what a node stands for. The zero value is none of them.
+type NodeType uint8
+
+// The types of nodes. Their numbers are in snapshots: new ones go to the end of the list.
+const (
+	File     NodeType = iota + 1 // a file of the work tree
+	Function                     // a function
+	Method                       // a method of a type
+	Type                         // a type
+	Package                      // a package, or a folder of sources
+	Import                       // a package of somebody else, by its import path
+
+	Session       // a session
+	Workflow      // a workflow or pipeline
+	DAG           // a DAG
+	Task          // a node of a DAG, and its result
+	Decision      // something that was decided
+	Failure       // something that failed
+	Pattern       // what was seen to work, or not to
+	Observation   // something that an agent learned
+	Clarification // a question and its answer
+
+	Repo         // a repository of somebody else
+	Doc          // a document, or a section of one
+	Article      // an article or paper
+	Concept      // an idea by its name
+	BestPractice // how something is best done
+)
+
+var nodeNames = []string{
+	File: "file", Function: "function", Method: "method", Type: "type", Package: "package", Import: "import",
+	Session: "session", Workflow: "workflow", DAG: "dag", Task: "task", Decision: "decision", Failure: "failure",
+	Pattern: "pattern", Observation: "observation", Clarification: "clarification",
+	Repo: "repo", Doc: "doc", Article: "article", Concept: "concept", BestPractice: "best_practice",
+}
+
+// EdgeType is how one node is related to another. The zero value is none of them.
+type EdgeType uint8
+
+// The types of edges; [EdgeType.Allows] says between which domains. Their numbers are in snapshots: new ones go to the
+// end of the list.
+const (
+	// Structural: how code is made.
+	Calls      EdgeType = iota + 1 // a function calls another
+	Imports                        // a file or package imports a package
+	Defines                        // a file defines a function or type
+	Implements                     // a type implements an interface
+	Contains                       // a whole has a part: a package its files, a document its sections, a DAG its tasks
+
+	// Temporal: what came of what.
+	Follows  // came after
+	Causes   // is why the other happened
+	Resolves // answers or repairs the other
+	LedTo    // a decision led to an outcome
+
+	// Between domains.
+	References  // mentions or links to the other
+	AppliesTo   // a practice holds for code
+	Documents   // a document describes code
+	Modified    // a session or task changed a file
+	UsedPattern // a session or task went by a practice
+)
+
+var edgeNames = []string{
+	Calls: "calls", Imports: "imports", Defines: "defines", Implements: "implements", Contains: "contains",
+	Follows: "follows", Causes: "causes", Resolves: "resolves", LedTo: "led_to",
+	References: "references", AppliesTo: "applies_to", Documents: "documents", Modified: "modified",
+	UsedPattern: "used_pattern",
+}
+
+// Node is something that can be found.
+type Node struct {
+	// ID is unique in a graph, and is what people type: "session/login" (kind and name of an object), "dag/build:test"
+	// (a node of a DAG), "clarification/CLR-20260102-…", "observation/obs-…", "state/tree.go" (a file),
+	// "state/tree.go:Tree.Entry" (a symbol), "state/" (a package), "import:fmt", "docs/git.md#sharing-a-branch" (a
+	// section).
+	ID   string
+	Type NodeType
+	// Name is short and for people: Tree.Entry, a heading, the name of an object.
+	Name string
+	// Path is the file that it stands in: a slash path below the root of the tree. "" if there is none.
+	Path string
+	// Line and End are its first and last line there, from 1. 0 if there are none.
+	Line, End int
+	// Digest is the xxhash64 of what it is made of.
+	Digest uint64
+	// Labels are "key=value", sorted: kind=dag, issue=42, agent=architect, lang=go, category=decision.
+	Labels []string
+	// At is the time that it tells of, in Unix seconds, from the files; 0 if unknown.
+	At int64
+}
+
+// Edge is a relation of one node to another. From, To, Type and Source make it what it is: of two edges that agree in
+// these the heavier is kept.
+type Edge struct {
+	From, To string // ids of nodes
+	Type     EdgeType
+	// Weight is how strong the relation is, above 0 up to 1. 0 stands for 1.
+	Weight float32
+	// Source is the path of the file that states it. "" if it is derived from what From is made of; then it goes when
+	// From goes or is replaced.
+	Source string
+}
+
+// Item is a node with the text that it is found by.
+type Item struct {
+	Node
+	// Title is a name with signature, a heading, a summary: what says most.
+	Title string
+	// Body is a doc comment, the text of a section, what was observed; at most MaxBody bytes.
+	Body string
+}
+
+// MaxBody is how many bytes of text an item has.
+const MaxBody = 8 << 10
+
+// Provenance is where a node comes from and who vouches for it, as somebody stated it.
+type Provenance struct {
+	ID         string // unique among provenances
+	Node       string // id of the node
+	SourceType string // file, commit, review, url, agent: what SourceID is
+	SourceID   string
+	// Confidence is how sure that is, in thousandths: 0 to 1000.
+	Confidence uint16
+	// VerifiedAt is when Verifier verified it, in Unix seconds; 0 and "" if nobody did.
+	VerifiedAt int64
+	Verifier   string
+	// Source is the path of the file that states it.
+	Source string
+}
+
+// Conflict is that two nodes contradict each other, as somebody stated it.
+type Conflict struct {
+	ID         string // unique among conflicts
+	A, B       string // ids of the nodes
+	Type       string // contradiction, supersession, duplicate: what is wrong between them
+	DetectedAt int64  // Unix seconds
+	// Resolution is how it ended, and ResolvedAt when, in Unix seconds; "" and 0 if it did not.
+	Resolution string
+	ResolvedAt int64
+	// Source is the path of the file that states it.
+	Source string
+}
+
+// HashID is what other indexes know a node by: the xxhash64 of its id.
+func HashID(id string) uint64 { return xxhash.Sum64String(id) }
+
+// Label is the value of a label of the node; "" if it has none.
+func (n *Node) Label(key string) string {
+	for _, label := range n.Labels {
+		if value, ok := strings.CutPrefix(label, key); ok && strings.HasPrefix(value, "=") {
+			return value[1:]
+		}
+	}
+	return ""
+}
+
+// Domain is the domain of nodes of the type; 0 for what is no type.
+func (t NodeType) Domain() Domain {
+	switch {
+	case t >= File && t <= Import:
+		return Code
+	case t >= Session && t <= Clarification:
+		return History
+	case t >= Repo && t <= BestPractice:
+		return Academic
+	}
+	return 0
+}
+
+// Types are the types of nodes of the domain.
+func (d Domain) Types() []NodeType {
+	var out []NodeType
+	for t := File; int(t) < len(nodeNames); t++ {
+		if t.Domain() == d {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// String is the name of the domain: code, history, academic.
+func (d Domain) String() string { return nameOf(domainNames, d) }
+
+// String is the name of the type in snake case: best_practice.
+func (t NodeType) String() string { return nameOf(nodeNames, t) }
+
+// String is the name of the type in snake case: led_to.
+func (t EdgeType) String() string { return nameOf(edgeNames, t) }
+
+// ParseDomain is the domain of that name.
+func ParseDomain(name string) (Domain, error) { return parse[Domain](domainNames, "domain", name) }
+
+// ParseNodeType is the type of nodes of that name.
+func ParseNodeType(name string) (NodeType, error) { return parse[NodeType](nodeNames, "type of node", name) }
+
+// ParseEdgeType is the type of edges of that name.
+func ParseEdgeType(name string) (EdgeType, error) { return parse[EdgeType](edgeNames, "type of edge", name) }
+
+func nameOf[T ~uint8](names []string, value T) string {
+	if value == 0 || int(value) >= len(names) {
+		return fmt.Sprintf("unknown(%d)", value)
+	}
+	return names[value]
+}
+
+func parse[T ~uint8](names []string, what, name string) (T, error) {
+	if i := slices.Index(names[1:], name); i >= 0 {
+		return T(i + 1), nil
+	}
+	return 0, fmt.Errorf("%q is no %s; write one of %s", name, what, strings.Join(names[1:], ", "))
+}

@@ -1,0 +1,78 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+)
+
+// crossing is a way from a domain to a domain.
+type crossing struct{ from, to Domain }
+
+var (
+	inCode    = []crossing{{Code, Code}}
+	inHistory = []crossing{{History, History}}
+	ofKind    = []crossing{{Code, Code}, {History, History}, {Academic, Academic}}
+	mentions  = []crossing{
+		{Code, Academic}, {Academic, Code},
+		// What was observed, asked or done tells of files, documents and records, and documents link to each other.
+		{History, Code}, {History, History}, {History, Academic}, {Academic, Academic},
+	}
+)
+
+// crossings are the ways that edges of a type may go.
+var crossings = [][]crossing{
+	Calls: inCode, Imports: inCode, Defines: inCode, Implements: inCode, Contains: ofKind,
+	Follows: inHistory, Causes: inHistory, Resolves: inHistory, LedTo: inHistory,
+	References: mentions, AppliesTo: {{Academic, Code}}, Documents: {{Academic, Code}}, Modified: {{History, Code}},
+	UsedPattern: {{History, Academic}},
+}
+
+// Allows reports whether edges of the type may lead from one domain to the other.
+func (t EdgeType) Allows(from, to Domain) bool {
+	if int(t) >= len(crossings) {
+		return false
+	}
+	for _, c := range crossings[t] {
+		if c == (crossing{from, to}) {
+			return true
+		}
+	}
+	return false
+}
+
+// allowed is for people: the ways that edges of the type may go, and the types that may go a way.
+func (t EdgeType) allowed() string {
+	var ways []string
+	for _, c := range crossings[t] {
+		ways = append(ways, fmt.Sprintf("%s to %s", c.from, c.to))
+	}
+	return strings.Join(ways, ", ")
+}
+
+func allowedBetween(from, to Domain) string {
+	var types []string
+	for t := Calls; int(t) < len(crossings); t++ {
+		if t.Allows(from, to) {
+			types = append(types, t.String())
+		}
+	}
+	if len(types) == 0 {
+		return "none"
+	}
+	return strings.Join(types, ", ")
+}
+
+// CheckEdge says why an edge of the type cannot lead from one node to the other: nil if it can.
+func CheckEdge(t EdgeType, from, to *Node) error {
+	switch {
+	case t == 0 || int(t) >= len(crossings):
+		return fmt.Errorf("edge from %q to %q: %s is no type of edge", from.ID, to.ID, t)
+	case !t.Allows(from.Type.Domain(), to.Type.Domain()):
+		f, d := from.Type.Domain(), to.Type.Domain()
+		return fmt.Errorf("edge %s from %q (%s %s) to %q (%s %s): %s goes %s; from %s to %s go %s",
+			t, from.ID, f, from.Type, to.ID, d, to.Type, t, t.allowed(), f, d, allowedBetween(f, d))
+	case from.ID == to.ID && t != Calls:
+		return fmt.Errorf("edge %s from %q to itself: only calls may lead back to where they are from", t, from.ID)
+	}
+	return nil
+}
