@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -80,8 +81,12 @@ func (w *wire) refusal(call Call, resp *http.Response, body []byte) error {
 		kind, hint = ErrUnreachable, "; this is no answer of GitHub's: is the URL of the API right, and no proxy in between?"
 	case code == http.StatusUnauthorized:
 		kind, hint = ErrUnauthorized, "; give a valid one"
+	case code == http.StatusForbidden && says(c, "locked"):
+		kind, hint = ErrLocked, "; unlock it, or use a token whose account may write to the repository"
 	case code == http.StatusForbidden:
-		kind, hint = ErrForbidden, ""
+		kind = ErrForbidden
+	case code == http.StatusGone && says(c, "issues", "disabled"):
+		kind, hint = ErrNoIssues, "; turn them on in its settings, or set github.mirror to false"
 	case code == http.StatusNotFound || code == http.StatusGone:
 		kind = ErrGone
 	}
@@ -90,6 +95,12 @@ func (w *wire) refusal(call Call, resp *http.Response, body []byte) error {
 		text += " (" + w.hide(c.String()) + ")"
 	}
 	return fmt.Errorf("%s: %w%s", text, kind, hint)
+}
+
+// says reports whether a complaint has all of some words.
+func says(c complaint, words ...string) bool {
+	text := strings.ToLower(c.Message)
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
 // hide takes the token out of what a server says.
@@ -138,16 +149,19 @@ func (w *wire) graphqlContent(resp *http.Response, body []byte) error {
 	return nil
 }
 
-// confirm decides whether something is gone: only when the repository itself is there. GitHub answers 404, too, to
-// whoever may not see what is asked for.
-func (w *wire) confirm(r *http.Request, call Call, gone error) error {
+// confirm decides whether something is gone, or was transferred: only when the repository itself is there. GitHub answers
+// 404, too, to whoever may not see what is asked for, and that it moved of all that is in a repository that moved.
+func (w *wire) confirm(r *http.Request, call Call, failed error) error {
 	repo := "repos/" + w.o.Repo
 	if !strings.HasPrefix(call.Path, "/"+repo) {
-		return gone
+		return failed
 	}
-	unseen := fmt.Errorf("the repository %s is not there, or the token may not see it: %w", w.o.Repo, ErrForbidden)
-	if call.Path == "/"+repo {
-		return unseen
+	moved := errors.Is(failed, ErrMoved)
+	switch {
+	case call.Path == "/"+repo && moved:
+		return failed
+	case call.Path == "/"+repo:
+		return fmt.Errorf("the repository %s is not there, or the token may not see it: %w", w.o.Repo, ErrForbidden)
 	}
 	u := w.base.JoinPath(repo)
 	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, u.String(), nil)
@@ -157,9 +171,11 @@ func (w *wire) confirm(r *http.Request, call Call, gone error) error {
 	req.Header.Set("User-Agent", w.o.UserAgent)
 	_, err = w.insist(req, Call{Method: http.MethodGet, Path: "/" + repo}, reader)
 	switch {
+	case err == nil && moved:
+		return fmt.Errorf("%s %s: %w", call.Method, call.Path, ErrTransferred)
 	case err == nil:
-		return gone
-	case errors.Is(err, context.Canceled):
+		return failed
+	case errors.Is(err, context.Canceled), errors.Is(err, ErrMoved):
 		return err
 	}
 	return fmt.Errorf("%w; whether it is gone is not known", err)

@@ -21,8 +21,14 @@ var (
 	ErrServer = errors.New("GitHub fails to answer")
 	// ErrUnreachable: no answer, or none in GitHub's form, at every try; nothing that may not be repeated was sent.
 	ErrUnreachable = errors.New("GitHub cannot be reached")
-	// ErrMoved: the repository was renamed, or the issue transferred; github.repo has to follow.
+	// ErrMoved: the repository was renamed or transferred; github.repo has to follow.
 	ErrMoved = errors.New("it moved to another place on GitHub")
+	// ErrTransferred: the repository is where it was, and the issue, or what was on it, is in another one now.
+	ErrTransferred = errors.New("it was transferred to another repository on GitHub")
+	// ErrLocked: the conversation on the issue is locked for the token's account (403).
+	ErrLocked = errors.New("its conversation is locked on GitHub")
+	// ErrNoIssues: the repository has no issues at all (410).
+	ErrNoIssues = errors.New("issues are turned off in this repository on GitHub")
 )
 
 // Later reports whether err says only that now is a bad time: what was to be done stays as it is, and the next run does

@@ -48,6 +48,11 @@ func TestNewRefusesWhatCannotBeMeant(t *testing.T) {
 	}
 }
 
+// complains is an answer that says no in GitHub's form.
+func complains(status int, message string) *githubtest.Fault {
+	return &githubtest.Fault{Status: status, Body: `{"message":"` + message + `"}`, Header: header("Content-Type", "application/json")}
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	rig, c, _ := begin(t, nil)
@@ -74,8 +79,11 @@ func TestRefusals(t *testing.T) {
 		"a token that expired":          {&githubtest.Fault{Status: 401}, "/comments", create, github.ErrUnauthorized},
 		"a right that is missing":       {&githubtest.Fault{Status: 403}, "/comments", create, github.ErrForbidden},
 		"a body that is too long":       {&githubtest.Fault{Status: 422}, "/comments", create, github.ErrInvalid},
-		"a place that moved":            {&githubtest.Fault{Status: 301, Header: header("Location", "https://elsewhere.test/x")}, "/comments", create, github.ErrMoved},
-		"a place that moved for a time": {&githubtest.Fault{Status: 307, Header: header("Location", "https://elsewhere.test/x")}, "/comments", read, github.ErrMoved},
+		"a conversation that is locked": {complains(403, "Unable to create comment because issue is locked."), "/comments", create, github.ErrLocked},
+		"a repository without issues":   {complains(410, "Issues has been disabled in this repository."), "/comments", create, github.ErrNoIssues},
+		"a repository that moved":       {&githubtest.Fault{Status: 301, Header: header("Location", "https://elsewhere.test/x")}, "", create, github.ErrMoved},
+		"one that moved for a time":     {&githubtest.Fault{Status: 307, Header: header("Location", "https://elsewhere.test/x")}, "", read, github.ErrMoved},
+		"an issue that was transferred": {&githubtest.Fault{Status: 301, Header: header("Location", "https://elsewhere.test/x")}, "/comments", create, github.ErrTransferred},
 	} {
 		if r.fault != nil {
 			rig.Fail(10, "", r.part, *r.fault)
@@ -85,7 +93,8 @@ func TestRefusals(t *testing.T) {
 		if !errors.Is(err, r.want) {
 			t.Errorf("%s: the error is %v, want %v", name, err, r.want)
 		}
-		for _, kind := range []error{github.ErrGone, github.ErrForbidden, github.ErrUnauthorized, github.ErrInvalid, github.ErrMoved} {
+		for _, kind := range []error{github.ErrGone, github.ErrForbidden, github.ErrUnauthorized, github.ErrInvalid, github.ErrMoved,
+			github.ErrTransferred, github.ErrLocked, github.ErrNoIssues} {
 			if kind != r.want && errors.Is(err, kind) {
 				t.Errorf("%s: the error is %v, too: %v", name, kind, err)
 			}

@@ -143,7 +143,7 @@ func (w *wire) insist(r *http.Request, call Call, m manner) (*http.Response, err
 		case errors.As(err, &limited):
 			w.limits.set(limited)
 			continue // wait gives up when it is too long
-		case errors.Is(err, ErrGone):
+		case errors.Is(err, ErrGone), errors.Is(err, ErrMoved):
 			return nil, w.confirm(r, call, err)
 		case !fault(err) || try == tries || r.Context().Err() != nil:
 			return nil, err

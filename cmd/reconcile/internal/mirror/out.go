@@ -58,7 +58,18 @@ type Report struct {
 // Calls is how many calls changed something.
 func (r Report) Calls() int { return r.Issues + r.Comments + r.Edits + r.Labels }
 
-// mostRefusals is after how many issues in a row that the token has no right to, or that moved, the mirror gives up.
+// elsewhere says how what is shown on an issue that is not there any more gets to another one; "" for other errors.
+func (m *Mirror) elsewhere(i mirror.Issue, err error) string {
+	switch {
+	case !errors.Is(err, github.ErrGone) && !errors.Is(err, github.ErrTransferred):
+		return ""
+	case i.Key == "":
+		return "; name another one in the spec, or none"
+	}
+	return fmt.Sprintf("; name one in the spec of %s, or delete %s to have one made", i.Object, m.Records.store.MirrorObjectPath(i.Object))
+}
+
+// mostRefusals is after how many issues in a row that the token has no right to the mirror gives up.
 const mostRefusals = 3
 
 // Out brings issues to where they should be, in their order. What cannot be done on one issue is noted, and the others
@@ -81,15 +92,17 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 		case github.Later(err):
 			m.report.Later, m.report.Left = err, m.report.Left+len(issues)-n
 			return m.report, nil
-		case errors.Is(err, github.ErrForbidden), errors.Is(err, github.ErrMoved): // of this one, or of the repository
+		case errors.Is(err, github.ErrForbidden): // of this one, or of the repository
 			refusals++
+		default:
+			refusals = 0
 		}
 		if !ofOne(err) || refusals == mostRefusals {
 			m.report.Left += len(issues) - n
 			return m.report, err
 		}
 		m.report.Left++
-		m.note("%s is not mirrored: %v", describe(i), err)
+		m.note("%s is not mirrored: %v%s", describe(i), err, m.elsewhere(i, err))
 	}
 	return m.report, m.outdated(ctx, issues)
 }
@@ -97,7 +110,7 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 // ofOne reports whether an error says something of one issue or comment only.
 func ofOne(err error) bool {
 	return errors.Is(err, github.ErrForbidden) || errors.Is(err, github.ErrInvalid) || errors.Is(err, github.ErrGone) ||
-		errors.Is(err, github.ErrMoved)
+		errors.Is(err, github.ErrTransferred) || errors.Is(err, github.ErrLocked)
 }
 
 func describe(i mirror.Issue) string {

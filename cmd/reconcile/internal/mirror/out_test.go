@@ -369,16 +369,43 @@ func TestOneIssueDoesNotHoldUpOthers(t *testing.T) {
 		t.Errorf("%+v, %v, %d reads", r, err, w.reads)
 	}
 	w.calls, w.reads = nil, 0
-	w.fail = func(n int, _ string, _ bool) (error, error) { // one issue was transferred
-		return map[bool]error{true: github.ErrMoved}[n == 1], nil
+	for _, of := range []error{github.ErrTransferred, github.ErrLocked, github.ErrGone, github.ErrInvalid} { // of all issues but the last
+		w := newWorld(1, 2, 3, 4)
+		w.fail = func(_ int, call string, _ bool) (error, error) {
+			return map[bool]error{true: of}[call != "comments 4" && call != "comment on 4"], nil
+		}
+		if r, err := run(t, t.TempDir(), w, many); err != nil || r.Left != 3 || r.Comments != 1 || len(r.Notes) != 3 {
+			t.Errorf("%v: %+v, %v", of, r, err)
+		}
 	}
-	if r, err := run(t, t.TempDir(), w, many); err != nil || r.Left != 1 || r.Comments != 3 {
-		t.Errorf("%+v, %v", r, err)
+	for _, of := range []error{github.ErrUnauthorized, github.ErrMoved, github.ErrNoIssues} { // of the repository
+		w := newWorld(1, 2, 3, 4)
+		w.fail = func(int, string, bool) (error, error) { return of, nil }
+		if r, err := run(t, t.TempDir(), w, many); !errors.Is(err, of) || w.reads != 1 || r.Left != 4 {
+			t.Errorf("%v: %+v, %v, %d reads", of, r, err, w.reads)
+		}
 	}
-	w.fail = func(int, string, bool) (error, error) { return github.ErrUnauthorized, nil }
-	if _, err := run(t, t.TempDir(), w, many); !errors.Is(err, github.ErrUnauthorized) {
-		t.Errorf("%v", err)
+}
+
+// TestAnIssueThatIsGone: it is said how what was shown there gets to another one; nothing is made by itself in its place,
+// until its record is deleted.
+func TestAnIssueThatIsGone(t *testing.T) {
+	t.Parallel()
+	dir, w := t.TempDir(), newWorld(42)
+	done(t, dir, w, wanted("one"))
+	clear(w.issues)
+	clear(w.comments)
+	r, err := run(t, dir, w, wanted("two"))
+	if err != nil || r.Left != 2 || len(r.Notes) != 2 || w.next != 4 || !strings.HasSuffix(r.Notes[0], "; name another one in the spec, or none") ||
+		!strings.HasSuffix(r.Notes[1], "; name one in the spec of dag/y, or delete state/github/objects/dags/y.json to have one made") {
+		t.Fatalf("%+v, %v", r, err)
 	}
+	if err := os.Remove(filepath.Join(dir, "state/github/objects/dags/y.json")); err != nil {
+		t.Fatal(err)
+	}
+	last := wanted("two")[1:]
+	done(t, dir, w, last)
+	check(t, w, last, keysOf(t, dir), nil)
 }
 
 // TestTheHeadOfAnIssueFollows: an issue that was made for an object is called what the object is called, unless somebody
