@@ -127,7 +127,7 @@ func (s *share) ask(ctx context.Context, turn bool) (tip gitrepo.Tip, err error)
 	} else {
 		tip, err = s.remote.Fetch(ctx)
 	}
-	s.reach.heard(err)
+	s.reach.heard(reading, err)
 	if err != nil {
 		return tip, err
 	}
@@ -416,9 +416,17 @@ type reach struct {
 	warn     func(string)
 
 	mu   sync.Mutex
-	away time.Time // since when it cannot be reached; zero: it can
-	told bool      // and that was said
+	away [2]time.Time // by way: since when it cannot be reached so; zero: it can
+	told bool         // and that was said
 }
+
+// way is how a remote is used. One that can be read may still take nothing: its disk is full, a proxy lets no push through.
+type way int
+
+const (
+	reading way = iota
+	writing     // which reads, too
+)
 
 // awayFor is how long a one-shot run goes on trying to claim what it is to start.
 const awayFor = time.Minute
@@ -430,17 +438,18 @@ func passes(err error) bool {
 }
 
 // heard takes in how a call of the remote ended.
-func (r *reach) heard(err error) {
+func (r *reach) heard(how way, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err != nil && r.away.IsZero() && passes(err):
-		r.away = time.Now()
-	case err == nil && r.told:
-		r.warn(r.name + " can be reached again")
-		fallthrough
 	case err == nil:
-		r.away, r.told = time.Time{}, false
+		clear(r.away[:how+1])
+	case passes(err) && r.away[how].IsZero():
+		r.away[how] = time.Now()
+	}
+	if r.told && r.away == [2]time.Time{} {
+		r.told = false
+		r.warn(r.name + " can be reached again")
 	}
 }
 
@@ -448,7 +457,7 @@ func (r *reach) heard(err error) {
 func (r *reach) endured(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.told || r.away.IsZero() {
+	if r.told || r.away == [2]time.Time{} {
 		return
 	}
 	r.told = true
@@ -458,12 +467,12 @@ func (r *reach) endured(err error) {
 
 // retry takes in how a claim ended, and reports whether it is to be tried again.
 func (r *reach) retry(err error) bool {
-	r.heard(err)
+	r.heard(writing, err)
 	if err == nil {
 		return true
 	}
 	r.mu.Lock()
-	again := passes(err) && (r.watching || time.Since(r.away) < awayFor)
+	again := passes(err) && (r.watching || time.Since(r.away[writing]) < awayFor)
 	r.mu.Unlock()
 	if again {
 		r.endured(err)

@@ -42,7 +42,7 @@ func (s *share) send(ctx context.Context, commit string) (sent, again bool, err 
 	const kept = "what was recorded is committed here, and the next run pushes it"
 	if s.settings.Git.Via == viaGit {
 		err = s.remote.Push(ctx, commit)
-		s.reach.heard(err)
+		s.reach.heard(writing, err)
 		switch {
 		case errors.Is(err, gitrepo.ErrRefused):
 			return false, true, nil

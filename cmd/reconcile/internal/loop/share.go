@@ -77,6 +77,7 @@ type sharing struct {
 	tries    int           // pushes in a row that others were quicker than
 	first    time.Time     // of these
 	away     time.Time     // since when the remote fails; zero: it does not
+	stuck    time.Time     // since when it takes no push, though it may well answer; zero: it does
 	flushBy  time.Time     // when a run that was told to end gives up pushing
 	withheld bool          // statuses were left for a later commit, since something is being performed
 	tidied   bool          // the run has tidied up; unless changedAt says otherwise, nothing was written since
@@ -227,7 +228,7 @@ func (s *session) endure(ctx context.Context, err error) error {
 	if s.away.IsZero() {
 		s.away = now
 	}
-	if !s.watching && now.Sub(s.away) >= awayFor && len(s.mine) == 0 {
+	if !s.watching && now.Sub(earlier(s.away, s.stuck)) >= awayFor && len(s.mine) == 0 {
 		return err
 	}
 	s.schedule(false)
@@ -328,9 +329,10 @@ func (s *session) publish(ctx context.Context, done []string) error {
 	defer cancel()
 	sent, again, err := s.Share.Push(net, done)
 	if err != nil {
+		s.stuck = earlier(s.stuck, time.Now())
 		return err
 	}
-	s.sent = s.sent || sent
+	s.sent, s.stuck = s.sent || sent, time.Time{}
 	if !again {
 		s.pushed, s.tries, s.away = true, 0, time.Time{}
 		s.unpushed = slices.DeleteFunc(s.unpushed, func(key string) bool { return slices.Contains(done, key) })

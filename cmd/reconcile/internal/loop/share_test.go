@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 type remote struct {
 	refuse int // pushes that others are quicker than; negative: all
 	away   func() bool
+	full   bool          // it answers, and takes no push
 	slow   time.Duration // what a push takes
 	log    []string
 	done   []string // effects whose results were pushed
@@ -48,8 +50,8 @@ func (r *remote) Fetch(_ context.Context, turn bool) (bool, error) {
 func (r *remote) Adopt(context.Context, *state.Tree) (bool, error) { return true, r.say("adopt") }
 
 func (r *remote) Push(_ context.Context, done []string) (sent, again bool, err error) {
-	if err := r.say("push"); err != nil {
-		return false, false, err
+	if err := r.say("push"); err != nil || r.full {
+		return false, false, cmp.Or(err, errAway)
 	}
 	time.Sleep(r.slow)
 	if r.refuse != 0 {
@@ -202,6 +204,32 @@ func TestWaitsForOthers(t *testing.T) {
 		}
 		if polls := r.has("fetch"); polls < 3 || polls > 12 {
 			t.Errorf("asked the remote %d times in half a minute", polls)
+		}
+	})
+}
+
+// TestGivesUpOnARemoteThatTakesNothing waits for what another reconciler performs, and cannot push what came of its own
+// node. That the remote can be read meanwhile does not keep a one-shot run for ever.
+func TestGivesUpOnARemoteThatTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remote{full: true, others: map[string]time.Time{}}
+		l := newLoop(t, tree(t, "    - {name: a, run: [x]}\n    - {name: b, run: [x]}"), newActor(always1s()))
+		l.Share = r
+		l.Passing = func(err error) bool { return errors.Is(err, errAway) }
+		l.Commit = func(context.Context, *state.Tree, Scope) (Committed, error) { return Committed{Hash: "abc"}, nil }
+		first, err := l.Store.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		effects := controllers.Settle(first, time.Now(), nil).Outs[schemas.Ref{Kind: "DAG", Name: "job"}].Effects
+		r.others[effects[1].Key] = time.Now().Add(time.Hour)
+		start := time.Now()
+		got, err := l.Once(t.Context())
+		if took := time.Since(start); !errors.Is(err, errAway) || got.Pushed || got.Ran != 1 || took > 2*awayFor {
+			t.Errorf("%d ran, pushed %t after %s: %v", got.Ran, got.Pushed, took, err)
+		}
+		if n := r.has("push"); n < 3 || n > 30 {
+			t.Errorf("%d pushes", n)
 		}
 	})
 }
