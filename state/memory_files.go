@@ -63,6 +63,12 @@ func (f *Folder) Read(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
+// LookAt looks at a file of the folder without following a link.
+func (f *Folder) LookAt(name string) (id Identity, err error) {
+	err = f.d.stat(append([]byte(name), 0)[:len(name)], &id)
+	return id, err
+}
+
 // Close gives the folder up.
 func (f *Folder) Close() { f.d.close() }
 

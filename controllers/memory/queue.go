@@ -111,6 +111,22 @@ func (q *queue) next(left int) (ranked, bool) {
 	}
 }
 
+// usualNote is how many tokens a note has, at least mostly, beside those of its content.
+const usualNote = 40
+
+// run is the next candidates, the most relevant first, of which each may fit into what is left, and all of them do mostly.
+func (q *queue) run(left int) (out []ranked) {
+	for room := left; room > 0; {
+		best, ok := q.next(left)
+		if !ok {
+			break
+		}
+		out = append(out, best)
+		room -= best.Tokens + usualNote
+	}
+	return out
+}
+
 // openTier puts what may fit of the next tier with the others.
 func (q *queue) openTier(left int) {
 	from := int32(0)

@@ -36,12 +36,13 @@ type Chooser struct {
 	Stale func(*Candidate) string
 	// ID is that of a candidate that has none with it; nil: all have. It is asked for candidates that are equal in all else.
 	ID func(*Candidate) string
-	// Load reads an observation in full; nil: it cannot be read, and others are chosen.
-	Load func(*Candidate) *schemas.Observation
-	// Size is how many tokens a file has, Share an observation's part of the text that it was learned from; both may be
-	// nil. See [Recalled.Displaced].
+	// Load reads observations in full. It calls take with the number in the list of each that can be read, in any order,
+	// perhaps several at the same time, and returns after that; in place of those that it leaves out others are chosen.
+	Load func(list []*Candidate, take func(i int, o *schemas.Observation))
+	// Size is how many tokens a file has, Share how many of the texts that they were learned from are the part of some
+	// observations; both may be nil. See [Recalled.Displaced].
 	Size  func(path string) int
-	Share func(*schemas.Observation) int
+	Share func([]*schemas.Observation) int
 }
 
 // Recalled is what agents are told.
@@ -76,41 +77,69 @@ func (c *Chooser) Choose(cands []Candidate) Recalled {
 	if left < leastNote {
 		return Recalled{}
 	}
-	var parts []part
+	s := selection{left: left, between: tokens.Count(between)}
 	q := c.queue(cands)
-	for missed := 0; missed < misses && left >= leastNote; {
-		best, ok := q.next(left)
-		if !ok {
+	for s.open() {
+		run := q.run(s.left)
+		if len(run) == 0 {
 			break
 		}
-		p, ok := c.read(best, len(parts) == 0)
-		switch {
-		case !ok:
-		case p.tokens > left:
-			missed++
-		default:
-			missed = 0
-			left -= p.tokens
-			parts = append(parts, p)
+		for i, p := range c.read(run) {
+			if s.open() && run[i].Tokens+leastNote <= s.left {
+				s.add(p)
+			}
 		}
 	}
 	r := Recalled{}
-	c.finish(&r, parts, len(cands))
+	c.finish(&r, s.parts, len(cands))
 	return r
 }
 
-// read loads a candidate and writes it.
-func (c *Chooser) read(best ranked, first bool) (p part, ok bool) {
-	p.Note = Note{Score: best.score, Stale: best.stale, Observation: c.Load(best.Candidate)}
-	if p.Observation == nil {
-		return p, false
+// between stands between two notes. Notes begin with a bar and end in a line break, as it does: so the tokens of all are
+// those of each together.
+const between = "|\n"
+
+// selection is what was chosen so far.
+type selection struct {
+	parts   []part
+	left    int // of the budget
+	missed  int // how many did not fit since the last one that did
+	between int // tokens of what stands between two
+}
+
+// open reports whether there may be more to choose.
+func (s *selection) open() bool { return s.missed < misses && s.left >= leastNote }
+
+// add chooses a note if it fits; one that could not be read has no text.
+func (s *selection) add(p part) {
+	if p.text == "" {
+		return
 	}
-	if !first {
-		p.text = "|\n"
+	if len(s.parts) > 0 {
+		p.text, p.tokens = between+p.text, s.between+p.tokens
 	}
-	p.text += formatNote(p.Note)
-	p.tokens = tokens.Count(p.text)
-	return p, true
+	if p.tokens > s.left {
+		s.missed++
+		return
+	}
+	s.missed = 0
+	s.left -= p.tokens
+	s.parts = append(s.parts, p)
+}
+
+// read loads candidates and writes them. One that cannot be read has no text.
+func (c *Chooser) read(run []ranked) []part {
+	list, parts := make([]*Candidate, len(run)), make([]part, len(run))
+	for i := range run {
+		list[i] = run[i].Candidate
+	}
+	c.Load(list, func(i int, o *schemas.Observation) {
+		p := part{Note: Note{Score: run[i].score, Stale: run[i].stale, Observation: o}}
+		p.text = formatNote(p.Note)
+		p.tokens = tokens.Count(p.text)
+		parts[i] = p
+	})
+	return parts
 }
 
 // finish writes the section. The tokens of its parts are those of the whole, see [tokens.Count]; only a line so long
@@ -156,6 +185,7 @@ func written(parts []part, of int) (r Recalled) {
 
 func (c *Chooser) displaced(notes []Note) (sum int) {
 	sizes := map[string]int{}
+	var loose []*schemas.Observation // about no file that is there
 	for _, n := range notes {
 		there := false
 		for _, a := range n.Anchors {
@@ -165,9 +195,12 @@ func (c *Chooser) displaced(notes []Note) (sum int) {
 			}
 			there = there || sizes[a.Path] > 0
 		}
-		if !there && c.Share != nil {
-			sum += c.Share(n.Observation)
+		if !there {
+			loose = append(loose, n.Observation)
 		}
+	}
+	if c.Share != nil {
+		sum += c.Share(loose)
 	}
 	return sum
 }

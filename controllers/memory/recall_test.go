@@ -28,8 +28,18 @@ func newShelf(budget int) *shelf {
 	s := &shelf{all: map[string]*schemas.Observation{}, stale: map[string]string{}}
 	s.Chooser = Chooser{Agent: "engineer", Issue: 29, Budget: budget, Now: recallNow, Weights: defaultWeights(),
 		Stale: func(c *Candidate) string { s.asked++; return s.stale[c.ID] },
-		Load:  func(c *Candidate) *schemas.Observation { s.loads++; return s.all[c.ID] }}
+		Load:  s.load}
 	return s
+}
+
+// load reads the last one first.
+func (s *shelf) load(list []*Candidate, take func(int, *schemas.Observation)) {
+	for i, c := range slices.Backward(list) {
+		s.loads++
+		if o := s.all[c.ID]; o != nil {
+			take(i, o)
+		}
+	}
 }
 
 func (s *shelf) add(agent string, issue int, daysAgo float64, content string) *Candidate {
@@ -244,7 +254,7 @@ func TestDisplaced(t *testing.T) {
 		t.Error(got)
 	}
 	s.Size = func(path string) int { return map[string]int{"a.go": 100, "b.go": 20}[path] }
-	s.Share = func(*schemas.Observation) int { return 3 }
+	s.Share = func(list []*schemas.Observation) int { return 3 * len(list) }
 	if got := s.Choose(s.cands).Displaced; got != 100+20+3+3 {
 		t.Error(got)
 	}

@@ -32,6 +32,7 @@ type Files struct {
 	o       Options
 	given   func() *schemas.SettingsSpec
 	anchors anchors
+	shares  shares
 
 	mu      sync.Mutex // guards what follows
 	view    *view

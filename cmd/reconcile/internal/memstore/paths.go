@@ -49,7 +49,7 @@ func issueOf(name string) (issue int, ok bool) {
 
 // specPath is the path of the spec of an Observation.
 func (f *Files) specPath(name string) string {
-	return path.Join(f.settings().Folders.Specs, schemas.ObservationKind.Plural, name+".yaml")
+	return path.Join(f.settings().Folders.Specs, schemas.ObservationKind.Plural, specFile(name))
 }
 
 // issuesOf are the issues of ids, each once; ErrInvalid if one is no id.

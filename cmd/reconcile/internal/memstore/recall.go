@@ -1,16 +1,17 @@
 package memstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
-	"strconv"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/memory"
@@ -85,15 +86,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 	if err != nil {
 		return Recalled{}, err
 	}
-	issues, specs := reading{store: f.store, dir: f.dir()}, reading{store: f.store, dir: path.Dir(f.specPath("x"))}
-	defer issues.close()
-	defer specs.close()
-	var damaged error
-	id := func(k *memory.Candidate) string {
-		at := v.find(k.Row)
-		row := v.row(at)
-		return v.parts[at.part].borrowedID(&row)
-	}
+	l := loader{Files: f, v: v}
 	now := new(moment)
 	c := memory.Chooser{
 		Agent: r.Agent, Issue: r.Issue, Budget: budget, Now: f.o.Now(), Weights: w,
@@ -105,27 +98,70 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 			}
 			b, err := v.parts[at.part].blob(&row)
 			if err != nil {
-				damaged = err
+				l.damage(err)
 			}
 			return f.stale(b.anchors, now)
 		},
-		ID: id,
-		Load: func(k *memory.Candidate) *schemas.Observation {
+		ID: func(k *memory.Candidate) string {
 			at := v.find(k.Row)
 			row := v.row(at)
-			checked, err := v.parts[at.part].id(&row)
-			if err != nil {
-				damaged = err
-				return nil
-			}
-			return inFull(issues.read(issueName(k.Issue)), checked)
+			return v.parts[at.part].borrowedID(&row)
 		},
-		Size: f.anchors.sizer(f.settings().Folders.State),
+		Load:  l.load,
+		Size:  f.anchors.sizer(f.settings().Folders.State),
+		Share: f.share,
 	}
-	shares := map[string]int{}
-	c.Share = func(o *schemas.Observation) int { return share(o, &specs, shares) }
 	found := c.Choose(cands)
-	return Recalled{found.Text, found.IDs, found.Tokens, found.Displaced, len(cands)}, damaged
+	return Recalled{found.Text, found.IDs, found.Tokens, found.Displaced, len(cands)}, l.damaged
+}
+
+// loader reads what was chosen of a view.
+type loader struct {
+	*Files
+	v *view
+
+	mu      sync.Mutex
+	damaged error
+}
+
+func (l *loader) damage(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.damaged = err
+}
+
+// load is the Load of [memory.Chooser]: it reads each issue file once, on all processors.
+func (l *loader) load(list []*memory.Candidate, take func(int, *schemas.Observation)) {
+	of := map[int][]int{} // numbers in the list, by issue
+	for i, k := range list {
+		of[k.Issue] = append(of[k.Issue], i)
+	}
+	readEach(l.Files, l.dir(), slices.Collect(maps.Keys(of)), issueName, func(issue int, data []byte) {
+		for _, i := range of[issue] {
+			if o := l.find(data, list[i]); o != nil {
+				take(i, o)
+			}
+		}
+	})
+}
+
+// find reads a candidate out of the issue file that it is in; nil if it is not there.
+func (l *loader) find(data []byte, k *memory.Candidate) *schemas.Observation {
+	at := l.v.find(k.Row)
+	row := l.v.row(at)
+	id, err := l.v.parts[at.part].id(&row)
+	if err != nil {
+		l.damage(err)
+		return nil
+	}
+	before := 0.0
+	if o := l.v.owners[k.Issue]; o.rows > 0 {
+		before = float64(at.row-o.first) / float64(o.rows)
+	}
+	if o, ok := memory.FindNear(data, id, before); ok {
+		return o
+	}
+	return inFull(data, id)
 }
 
 // candidates are all observations that nothing replaced; the row of each is its document in the set.
@@ -178,75 +214,26 @@ func (f *Files) unfoldedRecalls() map[string]int {
 	return out
 }
 
-// reading reads files of one folder; it is for one goroutine.
-type reading struct {
-	store  *state.Store
-	dir    string
-	folder *state.Folder
-	name   string // of the file that was read last
-	data   []byte
-}
-
-// read is the content of a file, valid until the next call; nil if it cannot be read.
-func (r *reading) read(name string) []byte {
-	if r.name == name && r.data != nil { // one capture's observations are often chosen together
-		return r.data
+// readEach reads files of one folder on all processors, each once, and calls fn for those that can be read, several at the
+// same time. The content is valid during the call.
+func readEach[T any](f *Files, dir string, of []T, name func(T) string, fn func(of T, data []byte)) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(len(of), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			folder, err := f.store.OpenFolder(dir)
+			if err != nil {
+				return
+			}
+			defer folder.Close()
+			for i := int(next.Add(1)); i <= len(of); i = int(next.Add(1)) {
+				if data, err := folder.Read(name(of[i-1]), fileLimit); err == nil {
+					fn(of[i-1], data)
+				}
+			}
+		})
 	}
-	if r.folder == nil {
-		folder, err := r.store.OpenFolder(r.dir)
-		if err != nil {
-			return nil
-		}
-		r.folder = folder
-	}
-	var err error
-	if r.data, err = r.folder.Read(name, fileLimit); err != nil {
-		r.data = nil
-	}
-	r.name = name
-	return r.data
-}
-
-func (r *reading) close() {
-	if r.folder != nil {
-		r.folder.Close()
-	}
-}
-
-// share is an observation's part of the conversation that it was learned from, in tokens: the Observation tells how long
-// that was. by remembers what Observations tell.
-func share(o *schemas.Observation, specs *reading, by map[string]int) int {
-	if schemas.CheckName(o.Source) != nil {
-		return 0
-	}
-	part, ok := by[o.Source]
-	if !ok {
-		data := specs.read(o.Source + ".yaml")
-		part = sourceTokens(data) / max(entriesIn(data), 1)
-		by[o.Source] = part
-	}
-	return part
-}
-
-// entriesIn counts the entries in the file of an Observation, like sourceTokens.
-func entriesIn(file []byte) int {
-	return bytes.Count(file, []byte("\n    category: ")) + bytes.Count(file, []byte("\n  - category: ")) +
-		bytes.Count(file, []byte("\n    - category: "))
-}
-
-// sourceTokens finds the field of that name in the file of an Observation, as captures write it: in YAML, two spaces deep.
-// Texts stand deeper. This is for an estimate; whoever wrote the file otherwise has none.
-func sourceTokens(file []byte) int {
-	_, rest, ok := bytes.Cut(file, []byte("\n  sourceTokens: "))
-	if !ok {
-		return 0
-	}
-	digits, _, _ := bytes.Cut(rest, []byte("\n"))
-	n, err := strconv.Atoi(string(bytes.TrimSpace(digits)))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
+	wg.Wait()
 }
 
 // Sizes of files are counted up to these bounds; beyond them they are estimated by their length.

@@ -240,7 +240,11 @@ func (m *inMemory) Recall(_ context.Context, r memstore.Request) (memstore.Recal
 	c := memory.Chooser{Agent: r.Agent, Issue: r.Issue, Budget: *settings.Memory.MaxTokens, Now: m.env.Now,
 		Weights: memory.NewWeights(settings.Memory.Weights),
 		Stale:   func(k *memory.Candidate) string { return m.stale(&live[k.Row]) },
-		Load:    func(k *memory.Candidate) *schemas.Observation { return &live[k.Row] }}
+		Load: func(list []*memory.Candidate, take func(int, *schemas.Observation)) {
+			for i, k := range list {
+				take(i, &live[k.Row])
+			}
+		}}
 	if r.Budget != nil {
 		c.Budget = *r.Budget
 	}
