@@ -23,6 +23,8 @@ type MirrorFile struct {
 	Labels []string `json:"labels"`
 	// Adding are labels that are about to be added and were not there before, sorted.
 	Adding []string `json:"adding,omitempty"`
+	// Others are labels that should be there and that somebody else had put there, sorted: they stay.
+	Others []string `json:"others,omitempty"`
 	// Read says how far the comments of other people were read.
 	Read MirrorRead `json:"read,omitzero"`
 	// Handled are the comments of other people in which something was found, sorted by their ids.
@@ -94,6 +96,9 @@ type MirrorObject struct {
 type MirrorKeys struct {
 	Version int      `json:"version"`
 	Keys    []string `json:"keys"` // 64 hexadecimal digits each, sorted
+	// Fresh says that not everything was looked at yet since the first key was made: there may be what was signed with one
+	// that was lost.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // MirrorKeyLength is the length of a key of [MirrorKeys].

@@ -286,6 +286,13 @@ func TestWhatIsKnownOfGitHubIsKept(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	keys := func(c string) []byte { return fmt.Appendf(nil, `{"version":1,"keys":["%s"]}`, strings.Repeat(c, 64)) }
+	fresh := func(c string) []byte { return fmt.Appendf(nil, `{"version":1,"keys":["%s"],"fresh":true}`, strings.Repeat(c, 64)) }
+	if got := string(join(t, nil, fresh("b"), fresh("a"))); !strings.Contains(got, `"fresh": true`) {
+		t.Errorf("neither side has seen everything: %s", got)
+	}
+	if got := string(join(t, nil, fresh("b"), keys("a"))); strings.Contains(got, "fresh") {
+		t.Errorf("one side has seen everything: %s", got)
+	}
 	if got := string(join(t, nil, keys("b"), keys("a"))); strings.Index(got, "aaaa") > strings.Index(got, "bbbb") || !strings.Contains(got, "bbbb") {
 		t.Errorf("got %s", got)
 	}

@@ -38,7 +38,7 @@ func joinMirrorObjects(base, a, b []byte) ([]byte, error) {
 
 // joinMirrorKeys unites keys. None is ever taken back: comments that it signed would not be known again.
 func joinMirrorKeys(_, a, b []byte) ([]byte, error) {
-	out := schemas.MirrorKeys{}
+	out := schemas.MirrorKeys{Fresh: true}
 	for _, data := range [][]byte{a, b} {
 		var k schemas.MirrorKeys
 		if err := state.DecodeMirror(data, &k); err != nil {
@@ -49,6 +49,7 @@ func joinMirrorKeys(_, a, b []byte) ([]byte, error) {
 		}
 		out.Version = max(out.Version, k.Version)
 		out.Keys = append(out.Keys, k.Keys...)
+		out.Fresh = out.Fresh && k.Fresh // one side has signed all that there is with a key that stays
 	}
 	slices.Sort(out.Keys)
 	out.Keys = slices.Compact(out.Keys)

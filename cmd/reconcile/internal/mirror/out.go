@@ -104,7 +104,10 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 		m.report.Left++
 		m.note("%s is not mirrored: %v%s", describe(i), err, m.elsewhere(i, err))
 	}
-	return m.report, m.outdated(ctx, issues)
+	if err := m.outdated(ctx, issues); err != nil || m.report.Later != nil {
+		return m.report, err
+	}
+	return m.report, m.Records.Signed(ctx)
 }
 
 // ofOne reports whether an error says something of one issue or comment only.
@@ -246,8 +249,8 @@ func (m *Mirror) head(ctx context.Context, i mirror.Issue) error {
 			return err
 		}
 	}
-	if m.sign(now.Body) == i.Key && mirror.Digest(mirror.Unsealed(now.Body)) != mirror.Digest(i.Body) {
-		body = m.Keys.Seal(i.Key, i.Body)
+	if sealed := m.Keys.Seal(i.Key, i.Body); m.sign(now.Body) == i.Key && mirror.Digest(now.Body) != mirror.Digest(sealed) {
+		body = sealed
 	}
 	if title != "" || body != "" {
 		if err := m.Remote.EditIssue(ctx, i.Number, title, body); err != nil {
@@ -317,8 +320,29 @@ func (m *Mirror) labels(ctx context.Context, issue int, want []string) error {
 	if err != nil {
 		return err
 	}
+	if err := m.removeLabels(ctx, issue, rec, want); err != nil {
+		return err
+	}
+	var add []string
+	for _, name := range want {
+		if !slices.Contains(rec.Labels, name) && !slices.Contains(rec.Others, name) {
+			add = append(add, name)
+		}
+	}
+	if len(add) == 0 {
+		return nil
+	}
+	if add, err = m.intendLabels(ctx, issue, rec.Adding, add); err != nil || len(add) == 0 {
+		return err
+	}
+	return m.addLabels(ctx, issue, add)
+}
+
+// removeLabels takes labels of ours off that are not wanted, and forgets those of others.
+func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.MirrorFile, want []string) error {
+	unwanted := func(name string) bool { return !slices.Contains(want, name) }
 	for _, name := range slices.Concat(rec.Labels, rec.Adding) {
-		if slices.Contains(want, name) {
+		if !unwanted(name) {
 			continue
 		}
 		if err := m.Remote.RemoveLabel(ctx, issue, name); err != nil && !errors.Is(err, github.ErrGone) {
@@ -332,35 +356,30 @@ func (m *Mirror) labels(ctx context.Context, issue int, want []string) error {
 			return err
 		}
 	}
-	var add []string
-	for _, name := range want {
-		if !slices.Contains(rec.Labels, name) {
-			add = append(add, name)
-		}
-	}
-	if len(add) == 0 {
+	if !slices.ContainsFunc(rec.Others, unwanted) {
 		return nil
 	}
-	if add, err = m.intendLabels(ctx, issue, rec.Adding, add); err != nil || len(add) == 0 {
-		return err
-	}
-	return m.addLabels(ctx, issue, add)
+	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Others = slices.DeleteFunc(f.Others, unwanted) })
 }
 
 // intendLabels notes which labels are about to be added: those that the issue does not have, and those that an earlier
-// run was about to add.
+// run was about to add. The others somebody else put there; that is on record, so that nobody has to look again.
 func (m *Mirror) intendLabels(ctx context.Context, issue int, begun, add []string) ([]string, error) {
 	now, err := m.Remote.Issue(ctx, issue)
 	if err != nil {
 		return nil, err
 	}
+	var others []string
 	add = slices.DeleteFunc(add, func(name string) bool {
-		return slices.Contains(now.Labels, name) && !slices.Contains(begun, name)
+		there := slices.Contains(now.Labels, name) && !slices.Contains(begun, name)
+		if there {
+			others = append(others, name)
+		}
+		return there
 	})
-	if len(add) == 0 {
-		return nil, nil
-	}
-	return add, m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Adding = append(f.Adding, add...) })
+	return add, m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+		f.Adding, f.Others = append(f.Adding, add...), append(f.Others, others...)
+	})
 }
 
 func (m *Mirror) addLabels(ctx context.Context, issue int, add []string) error {

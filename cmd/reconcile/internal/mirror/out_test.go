@@ -248,6 +248,67 @@ func TestATreeThatKeepsNothingMakesNothingTwice(t *testing.T) {
 	}
 }
 
+// TestAFreshTreeThatIsBrokenOff: a tree without records that is limited or killed before it has seen everything goes on as
+// it began.
+func TestAFreshTreeThatIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]error{"limited": &github.Limited{Until: time.Unix(1, 0)}, "killed": errKilled, "no token": github.ErrUnauthorized} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			struck := true
+			for k := 1; struck; k++ {
+				w, dir := newWorld(42), t.TempDir()
+				last := wanted("one", "clarification:active")
+				done(t, t.TempDir(), w, last)
+				before, made := len(w.calls)+w.reads, w.next
+				struck = false
+				w.fail = func(n int, _ string, _ bool) (error, error) {
+					struck = struck || n == before+k
+					return map[bool]error{true: fault}[n == before+k], nil
+				}
+				_, _ = run(t, dir, w, last)
+				w.fail = nil
+				done(t, dir, w, last)
+				check(t, w, last, keysOf(t, dir), nil)
+				if w.next != made || t.Failed() {
+					t.Fatalf("call %d: %q", k, w.calls)
+				}
+			}
+		})
+	}
+}
+
+// TestLabelsOfLostRecordsComeOff: in a tree that is thrown away after each run, what an earlier one labelled is ours, too.
+func TestLabelsOfLostRecordsComeOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(42)
+	w.issues[42].Labels = []string{"bug"}
+	done(t, t.TempDir(), w, wanted("one", "clarification:active"))
+	done(t, t.TempDir(), w, wanted("two", "clarification:stale"))
+	done(t, t.TempDir(), w, wanted("three"))
+	if got := w.issues[42].Labels; !slices.Equal(got, []string{"bug"}) {
+		t.Errorf("the labels are %q", got)
+	}
+}
+
+// TestLabelsOfOthersAreAskedForOnce: that somebody else put a label where it should be is on record.
+func TestLabelsOfOthersAreAskedForOnce(t *testing.T) {
+	t.Parallel()
+	dir, w := t.TempDir(), newWorld(42)
+	w.issues[42].Labels = []string{"clarification:active"}
+	done(t, dir, w, wanted("one", "clarification:active"))
+	done(t, dir, w, wanted("two"))
+	if got := w.issues[42].Labels; !slices.Equal(got, []string{"clarification:active"}) {
+		t.Errorf("the labels are %q", got)
+	}
+	w.issues[42].Labels = nil // now it is ours
+	done(t, dir, w, wanted("three", "clarification:active"))
+	done(t, dir, w, wanted("four"))
+	if got := w.issues[42].Labels; len(got) != 0 {
+		t.Errorf("the labels are %q", got)
+	}
+}
+
 // TestAnotherKeySignsOn: when the key is another one, what is on record tells that comments are as we left them.
 func TestAnotherKeySignsOn(t *testing.T) {
 	t.Parallel()

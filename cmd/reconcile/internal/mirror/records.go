@@ -108,6 +108,8 @@ func sortIssue(f *schemas.MirrorFile) {
 	f.Labels = slices.Compact(f.Labels)
 	slices.Sort(f.Adding)
 	f.Adding = slices.Compact(f.Adding)
+	slices.Sort(f.Others)
+	f.Others = slices.Compact(f.Others)
 }
 
 // Made is the issue that was made for an object, 0 if none was.
@@ -196,22 +198,48 @@ func (r *Records) Issues() ([]int, error) {
 	return out, nil
 }
 
-// NewKey reports whether Keys made a key that nothing was signed with before.
+// NewKey reports whether what stands on GitHub may be signed with a key that was lost: Keys made one, and no run of the
+// mirror has looked at everything since.
 func (r *Records) NewKey() bool { return r.newKey }
+
+// Signed notes that everything was looked at, and signed with a key that is known.
+func (r *Records) Signed(ctx context.Context) error {
+	if !r.newKey {
+		return nil
+	}
+	r.newKey = false
+	if r.dry {
+		return nil
+	}
+	return r.fold(ctx, r.store.MirrorKeysPath(), func(old []byte) ([]byte, error) {
+		kept, err := readKeys(old)
+		if err != nil || old == nil {
+			return old, err
+		}
+		kept.Fresh = false
+		return state.Encode(kept)
+	})
+}
+
+// readKeys reads the file of keys; nil data has none.
+func readKeys(data []byte) (*schemas.MirrorKeys, error) {
+	kept := new(schemas.MirrorKeys)
+	if data == nil {
+		return kept, nil
+	}
+	if err := state.DecodeMirror(data, kept); err != nil {
+		return kept, err
+	}
+	return kept, kept.Check()
+}
 
 // Keys are what markers are signed with: secret, if there is one, and those on record, of which the first is made if there
 // is none. A secret comes from the environment, and is written nowhere.
 func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
-	var kept schemas.MirrorKeys
-	decode := func(data []byte) error {
-		kept = schemas.MirrorKeys{}
-		if data == nil {
-			return nil
-		}
-		if err := state.DecodeMirror(data, &kept); err != nil {
-			return err
-		}
-		return kept.Check()
+	var kept *schemas.MirrorKeys
+	decode := func(data []byte) (err error) {
+		kept, err = readKeys(data)
+		return err
 	}
 	if err := r.read(ctx, r.store.MirrorKeysPath(), decode); err != nil {
 		return nil, err
@@ -220,6 +248,7 @@ func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) 
 		return append(mirror.Keys{secret}, kept.Keys...), nil
 	}
 	if len(kept.Keys) > 0 {
+		r.newKey = kept.Fresh
 		return kept.Keys, nil
 	}
 	var fresh [schemas.MirrorKeyLength / 2]byte
@@ -230,11 +259,13 @@ func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) 
 		return mirror.Keys{key}, nil
 	}
 	err := r.fold(ctx, r.store.MirrorKeysPath(), func(old []byte) ([]byte, error) {
-		if r.newKey = old == nil; !r.newKey { // another process was first
-			return old, decode(old)
+		if old != nil { // another process was first
+			err := decode(old)
+			r.newKey = kept.Fresh
+			return old, err
 		}
-		kept = schemas.MirrorKeys{Version: schemas.MirrorVersion, Keys: []string{key}}
-		return state.Encode(&kept)
+		kept = &schemas.MirrorKeys{Version: schemas.MirrorVersion, Keys: []string{key}, Fresh: true}
+		return state.Encode(kept)
 	})
 	return kept.Keys, err
 }

@@ -135,6 +135,11 @@ func (m *Mirror) create(ctx context.Context, issue int, missing []mirror.Comment
 	if err != nil {
 		return err
 	}
+	if len(there) > 0 {
+		if err := m.missed(ctx, issue); err != nil {
+			return err
+		}
+	}
 	var intended []schemas.MirrorComment
 	for _, c := range missing {
 		if _, ok := there[c.Key]; !ok {
@@ -157,6 +162,29 @@ func (m *Mirror) create(ctx context.Context, issue int, missing []mirror.Comment
 		}
 	}
 	return nil
+}
+
+// missed takes the labels of an issue for ours on which comments of ours stand and nothing is on record: what was is lost,
+// and labels have no marker. Else nobody would take them off.
+func (m *Mirror) missed(ctx context.Context, issue int) error {
+	f, err := m.Records.Issue(ctx, issue)
+	if err != nil || len(f.Comments) > 0 {
+		return err
+	}
+	now, err := m.Remote.Issue(ctx, issue)
+	if err != nil {
+		return err
+	}
+	var ours []string
+	for _, l := range mirror.Labels() {
+		if l.Name != mirror.MadeLabel && slices.Contains(now.Labels, l.Name) {
+			ours = append(ours, l.Name)
+		}
+	}
+	if len(ours) == 0 {
+		return nil
+	}
+	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
 }
 
 // createOne makes a comment that is about to be made on record, and does not stand there.

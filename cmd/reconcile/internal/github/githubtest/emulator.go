@@ -32,8 +32,10 @@ type emulator struct {
 	url *url.URL
 	dir string    // of the installed parts
 	in  io.Writer // the pipe whose end it waits for; kept, so that it does not end before
-	mu  sync.Mutex
-	n   int // repositories made
+
+	mu   sync.Mutex
+	n    int            // repositories made
+	used map[string]int // how often a token was
 }
 
 // running starts the emulator once for the program.
@@ -84,7 +86,7 @@ func startEmulator() (*emulator, error) {
 		return nil, fmt.Errorf("the emulator of GitHub: %w", err)
 	}
 	u.Host = "127.0.0.1:" + u.Port() // "localhost" may be looked up elsewhere
-	e := &emulator{url: u, dir: dir, in: stdin}
+	e := &emulator{url: u, dir: dir, in: stdin, used: map[string]int{}}
 	return e, e.makeTeam()
 }
 
@@ -103,10 +105,34 @@ func seeds() any {
 	users, tokens := []map[string]any{}, map[string]any{}
 	for _, login := range accounts {
 		users = append(users, map[string]any{"login": login, "name": login, "email": login + "@rig.test"})
-		tokens[Token(login)] = map[string]any{"login": login, "scopes": []string{"repo", "user", "admin:org"}}
+		for n := range tokensEach {
+			tokens[numbered(Token(login), n)] = map[string]any{"login": login, "scopes": []string{"repo", "user", "admin:org"}}
+		}
 	}
 	orgs := []map[string]any{{"login": Org, "name": Org, "members": []map[string]any{{"login": Owner, "role": "admin"}}}}
 	return map[string]any{"tokens": tokens, "github": map[string]any{"users": users, "orgs": orgs}}
+}
+
+// The emulator gives each token 5000 requests in an hour, which a program that makes many repositories would use up. So each
+// account has several there, of which nobody but the emulator knows.
+const (
+	tokensEach = 50
+	usesEach   = 4500
+)
+
+// token is what the emulator is told in the place of an account's token.
+func (e *emulator) token(of string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.used[of]++
+	return numbered(of, min(e.used[of]/usesEach, tokensEach-1))
+}
+
+func numbered(token string, n int) string {
+	if n == 0 || token == "" {
+		return token
+	}
+	return fmt.Sprintf("%s-%d", token, n)
 }
 
 // repository returns a name that no other rig of this program has.

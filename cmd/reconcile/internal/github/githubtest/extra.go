@@ -110,7 +110,7 @@ func (p *proxy) comments(r *http.Request, repo string) (answer, error) {
 	p.mu.Unlock()
 	if all == nil || at != writes {
 		var err error
-		if all, err = p.collect(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), repo); err != nil {
+		if all, err = p.collect(tokenOf(r), repo); err != nil {
 			return answer{}, err
 		}
 		p.mu.Lock()

@@ -230,7 +230,7 @@ func (p *proxy) answer(r *http.Request, body []byte) (answer, error) {
 
 // who returns the account of a request's token; "" when there is none.
 func (p *proxy) who(r *http.Request) (login string, known bool) {
-	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token := tokenOf(r)
 	if token == "" {
 		return "", true
 	}
@@ -242,14 +242,22 @@ func (p *proxy) who(r *http.Request) (login string, known bool) {
 	return "", false
 }
 
+// tokenOf is the token of a request, "" if it has none.
+func tokenOf(r *http.Request) string {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
 // forward asks the emulator.
 func (p *proxy) forward(r *http.Request, body []byte) (answer, error) {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, p.emulator.url.String()+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
-	for _, name := range []string{"Authorization", "Content-Type", "Accept", "User-Agent"} {
+	for _, name := range []string{"Content-Type", "Accept", "User-Agent"} {
 		req.Header[name] = r.Header[name]
+	}
+	if token := tokenOf(r); token != "" {
+		req.Header.Set("Authorization", "Bearer "+p.emulator.token(token))
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
