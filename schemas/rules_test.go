@@ -334,9 +334,45 @@ func TestSettingsRules(t *testing.T) {
 		{func(s *SettingsSpec) { s.Git.Remote = "--upload-pack=x" }, "git.remote"},
 		{func(s *SettingsSpec) { s.Git.Poll = new(Duration) }, "git.poll"},
 		{func(s *SettingsSpec) { s.Git.ClaimFor = new(Duration(9 * time.Second)) }, "git.claimFor"},
+		{func(s *SettingsSpec) { s.Index.Exclude = []string{"gen/**", "a[", "../x"} }, "index.exclude[1] index.exclude[2]"},
+		{func(s *SettingsSpec) { s.Index.APIKeyEnv = "sk-secret" }, "index.apiKeyEnv"},
+		{func(s *SettingsSpec) { s.Index.APIKeyEnv = "OPENAI_API_KEY" }, ""},
+		{func(s *SettingsSpec) { s.Index.Embedder = "openai" }, "index.embedder index.embedder"},
+		{func(s *SettingsSpec) {
+			s.Index = IndexSettings{Embedder: "openai", Endpoint: "https://api.example.org/v1", Model: "small"}
+		}, ""},
+		{func(s *SettingsSpec) { s.Index.Endpoint = "http://example.org/v1" }, "index.endpoint"},
 	} {
 		if got := check(c.change); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestIsEndpoint(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"https://api.example.org/v1":   true,
+		"https://192.0.2.1:8443":       true,
+		"http://localhost:11434/v1":    true,
+		"http://127.0.0.1:8080":        true,
+		"http://[::1]:8080/v1":         true,
+		"http://127.9.9.9/":            true,
+		"http://[::ffff:127.0.0.1]/v1": true,
+		"http://192.168.0.2/v1":        false,
+		"http://localhost.example.org": false,
+		"http://127.0.0.1.example.org": false,
+		"https://key@example.org/v1":   false,
+		"https://example.org/v1?key=x": false,
+		"https://example.org/v1#x":     false,
+		"ftp://localhost/":             false,
+		"https://":                     false,
+		"localhost:11434":              false,
+		"http://2130706433/v1":         false,
+		"":                             false,
+	} {
+		if got := IsEndpoint(address); got != want {
+			t.Errorf("IsEndpoint(%q) = %v, want %v", address, got, want)
 		}
 	}
 }

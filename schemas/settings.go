@@ -36,6 +36,8 @@ type SettingsSpec struct {
 	Memory MemorySettings `json:"memory,omitzero"`
 	// Commands says which commands an agent may ask for.
 	Commands CommandSettings `json:"commands,omitzero"`
+	// Index says what search indexes, and what makes its vectors.
+	Index IndexSettings `json:"index,omitzero"`
 }
 
 // Folders names the folders of the tree, relative to the root.
@@ -216,10 +218,11 @@ func (s *SettingsSpec) Default() {
 	orNew(&s.Memory.Weights.Keyword, 0.4)
 	orNew(&s.Memory.Weights.Stale, 0.5)
 	orNew(&s.Memory.CompactAfterDays, 90)
+	s.Index.defaults()
 }
 
-// Check reports folders that are not apart, an author, a branch, a repository or an address of the wrong form, and
-// waits that would keep a processor busy.
+// Check reports folders that are not apart, an author, a branch, a repository or an address of the wrong form, waits
+// that would keep a processor busy, and an embedder that lacks what it needs.
 func (s *SettingsSpec) Check(r *Report) {
 	s.Folders.check(r)
 	checkTimeout(r.At("watch", "rescan"), s.Watch.Rescan)
@@ -232,6 +235,7 @@ func (s *SettingsSpec) Check(r *Report) {
 	for i, p := range s.Commands.Block {
 		checkFilled(r.At("commands", "block", i), p)
 	}
+	s.Index.check(r)
 }
 
 func (f *Folders) check(r *Report) {

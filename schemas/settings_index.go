@@ -1,0 +1,78 @@
+package schemas
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// IndexSettings says what search indexes, and what makes its vectors.
+type IndexSettings struct {
+	// Embedder makes vectors of texts: builtin needs neither a network nor a model, openai asks an endpoint that speaks as
+	// OpenAI's does (Ollama, llama.cpp and vLLM do, too). Default builtin.
+	Embedder string `json:"embedder,omitempty" jsonschema:"enum=builtin,enum=openai,default=builtin"`
+	// Endpoint is the address that /embeddings is below, for openai: https://api.openai.com/v1, or
+	// http://localhost:11434/v1. What is not on this machine needs https.
+	Endpoint string `json:"endpoint,omitempty" jsonschema:"maxLength=500"`
+	// Model is the model that the endpoint is asked for.
+	Model string `json:"model,omitempty" jsonschema:"maxLength=200"`
+	// Dimensions is how many numbers a vector has. With openai it must be what the model gives. Default 768.
+	Dimensions int `json:"dimensions,omitempty" jsonschema:"minimum=1,maximum=4096,default=768"`
+	// APIKeyEnv names the environment variable that holds the key for the endpoint. Default: no key is sent.
+	APIKeyEnv string `json:"apiKeyEnv,omitempty" jsonschema:"maxLength=200"`
+	// Batch is how many texts the endpoint is asked for at once. Default 64.
+	Batch int `json:"batch,omitempty" jsonschema:"minimum=1,maximum=2048,default=64"`
+	// RequestsPerMinute is how many requests the endpoint gets in a minute; 0 means as many as it answers. Default 0.
+	RequestsPerMinute int `json:"requestsPerMinute,omitempty" jsonschema:"minimum=0,maximum=100000,default=0"`
+	// Exclude lists globs of files that are not indexed, beside those that .gitignore names.
+	Exclude []string `json:"exclude,omitempty" jsonschema:"maxItems=1000"`
+	// MaxFileSize is the largest file that is indexed, in bytes. Default 1 MiB.
+	MaxFileSize int `json:"maxFileSize,omitempty" jsonschema:"minimum=1024,maximum=67108864,default=1048576"`
+}
+
+// EmbedderOpenAI is the embedder that asks an endpoint.
+const EmbedderOpenAI = "openai"
+
+func (x *IndexSettings) defaults() {
+	orDefault(&x.Embedder, "builtin")
+	orDefault(&x.Dimensions, 768)
+	orDefault(&x.Batch, 64)
+	orDefault(&x.MaxFileSize, 1<<20)
+}
+
+func (x *IndexSettings) check(r *Report) {
+	checkGlobs(r, x.Exclude, "index", "exclude")
+	if x.Endpoint != "" && !IsEndpoint(x.Endpoint) {
+		r.At("index", "endpoint").Errorf("bad-url", "%q is not an address that begins with https:// (or with http://, on "+
+			"this machine) and has neither a user name nor a query in it", x.Endpoint)
+	}
+	checkLine(r.At("index", "model"), x.Model)
+	if n := x.APIKeyEnv; n != "" && !isEnvName(n) {
+		// What stands here by mistake may be the key itself: it is not repeated.
+		r.At("index", "apiKeyEnv").Errorf("bad-env", "this is no name for an environment variable; use letters, digits and "+
+			"_, no digit first").Suggest("put the key into a variable, and write the variable's name here")
+	}
+	if x.Embedder != EmbedderOpenAI {
+		return
+	}
+	if x.Endpoint == "" {
+		r.At("index", "embedder").Errorf("missing", "openai needs an endpoint").Suggest("add endpoint: https://…/v1")
+	}
+	if strings.TrimSpace(x.Model) == "" {
+		r.At("index", "embedder").Errorf("missing", "openai needs a model").Suggest("add model: and its name")
+	}
+}
+
+// IsEndpoint reports whether texts and keys may be sent to an address: by https, or by http to this machine.
+func IsEndpoint(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return false
+	}
+	if u.Scheme == "https" {
+		return true
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	local := err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(u.Hostname(), "localhost")
+	return u.Scheme == "http" && local
+}
