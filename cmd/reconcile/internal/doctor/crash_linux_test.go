@@ -45,8 +45,14 @@ func brokenTree(dir string) error {
 	if err := plant(dir); err != nil {
 		return err
 	}
-	if err := put(dir, "state/sessions/health.json", "torn"); err != nil {
-		return err
+	for name, text := range map[string]string{
+		"state/sessions/health.json":          "torn",
+		"state/github/issue-42.json":          "torn",
+		"state/github/objects/dags/gone.json": objectRecord("dag/gone", 7),
+	} {
+		if err := put(dir, name, text); err != nil {
+			return err
+		}
 	}
 	return murder(dir)
 }

@@ -76,6 +76,7 @@ var checks = []struct {
 	{"state", checkState},
 	{"ledgers", checkLedgers},
 	{"memory", checkMemory},
+	{"mirror", checkMirror},
 	{"locks", checkLocks},
 	{"journals", checkJournals},
 	{"litter", checkLitter},

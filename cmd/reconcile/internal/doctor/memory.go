@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ type memoryCheck struct {
 const rebuildFix = "doctor --fix makes it anew, as the next run would do"
 
 func (m *memoryCheck) issues() error {
-	return m.each(m.dir, func(name string, data []byte) {
+	return eachJSON(m.root, m.dir, func(name string, data []byte) {
 		if !strings.HasPrefix(path.Base(name), "issue-") {
 			return
 		}
@@ -74,7 +75,7 @@ func (m *memoryCheck) issues() error {
 }
 
 func (m *memoryCheck) archives() error {
-	return m.each(m.dir+"/archive", func(name string, data []byte) {
+	return eachJSON(m.root, m.dir+"/archive", func(name string, data []byte) {
 		if _, err := memory.Parse(data); err != nil {
 			m.damaged(name, err)
 		}
@@ -82,7 +83,7 @@ func (m *memoryCheck) archives() error {
 }
 
 func (m *memoryCheck) records() error {
-	return m.each(m.dir+"/records", func(name string, data []byte) {
+	return eachJSON(m.root, m.dir+"/records", func(name string, data []byte) {
 		if _, err := memory.ParseRecord(data); err != nil {
 			m.damaged(name, err)
 		}
@@ -162,9 +163,9 @@ func (m *memoryCheck) pending() string {
 	return "the next run " + strings.Join(todo, " and ")
 }
 
-// each reads the JSON files of a folder, sorted by name.
-func (m *memoryCheck) each(dir string, do func(name string, data []byte)) error {
-	entries, err := fs.ReadDir(m.root.FS(), dir)
+// eachJSON reads the JSON files of a folder, sorted by name. A folder that is not there has none.
+func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) error {
+	entries, err := fs.ReadDir(root.FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -173,7 +174,7 @@ func (m *memoryCheck) each(dir string, do func(name string, data []byte)) error 
 			continue
 		}
 		name := path.Join(dir, entry.Name())
-		data, readErr := m.root.ReadFile(name)
+		data, readErr := root.ReadFile(name)
 		if errors.Is(readErr, fs.ErrNotExist) {
 			continue // it was just replaced by another, or removed
 		}

@@ -1,0 +1,217 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// mirroredKinds are those of the objects that have an issue.
+var mirroredKinds = []schemas.Kind{schemas.SessionKind, schemas.DAGKind, schemas.ClarificationRequestKind}
+
+// mirrorKey is the variable whose value signs what is made on GitHub instead of the key on record.
+const mirrorKey = "RECONCILE_MIRROR_KEY="
+
+// checkMirror examines what is on record of GitHub: every record can be read, is about this repository and about an object
+// that exists, and records agree. Nothing is asked of GitHub.
+func checkMirror(_ context.Context, e *Env) []Finding {
+	if e.tree == nil {
+		return skipped("the tree cannot be read")
+	}
+	m := &mirrorCheck{Env: e, dir: e.store.MirrorDir(), numbers: map[string]int{}, made: map[string][]int{}}
+	if set := e.settings().GitHub; set.Mirror {
+		m.repo = set.Repo
+	}
+	looks := []func() error{m.issues, m.keys}
+	for _, k := range mirroredKinds {
+		looks = append(looks, func() error { return m.objects(k) })
+	}
+	for _, look := range looks {
+		if err := look(); err != nil {
+			return []Finding{bad(fmt.Sprintf("what is on record of GitHub cannot be read: %v", err), "check the permissions of "+m.dir)}
+		}
+	}
+	m.agree()
+	switch {
+	case len(m.found) > 0:
+		return m.found
+	case m.records == 0:
+		return ok("nothing is on record of GitHub")
+	case m.begun > 0:
+		return ok(fmt.Sprintf("%s of GitHub; how %s ended is looked up by the next run that mirrors",
+			counted(m.records, "record"), counted(m.begun, "call")))
+	}
+	return ok(counted(m.records, "record") + " of GitHub, which agree")
+}
+
+// mirrorCheck is one examination of the records of the mirror.
+type mirrorCheck struct {
+	*Env
+	dir     string
+	repo    string           // that the tree is mirrored to; "" where it is not
+	records int              // that can be read
+	begun   int              // calls whose end is not on record
+	numbers map[string]int   // the issue on record of an object
+	made    map[string][]int // by object: the issues that say they were made for it
+	found   []Finding
+}
+
+// issues reads the records of issues.
+func (m *mirrorCheck) issues() error {
+	return eachJSON(m.root, m.dir, func(name string, data []byte) {
+		var n int
+		if _, err := fmt.Sscanf(path.Base(name), "issue-%d.json", &n); err != nil || m.store.MirrorPath(n) != name {
+			return
+		}
+		var f schemas.MirrorFile
+		if !m.usable(name, data, func(data []byte) error {
+			f = schemas.MirrorFile{}
+			if err := state.DecodeMirror(data, &f); err != nil {
+				return err
+			}
+			return cmp.Or(f.Check(n), m.here(f.Repo))
+		}) {
+			return
+		}
+		for _, c := range f.Comments {
+			if !c.Intended.IsZero() {
+				m.begun++
+			}
+		}
+		m.begun += len(f.Adding)
+		if f.Made != "" {
+			m.made[f.Made] = append(m.made[f.Made], n)
+		}
+	})
+}
+
+// objects reads the records of the objects of a kind.
+func (m *mirrorCheck) objects(k schemas.Kind) error {
+	return eachJSON(m.root, m.dir+"/objects/"+k.Plural, func(name string, data []byte) {
+		ref := schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(path.Base(name), ".json")}
+		var o schemas.MirrorObject
+		if !m.usable(name, data, func(data []byte) error {
+			o = schemas.MirrorObject{}
+			if err := state.DecodeMirror(data, &o); err != nil {
+				return err
+			}
+			return cmp.Or(o.Check(ref), m.here(o.Repo))
+		}) {
+			return
+		}
+		if o.Issue > 0 {
+			m.numbers[o.Object] = o.Issue
+		} else {
+			m.begun++
+		}
+		if orphaned(m.tree, ref) {
+			m.found = append(m.found, warn(fmt.Sprintf("%s is about %s, which is not there any more", name, ref),
+				"doctor --fix removes it; should the object come back, its issue is found again on GitHub").by(
+				func(ctx context.Context) error { return m.removeOrphan(ctx, name, ref) }))
+		}
+	})
+}
+
+// orphaned reports whether an object is gone for sure: one whose file cannot be read may have any name.
+func orphaned(t *state.Tree, ref schemas.Ref) bool {
+	unread := slices.ContainsFunc(t.Problems(), func(p schemas.Problem) bool { return p.Severity == schemas.Error && p.Ref.Name == "" })
+	entry := t.Entry(ref)
+	return !unread && (entry == nil || entry.Gone())
+}
+
+// removeOrphan removes the record of an object that is gone. Nobody else writes it: there is nothing to be mirrored.
+func (m *mirrorCheck) removeOrphan(ctx context.Context, name string, ref schemas.Ref) error {
+	return m.locked(ctx, func() error {
+		t, err := m.store.Load(ctx)
+		if err != nil || !orphaned(t, ref) {
+			return err
+		}
+		if err = m.root.Remove(name); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+// keys reads the keys that markers are signed with.
+func (m *mirrorCheck) keys() error {
+	name, there := m.store.MirrorKeysPath(), false
+	err := eachJSON(m.root, m.dir, func(file string, data []byte) {
+		if file != name {
+			return
+		}
+		there = true
+		m.usable(name, data, func(data []byte) error {
+			var k schemas.MirrorKeys
+			return cmp.Or(state.DecodeMirror(data, &k), k.Check())
+		})
+	})
+	fromElsewhere := slices.ContainsFunc(m.Environ, func(v string) bool { return strings.HasPrefix(v, mirrorKey) })
+	if err == nil && !there && !fromElsewhere && m.records > 0 {
+		m.found = append(m.found, warn(name+" is missing, with which the comments on record were signed",
+			"take it back from git, or set "+strings.TrimSuffix(mirrorKey, "=")+" to what it was; else the next run signs with another one"))
+	}
+	return err
+}
+
+// here reports a record of another repository.
+func (m *mirrorCheck) here(repo string) error {
+	if m.repo != "" && !strings.EqualFold(repo, m.repo) {
+		return fmt.Errorf("it is about the repository %.100q, and the settings name %s", repo, m.repo)
+	}
+	return nil
+}
+
+// usable judges a record. One that cannot be used is set aside by a repair, as the next run that mirrors does it; what a
+// newer program wrote is nothing to repair.
+func (m *mirrorCheck) usable(name string, data []byte, judge func([]byte) error) bool {
+	err := judge(data)
+	switch {
+	case err == nil:
+		m.records++
+		return true
+	case schemas.IsNewerMirror(err):
+		m.found = append(m.found, warn(fmt.Sprintf("%s: %v", name, err), "update reconcile: this version leaves the file alone"))
+		return false
+	}
+	f := bad(fmt.Sprintf("%s: %v", name, err),
+		"doctor --fix sets it aside under .reconcile/damaged; the next run that mirrors looks up on GitHub what it said")
+	m.found = append(m.found, f.by(func(ctx context.Context) error {
+		return m.locked(ctx, func() error {
+			return m.store.SetAside(ctx, name, func(data []byte) bool { return judge(data) != nil }, nil)
+		})
+	}))
+	return false
+}
+
+// agree reports objects for which several issues were made: only people can tell which one is to stay.
+func (m *mirrorCheck) agree() {
+	for _, object := range slices.Sorted(maps.Keys(m.made)) {
+		numbers := m.made[object]
+		if n := m.numbers[object]; n > 0 && !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
+		if len(numbers) < 2 {
+			continue
+		}
+		slices.Sort(numbers)
+		var names []string
+		for _, n := range numbers {
+			names = append(names, fmt.Sprintf("#%d", n))
+		}
+		advice := "close those that nothing is told on"
+		if n := m.numbers[object]; n > 0 {
+			advice = fmt.Sprintf("%s is told of on #%d: close the others, and remove their records from %s", object, n, m.dir)
+		}
+		m.found = append(m.found, warn(fmt.Sprintf("%s were made for %s", strings.Join(names, " and "), object), advice))
+	}
+}
