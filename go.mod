@@ -20,10 +20,11 @@ require (
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	github.com/tiktoken-go/tokenizer v0.10.0 // counts tokens offline, as models do
+	github.com/viterin/vek v0.4.3 // float32 vectors by AVX2
 	github.com/yuin/goldmark v1.8.7 // what of a comment on GitHub is text, and what code or a quotation
 	go.yaml.in/yaml/v2 v2.4.2 // YAML output
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
-	golang.org/x/sys v0.49.0 // locks, process groups, directory scans
+	golang.org/x/sys v0.49.0 // locks, process groups, directory scans, what the processor can do
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
 	golang.org/x/tools v0.52.0 // import rules and txtar (tests only)
 	sigs.k8s.io/yaml v1.6.0 // what YAML output is tested against
@@ -35,6 +36,7 @@ require (
 	github.com/ProtonMail/go-crypto v1.1.6 // indirect
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/buger/jsonparser v1.1.2 // indirect
+	github.com/chewxy/math32 v1.10.1 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
@@ -50,9 +52,11 @@ require (
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
+	github.com/viterin/partial v1.1.0 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
+	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/net v0.61.0 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
 )

@@ -1,0 +1,26 @@
+// Package kernel has the inner loops of vector search: inner products, distances and scans over float32 vectors, over
+// codes of eight bits and of one bit a dimension, and what makes such codes of vectors.
+//
+// # Levels
+//
+// Each loop exists for several instruction sets, see [Instructions]. The best that the processor has is chosen at
+// start; [Use] chooses another one, for tests and benchmarks. What works on integers ([DotInt8], [DotsInt8],
+// [ScanInt8], [ScanBits]) or makes codes ([QuantizeInt8], [SignBits], [Rotation]) gives the same bits at every level
+// and on every machine, so that an index which is made by these alone is the same bytes everywhere; [Norm], too.
+// [Dot], [Cosine] and [L2] add float32 numbers in an order that depends on the level: their results differ in the last
+// digits, and are good for ranking and not for deciding how an index is built.
+//
+// # Codes
+//
+// A code of eight bits is a component times a scale, rounded ([QuantizeInt8]). That loses little when all components
+// are of about the same size, which those of embeddings are not: a few are large in every vector. A random [Rotation]
+// keeps all distances and evens the components out. It is made of random signs and Walsh-Hadamard transforms, after
+// Ailon and Chazelle, "The Fast Johnson-Lindenstrauss Transform and Approximate Nearest Neighbors" (2009). The signs of
+// the rotated components ([SignBits]) are the code of one bit; the Hamming distance of two of them ([ScanBits]) grows
+// with the angle between the vectors: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (2002).
+//
+// # Slots
+//
+// Functions that take a stride work on rows of one slice: row i begins at i*stride. A list of rows is checked before
+// memory is touched; a wrong length or an unknown row is a mistake of the caller, and panics.
+package kernel

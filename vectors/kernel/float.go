@@ -1,0 +1,97 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+)
+
+// Dot returns the inner product of two vectors of the same length.
+func Dot(a, b []float32) float32 {
+	sameLength(len(a), len(b))
+	if len(a) == 0 {
+		return 0
+	}
+	return dot(a, b)
+}
+
+// L2 returns the square of the Euclidean distance of two vectors of the same length: it sorts like the distance, and
+// needs no root.
+func L2(a, b []float32) float32 {
+	sameLength(len(a), len(b))
+	if len(a) == 0 {
+		return 0
+	}
+	return l2(a, b)
+}
+
+// Cosine returns the cosine of the angle between two vectors of the same length, from -1 to 1; 0 if one of them is
+// zero.
+func Cosine(a, b []float32) float32 {
+	norms := math.Sqrt(squares(a) * squares(b))
+	if norms == 0 {
+		return 0
+	}
+	return float32(min(1, max(-1, float64(Dot(a, b))/norms)))
+}
+
+// Norm returns the Euclidean length of a vector, the same on every machine. It is infinite or not a number exactly if
+// some component is.
+func Norm(v []float32) float64 { return math.Sqrt(squares(v)) }
+
+// squares sums the squares of the components. A square of a float32 is exact in float64, so a fused multiplication and
+// addition gives the same as two instructions, and the largest sum is far from overflow.
+func squares(v []float32) float64 {
+	var s0, s1, s2, s3 float64
+	for ; len(v) >= 4; v = v[4:] {
+		s0 += float64(v[0]) * float64(v[0])
+		s1 += float64(v[1]) * float64(v[1])
+		s2 += float64(v[2]) * float64(v[2])
+		s3 += float64(v[3]) * float64(v[3])
+	}
+	for _, x := range v {
+		s0 += float64(x) * float64(x)
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// dotGo keeps eight sums, which do not wait for each other.
+func dotGo(a, b []float32) float32 {
+	var s [8]float32
+	for len(a) >= 8 && len(b) >= 8 {
+		s[0] += a[0] * b[0]
+		s[1] += a[1] * b[1]
+		s[2] += a[2] * b[2]
+		s[3] += a[3] * b[3]
+		s[4] += a[4] * b[4]
+		s[5] += a[5] * b[5]
+		s[6] += a[6] * b[6]
+		s[7] += a[7] * b[7]
+		a, b = a[8:], b[8:]
+	}
+	for i, x := range a {
+		s[i] += x * b[i]
+	}
+	return (s[0] + s[4]) + (s[1] + s[5]) + (s[2] + s[6]) + (s[3] + s[7])
+}
+
+func l2Go(a, b []float32) float32 {
+	var s [8]float32
+	for len(a) >= 8 && len(b) >= 8 {
+		for i := range s {
+			d := a[i] - b[i]
+			s[i] += d * d
+		}
+		a, b = a[8:], b[8:]
+	}
+	for i, x := range a {
+		d := x - b[i]
+		s[i] += d * d
+	}
+	return (s[0] + s[4]) + (s[1] + s[5]) + (s[2] + s[6]) + (s[3] + s[7])
+}
+
+func sameLength(a, b int) {
+	if a != b {
+		panic(fmt.Sprintf("kernel: vectors of %d and %d components", a, b))
+	}
+}

@@ -1,0 +1,186 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/viterin/vek/vek32"
+	"golang.org/x/sys/cpu"
+)
+
+// detect says what the processor, and the operating system, can do.
+func detect() Instructions {
+	x := &cpu.X86
+	switch {
+	case !x.HasAVX2 || !x.HasFMA:
+		return Portable
+	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI:
+		return AVX512
+	}
+	return AVX2
+}
+
+func dot(a, b []float32) float32 {
+	if Level() == Portable {
+		return dotGo(a, b)
+	}
+	return vek32.Dot(a, b)
+}
+
+func l2(a, b []float32) float32 {
+	if Level() == Portable {
+		return l2Go(a, b)
+	}
+	d := vek32.Distance(a, b)
+	return d * d
+}
+
+func dotInt8(a, b []int8) int32 {
+	switch level := Level(); {
+	case len(a) == 0:
+		return 0
+	case level == AVX512:
+		return dotInt8AVX512(&a[0], &b[0], len(a))
+	case level == AVX2:
+		even := len(a) &^ 15
+		return dotInt8AVX2(&a[0], &b[0], even) + dotInt8Go(a[even:], b[even:])
+	}
+	return dotInt8Go(a, b)
+}
+
+func dotsInt8(q, codes []int8, stride int, ids []uint32, out []int32) {
+	switch level := Level(); {
+	case level == Portable:
+		dotsInt8Go(q, codes, stride, ids, out)
+	case level == AVX512:
+		dotsInt8AVX512(&q[0], len(q), &codes[0], stride, &ids[0], len(ids), &out[0])
+	default:
+		even := len(q) &^ 15
+		dotsInt8AVX2(&q[0], even, &codes[0], stride, &ids[0], len(ids), &out[0])
+		if even < len(q) {
+			for i, id := range ids {
+				at := int(id) * stride
+				out[i] += dotInt8Go(q[even:], codes[at+even:at+len(q)])
+			}
+		}
+	}
+}
+
+func scanInt8(q, codes []int8, stride int, out []int32) {
+	switch level := Level(); {
+	case level == Portable:
+		scanInt8Go(q, codes, stride, out)
+	case level == AVX512:
+		dotsInt8AVX512(&q[0], len(q), &codes[0], stride, nil, len(out), &out[0])
+	default:
+		even := len(q) &^ 15
+		dotsInt8AVX2(&q[0], even, &codes[0], stride, nil, len(out), &out[0])
+		if even < len(q) {
+			for i := range out {
+				out[i] += dotInt8Go(q[even:], codes[i*stride+even:i*stride+len(q)])
+			}
+		}
+	}
+}
+
+// scanBits works on eight rows at a time with AVX-512; below it, one instruction that counts the bits of a word is as
+// good as AVX2.
+func scanBits(q, codes []uint64, words int, out []int32) {
+	done := 0
+	if Level() == AVX512 && cpu.X86.HasAVX512VPOPCNTDQ {
+		if done = len(out) &^ 7; done > 0 {
+			scanBitsAVX512(&q[0], words, &codes[0], done, &out[0])
+		}
+	}
+	scanBitsGo(q, codes[done*words:], words, out[done:])
+}
+
+func quantizeInt8(dst []int8, v []float32, scale float32) {
+	even := 0
+	if Level() >= AVX2 {
+		if even = len(v) &^ 7; even > 0 {
+			quantizeInt8AVX2(&dst[0], &v[0], even, scale)
+		}
+	}
+	quantizeInt8Go(dst[even:], v[even:], scale)
+}
+
+func signBits(dst []uint64, v []float32) {
+	even := 0
+	if Level() >= AVX2 {
+		if even = len(v) &^ 63; even > 0 {
+			signBitsAVX2(&dst[0], &v[0], even)
+		}
+	}
+	signBitsGo(dst[even/64:], v[even:])
+}
+
+func walsh(v []float32, signs []uint32, scale float32) {
+	if Level() >= AVX2 && len(v) >= 8 {
+		walshAVX2(&v[0], len(v), &signs[0], scale)
+		return
+	}
+	walshGo(v, signs, scale)
+}
+
+func halves(a, b []float32) {
+	even := 0
+	if Level() >= AVX2 {
+		if even = len(a) &^ 7; even > 0 {
+			halvesAVX2(&a[0], &b[0], even, rootHalf)
+		}
+	}
+	halvesGo(a[even:], b[even:])
+}
+
+// The loops below are in the files *_amd64.s. They trust their arguments.
+
+// dotInt8AVX512 returns the inner product of two codes of n components.
+//
+//go:noescape
+func dotInt8AVX512(a, b *int8, n int) int32
+
+// dotInt8AVX2 needs n to be a multiple of 16.
+//
+//go:noescape
+func dotInt8AVX2(a, b *int8, n int) int32
+
+// dotsInt8AVX512 sets out[i], for each i below count, to the inner product of the n components at q with those at
+// codes + stride*ids[i], or codes + stride*i if ids is nil. count is at least 1.
+//
+//go:noescape
+func dotsInt8AVX512(q *int8, n int, codes *int8, stride int, ids *uint32, count int, out *int32)
+
+// dotsInt8AVX2 needs n to be a multiple of 16.
+//
+//go:noescape
+func dotsInt8AVX2(q *int8, n int, codes *int8, stride int, ids *uint32, count int, out *int32)
+
+// scanBitsAVX512 needs words to be at least 1, and rows a multiple of 8, at least 8.
+//
+//go:noescape
+func scanBitsAVX512(q *uint64, words int, codes *uint64, rows int, out *int32)
+
+// quantizeInt8AVX2 needs n to be a multiple of 8.
+//
+//go:noescape
+func quantizeInt8AVX2(dst *int8, v *float32, n int, scale float32)
+
+// signBitsAVX2 needs n to be a multiple of 64.
+//
+//go:noescape
+func signBitsAVX2(dst *uint64, v *float32, n int)
+
+// walshAVX2 needs n to be a power of two, at least 8.
+//
+//go:noescape
+func walshAVX2(v *float32, n int, signs *uint32, scale float32)
+
+// halvesAVX2 sets a[i] and b[i] to (a[i]+b[i])*scale and (a[i]-b[i])*scale; n is a multiple of 8.
+//
+//go:noescape
+func halvesAVX2(a, b *float32, n int, scale float32)
+
+// prefetch asks for the cache lines of n bytes.
+//
+//go:noescape
+func prefetch(p unsafe.Pointer, n int)

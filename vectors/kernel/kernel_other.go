@@ -1,0 +1,27 @@
+//go:build !amd64
+
+package kernel
+
+import "unsafe"
+
+func detect() Instructions { return Portable }
+
+func dot(a, b []float32) float32   { return dotGo(a, b) }
+func l2(a, b []float32) float32    { return l2Go(a, b) }
+func dotInt8(a, b []int8) int32    { return dotInt8Go(a, b) }
+func halves(a, b []float32)        { halvesGo(a, b) }
+func prefetch(unsafe.Pointer, int) {}
+
+func dotsInt8(q, codes []int8, stride int, ids []uint32, out []int32) {
+	dotsInt8Go(q, codes, stride, ids, out)
+}
+
+func scanInt8(q, codes []int8, stride int, out []int32) { scanInt8Go(q, codes, stride, out) }
+
+func scanBits(q, codes []uint64, words int, out []int32) { scanBitsGo(q, codes, words, out) }
+
+func quantizeInt8(dst []int8, v []float32, scale float32) { quantizeInt8Go(dst, v, scale) }
+
+func signBits(dst []uint64, v []float32) { signBitsGo(dst, v) }
+
+func walsh(v []float32, signs []uint32, scale float32) { walshGo(v, signs, scale) }

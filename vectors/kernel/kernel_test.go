@@ -1,0 +1,419 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// lengths has everything up to some chunks of the widest registers, and longer ones on both sides of their multiples.
+func lengths() []int {
+	var all []int
+	for n := range 200 {
+		all = append(all, n)
+	}
+	return append(all, 255, 256, 257, 384, 767, 768, 769, 1000, 1024, 1536, 4095, 4096)
+}
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// codes returns n bytes, at an address that is a multiple of nothing; a third of them extreme.
+func codes(r *rand.Rand, n int) []int8 {
+	out := make([]int8, n+1)[1:]
+	for i := range out {
+		switch r.IntN(6) {
+		case 0:
+			out[i] = -128
+		case 1:
+			out[i] = 127
+		default:
+			out[i] = int8(r.Uint32())
+		}
+	}
+	return out
+}
+
+func floats(r *rand.Rand, n int) []float32 {
+	out := make([]float32, n+1)[1:]
+	for i := range out {
+		out[i] = float32(r.NormFloat64())
+	}
+	return out
+}
+
+// atLevels runs a test at each level that this processor has. The level is one for the whole process, so no test here is
+// parallel to others.
+func atLevels(t *testing.T, test func(t *testing.T)) {
+	for _, l := range Levels() {
+		before := Use(l)
+		t.Run(l.String(), test)
+		Use(before)
+	}
+}
+
+// exact is the inner product as one would write it down.
+func exact(a, b []int8) int32 {
+	sum := int64(0)
+	for i := range a {
+		sum += int64(a[i]) * int64(b[i])
+	}
+	return int32(sum)
+}
+
+func TestLevels(t *testing.T) {
+	all := Levels()
+	if all[0] != Portable || all[len(all)-1] != Level() {
+		t.Fatalf("levels %v, in use %v", all, Level())
+	}
+	before := Use(Portable)
+	if Level() != Portable || Use(AVX512) != Portable || Level() != before {
+		t.Errorf("Use does not change the level and tell the one before; now %v, at first %v", Level(), before)
+	}
+	if fmt.Sprint(Portable, AVX2, AVX512) != "Go AVX2 AVX-512" {
+		t.Error(fmt.Sprint(Portable, AVX2, AVX512))
+	}
+}
+
+func TestDotInt8IsExactAtAllLevels(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		r := random(1)
+		for _, n := range lengths() {
+			a, b := codes(r, n), codes(r, n)
+			if got, want := DotInt8(a, b), exact(a, b); got != want {
+				t.Fatalf("%d components: %d, want %d", n, got, want)
+			}
+			for i := range a {
+				a[i], b[i] = -128, -128
+			}
+			if got := DotInt8(a, b); got != int32(n)*128*128 {
+				t.Fatalf("%d components of -128: %d, want %d", n, got, n*128*128)
+			}
+		}
+	})
+}
+
+// guarded returns n numbers with others on both sides, and a check that those have not changed.
+func guarded(n int) (out []int32, intact func() bool) {
+	const guard = -77
+	all := make([]int32, n+16)
+	for i := range all {
+		all[i] = guard
+	}
+	return all[8 : 8+n : 8+n], func() bool {
+		others := slices.Concat(all[:8], all[8+n:])
+		return !slices.ContainsFunc(others, func(x int32) bool { return x != guard })
+	}
+}
+
+func TestRowsOfInt8AreExactAtAllLevels(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		r := random(2)
+		for _, n := range lengths() {
+			stride := n + r.IntN(3)*r.IntN(70)
+			rows := 1 + r.IntN(20)
+			all := codes(r, stride*(rows-1)+n) // the last row may end with the slice
+			q := codes(r, n)
+			var want []int32
+			for i := range rows {
+				want = append(want, exact(q, all[i*stride:i*stride+n]))
+			}
+			scanned, intact := guarded(rows)
+			if ScanInt8(q, all, stride, scanned); !slices.Equal(scanned, want) || !intact() {
+				t.Fatalf("%d rows of %d, stride %d: %v, want %v, intact %v", rows, n, stride, scanned, want, intact())
+			}
+			for count := range 10 {
+				listed, intact := guarded(count)
+				ids := make([]uint32, count)
+				for i := range ids {
+					ids[i] = uint32(r.IntN(rows))
+				}
+				DotsInt8(q, all, stride, ids, listed)
+				for i, id := range ids {
+					if listed[i] != want[id] {
+						t.Fatalf("rows %v of %d: number %d is %d, want %d", ids, n, i, listed[i], want[id])
+					}
+				}
+				if !intact() {
+					t.Fatalf("%d rows of %d: written beside out", count, n)
+				}
+			}
+		}
+	})
+}
+
+func TestScanBitsIsExactAtAllLevels(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		r := random(3)
+		for words := range 70 {
+			for _, rows := range []int{0, 1, 7, 8, 9, 16, 31, 64} {
+				all, q := make([]uint64, words*rows), make([]uint64, words)
+				for i := range q {
+					q[i] = r.Uint64()
+				}
+				for i := range all {
+					all[i] = r.Uint64()
+				}
+				if rows > 1 { // the nearest and the farthest row
+					for i := range q {
+						all[i], all[words+i] = q[i], ^q[i]
+					}
+				}
+				out, intact := guarded(rows)
+				ScanBits(q, all, words, out)
+				for i, got := range out {
+					want := int32(0)
+					for j := range q {
+						for d := q[j] ^ all[i*words+j]; d != 0; d &= d - 1 {
+							want++
+						}
+					}
+					if got != want {
+						t.Fatalf("row %d of %d with %d words: %d, want %d", i, rows, words, got, want)
+					}
+				}
+				if !intact() {
+					t.Fatalf("%d rows of %d words: written beside out", rows, words)
+				}
+			}
+		}
+	})
+}
+
+func TestQuantizeInt8(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	special := []float32{0, 0.5, 1.5, 2.5, -0.5, -1.5, 126.4, 126.5, 127, 127.5, 1e30, inf, -126.5, -127, -128, -1e30, -inf, nan, 0.49999997}
+	want := []int8{0, 0, 2, 2, 0, -2, 126, 126, 127, 127, 127, 127, -126, -127, -127, -127, -127, 127, 0}
+	atLevels(t, func(t *testing.T) {
+		r := random(4)
+		got := make([]int8, len(special))
+		if QuantizeInt8(got, special, 1); !slices.Equal(got, want) {
+			t.Errorf("%v\n    become %v,\nnot %v", special, got, want)
+		}
+		for _, n := range lengths() {
+			v := floats(r, n)
+			got, want := make([]int8, n), make([]int8, n)
+			QuantizeInt8(got, v, 50.3)
+			if quantizeInt8Go(want, v, 50.3); !slices.Equal(got, want) {
+				t.Fatalf("%d components: %v, want %v", n, got, want)
+			}
+		}
+	})
+}
+
+func TestSignBits(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		r := random(5)
+		for _, n := range lengths() {
+			v := floats(r, n)
+			if n > 0 {
+				v[r.IntN(n)] = float32(math.Copysign(0, -1))
+			}
+			got := slices.Repeat([]uint64{^uint64(0)}, Words(n))
+			SignBits(got, v)
+			for i := range 64 * len(got) {
+				want := i < n && math.Signbit(float64(v[i]))
+				if bit := got[i/64]>>(i%64)&1 == 1; bit != want {
+					t.Fatalf("bit %d of %d is %v, want %v", i, n, bit, want)
+				}
+			}
+		}
+	})
+}
+
+// relative is how far a number is off, as a part of what the terms of a sum may amount to.
+func relative(got float32, want, scale float64) float64 {
+	return math.Abs(float64(got)-want) / (scale + 1e-30)
+}
+
+func TestFloatsAgree(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		r := random(6)
+		for _, n := range lengths() {
+			a, b := floats(r, n), floats(r, n)
+			var dot, l2, aa, bb float64
+			for i := range a {
+				x, y := float64(a[i]), float64(b[i])
+				dot, l2, aa, bb = dot+x*y, l2+(x-y)*(x-y), aa+x*x, bb+y*y
+			}
+			both := math.Sqrt(aa * bb)
+			if got := Dot(a, b); relative(got, dot, both) > 1e-6 {
+				t.Errorf("Dot of %d: %g, want %g", n, got, dot)
+			}
+			if got := L2(a, b); relative(got, l2, aa+bb) > 1e-6 {
+				t.Errorf("L2 of %d: %g, want %g", n, got, l2)
+			}
+			if got := Cosine(a, b); n > 0 && relative(got, dot/both, 1) > 1e-6 || n == 0 && got != 0 {
+				t.Errorf("Cosine of %d: %g, want %g", n, got, dot/both)
+			}
+			if got := Norm(a); math.Abs(got-math.Sqrt(aa)) > 1e-12*math.Sqrt(aa) {
+				t.Errorf("Norm of %d: %g, want %g", n, got, math.Sqrt(aa))
+			}
+		}
+	})
+}
+
+func TestFloatsAtTheEdge(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		v := []float32{3, -4, 0}
+		if got := Cosine(v, []float32{0, 0, 0}); got != 0 {
+			t.Errorf("cosine with a zero vector: %g", got)
+		}
+		if Cosine(v, v) != 1 || Cosine(v, []float32{-3, 4, 0}) != -1 {
+			t.Errorf("cosine with itself %g, with its opposite %g", Cosine(v, v), Cosine(v, []float32{-3, 4, 0}))
+		}
+		largest := slices.Repeat([]float32{math.MaxFloat32}, 4096)
+		if got := Norm(largest); math.Abs(got/(64*math.MaxFloat32)-1) > 1e-12 {
+			t.Errorf("the norm of the largest vector is %g", got)
+		}
+		if got := Norm([]float32{1, float32(math.Inf(-1))}); !math.IsInf(got, 1) {
+			t.Errorf("the norm of an infinite vector is %g", got)
+		}
+		if got := Norm([]float32{1, float32(math.NaN())}); !math.IsNaN(got) {
+			t.Errorf("the norm of what is not a number is %g", got)
+		}
+	})
+}
+
+func TestRotation(t *testing.T) {
+	for _, dims := range append(lengths()[1:], 13, 2048) {
+		r := random(uint64(dims))
+		a, b := floats(r, dims), floats(r, dims)
+		rotation := NewRotation(dims, 42)
+		var first, second []float32
+		for _, l := range Levels() {
+			before := Use(l)
+			ra, rb := make([]float32, dims), slices.Clone(b)
+			rotation.Apply(ra, a)
+			rotation.Apply(rb, rb)
+			Use(before)
+			if first == nil {
+				first, second = ra, rb
+			}
+			if !slices.Equal(ra, first) || !slices.Equal(rb, second) {
+				t.Fatalf("%d dimensions: %v rotates otherwise than %v", dims, l, Portable)
+			}
+		}
+		if was, is := Norm(a), Norm(first); math.Abs(was-is) > 2e-6*was {
+			t.Errorf("%d dimensions: the length %g became %g", dims, was, is)
+		}
+		if was, is := Dot(a, b), Dot(first, second); math.Abs(float64(was-is)) > 4e-6*Norm(a)*Norm(b) {
+			t.Errorf("%d dimensions: the inner product %g became %g", dims, was, is)
+		}
+	}
+}
+
+// TestRotationEvens: a vector with all its weight in one component has it in all of them afterwards.
+func TestRotationEvens(t *testing.T) {
+	for _, dims := range []int{64, 100, 384, 768, 1000, 1024, 1536, 4095} {
+		rotation := NewRotation(dims, 7)
+		for _, at := range []int{0, dims / 2, dims - 1} {
+			v := make([]float32, dims)
+			v[at] = 1
+			rotation.Apply(v, v)
+			largest, zeros := float32(0), 0
+			for _, x := range v {
+				if largest = max(largest, x, -x); x == 0 {
+					zeros++
+				}
+			}
+			// Of so many normal numbers the largest is about 3 to 4 deviations of 1/sqrt(dims).
+			if limit := 8 / math.Sqrt(float64(dims)); float64(largest) > limit || zeros > dims/2 {
+				t.Errorf("component %d of %d: the largest is %g, more than %g, or too many are zero: %d", at, dims, largest, limit, zeros)
+			}
+		}
+	}
+}
+
+func TestSeedsDiffer(t *testing.T) {
+	v := floats(random(8), 96)
+	a, b, c := make([]float32, 96), make([]float32, 96), make([]float32, 96)
+	NewRotation(96, 1).Apply(a, v)
+	NewRotation(96, 1).Apply(b, v)
+	NewRotation(96, 2).Apply(c, v)
+	if !slices.Equal(a, b) || slices.Equal(a, c) {
+		t.Error("equal seeds must rotate the same way, others differently")
+	}
+	if NewRotation(96, 1).Dims() != 96 {
+		t.Error("the rotation does not know its dimensions")
+	}
+}
+
+// TestRotationIsFixed holds the rotation to what files may have been written with.
+func TestRotationIsFixed(t *testing.T) {
+	const was = 0x8dd5e0e3dfc5387a
+	v := make([]float32, 100)
+	for i := range v {
+		v[i] = float32(i) - 30
+	}
+	NewRotation(100, 1).Apply(v, v)
+	sum := uint64(0)
+	for _, x := range v {
+		sum = mix(sum ^ uint64(math.Float32bits(x)))
+	}
+	if sum != was {
+		t.Errorf("the sum of a rotated vector is %#x, was %#x: indexes that were written before cannot be searched", sum, uint64(was))
+	}
+}
+
+func TestPrefetchReadsNothing(t *testing.T) {
+	s := floats(random(9), 1000)
+	Prefetch(s)
+	Prefetch(s[:0])
+	Prefetch([]uint64{1})
+	if n := testing.AllocsPerRun(10, func() { Prefetch(s) }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
+func TestNothingAllocates(t *testing.T) {
+	r := random(10)
+	q, all := codes(r, 768), codes(r, 768*16)
+	words, bits := make([]uint64, 12), make([]uint64, 12*16)
+	v, rotation := floats(r, 768), NewRotation(768, 1)
+	atLevels(t, func(t *testing.T) {
+		n := testing.AllocsPerRun(10, func() {
+			var out [16]int32
+			ids := [3]uint32{7, 1, 15}
+			DotsInt8(q, all, 768, ids[:], out[:3])
+			ScanInt8(q, all, 768, out[:])
+			ScanBits(words, bits, 12, out[:])
+			rotation.Apply(v, v)
+			QuantizeInt8(q, v, 100)
+			SignBits(words, v)
+		})
+		if n != 0 {
+			t.Errorf("%g allocations", n)
+		}
+	})
+}
+
+func TestMistakesPanic(t *testing.T) {
+	out := make([]int32, 3)
+	for name, call := range map[string]func(){
+		"Dot":           func() { Dot(make([]float32, 2), make([]float32, 3)) },
+		"L2":            func() { L2(make([]float32, 2), nil) },
+		"DotInt8":       func() { DotInt8(make([]int8, 2), make([]int8, 1)) },
+		"row too high":  func() { DotsInt8(make([]int8, 4), make([]int8, 11), 4, []uint32{0, 2, 1}, out) },
+		"row very high": func() { DotsInt8(make([]int8, 4), make([]int8, 12), 4, []uint32{1 << 31}, out[:1]) },
+		"out":           func() { DotsInt8(make([]int8, 4), make([]int8, 12), 4, []uint32{1}, out) },
+		"stride":        func() { ScanInt8(make([]int8, 4), make([]int8, 12), 3, out) },
+		"scan":          func() { ScanInt8(make([]int8, 4), make([]int8, 11), 4, out) },
+		"bits":          func() { ScanBits(make([]uint64, 2), make([]uint64, 5), 2, out) },
+		"words":         func() { ScanBits(make([]uint64, 2), make([]uint64, 9), 3, out) },
+		"quantize":      func() { QuantizeInt8(make([]int8, 2), make([]float32, 3), 1) },
+		"signs":         func() { SignBits(make([]uint64, 2), make([]float32, 64)) },
+		"rotation":      func() { NewRotation(0, 1) },
+		"rotate":        func() { NewRotation(8, 1).Apply(make([]float32, 8), make([]float32, 9)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
