@@ -67,10 +67,14 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	paths, err := c.git.Dirty(ctx, branch, ours)
 	left := unsettled(t, scope.Open)
 	paths = slices.DeleteFunc(paths, func(p string) bool {
-		return left(p) || commands.taken[p] != nil && !commands.wrote(p)
+		return left(p) || commands.taken[p] != nil && !commands.wrote(p) && !c.owes(ctx, commands.taken[p])
 	})
+	private := false
+	if c.share != nil && err == nil {
+		paths, private, err = c.share.public(ctx, t, paths)
+	}
 	if err != nil || len(paths) == 0 {
-		return loop.Committed{}, errors.Join(err, c.git.Settle(ctx))
+		return loop.Committed{Behind: private}, errors.Join(err, c.git.Settle(ctx))
 	}
 	head, err := c.git.Head(ctx)
 	if err != nil {
@@ -81,7 +85,7 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 		Message: gitrepo.Message(changesOf(paths, settings.Folders.State, t), trailers(head)...),
 	})
 	if errors.Is(err, gitrepo.ErrNothing) {
-		return loop.Committed{}, nil
+		return loop.Committed{Behind: private}, nil
 	}
 	if res.Warning != "" {
 		c.warn(res.Warning)
@@ -89,7 +93,7 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	if c.share != nil && err == nil {
 		c.share.stand(res.Hash)
 	}
-	return loop.Committed{Hash: res.Hash, Behind: res.Warning != ""}, err
+	return loop.Committed{Hash: res.Hash, Behind: private || res.Warning != ""}, err
 }
 
 // unsettled tells the files that say of what is being performed how it stands: the statuses of the objects, of those that
@@ -208,6 +212,32 @@ func (c commands) wrote(p string) bool {
 	}
 	was, err := encodeSpec(controllers.Spec{Ref: o.Ref, Spec: o.Spec()})
 	return err == nil && bytes.Equal(is, was)
+}
+
+// owes reports whether a file is an action that took effect as it stands, whoever wrote it, and that the branch does not
+// know: it was asked for once, and who got to know of it without its effect would do it once more.
+func (c *committer) owes(ctx context.Context, o *schemas.Object) bool {
+	if o == nil || o.Kind != schemas.ActionKind.Name {
+		return false
+	}
+	same := func(data []byte) bool {
+		is := schemas.NewDecoder(kinds(), 0).Decode(o.Path, data).Object
+		return is != nil && is.Digest == o.Digest
+	}
+	data, err := c.store.Root().ReadFile(o.Path)
+	if err != nil || !same(data) {
+		return false
+	}
+	head, err := c.git.Head(ctx)
+	if err != nil || head.Hash == "" {
+		return err == nil
+	}
+	known := false
+	err = c.git.Files(ctx, head.Hash, []string{o.Path}, func(f gitrepo.Stored) error {
+		known = same(f.Data)
+		return nil
+	})
+	return err == nil && !known
 }
 
 // observationsOf are the observations as the memory took them in. Without its spec, what the memory says of an observation

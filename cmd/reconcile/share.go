@@ -32,6 +32,8 @@ type share struct {
 	api    *github.Client // makes commits that git may not push; nil: nobody does
 	keeper *claims.Keeper
 	reach  reach
+	// private are the specs of which it was said that what follows from them is not shared.
+	private string
 
 	mu     sync.Mutex // guards what follows; the keeper asks beside the loop
 	holder string     // who has our claims; "" until it is needed

@@ -148,6 +148,9 @@ func (s *session) adoptTip(ctx context.Context) (moved bool, err error) {
 	})
 	if moved {
 		s.rescan, s.took = true, true
+		if s.watching {
+			s.changedAt = s.Now() // a commit of the user's is to be pushed, and with it what had to wait for it
+		}
 	}
 	return moved, err
 }
