@@ -64,13 +64,13 @@ func TestForeignTextIsCleaned(t *testing.T) {
 	mustBeClean(t, "Find", *one)
 	mustBeClean(t, "the fold", f.Observations)
 	mustBeClean(t, "the manifest", string(Manifest(f.Index())))
-	c := Chooser{Agent: "engineer", Issue: 29, Budget: 2000, Weights: Weights{Recency: 1},
+	c := Chooser{Issue: 29, Budget: 2000, Weights: Weights{Recency: 1},
 		Load: func(list []*Candidate, take func(int, *schemas.Observation)) {
 			for i, k := range list {
 				take(i, &m.Observations[k.Row])
 			}
 		}}
-	recalled := c.Choose([]Candidate{{ID: one.ID, Issue: 29, Row: 0}})
+	recalled := c.Choose([]Candidate{{Issue: 29, Row: 0}})
 	if len(recalled.IDs) != 1 {
 		t.Error("nothing was recalled")
 	}

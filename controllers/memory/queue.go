@@ -34,17 +34,30 @@ type ranked struct {
 
 func (c *Chooser) queue(cands []Candidate) *queue {
 	q := &queue{Chooser: c, cands: cands, scores: make([]float64, len(cands)), sorted: make([]int32, len(cands))}
+	now := clock{c.Now, c.Now.UnixMilli(), 0}
+	now.rest = c.Now.Sub(time.UnixMilli(now.milli))
 	for i := range cands {
 		k := &cands[i]
-		q.scores[i] = score(c.Weights, c.days(k), k.Recalls, k.Overlap)
+		q.scores[i] = score(c.Weights, now.since(k.Milli).Hours()/24, k.Recalls, k.Overlap)
 	}
 	q.sort()
 	return q
 }
 
-// days are the days since it was learned.
-func (c *Chooser) days(k *Candidate) float64 {
-	return c.Now.Sub(time.UnixMilli(k.Milli)).Hours() / 24
+// clock is a time, and the same in milliseconds since 1970, with the rest.
+type clock struct {
+	time.Time
+	milli int64
+	rest  time.Duration
+}
+
+// since is time.Time.Sub of the milliseconds, without what that does for times centuries away.
+func (c *clock) since(milli int64) time.Duration {
+	const near = 1 << 42 // until 2109
+	if c.milli < 0 || c.milli >= near || milli < 0 || milli >= near {
+		return c.Sub(time.UnixMilli(milli))
+	}
+	return time.Duration(c.milli-milli)*time.Millisecond + c.rest
 }
 
 // sort puts the candidates into tiers.
@@ -157,19 +170,12 @@ func (c *Chooser) before(a, b *ranked) bool {
 		return a.score > b.score
 	}
 	order := cmp.Or(preferred(a.Issue == c.Issue, b.Issue == c.Issue),
-		preferred(a.Agent == c.Agent, b.Agent == c.Agent),
+		preferred(a.Own, b.Own),
 		cmp.Compare(b.Milli, a.Milli))
 	if order == 0 {
-		order = strings.Compare(c.id(a), c.id(b))
+		order = strings.Compare(c.ID(a.Candidate), c.ID(b.Candidate))
 	}
 	return order < 0
-}
-
-func (c *Chooser) id(k *ranked) string {
-	if k.ID == "" && c.ID != nil {
-		return c.ID(k.Candidate)
-	}
-	return k.ID
 }
 
 // preferred orders what has a property before what has not.

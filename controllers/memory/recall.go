@@ -11,13 +11,14 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Candidate is an observation that may be recalled, as the index knows it. Superseded ones are none.
+// Candidate is an observation that may be recalled, as the index knows it. Superseded ones are none. There are many of
+// them for each recall, so that they hold numbers only.
 type Candidate struct {
-	ID, Agent string
-	Issue     int
-	Milli     int64 // when it was learned, in milliseconds since 1970
-	Tokens    int   // of its content
-	Recalls   int
+	Issue   int
+	Own     bool  // it was learned by the agent that asks
+	Milli   int64 // when it was learned, in milliseconds since 1970
+	Tokens  int   // of its content
+	Recalls int
 	// Overlap is the share of the words of the context that its summary has, 0 to 1.
 	Overlap float64
 	// Row is the caller's own number of it.
@@ -26,7 +27,6 @@ type Candidate struct {
 
 // Chooser chooses what is recalled for the work of an agent on an issue.
 type Chooser struct {
-	Agent   string
 	Issue   int
 	Budget  int // tokens of the whole section
 	Now     time.Time
@@ -34,7 +34,7 @@ type Chooser struct {
 	// Stale says why an observation may be stale, "" that it is not; nil: none is. It is asked about those only that
 	// would be chosen.
 	Stale func(*Candidate) string
-	// ID is that of a candidate that has none with it; nil: all have. It is asked for candidates that are equal in all else.
+	// ID is that of a candidate. It is asked for those that are equal in all else.
 	ID func(*Candidate) string
 	// Load reads observations in full. It calls take with the number in the list of each that can be read, in any order,
 	// perhaps several at the same time, and returns after that; in place of those that it leaves out others are chosen.

@@ -34,6 +34,8 @@ type Files struct {
 	anchors anchors
 	shares  shares
 
+	candidateRoom sync.Pool // of *[]memory.Candidate, for the index phase of a recall
+
 	mu      sync.Mutex // guards what follows
 	view    *view
 	tables  []part            // what the next view is made of while there is none

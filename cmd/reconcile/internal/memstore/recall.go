@@ -82,14 +82,20 @@ const atOnce = 100
 
 // choose is the index phase, and then the reading of what it chose.
 func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recalled, error) {
-	cands, err := f.candidates(v, r.Context)
+	room, _ := f.candidateRoom.Get().(*[]memory.Candidate)
+	if room == nil {
+		room = new([]memory.Candidate)
+	}
+	defer f.candidateRoom.Put(room)
+	cands, err := f.candidates(v, r, *room)
+	*room = cands
 	if err != nil {
 		return Recalled{}, err
 	}
 	l := loader{Files: f, v: v}
 	now := new(moment)
 	c := memory.Chooser{
-		Agent: r.Agent, Issue: r.Issue, Budget: budget, Now: f.o.Now(), Weights: w,
+		Issue: r.Issue, Budget: budget, Now: f.o.Now(), Weights: w,
 		Stale: func(k *memory.Candidate) string {
 			at := v.find(k.Row)
 			row := v.row(at)
@@ -164,32 +170,37 @@ func (l *loader) find(data []byte, k *memory.Candidate) *schemas.Observation {
 	return inFull(data, id)
 }
 
-// candidates are all observations that nothing replaced; the row of each is its document in the set.
-func (f *Files) candidates(v *view, about string) ([]memory.Candidate, error) {
-	overlap, terms, err := v.set.Overlap(about)
+// candidates puts all observations that nothing replaced into room; the row of each is its document in the set.
+func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memory.Candidate, error) {
+	overlap, terms, err := v.set.Overlap(r.Context)
 	if err != nil {
 		return nil, err
 	}
 	recalls := f.unfoldedRecalls()
-	cands := make([]memory.Candidate, 0, v.len())
-	v.each(func(at place, r row) bool {
-		if r.superseded {
-			return true
+	words := float64(max(terms, 1))
+	cands := slices.Grow(room[:0], v.len())
+	for i := range v.parts {
+		p := &v.parts[i]
+		own := slices.Index(p.words, r.Agent)
+		for at := range p.len() {
+			if p.dead.Has(at) {
+				continue
+			}
+			row := p.row(at)
+			if row.superseded {
+				continue
+			}
+			k := memory.Candidate{
+				Issue: row.issue, Own: row.agent == own, Milli: row.ms, Tokens: row.tokens, Recalls: row.recalls, Row: p.first + at,
+			}
+			if len(recalls) > 0 {
+				k.Recalls += recalls[p.borrowedID(&row)]
+			}
+			k.Overlap = float64(overlap[k.Row]) / words
+			cands = append(cands, k)
 		}
-		p := &v.parts[at.part]
-		k := memory.Candidate{
-			Agent: p.word(r.agent), Issue: r.issue, Milli: r.ms, Tokens: r.tokens, Recalls: r.recalls, Row: p.first + at.row,
-		}
-		if len(recalls) > 0 {
-			k.Recalls += recalls[p.borrowedID(&r)]
-		}
-		if terms > 0 {
-			k.Overlap = float64(overlap[k.Row]) / float64(terms)
-		}
-		cands = append(cands, k)
-		return true
-	})
-	return cands, err
+	}
+	return cands, nil
 }
 
 // unfoldedRecalls counts the recalls that are recorded and not in the issue files yet.

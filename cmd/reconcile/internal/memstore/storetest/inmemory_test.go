@@ -237,9 +237,10 @@ func (m *inMemory) Recall(_ context.Context, r memstore.Request) (memstore.Recal
 	live = slices.DeleteFunc(live, func(o schemas.Observation) bool { return o.SupersededBy != "" })
 	settings := new(schemas.SettingsSpec)
 	settings.Default()
-	c := memory.Chooser{Agent: r.Agent, Issue: r.Issue, Budget: *settings.Memory.MaxTokens, Now: m.env.Now,
+	c := memory.Chooser{Issue: r.Issue, Budget: *settings.Memory.MaxTokens, Now: m.env.Now,
 		Weights: memory.NewWeights(settings.Memory.Weights),
 		Stale:   func(k *memory.Candidate) string { return m.stale(&live[k.Row]) },
+		ID:      func(k *memory.Candidate) string { return live[k.Row].ID },
 		Load: func(list []*memory.Candidate, take func(int, *schemas.Observation)) {
 			for i, k := range list {
 				take(i, &live[k.Row])
@@ -250,7 +251,7 @@ func (m *inMemory) Recall(_ context.Context, r memstore.Request) (memstore.Recal
 	}
 	var cands []memory.Candidate
 	for i, o := range live {
-		cands = append(cands, memory.Candidate{ID: o.ID, Agent: o.Agent, Issue: o.IssueNumber, Milli: o.Timestamp.UnixMilli(),
+		cands = append(cands, memory.Candidate{Own: o.Agent == r.Agent, Issue: o.IssueNumber, Milli: o.Timestamp.UnixMilli(),
 			Tokens: o.Tokens, Recalls: o.RecallCount, Overlap: overlap(r.Context, o.Summary), Row: i})
 	}
 	found := c.Choose(cands)
