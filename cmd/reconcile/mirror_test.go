@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +61,14 @@ func (m *mirrored) bodies(issue int) string {
 		out = append(out, c.Body)
 	}
 	return strings.Join(out, "\n====\n")
+}
+
+// firstComment is the id of the first comment on the issue.
+func (m *mirrored) firstComment() int64 {
+	m.Helper()
+	var all []struct{ ID int64 }
+	m.rig.MustDo(m, githubtest.Mona, "GET", fmt.Sprintf("/repos/%s/issues/%d/comments", m.rig.Repo, m.issue), nil, &all)
+	return all[0].ID
 }
 
 func (m *mirrored) issues() (titles []string) {
@@ -138,6 +147,35 @@ func TestPlanGitHubPrintsCalls(t *testing.T) {
 	}
 	if code, _, said := m.do("plan", "--github", "--base", "HEAD"); code != 2 || !strings.Contains(said, "leave out the other flags") {
 		t.Errorf("%d: %s", code, said)
+	}
+}
+
+// TestPlanGitHubThatCannotLook: what cannot be looked at is no reason to say that nothing is to be done.
+func TestPlanGitHubThatCannotLook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault githubtest.Fault
+		want  string
+	}{
+		"no issues": {githubtest.Fault{Status: 410, Body: `{"message":"Issues has been disabled in this repository."}`,
+			Header: http.Header{"Content-Type": {"application/json"}}}, "turn them on in its settings"},
+		"deleted": {githubtest.Fault{Status: 410}, "name another one in the spec"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMirrored(t)
+			if code, _, said := m.do("run"); code != 0 {
+				t.Fatalf("%d: %s", code, said)
+			}
+			m.rig.DeleteComment(t, githubtest.Bot, m.firstComment())
+			writeFiles(t, m.dir, map[string]string{"specs/sessions/health.yaml": fmt.Sprintf(
+				"apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: health}\nspec: {issue: %d, title: Another}\n", m.issue)})
+			m.rig.Fail(99, "", fmt.Sprintf("/issues/%d", m.issue), c.fault)
+			code, out, said := m.do("plan", "--github")
+			if code != 1 || strings.Contains(out, "nothing to do") || !strings.Contains(said, c.want) {
+				t.Errorf("%d: %q, %s", code, out, said)
+			}
+		})
 	}
 }
 

@@ -56,14 +56,18 @@ func (a *app) planGitHub(ctx context.Context) error {
 	for _, n := range rep.Notes {
 		a.note("%s", n)
 	}
-	return errors.Join(a.printCalls(calls), err, rep.Later)
+	if err = errors.Join(err, rep.Later); rep.Left > 0 && err == nil {
+		err = fmt.Errorf("what %s would take cannot be told; the notes say why", plural(rep.Left, "issue"))
+	}
+	return errors.Join(a.printCalls(calls, err == nil), err)
 }
 
-func (a *app) printCalls(calls []plannedCall) error {
+// printCalls prints calls; whole says that there are no others.
+func (a *app) printCalls(calls []plannedCall, whole bool) error {
 	if a.global.output != formatTable {
 		return a.print(calls)
 	}
-	if len(calls) == 0 && !a.global.quiet {
+	if len(calls) == 0 && whole && !a.global.quiet {
 		fmt.Fprintln(a.stdout, "nothing to do")
 	}
 	for _, c := range calls {
