@@ -1,0 +1,44 @@
+package knn
+
+import "math/bits"
+
+// Bitmap is a set of slots. The zero value is empty. Reading it is safe for concurrent use while nobody adds to it.
+type Bitmap struct {
+	words []uint64
+	count int
+}
+
+// Add puts a slot into the set.
+func (b *Bitmap) Add(slot uint32) {
+	word := int(slot >> 6)
+	if word >= len(b.words) {
+		b.words = append(b.words, make([]uint64, word+1-len(b.words))...)
+	}
+	if bit := uint64(1) << (slot & 63); b.words[word]&bit == 0 {
+		b.words[word] |= bit
+		b.count++
+	}
+}
+
+// Has reports whether the slot is in the set.
+func (b *Bitmap) Has(slot uint32) bool {
+	word := int(slot >> 6)
+	return word < len(b.words) && b.words[word]&(1<<(slot&63)) != 0
+}
+
+// Len is how many slots are in the set.
+func (b *Bitmap) Len() int { return b.count }
+
+// appendTo adds the slots below n to dst, ascending.
+func (b *Bitmap) appendTo(dst []uint32, n int) []uint32 {
+	for i, word := range b.words {
+		for ; word != 0; word &= word - 1 {
+			slot := i<<6 + bits.TrailingZeros64(word)
+			if slot >= n {
+				return dst
+			}
+			dst = append(dst, uint32(slot))
+		}
+	}
+	return dst
+}

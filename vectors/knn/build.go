@@ -1,0 +1,178 @@
+package knn
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Build makes an index of items, whose order does not matter. It is the same, byte for byte, whatever the number of
+// threads and the processor. progress, if not nil, is told from time to time how many of all vectors are done.
+//
+// The error tells which item is refused and why: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull.
+func Build(o Options, items []Item, progress func(done, total int)) (*Index, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if len(items) > MaxVectors {
+		return nil, ErrFull
+	}
+	v := &view{shape: shape{newCoder(o.Dims), o.M}, entry: noSlot, live: len(items)}
+	sorted, err := v.sorted(items)
+	if err != nil {
+		return nil, err
+	}
+	x := newIndex(o, v)
+	v.base = v.segmentOf(len(items))
+	l := x.linkerOf(v)
+	l.parallel(len(items), func(w *walker, i int) {
+		item := items[sorted[i]]
+		v.coder.encode(&w.query, item.Vector, w.rotated)
+		v.fill(uint32(i), item.ID, &w.query)
+	})
+	if len(items) >= o.GraphFrom && o.Dims >= graphDims {
+		x.buildGraph(v, progress)
+	}
+	x.order = v.base.byID()
+	if progress != nil {
+		progress(len(items), len(items))
+	}
+	return x, nil
+}
+
+// sorted checks items and returns their indexes by ID.
+func (v *view) sorted(items []Item) ([]uint32, error) {
+	order := make([]uint32, len(items))
+	for i, item := range items {
+		order[i] = uint32(i)
+		if err := v.coder.check(item.Vector); err != nil {
+			return nil, fmt.Errorf("vector %016x: %w", item.ID, err)
+		}
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return compareIDs(items[a].ID, items[b].ID) })
+	for i := 1; i < len(order); i++ {
+		if id := items[order[i]].ID; id == items[order[i-1]].ID {
+			return nil, fmt.Errorf("vector %016x: %w", id, ErrTwice)
+		}
+	}
+	return order, nil
+}
+
+// segmentOf has n rows.
+func (s shape) segmentOf(n int) segment {
+	return segment{
+		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
+		towers: slices.Repeat([]uint32{noSlot}, n), codes: make([]int8, n*s.stride),
+		bits: make([]uint64, n*s.words), vectors: make([]float32, n*s.dims),
+	}
+}
+
+// byID returns the slots by ID.
+func (s *segment) byID() []uint32 {
+	order := make([]uint32, s.len())
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return compareIDs(s.ids[a], s.ids[b]) })
+	return order
+}
+
+// buildGraph links all slots of the base, which are in the order of their IDs, and puts them into the order in which a
+// walk meets them: what is near then stands near in memory, too.
+func (x *Index) buildGraph(v *view, progress func(done, total int)) {
+	v.makeBlocks()
+	for slot := range uint32(v.len()) {
+		v.base.towers[slot] = x.towerFor(v, v.levelOf(v.base.ids[slot]))
+	}
+	slots := make([]uint32, v.len())
+	for i := range slots {
+		slots[i] = uint32(i)
+	}
+	l := x.linkerOf(v)
+	l.addAll(slots, func(linked int) {
+		if progress != nil && linked < len(slots) {
+			progress(linked, len(slots))
+		}
+	})
+	l.connect()
+	v.reorder(v.met())
+}
+
+// met returns all slots in the order in which following the links from the entry meets them, breadth first.
+func (v *view) met() []uint32 {
+	order := make([]uint32, 0, v.len())
+	seen := make([]bool, v.len())
+	meet := func(slot uint32) {
+		if !seen[slot] {
+			seen[slot] = true
+			order = append(order, slot)
+		}
+	}
+	meet(v.entry)
+	next, rest := 0, uint32(0)
+	var links []uint32
+	for len(order) < v.len() {
+		if next == len(order) { // only where connect found no way
+			meet(rest)
+			rest++
+			continue
+		}
+		links = v.linksOf(links[:0], order[next], 0)
+		next++
+		for _, to := range links {
+			meet(to)
+		}
+	}
+	return order
+}
+
+// reorder moves row order[i] of the base to i.
+func (v *view) reorder(order []uint32) {
+	moved := make([]uint32, len(order)) // where a slot goes
+	for i, slot := range order {
+		moved[slot] = uint32(i)
+	}
+	s := &v.base
+	arrange(s.ids, 1, order)
+	arrange(s.sizes, 1, order)
+	arrange(s.slacks, 1, order)
+	arrange(s.towers, 1, order)
+	arrange(s.codes, v.stride, order)
+	arrange(s.bits, v.words, order)
+	arrange(s.links, v.cap0(), order)
+	arrange(s.vectors, v.dims, order)
+	rename(s.links, moved)
+	rename(v.tower, moved)
+	v.entry = moved[v.entry]
+}
+
+// rename replaces slots by what they have become.
+func rename(links, moved []uint32) {
+	for i, to := range links {
+		if int(to) < len(moved) {
+			links[i] = moved[to]
+		} else {
+			links[i] = noSlot
+		}
+	}
+}
+
+// arrange moves row order[i] to i, in place.
+func arrange[T any](rows []T, width int, order []uint32) {
+	row := func(i uint32) []T { return rows[int(i)*width : (int(i)+1)*width] }
+	placed := make([]bool, len(order))
+	first := make([]T, width)
+	for start := range uint32(len(order)) {
+		if placed[start] {
+			continue
+		}
+		copy(first, row(start))
+		at := start
+		for ; order[at] != start; at = order[at] {
+			copy(row(at), row(order[at]))
+			placed[at] = true
+		}
+		copy(row(at), first)
+		placed[at] = true
+	}
+}

@@ -1,0 +1,234 @@
+package knn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+)
+
+// never is the version that a slot has died in that lives.
+const never = math.MaxUint64
+
+// Put inserts vectors, and replaces those whose IDs are there already. A search sees all of them or none. If one is
+// refused, none is put, and the error tells which one and why: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull.
+//
+// The vector that makes the index large enough for a graph has all others linked, too, which takes a while.
+func (x *Index) Put(items ...Item) error {
+	seen := make(map[uint64]bool, len(items))
+	for _, item := range items {
+		if err := x.coder.check(item.Vector); err != nil {
+			return fmt.Errorf("vector %016x: %w", item.ID, err)
+		}
+		if seen[item.ID] {
+			return fmt.Errorf("vector %016x: %w", item.ID, ErrTwice)
+		}
+		seen[item.ID] = true
+	}
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	if x.current.Load().len()+len(items) > MaxVectors {
+		return ErrFull
+	}
+	for len(items) > 0 {
+		n := min(len(items), batchSize)
+		x.put(items[:n])
+		items = items[n:]
+	}
+	return nil
+}
+
+// Delete removes the vectors of these IDs, and returns how many there were. A search sees all of them or none.
+func (x *Index) Delete(ids ...uint64) int {
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	v := x.next()
+	before := v.live
+	x.retire(v, ids)
+	if v.live == before {
+		return 0
+	}
+	x.publish(v, func() {
+		for _, id := range ids {
+			delete(x.slots, id)
+		}
+	})
+	return before - v.live
+}
+
+// next is the view after the present one, for the writer to change.
+func (x *Index) next() *view {
+	v := *x.current.Load()
+	v.version++
+	if v.born == nil {
+		v.born, v.died = make([]uint64, v.len()), slices.Repeat([]uint64{never}, v.len())
+	}
+	if v.graph && x.frozen {
+		v.base.links, v.tower = slices.Clone(v.base.links), slices.Clone(v.tower)
+		x.frozen = false
+	}
+	return &v
+}
+
+// publish makes a view the present one together with its names, and tidies up when enough has gathered.
+func (x *Index) publish(v *view, rename func()) {
+	x.names.Lock()
+	x.current.Store(v)
+	rename()
+	x.names.Unlock()
+	if limit := max(64, v.len()/256); len(x.dead) >= limit || v.live == 0 || x.added >= 16*limit {
+		x.tidy()
+	}
+}
+
+// retire ends the lives of the slots of IDs, as far as they are there.
+func (x *Index) retire(v *view, ids []uint64) {
+	for _, id := range ids {
+		slot, ok := x.Slot(id)
+		if !ok || v.died[slot] != never {
+			continue
+		}
+		atomic.StoreUint64(&v.died[slot], v.version)
+		x.dead = append(x.dead, slot)
+		v.live--
+	}
+}
+
+// put puts one batch, of checked items.
+func (x *Index) put(items []Item) {
+	v := x.next()
+	ids := make([]uint64, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	x.retire(v, ids)
+	batch := make([]uint32, len(items))
+	w := x.walkers.Get().(*walker)
+	defer x.walkers.Put(w)
+	for i, item := range items {
+		batch[i] = x.slotFor(v, item.ID)
+		x.coder.encode(&w.query, item.Vector, w.rotated)
+		v.fill(batch[i], item.ID, &w.query)
+	}
+	v.live += len(items)
+	switch {
+	case v.graph:
+		x.linkerOf(v).add(batch)
+		x.added += len(batch)
+	case v.live >= x.options.GraphFrom && v.dims >= graphDims:
+		x.linkAll(v)
+	}
+	x.publish(v, func() {
+		for i, id := range ids {
+			x.slots[id] = batch[i]
+		}
+	})
+}
+
+// fill writes the row of a slot.
+func (v *view) fill(slot uint32, id uint64, c *coded) {
+	s, row := v.at(slot)
+	s.ids[row], s.sizes[row], s.slacks[row] = id, c.size, c.slack
+	copy(s.codes[row*v.stride:], c.code)
+	copy(s.bits[row*v.words:], c.bits)
+	copy(s.vectors[row*v.dims:], c.unit)
+}
+
+// slotFor takes a slot of the tail for an ID, with an empty block of links and a tower if there is a graph. A hole is used
+// when no reader is left that might know it as something else.
+func (x *Index) slotFor(v *view, id uint64) uint32 {
+	var slot uint32
+	if n := len(v.holes); n > 0 && x.readers.reached(x.freed) {
+		slot = v.holes[n-1]
+		v.holes = v.holes[:n-1]
+		atomic.StoreUint64(&v.born[slot], v.version)
+		atomic.StoreUint64(&v.died[slot], never)
+	} else {
+		slot = uint32(v.len())
+		v.tail.grow(v.shape, v.graph)
+		v.born, v.died = append(v.born, v.version), append(v.died, never)
+	}
+	s, row := v.at(slot)
+	s.towers[row] = noSlot
+	if v.graph {
+		v.setLinks(slot, 0, nil)
+		s.towers[row] = x.towerFor(v, v.levelOf(id))
+	}
+	return slot
+}
+
+// towerFor is where a tower of so many levels begins: a spare one, or a new one.
+func (x *Index) towerFor(v *view, levels int) uint32 {
+	if levels == 0 {
+		return noSlot
+	}
+	if n := len(x.spare[levels]); n > 0 && x.readers.reached(x.freed) {
+		at := x.spare[levels][n-1]
+		x.spare[levels] = x.spare[levels][:n-1]
+		for i := range levels * v.m {
+			atomic.StoreUint32(&v.tower[int(at)+i], noSlot)
+		}
+		return at
+	}
+	at := uint32(len(v.tower))
+	v.tower = append(v.tower, slices.Repeat([]uint32{noSlot}, levels*v.m)...)
+	return at
+}
+
+// grow adds a row to all arrays.
+func (s *segment) grow(sh shape, graph bool) {
+	s.ids, s.sizes, s.slacks = append(s.ids, 0), append(s.sizes, 0), append(s.slacks, 0)
+	s.towers = append(s.towers, noSlot)
+	s.codes = extended(s.codes, sh.stride)
+	s.bits = extended(s.bits, sh.words)
+	s.vectors = extended(s.vectors, sh.dims)
+	if graph {
+		s.links = extended(s.links, sh.cap0())
+		for i := range sh.cap0() {
+			s.links[len(s.links)-1-i] = noSlot
+		}
+	}
+}
+
+// extended is s with n more elements.
+func extended[T any](s []T, n int) []T {
+	s = slices.Grow(s, n)
+	return s[:len(s)+n]
+}
+
+// linkerOf is the linker, working on a view.
+func (x *Index) linkerOf(v *view) *linker {
+	x.linker.v, x.linker.o = v, x.options
+	for len(x.linker.walkers) < x.options.Threads {
+		x.linker.walkers = append(x.linker.walkers, newWalker(v.shape))
+	}
+	return &x.linker
+}
+
+// linkAll makes the graph of a view that has none.
+func (x *Index) linkAll(v *view) {
+	v.makeBlocks()
+	slots := make([]uint32, 0, v.live)
+	for slot := range uint32(v.len()) {
+		if v.has(slot) {
+			slots = append(slots, slot)
+		}
+	}
+	slices.SortFunc(slots, func(a, b uint32) int { return compareIDs(v.id(a), v.id(b)) })
+	for _, slot := range slots {
+		s, row := v.at(slot)
+		s.towers[row] = x.towerFor(v, v.levelOf(s.ids[row]))
+	}
+	x.linkerOf(v).addAll(slots, nil)
+	x.frozen = false
+}
+
+// makeBlocks gives each slot an empty block of links.
+func (v *view) makeBlocks() {
+	v.graph, v.entry, v.top = true, noSlot, 0
+	for _, s := range []*segment{&v.base, &v.tail} {
+		s.links = slices.Repeat([]uint32{noSlot}, s.len()*v.cap0())
+		s.towers = slices.Repeat([]uint32{noSlot}, s.len())
+	}
+	v.tower = nil
+}

@@ -1,0 +1,102 @@
+package knn
+
+import (
+	"fmt"
+	"math"
+
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+const (
+	// rotationSeed names the rotation. Another one is another format.
+	rotationSeed = 0x7265636f6e63696c
+	// deviations is how many standard deviations of a component of a random unit vector codes cover. Beyond are one in
+	// 16,000 components, which are cut off.
+	deviations = 4
+	// codeLine is what rows of codes are padded to: a line of the processor's cache.
+	codeLine = 64
+	// rounding bounds what float32 arithmetic adds to the distance of a vector from its code, and to inner products.
+	rounding = 2e-5
+)
+
+// coder makes codes of vectors. Any number of goroutines may use one.
+type coder struct {
+	dims, stride, words int
+	scale               float32
+	rotation            *kernel.Rotation
+}
+
+func newCoder(dims int) *coder {
+	return &coder{
+		dims:     dims,
+		stride:   (dims + codeLine - 1) / codeLine * codeLine,
+		words:    kernel.Words(dims),
+		scale:    float32(127 / math.Min(1, deviations/math.Sqrt(float64(dims)))),
+		rotation: kernel.NewRotation(dims, rotationSeed),
+	}
+}
+
+// coded is a vector in all its forms. The slices are those of the caller, of the lengths that row allocates.
+type coded struct {
+	unit  []float32 // the vector divided by its length
+	code  []int8    // stride long; zeros behind dims
+	bits  []uint64
+	size  float32 // the length of the vector
+	slack float32 // at least the distance of the rotated unit vector from code/scale
+}
+
+func (c *coder) row() coded {
+	return coded{unit: make([]float32, c.dims), code: make([]int8, c.stride), bits: make([]uint64, c.words)}
+}
+
+// check says what is wrong with a vector; nil if nothing is.
+func (c *coder) check(v []float32) error {
+	if len(v) != c.dims {
+		return fmt.Errorf("%w: %d instead of %d", ErrDims, len(v), c.dims)
+	}
+	switch norm := kernel.Norm(v); {
+	case norm == 0:
+		return ErrZero
+	case math.IsNaN(norm) || math.IsInf(norm, 0):
+		return ErrNotFinite
+	}
+	return nil
+}
+
+// encode fills to with the forms of v, which check has passed. rotated is scratch, of dims components.
+func (c *coder) encode(to *coded, v, rotated []float32) {
+	norm := kernel.Norm(v)
+	to.size = float32(math.Min(norm, math.MaxFloat32))
+	inverse := 1 / norm
+	for i, x := range v {
+		to.unit[i] = float32(float64(x) * inverse)
+	}
+	c.rotation.Apply(rotated, to.unit)
+	kernel.QuantizeInt8(to.code[:c.dims], rotated, c.scale)
+	clear(to.code[c.dims:])
+	kernel.SignBits(to.bits, rotated)
+	to.slack = c.distance(rotated, to.code)
+}
+
+// distance is the distance of a rotated vector from what its code stands for, rounded up. It is the same on every
+// machine: the conversions keep products from being fused with sums.
+func (c *coder) distance(rotated []float32, code []int8) float32 {
+	inverse := 1 / float64(c.scale)
+	sum := 0.0
+	for i, x := range rotated {
+		d := float64(x) - float64(float64(code[i])*inverse)
+		sum += float64(d * d)
+	}
+	return float32(math.Sqrt(sum)) + rounding
+}
+
+// similarity is what an inner product of codes says about the cosine.
+func (c *coder) similarity(dot int32) float32 { return float32(dot) / (c.scale * c.scale) }
+
+// mix makes independent bits of consecutive numbers (the finaliser of SplitMix64: Steele, Lea and Flood, "Fast
+// Splittable Pseudorandom Number Generators", 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,50 @@
+// Package knn finds the vectors that are most similar to one: k nearest neighbours by the cosine of the angle, in an index
+// that is a function of the vectors.
+//
+// # How it searches
+//
+// A vector is kept three times: as it is, of length one; as a code of 8 bits a component and as one of 1 bit a component,
+// both of the vector in a random rotation, see package kernel. A search compares codes, and the best exactly.
+//
+// Up to [Options.GraphFrom] vectors are scanned: all codes of 1 bit, those of 8 bits of the best, the best of these exactly.
+// More are in a graph that is walked (Malkov and Yashunin, "Efficient and Robust Approximate Nearest Neighbor Search Using
+// Hierarchical Navigable Small World Graphs", 2020): from the entry at the highest level greedily down, then at the
+// lowest level among the ef best until none of them has a neighbour that is better. A filter takes part in the walk:
+// what does not pass is walked through. What few pass is scanned.
+//
+// An exact search scans the codes of 8 bits, which say how similar a vector is at most, and compares vectors in that
+// order until none that is left can be among the best.
+//
+// # How it is built
+//
+// Only integers decide the structure: inner products of codes. Levels follow from a hash of the ID. Vectors are linked in
+// the order of their IDs, in batches: those of a batch look for neighbours in the graph before it, and among each other,
+// all at the same time; then the links are set in a fixed order. So [Build] makes the same bytes of the same vectors in any
+// order, with any number of threads, on any processor. What is changed later ([Index.Put], [Index.Delete]) gives the same
+// answers as far as a walk finds them, and the same bytes again after the next Build.
+//
+// # Changes
+//
+// Searches take no lock. A change is published as a new view of the same arrays; a search keeps the view that it began
+// with and sees nothing of later changes. Slots are used again when no search is left that might know what was in them.
+// A replaced or deleted vector stays in the graph as a way to others until some have gathered; then all links to them
+// are replaced by links to what they led to, and what cannot be reached any more is linked again.
+//
+// # Format
+//
+// [Index.AppendTo] writes a header and sections, little-endian, each at a multiple of 64 bytes; n is the number of slots:
+//
+//	header   magic, version, options, sizes, entry, checksum of each section, checksum of the header
+//	ids      8 n bytes
+//	order    4 n bytes: the slots by ID
+//	sizes    4 n bytes: lengths of the vectors as they came, float32
+//	slacks   4 n bytes: distances of the rotated vectors from their codes, float32
+//	towers   4 n bytes: where the links above the lowest level begin, or 2^32-1
+//	codes    n rows of a byte a dimension, padded to a multiple of 64
+//	bits     n rows of a bit a dimension, in words of 8 bytes
+//	links    n blocks of 2 M slots, 4 bytes each, unused ones 2^32-1; then the towers, M slots a level; nothing without a graph
+//	vectors  n rows of 4 bytes a dimension, of length one
+//
+// [Open] uses the bytes in place, as they are mapped from a file, and reads the header only. Whatever they hold, nothing
+// panics; [Index.Verify] checks everything. What is put later stands beside them in memory.
+package knn

@@ -1,0 +1,163 @@
+package knn
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Index finds the vectors that are most similar to a query. Any number of goroutines may search while one changes it;
+// changes wait for each other. A search sees the index as it was between two changes.
+type Index struct {
+	options Options
+	coder   *coder
+	current atomic.Pointer[view]
+	readers readers
+	walkers sync.Pool
+
+	// writer is held by whoever changes the index, and protects what follows.
+	writer sync.Mutex
+	linker linker
+	// frozen says that base.links and tower of the view may be mapped from a file.
+	frozen bool
+	// dead are the slots that died and that links may still lead to.
+	dead []uint32
+	// added counts the slots that were linked since the graph was last inspected.
+	added int
+	// From freed on, an epoch of readers, slots in holes and towers in spare may be written.
+	freed uint64
+	// spare has by their number of levels where towers begin that nobody uses.
+	spare [maxLevel + 1][]uint32
+
+	// names protects slots and order, and is held while the view that they belong to becomes the current one.
+	names sync.RWMutex
+	// slots are those of the IDs in the tail; those of the base are found by order, which has its slots by ID.
+	slots map[uint64]uint32
+	order []uint32
+	// parts are the sections of the bytes that the index was opened from, and sums their checksums.
+	parts [sections][]byte
+	sums  [sections]uint64
+}
+
+// New makes an empty index.
+func New(o Options) (*Index, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return newIndex(o, &view{shape: shape{newCoder(o.Dims), o.M}, entry: noSlot}), nil
+}
+
+// newIndex makes an index of a view without tail.
+func newIndex(o Options, v *view) *Index {
+	x := &Index{options: o, coder: v.coder, slots: map[uint64]uint32{}}
+	x.walkers.New = func() any { return newWalker(v.shape) }
+	x.current.Store(v)
+	return x
+}
+
+// Len is how many vectors the index has.
+func (x *Index) Len() int { return x.current.Load().live }
+
+// Dims is the number of dimensions of its vectors.
+func (x *Index) Dims() int { return x.options.Dims }
+
+// Slots is one more than the highest slot in use. A vector keeps its slot until it is replaced or deleted.
+func (x *Index) Slots() int { return x.current.Load().len() }
+
+// Slot finds the slot of an ID.
+func (x *Index) Slot(id uint64) (slot uint32, ok bool) {
+	x.names.RLock()
+	defer x.names.RUnlock()
+	if slot, ok = x.slots[id]; ok {
+		return slot, true
+	}
+	v := x.current.Load()
+	i, ok := slices.BinarySearchFunc(x.order, id, func(slot uint32, id uint64) int {
+		if int(slot) >= v.base.len() {
+			return 1 // of a damaged file
+		}
+		return compareIDs(v.base.ids[slot], id)
+	})
+	if !ok || !v.has(x.order[i]) {
+		return 0, false
+	}
+	return x.order[i], true
+}
+
+func compareIDs(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// ID is the ID of the vector in a slot; ok is false when there is none.
+func (x *Index) ID(slot uint32) (id uint64, ok bool) {
+	v, leave := x.enter()
+	defer x.readers.leave(leave)
+	if int(slot) >= v.len() || !v.has(slot) {
+		return 0, false
+	}
+	return v.id(slot), true
+}
+
+// Vector appends the vector of an ID to dst, with the length that it came with.
+func (x *Index) Vector(dst []float32, id uint64) (vector []float32, ok bool) {
+	v, leave := x.enter()
+	defer x.readers.leave(leave)
+	slot, ok := x.Slot(id)
+	if !ok || int(slot) >= v.len() || !v.has(slot) {
+		return dst, false
+	}
+	s, row := v.at(slot)
+	for _, c := range v.vector(slot) {
+		dst = append(dst, c*s.sizes[row])
+	}
+	return dst, true
+}
+
+// enter begins to read. What is returned second is for readers.leave.
+func (x *Index) enter() (*view, uint64) {
+	epoch := x.readers.enter()
+	return x.current.Load(), epoch
+}
+
+// readers counts those that read, so that a writer knows when nobody is left that may know what was taken away. Whoever
+// enters belongs to the epoch of that time. The epoch advances only when nobody is left of the one before the present one;
+// after two advances, all have left who were there before the first.
+type readers struct {
+	epoch  atomic.Uint64
+	inside [2]struct {
+		atomic.Int64
+		_ [56]byte // a cache line of its own
+	}
+}
+
+func (r *readers) enter() uint64 {
+	for {
+		epoch := r.epoch.Load()
+		r.inside[epoch&1].Add(1)
+		if r.epoch.Load() == epoch {
+			return epoch
+		}
+		r.inside[epoch&1].Add(-1)
+	}
+}
+
+func (r *readers) leave(epoch uint64) { r.inside[epoch&1].Add(-1) }
+
+// reached tries to advance to an epoch, without waiting, and reports whether it did.
+func (r *readers) reached(epoch uint64) bool {
+	for r.epoch.Load() < epoch {
+		now := r.epoch.Load()
+		if r.inside[(now+1)&1].Load() != 0 {
+			return false
+		}
+		r.epoch.Store(now + 1)
+	}
+	return true
+}

@@ -1,0 +1,249 @@
+package knn
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+// linker adds slots to the graph of a view in batches: those of a batch look for their neighbours in the graph as it
+// was before, and among each other; then all links are set in a fixed order. The threads share the work of each step, and
+// what comes out does not depend on how many there are.
+type linker struct {
+	v       *view
+	o       Options
+	walkers []*walker // one for each thread
+}
+
+// backlink is a link to be added: to `to` at a level, from a new slot.
+type backlink struct {
+	to, from uint32
+	level    int
+}
+
+// parallel calls do for 0 to n-1, each once.
+func (l *linker) parallel(n int, do func(w *walker, i int)) {
+	if n == 1 || len(l.walkers) == 1 {
+		for i := range n {
+			do(l.walkers[0], i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for _, w := range l.walkers[:min(n, len(l.walkers))] {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(w, i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// batchSize is the largest number of slots that are linked at once.
+const batchSize = 1024
+
+// addAll links slots whose rows are filled and whose blocks are empty, in batches that grow with the graph.
+func (l *linker) addAll(slots []uint32, progress func(linked int)) {
+	for linked := 0; linked < len(slots); {
+		n := min(batchSize, max(batchSize/4, linked), len(slots)-linked)
+		l.add(slots[linked : linked+n])
+		linked += n
+		if progress != nil {
+			progress(linked)
+		}
+	}
+}
+
+// add links a batch of slots, all of one segment, and updates entry and top of the view.
+func (l *linker) add(batch []uint32) {
+	v := l.v
+	levels := make([]int, len(batch))
+	for i, slot := range batch {
+		levels[i] = v.levelOf(v.id(slot))
+	}
+	out := make([][]backlink, len(batch))
+	l.parallel(len(batch), func(w *walker, i int) { out[i] = l.choose(w, batch, levels, i) })
+	l.addBack(slices.Concat(out...))
+	for i, slot := range batch {
+		l.anchor(slot)
+		if !v.hasEntry() || levels[i] > v.top {
+			v.entry, v.top = slot, levels[i]
+		}
+	}
+}
+
+// anchor sees to it that a new slot can be found: if all its neighbours prefer others, the nearest has to take it for
+// its last link.
+func (l *linker) anchor(slot uint32) {
+	links := l.v.links(slot, 0)
+	for _, to := range links {
+		if to != noSlot && slices.Contains(l.v.links(to, 0), slot) {
+			return
+		}
+	}
+	if links[0] != noSlot {
+		l.v.replaceLast(links[0], slot)
+	}
+}
+
+// replaceLast gives a slot a link at the lowest level: an unused one, or else its last one. It returns the slot that the
+// link led to before.
+func (v *view) replaceLast(slot, to uint32) (before uint32) {
+	block := v.links(slot, 0)
+	at := slices.Index(block, noSlot)
+	if at < 0 {
+		at = len(block) - 1
+	}
+	before = block[at]
+	atomic.StoreUint32(&block[at], to)
+	return before
+}
+
+// saltOf is the salt of a slot.
+func saltOf(slot uint32) uint32 { return uint32(mix(uint64(slot)) >> 33) }
+
+// choose sets the links of batch[i] at all its levels, and returns the links back.
+func (l *linker) choose(w *walker, batch []uint32, levels []int, i int) []backlink {
+	v, slot := l.v, batch[i]
+	code := v.code(slot)
+	w.salt = saltOf(slot)
+	peers := l.peers(w, batch, i)
+	var back []backlink
+	var starts []uint64
+	if v.hasEntry() {
+		starts = append(starts, w.descend(v, code, min(levels[i], v.top)))
+	}
+	for level := levels[i]; level >= 0; level-- {
+		w.pool.reset(l.o.EfConstruction)
+		if v.hasEntry() && level <= v.top {
+			w.walk(v, code, level, l.o.EfConstruction, starts...)
+			starts = append(starts[:0], w.pool.keys...)
+		}
+		for _, p := range peers {
+			if levels[p.index] >= level {
+				w.pool.add(p.key)
+			}
+		}
+		links := w.choose(v, code, w.pool.keys, v.m)
+		v.setLinks(slot, level, links)
+		for _, to := range links {
+			back = append(back, backlink{to, slot, level})
+		}
+	}
+	return back
+}
+
+// peer is another slot of the batch.
+type peer struct {
+	key   uint64
+	index int
+}
+
+// peers measures the others of the batch.
+func (l *linker) peers(w *walker, batch []uint32, i int) []peer {
+	w.slots = append(w.slots[:0], batch...)
+	w.measure(l.v, l.v.code(batch[i]))
+	out := make([]peer, 0, len(batch))
+	for j, slot := range w.slots { // still in the order of batch: all are in one segment
+		if j != i {
+			out = append(out, peer{keyOf(w.dots[j], slot, w.salt), j})
+		}
+	}
+	return out
+}
+
+// choose picks at most m of the candidates, nearest first, that lie in different directions: one that is nearer to
+// another link than to the vector itself is reached through that link (Malkov and Yashunin, "Efficient and Robust
+// Approximate Nearest Neighbor Search Using Hierarchical Navigable Small World Graphs", 2020, algorithm 4). Candidates that
+// equal the vector take at most half of the links. The result is valid until the next call.
+func (w *walker) choose(v *view, code []int8, candidates []uint64, m int) []uint32 {
+	w.kept = w.kept[:0]
+	self := kernel.DotInt8(code, code)
+	equal := 0
+	for _, key := range candidates {
+		slot, dot := slotOf(key, w.salt), dotOf(key)
+		if dot >= self && equal >= m/2 || !v.has(slot) || !w.apart(v, slot, dot) {
+			continue
+		}
+		if dot >= self {
+			equal++
+		}
+		if w.kept = append(w.kept, slot); len(w.kept) == m {
+			break
+		}
+	}
+	return w.kept
+}
+
+// apart reports whether a candidate is not nearer to a kept link than dot tells that it is to the vector.
+func (w *walker) apart(v *view, slot uint32, dot int32) bool {
+	w.slots = append(w.slots[:0], w.kept...)
+	w.measure(v, v.code(slot))
+	for _, d := range w.dots {
+		if d > dot {
+			return false
+		}
+	}
+	return true
+}
+
+// addBack adds links to blocks that exist; where there are too many, the best are chosen.
+func (l *linker) addBack(back []backlink) {
+	slices.SortFunc(back, func(a, b backlink) int {
+		if a.level != b.level {
+			return a.level - b.level
+		}
+		if a.to != b.to {
+			return int(a.to) - int(b.to)
+		}
+		return int(a.from) - int(b.from)
+	})
+	var groups [][]backlink
+	for len(back) > 0 {
+		n := 1
+		for n < len(back) && back[n].level == back[0].level && back[n].to == back[0].to {
+			n++
+		}
+		groups = append(groups, back[:n])
+		back = back[n:]
+	}
+	l.parallel(len(groups), func(w *walker, i int) { l.extend(w, groups[i]) })
+}
+
+// extend adds the links of a group, which go to one slot at one level.
+func (l *linker) extend(w *walker, group []backlink) {
+	v, slot, level := l.v, group[0].to, group[0].level
+	room := v.m
+	if level == 0 {
+		room = v.cap0()
+	}
+	links := v.linksOf(w.rest[:0], slot, level)
+	for _, b := range group {
+		if !slices.Contains(links, b.from) {
+			links = append(links, b.from)
+		}
+	}
+	w.rest = links
+	if len(links) > room {
+		links = w.prune(v, slot, links, room)
+	}
+	v.setLinks(slot, level, links)
+}
+
+// prune chooses which of the links of a slot to keep.
+func (w *walker) prune(v *view, slot uint32, links []uint32, room int) []uint32 {
+	w.salt = saltOf(slot)
+	code := v.code(slot)
+	w.slots = append(w.slots[:0], links...)
+	w.measure(v, code)
+	w.pool.reset(len(links))
+	for i, dot := range w.dots {
+		w.pool.keys = append(w.pool.keys, keyOf(dot, w.slots[i], w.salt))
+	}
+	slices.Sort(w.pool.keys)
+	return w.choose(v, code, w.pool.keys, room)
+}

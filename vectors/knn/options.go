@@ -1,0 +1,92 @@
+package knn
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+)
+
+// MaxDims is how many dimensions vectors may have.
+const MaxDims = 4096
+
+// MaxVectors is how many slots an index may have.
+const MaxVectors = 1 << 31
+
+// Limits of the options.
+const (
+	maxLinks = 128
+	maxEf    = 1 << 16
+	// graphDims is from how many dimensions on a graph is worth it. With fewer, codes are too coarse to lead a walk
+	// through many vectors, and an exact scan is fast.
+	graphDims = 32
+)
+
+// What a vector or an item is refused for. The errors that are returned wrap them and say which one it is.
+var (
+	ErrDims      = errors.New("the vector has another number of dimensions than the index")
+	ErrNotFinite = errors.New("the vector has a component that is not a finite number")
+	ErrZero      = errors.New("the vector is zero, which has no direction")
+	ErrTwice     = errors.New("two items have the same ID")
+	ErrFull      = fmt.Errorf("the index has no room beyond %d vectors", MaxVectors)
+)
+
+// Options say how an index is built. Zero values stand for the defaults.
+type Options struct {
+	// Dims is the length of all vectors, 768 by default, at most MaxDims.
+	Dims int
+	// M is the number of links that a new vector gets in the graph; at most 2*M are kept at the lowest level. 16 by
+	// default, 2 to 128.
+	M int
+	// EfConstruction is how many candidates links are chosen from, 200 by default.
+	EfConstruction int
+	// EfSearch is how many candidates a search keeps; EfThorough the same for thorough ones.
+	EfSearch, EfThorough int
+	// GraphFrom is from how many vectors on there is a graph; fewer are scanned. 20,000 by default.
+	GraphFrom int
+	// Threads is how many goroutines build and link, by default as many as there are processors. What is built does
+	// not depend on it.
+	Threads int
+}
+
+// Defaults of the options.
+const (
+	DefaultDims           = 768
+	DefaultM              = 16
+	DefaultEfConstruction = 200
+	DefaultEfSearch       = 64
+	DefaultEfThorough     = 192
+	DefaultGraphFrom      = 20_000
+)
+
+func (o Options) withDefaults() (Options, error) {
+	fields := []struct {
+		name          string
+		value         *int
+		standard      int
+		lowest, above int
+	}{
+		{"Dims", &o.Dims, DefaultDims, 1, MaxDims},
+		{"M", &o.M, DefaultM, 2, maxLinks},
+		{"EfConstruction", &o.EfConstruction, DefaultEfConstruction, 1, maxEf},
+		{"EfSearch", &o.EfSearch, DefaultEfSearch, 1, maxEf},
+		{"EfThorough", &o.EfThorough, DefaultEfThorough, 1, maxEf},
+		{"GraphFrom", &o.GraphFrom, DefaultGraphFrom, 1, math.MaxInt},
+		{"Threads", &o.Threads, runtime.GOMAXPROCS(0), 1, math.MaxInt},
+	}
+	for _, f := range fields {
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
+		if *f.value < f.lowest || *f.value > f.above {
+			return o, fmt.Errorf("options of the vector index: %s is %d: give %d to %d", f.name, *f.value, f.lowest, f.above)
+		}
+	}
+	return o, nil
+}
+
+// Item is a vector and what it belongs to. The index copies the vector.
+type Item struct {
+	ID     uint64
+	Vector []float32
+}

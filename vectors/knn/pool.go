@@ -1,0 +1,67 @@
+package knn
+
+import "slices"
+
+// A key is a candidate of a walk: its distance, then its slot with the salt of the walk, then whether its links were
+// followed. Keys sort by distance, and equal distances by slot.
+const (
+	slotShift = 1
+	distShift = 32
+	done      = 1
+	// nearest is the distance of an inner product of 0: more than any product is, so that distances are positive.
+	nearest = 1 << 30
+	noSlot  = 1<<32 - 1
+)
+
+// keyOf makes the key of a slot whose code has that inner product with the query's.
+func keyOf(dot int32, slot, salt uint32) uint64 {
+	return uint64(nearest-dot)<<distShift | uint64(slot^salt)<<slotShift
+}
+
+func dotOf(key uint64) int32                { return nearest - int32(key>>distShift) }
+func slotOf(key uint64, salt uint32) uint32 { return uint32(key)>>slotShift ^ salt }
+
+// pool has the best candidates so far, ascending: a sorted array, which for some hundreds is faster than a heap.
+type pool struct {
+	keys  []uint64
+	limit int
+}
+
+func (p *pool) reset(limit int) {
+	p.keys = slices.Grow(p.keys[:0], limit+1)
+	p.limit = limit
+}
+
+// full reports whether a candidate must be better than the worst one to get in.
+func (p *pool) full() bool { return len(p.keys) >= p.limit }
+
+// worst is the key that a candidate has to be below to get in.
+func (p *pool) worst() uint64 {
+	if !p.full() {
+		return 1<<64 - 1
+	}
+	return p.keys[len(p.keys)-1]
+}
+
+// add puts a candidate in its place and returns that; when it is not good enough, the length.
+func (p *pool) add(key uint64) int {
+	n := len(p.keys)
+	if n >= p.limit {
+		if key >= p.keys[n-1] {
+			return n
+		}
+		n--
+	}
+	low, high := 0, n
+	for low < high {
+		if mid := int(uint(low+high) >> 1); p.keys[mid] < key {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	p.keys = p.keys[:n+1]
+	copy(p.keys[low+1:], p.keys[low:n])
+	p.keys[low] = key
+	return low
+}

@@ -1,0 +1,205 @@
+package knn
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+// DefaultK is how many hits a search gives.
+const DefaultK = 10
+
+// SearchOptions say what a search looks for. The zero value asks for the DefaultK most similar vectors.
+type SearchOptions struct {
+	// K is the largest number of hits.
+	K int
+	// Ef is how many candidates a walk keeps: more find more and take longer. By default Options.EfSearch, or
+	// Options.EfThorough if Thorough; at least K.
+	Ef       int
+	Thorough bool
+	// Exact finds the K most similar vectors for certain.
+	Exact bool
+	// Filter has the slots that may be found; nil: all.
+	Filter *Bitmap
+	// MinSimilarity, unless 0, is the least similarity of hits.
+	MinSimilarity float32
+	// Into is used for the result if it has room for K hits: then a search does not allocate.
+	Into []Hit
+}
+
+// Hit is a vector that was found.
+type Hit struct {
+	Slot uint32
+	ID   uint64
+	// Similarity is the cosine of the angle to the query, -1 to 1.
+	Similarity float32
+}
+
+// compareHits puts the most similar first, and equals in the order of their IDs.
+func compareHits(a, b Hit) int {
+	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
+}
+
+// Numbers of the search, chosen by measurements on 768 dimensions.
+const (
+	// reranked is how many of the best by their codes are compared exactly, at least.
+	reranked = 32
+	// A scan looks at the codes of 1 bit first if there are more vectors than scanned, and at as many codes of 8 bits.
+	scanned = 512
+	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
+	narrow = 10
+)
+
+// Search finds the vectors that are most similar to the query by cosine, the most similar first. The error says what is
+// wrong with the query: ErrDims, ErrNotFinite, ErrZero.
+func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
+	if err := x.coder.check(query); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	o = x.complete(o)
+	w := x.walkers.Get().(*walker)
+	defer x.walkers.Put(w)
+	v, epoch := x.enter()
+	defer x.readers.leave(epoch)
+	x.coder.encode(&w.query, query, w.rotated)
+	w.salt = 0
+	w.find(v, o)
+	return append(o.Into[:0], w.answers...), nil
+}
+
+// SearchMany searches for what any of the filters lets pass, for each by the way that suits it, and merges the answers.
+func (x *Index) SearchMany(query []float32, filters []*Bitmap, o SearchOptions) ([]Hit, error) {
+	var all []Hit
+	o.Into = nil
+	for _, filter := range filters {
+		o.Filter = filter
+		hits, err := x.Search(query, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, hits...)
+	}
+	slices.SortFunc(all, compareHits)
+	all = slices.Compact(all)
+	return all[:min(len(all), x.complete(o).K)], nil
+}
+
+// complete fills in the defaults.
+func (x *Index) complete(o SearchOptions) SearchOptions {
+	if o.K <= 0 {
+		o.K = DefaultK
+	}
+	switch {
+	case o.Ef > 0:
+	case o.Thorough:
+		o.Ef = x.options.EfThorough
+	default:
+		o.Ef = x.options.EfSearch
+	}
+	o.K = min(o.K, max(1, x.Slots()))
+	o.Ef = max(o.Ef, o.K)
+	return o
+}
+
+// find leaves the hits for w.query in w.answers.
+func (w *walker) find(v *view, o SearchOptions) {
+	w.answers = w.answers[:0]
+	n := v.len()
+	switch {
+	case n == 0:
+	case o.Exact || v.dims < graphDims:
+		w.exact(v, o)
+	case o.Filter != nil && (!v.hasEntry() || o.Filter.Len() < n/narrow):
+		w.slots = o.Filter.appendTo(w.slots[:0], n)
+		w.scanSlots(v, o)
+	case !v.hasEntry():
+		w.scanAll(v, o)
+	case o.Filter != nil:
+		w.walkFiltered(v, o)
+	default:
+		w.walk(v, w.query.code, 0, o.Ef, w.descend(v, w.query.code, 0))
+		w.rerank(v, o, w.pool.keys)
+	}
+}
+
+// passes reports whether a slot may be an answer.
+func (o *SearchOptions) passes(v *view, slot uint32) bool {
+	return (o.Filter == nil || o.Filter.Has(slot)) && v.has(slot)
+}
+
+// rerank compares the best candidates exactly, and leaves the answers.
+func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
+	left := max(reranked, 2*o.K)
+	for i, key := range keys {
+		if left == 0 {
+			break
+		}
+		if i+4 < len(keys) {
+			kernel.Prefetch(v.vector(slotOf(keys[i+4], 0)))
+		}
+		if slot := slotOf(key, 0); o.passes(v, slot) {
+			w.answer(v, o, slot)
+			left--
+		}
+	}
+	w.finish(o)
+}
+
+// answer adds a slot to the answers, if it is similar enough.
+func (w *walker) answer(v *view, o SearchOptions, slot uint32) {
+	similarity := min(1, max(-1, kernel.Dot(w.query.unit, v.vector(slot))))
+	if o.MinSimilarity == 0 || similarity >= o.MinSimilarity {
+		w.answers = append(w.answers, Hit{slot, v.id(slot), similarity})
+	}
+}
+
+// finish sorts the answers, and keeps K.
+func (w *walker) finish(o SearchOptions) {
+	slices.SortFunc(w.answers, compareHits)
+	w.answers = w.answers[:min(len(w.answers), o.K)]
+}
+
+// walkFiltered walks until the best that pass are nearer than all that is left to be followed. If it meets so few that a
+// scan of those that pass is cheaper, that is done instead.
+func (w *walker) walkFiltered(v *view, o SearchOptions) {
+	code, p := w.query.code, &w.pool
+	budget := o.Filter.Len()
+	w.forget(v.len())
+	p.reset(max(4*o.Ef, o.Ef*v.len()/o.Filter.Len()*2))
+	w.hits.reset(o.Ef)
+	start := w.descend(v, code, 0)
+	w.see(slotOf(start, 0))
+	w.consider(v, o, start)
+	for next := 0; next < len(p.keys) && p.keys[next] < w.hits.worst(); {
+		key := p.keys[next]
+		if key&done != 0 {
+			next++
+			continue
+		}
+		p.keys[next] |= done
+		w.expand(v, code, slotOf(key, 0), 0)
+		if budget -= len(w.slots); budget < 0 {
+			w.slots = o.Filter.appendTo(w.slots[:0], v.len())
+			w.scanSlots(v, o)
+			return
+		}
+		next++
+		for i, dot := range w.dots {
+			next = min(next, w.consider(v, o, keyOf(dot, w.slots[i], 0)))
+		}
+	}
+	w.rerank(v, o, w.hits.keys)
+}
+
+// consider adds a candidate to those to be followed, and to the hits if it passes. It returns its place.
+func (w *walker) consider(v *view, o SearchOptions, key uint64) int {
+	if key >= w.hits.worst() {
+		return len(w.pool.keys)
+	}
+	if o.passes(v, slotOf(key, 0)) {
+		w.hits.add(key)
+	}
+	return w.pool.add(key)
+}

@@ -1,0 +1,269 @@
+package knn
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// ErrDamaged says that an index is not what was written, or of another version.
+var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
+
+const (
+	magic = "rcnknn\x00\x01" // ends with the version
+	// headerFields are the numbers of the header that are no checksums; see header.
+	headerFields = 11
+	sections     = 9
+	headerSize   = (len(magic) + 8*(headerFields+sections+1) + sectionLine - 1) / sectionLine * sectionLine
+	sectionLine  = 64
+)
+
+// header is what an index in bytes begins with: the fields in this order, 8 bytes each, then a checksum of each section,
+// then one of the header itself.
+type header struct {
+	dims, m, efConstruction, efSearch, efThorough, graphFrom uint64
+	slots, tower, graph, entry, top                          uint64
+	sums                                                     [sections]uint64
+}
+
+func (h *header) fields() []*uint64 {
+	return []*uint64{&h.dims, &h.m, &h.efConstruction, &h.efSearch, &h.efThorough, &h.graphFrom,
+		&h.slots, &h.tower, &h.graph, &h.entry, &h.top}
+}
+
+// sizes are the sizes of the sections in bytes, in their order.
+func (h *header) sizes(s shape) [sections]uint64 {
+	n := h.slots
+	return [sections]uint64{8 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.words) * 8,
+		h.graph*n*uint64(s.cap0())*4 + 4*h.tower, n * uint64(s.dims) * 4}
+}
+
+func aligned(n uint64) uint64 { return (n + sectionLine - 1) / sectionLine * sectionLine }
+
+// AppendTo appends the index to dst. Where the bytes begin in memory must be a multiple of 64 for Open to use them as they
+// are. Slots are renumbered without gaps, in their order. Others may search meanwhile; changes wait.
+func (x *Index) AppendTo(dst []byte) []byte {
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	if len(x.dead) > 0 {
+		x.tidy()
+	}
+	v := x.current.Load()
+	h := header{dims: uint64(v.dims), m: uint64(v.m), efConstruction: uint64(x.options.EfConstruction),
+		efSearch: uint64(x.options.EfSearch), efThorough: uint64(x.options.EfThorough),
+		graphFrom: uint64(x.options.GraphFrom), slots: uint64(v.live), top: uint64(v.top), entry: noSlot}
+	runs, moved := v.runs()
+	links, towers := v.compact(runs, moved)
+	if v.graph {
+		h.graph, h.entry = 1, uint64(moved[v.entry])
+	}
+	h.tower = uint64(len(links)) - h.graph*h.slots*uint64(v.cap0())
+	total := uint64(headerSize)
+	for _, size := range h.sizes(v.shape) {
+		total += aligned(size)
+	}
+	begin := len(dst)
+	dst = slices.Grow(dst, int(total))[:begin+headerSize]
+	section := 0
+	put := func(write func([]byte) []byte) {
+		at := len(dst)
+		dst = write(dst)
+		h.sums[section] = xxhash.Sum64(dst[at:])
+		section++
+		for (len(dst)-begin)%sectionLine != 0 {
+			dst = append(dst, 0)
+		}
+	}
+	ids := gather(runs, 1, func(s *segment) []uint64 { return s.ids })
+	put(func(b []byte) []byte { return appendRaw(b, ids) })
+	put(func(b []byte) []byte { return appendRaw(b, (&segment{ids: ids}).byID()) })
+	put(func(b []byte) []byte { return appendRows(b, runs, 1, func(s *segment) []float32 { return s.sizes }) })
+	put(func(b []byte) []byte { return appendRows(b, runs, 1, func(s *segment) []float32 { return s.slacks }) })
+	put(func(b []byte) []byte { return appendRaw(b, towers) })
+	put(func(b []byte) []byte {
+		return appendRows(b, runs, v.stride, func(s *segment) []int8 { return s.codes })
+	})
+	put(func(b []byte) []byte {
+		return appendRows(b, runs, v.words, func(s *segment) []uint64 { return s.bits })
+	})
+	put(func(b []byte) []byte { return appendRaw(b, links) })
+	put(func(b []byte) []byte {
+		return appendRows(b, runs, v.dims, func(s *segment) []float32 { return s.vectors })
+	})
+	h.write(dst[begin:])
+	return dst
+}
+
+// runs are the rows that have vectors, in runs, and what their slots become without gaps.
+func (v *view) runs() (runs []span, moved []uint32) {
+	moved = slices.Repeat([]uint32{noSlot}, v.len())
+	next := uint32(0)
+	v.spans(func(s span) {
+		for row := s.from; row < s.to; row++ {
+			slot := s.slot + uint32(row-s.from)
+			if !v.has(slot) {
+				continue
+			}
+			moved[slot] = next
+			next++
+			if n := len(runs); n > 0 && runs[n-1].s == s.s && runs[n-1].to == row {
+				runs[n-1].to++
+			} else {
+				runs = append(runs, span{s.s, row, row + 1, slot})
+			}
+		}
+	})
+	return runs, moved
+}
+
+// compact returns the links of all slots of the runs, first those of the lowest level, then the towers in the order of
+// their slots, and where the towers begin.
+func (v *view) compact(runs []span, moved []uint32) (links, towers []uint32) {
+	if v.graph {
+		links = gather(runs, v.cap0(), func(s *segment) []uint32 { return s.links })
+	}
+	begin := uint32(len(links))
+	for _, r := range runs {
+		for row := r.from; row < r.to; row++ {
+			tower := v.towerOf(r.s, row)
+			if tower == nil {
+				towers = append(towers, noSlot)
+				continue
+			}
+			towers = append(towers, uint32(len(links))-begin)
+			links = append(links, tower...)
+		}
+	}
+	rename(links, moved)
+	return links, towers
+}
+
+// gather copies rows of runs.
+func gather[T any](runs []span, width int, of func(*segment) []T) []T {
+	var out []T
+	for _, r := range runs {
+		out = append(out, of(r.s)[r.from*width:r.to*width]...)
+	}
+	return out
+}
+
+func appendRows[T any](dst []byte, runs []span, width int, of func(*segment) []T) []byte {
+	for _, r := range runs {
+		dst = appendRaw(dst, of(r.s)[r.from*width:r.to*width])
+	}
+	return dst
+}
+
+// appendRaw appends numbers, little-endian.
+func appendRaw[T any](dst []byte, numbers []T) []byte {
+	dst, err := binary.Append(dst, binary.LittleEndian, numbers)
+	if err != nil {
+		panic(err) // T is a number of fixed size
+	}
+	return dst
+}
+
+func (h *header) write(dst []byte) {
+	clear(dst[:headerSize])
+	b := append(dst[:0], magic...)
+	for _, f := range h.fields() {
+		b = binary.LittleEndian.AppendUint64(b, *f)
+	}
+	for _, sum := range h.sums {
+		b = binary.LittleEndian.AppendUint64(b, sum)
+	}
+	binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
+}
+
+// readHeader reads a header that is what was written.
+func readHeader(data []byte) (h header, ok bool) {
+	if len(data) < headerSize || string(data[:len(magic)]) != magic {
+		return h, false
+	}
+	at := len(magic)
+	next := func() uint64 { at += 8; return binary.LittleEndian.Uint64(data[at-8:]) }
+	for _, f := range h.fields() {
+		*f = next()
+	}
+	for i := range h.sums {
+		h.sums[i] = next()
+	}
+	return h, xxhash.Sum64(data[:at]) == next()
+}
+
+// options are the options that the header tells, if they can be.
+func (h *header) options() (Options, bool) {
+	for _, f := range h.fields() {
+		if *f > 1<<40 {
+			return Options{}, false
+		}
+	}
+	o := Options{Dims: int(h.dims), M: int(h.m), EfConstruction: int(h.efConstruction), EfSearch: int(h.efSearch),
+		EfThorough: int(h.efThorough), GraphFrom: int(h.graphFrom)}
+	set, err := o.withDefaults()
+	o.Threads = set.Threads
+	return set, err == nil && o == set && h.slots <= MaxVectors && h.tower <= MaxVectors*2 && h.graph <= 1 &&
+		h.top <= maxLevel && (h.entry < h.slots) == (h.graph == 1) && (h.graph == 1 || h.tower == 0)
+}
+
+// Open is the index that these bytes hold. They are used as they are, and must neither change nor go away; where they do not
+// begin at a multiple of 8 in memory, or the processor has another order of bytes, they are copied. Open looks at the
+// header only: it costs the same whatever the size. What it does not look at can make answers wrong, but nothing panics;
+// Verify tells.
+func Open(data []byte) (*Index, error) {
+	h, ok := readHeader(data)
+	if !ok {
+		return nil, ErrDamaged
+	}
+	o, ok := h.options()
+	if !ok {
+		return nil, ErrDamaged
+	}
+	v := &view{shape: shape{newCoder(o.Dims), o.M}, live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top)}
+	var parts [sections][]byte
+	at := uint64(headerSize)
+	for i, size := range h.sizes(v.shape) {
+		if aligned(size) > uint64(len(data))-at {
+			return nil, ErrDamaged
+		}
+		parts[i] = data[at : at+size : at+size]
+		at += aligned(size)
+	}
+	if at != uint64(len(data)) {
+		return nil, ErrDamaged
+	}
+	links := numbers[uint32](parts[7])
+	low := int(h.graph*h.slots) * v.cap0()
+	v.base = segment{ids: numbers[uint64](parts[0]), sizes: numbers[float32](parts[2]), slacks: numbers[float32](parts[3]),
+		towers: numbers[uint32](parts[4]), codes: numbers[int8](parts[5]), bits: numbers[uint64](parts[6]),
+		links: links[:low:low], vectors: numbers[float32](parts[8])}
+	v.tower = links[low:]
+	x := newIndex(o, v)
+	x.order, x.frozen = numbers[uint32](parts[1]), true
+	x.parts, x.sums = parts, h.sums
+	return x, nil
+}
+
+// littleEndian says whether the processor keeps numbers as the format does.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// numbers is what bytes hold, in place if that can be.
+func numbers[T any](b []byte) []T {
+	var one T
+	size := int(unsafe.Sizeof(one))
+	if len(b) == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if littleEndian && uintptr(p)%uintptr(size) == 0 {
+		return unsafe.Slice((*T)(p), len(b)/size)
+	}
+	out := make([]T, len(b)/size)
+	if _, err := binary.Decode(b, binary.LittleEndian, out); err != nil {
+		panic(err) // T is a number of fixed size, and b has as many
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package knn
+
+import "slices"
+
+// tidy removes the links to dead slots and gives their neighbours others instead, sees to it that all slots can be
+// reached, and makes the dead slots of the tail holes, to be used again. Until then a walk goes through the dead, and
+// does not answer with them (Singh et al., "FreshDiskANN: A Fast and Accurate Graph-Based ANN Index for Streaming
+// Similarity Search", 2021). Called with the writer's lock.
+func (x *Index) tidy() {
+	v := *x.current.Load()
+	v.version++
+	if v.live == 0 {
+		x.clear(&v)
+		return
+	}
+	if v.graph {
+		l := x.linkerOf(&v)
+		if len(x.dead) > 0 {
+			l.parallel((v.len()+repairRun-1)/repairRun, func(w *walker, i int) { l.repair(w, i*repairRun) })
+			v.enterAtHighest()
+		}
+		l.connect()
+		for _, slot := range x.dead {
+			s, row := v.at(slot)
+			if v.towerOf(s, row) != nil {
+				level := v.levelOf(s.ids[row])
+				x.spare[level] = append(x.spare[level], s.towers[row])
+			}
+		}
+	}
+	holes := slices.Clone(v.holes)
+	for _, slot := range x.dead {
+		if int(slot) >= v.base.len() {
+			holes = append(holes, slot)
+		}
+	}
+	slices.SortFunc(holes, func(a, b uint32) int { return int(b) - int(a) })
+	v.holes, x.dead, x.added = holes, nil, 0
+	x.freed = x.readers.epoch.Load() + 2
+	x.current.Store(&v)
+}
+
+// clear makes an index without vectors as one that never had any. Views before keep their arrays.
+func (x *Index) clear(v *view) {
+	x.names.Lock()
+	defer x.names.Unlock()
+	x.current.Store(&view{shape: v.shape, version: v.version, entry: noSlot})
+	x.order, x.slots, x.parts = nil, map[uint64]uint32{}, [sections][]byte{}
+	x.dead, x.added, x.spare, x.frozen = nil, 0, [maxLevel + 1][]uint32{}, false
+}
+
+// repairRun is how many slots are repaired as one piece of work.
+const repairRun = 1024
+
+// repair replaces the links to dead slots of a run of slots.
+func (l *linker) repair(w *walker, from int) {
+	v := l.v
+	for slot := uint32(from); int(slot) < min(from+repairRun, v.len()); slot++ {
+		if !v.has(slot) {
+			continue
+		}
+		for level := v.levelOf(v.id(slot)); level >= 0; level-- {
+			links := v.linksOf(w.rest[:0], slot, level)
+			w.rest = links
+			if slices.ContainsFunc(links, func(to uint32) bool { return !v.has(to) }) {
+				v.setLinks(slot, level, w.heal(v, slot, level, links))
+			}
+		}
+	}
+}
+
+// heal returns the links of a slot without the dead ones, and with as many others that are neighbours of these, as far as
+// they lie in directions that no other link has. Only dead slots are asked for their neighbours: nobody changes these
+// meanwhile.
+func (w *walker) heal(v *view, slot uint32, level int, links []uint32) []uint32 {
+	w.salt = saltOf(slot)
+	w.kept = w.kept[:0]
+	var near []uint32
+	for _, to := range links {
+		if v.has(to) {
+			w.kept = append(w.kept, to)
+		} else {
+			near = v.linksOf(near, to, level)
+		}
+	}
+	room := len(links)
+	slices.Sort(near)
+	near = slices.DeleteFunc(slices.Compact(near), func(to uint32) bool {
+		return to == slot || !v.has(to) || slices.Contains(links, to)
+	})
+	w.slots = append(w.slots[:0], near...)
+	w.measure(v, v.code(slot))
+	w.pool.reset(len(near))
+	for i, dot := range w.dots {
+		w.pool.keys = append(w.pool.keys, keyOf(dot, w.slots[i], w.salt))
+	}
+	slices.Sort(w.pool.keys)
+	for _, key := range w.pool.keys {
+		if len(w.kept) >= room {
+			break
+		}
+		if to := slotOf(key, w.salt); w.apart(v, to, dotOf(key)) {
+			w.kept = append(w.kept, to)
+		}
+	}
+	if len(w.kept) == 0 && len(w.pool.keys) > 0 {
+		w.kept = append(w.kept, slotOf(w.pool.keys[0], w.salt))
+	}
+	return w.kept
+}
+
+// enterAtHighest makes the living slot of the highest level the entry, of those the one with the lowest ID.
+func (v *view) enterAtHighest() {
+	v.entry, v.top = noSlot, 0
+	for slot := range uint32(v.len()) {
+		if !v.has(slot) {
+			continue
+		}
+		level := v.levelOf(v.id(slot))
+		if !v.hasEntry() || level > v.top || level == v.top && v.id(slot) < v.id(v.entry) {
+			v.entry, v.top = slot, level
+		}
+	}
+}
+
+// connect gives each slot that cannot be reached from the entry a link from one near it that can. A link that goes for
+// it is one to a slot that others lead to; it takes some rounds only if that was not enough.
+func (l *linker) connect() {
+	for range 8 {
+		reach := l.v.reachable()
+		lost := reach.lost(l.v)
+		if len(lost) == 0 {
+			return
+		}
+		for _, slot := range lost {
+			if !reach.reached(slot) {
+				l.lead(reach, slot)
+				reach.follow(l.v, slot)
+			}
+		}
+	}
+}
+
+// lead adds a link to a slot from one of those that a walk to it finds: the nearest that has room, or else the nearest
+// that can do without its last link.
+func (l *linker) lead(reach *reach, slot uint32) {
+	v, w := l.v, l.walkers[0]
+	w.salt = 0
+	code := v.code(slot)
+	w.walk(v, code, 0, l.o.EfConstruction, w.descend(v, code, 0))
+	host := uint32(noSlot)
+	for _, key := range w.pool.keys {
+		at := slotOf(key, 0)
+		if at == slot || !v.has(at) || !reach.reached(at) {
+			continue
+		}
+		block := v.links(at, 0)
+		last := block[len(block)-1]
+		if int(last) >= v.len() {
+			host = at
+			break
+		}
+		if host == noSlot && reach.led[last] > 1 {
+			host = at
+		}
+	}
+	if host == noSlot {
+		host = v.entry
+	}
+	if before := v.replaceLast(host, slot); int(before) < v.len() {
+		reach.led[before]--
+	}
+	reach.led[slot]++
+}
+
+// reach knows which slots a walk at the lowest level can get to.
+type reach struct {
+	seen []uint64
+	led  []uint32 // how many links lead to a slot
+	todo []uint32
+}
+
+// reachable follows all links of the lowest level from the entry.
+func (v *view) reachable() *reach {
+	r := &reach{seen: make([]uint64, (v.len()+63)/64), led: make([]uint32, v.len())}
+	if v.hasEntry() {
+		r.follow(v, v.entry)
+	}
+	return r
+}
+
+func (r *reach) reached(slot uint32) bool { return r.seen[slot>>6]>>(slot&63)&1 != 0 }
+
+// follow marks a slot and what can be reached from it.
+func (r *reach) follow(v *view, slot uint32) {
+	r.seen[slot>>6] |= 1 << (slot & 63)
+	r.todo = append(r.todo[:0], slot)
+	var links []uint32
+	for len(r.todo) > 0 {
+		slot = r.todo[len(r.todo)-1]
+		r.todo = r.todo[:len(r.todo)-1]
+		links = v.linksOf(links[:0], slot, 0)
+		for _, to := range links {
+			r.led[to]++
+			if !r.reached(to) {
+				r.seen[to>>6] |= 1 << (to & 63)
+				r.todo = append(r.todo, to)
+			}
+		}
+	}
+}
+
+// lost returns the slots that were not reached.
+func (r *reach) lost(v *view) []uint32 {
+	var lost []uint32
+	for slot := range uint32(v.len()) {
+		if !r.reached(slot) && v.has(slot) {
+			lost = append(lost, slot)
+		}
+	}
+	return lost
+}

@@ -1,0 +1,108 @@
+package knn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+// Verify checks everything: the bytes that the index was opened from, that each ID has one slot, that vectors have a
+// direction and codes are theirs, that links lead to vectors and that all vectors can be reached. The error wraps
+// ErrDamaged, and says what is wrong. It takes about a second for 100,000 vectors; changes wait.
+func (x *Index) Verify() error {
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	for i, part := range x.parts {
+		if part != nil && xxhash.Sum64(part) != x.sums[i] {
+			return fmt.Errorf("%w: section %d is not what was written", ErrDamaged, i)
+		}
+	}
+	v := x.current.Load()
+	for i := range x.order {
+		if int(x.order[i]) >= v.base.len() || i > 0 && v.base.ids[x.order[i-1]] >= v.base.ids[x.order[i]] {
+			return fmt.Errorf("%w: the IDs are not in order", ErrDamaged)
+		}
+	}
+	to, rotated := v.coder.row(), make([]float32, v.dims)
+	for slot := range uint32(v.len()) {
+		if !v.has(slot) {
+			continue
+		}
+		if found, ok := x.Slot(v.id(slot)); !ok || found != slot {
+			return fmt.Errorf("%w: %016x has another slot than %d", ErrDamaged, v.id(slot), slot)
+		}
+		if err := v.verifyVector(slot, &to, rotated); err != nil {
+			return err
+		}
+	}
+	return v.verifyGraph()
+}
+
+// verifyVector checks a vector and its code. The code was made before the vector was rounded to unit length, so that some
+// components may be rounded the other way.
+func (v *view) verifyVector(slot uint32, to *coded, rotated []float32) error {
+	unit := v.vector(slot)
+	if norm := kernel.Norm(unit); !(math.Abs(norm-1) < 1e-5) {
+		return fmt.Errorf("%w: the vector in slot %d has the length %g", ErrDamaged, slot, norm)
+	}
+	v.coder.encode(to, unit, rotated)
+	for i, c := range v.code(slot) {
+		if d := int(c) - int(to.code[i]); d < -1 || d > 1 {
+			return fmt.Errorf("%w: the code in slot %d is not that of its vector", ErrDamaged, slot)
+		}
+	}
+	s, row := v.at(slot)
+	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.coder.distance(rotated, v.code(slot))-rounding) {
+		return fmt.Errorf("%w: length or distance in slot %d", ErrDamaged, slot)
+	}
+	return nil
+}
+
+// verifyGraph checks all links.
+func (v *view) verifyGraph() error {
+	if !v.graph {
+		return nil
+	}
+	if int(v.entry) >= v.len() || v.levelOf(v.id(v.entry)) != v.top {
+		return fmt.Errorf("%w: the entry is not at the highest level", ErrDamaged)
+	}
+	for slot := range uint32(v.len()) {
+		if !v.has(slot) {
+			continue
+		}
+		for level := range v.levelOf(v.id(slot)) + 1 {
+			if err := v.verifyLinks(slot, level); err != nil {
+				return err
+			}
+		}
+	}
+	if lost := v.reachable().lost(v); len(lost) > 0 {
+		return fmt.Errorf("%w: %d vectors cannot be reached, one in slot %d", ErrDamaged, len(lost), lost[0])
+	}
+	return nil
+}
+
+// verifyLinks checks the links of a slot at a level.
+func (v *view) verifyLinks(slot uint32, level int) error {
+	block := v.links(slot, level)
+	end := slices.Index(block, noSlot)
+	if end < 0 {
+		end = len(block)
+	}
+	if block == nil {
+		return fmt.Errorf("%w: slot %d has no links at level %d", ErrDamaged, slot, level)
+	}
+	for i, to := range block {
+		switch {
+		case i >= end && to == noSlot:
+		case i >= end || int(to) >= v.len() || to == slot || slices.Contains(block[:i], to):
+			return fmt.Errorf("%w: slot %d has a wrong link at level %d, to %d", ErrDamaged, slot, level, to)
+		case v.levelOf(v.id(to)) < level:
+			return fmt.Errorf("%w: slot %d has a link at level %d to %d, which is below", ErrDamaged, slot, level, to)
+		}
+	}
+	return nil
+}

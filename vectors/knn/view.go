@@ -1,0 +1,176 @@
+package knn
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+// shape is what the sizes of all arrays follow from.
+type shape struct {
+	*coder
+	m int
+}
+
+// cap0 is the number of links of a slot at the lowest level.
+func (s shape) cap0() int { return 2 * s.m }
+
+// segment is a run of slots: arrays of rows, one for each slot. Unused links are noSlot.
+type segment struct {
+	ids     []uint64
+	sizes   []float32
+	slacks  []float32
+	towers  []uint32 // where the links of the levels above the lowest begin in view.tower; noSlot if there are none
+	codes   []int8
+	bits    []uint64
+	links   []uint32 // cap0 a slot; empty if there is no graph
+	vectors []float32
+}
+
+func (s *segment) len() int { return len(s.ids) }
+
+// view is a state of the index. Readers take the current one and keep it. What a writer changes in its arrays meanwhile,
+// links and lives, is read and written atomically. All else of a slot is written before the slot is published, and
+// again only when no reader is left whose view has it.
+type view struct {
+	shape
+	// base never grows, and may be mapped from a file; tail has what came later.
+	base, tail segment
+	tower      []uint32 // m links a level, from level 1 on
+	// holes are the slots of the tail that belong to nobody, descending. Their rows may be written at any time.
+	holes []uint32
+	// version counts the changes. A slot belongs to the views from the version on that it was born in, and not from that on
+	// that it died in. Without any change born and died are nil.
+	version    uint64
+	born, died []uint64
+	live       int
+	// graph says that there are links. entry is where walks begin, at level top; noSlot if nothing is linked.
+	graph bool
+	entry uint32
+	top   int
+}
+
+func (v *view) len() int       { return v.base.len() + v.tail.len() }
+func (v *view) hasEntry() bool { return v.entry != noSlot }
+
+// at finds the segment of a slot and its row there.
+func (v *view) at(slot uint32) (*segment, int) {
+	if n := v.base.len(); int(slot) >= n {
+		return &v.tail, int(slot) - n
+	}
+	return &v.base, int(slot)
+}
+
+func (v *view) id(slot uint32) uint64 {
+	s, row := v.at(slot)
+	return s.ids[row]
+}
+
+func (v *view) code(slot uint32) []int8 {
+	s, row := v.at(slot)
+	return s.codes[row*v.stride : (row+1)*v.stride]
+}
+
+func (v *view) vector(slot uint32) []float32 {
+	s, row := v.at(slot)
+	return s.vectors[row*v.dims : (row+1)*v.dims]
+}
+
+// has reports whether a slot belongs to this view.
+func (v *view) has(slot uint32) bool {
+	return v.born == nil || atomic.LoadUint64(&v.born[slot]) <= v.version && v.version < atomic.LoadUint64(&v.died[slot])
+}
+
+// links is the block of links of a slot at a level. What it holds is to be read with linksOf.
+func (v *view) links(slot uint32, level int) []uint32 {
+	s, row := v.at(slot)
+	if level == 0 {
+		n := v.cap0()
+		return s.links[row*n : (row+1)*n]
+	}
+	from := uint64(s.towers[row]) + uint64((level-1)*v.m)
+	if to := from + uint64(v.m); to <= uint64(len(v.tower)) {
+		return v.tower[from:to]
+	}
+	return nil
+}
+
+// towerOf is all links of a row above the lowest level; nil if there are none.
+func (v *view) towerOf(s *segment, row int) []uint32 {
+	from := uint64(s.towers[row])
+	to := from + uint64(v.levelOf(s.ids[row])*v.m)
+	if from == noSlot || to == from || to > uint64(len(v.tower)) {
+		return nil
+	}
+	return v.tower[from:to]
+}
+
+// linksOf appends the links of a slot at a level to dst, without those that this view does not have.
+func (v *view) linksOf(dst []uint32, slot uint32, level int) []uint32 {
+	block := v.links(slot, level)
+	n := uint32(v.len())
+	for i := range block {
+		to := atomic.LoadUint32(&block[i])
+		if to == noSlot {
+			break
+		}
+		if to < n {
+			dst = append(dst, to)
+		}
+	}
+	return dst
+}
+
+// setLinks replaces the links of a slot at a level.
+func (v *view) setLinks(slot uint32, level int, links []uint32) {
+	block := v.links(slot, level)
+	for i := range block {
+		to := uint32(noSlot)
+		if i < len(links) {
+			to = links[i]
+		}
+		if block[i] != to { // only the one writer gets here: its own reads need not be atomic
+			atomic.StoreUint32(&block[i], to)
+		}
+	}
+}
+
+// dots sets out[i] to the inner product of the query's code with that of slots[i]. It may change the order of slots.
+func (v *view) dots(code []int8, slots []uint32, out []int32) {
+	n := uint32(v.base.len())
+	if v.tail.len() == 0 {
+		kernel.DotsInt8(code, v.base.codes, v.stride, slots, out)
+		return
+	}
+	split := 0
+	for i, slot := range slots {
+		if slot < n {
+			slots[i], slots[split] = slots[split], slot
+			split++
+		}
+	}
+	kernel.DotsInt8(code, v.base.codes, v.stride, slots[:split], out[:split])
+	for i := range slots[split:] {
+		slots[split+i] -= n
+	}
+	kernel.DotsInt8(code, v.tail.codes, v.stride, slots[split:], out[split:])
+	for i := range slots[split:] {
+		slots[split+i] += n
+	}
+}
+
+// levelOf is the level of an ID: l or more with a probability of m^-l.
+func (s shape) levelOf(id uint64) int {
+	level := 0
+	for x := mix(id ^ rotationSeed); ; level++ {
+		high, low := bits.Mul64(x, uint64(s.m)) // x is a fraction of 2^64: the next level if x*m < 1
+		if high != 0 || level == maxLevel {
+			return level
+		}
+		x = low
+	}
+}
+
+// maxLevel is more than any level that occurs: 2^-32 of all IDs would be on it with m = 2.
+const maxLevel = 32
