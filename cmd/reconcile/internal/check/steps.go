@@ -47,6 +47,7 @@ var raced = []string{
 	"./state/...", "./vectors/...", "./cmd/reconcile/internal/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
 	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/claims", "./cmd/reconcile/internal/memstore",
+	"./cmd/reconcile/internal/embedhttp",
 }
 
 // Packages that are steps of their own.

@@ -1,0 +1,287 @@
+package embedhttp
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/gofrs/flock"
+)
+
+// Cache keeps vectors in files that several processes share. It never fails: what it cannot read it lacks, and what it
+// cannot write is asked for again, see [Cache.Err]. It is safe for concurrent use.
+//
+// Its folder has segments 1, 2, …, to the last of which is appended, under a lock. N.vectors has the numbers of the
+// vectors, float32 in little-endian; N.keys has a row of 40 bytes for each, with a checksum over key and vector. Rows
+// and vectors of which only a part was written, or that are not what was written, are not found; they need no repair.
+// When there are more bytes than the limit, the oldest segment goes.
+type Cache struct {
+	root  *os.Root
+	dir   string
+	limit int64
+
+	mu   sync.Mutex
+	rows map[key]row
+	read map[int]int64 // how many bytes of the keys of each segment were read
+	err  error
+}
+
+// key is what a vector is kept under: no text can be made that has that of another.
+type key [16]byte
+
+func keyOf(model, text string) (k key) {
+	h := sha256.New()
+	_ = binary.Write(h, binary.LittleEndian, uint64(len(model)))
+	_, _ = io.WriteString(h, model)
+	_, _ = io.WriteString(h, text)
+	copy(k[:], h.Sum(nil))
+	return k
+}
+
+// row says where the vector of a key is.
+type row struct {
+	segment    int
+	at         uint64 // its place in the file
+	dimensions uint32
+	sum        uint64
+}
+
+const (
+	rowSize = 40
+	// segments is how many there are of full size, so that about an eighth goes when the limit is reached.
+	segments = 8
+	lockName = "lock"
+	perm     = 0o644
+)
+
+// NewCache uses the folder dir below root, which is made when it is needed. limit is how many bytes are kept, about.
+func NewCache(root *os.Root, dir string, limit int64) *Cache {
+	return &Cache{root: root, dir: dir, limit: limit, rows: map[key]row{}, read: map[int]int64{}}
+}
+
+// Err is the first reason for which vectors could not be kept, nil if there was none.
+func (c *Cache) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *Cache) keys(segment int) string { return path.Join(c.dir, strconv.Itoa(segment)+".keys") }
+func (c *Cache) vectors(segment int) string {
+	return path.Join(c.dir, strconv.Itoa(segment)+".vectors")
+}
+
+// list returns the numbers of the segments, the oldest first.
+func (c *Cache) list() []int {
+	entries, _ := fs.ReadDir(c.root.FS(), c.dir)
+	var out []int
+	for _, e := range entries {
+		name, isKeys := strings.CutSuffix(e.Name(), ".keys")
+		if n, err := strconv.Atoi(name); err == nil && isKeys && n > 0 && strconv.Itoa(n) == name {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// refresh reads what was added since the last time, also by others.
+func (c *Cache) refresh() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, segment := range c.list() {
+		c.readKeys(segment)
+	}
+}
+
+func (c *Cache) readKeys(segment int) {
+	f, err := c.root.Open(c.keys(segment))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > c.limit {
+		return
+	}
+	from := c.read[segment]
+	if from > info.Size() {
+		from = 0 // somebody removed the cache, and it began anew
+	}
+	data := make([]byte, (info.Size()-from)/rowSize*rowSize)
+	if _, err := f.ReadAt(data, from); err != nil {
+		return
+	}
+	for r := range slices.Chunk(data, rowSize) {
+		c.rows[key(r)] = row{segment: segment, at: binary.LittleEndian.Uint64(r[16:]),
+			dimensions: binary.LittleEndian.Uint32(r[24:]), sum: binary.LittleEndian.Uint64(r[32:])}
+	}
+	c.read[segment] = from + int64(len(data))
+}
+
+// get is the vector of a key, nil if it is not there as it was written.
+func (c *Cache) get(k key, dimensions int) []float32 {
+	c.mu.Lock()
+	r, there := c.rows[k]
+	c.mu.Unlock()
+	if !there || int64(r.dimensions) != int64(dimensions) || r.at > math.MaxInt64 {
+		return nil
+	}
+	f, err := c.root.Open(c.vectors(r.segment))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data := make([]byte, 4*dimensions)
+	if _, err := f.ReadAt(data, int64(r.at)); err != nil || sumOf(k, data) != r.sum {
+		return nil
+	}
+	v := make([]float32, dimensions)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return v
+}
+
+func sumOf(k key, vector []byte) uint64 {
+	var h xxhash.Digest
+	h.Reset()
+	_, _ = h.Write(k[:])
+	_, _ = h.Write(vector)
+	return h.Sum64()
+}
+
+// add appends vectors.
+func (c *Cache) add(keys []key, vectors [][]float32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.append(keys, vectors); err != nil && c.err == nil {
+		c.err = fmt.Errorf("vectors could not be kept in %s, and will be asked for again: %w", c.dir, err)
+	}
+}
+
+func (c *Cache) append(keys []key, vectors [][]float32) error {
+	if err := c.root.MkdirAll(c.dir, 0o755); err != nil {
+		return err
+	}
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	segment, err := c.last()
+	if err != nil {
+		return err
+	}
+	return c.appendTo(segment, keys, vectors)
+}
+
+// lock keeps other processes from appending. The root opens the file first: it refuses what leads out of the tree.
+func (c *Cache) lock() (unlock func(), err error) {
+	name := path.Join(c.dir, lockName)
+	f, err := c.root.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	l := flock.New(filepath.Join(c.root.Name(), filepath.FromSlash(name)))
+	if err := l.Lock(); err != nil {
+		return nil, err
+	}
+	return func() { _ = l.Close() }, nil
+}
+
+// last is the number of the segment that is appended to. A full one is followed by the next, and then the oldest go.
+func (c *Cache) last() (int, error) {
+	all := c.list()
+	if len(all) == 0 {
+		return 1, nil
+	}
+	n := all[len(all)-1]
+	if c.size(n) < c.limit/segments {
+		return n, nil
+	}
+	total := int64(0)
+	for _, segment := range slices.Backward(all) {
+		if total += c.size(segment); total <= c.limit-c.limit/segments {
+			continue
+		}
+		// The keys go first: vectors without keys are not found, and go next time.
+		if err := c.root.Remove(c.keys(segment)); err != nil {
+			return 0, err
+		}
+		if err := c.root.Remove(c.vectors(segment)); err != nil && !os.IsNotExist(err) {
+			return 0, err
+		}
+		delete(c.read, segment)
+	}
+	return n + 1, nil
+}
+
+// size is how many bytes a segment takes.
+func (c *Cache) size(segment int) (n int64) {
+	for _, name := range []string{c.keys(segment), c.vectors(segment)} {
+		if info, err := c.root.Stat(name); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// appendTo appends the vectors, then their keys: what has a key is whole, if the machine did not lose power.
+func (c *Cache) appendTo(segment int, keys []key, vectors [][]float32) error {
+	var numbers, rows []byte
+	file, at, err := c.end(c.vectors(segment), 1)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for i, v := range vectors {
+		begin := len(numbers)
+		for _, x := range v {
+			numbers = binary.LittleEndian.AppendUint32(numbers, math.Float32bits(x))
+		}
+		rows = append(rows, keys[i][:]...)
+		rows = binary.LittleEndian.AppendUint64(rows, uint64(at)+uint64(begin))
+		rows = binary.LittleEndian.AppendUint64(rows, uint64(len(v)))
+		rows = binary.LittleEndian.AppendUint64(rows, sumOf(keys[i], numbers[begin:]))
+	}
+	if _, err := file.WriteAt(numbers, at); err != nil {
+		return err
+	}
+	index, end, err := c.end(c.keys(segment), rowSize)
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+	_, err = index.WriteAt(rows, end)
+	return err
+}
+
+// end opens a file of rows of this size, and says where the next one begins: over one that was not written to its end.
+func (c *Cache) end(name string, size int64) (*os.File, int64, error) {
+	f, err := c.root.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, 0, errors.Join(err, fs.ErrInvalid)
+	}
+	return f, info.Size() / size * size, nil
+}

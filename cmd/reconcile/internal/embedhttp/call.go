@@ -1,0 +1,164 @@
+package embedhttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/vectors/embed"
+)
+
+// leastText is how short a text is cut, in bytes, that the endpoint refuses.
+const leastText = 512
+
+// askBatch asks for the vectors of a batch. What the endpoint refuses is halved.
+func (e *Embedder) askBatch(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := e.ask(ctx, texts)
+	var refused *refusal
+	switch {
+	case !errors.As(err, &refused):
+		return vectors, err
+	case len(texts) > 1:
+		half := len(texts) / 2
+		first, err := e.askBatch(ctx, texts[:half])
+		if err != nil {
+			return nil, err
+		}
+		second, err := e.askBatch(ctx, texts[half:])
+		return append(first, second...), err
+	case len(texts[0]) > leastText:
+		shorter := clip(texts[0], max(leastText, len(texts[0])/2))
+		if !embed.Blank(shorter) {
+			return e.askBatch(ctx, []string{shorter})
+		}
+	}
+	return nil, err
+}
+
+// clip is the begin of s, at most n bytes, without half a character.
+func clip(s string, n int) string {
+	for n = min(n, len(s)); n > 0 && n < len(s) && !utf8.RuneStart(s[n]); {
+		n--
+	}
+	return s[:n]
+}
+
+// refusal is an answer that says that the texts are wrong, not the time.
+type refusal struct{ status, message string }
+
+func (r *refusal) Error() string { return r.status + r.message }
+
+// ask sends one request, again and again while that may help.
+func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := schemas.Marshal(request{Model: e.Options.Model, Input: texts, Format: "float"})
+	if err != nil {
+		return nil, e.unavailable(err)
+	}
+	for try := 0; ; try++ {
+		if err := e.wait(ctx, e.pace.turn(e.now())); err != nil {
+			return nil, err
+		}
+		vectors, header, err := e.send(ctx, body, len(texts))
+		var again *passing
+		if err == nil || !errors.As(err, &again) {
+			return vectors, err
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		d, worth := waitAfter(try, header, e.now())
+		if try+1 == tries || !worth {
+			return nil, e.unavailable(err)
+		}
+		if err := e.wait(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// passing is a failure that may be over at the next try.
+type passing struct{ err error }
+
+func (p *passing) Error() string { return p.err.Error() }
+func (p *passing) Unwrap() error { return p.err }
+
+// send sends one request, and reads its answer.
+func (e *Embedder) send(ctx context.Context, body []byte, texts int) ([][]float32, http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Endpoint+"/embeddings", bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, e.unavailable(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	if e.UserAgent != "" {
+		req.Header.Set("User-Agent", e.UserAgent)
+	}
+	if e.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+e.Key)
+	}
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, nil, &passing{e.plain(err)}
+	}
+	defer resp.Body.Close()
+	limit := longestAnswer(texts, e.Dimensions)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		return nil, resp.Header, e.judge(resp, data)
+	case err != nil:
+		return nil, resp.Header, &passing{e.plain(err)}
+	case int64(len(data)) > limit:
+		return nil, nil, e.unavailable(fmt.Errorf("it answers with more than %d bytes to %d texts", limit, texts))
+	}
+	vectors, err := decode(data, texts, e.Dimensions)
+	if err != nil {
+		return nil, nil, e.unavailable(err)
+	}
+	return vectors, nil, nil
+}
+
+// judge is the error of an answer that is not OK.
+func (e *Embedder) judge(resp *http.Response, data []byte) error {
+	status, message := fmt.Sprintf("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)), e.message(data)
+	switch code := resp.StatusCode; {
+	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
+		return e.unavailable(&refusal{status, message})
+	case code >= 300 && code < 400:
+		where := "elsewhere"
+		if to, err := resp.Location(); err == nil {
+			where = "to " + to.Scheme + "://" + to.Host
+		}
+		return e.unavailable(fmt.Errorf("%s: it redirects %s, where nothing is sent; correct index.endpoint", status, where))
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return e.unavailable(fmt.Errorf("%s%s; look at the variable that index.apiKeyEnv names", status, message))
+	case code == http.StatusNotFound:
+		return e.unavailable(fmt.Errorf("%s%s; look at index.endpoint and index.model", status, message))
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
+		return &passing{errors.New(status + message)}
+	}
+	return e.unavailable(errors.New(status + message))
+}
+
+// unavailable says whom was asked, and wraps embed.ErrUnavailable.
+func (e *Embedder) unavailable(err error) error {
+	return fmt.Errorf("%w: %s, model %s: %w", embed.ErrUnavailable, e.Endpoint, e.Options.Model, e.plain(err))
+}
+
+// plain is err without the address that http puts before it, and without the key, wherever that came from.
+func (e *Embedder) plain(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	if e.Key != "" && strings.Contains(err.Error(), e.Key) {
+		return errors.New(strings.ReplaceAll(err.Error(), e.Key, "***"))
+	}
+	return err
+}

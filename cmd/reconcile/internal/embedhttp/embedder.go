@@ -1,0 +1,194 @@
+package embedhttp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/vectors/embed"
+)
+
+// Options say whom to ask, and how. Endpoint, Model and Dimensions are needed; everything else has a default.
+type Options struct {
+	Endpoint   string // the address that /embeddings is below
+	Model      string
+	Dimensions int
+	// Key is sent as a bearer token; "" sends none.
+	Key string
+	// Batch is how many texts go into a request. Default 64.
+	Batch int
+	// Parallel is how many requests are under way at once. Default 4.
+	Parallel int
+	// RequestsPerMinute is how many requests of this process are begun in a minute; 0 means no limit.
+	RequestsPerMinute int
+	// Timeout is that of one request. Default 1m.
+	Timeout time.Duration
+	// Cache keeps vectors; nil keeps none.
+	Cache *Cache
+	// UserAgent is sent with each request.
+	UserAgent string
+
+	// now and wait take the place of the clock in tests.
+	now  func() time.Time
+	wait func(context.Context, time.Duration) error
+}
+
+// Embedder asks an endpoint. It is safe for concurrent use.
+type Embedder struct {
+	Options
+	client *http.Client
+	slots  chan struct{} // one for each request under way
+	pace   pace
+}
+
+var _ embed.Embedder = (*Embedder)(nil)
+
+// New makes an embedder. It asks nothing yet. The error says which option cannot be.
+func New(o Options) (*Embedder, error) {
+	switch {
+	case !schemas.IsEndpoint(o.Endpoint):
+		return nil, fmt.Errorf("index.endpoint: %q is neither an https address nor an http address of this machine", o.Endpoint)
+	case o.Model == "":
+		return nil, fmt.Errorf("index.model: the endpoint has to be asked for a model; name one")
+	case o.Dimensions < 1 || o.Dimensions > embed.MaxDimensions:
+		return nil, fmt.Errorf("index.dimensions: %d is not between 1 and %d", o.Dimensions, embed.MaxDimensions)
+	case strings.ContainsAny(o.Key, "\r\n"):
+		return nil, fmt.Errorf("index.apiKeyEnv: the key has a line break in it")
+	}
+	o.Endpoint = strings.TrimRight(o.Endpoint, "/")
+	o.Batch = max(1, cmp.Or(o.Batch, 64))
+	o.Parallel = max(1, cmp.Or(o.Parallel, 4))
+	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	if o.now == nil {
+		o.now, o.wait = time.Now, sleep
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	e := &Embedder{Options: o, slots: make(chan struct{}, o.Parallel)}
+	e.client = &http.Client{Timeout: o.Timeout, CheckRedirect: stay}
+	if o.RequestsPerMinute > 0 {
+		e.pace.every = time.Minute / time.Duration(o.RequestsPerMinute)
+	}
+	return e, nil
+}
+
+// Model is the model, the endpoint that runs it (two may run different weights under one name), and the dimensions.
+func (e *Embedder) Model() string {
+	return fmt.Sprintf("openai %s %s %d", e.Endpoint, e.Options.Model, e.Dimensions)
+}
+
+// Embed takes the vectors that are kept, and asks for the others, each text once.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	missing := map[string][]int{} // the places of each text
+	var ask []string              // in the order of the texts
+	for i, text := range texts {
+		if embed.Blank(text) {
+			out[i] = embed.Nothing(e.Dimensions)
+			continue
+		}
+		if _, there := missing[text]; !there {
+			ask = append(ask, text)
+		}
+		missing[text] = append(missing[text], i)
+	}
+	put := func(text string, v []float32) {
+		for n, i := range missing[text] {
+			if n > 0 {
+				v = slices.Clone(v)
+			}
+			out[i] = v
+		}
+	}
+	ask = e.kept(ask, put)
+	if err := e.askAll(ctx, ask, put); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// kept puts the vectors that the cache has, and returns the texts that it lacks.
+func (e *Embedder) kept(texts []string, put func(string, []float32)) (left []string) {
+	if e.Cache == nil {
+		return texts
+	}
+	e.Cache.refresh()
+	for _, text := range texts {
+		if v := e.Cache.get(keyOf(e.Model(), text), e.Dimensions); v != nil {
+			put(text, v)
+		} else {
+			left = append(left, text)
+		}
+	}
+	return left
+}
+
+// askAll asks for the vectors of texts, and puts them, one text at a time. The first failure ends it all; what came
+// before is kept.
+func (e *Embedder) askAll(ctx context.Context, texts []string, put func(string, []float32)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	for batch := range slices.Chunk(texts, e.Batch) {
+		if !e.takeSlot(ctx) {
+			break
+		}
+		group.Go(func() {
+			defer e.freeSlot()
+			vectors, err := e.askBatch(ctx, batch)
+			if err != nil {
+				stop(err)
+				return
+			}
+			e.keep(batch, vectors)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, text := range batch {
+				put(text, vectors[i])
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// takeSlot waits until a request may be under way; false when the context ends first.
+func (e *Embedder) takeSlot(ctx context.Context) bool {
+	select {
+	case e.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (e *Embedder) freeSlot() { <-e.slots }
+
+// keep adds vectors to the cache. That they cannot be written costs another request some day, and no more.
+func (e *Embedder) keep(texts []string, vectors [][]float32) {
+	if e.Cache == nil {
+		return
+	}
+	keys := make([]key, len(texts))
+	for i, text := range texts {
+		keys[i] = keyOf(e.Model(), text)
+	}
+	e.Cache.add(keys, vectors)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,2 @@
+// Package embed makes vectors of texts, so that texts can be compared by what they are about.
+package embed
