@@ -177,7 +177,7 @@ func (p *projection) make(i *Issue, made schemas.Ref) {
 	case *schemas.ClarificationRequestSpec:
 		about = spec.Topic
 	}
-	i.Title = title(about)
+	i.Title = cmp.Or(title(about), title(i.Object.String())) // GitHub wants one
 	b := p.newBody(e)
 	b.paragraph("This issue was made for %s. What becomes of it is told in the comments below.", code(i.Object.String()))
 	b.quoted(description)

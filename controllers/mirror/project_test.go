@@ -132,6 +132,20 @@ func checkIssues(t testing.TB, issues []Issue) {
 	}
 }
 
+// TestBlankTitles: an issue has a title, whatever an object has.
+func TestBlankTitles(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{`""`: "session/x", `"   "`: "session/x", `" A  b"`: "A b"} {
+		tree := loadTree(t, []txtar.File{
+			{Name: "specs/x.yaml", Data: []byte("apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: x}\nspec: {title: " + title + "}\n")},
+			{Name: "state/sessions/x.json", Data: []byte(`{"apiVersion":"reconcile.dev/v1alpha1","kind":"Session","metadata":{"name":"x"},"status":{"phase":"Active"}}`)},
+		})
+		if issues := Project(tree, Options{}); len(issues) != 1 || issues[0].Title != want {
+			t.Errorf("%s: %+v", title, issues)
+		}
+	}
+}
+
 // TestProjectIsAFunctionOfStates: the same tree gives the same issues, whatever time it is; what a status says of times
 // that a run leaves behind changes nothing.
 func TestProjectIsAFunctionOfStates(t *testing.T) {
