@@ -47,6 +47,9 @@ func (w *wiring) openRepo() error {
 	case err != nil:
 		return fmt.Errorf("open the repository to commit to: %w", err)
 	}
+	if err := repo.Storable(context.Background(), w.settings.Folders.State+"/any.json"); err != nil {
+		return fmt.Errorf("commit: %w; nothing was run", err)
+	}
 	w.repo = &committer{wiring: w, git: repo}
 	return nil
 }

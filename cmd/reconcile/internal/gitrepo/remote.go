@@ -107,7 +107,8 @@ func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error)
 	}
 	if r.why != nil {
 		return nil, fmt.Errorf("%s: %w; reconcile shares only repositories with SHA-1 names and plain files for references; "+
-			"leave out --push and push yourself", r.common, r.why)
+			"leave out --push (or git.push in reconcile.yaml) and push yourself, or share another repository: references become "+
+			"files with git refs migrate --ref-format=files, names cannot be converted in place", r.common, r.why)
 	}
 	head, err := r.Head(ctx)
 	if err != nil {

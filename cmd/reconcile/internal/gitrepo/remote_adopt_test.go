@@ -387,6 +387,53 @@ func TestAdoptConverted(t *testing.T) {
 	f.sound()
 }
 
+// TestAdoptFilteredState: files of reconcile's may have filters, too.
+func TestAdoptFilteredState(t *testing.T) {
+	t.Parallel()
+	f, other, _ := shared(t)
+	for _, g := range []*fixture{f, other} {
+		g.git("config", "filter.shout.clean", "tr A-Z a-z")
+		g.git("config", "filter.shout.smudge", "tr a-z A-Z")
+	}
+	other.author("convert", map[string]string{".gitattributes": "state/** filter=shout\n"})
+	other.record(map[string]string{checks: "ONE\n", "state/gone.json": "X\n"})
+	other.push()
+	f.adopt()
+	f.equal("added", f.read(checks)+f.read("state/gone.json"), "ONE\nX\n")
+	other.remove("state/gone.json")
+	other.record(map[string]string{checks: "TWO\n"})
+	other.git("commit", "-q", "-a", "-m", "less")
+	other.push()
+	f.write(checks, "MINE\n") // a status is decided anew
+	f.adopt()
+	f.equal("changed", f.read(checks), "TWO\n")
+	f.clean()
+	f.sound()
+}
+
+// TestStorable: a filter that must work and does not is told of before anything is committed.
+func TestStorable(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(".gitattributes", "state/** filter=lost\nother/** working-tree-encoding=UTF-16\n")
+	r := f.open()
+	if err := r.Storable(t.Context(), "state/x.json", "specs/x.json"); err != nil {
+		t.Errorf("a filter that nobody knows: %v", err)
+	}
+	f.git("config", "filter.lost.clean", "no-such-program")
+	f.git("config", "filter.lost.required", "true")
+	if err := r.Storable(t.Context(), "state/x.json"); err == nil || !strings.Contains(err.Error(), "state/** -filter") {
+		t.Errorf("a filter that is missing: %v", err)
+	}
+	if err := r.Storable(t.Context(), "other/x.json"); err == nil || !strings.Contains(err.Error(), "BOM") {
+		t.Errorf("an encoding that it is not in: %v", err)
+	}
+	f.write(".gitattributes", "* filter=lost\nstate/** -filter -ident !working-tree-encoding\n")
+	if err := f.open().Storable(t.Context(), "state/x.json"); err != nil {
+		t.Errorf("exempted: %v", err)
+	}
+}
+
 // TestAdoptLargeFiles: pointers of git-lfs are filled in by its filter; where that is demanded and missing, nothing changes.
 func TestAdoptLargeFiles(t *testing.T) {
 	t.Parallel()
@@ -540,8 +587,14 @@ func TestRemoteNames(t *testing.T) {
 	}
 	wide := &fixture{t, resolved(t, t.TempDir())}
 	wide.git("init", "-q", "--object-format=sha256")
-	if _, err := wide.open().Remote(t.Context(), "", ""); err == nil || !strings.Contains(err.Error(), "sha256") {
+	if _, err := wide.open().Remote(t.Context(), "", ""); err == nil || !strings.Contains(err.Error(), "sha256") ||
+		!strings.Contains(err.Error(), "leave out --push") {
 		t.Errorf("SHA-256: %v", err)
+	}
+	f.git("config", "core.repositoryformatversion", "1")
+	f.git("config", "extensions.refstorage", "reftable")
+	if _, err := f.open().Remote(t.Context(), "", ""); err == nil || !strings.Contains(err.Error(), "git refs migrate") {
+		t.Errorf("reftable: %v", err)
 	}
 	if !slices.Contains(m.config, "core.fsyncMethod=batch") {
 		t.Error("what is fetched is not synced")

@@ -117,8 +117,8 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 		switch there := m.seen[w.update.ref].hash; {
 		case there == w.update.value: // the answer got lost, the claim did not
 			m.held[w.update.ref] = there
-		case there == w.update.old && unknown:
-			return refused, fmt.Errorf("%s: claim %s: %w: the connection broke", m, w.Key, ErrUnreachable)
+		case there == w.update.old && unknown != nil:
+			return refused, unknown
 		case there == "": // somebody was first, and is done already
 			refused[w.Key] = Claim{Key: w.Key, Expires: m.now()}
 		default:
@@ -139,11 +139,14 @@ func (m *Remote) want(ctx context.Context, c Claim, old string) (wanted, error) 
 	return wanted{c, refUpdate{ref: claimRef(c.Key), value: hash, lease: true, old: old}, text}, err
 }
 
-// put pushes claims, takes note of those that are ours now, and returns the others. Where the answer got lost, which is
-// unknown, all are others: the caller looks.
-func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unknown bool, err error) {
+// forShared is what to do about a server that takes no claims.
+const forShared = "reconcilers need to write below refs/reconcile/"
+
+// put pushes claims, takes note of those that are ours now, and returns the others. Where the answer got lost, unknown says
+// why, and all are others: the caller looks.
+func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unknown, err error) {
 	if len(wants) == 0 {
-		return nil, false, nil
+		return nil, nil, nil
 	}
 	updates := make([]refUpdate, len(wants))
 	for i, w := range wants {
@@ -151,10 +154,10 @@ func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unkn
 	}
 	answers, err := m.send(ctx, updates, false)
 	if errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrDenied) {
-		return wants, true, nil
+		return wants, err, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,10 +169,10 @@ func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unkn
 		case a.refused:
 			failed = append(failed, w)
 		default:
-			err = fmt.Errorf("%s: %w: %s; reconcilers need to write below refs/reconcile/", m, ErrProtected, a.why)
+			err = a.err(m.String(), forShared)
 		}
 	}
-	return failed, false, err
+	return failed, nil, err
 }
 
 // Renew makes claims that Take got last until their new Expires. lost are the keys that somebody else has by now: their
@@ -235,7 +238,7 @@ func (m *Remote) Drop(ctx context.Context, keys []string) error {
 	defer m.mu.Unlock()
 	for _, u := range updates {
 		if a := answers[u.ref]; !a.done && !a.refused {
-			err = errors.Join(err, fmt.Errorf("%s: drop %s: %w: %s", m, u.ref, ErrProtected, a.why))
+			err = errors.Join(err, a.err(fmt.Sprintf("%s: drop %s", m, u.ref), forShared))
 			continue
 		}
 		delete(m.held, u.ref)

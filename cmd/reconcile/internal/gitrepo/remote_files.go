@@ -69,6 +69,7 @@ func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) (
 	defer root.Close()
 	var changes, doubts []fileChange
 	var clash []string
+	anew := slices.ContainsFunc(edits, func(e edit) bool { return path.Base(e.path) == ".gitattributes" }) // git knows them
 	for _, e := range edits {
 		if err := wholesome(e.path); err != nil {
 			return nil, err
@@ -78,7 +79,11 @@ func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) (
 			continue // keepers say what becomes of the file
 		}
 		if plain(e.was) && plain(e.now) && g.owner(e.path) != None {
-			changes = append(changes, fileChange{edit: e, raw: !g.rules.filtered(e.path)})
+			c := fileChange{edit: e, raw: !anew && !g.rules.filtered(e.path)}
+			if fi, err := lstatBelow(root, e.path); err == nil {
+				c.stat = statOf(fi)
+			}
+			changes = append(changes, c)
 			continue
 		}
 		c := fileChange{edit: e}

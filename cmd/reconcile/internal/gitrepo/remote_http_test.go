@@ -236,7 +236,7 @@ func TestServerRules(t *testing.T) {
 		prepare func(bare *fixture)
 		say     string
 	}{
-		"pre-receive": {hook("pre-receive", "echo main is protected >&2; exit 1"), "pre-receive hook declined"},
+		"pre-receive": {hook("pre-receive", "echo main is protected >&2; exit 1"), "pre-receive hook declined): main is protected; let"},
 		"update":      {hook("update", "test $1 != refs/heads/main"), "hook declined"},
 		"checked out": {func(bare *fixture) { bare.git("config", "core.bare", "false") }, "currently checked out"},
 		"hidden":      {func(bare *fixture) { bare.git("config", "receive.hideRefs", "refs/heads/main") }, "hidden"},
@@ -254,6 +254,30 @@ func TestServerRules(t *testing.T) {
 			f.sound()
 		})
 	}
+}
+
+// TestServerIsFull: a server that cannot store what is pushed may do so later, and says what it lacks.
+func TestServerIsFull(t *testing.T) {
+	t.Parallel()
+	f, _, _ := shared(t)
+	f.git("config", "remote.origin.receivepack", "echo 'remote: no space left' >&2; ulimit -f 0; git-receive-pack")
+	hash := f.record(map[string]string{checks: done})
+	m := f.remote()
+	claim := []Claim{{"x", "a", time.Now().Add(time.Minute)}}
+	for what, err := range map[string]error{"push": m.Push(t.Context(), hash), "leave": m.Leave(t.Context(), "1", hash)} {
+		if !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrProtected) || !strings.Contains(err.Error(), "no space left") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if refused, err := m.Take(t.Context(), claim); !errors.Is(err, ErrUnreachable) || len(refused) > 0 {
+		t.Errorf("take: %v, %v", refused, err)
+	}
+	f.git("config", "--unset", "remote.origin.receivepack")
+	if err := m.Push(t.Context(), hash); err != nil {
+		t.Errorf("once there is room: %v", err)
+	}
+	f.clean()
+	f.sound()
 }
 
 // TestClaimsForbidden: a server that keeps reconcilers from their own references says so.

@@ -21,7 +21,16 @@ type refUpdate struct {
 type refAnswer struct {
 	done    bool
 	refused bool // someone else was first
+	failed  bool // the server could not do it, which may pass: its disk is full, for example
 	why     string
+}
+
+// err is the error of an update that was neither done nor refused; advice is for one that a rule forbids.
+func (a refAnswer) err(what, advice string) error {
+	if a.failed {
+		return fmt.Errorf("%s: %w: %s", what, ErrUnreachable, a.why)
+	}
+	return fmt.Errorf("%s: %w: %s; %s", what, ErrProtected, a.why, advice)
 }
 
 // errUnknownEnd says that the connection broke, so that the updates may have happened or not.
@@ -46,6 +55,9 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 		}
 		if a.refused && strings.Contains(said.stderr, " is at "+u.value+" but expected ") {
 			answers[u.ref] = refAnswer{done: true} // the answer got lost, and git's transport sent it again by itself
+		} else if words := remarks(said.stderr); words != "" && !a.done {
+			a.why += ": " + words
+			answers[u.ref] = a
 		}
 	}
 	return answers, nil
@@ -75,7 +87,7 @@ func parseAnswers(stdout string) map[string]refAnswer {
 			answers[to] = refAnswer{done: true}
 			continue
 		}
-		answers[to] = refAnswer{refused: isRace(parts[2]), why: withoutPasswords(parts[2])}
+		answers[to] = refAnswer{refused: isRace(parts[2]), failed: isFailure(parts[2]), why: withoutPasswords(parts[2])}
 	}
 	return answers
 }
@@ -91,6 +103,30 @@ func isRace(summary string) bool {
 		}
 	}
 	return false
+}
+
+// isFailure tells the words of servers that could not store what was pushed.
+func isFailure(summary string) bool {
+	summary = strings.ToLower(summary)
+	for _, sign := range []string{"unpacker error", "unable to migrate objects", "internal server error", "internal error",
+		"temporarily unavailable"} {
+		if strings.Contains(summary, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// remarks are the first words that the server's hooks, or its git, said.
+func remarks(stderr string) string {
+	var said []string
+	for line := range strings.Lines(stderr) {
+		text, ok := strings.CutPrefix(line, "remote: ")
+		if text = strings.TrimSpace(text); ok && text != "" && len(said) < 3 {
+			said = append(said, text)
+		}
+	}
+	return clip(withoutPasswords(strings.Join(said, "; ")), 300)
 }
 
 // Ready is the commit that a push is to bring to the remote, "" while there is none. It is an error that something else is
@@ -143,7 +179,7 @@ func (m *Remote) Push(ctx context.Context, commit string) error {
 	case a.refused:
 		return fmt.Errorf("%s: %w", m, ErrRefused)
 	}
-	return fmt.Errorf("%s: %w: %s; let a person push, allow this account to, or see git.via in reconcile.yaml", m, ErrProtected, a.why)
+	return a.err(m.String(), "let a person push, allow this account to, or see git.via in reconcile.yaml")
 }
 
 // landed looks whether a push of which no answer came succeeded.
@@ -212,6 +248,6 @@ func (m *Remote) Leave(ctx context.Context, id, commit string) error {
 	case a.refused:
 		return fmt.Errorf("%s: leave %.10s as %s: %w: the name is taken", m, commit, ref, ErrRefused)
 	default:
-		return fmt.Errorf("%s: leave %.10s as %s: %w: %s", m, commit, ref, ErrProtected, a.why)
+		return a.err(fmt.Sprintf("%s: leave %.10s as %s", m, commit, ref), forShared)
 	}
 }

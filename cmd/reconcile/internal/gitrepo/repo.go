@@ -246,6 +246,35 @@ func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]s
 	return found, err
 }
 
+// Storable says why git could not commit files of these paths (below the directory given to Open; they need not exist): a
+// filter that .gitattributes demands and that does not work here. Where no such attribute is, it asks nobody.
+func (r *Repo) Storable(ctx context.Context, paths ...string) error {
+	below, err := r.below(paths)
+	if err != nil {
+		return err
+	}
+	n := r.native.(*native)
+	cfg, err := loadConfig(r.layout, n.git)
+	if err != nil {
+		return err
+	}
+	rules := newRules(ctx, r.layout, cfg)
+	for _, p := range below {
+		if !rules.filtered(p) {
+			continue
+		}
+		if r.command == nil {
+			return fmt.Errorf("%s: %w: %s has a filter", r.worktree, ErrUnsupported, p)
+		}
+		sample := call{stdin: []byte("{}\n")}
+		if _, err := r.command.(*command).run(ctx, sample, "hash-object", "-w", "--stdin", "--path="+p); err != nil {
+			return fmt.Errorf("git cannot store what is written to %s: %w; install what .gitattributes asks for, or exempt the "+
+				"folder there: %s/** -filter -ident !working-tree-encoding", path.Dir(p), err, path.Dir(p))
+		}
+	}
+	return nil
+}
+
 // Settle sweeps what a killed process left in the git directory, and lets the index follow a commit whose process
 // died before that. Commit does so first, too.
 func (r *Repo) Settle(ctx context.Context) error {
