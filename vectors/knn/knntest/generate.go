@@ -1,0 +1,184 @@
+package knntest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+// Shape is how vectors are distributed.
+type Shape int
+
+const (
+	// Clustered vectors are a mixture of normal distributions in a subspace, with noise in all dimensions.
+	Clustered Shape = iota
+	// TextLike vectors are as embeddings of texts tend to be: a mixture whose spectrum falls off evenly, all on one side
+	// of the origin, and some components much larger than others. Coding them by few bits needs a rotation first.
+	TextLike
+)
+
+// String returns the name of the shape, as in reports.
+func (s Shape) String() string {
+	if s == TextLike {
+		return "text-like"
+	}
+	return "clustered"
+}
+
+// Spec says which vectors to make. Queries are drawn as the vectors are, and are none of them.
+type Spec struct {
+	Shape      Shape
+	N, Queries int
+	Dims       int
+	Seed       uint64
+}
+
+// Data is a set of vectors of length one, and queries for it.
+type Data struct {
+	Spec
+	Vectors []float32 // N rows of Dims components
+	Asked   []float32 // Queries rows
+
+	mutex  sync.Mutex
+	truths map[int][][]Neighbor
+}
+
+// Vector returns row i.
+func (d *Data) Vector(i int) []float32 { return d.Vectors[i*d.Dims : (i+1)*d.Dims : (i+1)*d.Dims] }
+
+// Query returns query i.
+func (d *Data) Query(i int) []float32 { return d.Asked[i*d.Dims : (i+1)*d.Dims : (i+1)*d.Dims] }
+
+// made holds what was generated in this process: several tests and benchmarks search the same vectors.
+var made sync.Map // of Spec to func() *Data
+
+// Make returns the vectors of a spec. They are generated once in a process, and are not to be changed.
+func (s Spec) Make() *Data {
+	once, _ := made.LoadOrStore(s, sync.OnceValue(s.generate))
+	return once.(func() *Data)()
+}
+
+// perCluster is the number of vectors in a cluster: a set of twice the size has twice the clusters, and the same
+// neighbourhoods.
+const perCluster = 1000
+
+func (s Spec) generate() *Data {
+	if s.Dims < 2 || s.N < 1 || s.Queries < 0 {
+		panic(fmt.Sprintf("knntest: no such vectors: %+v", s))
+	}
+	d := &Data{
+		Spec: s, truths: map[int][][]Neighbor{},
+		Vectors: make([]float32, s.N*s.Dims), Asked: make([]float32, s.Queries*s.Dims),
+	}
+	m := newMixture(s)
+	parallel(s.N+s.Queries, func(i int) {
+		// Queries follow the vectors, so that they are draws of their own.
+		if i < s.N {
+			m.draw(d.Vector(i), uint64(i))
+		} else {
+			m.draw(d.Query(i-s.N), uint64(i))
+		}
+	})
+	return d
+}
+
+// mixture is a distribution of vectors. A vector is the centre of a cluster plus a deviation, both in some directions
+// of the space, turned by a rotation, plus noise, moved and scaled.
+type mixture struct {
+	Spec
+	clusters int
+	spread   []float32 // deviation within a cluster, for each direction
+	centres  []float32 // clusters rows of len(spread)
+	rotation *kernel.Rotation
+	noise    float32   // deviation of each component
+	mean     []float32 // of all vectors
+	scales   []float32 // of the components
+}
+
+func newMixture(s Spec) *mixture {
+	r := rand.New(rand.NewPCG(s.Seed, 0x63656e74726573))
+	m := &mixture{
+		Spec: s, clusters: max(8, s.N/perCluster), rotation: kernel.NewRotation(s.Dims, s.Seed^0x726f74617465),
+		mean: make([]float32, s.Dims), scales: make([]float32, s.Dims),
+	}
+	for i := range m.scales {
+		m.scales[i] = 1
+	}
+	between := m.clustered
+	if s.Shape == TextLike {
+		between = m.textLike
+	}
+	apart := between(r)
+	m.centres = make([]float32, m.clusters*len(m.spread))
+	for i := range m.centres {
+		m.centres[i] = apart * m.spread[i%len(m.spread)] * float32(r.NormFloat64())
+	}
+	return m
+}
+
+// clustered sets what makes clusters, and returns how far their centres deviate, in deviations within them.
+func (m *mixture) clustered(*rand.Rand) float32 {
+	m.spread = make([]float32, min(m.Dims, 40))
+	for i := range m.spread {
+		m.spread[i] = 1
+	}
+	m.noise = 0.3 * float32(math.Sqrt(float64(len(m.spread))/float64(m.Dims)))
+	return 1
+}
+
+// textLike sets what makes vectors like embeddings of texts.
+func (m *mixture) textLike(r *rand.Rand) float32 {
+	m.spread = make([]float32, min(m.Dims, 256))
+	total := float32(0)
+	for i := range m.spread {
+		m.spread[i] = float32(math.Pow(float64(i+1), -0.57))
+		total += m.spread[i] * m.spread[i]
+	}
+	m.noise = 0.2 * float32(math.Sqrt(float64(total)/float64(m.Dims)))
+	size := float32(math.Sqrt(float64(total) / float64(m.Dims)))
+	for i := range m.mean {
+		m.mean[i] = 1.2 * size * float32(r.NormFloat64())
+		m.scales[i] = float32(math.Exp(0.5 * r.NormFloat64()))
+	}
+	for range 3 { // components that are large in every vector
+		m.mean[r.IntN(m.Dims)] = 20 * size
+	}
+	return 1
+}
+
+// draw sets v to the vector of a number.
+func (m *mixture) draw(v []float32, number uint64) {
+	r := rand.New(rand.NewPCG(m.Seed, number))
+	centre := m.centres[r.IntN(m.clusters)*len(m.spread):]
+	clear(v)
+	for i, s := range m.spread {
+		v[i] = centre[i] + s*float32(r.NormFloat64())
+	}
+	m.rotation.Apply(v, v)
+	for i := range v {
+		v[i] = (v[i] + m.noise*float32(r.NormFloat64()) + m.mean[i]) * m.scales[i]
+	}
+	scale := float32(1 / kernel.Norm(v))
+	for i := range v {
+		v[i] *= scale
+	}
+}
+
+// parallel calls do with all numbers below n, on all processors.
+func parallel(n int, do func(i int)) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
+}

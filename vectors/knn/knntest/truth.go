@@ -1,0 +1,109 @@
+package knntest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+// Neighbor is a row and its cosine similarity to a query.
+type Neighbor struct {
+	Row        uint32
+	Similarity float32
+}
+
+// Truth returns the k most similar rows of each query, the most similar first, ties by row, found by comparing all.
+// They are found once, and are not to be changed.
+func (d *Data) Truth(k int) [][]Neighbor {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.truths[k] == nil {
+		d.truths[k] = d.TruthWhere(k, nil)
+	}
+	return d.truths[k]
+}
+
+// rowsAtOnce and queriesAtOnce vectors of 768 components stay in a processor's cache of the second level while they are
+// compared.
+const (
+	rowsAtOnce    = 64
+	queriesAtOnce = 16
+)
+
+// TruthWhere returns the k most similar among the rows that match; nil matches all.
+func (d *Data) TruthWhere(k int, match func(row uint32) bool) [][]Neighbor {
+	found := make([][]Neighbor, d.Queries)
+	parallel((d.Queries+queriesAtOnce-1)/queriesAtOnce, func(block int) {
+		first := block * queriesAtOnce
+		last := min(first+queriesAtOnce, d.Queries)
+		for from := 0; from < d.N; from += rowsAtOnce {
+			for q := first; q < last; q++ {
+				found[q] = d.nearer(found[q], k, q, from, match)
+			}
+		}
+	})
+	return found
+}
+
+// nearer adds to the best k rows of a query those of the block that begins with row from.
+func (d *Data) nearer(best []Neighbor, k, query, from int, match func(row uint32) bool) []Neighbor {
+	q := d.Query(query)
+	for i := from; i < min(from+rowsAtOnce, d.N); i++ {
+		if match != nil && !match(uint32(i)) {
+			continue
+		}
+		n := Neighbor{uint32(i), kernel.Dot(q, d.Vector(i))}
+		if len(best) == k && order(n, best[k-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, n, order)
+		if best = slices.Insert(best, at, n); len(best) > k {
+			best = best[:k]
+		}
+	}
+	return best
+}
+
+func order(a, b Neighbor) int {
+	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.Row, b.Row))
+}
+
+// rounding is how far two computations of one similarity may differ.
+const rounding = 2e-6
+
+// Recall returns the part of the true neighbours of a query that were found, 0 to 1. A row that is as similar as the
+// last of them counts like that.
+func (d *Data) Recall(query int, truth []Neighbor, found []uint32) float64 {
+	if len(truth) == 0 {
+		return 1
+	}
+	limit := truth[len(truth)-1].Similarity - rounding
+	hits := 0
+	seen := slices.Clone(found)
+	slices.Sort(seen)
+	for _, row := range slices.Compact(seen) {
+		if int(row) < d.N && kernel.Dot(d.Query(query), d.Vector(int(row))) >= limit {
+			hits++
+		}
+	}
+	return min(1, float64(hits)/float64(len(truth)))
+}
+
+// LID estimates the local intrinsic dimension at the queries from the distances of their k nearest neighbours.
+func (d *Data) LID(k int) float64 {
+	sum := 0.0
+	for _, near := range d.Truth(k) {
+		farthest := distance(near[k-1])
+		logs := 0.0
+		for _, n := range near[:k-1] {
+			logs += math.Log(farthest / distance(n))
+		}
+		sum += float64(k-1) / logs
+	}
+	return sum / float64(d.Queries)
+}
+
+// distance is the Euclidean distance of vectors of length one.
+func distance(n Neighbor) float64 { return math.Sqrt(max(1e-12, 2-2*float64(n.Similarity))) }
