@@ -151,12 +151,12 @@ func (v *vocabulary) number(term []byte) uint32 {
 func (v *vocabulary) grow() {
 	v.slots = make([]uint32, 2*len(v.slots))
 	for n, hash := range v.hashes {
-		place(v.slots, hash, uint32(n))
+		setSlot(v.slots, hash, uint32(n))
 	}
 }
 
-// place puts a number into a hash table that has room.
-func place(slots []uint32, hash uint64, n uint32) {
+// setSlot puts a number into a hash table that has room.
+func setSlot(slots []uint32, hash uint64, n uint32) {
 	mask := uint64(len(slots) - 1)
 	at := hash & mask
 	for slots[at] != 0 {

@@ -24,6 +24,12 @@
 // searches them together: N, n and the average length are those of all documents that are left, so that the answers are
 // exactly those of one index built anew from these. [Merge] makes that one index without the texts.
 //
+// # Search
+//
+// Postings of rare terms are added up document by document; what frequent terms can bring to a document at most is
+// known from the windows. Documents that have frequent terms only are looked at where a window can have one that is
+// better than what was found, 64 at once: the masks tell which documents have enough of the terms.
+//
 // # Format
 //
 // Little-endian; each section begins at a multiple of eight bytes:
@@ -32,11 +38,20 @@
 //	lengths   for each document its rounded length, one byte
 //	keys      for each document its key, 8 bytes
 //	slots     hash table of terms: number of the term + 1, or 0; 4 bytes each, a power of two of them
-//	terms     for each term, sorted, and once more for the end: begin of its text, its postings, its directory
+//	terms     for each term, sorted, and once more for the end: begin of its text, of its block, number of its documents
 //	text      the texts of the terms, one after the other
-//	dirs      for each frequent term and window of 512 documents: begin of the postings, highest possible score
-//	postings  for each term its documents, ascending: document<<12 | in title<<11 | frequency<<7 | length; 4 bytes each
+//	blocks    for each term its block, in units of 4 bytes
 //	sums      for each page of 64 KiB of what lies between header and sums its checksum
+//
+// The block of a term that fewer than every 32nd document has is its postings, ascending: document<<12 | in title<<11 |
+// frequency<<7 | length; 4 bytes each. That of a more frequent one has, for windows of 64 documents and tracts of 1024
+// windows:
+//
+//	bases     for each tract the number of its first posting, 4 bytes
+//	masks     for each window its documents as bits, 8 bytes
+//	begins    for each window the number of its first posting in the tract, 2 bytes
+//	highest   for each window the highest possible weight, in 1/142, rounded up, one byte
+//	counts    for each posting in title<<4 | frequency, one byte
 //
 // Opening looks at the header only. A page is checked against its sum when it is needed for the first time: one query
 // of a process that ends after it reads a few pages, not megabytes. Whatever a file holds, nothing panics; a file that

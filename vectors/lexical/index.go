@@ -24,23 +24,29 @@ const (
 	titleBit    = 1 << 11
 	impactMask  = 1<<11 - 1 // the bits of frequency and length
 	tfShift     = 7
+	lengthMask  = 1<<tfShift - 1
+	countMask   = 1<<(docShift-tfShift) - 1 // the bits of title and frequency, after tfShift
 	maxTF       = 15
-	windowShift = 9 // a window is 512 documents
+	windowShift = 6 // a window is 64 documents, the bits of a word
 	windowSize  = 1 << windowShift
+	// tractWindows are searched at once; 65,536 documents, so that numbers of postings in them fit into 16 bits.
+	tractWindows = 1 << 10
+	// A term is frequent that at least every 32nd document has.
+	frequentShare = 32
 )
 
 const (
-	magic      = "rcnlex\x00\x01" // ends with the version
+	magic      = "rcnlex\x00\x02" // ends with the version
 	headerSize = 72
 	pageShift  = 16 // a page is 64 KiB
 )
 
 // header is what the index begins with, after the magic.
 type header struct {
-	docs, terms, slots, text, dirs, postings uint32
+	docs, terms, slots, text, blocks, postings uint32
 	// length is the sum of the lengths of all documents.
 	length uint64
-	// refLength through refDocs is the average length that the highest scores in dirs hold for.
+	// refLength through refDocs is the average length that the highest weights of windows hold for.
 	refDocs, refLength uint64
 	// sums is the checksum of the section sums.
 	sums uint64
@@ -51,7 +57,7 @@ type Index struct {
 	header
 	data []byte
 	// The sections of data.
-	lengths, keys, slotRows, termRows, texts, dirRows, postingRows, pageSums section
+	lengths, keys, slotRows, termRows, texts, blocks, pageSums section
 	// checked has a bit for each page that was compared with its sum.
 	checked []atomic.Uint64
 }
@@ -67,8 +73,8 @@ const (
 	keySize     = 8
 	slotSize    = 4
 	termSize    = 12
-	dirSize     = 5 // for each window: 4 for the begin, 1 for the highest score
 	postingSize = 4
+	blockUnit   = 4 // of the sizes of blocks
 	sumSize     = 8
 )
 
@@ -108,13 +114,13 @@ func (x *Index) Verify() error {
 func readHeader(data []byte) header {
 	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(data[at:]) }
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(data[at:]) }
-	return header{docs: u32(8), terms: u32(12), slots: u32(16), text: u32(20), dirs: u32(24), postings: u32(28),
+	return header{docs: u32(8), terms: u32(12), slots: u32(16), text: u32(20), blocks: u32(24), postings: u32(28),
 		length: u64(32), refDocs: u64(40), refLength: u64(48), sums: u64(56)}
 }
 
 func (h header) write(data []byte) {
 	copy(data, magic)
-	for i, n := range []uint32{h.docs, h.terms, h.slots, h.text, h.dirs, h.postings} {
+	for i, n := range []uint32{h.docs, h.terms, h.slots, h.text, h.blocks, h.postings} {
 		binary.LittleEndian.PutUint32(data[8+4*i:], n)
 	}
 	for i, n := range []uint64{h.length, h.refDocs, h.refLength, h.sums} {
@@ -127,16 +133,16 @@ func (h header) write(data []byte) {
 func (h header) windows() int { return (int(h.docs) + windowSize - 1) >> windowShift }
 
 // sizes are the sizes of the sections in bytes, in their order.
-func (h header) sizes() [8]uint64 {
-	out := [8]uint64{
+func (h header) sizes() [7]uint64 {
+	out := [7]uint64{
 		uint64(h.docs), uint64(h.docs) * keySize, uint64(h.slots) * slotSize, (uint64(h.terms) + 1) * termSize,
-		uint64(h.text), uint64(h.dirs) * uint64(h.windows()) * dirSize, uint64(h.postings) * postingSize,
+		uint64(h.text), uint64(h.blocks) * blockUnit,
 	}
 	body := uint64(0)
 	for _, n := range out {
 		body += aligned(n)
 	}
-	out[7] = pages(body) * sumSize
+	out[6] = pages(body) * sumSize
 	return out
 }
 
@@ -151,7 +157,7 @@ func (x *Index) layOut() bool {
 	}
 	at := uint64(headerSize)
 	sections := []*section{
-		&x.lengths, &x.keys, &x.slotRows, &x.termRows, &x.texts, &x.dirRows, &x.postingRows, &x.pageSums,
+		&x.lengths, &x.keys, &x.slotRows, &x.termRows, &x.texts, &x.blocks, &x.pageSums,
 	}
 	for i, size := range x.sizes() {
 		if at+aligned(size) > uint64(len(x.data)) {

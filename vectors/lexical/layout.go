@@ -19,9 +19,7 @@ func layOut(lengths []byte, keys []uint64, terms int, text func(int) []byte, sta
 	h.refDocs, h.refLength = max(1, uint64(h.docs)), max(1, h.length)
 	for i := range terms {
 		h.text += uint32(len(text(i)))
-		if h.frequent(starts[i+1] - starts[i]) {
-			h.dirs++
-		}
+		h.blocks += h.units(starts[i+1] - starts[i])
 	}
 	size := uint64(headerSize)
 	for _, n := range h.sizes() {
@@ -33,59 +31,78 @@ func layOut(lengths []byte, keys []uint64, terms int, text func(int) []byte, sta
 	for i, key := range keys {
 		binary.LittleEndian.PutUint64(x.keys.data[i*keySize:], key)
 	}
-	for i, p := range postings {
-		binary.LittleEndian.PutUint32(x.postingRows.data[i*postingSize:], p)
-	}
 	x.fillTerms(text, starts, postings)
 	x.seal()
 	return x
 }
 
-// frequent reports whether a term with so many documents has a directory of windows. Of fewer documents a search looks
-// at every one.
-func (h header) frequent(df uint32) bool { return df >= 16 && df >= uint32(h.windows()) }
+// frequent reports whether a term with so many documents is kept as bits for all documents. A list of fewer takes less
+// space, and is turned into bits in no time.
+func (h header) frequent(df uint32) bool { return df >= 16 && df >= h.docs/frequentShare }
 
-// fillTerms writes terms, texts, slots and directories.
+// units is how many blockUnits the block of a term takes.
+func (h header) units(df uint32) uint32 {
+	if h.frequent(df) {
+		return uint32(h.block(int(df)).end / blockUnit)
+	}
+	return df
+}
+
+// fillTerms writes terms, texts, slots and blocks.
 func (x *Index) fillTerms(text func(int) []byte, starts, postings []uint32) {
 	weights := newImpacts(x.refDocs, x.refLength)
 	slots := make([]uint32, x.slots)
-	at, dir := 0, 0
+	at, place := 0, uint32(0)
 	for i := range int(x.terms) {
-		x.putTerm(i, at, starts[i], dir)
+		list := postings[starts[i]:starts[i+1]]
+		df := uint32(len(list))
+		x.putTerm(i, uint32(at), place, df)
 		name := text(i)
 		copy(x.texts.data[at:], name)
 		at += len(name)
-		place(slots, xxhash.Sum64(name), uint32(i))
-		if list := postings[starts[i]:starts[i+1]]; x.frequent(uint32(len(list))) {
-			x.putDir(dir, list, weights)
-			dir++
+		setSlot(slots, xxhash.Sum64(name), uint32(i))
+		if data := x.blocks.data[place*blockUnit:]; x.frequent(df) {
+			x.putBlock(data, list, weights)
+		} else {
+			for i, p := range list {
+				binary.LittleEndian.PutUint32(data[i*postingSize:], p)
+			}
 		}
+		place += x.units(df)
 	}
-	x.putTerm(int(x.terms), at, starts[x.terms], dir)
+	x.putTerm(int(x.terms), uint32(at), place, 0)
 	for i, n := range slots {
 		binary.LittleEndian.PutUint32(x.slotRows.data[i*slotSize:], n)
 	}
 }
 
-func (x *Index) putTerm(i, text int, posting uint32, dir int) {
+func (x *Index) putTerm(i int, text, place, df uint32) {
 	row := x.termRows.data[i*termSize:]
-	binary.LittleEndian.PutUint32(row, uint32(text))
-	binary.LittleEndian.PutUint32(row[4:], posting)
-	binary.LittleEndian.PutUint32(row[8:], uint32(dir))
+	binary.LittleEndian.PutUint32(row, text)
+	binary.LittleEndian.PutUint32(row[4:], place)
+	binary.LittleEndian.PutUint32(row[8:], df)
 }
 
-// putDir writes for each window where its postings begin, and then for each the highest score.
-func (x *Index) putDir(dir int, list []uint32, weights *impacts) {
-	windows := x.windows()
-	rows := x.dirRows.data[dir*windows*dirSize:][:windows*dirSize]
-	begins, highest := rows[:4*windows], rows[4*windows:]
-	i := 0
-	for w := range windows {
-		binary.LittleEndian.PutUint32(begins[4*w:], uint32(i))
-		most := uint16(0)
-		for ; i < len(list) && int(list[i]>>(docShift+windowShift)) == w; i++ {
-			most = max(most, weights[list[i]&impactMask])
+// putBlock writes the block of a frequent term.
+func (x *Index) putBlock(data []byte, list []uint32, weights *impacts) {
+	form := x.block(len(list))
+	i, base := 0, 0
+	for w := range x.windows() {
+		if w%tractWindows == 0 {
+			base = i
+			binary.LittleEndian.PutUint32(data[4*(w/tractWindows):], uint32(base))
 		}
-		highest[w] = uint8((int(most) + boundUnit - 1) / boundUnit)
+		binary.LittleEndian.PutUint16(data[form.begins+2*w:], uint16(i-base))
+		mask, most := uint64(0), uint16(0)
+		for ; i < len(list) && int(list[i]>>(docShift+windowShift)) == w; i++ {
+			mask |= 1 << (list[i] >> docShift & (windowSize - 1))
+			most = max(most, weights[list[i]&impactMask])
+			data[form.counts+i] = uint8(list[i] >> tfShift & countMask)
+		}
+		binary.LittleEndian.PutUint64(data[form.masks+8*w:], mask)
+		data[form.highest+w] = boundOf(most)
 	}
 }
+
+// boundOf is a weight in boundUnit, rounded up.
+func boundOf(weight uint16) uint8 { return uint8((int(weight) + boundUnit - 1) / boundUnit) }

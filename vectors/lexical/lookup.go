@@ -2,64 +2,88 @@ package lexical
 
 import (
 	"encoding/binary"
+	"math/bits"
 )
 
 // list is what an index has of a term.
 type list struct {
+	df   int    // how many documents it has
+	term uint32 // its number
+	// postings are those of a rare term, ascending; nil for others.
 	postings []byte
-	term     uint32 // its number
-	// begins and highest are the directory of a frequent term: of each window the number of its first posting, and the
-	// highest possible weight in it in boundUnit. They are nil for others.
-	begins, highest []byte
+	// What there is of a frequent term, see block: of each tract the number of its first posting, of each window its
+	// documents, the number of its first posting in the tract, and the highest possible weight in it; of each posting
+	// how often the term occurs.
+	bases, masks, begins, highest, counts []byte
 }
 
-func (l *list) len() int { return len(l.postings) / postingSize }
+// block says where in the block of a frequent term its parts begin, in bytes. It begins with the bases.
+type block struct{ masks, begins, highest, counts, end int }
 
-// posting returns posting i.
+// block is the form of the block of a frequent term with df documents.
+func (h header) block(df int) block {
+	windows := h.windows()
+	var b block
+	b.masks = 4 * ((windows + tractWindows - 1) / tractWindows)
+	b.begins = b.masks + 8*windows
+	b.highest = b.begins + int(aligned(uint64(2*windows)))
+	b.counts = b.highest + int(aligned(uint64(windows)))
+	b.end = (b.counts + df + blockUnit - 1) &^ (blockUnit - 1)
+	return b
+}
+
+// posting returns posting i of a rare term.
 func (l *list) posting(i int) uint32 { return binary.LittleEndian.Uint32(l.postings[i*postingSize:]) }
 
-// count is how many of the documents of a list are among the deleted ones, a list and the same as bits.
-func (l *list) count(deleted []uint32, bits Bitmap) int {
-	n, all := 0, l.len()
-	if 8*len(deleted) < all {
-		for _, doc := range deleted {
-			if i := l.find(0, all, doc); i < all && l.posting(i)>>docShift == doc {
-				n++
-			}
-		}
-		return n
+// mask has the documents of a frequent term in a window.
+func (l *list) mask(w int) uint64 { return binary.LittleEndian.Uint64(l.masks[8*w:]) }
+
+// each calls yield with the documents of a list, and how often the term occurs: a posting without document and length,
+// shifted by tfShift.
+func (l *list) each(yield func(doc uint32, count uint8)) {
+	for p := l.postings; len(p) >= postingSize; p = p[postingSize:] {
+		posting := binary.LittleEndian.Uint32(p)
+		yield(posting>>docShift, uint8(posting>>tfShift&countMask))
 	}
-	for i := range all {
-		if bits.Has(int(l.posting(i) >> docShift)) {
+	at := 0
+	for w := range len(l.masks) / 8 {
+		for mask := l.mask(w); mask != 0 && at < len(l.counts); mask &= mask - 1 {
+			yield(uint32(w<<windowShift|bits.TrailingZeros64(mask)), l.counts[at]&countMask)
+			at++
+		}
+	}
+}
+
+// count is how many of the documents of a list are deleted.
+func (l *list) count(deleted Bitmap) (n int) {
+	for p := l.postings; len(p) >= postingSize; p = p[postingSize:] {
+		if deleted.Has(int(binary.LittleEndian.Uint32(p) >> docShift)) {
 			n++
 		}
+	}
+	for w := range min(len(deleted), len(l.masks)/8) {
+		n += bits.OnesCount64(deleted[w] & l.mask(w))
 	}
 	return n
 }
 
-// find finds the first posting in [from, to) of a document that is not below doc.
-func (l *list) find(from, to int, doc uint32) int {
-	want := doc << docShift
-	for from < to {
-		if mid := int(uint(from+to) >> 1); l.posting(mid) < want {
-			from = mid + 1
-		} else {
-			to = mid
+// touch reads what looking terms up begins with, all of it before anybody waits for a piece: it lies far apart, and the
+// processor fetches several pieces at once if none depends on another.
+func (x *Index) touch(hashes []uint64) (sum byte) {
+	slots, rows := x.slotRows.data, x.termRows.data
+	for _, hash := range hashes {
+		sum += slots[hash&uint64(x.slots-1)*slotSize]
+	}
+	for _, hash := range hashes {
+		n := binary.LittleEndian.Uint32(slots[hash&uint64(x.slots-1)*slotSize:])
+		if at := int(n) * termSize; at < len(rows) {
+			sum += rows[at]
 		}
 	}
-	return from
+	return sum
 }
 
-// span is where the directory says that the postings of a window are; of a damaged directory, somewhere in the list.
-func (l *list) span(w int, highest uint32) span {
-	to := uint32(l.len())
-	if 4*w+4 < len(l.begins) {
-		to = min(to, binary.LittleEndian.Uint32(l.begins[4*w+4:]))
-	}
-	return span{min(to, binary.LittleEndian.Uint32(l.begins[4*w:])), to, highest}
-}
-
-// lookUp finds a term by its hash and text; ok is false for an index that is damaged. No postings mean no such term.
+// lookUp finds a term by its hash and text; ok is false for an index that is damaged. No documents mean no such term.
 func (x *Index) lookUp(hash uint64, term []byte) (l list, ok bool) {
 	mask := uint64(x.slots - 1)
 	for at, tries := hash&mask, uint32(0); tries < x.slots; at, tries = (at+1)&mask, tries+1 {
@@ -71,36 +95,50 @@ func (x *Index) lookUp(hash uint64, term []byte) (l list, ok bool) {
 		if n == 0 {
 			return list{}, true
 		}
-		text, l, ok := x.term(n - 1)
-		if !ok || string(text) == string(term) {
-			return l, ok
+		text, ok := x.text(n - 1)
+		if !ok {
+			return list{}, false
+		}
+		if string(text) == string(term) {
+			return x.list(n - 1)
 		}
 	}
 	return list{}, false
 }
 
-// term is the text of a term and what the index has of it.
-func (x *Index) term(n uint32) (text []byte, l list, ok bool) {
-	if n >= x.terms {
-		return nil, list{}, false
-	}
+// text is the text of a term.
+func (x *Index) text(n uint32) ([]byte, bool) {
 	row, ok := x.rows(&x.termRows, termSize, int(n), 2)
 	if !ok {
-		return nil, list{}, false
+		return nil, false
 	}
-	field := func(at int) int { return int(binary.LittleEndian.Uint32(row[at:])) }
-	text, ok1 := x.rows(&x.texts, 1, field(0), field(termSize)-field(0))
-	postings, ok2 := x.rows(&x.postingRows, postingSize, field(4), field(termSize+4)-field(4))
-	l.postings, l.term = postings, n
-	if dir := field(8); ok1 && ok2 && field(termSize+8) != dir {
-		windows := x.windows()
-		rows, ok := x.rows(&x.dirRows, dirSize, dir*windows, windows)
-		if !ok {
-			return nil, list{}, false
-		}
-		l.begins, l.highest = rows[:4*windows], rows[4*windows:]
+	from, to := int(binary.LittleEndian.Uint32(row)), int(binary.LittleEndian.Uint32(row[termSize:]))
+	return x.rows(&x.texts, 1, from, to-from)
+}
+
+// list is what the index has of a term.
+func (x *Index) list(n uint32) (l list, ok bool) {
+	row, ok := x.rows(&x.termRows, termSize, int(n), 1)
+	if !ok {
+		return list{}, false
 	}
-	return text, l, ok1 && ok2
+	place, df := int(binary.LittleEndian.Uint32(row[4:])), binary.LittleEndian.Uint32(row[8:])
+	if df > x.docs {
+		return list{}, false
+	}
+	l = list{df: int(df), term: n}
+	if !x.frequent(df) {
+		l.postings, ok = x.rows(&x.blocks, blockUnit, place, l.df)
+		return l, ok
+	}
+	form := x.block(l.df)
+	data, ok := x.rows(&x.blocks, blockUnit, place, form.end/blockUnit)
+	if !ok {
+		return list{}, false
+	}
+	l.bases, l.masks, l.begins = data[:form.masks], data[form.masks:form.begins], data[form.begins:form.highest]
+	l.highest, l.counts = data[form.highest:form.counts], data[form.counts:][:df]
+	return l, true
 }
 
 // key is the key of a document. A key lies in one page: both begin at multiples of its size.
@@ -122,5 +160,5 @@ func (x *Index) lengthClass(doc uint32) (uint8, bool) {
 	if !ok {
 		return 0, false
 	}
-	return row[0] & (1<<tfShift - 1), true
+	return row[0] & lengthMask, true
 }

@@ -2,7 +2,6 @@ package lexical
 
 import (
 	"bytes"
-	"encoding/binary"
 )
 
 // Merge makes one index of what is left in the segments: the same bytes as building it from these documents. The error
@@ -96,7 +95,7 @@ func (m *merger) next() (term []byte, at []*part, ok bool) {
 		if p.next == p.index.terms {
 			continue
 		}
-		text, _, ok := p.index.term(p.next)
+		text, ok := p.index.text(p.next)
 		if !ok {
 			return nil, nil, false
 		}
@@ -115,20 +114,20 @@ func (m *merger) next() (term []byte, at []*part, ok bool) {
 func (m *merger) addTerm(term []byte, at []*part) bool {
 	before := len(m.postings)
 	for _, p := range at {
-		_, l, ok := p.index.term(p.next)
+		l, ok := p.index.list(p.next)
 		if !ok {
 			return false
 		}
 		p.next++
-		for rows := l.postings; len(rows) >= postingSize; rows = rows[postingSize:] {
-			posting := binary.LittleEndian.Uint32(rows)
-			doc := posting >> docShift
+		l.each(func(doc uint32, count uint8) {
 			if int(doc) >= len(p.renumbered) {
-				return false
+				ok = false
+			} else if doc = p.renumbered[doc]; doc != gone {
+				m.postings = append(m.postings, doc<<docShift|uint32(count)<<tfShift|uint32(m.lengths[doc]))
 			}
-			if doc = p.renumbered[doc]; doc != gone {
-				m.postings = append(m.postings, doc<<docShift|posting&(1<<docShift-1))
-			}
+		})
+		if !ok {
+			return false
 		}
 	}
 	if len(m.postings) > before {

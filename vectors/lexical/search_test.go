@@ -2,6 +2,7 @@ package lexical_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -53,6 +54,9 @@ func grow(t testing.TB, random *rand.Rand, docs []lexical.Document, segments int
 	large := len(docs) * 9 / 10 // the first segment is large, the others share the rest
 	for i := range segments {
 		from, to := 0, large
+		if segments == 1 {
+			to = len(docs)
+		}
 		if i > 0 {
 			from, to = large+(len(docs)-large)*(i-1)/(segments-1), large+(len(docs)-large)*i/(segments-1)
 		}
@@ -215,6 +219,49 @@ func TestSearchIsBM25(t *testing.T) {
 		if best := search(t, set, query, 10, nil); !slices.Equal(best, got[:min(10, len(got))]) {
 			t.Fatalf("%q: the best ten are %v, want %v", query, best, got[:10])
 		}
+	}
+}
+
+// TestNothingIsLeftOut compares with what adding everything up gives, exactly: in corpora whose words are so frequent that
+// each kind of list and of query occurs, at the edges of windows and tracts, with equal scores and deleted documents.
+func TestNothingIsLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ docs, words, segments int }{
+		{1, 3, 1}, {63, 5, 1}, {64, 40, 1}, {65, 9, 1}, {300, 400, 3}, {2000, 30, 1}, {9000, 5000, 4}, {70_000, 60, 2}, {140_000, 900, 1},
+	} {
+		t.Run(fmt.Sprint(c.docs), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(uint64(c.docs), 2))
+			word := func() string { return fmt.Sprintf("w%c", 'α'+int(float64(c.words)*math.Pow(random.Float64(), 3))) }
+			docs := make([]lexical.Document, c.docs)
+			for i := range docs {
+				var words []string
+				for range random.IntN(8) {
+					words = append(words, word())
+				}
+				docs[i] = lexical.Document{Title: word(), Body: strings.Join(words, " "), Key: random.Uint64N(5)}
+			}
+			deleted := []float64{0, 0.2}[c.segments%2]
+			set := grow(t, random, docs, c.segments, deleted).set
+			for i := range 40 + 100*300/(300+c.docs) {
+				query := word()
+				for range random.IntN([]int{1, 3, 6, 40}[i%4]) {
+					query += " " + word()
+				}
+				limit := []int{20, 1, 3, 64, 65, 1000, 1 << 30}[i%7]
+				var accept func(int) bool
+				if i%5 == 0 {
+					accept = func(doc int) bool { return doc%3 == 1 }
+				}
+				want, err := set.Plain(query, limit, accept)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := search(t, set, query, limit, accept); !slices.Equal(got, want) {
+					t.Fatalf("%q, %d: %d documents\n%v, want %d\n%v", query, limit, len(got), got[:min(9, len(got))], len(want), want[:min(9, len(want))])
+				}
+			}
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package lexical
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"sync"
@@ -45,7 +44,7 @@ type segment struct {
 	deleted []uint32 // ascending
 	// lost has for each term how many of its documents are deleted, plus one; 0 before anybody asked.
 	lost []atomic.Uint32
-	// stretch is by how much the highest scores of the directories have to be raised for the set's average length.
+	// stretch is by how much the highest weights of windows have to be raised for the set's average length.
 	stretch float64
 }
 
@@ -100,15 +99,15 @@ func (s *Set) count(seg *segment) error {
 // left is how many documents of a list are not deleted. Counting them takes as long as reading the list, so it is done
 // once.
 func (seg *segment) left(l *list) int {
-	if len(seg.deleted) == 0 || l.len() == 0 {
-		return l.len()
+	if len(seg.deleted) == 0 || l.df == 0 {
+		return l.df
 	}
 	lost := seg.lost[l.term].Load()
 	if lost == 0 {
-		lost = uint32(l.count(seg.deleted, seg.Deleted)) + 1
+		lost = uint32(l.count(seg.Deleted)) + 1
 		seg.lost[l.term].Store(lost)
 	}
-	return l.len() - int(lost-1)
+	return l.df - int(lost-1)
 }
 
 // stretch: the weight of an occurrence falls as the average length does, and grows less than the average length. What
@@ -142,7 +141,7 @@ func (s *Set) Overlap(query string) (counts []uint16, total int, err error) {
 			if !ok {
 				return nil, 0, ErrDamaged
 			}
-			countTitles(l.postings, counts[seg.base:seg.base+seg.Index.Docs()])
+			countTitles(&l, counts[seg.base:seg.base+seg.Index.Docs()])
 		}
 	}
 	for i := range s.segments {
@@ -154,11 +153,10 @@ func (s *Set) Overlap(query string) (counts []uint16, total int, err error) {
 }
 
 // countTitles counts the postings of terms in titles.
-func countTitles(postings []byte, counts []uint16) {
-	for p := postings; len(p) >= postingSize; p = p[postingSize:] {
-		posting := binary.LittleEndian.Uint32(p)
-		if doc := int(posting >> docShift); posting&titleBit != 0 && doc < len(counts) {
+func countTitles(l *list, counts []uint16) {
+	l.each(func(doc uint32, count uint8) {
+		if count&(titleBit>>tfShift) != 0 && int(doc) < len(counts) {
 			counts[doc]++
 		}
-	}
+	})
 }
