@@ -38,9 +38,12 @@ type share struct {
 	mu     sync.Mutex // guards what follows; the keeper asks beside the loop
 	holder string     // who has our claims; "" until it is needed
 	tip    gitrepo.Tip
-	made   map[string]string // by the name of a commit here, the one that GitHub made in its place
-	before bool              // tip was fetched before the loop began, and is as good for its first look
-	base   string            // the commit that this run knows the branch at; other runs on this tree move it, too
+	made   map[string]string        // by the name of a commit here, the one that GitHub made in its place
+	before bool                     // tip was fetched before the loop began, and is as good for its first look
+	base   string                   // the commit that this run knows the branch at; other runs on this tree move it, too
+	asked  bool                     // the remote, at least once
+	kept   []byte                   // what sightsPath holds
+	since  map[string]time.Duration // of what is in it, by hash
 }
 
 // openShare finds the remote, if something is to be pushed.
@@ -56,7 +59,8 @@ func (w *wiring) openShare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("push: %w; nothing was run", err)
 	}
-	w.share = &share{committer: w.repo, remote: remote, api: api, made: map[string]string{}}
+	w.share = &share{committer: w.repo, remote: remote, api: api, made: map[string]string{},
+		since: map[string]time.Duration{}}
 	w.share.reach = reach{name: remote.String(), watching: w.options.watch, warn: w.warn}
 	return nil
 }
@@ -124,6 +128,12 @@ func (s *share) stand(commit string) (moved bool) {
 
 // ask asks the remote how it stands.
 func (s *share) ask(ctx context.Context, turn bool) (tip gitrepo.Tip, err error) {
+	s.mu.Lock()
+	if !s.asked {
+		s.asked = true
+		s.recall()
+	}
+	s.mu.Unlock()
 	if turn {
 		tip, err = s.remote.Turn(ctx)
 	} else {
@@ -135,6 +145,7 @@ func (s *share) ask(ctx context.Context, turn bool) (tip gitrepo.Tip, err error)
 	}
 	s.mu.Lock()
 	s.tip = tip
+	s.remember()
 	s.mu.Unlock()
 	return tip, s.seen(tip)
 }
@@ -163,6 +174,9 @@ func (s *share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 	got, err := s.remote.Adopt(ctx, tip, ownership(s.store, t))
 	if err != nil {
 		return false, err
+	}
+	if got.Warning != "" {
+		s.warn(got.Warning)
 	}
 	head, err := s.git.Head(ctx)
 	moved = s.stand(head.Hash)

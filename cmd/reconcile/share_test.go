@@ -1,13 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/state"
 )
 
 // TestReachOfARemoteThatTakesNothing reads in between what cannot be written: a run gives up all the same, and does not
@@ -31,4 +37,105 @@ func TestReachOfARemoteThatTakesNothing(t *testing.T) {
 			t.Errorf("said %q", said)
 		}
 	})
+}
+
+// sharedBy are two clones of a hub, as shares without a loop.
+func sharedBy(t *testing.T) (dir string, open func(clone string) *share) {
+	t.Helper()
+	dir = t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "--bare", "-b", "main", "hub.git")
+	for _, clone := range []string{"a", "b"} {
+		git("clone", "-q", "hub.git", clone)
+		git("-C", clone, "symbolic-ref", "HEAD", "refs/heads/main")
+	}
+	git("-C", "a", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "x")
+	git("-C", "a", "push", "-q", "origin", "main")
+	return dir, func(clone string) *share {
+		t.Helper()
+		a := &app{global: globalFlags{dir: filepath.Join(dir, clone)}}
+		store, err := state.Open(a.global.dir, a.storeOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		repo, err := gitrepo.Open(a.global.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		remote, err := repo.Remote(t.Context(), "origin", "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &wiring{app: a, store: store, settings: store.Settings()}
+		return &share{committer: &committer{wiring: w, git: repo}, remote: remote, since: map[string]time.Duration{}}
+	}
+}
+
+// TestClaimsAreWatchedOnce: the next run on a tree goes on to count where the one before it ended, but not on another
+// machine, nor from what cannot be read.
+func TestClaimsAreWatchedOnce(t *testing.T) {
+	t.Parallel()
+	if _, ok := uptime(); !ok {
+		t.Skip("this system has no clock that two processes share")
+	}
+	dir, open := sharedBy(t)
+	until := time.Now().Add(time.Hour)
+	if _, err := open("a").remote.Take(t.Context(), []gitrepo.Claim{{Key: "x", Holder: "a", Expires: until}}); err != nil {
+		t.Fatal(err)
+	}
+	ends := func() time.Time {
+		t.Helper()
+		tip, err := open("b").ask(t.Context(), false)
+		if err != nil || len(tip.Claims) != 1 {
+			t.Fatal(tip.Claims, err)
+		}
+		return tip.Claims[0].Expires
+	}
+	first := ends()
+	path := filepath.Join(dir, "b", sightsPath)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends()
+	if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("seen again: %s; before: %s", again, data)
+	}
+	var was sights
+	if err := json.Unmarshal(data, &was); err != nil || len(was.Seen) != 1 {
+		t.Fatal(err, was)
+	}
+	was.Seen[0].Since -= 30 * time.Minute // so long ago
+	write := func(is sights) {
+		data, err := json.Marshal(is)
+		if err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(was)
+	if early := first.Sub(ends()); early < 20*time.Minute || early > 30*time.Minute {
+		t.Errorf("waits %s less than at first", early)
+	}
+	was.Boot = "of another machine"
+	write(was)
+	if ends().Before(first) {
+		t.Error("believes what was seen on another machine")
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if ends().Before(first) {
+		t.Error("believes what cannot be read")
+	}
 }

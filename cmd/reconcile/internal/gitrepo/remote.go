@@ -58,6 +58,7 @@ type Remote struct {
 
 	mu      sync.Mutex
 	seen    map[string]sighting // the claims and tickets on the remote, by full reference
+	before  map[string]Sighting // what a process before this one saw, by full reference
 	held    map[string]string   // the claims that are ours: what their references hold, by full reference
 	beat    int                 // numbers what is written to claims and tickets, so that each differs
 	people  bool                // commits of people are on the way: their pre-push hook runs

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,6 +61,40 @@ func (m *Remote) claimOf(ref string) Claim {
 	}
 	lasts := time.Duration(min(max(text.Seconds, shortestClaim), longestClaim)) * time.Second
 	return Claim{Key: text.Key, Holder: text.Holder, Expires: s.since.Add(lasts)}
+}
+
+// Sighting says since when a claim of somebody else has been as it is. No two claims, and no two renewals of one, have the
+// same hash.
+type Sighting struct {
+	Ref   string // on the remote
+	Hash  string
+	Since time.Time // by this process's clock
+}
+
+// Sightings are those of the last Fetch, by reference, so that the next process on this tree need not watch a claim for the
+// whole of its time once more. See Recall.
+func (m *Remote) Sightings() []Sighting {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Sighting
+	for ref, s := range m.seen {
+		if strings.HasPrefix(ref, claimRefs) && m.held[ref] != s.hash {
+			out = append(out, Sighting{ref, s.hash, s.since})
+		}
+	}
+	slices.SortFunc(out, func(a, b Sighting) int { return strings.Compare(a.Ref, b.Ref) })
+	return out
+}
+
+// Recall takes over what a process before this one saw. It is to be called before the first Fetch, with times that cannot
+// be too early: who takes a claim over must have waited for it.
+func (m *Remote) Recall(before []Sighting) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = map[string]Sighting{}
+	for _, s := range before {
+		m.before[s.Ref] = s
+	}
 }
 
 // write makes a blob of a claim or ticket, and returns its hash. No two are the same.

@@ -71,6 +71,48 @@ func TestClaimExpires(t *testing.T) {
 	}
 }
 
+// TestClaimSeenBefore: a process goes on counting where the one before it ended, as long as the claim is the same.
+func TestClaimSeenBefore(t *testing.T) {
+	t.Parallel()
+	f, other, _ := shared(t)
+	now := &clock{noon}
+	a, b := f.remote().at(now), other.remote().at(now)
+	until := func() []Claim { return []Claim{{"x", "a", now.now.Add(time.Minute)}} }
+	if refused, err := a.Take(t.Context(), until()); err != nil || len(refused) > 0 {
+		t.Fatal(refused, err)
+	}
+	expires := func(m *Remote) time.Duration {
+		t.Helper()
+		tip, err := m.Fetch(t.Context())
+		if err != nil || len(tip.Claims) != 1 {
+			t.Fatal(tip.Claims, err)
+		}
+		return tip.Claims[0].Expires.Sub(now.now)
+	}
+	expires(b)
+	was := b.Sightings()
+	if len(was) != 1 || len(a.Sightings()) != 0 {
+		t.Errorf("b saw %v, a %v, whose claim it is", was, a.Sightings())
+	}
+	now.now = now.now.Add(50 * time.Second)
+	next := other.remote().at(now)
+	next.Recall(was)
+	if left, anew := expires(next), expires(other.remote().at(now)); left != 10*time.Second || anew != time.Minute {
+		t.Errorf("left: %s for who was there before, %s for who is new", left, anew)
+	}
+	if lost, err := a.Renew(t.Context(), until()); err != nil || len(lost) > 0 {
+		t.Fatal(lost, err)
+	}
+	if left := expires(next); left != time.Minute {
+		t.Errorf("left once it was renewed: %s", left)
+	}
+	ahead := other.remote().at(now)
+	ahead.Recall([]Sighting{{was[0].Ref, was[0].Hash, now.now.Add(time.Hour)}})
+	if left := expires(ahead); left != time.Minute {
+		t.Errorf("left with a sighting of the future: %s", left)
+	}
+}
+
 // TestClaimRace: of two that find an expired claim, one gets it.
 func TestClaimRace(t *testing.T) {
 	t.Parallel()

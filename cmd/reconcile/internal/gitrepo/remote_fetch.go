@@ -191,6 +191,9 @@ func (m *Remote) sight(refs remoteRefs, texts map[string][]byte) {
 	for ref, hash := range refs.shared {
 		if !strings.HasPrefix(ref, pendingRefs) && m.seen[ref].hash != hash {
 			m.seen[ref] = sighting{hash: hash, since: now, text: texts[hash]}
+			if was := m.before[ref]; was.Hash == hash && was.Since.Before(now) {
+				m.seen[ref] = sighting{hash: hash, since: was.Since, text: texts[hash]}
+			}
 		}
 	}
 	for ref := range m.seen {
