@@ -2,11 +2,17 @@ package eval
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
+	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors/kernel"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
@@ -19,7 +25,8 @@ const place = 10
 // fuseK is the constant of reciprocal rank fusion, from the paper.
 const fuseK = 60
 
-// Ranker lists the functions that fit a question, by their numbers, best first; at most limit.
+// Ranker lists the functions that fit a question, by their numbers, best first; at most limit. It is safe for concurrent
+// use.
 type Ranker func(question string, limit int) ([]int, error)
 
 // Figures are what was measured.
@@ -59,29 +66,41 @@ func Asked(functions []Function, n int) []int {
 	return out
 }
 
-// Measure asks for these functions by their questions, or by the named ones. The error is one of rank.
+// Measure asks for these functions by their questions, or by the named ones, on all processors. The error is one of rank.
 func Measure(functions []Function, asked []int, named bool, rank Ranker) (Figures, error) {
+	places := make([]int, len(asked)) // of the right answers among the hits, from 1; 0 for none
+	workers := runtime.GOMAXPROCS(0)
+	failed := make([]error, workers)
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < len(asked) && failed[w] == nil; i += workers {
+				places[i], failed[w] = find(functions, asked[i], named, rank)
+			}
+		})
+	}
+	group.Wait()
 	out := Figures{Questions: len(asked)}
-	for _, n := range asked {
-		question := functions[n].Question
-		if named {
-			question = functions[n].Named
-		}
-		hits, err := rank(question, place)
-		if err != nil {
-			return Figures{}, err
-		}
-		at := slices.IndexFunc(hits[:min(place, len(hits))], func(hit int) bool { return functions[hit].ID == functions[n].ID })
-		if at >= 0 {
-			out.MRR += 1 / float64(at+1)
+	for _, at := range places {
+		if at > 0 {
+			out.MRR += 1 / float64(at)
 			out.Recall++
 		}
 	}
-	if len(asked) > 0 {
-		out.MRR /= float64(len(asked))
-		out.Recall /= float64(len(asked))
+	out.MRR /= float64(max(1, len(asked)))
+	out.Recall /= float64(max(1, len(asked)))
+	return out, errors.Join(failed...)
+}
+
+// find asks for a function, and returns its place among the first hits, from 1, or 0.
+func find(functions []Function, number int, named bool, rank Ranker) (int, error) {
+	f := &functions[number]
+	question := f.Question
+	if named {
+		question = f.Named
 	}
-	return out, nil
+	hits, err := rank(question, place)
+	return 1 + slices.IndexFunc(hits, func(hit int) bool { return functions[hit].ID == f.ID }), err
 }
 
 // Lexical ranks by words.
@@ -106,6 +125,48 @@ func Lexical(functions []Function) (Ranker, error) {
 		}
 		return out, err
 	}, nil
+}
+
+// Vector ranks by the vectors that an embedder makes, comparing each question with all functions.
+func Vector(ctx context.Context, functions []Function, e embed.Embedder) (Ranker, error) {
+	texts := make([]string, len(functions))
+	for i, f := range functions {
+		texts[i] = f.Title + "\n" + f.Body
+	}
+	vectors, err := e.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	return func(question string, limit int) ([]int, error) {
+		asked, err := e.Embed(ctx, []string{question})
+		if err != nil {
+			return nil, err
+		}
+		return nearest(vectors, asked[0], limit), nil
+	}, nil
+}
+
+// nearest lists the numbers of the vectors that are nearest to v, at most limit, in order.
+func nearest(vectors [][]float32, v []float32, limit int) []int {
+	type hit struct {
+		number int
+		score  float32
+	}
+	before := func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.number, b.number)) }
+	best := make([]hit, 0, limit+1) // in order
+	for i := range vectors {
+		h := hit{i, kernel.Dot(vectors[i], v)}
+		if len(best) == limit && (limit == 0 || before(h, best[limit-1]) > 0) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, h, before)
+		best = slices.Insert(best, at, h)[:min(len(best)+1, limit)]
+	}
+	out := make([]int, len(best))
+	for i, h := range best {
+		out[i] = h.number
+	}
+	return out
 }
 
 // Fuse ranks by the sum of 1/(60+rank) over rankers, each to Depth (Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion

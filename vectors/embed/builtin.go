@@ -1,0 +1,242 @@
+package embed
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// ErrDamaged says that statistics are not what was written, or of another version.
+var ErrDamaged = errors.New("the statistics of the built-in embedder are damaged or of another version; build them again")
+
+const (
+	magic      = "rcnemb\x00\x01" // ends with the version
+	headerSize = 64
+	sumAt      = headerSize - 8
+	// titleWeight is what a title counts beside the body, each at length 1.
+	titleWeight = 2
+)
+
+// Builtin makes vectors without a network or a model. It never changes, and is safe for concurrent use.
+type Builtin struct {
+	data       []byte // the format
+	dimensions int
+	rarities   []byte // a part of data
+	scratch    sync.Pool
+}
+
+var _ Embedder = (*Builtin)(nil)
+
+// Train counts in how many of these texts words and their pieces are. Vectors will have dimensions numbers, from 1 to
+// [MaxDimensions]. The order of the texts does not matter. The texts are not kept; it takes a few megabytes for each
+// processor.
+func Train(texts iter.Seq[string], dimensions int) *Builtin {
+	batches := make(chan []string)
+	workers := max(1, runtime.GOMAXPROCS(0))
+	counts := make([]counter, workers)
+	var group sync.WaitGroup
+	for i := range counts {
+		counts[i].df = make([]uint32, tableRows*buckets)
+		group.Go(func() {
+			for batch := range batches {
+				counts[i].add(batch)
+			}
+		})
+	}
+	var batch []string
+	for text := range texts {
+		if batch = append(batch, text); len(batch) == 64 {
+			batches <- batch
+			batch = nil
+		}
+	}
+	batches <- batch
+	close(batches)
+	group.Wait()
+	all := &counts[0]
+	for _, c := range counts[1:] {
+		all.docs += c.docs
+		for i, n := range c.df {
+			all.df[i] += n
+		}
+	}
+	return newBuiltin(all, dimensions)
+}
+
+// counter counts texts by features. Features that share a bucket are counted together; of its buckets, one in each row,
+// a feature has the smallest count (Cormode and Muthukrishnan, "An improved data stream summary: the count-min sketch and
+// its applications", 2005).
+type counter struct {
+	docs uint64
+	df   []uint32
+	bag  bag
+}
+
+func (c *counter) add(texts []string) {
+	for _, text := range texts {
+		c.docs++
+		c.bag.reset()
+		title, body := fields(text)
+		c.bag.addText(title)
+		c.bag.addText(body)
+		for _, f := range c.bag.features {
+			for _, at := range bucketsOf(f.hash) {
+				c.df[at]++
+			}
+		}
+	}
+}
+
+func newBuiltin(c *counter, dimensions int) *Builtin {
+	data := make([]byte, headerSize+len(c.df))
+	copy(data, magic)
+	binary.LittleEndian.PutUint32(data[8:], uint32(dimensions))
+	binary.LittleEndian.PutUint64(data[16:], c.docs)
+	known := map[uint32]uint8{} // most buckets have one of a few counts
+	for i, df := range c.df {
+		w, there := known[df]
+		if !there {
+			w = rarity(c.docs, min(uint64(df), c.docs))
+			known[df] = w
+		}
+		data[headerSize+i] = w
+	}
+	binary.LittleEndian.PutUint64(data[sumAt:], checksum(data))
+	b, err := Open(data)
+	if err != nil {
+		panic(err) // a mistake of this package, or of the caller's dimensions
+	}
+	return b
+}
+
+// checksum is that of everything but itself.
+func checksum(data []byte) uint64 {
+	var h xxhash.Digest
+	h.Reset()
+	_, _ = h.Write(data[:sumAt])
+	_, _ = h.Write(data[headerSize:])
+	return h.Sum64()
+}
+
+// AppendTo appends the statistics in the format of the package.
+func (b *Builtin) AppendTo(data []byte) []byte { return append(data, b.data...) }
+
+// Open is the embedder of these statistics, which are used as they are and must not change. The error is ErrDamaged.
+func Open(data []byte) (*Builtin, error) {
+	if len(data) != headerSize+tableRows*buckets || string(data[:len(magic)]) != magic ||
+		checksum(data) != binary.LittleEndian.Uint64(data[sumAt:]) {
+		return nil, ErrDamaged
+	}
+	dimensions := binary.LittleEndian.Uint32(data[8:])
+	if dimensions < 1 || dimensions > MaxDimensions {
+		return nil, ErrDamaged
+	}
+	return &Builtin{data: data, dimensions: int(dimensions), rarities: data[headerSize:]}, nil
+}
+
+// Dimensions is how many numbers the vectors have.
+func (b *Builtin) Dimensions() int { return b.dimensions }
+
+// Model is the version of what is done here, the dimensions, and the digest of the statistics.
+func (b *Builtin) Model() string {
+	return fmt.Sprintf("builtin %d %d %016x", b.data[len(magic)-1], b.dimensions, binary.LittleEndian.Uint64(b.data[sumAt:]))
+}
+
+// Embed uses all processors. The error is that of the context.
+func (b *Builtin) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	all := make([]float32, len(texts)*b.dimensions)
+	out := slices.Collect(slices.Chunk(all, b.dimensions))
+	var group sync.WaitGroup
+	workers := min(runtime.GOMAXPROCS(0), (len(texts)+7)/8)
+	for first := range workers {
+		group.Go(func() {
+			s := b.take()
+			defer b.scratch.Put(s)
+			for i := first; i < len(texts) && ctx.Err() == nil; i += workers {
+				s.embed(b, texts[i], out[i])
+			}
+		})
+	}
+	group.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// scratch is what making one vector needs.
+type scratch struct {
+	bag         bag
+	title, body []int32
+}
+
+func (b *Builtin) take() *scratch {
+	if s, ok := b.scratch.Get().(*scratch); ok {
+		return s
+	}
+	return &scratch{title: make([]int32, b.dimensions), body: make([]int32, b.dimensions)}
+}
+
+// embed makes the vector of a text: the sum of its title's and its body's, each scaled to its weight.
+func (s *scratch) embed(b *Builtin, text string, out []float32) {
+	title, body := fields(text)
+	titleScale := s.field(b, title, s.title, titleWeight)
+	bodyScale := s.field(b, body, s.body, 1)
+	for i := range out {
+		// The conversions keep processors that can from adding and multiplying at once, with another result.
+		out[i] = float32(float64(float64(s.title[i])*titleScale) + float64(float64(s.body[i])*bodyScale))
+	}
+	if Unit(out) != nil {
+		copy(out, Nothing(len(out)))
+	}
+}
+
+// field sums the features of a field up, and returns what the sum has to be multiplied with to have this length.
+func (s *scratch) field(b *Builtin, text string, sum []int32, length float64) float64 {
+	clear(sum)
+	s.bag.reset()
+	s.bag.addText(text)
+	for _, f := range s.bag.features {
+		b.addFeature(f, sum)
+	}
+	squares := 0.0
+	for _, x := range sum {
+		squares += float64(float64(x) * float64(x))
+	}
+	if squares == 0 {
+		return 0
+	}
+	return length / math.Sqrt(squares)
+}
+
+// addFeature adds the weight of a feature to some components, and takes it from some others, as its hash says.
+func (b *Builtin) addFeature(f feature, sum []int32) {
+	at := bucketsOf(f.hash)
+	weight := countWeights[min(f.count, maxCount)] * uint32(max(b.rarities[at[0]], b.rarities[at[1]]))
+	if f.hash&isTerm == 0 {
+		scatter(f.hash, int32(weight*pieceFactor>>weightShift), sum)
+		return
+	}
+	w := int32(weight * termFactor >> weightShift)
+	scatter(f.hash, w, sum)
+	scatter(mixed(f.hash), w, sum)
+}
+
+// scatter adds a weight, or its negative, to piecePlaces components: 15 bits choose each, and one its sign. (Achlioptas,
+// "Database-friendly random projections", 2003; Weinberger and others, "Feature hashing for large scale multitask
+// learning", 2009.)
+func scatter(hash uint64, weight int32, sum []int32) {
+	for range piecePlaces {
+		sign := -int32(hash >> 15 & 1)
+		sum[int(hash&(1<<15-1))*len(sum)>>15] += weight ^ sign - sign
+		hash >>= 16
+	}
+}

@@ -1,0 +1,133 @@
+package embed
+
+import (
+	"encoding/binary"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/vectors/lexical"
+)
+
+const (
+	// maxText is how many bytes of a text count.
+	maxText = 32 << 10
+	// Characters of the pieces of words, see pieces.
+	leastPiece, mostPiece = 3, 4
+	// maxPieces is how many bytes of a term are cut into pieces.
+	maxPieces = 32
+	// Begin and end of a term in its pieces; no term has them.
+	begins, finishes = 2, 3
+)
+
+// feature is a term or a piece of one, and how often a text has it.
+type feature struct {
+	hash  uint64 // whose last bit is isTerm
+	count uint32
+}
+
+const isTerm = 1
+
+// bag counts the features of a text. The zero value is empty. It is not safe for concurrent use.
+type bag struct {
+	features []feature
+	slots    []uint32 // hash table of numbers of features + 1
+	padded   []byte   // a term between its marks
+	starts   []int    // of the characters in padded
+}
+
+func (b *bag) reset() {
+	b.features = b.features[:0]
+	clear(b.slots)
+}
+
+// addText adds the features of a text.
+func (b *bag) addText(text string) {
+	for _, term := range lexical.Terms(text) {
+		b.add(mixed(xxhash.Sum64String(term)) | isTerm)
+		b.addPieces(term)
+	}
+}
+
+// addPieces adds all runs of three and of four characters of a term, with marks where it begins and ends: so words are
+// alike that are made of the same parts, or mistyped.
+func (b *bag) addPieces(term string) {
+	b.padded = append(append(b.padded[:0], begins), clip(term, maxPieces)...)
+	b.padded = append(b.padded, finishes)
+	b.starts = b.starts[:0]
+	for i, c := range b.padded {
+		if utf8.RuneStart(c) {
+			b.starts = append(b.starts, i)
+		}
+	}
+	b.starts = append(b.starts, len(b.padded))
+	for n := leastPiece; n <= mostPiece; n++ {
+		for i := 0; i+n < len(b.starts); i++ {
+			b.add(mixed(packed(b.padded[b.starts[i]:b.starts[i+n]])) &^ isTerm)
+		}
+	}
+}
+
+// clip is the begin of s, at most n bytes, without half a character.
+func clip(s string, n int) string {
+	for n = min(n, len(s)); n > 0 && n < len(s) && !utf8.RuneStart(s[n]); {
+		n--
+	}
+	return s[:n]
+}
+
+// packed is the piece itself, if it fits into seven bytes, else its hash.
+func packed(piece []byte) uint64 {
+	if len(piece) > 7 {
+		return xxhash.Sum64(piece)
+	}
+	var whole [8]byte
+	copy(whole[:], piece)
+	return binary.LittleEndian.Uint64(whole[:])
+}
+
+// mixed spreads a number over all bits: the finalizer of Appleby's MurmurHash3 (2011).
+func mixed(x uint64) uint64 {
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// add counts a feature.
+func (b *bag) add(hash uint64) {
+	if 2*len(b.features) >= len(b.slots) {
+		b.grow()
+	}
+	mask := uint64(len(b.slots) - 1)
+	for at := hash >> 1 & mask; ; at = (at + 1) & mask {
+		n := b.slots[at]
+		if n == 0 {
+			b.features = append(b.features, feature{hash, 1})
+			b.slots[at] = uint32(len(b.features))
+			return
+		}
+		if f := &b.features[n-1]; f.hash == hash {
+			f.count++
+			return
+		}
+	}
+}
+
+func (b *bag) grow() {
+	b.slots = make([]uint32, max(1024, 2*len(b.slots)))
+	mask := uint64(len(b.slots) - 1)
+	for i, f := range b.features {
+		at := f.hash >> 1 & mask
+		for b.slots[at] != 0 {
+			at = (at + 1) & mask
+		}
+		b.slots[at] = uint32(i + 1)
+	}
+}
+
+// fields parts a text into its first line, which is its title, and the rest.
+func fields(text string) (title, body string) {
+	title, body, _ = strings.Cut(clip(text, maxText), "\n")
+	return title, body
+}
