@@ -304,6 +304,16 @@ func TestGrowIsFold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		opened := Open(slices.Clone(w.files[s.Issue]), s.Issue)
+		if lines := opened.Lines(s); !slices.Equal(lines, grown.Index()) {
+			t.Fatalf("seed %d: the lines ahead are\n%v\nwant\n%v", seed, lines, grown.Index())
+		}
+		for range 2 { // the second time what was opened is used up
+			ahead, _, err := opened.Grow(w.files[s.Issue], s)
+			if err != nil || !bytes.Equal(ahead.File, grown.File) {
+				t.Fatalf("seed %d: opened before it grew, it is\n%s\nwant\n%s\n%v", seed, ahead.File, grown.File, err)
+			}
+		}
 		files := maps.Clone(w.files)
 		files[s.Issue] = grown.File
 		for _, issue := range rest.Issues() {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -39,17 +40,51 @@ func (e *Effects) Issues() (out []int) {
 // that are not in the file are returned: see [Apply]. What takes more to know is left to the next Fold: records that
 // name the new ids already, and circles of observations that replace each other. A capture that the file has already
 // changes nothing. The errors are [ErrEdited] and those of [Parse].
-func Grow(data []byte, s Spec) (Folded, Effects, error) {
-	f, err := readFile(data, s.Issue)
-	if err != nil {
-		return Folded{}, Effects{}, err
+func Grow(data []byte, s Spec) (Folded, Effects, error) { return Open(data, s.Issue).Grow(data, s) }
+
+// Opened is an issue file that was read to be grown. It is for one goroutine at a time.
+type Opened struct {
+	data []byte
+	file *file // nil after it was grown
+	err  error
+}
+
+// Open reads an issue file for [Opened.Grow], which tells of its errors; nil data is one that does not exist.
+func Open(data []byte, issue int) *Opened {
+	f, err := readFile(data, issue)
+	return &Opened{data, f, err}
+}
+
+// Lines are those that the manifest gets of the file when a capture has been added: those of the Observations of
+// [Opened.Grow]. nil if it adds nothing.
+func (o *Opened) Lines(s Spec) []schemas.ObservationIndex {
+	if o.file == nil {
+		return nil
 	}
+	if _, known := o.file.Sources[s.Name]; known {
+		return nil
+	}
+	all := append(o.file.plain(), observations(s, nil)...)
+	slices.SortFunc(all, compareObservations)
+	return indexOf(all)
+}
+
+// Grow is the function of that name for the same file, should data still be what was opened; else it is read anew.
+func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
+	if (o.file == nil && o.err == nil) || (o.data == nil) != (data == nil) || !bytes.Equal(o.data, data) {
+		o = Open(data, s.Issue)
+	}
+	if o.err != nil {
+		return Folded{}, Effects{}, o.err
+	}
+	f := o.file
 	if digest, ok := f.Sources[s.Name]; ok {
 		if digest != s.Digest {
 			return Folded{}, Effects{}, ErrEdited
 		}
 		return Folded{Issue: s.Issue, File: data, Observations: f.plain()}, Effects{}, nil
 	}
+	o.file = nil
 	links := linksOf(s)
 	f.note(s, links)
 	added := map[string]bool{}

@@ -15,7 +15,6 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
-	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
@@ -36,7 +35,8 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	}
 	d := f.draftOf(spec.Issue)
 	defer d.close()
-	s, src, err := f.prepare(spec)
+	s, src, a, err := f.prepare(spec, d)
+	defer a.wait()
 	if err != nil {
 		return Captured{}, err
 	}
@@ -46,7 +46,7 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 			c.Repeats = append(c.Repeats, e.Repeats)
 		}
 	}
-	return f.takeIn(ctx, c, s, f.keep(c.Path, src), d)
+	return f.takeIn(ctx, c, s, f.keep(c.Path, src), a, d)
 }
 
 // keeping is the writing of an Observation's file.
@@ -81,17 +81,17 @@ func (k *keeping) wait() error {
 }
 
 // takeIn puts a capture into the memory, once it is kept.
-func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec, k *keeping, d *draft) (Captured, error) {
+func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec, k *keeping, a *ahead, d *draft) (Captured, error) {
 	changed := map[int][]byte{}
 	var added []schemas.Observation
 	var effects memory.Effects
 	grown, wrote, err := f.change(ctx, s.Issue, k.wait, func(file, archive []byte) (memory.Folded, error) {
-		out, more, err := memory.Grow(file, s)
+		out, more, err := a.wait().Grow(file, s)
 		if len(out.Added)+len(more.IDs()) > 0 { // else it is there already, perhaps since a try before
 			added, effects = out.Added, more
 		}
 		if len(out.Added) > 0 && len(more.IDs()) == 0 {
-			d.write(out.Index())
+			d.agree(out.Index())
 		}
 		out.Archive = archive
 		return out, err
@@ -211,13 +211,14 @@ func (f *Files) linesNow(issue int, s *step) ([]schemas.ObservationIndex, error)
 }
 
 // prepare makes the Observation of a capture and its file. What is written is decoded before, by the code that reads it
-// in the next run; secrets and private text are taken out, should they have come as far as here.
-func (f *Files) prepare(spec *schemas.ObservationSpec) (memory.Spec, []byte, error) {
+// in the next run; secrets and private text are taken out, should they have come as far as here. What needs no file of it
+// goes on beside that, into the draft; it is nil after an error that comes before.
+func (f *Files) prepare(spec *schemas.ObservationSpec, d *draft) (memory.Spec, []byte, *ahead, error) {
 	if err := checkAgent(spec.Agent); err != nil {
-		return memory.Spec{}, nil, err
+		return memory.Spec{}, nil, nil, err
 	}
 	if err := checkIssue(spec.Issue); err != nil {
-		return memory.Spec{}, nil, err
+		return memory.Spec{}, nil, nil, err
 	}
 	clean := *spec
 	clean.Entries = slices.Clone(spec.Entries)
@@ -225,34 +226,54 @@ func (f *Files) prepare(spec *schemas.ObservationSpec) (memory.Spec, []byte, err
 		e := &clean.Entries[i]
 		e.Content, e.Summary = secrets.Redact(e.Content), secrets.Redact(e.Summary)
 	}
-	counted := countAhead(clean.Entries)
-	defer func() { <-counted }()
 	name, err := captureName(&clean)
 	if err != nil {
-		return memory.Spec{}, nil, err
+		return memory.Spec{}, nil, nil, err
 	}
+	ahead := f.lookAhead(memory.Spec{Name: name, ObservationSpec: &clean}, d)
 	src, err := f.o.Document(controllers.Spec{Ref: schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, Spec: &clean})
 	if err != nil {
-		return memory.Spec{}, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return memory.Spec{}, nil, ahead, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	o, err := f.decode(f.specPath(name), src)
 	if err != nil {
-		return memory.Spec{}, nil, err
+		return memory.Spec{}, nil, ahead, err
 	}
-	return memory.Spec{Name: name, Digest: o.Digest, ObservationSpec: schemas.SpecAs[*schemas.ObservationSpec](o)}, src, nil
+	return memory.Spec{Name: name, Digest: o.Digest, ObservationSpec: schemas.SpecAs[*schemas.ObservationSpec](o)}, src, ahead, nil
 }
 
-// countAhead has the tokens of contents counted while something else is done with them: what was counted once is known
-// when it is counted for the issue file. What is returned is closed at the end.
-func countAhead(entries []schemas.ObservationEntry) <-chan struct{} {
-	done := make(chan struct{})
+// ahead is the issue file that a capture goes into, read before its lock is there: should it be another one by then, it is
+// read again.
+type ahead struct {
+	done   chan struct{}
+	opened *memory.Opened
+}
+
+// lookAhead reads the issue file of a capture and has the draft written of the lines that it will have. The tokens of the
+// contents are counted on the way, and known when they are counted for the file.
+func (f *Files) lookAhead(s memory.Spec, d *draft) *ahead {
+	a := &ahead{done: make(chan struct{})}
 	go func() {
-		defer close(done)
-		for i := range entries {
-			tokens.Count(entries[i].Content)
+		defer close(a.done)
+		data, err := f.readOrNil(f.issuePath(s.Issue))
+		if err != nil {
+			data = nil // whoever has the lock is told again
+		}
+		a.opened = memory.Open(data, s.Issue)
+		if lines := a.opened.Lines(s); len(lines) > 0 {
+			d.write(lines)
 		}
 	}()
-	return done
+	return a
+}
+
+// wait returns the issue file as it was read; nil for a that is nil.
+func (a *ahead) wait() *memory.Opened {
+	if a == nil {
+		return nil
+	}
+	<-a.done
+	return a.opened
 }
 
 // decode reads the file of an Observation. All that is wrong with it is in the error, ErrInvalid.

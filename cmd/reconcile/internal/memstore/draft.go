@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -16,9 +17,10 @@ import (
 // draft is the next manifest of a capture into one issue. The manifest of a large store has many megabytes, and to read,
 // check and write it takes longer than all else of a capture: so that is done beside the rest, without a lock. Under the
 // lock it is looked whether the draft is still what the manifest should become, and that is one exchange of names; if
-// not, it is dropped, and the manifest is changed as putIntoManifest does it. Nothing depends on a draft.
+// not, it is dropped, and the manifest is changed as putIntoManifest does it. Nothing depends on a draft: it is written of
+// the lines that the issue will likely have, and those that it gets are compared with them.
 //
-// Its methods may be called on nil, which is no draft. They are for one goroutine, which must call close.
+// Its methods may be called on nil, which is no draft. They are for one goroutine at a time; the last one must call close.
 type draft struct {
 	*Files
 	issue int
@@ -28,10 +30,12 @@ type draft struct {
 	id    state.Identity
 	basis *step // nil: the manifest is not the one that is remembered
 
-	written chan struct{} // closed when next and hash are known; nil before write
-	stale   bool          // write was called again: the issue was folded twice
+	lines   []schemas.ObservationIndex // that the issue has in it
+	written chan struct{}              // closed when next and hash are known; nil before write
 	next    *durable.Draft
 	hash    uint64
+
+	agreed bool // the issue has these lines, as agree was told
 }
 
 // draftOf begins a draft by reading the manifest; nil if another goroutine has one: of several at most one is of use.
@@ -58,11 +62,7 @@ func (d *draft) write(lines []schemas.ObservationIndex) {
 	if d == nil {
 		return
 	}
-	if d.written != nil {
-		d.stale = true
-		return
-	}
-	d.written = make(chan struct{})
+	d.lines, d.written = lines, make(chan struct{})
 	go func() {
 		defer close(d.written)
 		if <-d.read; d.basis == nil {
@@ -77,6 +77,21 @@ func (d *draft) write(lines []schemas.ObservationIndex) {
 			d.hash = h.Sum64()
 		}
 	}()
+}
+
+// agree tells of the lines that the issue has now. A draft of others is not placed.
+func (d *draft) agree(lines []schemas.ObservationIndex) {
+	if d == nil {
+		return
+	}
+	if d.written == nil {
+		d.write(lines)
+	}
+	d.agreed = slices.EqualFunc(d.lines, lines, func(a, b schemas.ObservationIndex) bool {
+		same := a.Timestamp.Equal(b.Timestamp.Time)
+		a.Timestamp = b.Timestamp
+		return same && a == b
+	})
 }
 
 // pieceSize is how much of a large file is hashed and written at a time: so much stays in a processor's cache.
@@ -103,10 +118,10 @@ func hashed(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
 // another process have written into the issue file by now, it brings the manifest in step after us, and if it is killed
 // before, the next run does: what is remembered is what the draft was made of.
 func (d *draft) place(ctx context.Context, changed map[int][]byte) (ok bool, err error) {
-	if d == nil || d.written == nil || len(changed) != 1 || changed[d.issue] == nil {
+	if d == nil || !d.agreed || len(changed) != 1 || changed[d.issue] == nil {
 		return false, nil
 	}
-	if <-d.written; d.next == nil || d.stale {
+	if <-d.written; d.next == nil {
 		return false, nil
 	}
 	d.manifestMu.Lock()
