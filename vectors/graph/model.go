@@ -141,7 +141,7 @@ const MaxBody = 8 << 10
 
 // Provenance is where a node comes from and who vouches for it, as somebody stated it.
 type Provenance struct {
-	ID         string // unique among provenances
+	ID         string // its name
 	Node       string // id of the node
 	SourceType string // file, commit, review, url, agent: what SourceID is
 	SourceID   string
@@ -156,7 +156,7 @@ type Provenance struct {
 
 // Conflict is that two nodes contradict each other, as somebody stated it.
 type Conflict struct {
-	ID         string // unique among conflicts
+	ID         string // its name
 	A, B       string // ids of the nodes
 	Type       string // contradiction, supersession, duplicate: what is wrong between them
 	DetectedAt int64  // Unix seconds
@@ -217,10 +217,14 @@ func (t EdgeType) String() string { return nameOf(edgeNames, t) }
 func ParseDomain(name string) (Domain, error) { return parse[Domain](domainNames, "domain", name) }
 
 // ParseNodeType is the type of nodes of that name.
-func ParseNodeType(name string) (NodeType, error) { return parse[NodeType](nodeNames, "type of node", name) }
+func ParseNodeType(name string) (NodeType, error) {
+	return parse[NodeType](nodeNames, "type of node", name)
+}
 
 // ParseEdgeType is the type of edges of that name.
-func ParseEdgeType(name string) (EdgeType, error) { return parse[EdgeType](edgeNames, "type of edge", name) }
+func ParseEdgeType(name string) (EdgeType, error) {
+	return parse[EdgeType](edgeNames, "type of edge", name)
+}
 
 func nameOf[T ~uint8](names []string, value T) string {
 	if value == 0 || int(value) >= len(names) {

@@ -1,0 +1,274 @@
+package graph
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Seed is a node that was found, and how well it matches: 0 to 1.
+type Seed struct {
+	Node  Ref
+	Score float64
+}
+
+// Expansion says how far from the seeds to look, and how to count it.
+type Expansion struct {
+	// Filter holds for the nodes that edges lead to, not for the seeds.
+	Filter
+	// Depth is how many edges from a seed a result may be, up to 8; 0: 2.
+	Depth int
+	// Alpha is the part of a seed's own score in the final score, the rest is the graph's: above 0 up to 1; 0: 0.7.
+	Alpha float64
+	// MinScore is the least final score of a result, 0 to 1. From what has less, no edges are followed.
+	MinScore float64
+	// Max is how many results are wanted; 0: 50.
+	Max int
+}
+
+const (
+	defaultDepth, deepest = 2, 8
+	defaultAlpha          = 0.7
+	defaultResults        = 50
+	// faint is what is too little to be passed on.
+	faint = unit >> 8
+	// crowd is how many nodes are found before no deeper level is begun.
+	crowd = 1 << 13
+)
+
+// Result is a node that was found by its own score, by the graph, or by both.
+type Result struct {
+	Node Ref
+	// VectorScore is that of the seed, GraphScore what came to it over edges; 0 if there is none.
+	VectorScore, GraphScore float64
+	// FinalScore is Alpha * VectorScore + (1 - Alpha) * GraphScore.
+	FinalScore float64
+	// Path leads from a seed to the node; of several the one that gave it most. It is the node alone for seeds.
+	Path []Ref
+	// Steps are the edges of the path.
+	Steps []Step
+}
+
+// passed is how much of a score an edge of a type passes on, in 1/100; an edge of the weight 1 between nodes without
+// others.
+var passed = []uint64{
+	Calls: 60, Imports: 35, Defines: 65, Implements: 65, Contains: 50, Follows: 40, Causes: 70, Resolves: 80, LedTo: 70,
+	References: 70, AppliesTo: 70, Documents: 80, Modified: 55, UsedPattern: 60,
+}
+
+// Expand finds what is related to seeds. Each seed passes its score on over the edges of its node, and what gets some
+// passes that on, for Depth levels; nodes of the first level that are seeds themselves get it as their graph score. An
+// edge passes on
+//
+//	score * passed(type) * weight / (spread(from) * spread(to)), where spread(node) = 1 + log2(its edges) / 4
+//
+// so that what is related to everything says little. What a node gets on the level that it is first reached on is
+// added up, to at most 1. What is less than 1/256 is dropped, and when more than 8,192 nodes were found no further level
+// is begun. The results are sorted by their final score, equal ones by id.
+//
+// This is spreading activation with constraints on distance, fan-out and kind of edge (Crestani, "Application of
+// spreading activation techniques in information retrieval", 1997).
+func (g *Graph) Expand(seeds []Seed, x Expansion) ([]Result, error) {
+	if err := x.complete(); err != nil {
+		return nil, err
+	}
+	s := &spreading{walker: g.walker(x.Filter), visits: g.visit(int(g.total())), alpha: uint64(x.Alpha * unit),
+		least: uint64(x.MinScore * unit)}
+	defer g.visits.Put(s.visits)
+	for t, percent := range passed {
+		s.passed[t] = percent * unit / 100
+	}
+	s.plant(seeds)
+	from := 0
+	for depth := int32(1); depth <= int32(x.Depth) && len(s.found) <= crowd; depth++ {
+		to := len(s.found)
+		for i := from; i < to; i++ {
+			s.spread(int32(i), depth)
+		}
+		from = to
+	}
+	return s.results(x.Max), nil
+}
+
+// complete says what is wrong with the options, and puts in what is left out.
+func (x *Expansion) complete() error {
+	switch {
+	case x.Depth < 0 || x.Depth > deepest:
+		return fmt.Errorf("the depth of the expansion is %d; write 1 to %d", x.Depth, deepest)
+	case !(x.Alpha >= 0 && x.Alpha <= 1):
+		return fmt.Errorf("alpha is %v; write 0 to 1", x.Alpha)
+	case !(x.MinScore >= 0 && x.MinScore <= 1):
+		return fmt.Errorf("the least score is %v; write 0 to 1", x.MinScore)
+	}
+	if x.Depth == 0 {
+		x.Depth = defaultDepth
+	}
+	if x.Alpha == 0 {
+		x.Alpha = defaultAlpha
+	}
+	if x.Max <= 0 {
+		x.Max = defaultResults
+	}
+	return nil
+}
+
+// spreading is an expansion in the making. The value of a place is its index in found.
+type spreading struct {
+	walker
+	*visits
+	alpha, least uint64 // in 1/unit, like all scores here
+	passed       [256]uint64
+}
+
+// reached is a node that got a score.
+type reached struct {
+	node          uint32
+	parent, depth int32 // parent is an index in found; itself for seeds
+	own, got      uint32
+	most          uint32 // of what it got at once: from parent
+}
+
+// plant puts the seeds first, in the order of their ids.
+func (s *spreading) plant(seeds []Seed) {
+	for _, seed := range seeds {
+		if !s.Has(seed.Node) || !(seed.Score > 0) {
+			continue
+		}
+		score := uint32(min(seed.Score, 1) * unit)
+		if s.mark(uint32(seed.Node), uint32(len(s.found))) {
+			s.found = append(s.found, reached{node: uint32(seed.Node)})
+		}
+		r := &s.found[s.value[seed.Node]]
+		r.own = max(r.own, score)
+	}
+	slices.SortFunc(s.found, func(a, b reached) int { return s.byID(a.node, b.node) })
+	for i := range s.found {
+		s.found[i].parent = int32(i)
+		s.value[s.found[i].node] = uint32(i)
+	}
+}
+
+// final is the final score of a node.
+func (s *spreading) final(r *reached) uint64 {
+	return times(s.alpha, uint64(r.own)) + times(unit-s.alpha, uint64(r.got))
+}
+
+// damping is 1/spread by the number of bits of how many edges a node has.
+var damping = [33]uint64{
+	unit, unit, unit * 4 / 5, unit * 4 / 6, unit * 4 / 7, unit * 4 / 8, unit * 4 / 9, unit * 4 / 10, unit * 4 / 11,
+	unit * 4 / 12, unit * 4 / 13, unit * 4 / 14, unit * 4 / 15, unit * 4 / 16, unit * 4 / 17, unit * 4 / 18, unit * 4 / 19,
+	unit * 4 / 20, unit * 4 / 21, unit * 4 / 22, unit * 4 / 23, unit * 4 / 24, unit * 4 / 25, unit * 4 / 26, unit * 4 / 27,
+	unit * 4 / 28, unit * 4 / 29, unit * 4 / 30, unit * 4 / 31, unit * 4 / 32, unit * 4 / 33, unit * 4 / 34, unit * 4 / 35,
+}
+
+// damped is what a node with its edges lets through of a score.
+func (s *spreading) damped(u uint32, score uint64) uint64 {
+	return score * damping[bits.Len32(s.degree(u))] >> unitBits
+}
+
+// degree is how many edges leave a node and lead to it.
+func (g *Graph) degree(u uint32) uint32 {
+	if g.over != nil && g.over.touched.has(u) {
+		return uint32(len(g.over.links[u].out.to) + len(g.over.links[u].in.to))
+	}
+	return g.out.start[u+1] - g.out.start[u] + g.in.start[u+1] - g.in.start[u]
+}
+
+// spread passes on what a node has.
+func (s *spreading) spread(i, depth int32) {
+	at := &s.found[i]
+	score, part := uint64(at.own), s.alpha
+	if depth > 1 {
+		score, part = uint64(at.got), unit-s.alpha
+	}
+	enough := times(part, score) >= s.least
+	if score = s.damped(at.node, score); score < faint || !enough {
+		return
+	}
+	u := at.node
+	for _, l := range s.arcsAt(u) {
+		for j, to := range l.to {
+			kind := l.kind[j]
+			if to == u || !s.edges.has(kind) {
+				continue
+			}
+			amount := score * s.passed[kind] >> unitBits
+			if l.weight[j] != one {
+				amount = times(amount, weightUnits(l.weight[j]))
+			}
+			if amount = s.damped(to, amount); amount >= faint {
+				s.pass(i, to, uint32(amount), depth)
+			}
+		}
+	}
+}
+
+// pass gives a node a score from another.
+func (s *spreading) pass(from int32, to, amount uint32, depth int32) {
+	if !s.has(to) {
+		if !s.enters(to) {
+			return
+		}
+		s.mark(to, uint32(len(s.found)))
+		s.found = append(s.found, reached{node: to, parent: from, depth: depth, got: amount, most: amount})
+		return
+	}
+	r := &s.found[s.value[to]]
+	switch {
+	case r.depth == 0 && depth == 1:
+		r.got = min(r.got+amount, unit)
+	case r.depth == depth:
+		r.got = min(r.got+amount, unit)
+		if amount > r.most || amount == r.most && s.before(s.found[from].node, s.found[r.parent].node) {
+			r.most, r.parent = amount, from
+		}
+	}
+}
+
+// results are the best, with their paths.
+func (s *spreading) results(limit int) []Result {
+	var best []int32
+	after := func(a, b int32) int {
+		x, y := &s.found[a], &s.found[b]
+		if fx, fy := s.final(x), s.final(y); fx != fy {
+			if fx > fy {
+				return -1
+			}
+			return 1
+		}
+		return s.byID(x.node, y.node)
+	}
+	for i := range s.found {
+		full := len(best) == limit
+		if final := s.final(&s.found[i]); final < s.least || full && final < s.final(&s.found[best[limit-1]]) ||
+			full && after(int32(i), best[limit-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, int32(i), after)
+		best = slices.Insert(best, at, int32(i))
+		best = best[:min(len(best), limit)]
+	}
+	out := make([]Result, len(best))
+	for i, n := range best {
+		out[i] = s.result(n)
+	}
+	return out
+}
+
+func (s *spreading) result(i int32) Result {
+	r := &s.found[i]
+	out := Result{Node: Ref(r.node), VectorScore: float64(r.own) / unit, GraphScore: float64(r.got) / unit,
+		FinalScore: float64(s.final(r)) / unit}
+	for ; ; i = s.found[i].parent {
+		out.Path = append(out.Path, Ref(s.found[i].node))
+		if s.found[i].parent == i {
+			break
+		}
+	}
+	slices.Reverse(out.Path)
+	for j := 1; j < len(out.Path); j++ {
+		step, _, _ := s.best(uint32(out.Path[j-1]), uint32(out.Path[j]))
+		out.Steps = append(out.Steps, step)
+	}
+	return out
+}

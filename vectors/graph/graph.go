@@ -1,0 +1,449 @@
+package graph
+
+import (
+	"bytes"
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Ref is the place of a node in a graph. It stays the same node's in all graphs that come of it by [Graph.With], also
+// after the node went and came back; in a graph that is built anew it may be another's.
+type Ref uint32
+
+// Graph is nodes and the edges between them. It never changes, and is safe for concurrent use.
+type Graph struct {
+	*base
+	over *overlay // what With changed; nil if nothing
+	// live nodes and edges.
+	nodeCount, edgeCount int
+}
+
+// base is a graph as it was built: flat, see the package comment.
+type base struct {
+	data []byte
+	header
+	rows, kinds, text, sources, provenances, conflicts []byte
+	slots, byType, byDigest, byPath                    []uint32
+	out, in                                            csr
+	// typeStart is where the nodes of a type begin in byType.
+	typeStart [maxTypes + 1]uint32
+	visits    *sync.Pool // of *visits
+}
+
+// csr has the arcs of node i at start[i] to start[i+1], sorted by type and the id of the node at the other end.
+type csr struct {
+	start []uint32
+	list
+}
+
+// list are arcs of one node in one direction.
+type list struct {
+	to     []uint32
+	weight []uint32 // the bits of a float32, above 0 up to 1
+	kind   []byte   // EdgeType
+}
+
+func (l list) part(from, to uint32) list {
+	return list{l.to[from:to:to], l.weight[from:to:to], l.kind[from:to:to]}
+}
+
+func (c *csr) of(u uint32) list { return c.part(c.start[u], c.start[u+1]) }
+
+// owner is the place that an arc is of.
+func (c *csr) owner(arc uint32) uint32 {
+	next, _ := slices.BinarySearch(c.start, arc+1)
+	return uint32(next - 1)
+}
+
+// outOf and inOf are the arcs that leave a node and that come to it, those from the other end.
+func (g *Graph) outOf(u uint32) list {
+	if g.over != nil && g.over.touched.has(u) {
+		return g.over.links[u].out
+	}
+	return g.out.of(u)
+}
+
+func (g *Graph) inOf(u uint32) list {
+	if g.over != nil && g.over.touched.has(u) {
+		return g.over.links[u].in
+	}
+	return g.in.of(u)
+}
+
+// total is how many places the graph has: those of nodes that went, too.
+func (g *Graph) total() uint32 {
+	if g.over != nil {
+		return g.nodes + uint32(len(g.over.added))
+	}
+	return g.nodes
+}
+
+// Has reports whether there is a node at the place.
+func (g *Graph) Has(r Ref) bool {
+	return uint32(r) < g.total() && (g.over == nil || !g.over.gone.has(uint32(r)))
+}
+
+// changed is the node at the place if it is not that of the base.
+func (g *Graph) changed(u uint32) *Node {
+	if g.over == nil || !g.over.touched.has(u) {
+		return nil
+	}
+	return g.over.nodes[u]
+}
+
+// idOf is the id of the node at a place, also of one that went.
+func (g *Graph) idOf(u uint32) []byte {
+	if u >= g.nodes {
+		return g.over.added[u-g.nodes]
+	}
+	return g.field(u, rowID)
+}
+
+// before reports whether the id of one node comes before that of the other.
+func (g *Graph) before(a, b uint32) bool {
+	if a < g.nodes && b < g.nodes {
+		return a < b
+	}
+	return bytes.Compare(g.idOf(a), g.idOf(b)) < 0
+}
+
+// byID is before for sorting.
+func (g *Graph) byID(a, b uint32) int {
+	switch {
+	case a == b:
+		return 0
+	case g.before(a, b):
+		return -1
+	}
+	return 1
+}
+
+// typeOf is the type of the node at a place.
+func (g *Graph) typeOf(u uint32) NodeType {
+	if n := g.changed(u); n != nil {
+		return n.Type
+	}
+	return NodeType(g.kinds[u])
+}
+
+// Nodes is how many nodes there are, Edges how many edges.
+func (g *Graph) Nodes() int { return g.nodeCount }
+
+// Edges is how many edges there are.
+func (g *Graph) Edges() int { return g.edgeCount }
+
+// Bytes is how many bytes the graph takes, without what changed since it was built.
+func (g *Graph) Bytes() int { return len(g.data) }
+
+// Changed is how many nodes have changed, or have other edges, since the graph was built. The look-ups of these are slower
+// and they are copied by each [Graph.With]: when they are many, Build(g.Parts()) makes a graph without.
+func (g *Graph) Changed() int {
+	if g.over == nil {
+		return 0
+	}
+	return len(g.over.links)
+}
+
+// Find is the node of an id.
+func (g *Graph) Find(id string) (Ref, bool) {
+	u, ok := g.place(id)
+	return Ref(u), ok && g.Has(Ref(u))
+}
+
+// place is the place of an id, also of a node that went.
+func (g *Graph) place(id string) (uint32, bool) {
+	if g.over != nil {
+		if u, ok := g.over.ids[id]; ok {
+			return u, true
+		}
+	}
+	return g.base.find(HashID(id), id)
+}
+
+// FindHash is the node whose id has the hash, see [HashID].
+func (g *Graph) FindHash(hash uint64) (Ref, bool) {
+	if g.over != nil {
+		if u, ok := g.over.hashes[hash]; ok && g.Has(Ref(u)) {
+			return Ref(u), true
+		}
+	}
+	u, ok := g.base.find(hash, "")
+	return Ref(u), ok && g.Has(Ref(u))
+}
+
+// ID is the id of a node; "" if there is none.
+func (g *Graph) ID(r Ref) string {
+	if !g.Has(r) {
+		return ""
+	}
+	return string(g.idOf(uint32(r)))
+}
+
+// Type is the type of a node; 0 if there is none.
+func (g *Graph) Type(r Ref) NodeType {
+	if !g.Has(r) {
+		return 0
+	}
+	return g.typeOf(uint32(r))
+}
+
+// Node is the node at a place; the zero value if there is none. It shares no memory with the graph.
+func (g *Graph) Node(r Ref) Node {
+	if !g.Has(r) {
+		return Node{}
+	}
+	if n := g.changed(uint32(r)); n != nil {
+		out := *n
+		out.Labels = slices.Clone(n.Labels)
+		return out
+	}
+	return g.base.node(uint32(r))
+}
+
+// All yields the nodes in the order of their ids.
+func (g *Graph) All() iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
+		var added []uint32
+		if g.over != nil {
+			added = g.over.sorted(g)
+		}
+		for u := range g.nodes {
+			for len(added) > 0 && g.before(added[0], u) {
+				if !yield(Ref(added[0])) {
+					return
+				}
+				added = added[1:]
+			}
+			if g.Has(Ref(u)) && !yield(Ref(u)) {
+				return
+			}
+		}
+		for _, u := range added {
+			if !yield(Ref(u)) {
+				return
+			}
+		}
+	}
+}
+
+// ByType are the nodes of a type in the order of their ids.
+func (g *Graph) ByType(t NodeType) []Ref {
+	if t == 0 || int(t) >= len(nodeNames) {
+		return nil
+	}
+	found := g.byType[g.typeStart[t]:g.typeStart[t+1]]
+	return g.look(found, func(n *Node) bool { return n.Type == t })
+}
+
+// ByDigest are the nodes whose content has that digest in the order of their ids.
+func (g *Graph) ByDigest(digest uint64) []Ref {
+	from, _ := slices.BinarySearchFunc(g.byDigest, digest, func(u uint32, d uint64) int {
+		return cmp.Compare(g.number(u, rowDigest), d)
+	})
+	to := from
+	for to < len(g.byDigest) && g.number(g.byDigest[to], rowDigest) == digest {
+		to++
+	}
+	return g.look(g.byDigest[from:to], func(n *Node) bool { return n.Digest == digest })
+}
+
+// ByPath are the nodes that stand in a file, in the order of their ids.
+func (g *Graph) ByPath(path string) []Ref {
+	if path == "" {
+		return nil
+	}
+	from, _ := slices.BinarySearchFunc(g.byPath, path, func(u uint32, p string) int {
+		return strings.Compare(string(g.field(u, rowPath)), p)
+	})
+	to := from
+	for to < len(g.byPath) && string(g.field(g.byPath[to], rowPath)) == path {
+		to++
+	}
+	return g.look(g.byPath[from:to], func(n *Node) bool { return n.Path == path })
+}
+
+// look are those of the base that are as they were, and the changed ones that match.
+func (g *Graph) look(found []uint32, match func(*Node) bool) []Ref {
+	var out []Ref
+	for _, u := range found {
+		if g.Has(Ref(u)) && g.changed(u) == nil {
+			out = append(out, Ref(u))
+		}
+	}
+	if g.over == nil {
+		return out
+	}
+	for u, n := range g.over.nodes {
+		if g.Has(Ref(u)) && match(n) {
+			out = append(out, Ref(u))
+		}
+	}
+	slices.SortFunc(out, func(a, b Ref) int { return g.byID(uint32(a), uint32(b)) })
+	return out
+}
+
+// Outgoing are the edges that leave a node, of the given types or of all, sorted by type and by the id where they lead.
+func (g *Graph) Outgoing(r Ref, types ...EdgeType) []Edge {
+	var out []Edge
+	mask := maskOf(types)
+	for _, a := range g.arcs(r) {
+		if mask.has(a.kind) {
+			out = append(out, g.edge(a))
+		}
+	}
+	return out
+}
+
+// Incoming are the edges that lead to a node, of the given types or of all, sorted by type and by the id where they
+// come from.
+func (g *Graph) Incoming(r Ref, types ...EdgeType) []Edge {
+	var out []Edge
+	if !g.Has(r) {
+		return nil
+	}
+	mask, in := maskOf(types), g.inOf(uint32(r))
+	for i, from := range in.to {
+		if i > 0 && in.to[i-1] == from && in.kind[i-1] == in.kind[i] {
+			continue // the same, stated by several: all were found with the first
+		}
+		if !mask.has(in.kind[i]) {
+			continue
+		}
+		for _, a := range g.arcs(Ref(from)) {
+			if a.to == uint32(r) && a.kind == in.kind[i] {
+				out = append(out, g.edge(a))
+			}
+		}
+	}
+	return out
+}
+
+// Between are the edges that lead from one node to the other, sorted by type.
+func (g *Graph) Between(from, to Ref) []Edge {
+	var out []Edge
+	for _, a := range g.arcs(from) {
+		if a.to == uint32(to) {
+			out = append(out, g.edge(a))
+		}
+	}
+	return out
+}
+
+// edge is an arc for people.
+func (g *Graph) edge(a arc) Edge {
+	return Edge{From: string(g.idOf(a.from)), To: string(g.idOf(a.to)), Type: EdgeType(a.kind),
+		Weight: weightOf(a.weight), Source: a.source}
+}
+
+// arcs are the arcs that leave a node, with what states them.
+func (g *Graph) arcs(r Ref) []arc {
+	u := uint32(r)
+	switch {
+	case !g.Has(r):
+		return nil
+	case g.over == nil || !g.over.touched.has(u):
+		return g.base.arcsOf(u)
+	}
+	l := g.over.links[u]
+	out := l.out.arcs(u)
+	for i, s := range l.source {
+		out[i].source = s
+	}
+	return out
+}
+
+// arcsOf are the arcs that leave a node of the base, with what states them.
+func (b *base) arcsOf(u uint32) []arc {
+	l := b.out.of(u)
+	out, start := l.arcs(u), b.out.start[u]
+	for row := b.sourceRow(start); row < int(b.sourceCount); row++ {
+		arc, source := b.source(row)
+		if arc >= start+uint32(len(out)) {
+			break
+		}
+		if arc >= start { // always, unless the bytes are not what was written
+			out[arc-start].source = source
+		}
+	}
+	return out
+}
+
+// arcs are the arcs of a list that leave a node, without what states them.
+func (l list) arcs(u uint32) []arc {
+	out := make([]arc, len(l.to))
+	for i := range out {
+		out[i] = arc{from: u, to: l.to[i], kind: l.kind[i], weight: l.weight[i]}
+	}
+	return out
+}
+
+// Provenance are the provenances of a node in the order of their ids.
+func (g *Graph) Provenance(r Ref) []Provenance {
+	switch {
+	case !g.Has(r):
+		return nil
+	case g.over == nil || !g.over.stated:
+		if uint32(r) < g.nodes {
+			return g.base.provenancesOf(uint32(r))
+		}
+		return nil
+	}
+	all, id := g.over.provenances, g.ID(r)
+	from, _ := slices.BinarySearchFunc(all, id, func(p Provenance, id string) int { return strings.Compare(p.Node, id) })
+	to := from
+	for to < len(all) && all[to].Node == id {
+		to++
+	}
+	return slices.Clone(all[from:to])
+}
+
+// Conflicts are the conflicts that a node is in, in the order of their ids.
+func (g *Graph) Conflicts(r Ref) []Conflict {
+	var out []Conflict
+	for _, c := range g.allConflicts() {
+		if id := g.ID(r); id != "" && (c.A == id || c.B == id) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (g *Graph) allProvenances() []Provenance {
+	if g.over != nil && g.over.stated {
+		return slices.Clone(g.over.provenances)
+	}
+	out := make([]Provenance, g.provenanceCount)
+	for i := range out {
+		out[i] = g.base.provenance(i)
+	}
+	return out
+}
+
+func (g *Graph) allConflicts() []Conflict {
+	if g.over != nil && g.over.stated {
+		return slices.Clone(g.over.conflicts)
+	}
+	out := make([]Conflict, g.conflictCount)
+	for i := range out {
+		out[i] = g.base.conflict(i)
+	}
+	return out
+}
+
+// Parts are what the graph is made of, in the order of ids: Build(g.Parts()) answers as g does.
+func (g *Graph) Parts() Parts {
+	p := Parts{
+		Nodes: make([]Node, 0, g.nodeCount), Edges: make([]Edge, 0, g.edgeCount),
+		Provenances: g.allProvenances(), Conflicts: g.allConflicts(),
+	}
+	for r := range g.All() {
+		p.Nodes = append(p.Nodes, g.Node(r))
+		for _, a := range g.arcs(r) {
+			p.Edges = append(p.Edges, g.edge(a))
+		}
+	}
+	return p
+}

@@ -1,0 +1,346 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// ErrDamaged says that bytes are not a graph that was written, or one of another version.
+var ErrDamaged = errors.New("the graph of the index is damaged or of another version; build it again")
+
+const (
+	magic      = "rcngra\x00\x01" // ends with the version
+	headerSize = 64
+	align      = 64 // of sections
+)
+
+// header is what a graph begins with after the magic, in this order.
+type header struct {
+	nodes, edges, slotCount, textSize, pathed, sourceCount, provenanceCount, conflictCount uint32
+}
+
+// A row of a node; a field of text is two numbers: where it begins and its length.
+const (
+	rowID     = 0
+	rowName   = 8
+	rowPath   = 16
+	rowLabels = 24 // parted by labelEnd
+	rowLine   = 32
+	rowEnd    = 36
+	rowDigest = 40
+	rowAt     = 48
+	rowHash   = 56
+	rowSize   = 64
+	labelEnd  = "\x00"
+)
+
+// Rows of what was stated: numbers, then fields of text.
+const (
+	sourceSize     = 12 // arc, text
+	provenanceSize = 56 // node, confidence, verified at, texts: id, source type, source id, verifier, source
+	conflictSize   = 56 // a, b, detected at, resolved at, texts: id, type, resolution, source
+	provenanceText = 16
+	conflictText   = 24
+)
+
+// sizes are the sizes of the sections in bytes, in their order.
+func (h header) sizes() [18]uint64 {
+	n, m := uint64(h.nodes), uint64(h.edges)
+	return [18]uint64{
+		n * rowSize, n, 4 * uint64(h.slotCount), 4 * n, 4 * n, 4 * uint64(h.pathed),
+		4 * (n + 1), 4 * m, 4 * m, m,
+		4 * (n + 1), 4 * m, 4 * m, m,
+		uint64(h.sourceCount) * sourceSize, uint64(h.provenanceCount) * provenanceSize,
+		uint64(h.conflictCount) * conflictSize, uint64(h.textSize),
+	}
+}
+
+func (h header) size() uint64 {
+	total := uint64(headerSize)
+	for _, n := range h.sizes() {
+		total += (n + align - 1) &^ (align - 1)
+	}
+	return total
+}
+
+// AppendTo appends the graph in its format. It is used in place when it begins at a multiple of 64 bytes. What With
+// changed is in it as if it had been built so.
+func (g *Graph) AppendTo(to []byte) []byte {
+	if g.over != nil {
+		g, _ = Build(g.Parts())
+	}
+	return append(to, g.data...)
+}
+
+// Open is the graph that these bytes hold. They are used as they are and must not change while it is in use. All of it
+// is looked at once, so that nothing in it can lead out of it; that it is what was written is for a checksum to say.
+func Open(data []byte) (*Graph, error) {
+	if len(data) < headerSize || string(data[:len(magic)]) != magic {
+		return nil, ErrDamaged
+	}
+	var h header
+	for i, field := range h.fields() {
+		*field = binary.LittleEndian.Uint32(data[len(magic)+4*i:])
+	}
+	if h.size() != uint64(len(data)) {
+		return nil, ErrDamaged
+	}
+	b := &base{data: data, header: h, visits: &sync.Pool{New: func() any { return new(visits) }}}
+	b.cut()
+	if !b.sound() {
+		return nil, ErrDamaged
+	}
+	return &Graph{base: b, nodeCount: int(h.nodes), edgeCount: int(h.edges)}, nil
+}
+
+func (h *header) fields() [8]*uint32 {
+	return [8]*uint32{&h.nodes, &h.edges, &h.slotCount, &h.textSize, &h.pathed, &h.sourceCount, &h.provenanceCount,
+		&h.conflictCount}
+}
+
+// cut finds the sections in data, which has the size for them.
+func (b *base) cut() {
+	at, sizes := uint64(headerSize), b.sizes()
+	var sections [len(sizes)][]byte
+	for i, n := range sizes {
+		sections[i] = b.data[at : at+n : at+n]
+		at += (n + align - 1) &^ (align - 1)
+	}
+	b.rows, b.kinds, b.slots = sections[0], sections[1], words(sections[2])
+	b.byType, b.byDigest, b.byPath = words(sections[3]), words(sections[4]), words(sections[5])
+	b.out = csr{words(sections[6]), list{words(sections[7]), words(sections[8]), sections[9]}}
+	b.in = csr{words(sections[10]), list{words(sections[11]), words(sections[12]), sections[13]}}
+	b.sources, b.provenances, b.conflicts, b.text = sections[14], sections[15], sections[16], sections[17]
+}
+
+// words are the numbers that data holds: in place, where the processor has them so, else a copy.
+func words(data []byte) []uint32 {
+	n := len(data) / 4
+	if n == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(data))
+	if uintptr(p)%4 == 0 && binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return unsafe.Slice((*uint32)(p), n)
+	}
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(data[4*i:])
+	}
+	return out
+}
+
+// sound reports whether all numbers lead to where something is, and counts the types.
+func (b *base) sound() bool {
+	if b.slotCount&(b.slotCount-1) != 0 || b.slotCount <= b.nodes || !b.countTypes() {
+		return false
+	}
+	for _, places := range [][]uint32{b.byType, b.byDigest, b.byPath} {
+		if !below(places, b.nodes) {
+			return false
+		}
+	}
+	return below(b.slots, b.nodes+1) && b.out.sound(b.nodes, b.edges) && b.in.sound(b.nodes, b.edges) &&
+		b.textsSound(b.rows, rowSize, rowID, rowLine) && b.textsSound(b.sources, sourceSize, 4, sourceSize) &&
+		b.textsSound(b.provenances, provenanceSize, provenanceText, provenanceSize) &&
+		b.textsSound(b.conflicts, conflictSize, conflictText, conflictSize) && b.statedSound()
+}
+
+// countTypes fills typeStart, and reports whether all nodes are of known types.
+func (b *base) countTypes() bool {
+	var counts [256]uint32
+	for _, t := range b.kinds {
+		counts[t]++
+	}
+	total := uint32(0)
+	for t := range nodeNames {
+		b.typeStart[t] = total
+		if t > 0 {
+			total += counts[t]
+		}
+	}
+	for t := len(nodeNames); t < len(b.typeStart); t++ {
+		b.typeStart[t] = total
+	}
+	return total == b.nodes
+}
+
+// below reports whether all numbers are smaller than the limit.
+func below(numbers []uint32, limit uint32) bool {
+	most := uint32(0)
+	for _, n := range numbers {
+		most = max(most, n)
+	}
+	return len(numbers) == 0 || most < limit
+}
+
+const one = 0x3f800000 // the bits of 1 as a float32
+
+func (c *csr) sound(nodes, edges uint32) bool {
+	at := uint32(0)
+	for _, start := range c.start {
+		if start < at {
+			return false
+		}
+		at = start
+	}
+	if c.start[0] != 0 || at != edges {
+		return false
+	}
+	least, most := uint32(1), uint32(1)
+	for _, w := range c.weight {
+		least, most = min(least, w), max(most, w)
+	}
+	kinds := true
+	for _, k := range c.kind {
+		kinds = kinds && k-1 < byte(len(edgeNames)-1)
+	}
+	return kinds && least > 0 && most <= one && below(c.to, nodes)
+}
+
+// textsSound reports whether the fields of text from one place in a row to another are in the text.
+func (b *base) textsSound(rows []byte, size, from, to int) bool {
+	limit := uint64(len(b.text))
+	ok := true
+	for ; len(rows) >= size; rows = rows[size:] {
+		for at := from; at < to; at += 8 {
+			begin := uint64(binary.LittleEndian.Uint32(rows[at:]))
+			ok = ok && begin+uint64(binary.LittleEndian.Uint32(rows[at+4:])) <= limit
+		}
+	}
+	return ok
+}
+
+// statedSound reports whether the nodes and arcs of what was stated exist.
+func (b *base) statedSound() bool {
+	ok := true
+	for row := range int(b.sourceCount) {
+		ok = ok && binary.LittleEndian.Uint32(b.sources[row*sourceSize:]) < b.edges
+	}
+	for row := range int(b.provenanceCount) {
+		ok = ok && binary.LittleEndian.Uint32(b.provenances[row*provenanceSize:]) < b.nodes
+	}
+	for row := range int(b.conflictCount) {
+		at := b.conflicts[row*conflictSize:]
+		ok = ok && binary.LittleEndian.Uint32(at) < b.nodes && binary.LittleEndian.Uint32(at[4:]) < b.nodes
+	}
+	return ok
+}
+
+// field is a text of a node's row; number is a number of eight bytes there.
+func (b *base) field(u uint32, at int) []byte {
+	return b.textAt(b.rows[int(u)*rowSize+at:])
+}
+
+func (b *base) number(u uint32, at int) uint64 {
+	return binary.LittleEndian.Uint64(b.rows[int(u)*rowSize+at:])
+}
+
+func (b *base) textAt(row []byte) []byte {
+	begin, size := binary.LittleEndian.Uint32(row), binary.LittleEndian.Uint32(row[4:])
+	return b.text[begin : uint64(begin)+uint64(size)]
+}
+
+// find is the place of the node whose id has the hash, and is the id unless that is "".
+func (b *base) find(hash uint64, id string) (uint32, bool) {
+	mask := b.slotCount - 1
+	for i := range b.slotCount {
+		n := b.slots[(uint32(hash)+i)&mask]
+		if n == 0 {
+			break
+		}
+		if b.number(n-1, rowHash) == hash && (id == "" || string(b.field(n-1, rowID)) == id) {
+			return n - 1, true
+		}
+	}
+	return 0, false
+}
+
+// node is the node at a place.
+func (b *base) node(u uint32) Node {
+	row := b.rows[int(u)*rowSize:][:rowSize]
+	n := Node{
+		ID: string(b.field(u, rowID)), Type: NodeType(b.kinds[u]), Name: string(b.field(u, rowName)),
+		Path: string(b.field(u, rowPath)), Line: int(binary.LittleEndian.Uint32(row[rowLine:])),
+		End: int(binary.LittleEndian.Uint32(row[rowEnd:])), Digest: b.number(u, rowDigest),
+		At: int64(b.number(u, rowAt)),
+	}
+	if labels := b.field(u, rowLabels); len(labels) > 0 {
+		n.Labels = strings.Split(string(labels), labelEnd)
+	}
+	return n
+}
+
+// sourceRow is the first row of the sources whose arc is not before the given one.
+func (b *base) sourceRow(arc uint32) int {
+	return sort.Search(int(b.sourceCount), func(row int) bool {
+		return binary.LittleEndian.Uint32(b.sources[row*sourceSize:]) >= arc
+	})
+}
+
+func (b *base) source(row int) (arc uint32, source string) {
+	at := b.sources[row*sourceSize:]
+	return binary.LittleEndian.Uint32(at), string(b.textAt(at[4:]))
+}
+
+func (b *base) provenance(row int) Provenance {
+	at := b.provenances[row*provenanceSize:][:provenanceSize]
+	text := func(i int) string { return string(b.textAt(at[provenanceText+8*i:])) }
+	return Provenance{
+		Node:       string(b.field(binary.LittleEndian.Uint32(at), rowID)),
+		Confidence: uint16(binary.LittleEndian.Uint32(at[4:])), VerifiedAt: int64(binary.LittleEndian.Uint64(at[8:])),
+		ID: text(0), SourceType: text(1), SourceID: text(2), Verifier: text(3), Source: text(4),
+	}
+}
+
+func (b *base) conflict(row int) Conflict {
+	at := b.conflicts[row*conflictSize:][:conflictSize]
+	text := func(i int) string { return string(b.textAt(at[conflictText+8*i:])) }
+	return Conflict{
+		A: string(b.field(binary.LittleEndian.Uint32(at), rowID)),
+		B: string(b.field(binary.LittleEndian.Uint32(at[4:]), rowID)), DetectedAt: int64(binary.LittleEndian.Uint64(at[8:])),
+		ResolvedAt: int64(binary.LittleEndian.Uint64(at[16:])), ID: text(0), Type: text(1), Resolution: text(2), Source: text(3),
+	}
+}
+
+// provenancesOf are those of the node at a place.
+func (b *base) provenancesOf(u uint32) []Provenance {
+	nodeOf := func(row int) uint32 { return binary.LittleEndian.Uint32(b.provenances[row*provenanceSize:]) }
+	var out []Provenance
+	row := sort.Search(int(b.provenanceCount), func(row int) bool { return nodeOf(row) >= u })
+	for ; row < int(b.provenanceCount) && nodeOf(row) == u; row++ {
+		out = append(out, b.provenance(row))
+	}
+	return out
+}
+
+// Verify looks whether the graph is, byte for byte, what its nodes and edges give when built anew.
+func (g *Graph) Verify() error {
+	again, refused := Build(g.Parts())
+	if len(refused) > 0 || g.over == nil && !bytes.Equal(again.data, g.data) || again.nodeCount != g.nodeCount ||
+		again.edgeCount != g.edgeCount {
+		return ErrDamaged
+	}
+	return nil
+}
+
+func weightOf(bits uint32) float32 { return math.Float32frombits(bits) }
+
+// sortedSet are the different values in ascending order; the given ones, if they are that already.
+func sortedSet(values []string) []string {
+	for i := 1; i < len(values); i++ {
+		if values[i-1] >= values[i] {
+			values = slices.Clone(values)
+			slices.Sort(values)
+			return slices.Compact(values)
+		}
+	}
+	return values
+}

@@ -1,0 +1,290 @@
+package graph
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Step is an edge that was walked, in its own direction. [Graph.Edge] has it with its source.
+type Step struct {
+	From, To Ref
+	Type     EdgeType
+	Weight   float32
+}
+
+// Path is a way through the graph.
+type Path struct {
+	Nodes []Ref
+	Steps []Step // one less than nodes
+	// Weight is the product of the weights of the steps, 1 for none.
+	Weight float64
+}
+
+// Edge is the edge of a step. Of several that differ in their sources it is the heaviest, then the first by source.
+func (g *Graph) Edge(s Step) Edge {
+	var best Edge
+	for _, a := range g.arcs(s.From) {
+		if a.to == uint32(s.To) && EdgeType(a.kind) == s.Type && (best.From == "" || weightOf(a.weight) > best.Weight) {
+			best = g.edge(a)
+		}
+	}
+	return best
+}
+
+// Scores are counted in 1/unit: sums and products of whole numbers are the same on every processor.
+const (
+	unitBits = 30
+	unit     = 1 << unitBits
+)
+
+// weightUnits is a weight in 1/unit, rounded down.
+func weightUnits(weight uint32) uint64 { return uint64(float64(weightOf(weight)) * unit) }
+
+// times is the product of two numbers in 1/unit.
+func times(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi<<(64-unitBits) | lo>>unitBits
+}
+
+// best is the step from one node to another that the walker may take: the heaviest, then the one that leaves the first,
+// then the first by type. ok is whether there is one.
+func (w *walker) best(from, to uint32) (step Step, weight uint32, ok bool) {
+	lists, other := w.arcsAt(from), to
+	if w.degree(to) < w.degree(from) { // the same edges, seen from their other end
+		back := w.back()
+		lists, other = back.arcsAt(to), from
+		lists[0], lists[1] = lists[1], lists[0]
+	}
+	for way, l := range lists {
+		for i, end := range l.to {
+			if end != other || !w.edges.has(l.kind[i]) || ok && l.weight[i] <= weight {
+				continue
+			}
+			weight, ok = l.weight[i], true
+			step = Step{From: Ref(from), To: Ref(to), Type: EdgeType(l.kind[i]), Weight: weightOf(weight)}
+			if way == 1 {
+				step.From, step.To = step.To, step.From
+			}
+		}
+	}
+	return step, weight, ok
+}
+
+// path is the way along nodes that follow each other, by the best steps.
+func (w *walker) path(nodes []Ref) Path {
+	p := Path{Nodes: nodes}
+	weight := uint64(unit)
+	for i := 1; i < len(nodes); i++ {
+		step, heaviest, _ := w.best(uint32(nodes[i-1]), uint32(nodes[i]))
+		p.Steps = append(p.Steps, step)
+		weight = times(weight, weightUnits(heaviest))
+	}
+	p.Weight = float64(weight) / unit
+	return p
+}
+
+// ShortestPath is the way from one node to another with the fewest edges: of several the one whose ids come first,
+// compared from the start. The filter does not concern the two nodes themselves. ok is whether there is a way.
+func (g *Graph) ShortestPath(from, to Ref, f Filter) (path Path, ok bool) {
+	w := g.walker(f)
+	if !g.Has(from) || !g.Has(to) {
+		return Path{}, false
+	}
+	if from == to {
+		return w.path([]Ref{from}), true
+	}
+	ahead, behind := w.side(uint32(from), uint32(to)), w.back().side(uint32(to), uint32(from))
+	defer func() {
+		g.visits.Put(ahead.visits)
+		g.visits.Put(behind.visits)
+	}()
+	for !ahead.met {
+		next, other := ahead, behind
+		if len(behind.front) < len(ahead.front) {
+			next, other = behind, ahead
+		}
+		if len(next.front) == 0 {
+			return Path{}, false
+		}
+		next.grow(other)
+		ahead.met = ahead.met || behind.met
+	}
+	return w.path(ahead.join(behind)), true
+}
+
+// side is a search from one end of a path. It marks places with how far they are from there.
+type side struct {
+	walker
+	*visits
+	target uint32 // the other end: it is entered whatever the filter says
+	front  []uint32
+	depth  uint32 // of the front
+	met    bool
+}
+
+func (w walker) side(from, target uint32) *side {
+	s := &side{walker: w, visits: w.visit(int(w.total())), target: target, front: []uint32{from}}
+	s.mark(from, 0)
+	return s
+}
+
+// grow goes one edge further. Since whole fronts grow, the first that meet have met on all shortest ways.
+func (s *side) grow(other *side) {
+	var front []uint32
+	s.depth++
+	for _, u := range s.front {
+		for _, l := range s.arcsAt(u) {
+			for i, to := range l.to {
+				if !s.has(to) && s.edges.has(l.kind[i]) && (to == s.target || s.enters(to)) {
+					s.mark(to, s.depth)
+					front = append(front, to)
+					s.met = s.met || other.has(to)
+				}
+			}
+		}
+	}
+	s.front = front
+}
+
+// at reports whether the side found a place so far from its end.
+func (s *side) at(u, depth uint32) bool { return s.has(u) && s.value[u] == depth }
+
+// join is the first of the shortest ways, once the sides have met: s has the start.
+func (s *side) join(other *side) []Ref {
+	good := s.visit(int(s.total())) // places of s on a shortest way
+	defer s.Graph.visits.Put(good)
+	var level []uint32
+	for _, u := range s.front {
+		if other.at(u, other.depth) && good.mark(u, 0) {
+			level = append(level, u)
+		}
+	}
+	back := s.back()
+	for depth := s.depth; depth > 0; depth-- {
+		var before []uint32
+		for _, u := range level {
+			back.each(u, func(from, _ uint32) {
+				if s.at(from, depth-1) && good.mark(from, 0) {
+					before = append(before, from)
+				}
+			})
+		}
+		level = before
+	}
+	nodes := []Ref{Ref(other.target)}
+	for depth := uint32(1); depth <= s.depth+other.depth; depth++ {
+		next := uint32(s.target)
+		s.each(uint32(nodes[len(nodes)-1]), func(to, _ uint32) {
+			fits := depth <= s.depth && s.at(to, depth) && good.has(to) ||
+				depth > s.depth && other.at(to, s.depth+other.depth-depth)
+			if fits && (next == s.target || s.before(to, next)) {
+				next = to
+			}
+		})
+		nodes = append(nodes, Ref(next))
+	}
+	return nodes
+}
+
+// each calls do with what the edges lead to, and their weights.
+func (w *walker) each(u uint32, do func(to, weight uint32)) {
+	for _, l := range w.arcsAt(u) {
+		for i, to := range l.to {
+			if w.edges.has(l.kind[i]) {
+				do(to, l.weight[i])
+			}
+		}
+	}
+}
+
+// Cycles are the groups of nodes that can all be reached from each other along the edges, of two nodes or more, and the
+// nodes with an edge to themselves; nodes and groups in the order of ids. The filter's direction does not matter.
+func (g *Graph) Cycles(f Filter) [][]Ref {
+	f.Direction = Out
+	t := &tarjan{walker: g.walker(f), visits: g.visit(int(g.total()))}
+	defer g.visits.Put(t.visits)
+	t.low = make([]uint32, g.total())
+	for r := range g.All() {
+		if !t.has(uint32(r)) && t.enters(uint32(r)) {
+			t.search(uint32(r))
+		}
+	}
+	slices.SortFunc(t.groups, func(a, b []Ref) int { return g.byID(uint32(a[0]), uint32(b[0])) })
+	return t.groups
+}
+
+// tarjan finds strongly connected components (Tarjan, "Depth-first search and linear graph algorithms", 1972). The value
+// of a place is its number in the order of discovery, done once its component is known.
+type tarjan struct {
+	walker
+	*visits
+	low    []uint32
+	number uint32
+	open   []uint32 // places whose component is not known yet
+	groups [][]Ref
+}
+
+const done = 1<<32 - 1
+
+func (t *tarjan) search(root uint32) {
+	t.discover(root)
+	for stack := []frame{{node: root}}; len(stack) > 0; {
+		top := &stack[len(stack)-1]
+		to, ok := t.descend(top)
+		if ok {
+			t.discover(to)
+			stack = append(stack, frame{node: to})
+			continue
+		}
+		u := top.node
+		stack = stack[:len(stack)-1]
+		if t.low[u] == t.value[u] {
+			t.close(u)
+		}
+		if len(stack) > 0 {
+			parent := stack[len(stack)-1].node
+			t.low[parent] = min(t.low[parent], t.low[u])
+		}
+	}
+}
+
+func (t *tarjan) discover(u uint32) {
+	t.mark(u, t.number)
+	t.low[u] = t.number
+	t.number++
+	t.open = append(t.open, u)
+}
+
+// descend is the next node that was not discovered; those that were lower the mark of the node.
+func (t *tarjan) descend(f *frame) (uint32, bool) {
+	for l := t.outOf(f.node); f.next < len(l.to); {
+		i := f.next
+		f.next++
+		switch to := l.to[i]; {
+		case !t.edges.has(l.kind[i]) || !t.enters(to):
+		case !t.has(to):
+			return to, true
+		case t.value[to] != done:
+			t.low[f.node] = min(t.low[f.node], t.value[to])
+		}
+	}
+	return 0, false
+}
+
+// close takes the component of a place off the open ones.
+func (t *tarjan) close(root uint32) {
+	var group []Ref
+	for {
+		u := t.open[len(t.open)-1]
+		t.open = t.open[:len(t.open)-1]
+		t.value[u] = done
+		group = append(group, Ref(u))
+		if u == root {
+			break
+		}
+	}
+	if _, _, loop := t.best(root, root); len(group) > 1 || loop {
+		slices.SortFunc(group, func(a, b Ref) int { return t.byID(uint32(a), uint32(b)) })
+		t.groups = append(t.groups, group)
+	}
+}

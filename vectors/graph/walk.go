@@ -1,0 +1,280 @@
+package graph
+
+import "slices"
+
+// Direction is which way edges are walked.
+type Direction uint8
+
+// The directions; the zero value is both.
+const (
+	Both Direction = iota
+	Out            // from From to To
+	In             // from To to From
+)
+
+// reverse leads back.
+func (d Direction) reverse() Direction {
+	switch d {
+	case Out:
+		return In
+	case In:
+		return Out
+	}
+	return Both
+}
+
+// Filter says which edges are walked, and which nodes they may lead to. The zero value is all of them in both directions.
+type Filter struct {
+	Direction Direction
+	Edges     []EdgeType // none: all
+	Domains   []Domain   // none: all
+	Types     []NodeType // none: all
+}
+
+// mask is a set of types.
+type mask uint64
+
+func (m mask) has(t byte) bool { return m>>(t&63)&1 != 0 }
+
+// maskOf is the set of the types; all if there are none.
+func maskOf[T ~uint8](types []T) mask {
+	if len(types) == 0 {
+		return ^mask(0)
+	}
+	m := mask(0)
+	for _, t := range types {
+		m |= 1 << (t & 63)
+	}
+	return m
+}
+
+// walker walks a graph through a filter.
+type walker struct {
+	*Graph
+	direction    Direction
+	edges, types mask
+	plain        bool // all nodes are entered
+}
+
+func (g *Graph) walker(f Filter) walker {
+	w := walker{Graph: g, direction: f.Direction, edges: maskOf(f.Edges), types: maskOf(f.Types)}
+	if len(f.Domains) > 0 {
+		var inside mask
+		for _, d := range f.Domains {
+			inside |= maskOf(d.Types())
+		}
+		w.types &= inside
+	}
+	w.plain = w.types == ^mask(0)
+	return w
+}
+
+// back walks the other way.
+func (w walker) back() walker {
+	w.direction = w.direction.reverse()
+	return w
+}
+
+// arcsAt are the arcs to walk from a node: those that leave it first.
+func (w *walker) arcsAt(u uint32) (lists [2]list) {
+	if w.direction != In {
+		lists[0] = w.outOf(u)
+	}
+	if w.direction != Out {
+		lists[1] = w.inOf(u)
+	}
+	return lists
+}
+
+// enters reports whether nodes of the place's type are entered.
+func (w *walker) enters(u uint32) bool { return w.plain || w.types.has(byte(w.typeOf(u))) }
+
+// visits is what a walk remembers of nodes. Marking all of them as new takes one addition: a mark holds only while it
+// is that of the walk.
+type visits struct {
+	epoch uint32
+	marks []uint32
+	// value is what a walk notes of a place that it marked.
+	value []uint32
+	order []Visit   // of a walk
+	found []reached // of an expansion
+}
+
+// visit gets what is used again for walks over so many places. Give it back to the pool.
+func (g *Graph) visit(places int) *visits {
+	v := g.visits.Get().(*visits)
+	if len(v.marks) < places {
+		v.marks, v.value, v.epoch = make([]uint32, places), make([]uint32, places), 0
+	}
+	if v.epoch++; v.epoch == 0 {
+		clear(v.marks)
+		v.epoch = 1
+	}
+	v.order, v.found = v.order[:0], v.found[:0]
+	return v
+}
+
+func (v *visits) has(u uint32) bool { return v.marks[u] == v.epoch }
+
+// mark marks a place, and reports whether it was not.
+func (v *visits) mark(u, value uint32) bool {
+	if v.marks[u] == v.epoch {
+		return false
+	}
+	v.marks[u], v.value[u] = v.epoch, value
+	return true
+}
+
+// Reach is how far a walk goes. The zero value is as far as it can, breadth first.
+type Reach struct {
+	Filter
+	// Depth is how many edges a node may be away from where the walk starts. 0: any number.
+	Depth int
+	// Max is how many nodes are visited, those where it starts included. 0: any number.
+	Max int
+	// DepthFirst follows each way to its end before the next. With a Depth it visits the same nodes as breadth first.
+	DepthFirst bool
+}
+
+// Visit is a node that a walk came to.
+type Visit struct {
+	Node Ref
+	// From is the node that it came from: itself where the walk starts.
+	From Ref
+	// Depth is how many edges it had walked.
+	Depth int
+}
+
+// Walk visits what can be reached from nodes, each once, these first of all. Edges that leave a node are walked before
+// those that lead to it, each by type and by the id at the other end. more is whether Max left something out.
+func (g *Graph) Walk(from []Ref, r Reach) (visited []Visit, more bool) {
+	w, v := g.walker(r.Filter), g.visit(int(g.total()))
+	defer g.visits.Put(v)
+	if r.Depth <= 0 {
+		r.Depth = int(g.total())
+	}
+	if r.Max <= 0 {
+		r.Max = int(g.total())
+	}
+	if r.DepthFirst {
+		more = w.depthFirst(v, from, r)
+	} else {
+		more = w.breadthFirst(v, from, r)
+	}
+	return slices.Clone(v.order), more
+}
+
+func (w *walker) breadthFirst(v *visits, from []Ref, r Reach) (more bool) {
+	for _, s := range from {
+		if w.Has(s) && v.mark(uint32(s), 0) {
+			if len(v.order) == r.Max {
+				return true
+			}
+			v.order = append(v.order, Visit{Node: s, From: s})
+		}
+	}
+	for next := 0; next < len(v.order); next++ {
+		at := v.order[next]
+		if at.Depth >= r.Depth {
+			break
+		}
+		for _, l := range w.arcsAt(uint32(at.Node)) {
+			for i, to := range l.to {
+				if v.has(to) || !w.edges.has(l.kind[i]) || !w.enters(to) {
+					continue
+				}
+				if len(v.order) == r.Max {
+					return true
+				}
+				v.mark(to, 0)
+				v.order = append(v.order, Visit{Node: Ref(to), From: at.Node, Depth: at.Depth + 1})
+			}
+		}
+	}
+	return false
+}
+
+// frame is a node on the way of a depth first walk, and which of its arcs is next.
+type frame struct {
+	node      uint32
+	way, next int
+}
+
+// depthFirst visits each node when it first comes to it. It walks on from a node again when it comes to it by a shorter
+// way, since more is within the depth then; value is the length of the shortest.
+func (w *walker) depthFirst(v *visits, from []Ref, r Reach) (more bool) {
+	var stack []frame
+	for _, s := range from {
+		if !w.Has(s) || v.has(uint32(s)) && v.value[s] == 0 {
+			continue
+		}
+		if !v.has(uint32(s)) {
+			if len(v.order) == r.Max {
+				return true
+			}
+			v.order = append(v.order, Visit{Node: s, From: s})
+		}
+		v.mark(uint32(s), 0)
+		v.value[s] = 0
+		for stack = append(stack[:0], frame{node: uint32(s)}); len(stack) > 0; {
+			top := &stack[len(stack)-1]
+			to, ok := w.step(v, top, len(stack), r.Depth)
+			if !ok {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			if v.mark(to, uint32(len(stack))) {
+				if len(v.order) == r.Max {
+					return true
+				}
+				v.order = append(v.order, Visit{Node: Ref(to), From: Ref(top.node), Depth: len(stack)})
+			}
+			v.value[to] = uint32(len(stack))
+			stack = append(stack, frame{node: to})
+		}
+	}
+	return false
+}
+
+// step is the next node from a frame that was not visited by a way as short as depth.
+func (w *walker) step(v *visits, f *frame, depth, limit int) (uint32, bool) {
+	if depth > limit {
+		return 0, false
+	}
+	lists := w.arcsAt(f.node)
+	for ; f.way < len(lists); f.way, f.next = f.way+1, 0 {
+		for l := &lists[f.way]; f.next < len(l.to); {
+			i := f.next
+			f.next++
+			to := l.to[i]
+			shorter := !v.has(to) || limit < int(w.total()) && v.value[to] > uint32(depth)
+			if shorter && w.edges.has(l.kind[i]) && w.enters(to) {
+				return to, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// Neighbors are the nodes that are at most so many edges away, without the node itself, in the order of [Graph.Walk].
+func (g *Graph) Neighbors(r Ref, depth int, f Filter) []Ref {
+	if depth <= 0 {
+		return nil
+	}
+	visited, _ := g.Walk([]Ref{r}, Reach{Filter: f, Depth: depth})
+	out := make([]Ref, 0, len(visited))
+	for _, v := range visited[min(1, len(visited)):] {
+		out = append(out, v.Node)
+	}
+	return out
+}
+
+// Component are the nodes that are connected with a node by any edges, itself first, nearest first: at most max, if
+// that is not 0. more is whether there are more.
+func (g *Graph) Component(r Ref, max int) (nodes []Ref, more bool) {
+	visited, more := g.Walk([]Ref{r}, Reach{Max: max})
+	for _, v := range visited {
+		nodes = append(nodes, v.Node)
+	}
+	return nodes, more
+}
