@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -25,6 +26,8 @@ type view struct {
 
 	mark     sync.Once
 	replaced lexical.Bitmap // see replacedDocs
+
+	touched atomic.Uint32 // keeps what searches read ahead from being left out
 }
 
 type part struct {
