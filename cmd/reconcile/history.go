@@ -101,7 +101,9 @@ func (a *app) history(ctx context.Context, word, rev string, limit int) error {
 	}
 	changes := []pastChange{}
 	cut, err := repo.Past(ctx, commit, paths, func(r gitrepo.Revision) bool {
-		changes = append(changes, changeOf(ref, statusPath, paths, r))
+		if c, of := changeOf(ref, statusPath, paths, r); of {
+			changes = append(changes, c)
+		}
 		return len(changes) < limit
 	})
 	if err != nil {
@@ -146,21 +148,36 @@ func (a *app) pathsOf(ctx context.Context, ref schemas.Ref) (status string, all 
 	return status, append(all, base+".yaml", base+".yml", base+".json", base+".toml"), nil
 }
 
-func changeOf(ref schemas.Ref, statusPath string, paths []string, r gitrepo.Revision) pastChange {
-	c := pastChange{Commit: r.Hash, When: r.When, Author: r.Author, Input: r.Input, Subject: r.Subject}
+// changeOf tells what a commit changed of an object; of is false where it changed nothing of this one: a file may have held
+// another before.
+func changeOf(ref schemas.Ref, statusPath string, paths []string, r gitrepo.Revision) (c pastChange, of bool) {
+	c = pastChange{Commit: r.Hash, When: r.When, Author: r.Author, Input: r.Input, Subject: r.Subject}
 	var notes []string
 	for i, p := range paths {
-		if string(r.Was[i]) == string(r.Now[i]) && (r.Was[i] == nil) == (r.Now[i] == nil) {
+		was, now := r.Was[i], r.Now[i]
+		if p != statusPath {
+			was, now = ownSpec(ref, p, was), ownSpec(ref, p, now)
+		}
+		if string(was) == string(now) && (was == nil) == (now == nil) {
 			continue
 		}
+		of = true
 		if p == statusPath {
-			notes = append(notes, c.status(r.Was[i], r.Now[i]))
+			notes = append(notes, c.status(was, now))
 		} else {
-			notes = append(notes, c.spec(ref, p, r.Was[i], r.Now[i]))
+			notes = append(notes, c.spec(ref, p, was, now))
 		}
 	}
 	c.Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
-	return c
+	return c, of
+}
+
+// ownSpec is a spec, or nil where it is that of another object.
+func ownSpec(ref schemas.Ref, path string, data []byte) []byte {
+	if o := schemas.NewDecoder(kinds(), 0).Decode(path, data).Object; o != nil && o.Ref != ref {
+		return nil
+	}
+	return data
 }
 
 func (c *pastChange) status(was, now []byte) (note string) {
@@ -175,10 +192,17 @@ func (c *pastChange) status(was, now []byte) (note string) {
 	switch {
 	case now == nil:
 		return "status removed"
+	case !isStatus(now):
+		return "status cannot be read"
 	case c.Phase == nil && c.Ready == nil:
 		return "status updated"
 	}
 	return ""
+}
+
+func isStatus(data []byte) bool {
+	_, _, err := state.DecodeStatus(kinds(), data)
+	return err == nil
 }
 
 // standOf is the phase of a status, and whether it says that the object is ready; both empty for what is none.

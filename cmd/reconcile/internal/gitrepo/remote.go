@@ -154,6 +154,10 @@ func (m *Remote) configure(ctx context.Context, name, branch string) error {
 		return fmt.Errorf("%s: there is no remote %q; add it with git remote add %s URL, or set git.remote in reconcile.yaml",
 			m.repo.worktree, m.name, m.name)
 	}
+	if to, ok := cfg.get(ctx, "remote."+m.name+".pushurl"); ok && address(to) != address(url) {
+		return fmt.Errorf("%s: %s is fetched from one repository and pushed to another, where nobody would see the claims; name "+
+			"one that is both as git.remote in reconcile.yaml, or remove remote.%[2]s.pushurl", m.repo.worktree, m.name)
+	}
 	m.ref = "refs/heads/" + branch
 	if merge, ok := cfg.get(ctx, "branch."+branch+".merge"); ok && upstream == m.name && strings.HasPrefix(merge, "refs/heads/") &&
 		validRef(merge) {
@@ -165,6 +169,21 @@ func (m *Remote) configure(ctx context.Context, name, branch string) error {
 	}
 	m.config = slices.Concat(remoteConfig, m.tokenConfig(ctx))
 	return nil
+}
+
+// address is what a URL says of the place of a repository: host and path, however it is reached, and as whom.
+func address(url string) string {
+	_, rest, scheme := strings.Cut(url, "://")
+	if !scheme {
+		rest = url
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	host, port, _ := strings.Cut(host, ":") // which is of the way there
+	if !scheme {                            // host:path
+		path = port + "/" + path
+	}
+	return strings.ToLower(host) + "/" + strings.TrimSuffix(strings.Trim(path, "/"), ".git")
 }
 
 // String is what messages call the remote: its name, never its address, which may hold a password.

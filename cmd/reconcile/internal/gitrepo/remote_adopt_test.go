@@ -601,6 +601,31 @@ func TestRemoteNames(t *testing.T) {
 	}
 }
 
+// TestPushAddress: what is pushed elsewhere than it is fetched from is not shared; another way to the same place is.
+func TestPushAddress(t *testing.T) {
+	t.Parallel()
+	f, _, _ := shared(t)
+	for _, c := range []struct {
+		fetch, push string
+		same        bool
+	}{
+		{"https://Example.org/a/b.git", "git@example.org:a/b", true},
+		{"https://bea:secret@example.org/a/b", "ssh://git@example.org:22/a/b.git/", true},
+		{"/srv/git/b.git", "/srv/git/b", true},
+		{"https://example.org/a/b", "https://example.org/a/c", false},
+		{"https://example.org/a/b", "https://bea:secret@example.com/a/b", false},
+		{"/srv/git/b.git", "/srv/other/b.git", false},
+		{"https://example.org/a/b", "git@example.org:c:a/b", false},
+	} {
+		f.git("config", "remote.origin.url", c.fetch)
+		f.git("config", "remote.origin.pushurl", c.push)
+		_, err := f.open().Remote(t.Context(), "", "")
+		if (err == nil) != c.same || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s and %s: %v", c.fetch, c.push, err)
+		}
+	}
+}
+
 // TestEmptyRemote: a remote without the branch gets it.
 func TestEmptyRemote(t *testing.T) {
 	t.Parallel()
