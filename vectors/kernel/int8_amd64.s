@@ -2,11 +2,16 @@
 
 // Inner products of int8 codes, with AVX2 and AVX-512 VNNI.
 //
-// The lists of rows are worked on in groups of four. R8 to R11 point to the rows of a group, CX, DX, R14 and R15 to
-// those of the next one, whose memory is fetched meanwhile. R13 is the number of the first row of a group. Behind the
-// end of the list stands its last row again: it costs little, as it is in the cache, and is not stored.
+// The lists of rows are worked on in groups of four. R8 to R11 point to the rows of a group; CX, DX, R14 and R15 to
+// those of a group that is AHEAD rows behind it, whose memory is fetched meanwhile; R13 is the number of its first row.
+// Behind the end of the list stands its last row again: it costs little, as it is in the cache, and is not stored.
+//
+// Memory is fetched into the cache of the second level: more such requests can be under way than into the first.
 
-// NUMBER sets reg to the number of a row, at most count-1, which is in R12.
+// AHEAD is how many rows before their use memory is fetched, a multiple of 4. Fewer leave the memory idle.
+#define AHEAD 12
+
+// NUMBER sets reg to the number of the row that is k behind R13, at most count-1, which is in R12.
 #define NUMBER(k, reg) \
 	LEAQ    k(R13), reg \
 	CMPQ    reg, R12    \
@@ -21,40 +26,51 @@
 	IMULQ stride+24(FP), reg \
 	ADDQ  codes+16(FP), reg
 
-// NEXT sets CX, DX, R14 and R15 to the four rows that begin with row R13.
-#define NEXT(have) \
+// ROWS sets four registers to the rows that begin k behind row R13; skip is a label. R12 becomes count-1, and DI ids.
+#define ROWS(k, a, b, c, d, skip) \
 	MOVQ  count+40(FP), R12 \
 	DECQ  R12               \
-	NUMBER(0, CX)           \
-	NUMBER(1, DX)           \
-	NUMBER(2, R14)          \
-	NUMBER(3, R15)          \
+	NUMBER(k, a)            \
+	NUMBER(k+1, b)          \
+	NUMBER(k+2, c)          \
+	NUMBER(k+3, d)          \
 	MOVQ  ids+32(FP), DI    \
 	TESTQ DI, DI            \
-	JZ    have              \
-	LISTED(CX)              \
-	LISTED(DX)              \
-	LISTED(R14)             \
-	LISTED(R15)             \
-have:                       \
-	ADDRESS(CX)             \
-	ADDRESS(DX)             \
-	ADDRESS(R14)            \
-	ADDRESS(R15)
-
-// ADVANCE makes the next group the current one.
-#define ADVANCE \
-	MOVQ CX, R8   \
-	MOVQ DX, R9   \
-	MOVQ R14, R10 \
-	MOVQ R15, R11 \
-	ADDQ $4, R13
+	JZ    skip              \
+	LISTED(a)               \
+	LISTED(b)               \
+	LISTED(c)               \
+	LISTED(d)               \
+skip:                       \
+	ADDRESS(a)              \
+	ADDRESS(b)              \
+	ADDRESS(c)              \
+	ADDRESS(d)
 
 #define FETCH \
-	PREFETCHT0 (CX)(AX*1)  \
-	PREFETCHT0 (DX)(AX*1)  \
-	PREFETCHT0 (R14)(AX*1) \
-	PREFETCHT0 (R15)(AX*1)
+	PREFETCHT1 (CX)(AX*1)  \
+	PREFETCHT1 (DX)(AX*1)  \
+	PREFETCHT1 (R14)(AX*1) \
+	PREFETCHT1 (R15)(AX*1)
+
+// FIRST fetches the first AHEAD rows, as far as there are so many, and leaves R13 at 0.
+#define FIRST(group, skip, line, done) \
+	XORQ R13, R13                          \
+group:                                   \
+	ROWS(0, CX, DX, R14, R15, skip)        \
+	XORQ AX, AX                            \
+line:                                    \
+	FETCH                                  \
+	ADDQ $64, AX                           \
+	CMPQ AX, n+8(FP)                       \
+	JLT  line                              \
+	ADDQ $4, R13                           \
+	CMPQ R13, R12                          \
+	JGT  done                              \
+	CMPQ R13, $AHEAD                       \
+	JLT  group                             \
+done:                                    \
+	XORQ R13, R13
 
 // FOURSUMS leaves the sums of the lanes of Y0 to Y3 in X0.
 #define FOURSUMS \
@@ -162,29 +178,37 @@ TEXT ·dotsInt8AVX512(SB), NOSPLIT, $0-56
 	MOVQ q+0(FP), SI
 	MOVQ n+8(FP), BX
 	CONSTANTS
-	XORQ R13, R13
-	NEXT(first)
+	FIRST(fetch, fetchListed, fetchLine, fetched)
 
-	// While the first group is fetched, X7 becomes 128 times the sum of q, four times.
-	VPXORD   Z0, Z0, Z0
-	XORQ     AX, AX
-	JMP      sumsOfQ
+	// X7 becomes 128 times the sum of q, four times.
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	XORQ   AX, AX
+	MOVQ   BX, DX
+	ANDQ   $~127, DX
+	JMP    pairsOfQ
 
-sumOfQ:
-	FETCH
+pairOfQ:
+	VPDPBUSD (SI)(AX*1), Z31, Z0
+	VPDPBUSD 64(SI)(AX*1), Z31, Z1
+	ADDQ     $128, AX
+
+pairsOfQ:
+	CMPQ     AX, DX
+	JLT      pairOfQ
+	CMPQ     AX, BX
+	JGE      tailOfQ
 	VPDPBUSD (SI)(AX*1), Z31, Z0
 	ADDQ     $64, AX
 
-sumsOfQ:
-	CMPQ       AX, BX
-	JLT        sumOfQ
+tailOfQ:
 	KTESTQ     K1, K1
 	JZ         offset
-	FETCH
 	VMOVDQU8.Z (SI)(AX*1), K1, Z8
-	VPDPBUSD   Z8, Z31, Z0
+	VPDPBUSD   Z8, Z31, Z1
 
 offset:
+	VPADDD       Z1, Z0, Z0
 	FOLD(Z0, Y0)
 	VEXTRACTI128 $1, Y0, X1
 	VPADDD       X1, X0, X0
@@ -195,13 +219,16 @@ offset:
 	VPSLLD       $7, X0, X7
 
 group:
-	ADVANCE
-	NEXT(have)
+	ROWS(0, R8, R9, R10, R11, listed)
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	XORQ   AX, AX
+	LEAQ   AHEAD(R13), DI
+	CMPQ   DI, R12
+	JGT    nears
+	ROWS(AHEAD, CX, DX, R14, R15, listedAhead)
 	JMP    chunks
 
 chunk:
@@ -214,11 +241,29 @@ chunk:
 	ADDQ     $64, AX
 
 chunks:
-	CMPQ       AX, BX
-	JLT        chunk
-	KTESTQ     K1, K1
-	JZ         sums
+	CMPQ   AX, BX
+	JLT    chunk
+	KTESTQ K1, K1
+	JZ     sums
 	FETCH
+	JMP    tail
+
+	// What is behind has been fetched: the same without.
+near:
+	VMOVDQU8 (SI)(AX*1), Z8
+	FLIPPED(R8, Z9, Z0)
+	FLIPPED(R9, Z10, Z1)
+	FLIPPED(R10, Z11, Z2)
+	FLIPPED(R11, Z12, Z3)
+	ADDQ     $64, AX
+
+nears:
+	CMPQ   AX, BX
+	JLT    near
+	KTESTQ K1, K1
+	JZ     sums
+
+tail:
 	VMOVDQU8.Z (SI)(AX*1), K1, Z8
 	FLIPPEDTAIL(R8, Z9, Z0)
 	FLIPPEDTAIL(R9, Z10, Z1)
@@ -233,8 +278,9 @@ sums:
 	FOURSUMS
 	VPSUBD X7, X0, X0
 
-	// R12 is count-1, R13 the row behind this group.
+	// R12 is count-1; R13 becomes the row behind this group.
 	MOVQ    out+48(FP), DI
+	ADDQ    $4, R13
 	INCQ    R12
 	CMPQ    R13, R12
 	JGT     last
@@ -311,31 +357,23 @@ sums:
 // func dotsInt8AVX2(q *int8, n int, codes *int8, stride int, ids *uint32, count int, out *int32)
 TEXT ·dotsInt8AVX2(SB), NOSPLIT, $0-56
 	MOVQ q+0(FP), SI
-	XORQ R13, R13
-	NEXT(first)
+	FIRST(fetch, fetchListed, fetchLine, fetched)
 
 	// n is a multiple of 16; BX is what of it is a multiple of 64.
 	MOVQ n+8(FP), BX
 	ANDQ $~63, BX
-	XORQ AX, AX
-	JMP  fetches
-
-fetch:
-	FETCH
-	ADDQ $64, AX
-
-fetches:
-	CMPQ AX, n+8(FP)
-	JLT  fetch
 
 group:
-	ADVANCE
-	NEXT(have)
+	ROWS(0, R8, R9, R10, R11, listed)
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	XORQ  AX, AX
+	LEAQ  AHEAD(R13), DI
+	CMPQ  DI, R12
+	JGT   nears
+	ROWS(AHEAD, CX, DX, R14, R15, listedAhead)
 	JMP   chunks
 
 chunk:
@@ -352,6 +390,19 @@ chunks:
 	FETCH
 	JMP  tails
 
+	// What is behind has been fetched: the same without.
+near:
+	WIDENEDFOUR(0)
+	WIDENEDFOUR(16)
+	WIDENEDFOUR(32)
+	WIDENEDFOUR(48)
+	ADDQ $64, AX
+
+nears:
+	CMPQ AX, BX
+	JLT  near
+	JMP  tails
+
 tail:
 	WIDENEDFOUR(0)
 	ADDQ $16, AX
@@ -361,8 +412,9 @@ tails:
 	JLT  tail
 	FOURSUMS
 
-	// R12 is count-1, R13 the row behind this group.
+	// R12 is count-1; R13 becomes the row behind this group.
 	MOVQ    out+48(FP), DI
+	ADDQ    $4, R13
 	INCQ    R12
 	CMPQ    R13, R12
 	JGT     last

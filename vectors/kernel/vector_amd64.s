@@ -162,7 +162,7 @@ TEXT ·prefetch(SB), NOSPLIT, $0-16
 	ANDQ $~63, SI
 
 line:
-	PREFETCHT0 (SI)
+	PREFETCHT1 (SI)
 	ADDQ       $64, SI
 	CMPQ       SI, BX
 	JLT        line

@@ -1,0 +1,126 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The benchmarks work on 768 dimensions at each level; what a row takes is the time through the number of rows.
+
+const (
+	benchDims = 768
+	nearRows  = 1000    // codes of so many rows stay in a processor's cache
+	farRows   = 100_000 // codes of so many do not
+	listRows  = 16      // of one call with a list
+)
+
+// benchLevels runs a benchmark at each level that this processor has.
+func benchLevels(b *testing.B, name string, run func(b *testing.B)) {
+	for _, l := range Levels() {
+		before := Use(l)
+		b.Run(fmt.Sprintf("%s/%v", name, l), run)
+		Use(before)
+	}
+}
+
+func perRow(b *testing.B, rows int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
+}
+
+func BenchmarkInt8(b *testing.B) {
+	r := random(1)
+	all := make([]int8, farRows*benchDims)
+	for i := range all {
+		all[i] = int8(r.Uint32())
+	}
+	q, out := codes(r, benchDims), make([]int32, farRows)
+	lists := make([]uint32, 1<<16)
+	for i := range lists {
+		lists[i] = r.Uint32N(farRows)
+	}
+	benchLevels(b, "pair", func(b *testing.B) {
+		for b.Loop() {
+			DotInt8(q, all[:benchDims])
+		}
+	})
+	for _, rows := range []uint32{nearRows, farRows} {
+		benchLevels(b, fmt.Sprintf("list of %d/from %d", listRows, rows), func(b *testing.B) {
+			ids := make([]uint32, len(lists))
+			for i, id := range lists {
+				ids[i] = id % rows
+			}
+			at := 0
+			for b.Loop() {
+				DotsInt8(q, all, benchDims, ids[at:at+listRows], out[:listRows])
+				at = (at + listRows) % len(ids)
+			}
+			perRow(b, listRows)
+		})
+		benchLevels(b, fmt.Sprintf("scan/%d", rows), func(b *testing.B) {
+			for b.Loop() {
+				ScanInt8(q, all, benchDims, out[:rows])
+			}
+			perRow(b, int(rows))
+		})
+	}
+}
+
+func BenchmarkScanBits(b *testing.B) {
+	r := random(2)
+	words := Words(benchDims)
+	q, all, out := make([]uint64, words), make([]uint64, words*farRows), make([]int32, farRows)
+	for i := range all {
+		all[i] = r.Uint64()
+	}
+	for _, rows := range []int{nearRows, 10_000, farRows} {
+		benchLevels(b, fmt.Sprint(rows), func(b *testing.B) {
+			for b.Loop() {
+				ScanBits(q, all, words, out[:rows])
+			}
+			perRow(b, rows)
+		})
+	}
+}
+
+func BenchmarkCodes(b *testing.B) {
+	r := random(3)
+	v, rotated := floats(r, benchDims), make([]float32, benchDims)
+	code, words := make([]int8, benchDims), make([]uint64, Words(benchDims))
+	rotation := NewRotation(benchDims, 1)
+	benchLevels(b, "rotate", func(b *testing.B) {
+		for b.Loop() {
+			rotation.Apply(rotated, v)
+		}
+	})
+	benchLevels(b, "quantize", func(b *testing.B) {
+		for b.Loop() {
+			QuantizeInt8(code, v, 40)
+		}
+	})
+	benchLevels(b, "signs", func(b *testing.B) {
+		for b.Loop() {
+			SignBits(words, v)
+		}
+	})
+}
+
+func BenchmarkFloat32(b *testing.B) {
+	r := random(4)
+	x, y := floats(r, benchDims), floats(r, benchDims)
+	sum := float32(0)
+	benchLevels(b, "dot", func(b *testing.B) {
+		for b.Loop() {
+			sum += Dot(x, y)
+		}
+	})
+	benchLevels(b, "l2", func(b *testing.B) {
+		for b.Loop() {
+			sum += L2(x, y)
+		}
+	})
+	b.Run("norm", func(b *testing.B) {
+		for b.Loop() {
+			sum += float32(Norm(x))
+		}
+	})
+}
