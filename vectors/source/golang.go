@@ -1,0 +1,424 @@
+package source
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// maxCode is how many bytes of the code of a function or type are indexed.
+const maxCode = 2048
+
+// Go makes the nodes of a folder of Go files: the package, its files, functions, methods and types, what they import,
+// call and implement.
+func Go(files []File, mods Modules) graph.Part {
+	if len(files) == 0 {
+		return graph.Part{}
+	}
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	f := &folder{
+		id: Folder(files[0].Path), mods: mods, fset: token.NewFileSet(),
+		ids: map[types.Object]string{}, names: map[string]string{},
+	}
+	for _, file := range files {
+		f.parse(file)
+	}
+	f.packages()
+	for _, name := range f.clauses() {
+		f.check(f.of(name))
+	}
+	return f.Part
+}
+
+// folder is what is known of the Go files of a folder.
+type folder struct {
+	graph.PartBuilder
+	id    string
+	mods  Modules
+	fset  *token.FileSet
+	files []*goFile
+	ids   map[types.Object]string // of functions, methods and types
+	names map[string]string       // the same by name: Tree.Entry; where two have it, the first
+}
+
+type goFile struct {
+	File
+	ast     *ast.File
+	imports map[string]string // import path by the name it has in the file
+	decls   []declared
+}
+
+// declared is a function, method or type of a file.
+type declared struct {
+	id   string
+	name *ast.Ident
+	fn   *ast.FuncDecl // nil for a type
+}
+
+func (f *folder) parse(file File) {
+	parsed, _ := parser.ParseFile(f.fset, file.Path, file.Text, parser.ParseComments|parser.SkipObjectResolution)
+	if parsed == nil || parsed.Name == nil {
+		for _, it := range Plain(file).Items {
+			f.Add(it)
+		}
+		return
+	}
+	f.files = append(f.files, &goFile{File: file, ast: parsed, imports: map[string]string{}})
+}
+
+// clauses are the names that the files give their package, in order of the first file.
+func (f *folder) clauses() []string {
+	var out []string
+	for _, g := range f.files {
+		if !slices.Contains(out, g.ast.Name.Name) {
+			out = append(out, g.ast.Name.Name)
+		}
+	}
+	return out
+}
+
+func (f *folder) of(clause string) []*goFile {
+	var out []*goFile
+	for _, g := range f.files {
+		if g.ast.Name.Name == clause {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// packages adds the package and its files with what they declare.
+func (f *folder) packages() {
+	name, doc := "", ""
+	for _, g := range f.files {
+		if text := g.ast.Doc.Text(); len(text) > len(doc) {
+			doc = text
+		}
+		if n := g.ast.Name.Name; name == "" || strings.HasSuffix(name, "_test") {
+			name = n
+		}
+	}
+	if name == "" {
+		return
+	}
+	pkg := f.Add(graph.Item{
+		Node:  graph.Node{ID: f.id, Type: graph.Package, Name: name, Path: path.Dir(f.files[0].Path), Labels: goLabels},
+		Title: "package " + name + " " + strings.TrimSuffix(f.id, "/"), Body: doc,
+	})
+	for _, g := range f.files {
+		f.Edge(pkg, graph.Contains, f.file(g))
+	}
+}
+
+var goLabels = []string{"lang=go"}
+
+func (f *folder) file(g *goFile) (id string) {
+	var names []string
+	for _, d := range g.ast.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			names = append(names, symbol(d))
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					names = append(names, s.Name.Name)
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	id = f.Add(graph.Item{
+		Node: graph.Node{ID: g.Path, Type: graph.File, Name: path.Base(g.Path), Path: g.Path, Line: 1,
+			End: f.line(g.ast.FileEnd), Labels: goLabels},
+		Title: g.Path + " package " + g.ast.Name.Name, Body: g.ast.Doc.Text() + strings.Join(names, " "),
+	})
+	f.imported(g, id)
+	for _, d := range g.ast.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			f.function(g, id, d)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok {
+					f.typ(g, id, d, t)
+				}
+			}
+		}
+	}
+	return id
+}
+
+func (f *folder) imported(g *goFile, id string) {
+	for _, im := range g.ast.Imports {
+		p, err := strconv.Unquote(im.Path.Value)
+		if err != nil || p == "" {
+			continue
+		}
+		name := guessName(p)
+		if im.Name != nil {
+			name = im.Name.Name
+		}
+		g.imports[name] = p
+		if dir, ours := f.mods.Folder(p); ours {
+			f.Edge(id, graph.Imports, dir)
+			continue
+		}
+		if to := "import:" + p; !f.Has(to) {
+			f.Add(graph.Item{Node: graph.Node{ID: to, Type: graph.Import, Name: p, Labels: goLabels}, Title: p})
+		}
+		f.Edge(id, graph.Imports, "import:"+p)
+	}
+}
+
+// guessName is the name that a package of the import path probably has.
+func guessName(p string) string {
+	name := path.Base(p)
+	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
+		name = path.Base(path.Dir(p))
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return strings.ReplaceAll(strings.TrimPrefix(name, "go-"), "-", "_")
+}
+
+func (f *folder) function(g *goFile, file string, d *ast.FuncDecl) {
+	name := symbol(d)
+	kind := graph.Function
+	if d.Recv != nil {
+		kind = graph.Method
+	}
+	code := ""
+	if d.Body != nil {
+		code = graph.Clip(g.text(f, d.Body.Pos(), d.Body.End()), maxCode)
+	}
+	id := f.Add(graph.Item{
+		Node:  f.node(g, kind, name, d.Pos(), d.End()),
+		Title: g.ast.Name.Name + "." + name + " " + squeeze(g.text(f, d.Type.Params.Pos(), d.Type.End())),
+		Body:  d.Doc.Text() + code,
+	})
+	f.declare(g, file, name, declared{id, d.Name, d})
+	if t, _, ok := strings.Cut(name, "."); ok {
+		f.Edge(f.id+":"+t, graph.Contains, id)
+	}
+}
+
+func (f *folder) typ(g *goFile, file string, d *ast.GenDecl, t *ast.TypeSpec) {
+	doc, begin := t.Doc.Text(), t.Pos()
+	if doc == "" && len(d.Specs) == 1 {
+		doc, begin = d.Doc.Text(), d.Pos()
+	}
+	id := f.Add(graph.Item{
+		Node:  f.node(g, graph.Type, t.Name.Name, begin, t.End()),
+		Title: g.ast.Name.Name + "." + t.Name.Name + " type", Body: doc + graph.Clip(g.text(f, t.Pos(), t.End()), maxCode),
+	})
+	f.declare(g, file, t.Name.Name, declared{id, t.Name, nil})
+}
+
+func (f *folder) declare(g *goFile, file, name string, d declared) {
+	f.Edge(file, graph.Defines, d.id)
+	g.decls = append(g.decls, d)
+	if f.names[name] == "" {
+		f.names[name] = d.id
+	}
+}
+
+func (f *folder) node(g *goFile, t graph.NodeType, name string, from, to token.Pos) graph.Node {
+	return graph.Node{ID: g.Path + ":" + name, Type: t, Name: name, Path: g.Path, Line: f.line(from), End: f.line(to), Labels: goLabels}
+}
+
+func (f *folder) line(p token.Pos) int { return f.fset.Position(p).Line }
+
+// text is the source between two positions.
+func (g *goFile) text(f *folder, from, to token.Pos) string {
+	a, b := f.fset.Position(from).Offset, f.fset.Position(to).Offset
+	if !from.IsValid() || a > b || b > len(g.Text) {
+		return ""
+	}
+	return string(g.Text[a:b])
+}
+
+// symbol is Name, or Type.Name of a method.
+func symbol(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return d.Name.Name
+	}
+	if t := named(d.Recv.List[0].Type); t != "" {
+		return t + "." + d.Name.Name
+	}
+	return d.Name.Name
+}
+
+// named is the name of the type that an expression is of, without pointers and arguments.
+func named(e ast.Expr) string {
+	for {
+		switch t := e.(type) {
+		case *ast.StarExpr:
+			e = t.X
+		case *ast.ParenExpr:
+			e = t.X
+		case *ast.IndexExpr:
+			e = t.X
+		case *ast.IndexListExpr:
+			e = t.X
+		case *ast.Ident:
+			return t.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// stubs stand for all packages that are imported.
+type stubs map[string]*types.Package
+
+func (s stubs) Import(p string) (*types.Package, error) {
+	if p == "unsafe" {
+		return types.Unsafe, nil
+	}
+	if s[p] == nil {
+		s[p] = types.NewPackage(p, guessName(p))
+		s[p].MarkComplete()
+	}
+	return s[p], nil
+}
+
+// check tells what the files of one package call and implement.
+func (f *folder) check(files []*goFile) {
+	info := &types.Info{
+		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{},
+	}
+	f.typeCheck(files, info)
+	for _, g := range files {
+		for _, d := range g.decls {
+			if o := info.Defs[d.name]; o != nil {
+				f.ids[o] = d.id
+			}
+		}
+	}
+	for _, g := range files {
+		for _, d := range g.decls {
+			if d.fn != nil && d.fn.Body != nil {
+				f.calls(g, d, info)
+			}
+		}
+	}
+	f.implements(files, info)
+}
+
+// typeCheck fills in info as far as it goes: that names are unknown is not an error here, and what go/types cannot bear
+// is left to the names.
+func (f *folder) typeCheck(files []*goFile, info *types.Info) {
+	defer func() { _ = recover() }() //nolint:errcheck // whatever the checker chokes on, the files are indexed by their syntax
+	conf := types.Config{
+		Importer: stubs{}, Error: func(error) {}, FakeImportC: true, DisableUnusedImportCheck: true,
+	}
+	parsed := make([]*ast.File, len(files))
+	for i, g := range files {
+		parsed[i] = g.ast
+	}
+	_, _ = conf.Check(strings.TrimSuffix(f.id, "/"), f.fset, parsed, info)
+}
+
+func (f *folder) calls(g *goFile, d declared, info *types.Info) {
+	ast.Inspect(d.fn.Body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if to := f.callee(g, call.Fun, info); to != "" {
+				f.Edge(d.id, graph.Calls, to)
+			}
+		}
+		return true
+	})
+}
+
+// callee is the id or alias of what an expression calls; "" if that is not known, or not in the work tree.
+func (f *folder) callee(g *goFile, fun ast.Expr, info *types.Info) string {
+	switch e := fun.(type) {
+	case *ast.ParenExpr:
+		return f.callee(g, e.X, info)
+	case *ast.IndexExpr:
+		return f.callee(g, e.X, info)
+	case *ast.IndexListExpr:
+		return f.callee(g, e.X, info)
+	case *ast.Ident:
+		if o := info.Uses[e]; o != nil {
+			return f.own(o)
+		}
+		return f.names[e.Name] // of a file that go/types left out: the same function for another system
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok {
+			if pkg, ok := info.Uses[x].(*types.PkgName); ok {
+				return f.foreign(pkg.Imported().Path(), e.Sel.Name)
+			}
+		}
+		if s := info.Selections[e]; s != nil {
+			return f.own(s.Obj())
+		}
+		return f.own(info.Uses[e.Sel])
+	}
+	return ""
+}
+
+// own is the id of a function or method of this folder.
+func (f *folder) own(o types.Object) string {
+	fn, ok := o.(*types.Func)
+	if !ok {
+		return ""
+	}
+	return f.ids[fn.Origin()]
+}
+
+// foreign is the alias of a function of another folder.
+func (f *folder) foreign(importPath, name string) string {
+	if dir, ours := f.mods.Folder(importPath); ours {
+		return dir + ":" + name
+	}
+	return ""
+}
+
+// implements relates the types of a package to its interfaces.
+func (f *folder) implements(files []*goFile, info *types.Info) {
+	type typ struct {
+		id   string
+		name *types.TypeName
+	}
+	var all, interfaces []typ
+	for _, g := range files {
+		for _, d := range g.decls {
+			name, ok := info.Defs[d.name].(*types.TypeName)
+			if !ok || d.fn != nil || name.Type() == nil {
+				continue
+			}
+			if n, ok := name.Type().(*types.Named); ok && n.TypeParams().Len() > 0 {
+				continue // whether it does depends on its arguments
+			}
+			t := typ{d.id, name}
+			if i, ok := name.Type().Underlying().(*types.Interface); ok {
+				if i.NumMethods() > 0 && i.IsMethodSet() {
+					interfaces = append(interfaces, t)
+				}
+				continue
+			}
+			all = append(all, t)
+		}
+	}
+	for _, i := range interfaces {
+		in := i.name.Type().Underlying().(*types.Interface)
+		for _, t := range all {
+			if types.Implements(t.name.Type(), in) || types.Implements(types.NewPointer(t.name.Type()), in) {
+				f.Edge(t.id, graph.Implements, i.id)
+			}
+		}
+	}
+}

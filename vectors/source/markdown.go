@@ -1,0 +1,237 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// Markdown makes the nodes of a Markdown document: the document, and each of its sections. Links and paths in code
+// spans become edges to what they name: Documents for a file, References for another document.
+func Markdown(f File) graph.Part {
+	d := &document{
+		File: f, slugs: map[string]int{}, lines: lineStarts(f.Text),
+		root: goldmark.DefaultParser().Parse(text.NewReader(f.Text)),
+	}
+	d.sections()
+	return d.Part
+}
+
+type document struct {
+	graph.PartBuilder
+	File
+	root  ast.Node
+	slugs map[string]int
+	lines []int // where each line begins
+	open  []section
+}
+
+// section is a heading that others may be below.
+type section struct {
+	id    string
+	level int
+}
+
+// sections goes through the blocks at the top level. What comes before the first heading belongs to the document.
+func (d *document) sections() {
+	var heading *ast.Heading
+	from, begin := 0, 0
+	var blocks []ast.Node
+	end := func(to int) {
+		id := d.section(heading, from, begin, to)
+		for _, b := range blocks {
+			d.links(id, b)
+		}
+		blocks = nil
+	}
+	for n := d.root.FirstChild(); n != nil; n = n.NextSibling() {
+		if h, ok := n.(*ast.Heading); ok {
+			at := d.beginOf(h)
+			end(at)
+			heading, from, begin = h, at, d.endOf(h)
+		}
+		blocks = append(blocks, n)
+	}
+	end(len(d.Text))
+}
+
+// section adds the document, or a section that begins with a heading, and returns its id.
+func (d *document) section(h *ast.Heading, from, begin, to int) string {
+	line, last := d.line(from), max(d.line(max(to-1, from)), d.line(from))
+	body := graph.Clip(strings.TrimSpace(string(d.Text[min(begin, to):to])), graph.MaxBody)
+	if h == nil {
+		id := d.Add(graph.Item{
+			Node:  graph.Node{ID: d.Path, Type: graph.Doc, Name: path.Base(d.Path), Path: d.Path, Line: 1, End: d.line(len(d.Text)), Labels: docLabels},
+			Title: d.Path, Body: body,
+		})
+		d.open = []section{{id, 0}}
+		return id
+	}
+	name := squeeze(plain(h, d.Text))
+	for len(d.open) > 1 && d.open[len(d.open)-1].level >= h.Level {
+		d.open = d.open[:len(d.open)-1]
+	}
+	var trail []string
+	for _, s := range d.open[1:] {
+		trail = append(trail, d.nameOf(s.id))
+	}
+	id := d.Add(graph.Item{
+		Node:  graph.Node{ID: d.Path + "#" + d.slug(name), Type: graph.Doc, Name: name, Path: d.Path, Line: line, End: last, Labels: docLabels},
+		Title: strings.Join(append(trail, name), " > "), Body: body,
+	})
+	d.Edge(d.open[len(d.open)-1].id, graph.Contains, id)
+	d.open = append(d.open, section{id, h.Level})
+	return id
+}
+
+var docLabels = []string{"lang=markdown"}
+
+func (d *document) nameOf(id string) string {
+	for i := len(d.Items) - 1; i >= 0; i-- {
+		if d.Items[i].ID == id {
+			return d.Items[i].Name
+		}
+	}
+	return ""
+}
+
+// slug is the anchor that GitHub gives a heading: lower case, without punctuation, with dashes for spaces, and numbered
+// where an earlier one has it.
+func (d *document) slug(name string) string {
+	s := strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+	n := d.slugs[s]
+	d.slugs[s]++
+	if n > 0 {
+		return fmt.Sprintf("%s-%d", s, n)
+	}
+	return s
+}
+
+// links relates a section to what a block of it links to or names.
+func (d *document) links(id string, block ast.Node) {
+	_ = ast.Walk(block, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			d.link(id, string(n.Destination))
+		case *ast.CodeSpan:
+			if p := plain(n, d.Text); pathLike.MatchString(p) {
+				d.relate(id, path.Clean(strings.TrimPrefix(p, "./")))
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+// pathLike is what looks like the path of a file below the root.
+var pathLike = regexp.MustCompile(`^(\./)?[\w.-]+(/[\w.-]+)*/?\.?[\w-]*\.\w{1,8}$`)
+
+func (d *document) link(id, destination string) {
+	u, err := url.Parse(destination)
+	if err != nil || u.Scheme != "" || u.Host != "" {
+		return
+	}
+	to := d.Path
+	if u.Path != "" {
+		to = path.Join(path.Dir(d.Path), u.Path)
+	}
+	if strings.HasPrefix(to, "..") || strings.HasPrefix(u.Path, "/") {
+		return
+	}
+	if isMarkdown(to) && u.Fragment != "" {
+		to += "#" + u.Fragment
+	}
+	d.relate(id, to)
+}
+
+func (d *document) relate(id, to string) {
+	file, _, _ := strings.Cut(to, "#")
+	if isMarkdown(file) {
+		d.Edge(id, graph.References, to)
+		return
+	}
+	d.Edge(id, graph.Documents, to)
+}
+
+func isMarkdown(p string) bool {
+	ext := strings.ToLower(path.Ext(p))
+	return ext == ".md" || ext == ".markdown"
+}
+
+// plain is the text of a node without marks.
+func plain(n ast.Node, src []byte) string {
+	var b bytes.Buffer
+	_ = ast.Walk(n, func(c ast.Node, entering bool) (ast.WalkStatus, error) {
+		if t, ok := c.(*ast.Text); ok && entering {
+			b.Write(t.Segment.Value(src))
+			if t.SoftLineBreak() {
+				b.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// beginOf is where the line of a heading begins.
+func (d *document) beginOf(h *ast.Heading) int {
+	if h.Lines().Len() == 0 {
+		return d.lines[d.line(h.Pos())-1]
+	}
+	return d.lines[d.line(h.Lines().At(0).Start)-1]
+}
+
+// endOf is where what follows a heading begins.
+func (d *document) endOf(h *ast.Heading) int {
+	at := h.Pos()
+	if n := h.Lines().Len(); n > 0 {
+		at = h.Lines().At(n - 1).Stop
+	}
+	if line := d.line(max(at, 0)); line < len(d.lines) {
+		return d.lines[line]
+	}
+	return len(d.Text)
+}
+
+// line is the number of the line of an offset, from 1.
+func (d *document) line(at int) int {
+	lo, hi := 0, len(d.lines)
+	for lo < hi {
+		if mid := (lo + hi) / 2; d.lines[mid] <= at {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return max(lo, 1)
+}
+
+func lineStarts(text []byte) []int {
+	out := []int{0}
+	for i, c := range text {
+		if c == '\n' && i+1 < len(text) {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package source
+
+import (
+	"path"
+	"strings"
+)
+
+// File is a text of the work tree.
+type File struct {
+	Path string // slash path below the root
+	Text []byte
+}
+
+// Folder is the id of the folder that a file is in.
+func Folder(file string) string {
+	if dir := path.Dir(file); dir != "." {
+		return dir + "/"
+	}
+	return "./"
+}
+
+// Alias is the name of a symbol without its file: "state/:Tree.Entry" for "state/tree.go:Tree.Entry". ok is false for
+// ids of anything else.
+func Alias(id string) (alias string, ok bool) {
+	file, symbol, found := strings.Cut(id, ":")
+	if !found || symbol == "" || file == "import" || strings.HasSuffix(file, "/") || strings.ContainsRune(symbol, '~') {
+		return "", false
+	}
+	return Folder(file) + ":" + symbol, true
+}
+
+// IsAlias reports whether an edge names its end without the file.
+func IsAlias(id string) bool {
+	folder, symbol, found := strings.Cut(id, ":")
+	return found && symbol != "" && strings.HasSuffix(folder, "/")
+}
+
+// squeeze puts a text on one line.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

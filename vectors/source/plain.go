@@ -1,0 +1,146 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// windowLines is how many lines of a file that nobody knows go into one node.
+const windowLines = 60
+
+// Plain makes the nodes of a file of which nothing is known: the file, and windows of lines when it is longer than one.
+func Plain(f File) graph.Part {
+	b := &graph.PartBuilder{}
+	lines := bytes.SplitAfter(f.Text, []byte("\n"))
+	if n := len(lines); n > 1 && len(lines[n-1]) == 0 {
+		lines = lines[:n-1]
+	}
+	first := string(bytes.Join(lines[:min(len(lines), windowLines)], nil))
+	id := b.Add(fileItem(f, len(lines), first))
+	for from := windowLines; from < len(lines); from += windowLines {
+		to := min(from+windowLines, len(lines))
+		b.Edge(id, graph.Contains, b.Add(graph.Item{
+			Node: graph.Node{ID: fmt.Sprintf("%s#L%d", f.Path, from+1), Type: graph.File, Name: fmt.Sprintf("%s, lines %d to %d", path.Base(f.Path), from+1, to),
+				Path: f.Path, Line: from + 1, End: to, Labels: languageOf(f.Path)},
+			Title: f.Path, Body: string(bytes.Join(lines[from:to], nil)),
+		}))
+	}
+	return b.Part
+}
+
+func fileItem(f File, lines int, body string) graph.Item {
+	return graph.Item{
+		Node:  graph.Node{ID: f.Path, Type: graph.File, Name: path.Base(f.Path), Path: f.Path, Line: 1, End: lines, Labels: languageOf(f.Path)},
+		Title: f.Path, Body: body,
+	}
+}
+
+func languageOf(p string) []string {
+	ext := strings.ToLower(strings.TrimPrefix(path.Ext(p), "."))
+	if ext == "" || len(ext) > 12 {
+		return nil
+	}
+	return []string{"lang=" + ext}
+}
+
+// Tag is a symbol that universal-ctags found: what it prints as JSON with --fields=+neZKS and --output-format=json.
+type Tag struct {
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	Line      int    `json:"line"`
+	End       int    `json:"end"`
+	Kind      string `json:"kind"`
+	Scope     string `json:"scope"`
+	Signature string `json:"signature"`
+}
+
+// kindOf says what ctags' kinds are here; kinds that are not listed, as variables and fields, are no nodes.
+var kindOf = map[string]graph.NodeType{
+	"function": graph.Function, "func": graph.Function, "subroutine": graph.Function, "procedure": graph.Function, "macro": graph.Function,
+	"method": graph.Method, "singletonMethod": graph.Method,
+	"class": graph.Type, "struct": graph.Type, "interface": graph.Type, "enum": graph.Type, "trait": graph.Type, "typedef": graph.Type,
+	"type": graph.Type, "union": graph.Type, "module": graph.Type, "namespace": graph.Type,
+}
+
+// maxTags is how many symbols of one file are taken.
+const maxTags = 10_000
+
+// Tagged makes the nodes of a file by its symbols. Without any it is Plain.
+func Tagged(f File, tags []Tag) graph.Part {
+	lines := bytes.SplitAfter(f.Text, []byte("\n"))
+	tags = slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool {
+		return kindOf[t.Kind] == 0 || t.Line < 1 || t.Line > len(lines) || t.Name == "" || strings.HasPrefix(t.Name, "__anon")
+	})
+	if len(tags) == 0 {
+		return Plain(f)
+	}
+	slices.SortStableFunc(tags, func(a, b Tag) int { return a.Line - b.Line })
+	tags = tags[:min(len(tags), maxTags)]
+	b := &graph.PartBuilder{}
+	head := string(bytes.Join(lines[:tags[0].Line-1], nil))
+	var names []string
+	for _, t := range tags {
+		names = append(names, t.symbol())
+	}
+	id := b.Add(fileItem(f, len(lines), graph.Clip(head, maxCode)+strings.Join(names, " ")))
+	types := map[string]string{}
+	for i, t := range tags {
+		it := taggedItem(f, t, lines, endOf(tags, i, len(lines)))
+		to := b.Add(it)
+		b.Edge(id, graph.Defines, to)
+		if it.Type == graph.Type {
+			types[t.symbol()] = to
+		} else if of := types[t.Scope]; of != "" {
+			b.Edge(of, graph.Contains, to)
+		}
+	}
+	return b.Part
+}
+
+func (t *Tag) symbol() string {
+	if t.Scope != "" {
+		return t.Scope + "." + t.Name
+	}
+	return t.Name
+}
+
+// endOf is the last line of a symbol: as ctags says, else before the next one.
+func endOf(tags []Tag, i, lines int) int {
+	if t := tags[i]; t.End >= t.Line {
+		return min(t.End, lines)
+	}
+	for _, next := range tags[i+1:] {
+		if next.Line > tags[i].Line {
+			return next.Line - 1
+		}
+	}
+	return lines
+}
+
+// taggedItem takes the comment above a symbol with it: the lines before it that are not blank and no code of others.
+func taggedItem(f File, t Tag, lines [][]byte, end int) graph.Item {
+	from := t.Line - 1
+	for from > 0 && t.Line-from < 40 && isComment(lines[from-1]) {
+		from--
+	}
+	return graph.Item{
+		Node: graph.Node{ID: f.Path + ":" + t.symbol(), Type: kindOf[t.Kind], Name: t.symbol(), Path: f.Path, Line: t.Line, End: end,
+			Labels: languageOf(f.Path)},
+		Title: t.symbol() + squeeze(t.Signature) + " " + t.Kind, Body: graph.Clip(string(bytes.Join(lines[from:end], nil)), maxCode),
+	}
+}
+
+func isComment(line []byte) bool {
+	s := strings.TrimSpace(string(line))
+	for _, mark := range []string{"//", "#", "*", "/*", "--", ";", "'''", `"""`, "@"} {
+		if strings.HasPrefix(s, mark) {
+			return true
+		}
+	}
+	return false
+}
