@@ -1,0 +1,115 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// ErrDamaged says that a snapshot or delta is not what was written, or was written by another version. It is built anew.
+var ErrDamaged = errors.New("the index is damaged, or of another version")
+
+// writer appends to a section.
+type writer struct{ to []byte }
+
+func (w *writer) number(n uint64) { w.to = binary.AppendUvarint(w.to, n) }
+func (w *writer) fixed(n uint64)  { w.to = binary.LittleEndian.AppendUint64(w.to, n) }
+
+func (w *writer) string(s string) {
+	w.number(uint64(len(s)))
+	w.to = append(w.to, s...)
+}
+
+func (w *writer) node(n *graph.Node) {
+	w.string(n.ID)
+	w.number(uint64(n.Type))
+	w.string(n.Name)
+	w.string(n.Path)
+	w.number(uint64(n.Line))
+	w.number(uint64(n.End))
+	w.fixed(n.Digest)
+	w.number(uint64(len(n.Labels)))
+	for _, l := range n.Labels {
+		w.string(l)
+	}
+	w.fixed(uint64(n.At))
+}
+
+func (w *writer) edge(e *graph.Edge) {
+	w.string(e.From)
+	w.string(e.To)
+	w.number(uint64(e.Type))
+	w.number(uint64(math.Float32bits(e.Weight)))
+	w.string(e.Source)
+}
+
+// reader reads a section. After an error all that it reads is zero.
+type reader struct {
+	from []byte
+	bad  bool
+}
+
+func (r *reader) fail() {
+	r.from, r.bad = nil, true
+}
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.from)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.from = r.from[size:]
+	return n
+}
+
+// count is a number of things of at least size bytes each that follow: more than there is room for is damage.
+func (r *reader) count(size int) int {
+	n := r.number()
+	if n > uint64(len(r.from)/size) {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) fixed() uint64 {
+	if len(r.from) < 8 {
+		r.fail()
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(r.from)
+	r.from = r.from[8:]
+	return n
+}
+
+func (r *reader) string() string {
+	n := r.count(1)
+	s := string(r.from[:n])
+	r.from = r.from[n:]
+	return s
+}
+
+func (r *reader) small() int {
+	n := r.number()
+	if n > math.MaxInt32 {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) node() graph.Node {
+	n := graph.Node{ID: r.string(), Type: graph.NodeType(r.small()), Name: r.string(), Path: r.string(), Line: r.small(), End: r.small(), Digest: r.fixed()}
+	for range r.count(1) {
+		n.Labels = append(n.Labels, r.string())
+	}
+	n.At = int64(r.fixed())
+	return n
+}
+
+func (r *reader) edge() graph.Edge {
+	return graph.Edge{From: r.string(), To: r.string(), Type: graph.EdgeType(r.small()), Weight: math.Float32frombits(uint32(r.number())), Source: r.string()}
+}

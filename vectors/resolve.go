@@ -1,0 +1,47 @@
+package vectors
+
+import (
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/source"
+)
+
+// Resolve is the node that a person names: by its id, by folder and symbol ("state/:Tree.Entry"), or by a folder without
+// its slash.
+func (x *Index) Resolve(word string) (graph.Ref, bool) {
+	word = strings.TrimPrefix(word, "./")
+	for _, id := range []string{word, word + "/"} {
+		if r, ok := x.graph.Find(id); ok {
+			return r, true
+		}
+	}
+	if !source.IsAlias(word) {
+		return 0, false
+	}
+	if x.delta != nil {
+		for _, it := range x.delta.items() {
+			if a, ok := source.Alias(it.ID); ok && a == word {
+				return x.graph.Find(it.ID)
+			}
+		}
+	}
+	id := x.baseAlias(word)
+	if id == "" {
+		return 0, false
+	}
+	return x.graph.Find(id)
+}
+
+// Similar are ids of nodes whose words are like those of a name, the best first.
+func (x *Index) Similar(name string, limit int) []string {
+	hits, err := x.words.Search(name, limit, nil)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, h := range hits {
+		out = append(out, x.graph.ID(x.doc(h.Doc)))
+	}
+	return out
+}

@@ -1,0 +1,357 @@
+package vectors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors/filter"
+	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/knn"
+	"reconcile.dev/reconcile/vectors/lexical"
+)
+
+// ErrNoVectors is the warning of a search by meaning in an index that has no vectors.
+var ErrNoVectors = errors.New("the index has no vectors: search went by words only")
+
+// Mode is by what a search finds.
+type Mode string
+
+// The modes.
+const (
+	Hybrid  Mode = "hybrid"
+	Vector  Mode = "vector"
+	Lexical Mode = "lexical"
+)
+
+// Modes are all modes.
+var Modes = []Mode{Hybrid, Vector, Lexical}
+
+// Query is what is searched for.
+type Query struct {
+	Text    string
+	Mode    Mode             // "": Hybrid
+	Domains []graph.Domain   // none: all
+	Types   []graph.NodeType // none: all
+	Labels  []string         // all of these, "key=value"
+	Limit   int              // 0: 10
+	// MinSimilarity is the least cosine of what is found by vectors only.
+	MinSimilarity float32
+	// Thorough looks at more candidates, Exact at all vectors.
+	Thorough, Exact bool
+}
+
+// Found is one result.
+type Found struct {
+	graph.Node
+	// Score is the sum of the reciprocal ranks; it compares results of one answer.
+	Score float64
+	// The rank and the score in each of the rankings that it is in: BM25, cosine, and what came over edges. Rank 0: not
+	// in it.
+	ByWords, ByVector, ByGraph Place
+	// Via are the edges over which it was found, from a result that was found by words or vectors.
+	Via []graph.Edge
+}
+
+// Place is where something stands in a ranking.
+type Place struct {
+	Rank  int // from 1
+	Score float64
+}
+
+// Answer is what a search found.
+type Answer struct {
+	// NoMatches says that nothing has any of the words: nothing was searched.
+	NoMatches bool
+	Results   []Found
+	// AlsoExistsIn are domains that were not asked for and have some of the words.
+	AlsoExistsIn []graph.Domain
+	// Warnings say what the answer had to do without.
+	Warnings []error
+}
+
+const (
+	defaultLimit = 10
+	// depth is how many candidates each ranking gives.
+	candidates = 100
+	// seeds is how many of the best are gone on from along edges.
+	seeds = 20
+	// smooth is the constant of reciprocal rank fusion.
+	smooth = 60
+	// graphShare weighs the ranking over edges: what is only near to something found is less likely what was meant.
+	graphShare = 0.25
+)
+
+// Search answers a query. The error is that of the context, or says what is wrong with the query.
+func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
+	if q.Mode == "" {
+		q.Mode = Hybrid
+	}
+	if !slices.Contains(Modes, q.Mode) {
+		return nil, fmt.Errorf("%q is no mode of search; write hybrid, vector or lexical", q.Mode)
+	}
+	if q.Limit <= 0 {
+		q.Limit = defaultLimit
+	}
+	s := &search{Index: x, Query: q, answer: &Answer{}, places: map[graph.Ref]*Found{}}
+	if s.exists() {
+		if err := s.run(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.answer, nil
+}
+
+type search struct {
+	*Index
+	Query
+	answer *Answer
+	places map[graph.Ref]*Found
+}
+
+// exists asks the filters which domains have any of the words. It is false if none of those that are asked for has.
+func (s *search) exists() bool {
+	terms := lexical.Terms(s.Text)
+	keys := make([]uint64, len(terms))
+	for i, t := range terms {
+		keys[i] = filter.Key(t)
+	}
+	in := s.topics.Probe(keys)
+	wanted := func(d graph.Domain) bool { return len(s.Domains) == 0 || slices.Contains(s.Domains, d) }
+	any := false
+	for _, d := range in {
+		if wanted(d) {
+			any = true
+		} else {
+			s.answer.AlsoExistsIn = append(s.answer.AlsoExistsIn, d)
+		}
+	}
+	s.answer.NoMatches = !any
+	return any
+}
+
+func (s *search) run(ctx context.Context) error {
+	if s.Mode != Vector {
+		if err := s.byWords(); err != nil {
+			return err
+		}
+	}
+	if s.Mode != Lexical {
+		if err := s.byVector(ctx); err != nil {
+			return err
+		}
+	}
+	if s.Mode == Hybrid {
+		if err := s.byGraph(); err != nil {
+			return err
+		}
+	}
+	s.answer.Results = s.best()
+	return nil
+}
+
+// accepts reports whether a node is asked for.
+func (s *search) accepts(r graph.Ref) bool {
+	t := s.graph.Type(r)
+	if t == graph.Import && len(s.Types) == 0 {
+		return false // that somebody else has a package is seldom what was meant
+	}
+	if len(s.Domains) > 0 && !slices.Contains(s.Domains, t.Domain()) || len(s.Types) > 0 && !slices.Contains(s.Types, t) {
+		return false
+	}
+	if len(s.Labels) == 0 {
+		return true
+	}
+	n := s.graph.Node(r)
+	for _, l := range s.Labels {
+		if _, ok := slices.BinarySearch(n.Labels, l); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// all reports whether every node is asked for.
+func (s *search) all() bool { return len(s.Domains)+len(s.Types)+len(s.Labels) == 0 }
+
+// doc is the node of a text.
+func (x *Index) doc(n int) graph.Ref {
+	if base := x.baseGraph.Nodes(); n >= base {
+		return x.docs[n-base]
+	}
+	return graph.Ref(n)
+}
+
+func (s *search) byWords() error {
+	accept := func(doc int) bool { return s.accepts(s.doc(doc)) }
+	if s.all() {
+		accept = nil
+	}
+	hits, err := s.words.Search(s.Text, max(candidates, s.Limit), accept)
+	if err != nil {
+		return damaged(err)
+	}
+	for i, h := range hits {
+		s.place(s.doc(h.Doc)).ByWords = Place{i + 1, float64(h.Score)}
+	}
+	return nil
+}
+
+// byVector does without when there is no vector of the query.
+func (s *search) byVector(ctx context.Context) error {
+	if s.near == nil {
+		s.warn(ErrNoVectors)
+		return nil
+	}
+	vs, err := s.embedder.Embed(ctx, []string{s.Text})
+	if errors.Is(err, embed.ErrUnavailable) {
+		s.warn(fmt.Errorf("search went by words only: %w", err))
+		return nil
+	}
+	if err == nil {
+		err = checkVectors(vs, 1, s.meta.Dims)
+	}
+	if err != nil {
+		return err
+	}
+	refs, err := s.nearest(vs[0])
+	if err != nil {
+		return err
+	}
+	for i, r := range refs {
+		s.place(r.ref).ByVector = Place{i + 1, float64(r.similarity)}
+	}
+	return nil
+}
+
+func (s *search) warn(err error) { s.answer.Warnings = append(s.answer.Warnings, err) }
+
+type neighbour struct {
+	ref        graph.Ref
+	similarity float32
+}
+
+// nearest asks the snapshot and the delta, and joins what they say.
+func (s *search) nearest(v []float32) ([]neighbour, error) {
+	o := knn.SearchOptions{K: max(candidates, s.Limit), Thorough: s.Thorough, Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots()}
+	hits, err := s.near.Search(v, o)
+	if err != nil {
+		return nil, err
+	}
+	var out []neighbour
+	take := func(hits []knn.Hit) {
+		for _, h := range hits {
+			if r, ok := s.graph.FindHash(h.ID); ok && s.accepts(r) {
+				out = append(out, neighbour{r, h.Similarity})
+			}
+		}
+	}
+	take(hits)
+	if s.nearer != nil {
+		o.Filter = nil
+		if !s.all() {
+			o.K = s.nearer.Len()
+		}
+		if hits, err = s.nearer.Search(v, o); err != nil {
+			return nil, err
+		}
+		take(hits)
+	}
+	slices.SortFunc(out, func(a, b neighbour) int {
+		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(a.ref, b.ref))
+	})
+	return out[:min(len(out), max(candidates, s.Limit))], nil
+}
+
+// slots are those of the snapshot's vectors that may be found; nil: all.
+func (s *search) slots() *knn.Bitmap {
+	if s.all() {
+		return s.live
+	}
+	out := &knn.Bitmap{}
+	for slot := range s.near.Slots() {
+		id, ok := s.near.ID(uint32(slot))
+		if !ok || s.live != nil && !s.live.Has(uint32(slot)) {
+			continue
+		}
+		if r, known := s.graph.FindHash(id); known && s.accepts(r) {
+			out.Add(uint32(slot))
+		}
+	}
+	return out
+}
+
+// place is the result of a node in the making.
+func (s *search) place(r graph.Ref) *Found {
+	f := s.places[r]
+	if f == nil {
+		f = &Found{}
+		s.places[r] = f
+	}
+	return f
+}
+
+// byGraph goes on along edges from the best.
+func (s *search) byGraph() error {
+	ranked := s.ranked()
+	var from []graph.Seed
+	for _, r := range ranked[:min(len(ranked), seeds)] {
+		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
+	}
+	found, err := s.graph.Expand(from, graph.Expansion{Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Alpha: 0.01, Max: candidates})
+	if err != nil {
+		return err
+	}
+	rank := 0
+	for _, f := range found {
+		if f.GraphScore == 0 || !s.accepts(f.Node) {
+			continue
+		}
+		rank++
+		p := s.place(f.Node)
+		p.ByGraph = Place{rank, f.GraphScore}
+		for _, step := range f.Steps {
+			p.Via = append(p.Via, s.graph.Edge(step))
+		}
+	}
+	return nil
+}
+
+// fuse is the sum of the reciprocal ranks.
+func (f *Found) fuse() float64 {
+	part := func(p Place, share float64) float64 {
+		if p.Rank == 0 {
+			return 0
+		}
+		return share / float64(smooth+p.Rank)
+	}
+	return part(f.ByWords, 1) + part(f.ByVector, 1) + part(f.ByGraph, graphShare)
+}
+
+// ranked are all nodes that were found, the best first, equals in the order of their ids.
+func (s *search) ranked() []graph.Ref {
+	out := make([]graph.Ref, 0, len(s.places))
+	for r, f := range s.places {
+		f.Score = f.fuse()
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b graph.Ref) int {
+		return cmp.Or(cmp.Compare(s.places[b].Score, s.places[a].Score), strings.Compare(s.graph.ID(a), s.graph.ID(b)))
+	})
+	return out
+}
+
+func (s *search) best() []Found {
+	ranked := s.ranked()
+	out := make([]Found, 0, s.Limit)
+	for _, r := range ranked[:min(len(ranked), s.Limit)] {
+		f := s.places[r]
+		f.Node = s.graph.Node(r)
+		out = append(out, *f)
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// A snapshot is a header and sections, each at a multiple of 4096 bytes, little-endian:
+//
+//	magic    "RECINDEX"
+//	version  uint32
+//	count    uint32, of sections
+//	table    for each section: kind uint64, offset uint64, length uint64, xxhash64 of it uint64
+//	sum      xxhash64 of all that is before
+//
+// The sums of sections are checked when one is opened, but for those that are large and check themselves as they are
+// used; Verify checks these, too.
+const (
+	magic     = "RECINDEX"
+	version   = 1
+	pageSize  = 4096
+	tableAt   = 16
+	rowSize   = 32
+	mostParts = 64
+)
+
+// The kinds of sections. Their numbers are in snapshots.
+const (
+	sectionMeta = iota + 1
+	sectionGraph
+	sectionWords
+	sectionVectors
+	sectionEmbedder
+	sectionTopics
+	sectionInputs
+	sectionAliases
+	sectionOpen
+	sectionDelta
+)
+
+// lazy sections are large, and check themselves.
+func lazy(kind uint64) bool { return kind == sectionVectors || kind == sectionWords }
+
+// Meta is what a snapshot says of itself.
+type Meta struct {
+	// Model made the vectors, Dims is how many numbers they have. "" if there are none.
+	Model string `json:"model,omitempty"`
+	Dims  int    `json:"dims,omitempty"`
+	// Inputs is the digest of the inputs, see [DigestInputs].
+	Inputs uint64 `json:"inputs"`
+	// Tools names helpers that the inputs were made with, and their versions.
+	Tools string `json:"tools,omitempty"`
+	// Base is the sum of the header of the snapshot that a delta belongs to.
+	Base uint64 `json:"base,omitempty"`
+}
+
+func (m *Meta) encode() []byte {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return b
+}
+
+type section struct {
+	kind uint64
+	data []byte
+}
+
+// container is a file of sections that was read or is to be written.
+type container struct {
+	sections []section
+	sum      uint64 // of the header: what the file is known by
+}
+
+func (c *container) add(kind uint64, data []byte) {
+	c.sections = append(c.sections, section{kind, data})
+}
+
+// get is a section; nil if there is none.
+func (c *container) get(kind uint64) []byte {
+	for _, s := range c.sections {
+		if s.kind == kind {
+			return s.data
+		}
+	}
+	return nil
+}
+
+// header lays the sections out and sets the sum.
+func (c *container) header() []byte {
+	b := append([]byte(magic), 0, 0, 0, 0, 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(b[8:], version)
+	binary.LittleEndian.PutUint32(b[12:], uint32(len(c.sections)))
+	at := uint64(pages(tableAt + rowSize*len(c.sections) + 8))
+	for _, s := range c.sections {
+		for _, n := range []uint64{s.kind, at, uint64(len(s.data)), xxhash.Sum64(s.data)} {
+			b = binary.LittleEndian.AppendUint64(b, n)
+		}
+		at += uint64(pages(len(s.data)))
+	}
+	c.sum = xxhash.Sum64(b)
+	return binary.LittleEndian.AppendUint64(b, c.sum)
+}
+
+// pages rounds up to whole pages.
+func pages(n int) int { return (n + pageSize - 1) / pageSize * pageSize }
+
+// parts is all of it, in the order in which it is to be written.
+func (c *container) parts() [][]byte {
+	out := padded(nil, c.header())
+	for _, s := range c.sections {
+		out = padded(out, s.data)
+	}
+	return out
+}
+
+// padded adds b and what it lacks to whole pages.
+func padded(to [][]byte, b []byte) [][]byte {
+	return append(to, b, make([]byte, pages(len(b))-len(b)))
+}
+
+// openContainer finds the sections in data, and checks those that do not check themselves.
+func openContainer(data []byte) (*container, error) {
+	if len(data) < tableAt || string(data[:8]) != magic || binary.LittleEndian.Uint32(data[8:]) != version {
+		return nil, ErrDamaged
+	}
+	n := int(binary.LittleEndian.Uint32(data[12:]))
+	end := tableAt + rowSize*n
+	if n > mostParts || len(data) < end+8 || binary.LittleEndian.Uint64(data[end:]) != xxhash.Sum64(data[:end]) {
+		return nil, ErrDamaged
+	}
+	c := &container{sum: xxhash.Sum64(data[:end])}
+	for i := range n {
+		row := data[tableAt+rowSize*i:]
+		field := func(k int) uint64 { return binary.LittleEndian.Uint64(row[8*k:]) }
+		at, size := field(1), field(2)
+		if at%pageSize != 0 || at > uint64(len(data)) || size > uint64(len(data))-at {
+			return nil, ErrDamaged
+		}
+		s := section{field(0), data[at : at+size : at+size]}
+		if !lazy(s.kind) && xxhash.Sum64(s.data) != field(3) {
+			return nil, ErrDamaged
+		}
+		c.sections = append(c.sections, s)
+	}
+	return c, nil
+}
+
+// verify checks the sums of all sections.
+func (c *container) verify(data []byte) error {
+	for i, s := range c.sections {
+		if xxhash.Sum64(s.data) != binary.LittleEndian.Uint64(data[tableAt+rowSize*i+24:]) {
+			return ErrDamaged
+		}
+	}
+	return nil
+}
+
+func (c *container) meta() (m Meta, err error) {
+	if json.Unmarshal(c.get(sectionMeta), &m) != nil {
+		return Meta{}, ErrDamaged
+	}
+	return m, nil
+}

@@ -1,0 +1,54 @@
+package vectors
+
+import (
+	"bytes"
+
+	"reconcile.dev/reconcile/vectors/knn"
+)
+
+// Same reports whether the snapshot is these bytes.
+func (x *Index) Same(parts [][]byte) bool {
+	rest := x.data
+	for _, p := range parts {
+		if len(rest) < len(p) || !bytes.Equal(rest[:len(p)], p) {
+			return false
+		}
+		rest = rest[len(p):]
+	}
+	return len(rest) == 0
+}
+
+// Recall asks for the 10 nearest of some vectors of the snapshot, as a search does and by looking at every vector, and
+// returns how many of these the search finds: 1 for all. asked is how many vectors were asked for, at most n.
+func (x *Index) Recall(n int) (recall float64, asked int, err error) {
+	if x.near == nil || x.near.Slots() == 0 {
+		return 1, 0, nil
+	}
+	const k = 10
+	found, all := 0, 0
+	step := max(1, x.near.Slots()/n)
+	for slot := 0; slot < x.near.Slots() && asked < n; slot += step {
+		id, ok := x.near.ID(uint32(slot))
+		if !ok {
+			continue
+		}
+		v, _ := x.near.Vector(nil, id)
+		exact, err := x.near.Search(v, knn.SearchOptions{K: k, Exact: true})
+		if err != nil {
+			return 0, asked, err
+		}
+		hits, err := x.near.Search(v, knn.SearchOptions{K: k})
+		if err != nil {
+			return 0, asked, err
+		}
+		asked++
+		all += len(exact)
+		// Of equals either may be found: what counts is how near it is.
+		for _, h := range hits {
+			if h.Similarity >= exact[len(exact)-1].Similarity {
+				found++
+			}
+		}
+	}
+	return float64(min(found, all)) / float64(max(all, 1)), asked, nil
+}
