@@ -105,6 +105,7 @@ func addCommands(a *app, root *cobra.Command) {
 	add(groupMain, newRunCmd(a), newPlanCmd(a), newValidateCmd(a))
 	add(groupLook, newGetCmd(a), newDescribeCmd(a), newHistoryCmd(a), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
 	add(groupLook, newReadyCmd(a), newStateCmd(a), newDigestCmd(a))
+	add(groupLook, newSearchCmd(a), newRelatedCmd(a), newPathCmd(a))
 	for _, v := range verbs {
 		add(groupSteer, newVerbCmd(a, v))
 	}
@@ -112,7 +113,7 @@ func addCommands(a *app, root *cobra.Command) {
 	add(groupAsk, newClarifyCmd(a))
 	add(groupMemory, newMemoryCmd(a), newBudgetCmd(a))
 	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
-	add(groupProgram, newDoctorCmd(a), newMergeDriverCmd(a), newVersionCmd(a))
+	add(groupProgram, newDoctorCmd(a), newIndexCmd(a), newMergeDriverCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
 	root.InitDefaultCompletionCmd()

@@ -81,14 +81,19 @@ func (r *rules) leftOut(path string, isDir bool) bool {
 		if dir != "" && matchIgnore(patterns, split(dir), true) {
 			return true // nothing below an ignored folder can be taken back in
 		}
-		own, ok := r.ignores[dir]
-		if !ok {
-			own = readIgnore(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitignore"), split(dir))
-			r.ignores[dir] = own
-		}
-		patterns = append(patterns[:len(patterns):len(patterns)], own...)
+		patterns = append(patterns[:len(patterns):len(patterns)], r.folder(dir)...)
 	}
 	return matchIgnore(patterns, split(path), isDir)
+}
+
+// folder is what the .gitignore of a folder says.
+func (r *rules) folder(dir string) []gitignore.Pattern {
+	own, ok := r.ignores[dir]
+	if !ok {
+		own = readIgnore(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitignore"), split(dir))
+		r.ignores[dir] = own
+	}
+	return own
 }
 
 // matchIgnore applies the last pattern that matches.

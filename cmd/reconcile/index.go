@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/embedhttp"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// indexFlags are the flags of index.
+type indexFlags struct {
+	rebuild, stats, verify bool
+}
+
+const indexLong = `Bring the index up to date, which search, related and path do by themselves. It is derived from the files of the
+tree and lies in vectors/, which git ignores: deleted, it is built again, the same byte for byte.
+
+--verify compares the index with one that is built anew, and what its vectors find with what looking at each of them
+finds; it exits with 1 where they differ.`
+
+func newIndexCmd(a *app) *cobra.Command {
+	o := &indexFlags{}
+	cmd := &cobra.Command{
+		Use:     "index",
+		Short:   "Bring the index of search up to date, rebuild or check it",
+		Long:    indexLong,
+		Example: "  reconcile index --stats\n  reconcile index --rebuild",
+		Args:    arguments(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.index(cmd.Context(), *o) },
+	}
+	cmd.Flags().BoolVar(&o.rebuild, "rebuild", false, "build it anew from the files")
+	cmd.Flags().BoolVar(&o.stats, "stats", false, "print how much is in it")
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "compare it with one that is built anew, and with a search through everything")
+	return cmd
+}
+
+// keeper is who keeps the index of an open tree.
+func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index.Keeper, error) {
+	k := &index.Keeper{
+		Store: s, Now: a.now, Warn: a.warnIndex, Progress: a.indexProgress(),
+		Ignored: func(string) func(string, bool) bool { return func(name string, _ bool) bool { return name == ".git" } },
+	}
+	if r, err := gitrepo.Open(a.global.dir); err == nil {
+		ignores, err := r.Ignores(ctx)
+		if err != nil {
+			return nil, err
+		}
+		k.Ignored = ignores.Folder
+	}
+	var err error
+	k.Embedder, err = a.embedder(s, t.Settings().Index)
+	return k, err
+}
+
+// withIndex brings the index up to date and hands it to do; what is missing of a new one is made afterwards.
+func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) error) error {
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	k, err := a.keeper(ctx, s, t)
+	if err != nil {
+		return err
+	}
+	x, err := k.Refresh(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { x.Close() }()
+	if err := do(s, x); err != nil || x.Finish == nil {
+		return err
+	}
+	a.note("the index is built (%s); until then, search goes by words only", x.How.Rebuilt)
+	whole, err := x.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	x.Close()
+	x = whole
+	return nil
+}
+
+// warnIndex tells of what the index has to do without, and keeps nobody from working.
+func (a *app) warnIndex(err error) {
+	fmt.Fprintln(a.stderr, "warning: "+clean(err.Error()))
+	if a.log != nil {
+		a.log.Warn("index", "message", err.Error())
+	}
+}
+
+// indexProgress tells people on a terminal how far building is; elsewhere a long one says a line now and then.
+func (a *app) indexProgress() func(step string, done, total int) {
+	const often = 2 * time.Second
+	last := time.Now()
+	return func(step string, done, total int) {
+		if now := time.Now(); now.Sub(last) >= often && total > 0 {
+			last = now
+			a.note("index: %s %s of %s", step, render.Grouped(done), render.Grouped(total))
+		}
+	}
+}
+
+func (a *app) index(ctx context.Context, o indexFlags) error {
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	k, err := a.keeper(ctx, s, t)
+	if err != nil {
+		return err
+	}
+	var x *index.Kept
+	if o.rebuild {
+		x, err = k.Rebuild(ctx, t)
+	} else if x, err = k.Refresh(ctx, t); err == nil && x.Finish != nil {
+		x, err = x.Finish(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	if o.verify {
+		if err := a.verifyIndex(ctx, k, t, x); err != nil {
+			return err
+		}
+	}
+	if o.stats {
+		return a.printIndexStats(x)
+	}
+	return a.printHow(x)
+}
+
+// printHow says what was done.
+func (a *app) printHow(x *index.Kept) error {
+	if a.global.output != formatTable {
+		return a.print(newIndexStats(x))
+	}
+	switch how := x.How; {
+	case how.Rebuilt != "":
+		a.note("built the index: %s nodes of %s inputs, in %s (%s)", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs),
+			how.Took.Round(time.Millisecond), how.Rebuilt)
+	case how.Changed+how.Gone > 0:
+		a.note("took in %d inputs that changed and %d that went, in %s", how.Changed, how.Gone, how.Took.Round(time.Millisecond))
+	default:
+		a.note("the index is up to date: %s nodes of %s inputs", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs))
+	}
+	return nil
+}
+
+// verifyIndex compares an index with what it should be.
+func (a *app) verifyIndex(ctx context.Context, k *index.Keeper, t *state.Tree, x *index.Kept) error {
+	v, err := k.Verify(ctx, t, x)
+	if err != nil {
+		return err
+	}
+	a.note("verified: %s; of the 10 nearest of %d vectors %.4f were found", v.Compared, v.Asked, v.Recall)
+	if !v.Sound {
+		return fmt.Errorf("the index is not what its files come to: %s; run: reconcile index --rebuild", v.Compared)
+	}
+	return nil
+}
+
+// indexStats is what -o json prints of an index.
+type indexStats struct {
+	Nodes   int            `json:"nodes"`
+	Edges   int            `json:"edges"`
+	Inputs  int            `json:"inputs"`
+	Changed int            `json:"changed"` // nodes that are in the delta
+	Model   string         `json:"model,omitempty"`
+	Tools   string         `json:"tools,omitempty"`
+	Types   map[string]int `json:"types"`
+	EdgesBy map[string]int `json:"edgesByType"`
+	Domains map[string]int `json:"domains"`
+}
+
+func newIndexStats(x *index.Kept) indexStats {
+	g := x.Graph()
+	out := indexStats{
+		Nodes: g.Nodes(), Edges: g.Edges(), Inputs: x.How.Inputs, Changed: x.Changed(), Model: x.Meta().Model, Tools: x.Meta().Tools,
+		Types: map[string]int{}, EdgesBy: map[string]int{}, Domains: map[string]int{},
+	}
+	s := g.Stats()
+	for t, n := range s.NodesByType {
+		out.Types[t.String()] = n
+		out.Domains[t.Domain().String()] += n
+	}
+	for t, n := range s.EdgesByType {
+		out.EdgesBy[t.String()] = n
+	}
+	return out
+}
+
+func (a *app) printIndexStats(x *index.Kept) error {
+	s := newIndexStats(x)
+	if a.global.output != formatTable {
+		return a.print(s)
+	}
+	t := render.NewTable(a.palette(), "DOMAIN", "KIND", "NODES")
+	for _, d := range graph.Domains {
+		for _, kind := range d.Types() {
+			if n := s.Types[kind.String()]; n > 0 {
+				t.Row(d.String(), kind.String(), render.Grouped(n))
+			}
+		}
+	}
+	if err := t.Write(a.stdout); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\n%s nodes, %s edges, %s inputs; vectors by %s\n", render.Grouped(s.Nodes), render.Grouped(s.Edges),
+		render.Grouped(s.Inputs), orNothing(s.Model))
+	return nil
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+// embeddingsLimit is how many bytes of vectors are kept that an endpoint made, so that none is asked for twice.
+const embeddingsLimit = 2 << 30
+
+// embedder makes the vectors as the settings say; nil is the built-in one.
+func (a *app) embedder(s *state.Store, x schemas.IndexSettings) (embed.Embedder, error) {
+	if x.Embedder != schemas.EmbedderOpenAI {
+		return nil, nil
+	}
+	return embedhttp.New(embedhttp.Options{
+		Endpoint: x.Endpoint, Model: x.Model, Dimensions: x.Dimensions, Key: a.getenv(x.APIKeyEnv), Batch: x.Batch,
+		RequestsPerMinute: x.RequestsPerMinute, UserAgent: "reconcile",
+		Cache: embedhttp.NewCache(s.Root(), ".reconcile/cache/embeddings", embeddingsLimit),
+	})
+}

@@ -1,0 +1,183 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/source"
+)
+
+// Ignored says what is left out directly in a folder of the tree, "" for its root.
+type Ignored func(dir string) func(name string, isDir bool) bool
+
+// neverIndexed are folders of what others wrote, or of what is no source.
+var neverIndexed = []string{"testdata", "vendor", "node_modules"}
+
+// file is a text of the work tree.
+type file struct {
+	path   string
+	stamp  uint64 // of what the file system says of it; 0: it may be written this very moment
+	digest uint64 // of its content
+}
+
+// files looks at the work tree.
+type files struct {
+	store   *state.Store
+	ignored Ignored
+	exclude []string
+	skip    []string // folders that are not looked into
+	limit   int64
+	now     time.Time
+	known   map[string]file // as they were last time
+
+	seen  map[string]file // as they are, also what is no text
+	found []file
+}
+
+// walk lists the texts of the work tree, sorted by path.
+func (f *files) walk(ctx context.Context) error {
+	f.seen = map[string]file{}
+	if err := f.folder(ctx, ""); err != nil {
+		return err
+	}
+	slices.SortFunc(f.found, func(a, b file) int { return strings.Compare(a.path, b.path) })
+	return nil
+}
+
+func (f *files) folder(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var below []string
+	ignored := f.ignored(dir)
+	err := f.store.LookInto(cmpDot(dir), func(name []byte, id state.Identity) {
+		p, n := path.Join(dir, string(name)), string(name)
+		switch {
+		case id.IsFolder() && !f.skipped(p, n) && !ignored(n, true):
+			below = append(below, p)
+		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.excluded(p) && !ignored(n, false):
+			f.take(p, id)
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	for _, d := range below {
+		if err := f.folder(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cmpDot(dir string) string {
+	if dir == "" {
+		return "."
+	}
+	return dir
+}
+
+func (f *files) skipped(p, name string) bool {
+	return name[0] == '.' || slices.Contains(neverIndexed, name) || slices.Contains(f.skip, p) || f.excluded(p+"/")
+}
+
+func (f *files) excluded(p string) bool {
+	for _, glob := range f.exclude {
+		if ok, err := doublestar.Match(glob, p); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// take digests a file, if it is a text; one that is as it was is not read.
+func (f *files) take(p string, id state.Identity) {
+	stamp := f.stamp(id)
+	if was, ok := f.seen[p]; ok && stamp != 0 && was.stamp == stamp {
+		f.seen[p] = was
+		if was.digest != 0 {
+			f.found = append(f.found, was)
+		}
+		return
+	}
+	text, _, err := f.store.ReadFile(p, f.limit)
+	if err != nil {
+		return // it went, or may not be read: then it is not in the index
+	}
+	if !isText(text) {
+		f.seen[p] = file{path: p, stamp: stamp}
+		return
+	}
+	now := file{p, stamp, xxhash.Sum64(text)}
+	f.found = append(f.found, now)
+	f.seen[p] = now
+}
+
+// stamp is a digest of what the file system says. A file that was written within the last two seconds may be written
+// again within the same tick of the clock: it has none.
+func (f *files) stamp(id state.Identity) uint64 {
+	if f.now.UnixNano()-max(id.Mtime, id.Ctime) < int64(2*time.Second) {
+		return 0
+	}
+	var b []byte
+	for _, n := range []uint64{uint64(id.Size), uint64(id.Mtime), uint64(id.Ctime), id.Ino} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	return max(xxhash.Sum64(b), 1)
+}
+
+// isText is what git takes for text: no NUL near the begin.
+func isText(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 }
+
+// text reads a file that was found.
+func (f *files) text(p string) (source.File, error) {
+	b, _, err := f.store.ReadFile(p, f.limit)
+	return source.File{Path: p, Text: b}, err
+}
+
+const filesCache = ".reconcile/cache/index-files"
+
+// The cache has for each file: length of the path, path, stamp, digest; all little-endian; and in the end the xxhash64
+// of all of it.
+func (f *files) load() {
+	f.known = map[string]file{}
+	b, _, err := f.store.ReadFile(filesCache, 1<<30)
+	if err != nil || len(b) < 8 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
+		return
+	}
+	for b = b[:len(b)-8]; len(b) >= 4; {
+		n := int(binary.LittleEndian.Uint32(b))
+		if n > len(b)-20 {
+			return
+		}
+		p := string(b[4 : 4+n])
+		f.known[p] = file{p, binary.LittleEndian.Uint64(b[4+n:]), binary.LittleEndian.Uint64(b[12+n:])}
+		b = b[20+n:]
+	}
+}
+
+// save keeps what is known; that it cannot be kept costs time only.
+func (f *files) save() {
+	var b []byte
+	for _, p := range slices.Sorted(maps.Keys(f.seen)) {
+		k := f.seen[p]
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(p)))
+		b = append(b, p...)
+		b = binary.LittleEndian.AppendUint64(b, k.stamp)
+		b = binary.LittleEndian.AppendUint64(b, k.digest)
+	}
+	b = binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
+	_ = f.store.Replace(filesCache, b)
+}

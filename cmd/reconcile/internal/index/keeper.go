@@ -1,0 +1,255 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/embed"
+)
+
+// Where the index is.
+const (
+	SnapshotPath = "vectors/index.snapshot"
+	DeltaPath    = "vectors/delta.snapshot"
+)
+
+// Keeper keeps the index of a tree.
+type Keeper struct {
+	Store *state.Store
+	// Ignored says what of the work tree git leaves out.
+	Ignored Ignored
+	// Embedder makes the vectors; nil is the built-in one.
+	Embedder embed.Embedder
+	Now      func() time.Time
+	// Progress is told how far a step is.
+	Progress func(step string, done, total int)
+	// Warn hears of what the index has to do without.
+	Warn func(error)
+}
+
+// Kept is an index that is in use.
+type Kept struct {
+	*vectors.Index
+	// How says what was done to bring it up to date.
+	How How
+	// Finish, unless nil, makes what is still missing: the index that is there goes by words only, so that it answers at
+	// once. It takes as long as building takes.
+	Finish func(ctx context.Context) (*Kept, error)
+
+	release []func()
+}
+
+// How an index was brought up to date.
+type How struct {
+	// Rebuilt says why it was built anew; "" if it was not.
+	Rebuilt string
+	// Changed and Gone are how many inputs came or changed, and went; Inputs is how many there are.
+	Changed, Gone, Inputs int
+	Took                  time.Duration
+}
+
+// Close gives up the files that the index is read from: it must not be used any more.
+func (k *Kept) Close() {
+	for _, f := range k.release {
+		f()
+	}
+	k.release = nil
+}
+
+func (k *Keeper) options(tree *state.Tree) vectors.Options {
+	return vectors.Options{Embedder: k.Embedder, Dims: tree.Settings().Index.Dimensions, Progress: k.Progress, Warn: k.Warn}
+}
+
+// Open opens what is there, without looking whether it is up to date. The error is one of package fs if there is nothing,
+// or vectors.ErrDamaged, or vectors.ErrOtherModel.
+func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
+	kept := &Kept{}
+	base, release, err := k.Store.Map(SnapshotPath)
+	if err != nil {
+		return nil, err
+	}
+	kept.release = append(kept.release, release)
+	delta, release, err := k.Store.Map(DeltaPath)
+	if err == nil {
+		kept.release = append(kept.release, release)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		kept.Close()
+		return nil, err
+	}
+	if kept.Index, err = vectors.Open(base, delta, k.options(tree)); err != nil {
+		kept.Close()
+		return nil, err
+	}
+	return kept, nil
+}
+
+// Refresh opens the index and brings it up to date with the tree: what changed is taken in, and where there is no index,
+// or one that cannot be used or has changed too much, a new one is built, see [Kept.Finish].
+func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
+	start := k.Now()
+	s, err := k.survey(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := k.Open(tree)
+	if err != nil {
+		return k.anew(ctx, tree, s, reason(err))
+	}
+	how, changed, gone, err := compare(kept.Index, s)
+	if err != nil {
+		kept.Close()
+		return k.anew(ctx, tree, s, reason(err))
+	}
+	if how.Changed > how.Inputs/4+64 || kept.Meta().Tools != s.tagger.version {
+		kept.Close()
+		return k.anew(ctx, tree, s, "much has changed")
+	}
+	if how.Changed+how.Gone > 0 {
+		if err := k.update(ctx, kept, s, changed, gone); err != nil {
+			kept.Close()
+			return nil, err
+		}
+		if kept.Changed() > kept.Graph().Nodes()/8+4096 {
+			kept.Close()
+			return k.anew(ctx, tree, s, "the delta has become large")
+		}
+	}
+	how.Took = k.Now().Sub(start)
+	kept.How = how
+	return kept, nil
+}
+
+// reason says why an index is built anew.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there was none"
+	case errors.Is(err, vectors.ErrOtherModel):
+		return "another embedder is to make the vectors"
+	}
+	return err.Error()
+}
+
+// compare tells what is not as the index has it.
+func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []string, err error) {
+	known, err := x.Known()
+	if err != nil {
+		return how, nil, nil, err
+	}
+	for _, in := range s.inputs {
+		if digest, ok := known[in.name]; !ok || digest != in.digest {
+			changed = append(changed, in)
+		}
+		delete(known, in.name)
+	}
+	for name := range known {
+		gone = append(gone, name)
+	}
+	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs)}, changed, gone, nil
+}
+
+// update takes changes in, and keeps them in the delta.
+func (k *Keeper) update(ctx context.Context, kept *Kept, s *survey, changed []input, gone []string) error {
+	parts, err := s.parts(ctx, changed, k.progress)
+	if err != nil {
+		return err
+	}
+	next, err := kept.Update(ctx, parts, gone)
+	if err != nil {
+		return err
+	}
+	kept.Index = next
+	if err := k.Store.Replace(DeltaPath, next.Delta()...); err != nil {
+		k.warn(fmt.Errorf("what changed could not be kept, and is read again next time: %w", err))
+	}
+	return nil
+}
+
+func (k *Keeper) progress(step string, done, total int) {
+	if k.Progress != nil {
+		k.Progress(step, done, total)
+	}
+}
+
+func (k *Keeper) warn(err error) {
+	if k.Warn != nil {
+		k.Warn(err)
+	}
+}
+
+// anew builds an index by words, which answers, and leaves the vectors to Finish.
+func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
+	start := k.Now()
+	inputs, err := s.parts(ctx, s.inputs, k.progress)
+	if err != nil {
+		return nil, err
+	}
+	o := k.options(tree)
+	o.Tools, o.WordsOnly = s.tagger.version, true
+	made, err := vectors.Build(ctx, inputs, o)
+	if err != nil {
+		return nil, err
+	}
+	x, err := vectors.Open(joinBytes(made), nil, o)
+	if err != nil {
+		return nil, err
+	}
+	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), Took: k.Now().Sub(start)}
+	finish := func(ctx context.Context) (*Kept, error) { return k.finish(ctx, tree, s, inputs, how, start) }
+	return &Kept{Index: x, How: how, Finish: finish}, nil
+}
+
+// joinBytes is what is to be in a file, in memory.
+func joinBytes(parts [][]byte) []byte {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	out := aligned(n)
+	at := 0
+	for _, p := range parts {
+		at += copy(out[at:], p)
+	}
+	return out
+}
+
+func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How, start time.Time) (*Kept, error) {
+	o := k.options(tree)
+	o.Tools = s.tagger.version
+	made, err := vectors.Build(ctx, inputs, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.Store.Replace(SnapshotPath, made...); err != nil {
+		return nil, err
+	}
+	if err := k.Store.Root().Remove(DeltaPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err // it is of another snapshot now, and passed over
+	}
+	kept, err := k.Open(tree)
+	if err != nil {
+		return nil, err
+	}
+	how.Took = k.Now().Sub(start)
+	kept.How = how
+	return kept, nil
+}
+
+// Rebuild builds the index anew, all of it.
+func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
+	start := k.Now()
+	s, err := k.survey(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := s.parts(ctx, s.inputs, k.progress)
+	if err != nil {
+		return nil, err
+	}
+	return k.finish(ctx, tree, s, inputs, How{Rebuilt: "it was asked for", Changed: len(inputs), Inputs: len(inputs)}, start)
+}

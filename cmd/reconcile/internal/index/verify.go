@@ -1,0 +1,61 @@
+package index
+
+import (
+	"context"
+	"fmt"
+
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
+)
+
+// Verified is what came of looking whether an index is what it should be.
+type Verified struct {
+	// Sound says that it is; Compared says what was compared, and what differs.
+	Sound    bool
+	Compared string
+	// Recall is the share of the 10 nearest that a search finds, of Asked vectors.
+	Recall float64
+	Asked  int
+}
+
+const askedVectors = 200
+
+// Verify builds the index anew in memory and compares: the bytes of the snapshot, or, where a delta is beside it, what
+// the inputs are known by and how many nodes and edges there are.
+func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verified, error) {
+	if err := x.Index.Verify(); err != nil {
+		return &Verified{Compared: err.Error()}, nil
+	}
+	s, err := k.survey(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := s.parts(ctx, s.inputs, k.progress)
+	if err != nil {
+		return nil, err
+	}
+	o := k.options(tree)
+	o.Tools = s.tagger.version
+	made, err := vectors.Build(ctx, inputs, o)
+	if err != nil {
+		return nil, err
+	}
+	v := &Verified{}
+	if x.Delta() == nil {
+		if v.Sound = x.Same(made); v.Sound {
+			v.Compared = "the snapshot is that of a rebuild, byte for byte"
+		} else {
+			v.Compared = "the snapshot is another than that of a rebuild"
+		}
+	} else {
+		fresh, err := vectors.Open(joinBytes(made), nil, o)
+		if err != nil {
+			return nil, err
+		}
+		a, b := x.Graph(), fresh.Graph()
+		v.Sound = x.Inputs() == fresh.Inputs() && a.Nodes() == b.Nodes() && a.Edges() == b.Edges()
+		v.Compared = fmt.Sprintf("snapshot and delta have %d nodes and %d edges, a rebuild %d and %d", a.Nodes(), a.Edges(), b.Nodes(), b.Edges())
+	}
+	v.Recall, v.Asked, err = x.Recall(askedVectors)
+	return v, err
+}

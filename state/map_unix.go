@@ -1,0 +1,18 @@
+//go:build unix
+
+package state
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapFile returns the content of an open file as pages that are read when they are used.
+func mapFile(f *os.File, size int) ([]byte, func(), error) {
+	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, func() { _ = unix.Munmap(data) }, nil
+}
