@@ -32,9 +32,6 @@ func (h header) block(df int) block {
 	return b
 }
 
-// posting returns posting i of a rare term.
-func (l *list) posting(i int) uint32 { return binary.LittleEndian.Uint32(l.postings[i*postingSize:]) }
-
 // mask has the documents of a frequent term in a window.
 func (l *list) mask(w int) uint64 { return binary.LittleEndian.Uint64(l.masks[8*w:]) }
 

@@ -227,7 +227,7 @@ func TestSearchIsBM25(t *testing.T) {
 func TestNothingIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ docs, words, segments int }{
-		{1, 3, 1}, {63, 5, 1}, {64, 40, 1}, {65, 9, 1}, {300, 400, 3}, {2000, 30, 1}, {9000, 5000, 4}, {70_000, 60, 2}, {140_000, 900, 1},
+		{1, 3, 1}, {63, 5, 1}, {64, 40, 1}, {65, 9, 1}, {300, 400, 3}, {2000, 30, 1}, {9000, 5000, 4}, {70_000, 300, 1},
 	} {
 		t.Run(fmt.Sprint(c.docs), func(t *testing.T) {
 			t.Parallel()
