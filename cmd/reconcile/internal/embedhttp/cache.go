@@ -1,6 +1,7 @@
 package embedhttp
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/gofrs/flock"
@@ -62,8 +64,12 @@ const (
 	rowSize = 40
 	// segments is how many there are of full size, so that about an eighth goes when the limit is reached.
 	segments = 8
-	lockName = "lock"
-	perm     = 0o644
+	// longestKeys is more than the keys of what is appended at once.
+	longestKeys = 1 << 20
+	lockName    = "lock"
+	// longestLock is how long another process may append. One that hangs costs the vectors of this one.
+	longestLock = 5 * time.Second
+	perm        = 0o644
 )
 
 // NewCache uses the folder dir below root, which is made when it is needed. limit is how many bytes are kept, about.
@@ -113,7 +119,7 @@ func (c *Cache) readKeys(segment int) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > c.limit {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > c.limit/segments+longestKeys {
 		return
 	}
 	from := c.read[segment]
@@ -131,24 +137,39 @@ func (c *Cache) readKeys(segment int) {
 	c.read[segment] = from + int64(len(data))
 }
 
-// get is the vector of a key, nil if it is not there as it was written.
-func (c *Cache) get(k key, dimensions int) []float32 {
-	c.mu.Lock()
-	r, there := c.rows[k]
-	c.mu.Unlock()
-	if !there || int64(r.dimensions) != int64(dimensions) || r.at > math.MaxInt64 {
-		return nil
+// get returns the vectors of keys, nil for those that are not there as they were written.
+func (c *Cache) get(keys []key, dimensions int) [][]float32 {
+	out := make([][]float32, len(keys))
+	files := map[int]*os.File{} // nil for one that cannot be opened
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // nil may be closed, too
+		}
+	}()
+	for i, k := range keys {
+		c.mu.Lock()
+		r, there := c.rows[k]
+		c.mu.Unlock()
+		if !there || int64(r.dimensions) != int64(dimensions) || r.at > math.MaxInt64 {
+			continue
+		}
+		f, opened := files[r.segment]
+		if !opened {
+			f, _ = c.root.Open(c.vectors(r.segment))
+			files[r.segment] = f
+		}
+		out[i] = readVector(f, k, r)
 	}
-	f, err := c.root.Open(c.vectors(r.segment))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	data := make([]byte, 4*dimensions)
+	return out
+}
+
+// readVector reads the vector of a row, nil if it is another than that which was written. f may be nil.
+func readVector(f *os.File, k key, r row) []float32 {
+	data := make([]byte, 4*int(r.dimensions))
 	if _, err := f.ReadAt(data, int64(r.at)); err != nil || sumOf(k, data) != r.sum {
 		return nil
 	}
-	v := make([]float32, dimensions)
+	v := make([]float32, r.dimensions)
 	for i := range v {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 	}
@@ -199,8 +220,10 @@ func (c *Cache) lock() (unlock func(), err error) {
 		return nil, err
 	}
 	l := flock.New(filepath.Join(c.root.Name(), filepath.FromSlash(name)))
-	if err := l.Lock(); err != nil {
-		return nil, err
+	wait, stop := context.WithTimeout(context.Background(), longestLock)
+	defer stop()
+	if _, err := l.TryLockContext(wait, 2*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return func() { _ = l.Close() }, nil
 }

@@ -118,11 +118,11 @@ func (e *Embedder) kept(texts []string, put func(string, []float32)) (left []str
 		return texts
 	}
 	e.Cache.refresh()
-	for _, text := range texts {
-		if v := e.Cache.get(keyOf(e.Model(), text), e.Dimensions); v != nil {
-			put(text, v)
+	for i, v := range e.Cache.get(e.keys(texts), e.Dimensions) {
+		if v != nil {
+			put(texts[i], v)
 		} else {
-			left = append(left, text)
+			left = append(left, texts[i])
 		}
 	}
 	return left
@@ -172,14 +172,17 @@ func (e *Embedder) freeSlot() { <-e.slots }
 
 // keep adds vectors to the cache. That they cannot be written costs another request some day, and no more.
 func (e *Embedder) keep(texts []string, vectors [][]float32) {
-	if e.Cache == nil {
-		return
+	if e.Cache != nil {
+		e.Cache.add(e.keys(texts), vectors)
 	}
-	keys := make([]key, len(texts))
+}
+
+func (e *Embedder) keys(texts []string) []key {
+	out := make([]key, len(texts))
 	for i, text := range texts {
-		keys[i] = keyOf(e.Model(), text)
+		out[i] = keyOf(e.Model(), text)
 	}
-	e.Cache.add(keys, vectors)
+	return out
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
