@@ -2,6 +2,7 @@ package eval_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/build"
 	"io/fs"
@@ -90,4 +91,148 @@ func BenchmarkStandardLibrary(b *testing.B) {
 			})
 		}
 	}
+}
+
+const source = `// Package p is here.
+package p
+
+import "io"
+
+// Box holds things.
+type Box[T any] struct{ things []T }
+
+// Open opens the box that p.Open has not opened yet, e.g. one by J. Doe. It says
+// why not.
+//
+// There is more.
+func Open(name string, mode int) (*Box[int], error) {
+	// A comment of the code.
+	return nil, io.EOF
+}
+
+// Len counts things in the box
+// without looking.
+func (b *Box[T]) Len() int { return len(b.things) }
+
+// hidden says what nobody asks for.
+func hidden() {}
+
+// Close closes it.
+func (b Box[T]) Close() error { return nil }
+
+func Bare()
+`
+
+func TestFunctions(t *testing.T) {
+	t.Parallel()
+	got := eval.Functions("dir/p.go", []byte(source))
+	want := []eval.Function{
+		{ID: "dir.Open", Title: "p.Open (name string, mode int) (*Box[int], error)",
+			Body:     "It says why not.\nThere is more.\n\n{\n\t// A comment of the code.\n\treturn nil, io.EOF\n}",
+			Question: "opens the box that has not opened yet, e.g. one by J. Doe.",
+			Named:    "Open opens the box that p.Open has not opened yet, e.g. one by J. Doe."},
+		{ID: "dir.Box.Len", Title: "p.Box.Len () int", Body: "{ return len(b.things) }",
+			Question: "counts things in the box without looking.", Named: "Len counts things in the box without looking."},
+		{ID: "dir.hidden", Title: "p.hidden ()", Body: "{}"},
+		{ID: "dir.Box.Close", Title: "p.Box.Close () error", Body: "{ return nil }"},
+		{ID: "dir.Bare", Title: "p.Bare ()"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestFunctionsOfBrokenFiles(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]int{
+		"":                                0,
+		"no Go at all":                    0,
+		"package p\nfunc F() {":           1,
+		"package p\nfunc F() {}\nfunc (":  1,
+		"package p\nfunc (x) F()\n}\x00{": 1,
+	} {
+		if got := eval.Functions("p.go", []byte(src)); len(got) < want {
+			t.Errorf("%q: %d functions, want %d", src, len(got), want)
+		}
+	}
+}
+
+func FuzzFunctions(f *testing.F) {
+	f.Add(source)
+	f.Add("package p\n// a\n//line x:9\nfunc F() {")
+	f.Fuzz(func(t *testing.T, src string) {
+		for _, f := range eval.Functions("p.go", []byte(src)) {
+			if f.Question != "" && f.Named == "" || len(f.Body) > len(src)+2 {
+				t.Errorf("%q", f)
+			}
+		}
+	})
+}
+
+// TestAsked: no questions that several functions have, one for the variants of a function.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	functions := []eval.Function{
+		{ID: "a", Question: "same"}, {ID: "b", Question: "same"}, {ID: "c"}, {ID: "d", Question: "own"}, {ID: "d", Question: "own"},
+		{ID: "e", Question: "another"},
+	}
+	got := eval.Asked(functions, 0)
+	slices.Sort(got)
+	if !slices.Equal(got, []int{3, 5}) {
+		t.Errorf("got %v", got)
+	}
+	if got := eval.Asked(functions, 1); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	functions := []eval.Function{{ID: "a", Question: "1", Named: "x"}, {ID: "b", Question: "2"}, {ID: "c", Question: "3"},
+		{ID: "a", Question: "other"}}
+	asked := []int{0, 1, 2}
+	ranker := func(question string, _ int) ([]int, error) {
+		// a by its other variant at the second place, b at the first, c never.
+		return map[string][]int{"1": {2, 3, 1, 0}, "2": {1, 0}, "3": {0, 1}, "x": {0}}[question], nil
+	}
+	got, err := eval.Measure(functions, asked, false, ranker)
+	if want := (eval.Figures{Questions: 3, MRR: 0.5, Recall: 2.0 / 3}); err != nil || got != want {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	if got, err := eval.Measure(functions, asked[:1], true, ranker); err != nil || got.MRR != 1 {
+		t.Errorf("by its name: %v, %v", got, err)
+	}
+	broken := errors.New("broken")
+	if _, err := eval.Measure(functions, asked, false, func(string, int) ([]int, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := eval.Measure(nil, nil, false, ranker); err != nil || got != (eval.Figures{}) {
+		t.Errorf("nothing: %v, %v", got, err)
+	}
+}
+
+func TestFuse(t *testing.T) {
+	t.Parallel()
+	list := func(hits ...int) eval.Ranker { return func(string, int) ([]int, error) { return hits, nil } }
+	got, err := eval.Fuse(list(4, 1, 2), list(2, 3, 1))("", 10)
+	if want := []int{2, 1, 4, 3}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	if got, err := eval.Fuse(list(5, 4), list(4, 5))("", 1); err != nil || !slices.Equal(got, []int{4}) {
+		t.Errorf("a tie: %v, %v", got, err)
+	}
+}
+
+// TestHybridBeatsLexical on a part of the standard library: what benchmarks report of the whole.
+func TestHybridBeatsLexical(t *testing.T) {
+	t.Parallel()
+	functions := library(t, "bufio", "bytes", "encoding/json", "net/http/", "os/", "sort", "strings", "time")
+	lexical, vector := rankers(t, functions)
+	asked := eval.Asked(functions, 400)
+	words := figures(t, functions, asked, false, lexical)
+	both := figures(t, functions, asked, false, eval.Fuse(lexical, vector))
+	if words.Questions < 300 || both.MRR < words.MRR+0.02 || both.Recall < words.Recall+0.01 {
+		t.Errorf("by words %+v, by both %+v", words, both)
+	}
+	t.Logf("%d functions; by words %+v, by both %+v", len(functions), words, both)
 }

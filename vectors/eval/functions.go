@@ -72,7 +72,7 @@ func function(dir, pkg string, f *ast.FuncDecl, text func(from, to token.Pos) st
 	}
 	first, rest := sentence(f.Doc.Text())
 	out := Function{ID: dir + "." + local, Title: pkg + "." + local + " " + text(f.Type.Params.Pos(), f.Type.End()),
-		Body: rest + "\n" + code}
+		Body: strings.TrimSpace(rest + "\n" + code)}
 	exported := !slices.ContainsFunc(names, func(n string) bool { return !ast.IsExported(n) })
 	if question := without(first, f.Name.Name, local, pkg+"."+local); exported && terms(question) >= leastTerms {
 		out.Question, out.Named = question, first
