@@ -10,6 +10,6 @@
 //
 // # What is left out
 //
-// What git ignores, folders that begin with a dot, testdata, vendor and node_modules, the folders of specs and of state
-// (their objects are indexed), settings.index.exclude, files larger than settings.index.maxFileSize, and what is no text.
+// What git ignores, folders that begin with a dot, testdata, vendor and node_modules, specs, statuses and records
+// (what they tell of is indexed), settings.index.exclude, files larger than settings.index.maxFileSize, and what is no text.
 package index

@@ -37,7 +37,7 @@ type files struct {
 	store   *state.Store
 	ignored Ignored
 	exclude []string
-	skip    []string // folders that are not looked into
+	objects []string // folders of specs and statuses
 	limit   int64
 	now     time.Time
 	known   map[string]file // as they were last time
@@ -67,7 +67,7 @@ func (f *files) folder(ctx context.Context, dir string) error {
 		switch {
 		case id.IsFolder() && !f.skipped(p, n) && !ignored(n, true):
 			below = append(below, p)
-		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.excluded(p) && !ignored(n, false):
+		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.isObject(p) && !f.excluded(p) && !ignored(n, false):
 			f.take(p, id)
 		}
 	})
@@ -90,7 +90,17 @@ func cmpDot(dir string) string {
 }
 
 func (f *files) skipped(p, name string) bool {
-	return name[0] == '.' || slices.Contains(neverIndexed, name) || slices.Contains(f.skip, p) || f.excluded(p+"/")
+	return name[0] == '.' || slices.Contains(neverIndexed, name) || f.excluded(p+"/")
+}
+
+// isObject reports whether a file is a spec or a status, or a record: these are indexed as what they tell of. Other
+// files beside them are files like any other.
+func (f *files) isObject(p string) bool {
+	switch path.Ext(p) {
+	case ".json", ".yaml", ".yml", ".toml":
+		return slices.ContainsFunc(f.objects, func(dir string) bool { return strings.HasPrefix(p, dir+"/") })
+	}
+	return false
 }
 
 func (f *files) excluded(p string) bool {

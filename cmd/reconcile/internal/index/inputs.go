@@ -45,7 +45,7 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 	settings := tree.Settings()
 	f := &files{
 		store: k.Store, ignored: k.Ignored, exclude: settings.Index.Exclude, limit: int64(settings.Index.MaxFileSize), now: k.Now(),
-		skip: []string{settings.Folders.Specs, settings.Folders.State, "vectors/index"},
+		objects: []string{settings.Folders.Specs, settings.Folders.State},
 	}
 	f.load()
 	if err := f.walk(ctx); err != nil {
