@@ -438,9 +438,15 @@ func (b *builder) orders() (byType, byDigest, byPath []uint32) {
 			byPath = append(byPath, uint32(i))
 		}
 	}
-	slices.SortStableFunc(byType, func(x, y uint32) int { return cmp.Compare(b.nodes[x].Type, b.nodes[y].Type) })
-	slices.SortStableFunc(byDigest, func(x, y uint32) int { return cmp.Compare(b.nodes[x].Digest, b.nodes[y].Digest) })
-	slices.SortStableFunc(byPath, func(x, y uint32) int { return strings.Compare(b.nodes[x].Path, b.nodes[y].Path) })
+	slices.SortFunc(byType, func(x, y uint32) int {
+		return cmp.Or(cmp.Compare(b.nodes[x].Type, b.nodes[y].Type), cmp.Compare(x, y))
+	})
+	slices.SortFunc(byDigest, func(x, y uint32) int {
+		return cmp.Or(cmp.Compare(b.nodes[x].Digest, b.nodes[y].Digest), cmp.Compare(x, y))
+	})
+	slices.SortFunc(byPath, func(x, y uint32) int {
+		return cmp.Or(strings.Compare(b.nodes[x].Path, b.nodes[y].Path), cmp.Compare(x, y))
+	})
 	return byType, byDigest, byPath
 }
 

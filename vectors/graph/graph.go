@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// Ref is the place of a node in a graph. It stays the same node's in all graphs that come of it by [Graph.With], also
+// Ref is the place of a node in a graph: in one that was built, or opened, its number in the order of the ids, from 0. It
+// stays the same node's in all graphs that come of it by [Graph.With], also
 // after the node went and came back; in a graph that is built anew it may be another's.
 type Ref uint32
 
