@@ -265,6 +265,41 @@ func TestNothingIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestSmallIndexes checks indexes of which a query has every word of every document: alone, and beside a larger one.
+func TestSmallIndexes(t *testing.T) {
+	t.Parallel()
+	const all = "Chose the repository pattern with one adapter per environment, because databases differ"
+	for _, size := range []int{1, 2, 15, 16, 17, 33, 64, 65} {
+		docs := make([]lexical.Document, size)
+		for i := range docs {
+			docs[i] = lexical.Document{Title: fmt.Sprintf("%s case%d", all, i), Body: fmt.Sprintf("%s place%d", all, i%3)}
+		}
+		small := lexical.Segment{Index: build(t, docs)}
+		large := lexical.Segment{Index: build(t, lexicaltest.New(6).Documents(500))}
+		for _, segments := range [][]lexical.Segment{{small}, {small, large}} {
+			set := newSet(t, segments...)
+			for i, d := range docs {
+				hits := search(t, set, d.Title+" "+d.Body, size, nil)
+				if want, err := set.Plain(d.Title+" "+d.Body, size, nil); err != nil || !slices.Equal(hits, want) {
+					t.Fatalf("%d documents: %v, %v, want %v", size, hits, err, want)
+				}
+				if len(hits) != size || hits[0].Doc != i {
+					t.Fatalf("%d documents: %v, want all, and document %d first", size, hits, i)
+				}
+			}
+			counts, total, err := set.Overlap(all)
+			if err != nil || total != len(lexical.Terms(all)) {
+				t.Fatalf("%d documents: %d terms, %v, want %d", size, total, err, len(lexical.Terms(all)))
+			}
+			for _, n := range counts[:size] {
+				if int(n) != total {
+					t.Fatalf("%d documents: the titles have %v terms, want %d each", size, counts[:size], total)
+				}
+			}
+		}
+	}
+}
+
 // TestT10_TenThousand is scenario T10: 10,000 observations, of which the right ones are found.
 func TestT10_TenThousand(t *testing.T) {
 	corpus := lexicaltest.New(10)

@@ -90,7 +90,7 @@ func (t *tract) enter(first int, lengths []byte, weights *impacts) bool {
 	}
 	if len(t.sums) < len(t.lengths) {
 		t.sums = make([]uint32, len(t.lengths))
-		t.touched = make([]uint16, 0, len(t.lengths))
+		t.touched = make([]uint16, 0, len(t.lengths)+1) // add writes behind the last one
 	}
 	t.touched = t.touched[:0]
 	for i := len(t.added) - 1; i >= 0; i-- { // what is rare weighs most
