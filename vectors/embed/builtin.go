@@ -156,15 +156,17 @@ func (b *Builtin) Embed(ctx context.Context, texts []string) ([][]float32, error
 	out := slices.Collect(slices.Chunk(all, b.dimensions))
 	var group sync.WaitGroup
 	workers := min(runtime.GOMAXPROCS(0), (len(texts)+7)/8)
-	for first := range workers {
-		group.Go(func() {
-			s := b.take()
-			defer b.scratch.Put(s)
-			for i := first; i < len(texts) && ctx.Err() == nil; i += workers {
-				s.embed(b, texts[i], out[i])
-			}
-		})
+	work := func(first int) {
+		s := b.take()
+		defer b.scratch.Put(s)
+		for i := first; i < len(texts) && ctx.Err() == nil; i += workers {
+			s.embed(b, texts[i], out[i])
+		}
 	}
+	for first := 1; first < workers; first++ {
+		group.Go(func() { work(first) })
+	}
+	work(0)
 	group.Wait()
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

@@ -1,2 +1,56 @@
-// Package embed makes vectors of texts, so that texts can be compared by what they are about.
+// Package embed makes vectors of texts, so that texts can be compared by what they are about: the dot product of two is
+// the larger, the more they have in common.
+//
+// [Embedder] is whatever makes vectors. [Builtin] is one that needs neither a network nor a model: what it knows of words
+// it counts in the texts that are indexed.
+//
+// # Features
+//
+// A text is its title, which is its first line, and its body. Each is cut into the terms of package lexical, so that a
+// word means the same to both searches: words without their endings, identifiers whole and in their parts, paths, pairs
+// of characters where nothing parts words. Each term is cut further into runs of three and four characters, with marks
+// where it begins and ends: config is like configuration by these, and a word like what was meant by it. How often a
+// feature occurs counts as 1+ln(n), how rare it is among the texts as the fourth root of ln(1+N/(df+1/2)), of two buckets
+// of a count-min sketch; a piece counts 0.2 of a term.
+//
+// # Projection
+//
+// Each feature adds its weight to eight components of the vector (pieces: four) or takes it from them, which ones its
+// hash says: dot products stay what they are, but for noise of about 1/sqrt(dimensions). The sums of title and body are
+// scaled to lengths 2 and 1 and added, and the result is scaled to length 1. So a long body does not drown the title, and
+// a question, which is a single line, is compared with both.
+//
+// # What was measured
+//
+// By package eval, on the functions of Go's standard library, whose 33,685 functions are asked for by 4,342 first
+// sentences of their documentation without the function's name (see BenchmarkStandardLibrary there):
+//
+//	                     MRR@10   recall@10
+//	lexical              LEXICAL
+//	vector               VECTOR
+//	hybrid               HYBRID
+//
+// Without the pieces, hybrid falls by 0.005 to 0.01 in both. Not kept, since they did not help: pairs of adjacent words
+// (worse, by 0.02 alone, as they add noise), pieces of five characters, a fixed place for the most frequent features,
+// equal variance of all components, and what goes beyond words by their company in the texts: random indexing of a second
+// order (Kanerva and others, 2000; Sahlgren, 2005), which gained 0.02 over words, but nothing over words and their
+// pieces, and latent semantic analysis (Deerwester and others, 1990) of 64, 128 or 256 of the components: 0.004 at most.
+// Without projection, hybrid would reach 0.01 more.
+//
+// # The same everywhere
+//
+// Equal texts make equal statistics, in any order and on any number of processors, and these make equal vectors on any
+// machine: sums are of integers, logarithms are taken by integers, and of floating-point numbers only operations are used
+// that are rounded correctly everywhere, none of them fused.
+//
+// # Format
+//
+// Little-endian: a header of 64 bytes with magic and version, the dimensions (4 bytes at 8), the number of texts (8 at
+// 16), and at 56 the checksum, by xxhash64, of all other bytes; then for each of 2 times 131,072 buckets the weight of
+// features in it, a byte, to be used where it is. Any other file gives [ErrDamaged].
+//
+// # Statistics and indexes
+//
+// [Builtin.Model] has the digest of the statistics. An index that only a few files change keeps its statistics, and so
+// its vectors: rarities hardly move. It takes new ones when it is rebuilt.
 package embed

@@ -26,6 +26,11 @@ var ErrUnavailable = errors.New("no vectors can be had")
 // MaxDimensions is how many numbers a vector may have.
 const MaxDimensions = 4096
 
+// Text is the text of a title and a body, as an Embedder takes it.
+func Text(title, body string) string {
+	return strings.ReplaceAll(title, "\n", " ") + "\n" + body
+}
+
 // Blank reports whether a text has nothing but space.
 func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 

@@ -62,11 +62,20 @@ func (b *bag) addPieces(term string) {
 		}
 	}
 	b.starts = append(b.starts, len(b.padded))
+	b.padded = append(b.padded, make([]byte, 8)...) // room to read a word from any place
 	for n := leastPiece; n <= mostPiece; n++ {
 		for i := 0; i+n < len(b.starts); i++ {
-			b.add(mixed(packed(b.padded[b.starts[i]:b.starts[i+n]])) &^ isTerm)
+			b.add(mixed(b.piece(b.starts[i], b.starts[i+n])) &^ isTerm)
 		}
 	}
+}
+
+// piece is a piece of the padded term as a number: itself, if it has at most seven bytes, else its hash.
+func (b *bag) piece(from, to int) uint64 {
+	if n := to - from; n <= 7 {
+		return binary.LittleEndian.Uint64(b.padded[from:]) & (1<<(8*n) - 1)
+	}
+	return xxhash.Sum64(b.padded[from:to])
 }
 
 // clip is the begin of s, at most n bytes, without half a character.
@@ -75,16 +84,6 @@ func clip(s string, n int) string {
 		n--
 	}
 	return s[:n]
-}
-
-// packed is the piece itself, if it fits into seven bytes, else its hash.
-func packed(piece []byte) uint64 {
-	if len(piece) > 7 {
-		return xxhash.Sum64(piece)
-	}
-	var whole [8]byte
-	copy(whole[:], piece)
-	return binary.LittleEndian.Uint64(whole[:])
 }
 
 // mixed spreads a number over all bits: the finalizer of Appleby's MurmurHash3 (2011).

@@ -131,7 +131,7 @@ func Lexical(functions []Function) (Ranker, error) {
 func Vector(ctx context.Context, functions []Function, e embed.Embedder) (Ranker, error) {
 	texts := make([]string, len(functions))
 	for i, f := range functions {
-		texts[i] = f.Title + "\n" + f.Body
+		texts[i] = embed.Text(f.Title, f.Body)
 	}
 	vectors, err := e.Embed(ctx, texts)
 	if err != nil {

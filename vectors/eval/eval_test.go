@@ -49,7 +49,7 @@ func rankers(t testing.TB, functions []eval.Function) (lexical, vector eval.Rank
 	t.Helper()
 	texts := func(yield func(string) bool) {
 		for _, f := range functions {
-			if !yield(f.Title + "\n" + f.Body) {
+			if !yield(embed.Text(f.Title, f.Body)) {
 				return
 			}
 		}
