@@ -1,0 +1,164 @@
+package graph
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Find is the node of an id.
+func (g *Graph) Find(id string) (Ref, bool) {
+	u, ok := g.place(id)
+	return Ref(u), ok && g.Has(Ref(u))
+}
+
+// place is the place of an id, also of a node that went.
+func (g *Graph) place(id string) (uint32, bool) {
+	if g.over != nil {
+		if u, ok := g.over.ids[id]; ok {
+			return u, true
+		}
+	}
+	return g.base.find(HashID(id), id)
+}
+
+// FindHash is the node whose id has the hash, see [HashID].
+func (g *Graph) FindHash(hash uint64) (Ref, bool) {
+	if g.over != nil {
+		if u, ok := g.over.hashes[hash]; ok && g.Has(Ref(u)) {
+			return Ref(u), true
+		}
+	}
+	u, ok := g.base.find(hash, "")
+	return Ref(u), ok && g.Has(Ref(u))
+}
+
+// All yields the nodes in the order of their ids.
+func (g *Graph) All() iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
+		var added []uint32
+		if g.over != nil {
+			added = g.over.sorted(g)
+		}
+		for u := range g.nodes {
+			for len(added) > 0 && g.before(added[0], u) {
+				if !yield(Ref(added[0])) {
+					return
+				}
+				added = added[1:]
+			}
+			if g.Has(Ref(u)) && !yield(Ref(u)) {
+				return
+			}
+		}
+		for _, u := range added {
+			if !yield(Ref(u)) {
+				return
+			}
+		}
+	}
+}
+
+// ByType are the nodes of a type in the order of their ids.
+func (g *Graph) ByType(t NodeType) []Ref {
+	if t == 0 || int(t) >= len(nodeNames) {
+		return nil
+	}
+	found := g.byType[g.typeStart[t]:g.typeStart[t+1]]
+	return g.look(found, func(n *Node) bool { return n.Type == t })
+}
+
+// ByDigest are the nodes whose content has that digest in the order of their ids.
+func (g *Graph) ByDigest(digest uint64) []Ref {
+	from, _ := slices.BinarySearchFunc(g.byDigest, digest, func(u uint32, d uint64) int {
+		return cmp.Compare(g.number(u, rowDigest), d)
+	})
+	to := from
+	for to < len(g.byDigest) && g.number(g.byDigest[to], rowDigest) == digest {
+		to++
+	}
+	return g.look(g.byDigest[from:to], func(n *Node) bool { return n.Digest == digest })
+}
+
+// ByPath are the nodes that stand in a file, in the order of their ids.
+func (g *Graph) ByPath(path string) []Ref {
+	if path == "" {
+		return nil
+	}
+	from, _ := slices.BinarySearchFunc(g.byPath, path, func(u uint32, p string) int {
+		return strings.Compare(string(g.field(u, rowPath)), p)
+	})
+	to := from
+	for to < len(g.byPath) && string(g.field(g.byPath[to], rowPath)) == path {
+		to++
+	}
+	return g.look(g.byPath[from:to], func(n *Node) bool { return n.Path == path })
+}
+
+// look are those of the base that are as they were, and the changed ones that match.
+func (g *Graph) look(found []uint32, match func(*Node) bool) []Ref {
+	var out []Ref
+	for _, u := range found {
+		if g.Has(Ref(u)) && g.changed(u) == nil {
+			out = append(out, Ref(u))
+		}
+	}
+	if g.over == nil {
+		return out
+	}
+	for u, n := range g.over.nodes {
+		if g.Has(Ref(u)) && match(n) {
+			out = append(out, Ref(u))
+		}
+	}
+	slices.SortFunc(out, func(a, b Ref) int { return g.byID(uint32(a), uint32(b)) })
+	return out
+}
+
+// Outgoing are the edges that leave a node, of the given types or of all, sorted by type and by the id where they lead.
+func (g *Graph) Outgoing(r Ref, types ...EdgeType) []Edge {
+	var out []Edge
+	mask := maskOf(types)
+	for _, a := range g.arcs(r) {
+		if mask.has(a.kind) {
+			out = append(out, g.edge(a))
+		}
+	}
+	return out
+}
+
+// Incoming are the edges that lead to a node, of the given types or of all, sorted by type and by the id where they
+// come from.
+func (g *Graph) Incoming(r Ref, types ...EdgeType) []Edge {
+	var out []Edge
+	if !g.Has(r) {
+		return nil
+	}
+	mask, in := maskOf(types), g.inOf(uint32(r))
+	for i, from := range in.to {
+		if i > 0 && in.to[i-1] == from && in.kind[i-1] == in.kind[i] {
+			continue // the same, stated by several: all were found with the first
+		}
+		if !mask.has(in.kind[i]) {
+			continue
+		}
+		for _, a := range g.arcs(Ref(from)) {
+			if a.to == uint32(r) && a.kind == in.kind[i] {
+				out = append(out, g.edge(a))
+			}
+		}
+	}
+	return out
+}
+
+// Between are the edges that lead from one node to the other, sorted by type.
+func (g *Graph) Between(from, to Ref) []Edge {
+	var out []Edge
+	for _, a := range g.arcs(from) {
+		if a.to == uint32(to) {
+			out = append(out, g.edge(a))
+		}
+	}
+	return out
+}

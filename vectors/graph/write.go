@@ -1,0 +1,215 @@
+package graph
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// intern puts a text where the texts are, unless it is there.
+func (b *builder) intern(s string) span {
+	if s == "" {
+		return span{}
+	}
+	at, ok := b.spans[s]
+	if !ok {
+		at = span{uint32(len(b.text)), uint32(len(s))}
+		b.text = append(b.text, s...)
+		b.spans[s] = at
+	}
+	return at
+}
+
+// part is a text that is often the begin or the end of an id, and then needs no place of its own.
+func (b *builder) part(id string, whole span, s string) span {
+	switch {
+	case s == "":
+		return span{}
+	case strings.HasPrefix(id, s):
+		return span{whole.begin, uint32(len(s))}
+	case strings.HasSuffix(id, s):
+		return span{whole.begin + uint32(len(id)-len(s)), uint32(len(s))}
+	}
+	return b.intern(s)
+}
+
+func (s span) put(at []byte) {
+	binary.LittleEndian.PutUint32(at, s.begin)
+	binary.LittleEndian.PutUint32(at[4:], s.size)
+}
+
+// layOut writes all sections.
+func (b *builder) layOut(arcs []arc, provenances []Provenance, conflicts []Conflict, find finder) *Graph {
+	h := &b.base.header
+	rows := b.nodeRows()
+	sources := b.sourceRows(arcs)
+	facts, disputes := b.provenanceRows(provenances, find), b.conflictRows(conflicts, find)
+	h.edges, h.textSize = uint32(len(arcs)), uint32(len(b.text))
+	h.sourceCount = uint32(len(sources) / sourceSize)
+	h.provenanceCount, h.conflictCount = uint32(len(provenances)), uint32(len(conflicts))
+	byType, byDigest, byPath := b.orders()
+	h.pathed = uint32(len(byPath))
+	out, in := outward(arcs, len(b.nodes)), inward(arcs, len(b.nodes))
+	kinds := make([]byte, len(b.nodes))
+	for i, n := range b.nodes {
+		kinds[i] = byte(n.Type)
+	}
+	data := make([]byte, headerSize, h.size())
+	copy(data, magic)
+	for i, field := range h.fields() {
+		binary.LittleEndian.PutUint32(data[len(magic)+4*i:], *field)
+	}
+	for _, section := range [][]byte{rows, kinds, raw(b.base.slots), raw(byType), raw(byDigest), raw(byPath),
+		raw(out.start), raw(out.to), raw(out.weight), out.kind, raw(in.start), raw(in.to), raw(in.weight), in.kind,
+		sources, facts, disputes, b.text} {
+		data = append(data, section...)
+		data = append(data, make([]byte, -len(data)&(align-1))...)
+	}
+	g, err := Open(data)
+	if err != nil {
+		panic("graph: what Build wrote is not sound") // a mistake in this file
+	}
+	return g
+}
+
+// raw are numbers in the format.
+func raw(numbers []uint32) []byte {
+	out := make([]byte, 4*len(numbers))
+	for i, n := range numbers {
+		binary.LittleEndian.PutUint32(out[4*i:], n)
+	}
+	return out
+}
+
+func (b *builder) nodeRows() []byte {
+	rows := make([]byte, len(b.nodes)*rowSize)
+	for i, n := range b.nodes {
+		row := rows[i*rowSize:]
+		id := b.intern(n.ID)
+		id.put(row[rowID:])
+		b.part(n.ID, id, n.Name).put(row[rowName:])
+		b.part(n.ID, id, n.Path).put(row[rowPath:])
+		b.intern(strings.Join(sortedSet(n.Labels), labelEnd)).put(row[rowLabels:])
+		binary.LittleEndian.PutUint32(row[rowLine:], uint32(n.Line))
+		binary.LittleEndian.PutUint32(row[rowEnd:], uint32(n.End))
+		binary.LittleEndian.PutUint64(row[rowDigest:], n.Digest)
+		binary.LittleEndian.PutUint64(row[rowAt:], uint64(n.At))
+		binary.LittleEndian.PutUint64(row[rowHash:], HashID(n.ID))
+	}
+	return rows
+}
+
+func (b *builder) sourceRows(arcs []arc) []byte {
+	var rows []byte
+	for i, a := range arcs {
+		if a.source == "" {
+			continue
+		}
+		var row [sourceSize]byte
+		binary.LittleEndian.PutUint32(row[:], uint32(i))
+		b.intern(a.source).put(row[4:])
+		rows = append(rows, row[:]...)
+	}
+	return rows
+}
+
+func (b *builder) provenanceRows(all []Provenance, find finder) []byte {
+	rows := make([]byte, len(all)*provenanceSize)
+	for i, p := range all {
+		row := rows[i*provenanceSize:]
+		node, _ := find(p.Node)
+		binary.LittleEndian.PutUint32(row, node)
+		binary.LittleEndian.PutUint32(row[4:], uint32(p.Confidence))
+		binary.LittleEndian.PutUint64(row[8:], uint64(p.VerifiedAt))
+		for j, text := range []string{p.ID, p.SourceType, p.SourceID, p.Verifier, p.Source} {
+			b.intern(text).put(row[provenanceText+8*j:])
+		}
+	}
+	return rows
+}
+
+func (b *builder) conflictRows(all []Conflict, find finder) []byte {
+	rows := make([]byte, len(all)*conflictSize)
+	for i, c := range all {
+		row := rows[i*conflictSize:]
+		first, _ := find(c.A)
+		second, _ := find(c.B)
+		binary.LittleEndian.PutUint32(row, first)
+		binary.LittleEndian.PutUint32(row[4:], second)
+		binary.LittleEndian.PutUint64(row[8:], uint64(c.DetectedAt))
+		binary.LittleEndian.PutUint64(row[16:], uint64(c.ResolvedAt))
+		for j, text := range []string{c.ID, c.Type, c.Resolution, c.Source} {
+			b.intern(text).put(row[conflictText+8*j:])
+		}
+	}
+	return rows
+}
+
+// orders are the places of the nodes by type, by digest, and, of those that have one, by path; equal ones by id.
+func (b *builder) orders() (byType, byDigest, byPath []uint32) {
+	byType, byDigest = make([]uint32, len(b.nodes)), make([]uint32, len(b.nodes))
+	for i, n := range b.nodes {
+		byType[i], byDigest[i] = uint32(i), uint32(i)
+		if n.Path != "" {
+			byPath = append(byPath, uint32(i))
+		}
+	}
+	slices.SortFunc(byType, func(x, y uint32) int {
+		return cmp.Or(cmp.Compare(b.nodes[x].Type, b.nodes[y].Type), cmp.Compare(x, y))
+	})
+	slices.SortFunc(byDigest, func(x, y uint32) int {
+		return cmp.Or(cmp.Compare(b.nodes[x].Digest, b.nodes[y].Digest), cmp.Compare(x, y))
+	})
+	slices.SortFunc(byPath, func(x, y uint32) int {
+		return cmp.Or(strings.Compare(b.nodes[x].Path, b.nodes[y].Path), cmp.Compare(x, y))
+	})
+	return byType, byDigest, byPath
+}
+
+// outward are the arcs as they are sorted.
+func outward(arcs []arc, nodes int) csr {
+	c := newCSR(arcs, nodes, func(a *arc) uint32 { return a.from })
+	for i := range arcs {
+		c.to[i], c.weight[i], c.kind[i] = arcs[i].to, arcs[i].weight, arcs[i].kind
+	}
+	return c
+}
+
+// inward are the arcs by where they lead, then by type and where they come from: sorted by type, then by node, each
+// time leaving what is equal as it was.
+func inward(arcs []arc, nodes int) csr {
+	var starts [256]int
+	for i := range arcs {
+		starts[int(arcs[i].kind)+1]++
+	}
+	for t := range len(starts) - 1 {
+		starts[t+1] += starts[t]
+	}
+	byKind := make([]uint32, len(arcs))
+	for i := range arcs {
+		byKind[starts[arcs[i].kind]] = uint32(i)
+		starts[arcs[i].kind]++
+	}
+	c := newCSR(arcs, nodes, func(a *arc) uint32 { return a.to })
+	next := slices.Clone(c.start)
+	for _, i := range byKind {
+		a := &arcs[i]
+		at := next[a.to]
+		next[a.to]++
+		c.to[at], c.weight[at], c.kind[at] = a.from, a.weight, a.kind
+	}
+	return c
+}
+
+// newCSR has room for the arcs, and the starts counted by one of their ends.
+func newCSR(arcs []arc, nodes int, end func(*arc) uint32) csr {
+	c := csr{make([]uint32, nodes+1), list{make([]uint32, len(arcs)), make([]uint32, len(arcs)), make([]byte, len(arcs))}}
+	for i := range arcs {
+		c.start[end(&arcs[i])+1]++
+	}
+	for i := range nodes {
+		c.start[i+1] += c.start[i]
+	}
+	return c
+}
