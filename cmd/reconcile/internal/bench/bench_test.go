@@ -101,9 +101,12 @@ func TestTable(t *testing.T) {
 	b.ratio("fast", time.Millisecond, 2*time.Millisecond, 1)
 	b.ratio("slow", 3*time.Millisecond, 2*time.Millisecond, 1)
 	b.row("plain", "x", "", "1", 1, 0, "")
+	b.least("many", "x", "", "7", 7, 6.5, " q/s")
+	b.least("few", "x", "", "6", 6, 6.5, " q/s")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 4 || !strings.Contains(lines[1], "0.50  ≤ 1") || !strings.HasSuffix(lines[1], "ok") ||
-		!strings.HasSuffix(lines[2], "OVER") || strings.Contains(lines[3], "≤") {
+	if len(lines) != 6 || !strings.Contains(lines[1], "0.50  ≤ 1") || !strings.HasSuffix(lines[1], "ok") ||
+		!strings.HasSuffix(lines[2], "OVER") || strings.Contains(lines[3], "≤") ||
+		!strings.Contains(lines[4], "≥ 6.5 q/s") || !strings.HasSuffix(lines[4], "ok") || !strings.HasSuffix(lines[5], "UNDER") {
 		t.Errorf("table:\n%s", out.String())
 	}
 }

@@ -28,6 +28,12 @@ type bench struct {
 	made  map[int]bool // sizes that are generated
 }
 
+// part is a group of figures, that -only can ask for.
+type part struct {
+	name    string
+	measure func(ctx context.Context, sizes []int) error
+}
+
 // measureAll is the command bench run.
 func measureAll(ctx context.Context, o options) error {
 	sizes, err := numbers(o.sizes)
@@ -48,13 +54,10 @@ func measureAll(ctx context.Context, o options) error {
 		defer os.RemoveAll(b.trees)
 	}
 	fmt.Printf("%d processors, %s/%s, medians of %d runs in alternation\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, o.runs)
-	for _, part := range []struct {
-		name    string
-		measure func(context.Context, []int) error
-	}{
+	for _, part := range append([]part{
 		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"decide", b.decide},
 		{"commit", b.commit}, {"push", b.push}, {"ledger", b.ledger}, {"memory", b.memory}, {"fts", b.fts}, {"github", b.github},
-	} {
+	}, b.vectors()...) {
 		if !b.wants(part.name) {
 			continue
 		}

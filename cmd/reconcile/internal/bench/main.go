@@ -58,6 +58,8 @@ func run(ctx context.Context, args []string) error {
 		return foldAll(ctx, flags.Args())
 	case "share": // one of several that push to one branch
 		return shareAll(ctx, flags.Args())
+	case "resident": // what memory an index needs, in a process that has nothing else
+		return printResident(flags.Args())
 	}
 	return fmt.Errorf("%q: say tree or run", args[0])
 }

@@ -124,14 +124,26 @@ const rowForm = "%-46s %14s %14s %9s  %-8s %s\n"
 // row prints a figure: what was measured, what it is compared with, the number that has a bound, and the bound. A bound
 // of 0 means that there is none.
 func (t *table) row(what string, ours, theirs, number string, value, bound float64, unit string) {
+	t.judged(what, ours, theirs, number, "≤ "+trim(bound)+unit, bound > 0, value <= bound)
+}
+
+// least prints a figure that is to be as large as the bound, or larger.
+func (t *table) least(what string, ours, theirs, number string, value, bound float64, unit string) {
+	t.judged(what, ours, theirs, number, "≥ "+trim(bound)+unit, bound > 0, value >= bound)
+}
+
+func (t *table) judged(what, ours, theirs, number, limit string, bounded, kept bool) {
 	if t.rows++; t.rows == 1 {
 		fmt.Fprintf(t.out, rowForm, "WHAT", "RECONCILE", "COMPARED", "FIGURE", "BOUND", "")
 	}
-	limit, verdict := "", ""
-	if bound > 0 {
-		limit, verdict = "≤ "+trim(bound)+unit, "ok"
-		if value > bound {
-			verdict = "OVER"
+	verdict := "ok"
+	switch {
+	case !bounded:
+		limit, verdict = "", ""
+	case !kept:
+		verdict = "OVER"
+		if strings.HasPrefix(limit, "≥") {
+			verdict = "UNDER"
 		}
 	}
 	fmt.Fprintf(t.out, rowForm, what, ours, theirs, number, limit, verdict)
