@@ -214,7 +214,7 @@ func (g *Graph) Cycles(f Filter) [][]Ref {
 }
 
 // tarjan finds strongly connected components (Tarjan, "Depth-first search and linear graph algorithms", 1972). The value
-// of a place is its number in the order of discovery, done once its component is known.
+// of a place is its number in the order of discovery, and done, which lowers nothing, once its component is known.
 type tarjan struct {
 	walker
 	*visits
@@ -264,7 +264,7 @@ func (t *tarjan) descend(f *frame) (uint32, bool) {
 		case !t.edges.has(l.kind[i]) || !t.enters(to):
 		case !t.has(to):
 			return to, true
-		case t.value[to] != done:
+		default:
 			t.low[f.node] = min(t.low[f.node], t.value[to])
 		}
 	}
