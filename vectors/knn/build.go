@@ -17,7 +17,7 @@ func Build(o Options, items []Item, progress func(done, total int)) (*Index, err
 	if len(items) > MaxVectors {
 		return nil, ErrFull
 	}
-	v := &view{shape: shape{newCoder(o.Dims), o.M}, entry: noSlot, live: len(items)}
+	v := &view{shape: shapeOf(o), entry: noSlot, live: len(items)}
 	sorted, err := v.sorted(items)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func New(o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newIndex(o, &view{shape: shape{newCoder(o.Dims), o.M}, entry: noSlot}), nil
+	return newIndex(o, &view{shape: shapeOf(o), entry: noSlot}), nil
 }
 
 // newIndex makes an index of a view without tail.

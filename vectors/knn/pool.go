@@ -25,11 +25,21 @@ func slotOf(key uint64, salt uint32) uint32 { return uint32(key)>>slotShift ^ sa
 type pool struct {
 	keys  []uint64
 	limit int
+	// alike is how many candidates of one distance are enough; there are up to twice as many. A walk that comes upon a
+	// thousand equal vectors could else never leave them.
+	alike int
 }
 
-func (p *pool) reset(limit int) {
+func (p *pool) reset(limit, alike int) {
 	p.keys = slices.Grow(p.keys[:0], limit+1)
-	p.limit = limit
+	p.limit, p.alike = limit, alike
+}
+
+// crowded reports whether there are enough candidates at the distance of a key, whose place is at.
+func (p *pool) crowded(at int, key uint64) bool {
+	before, after := at-p.alike, at+p.alike-1
+	return before >= 0 && p.keys[before]>>distShift == key>>distShift ||
+		after < len(p.keys) && p.keys[after]>>distShift == key>>distShift
 }
 
 // full reports whether a candidate must be better than the worst one to get in.
@@ -59,6 +69,9 @@ func (p *pool) add(key uint64) int {
 		} else {
 			high = mid
 		}
+	}
+	if p.crowded(low, key) {
+		return len(p.keys)
 	}
 	p.keys = p.keys[:n+1]
 	copy(p.keys[low+1:], p.keys[low:n])

@@ -86,7 +86,7 @@ func (w *walker) nearestBits(v *view, want int) {
 // rank compares w.slots by their codes of 8 bits, and the best exactly.
 func (w *walker) rank(v *view, o SearchOptions) {
 	w.measure(v, w.query.code)
-	w.pool.reset(max(2*reranked, 4*o.K))
+	w.pool.reset(max(2*reranked, 4*o.K), 4*o.K+2*reranked)
 	for i, dot := range w.dots {
 		if key := keyOf(dot, w.slots[i], 0); key < w.pool.worst() && o.passes(v, w.slots[i]) {
 			w.pool.add(key)

@@ -119,10 +119,13 @@ func (w *walker) find(v *view, o SearchOptions) {
 	case o.Filter != nil:
 		w.walkFiltered(v, o)
 	default:
-		w.walk(v, w.query.code, 0, o.Ef, w.descend(v, w.query.code, 0))
+		w.walk(v, w.query.code, 0, o.Ef, alike(o), w.descend(v, w.query.code, 0))
 		w.rerank(v, o, w.pool.keys)
 	}
 }
+
+// alike is how many equal candidates a walk keeps at least.
+func alike(o SearchOptions) int { return max(reranked/2, o.K) }
 
 // passes reports whether a slot may be an answer.
 func (o *SearchOptions) passes(v *view, slot uint32) bool {
@@ -167,8 +170,8 @@ func (w *walker) walkFiltered(v *view, o SearchOptions) {
 	code, p := w.query.code, &w.pool
 	budget := o.Filter.Len()
 	w.forget(v.len())
-	p.reset(max(4*o.Ef, o.Ef*v.len()/o.Filter.Len()*2))
-	w.hits.reset(o.Ef)
+	p.reset(max(4*o.Ef, o.Ef*v.len()/o.Filter.Len()*2), alike(o))
+	w.hits.reset(o.Ef, o.Ef)
 	start := w.descend(v, code, 0)
 	w.see(slotOf(start, 0))
 	w.consider(v, o, start)

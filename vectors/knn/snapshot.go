@@ -48,7 +48,7 @@ func aligned(n uint64) uint64 { return (n + sectionLine - 1) / sectionLine * sec
 func (x *Index) AppendTo(dst []byte) []byte {
 	x.writer.Lock()
 	defer x.writer.Unlock()
-	if len(x.dead) > 0 {
+	if len(x.dead) > 0 || x.added > 0 {
 		x.tidy()
 	}
 	v := x.current.Load()
@@ -222,7 +222,7 @@ func Open(data []byte) (*Index, error) {
 	if !ok {
 		return nil, ErrDamaged
 	}
-	v := &view{shape: shape{newCoder(o.Dims), o.M}, live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top)}
+	v := &view{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top)}
 	var parts [sections][]byte
 	at := uint64(headerSize)
 	for i, size := range h.sizes(v.shape) {

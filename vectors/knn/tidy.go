@@ -90,7 +90,7 @@ func (w *walker) heal(v *view, slot uint32, level int, links []uint32) []uint32 
 	})
 	w.slots = append(w.slots[:0], near...)
 	w.measure(v, v.code(slot))
-	w.pool.reset(len(near))
+	w.pool.reset(len(near), 0)
 	for i, dot := range w.dots {
 		w.pool.keys = append(w.pool.keys, keyOf(dot, w.slots[i], w.salt))
 	}
@@ -147,7 +147,7 @@ func (l *linker) lead(reach *reach, slot uint32) {
 	v, w := l.v, l.walkers[0]
 	w.salt = 0
 	code := v.code(slot)
-	w.walk(v, code, 0, l.o.EfConstruction, w.descend(v, code, 0))
+	w.walk(v, code, 0, l.o.EfConstruction, v.m, w.descend(v, code, 0))
 	host := uint32(noSlot)
 	for _, key := range w.pool.keys {
 		at := slotOf(key, 0)

@@ -11,7 +11,8 @@ import (
 
 // Verify checks everything: the bytes that the index was opened from, that each ID has one slot, that vectors have a
 // direction and codes are theirs, that links lead to vectors and that all vectors can be reached. The error wraps
-// ErrDamaged, and says what is wrong. It takes about a second for 100,000 vectors; changes wait.
+// ErrDamaged, and says what is wrong. What changes have left to do is done first. It takes
+// about a second for 100,000 vectors; changes wait.
 func (x *Index) Verify() error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -19,6 +20,9 @@ func (x *Index) Verify() error {
 		if part != nil && xxhash.Sum64(part) != x.sums[i] {
 			return fmt.Errorf("%w: section %d is not what was written", ErrDamaged, i)
 		}
+	}
+	if len(x.dead) > 0 || x.added > 0 {
+		x.tidy()
 	}
 	v := x.current.Load()
 	for i := range x.order {

@@ -7,10 +7,18 @@ import (
 	"reconcile.dev/reconcile/vectors/kernel"
 )
 
-// shape is what the sizes of all arrays follow from.
+// shape is what the sizes of all arrays follow from, and what codes mean.
 type shape struct {
 	*coder
 	m int
+	// one is about the inner product of a code with itself: with products, one-a is proportional to the square of a
+	// distance.
+	one int64
+}
+
+func shapeOf(o Options) shape {
+	c := newCoder(o.Dims)
+	return shape{c, o.M, int64(float64(c.scale) * float64(c.scale))}
 }
 
 // cap0 is the number of links of a slot at the lowest level.

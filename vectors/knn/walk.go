@@ -73,10 +73,10 @@ func (w *walker) descend(v *view, code []int8, level int) uint64 {
 	return best
 }
 
-// walk leaves the ef best of a level in w.pool, beginning with the keys in starts.
-func (w *walker) walk(v *view, code []int8, level, ef int, starts ...uint64) {
+// walk leaves the ef best of a level in w.pool, beginning with the keys in starts. See pool for alike.
+func (w *walker) walk(v *view, code []int8, level, ef, alike int, starts ...uint64) {
 	w.forget(v.len())
-	w.pool.reset(ef)
+	w.pool.reset(ef, alike)
 	for _, key := range starts {
 		if w.see(slotOf(key, w.salt)) {
 			w.pool.add(key &^ done)
@@ -90,11 +90,11 @@ func (w *walker) walk(v *view, code []int8, level, ef int, starts ...uint64) {
 			continue
 		}
 		p.keys[next] |= done
-		w.expand(v, code, slotOf(key, w.salt), level)
 		next++
-		if next < len(p.keys) && level == 0 {
-			kernel.Prefetch(v.links(slotOf(p.keys[next], w.salt), 0))
+		if next < len(p.keys) { // it is the next one to be followed, unless a better one is found now
+			kernel.Prefetch(v.links(slotOf(p.keys[next], w.salt), level))
 		}
+		w.expand(v, code, slotOf(key, w.salt), level)
 		for i, dot := range w.dots {
 			next = min(next, p.add(keyOf(dot, w.slots[i], w.salt)))
 		}

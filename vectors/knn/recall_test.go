@@ -1,0 +1,166 @@
+package knn
+
+import (
+	"fmt"
+	"testing"
+
+	"reconcile.dev/reconcile/vectors/knn/knntest"
+)
+
+// recallOf is the part of the true ten nearest that searches find among the rows that match.
+func recallOf(t *testing.T, x *Index, d *knntest.Data, truth [][]knntest.Neighbor, o SearchOptions) float64 {
+	t.Helper()
+	sum := 0.0
+	for q := range d.Queries {
+		hits, err := x.Search(d.Query(q), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(hits) != len(truth[q]) {
+			t.Fatalf("query %d: %d hits, want %d", q, len(hits), len(truth[q]))
+		}
+		var rows []uint32
+		for _, h := range hits {
+			if o.Filter != nil && !o.Filter.Has(h.Slot) {
+				t.Fatalf("query %d: %v does not pass", q, h)
+			}
+			rows = append(rows, uint32(rowOf(h.ID)))
+		}
+		sum += d.Recall(q, truth[q], rows)
+	}
+	return sum / float64(d.Queries)
+}
+
+func TestRecall(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []knntest.Shape{knntest.Clustered, knntest.TextLike} {
+		for _, from := range []int{1000, DefaultGraphFrom} {
+			t.Run(fmt.Sprintf("%v, graph from %d", shape, from), func(t *testing.T) {
+				t.Parallel()
+				spec := knntest.Spec{Shape: shape, N: 10_000, Queries: 100, Dims: 768, Seed: 3}
+				if testing.Short() {
+					spec.N, spec.Queries, spec.Dims = 2500, 50, 256
+				}
+				testRecall(t, spec.Make(), from)
+			})
+		}
+	}
+}
+
+func TestRecallOf100000(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds 100,000 vectors")
+	}
+	for _, shape := range []knntest.Shape{knntest.Clustered, knntest.TextLike} {
+		t.Run(shape.String(), func(t *testing.T) {
+			testRecall(t, knntest.Spec{Shape: shape, N: 100_000, Queries: 200, Dims: 768, Seed: 4}.Make(), DefaultGraphFrom)
+		})
+	}
+}
+
+// testRecall: what the defaults promise, also behind filters; what is exact is; each vector finds itself.
+func testRecall(t *testing.T, d *knntest.Data, graphFrom int) {
+	x, err := Build(Options{Dims: d.Dims, GraphFrom: graphFrom}, itemsOf(d), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, percent := range []float64{100, 50, 5, 0.5} {
+		passes := func(row uint32) bool { return float64(mix(uint64(row))%1000) < percent*10 }
+		truth := d.TruthWhere(10, passes)
+		filter := &Bitmap{}
+		for slot := range uint32(x.Slots()) {
+			if id, ok := x.ID(slot); ok && passes(uint32(rowOf(id))) {
+				filter.Add(slot)
+			}
+		}
+		if percent == 100 {
+			filter = nil
+		}
+		for _, c := range []struct {
+			o       SearchOptions
+			atLeast float64
+		}{
+			{SearchOptions{Filter: filter}, 0.95},
+			{SearchOptions{Filter: filter, Thorough: true}, 0.99},
+			{SearchOptions{Filter: filter, Exact: true}, 1},
+		} {
+			if got := recallOf(t, x, d, truth, c.o); got < c.atLeast {
+				t.Errorf("%v %% pass, thorough %v, exact %v: recall %.4f, want %.2f", percent, c.o.Thorough, c.o.Exact, got, c.atLeast)
+			}
+		}
+	}
+	for row := 0; row < d.N; row += 1 + d.N/10_000 {
+		hits, err := x.Search(d.Vector(row), SearchOptions{K: 1})
+		if err != nil || len(hits) != 1 || rowOf(hits[0].ID) != row {
+			t.Errorf("vector %d finds %v, %v", row, hits, err)
+		}
+	}
+}
+
+// TestEqualVectors: many equal vectors neither hide others nor lose each other.
+func TestEqualVectors(t *testing.T) {
+	t.Parallel()
+	items := clustered(3000, 64, 5)
+	for i := range 2000 {
+		items[i].Vector = items[i%3].Vector
+	}
+	x := build(t, small(64), items)
+	for _, item := range items[2000:] {
+		hits, err := x.Search(item.Vector, SearchOptions{})
+		if err != nil || len(hits) != 10 || hits[0].ID != item.ID {
+			t.Errorf("%x: %v %v", item.ID, hits, err)
+		}
+	}
+	for i := range 3 {
+		hits, err := x.Search(items[i].Vector, SearchOptions{K: 100})
+		if err != nil || len(hits) != 100 || hits[99].Similarity < 0.9999 {
+			t.Errorf("equal to %d: %d hits, %v", i, len(hits), err)
+		}
+	}
+}
+
+func TestSearchOptions(t *testing.T) {
+	t.Parallel()
+	items := clustered(600, 64, 6)
+	x := build(t, small(64), items)
+	q := items[0].Vector
+	all, err := x.Search(q, SearchOptions{K: 1000, Exact: true})
+	if err != nil || len(all) != 600 {
+		t.Fatalf("%d hits, %v", len(all), err)
+	}
+	for _, exact := range []bool{false, true} {
+		hits, err := x.Search(q, SearchOptions{K: 20, MinSimilarity: all[4].Similarity, Exact: exact})
+		if err != nil || len(hits) != 5 {
+			t.Errorf("at least %v: %v, %v", all[4].Similarity, hits, err)
+		}
+		if hits, err = x.Search(q, SearchOptions{Filter: &Bitmap{}, Exact: exact}); err != nil || len(hits) != 0 {
+			t.Errorf("nothing passes: %v, %v", hits, err)
+		}
+	}
+	first, second := &Bitmap{}, &Bitmap{}
+	for i, h := range all {
+		if i%3 != 2 {
+			first.Add(h.Slot)
+		}
+		if i%3 != 1 {
+			second.Add(h.Slot)
+		}
+	}
+	hits, err := x.SearchMany(q, []*Bitmap{first, second}, SearchOptions{K: 30, Thorough: true})
+	if err != nil || len(hits) != 30 {
+		t.Fatalf("%v %v", hits, err)
+	}
+	for i, h := range hits {
+		if h != all[i] {
+			t.Errorf("merged hit %d is %v, want %v", i, h, all[i])
+		}
+	}
+	empty, err := New(small(64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hits, err := empty.Search(q, SearchOptions{}); err != nil || len(hits) != 0 {
+		t.Errorf("empty: %v %v", hits, err)
+	}
+}

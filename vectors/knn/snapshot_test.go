@@ -1,0 +1,131 @@
+package knn
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// openAll opens bytes and does with the index whatever can be done: nothing may panic.
+func openAll(t *testing.T, data []byte, q []float32) {
+	x, err := Open(data)
+	if err != nil {
+		if !errors.Is(err, ErrDamaged) {
+			t.Fatalf("%v", err)
+		}
+		return
+	}
+	if x.Dims() != len(q) {
+		return
+	}
+	half := &Bitmap{}
+	for slot := range uint32(x.Slots()) {
+		id, _ := x.ID(slot)
+		x.Slot(id)
+		if slot%2 == 0 {
+			half.Add(slot)
+		}
+	}
+	for _, o := range []SearchOptions{{}, {Exact: true}, {Filter: half}, {K: 1000}} {
+		if _, err := x.Search(q, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Verify(); err != nil && !errors.Is(err, ErrDamaged) {
+		t.Fatal(err)
+	}
+	for i := range uint64(70) {
+		id, _ := x.ID(uint32(i))
+		x.Delete(id)
+		if err := x.Put(Item{i, q}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.AppendTo(nil)
+}
+
+// reseal makes the header's checksum right again.
+func reseal(data []byte) {
+	at := len(magic) + 8*(headerFields+sections)
+	binary.LittleEndian.PutUint64(data[at:], xxhash.Sum64(data[:at]))
+}
+
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	items := clustered(250, 32, 12)
+	data := build(t, Options{Dims: 32, GraphFrom: 100, M: 4, EfConstruction: 10}, items).AppendTo(nil)
+	q := items[0].Vector
+	for _, n := range []int{0, 1, 100, headerSize - 1, headerSize, len(data) - 64, len(data) - 1} {
+		if _, err := Open(data[:n]); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	if _, err := Open(append(data[:len(data):len(data)], 0)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a byte too many: %v", err)
+	}
+	for at := 0; at < headerSize; at += 3 {
+		bad := append([]byte(nil), data...)
+		bad[at] ^= 0x81
+		if _, err := Open(bad); at < len(magic)+8*(headerFields+sections+1) && !errors.Is(err, ErrDamaged) {
+			t.Errorf("byte %d of the header: %v", at, err)
+		}
+		reseal(bad)
+		openAll(t, bad, q)
+	}
+	for at := headerSize; at < len(data); at += 997 {
+		bad := append([]byte(nil), data...)
+		for i := at; i < min(len(bad), at+40); i++ {
+			bad[i] ^= 0xff
+		}
+		x, err := Open(bad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Verify(); !errors.Is(err, ErrDamaged) && !padding(data, at) {
+			t.Errorf("bytes from %d: %v", at, err)
+		}
+		openAll(t, bad, q)
+	}
+}
+
+// padding reports whether 40 bytes from at on may lie between sections.
+func padding(data []byte, at int) bool {
+	for _, b := range data[at:min(len(data), at+40)] {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestUnaligned: bytes that begin anywhere are copied.
+func TestUnaligned(t *testing.T) {
+	t.Parallel()
+	items := clustered(250, 32, 12)
+	data := build(t, Options{Dims: 32, GraphFrom: 100}, items).AppendTo([]byte("abc"))
+	x, err := Open(data[3:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := model{}
+	for _, item := range items {
+		m[item.ID] = item.Vector
+	}
+	m.check(t, x, 0.95)
+}
+
+func FuzzOpen(f *testing.F) {
+	items := clustered(130, 32, 12)
+	for _, o := range []Options{{Dims: 32, GraphFrom: 100, M: 2, EfConstruction: 10}, {Dims: 32}} {
+		f.Add(build(f, o, items).AppendTo(nil))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) >= headerSize {
+			data = append([]byte(nil), data...)
+			reseal(data)
+		}
+		openAll(t, data, items[0].Vector)
+	})
+}
