@@ -45,6 +45,40 @@ func (w *writer) edge(e *graph.Edge) {
 	w.string(e.Source)
 }
 
+func (w *writer) flag(is bool) {
+	b := byte(0)
+	if is {
+		b = 1
+	}
+	w.to = append(w.to, b)
+}
+
+func (w *writer) floats(all []float32) {
+	w.number(uint64(len(all)))
+	for _, f := range all {
+		w.to = binary.LittleEndian.AppendUint32(w.to, math.Float32bits(f))
+	}
+}
+
+func (w *writer) facts(f *facts) {
+	w.number(uint64(len(f.provenances)))
+	for _, p := range f.provenances {
+		for _, s := range []string{p.ID, p.Node, p.SourceType, p.SourceID, p.Verifier, p.Source} {
+			w.string(s)
+		}
+		w.number(uint64(p.Confidence))
+		w.fixed(uint64(p.VerifiedAt))
+	}
+	w.number(uint64(len(f.conflicts)))
+	for _, c := range f.conflicts {
+		for _, s := range []string{c.ID, c.A, c.B, c.Type, c.Resolution, c.Source} {
+			w.string(s)
+		}
+		w.fixed(uint64(c.DetectedAt))
+		w.fixed(uint64(c.ResolvedAt))
+	}
+}
+
 // reader reads a section. After an error all that it reads is zero.
 type reader struct {
 	from []byte
@@ -92,6 +126,16 @@ func (r *reader) string() string {
 	return s
 }
 
+// octet is a number below 256.
+func (r *reader) octet() uint8 {
+	n := r.number()
+	if n > math.MaxUint8 {
+		r.fail()
+		return 0
+	}
+	return uint8(n)
+}
+
 func (r *reader) small() int {
 	n := r.number()
 	if n > math.MaxInt32 {
@@ -101,8 +145,44 @@ func (r *reader) small() int {
 	return int(n)
 }
 
+func (r *reader) flag() bool {
+	if len(r.from) == 0 || r.from[0] > 1 {
+		r.fail()
+		return false
+	}
+	is := r.from[0] == 1
+	r.from = r.from[1:]
+	return is
+}
+
+func (r *reader) floats() []float32 {
+	out := make([]float32, r.count(4))
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(r.from[4*i:]))
+	}
+	r.from = r.from[4*len(out):]
+	return out
+}
+
+func (r *reader) facts() (f facts) {
+	for range r.count(15) {
+		p := graph.Provenance{ID: r.string(), Node: r.string(), SourceType: r.string(), SourceID: r.string(),
+			Verifier: r.string(), Source: r.string()}
+		p.Confidence, p.VerifiedAt = uint16(min(r.number(), math.MaxUint16)), int64(r.fixed())
+		f.provenances = append(f.provenances, p)
+	}
+	for range r.count(22) {
+		c := graph.Conflict{ID: r.string(), A: r.string(), B: r.string(), Type: r.string(), Resolution: r.string(),
+			Source: r.string()}
+		c.DetectedAt, c.ResolvedAt = int64(r.fixed()), int64(r.fixed())
+		f.conflicts = append(f.conflicts, c)
+	}
+	return f
+}
+
 func (r *reader) node() graph.Node {
-	n := graph.Node{ID: r.string(), Type: graph.NodeType(r.small()), Name: r.string(), Path: r.string(), Line: r.small(), End: r.small(), Digest: r.fixed()}
+	n := graph.Node{ID: r.string(), Type: graph.NodeType(r.octet()), Name: r.string(), Path: r.string(), Line: r.small(),
+		End: r.small(), Digest: r.fixed()}
 	for range r.count(1) {
 		n.Labels = append(n.Labels, r.string())
 	}
@@ -111,5 +191,6 @@ func (r *reader) node() graph.Node {
 }
 
 func (r *reader) edge() graph.Edge {
-	return graph.Edge{From: r.string(), To: r.string(), Type: graph.EdgeType(r.small()), Weight: math.Float32frombits(uint32(r.number())), Source: r.string()}
+	return graph.Edge{From: r.string(), To: r.string(), Type: graph.EdgeType(r.octet()),
+		Weight: math.Float32frombits(uint32(r.number())), Source: r.string()}
 }

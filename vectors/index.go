@@ -3,11 +3,9 @@ package vectors
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -27,12 +25,14 @@ type Index struct {
 	data      []byte // of the snapshot
 	baseGraph *graph.Graph
 	baseWords *lexical.Index
-	near      *knn.Index // nil if there are no vectors
-	topics    *filter.Set
+	held      *holdings
+	topics    *filter.Set    // of the snapshot
+	near      *knn.Index     // nil if there are no vectors
 	embedder  embed.Embedder // nil: none that belongs to the vectors
 
 	delta  *delta // nil if there is none
 	graph  *graph.Graph
+	known  *filter.Set // the terms of both
 	words  *lexical.Set
 	docs   []graph.Ref // of the texts that are not the snapshot's, by their number behind those
 	live   *knn.Bitmap // slots of near that may be found; nil: all
@@ -40,8 +40,8 @@ type Index struct {
 }
 
 // Open takes the bytes of a snapshot, which are used as they are and must not change, and of the delta beside it, nil if
-// there is none. A delta of another snapshot is passed over. The error is ErrDamaged, or says that the vectors are of
-// another embedder than the one that is wanted: then it is to be built anew.
+// there is none. A delta of another snapshot is passed over. The error is ErrDamaged, or ErrOtherModel: then it is to be
+// built anew.
 func Open(snapshot, changes []byte, o Options) (*Index, error) {
 	x := &Index{Options: o.withDefaults(), data: snapshot}
 	if err := x.openBase(); err != nil {
@@ -50,7 +50,14 @@ func Open(snapshot, changes []byte, o Options) (*Index, error) {
 	if err := x.openDelta(changes); err != nil {
 		return nil, err
 	}
-	return x, x.ready()
+	if x.delta == nil {
+		return x, x.ready(nil)
+	}
+	m, err := x.merge(func(error) {}) // who made the delta was warned
+	if err != nil {
+		return nil, damaged(err)
+	}
+	return x, x.ready(m)
 }
 
 func (x *Index) openBase() (err error) {
@@ -68,6 +75,9 @@ func (x *Index) openBase() (err error) {
 	}
 	if x.baseWords.Docs() != x.baseGraph.Nodes() {
 		return ErrDamaged
+	}
+	if x.held, err = decodeHoldings(x.base.get(sectionHoldings), x.baseGraph.Nodes()); err != nil {
+		return err
 	}
 	if x.topics, err = filter.Open(x.base.get(sectionTopics)); err != nil {
 		return damaged(err)
@@ -94,7 +104,8 @@ func (x *Index) openVectors() (err error) {
 		x.embedder = trained
 	}
 	if x.embedder.Model() != x.meta.Model || x.meta.Dims != x.Dims {
-		return fmt.Errorf("%w: %s, and now it is %s", ErrOtherModel, x.meta.Model, x.embedder.Model())
+		return fmt.Errorf("%w: %s with %d numbers, and now it is %s with %d", ErrOtherModel, x.meta.Model, x.meta.Dims,
+			x.embedder.Model(), x.Dims)
 	}
 	if x.near, err = knn.Open(x.base.get(sectionVectors)); err != nil {
 		return damaged(err)
@@ -117,29 +128,37 @@ func (x *Index) openDelta(data []byte) error {
 	if err != nil || m.Base != x.base.sum {
 		return err
 	}
-	x.delta, err = decodeDelta(c.get(sectionDelta))
+	dims := x.meta.Dims
+	if x.near == nil {
+		dims = 0
+	}
+	x.delta, err = decodeDelta(c.get(sectionDelta), dims)
 	return err
 }
 
-// ready makes what is searched, of the snapshot and the delta.
-func (x *Index) ready() error {
-	x.graph = x.baseGraph
+// ready makes what is searched, of the snapshot and the delta, which m compared; nil if there is no delta.
+func (x *Index) ready(m *merging) (err error) {
+	x.graph, x.known = x.baseGraph, x.topics
 	base := lexical.Segment{Index: x.baseWords}
-	if x.delta == nil || len(x.delta.inputs) == 0 {
-		set, err := lexical.NewSet(base)
-		x.words = set
+	if m == nil {
+		x.words, err = lexical.NewSet(base)
 		return err
 	}
-	if err := x.merge(); err != nil {
+	if x.graph, err = m.graph(); err != nil {
 		return err
 	}
-	fresh := x.fresh()
-	x.docs = nil
+	fresh := m.fresh()
 	for _, it := range fresh {
-		r, _ := x.graph.Find(it.ID)
+		r, ok := x.graph.Find(it.ID)
+		if !ok {
+			return ErrDamaged // Update refuses what a graph cannot have
+		}
 		x.docs = append(x.docs, r)
 	}
-	base.Deleted = x.passedOver(fresh)
+	passed := m.passedOver(fresh)
+	for r := range passed {
+		base.Deleted.Add(int(r))
+	}
 	words, err := lexical.Build(documents(fresh))
 	if err != nil {
 		return err
@@ -147,45 +166,42 @@ func (x *Index) ready() error {
 	if x.words, err = lexical.NewSet(base, lexical.Segment{Index: words}); err != nil {
 		return damaged(err)
 	}
-	x.topics = x.topics.With(topicsOf(fresh))
-	return x.nearChanges(base.Deleted)
-}
-
-// fresh are the items of the delta with texts that are not the snapshot's, sorted by id.
-func (x *Index) fresh() []*graph.Item {
-	return slices.DeleteFunc(x.delta.items(), func(it *graph.Item) bool {
-		r, ok := x.baseGraph.Find(it.ID)
-		return ok && x.baseGraph.Node(r).Digest == it.Digest
-	})
+	x.known = x.topics.With(topics(fresh))
+	return x.nearChanges(passed)
 }
 
 // passedOver are the texts of the snapshot that went or were replaced.
-func (x *Index) passedOver(fresh []*graph.Item) (b lexical.Bitmap) {
-	for r := range x.baseGraph.All() {
-		if !x.graph.Has(r) {
-			b.Add(int(r))
+func (m *merging) passedOver(fresh []*graph.Item) map[graph.Ref]bool {
+	out := map[graph.Ref]bool{}
+	take := func(id string) {
+		if r, ok := m.baseGraph.Find(id); ok {
+			out[r] = true
 		}
+	}
+	for id := range m.gone {
+		take(id)
 	}
 	for _, it := range fresh {
-		if r, ok := x.baseGraph.Find(it.ID); ok {
-			b.Add(int(r))
-		}
+		take(it.ID)
 	}
-	return b
+	return out
 }
 
-func (x *Index) nearChanges(gone lexical.Bitmap) error {
+// nearChanges leaves out the vectors of what is passed over, and adds those of the delta.
+func (x *Index) nearChanges(passed map[graph.Ref]bool) (err error) {
 	if x.near == nil {
 		return nil
 	}
-	x.live = &knn.Bitmap{}
-	for slot := range x.near.Slots() {
-		id, ok := x.near.ID(uint32(slot))
-		if !ok {
-			continue
+	if len(passed) > 0 {
+		dead := map[uint64]bool{}
+		for r := range passed {
+			dead[graph.HashID(x.baseGraph.ID(r))] = true
 		}
-		if r, known := x.baseGraph.FindHash(id); known && !gone.Has(int(r)) {
-			x.live.Add(uint32(slot))
+		x.live = &knn.Bitmap{}
+		for slot := range uint32(x.near.Slots()) {
+			if id, ok := x.near.ID(slot); ok && !dead[id] {
+				x.live.Add(slot)
+			}
 		}
 	}
 	if len(x.delta.vectors) == 0 {
@@ -193,111 +209,91 @@ func (x *Index) nearChanges(gone lexical.Bitmap) error {
 	}
 	var items []knn.Item
 	for id, v := range x.delta.vectors {
-		if _, ok := x.graph.Find(id); ok {
-			items = append(items, knn.Item{ID: graph.HashID(id), Vector: v})
-		}
+		items = append(items, knn.Item{ID: graph.HashID(id), Vector: v})
 	}
 	slices.SortFunc(items, func(a, b knn.Item) int { return cmp.Compare(a.ID, b.ID) })
-	var err error
-	x.nearer, err = knn.Build(knn.Options{Dims: x.meta.Dims, Threads: x.Threads}, items, nil)
-	return err
-}
-
-func topicsOf(items []*graph.Item) map[graph.Domain][]uint64 {
-	keys := map[graph.Domain][]uint64{}
-	for _, it := range items {
-		d := it.Type.Domain()
-		for _, t := range lexical.Terms(it.Name + " " + it.Title + "\n" + it.Body) {
-			keys[d] = append(keys[d], filter.Key(t))
-		}
+	items = slices.CompactFunc(items, func(a, b knn.Item) bool { return a.ID == b.ID })
+	if x.nearer, err = knn.Build(knn.Options{Dims: x.meta.Dims, Threads: x.Threads}, items, nil); err != nil {
+		return damaged(err)
 	}
-	return keys
-}
-
-// baseAlias is the id of the symbol that the snapshot knows under an alias; "" if there is none.
-func (x *Index) baseAlias(alias string) string {
-	table, hash := x.base.get(sectionAliases), graph.HashID(alias)
-	n := len(table) / 12
-	at := func(i int) uint64 { return binary.LittleEndian.Uint64(table[12*i:]) }
-	i := sort.Search(n, func(i int) bool { return at(i) >= hash })
-	if i == n || at(i) != hash {
-		return ""
-	}
-	r := graph.Ref(binary.LittleEndian.Uint32(table[12*i+8:]))
-	if int(r) >= x.baseGraph.Nodes() {
-		return ""
-	}
-	return x.baseGraph.ID(r)
-}
-
-func (x *Index) snapshotInputs() (map[string]known, error) {
-	return decodeInputs(x.base.get(sectionInputs), x.baseGraph.Nodes())
+	return nil
 }
 
 // Known are the digests of all inputs by name, as they were taken in.
-func (x *Index) Known() (map[string]uint64, error) {
-	inputs, err := x.snapshotInputs()
-	if err != nil {
-		return nil, err
+func (x *Index) Known() map[string]uint64 {
+	out := make(map[string]uint64, len(x.held.names))
+	for n, name := range x.held.names {
+		out[name] = x.held.digests[n]
 	}
-	out := make(map[string]uint64, len(inputs))
-	for name, k := range inputs {
-		out[name] = k.digest
+	if x.delta == nil {
+		return out
 	}
-	if x.delta != nil {
-		for name, c := range x.delta.inputs {
-			if c.gone {
-				delete(out, name)
-			} else {
-				out[name] = c.digest
-			}
+	for name, c := range x.delta.inputs {
+		if c.gone {
+			delete(out, name)
+		} else {
+			out[name] = c.digest
 		}
 	}
-	return out, nil
+	return out
 }
 
-// Inputs is the digest of all inputs, see [DigestInputs]; 0 if the snapshot is damaged.
+// Inputs is the digest of all inputs, see [DigestInputs].
 func (x *Index) Inputs() uint64 {
-	known, err := x.Known()
-	if err != nil {
-		return 0
-	}
-	inputs := make([]Input, 0, len(known))
-	for name, digest := range known {
+	var inputs []Input
+	for name, digest := range x.Known() {
 		inputs = append(inputs, Input{Name: name, Digest: digest})
 	}
 	return DigestInputs(inputs)
 }
 
 // Update is the index after some inputs came or changed and others, by name, went. Texts are embedded if the snapshot
-// has no vector of them; when the embedder cannot be had they are found by their words, and that is a warning.
+// has no vector of them; when the embedder cannot be had they are found by their words, and that is a warning. The error
+// is that of the context, ErrRebuild, or ErrDamaged.
 func (x *Index) Update(ctx context.Context, inputs []Input, gone []string) (*Index, error) {
 	next := &Index{
 		Options: x.Options, meta: x.meta, base: x.base, data: x.data, baseGraph: x.baseGraph, baseWords: x.baseWords,
-		near: x.near, embedder: x.embedder, delta: x.delta.clone(),
-	}
-	var err error
-	if next.topics, err = filter.Open(x.base.get(sectionTopics)); err != nil {
-		return nil, damaged(err)
+		held: x.held, topics: x.topics, near: x.near, embedder: x.embedder, delta: x.delta.clone(),
 	}
 	for _, name := range gone {
 		next.delta.inputs[name] = &changed{gone: true}
+		if _, ok := x.held.find(name); !ok {
+			delete(next.delta.inputs, name)
+		}
 	}
-	for _, in := range inputs {
-		next.delta.inputs[in.Name] = &changed{digest: in.Digest, Part: next.trim(in.Part)}
+	for i := range inputs {
+		in := &inputs[i]
+		if n, ok := x.held.find(in.Name); ok && x.held.digests[n] == in.Digest {
+			delete(next.delta.inputs, in.Name) // it is as in the snapshot again
+			continue
+		}
+		next.delta.inputs[in.Name] = &changed{digest: in.Digest, Part: next.trim(in.Part), facts: in.facts()}
 	}
-	if err := next.embedChanges(ctx, x); err != nil {
+	if len(next.delta.inputs) == 0 {
+		next.delta = nil
+		return next, next.ready(nil)
+	}
+	m, err := next.merge(next.Warn)
+	if err != nil {
 		return nil, err
 	}
-	return next, next.ready()
+	if err := next.embedChanges(ctx, m.fresh(), x); err != nil {
+		return nil, err
+	}
+	return next, next.ready(m)
 }
 
-// trim drops texts that the snapshot has.
+// trim leaves out what a graph cannot have, and the texts that the snapshot has.
 func (x *Index) trim(p graph.Part) graph.Part {
-	p.Items = slices.Clone(p.Items)
+	p.Items = slices.DeleteFunc(slices.Clone(p.Items), func(it graph.Item) bool {
+		err := graph.CheckNode(&it.Node)
+		if err != nil {
+			x.Warn(err)
+		}
+		return err != nil
+	})
 	for i := range p.Items {
-		it := &p.Items[i]
-		if r, ok := x.baseGraph.Find(it.ID); ok && x.baseGraph.Node(r).Digest == it.Digest {
+		if it := &p.Items[i]; x.hasSame(it) {
 			it.Title, it.Body = "", ""
 		}
 	}
@@ -305,55 +301,42 @@ func (x *Index) trim(p graph.Part) graph.Part {
 }
 
 // embedChanges makes the vectors of fresh texts, but for those that the index before had.
-func (x *Index) embedChanges(ctx context.Context, was *Index) error {
+func (x *Index) embedChanges(ctx context.Context, fresh []*graph.Item, was *Index) error {
+	x.delta.vectors = map[string][]float32{}
 	if x.near == nil {
 		return nil
 	}
-	vectors := map[string][]float32{}
+	ids := map[uint64]string{}
 	var missing []*graph.Item
-	digests := was.freshDigests()
-	for _, it := range x.fresh() {
-		if v := was.vector(it.ID); v != nil && digests[it.ID] == it.Digest {
-			vectors[it.ID] = v
-		} else if told(it) {
-			missing = append(missing, it)
+	for _, it := range fresh {
+		if v := was.vectorOf(it); v != nil {
+			x.delta.vectors[it.ID] = v
+		} else if hasText(it) {
+			missing, ids[graph.HashID(it.ID)] = append(missing, it), it.ID
 		}
 	}
 	b := &building{Options: x.Options, ctx: ctx}
-	byHash := map[uint64]string{}
-	for _, it := range missing {
-		byHash[graph.HashID(it.ID)] = it.ID
-	}
 	b.Dims = x.meta.Dims
 	made, err := b.embed(x.embedder, missing)
 	if errors.Is(err, embed.ErrUnavailable) {
 		x.Warn(fmt.Errorf("what changed is found by its words only: %w", err))
-	} else if err != nil {
-		return err
+		return nil
 	}
-	for _, it := range made {
-		vectors[byHash[it.ID]] = it.Vector
+	for _, v := range made {
+		x.delta.vectors[ids[v.ID]] = v.Vector
 	}
-	x.delta.vectors = vectors
-	return nil
+	return err
 }
 
-// vector is the vector of a text of the delta.
-func (x *Index) vector(id string) []float32 {
+// vectorOf is the vector that the delta has of a text; nil if it has none.
+func (x *Index) vectorOf(it *graph.Item) []float32 {
 	if x.delta == nil {
 		return nil
 	}
-	return x.delta.vectors[id]
-}
-
-func (x *Index) freshDigests() map[string]uint64 {
-	out := map[string]uint64{}
-	if x.delta != nil {
-		for _, it := range x.fresh() {
-			out[it.ID] = it.Digest
-		}
+	if r, ok := x.graph.Find(it.ID); !ok || x.graph.Node(r).Digest != it.Digest {
+		return nil
 	}
-	return out
+	return x.delta.vectors[it.ID]
 }
 
 // Changed is how many texts and nodes are not as in the snapshot: when they are many, it is to be compacted.

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/vectors/graph"
@@ -19,18 +20,19 @@ func (x *Index) Resolve(word string) (graph.Ref, bool) {
 	if !source.IsAlias(word) {
 		return 0, false
 	}
-	if x.delta != nil {
-		for _, it := range x.delta.items() {
-			if a, ok := source.Alias(it.ID); ok && a == word {
-				return x.graph.Find(it.ID)
-			}
+	ids := x.baseAliases(word)
+	for _, r := range x.docs {
+		if n := x.graph.Node(r); aliasOf(&n) == word {
+			ids = append(ids, n.ID)
 		}
 	}
-	id := x.baseAlias(word)
-	if id == "" {
-		return 0, false
+	slices.Sort(ids)
+	for _, id := range ids {
+		if r, ok := x.graph.Find(id); ok {
+			return r, true
+		}
 	}
-	return x.graph.Find(id)
+	return 0, false
 }
 
 // Similar are ids of nodes whose words are like those of a name, the best first.

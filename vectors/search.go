@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNoVectors is the warning of a search by meaning in an index that has no vectors.
-var ErrNoVectors = errors.New("the index has no vectors: search went by words only")
+var ErrNoVectors = errors.New("the index has no vectors: search went by words only; reconcile index --rebuild makes them")
 
 // Mode is by what a search finds.
 type Mode string
@@ -120,7 +120,7 @@ func (s *search) exists() bool {
 	for i, t := range terms {
 		keys[i] = filter.Key(t)
 	}
-	in := s.topics.Probe(keys)
+	in := s.known.Probe(keys)
 	wanted := func(d graph.Domain) bool { return len(s.Domains) == 0 || slices.Contains(s.Domains, d) }
 	any := false
 	for _, d := range in {
@@ -188,13 +188,14 @@ func (x *Index) doc(n int) graph.Ref {
 
 func (s *search) byWords() error {
 	accept := func(doc int) bool { return s.accepts(s.doc(doc)) }
-	if s.all() {
-		accept = nil
-	}
 	hits, err := s.words.Search(s.Text, max(candidates, s.Limit), accept)
 	if err != nil {
 		return damaged(err)
 	}
+	// Of equals the order must not depend on which of them are in the delta.
+	slices.SortStableFunc(hits, func(a, b lexical.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), s.byID(s.doc(a.Doc), s.doc(b.Doc)))
+	})
 	for i, h := range hits {
 		s.place(s.doc(h.Doc)).ByWords = Place{i + 1, float64(h.Score)}
 	}
@@ -262,7 +263,7 @@ func (s *search) nearest(v []float32) ([]neighbour, error) {
 		take(hits)
 	}
 	slices.SortFunc(out, func(a, b neighbour) int {
-		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(a.ref, b.ref))
+		return cmp.Or(cmp.Compare(b.similarity, a.similarity), s.byID(a.ref, b.ref))
 	})
 	return out[:min(len(out), max(candidates, s.Limit))], nil
 }
@@ -340,9 +341,16 @@ func (s *search) ranked() []graph.Ref {
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b graph.Ref) int {
-		return cmp.Or(cmp.Compare(s.places[b].Score, s.places[a].Score), strings.Compare(s.graph.ID(a), s.graph.ID(b)))
+		return cmp.Or(cmp.Compare(s.places[b].Score, s.places[a].Score), s.byID(a, b))
 	})
 	return out
+}
+
+func (s *search) byID(a, b graph.Ref) int {
+	if a == b {
+		return 0
+	}
+	return strings.Compare(s.graph.ID(a), s.graph.ID(b))
 }
 
 func (s *search) best() []Found {

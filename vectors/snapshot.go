@@ -19,7 +19,7 @@ import (
 // used; Verify checks these, too.
 const (
 	magic     = "RECINDEX"
-	version   = 1
+	version   = 2
 	pageSize  = 4096
 	tableAt   = 16
 	rowSize   = 32
@@ -34,9 +34,11 @@ const (
 	sectionVectors
 	sectionEmbedder
 	sectionTopics
-	sectionInputs
+	sectionHoldings
 	sectionAliases
-	sectionOpen
+	sectionLoose
+	sectionLooseNames
+	sectionFacts
 	sectionDelta
 )
 
@@ -133,30 +135,52 @@ func openContainer(data []byte) (*container, error) {
 		return nil, ErrDamaged
 	}
 	c := &container{sum: xxhash.Sum64(data[:end])}
+	whole := uint64(pages(end + 8))
 	for i := range n {
 		row := data[tableAt+rowSize*i:]
 		field := func(k int) uint64 { return binary.LittleEndian.Uint64(row[8*k:]) }
 		at, size := field(1), field(2)
-		if at%pageSize != 0 || at > uint64(len(data)) || size > uint64(len(data))-at {
+		if at != whole || at > uint64(len(data)) || size > uint64(len(data))-at {
 			return nil, ErrDamaged
 		}
+		whole += uint64(pages(int(size)))
 		s := section{field(0), data[at : at+size : at+size]}
 		if !lazy(s.kind) && xxhash.Sum64(s.data) != field(3) {
 			return nil, ErrDamaged
 		}
 		c.sections = append(c.sections, s)
 	}
+	if whole != uint64(len(data)) {
+		return nil, ErrDamaged
+	}
 	return c, nil
 }
 
-// verify checks the sums of all sections.
+// verify checks the sums of all sections, and that there is nothing between them.
 func (c *container) verify(data []byte) error {
+	used := tableAt + rowSize*len(c.sections) + 8
 	for i, s := range c.sections {
-		if xxhash.Sum64(s.data) != binary.LittleEndian.Uint64(data[tableAt+rowSize*i+24:]) {
+		row := data[tableAt+rowSize*i:]
+		at := int(binary.LittleEndian.Uint64(row[8:]))
+		if xxhash.Sum64(s.data) != binary.LittleEndian.Uint64(row[24:]) || !blank(data[used:at]) {
 			return ErrDamaged
 		}
+		used = at + len(s.data)
+	}
+	if !blank(data[used:]) {
+		return ErrDamaged
 	}
 	return nil
+}
+
+// blank reports whether there are zeros only.
+func blank(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *container) meta() (m Meta, err error) {

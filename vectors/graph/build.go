@@ -95,7 +95,7 @@ func textSize(p Parts) int {
 func (b *builder) takeNodes(nodes []Node) {
 	b.nodes = make([]*Node, 0, len(nodes))
 	for i := range nodes {
-		if err := checkNode(&nodes[i]); err != nil {
+		if err := CheckNode(&nodes[i]); err != nil {
 			b.refused.add(err)
 			continue
 		}
@@ -114,8 +114,8 @@ func (b *builder) takeNodes(nodes []Node) {
 	b.nodes = kept
 }
 
-// checkNode says why a node cannot be in a graph.
-func checkNode(n *Node) error {
+// CheckNode says why a node cannot be in a graph: nil if it can.
+func CheckNode(n *Node) error {
 	switch {
 	case n.ID == "":
 		return fmt.Errorf("a node of type %s (%s) has no id", n.Type, place(n))

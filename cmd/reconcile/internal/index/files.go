@@ -115,7 +115,7 @@ func (f *files) excluded(p string) bool {
 // take digests a file, if it is a text; one that is as it was is not read.
 func (f *files) take(p string, id state.Identity) {
 	stamp := f.stamp(id)
-	if was, ok := f.seen[p]; ok && stamp != 0 && was.stamp == stamp {
+	if was, ok := f.known[p]; ok && stamp != 0 && was.stamp == stamp {
 		f.seen[p] = was
 		if was.digest != 0 {
 			f.found = append(f.found, was)

@@ -100,11 +100,7 @@ func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	if err != nil {
 		return k.anew(ctx, tree, s, reason(err))
 	}
-	how, changed, gone, err := compare(kept.Index, s)
-	if err != nil {
-		kept.Close()
-		return k.anew(ctx, tree, s, reason(err))
-	}
+	how, changed, gone := compare(kept.Index, s)
 	if how.Changed > how.Inputs/4+64 || kept.Meta().Tools != s.tagger.version {
 		kept.Close()
 		return k.anew(ctx, tree, s, "much has changed")
@@ -136,11 +132,8 @@ func reason(err error) string {
 }
 
 // compare tells what is not as the index has it.
-func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []string, err error) {
-	known, err := x.Known()
-	if err != nil {
-		return how, nil, nil, err
-	}
+func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []string) {
+	known := x.Known()
 	for _, in := range s.inputs {
 		if digest, ok := known[in.name]; !ok || digest != in.digest {
 			changed = append(changed, in)
@@ -150,7 +143,7 @@ func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []stri
 	for name := range known {
 		gone = append(gone, name)
 	}
-	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs)}, changed, gone, nil
+	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs)}, changed, gone
 }
 
 // update takes changes in, and keeps them in the delta.

@@ -1,0 +1,116 @@
+package vectors
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sort"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// hashed is a sorted table of hashes of names, each with a number: 12 bytes a row, little-endian.
+type hashed []byte
+
+const hashedRow = 12
+
+type hashedPair struct {
+	hash   uint64
+	number uint32
+}
+
+func encodeHashed(pairs []hashedPair) []byte {
+	slices.SortFunc(pairs, func(a, b hashedPair) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.number, b.number))
+	})
+	out := make([]byte, 0, hashedRow*len(pairs))
+	for _, p := range pairs {
+		out = binary.LittleEndian.AppendUint64(out, p.hash)
+		out = binary.LittleEndian.AppendUint32(out, p.number)
+	}
+	return out
+}
+
+// of are the numbers of a name, ascending.
+func (t hashed) of(name string) []uint32 {
+	hash := graph.HashID(name)
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(t[hashedRow*i:]) }
+	n := len(t) / hashedRow
+	var out []uint32
+	for i := sort.Search(n, func(i int) bool { return at(i) >= hash }); i < n && at(i) == hash; i++ {
+		out = append(out, binary.LittleEndian.Uint32(t[hashedRow*i+8:]))
+	}
+	return out
+}
+
+// encodeAliases writes the nodes of each alias.
+func encodeAliases(g *graph.Graph, a *assembly) []byte {
+	var pairs []hashedPair
+	for alias, ids := range a.alias {
+		for _, id := range ids {
+			if r, ok := g.Find(id); ok {
+				pairs = append(pairs, hashedPair{graph.HashID(alias), uint32(r)})
+			}
+		}
+	}
+	return encodeHashed(pairs)
+}
+
+// encodeLoose writes the loose edges, and where those are that name something.
+func encodeLoose(a *assembly) (edges, names []byte) {
+	w := &writer{}
+	var pairs []hashedPair
+	for i := range a.loose {
+		e := &a.loose[i]
+		for _, end := range []string{e.From, e.To} {
+			if _, direct := a.owner[end]; !direct {
+				pairs = append(pairs, hashedPair{graph.HashID(end), uint32(len(w.to))})
+			}
+		}
+		w.number(uint64(e.input))
+		w.edge(&e.Edge)
+	}
+	return w.to, encodeHashed(slices.Compact(pairs))
+}
+
+// looseAt reads the loose edge that begins at a place.
+func (x *Index) looseAt(at uint32) (looseEdge, error) {
+	data := x.base.get(sectionLoose)
+	if int(at) >= len(data) {
+		return looseEdge{}, ErrDamaged
+	}
+	r := &reader{from: data[at:]}
+	e := looseEdge{input: r.small(), Edge: r.edge()}
+	if r.bad || e.input >= len(x.held.names) {
+		return looseEdge{}, ErrDamaged
+	}
+	return e, nil
+}
+
+func encodeFacts(all []facts) []byte {
+	w := &writer{}
+	w.number(uint64(len(all)))
+	for i := range all {
+		w.number(uint64(all[i].input))
+		w.facts(&all[i])
+	}
+	return w.to
+}
+
+func decodeFacts(data []byte, inputs int) ([]facts, error) {
+	r := &reader{from: data}
+	var out []facts
+	for range r.count(3) {
+		input := r.small()
+		f := r.facts()
+		f.input = input
+		if input >= inputs {
+			r.fail()
+		}
+		out = append(out, f)
+	}
+	if r.bad || len(r.from) > 0 {
+		return nil, ErrDamaged
+	}
+	return out, nil
+}

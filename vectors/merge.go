@@ -1,0 +1,323 @@
+package vectors
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// ErrRebuild says that changes cannot be taken into an index one by one: it has to be built anew. They concern a name
+// that several inputs have, or move the end of an edge of an input that did not change from one node to another.
+var ErrRebuild = errors.New("what changed touches what other inputs say: the index is to be built anew")
+
+// merging finds out what a snapshot and a delta come to together, so that it is what [Build] would make of the inputs.
+type merging struct {
+	*Index
+	names   []string // of the changed inputs, sorted
+	changed map[int32]bool
+	news    map[string]*graph.Item // items that came or were replaced
+	gone    map[string]bool        // ids of the snapshot that went
+	aliases map[string][]string    // of news, each sorted
+	edges   []graph.Edge
+	warn    func(error)
+}
+
+// merge compares the delta with the snapshot.
+func (x *Index) merge(warn func(error)) (*merging, error) {
+	m := &merging{
+		Index: x, names: slices.Sorted(maps.Keys(x.delta.inputs)), changed: map[int32]bool{}, warn: warn,
+		news: map[string]*graph.Item{}, gone: map[string]bool{}, aliases: map[string][]string{},
+	}
+	for _, name := range m.names {
+		if n, ok := x.held.find(name); ok {
+			m.changed[int32(n)] = true
+		}
+	}
+	for _, name := range m.names {
+		c := x.delta.inputs[name]
+		for i := range c.Items {
+			if err := m.come(name, &c.Items[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, name := range m.names {
+		if n, ok := x.held.find(name); ok {
+			if err := m.leave(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for id, it := range m.news {
+		if alias := aliasOf(&it.Node); alias != "" {
+			m.aliases[alias] = append(m.aliases[alias], id)
+		}
+	}
+	for _, ids := range m.aliases {
+		slices.Sort(ids)
+	}
+	return m, m.relate()
+}
+
+// come takes an item of a changed input, unless another input has it.
+func (m *merging) come(name string, it *graph.Item) error {
+	if m.news[it.ID] != nil {
+		return nil // of an input whose name comes before
+	}
+	r, ok := m.baseGraph.Find(it.ID)
+	if !ok {
+		m.news[it.ID] = it
+		return nil
+	}
+	if m.baseGraph.Type(r).Domain() != it.Type.Domain() {
+		return ErrRebuild // what the rules allow between others and this is no longer the same
+	}
+	stays := m.unchanged(r)
+	switch {
+	case len(stays) == 0:
+		m.news[it.ID] = it
+	case it.Type == graph.Import:
+		// The same, whoever has it.
+	case stays[0] != m.held.owner[r] || name < m.held.names[stays[0]]:
+		return ErrRebuild
+	}
+	return nil
+}
+
+// leave notes what of an input of the snapshot nobody has any more.
+func (m *merging) leave(n int) error {
+	for _, r := range m.held.of(n) {
+		id := m.baseGraph.ID(r)
+		stays := m.unchanged(r)
+		switch {
+		case m.news[id] != nil:
+		case len(stays) == 0:
+			m.gone[id] = true
+		case m.baseGraph.Type(r) != graph.Import && stays[0] != m.held.owner[r]:
+			return ErrRebuild // what the other has of it is not in the snapshot
+		}
+	}
+	return nil
+}
+
+// unchanged are the inputs with a node of the snapshot that are as they were.
+func (m *merging) unchanged(r graph.Ref) []int32 {
+	var out []int32
+	for _, n := range m.held.holders(r) {
+		if !m.changed[n] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// relate finds the edges: of the changed inputs, and those of others that lead somewhere else now.
+func (m *merging) relate() error {
+	for _, name := range m.names {
+		c := m.delta.inputs[name]
+		in := &Input{Name: name}
+		own := map[string]bool{}
+		for i := range c.Items {
+			own[c.Items[i].ID] = m.news[c.Items[i].ID] == &c.Items[i]
+		}
+		for _, e := range c.Edges {
+			from, to := m.find(e.From), m.find(e.To)
+			if from == "" || to == "" {
+				in.warnMissing(&e, from, m.warn)
+				continue
+			}
+			m.edges = append(m.edges, in.edge(e, from, to, own[from]))
+		}
+	}
+	return m.reconnect()
+}
+
+// reconnect goes through the loose edges of the snapshot that name what came or went.
+func (m *merging) reconnect() error {
+	named := hashed(m.base.get(sectionLooseNames))
+	seen := map[uint32]bool{}
+	for _, name := range m.moved() {
+		for _, at := range named.of(name) {
+			if seen[at] {
+				continue
+			}
+			seen[at] = true
+			e, err := m.looseAt(at)
+			if err != nil {
+				return err
+			}
+			if err := m.lead(&e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moved are the names that may stand for another node than in the snapshot, or for none.
+func (m *merging) moved() []string {
+	var out []string
+	take := func(n *graph.Node) {
+		out = append(out, n.ID)
+		if alias := aliasOf(n); alias != "" {
+			out = append(out, alias)
+		}
+	}
+	for id, it := range m.news {
+		if _, ok := m.baseGraph.Find(id); !ok {
+			take(&it.Node)
+		}
+	}
+	for id := range m.gone {
+		if r, ok := m.baseGraph.Find(id); ok {
+			take(&graph.Node{ID: id, Type: m.baseGraph.Type(r)})
+		}
+	}
+	return out
+}
+
+// lead has an edge of an input that did not change lead where it leads now.
+func (m *merging) lead(e *looseEdge) error {
+	if m.changed[int32(e.input)] {
+		return nil
+	}
+	wasFrom, wasTo := m.baseFind(e.From), m.baseFind(e.To)
+	from, to := m.find(e.From), m.find(e.To)
+	if from == wasFrom && to == wasTo {
+		return nil
+	}
+	if wasFrom != "" && wasTo != "" && !m.gone[wasFrom] && !m.gone[wasTo] {
+		return ErrRebuild // the edge to where it led before is in the snapshot
+	}
+	if from == "" || to == "" {
+		return nil
+	}
+	r, ok := m.baseGraph.Find(from)
+	own := ok && int(m.held.owner[r]) == e.input
+	m.edges = append(m.edges, (&Input{Name: m.held.names[e.input]}).edge(e.Edge, from, to, own))
+	return nil
+}
+
+// find is the id of the node that an end of an edge means now; "" if there is none.
+func (m *merging) find(id string) string {
+	if m.news[id] != nil {
+		return id
+	}
+	if _, ok := m.baseGraph.Find(id); ok && !m.gone[id] {
+		return id
+	}
+	best := ""
+	if ids := m.aliases[id]; len(ids) > 0 {
+		best = ids[0]
+	}
+	for _, other := range m.baseAliases(id) {
+		if !m.gone[other] && (best == "" || other < best) {
+			return other
+		}
+	}
+	return best
+}
+
+// baseFind is what an end of an edge means in the snapshot.
+func (x *Index) baseFind(id string) string {
+	if _, ok := x.baseGraph.Find(id); ok {
+		return id
+	}
+	if ids := x.baseAliases(id); len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
+}
+
+// baseAliases are the ids of the symbols that the snapshot knows under an alias, sorted.
+func (x *Index) baseAliases(alias string) []string {
+	if !strings.Contains(alias, "/:") {
+		return nil
+	}
+	var out []string
+	for _, n := range hashed(x.base.get(sectionAliases)).of(alias) {
+		if int(n) < x.baseGraph.Nodes() {
+			out = append(out, x.baseGraph.ID(graph.Ref(n)))
+		}
+	}
+	return out
+}
+
+// graph makes one graph of the snapshot's and the delta.
+func (m *merging) graph() (*graph.Graph, error) {
+	change := graph.Change{Remove: slices.Sorted(maps.Keys(m.gone))}
+	change.Edges = m.edges
+	for _, it := range m.items() {
+		change.Nodes = append(change.Nodes, it.Node)
+	}
+	for n := range m.changed {
+		if m.held.states[n] {
+			change.Withdraw = append(change.Withdraw, (&Input{Name: m.held.names[n]}).source())
+		}
+	}
+	kept, err := decodeFacts(m.base.get(sectionFacts), len(m.held.names))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range kept {
+		if !m.changed[int32(f.input)] {
+			m.state(&change, &f, func(error) {})
+		}
+	}
+	for _, name := range m.names {
+		m.state(&change, &m.delta.inputs[name].facts, m.warn)
+	}
+	g, refused := m.baseGraph.With(change)
+	for _, err := range refused {
+		m.warn(err)
+	}
+	return g, nil
+}
+
+// state adds facts of nodes that are there, and tells of others.
+func (m *merging) state(c *graph.Change, f *facts, warn func(error)) {
+	there := func(source, what string, ids ...string) bool {
+		for _, id := range ids {
+			if _, ok := m.baseGraph.Find(id); m.news[id] == nil && (!ok || m.gone[id]) {
+				warn(fmt.Errorf("%s: %s: there is no node %q (yet)", source, what, id))
+				return false
+			}
+		}
+		return true
+	}
+	for _, p := range f.provenances {
+		if there(p.Source, "provenance "+strconv.Quote(p.ID), p.Node) {
+			c.Provenances = append(c.Provenances, p)
+		}
+	}
+	for _, k := range f.conflicts {
+		if there(k.Source, "conflict "+strconv.Quote(k.ID), k.A, k.B) {
+			c.Conflicts = append(c.Conflicts, k)
+		}
+	}
+}
+
+// items are the items that came or were replaced, sorted by id.
+func (m *merging) items() []*graph.Item {
+	return slices.SortedFunc(maps.Values(m.news), func(a, b *graph.Item) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// fresh are those of the items with other texts than the snapshot's.
+func (m *merging) fresh() []*graph.Item {
+	return slices.DeleteFunc(m.items(), m.hasSame)
+}
+
+// hasSame reports whether the snapshot has an item under the same words.
+func (x *Index) hasSame(it *graph.Item) bool {
+	r, ok := x.baseGraph.Find(it.ID)
+	if !ok {
+		return false
+	}
+	n := x.baseGraph.Node(r)
+	return n.Digest == it.Digest && n.Name == it.Name && n.Type == it.Type
+}
