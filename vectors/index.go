@@ -128,6 +128,9 @@ func (x *Index) openDelta(data []byte) error {
 	if err != nil || m.Base != x.base.sum {
 		return err
 	}
+	if err := c.verify(data); err != nil {
+		return err
+	}
 	dims := x.meta.Dims
 	if x.near == nil {
 		dims = 0

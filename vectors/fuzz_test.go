@@ -1,0 +1,96 @@
+package vectors
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// sample is a snapshot and a delta of it.
+func sample(tb testing.TB) (snapshot, delta []byte) {
+	tb.Helper()
+	part := func(body string) graph.Part {
+		b := &graph.PartBuilder{}
+		id := b.Add(graph.Item{Node: graph.Node{ID: "a.go", Type: graph.File, Name: "a.go", Labels: []string{"lang=go"}}, Title: "a", Body: body})
+		b.Edge(id, graph.Defines, b.Add(graph.Item{Node: graph.Node{ID: "a.go:F", Type: graph.Function, Name: "F"}, Title: "F"}))
+		b.Edge(id, graph.Imports, "missing/")
+		return b.Part
+	}
+	facts := []graph.Provenance{{ID: "p", Node: "a.go", Source: "s"}}
+	o := Options{WordsOnly: true, Dims: 4}
+	parts, err := Build(tb.Context(), []Input{{Name: "file:a.go", Digest: 1, Part: part("one"), Provenances: facts}}, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	snapshot = join(parts)
+	x, err := Open(snapshot, nil, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	next, err := x.Update(tb.Context(), []Input{{Name: "file:a.go", Digest: 2, Part: part("two")}}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return snapshot, join(next.Delta())
+}
+
+func join(parts [][]byte) (out []byte) {
+	for _, p := range parts {
+		out = append(out, p...)
+	}
+	return out
+}
+
+// Whatever the bytes are, nothing panics, and what is opened can be searched.
+func FuzzOpen(f *testing.F) {
+	snapshot, delta := sample(f)
+	f.Add(snapshot, delta)
+	f.Add([]byte(magic), []byte{})
+	f.Fuzz(func(t *testing.T, snapshot, delta []byte) {
+		x, err := Open(snapshot, delta, Options{Dims: 4})
+		if err != nil {
+			return
+		}
+		if _, err := x.Search(t.Context(), Query{Text: "one two"}); err != nil {
+			t.Log(err)
+		}
+		_ = x.Verify()
+	})
+}
+
+// The sections have sums, so that a fuzzer seldom gets through to what reads them: this goes there at once.
+func FuzzSections(f *testing.F) {
+	snapshot, delta := sample(f)
+	for _, data := range [][]byte{snapshot, delta} {
+		c, err := openContainer(data)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, s := range c.sections {
+			f.Add(s.data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if h, err := decodeHoldings(data, 2); err == nil && len(h.names) != len(h.digests) {
+			t.Error("holdings of different lengths")
+		}
+		if d, err := decodeDelta(data, 4); err == nil {
+			if _, err := decodeDelta(d.encode(), 4); err != nil {
+				t.Error("what was read cannot be written and read again")
+			}
+		}
+		if all, err := decodeFacts(data, 1); err == nil {
+			if _, err := decodeFacts(encodeFacts(all), 1); err != nil {
+				t.Error("what was read cannot be written and read again")
+			}
+		}
+		x := &Index{base: &container{}, held: &holdings{names: []string{"a"}}}
+		x.base.add(sectionLoose, data)
+		for at := range uint32(8) {
+			if e, err := x.looseAt(at); err == nil && e.input != 0 {
+				t.Error("a loose edge of an input that there is not")
+			}
+		}
+		_ = hashed(data).of("a.go")
+	})
+}
