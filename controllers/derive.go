@@ -3,6 +3,7 @@ package controllers
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,6 +185,21 @@ func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarifica
 		}
 	}
 	return out
+}
+
+// CarryLedger is [clarify.Carry] for the ledger of an issue, with what the tree knows of its requests.
+func CarryLedger(t *state.Tree, issue int, base, there, next []byte) ([]byte, error) {
+	var ours []schemas.Clarification
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		spec, st := requestSpec(e), requestStatusOf(e)
+		if of, _, ok := clarify.ParseID(st.ID); !ok || of != issue || spec == nil {
+			continue
+		}
+		own := *st
+		own.Thread = slices.DeleteFunc(slices.Clone(st.Thread), func(t schemas.ThreadEntry) bool { return t.Source == clarify.SourceLedger })
+		ours = append(ours, clarify.Record(e.Name, spec, &own))
+	}
+	return clarify.Carry(base, there, next, issue, ours)
 }
 
 // issueOfRef is the issue whose ledger an object bears on.

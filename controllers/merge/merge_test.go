@@ -286,7 +286,9 @@ func TestWhatIsKnownOfGitHubIsKept(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	keys := func(c string) []byte { return fmt.Appendf(nil, `{"version":1,"keys":["%s"]}`, strings.Repeat(c, 64)) }
-	fresh := func(c string) []byte { return fmt.Appendf(nil, `{"version":1,"keys":["%s"],"fresh":true}`, strings.Repeat(c, 64)) }
+	fresh := func(c string) []byte {
+		return fmt.Appendf(nil, `{"version":1,"keys":["%s"],"fresh":true}`, strings.Repeat(c, 64))
+	}
 	if got := string(join(t, nil, fresh("b"), fresh("a"))); !strings.Contains(got, `"fresh": true`) {
 		t.Errorf("neither side has seen everything: %s", got)
 	}

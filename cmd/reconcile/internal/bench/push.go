@@ -204,7 +204,7 @@ func (s *sharer) share(ctx context.Context) (p pushed, err error) {
 		if err != nil {
 			return p, err
 		}
-		if _, err := s.remote.Adopt(ctx, tip, ownedByAll); err != nil {
+		if _, err := s.remote.Adopt(ctx, tip, gitrepo.Owners{Of: ownedByAll}); err != nil {
 			return p, err
 		}
 		if err := s.change(); err != nil {
@@ -306,7 +306,7 @@ func pushHere(ctx context.Context, dir string, paths []string) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	if _, err := remote.Adopt(ctx, tip, ownedByAll); err != nil {
+	if _, err := remote.Adopt(ctx, tip, gitrepo.Owners{Of: ownedByAll}); err != nil {
 		return usage{}, err
 	}
 	res, err := repo.Commit(ctx, gitrepo.Commit{Paths: paths, Message: gitrepo.Message(nil), When: start, Sign: "never"})

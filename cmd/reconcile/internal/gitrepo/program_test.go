@@ -129,7 +129,7 @@ func crashAdopt(dir string) error {
 	if err != nil {
 		return err
 	}
-	got, err := m.Adopt(context.Background(), tip, ourFiles)
+	got, err := m.Adopt(context.Background(), tip, ours)
 	if err == nil && got.Warning != "" {
 		err = errors.New(got.Warning)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"reconcile.dev/reconcile/state/lock"
 )
 
 // Ownership says what Adopt may do with a file.
@@ -22,7 +24,25 @@ const (
 	Status
 	// Record never changes once it is written: the remote's version wins where it has one, and else ours is kept.
 	Record
+	// Shared is a Status that programs of other makes write, too: what they wrote is carried into the remote's version.
+	Shared
 )
+
+// Owners says what Adopt may do with the files below the directory given to Open, by their paths from there.
+type Owners struct {
+	Of func(path string) Ownership
+	// Lock takes the lock that all who write a Shared file take. It is held while the file is compared and replaced.
+	Lock func(ctx context.Context, path string) (*lock.Lock, error)
+	// Join says what a Shared file is to hold that Adopt replaces.
+	Join func(path string, v Versions) ([]byte, error)
+}
+
+// Versions are the contents of a Shared file, nil where there is none.
+type Versions struct {
+	Base  []byte // where the two branches parted
+	There []byte // in the work tree, under the lock
+	Next  []byte // of the remote
+}
 
 // Adopted is what Adopt did.
 type Adopted struct {
@@ -54,13 +74,13 @@ func (c *Conflict) Error() string {
 // Adopt puts the branch, the index and the work tree on top of the tip. Where the local branch has commits that the tip
 // lacks, those of people are replayed on it with author and message kept, and those of reconcile are dropped, but for
 // their records, which stay as files and belong into the next commit. Records that others left as pending are written
-// as files, too. mine says of a path below the directory given to Open whose it is; what is not below it is a person's.
+// as files, too. What is not below the directory given to Open is a person's.
 //
 // What the user changed, staged or not, is never touched: a file that is to change and was changed is a *[Conflict], as
 // is a local commit that changes what the tip changed, and then nothing happened. Killed anywhere, the next call of
 // Adopt, Commit or Settle takes back what was not finished. The error wraps [ErrBusy] while git is in the middle of
 // something, or somebody else holds one of its locks.
-func (m *Remote) Adopt(ctx context.Context, tip Tip, mine func(path string) Ownership) (got Adopted, err error) {
+func (m *Remote) Adopt(ctx context.Context, tip Tip, owners Owners) (got Adopted, err error) {
 	n := m.repo.native.(*native)
 	cfg, err := loadConfig(n.layout, n.git)
 	if err != nil {
@@ -71,7 +91,7 @@ func (m *Remote) Adopt(ctx context.Context, tip Tip, mine func(path string) Owne
 		return Adopted{}, err
 	}
 	for range 5 {
-		if got, err = m.adopt(ctx, n, cfg, w, tip, mine); !errors.Is(err, errMoved) {
+		if got, err = m.adopt(ctx, n, cfg, w, tip, owners); !errors.Is(err, errMoved) {
 			break
 		}
 	}
@@ -97,18 +117,19 @@ func (m *Remote) partial(err error) error {
 type adoption struct {
 	*ground
 	m      *Remote
-	mine   func(path string) Ownership
+	owners Owners
 	target target
 	old    string // the commit that the local branch is at; "" if it has none
 	tip    string
+	base   string // where the branch and the tip parted; "" if they have nothing in common
 	line   line
 	people bool
 	united map[string]united // by full reference
 	alien  []Pending         // that only a person can take in
 }
 
-func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *workshop, tip Tip, mine func(string) Ownership) (Adopted, error) {
-	a := &adoption{ground: newGround(ctx, n, cfg, w), m: m, mine: mine, tip: tip.Head, united: map[string]united{}}
+func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *workshop, tip Tip, owners Owners) (Adopted, error) {
+	a := &adoption{ground: newGround(ctx, n, cfg, w), m: m, owners: owners, tip: tip.Head, united: map[string]united{}}
 	a.ground.owner = a.owner
 	defer a.store.close()
 	if err := n.catchUp(ctx, w, a.store); err != nil {
@@ -153,7 +174,7 @@ func (m *Remote) stays(head Head) error {
 // owner says whose a path below the work tree is.
 func (a *adoption) owner(path string) Ownership {
 	if own, ok := strings.CutPrefix(path, a.m.repo.prefix); ok {
-		return a.mine(own)
+		return a.owners.Of(own)
 	}
 	return None
 }
@@ -172,7 +193,7 @@ func (a *adoption) draw(ctx context.Context, pendings []Pending) (from plumbing.
 	if err != nil {
 		return from, err
 	}
-	if r.base == a.tip {
+	if a.base = r.base; r.base == a.tip {
 		a.people = slices.ContainsFunc(r.local, func(c commitText) bool { return !byReconcile(c) })
 	} else {
 		a.line.commit = a.tip
@@ -216,6 +237,9 @@ func (a *adoption) perform(ctx context.Context, from plumbing.Hash) (got Adopted
 		return got, err
 	}
 	defer staged.drop()
+	if staged.joints, err = a.hold(ctx, changes); err != nil {
+		return got, err
+	}
 	if err := a.advance(ctx, index, staged, edits, folders, &got); err != nil {
 		return Adopted{}, err
 	}

@@ -10,7 +10,9 @@ import (
 	"testing"
 )
 
-// ourFiles is whose the files of a fixture are.
+// ours says what may be done with the files of a fixture.
+var ours = Owners{Of: ourFiles}
+
 func ourFiles(path string) Ownership {
 	switch {
 	case strings.HasPrefix(path, "state/runs/"):
@@ -71,7 +73,7 @@ func (m *Remote) pull(f *fixture) (Adopted, error) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return m.Adopt(f.Context(), tip, ourFiles)
+	return m.Adopt(f.Context(), tip, ours)
 }
 
 func (f *fixture) read(p string) string {
@@ -638,7 +640,7 @@ func TestEmptyRemote(t *testing.T) {
 	if err != nil || tip.Head != "" {
 		t.Fatalf("%+v, %v", tip, err)
 	}
-	if got, err := m.Adopt(t.Context(), tip, ourFiles); err != nil || got.Moved {
+	if got, err := m.Adopt(t.Context(), tip, ours); err != nil || got.Moved {
 		t.Errorf("%+v, %v", got, err)
 	}
 	hash := f.record(map[string]string{checks: done})

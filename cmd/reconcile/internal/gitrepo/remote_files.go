@@ -39,8 +39,9 @@ func newGround(ctx context.Context, n *native, cfg *gitConfig, w *workshop) *gro
 // fileChange is one file that is to become another.
 type fileChange struct {
 	edit
-	raw  bool // the bytes of the blob are those of the file
-	stay bool // the file stays as it is, and only the index follows
+	raw    bool // the bytes of the blob are those of the file
+	stay   bool // the file stays as it is, and only the index follows
+	shared bool // programs of other makes write the file, too
 	there
 }
 
@@ -78,8 +79,9 @@ func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) (
 		if kept && e.now.mode == 0 {
 			continue // keepers say what becomes of the file
 		}
-		if plain(e.was) && plain(e.now) && g.owner(e.path) != None {
+		if owner := g.owner(e.path); plain(e.was) && plain(e.now) && owner != None {
 			c := fileChange{edit: e, raw: !anew && !g.rules.filtered(e.path)}
+			c.shared = c.raw && owner == Shared
 			if fi, err := lstatBelow(root, e.path); err == nil {
 				c.stat = statOf(fi)
 			}
@@ -327,6 +329,7 @@ type staged struct {
 	ours    *durable.Staged
 	dir     string // where git put its files, below the work tree
 	byGit   []fileChange
+	joints  joints
 }
 
 // stage prepares all contents without changing anything: what is ours as it is, and other files as git would check
@@ -344,7 +347,7 @@ func (g *ground) stage(ctx context.Context, changes []fileChange) (_ *staged, er
 	var removals, ops []durable.Op
 	for _, c := range changes {
 		switch {
-		case c.stay || c.was.mode == modeModule || c.now.mode == modeModule:
+		case c.stay || c.shared || c.was.mode == modeModule || c.now.mode == modeModule:
 		case c.now.mode == 0 && plain(c.was):
 			removals = append(removals, durable.Op{Path: c.path, Stop: "."})
 		case c.now.mode == 0 || !c.raw:

@@ -121,7 +121,10 @@ func (s *staged) place() error {
 		}
 	}
 	dirs := map[string]bool{}
-	err := s.removeLinks(dirs)
+	err := s.joints.place(s.root, s.g.n.scratch)
+	if err == nil {
+		err = s.removeLinks(dirs)
+	}
 	if err == nil {
 		err = s.ours.Commit()
 	}
@@ -187,7 +190,7 @@ func (s *staged) finish() error {
 			if err := s.root.MkdirAll(name, 0o777); err != nil {
 				return err
 			}
-		case c.raw && !c.stay && c.now.mode != 0 && s.g.fileMode:
+		case c.raw && !c.stay && !c.shared && c.now.mode != 0 && s.g.fileMode:
 			fi, err := s.root.Lstat(name)
 			if err != nil {
 				return err
@@ -210,7 +213,10 @@ func (s *staged) finish() error {
 func (s *staged) stats() map[string]fileStat {
 	out := map[string]fileStat{}
 	for _, c := range s.changes {
-		if fi, err := s.root.Lstat(filepath.FromSlash(c.path)); err == nil && c.now.mode != 0 && c.now.mode != modeModule {
+		if c.now.mode == 0 || c.now.mode == modeModule || c.shared && s.joints.differ(c.path) {
+			continue
+		}
+		if fi, err := s.root.Lstat(filepath.FromSlash(c.path)); err == nil {
 			out[c.path] = statOf(fi)
 		}
 	}
@@ -230,6 +236,7 @@ func (s *staged) changed() []string {
 
 // drop removes what was prepared and is not in place.
 func (s *staged) drop() {
+	s.joints.release()
 	if s.ours != nil {
 		s.ours.Discard()
 	}

@@ -50,7 +50,7 @@ func raceOnce(ctx context.Context, r *Repo, m *Remote, dir, file, record string)
 		if err != nil {
 			return tries, err
 		}
-		if _, err := m.Adopt(ctx, tip, ourFiles); err != nil {
+		if _, err := m.Adopt(ctx, tip, ours); err != nil {
 			return tries, err
 		}
 		was, _ := os.ReadFile(filepath.Join(dir, file)) // none: 0

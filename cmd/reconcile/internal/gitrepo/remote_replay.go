@@ -154,7 +154,7 @@ func (a *adoption) sortOut(edits []edit, ours bool) (people []edit, err error) {
 	var clash []string
 	for _, e := range edits {
 		owner := a.owner(e.path)
-		if owner == Status {
+		if owner == Status || owner == Shared {
 			continue
 		}
 		at, err := a.store.file(a.line.tree, e.path)

@@ -1,0 +1,130 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/lock"
+)
+
+// joint is a Shared file that is about to be replaced. Its lock is held.
+type joint struct {
+	path  string // below the work tree
+	lock  *lock.Lock
+	there []byte
+	next  []byte // as the remote has it
+	data  []byte // what it is to hold
+}
+
+// joints are in the order of their paths.
+type joints []*joint
+
+// hold takes the locks of the Shared files among the changes, and finds out what each of them is to hold. Everything that
+// takes long was done before: others wait from now on until place.
+func (a *adoption) hold(ctx context.Context, changes []fileChange) (_ joints, err error) {
+	var shared []fileChange
+	for _, c := range changes {
+		if c.shared {
+			shared = append(shared, c)
+		}
+	}
+	if len(shared) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(shared, func(a, b fileChange) int { return strings.Compare(a.path, b.path) })
+	versions, err := a.versions(ctx, shared)
+	if err != nil {
+		return nil, err
+	}
+	var held joints
+	defer func() {
+		if err != nil {
+			held.release()
+		}
+	}()
+	for i, c := range shared {
+		own := strings.TrimPrefix(c.path, a.m.repo.prefix)
+		j := &joint{path: c.path, next: versions[i].Next}
+		if j.lock, err = a.owners.Lock(ctx, own); err != nil {
+			return nil, err
+		}
+		held = append(held, j)
+		if j.there, err = j.lock.Read(); err != nil {
+			return nil, err
+		}
+		versions[i].There = j.there
+		if j.data, err = a.owners.Join(own, versions[i]); err != nil {
+			return nil, fmt.Errorf("%s: unite what is there with what %s has: %w", c.path, a.m, err)
+		}
+	}
+	return held, nil
+}
+
+// versions reads what the files were where the branches parted, and what the remote has.
+func (a *adoption) versions(ctx context.Context, shared []fileChange) ([]Versions, error) {
+	base, err := a.store.treeOf(a.base)
+	if err != nil {
+		return nil, err
+	}
+	content := func(b blob) ([]byte, error) {
+		if b.mode == 0 {
+			return nil, nil
+		}
+		return a.blob(ctx, b)
+	}
+	out := make([]Versions, len(shared))
+	for i, c := range shared {
+		was, err := a.store.file(base, c.path)
+		if err != nil {
+			return nil, err
+		}
+		if out[i].Base, err = content(was); err != nil {
+			return nil, err
+		}
+		if out[i].Next, err = content(c.now); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// place replaces the files, if nobody came between, and gives the locks up.
+func (all joints) place(root *os.Root, scratch string) error {
+	var ops []durable.Op
+	for _, j := range all {
+		if err := j.lock.Check(); errors.Is(err, lock.ErrStolen) {
+			return fmt.Errorf("%w: %w", errMoved, err)
+		} else if err != nil {
+			return err
+		}
+		if !same(j.there, j.data) {
+			ops = append(ops, durable.Op{Path: j.path, Data: j.data})
+		}
+	}
+	if err := durable.Apply(root, scratch, ops); err != nil {
+		return err
+	}
+	all.release()
+	return nil
+}
+
+// release gives the locks up that are still held. What is said of one that somebody else took was said by Check.
+func (all joints) release() {
+	for _, j := range all {
+		_ = j.lock.Release()
+	}
+}
+
+// differ reports whether a file does not hold what the remote has.
+func (all joints) differ(path string) bool {
+	return slices.ContainsFunc(all, func(j *joint) bool { return j.path == path && !same(j.data, j.next) })
+}
+
+// same reports whether two contents are the same; nil is that of no file.
+func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// holderPath is where a tree keeps the name under which it claims effects.
+const holderPath = ".reconcile/holder"
+
+// name is who has the claims of this tree. It is the tree and not the process: what a killed run has claimed, the next
+// run on the same tree goes on with, and need not wait until it runs out. A copy of the tree has another name.
+func (s *share) name() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder != "" {
+		return s.holder, nil
+	}
+	place, err := s.place()
+	if err != nil {
+		return "", err
+	}
+	root := s.store.Root()
+	if was, err := root.ReadFile(holderPath); err == nil {
+		if name, at, ok := strings.Cut(strings.TrimSpace(string(was)), " "); ok && at == place && len(name) == 16 {
+			s.holder = name
+			return name, nil
+		}
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	name := hex.EncodeToString(id[:])
+	if err := durable.WriteFile(root, ".reconcile/tmp", holderPath, []byte(name+" "+place+"\n")); err != nil {
+		return "", fmt.Errorf("keep the name of this tree: %w", err)
+	}
+	s.holder = name
+	return name, nil
+}
+
+// place tells trees apart that are copies of each other.
+func (s *share) place() (string, error) {
+	dir, err := filepath.Abs(s.global.dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(host + "\x00" + dir))
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// claimed is a share as the keeper of claims sees it.
+type claimed struct{ *share }
+
+// claims makes claims of keys, from now on.
+func (c claimed) claims(keys []string) ([]gitrepo.Claim, error) {
+	name, err := c.name()
+	until := time.Now().Add(c.settings.Git.ClaimFor.Std())
+	out := make([]gitrepo.Claim, len(keys))
+	for i, key := range keys {
+		out[i] = gitrepo.Claim{Key: key, Holder: name, Expires: until}
+	}
+	return out, err
+}
+
+// Take implements claims.Remote.
+func (c claimed) Take(ctx context.Context, keys []string) (refused []claims.Claim, err error) {
+	want, err := c.claims(keys)
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.remote.Take(ctx, want)
+	for key, other := range others {
+		refused = append(refused, claims.Claim{Key: key, Until: other.Expires})
+	}
+	return refused, err
+}
+
+// Renew implements claims.Remote.
+func (c claimed) Renew(ctx context.Context, keys []string) (lost []string, err error) {
+	want, err := c.claims(keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.remote.Renew(ctx, want)
+}
+
+// Drop implements claims.Remote.
+func (c claimed) Drop(ctx context.Context, keys []string) error { return c.remote.Drop(ctx, keys) }
+
+// Done implements claims.Remote. Another run on this tree may have taken in what this one does not know yet.
+func (c claimed) Done(ctx context.Context, keys []string) (done []string, err error) {
+	tip, err := c.ask(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	head, err := c.git.Head(ctx)
+	if err == nil && tip.Head != "" && tip.Head != head.Hash {
+		done, err = c.recorded(ctx, tip.Head, keys)
+	}
+	for _, key := range keys {
+		if c.done(key) && !slices.Contains(done, key) {
+			done = append(done, key)
+		}
+	}
+	return done, err
+}

@@ -1,0 +1,110 @@
+package clarify
+
+import (
+	"errors"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Carry returns the ledger next, which is to take the place of the ledger there, with what other programs wrote into that
+// and nobody has made anything of yet: records, turns, and states that are ahead. base is the last ledger that both came
+// from: what stood in it and does not in next was removed. ours are the records of the requests as this tree knows them,
+// without the turns that it knows from the ledger alone; what follows from those is decided again on top of next, and
+// nothing of it is carried. A nil ledger does not exist, and of one that cannot be read nothing is taken. It is pure.
+func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
+	f, err := readFile(there, issue)
+	if err != nil {
+		return next, nil //nolint:nilerr // damaged, or not there: there is nothing to carry
+	}
+	was, to := records(base, issue), records(next, issue)
+	kept := f.records[:0]
+	for i := range f.records {
+		r := &f.records[i]
+		carry, err := r.carry(recordLike(was, r), recordLike(to, r), ownOf(ours, &r.Clarification))
+		if err != nil {
+			return nil, err
+		}
+		if carry {
+			kept = append(kept, *r)
+		}
+	}
+	if f.records = kept; len(kept) == 0 {
+		return next, nil
+	}
+	data, err := f.encode()
+	if err != nil || next == nil {
+		return data, err
+	}
+	merged, err := Merge(next, data, issue)
+	if errors.Is(err, ErrNoLedger) {
+		return next, nil // it is set aside where it is read
+	}
+	return merged, err
+}
+
+// records are those of a ledger; none if it cannot be read.
+func records(data []byte, issue int) []record {
+	if f, err := readFile(data, issue); err == nil {
+		return f.records
+	}
+	return nil
+}
+
+// recordLike finds the record of the same id and request, else of the same matter under that id; nil if there is none.
+func recordLike(all []record, r *record) *record {
+	var like *record
+	for i := range all {
+		switch o := &all[i]; {
+		case o.ID != r.ID:
+		case o.Request == r.Request:
+			return o
+		case sameMatter(&o.Clarification, &r.Clarification):
+			like = o
+		}
+	}
+	return like
+}
+
+// ownOf finds what this tree knows of the matter of a record; nil if it is not one of its requests.
+func ownOf(ours []schemas.Clarification, r *schemas.Clarification) *schemas.Clarification {
+	i := slices.IndexFunc(ours, func(c schemas.Clarification) bool {
+		if r.Request != "" {
+			return r.Request == c.Request
+		}
+		return sameMatter(r, &c) || takenUp(r, &c)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &ours[i]
+}
+
+// carry reports whether a record has something of another program, and cuts it down to that where next has the record.
+func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, error) {
+	rest := slices.Clone(r.Thread)
+	for _, known := range []*record{was, next} {
+		if known != nil {
+			rest = foreign(rest, known.Thread)
+		}
+	}
+	moved := was == nil || was.Status != r.Status
+	switch {
+	case own == nil && r.Request != "":
+		return false, nil // of a request that is gone: next says what became of it
+	case own == nil:
+		moved = moved && next == nil
+	default:
+		rest = foreign(rest, own.Thread)
+		moved = moved && ahead(&r.Clarification, own.Status, own.Round)
+	}
+	if len(rest) == 0 && !moved || next == nil {
+		return len(rest) > 0 || moved, nil
+	}
+	c := next.Clarification
+	c.ID, c.Request, c.Thread = next.ID, next.Request, rest
+	if moved {
+		c.Status, c.Round, c.StaleAfter, c.ResolvedAt = r.Status, r.Round, r.StaleAfter, r.ResolvedAt
+	}
+	return true, r.set(&c)
+}
