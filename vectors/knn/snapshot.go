@@ -205,8 +205,9 @@ func (h *header) options() (Options, bool) {
 		EfThorough: int(h.efThorough), GraphFrom: int(h.graphFrom)}
 	set, err := o.withDefaults()
 	o.Threads = set.Threads
-	return set, err == nil && o == set && h.slots <= MaxVectors && h.tower <= MaxVectors*2 && h.graph <= 1 &&
-		h.top <= maxLevel && (h.entry < h.slots) == (h.graph == 1) && (h.graph == 1 || h.tower == 0)
+	linked := h.graph == 1 && h.entry < h.slots && h.top <= maxLevel && h.tower <= 2*MaxVectors
+	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.tower == 0
+	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned)
 }
 
 // Open is the index that these bytes hold. They are used as they are, and must neither change nor go away; where they do not

@@ -3,6 +3,8 @@ package knn
 import (
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -114,6 +116,29 @@ func TestUnaligned(t *testing.T) {
 		m[item.ID] = item.Vector
 	}
 	m.check(t, x, 0.95)
+}
+
+// TestHostile: whatever stands in bytes whose header has the right checksum, nothing panics.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	items := clustered(130, 32, 12)
+	seeds := [][]byte{
+		build(t, Options{Dims: 32, GraphFrom: 100, M: 2, EfConstruction: 10}, items).AppendTo(nil),
+		build(t, Options{Dims: 32}, items).AppendTo(nil),
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 1000 {
+		data := slices.Clone(seeds[r.IntN(len(seeds))])
+		for range 1 + r.IntN(20) {
+			at := r.IntN(len(data))
+			if r.IntN(4) == 0 {
+				at = len(magic) + r.IntN(8*headerFields)
+			}
+			data[at] = byte(r.IntN(256))
+		}
+		reseal(data)
+		openAll(t, data, items[0].Vector)
+	}
 }
 
 func FuzzOpen(f *testing.F) {
