@@ -43,7 +43,8 @@ type Result struct {
 	VectorScore, GraphScore float64
 	// FinalScore is Alpha * VectorScore + (1 - Alpha) * GraphScore.
 	FinalScore float64
-	// Path leads from a seed to the node; of several the one that gave it most. It is the node alone for seeds.
+	// Path leads from a seed to the node; of several the one that gave it most, of equal ones the one that was walked
+	// first. It is the node alone for seeds.
 	Path []Ref
 	// Steps are the edges of the path.
 	Steps []Step
@@ -219,7 +220,7 @@ func (s *spreading) pass(from int32, to, amount uint32, depth int32) {
 		r.got = min(r.got+amount, unit)
 	case r.depth == depth:
 		r.got = min(r.got+amount, unit)
-		if amount > r.most || amount == r.most && s.before(s.found[from].node, s.found[r.parent].node) {
+		if amount > r.most {
 			r.most, r.parent = amount, from
 		}
 	}

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -315,5 +316,23 @@ func TestOpenDamaged(t *testing.T) {
 		} else if !errors.Is(err, graph.ErrDamaged) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
+	}
+}
+
+// TestOpenStatedNowhere: an edge that a file states must be there.
+func TestOpenStatedNowhere(t *testing.T) {
+	t.Parallel()
+	p := lines("aaaa calls bbbb")
+	p.Edges[0].Source = "state/links.yaml"
+	data := build(p).AppendTo(nil)
+	text := bytes.Index(data, []byte("aaaabbbb"))
+	row := binary.LittleEndian.AppendUint32(make([]byte, 4), uint32(bytes.Index(data, []byte(p.Edges[0].Source))-text))
+	at := bytes.Index(data, binary.LittleEndian.AppendUint32(row, uint32(len(p.Edges[0].Source))))
+	if text < 0 || at < 0 {
+		t.Fatal("the row is not where the format has it")
+	}
+	data[at] = 1 // the only edge is number 0
+	if _, err := graph.Open(data); !errors.Is(err, graph.ErrDamaged) {
+		t.Error(err)
 	}
 }
