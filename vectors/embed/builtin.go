@@ -22,7 +22,7 @@ const (
 	headerSize = 64
 	sumAt      = headerSize - 8
 	// titleWeight is what a title counts beside the body, each at length 1.
-	titleWeight = 2
+	titleWeight = 1.25
 )
 
 // Builtin makes vectors without a network or a model. It never changes, and is safe for concurrent use.

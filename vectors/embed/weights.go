@@ -13,7 +13,7 @@ const (
 	// maxCount is how often a feature counts.
 	maxCount = 255
 	// A term counts termFactor in each of its places, a piece pieceFactor.
-	termFactor, pieceFactor = 7, 3
+	termFactor, pieceFactor = 7, 2
 	// piecePlaces is how many components of the vector a piece adds to; a term adds to twice as many.
 	piecePlaces = 4
 	// weightShift keeps the sums of any text below 1<<31.
