@@ -31,7 +31,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 		Long: `Examine the tree, what killed runs left in it, the caches, the git repository, the file system, limits, clock and
 environment. Nothing is changed without --fix, which does no more than the next run would do anyway: it keeps recorded
 results, ends what killed runs left running, removes abandoned locks and temporary files, sets files aside that cannot
-be read, and drops caches that are wrong. Errors make the exit code 1, or 3 when only specs are at fault; warnings do
+be read, drops caches that are wrong, and builds an index of search anew that cannot be used. Errors make the exit code 1, or 3 when only specs are at fault; warnings do
 not.`,
 		Example: "  reconcile doctor\n" +
 			"  reconcile doctor --fix\n" +
@@ -90,6 +90,7 @@ func (a *app) patient() doctor.Env {
 			_, err := m.Rebuild(ctx, t)
 			return errors.Join(err, m.Close())
 		},
+		Index: a.examineIndex, Reindex: a.rebuildIndex,
 	}
 	if self, err := os.Executable(); err == nil {
 		env.Hold = []string{self, "doctor", "--hold-lock"}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,6 +89,46 @@ func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) 
 	}
 	x.Close()
 	x = whole
+	a.noteUnignored(k)
+	return nil
+}
+
+// noteUnignored tells how to keep the index, which was just built, out of git.
+func (a *app) noteUnignored(k *index.Keeper) {
+	dir, name := path.Split(index.SnapshotPath)
+	if _, err := gitrepo.Open(a.global.dir); err == nil && !k.Ignored(path.Clean(dir))(name, false) {
+		a.note("%s is derived, and git does not ignore it: add the line %s to .gitignore", index.SnapshotPath, ignoredIndex)
+	}
+}
+
+// ignoredIndex is the line of .gitignore that keeps the index out of git.
+const ignoredIndex = "/vectors/*.snapshot"
+
+// examineIndex says what is in an index that is there, or why it cannot be used.
+func (a *app) examineIndex(ctx context.Context, s *state.Store, t *state.Tree) (string, error) {
+	k, err := a.keeper(ctx, s, t)
+	if err != nil {
+		return "", err
+	}
+	x, err := k.Open(t)
+	if err != nil {
+		return "", err
+	}
+	defer x.Close()
+	return fmt.Sprintf("%s nodes, vectors by %s", render.Grouped(x.Graph().Nodes()), orNothing(x.Meta().Model)), x.Verify()
+}
+
+// rebuildIndex puts a new index in the place of one that cannot be used.
+func (a *app) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) error {
+	k, err := a.keeper(ctx, s, t)
+	if err != nil {
+		return err
+	}
+	x, err := k.Rebuild(ctx, t)
+	if err != nil {
+		return err
+	}
+	x.Close()
 	return nil
 }
 
@@ -131,6 +172,9 @@ func (a *app) index(ctx context.Context, o indexFlags) error {
 		return err
 	}
 	defer x.Close()
+	if x.How.Rebuilt != "" {
+		a.noteUnignored(k)
+	}
 	if o.verify {
 		if err := a.verifyIndex(ctx, k, t, x); err != nil {
 			return err

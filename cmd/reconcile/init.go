@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ that does a little real work, all with comments. "reconcile" then runs it.
 
 Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
 other files. Only .gitattributes gets a line more, and git the command for it: files of the state are merged by
-"reconcile merge-driver".
+"reconcile merge-driver"; and .gitignore one for the index of search, which is derived.
 
 With --github it makes the workflows for GitHub Actions, and the action that they share, instead: they reconcile when
 specs change, by the clock and when people comment, and say on pull requests what these would do.`,
@@ -93,6 +94,9 @@ func (a *app) init(ctx context.Context, dir string, o initOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := a.addIgnored(dir, ignoredIndex); err != nil {
+		return err
+	}
 	if err := a.installMergeDriver(ctx, dir); err != nil {
 		return err
 	}
@@ -101,6 +105,32 @@ func (a *app) init(ctx context.Context, dir string, o initOptions) error {
 		command = "reconcile -C " + dir
 	}
 	a.note("next: %s", command)
+	return nil
+}
+
+// addIgnored adds a line to .gitignore, unless it is there.
+func (a *app) addIgnored(dir, line string) error {
+	const name = ".gitignore"
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+	}
+	defer root.Close()
+	old, err := root.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", name, unwrapPath(err))
+	}
+	text := string(old)
+	if slices.Contains(strings.Fields(text), line) {
+		return nil
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if err := durable.WriteFile(root, scratchDir, name, []byte(text+line+"\n")); err != nil {
+		return err
+	}
+	a.note("wrote %s", filepath.Join(dir, name))
 	return nil
 }
 

@@ -333,14 +333,7 @@ func (m *mirroring) follow(ctx context.Context) (tell func(*state.Tree), wrote <
 		defer close(over)
 		m.mirrorTrees(ctx, trees, written)
 	}()
-	tell = func(t *state.Tree) {
-		select { // only the newest counts
-		case <-trees:
-		default:
-		}
-		trees <- t
-	}
-	return tell, written, func() { cancel(); <-over }
+	return newest(trees), written, func() { cancel(); <-over }
 }
 
 func (m *mirroring) mirrorTrees(ctx context.Context, trees <-chan *state.Tree, wrote chan<- struct{}) {

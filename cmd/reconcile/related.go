@@ -194,8 +194,15 @@ func (a *app) nodeOf(x *index.Kept, word string) (graph.Ref, error) {
 	if r, ok := x.Resolve(word); ok {
 		return r, nil
 	}
-	near := x.Similar(word, 3)
-	hint := ""
+	g := x.Graph()
+	near := nearestIDs(word, func(yield func(string) bool) {
+		for r := range g.All() {
+			if !yield(g.ID(r)) {
+				return
+			}
+		}
+	}, 3)
+	hint := "; \"reconcile search\" finds what there is by its words"
 	if len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, ", ") + "?"
 	}

@@ -268,6 +268,9 @@ func (s snippets) of(n *graph.Node) (lines, matched []string) {
 	}
 	slices.SortStableFunc(all, func(a, b scored) int { return b.score - a.score })
 	all = all[:min(len(all), snippetLines)]
+	if len(all) > 0 && all[0].score > 0 { // lines without any of the words are shown only where none has one
+		all = slices.DeleteFunc(all, func(l scored) bool { return l.score == 0 })
+	}
 	slices.SortFunc(all, func(a, b scored) int { return a.at - b.at })
 	for _, l := range all {
 		lines = append(lines, strings.ReplaceAll(strings.TrimRight(text[l.at], " \t\r"), "\t", "  "))
@@ -307,5 +310,23 @@ func (s snippets) text(n *graph.Node) []string {
 	if from >= len(lines) {
 		return []string{n.Name}
 	}
+	if n.Type.Domain() == graph.Code {
+		from = commentedFrom(lines, from)
+	}
 	return lines[from:min(to, len(lines), from+mostLines)]
+}
+
+// comments are what lines of comments begin with.
+var comments = []string{"//", "/*", "*", "#", "--"}
+
+// commentedFrom is the line, from 0, at which the comment begins that ends just above a line.
+func commentedFrom(lines []string, at int) int {
+	isComment := func(line string) bool {
+		line = strings.TrimSpace(line)
+		return slices.ContainsFunc(comments, func(mark string) bool { return strings.HasPrefix(line, mark) })
+	}
+	for at > 0 && isComment(lines[at-1]) {
+		at--
+	}
+	return at
 }

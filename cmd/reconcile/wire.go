@@ -179,6 +179,9 @@ func (w *wiring) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 		written = wrote
 		followTree(l, tell)
 	}
+	tell, stop := w.followIndex(ctx)
+	defer stop()
+	followTree(l, tell)
 	go forward(watcher.Hints(), written, hints, over)
 	w.options.progress.Note("watching " + w.global.dir + "; Ctrl-C ends it")
 	followInputs(l, watcher.Follow)

@@ -58,6 +58,10 @@ type Env struct {
 	Reap func(context.Context, []state.Orphan) error
 	// Remember makes the memory anew from what was captured; the tree is locked. nil: it is only reported.
 	Remember func(context.Context, *state.Store, *state.Tree) error
+	// Index says what is in the index of search; the error says why it cannot be used. nil: it is not examined.
+	Index func(context.Context, *state.Store, *state.Tree) (string, error)
+	// Reindex builds the index anew; nil: it is only reported.
+	Reindex func(context.Context, *state.Store, *state.Tree) error
 	// Settle finishes what a killed commit left undone in the repository; nil: it is only reported.
 	Settle func(context.Context) error
 
@@ -82,6 +86,7 @@ var checks = []struct {
 	{"litter", checkLitter},
 	{"damaged", checkDamaged},
 	{"cache", checkCache},
+	{"index", checkIndex},
 	{"git", checkGit},
 	{"filesystem", checkFileSystem},
 	{"writing", checkWriting},

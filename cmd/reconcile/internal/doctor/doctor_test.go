@@ -329,3 +329,48 @@ func TestSome(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestIndex(t *testing.T) {
+	dir, e := tree(t)
+	broken := errors.New("the index is damaged")
+	e.Index = func(context.Context, *state.Store, *state.Tree) (string, error) { return "7 nodes", broken }
+	want(t, Check(t.Context(), e), "index", OK, "there is none")
+
+	must(t, put(dir, "vectors/index.snapshot", "torn"))
+	if f := want(t, Check(t.Context(), e), "index", Warn, "the index is damaged"); f.Fixable {
+		t.Errorf("%+v: nobody can", f)
+	}
+	want(t, Check(t.Context(), e), "index", Warn, "git does not ignore vectors/*.snapshot")
+
+	e.Reindex = func(context.Context, *state.Store, *state.Tree) error { broken = nil; return nil }
+	must(t, put(dir, ".gitignore", ".reconcile/\n*.lock\n/vectors/*.snapshot\n"))
+	fs := Fix(t.Context(), e)
+	want(t, fs, "index", OK, "repaired: the index of search cannot be used")
+	want(t, fs, "index", OK, "7 nodes; 0.0 MiB; caches")
+}
+
+func TestCommittedIndex(t *testing.T) {
+	dir, e := tree(t)
+	must(t, put(dir, "vectors/index.snapshot", "x"))
+	if out, err := e.git(t.Context(), "add", "-f", "vectors/index.snapshot"); err != nil {
+		t.Fatal(out, err)
+	}
+	want(t, checkGit(t.Context(), &e), "", Warn, "vectors/index.snapshot")
+}
+
+func TestDroppedCacheKeepsWhatWasPaidFor(t *testing.T) {
+	dir, e := tree(t)
+	must(t, put(dir, ".reconcile/cache/embeddings/a/b", "vector"))
+	must(t, put(dir, ".reconcile/cache/specs/c", "wrong"))
+	var err error
+	e.root, err = os.OpenRoot(dir)
+	must(t, err)
+	defer e.root.Close()
+	must(t, e.dropCache(t.Context()))
+	if _, err := os.Stat(filepath.Join(dir, ".reconcile/cache/embeddings/a/b")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".reconcile/cache/specs")); !os.IsNotExist(err) {
+		t.Errorf("left: %v", err)
+	}
+}

@@ -100,13 +100,13 @@ func (e *Env) gitIndex(ctx context.Context, _ string) []Finding {
 
 // gitIgnored looks for scratch files that were committed by mistake.
 func (e *Env) gitIgnored(ctx context.Context, _ string) []Finding {
-	files, err := e.git(ctx, "ls-files", "--", ".reconcile", ":(glob)**/*.json.lock")
+	files, err := e.git(ctx, "ls-files", "--", ".reconcile", ":(glob)**/*.json.lock", ":(glob)vectors/*.snapshot")
 	if err != nil || files == "" {
 		return nil // an index that cannot be read was reported
 	}
 	names := strings.Split(files, "\n")
 	return []Finding{warn("git keeps files that are only of local and passing use: "+some(names),
-		"git rm --cached them, and add .reconcile/ and state/**/*.lock to .gitignore")}
+		"git rm --cached them, and add .reconcile/, state/**/*.lock and /vectors/*.snapshot to .gitignore")}
 }
 
 // gitFormat reports features for which every commit has to go through the git command.

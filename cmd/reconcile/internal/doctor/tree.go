@@ -169,8 +169,6 @@ func (e *Env) loadFresh(ctx context.Context, noCache bool) (*state.Tree, error) 
 	return t, errors.Join(err, s.Close())
 }
 
-func (e *Env) dropCache(context.Context) error { return e.root.RemoveAll(".reconcile/cache") }
-
 // compare names the objects and ledgers about which two trees differ, sorted.
 func compare(a, b *state.Tree) []string {
 	differ := map[string]bool{}

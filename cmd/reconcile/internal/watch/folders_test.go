@@ -269,3 +269,51 @@ func BenchmarkHint(b *testing.B) {
 	b.ReportMetric(float64(late[len(late)/2].Microseconds()), "p50-µs-late")
 	b.ReportMetric(float64(late[len(late)*99/100].Microseconds()), "p99-µs-late")
 }
+
+// TestSkippedFolders: neither notifications nor polls look into what is to be skipped.
+func TestSkippedFolders(t *testing.T) {
+	for _, notified := range []bool{true, false} {
+		root := t.TempDir()
+		mkdir(t, root, "src/deep")
+		mkdir(t, root, "modules/deep")
+		o := Options{Paths: []string{"."}, Debounce: 10 * ms, Poll: 10 * ms, Rescan: time.Hour,
+			Skip: func(dir string) bool { return dir == "modules" || dir == "src/later" }}
+		if !notified {
+			o.open = func() (notifier, error) { return nil, fmt.Errorf("none") }
+		}
+		w, err := New(root, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Close() })
+		<-w.Hints()
+		if notified {
+			mkdir(t, root, "src/later")
+			<-w.Hints()
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if w.watched["src/deep"] != notified || w.watched["modules"] || w.watched["modules/deep"] || w.watched["src/later"] {
+			t.Errorf("watched %v", w.watched)
+		}
+		sum := func() uint64 {
+			w.stop = make(chan struct{}) // it was closed, and a fingerprint would break off
+			n, _ := w.fingerprint()
+			return n
+		}
+		a := sum()
+		if err := os.WriteFile(filepath.Join(root, "modules", "deep", "x"), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if b := sum(); a != b {
+			t.Error("a poll looks into a folder that is to be skipped")
+		}
+		if err := os.WriteFile(filepath.Join(root, "src", "deep", "x"), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if b := sum(); a == b {
+			t.Error("a poll misses a file in a folder that is watched")
+		}
+	}
+}

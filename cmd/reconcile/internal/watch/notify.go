@@ -61,7 +61,7 @@ func advise(err error) error {
 // cover puts a watch on the folder dir, a slash path below the root, and on every folder in it that matters. A folder
 // that has vanished meanwhile is no error: its removal is an event too.
 func (w *Watcher) cover(dir string) error {
-	if !w.scope.wants(dir) {
+	if !w.scope.wants(dir) || w.skips(dir) {
 		return nil
 	}
 	name := filepath.Join(w.root, filepath.FromSlash(dir))
@@ -88,6 +88,9 @@ func (w *Watcher) cover(dir string) error {
 	}
 	return nil
 }
+
+// skips reports whether a folder is one that Options.Skip names.
+func (w *Watcher) skips(dir string) bool { return dir != "." && w.o.Skip(dir) }
 
 // uncovered decides about a folder that could not be watched: exhaustion is the caller's matter, a vanished folder is
 // nobody's, and anything else is reported once and left to the rescans.

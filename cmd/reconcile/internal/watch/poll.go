@@ -22,6 +22,9 @@ func (w *Watcher) fingerprint() (uint64, bool) {
 			}
 			return nil
 		}
+		if d != nil && d.IsDir() && w.skips(rel) {
+			return fs.SkipDir
+		}
 		if d == nil || d.IsDir() {
 			return w.closing()
 		}

@@ -26,6 +26,9 @@ type Options struct {
 	// Paths are the files and folders to watch, as slash paths below the root, each with all that is below it. They
 	// need not exist (yet).
 	Paths []string
+	// Skip says of a folder, a slash path below the root, that nothing below it matters: it is not watched. Default: none
+	// is skipped.
+	Skip func(dir string) bool
 	// Debounce is the quiet time after a change before it is reported. Default 200ms.
 	Debounce time.Duration
 	// Rescan is the time between full hints, give or take a tenth. Default 5m.
@@ -50,6 +53,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Warn == nil {
 		o.Warn = func(error) {}
+	}
+	if o.Skip == nil {
+		o.Skip = func(string) bool { return false }
 	}
 	if o.open == nil {
 		o.open = openNotifier

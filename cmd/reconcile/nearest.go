@@ -1,0 +1,67 @@
+package main
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// nearestIDs are at most limit of ids, which are in a fixed order, that word was probably meant to be, the best first: those that it begins, then
+// those whose last part (a symbol, a file, a heading or a name) is its own, or else fewest edits away from it.
+func nearestIDs(word string, ids iter.Seq[string], limit int) []string {
+	low := strings.ToLower(strings.TrimPrefix(word, "./"))
+	last := lastPart(low)
+	var begun, lasts []string
+	byLast := map[string][]string{}
+	for id := range ids {
+		own := strings.ToLower(id)
+		if strings.HasPrefix(own, low) {
+			begun = append(begun, id)
+		}
+		l := lastPart(own)
+		if byLast[l] == nil {
+			lasts = append(lasts, l)
+		}
+		byLast[l] = append(byLast[l], id)
+	}
+	alike := byLast[last]
+	if alike == nil {
+		alike = byLast[schemas.Nearest(last, lasts)]
+	}
+	var out []string
+	for _, found := range [][]string{begun, alike} {
+		slices.SortFunc(found, func(a, b string) int {
+			return cmp.Or(cmp.Compare(shared(low, strings.ToLower(b)), shared(low, strings.ToLower(a))),
+				cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+		})
+		for _, id := range found {
+			if len(out) < limit && !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}
+
+// lastPart is what of an id comes after its last separator: Tree.Entry of state/tree.go:Tree.Entry.
+func lastPart(id string) string {
+	id = strings.TrimSuffix(id, "/")
+	return id[strings.LastIndexAny(id, "/:#")+1:]
+}
+
+// shared is how many bytes two words have in common at their begins and at their ends.
+func shared(a, b string) int {
+	shorter := min(len(a), len(b))
+	begin := 0
+	for begin < shorter && a[begin] == b[begin] {
+		begin++
+	}
+	end := 0
+	for end < shorter-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return begin + end
+}
