@@ -266,9 +266,10 @@ func TestReadersBesideUpdates(t *testing.T) {
 		} else {
 			next, err = x.Update(t.Context(), []vectors.Input{w.input(strings.TrimPrefix(name, "file:"))}, nil)
 		}
+		now := x
 		for range 4 {
 			readers.Go(func() {
-				if _, err := x.Search(t.Context(), vectors.Query{Text: "word1 S2", Labels: []string{"lang=go"}}); err != nil {
+				if _, err := now.Search(t.Context(), vectors.Query{Text: "word1 S2", Labels: []string{"lang=go"}}); err != nil {
 					t.Error(err)
 				}
 			})

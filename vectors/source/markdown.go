@@ -158,7 +158,7 @@ func (d *document) link(id, destination string) {
 	if strings.HasPrefix(to, "..") || strings.HasPrefix(u.Path, "/") {
 		return
 	}
-	if isMarkdown(to) && u.Fragment != "" {
+	if IsMarkdown(to) && u.Fragment != "" {
 		to += "#" + u.Fragment
 	}
 	d.relate(id, to)
@@ -166,14 +166,15 @@ func (d *document) link(id, destination string) {
 
 func (d *document) relate(id, to string) {
 	file, _, _ := strings.Cut(to, "#")
-	if isMarkdown(file) {
+	if IsMarkdown(file) {
 		d.Edge(id, graph.References, to)
 		return
 	}
 	d.Edge(id, graph.Documents, to)
 }
 
-func isMarkdown(p string) bool {
+// IsMarkdown reports whether a file is a Markdown document, by its name.
+func IsMarkdown(p string) bool {
 	ext := strings.ToLower(path.Ext(p))
 	return ext == ".md" || ext == ".markdown"
 }

@@ -10,6 +10,23 @@
 //
 // # What is left out
 //
-// What git ignores, folders that begin with a dot, testdata, vendor and node_modules, specs, statuses and records
+// What git ignores, the index itself, folders that begin with a dot, testdata, vendor and node_modules, specs, statuses and records
 // (what they tell of is indexed), settings.index.exclude, files larger than settings.index.maxFileSize, and what is no text.
+//
+// # Facts
+//
+// What somebody states of nodes stands in files graph/*.json among the state, and is in no spec: edges drawn by hand, where
+// something comes from and how sure that is, and what contradicts what. A file is one object, with any of
+//
+//	{
+//	  "edges": [{"from": "docs/git.md", "to": "state/tree.go", "type": "documents", "weight": 0.5}],
+//	  "provenances": [{"id": "p1", "node": "state/tree.go", "sourceType": "review", "sourceId": "42", "confidence": 0.9,
+//	    "verifiedAt": "2026-01-02T03:04:05Z", "verifier": "ada"}],
+//	  "conflicts": [{"id": "c1", "a": "observation/obs-1", "b": "observation/obs-2", "type": "contradiction",
+//	    "detectedAt": "2026-01-02T03:04:05Z", "resolution": "the second", "resolvedAt": "2026-01-03T03:04:05Z"}]
+//	}
+//
+// Nodes are named by their ids; edges may name symbols without the file ("state/:Tree.Entry"). Weights are above 0 up to
+// 1, and 1 if left out; a confidence is 0 to 1. A file with other fields, with more than 10,000 facts of a kind or more than
+// 4 MiB is passed over with a warning, and so is a fact of what is not there.
 package index

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -29,7 +30,7 @@ var neverIndexed = []string{"testdata", "vendor", "node_modules"}
 type file struct {
 	path   string
 	stamp  uint64 // of what the file system says of it; 0: it may be written this very moment
-	digest uint64 // of its content
+	digest uint64 // of its content; 0: it is no text
 }
 
 // files looks at the work tree.
@@ -62,12 +63,12 @@ func (f *files) folder(ctx context.Context, dir string) error {
 	}
 	var below []string
 	ignored := f.ignored(dir)
-	err := f.store.LookInto(cmpDot(dir), func(name []byte, id state.Identity) {
+	err := f.store.LookInto(cmp.Or(dir, "."), func(name []byte, id state.Identity) {
 		p, n := path.Join(dir, string(name)), string(name)
 		switch {
 		case id.IsFolder() && !f.skipped(p, n) && !ignored(n, true):
 			below = append(below, p)
-		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.isObject(p) && !f.excluded(p) && !ignored(n, false):
+		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.isOurs(p) && !f.excluded(p) && !ignored(n, false):
 			f.take(p, id)
 		}
 	})
@@ -82,20 +83,16 @@ func (f *files) folder(ctx context.Context, dir string) error {
 	return nil
 }
 
-func cmpDot(dir string) string {
-	if dir == "" {
-		return "."
-	}
-	return dir
-}
-
 func (f *files) skipped(p, name string) bool {
 	return name[0] == '.' || slices.Contains(neverIndexed, name) || f.excluded(p+"/")
 }
 
-// isObject reports whether a file is a spec or a status, or a record: these are indexed as what they tell of. Other
-// files beside them are files like any other.
-func (f *files) isObject(p string) bool {
+// isOurs reports whether a file is the index itself, or a spec, a status, or a record: these are indexed as what they tell
+// of. Other files beside them are files like any other.
+func (f *files) isOurs(p string) bool {
+	if p == SnapshotPath || p == DeltaPath {
+		return true
+	}
 	switch path.Ext(p) {
 	case ".json", ".yaml", ".yml", ".toml":
 		return slices.ContainsFunc(f.objects, func(dir string) bool { return strings.HasPrefix(p, dir+"/") })
@@ -112,27 +109,31 @@ func (f *files) excluded(p string) bool {
 	return false
 }
 
-// take digests a file, if it is a text; one that is as it was is not read.
+// take lists a file, if it is a text.
 func (f *files) take(p string, id state.Identity) {
+	if now, ok := f.digest(p, id, f.limit); ok && now.digest != 0 {
+		f.found = append(f.found, now)
+	}
+}
+
+// digest is what is known of a file; one that is as it was is not read. The digest is 0 if it is no text; ok is false if
+// it cannot be read, because it went or may not be.
+func (f *files) digest(p string, id state.Identity, limit int64) (now file, ok bool) {
 	stamp := f.stamp(id)
 	if was, ok := f.known[p]; ok && stamp != 0 && was.stamp == stamp {
 		f.seen[p] = was
-		if was.digest != 0 {
-			f.found = append(f.found, was)
-		}
-		return
+		return was, true
 	}
-	text, _, err := f.store.ReadFile(p, f.limit)
+	text, _, err := f.store.ReadFile(p, limit)
 	if err != nil {
-		return // it went, or may not be read: then it is not in the index
+		return file{}, false
 	}
-	if !isText(text) {
-		f.seen[p] = file{path: p, stamp: stamp}
-		return
+	now = file{path: p, stamp: stamp}
+	if isText(text) {
+		now.digest = max(xxhash.Sum64(text), 1)
 	}
-	now := file{p, stamp, xxhash.Sum64(text)}
-	f.found = append(f.found, now)
 	f.seen[p] = now
+	return now, true
 }
 
 // stamp is a digest of what the file system says. A file that was written within the last two seconds may be written
@@ -170,7 +171,7 @@ func (f *files) load() {
 	for b = b[:len(b)-8]; len(b) >= 4; {
 		n := int(binary.LittleEndian.Uint32(b))
 		if n > len(b)-20 {
-			return
+			return // it was not written so
 		}
 		p := string(b[4 : 4+n])
 		f.known[p] = file{p, binary.LittleEndian.Uint64(b[4+n:]), binary.LittleEndian.Uint64(b[12+n:])}

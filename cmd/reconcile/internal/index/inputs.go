@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io/fs"
+	"fmt"
 	"path"
 	"runtime"
 	"slices"
@@ -22,7 +22,7 @@ import (
 )
 
 // reading is part of the digest of every input: it is raised when the same content is read in another way.
-const reading = "1"
+const reading = "2"
 
 // input is one input as it is now. Its part is made only when it is needed.
 type input struct {
@@ -38,6 +38,7 @@ type survey struct {
 	inputs  []input
 	modules source.Modules
 	tagger  *tagger
+	warn    func(error)
 }
 
 // survey looks at the files and the objects.
@@ -51,16 +52,18 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 	if err := f.walk(ctx); err != nil {
 		return nil, err
 	}
-	f.save()
-	s := &survey{files: f, tagger: newTagger(ctx, k.Store.Dir())}
+	s := &survey{files: f, tagger: newTagger(ctx, k.Store), warn: k.warn}
 	if err := s.readModules(); err != nil {
 		return nil, err
 	}
 	s.sources()
-	s.objects(tree)
-	if err := s.memory(); err != nil {
+	if err := s.fromTree(tree); err != nil {
 		return nil, err
 	}
+	if err := errors.Join(s.memory(), s.facts()); err != nil {
+		return nil, err
+	}
+	f.save()
 	slices.SortFunc(s.inputs, func(a, b input) int { return strings.Compare(a.name, b.name) })
 	return s, nil
 }
@@ -117,63 +120,44 @@ func digestOf(more string, files ...file) uint64 {
 	return h.Sum64()
 }
 
-// objects are known by their specs, and by what the file system says of their statuses.
-func (s *survey) objects(tree *state.Tree) {
+// fromTree takes the objects. They are known by what the tree has of them, which is what they are made of.
+func (s *survey) fromTree(tree *state.Tree) error {
 	for _, kind := range project.Kinds {
 		for _, e := range tree.Entries(kind) {
 			if e.Object == nil {
 				continue
 			}
+			var status []byte
+			if e.Status != nil {
+				var err error
+				if status, err = state.EncodeStatus(e.Ref, e.Status); err != nil {
+					return err
+				}
+			}
 			h := xxhash.New()
-			_, _ = h.WriteString(reading + e.Object.Path + "\x00" + e.Object.Digest)
-			_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, s.status(e)))
+			_, _ = fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00", reading, e.Object.Path, e.Object.Digest, e.Object.Metadata.Labels)
+			_, _ = h.Write(status)
 			s.inputs = append(s.inputs, input{name: "object:" + e.Ref.String(), digest: h.Sum64(), object: e})
 		}
 	}
-}
-
-// status tells one status of an object from another.
-func (s *survey) status(e *state.Entry) uint64 {
-	if e.Status == nil {
-		return 0
-	}
-	if id, err := s.store.LookAt(e.StatusPath); err == nil {
-		if stamp := s.stamp(id); stamp != 0 {
-			return stamp
-		}
-	}
-	data, err := state.EncodeStatus(e.Ref, e.Status)
-	if err != nil {
-		return 0
-	}
-	return xxhash.Sum64(data)
+	return nil
 }
 
 // memory are the files of the memory, but for its manifest.
 func (s *survey) memory() error {
 	dir := s.store.MemoryDir()
-	known := map[string]state.Identity{}
-	err := s.store.LookInto(dir, func(name []byte, id state.Identity) {
-		if n := string(name); id.IsFile() && strings.HasPrefix(n, "issue-") && path.Ext(n) == ".json" {
-			known[n] = id
+	return s.lookInto(dir, func(name string, id state.Identity) {
+		if strings.HasPrefix(name, "issue-") && path.Ext(name) == ".json" {
+			s.takeInput("memory:", dir+"/"+name, id, memoryLimit)
 		}
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+}
+
+// takeInput takes a file as an input of its own; one that cannot be read is none.
+func (s *survey) takeInput(kind, p string, id state.Identity, limit int64) {
+	if f, ok := s.digest(p, id, limit); ok {
+		s.inputs = append(s.inputs, input{name: kind + p, digest: digestOf("", f), files: []file{f}})
 	}
-	for n, id := range known {
-		p := dir + "/" + n
-		f := file{path: p, digest: s.stamp(id)}
-		if f.digest == 0 {
-			data, _, err := s.store.ReadFile(p, memoryLimit)
-			if err != nil {
-				continue
-			}
-			f.digest = xxhash.Sum64(data)
-		}
-		s.inputs = append(s.inputs, input{name: "memory:" + p, digest: digestOf("", f), files: []file{f}})
-	}
-	return nil
 }
 
 // memoryLimit is how large a file of the memory may be.
@@ -183,7 +167,7 @@ const memoryLimit = 1 << 30
 func (s *survey) parts(ctx context.Context, wanted []input, progress func(step string, done, total int)) ([]vectors.Input, error) {
 	tags, err := s.tagger.tags(ctx, s.tagged(wanted))
 	if err != nil {
-		return nil, err
+		s.warn(fmt.Errorf("files are indexed without their symbols: %w", err))
 	}
 	out := make([]vectors.Input, len(wanted))
 	jobs := make(chan int)
@@ -191,8 +175,11 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(step s
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range jobs {
-				in := wanted[i]
-				out[i] = vectors.Input{Name: in.name, Digest: in.digest, Part: s.part(&in, tags)}
+				in := &wanted[i]
+				out[i] = vectors.Input{Name: in.name, Digest: in.digest, Part: s.part(in, tags)}
+				if p, ok := strings.CutPrefix(in.name, "facts:"); ok {
+					s.stated(&out[i], p)
+				}
 			}
 		})
 	}
@@ -211,16 +198,11 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(step s
 func (s *survey) tagged(wanted []input) []string {
 	var out []string
 	for _, in := range wanted {
-		if p, ok := strings.CutPrefix(in.name, "file:"); ok && !isDocument(p) {
+		if p, ok := strings.CutPrefix(in.name, "file:"); ok && !source.IsMarkdown(p) {
 			out = append(out, p)
 		}
 	}
 	return out
-}
-
-func isDocument(p string) bool {
-	ext := strings.ToLower(path.Ext(p))
-	return ext == ".md" || ext == ".markdown"
 }
 
 // part is what an input comes to; nothing if it cannot be read any more.
@@ -231,6 +213,8 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) graph.Part {
 		return project.Entry(in.object)
 	case "memory":
 		return s.remembered(in.files[0].path)
+	case "facts":
+		return graph.Part{} // they have no nodes
 	}
 	var texts []source.File
 	for _, f := range in.files {
@@ -243,7 +227,7 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) graph.Part {
 		return graph.Part{}
 	case kind == "go":
 		return source.Go(texts, s.modules)
-	case isDocument(texts[0].Path):
+	case source.IsMarkdown(texts[0].Path):
 		return source.Markdown(texts[0])
 	}
 	return source.Tagged(texts[0], tags[texts[0].Path])

@@ -62,7 +62,9 @@ func (k *Kept) Close() {
 }
 
 func (k *Keeper) options(tree *state.Tree) vectors.Options {
-	return vectors.Options{Embedder: k.Embedder, Dims: tree.Settings().Index.Dimensions, Progress: k.Progress, Warn: k.Warn}
+	return vectors.Options{
+		Embedder: k.Embedder, Dims: tree.Settings().Index.Dimensions, Progress: k.Progress, Warn: k.Warn,
+	}
 }
 
 // Open opens what is there, without looking whether it is up to date. The error is one of package fs if there is nothing,
@@ -81,7 +83,11 @@ func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 		kept.Close()
 		return nil, err
 	}
-	if kept.Index, err = vectors.Open(base, delta, k.options(tree)); err != nil {
+	kept.Index, err = vectors.Open(base, delta, k.options(tree))
+	if errors.Is(err, vectors.ErrDamaged) && delta != nil {
+		kept.Index, err = vectors.Open(base, nil, k.options(tree)) // what is in the delta is read again
+	}
+	if err != nil {
 		kept.Close()
 		return nil, err
 	}
@@ -101,19 +107,15 @@ func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 		return k.anew(ctx, tree, s, reason(err))
 	}
 	how, changed, gone := compare(kept.Index, s)
-	if how.Changed > how.Inputs/4+64 || kept.Meta().Tools != s.tagger.version {
+	why, err := k.update(ctx, kept, s, changed, gone)
+	if err != nil || why != "" {
 		kept.Close()
-		return k.anew(ctx, tree, s, "much has changed")
 	}
-	if how.Changed+how.Gone > 0 {
-		if err := k.update(ctx, kept, s, changed, gone); err != nil {
-			kept.Close()
-			return nil, err
-		}
-		if kept.Changed() > kept.Graph().Nodes()/8+4096 {
-			kept.Close()
-			return k.anew(ctx, tree, s, "the delta has become large")
-		}
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return k.anew(ctx, tree, s, why)
 	}
 	how.Took = k.Now().Sub(start)
 	kept.How = how
@@ -146,19 +148,47 @@ func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []stri
 	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs)}, changed, gone
 }
 
-// update takes changes in, and keeps them in the delta.
-func (k *Keeper) update(ctx context.Context, kept *Kept, s *survey, changed []input, gone []string) error {
+// update takes changes in, and keeps them in the delta; or says why the index has to be built anew.
+func (k *Keeper) update(ctx context.Context, kept *Kept, s *survey, changed []input, gone []string) (why string, err error) {
+	switch {
+	case kept.Meta().Tools != s.tagger.version:
+		return "symbols are found by another program", nil
+	case len(changed) > len(s.inputs)/4+64:
+		return "much has changed", nil
+	case len(changed)+len(gone) == 0:
+		return "", nil
+	}
 	parts, err := s.parts(ctx, changed, k.progress)
 	if err != nil {
-		return err
+		return "", err
 	}
 	next, err := kept.Update(ctx, parts, gone)
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, vectors.ErrRebuild) || errors.Is(err, vectors.ErrDamaged):
+		return err.Error(), nil
+	case err != nil:
+		return "", err
+	case next.Changed() > next.Graph().Nodes()/8+4096:
+		return "the delta has become large", nil
 	}
 	kept.Index = next
-	if err := k.Store.Replace(DeltaPath, next.Delta()...); err != nil {
+	if err := k.keep(next); err != nil {
 		k.warn(fmt.Errorf("what changed could not be kept, and is read again next time: %w", err))
+	}
+	return "", nil
+}
+
+// keep writes the delta; without one there is no file.
+func (k *Keeper) keep(x *vectors.Index) error {
+	if delta := x.Delta(); delta != nil {
+		return k.Store.Replace(DeltaPath, delta...)
+	}
+	return k.dropDelta()
+}
+
+func (k *Keeper) dropDelta() error {
+	if err := k.Store.Root().Remove(DeltaPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
@@ -211,7 +241,9 @@ func joinBytes(parts [][]byte) []byte {
 	return out
 }
 
-func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How, start time.Time) (*Kept, error) {
+// finish builds the whole index of inputs, keeps and opens it.
+func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How,
+	start time.Time) (*Kept, error) {
 	o := k.options(tree)
 	o.Tools = s.tagger.version
 	made, err := vectors.Build(ctx, inputs, o)
@@ -221,8 +253,8 @@ func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs
 	if err := k.Store.Replace(SnapshotPath, made...); err != nil {
 		return nil, err
 	}
-	if err := k.Store.Root().Remove(DeltaPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err // it is of another snapshot now, and passed over
+	if err := k.dropDelta(); err != nil {
+		return nil, err // it is of another snapshot now, and would be passed over
 	}
 	kept, err := k.Open(tree)
 	if err != nil {
@@ -244,5 +276,6 @@ func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.finish(ctx, tree, s, inputs, How{Rebuilt: "it was asked for", Changed: len(inputs), Inputs: len(inputs)}, start)
+	how := How{Rebuilt: "it was asked for", Changed: len(inputs), Inputs: len(inputs)}
+	return k.finish(ctx, tree, s, inputs, how, start)
 }

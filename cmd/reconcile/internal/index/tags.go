@@ -6,10 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/source"
 )
 
@@ -20,34 +23,66 @@ type tagger struct {
 	dir     string
 }
 
-// newTagger looks for universal-ctags that prints JSON. Other programs of the name are not used.
-func newTagger(ctx context.Context, dir string) *tagger {
+// tagsCache has what is known of the program: what the file system says of it, and its version.
+const tagsCache = ".reconcile/cache/index-ctags"
+
+// newTagger looks for universal-ctags that prints JSON. Other programs of the name are not used. The program is asked
+// once; while it is the same file, the answer is on record.
+func newTagger(ctx context.Context, store *state.Store) *tagger {
 	program, err := exec.LookPath("ctags")
 	if err != nil {
 		return &tagger{}
 	}
-	features, err := exec.CommandContext(ctx, program, "--options=NONE", "--list-features").Output()
-	if err != nil || !bytes.Contains(features, []byte("json")) {
-		return &tagger{}
-	}
-	out, err := exec.CommandContext(ctx, program, "--options=NONE", "--version").Output()
+	fi, err := os.Stat(program)
 	if err != nil {
 		return &tagger{}
 	}
+	key := fmt.Sprintf("%s %d %d\n", program, fi.Size(), fi.ModTime().UnixNano())
+	if known, _, err := store.ReadFile(tagsCache, 1<<12); err == nil {
+		if version, ok := strings.CutPrefix(string(known), key); ok {
+			return found(program, version, store.Dir())
+		}
+	}
+	version := askVersion(ctx, program)
+	if ctx.Err() == nil {
+		_ = store.Replace(tagsCache, []byte(key+version)) // else it is asked again
+	}
+	return found(program, version, store.Dir())
+}
+
+func found(program, version, dir string) *tagger {
+	if version == "" {
+		return &tagger{}
+	}
+	return &tagger{program: program, version: version, dir: dir}
+}
+
+// askVersion is the version of universal-ctags; "" for what is none, or prints no JSON.
+func askVersion(ctx context.Context, program string) string {
+	features, err := exec.CommandContext(ctx, program, "--options=NONE", "--list-features").Output()
+	if err != nil || !bytes.Contains(features, []byte("json")) {
+		return ""
+	}
+	out, err := exec.CommandContext(ctx, program, "--options=NONE", "--version").Output()
+	if err != nil {
+		return ""
+	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	first, _, _ = strings.Cut(first, ",")
-	return &tagger{program: program, version: first, dir: dir}
+	return first
 }
 
 // mostTags is how many symbols are read of all files of one call.
 const mostTags = 5_000_000
 
-// tags are the symbols of files, by path. No option file of the user or of the tree is read: these can name programs.
+// tags are the symbols of files, by path; with an error those that were found before. No option file of the user or of the
+// tree is read: these can name programs.
 func (t *tagger) tags(ctx context.Context, paths []string) (map[string][]source.Tag, error) {
 	if t.program == "" || len(paths) == 0 {
 		return nil, nil
 	}
-	cmd := exec.CommandContext(ctx, t.program, "--options=NONE", "--output-format=json", "--fields=+neZKS", "--links=no", "-f", "-", "-L", "-")
+	cmd := exec.CommandContext(ctx, t.program, "--options=NONE", "--output-format=json", "--fields=+neZKS", "--links=no",
+		"-f", "-", "-L", "-")
 	cmd.Dir = t.dir
 	var list bytes.Buffer
 	for _, p := range paths {
@@ -63,21 +98,33 @@ func (t *tagger) tags(ctx context.Context, paths []string) (map[string][]source.
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", t.program, err)
 	}
-	found := map[string][]source.Tag{}
-	lines := bufio.NewScanner(out)
+	tags, err := readTags(out)
+	if err != nil {
+		_ = cmd.Process.Kill()
+	}
+	if exit := cmd.Wait(); err == nil {
+		err = exit
+	}
+	if err != nil {
+		return tags, fmt.Errorf("%s: %w", t.program, err)
+	}
+	return tags, nil
+}
+
+// readTags reads what ctags prints, to the end.
+func readTags(from io.Reader) (map[string][]source.Tag, error) {
+	tags := map[string][]source.Tag{}
+	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
-	for n := 0; lines.Scan() && n < mostTags; n++ {
+	for n := 0; lines.Scan(); n++ {
+		if n == mostTags {
+			return tags, fmt.Errorf("there are more than %d symbols", mostTags)
+		}
 		var tag source.Tag
 		if json.Unmarshal(lines.Bytes(), &tag) == nil && tag.Path != "" {
 			p := strings.TrimPrefix(filepath.ToSlash(tag.Path), "./")
-			found[p] = append(found[p], tag)
+			tags[p] = append(tags[p], tag)
 		}
 	}
-	if lines.Err() != nil {
-		_ = cmd.Process.Kill()
-	}
-	if err := cmd.Wait(); err != nil && lines.Err() == nil {
-		return nil, fmt.Errorf("%s: %w", t.program, err)
-	}
-	return found, lines.Err()
+	return tags, lines.Err()
 }

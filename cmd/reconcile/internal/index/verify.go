@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -21,7 +22,7 @@ type Verified struct {
 const askedVectors = 200
 
 // Verify builds the index anew in memory and compares: the bytes of the snapshot, or, where a delta is beside it, what
-// the inputs are known by and how many nodes and edges there are.
+// the inputs are known by, and the nodes and edges.
 func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verified, error) {
 	if err := x.Index.Verify(); err != nil {
 		return &Verified{Compared: err.Error()}, nil
@@ -53,8 +54,9 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 			return nil, err
 		}
 		a, b := x.Graph(), fresh.Graph()
-		v.Sound = x.Inputs() == fresh.Inputs() && a.Nodes() == b.Nodes() && a.Edges() == b.Edges()
-		v.Compared = fmt.Sprintf("snapshot and delta have %d nodes and %d edges, a rebuild %d and %d", a.Nodes(), a.Edges(), b.Nodes(), b.Edges())
+		v.Sound = x.Inputs() == fresh.Inputs() && bytes.Equal(a.AppendTo(nil), b.AppendTo(nil))
+		v.Compared = fmt.Sprintf("snapshot and delta have %d nodes and %d edges, a rebuild %d and %d", a.Nodes(), a.Edges(),
+			b.Nodes(), b.Edges())
 	}
 	v.Recall, v.Asked, err = x.Recall(askedVectors)
 	return v, err
