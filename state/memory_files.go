@@ -159,11 +159,25 @@ func (s *Store) Add(p string, data []byte) error {
 // PutNew writes a file durably unless it exists. was is its content if it does: what to make of that is the caller's
 // matter. Processes that work on the tree are told by Announce.
 func (s *Store) PutNew(p string, data []byte) (was []byte, err error) {
+	return s.PutNewOnce(p, data, func() error { return nil })
+}
+
+// PutNewOnce is PutNew for content that may turn out to be wrong while it is written under another name: the file appears
+// once ready has returned, and not at all after an error of it. ready is not called where the file exists.
+func (s *Store) PutNewOnce(p string, data []byte, ready func() error) (was []byte, err error) {
 	if was, err = s.readOrNil(p); err != nil || was != nil {
 		return was, err
 	}
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return nil, err
 	}
-	return nil, durable.WriteFile(s.root, tmpDir, p, data)
+	staged, err := durable.Stage(s.root, tmpDir, p, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := ready(); err != nil {
+		staged.Discard()
+		return nil, err
+	}
+	return nil, staged.Commit()
 }

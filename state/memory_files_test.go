@@ -55,6 +55,13 @@ func TestFilesBesideTheTree(t *testing.T) {
 	if err := s.LookInto("state/none", func([]byte, state.Identity) {}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that does not exist: %v", err)
 	}
+	wrong := errors.New("wrong")
+	if was, err := s.PutNewOnce("specs/observations/x.yaml", []byte("?"), func() error { return wrong }); was != nil || err != wrong {
+		t.Errorf("%q, %v; want the error of ready", was, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, ".reconcile/tmp")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 	was, err := s.PutNew("specs/observations/x.yaml", []byte("a"))
 	if was != nil || err != nil {
 		t.Errorf("%q, %v", was, err)

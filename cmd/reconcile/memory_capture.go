@@ -100,6 +100,7 @@ type captureReport struct {
 }
 
 func (a *app) capture(ctx context.Context, o captureOptions, file string) error {
+	a.hasty()
 	a.fillWho(&o.agent, &o.issue)
 	if o.session == "" {
 		o.session = a.getenv("RECONCILE_SESSION")

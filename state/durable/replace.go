@@ -17,6 +17,7 @@ func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
 	if err != nil {
 		return err
 	}
+	defer d.Discard()
 	return d.Place()
 }
 
@@ -24,11 +25,11 @@ func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
 type Draft struct {
 	w      *writer
 	target string
-	temp   string // "" once in place or removed
+	temp   string // what is to be removed: the draft, or the file that it took the place of; "" for nothing
 }
 
 // Sketch does the first half of Replace, which is all of its work where the content is large: it writes what the parts
-// are. Place puts it in place; Discard drops it. One of the two must be called.
+// are. Place puts it in place; in the end Discard must be called, placed or not.
 func Sketch(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draft, error) {
 	w := newWriter(root, tmpDir)
 	temp, err := w.stage(target, parts, false)
@@ -39,26 +40,25 @@ func Sketch(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draf
 	return &Draft{w, target, temp}, nil
 }
 
-// Place ends what Sketch began.
+// Place ends what Sketch began. It is called once. The file that was there is left to Discard: to remove a large one takes
+// longer than all else.
 func (d *Draft) Place() error {
 	defer d.w.folders.close()
-	temp := d.temp
-	d.temp = ""
 	err := d.w.makeDir(path.Dir(d.target), false)
 	if err == nil {
-		if err = d.w.folders.exchange(temp, d.target); err == nil {
-			_ = d.w.root.Remove(temp) // it is the old one now
-			return nil
+		if err = d.w.folders.exchange(d.temp, d.target); err == nil {
+			return nil // the temporary file is the old one now
 		}
 	}
 	if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
-		_ = d.w.root.Remove(temp)
 		return fail("write", d.target, err)
 	}
+	temp := d.temp
+	d.temp = ""
 	return d.w.place(d.target, temp)
 }
 
-// Discard removes the temporary file. After Place it does nothing.
+// Discard removes the temporary file, be it the draft or the file that it took the place of. A second call does nothing.
 func (d *Draft) Discard() {
 	if d.temp != "" {
 		_ = d.w.root.Remove(d.temp)

@@ -65,6 +65,44 @@ func BenchmarkFirstSearch(b *testing.B) {
 	}
 }
 
+// BenchmarkCapture captures 50 observations, durably, in a process that has captured before.
+func BenchmarkCapture(b *testing.B) {
+	for _, n := range []int{10_000, 50_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			texts := lexicaltest.New(1)
+			dir := b.TempDir()
+			writeMemory(b, dir, n, texts)
+			m := openMemory(b, dir)
+			captured := 0
+			capture := func() time.Duration {
+				s := &schemas.ObservationSpec{
+					Agent: "engineer", Issue: 1 + captured*7919%(n/100), Timestamp: schemas.NewTime(noon.Add(time.Duration(captured) * time.Minute)),
+				}
+				for i := range 50 {
+					content := texts.Text(25 + i)
+					s.Entries = append(s.Entries, schemas.ObservationEntry{
+						Category: schemas.Categories()[i%5], Content: content, Summary: memory.Summary(content),
+					})
+				}
+				captured++
+				start := time.Now()
+				if c, err := m.Capture(b.Context(), s); err != nil || len(c.Observations) != 50 {
+					b.Fatalf("captured %d observations: %v", len(c.Observations), err)
+				}
+				return time.Since(start)
+			}
+			capture() // brings the manifest in step
+			var times []time.Duration
+			for b.Loop() {
+				times = append(times, capture())
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
+}
+
 // openMemory opens the memory of a tree as a new process does, and searches once.
 func openMemory(b *testing.B, dir string) *memstore.Files {
 	b.Helper()

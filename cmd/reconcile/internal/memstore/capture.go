@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -35,18 +36,28 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	}
 	d := f.draftOf(spec.Issue)
 	defer d.close()
-	s, src, a, err := f.prepare(spec, d)
+	name, src, a, err := f.prepare(spec, d)
 	defer a.wait()
 	if err != nil {
 		return Captured{}, err
 	}
-	c := Captured{Name: s.Name, Path: f.specPath(s.Name)}
+	c := Captured{Name: name, Path: f.specPath(name)}
+	reread := sync.OnceValues(func() (memory.Spec, error) { return f.reread(name, src) })
+	k := f.keep(c.Path, src, func() error {
+		_, err := reread()
+		return err
+	})
+	s, err := reread()
+	if err != nil {
+		_ = k.wait() // it leaves nothing
+		return Captured{}, err
+	}
 	for _, e := range s.Entries {
 		if e.Repeats != "" {
 			c.Repeats = append(c.Repeats, e.Repeats)
 		}
 	}
-	return f.takeIn(ctx, c, s, f.keep(c.Path, src), a, d)
+	return f.takeIn(ctx, c, s, k, a, d)
 }
 
 // keeping is the writing of an Observation's file.
@@ -56,13 +67,14 @@ type keeping struct {
 	err   error
 }
 
-// keep writes the file of an Observation durably, beside what the caller does meanwhile.
-func (f *Files) keep(path string, src []byte) *keeping {
+// keep writes the file of an Observation durably, beside what the caller does meanwhile. There is none after an error of
+// ready.
+func (f *Files) keep(path string, src []byte, ready func() error) *keeping {
 	k := &keeping{done: make(chan struct{})}
 	go func() {
 		defer close(k.done)
 		var was []byte
-		was, k.err = f.store.PutNew(path, src)
+		was, k.err = f.store.PutNewOnce(path, src, ready)
 		switch k.known = was != nil; {
 		case k.err != nil:
 		case k.known && !same(was, src):
@@ -210,15 +222,15 @@ func (f *Files) linesNow(issue int, s *step) ([]schemas.ObservationIndex, error)
 	return out, nil
 }
 
-// prepare makes the Observation of a capture and its file. What is written is decoded before, by the code that reads it
-// in the next run; secrets and private text are taken out, should they have come as far as here. What needs no file of it
-// goes on beside that, into the draft; it is nil after an error that comes before.
-func (f *Files) prepare(spec *schemas.ObservationSpec, d *draft) (memory.Spec, []byte, *ahead, error) {
+// prepare names the Observation of a capture and makes its file. Secrets and private text are taken out, should they have
+// come as far as here. What needs no file of it goes on beside that, into the draft; it is nil after an error that comes
+// before.
+func (f *Files) prepare(spec *schemas.ObservationSpec, d *draft) (name string, src []byte, a *ahead, err error) {
 	if err := checkAgent(spec.Agent); err != nil {
-		return memory.Spec{}, nil, nil, err
+		return "", nil, nil, err
 	}
 	if err := checkIssue(spec.Issue); err != nil {
-		return memory.Spec{}, nil, nil, err
+		return "", nil, nil, err
 	}
 	clean := *spec
 	clean.Entries = slices.Clone(spec.Entries)
@@ -226,20 +238,24 @@ func (f *Files) prepare(spec *schemas.ObservationSpec, d *draft) (memory.Spec, [
 		e := &clean.Entries[i]
 		e.Content, e.Summary = secrets.Redact(e.Content), secrets.Redact(e.Summary)
 	}
-	name, err := captureName(&clean)
-	if err != nil {
-		return memory.Spec{}, nil, nil, err
+	if name, err = captureName(&clean); err != nil {
+		return "", nil, nil, err
 	}
-	ahead := f.lookAhead(memory.Spec{Name: name, ObservationSpec: &clean}, d)
-	src, err := f.o.Document(controllers.Spec{Ref: schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, Spec: &clean})
+	a = f.lookAhead(memory.Spec{Name: name, ObservationSpec: &clean}, d)
+	src, err = f.o.Document(controllers.Spec{Ref: schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, Spec: &clean})
 	if err != nil {
-		return memory.Spec{}, nil, ahead, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return name, nil, a, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	return name, src, a, nil
+}
+
+// reread makes the Observation of its file, by the code that reads it in the next run.
+func (f *Files) reread(name string, src []byte) (memory.Spec, error) {
 	o, err := f.decode(f.specPath(name), src)
 	if err != nil {
-		return memory.Spec{}, nil, ahead, err
+		return memory.Spec{}, err
 	}
-	return memory.Spec{Name: name, Digest: o.Digest, ObservationSpec: schemas.SpecAs[*schemas.ObservationSpec](o)}, src, ahead, nil
+	return memory.Spec{Name: name, Digest: o.Digest, ObservationSpec: schemas.SpecAs[*schemas.ObservationSpec](o)}, nil
 }
 
 // ahead is the issue file that a capture goes into, read before its lock is there: should it be another one by then, it is

@@ -36,6 +36,7 @@ type draft struct {
 	hash    uint64
 
 	agreed bool // the issue has these lines, as agree was told
+	placed bool // next is the manifest
 }
 
 // draftOf begins a draft by reading the manifest; nil if another goroutine has one: of several at most one is of use.
@@ -94,15 +95,18 @@ func (d *draft) agree(lines []schemas.ObservationIndex) {
 	})
 }
 
-// pieceSize is how much of a large file is hashed and written at a time: so much stays in a processor's cache.
+// pieceSize is how much of a large file is hashed and written at a time: so much stays in a processor's cache. A file is
+// written faster by pieces that begin at multiples of it.
 const pieceSize = 256 << 10
 
 // hashed are the parts in pieces, each hashed just before it is taken.
 func hashed(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		at := 0
 		for _, p := range parts {
 			for len(p) > 0 {
-				n := min(len(p), pieceSize)
+				n := min(len(p), pieceSize-at%pieceSize)
+				at += n
 				_, _ = h.Write(p[:n]) // it has no errors
 				if !yield(p[:n]) {
 					return
@@ -142,6 +146,7 @@ func (d *draft) place(ctx context.Context, changed map[int][]byte) (ok bool, err
 	if err := d.next.Place(); err != nil {
 		return false, err
 	}
+	d.placed = true
 	d.writes.Add(1)
 	s.issues[d.issue], s.hash = xxhash.Sum64(changed[d.issue]), d.hash
 	if s.id, err = d.store.LookAt(d.manifestPath()); err == nil {
@@ -150,13 +155,17 @@ func (d *draft) place(ctx context.Context, changed map[int][]byte) (ok bool, err
 	return true, nil
 }
 
-// close waits for what goes on, and drops a draft that was not placed. A second call does nothing.
+// close waits for what goes on, and drops the draft, or the manifest that it took the place of: nobody waits for the latter
+// but Close of the files. A second call does nothing.
 func (d *draft) close() {
 	if d == nil || d.read == nil {
 		return
 	}
 	if <-d.read; d.written != nil {
-		if <-d.written; d.next != nil {
+		switch <-d.written; {
+		case d.placed:
+			d.dropping.Go(d.next.Discard)
+		case d.next != nil:
 			d.next.Discard()
 		}
 	}

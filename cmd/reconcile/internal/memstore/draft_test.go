@@ -78,8 +78,11 @@ func TestDraftOutOfDate(t *testing.T) {
 			if last := m.Entries[len(m.Entries)-1]; !bytes.Contains(x.read(manifestPath), []byte(c.Observations[0].ID)) {
 				t.Errorf("%s: the manifest ends with %s, and has no %s", name, last.ID, c.Observations[0].ID)
 			}
-			x.noLitter(name)
 		}
+		if err := errors.Join(files.Close(), x.Close()); err != nil {
+			t.Error(err)
+		}
+		x.noLitter(name)
 	}
 }
 

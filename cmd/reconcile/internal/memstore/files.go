@@ -46,6 +46,7 @@ type Files struct {
 
 	manifestMu sync.Mutex             // held while this process changes the manifest, so that its goroutines wait here
 	drafting   sync.Mutex             // held while there is a draft of it
+	dropping   sync.WaitGroup         // removes drafts, and manifests that others took the place of
 	room       atomic.Pointer[[]byte] // for reading it; see takeRoom
 
 	writes atomic.Int64 // files of the memory that were written
@@ -76,6 +77,7 @@ func (f *Files) Save() { f.anchors.save() }
 
 // Close gives up what reading needs; nothing else may be going on. The state.Store is closed by who opened it.
 func (f *Files) Close() error {
+	f.dropping.Wait()
 	f.anchors.save()
 	f.mu.Lock()
 	defer f.mu.Unlock()
