@@ -230,7 +230,7 @@ func (v *vectorFigures) curveRows(x *vectorIndex, what string, curve []point, go
 		}
 		times := float64(x.scan) / float64(p.mean)
 		v.least(name, perSecond(p.mean), "", perSecond(p.mean), rate(p.mean), g.rate, " q/s")
-		v.least(name+", by exact scans", perSecond(p.mean), perSecond(x.scan), fmt.Sprintf("%.0f x", times), times, g.times, " x")
+		v.least(name+", x scan", perSecond(p.mean), perSecond(x.scan), fmt.Sprintf("%.0f x", times), times, g.times, " x")
 		v.row(name+", p99", short(p.p99), "", short(p.p99), float64(p.p99)/1e3, float64(g.p99)/1e3, " µs")
 	}
 }
