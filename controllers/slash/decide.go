@@ -7,9 +7,11 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -155,6 +157,7 @@ func (d *desk) commands(c *Comment, all []Command, v *Verdict) {
 	d.settle()
 	was, ready := d.tree, d.ready
 	var said, why []string
+	room := mirror.BodyLimit
 	for i, cmd := range all {
 		name := fmt.Sprintf("%s-%d", specName(c.ID), i+1)
 		if p := d.written(name); p != "" {
@@ -168,7 +171,7 @@ func (d *desk) commands(c *Comment, all []Command, v *Verdict) {
 		case spec != nil:
 			v.put(spec)
 		case told != "":
-			said = append(said, told)
+			said = append(said, fitting(cmd, told, &room))
 		}
 	}
 	if len(why) > 0 {
@@ -177,6 +180,19 @@ func (d *desk) commands(c *Comment, all []Command, v *Verdict) {
 		return
 	}
 	v.Handled.Outcome, v.Handled.Reply = schemas.HandledAccepted, strings.Join(said, "\n\n")
+}
+
+// fitting is what a command is told, or, where a comment has no room for it any more, that it is to be asked again. Room
+// for saying so is left for all.
+func fitting(cmd Command, told string, room *int) string {
+	const spare = mostCommands * 1000
+	n := len(utf16.Encode([]rune(told)))
+	if n > *room-spare {
+		told = commandText(cmd) + ": there is no room for it in this comment; ask in one of its own."
+		n = len(utf16.Encode([]rune(told)))
+	}
+	*room -= n + len("\n\n")
+	return told
 }
 
 // put adds a file that is to be written.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -35,6 +36,7 @@ type talk struct {
 	deleted   map[int64]bool
 	watch     *Watch // that processes share, as the looks of one watcher do
 	listed    []int  // issues whose comments were listed; 0 for those of all
+	more      string // what is shown besides
 }
 
 func newTalk() *talk {
@@ -174,7 +176,9 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 		Write: func(s controllers.Spec) error {
 			return write(s.Path, func() error { return writeNew(store, s) })
 		},
-		Show: func(_ *state.Tree, v slash.View) string { return fmt.Sprintf("It is shown: %s %v", v.Verb, v.Objects) },
+		Show: func(_ *state.Tree, v slash.View) string {
+			return fmt.Sprintf("It is shown: %s %v", v.Verb, v.Objects) + k.more
+		},
 	}
 	if in.Keys, err = in.Records.Keys(t.Context(), ""); err != nil {
 		t.Fatal(err)
@@ -683,4 +687,107 @@ func TestInboxWatch(t *testing.T) {
 	k.fail = nil
 	look(0, 42, 43) // on which there is news: our reply
 	look(0)
+}
+
+// TestInboxApps: no app gives a command, whatever GitHub calls it and whoever lists it, and none is answered: two programs
+// that read each other would never end.
+func TestInboxApps(t *testing.T) {
+	t.Parallel()
+	k := newTalk()
+	dir := newTree(t, k)
+	settings := strings.Replace(treeFile(t, dir, "reconcile.yaml"), "allow: [", "roles: [NONE, MEMBER], allow: [dependabot, helper, ", 1)
+	if err := os.WriteFile(filepath.Join(dir, "reconcile.yaml"), []byte(settings), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	app := func(login, role, body string) int64 {
+		c := k.say(42, github.User{Login: login, ID: 77, Bot: true}, body)
+		c.Association = role
+		return c.ID
+	}
+	want := map[int64]string{
+		app("dependabot[bot]", "NONE", "/hold build"): "",
+		app("dependabot", "NONE", "/cancel"):          "", // as GraphQL has it
+		app("helper", "MEMBER", "/hold build"):        "",
+		app("ci[bot]", "NONE", "Nothing to say."):     "",
+		k.write(42, "ann", "NONE", "/hold review"):    "eyes +1", // the settings are as meant
+	}
+	if err := process(t, dir, k, always); err != nil {
+		t.Fatal(err)
+	}
+	checkTold(t, dir, k, want)
+	if files, replies := heardFiles(t, dir), k.replies(t, dir); len(files) != 1 || len(replies) != 0 {
+		t.Errorf("files %q, replies %q", slices.Sorted(maps.Keys(files)), replies)
+	}
+}
+
+// TestInboxItself: what this program shows may hold commands, in the words of agents or of people. They are no commands,
+// be its account a person's or an app's, with its records and keys or without.
+func TestInboxItself(t *testing.T) {
+	t.Parallel()
+	for name, viewer := range map[string]github.User{
+		"a person's account": {Login: "bot", ID: 1}, "an app's": {Login: "reconcile[bot]", ID: 1, Bot: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newTalk()
+			k.viewer = viewer
+			dir := newTree(t, k)
+			shown := []mirror.Issue{{Number: 42, Comments: []mirror.Comment{
+				{Key: "status/dag/checks", Body: "/hold build"}, {Key: "round/CLR-42-001/1", Body: "When?\n\n/cancel\n"},
+				{Key: "status/dag/more", Body: "/approve"}}}}
+			if _, err := run(t, dir, k.world, shown); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range k.comments {
+				c.Association = "OWNER"
+			}
+			for _, lost := range []string{"", "state/github/issue-42.json", "state/github/keys.json"} {
+				if lost != "" {
+					if err := os.Remove(filepath.Join(dir, lost)); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := run(t, dir, k.world, shown); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := process(t, dir, k, always); err != nil {
+					t.Fatal(err)
+				}
+				if files := heardFiles(t, dir); len(files) != 0 || len(k.reactions) != 0 || len(k.replies(t, dir)) != 0 {
+					t.Errorf("without %q: files %q, reactions %v", lost, slices.Sorted(maps.Keys(files)), k.reactions)
+				}
+			}
+			checkTold(t, dir, k, nil)
+		})
+	}
+}
+
+// TestInboxLongComments: a comment as long as GitHub takes one, or longer, is read to its end, and what is said to its
+// author fits into a comment.
+func TestInboxLongComments(t *testing.T) {
+	t.Parallel()
+	const most = 65_536
+	k := newTalk()
+	dir := newTree(t, k)
+	k.more = strings.Repeat("💥", 10_000)
+	long := func(line string, units int) string { return strings.Repeat(line, units/len(line)) }
+	want := map[int64]string{
+		k.write(42, "octo", "OWNER", long("so it goes\n", most-100)+"\n/hold build"): "eyes +1",
+		k.write(42, "octo", "OWNER", "/retry "+long("x", 2*most)):                    "confused",
+		k.write(42, "octo", "OWNER", long("/retry "+long("y", 7000)+"\n", most)):     "confused",
+		k.write(42, "octo", "OWNER", strings.Repeat("/explain\n", 9)):                "+1",
+		k.write(42, "mallory", "NONE", long("/cancel 💥\n", 2*most)):                  "confused",
+	}
+	if err := process(t, dir, k, always); err != nil {
+		t.Fatal(err)
+	}
+	checkTold(t, dir, k, want)
+	for id, c := range k.comments {
+		if n := len(utf16.Encode([]rune(c.Body))); sameUser(c.Author, k.viewer) && n > most {
+			t.Errorf("comment %d of ours has %d characters", id, n)
+		}
+	}
+	if files := heardFiles(t, dir); len(files) != 1 {
+		t.Errorf("files %q", slices.Sorted(maps.Keys(files)))
+	}
 }
