@@ -36,51 +36,47 @@ func (v *view) spans(do func(span)) {
 // scanAll compares the query with all vectors: by their codes of 1 bit, the best of these by those of 8 bits, and the
 // best of these exactly.
 func (w *walker) scanAll(v *view, o SearchOptions) {
-	want := max(scanned, 8*o.K)
-	w.slots, w.dots = w.slots[:0], w.dots[:0]
+	limit, at := w.bitLimit(v, max(scanned, v.live/64, 8*o.K)), 0
+	w.slots = w.slots[:0]
+	v.spans(func(s span) {
+		n := s.to - s.from
+		for i, d := range w.dots[at : at+n] {
+			if d <= limit {
+				w.slots = append(w.slots, s.slot+uint32(i))
+			}
+		}
+		at += n
+	})
+	w.rank(v, o)
+}
+
+// bitLimit sets w.dots to the distances of the query's code of 1 bit from those of all rows, and returns up to which
+// distance there are about as many as wanted. It counts how often each occurs.
+func (w *walker) bitLimit(v *view, want int) int32 {
+	w.dots = w.dots[:0]
 	v.spans(func(s span) {
 		at, n := len(w.dots), s.to-s.from
 		w.dots = slices.Grow(w.dots, n)[:at+n]
-		for i := range n {
-			w.slots = append(w.slots, s.slot+uint32(i))
-		}
-		if v.live > want {
-			kernel.ScanBits(w.query.bits, s.s.bits[s.from*v.words:s.to*v.words], v.words, w.dots[at:])
-		}
+		kernel.ScanBits(w.query.bits, s.s.bits[s.from*v.words:s.to*v.words], v.words, w.dots[at:])
 	})
-	if v.live > want {
-		w.nearestBits(v, want)
+	w.counts = slices.Grow(w.counts[:0], v.dims+1)[:v.dims+1]
+	clear(w.counts)
+	for _, d := range w.dots {
+		w.counts[d]++
 	}
-	w.rank(v, o)
+	sum := 0
+	for limit, n := range w.counts {
+		if sum += int(n); sum >= want {
+			return int32(limit)
+		}
+	}
+	return int32(v.dims)
 }
 
 // scanSlots compares the query with w.slots.
 func (w *walker) scanSlots(v *view, o SearchOptions) {
 	w.slots = slices.DeleteFunc(w.slots, func(slot uint32) bool { return !v.has(slot) })
 	w.rank(v, o)
-}
-
-// nearestBits keeps of w.slots, whose distances are in w.dots, about as many as wanted: those with the smallest
-// distances, by counting how often each occurs.
-func (w *walker) nearestBits(v *view, want int) {
-	w.counts = slices.Grow(w.counts[:0], v.dims+1)[:v.dims+1]
-	clear(w.counts)
-	for _, d := range w.dots {
-		w.counts[d]++
-	}
-	limit, sum := 0, 0
-	for ; limit < v.dims; limit++ {
-		if sum += int(w.counts[limit]); sum >= want {
-			break
-		}
-	}
-	kept := w.slots[:0]
-	for i, d := range w.dots {
-		if int(d) <= limit {
-			kept = append(kept, w.slots[i])
-		}
-	}
-	w.slots = kept
 }
 
 // rank compares w.slots by their codes of 8 bits, and the best exactly.

@@ -46,8 +46,9 @@ func compareHits(a, b Hit) int {
 const (
 	// reranked is how many of the best by their codes are compared exactly, at least.
 	reranked = 32
-	// A scan looks at the codes of 1 bit first if there are more vectors than scanned, and at as many codes of 8 bits.
-	scanned = 512
+	// scanned is how many of the best by their codes of 1 bit are compared by those of 8 bits, at least; 1 in 64
+	// of many.
+	scanned = 256
 	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
 	narrow = 10
 )
