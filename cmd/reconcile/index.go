@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ func newIndexCmd(a *app) *cobra.Command {
 // keeper is who keeps the index of an open tree.
 func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index.Keeper, error) {
 	k := &index.Keeper{
-		Store: s, Now: a.now, Warn: a.warnIndex, Progress: a.indexProgress(),
+		Store: s, Now: a.now, Warn: once(a.warnIndex), Progress: a.indexProgress(),
 		Ignored: func(string) func(string, bool) bool { return func(name string, _ bool) bool { return name == ".git" } },
 	}
 	if r, err := gitrepo.Open(a.global.dir); err == nil {
@@ -137,6 +138,16 @@ func (a *app) warnIndex(err error) {
 	fmt.Fprintln(a.stderr, "warning: "+clean(err.Error()))
 	if a.log != nil {
 		a.log.Warn("index", "message", err.Error())
+	}
+}
+
+// once passes on what was not said yet: an index is built of words first, and then with vectors.
+func once(warn func(error)) func(error) {
+	var said sync.Map
+	return func(err error) {
+		if _, again := said.LoadOrStore(err.Error(), true); !again {
+			warn(err)
+		}
 	}
 }
 

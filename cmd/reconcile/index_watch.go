@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
@@ -18,7 +17,7 @@ type indexFollower struct {
 	tree    *state.Tree    // as it was last handed on; nil before
 	watcher *watch.Watcher // of all that is indexed; nil as long as there is no index
 	due     <-chan time.Time
-	warned  sync.Map // texts that were said
+	warn    func(error) // what is wrong with the index keeps nobody from working
 }
 
 // indexPatience is how long the end of a watcher waits for a refresh that is under way. What it leaves is the old index
@@ -29,7 +28,7 @@ const indexPatience = 2 * time.Second
 func (w *wiring) followIndex(ctx context.Context) (tell func(*state.Tree), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	trees, over := make(chan *state.Tree, 1), make(chan struct{})
-	f := &indexFollower{wiring: w}
+	f := &indexFollower{wiring: w, warn: once(func(err error) { w.warn("index: " + err.Error()) })}
 	go func() {
 		defer close(over)
 		f.run(ctx, trees)
@@ -78,7 +77,7 @@ func (f *indexFollower) run(ctx context.Context, trees <-chan *state.Tree) {
 		case <-f.due:
 			f.due = nil
 			if err := f.refresh(ctx); err != nil && ctx.Err() == nil {
-				f.warnOfIndex(err)
+				f.warn(err)
 			}
 		}
 	}
@@ -100,7 +99,7 @@ func (f *indexFollower) refresh(ctx context.Context) error {
 	if err != nil || !k.Exists() {
 		return err
 	}
-	k.Warn, k.Progress = f.warnOfIndex, nil
+	k.Warn, k.Progress = f.warn, nil
 	if f.watcher == nil {
 		if err := f.watchFiles(k); err != nil {
 			return err
@@ -122,15 +121,7 @@ func (f *indexFollower) watchFiles(k *index.Keeper) (err error) {
 	s := f.settings.Watch
 	f.watcher, err = watch.New(f.global.dir, watch.Options{
 		Paths: []string{"."}, Skip: k.Skips(f.tree), Debounce: s.Debounce.Std(), Rescan: s.Rescan.Std(), Poll: s.Poll.Std(),
-		Warn: f.warnOfIndex,
+		Warn: f.warn,
 	})
 	return err
-}
-
-// warnOfIndex says each thing once: what is wrong with the index is wrong at each turn, and keeps nobody from working.
-func (f *indexFollower) warnOfIndex(err error) {
-	text := "index: " + err.Error()
-	if _, said := f.warned.LoadOrStore(text, true); !said {
-		f.warn(text)
-	}
 }

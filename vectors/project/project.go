@@ -18,6 +18,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/source"
 )
 
 // Kinds are the kinds of objects that are indexed.
@@ -169,8 +170,16 @@ func (b *builder) task(n *schemas.Node, st schemas.NodeStatus) {
 		b.Edge(id, graph.Follows, b.id+":"+need)
 	}
 	for _, file := range n.Outputs.Files {
-		b.Edge(id, graph.Modified, path.Clean(file))
+		b.Edge(id, wrote(file), path.Clean(file))
 	}
+}
+
+// wrote is how what was done is related to a file that it wrote: code was modified, to a document it refers.
+func wrote(file string) graph.EdgeType {
+	if source.IsMarkdown(file) {
+		return graph.References
+	}
+	return graph.Modified
 }
 
 func (b *builder) request(s *schemas.ClarificationRequestSpec) {
