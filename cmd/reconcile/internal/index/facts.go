@@ -61,8 +61,12 @@ type statedConflict struct {
 func (s *survey) facts() error {
 	dir := s.objects[1] + "/graph"
 	return s.lookInto(dir, func(name string, id state.Identity) {
-		if path.Ext(name) == ".json" {
-			s.takeInput("facts:", dir+"/"+name, id, factsLimit)
+		switch p := dir + "/" + name; {
+		case path.Ext(name) != ".json":
+		case id.Size > factsLimit:
+			s.warn(fmt.Errorf("%s states nothing: it has %d bytes, at most %d are read; split it", p, id.Size, factsLimit))
+		default:
+			s.takeInput("facts:", p, id, factsLimit)
 		}
 	})
 }

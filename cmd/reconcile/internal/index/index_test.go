@@ -1,0 +1,345 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// rig is a tree in a git repository, and who keeps its index.
+type rig struct {
+	testing.TB
+	dir    string
+	store  *state.Store
+	now    func() time.Time
+	warned []string
+}
+
+func newRig(t testing.TB, files map[string]string) *rig {
+	t.Helper()
+	r := &rig{TB: t, dir: t.TempDir(), now: func() time.Time { return time.Now().Add(time.Hour) }}
+	if out, err := exec.Command("git", "init", "-q", r.dir).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v\n%s", err, out)
+	}
+	for p, text := range files {
+		r.write(p, text)
+	}
+	var err error
+	if r.store, err = state.Open(r.dir, state.Options{Kinds: controllers.Schemas(), Now: time.Now, NoCache: true}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func (r *rig) write(p, text string) {
+	r.Helper()
+	full := filepath.Join(r.dir, filepath.FromSlash(p))
+	if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
+		r.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(text), 0o666); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) read(p string) []byte {
+	r.Helper()
+	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(p)))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return data
+}
+
+func (r *rig) remove(p string) {
+	r.Helper()
+	if err := os.Remove(filepath.Join(r.dir, filepath.FromSlash(p))); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) keeper() (*index.Keeper, *state.Tree) {
+	r.Helper()
+	tree, err := r.store.Load(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	repo, err := gitrepo.Open(r.dir)
+	if err != nil {
+		r.Fatal(err)
+	}
+	ignores, err := repo.Ignores(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	warn := func(err error) { r.warned = append(r.warned, err.Error()) }
+	return &index.Keeper{Store: r.store, Ignored: ignores.Folder, Now: r.now, Warn: warn}, tree
+}
+
+// refresh brings the index up to date, all of it.
+func (r *rig) refresh() *index.Kept {
+	r.Helper()
+	k, tree := r.keeper()
+	x, err := k.Refresh(r.Context(), tree)
+	if err == nil && x.Finish != nil {
+		x, err = x.Finish(r.Context())
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(x.Close)
+	return x
+}
+
+// ids are the nodes of the index.
+func ids(x *index.Kept) []string {
+	var out []string
+	for n := range x.Graph().All() {
+		out = append(out, x.Graph().ID(n))
+	}
+	return out
+}
+
+func has(x *index.Kept, id string) bool {
+	_, ok := x.Graph().Find(id)
+	return ok
+}
+
+var program = map[string]string{
+	"go.mod": "module example.com/m\n", "main.go": "package main\n\n// main greets.\nfunc main() { hello() }\n",
+	"hello.go": "package main\n\nfunc hello() {}\n", "docs/a.md": "# A\n\nSee `main.go`.\n", "notes.txt": "remember the milk\n",
+}
+
+func TestWhatIsIndexed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, program)
+	for p, text := range map[string]string{
+		".gitignore": "*.log\n/out/\n", "deep/.gitignore": "*.txt\n!kept.txt\n", ".git/info/exclude": "private.*\n",
+		"a.log": "x", "out/b.txt": "x", "deep/c.txt": "x", "deep/kept.txt": "x", "private.txt": "x", ".hidden/d.txt": "x",
+		"testdata/e.txt": "x", "pkg/testdata/f.txt": "x", "vendor/g.go": "package g", "node_modules/h.js": "x", "skip/me.txt": "x",
+		"binary.bin": "a\x00b", "large.txt": strings.Repeat("x", 5000), "empty.txt": "", "not-utf8.txt": "caf\xe9\n",
+		"reconcile.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec:\n" +
+			"  index: {exclude: [\"skip/**\"], maxFileSize: 4096}\n",
+	} {
+		r.write(p, text)
+	}
+	if err := os.Symlink("main.go", filepath.Join(r.dir, "link.go")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("docs", filepath.Join(r.dir, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	r.write(".reconcile/x.txt", "x")
+	x := r.refresh()
+	var files []string
+	for _, id := range ids(x) {
+		if n, _ := x.Graph().Find(id); x.Graph().Type(n) == graph.File {
+			files = append(files, id)
+		}
+	}
+	want := []string{
+		".gitignore", "deep/.gitignore", "deep/kept.txt", "go.mod", "hello.go", "main.go", "not-utf8.txt", "notes.txt",
+		"reconcile.yaml",
+	}
+	if !slices.Equal(files, want) {
+		t.Errorf("indexed %q\nwant    %q", files, want)
+	}
+}
+
+// Deleted, the index comes back the same; after edits it says what a rebuild says.
+func TestRebuildIsTheSame(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, program)
+	if x := r.refresh(); x.How.Rebuilt == "" || !has(x, "main.go:main") || !has(x, "docs/a.md#a") {
+		t.Fatalf("%+v, %q", x.How, ids(x))
+	}
+	first := r.read(index.SnapshotPath)
+	if x := r.refresh(); x.How.Changed+x.How.Gone != 0 || x.How.Rebuilt != "" {
+		t.Errorf("nothing changed: %+v", x.How)
+	}
+	r.remove(index.SnapshotPath)
+	r.remove(".reconcile/cache/index-files")
+	r.refresh()
+	if !bytes.Equal(first, r.read(index.SnapshotPath)) {
+		t.Error("a rebuild makes other bytes")
+	}
+	r.write("notes.txt", "remember the tea\n")
+	r.write("new.md", "# New\n")
+	r.remove("docs/a.md")
+	x := r.refresh()
+	if x.How.Changed != 2 || x.How.Gone != 1 || x.How.Rebuilt != "" || !has(x, "new.md#new") || has(x, "docs/a.md") {
+		t.Errorf("after edits: %+v, %q", x.How, ids(x))
+	}
+	k, tree := r.keeper()
+	if v, err := k.Verify(t.Context(), tree, x); err != nil || !v.Sound || v.Recall != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	r.write("notes.txt", program["notes.txt"])
+	r.write("docs/a.md", program["docs/a.md"])
+	r.remove("new.md")
+	if x = r.refresh(); x.Delta() != nil || x.How.Rebuilt != "" {
+		t.Errorf("all is as it was: %+v", x.How)
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, index.DeltaPath)); !os.IsNotExist(err) {
+		t.Errorf("the delta is still there: %v", err)
+	}
+}
+
+// A file that is written again at once, with a content of the same length and with the time that it had, is noticed.
+func TestRacyEdits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, program)
+	r.now = time.Now
+	at := time.Now().Add(-time.Hour)
+	for i, text := range []string{"alpha\n", "gamma\n", "delta\n"} {
+		r.write("notes.txt", text)
+		if err := os.Chtimes(filepath.Join(r.dir, "notes.txt"), at, at); err != nil {
+			t.Fatal(err)
+		}
+		a, err := r.refresh().Search(t.Context(), vectors.Query{Text: strings.TrimSpace(text), Mode: vectors.Lexical})
+		if err != nil || len(a.Results) != 1 || a.Results[0].ID != "notes.txt" {
+			t.Errorf("content %d is not found: %+v, %v", i, a, err)
+		}
+	}
+}
+
+func TestDamagedIsRebuilt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, program)
+	r.refresh()
+	whole := r.read(index.SnapshotPath)
+	for _, damaged := range [][]byte{nil, whole[:4096], append([]byte("other"), whole[5:]...), []byte("no index at all")} {
+		r.write(index.SnapshotPath, string(damaged))
+		if x := r.refresh(); x.How.Rebuilt == "" || !bytes.Equal(whole, r.read(index.SnapshotPath)) {
+			t.Errorf("of %d damaged bytes: %+v", len(damaged), x.How)
+		}
+	}
+	r.write("notes.txt", "remember the tea\n")
+	r.refresh()
+	delta := r.read(index.DeltaPath)
+	delta[len(delta)/2] ^= 1
+	r.write(index.DeltaPath, string(delta))
+	x := r.refresh()
+	a, err := x.Search(t.Context(), vectors.Query{Text: "tea", Mode: vectors.Lexical})
+	if err != nil || len(a.Results) != 1 || x.How.Changed != 1 || x.How.Rebuilt != "" {
+		t.Errorf("after a damaged delta: %+v, %+v, %v", x.How, a, err)
+	}
+	k, tree := r.keeper()
+	for at := 0; at < len(whole); at += 4096 + 64 {
+		flipped := bytes.Clone(whole)
+		flipped[at] ^= 4
+		r.write(index.SnapshotPath, string(flipped))
+		x, err := k.Open(tree)
+		if err != nil {
+			continue
+		}
+		if v, err := k.Verify(t.Context(), tree, x); err == nil && v.Sound {
+			t.Errorf("a byte that is flipped at %d is not noticed", at)
+		}
+		x.Close()
+	}
+}
+
+func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, program)
+	var both sync.WaitGroup
+	for range 3 {
+		k, tree := r.keeper()
+		k.Warn = func(err error) { t.Error(err) }
+		both.Go(func() {
+			x, err := k.Refresh(context.Background(), tree)
+			if err == nil && x.Finish != nil {
+				x, err = x.Finish(context.Background())
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			x.Close()
+		})
+	}
+	both.Wait()
+	if x := r.refresh(); !has(x, "main.go:main") || x.How.Rebuilt != "" {
+		t.Errorf("%+v", x.How)
+	}
+}
+
+// A tree cannot tell ctags what to do, and where there is none files are still found.
+func TestTags(t *testing.T) {
+	r := newRig(t, map[string]string{
+		"lib/a.py": "def greet(name):\n    return name\n", "notes.txt": "milk\n",
+		".ctags.d/evil.ctags": "--kinddef-python=q,quirk,quirks\n--regex-python=/return (name)/pwned/q/\n--langmap=python:+.txt\n",
+		".ctags":              "--exclude=*\n",
+	})
+	_, err := exec.LookPath("ctags")
+	installed := err == nil
+	if x := r.refresh(); has(x, "lib/a.py:greet") != installed || !has(x, "lib/a.py") || has(x, "lib/a.py:pwned") {
+		t.Errorf("ctags is there: %t; found %q", installed, ids(x))
+	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(git, filepath.Join(bin, "git")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	if x := r.refresh(); has(x, "lib/a.py:greet") || !has(x, "lib/a.py") {
+		t.Errorf("without ctags: %q", ids(x))
+	}
+}
+
+func TestFactsOfFiles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, program)
+	r.write("state/graph/by-hand.json", `{"edges": [{"from": "docs/a.md", "to": "./:hello", "type": "documents", "weight": 0.5}],
+		"provenances": [{"id": "p", "node": "hello.go", "confidence": 0.9, "verifiedAt": "2026-01-02T03:04:05Z"}],
+		"conflicts": [{"id": "c", "a": "hello.go", "b": "main.go", "type": "duplicate"}]}`)
+	x := r.refresh()
+	n, _ := x.Graph().Find("hello.go:hello")
+	want := graph.Edge{From: "docs/a.md", To: "hello.go:hello", Type: graph.Documents, Weight: 0.5, Source: "state/graph/by-hand.json"}
+	if !slices.Contains(x.Graph().Incoming(n), want) || len(r.warned) > 0 {
+		t.Errorf("edges %+v, warnings %q", x.Graph().Incoming(n), r.warned)
+	}
+	n, _ = x.Graph().Find("hello.go")
+	if p := x.Graph().Provenance(n); len(p) != 1 || p[0].Confidence != 900 || p[0].VerifiedAt != 1767323045 {
+		t.Errorf("provenances %+v", p)
+	}
+	if c := x.Graph().Conflicts(n); len(c) != 1 || c[0].B != "main.go" {
+		t.Errorf("conflicts %+v", c)
+	}
+	for _, bad := range []string{
+		`{"edge": []}`, `{"edges": [{"from": "a", "to": "b", "type": "likes"}]}`, `[]`, `{} {}`, `{"edges": [{"from": "", "to": "b", "type": "calls"}]}`,
+		`{"edges": [{"from": "a", "to": "b", "type": "calls", "weight": 2}]}`, `{"provenances": [{"id": "p", "node": "a", "confidence": 7}]}`,
+		`{"conflicts": [{"id": "c", "a": "a"}]}`, strings.Repeat(" ", 5<<20), `{"edges": [` + strings.Repeat(`{},`, 10_000) + `{}]}`,
+	} {
+		r.warned = nil
+		r.write("state/graph/by-hand.json", bad)
+		x = r.refresh()
+		n, _ = x.Graph().Find("hello.go")
+		if len(r.warned) != 1 || !strings.HasPrefix(r.warned[0], "state/graph/by-hand.json states nothing: ") || len(x.Graph().Provenance(n)) > 0 {
+			t.Errorf("%.60s: warnings %q", bad, r.warned)
+		}
+	}
+}
