@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -193,6 +194,42 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// ids are in order.
+func (m model) ids() []uint64 { return slices.Sorted(maps.Keys(m)) }
+
+// change does one random change to both, and returns how many of the fresh items it used, from next on.
+func (m model) change(t *testing.T, x *Index, r *rand.Rand, fresh []Item, next int) int {
+	n := 1 + r.IntN(8)
+	all := m.ids()
+	switch r.IntN(4) {
+	case 0:
+		gone := []uint64{1}
+		for range min(n, len(all)) {
+			id := all[r.IntN(len(all))]
+			gone = append(gone, id)
+			delete(m, id)
+		}
+		x.Delete(gone...)
+		return 0
+	case 1:
+		if len(all) > 0 {
+			id := all[r.IntN(len(all))]
+			m[id] = fresh[r.IntN(len(fresh))].Vector
+			if err := x.Put(Item{id, m[id]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return 0
+	}
+	if err := x.Put(fresh[next : next+n]...); err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range fresh[next : next+n] {
+		m[item.ID] = item.Vector
+	}
+	return n
+}
+
 // history does random changes to an index and a model.
 func history(t *testing.T, seed uint64) {
 	const dims = 40
@@ -209,44 +246,10 @@ func history(t *testing.T, seed uint64) {
 		}
 		x = build(t, small(dims), fresh[:500])
 	}
-	ids := func() []uint64 {
-		var ids []uint64
-		for id := range m {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-		return ids
-	}
 	next := 500
 	for round := range 12 {
 		for range 60 {
-			n := 1 + r.IntN(8)
-			switch all := ids(); r.IntN(4) {
-			case 0:
-				var gone []uint64
-				for range min(n, len(all)) {
-					id := all[r.IntN(len(all))]
-					gone = append(gone, id)
-					delete(m, id)
-				}
-				x.Delete(append(gone, 1)...)
-			case 1:
-				if len(all) > 0 {
-					id := all[r.IntN(len(all))]
-					m[id] = fresh[r.IntN(len(fresh))].Vector
-					if err := x.Put(Item{id, m[id]}); err != nil {
-						t.Fatal(err)
-					}
-				}
-			default:
-				if err := x.Put(fresh[next : next+n]...); err != nil {
-					t.Fatal(err)
-				}
-				for _, item := range fresh[next : next+n] {
-					m[item.ID] = item.Vector
-				}
-				next += n
-			}
+			next += m.change(t, x, r, fresh, next)
 		}
 		if round%4 == 3 {
 			m.check(t, x, 0.95)
@@ -261,7 +264,7 @@ func history(t *testing.T, seed uint64) {
 			}
 		}
 	}
-	x.Delete(ids()...)
+	x.Delete(m.ids()...)
 	model{}.check(t, x, 1)
 	if err := x.Put(fresh[:300]...); err != nil {
 		t.Fatal(err)

@@ -52,15 +52,9 @@ func (x *Index) AppendTo(dst []byte) []byte {
 		x.tidy()
 	}
 	v := x.current.Load()
-	h := header{dims: uint64(v.dims), m: uint64(v.m), efConstruction: uint64(x.options.EfConstruction),
-		efSearch: uint64(x.options.EfSearch), efThorough: uint64(x.options.EfThorough),
-		graphFrom: uint64(x.options.GraphFrom), slots: uint64(v.live), top: uint64(v.top), entry: noSlot}
 	runs, moved := v.runs()
 	links, towers := v.compact(runs, moved)
-	if v.graph {
-		h.graph, h.entry = 1, uint64(moved[v.entry])
-	}
-	h.tower = uint64(len(links)) - h.graph*h.slots*uint64(v.cap0())
+	h := x.headerOf(v, moved, len(links))
 	total := uint64(headerSize)
 	for _, size := range h.sizes(v.shape) {
 		total += aligned(size)
@@ -95,6 +89,19 @@ func (x *Index) AppendTo(dst []byte) []byte {
 	})
 	h.write(dst[begin:])
 	return dst
+}
+
+// headerOf is the header of a view whose slots become moved, and that has so many links.
+func (x *Index) headerOf(v *view, moved []uint32, links int) header {
+	o := x.options
+	h := header{dims: uint64(o.Dims), m: uint64(o.M), efConstruction: uint64(o.EfConstruction),
+		efSearch: uint64(o.EfSearch), efThorough: uint64(o.EfThorough), graphFrom: uint64(o.GraphFrom),
+		slots: uint64(v.live), entry: noSlot}
+	if v.graph {
+		h.graph, h.entry, h.top = 1, uint64(moved[v.entry]), uint64(v.top)
+		h.tower = uint64(links - v.live*v.cap0())
+	}
+	return h
 }
 
 // runs are the rows that have vectors, in runs, and what their slots become without gaps.
