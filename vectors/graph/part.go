@@ -40,6 +40,16 @@ func (b *PartBuilder) Add(it Item) (id string) {
 	return it.ID
 }
 
+// AddPart adds all of another part, whose ids nothing here has.
+func (b *PartBuilder) AddPart(p Part) {
+	for _, it := range p.Items {
+		b.Add(it)
+	}
+	for _, e := range p.Edges {
+		b.Edge(e.From, e.Type, e.To)
+	}
+}
+
 // Has reports whether something has the id already.
 func (b *PartBuilder) Has(id string) bool { return b.ids[id] > 0 }
 

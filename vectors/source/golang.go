@@ -51,9 +51,9 @@ type folder struct {
 
 type goFile struct {
 	File
-	ast     *ast.File
-	imports map[string]string // import path by the name it has in the file
-	decls   []declared
+	ast   *ast.File
+	dots  []string // folders of the work tree whose names are used without the name of their package
+	decls []declared
 }
 
 // declared is a function, method or type of a file.
@@ -65,13 +65,11 @@ type declared struct {
 
 func (f *folder) parse(file File) {
 	parsed, _ := parser.ParseFile(f.fset, file.Path, file.Text, parser.ParseComments|parser.SkipObjectResolution)
-	if parsed == nil || parsed.Name == nil {
-		for _, it := range Plain(file).Items {
-			f.Add(it)
-		}
+	if parsed == nil || parsed.Name == nil || parsed.Name.Name == "" {
+		f.AddPart(Plain(file)) // it is in no package
 		return
 	}
-	f.files = append(f.files, &goFile{File: file, ast: parsed, imports: map[string]string{}})
+	f.files = append(f.files, &goFile{File: file, ast: parsed})
 }
 
 // clauses are the names that the files give their package, in order of the first file.
@@ -166,13 +164,11 @@ func (f *folder) imported(g *goFile, id string) {
 		if err != nil || p == "" {
 			continue
 		}
-		name := guessName(p)
-		if im.Name != nil {
-			name = im.Name.Name
-		}
-		g.imports[name] = p
 		if dir, ours := f.mods.Folder(p); ours {
 			f.Edge(id, graph.Imports, dir)
+			if im.Name != nil && im.Name.Name == "." {
+				g.dots = append(g.dots, dir)
+			}
 			continue
 		}
 		if to := "import:" + p; !f.Has(to) {
@@ -234,14 +230,18 @@ func (f *folder) declare(g *goFile, file, name string, d declared) {
 }
 
 func (f *folder) node(g *goFile, t graph.NodeType, name string, from, to token.Pos) graph.Node {
-	return graph.Node{ID: g.Path + ":" + name, Type: t, Name: name, Path: g.Path, Line: f.line(from), End: f.line(to), Labels: goLabels}
+	line := f.line(from)
+	return graph.Node{
+		ID: g.Path + ":" + name, Type: t, Name: name, Path: g.Path, Line: line, Labels: goLabels,
+		End: max(line, f.line(to)), // what is broken may have no end
+	}
 }
 
-func (f *folder) line(p token.Pos) int { return f.fset.Position(p).Line }
+func (f *folder) line(p token.Pos) int { return f.fset.PositionFor(p, false).Line }
 
 // text is the source between two positions.
 func (g *goFile) text(f *folder, from, to token.Pos) string {
-	a, b := f.fset.Position(from).Offset, f.fset.Position(to).Offset
+	a, b := f.fset.PositionFor(from, false).Offset, f.fset.PositionFor(to, false).Offset
 	if !from.IsValid() || a > b || b > len(g.Text) {
 		return ""
 	}
@@ -295,6 +295,8 @@ func (s stubs) Import(p string) (*types.Package, error) {
 
 // check tells what the files of one package call and implement.
 func (f *folder) check(files []*goFile) {
+	// What go/types chokes on, and it has done so on files that are no programs, is indexed by its syntax.
+	defer func() { _ = recover() }()
 	info := &types.Info{
 		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{},
@@ -317,10 +319,8 @@ func (f *folder) check(files []*goFile) {
 	f.implements(files, info)
 }
 
-// typeCheck fills in info as far as it goes: that names are unknown is not an error here, and what go/types cannot bear
-// is left to the names.
+// typeCheck fills in info as far as it goes: that names are unknown is not an error here.
 func (f *folder) typeCheck(files []*goFile, info *types.Info) {
-	defer func() { _ = recover() }() //nolint:errcheck // whatever the checker chokes on, the files are indexed by their syntax
 	conf := types.Config{
 		Importer: stubs{}, Error: func(error) {}, FakeImportC: true, DisableUnusedImportCheck: true,
 	}
@@ -355,7 +355,12 @@ func (f *folder) callee(g *goFile, fun ast.Expr, info *types.Info) string {
 		if o := info.Uses[e]; o != nil {
 			return f.own(o)
 		}
-		return f.names[e.Name] // of a file that go/types left out: the same function for another system
+		if id := f.names[e.Name]; id != "" {
+			return id // of a file that go/types left out: the same function for another system
+		}
+		if len(g.dots) == 1 {
+			return g.dots[0] + ":" + e.Name
+		}
 	case *ast.SelectorExpr:
 		if x, ok := e.X.(*ast.Ident); ok {
 			if pkg, ok := info.Uses[x].(*types.PkgName); ok {

@@ -36,10 +36,13 @@ type document struct {
 	open  []section
 }
 
+// maxName is how many bytes of a heading are its name.
+const maxName = 200
+
 // section is a heading that others may be below.
 type section struct {
-	id    string
-	level int
+	id, name string
+	level    int
 }
 
 // sections goes through the blocks at the top level. What comes before the first heading belongs to the document.
@@ -71,39 +74,32 @@ func (d *document) section(h *ast.Heading, from, begin, to int) string {
 	body := graph.Clip(strings.TrimSpace(string(d.Text[min(begin, to):to])), graph.MaxBody)
 	if h == nil {
 		id := d.Add(graph.Item{
-			Node:  graph.Node{ID: d.Path, Type: graph.Doc, Name: path.Base(d.Path), Path: d.Path, Line: 1, End: d.line(len(d.Text)), Labels: docLabels},
+			Node: graph.Node{ID: d.Path, Type: graph.Doc, Name: path.Base(d.Path), Path: d.Path, Line: 1,
+				End: d.line(len(d.Text)), Labels: docLabels},
 			Title: d.Path, Body: body,
 		})
-		d.open = []section{{id, 0}}
+		d.open = []section{{id: id}}
 		return id
 	}
-	name := squeeze(plain(h, d.Text))
+	name := graph.Clip(squeeze(plain(h, d.Text)), maxName)
 	for len(d.open) > 1 && d.open[len(d.open)-1].level >= h.Level {
 		d.open = d.open[:len(d.open)-1]
 	}
 	var trail []string
 	for _, s := range d.open[1:] {
-		trail = append(trail, d.nameOf(s.id))
+		trail = append(trail, s.name)
 	}
 	id := d.Add(graph.Item{
-		Node:  graph.Node{ID: d.Path + "#" + d.slug(name), Type: graph.Doc, Name: name, Path: d.Path, Line: line, End: last, Labels: docLabels},
+		Node: graph.Node{ID: d.Path + "#" + d.slug(name), Type: graph.Doc, Name: name, Path: d.Path, Line: line, End: last,
+			Labels: docLabels},
 		Title: strings.Join(append(trail, name), " > "), Body: body,
 	})
 	d.Edge(d.open[len(d.open)-1].id, graph.Contains, id)
-	d.open = append(d.open, section{id, h.Level})
+	d.open = append(d.open, section{id, name, h.Level})
 	return id
 }
 
 var docLabels = []string{"lang=markdown"}
-
-func (d *document) nameOf(id string) string {
-	for i := len(d.Items) - 1; i >= 0; i-- {
-		if d.Items[i].ID == id {
-			return d.Items[i].Name
-		}
-	}
-	return ""
-}
 
 // slug is the anchor that GitHub gives a heading: lower case, without punctuation, with dashes for spaces, and numbered
 // where an earlier one has it.
@@ -112,7 +108,7 @@ func (d *document) slug(name string) string {
 		switch {
 		case r == ' ':
 			return '-'
-		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r):
+		case r == '-' || r == '_' || unicode.In(r, unicode.Letter, unicode.Number, unicode.Mark):
 			return unicode.ToLower(r)
 		}
 		return -1
@@ -208,7 +204,11 @@ func (d *document) endOf(h *ast.Heading) int {
 	if n := h.Lines().Len(); n > 0 {
 		at = h.Lines().At(n - 1).Stop
 	}
-	if line := d.line(max(at, 0)); line < len(d.lines) {
+	line := d.line(max(at, 0))
+	if begin := bytes.TrimLeft(d.Text[d.beginOf(h):], " "); !bytes.HasPrefix(begin, []byte("#")) {
+		line++ // the line that underlines it
+	}
+	if line < len(d.lines) {
 		return d.lines[line]
 	}
 	return len(d.Text)

@@ -60,15 +60,14 @@ func (m *Module) below(importPath string) (rest string, ok bool) {
 func modulePath(text string) string {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "//")
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if word != "module" {
+		words := strings.Fields(line)
+		if len(words) != 2 || words[0] != "module" {
 			continue
 		}
-		rest = strings.TrimSpace(rest)
-		if name, err := strconv.Unquote(rest); err == nil {
+		if name, err := strconv.Unquote(words[1]); err == nil {
 			return name
 		}
-		return rest
+		return words[1]
 	}
 	return ""
 }

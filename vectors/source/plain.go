@@ -16,16 +16,14 @@ const windowLines = 60
 // Plain makes the nodes of a file of which nothing is known: the file, and windows of lines when it is longer than one.
 func Plain(f File) graph.Part {
 	b := &graph.PartBuilder{}
-	lines := bytes.SplitAfter(f.Text, []byte("\n"))
-	if n := len(lines); n > 1 && len(lines[n-1]) == 0 {
-		lines = lines[:n-1]
-	}
+	lines := linesOf(f.Text)
 	first := string(bytes.Join(lines[:min(len(lines), windowLines)], nil))
 	id := b.Add(fileItem(f, len(lines), first))
 	for from := windowLines; from < len(lines); from += windowLines {
 		to := min(from+windowLines, len(lines))
 		b.Edge(id, graph.Contains, b.Add(graph.Item{
-			Node: graph.Node{ID: fmt.Sprintf("%s#L%d", f.Path, from+1), Type: graph.File, Name: fmt.Sprintf("%s, lines %d to %d", path.Base(f.Path), from+1, to),
+			Node: graph.Node{ID: fmt.Sprintf("%s#L%d", f.Path, from+1), Type: graph.File,
+				Name: fmt.Sprintf("%s, lines %d to %d", path.Base(f.Path), from+1, to),
 				Path: f.Path, Line: from + 1, End: to, Labels: languageOf(f.Path)},
 			Title: f.Path, Body: string(bytes.Join(lines[from:to], nil)),
 		}))
@@ -33,9 +31,19 @@ func Plain(f File) graph.Part {
 	return b.Part
 }
 
+// linesOf are the lines of a text with their ends: at least one.
+func linesOf(text []byte) [][]byte {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	if n := len(lines); n > 1 && len(lines[n-1]) == 0 {
+		lines = lines[:n-1]
+	}
+	return lines
+}
+
 func fileItem(f File, lines int, body string) graph.Item {
 	return graph.Item{
-		Node:  graph.Node{ID: f.Path, Type: graph.File, Name: path.Base(f.Path), Path: f.Path, Line: 1, End: lines, Labels: languageOf(f.Path)},
+		Node: graph.Node{ID: f.Path, Type: graph.File, Name: path.Base(f.Path), Path: f.Path, Line: 1, End: lines,
+			Labels: languageOf(f.Path)},
 		Title: f.Path, Body: body,
 	}
 }
@@ -72,7 +80,7 @@ const maxTags = 10_000
 
 // Tagged makes the nodes of a file by its symbols. Without any it is Plain.
 func Tagged(f File, tags []Tag) graph.Part {
-	lines := bytes.SplitAfter(f.Text, []byte("\n"))
+	lines := linesOf(f.Text)
 	tags = slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool {
 		return kindOf[t.Kind] == 0 || t.Line < 1 || t.Line > len(lines) || t.Name == "" || strings.HasPrefix(t.Name, "__anon")
 	})
@@ -129,9 +137,10 @@ func taggedItem(f File, t Tag, lines [][]byte, end int) graph.Item {
 		from--
 	}
 	return graph.Item{
-		Node: graph.Node{ID: f.Path + ":" + t.symbol(), Type: kindOf[t.Kind], Name: t.symbol(), Path: f.Path, Line: t.Line, End: end,
-			Labels: languageOf(f.Path)},
-		Title: t.symbol() + squeeze(t.Signature) + " " + t.Kind, Body: graph.Clip(string(bytes.Join(lines[from:end], nil)), maxCode),
+		Node: graph.Node{ID: f.Path + ":" + t.symbol(), Type: kindOf[t.Kind], Name: t.symbol(), Path: f.Path, Line: t.Line,
+			End: end, Labels: languageOf(f.Path)},
+		Title: t.symbol() + squeeze(t.Signature) + " " + t.Kind,
+		Body:  graph.Clip(string(bytes.Join(lines[from:end], nil)), maxCode),
 	}
 }
 
