@@ -19,7 +19,6 @@ func Memory(p string, observations []schemas.Observation) graph.Part {
 	b := &graph.PartBuilder{}
 	for i := range observations {
 		o := &observations[i]
-		id := observationID(o.ID)
 		if o.SupersededBy != "" {
 			continue
 		}
@@ -27,12 +26,15 @@ func Memory(p string, observations []schemas.Observation) graph.Part {
 		if t == 0 {
 			t = graph.Observation
 		}
-		b.Add(graph.Item{
-			Node: graph.Node{ID: id, Type: t, Name: cmp.Or(o.Summary, o.ID), Path: p, At: o.Timestamp.Unix(),
-				Labels: labels("agent", o.Agent, "category", o.Category, "issue", number(o.IssueNumber), "kind", "observation",
-					"session", o.SessionID, "source", o.Source)},
-			Title: o.Summary, Body: o.Content,
-		})
+		n := graph.Node{
+			ID: "observation/" + o.ID, Type: t, Name: cmp.Or(o.Summary, o.ID), Path: p,
+			Labels: labels("agent", o.Agent, "category", o.Category, "issue", number(o.IssueNumber), "kind", "observation",
+				"session", o.SessionID, "source", o.Source),
+		}
+		if !o.Timestamp.IsZero() {
+			n.At = o.Timestamp.Unix()
+		}
+		id := b.Add(graph.Item{Node: n, Title: o.Summary, Body: o.Content})
 		for _, a := range o.Anchors {
 			b.Edge(id, graph.References, path.Clean(a.Path))
 		}
@@ -42,5 +44,3 @@ func Memory(p string, observations []schemas.Observation) graph.Part {
 	}
 	return b.Part
 }
-
-func observationID(id string) string { return "observation/" + id }
