@@ -285,17 +285,12 @@ func (f *Files) loadTables(searched bool) {
 }
 
 func (f *Files) openTable(path string) *table {
-	file, err := f.store.Root().Open(path)
+	data, free, err := f.store.Map(path)
 	if err != nil {
 		return nil
 	}
-	defer file.Close()
-	fi, err := file.Stat()
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() < tableHeader {
-		return nil
-	}
-	data, free, err := mapFile(file, int(fi.Size()))
-	if err != nil {
+	if len(data) < tableHeader {
+		free()
 		return nil
 	}
 	t, err := openTable(data)
