@@ -99,7 +99,7 @@ func (a *app) searchEval(ctx context.Context, dir string, o evalFlags) error {
 func textsOf(functions []eval.Function) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range functions {
-			if !yield(functions[i].Title + "\n" + functions[i].Body) {
+			if !yield(embed.Text(functions[i].Title, functions[i].Body)) {
 				return
 			}
 		}
