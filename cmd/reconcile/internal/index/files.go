@@ -9,8 +9,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -47,40 +50,67 @@ type files struct {
 	found []file
 }
 
-// walk lists the texts of the work tree, sorted by path.
+// walk lists the texts of the work tree, sorted by path. The folders of one depth are listed on all processors.
 func (f *files) walk(ctx context.Context) error {
 	f.seen = map[string]file{}
-	if err := f.folder(ctx, ""); err != nil {
-		return err
+	for level := []string{""}; len(level) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		listed, err := f.list(level)
+		if err != nil {
+			return err
+		}
+		var below []string
+		for i, dir := range level {
+			below = append(below, f.folder(dir, listed[i])...)
+		}
+		level = below
 	}
 	slices.SortFunc(f.found, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return nil
 }
 
-func (f *files) folder(ctx context.Context, dir string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// entry is something in a folder.
+type entry struct {
+	name string
+	id   state.Identity
+}
+
+// list looks into folders. One that went, or that may not be looked into, is empty.
+func (f *files) list(dirs []string) ([][]entry, error) {
+	out, wrong := make([][]entry, len(dirs)), make([]error, len(dirs))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(dirs)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(dirs); i = next.Add(1) - 1 {
+				err := f.store.LookInto(cmp.Or(dirs[i], "."), func(name []byte, id state.Identity) {
+					out[i] = append(out[i], entry{string(name), id})
+				})
+				if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+					wrong[i] = err
+				}
+			}
+		})
 	}
-	var below []string
+	workers.Wait()
+	return out, errors.Join(wrong...)
+}
+
+// folder takes the files of a folder, and returns the folders below it that are to be looked into.
+func (f *files) folder(dir string, entries []entry) (below []string) {
 	ignored := f.ignored(dir)
-	err := f.store.LookInto(cmp.Or(dir, "."), func(name []byte, id state.Identity) {
-		p, n := path.Join(dir, string(name)), string(name)
-		switch {
-		case id.IsFolder() && !f.skipped(p, n) && !ignored(n, true):
+	for _, e := range entries {
+		p := path.Join(dir, e.name)
+		switch id := e.id; {
+		case id.IsFolder() && !f.skipped(p, e.name) && !ignored(e.name, true):
 			below = append(below, p)
-		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.isOurs(p) && !f.excluded(p) && !ignored(n, false):
+		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.isOurs(p) && !f.excluded(p) && !ignored(e.name, false):
 			f.take(p, id)
 		}
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-		return err
 	}
-	for _, d := range below {
-		if err := f.folder(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return below
 }
 
 func (f *files) skipped(p, name string) bool {

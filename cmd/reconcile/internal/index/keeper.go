@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/state"
@@ -98,13 +99,20 @@ func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 // or one that cannot be used or has changed too much, a new one is built, see [Kept.Finish].
 func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	start := k.Now()
+	var kept *Kept
+	var damage error
+	var opened sync.WaitGroup
+	opened.Go(func() { kept, damage = k.Open(tree) }) // while the files are looked at
 	s, err := k.survey(ctx, tree)
+	opened.Wait()
 	if err != nil {
+		if kept != nil {
+			kept.Close()
+		}
 		return nil, err
 	}
-	kept, err := k.Open(tree)
-	if err != nil {
-		return k.anew(ctx, tree, s, reason(err))
+	if damage != nil {
+		return k.anew(ctx, tree, s, reason(damage))
 	}
 	how, changed, gone := compare(kept.Index, s)
 	why, err := k.update(ctx, kept, s, changed, gone)
