@@ -21,4 +21,10 @@
 // A snapshot is one file of sections that are used in place, see [Open]. When a few inputs change it stays, and a delta
 // file beside it holds what they come to now; what the snapshot has of them is passed over. A delta belongs to one
 // snapshot, by its digest; when it has become large ([Index.Changed]), a new snapshot is to be built.
+//
+// Both together have the nodes, edges and facts, and find by words, what a new snapshot of the same inputs would. For that
+// a snapshot knows which input has which nodes, and keeps the edges that name a symbol without its file, or what is not
+// there: when that comes, goes or moves, they lead to where it is then. Changes for which that is not enough are refused
+// with [ErrRebuild]. Vectors may differ in one thing: the built-in embedder goes on with what it learned when the snapshot
+// was built.
 package vectors

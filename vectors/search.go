@@ -76,7 +76,7 @@ type Answer struct {
 
 const (
 	defaultLimit = 10
-	// depth is how many candidates each ranking gives.
+	// candidates is how many each ranking gives.
 	candidates = 100
 	// seeds is how many of the best are gone on from along edges.
 	seeds = 20
@@ -238,7 +238,9 @@ type neighbour struct {
 
 // nearest asks the snapshot and the delta, and joins what they say.
 func (s *search) nearest(v []float32) ([]neighbour, error) {
-	o := knn.SearchOptions{K: max(candidates, s.Limit), Thorough: s.Thorough, Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots()}
+	o := knn.SearchOptions{
+		K: max(candidates, s.Limit), Thorough: s.Thorough, Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
+	}
 	hits, err := s.near.Search(v, o)
 	if err != nil {
 		return nil, err
@@ -303,7 +305,9 @@ func (s *search) byGraph() error {
 	for _, r := range ranked[:min(len(ranked), seeds)] {
 		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
 	}
-	found, err := s.graph.Expand(from, graph.Expansion{Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Alpha: 0.01, Max: candidates})
+	found, err := s.graph.Expand(from, graph.Expansion{
+		Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Alpha: 0.01, Max: candidates,
+	})
 	if err != nil {
 		return err
 	}

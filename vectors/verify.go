@@ -26,7 +26,7 @@ func (x *Index) Recall(n int) (recall float64, asked int, err error) {
 	}
 	const k = 10
 	found, all := 0, 0
-	step := max(1, x.near.Slots()/n)
+	step := max(1, x.near.Slots()/max(1, n))
 	for slot := 0; slot < x.near.Slots() && asked < n; slot += step {
 		id, ok := x.near.ID(uint32(slot))
 		if !ok {

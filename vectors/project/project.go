@@ -194,7 +194,8 @@ func (b *builder) request(s *schemas.ClarificationRequestSpec) {
 		}
 	}
 	b.Add(graph.Item{
-		Node: b.node(graph.Clarification, st.Created, "clr", st.ID, "issue", number(s.Issue), "from", s.From, "to", s.To, "phase", st.Phase),
+		Node: b.node(graph.Clarification, st.Created, "clr", st.ID, "issue", number(s.Issue), "from", s.From, "to", s.To,
+			"phase", st.Phase),
 		// What it came to says more than what was asked.
 		Title: s.Topic, Body: lines(append([]string{st.Summary}, said...)...),
 	})

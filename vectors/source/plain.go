@@ -69,10 +69,11 @@ type Tag struct {
 
 // kindOf says what ctags' kinds are here; kinds that are not listed, as variables and fields, are no nodes.
 var kindOf = map[string]graph.NodeType{
-	"function": graph.Function, "func": graph.Function, "subroutine": graph.Function, "procedure": graph.Function, "macro": graph.Function,
+	"function": graph.Function, "func": graph.Function, "subroutine": graph.Function, "procedure": graph.Function,
+	"macro":  graph.Function,
 	"method": graph.Method, "singletonMethod": graph.Method,
-	"class": graph.Type, "struct": graph.Type, "interface": graph.Type, "enum": graph.Type, "trait": graph.Type, "typedef": graph.Type,
-	"type": graph.Type, "union": graph.Type, "module": graph.Type, "namespace": graph.Type,
+	"class": graph.Type, "struct": graph.Type, "interface": graph.Type, "enum": graph.Type, "trait": graph.Type,
+	"typedef": graph.Type, "type": graph.Type, "union": graph.Type, "module": graph.Type, "namespace": graph.Type,
 }
 
 // maxTags is how many symbols of one file are taken.

@@ -10,8 +10,9 @@
 //
 // # What is left out
 //
-// What git ignores, the index itself, folders that begin with a dot, testdata, vendor and node_modules, specs, statuses and records
-// (what they tell of is indexed), settings.index.exclude, files larger than settings.index.maxFileSize, and what is no text.
+// What git ignores, the index itself, folders that begin with a dot, testdata, vendor and node_modules, specs, statuses
+// and records (what they tell of is indexed), settings.index.exclude, files larger than settings.index.maxFileSize, and
+// what is no text.
 //
 // # Facts
 //

@@ -22,7 +22,7 @@ import (
 )
 
 // reading is part of the digest of every input: it is raised when the same content is read in another way.
-const reading = "2"
+const reading = "3"
 
 // input is one input as it is now. Its part is made only when it is needed.
 type input struct {
@@ -45,8 +45,8 @@ type survey struct {
 func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) {
 	settings := tree.Settings()
 	f := &files{
-		store: k.Store, ignored: k.Ignored, exclude: settings.Index.Exclude, limit: int64(settings.Index.MaxFileSize), now: k.Now(),
-		objects: []string{settings.Folders.Specs, settings.Folders.State},
+		store: k.Store, ignored: k.Ignored, exclude: settings.Index.Exclude, limit: int64(settings.Index.MaxFileSize),
+		now: k.Now(), objects: []string{settings.Folders.Specs, settings.Folders.State},
 	}
 	f.load()
 	if err := f.walk(ctx); err != nil {
@@ -164,7 +164,7 @@ func (s *survey) takeInput(kind, p string, id state.Identity, limit int64) {
 const memoryLimit = 1 << 30
 
 // parts reads and parses inputs, on all processors. Those that went meanwhile are left out.
-func (s *survey) parts(ctx context.Context, wanted []input, progress func(step string, done, total int)) ([]vectors.Input, error) {
+func (s *survey) parts(ctx context.Context, wanted []input, progress func(string, int, int)) ([]vectors.Input, error) {
 	tags, err := s.tagger.tags(ctx, s.tagged(wanted))
 	if err != nil {
 		s.warn(fmt.Errorf("files are indexed without their symbols: %w", err))
