@@ -28,7 +28,12 @@ const indexPatience = 2 * time.Second
 func (w *wiring) followIndex(ctx context.Context) (tell func(*state.Tree), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	trees, over := make(chan *state.Tree, 1), make(chan struct{})
-	f := &indexFollower{wiring: w, warn: once(func(err error) { w.warn("index: " + err.Error()) })}
+	warn := once(func(err error) {
+		if ctx.Err() == nil { // what breaks because it is the end is no matter for a warning
+			w.warn("index: " + err.Error())
+		}
+	})
+	f := &indexFollower{wiring: w, warn: warn}
 	go func() {
 		defer close(over)
 		f.run(ctx, trees)
@@ -76,7 +81,7 @@ func (f *indexFollower) run(ctx context.Context, trees <-chan *state.Tree) {
 			}
 		case <-f.due:
 			f.due = nil
-			if err := f.refresh(ctx); err != nil && ctx.Err() == nil {
+			if err := f.refresh(ctx); err != nil {
 				f.warn(err)
 			}
 		}
