@@ -160,6 +160,16 @@ func (c *crowd) same(k *maker) {
 	}
 }
 
+// put commits a file on the remote, as somebody who may.
+func (k *maker) put(t *testing.T, path, text string) {
+	index := filepath.Join(t.TempDir(), "index")
+	head := k.git(index, "", "rev-parse", "main")
+	k.git(index, "", "read-tree", head)
+	k.git(index, "", "update-index", "--add", "--cacheinfo", "100644,"+k.git(index, text, "hash-object", "-w", "--stdin")+","+path)
+	oid := k.git(index, "theirs", "commit-tree", "-p", head, k.git(index, "", "write-tree"))
+	k.git(index, "", "update-ref", "refs/heads/main", oid)
+}
+
 func TestCommitsByGitHub(t *testing.T) {
 	t.Parallel()
 	for _, via := range []string{"git", "github"} { // where git may not push, and where the setting says so
@@ -177,9 +187,9 @@ func TestCommitsByGitHub(t *testing.T) {
 		}
 		c.same(k)
 		made := k.commits
-		c.write("specs/d.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: e}\nspec:\n  session: s\n"+
+		k.put(t, "specs/d.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: e}\nspec:\n  session: s\n"+
 			"  nodes:\n    - {name: one, run: [echo, one]}\n")
-		if text := c.run(); k.commits == made || !strings.Contains(text, " and pushed\n") {
+		if text := c.run(); k.commits == made || !strings.Contains(text, " and pushed, took in what others pushed\n") {
 			t.Errorf("via %s: what changed later was not committed, or nothing else: %s", via, text)
 		}
 	}
@@ -190,14 +200,7 @@ func TestCommitsByGitHubWhenItFails(t *testing.T) {
 	t.Parallel()
 	for what, fail := range map[string]func(*crowd, *maker){
 		"somebody was first": func(c *crowd, k *maker) {
-			k.before = func() {
-				index := filepath.Join(t.TempDir(), "index")
-				head := k.git(index, "", "rev-parse", "main")
-				k.git(index, "", "read-tree", head)
-				k.git(index, "", "update-index", "--add", "--cacheinfo", "100644,"+k.git(index, "theirs", "hash-object", "-w", "--stdin")+",theirs.txt")
-				oid := k.git(index, "theirs", "commit-tree", "-p", head, k.git(index, "", "write-tree"))
-				k.git(index, "", "update-ref", "refs/heads/main", oid)
-			}
+			k.before = func() { k.put(t, "theirs.txt", "theirs") }
 		},
 		"the answer got lost": func(_ *crowd, k *maker) { k.lose = true },
 	} {
