@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"sync"
@@ -64,17 +65,26 @@ func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index
 	return k, err
 }
 
+// openIndexed opens the tree, and who keeps its index.
+func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *index.Keeper, error) {
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	k, err := a.keeper(ctx, s, t)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, s.Close())
+	}
+	return s, t, k, nil
+}
+
 // withIndex brings the index up to date and hands it to do; what is missing of a new one is made afterwards.
 func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) error) error {
-	s, t, err := a.load(ctx)
+	s, t, k, err := a.openIndexed(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	k, err := a.keeper(ctx, s, t)
-	if err != nil {
-		return err
-	}
 	x, err := k.Refresh(ctx, t)
 	if err != nil {
 		return err
@@ -164,15 +174,11 @@ func (a *app) indexProgress() func(step string, done, total int) {
 }
 
 func (a *app) index(ctx context.Context, o indexFlags) error {
-	s, t, err := a.load(ctx)
+	s, t, k, err := a.openIndexed(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	k, err := a.keeper(ctx, s, t)
-	if err != nil {
-		return err
-	}
 	var x *index.Kept
 	if o.rebuild {
 		x, err = k.Rebuild(ctx, t)

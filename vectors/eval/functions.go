@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/lexical"
+	"reconcile.dev/reconcile/vectors/source"
 )
 
 // maxCode is how many bytes of the code of a function are indexed.
@@ -62,13 +63,13 @@ func Functions(name string, src []byte) []Function {
 // function is one of them. text is the source between two positions.
 func function(dir, pkg string, f *ast.FuncDecl, text func(from, to token.Pos) string) Function {
 	names := []string{f.Name.Name}
-	if r := receiver(f); r != "" {
+	if r := source.Receiver(f); r != "" {
 		names = []string{r, f.Name.Name}
 	}
 	local := strings.Join(names, ".")
 	code := ""
 	if f.Body != nil {
-		code = clip(text(f.Body.Pos(), f.Body.End()), maxCode)
+		code = graph.Clip(text(f.Body.Pos(), f.Body.End()), maxCode)
 	}
 	first, rest := sentence(f.Doc.Text())
 	out := Function{ID: dir + "." + local, Title: pkg + "." + local + " " + text(f.Type.Params.Pos(), f.Type.End()),
@@ -78,29 +79,6 @@ func function(dir, pkg string, f *ast.FuncDecl, text func(from, to token.Pos) st
 		out.Question, out.Named = question, first
 	}
 	return out
-}
-
-// receiver is the name of the type of a method, or "".
-func receiver(f *ast.FuncDecl) string {
-	if f.Recv == nil || len(f.Recv.List) == 0 {
-		return ""
-	}
-	for t := f.Recv.List[0].Type; ; {
-		switch u := t.(type) {
-		case *ast.StarExpr:
-			t = u.X
-		case *ast.ParenExpr:
-			t = u.X
-		case *ast.IndexExpr:
-			t = u.X
-		case *ast.IndexListExpr:
-			t = u.X
-		case *ast.Ident:
-			return u.Name
-		default:
-			return ""
-		}
-	}
 }
 
 // sentence parts a doc comment into its first sentence and the rest. A sentence ends with its paragraph, or at a full
@@ -137,15 +115,4 @@ func terms(text string) int {
 	all := lexical.Terms(text)
 	slices.Sort(all)
 	return len(slices.Compact(all))
-}
-
-// clip is the begin of s, at most n bytes, without half a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -250,18 +250,18 @@ func (g *goFile) text(f *folder, from, to token.Pos) string {
 
 // symbol is Name, or Type.Name of a method.
 func symbol(d *ast.FuncDecl) string {
-	if d.Recv == nil || len(d.Recv.List) == 0 {
-		return d.Name.Name
-	}
-	if t := named(d.Recv.List[0].Type); t != "" {
+	if t := Receiver(d); t != "" {
 		return t + "." + d.Name.Name
 	}
 	return d.Name.Name
 }
 
-// named is the name of the type that an expression is of, without pointers and arguments.
-func named(e ast.Expr) string {
-	for {
+// Receiver is the name of the type that a method is of, without pointers and arguments; "" for a function.
+func Receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	for e := d.Recv.List[0].Type; ; {
 		switch t := e.(type) {
 		case *ast.StarExpr:
 			e = t.X
