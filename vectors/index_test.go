@@ -252,6 +252,27 @@ func TestViaLeadsFromAResult(t *testing.T) {
 	}
 }
 
+// What is first by words and first by vectors is first: others are not raised above it for being related to each other.
+func TestTheBestOfBothIsFirst(t *testing.T) {
+	t.Parallel()
+	in := vectors.Input{Name: "go:p/", Digest: 1}
+	b := &graph.PartBuilder{}
+	for id, body := range map[string]string{"p/a.go:Best": "ordered balanced things", "p/b.go:X": "ordered words of others",
+		"p/c.go:Y": "balanced sums of others"} {
+		b.Add(graph.Item{Node: graph.Node{ID: id, Type: graph.Function, Name: id}, Title: "function", Body: body})
+	}
+	b.Edge("p/b.go:X", graph.Calls, "p/c.go:Y")
+	in.Part = b.Part
+	x := open(t, build(t, []vectors.Input{in}, options()), nil, options())
+	a, err := x.Search(t.Context(), vectors.Query{Text: "ordered balanced things"})
+	if err != nil || len(a.Results) != 3 {
+		t.Fatalf("found %+v, %v", a, err)
+	}
+	if best := a.Results[0]; best.ID != "p/a.go:Best" || best.ByWords.Rank != 1 || best.ByVector.Rank != 1 {
+		t.Errorf("the first is %+v", best)
+	}
+}
+
 func TestReadersBesideUpdates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(11)

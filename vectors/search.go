@@ -50,8 +50,8 @@ type Found struct {
 	graph.Node
 	// Score is the sum of the reciprocal ranks; it compares results of one answer.
 	Score float64
-	// The rank and the score in each of the rankings that it is in: BM25, cosine, and what came over edges. Rank 0: not
-	// in it.
+	// The rank and the score in each of the rankings that it is in: BM25, cosine, and what it has of its own and what came
+	// over edges, see [graph.Result]. Rank 0: not in it.
 	ByWords, ByVector, ByGraph Place
 	// Via are the edges over which it was found, from a result that was found by words or vectors.
 	Via []graph.Edge
@@ -298,7 +298,8 @@ func (s *search) place(r graph.Ref) *Found {
 	return f
 }
 
-// byGraph goes on along edges from the best.
+// byGraph goes on along edges from the best. These keep the most of their own scores there: what is found by words and by
+// vectors is not to fall behind its neighbours because it is them that it leads to.
 func (s *search) byGraph() error {
 	ranked := s.ranked()
 	var from []graph.Seed
@@ -306,19 +307,19 @@ func (s *search) byGraph() error {
 		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
 	}
 	found, err := s.graph.Expand(from, graph.Expansion{
-		Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Alpha: 0.01, Max: candidates,
+		Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Max: candidates,
 	})
 	if err != nil {
 		return err
 	}
 	rank := 0
 	for _, f := range found {
-		if f.GraphScore == 0 || !s.accepts(f.Node) {
+		if !s.accepts(f.Node) {
 			continue
 		}
 		rank++
 		p := s.place(f.Node)
-		p.ByGraph = Place{rank, f.GraphScore}
+		p.ByGraph = Place{rank, f.FinalScore}
 		for _, step := range f.Steps {
 			p.Via = append(p.Via, s.graph.Edge(step))
 		}

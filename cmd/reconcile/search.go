@@ -210,12 +210,14 @@ func (a *app) printHit(rank int, h *hit, explain bool) {
 	if h.Line > 0 {
 		at = fmt.Sprintf("%s:%d", h.Path, h.Line)
 	}
-	fmt.Fprintf(a.stdout, "%2d  %s  %s\n", rank, p.Paint(render.Bold, clean(h.ID)), p.Paint(render.Dim, clean(h.Kind+"  "+at)))
+	// Names of files may hold anything, also line ends.
+	id, what := render.Line(h.ID), render.Line(h.Kind+"  "+at)
+	fmt.Fprintf(a.stdout, "%2d  %s  %s\n", rank, p.Paint(render.Bold, id), p.Paint(render.Dim, what))
 	for _, line := range h.Snippet {
 		fmt.Fprintf(a.stdout, "      %s\n", render.Cut(render.Line(line), 120))
 	}
 	if explain {
-		fmt.Fprintf(a.stdout, "      %s\n", p.Paint(render.Dim, clean(h.why())))
+		fmt.Fprintf(a.stdout, "      %s\n", p.Paint(render.Dim, render.Line(h.why())))
 	}
 }
 
