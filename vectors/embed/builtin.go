@@ -83,10 +83,7 @@ type counter struct {
 func (c *counter) add(texts []string) {
 	for _, text := range texts {
 		c.docs++
-		c.bag.reset()
-		title, body := fields(text)
-		c.bag.addText(title)
-		c.bag.addText(body)
+		c.bag.fill(fields(text))
 		for _, f := range c.bag.features {
 			for _, at := range bucketsOf(f.hash) {
 				c.df[at]++
@@ -204,8 +201,7 @@ func (s *scratch) embed(b *Builtin, text string, out []float32) {
 // field sums the features of a field up, and returns what the sum has to be multiplied with to have this length.
 func (s *scratch) field(b *Builtin, text string, sum []int32, length float64) float64 {
 	clear(sum)
-	s.bag.reset()
-	s.bag.addText(text)
+	s.bag.fill(text)
 	for _, f := range s.bag.features {
 		b.addFeature(f, sum)
 	}

@@ -2,6 +2,8 @@ package embed
 
 import (
 	"encoding/binary"
+	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,31 +31,51 @@ type feature struct {
 
 const isTerm = 1
 
-// bag counts the features of a text. The zero value is empty. It is not safe for concurrent use.
+// bag counts the features of texts. The zero value is empty. It is not safe for concurrent use.
 type bag struct {
 	features []feature
 	slots    []uint32 // hash table of numbers of features + 1
-	padded   []byte   // a term between its marks
-	starts   []int    // of the characters in padded
+	cutter   lexical.Cutter
+	terms    []word // each one once
+	letters  []byte // of the terms
+	padded   []byte // a term between its marks
+	starts   []int  // of the characters in padded
 }
 
-func (b *bag) reset() {
-	b.features = b.features[:0]
-	clear(b.slots)
+// word is a term of a bag: the number of its feature, and where it ends in the letters, at most maxPieces of each.
+type word struct{ feature, end int }
+
+// fill puts the features of these texts into the bag, and no others.
+func (b *bag) fill(texts ...string) {
+	b.features, b.terms, b.letters = b.features[:0], b.terms[:0], b.letters[:0]
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	b.resize(1 << bits.Len(uint(size|127))) // most texts have fewer than half as many features as bytes
+	for _, text := range texts {
+		b.cutter.Cut(text, b.addTerm)
+	}
+	// The pieces of a term count as often as the term does, and are made once.
+	from := 0
+	for _, w := range b.terms {
+		b.addPieces(b.letters[from:w.end], b.features[w.feature].count)
+		from = w.end
+	}
 }
 
-// addText adds the features of a text.
-func (b *bag) addText(text string) {
-	for _, term := range lexical.Terms(text) {
-		b.add(mixed(xxhash.Sum64String(term)) | isTerm)
-		b.addPieces(term)
+func (b *bag) addTerm(term []byte) {
+	n := len(b.features)
+	if at := b.add(mixed(xxhash.Sum64(term))|isTerm, 1); at == n {
+		b.letters = append(b.letters, clip(term, maxPieces)...)
+		b.terms = append(b.terms, word{at, len(b.letters)})
 	}
 }
 
 // addPieces adds all runs of three and of four characters of a term, with marks where it begins and ends: so words are
 // alike that are made of the same parts, or mistyped.
-func (b *bag) addPieces(term string) {
-	b.padded = append(append(b.padded[:0], begins), clip(term, maxPieces)...)
+func (b *bag) addPieces(term []byte, count uint32) {
+	b.padded = append(append(b.padded[:0], begins), term...)
 	b.padded = append(b.padded, finishes)
 	b.starts = b.starts[:0]
 	for i, c := range b.padded {
@@ -65,7 +87,7 @@ func (b *bag) addPieces(term string) {
 	b.padded = append(b.padded, make([]byte, 8)...) // room to read a word from any place
 	for n := leastPiece; n <= mostPiece; n++ {
 		for i := 0; i+n < len(b.starts); i++ {
-			b.add(mixed(b.piece(b.starts[i], b.starts[i+n])) &^ isTerm)
+			b.add(mixed(b.piece(b.starts[i], b.starts[i+n]))&^isTerm, count)
 		}
 	}
 }
@@ -79,7 +101,7 @@ func (b *bag) piece(from, to int) uint64 {
 }
 
 // clip is the begin of s, at most n bytes, without half a character.
-func clip(s string, n int) string {
+func clip[T string | []byte](s T, n int) T {
 	for n = min(n, len(s)); n > 0 && n < len(s) && !utf8.RuneStart(s[n]); {
 		n--
 	}
@@ -93,8 +115,8 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// add counts a feature.
-func (b *bag) add(hash uint64) {
+// add counts a feature so many times, and returns its number.
+func (b *bag) add(hash uint64, count uint32) int {
 	if 2*len(b.features) >= len(b.slots) {
 		b.grow()
 	}
@@ -102,19 +124,25 @@ func (b *bag) add(hash uint64) {
 	for at := hash >> 1 & mask; ; at = (at + 1) & mask {
 		n := b.slots[at]
 		if n == 0 {
-			b.features = append(b.features, feature{hash, 1})
+			b.features = append(b.features, feature{hash, count})
 			b.slots[at] = uint32(len(b.features))
-			return
+			return len(b.features) - 1
 		}
 		if f := &b.features[n-1]; f.hash == hash {
-			f.count++
-			return
+			f.count += count
+			return int(n - 1)
 		}
 	}
 }
 
+// resize empties the hash table and gives it so many places, a power of two.
+func (b *bag) resize(places int) {
+	b.slots = slices.Grow(b.slots[:0], places)[:places]
+	clear(b.slots)
+}
+
 func (b *bag) grow() {
-	b.slots = make([]uint32, max(1024, 2*len(b.slots)))
+	b.resize(2 * len(b.slots))
 	mask := uint64(len(b.slots) - 1)
 	for i, f := range b.features {
 		at := f.hash >> 1 & mask
