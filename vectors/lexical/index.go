@@ -152,7 +152,8 @@ func pages(n uint64) uint64   { return (n + 1<<pageShift - 1) >> pageShift }
 // layOut finds the sections in data, and reports whether they fill it and fit together.
 func (x *Index) layOut() bool {
 	if x.docs > MaxDocuments || x.slots&(x.slots-1) != 0 || x.slots <= x.terms || x.refDocs == 0 || x.refLength == 0 ||
-		x.length > maxTotal || x.refLength > maxTotal || x.refDocs > maxTotal {
+		x.length > maxTotal || x.refLength > maxTotal || x.refDocs > maxTotal ||
+		uint64(x.header.postings) > uint64(x.header.blocks)*blockUnit { // a posting takes a byte at least
 		return false
 	}
 	at := uint64(headerSize)

@@ -104,6 +104,7 @@ func FuzzOpen(f *testing.F) {
 	whole := build(f, docs).Bytes()
 	f.Add(uint32(8), uint32(77), uint32(0), uint32(0))
 	f.Add(uint32(len(whole)/2), uint32(1<<31), uint32(len(whole)-200), uint32(255))
+	f.Add(uint32(31), uint32(191), uint32(152), uint32(49)) // more postings than there is room for
 	f.Fuzz(func(t *testing.T, at1, value1, at2, value2 uint32) {
 		data := slices.Clone(whole)
 		binary.LittleEndian.PutUint32(data[int(at1)%(len(data)-4):], value1)

@@ -41,19 +41,24 @@ type merger struct {
 	texts    [][]byte
 	starts   []uint32
 	postings []uint32
+	// How many postings, and bytes of texts, the headers of the segments leave room for: the lists of a file that is not
+	// what was written may lie on top of each other.
+	postingsLeft, textLeft int
 }
 
 // newMerger makes room for all that the segments have: growing it bit by bit would take twice as much.
 func newMerger(segments []Segment) *merger {
-	docs, terms, postings := 0, uint32(0), 0
+	docs, terms, postings, text := 0, uint32(0), 0, 0
 	for _, s := range segments {
 		docs += s.Index.Docs()
 		terms = max(terms, s.Index.terms)
 		postings += int(s.Index.postings)
+		text += int(s.Index.header.text)
 	}
 	return &merger{
 		lengths: make([]byte, 0, docs), keys: make([]uint64, 0, docs), texts: make([][]byte, 0, terms),
 		starts: append(make([]uint32, 0, terms+1), 0), postings: make([]uint32, 0, postings),
+		postingsLeft: postings, textLeft: text,
 	}
 }
 
@@ -115,7 +120,9 @@ func (m *merger) addTerm(term []byte, at []*part) bool {
 	before := len(m.postings)
 	for _, p := range at {
 		l, ok := p.index.list(p.next)
-		if !ok {
+		m.postingsLeft -= l.df
+		m.textLeft -= len(term)
+		if !ok || m.postingsLeft < 0 || m.textLeft < 0 {
 			return false
 		}
 		p.next++
