@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -31,7 +32,15 @@ func openFolder(root *os.Root, p string) (*folder, error) {
 		return nil, err
 	}
 	defer f.Close()
-	fd, err := openat(int(f.Fd()), ".", openFolderFlags)
+	return (&folder{fd: int(f.Fd())}).below(p)
+}
+
+// below opens the folder at a slash path below d; "." is d once more.
+func (d *folder) below(p string) (*folder, error) {
+	if fd, ok := openBeneath(d.fd, p); ok {
+		return &folder{fd: fd}, nil
+	}
+	fd, err := openat(d.fd, ".", openFolderFlags)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: p, Err: err}
 	}
@@ -48,6 +57,17 @@ func openFolder(root *os.Root, p string) (*folder, error) {
 		cur = next
 	}
 	return cur, nil
+}
+
+// openBeneath opens a folder below another by one call, which follows no link. ok is false where that cannot be, for
+// whatever reason: kernels before 5.6 and some sandboxes do not know the call.
+func openBeneath(dir int, p string) (fd int, ok bool) {
+	if !fs.ValidPath(p) {
+		return 0, false
+	}
+	how := unix.OpenHow{Flags: openFolderFlags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(dir, p, &how)
+	return fd, err == nil
 }
 
 // sub opens a folder in d.

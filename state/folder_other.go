@@ -27,6 +27,9 @@ func openFolder(root *os.Root, p string) (*folder, error) {
 	return &folder{root: r}, nil
 }
 
+// below opens the folder at a slash path below d; "." is d once more.
+func (d *folder) below(p string) (*folder, error) { return openFolder(d.root, p) }
+
 // sub opens a folder in d.
 func (d *folder) sub(name string) (*folder, error) {
 	fi, err := d.root.Lstat(name)

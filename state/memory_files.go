@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"sync"
 
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
@@ -29,24 +30,34 @@ func (s *Store) LookInto(dir string, each func(name []byte, id Identity)) error 
 		return err
 	}
 	defer d.close()
-	var l listing
+	return d.look(new(listing), func(i int, l *listing) {
+		var st stat
+		if d.stat(l.name(i), &st) == nil { // else it is gone already
+			each(l.name(i), st)
+		}
+	}, dir)
+}
+
+// look calls each for all names of a folder at a path.
+func (d *folder) look(l *listing, each func(i int, l *listing), p string) (err error) {
 	for more := true; more; {
 		l.reset()
-		if more, err = d.list(&l); err != nil {
-			return fmt.Errorf("list %s: %w", dir, err)
+		if more, err = d.list(l); err != nil {
+			return fmt.Errorf("list %s: %w", p, err)
 		}
 		for i := range l.len() {
-			var st stat
-			if d.stat(l.name(i), &st) == nil { // else it is gone already
-				each(l.name(i), st)
-			}
+			each(i, l)
 		}
 	}
 	return nil
 }
 
-// Folder is a folder of the tree that is kept open, for reading several files of it. It is for one goroutine.
-type Folder struct{ d *folder }
+// Folder is a folder of the tree that is kept open, for reading several files of it, or for looking into many folders
+// below it. But for LookInto, it is for one goroutine.
+type Folder struct {
+	d     *folder
+	spare sync.Pool // of *listing
+}
 
 // OpenFolder opens a folder of the tree. One that does not exist, or that a link leads to, is an error of package fs.
 func (s *Store) OpenFolder(dir string) (*Folder, error) {
@@ -54,7 +65,28 @@ func (s *Store) OpenFolder(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Folder{d}, nil
+	return &Folder{d: d}, nil
+}
+
+// LookInto is Store.LookInto for a folder at a slash path below this one, "." for itself, for walks: of a folder in it is
+// only told that it is one. Any number of goroutines may call it.
+func (f *Folder) LookInto(dir string, each func(name []byte, id Identity)) error {
+	d, err := f.d.below(dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	l, ok := f.spare.Get().(*listing)
+	if !ok {
+		l = new(listing)
+	}
+	defer f.spare.Put(l)
+	return d.look(l, func(i int, l *listing) {
+		st := stat{Mode: uint32(l.forms[i]) << formShift}
+		if l.forms[i] == formFolder || d.stat(l.name(i), &st) == nil { // else it is gone already
+			each(l.name(i), st)
+		}
+	}, dir)
 }
 
 // Read reads a regular file of the folder as ReadFiles does. The content is valid until the next call.

@@ -51,7 +51,9 @@ func newIndexCmd(a *app) *cobra.Command {
 func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index.Keeper, error) {
 	k := &index.Keeper{
 		Store: s, Now: a.now, Warn: once(a.warnIndex), Progress: a.indexProgress(),
-		Ignored: func(string) func(string, bool) bool { return func(name string, _ bool) bool { return name == ".git" } },
+		Ignored: func(string, bool) func(string, bool) bool {
+			return func(name string, _ bool) bool { return name == ".git" }
+		},
 	}
 	if r, err := gitrepo.Open(a.global.dir); err == nil {
 		ignores, err := r.Ignores(ctx)
@@ -107,7 +109,7 @@ func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) 
 // noteUnignored tells how to keep the index, which was just built, out of git.
 func (a *app) noteUnignored(k *index.Keeper) {
 	dir, name := path.Split(index.SnapshotPath)
-	if _, err := gitrepo.Open(a.global.dir); err == nil && !k.Ignored(path.Clean(dir))(name, false) {
+	if _, err := gitrepo.Open(a.global.dir); err == nil && !k.Ignored(path.Clean(dir), true)(name, false) {
 		a.note("%s is derived, and git does not ignore it: add the line %s to .gitignore", index.SnapshotPath, ignoredIndex)
 	}
 }

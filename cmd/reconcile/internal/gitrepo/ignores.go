@@ -2,12 +2,16 @@ package gitrepo
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
-// Ignores answers, for a walk through the tree from the top down, what git leaves out of it. It is for one goroutine.
+// Ignores answers, for a walk through the tree from the top down, what git leaves out of it. It is safe for concurrent use.
 type Ignores struct {
+	mu     sync.Mutex // of what rules remembers
 	rules  *rules
 	prefix string
 }
@@ -22,24 +26,35 @@ func (r *Repo) Ignores(ctx context.Context) (*Ignores, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ignores{newRules(ctx, r.layout, cfg), r.prefix}, nil
+	return &Ignores{rules: newRules(ctx, r.layout, cfg), prefix: r.prefix}, nil
 }
 
 // Folder is what is left out directly in a folder of the tree, "" for its root, which is not left out itself: of a name,
-// and whether that is a folder.
-func (i *Ignores) Folder(dir string) func(name string, isDir bool) bool {
-	path := func(name string) string {
-		if dir != "" {
-			name = dir + "/" + name
-		}
-		return i.prefix + name
+// and whether that is a folder. rules is false where the folder has no .gitignore, which then is not looked for. The
+// answers are for one goroutine.
+func (i *Ignores) Folder(dir string, rules bool) func(name string, isDir bool) bool {
+	at := strings.TrimSuffix(i.prefix+dir, "/")
+	patterns := i.patterns(at, rules)
+	parts := append(split(at), "")
+	return func(name string, isDir bool) bool {
+		parts[len(parts)-1] = name
+		return name == ".git" || matchIgnore(patterns, parts, isDir)
 	}
-	var patterns []gitignore.Pattern
-	for _, d := range foldersOf(path("x")) {
+}
+
+// patterns are those that hold in a folder of the work tree.
+func (i *Ignores) patterns(dir string, rules bool) []gitignore.Pattern {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !rules {
+		i.rules.ignores[dir] = nil
+	}
+	patterns := slices.Clone(i.rules.ignoreBase)
+	for _, d := range foldersOf(dir) {
 		patterns = append(patterns, i.rules.folder(d)...)
 	}
-	patterns = append(append([]gitignore.Pattern{}, i.rules.ignoreBase...), patterns...)
-	return func(name string, isDir bool) bool {
-		return name == ".git" || matchIgnore(patterns, split(path(name)), isDir)
+	if dir != "" {
+		patterns = append(patterns, i.rules.folder(dir)...)
 	}
+	return patterns
 }

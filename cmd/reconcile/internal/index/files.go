@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"maps"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/cespare/xxhash/v2"
@@ -23,8 +21,9 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// Ignored says what is left out directly in a folder of the tree, "" for its root.
-type Ignored func(dir string) func(name string, isDir bool) bool
+// Ignored says what is left out directly in a folder of the tree, "" for its root. rules is false where the folder has no
+// .gitignore. Several goroutines ask it; what it returns is for one.
+type Ignored func(dir string, rules bool) func(name string, isDir bool) bool
 
 // neverIndexed are folders of what others wrote, or of what is no source.
 var neverIndexed = []string{"testdata", "vendor", "node_modules"}
@@ -43,74 +42,105 @@ type files struct {
 	exclude []string
 	objects []string // folders of specs and statuses
 	limit   int64
-	now     time.Time
-	known   map[string]file // as they were last time
+	now     int64 // nanoseconds since 1970
 
-	seen  map[string]file // as they are, also what is no text
-	found []file
+	cache  fileCache
+	found  []file
+	single map[string]file // what is known of files that are taken one by one
 }
 
-// walk lists the texts of the work tree, sorted by path. The folders of one depth are listed on all processors.
+// walk lists the texts of the work tree, those of a folder sorted by name. The folders of one depth are looked into on
+// all processors.
 func (f *files) walk(ctx context.Context) error {
-	f.seen = map[string]file{}
-	for level := []string{""}; len(level) > 0; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		listed, err := f.list(level)
-		if err != nil {
-			return err
-		}
-		var below []string
-		for i, dir := range level {
-			below = append(below, f.folder(dir, listed[i])...)
-		}
-		level = below
+	root, err := f.store.OpenFolder(".")
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(f.found, func(a, b file) int { return strings.Compare(a.path, b.path) })
+	defer root.Close()
+	for level := []string{""}; len(level) > 0; {
+		all := make([]looked, len(level))
+		f.list(ctx, root, level, all)
+		level = level[:0:0]
+		for i := range all {
+			f.found = append(f.found, all[i].files...)
+			f.cache.put(all[i].dir, all[i].rows)
+			level = append(level, all[i].below...)
+			err = errors.Join(err, all[i].err)
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// list looks into folders.
+func (f *files) list(ctx context.Context, root *state.Folder, dirs []string, out []looked) {
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; int(i) < len(dirs) && ctx.Err() == nil; i = next.Add(1) - 1 {
+			out[i].dir = dirs[i]
+			out[i].look(f, root)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(dirs)) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
+}
+
+// looked is what came of looking into a folder.
+type looked struct {
+	dir   string
+	files []file
+	below []string // folders that are to be looked into
+	rows  []byte   // for the cache
+	err   error
 }
 
 // entry is something in a folder.
 type entry struct {
-	name string
-	id   state.Identity
+	path, name string
+	id         state.Identity
 }
 
-// list looks into folders. One that went, or that may not be looked into, is empty.
-func (f *files) list(dirs []string) ([][]entry, error) {
-	out, wrong := make([][]entry, len(dirs)), make([]error, len(dirs))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(dirs)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(dirs); i = next.Add(1) - 1 {
-				err := f.store.LookInto(cmp.Or(dirs[i], "."), func(name []byte, id state.Identity) {
-					out[i] = append(out[i], entry{string(name), id})
-				})
-				if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-					wrong[i] = err
+// look lists the folder and takes its files. One that went, or that may not be looked into, is empty.
+func (l *looked) look(f *files, root *state.Folder) {
+	var entries []entry
+	rules := false
+	err := root.LookInto(cmp.Or(l.dir, "."), func(name []byte, id state.Identity) {
+		if id.IsFile() || id.IsFolder() {
+			p := path.Join(l.dir, string(name))
+			entries = append(entries, entry{p, p[len(p)-len(name):], id})
+		}
+		rules = rules || string(name) == ".gitignore"
+	})
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			l.err = err
+		}
+		return
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	ignored, known := f.ignored(l.dir, rules), f.cache.of(l.dir)
+	for _, e := range entries {
+		switch {
+		case e.id.IsFolder():
+			if !f.skipped(e.path, e.name) && !ignored(e.name, true) {
+				l.below = append(l.below, e.path)
+			}
+		case e.id.Size > 0 && e.id.Size <= f.limit && !f.isOurs(e.path) && !f.excluded(e.path) && !ignored(e.name, false):
+			was, _ := known.find(e.name)
+			if now, ok := f.digest(e.path, e.id, f.limit, was); ok {
+				l.rows = appendRow(l.rows, e.name, now)
+				if now.digest != 0 {
+					l.files = append(l.files, now)
 				}
 			}
-		})
-	}
-	workers.Wait()
-	return out, errors.Join(wrong...)
-}
-
-// folder takes the files of a folder, and returns the folders below it that are to be looked into.
-func (f *files) folder(dir string, entries []entry) (below []string) {
-	ignored := f.ignored(dir)
-	for _, e := range entries {
-		p := path.Join(dir, e.name)
-		switch id := e.id; {
-		case id.IsFolder() && !f.skipped(p, e.name) && !ignored(e.name, true):
-			below = append(below, p)
-		case id.IsFile() && id.Size <= f.limit && id.Size > 0 && !f.isOurs(p) && !f.excluded(p) && !ignored(e.name, false):
-			f.take(p, id)
 		}
 	}
-	return below
 }
 
 func (f *files) skipped(p, name string) bool {
@@ -139,44 +169,53 @@ func (f *files) excluded(p string) bool {
 	return false
 }
 
-// take lists a file, if it is a text.
-func (f *files) take(p string, id state.Identity) {
-	if now, ok := f.digest(p, id, f.limit); ok && now.digest != 0 {
-		f.found = append(f.found, now)
-	}
-}
-
 // digest is what is known of a file; one that is as it was is not read. The digest is 0 if it is no text; ok is false if
 // it cannot be read, because it went or may not be.
-func (f *files) digest(p string, id state.Identity, limit int64) (now file, ok bool) {
-	stamp := f.stamp(id)
-	if was, ok := f.known[p]; ok && stamp != 0 && was.stamp == stamp {
-		f.seen[p] = was
-		return was, true
+func (f *files) digest(p string, id state.Identity, limit int64, was file) (now file, ok bool) {
+	now = file{path: p, stamp: f.stamp(id)}
+	if now.stamp != 0 && now.stamp == was.stamp {
+		now.digest = was.digest
+		return now, true
 	}
 	text, _, err := f.store.ReadFile(p, limit)
 	if err != nil {
 		return file{}, false
 	}
-	now = file{path: p, stamp: stamp}
 	if isText(text) {
 		now.digest = max(xxhash.Sum64(text), 1)
 	}
-	f.seen[p] = now
 	return now, true
 }
 
-// stamp is a digest of what the file system says. A file that was written within the last two seconds may be written
-// again within the same tick of the clock: it has none.
+// one is digest for a file that is taken by itself, and not by a walk.
+func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool) {
+	was, _ := f.cache.of(singles).find(p)
+	if now, ok = f.digest(p, id, limit, was); ok {
+		f.single[p] = now
+	}
+	return now, ok
+}
+
+// save keeps what is known of all files.
+func (f *files) save() {
+	var all []byte
+	for _, p := range slices.Sorted(maps.Keys(f.single)) {
+		all = appendRow(all, p, f.single[p])
+	}
+	f.cache.put(singles, all)
+	f.cache.save(f.store)
+}
+
+// tick is within how many nanoseconds after it was written a file may be written again without its times telling.
+const tick = 2e9
+
+// stamp is a digest of what the file system says. A file that was just written, and may be written again within the same
+// tick of the clock, has none.
 func (f *files) stamp(id state.Identity) uint64 {
-	if f.now.UnixNano()-max(id.Mtime, id.Ctime) < int64(2*time.Second) {
+	if f.now-max(id.Mtime, id.Ctime) < tick {
 		return 0
 	}
-	var b []byte
-	for _, n := range []uint64{uint64(id.Size), uint64(id.Mtime), uint64(id.Ctime), id.Ino} {
-		b = binary.LittleEndian.AppendUint64(b, n)
-	}
-	return max(xxhash.Sum64(b), 1)
+	return stampOf(id)
 }
 
 // isText is what git takes for text: no NUL near the begin.
@@ -186,39 +225,4 @@ func isText(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 
 func (f *files) text(p string) (source.File, error) {
 	b, _, err := f.store.ReadFile(p, f.limit)
 	return source.File{Path: p, Text: b}, err
-}
-
-const filesCache = ".reconcile/cache/index-files"
-
-// The cache has for each file: length of the path, path, stamp, digest; all little-endian; and in the end the xxhash64
-// of all of it.
-func (f *files) load() {
-	f.known = map[string]file{}
-	b, _, err := f.store.ReadFile(filesCache, 1<<30)
-	if err != nil || len(b) < 8 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
-		return
-	}
-	for b = b[:len(b)-8]; len(b) >= 4; {
-		n := int(binary.LittleEndian.Uint32(b))
-		if n > len(b)-20 {
-			return // it was not written so
-		}
-		p := string(b[4 : 4+n])
-		f.known[p] = file{p, binary.LittleEndian.Uint64(b[4+n:]), binary.LittleEndian.Uint64(b[12+n:])}
-		b = b[20+n:]
-	}
-}
-
-// save keeps what is known; that it cannot be kept costs time only.
-func (f *files) save() {
-	var b []byte
-	for _, p := range slices.Sorted(maps.Keys(f.seen)) {
-		k := f.seen[p]
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(p)))
-		b = append(b, p...)
-		b = binary.LittleEndian.AppendUint64(b, k.stamp)
-		b = binary.LittleEndian.AppendUint64(b, k.digest)
-	}
-	b = binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
-	_ = f.store.Replace(filesCache, b)
 }

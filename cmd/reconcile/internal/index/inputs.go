@@ -46,9 +46,9 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 	settings := tree.Settings()
 	f := &files{
 		store: k.Store, ignored: k.Ignored, exclude: settings.Index.Exclude, limit: int64(settings.Index.MaxFileSize),
-		now: k.Now(), objects: []string{settings.Folders.Specs, settings.Folders.State},
+		now: k.Now().UnixNano(), objects: []string{settings.Folders.Specs, settings.Folders.State}, single: map[string]file{},
 	}
-	f.load()
+	f.cache.load(k.Store)
 	if err := f.walk(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (s *survey) memory() error {
 
 // takeInput takes a file as an input of its own; one that cannot be read is none.
 func (s *survey) takeInput(kind, p string, id state.Identity, limit int64) {
-	if f, ok := s.digest(p, id, limit); ok {
+	if f, ok := s.one(p, id, limit); ok {
 		s.inputs = append(s.inputs, input{name: kind + p, digest: digestOf("", f), files: []file{f}})
 	}
 }

@@ -12,7 +12,7 @@ func (k *Keeper) Skips(tree *state.Tree) func(dir string) bool {
 	f := &files{exclude: tree.Settings().Index.Exclude}
 	return func(dir string) bool {
 		parent, name := path.Split(dir)
-		return f.skipped(dir, name) || k.Ignored(strings.TrimSuffix(parent, "/"))(name, true)
+		return f.skipped(dir, name) || k.Ignored(strings.TrimSuffix(parent, "/"), true)(name, true)
 	}
 }
 
