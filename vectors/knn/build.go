@@ -24,20 +24,34 @@ func Build(o Options, items []Item, progress func(done, total int)) (*Index, err
 	}
 	x := newIndex(o, v)
 	v.base = v.segmentOf(len(items))
+	v.base.vectors = make([]float32, len(items)*v.dims)
 	l := x.linkerOf(v)
 	l.parallel(len(items), func(w *walker, i int) {
 		item := items[sorted[i]]
 		v.coder.encode(&w.query, item.Vector, w.rotated)
 		v.fill(uint32(i), item.ID, &w.query)
 	})
-	if len(items) >= o.GraphFrom && o.Dims >= graphDims {
-		x.buildGraph(v, progress)
+	x.finish(v, progress)
+	return x, nil
+}
+
+// finish makes the graph of a view whose base is filled, if it is large enough for one, and the order of the IDs. It
+// returns which row each slot was filled as.
+func (x *Index) finish(v *view, progress func(done, total int)) (rows []uint32) {
+	n := v.base.len()
+	if n >= x.options.GraphFrom && v.dims >= graphDims {
+		rows = x.buildGraph(v, progress)
+	} else {
+		rows = make([]uint32, n)
+		for i := range rows {
+			rows[i] = uint32(i)
+		}
 	}
 	x.order = v.base.byID()
 	if progress != nil {
-		progress(len(items), len(items))
+		progress(n, n)
 	}
-	return x, nil
+	return rows
 }
 
 // sorted checks items and returns their indexes by ID.
@@ -58,12 +72,12 @@ func (v *view) sorted(items []Item) ([]uint32, error) {
 	return order, nil
 }
 
-// segmentOf has n rows.
+// segmentOf has n rows, without exact vectors.
 func (s shape) segmentOf(n int) segment {
 	return segment{
 		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
 		towers: slices.Repeat([]uint32{noSlot}, n), codes: make([]int8, n*s.stride),
-		bits: make([]uint64, n*s.words), vectors: make([]float32, n*s.dims),
+		bits: make([]uint64, n*s.words),
 	}
 }
 
@@ -78,8 +92,8 @@ func (s *segment) byID() []uint32 {
 }
 
 // buildGraph links all slots of the base, which are in the order of their IDs, and puts them into the order in which a
-// walk meets them: what is near then stands near in memory, too.
-func (x *Index) buildGraph(v *view, progress func(done, total int)) {
+// walk meets them: what is near then stands near in memory, too. It returns that order.
+func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 	v.makeBlocks()
 	for slot := range uint32(v.len()) {
 		v.base.towers[slot] = x.towerFor(v, v.levelOf(v.base.ids[slot]))
@@ -95,7 +109,9 @@ func (x *Index) buildGraph(v *view, progress func(done, total int)) {
 		}
 	})
 	l.connect()
-	v.reorder(v.met())
+	order := v.met()
+	v.reorder(order)
+	return order
 }
 
 // met returns all slots in the order in which following the links from the entry meets them, breadth first.
@@ -157,8 +173,11 @@ func rename(links, moved []uint32) {
 	}
 }
 
-// arrange moves row order[i] to i, in place.
+// arrange moves row order[i] to i, in place; an array without rows stays so.
 func arrange[T any](rows []T, width int, order []uint32) {
+	if len(rows) == 0 {
+		return
+	}
 	row := func(i uint32) []T { return rows[int(i)*width : (int(i)+1)*width] }
 	placed := make([]bool, len(order))
 	first := make([]T, width)

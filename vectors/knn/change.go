@@ -131,7 +131,9 @@ func (v *view) fill(slot uint32, id uint64, c *coded) {
 	s.ids[row], s.sizes[row], s.slacks[row] = id, c.size, c.slack
 	copy(s.codes[row*v.stride:], c.code)
 	copy(s.bits[row*v.words:], c.bits)
-	copy(s.vectors[row*v.dims:], c.unit)
+	if len(s.vectors) > 0 { // else they are kept elsewhere, see Assemble
+		copy(s.vectors[row*v.dims:], c.unit)
+	}
 }
 
 // slotFor takes a slot of the tail for an ID, with an empty block of links and a tower if there is a graph. A hole is used

@@ -65,17 +65,22 @@ func (c *coder) check(v []float32) error {
 
 // encode fills to with the forms of v, which check has passed. rotated is scratch, of dims components.
 func (c *coder) encode(to *coded, v, rotated []float32) {
-	norm := kernel.Norm(v)
-	to.size = float32(math.Min(norm, math.MaxFloat32))
-	inverse := 1 / norm
-	for i, x := range v {
-		to.unit[i] = float32(float64(x) * inverse)
-	}
+	to.size = unit(to.unit, v)
 	c.rotation.Apply(rotated, to.unit)
 	kernel.QuantizeInt8(to.code[:c.dims], rotated, c.scale)
 	clear(to.code[c.dims:])
 	kernel.SignBits(to.bits, rotated)
 	to.slack = c.distance(rotated, to.code)
+}
+
+// unit sets to to v divided by its length, and returns that.
+func unit(to, v []float32) (size float32) {
+	norm := kernel.Norm(v)
+	inverse := 1 / norm
+	for i, x := range v {
+		to[i] = float32(float64(x) * inverse)
+	}
+	return float32(math.Min(norm, math.MaxFloat32))
 }
 
 // distance is the distance of a rotated vector from what its code stands for, rounded up. It is the same on every

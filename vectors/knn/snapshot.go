@@ -51,44 +51,123 @@ func (x *Index) AppendTo(dst []byte) []byte {
 	if len(x.dead) > 0 || x.added > 0 {
 		x.tidy()
 	}
+	i := x.image()
+	dst = slices.Grow(dst, int(i.size()))
+	if err := i.sum(); err != nil {
+		panic(err) // which cannot be: all of it is in memory
+	}
+	_ = i.write(func(b []byte) error {
+		dst = append(dst, b...)
+		return nil
+	})
+	return dst
+}
+
+// image is an index in its format: of each section the pieces that it consists of. Where the processor keeps numbers as
+// the format does, pieces are the arrays of the index themselves.
+type image struct {
+	header header
+	shape  shape
+	pieces [sections][][]byte
+	// later hands out, unless nil, what the last section has beyond its pieces.
+	later func(each func([]byte) error) error
+}
+
+// image is that of the present view, without checksums.
+func (x *Index) image() *image {
 	v := x.current.Load()
 	runs, moved := v.runs()
 	links, towers := v.compact(runs, moved)
-	h := x.headerOf(v, moved, len(links))
-	total := uint64(headerSize)
-	for _, size := range h.sizes(v.shape) {
-		total += aligned(size)
-	}
-	begin := len(dst)
-	dst = slices.Grow(dst, int(total))[:begin+headerSize]
-	section := 0
-	put := func(write func([]byte) []byte) {
-		at := len(dst)
-		dst = write(dst)
-		h.sums[section] = xxhash.Sum64(dst[at:])
-		section++
-		for (len(dst)-begin)%sectionLine != 0 {
-			dst = append(dst, 0)
+	ids := gather(runs, 1, func(s *segment) []uint64 { return s.ids })
+	return &image{header: x.headerOf(v, moved, len(links)), shape: v.shape, pieces: [sections][][]byte{
+		{raw(ids)}, {raw((&segment{ids: ids}).byID())},
+		rows(runs, 1, func(s *segment) []float32 { return s.sizes }),
+		rows(runs, 1, func(s *segment) []float32 { return s.slacks }),
+		{raw(towers)},
+		rows(runs, v.stride, func(s *segment) []int8 { return s.codes }),
+		rows(runs, v.words, func(s *segment) []uint64 { return s.bits }),
+		{raw(links)},
+		rows(runs, v.dims, func(s *segment) []float32 { return s.vectors }),
+	}}
+}
+
+// rows are the rows of runs as pieces: none of arrays that are empty.
+func rows[T any](runs []span, width int, of func(*segment) []T) (out [][]byte) {
+	for _, r := range runs {
+		if all := of(r.s); len(all) > 0 {
+			out = append(out, raw(all[r.from*width:r.to*width]))
 		}
 	}
-	ids := gather(runs, 1, func(s *segment) []uint64 { return s.ids })
-	put(func(b []byte) []byte { return appendRaw(b, ids) })
-	put(func(b []byte) []byte { return appendRaw(b, (&segment{ids: ids}).byID()) })
-	put(func(b []byte) []byte { return appendRows(b, runs, 1, func(s *segment) []float32 { return s.sizes }) })
-	put(func(b []byte) []byte { return appendRows(b, runs, 1, func(s *segment) []float32 { return s.slacks }) })
-	put(func(b []byte) []byte { return appendRaw(b, towers) })
-	put(func(b []byte) []byte {
-		return appendRows(b, runs, v.stride, func(s *segment) []int8 { return s.codes })
-	})
-	put(func(b []byte) []byte {
-		return appendRows(b, runs, v.words, func(s *segment) []uint64 { return s.bits })
-	})
-	put(func(b []byte) []byte { return appendRaw(b, links) })
-	put(func(b []byte) []byte {
-		return appendRows(b, runs, v.dims, func(s *segment) []float32 { return s.vectors })
-	})
-	h.write(dst[begin:])
-	return dst
+	return out
+}
+
+// raw are numbers in the format, in place if that can be.
+func raw[T any](numbers []T) []byte {
+	if littleEndian {
+		size := int(unsafe.Sizeof(*new(T)))
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), len(numbers)*size)
+	}
+	out, err := binary.Append(nil, binary.LittleEndian, numbers)
+	if err != nil {
+		panic(err) // T is a number of fixed size
+	}
+	return out
+}
+
+// size is how many bytes an image has.
+func (i *image) size() uint64 {
+	total := uint64(headerSize)
+	for _, size := range i.header.sizes(i.shape) {
+		total += aligned(size)
+	}
+	return total
+}
+
+// each calls do with the pieces of a section.
+func (i *image) each(section int, do func([]byte) error) error {
+	for _, piece := range i.pieces[section] {
+		if err := do(piece); err != nil {
+			return err
+		}
+	}
+	if section == sections-1 && i.later != nil {
+		return i.later(do)
+	}
+	return nil
+}
+
+// sum sets the checksums of the header. The error is that of later.
+func (i *image) sum() error {
+	for section := range sections {
+		sum := xxhash.New()
+		err := i.each(section, func(b []byte) error {
+			_, err := sum.Write(b)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		i.header.sums[section] = sum.Sum64()
+	}
+	return nil
+}
+
+// write hands out all bytes, once they are summed. The error is that of to, or of later.
+func (i *image) write(to func([]byte) error) error {
+	head := make([]byte, headerSize)
+	i.header.write(head)
+	if err := to(head); err != nil {
+		return err
+	}
+	for section, size := range i.header.sizes(i.shape) {
+		if err := i.each(section, to); err != nil {
+			return err
+		}
+		if err := to(make([]byte, aligned(size)-size)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // headerOf is the header of a view whose slots become moved, and that has so many links.
@@ -155,22 +234,6 @@ func gather[T any](runs []span, width int, of func(*segment) []T) []T {
 		out = append(out, of(r.s)[r.from*width:r.to*width]...)
 	}
 	return out
-}
-
-func appendRows[T any](dst []byte, runs []span, width int, of func(*segment) []T) []byte {
-	for _, r := range runs {
-		dst = appendRaw(dst, of(r.s)[r.from*width:r.to*width])
-	}
-	return dst
-}
-
-// appendRaw appends numbers, little-endian.
-func appendRaw[T any](dst []byte, numbers []T) []byte {
-	dst, err := binary.Append(dst, binary.LittleEndian, numbers)
-	if err != nil {
-		panic(err) // T is a number of fixed size
-	}
-	return dst
 }
 
 func (h *header) write(dst []byte) {

@@ -18,6 +18,7 @@ type walker struct {
 	salt    uint32
 	query   coded
 	rotated []float32
+	given   []float32 // to Assemble
 	counts  []uint32
 	kept    []uint32
 	rest    []uint32
