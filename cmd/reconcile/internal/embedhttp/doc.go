@@ -6,7 +6,8 @@
 // Texts go out in batches, a few batches at once, and as many requests in a minute as the settings say. A request that
 // cannot be answered now (no connection, 408, 429, 5xx) is repeated with growing waits, or after the time that the
 // endpoint names. A batch that is refused (400, 413, 422) is halved, and a text that is refused alone is cut, down to
-// leastText bytes: models have limits of their own, and one long text must not keep all others from being found.
+// leastText bytes: models have limits of their own, and one long text must not keep all others from being found. A text
+// that is asked for alone, as a query is, is waited for no longer than Options.Patience.
 // Texts and the key go by https, or to this machine; no redirect is followed, since it would take both elsewhere. The
 // key is in no error.
 //

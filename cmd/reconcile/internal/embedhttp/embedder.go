@@ -29,6 +29,9 @@ type Options struct {
 	RequestsPerMinute int
 	// Timeout is that of one request. Default 1m.
 	Timeout time.Duration
+	// Patience is how long a single text may take, with all tries: it is the query of somebody who waits, and who gets
+	// what is found by words when it is over. Default 10s.
+	Patience time.Duration
 	// Cache keeps vectors; nil keeps none.
 	Cache *Cache
 	// UserAgent is sent with each request.
@@ -65,6 +68,7 @@ func New(o Options) (*Embedder, error) {
 	o.Batch = max(1, cmp.Or(o.Batch, 64))
 	o.Parallel = max(1, cmp.Or(o.Parallel, 4))
 	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	o.Patience = cmp.Or(o.Patience, 10*time.Second)
 	if o.now == nil {
 		o.now, o.wait = time.Now, sleep
 	}
@@ -106,6 +110,12 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		}
 	}
 	ask = e.kept(ask, put)
+	if len(texts) == 1 {
+		late := e.unavailable(fmt.Errorf("it did not answer within %v", e.Patience))
+		limited, stop := context.WithTimeoutCause(ctx, e.Patience, late)
+		defer stop()
+		ctx = limited
+	}
 	if err := e.askAll(ctx, ask, put); err != nil {
 		return nil, err
 	}

@@ -385,6 +385,29 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
+// Whoever waits for one text is told in time that there is no vector of it; a batch is waited for.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	e := serve(t, func(_ int, r request, _ http.ResponseWriter) bool {
+		if len(r.Input) == 1 {
+			<-over
+		}
+		return len(r.Input) == 1
+	})
+	defer close(over) // before the server, which waits for its handlers
+	em, _ := e.embedder(t, func(o *Options) { o.Patience = time.Millisecond })
+	if _, err := em.Embed(t.Context(), []string{"query"}); !errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), "within 1ms") {
+		t.Errorf("an endpoint that hangs: %v", err)
+	}
+	texts := []string{"one", "two"}
+	got, err := em.Embed(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, texts, got)
+}
+
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	good := Options{Endpoint: "https://api.example.org/v1", Model: "m", Dimensions: 768}
