@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"runtime"
 	"slices"
@@ -33,6 +34,14 @@ type Options struct {
 	Progress func(step string, done, total int)
 	// Warn, unless nil, hears of what goes on without something.
 	Warn func(error)
+	// Scratch, unless nil, holds the vectors of an index that is built, instead of memory: 4 bytes for each number.
+	Scratch Scratch
+}
+
+// Scratch is a file that nobody else uses. It is written from its begin, and must stay until what is built is written.
+type Scratch interface {
+	io.ReaderAt
+	io.WriterAt
 }
 
 func (o Options) withDefaults() Options {
@@ -51,20 +60,67 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Build makes the snapshot of some inputs, which is these bytes one after the other. Equal inputs make equal bytes, in
-// whatever order they are, with any number of threads, as long as the embedder makes equal vectors. An embedder that
-// cannot be had makes a snapshot without vectors, and a warning. The error is that of the context, or of an embedder whose
-// vectors cannot be used.
-func Build(ctx context.Context, inputs []Input, o Options) ([][]byte, error) {
+// Snapshot is an index that was built, to be written. Some of it may be in a Scratch.
+type Snapshot struct{ parts *container }
+
+// Write hands out the bytes, piece by piece; a piece is valid during the call. The error is that of to, or of the Scratch.
+func (s *Snapshot) Write(to func([]byte) error) error { return s.parts.write(to) }
+
+// Build makes the snapshot of some inputs. Equal inputs make equal bytes, in whatever order they are, with any number of
+// threads, as long as the embedder makes equal vectors. An embedder that cannot be had makes a snapshot without vectors,
+// and a warning. The error is that of the context, of the Scratch, or of an embedder whose vectors cannot be used.
+func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	b := &building{Options: o.withDefaults(), ctx: ctx}
 	a := assemble(inputs, b.Warn)
-	g, err := b.relate(a)
-	if err != nil {
+	items := a.nodes()
+	c := &container{}
+	found := &container{}
+	var graphs, words sync.WaitGroup
+	var wrong [2]error
+	b.Progress("relate", 0, len(a.items))
+	var refused []error
+	graphs.Go(func() { refused, wrong[0] = a.relations(c) })
+	words.Go(func() { wrong[1] = findable(items, found) })
+	graphs.Wait()
+	for _, err := range refused {
+		b.Warn(err)
+	}
+	if wrong[0] != nil {
+		words.Wait()
+		return nil, wrong[0]
+	}
+	meta := Meta{Inputs: DigestInputs(inputs), Tools: o.Tools}
+	vectors, trained, err := b.vectors(items, &meta)
+	words.Wait()
+	if err = errors.Join(err, wrong[1]); err != nil {
 		return nil, err
 	}
-	items := inOrder(g, a.items)
-	meta := Meta{Inputs: DigestInputs(inputs), Tools: o.Tools}
-	c := &container{}
+	c.sections = append(c.sections, found.sections...)
+	c.add(sectionMeta, meta.encode())
+	if vectors != nil {
+		c.add(sectionEmbedder, trained)
+		c.sections = append(c.sections, section{kind: sectionVectors, late: vectors})
+	}
+	return &Snapshot{c}, nil
+}
+
+// nodes are the items that a graph can have, in its order: item i is node i.
+func (a *assembly) nodes() []*graph.Item {
+	out := make([]*graph.Item, 0, len(a.items))
+	for i := range a.items {
+		if graph.CheckNode(&a.items[i].Node) == nil {
+			out = append(out, &a.items[i])
+		}
+	}
+	return out
+}
+
+// relations adds the graph and what belongs to it. What its rules refuse is left out, with a reason.
+func (a *assembly) relations(c *container) (refused []error, err error) {
+	g, refused := a.graph()
+	if g == nil {
+		return nil, errors.Join(refused...)
+	}
 	c.add(sectionGraph, g.AppendTo(nil))
 	c.add(sectionHoldings, encodeHoldings(g, a))
 	c.add(sectionAliases, encodeAliases(g, a))
@@ -72,29 +128,22 @@ func Build(ctx context.Context, inputs []Input, o Options) ([][]byte, error) {
 	c.add(sectionLoose, loose)
 	c.add(sectionLooseNames, names)
 	c.add(sectionFacts, encodeFacts(a.facts))
-	var words *lexical.Index
-	var wrong error
-	var besides sync.WaitGroup
-	besides.Go(func() {
-		words, wrong = lexical.Build(documents(items))
-		c.add(sectionTopics, filter.Build(topics(items)).AppendTo(nil))
-	})
-	vectors, trained, err := b.vectors(items, &meta)
-	besides.Wait()
-	if err = errors.Join(err, wrong); err != nil {
-		return nil, err
-	}
-	c.add(sectionWords, words.Bytes())
-	c.add(sectionMeta, meta.encode())
-	if vectors != nil {
-		c.add(sectionEmbedder, trained)
-		c.add(sectionVectors, vectors.AppendTo(nil))
-	}
-	return c.parts(), nil
+	return refused, nil
 }
 
-// relate makes the graph. What its rules refuse is left out, with a warning where somebody wrote it down.
-func (b *building) relate(a *assembly) (*graph.Graph, error) {
+// findable adds the words of items.
+func findable(items []*graph.Item, c *container) error {
+	words, err := lexical.Build(documents(items))
+	if err != nil {
+		return err
+	}
+	c.add(sectionTopics, filter.Build(topics(items)).AppendTo(nil))
+	c.add(sectionWords, words.Bytes())
+	return nil
+}
+
+// graph makes the graph, nil if the format has no room for it, and tells what its rules refuse.
+func (a *assembly) graph() (*graph.Graph, []error) {
 	parts := graph.Parts{Nodes: make([]graph.Node, len(a.items)), Edges: a.edges}
 	for i := range a.items {
 		parts.Nodes[i] = a.items[i].Node
@@ -103,28 +152,7 @@ func (b *building) relate(a *assembly) (*graph.Graph, error) {
 		parts.Provenances = append(parts.Provenances, f.provenances...)
 		parts.Conflicts = append(parts.Conflicts, f.conflicts...)
 	}
-	b.Progress("relate", 0, len(a.items))
-	g, refused := graph.Build(parts)
-	for _, err := range refused {
-		b.Warn(err)
-	}
-	if g == nil {
-		return nil, errors.Join(refused...)
-	}
-	return g, nil
-}
-
-// inOrder are the items in the order of the graph's nodes: item i is node i.
-func inOrder(g *graph.Graph, items []graph.Item) []*graph.Item {
-	byID := make(map[string]*graph.Item, len(items))
-	for i := range items {
-		byID[items[i].ID] = &items[i]
-	}
-	out := make([]*graph.Item, 0, g.Nodes())
-	for r := range g.All() {
-		out = append(out, byID[g.ID(r)])
-	}
-	return out
+	return graph.Build(parts)
 }
 
 type building struct {
@@ -161,11 +189,11 @@ func topics(items []*graph.Item) map[graph.Domain][]uint64 {
 }
 
 // vectors embeds all texts. Without an embedder that answers there are none, and that is a warning.
-func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Index, []byte, error) {
+func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Assembly, []byte, error) {
 	if b.WordsOnly {
 		return nil, nil, nil
 	}
-	items = slices.DeleteFunc(slices.Clone(items), func(it *graph.Item) bool { return !hasText(it) })
+	items, ids := byHash(items)
 	e := b.Embedder
 	var trained []byte
 	if e == nil {
@@ -173,7 +201,8 @@ func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Index, []byte,
 		t := embed.Train(texts(items), b.Dims)
 		trained, e = t.AppendTo(nil), t
 	}
-	made, err := b.embed(e, items)
+	made := b.rows(len(items))
+	err := b.embed(e, items, made.put)
 	if errors.Is(err, embed.ErrUnavailable) {
 		b.Warn(fmt.Errorf("search goes by words only, until the index is rebuilt: %w", err))
 		return nil, nil, nil
@@ -181,13 +210,34 @@ func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Index, []byte,
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := knn.Build(knn.Options{Dims: b.Dims, Threads: b.Threads}, made,
+	x, err := knn.Assemble(knn.Options{Dims: b.Dims, Threads: b.Threads}, ids, made.get,
 		func(done, total int) { b.Progress("vectors", done, total) })
 	if err != nil {
 		return nil, nil, err
 	}
 	meta.Model, meta.Dims = e.Model(), b.Dims
 	return x, trained, nil
+}
+
+// byHash are the items that are found by meaning, in the order of the hashes of their ids. Of two ids with one hash, which
+// is all but impossible, the second is found by its words only.
+func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64) {
+	type row struct {
+		id uint64
+		*graph.Item
+	}
+	rows := make([]row, 0, len(items))
+	for _, it := range items {
+		if hasText(it) {
+			rows = append(rows, row{graph.HashID(it.ID), it})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
+	rows = slices.CompactFunc(rows, func(a, b row) bool { return a.id == b.id })
+	for _, r := range rows {
+		sorted, ids = append(sorted, r.Item), append(ids, r.id)
+	}
+	return sorted, ids
 }
 
 func texts(items []*graph.Item) iter.Seq[string] {
@@ -203,9 +253,9 @@ func texts(items []*graph.Item) iter.Seq[string] {
 // batch is how many texts are embedded at a time.
 const batch = 256
 
-// embed makes the vectors of items, sorted by the hash of their ids.
-func (b *building) embed(e embed.Embedder, items []*graph.Item) ([]knn.Item, error) {
-	out := make([]knn.Item, len(items))
+// embed makes the vectors of items, and hands them to take in batches, each with the number of its first: on several
+// goroutines, in any order.
+func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from int, vectors [][]float32) error) error {
 	batches := make(chan int)
 	ctx, stop := context.WithCancelCause(b.ctx)
 	defer stop(nil)
@@ -216,7 +266,11 @@ func (b *building) embed(e embed.Embedder, items []*graph.Item) ([]knn.Item, err
 		workers.Go(func() {
 			for from := range batches {
 				to := min(from+batch, len(items))
-				if err := b.embedBatch(ctx, e, items[from:to], out[from:to]); err != nil {
+				vectors, err := b.embedBatch(ctx, e, items[from:to])
+				if err == nil {
+					err = take(from, vectors)
+				}
+				if err != nil {
 					stop(err)
 					continue
 				}
@@ -232,26 +286,15 @@ func (b *building) embed(e embed.Embedder, items []*graph.Item) ([]knn.Item, err
 	}
 	close(batches)
 	workers.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(out, func(a, b knn.Item) int { return cmp.Compare(a.ID, b.ID) })
-	// Of two ids with one hash, which is all but impossible, the second is found by its words only.
-	return slices.CompactFunc(out, func(a, b knn.Item) bool { return a.ID == b.ID }), nil
+	return context.Cause(ctx)
 }
 
-func (b *building) embedBatch(ctx context.Context, e embed.Embedder, items []*graph.Item, out []knn.Item) error {
+func (b *building) embedBatch(ctx context.Context, e embed.Embedder, items []*graph.Item) ([][]float32, error) {
 	vectors, err := e.Embed(ctx, slices.Collect(texts(items)))
 	if err == nil {
 		err = checkVectors(vectors, len(items), b.Dims)
 	}
-	if err != nil {
-		return err
-	}
-	for i, v := range vectors {
-		out[i] = knn.Item{ID: graph.HashID(items[i].ID), Vector: v}
-	}
-	return nil
+	return vectors, err
 }
 
 func checkVectors(vs [][]float32, n, dims int) error {

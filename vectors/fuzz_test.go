@@ -18,11 +18,13 @@ func sample(tb testing.TB) (snapshot, delta []byte) {
 	}
 	facts := []graph.Provenance{{ID: "p", Node: "a.go", Source: "s"}}
 	o := Options{WordsOnly: true, Dims: 4}
-	parts, err := Build(tb.Context(), []Input{{Name: "file:a.go", Digest: 1, Part: part("one"), Provenances: facts}}, o)
+	made, err := Build(tb.Context(), []Input{{Name: "file:a.go", Digest: 1, Part: part("one"), Provenances: facts}}, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	snapshot = join(parts)
+	if err := made.Write(func(b []byte) error { snapshot = append(snapshot, b...); return nil }); err != nil {
+		tb.Fatal(err)
+	}
 	x, err := Open(snapshot, nil, o)
 	if err != nil {
 		tb.Fatal(err)

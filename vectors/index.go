@@ -309,26 +309,32 @@ func (x *Index) embedChanges(ctx context.Context, fresh []*graph.Item, was *Inde
 	if x.near == nil {
 		return nil
 	}
-	ids := map[uint64]string{}
 	var missing []*graph.Item
 	for _, it := range fresh {
 		if v := was.vectorOf(it); v != nil {
 			x.delta.vectors[it.ID] = v
 		} else if hasText(it) {
-			missing, ids[graph.HashID(it.ID)] = append(missing, it), it.ID
+			missing = append(missing, it)
 		}
 	}
 	b := &building{Options: x.Options, ctx: ctx}
 	b.Dims = x.meta.Dims
-	made, err := b.embed(x.embedder, missing)
+	made := make([][]float32, len(missing))
+	err := b.embed(x.embedder, missing, func(from int, vectors [][]float32) error {
+		copy(made[from:], vectors)
+		return nil
+	})
 	if errors.Is(err, embed.ErrUnavailable) {
 		x.Warn(fmt.Errorf("what changed is found by its words only: %w", err))
 		return nil
 	}
-	for _, v := range made {
-		x.delta.vectors[ids[v.ID]] = v.Vector
+	if err != nil {
+		return err
 	}
-	return err
+	for i, it := range missing {
+		x.delta.vectors[it.ID] = made[i]
+	}
+	return nil
 }
 
 // vectorOf is the vector that the delta has of a text; nil if it has none.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/vectors/knn"
 )
 
 // A snapshot is a header and sections, each at a multiple of 4096 bytes, little-endian:
@@ -69,6 +71,24 @@ func (m *Meta) encode() []byte {
 type section struct {
 	kind uint64
 	data []byte
+	// late is what is only put together when it is written, instead of data; nil for what is in memory.
+	late *knn.Assembly
+}
+
+// write hands out what the section has.
+func (s *section) write(to func([]byte) error) error {
+	if s.late != nil {
+		return s.late.Write(to)
+	}
+	return to(s.data)
+}
+
+// size is how many bytes it has.
+func (s *section) size() int {
+	if s.late != nil {
+		return int(s.late.Size())
+	}
+	return len(s.data)
 }
 
 // container is a file of sections that was read or is to be written.
@@ -78,7 +98,7 @@ type container struct {
 }
 
 func (c *container) add(kind uint64, data []byte) {
-	c.sections = append(c.sections, section{kind, data})
+	c.sections = append(c.sections, section{kind: kind, data: data})
 }
 
 // get is a section; nil if there is none.
@@ -91,37 +111,66 @@ func (c *container) get(kind uint64) []byte {
 	return nil
 }
 
-// header lays the sections out and sets the sum.
-func (c *container) header() []byte {
+// header lays the sections out and sets the sum. The error is that of a late section.
+func (c *container) header() ([]byte, error) {
 	b := append([]byte(magic), 0, 0, 0, 0, 0, 0, 0, 0)
 	binary.LittleEndian.PutUint32(b[8:], version)
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(c.sections)))
 	at := uint64(pages(tableAt + rowSize*len(c.sections) + 8))
-	for _, s := range c.sections {
-		for _, n := range []uint64{s.kind, at, uint64(len(s.data)), xxhash.Sum64(s.data)} {
+	for i := range c.sections {
+		s := &c.sections[i]
+		sum := xxhash.New()
+		err := s.write(func(data []byte) error {
+			_, err := sum.Write(data)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range []uint64{s.kind, at, uint64(s.size()), sum.Sum64()} {
 			b = binary.LittleEndian.AppendUint64(b, n)
 		}
-		at += uint64(pages(len(s.data)))
+		at += uint64(pages(s.size()))
 	}
 	c.sum = xxhash.Sum64(b)
-	return binary.LittleEndian.AppendUint64(b, c.sum)
+	return binary.LittleEndian.AppendUint64(b, c.sum), nil
 }
 
 // pages rounds up to whole pages.
 func pages(n int) int { return (n + pageSize - 1) / pageSize * pageSize }
 
-// parts is all of it, in the order in which it is to be written.
-func (c *container) parts() [][]byte {
-	out := padded(nil, c.header())
-	for _, s := range c.sections {
-		out = padded(out, s.data)
+// write hands out all of it, in the order in which it is to be written.
+func (c *container) write(to func([]byte) error) error {
+	header, err := c.header()
+	if err == nil {
+		err = to(header)
 	}
+	if err == nil {
+		err = fill(to, len(header))
+	}
+	for i := range c.sections {
+		if err == nil {
+			err = c.sections[i].write(to)
+		}
+		if err == nil {
+			err = fill(to, c.sections[i].size())
+		}
+	}
+	return err
+}
+
+// parts is all of a container without late sections.
+func (c *container) parts() (out [][]byte) {
+	_ = c.write(func(b []byte) error {
+		out = append(out, b)
+		return nil
+	})
 	return out
 }
 
-// padded adds b and what it lacks to whole pages.
-func padded(to [][]byte, b []byte) [][]byte {
-	return append(to, b, make([]byte, pages(len(b))-len(b)))
+// fill hands out what so many bytes lack to whole pages.
+func fill(to func([]byte) error, written int) error {
+	return to(make([]byte, pages(written)-written))
 }
 
 // openContainer finds the sections in data, and checks those that do not check themselves.
@@ -144,7 +193,7 @@ func openContainer(data []byte) (*container, error) {
 			return nil, ErrDamaged
 		}
 		whole += uint64(pages(int(size)))
-		s := section{field(0), data[at : at+size : at+size]}
+		s := section{kind: field(0), data: data[at : at+size : at+size]}
 		if !lazy(s.kind) && xxhash.Sum64(s.data) != field(3) {
 			return nil, ErrDamaged
 		}

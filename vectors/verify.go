@@ -2,20 +2,28 @@ package vectors
 
 import (
 	"bytes"
+	"errors"
 
 	"reconcile.dev/reconcile/vectors/knn"
 )
 
-// Same reports whether the snapshot is these bytes.
-func (x *Index) Same(parts [][]byte) bool {
+// errOther ends a comparison.
+var errOther = errors.New("other bytes")
+
+// Same reports whether the snapshot is that one. The error is that of what was built, when it cannot be read any more.
+func (x *Index) Same(as *Snapshot) (bool, error) {
 	rest := x.data
-	for _, p := range parts {
-		if len(rest) < len(p) || !bytes.Equal(rest[:len(p)], p) {
-			return false
+	err := as.Write(func(b []byte) error {
+		if len(rest) < len(b) || !bytes.Equal(rest[:len(b)], b) {
+			return errOther
 		}
-		rest = rest[len(p):]
+		rest = rest[len(b):]
+		return nil
+	})
+	if errors.Is(err, errOther) {
+		return false, nil
 	}
-	return len(rest) == 0
+	return err == nil && len(rest) == 0, err
 }
 
 // Recall asks for the 10 nearest of some vectors of the snapshot, as a search does and by looking at every vector, and

@@ -148,11 +148,15 @@ func joined(parts [][]byte) []byte { return slices.Concat(parts...) }
 
 func build(t *testing.T, inputs []vectors.Input, o vectors.Options) []byte {
 	t.Helper()
-	parts, err := vectors.Build(t.Context(), inputs, o)
+	made, err := vectors.Build(t.Context(), inputs, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return joined(parts)
+	var out []byte
+	if err := made.Write(func(b []byte) error { out = append(out, b...); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func open(t *testing.T, snapshot, delta []byte, o vectors.Options) *vectors.Index {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,7 +227,7 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 	if err != nil {
 		return nil, err
 	}
-	x, err := vectors.Open(joinBytes(made), nil, o)
+	x, err := openBuilt(made, o)
 	if err != nil {
 		return nil, err
 	}
@@ -235,18 +236,17 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 	return &Kept{Index: x, How: how, Finish: finish}, nil
 }
 
-// joinBytes is what is to be in a file, in memory.
-func joinBytes(parts [][]byte) []byte {
+// openBuilt opens in memory what is to be in a file.
+func openBuilt(made *vectors.Snapshot, o vectors.Options) (*vectors.Index, error) {
 	n := 0
-	for _, p := range parts {
-		n += len(p)
+	if err := made.Write(func(b []byte) error { n += len(b); return nil }); err != nil {
+		return nil, err
 	}
-	out := aligned(n)
-	at := 0
-	for _, p := range parts {
-		at += copy(out[at:], p)
+	data, at := aligned(n), 0
+	if err := made.Write(func(b []byte) error { at += copy(data[at:], b); return nil }); err != nil {
+		return nil, err
 	}
-	return out
+	return vectors.Open(data, nil, o)
 }
 
 // finish builds the whole index of inputs, keeps and opens it.
@@ -254,11 +254,7 @@ func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs
 	start time.Time) (*Kept, error) {
 	o := k.options(tree)
 	o.Tools = s.tagger.version
-	made, err := vectors.Build(ctx, inputs, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.Store.Replace(SnapshotPath, made...); err != nil {
+	if err := k.write(ctx, inputs, o); err != nil {
 		return nil, err
 	}
 	if err := k.dropDelta(); err != nil {
@@ -272,6 +268,41 @@ func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs
 	kept.How = how
 	return kept, nil
 }
+
+// write builds the index of inputs and puts it in place. Vectors are not held in memory meanwhile: they would take most of
+// it.
+func (k *Keeper) write(ctx context.Context, inputs []vectors.Input, o vectors.Options) error {
+	scratch, err := k.Store.Scratch()
+	if err != nil {
+		return err
+	}
+	defer scratch.Close()
+	o.Scratch = scratch
+	made, err := vectors.Build(ctx, inputs, o)
+	if err != nil {
+		return err
+	}
+	var wrong error
+	draft, err := k.Store.Sketch(SnapshotPath, func(yield func([]byte) bool) {
+		wrong = made.Write(func(b []byte) error {
+			if !yield(b) {
+				return errStopped
+			}
+			return nil
+		})
+	})
+	if err = cmp.Or(err, wrong); err != nil {
+		if draft != nil {
+			draft.Discard()
+		}
+		return err
+	}
+	defer draft.Discard()
+	return draft.Place()
+}
+
+// errStopped ends a write that somebody else has an error for.
+var errStopped = errors.New("the file cannot be written")
 
 // Rebuild builds the index anew, all of it.
 func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {

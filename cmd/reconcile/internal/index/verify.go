@@ -35,21 +35,29 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 	if err != nil {
 		return nil, err
 	}
+	scratch, err := k.Store.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Close()
 	o := k.options(tree)
-	o.Tools = s.tagger.version
+	o.Tools, o.Scratch = s.tagger.version, scratch
 	made, err := vectors.Build(ctx, inputs, o)
 	if err != nil {
 		return nil, err
 	}
 	v := &Verified{}
 	if x.Delta() == nil {
-		if v.Sound = x.Same(made); v.Sound {
+		if v.Sound, err = x.Same(made); err != nil {
+			return nil, err
+		}
+		if v.Sound {
 			v.Compared = "the snapshot is that of a rebuild, byte for byte"
 		} else {
 			v.Compared = "the snapshot is another than that of a rebuild"
 		}
 	} else {
-		fresh, err := vectors.Open(joinBytes(made), nil, o)
+		fresh, err := openBuilt(made, o)
 		if err != nil {
 			return nil, err
 		}
