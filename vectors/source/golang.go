@@ -4,11 +4,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"reconcile.dev/reconcile/vectors/graph"
 )
@@ -17,24 +18,17 @@ import (
 const maxCode = 2048
 
 // Go makes the nodes of a folder of Go files: the package, its files, functions, methods and types, what they import,
-// call and implement.
-func Go(files []File, mods Modules) graph.Part {
+// call and implement. As many goroutines work on it as threads says; the result does not depend on it.
+func Go(files []File, mods Modules, threads int) graph.Part {
 	if len(files) == 0 {
 		return graph.Part{}
 	}
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	f := &folder{
-		id: Folder(files[0].Path), mods: mods, fset: token.NewFileSet(),
-		ids: map[types.Object]string{}, names: map[string]string{},
-	}
-	for _, file := range files {
-		f.parse(file)
-	}
+	f := &folder{id: Folder(files[0].Path), mods: mods, fset: token.NewFileSet(), names: map[string]string{}}
+	f.parse(files, threads)
 	f.packages()
-	for _, name := range f.clauses() {
-		f.check(f.of(name))
-	}
+	f.check(threads)
 	return f.Part
 }
 
@@ -45,8 +39,7 @@ type folder struct {
 	mods  Modules
 	fset  *token.FileSet
 	files []*goFile
-	ids   map[types.Object]string // of functions, methods and types
-	names map[string]string       // the same by name: Tree.Entry; where two have it, the first
+	names map[string]string // ids of functions, methods and types by name, as Tree.Entry; where two have it, the first
 }
 
 type goFile struct {
@@ -63,13 +56,34 @@ type declared struct {
 	fn   *ast.FuncDecl // nil for a type
 }
 
-func (f *folder) parse(file File) {
-	parsed, _ := parser.ParseFile(f.fset, file.Path, file.Text, parser.ParseComments|parser.SkipObjectResolution)
-	if parsed == nil || parsed.Name == nil || parsed.Name.Name == "" {
-		f.AddPart(Plain(file)) // it is in no package
-		return
+func (f *folder) parse(files []File, threads int) {
+	parsed := make([]*ast.File, len(files))
+	each(len(files), threads, func(i int) {
+		parsed[i], _ = parser.ParseFile(f.fset, files[i].Path, files[i].Text, parser.ParseComments|parser.SkipObjectResolution)
+	})
+	for i, p := range parsed {
+		if p == nil || p.Name == nil || p.Name.Name == "" {
+			f.AddPart(Plain(files[i])) // it is in no package
+			continue
+		}
+		f.files = append(f.files, &goFile{File: files[i], ast: p})
 	}
-	f.files = append(f.files, &goFile{File: file, ast: parsed})
+}
+
+// each does n things with so many goroutines.
+func each(n, threads int, do func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(n, threads) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
 }
 
 // clauses are the names that the files give their package, in order of the first file.
@@ -275,155 +289,6 @@ func Receiver(d *ast.FuncDecl) string {
 			return t.Name
 		default:
 			return ""
-		}
-	}
-}
-
-// stubs stand for all packages that are imported.
-type stubs map[string]*types.Package
-
-func (s stubs) Import(p string) (*types.Package, error) {
-	if p == "unsafe" {
-		return types.Unsafe, nil
-	}
-	if s[p] == nil {
-		s[p] = types.NewPackage(p, guessName(p))
-		s[p].MarkComplete()
-	}
-	return s[p], nil
-}
-
-// check tells what the files of one package call and implement.
-func (f *folder) check(files []*goFile) {
-	// What go/types chokes on, and it has done so on files that are no programs, is indexed by its syntax.
-	defer func() { _ = recover() }()
-	info := &types.Info{
-		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Selections: map[*ast.SelectorExpr]*types.Selection{},
-	}
-	f.typeCheck(files, info)
-	for _, g := range files {
-		for _, d := range g.decls {
-			if o := info.Defs[d.name]; o != nil {
-				f.ids[o] = d.id
-			}
-		}
-	}
-	for _, g := range files {
-		for _, d := range g.decls {
-			if d.fn != nil && d.fn.Body != nil {
-				f.calls(g, d, info)
-			}
-		}
-	}
-	f.implements(files, info)
-}
-
-// typeCheck fills in info as far as it goes: that names are unknown is not an error here.
-func (f *folder) typeCheck(files []*goFile, info *types.Info) {
-	conf := types.Config{
-		Importer: stubs{}, Error: func(error) {}, FakeImportC: true, DisableUnusedImportCheck: true,
-	}
-	parsed := make([]*ast.File, len(files))
-	for i, g := range files {
-		parsed[i] = g.ast
-	}
-	_, _ = conf.Check(strings.TrimSuffix(f.id, "/"), f.fset, parsed, info)
-}
-
-func (f *folder) calls(g *goFile, d declared, info *types.Info) {
-	ast.Inspect(d.fn.Body, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			if to := f.callee(g, call.Fun, info); to != "" {
-				f.Edge(d.id, graph.Calls, to)
-			}
-		}
-		return true
-	})
-}
-
-// callee is the id or alias of what an expression calls; "" if that is not known, or not in the work tree.
-func (f *folder) callee(g *goFile, fun ast.Expr, info *types.Info) string {
-	switch e := fun.(type) {
-	case *ast.ParenExpr:
-		return f.callee(g, e.X, info)
-	case *ast.IndexExpr:
-		return f.callee(g, e.X, info)
-	case *ast.IndexListExpr:
-		return f.callee(g, e.X, info)
-	case *ast.Ident:
-		if o := info.Uses[e]; o != nil {
-			return f.own(o)
-		}
-		if id := f.names[e.Name]; id != "" {
-			return id // of a file that go/types left out: the same function for another system
-		}
-		if len(g.dots) == 1 {
-			return g.dots[0] + ":" + e.Name
-		}
-	case *ast.SelectorExpr:
-		if x, ok := e.X.(*ast.Ident); ok {
-			if pkg, ok := info.Uses[x].(*types.PkgName); ok {
-				return f.foreign(pkg.Imported().Path(), e.Sel.Name)
-			}
-		}
-		if s := info.Selections[e]; s != nil {
-			return f.own(s.Obj())
-		}
-		return f.own(info.Uses[e.Sel])
-	}
-	return ""
-}
-
-// own is the id of a function or method of this folder.
-func (f *folder) own(o types.Object) string {
-	fn, ok := o.(*types.Func)
-	if !ok {
-		return ""
-	}
-	return f.ids[fn.Origin()]
-}
-
-// foreign is the alias of a function of another folder.
-func (f *folder) foreign(importPath, name string) string {
-	if dir, ours := f.mods.Folder(importPath); ours {
-		return dir + ":" + name
-	}
-	return ""
-}
-
-// implements relates the types of a package to its interfaces.
-func (f *folder) implements(files []*goFile, info *types.Info) {
-	type typ struct {
-		id   string
-		name *types.TypeName
-	}
-	var all, interfaces []typ
-	for _, g := range files {
-		for _, d := range g.decls {
-			name, ok := info.Defs[d.name].(*types.TypeName)
-			if !ok || d.fn != nil || name.Type() == nil {
-				continue
-			}
-			if n, ok := name.Type().(*types.Named); ok && n.TypeParams().Len() > 0 {
-				continue // whether it does depends on its arguments
-			}
-			t := typ{d.id, name}
-			if i, ok := name.Type().Underlying().(*types.Interface); ok {
-				if i.NumMethods() > 0 && i.IsMethodSet() {
-					interfaces = append(interfaces, t)
-				}
-				continue
-			}
-			all = append(all, t)
-		}
-	}
-	for _, i := range interfaces {
-		in := i.name.Type().Underlying().(*types.Interface)
-		for _, t := range all {
-			if types.Implements(t.name.Type(), in) || types.Implements(types.NewPointer(t.name.Type()), in) {
-				f.Edge(t.id, graph.Implements, i.id)
-			}
 		}
 	}
 }

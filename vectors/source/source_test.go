@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"go/build"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -92,7 +93,7 @@ func golden(t *testing.T, name string) {
 func parse(files []source.File, mods source.Modules, tags []source.Tag) graph.Part {
 	switch p := files[0].Path; {
 	case strings.HasSuffix(p, ".go"):
-		return source.Go(files, mods)
+		return source.Go(files, mods, 1)
 	case source.IsMarkdown(p):
 		return source.Markdown(files[0])
 	}
@@ -222,6 +223,36 @@ func TestAlias(t *testing.T) {
 	} {
 		if alias, ok := source.Alias(id); alias != want || ok != (want != "") || ok && !source.IsAlias(alias) {
 			t.Errorf("%s is called %q, %t; want %q", id, alias, ok, want)
+		}
+	}
+}
+
+// TestThreads: what a folder comes to does not depend on how many goroutines checked which of its functions.
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"go/types", "strings", "os"} {
+		paths, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", dir, "*.go"))
+		if err != nil || len(paths) < 5 {
+			t.Skipf("Go's own source is not here: %d files of %s, %v", len(paths), dir, err)
+		}
+		var files []source.File
+		for _, p := range paths {
+			text, err := os.ReadFile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, source.File{Path: dir + "/" + filepath.Base(p), Text: text})
+		}
+		mods := source.Modules{{Path: "", Dir: ""}}
+		want := source.Go(files, mods, 1)
+		if len(want.Edges) < 500 {
+			t.Errorf("%s has %d edges only", dir, len(want.Edges))
+		}
+		for _, threads := range []int{2, 5} {
+			if got := source.Go(files, mods, threads); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s comes to something else with %d goroutines: %d items and %d edges, want %d and %d", dir, threads,
+					len(got.Items), len(got.Edges), len(want.Items), len(want.Edges))
+			}
 		}
 	}
 }

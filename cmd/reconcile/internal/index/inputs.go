@@ -84,38 +84,56 @@ func (s *survey) readModules() error {
 	return nil
 }
 
-// sources groups the files: Go by folder.
+// sources groups the files: Go by folder. Those of a folder follow each other.
 func (s *survey) sources() {
-	folders := map[string]int{}
+	slices.SortFunc(s.modules, func(a, b source.Module) int { return strings.Compare(a.Dir, b.Dir) })
 	modules := ""
 	for _, m := range s.modules {
 		modules += m.Dir + "=" + m.Path + "\n"
 	}
-	for _, f := range s.found {
-		if path.Ext(f.path) != ".go" {
-			s.inputs = append(s.inputs, input{name: "file:" + f.path, digest: digestOf(s.tagger.version, f), files: []file{f}})
-			continue
+	s.inputs = make([]input, 0, len(s.found))
+	for rest := s.found; len(rest) > 0; {
+		dir, n := folderOf(rest[0].path), 1
+		for n < len(rest) && folderOf(rest[n].path) == dir {
+			n++
 		}
-		dir := source.Folder(f.path)
-		i, ok := folders[dir]
-		if !ok {
-			i = len(s.inputs)
-			folders[dir] = i
-			s.inputs = append(s.inputs, input{name: "go:" + dir})
-		}
-		s.inputs[i].files = append(s.inputs[i].files, f)
-	}
-	for _, i := range folders {
-		s.inputs[i].digest = digestOf(modules, s.inputs[i].files...)
+		s.sourcesOf(modules, rest[:n])
+		rest = rest[n:]
 	}
 }
 
+// folderOf is the folder of a file, with the slash in the end.
+func folderOf(p string) string { return p[:strings.LastIndexByte(p, '/')+1] }
+
+// sourcesOf are those of one folder.
+func (s *survey) sourcesOf(modules string, found []file) {
+	var goes []file
+	for i, f := range found {
+		if path.Ext(f.path) == ".go" {
+			goes = append(goes, f)
+			continue
+		}
+		one := found[i : i+1 : i+1]
+		s.inputs = append(s.inputs, input{name: "file:" + f.path, digest: digestOf(s.tagger.version, one...), files: one})
+	}
+	if len(goes) > 0 {
+		s.inputs = append(s.inputs, input{name: "go:" + source.Folder(goes[0].path), digest: digestOf(modules, goes...), files: goes})
+	}
+}
+
+// digestOf tells whether files, and more that they depend on, are what they were.
 func digestOf(more string, files ...file) uint64 {
-	h := xxhash.New()
-	_, _ = h.WriteString(reading + "\x00" + more + "\x00")
-	for _, f := range files {
-		_, _ = h.WriteString(f.path)
-		_, _ = h.Write(binary.LittleEndian.AppendUint64([]byte{0}, f.digest))
+	var h xxhash.Digest
+	h.Reset()
+	_, _ = h.WriteString(reading)
+	_, _ = h.WriteString("\x00")
+	_, _ = h.WriteString(more)
+	_, _ = h.WriteString("\x00")
+	var b [9]byte
+	for i := range files {
+		_, _ = h.WriteString(files[i].path)
+		binary.LittleEndian.PutUint64(b[1:], files[i].digest)
+		_, _ = h.Write(b[:])
 	}
 	return h.Sum64()
 }
@@ -171,12 +189,13 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	}
 	out := make([]vectors.Input, len(wanted))
 	jobs := make(chan int)
+	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(wanted))) // for each
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range jobs {
 				in := &wanted[i]
-				out[i] = vectors.Input{Name: in.name, Digest: in.digest, Part: s.part(in, tags)}
+				out[i] = vectors.Input{Name: in.name, Digest: in.digest, Part: s.part(in, tags, threads)}
 				if p, ok := strings.CutPrefix(in.name, "facts:"); ok {
 					s.stated(&out[i], p)
 				}
@@ -205,8 +224,8 @@ func (s *survey) tagged(wanted []input) []string {
 	return out
 }
 
-// part is what an input comes to; nothing if it cannot be read any more.
-func (s *survey) part(in *input, tags map[string][]source.Tag) graph.Part {
+// part is what an input comes to, made by so many goroutines; nothing if it cannot be read any more.
+func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) graph.Part {
 	kind, _, _ := strings.Cut(in.name, ":")
 	switch kind {
 	case "object":
@@ -226,7 +245,7 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) graph.Part {
 	case len(texts) == 0:
 		return graph.Part{}
 	case kind == "go":
-		return source.Go(texts, s.modules)
+		return source.Go(texts, s.modules, threads)
 	case source.IsMarkdown(texts[0].Path):
 		return source.Markdown(texts[0])
 	}

@@ -1,0 +1,256 @@
+package source
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// stubs stand for all packages that are imported.
+type stubs map[string]*types.Package
+
+func (s stubs) Import(p string) (*types.Package, error) {
+	if p == "unsafe" {
+		return types.Unsafe, nil
+	}
+	if s[p] == nil {
+		s[p] = types.NewPackage(p, guessName(p))
+		s[p].MarkComplete()
+	}
+	return s[p], nil
+}
+
+// check tells what the files of each package call and implement.
+func (f *folder) check(threads int) {
+	var all []*check
+	for _, name := range f.clauses() {
+		all = append(all, f.checks(f.of(name), threads)...)
+	}
+	each(len(all), threads, func(i int) { all[i].run() })
+	for rest := all; len(rest) > 0; {
+		n := rest[0].of
+		if !slices.ContainsFunc(rest[:n], func(c *check) bool { return c.failed }) {
+			for _, c := range rest[:n] {
+				f.take(c.calls)
+			}
+			f.take(rest[0].implements)
+		}
+		rest = rest[n:]
+	}
+}
+
+func (f *folder) take(edges []graph.Edge) {
+	for _, e := range edges {
+		f.Edge(e.From, e.Type, e.To)
+	}
+}
+
+// check is the check of a package, or of a share of the bodies of its functions: these do not depend on each other.
+type check struct {
+	*folder
+	files  []*goFile
+	first  bool                   // of the package: it tells what implements what
+	of     int                    // how many there are of the package
+	bodies map[*ast.FuncDecl]bool // that are checked; nil: all
+	info   types.Info
+	ids    map[types.Object]string // of functions, methods and types
+
+	calls, implements []graph.Edge
+	failed            bool
+}
+
+// worthSharing is how many bytes of bodies a share has at least.
+const worthSharing = 16 << 10
+
+// checks are those of one package.
+func (f *folder) checks(files []*goFile, threads int) []*check {
+	size := 0
+	eachBody(files, func(d *ast.FuncDecl, n int) { size += n })
+	shares := max(1, min(threads, size/worthSharing))
+	out := make([]*check, shares)
+	for i := range out {
+		out[i] = &check{folder: f, files: files, first: i == 0, of: shares}
+	}
+	if shares > 1 {
+		at := 0
+		eachBody(files, func(d *ast.FuncDecl, n int) {
+			c := out[min(at*shares/size, shares-1)]
+			if c.bodies == nil {
+				c.bodies = map[*ast.FuncDecl]bool{}
+			}
+			c.bodies[d] = true
+			at += n
+		})
+	}
+	return out
+}
+
+// eachBody goes through the functions that have a body, and tells how many bytes that is.
+func eachBody(files []*goFile, do func(d *ast.FuncDecl, bytes int)) {
+	for _, g := range files {
+		for _, d := range g.decls {
+			if d.fn != nil && d.fn.Body != nil {
+				do(d.fn, int(d.fn.Body.End()-d.fn.Body.Pos()))
+			}
+		}
+	}
+}
+
+func (c *check) run() {
+	// What go/types chokes on, and it has done so on files that are no programs, is indexed by its syntax.
+	c.failed = true
+	defer func() { _ = recover() }()
+	c.typeCheck()
+	c.ids = map[types.Object]string{}
+	for _, g := range c.files {
+		for _, d := range g.decls {
+			if o := c.info.Defs[d.name]; o != nil {
+				c.ids[o] = d.id
+			}
+		}
+	}
+	for _, g := range c.files {
+		for _, d := range g.decls {
+			if d.fn != nil && d.fn.Body != nil && (c.bodies == nil || c.bodies[d.fn]) {
+				c.call(g, d)
+			}
+		}
+	}
+	if c.first {
+		c.implement()
+	}
+	c.failed = false
+}
+
+// typeCheck fills in info as far as it goes: that names are unknown is not an error here.
+func (c *check) typeCheck() {
+	c.info = types.Info{
+		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{},
+	}
+	conf := types.Config{
+		Importer: stubs{}, Error: func(error) {}, FakeImportC: true, DisableUnusedImportCheck: true,
+	}
+	parsed := make([]*ast.File, len(c.files))
+	for i, g := range c.files {
+		parsed[i] = c.shared(g.ast)
+	}
+	_, _ = conf.Check(strings.TrimSuffix(c.id, "/"), c.fset, parsed, &c.info)
+}
+
+// shared is a file without the bodies that others check.
+func (c *check) shared(f *ast.File) *ast.File {
+	if c.bodies == nil {
+		return f
+	}
+	file := *f
+	file.Decls = slices.Clone(f.Decls)
+	for i, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !c.bodies[fn] {
+			bare := *fn
+			bare.Body = nil
+			file.Decls[i] = &bare
+		}
+	}
+	return &file
+}
+
+func (c *check) call(g *goFile, d declared) {
+	ast.Inspect(d.fn.Body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if to := c.callee(g, call.Fun); to != "" {
+				c.calls = append(c.calls, graph.Edge{From: d.id, Type: graph.Calls, To: to})
+			}
+		}
+		return true
+	})
+}
+
+// callee is the id or alias of what an expression calls; "" if that is not known, or not in the work tree.
+func (c *check) callee(g *goFile, fun ast.Expr) string {
+	switch e := fun.(type) {
+	case *ast.ParenExpr:
+		return c.callee(g, e.X)
+	case *ast.IndexExpr:
+		return c.callee(g, e.X)
+	case *ast.IndexListExpr:
+		return c.callee(g, e.X)
+	case *ast.Ident:
+		if o := c.info.Uses[e]; o != nil {
+			return c.own(o)
+		}
+		if id := c.names[e.Name]; id != "" {
+			return id // of a file that go/types left out: the same function for another system
+		}
+		if len(g.dots) == 1 {
+			return g.dots[0] + ":" + e.Name
+		}
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok {
+			if pkg, ok := c.info.Uses[x].(*types.PkgName); ok {
+				return c.foreign(pkg.Imported().Path(), e.Sel.Name)
+			}
+		}
+		if s := c.info.Selections[e]; s != nil {
+			return c.own(s.Obj())
+		}
+		return c.own(c.info.Uses[e.Sel])
+	}
+	return ""
+}
+
+// own is the id of a function or method of this folder.
+func (c *check) own(o types.Object) string {
+	fn, ok := o.(*types.Func)
+	if !ok {
+		return ""
+	}
+	return c.ids[fn.Origin()]
+}
+
+// foreign is the alias of a function of another folder.
+func (f *folder) foreign(importPath, name string) string {
+	if dir, ours := f.mods.Folder(importPath); ours {
+		return dir + ":" + name
+	}
+	return ""
+}
+
+// implement relates the types of a package to its interfaces.
+func (c *check) implement() {
+	type typ struct {
+		id   string
+		name *types.TypeName
+	}
+	var all, interfaces []typ
+	for _, g := range c.files {
+		for _, d := range g.decls {
+			name, ok := c.info.Defs[d.name].(*types.TypeName)
+			if !ok || d.fn != nil || name.Type() == nil {
+				continue
+			}
+			if n, ok := name.Type().(*types.Named); ok && n.TypeParams().Len() > 0 {
+				continue // whether it does depends on its arguments
+			}
+			t := typ{d.id, name}
+			if i, ok := name.Type().Underlying().(*types.Interface); ok {
+				if i.NumMethods() > 0 && i.IsMethodSet() {
+					interfaces = append(interfaces, t)
+				}
+				continue
+			}
+			all = append(all, t)
+		}
+	}
+	for _, i := range interfaces {
+		in := i.name.Type().Underlying().(*types.Interface)
+		for _, t := range all {
+			if types.Implements(t.name.Type(), in) || types.Implements(types.NewPointer(t.name.Type()), in) {
+				c.implements = append(c.implements, graph.Edge{From: t.id, Type: graph.Implements, To: i.id})
+			}
+		}
+	}
+}
