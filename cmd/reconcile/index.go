@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/graph"
 )
@@ -92,7 +93,17 @@ func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) 
 		return err
 	}
 	defer func() { x.Close() }()
-	if err := do(s, x); err != nil || x.Finish == nil {
+	err = do(s, x)
+	if errors.Is(err, vectors.ErrDamaged) { // what is large is compared with its sums as it is read
+		repaired, failed := k.Repair(ctx, t, err)
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+		x.Close()
+		x = repaired
+		err = do(s, x)
+	}
+	if err != nil || x.Finish == nil {
 		return err
 	}
 	a.note("the index is built (%s); until then, search goes by words only", x.How.Rebuilt)

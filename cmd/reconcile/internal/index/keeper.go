@@ -131,6 +131,15 @@ func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	return kept, nil
 }
 
+// Repair makes the index anew of which somebody found out, while using it, that it is damaged, see [Kept.Finish].
+func (k *Keeper) Repair(ctx context.Context, tree *state.Tree, damage error) (*Kept, error) {
+	s, err := k.survey(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	return k.anew(ctx, tree, s, reason(damage))
+}
+
 // reason says why an index is built anew.
 func reason(err error) string {
 	switch {
