@@ -137,7 +137,11 @@ func findable(items []*graph.Item, c *container) error {
 	if err != nil {
 		return err
 	}
-	c.add(sectionTopics, filter.Build(topics(items)).AppendTo(nil))
+	known, err := topics(words, items)
+	if err != nil {
+		return err
+	}
+	c.add(sectionTopics, filter.Build(known).AppendTo(nil))
 	c.add(sectionWords, words.Bytes())
 	return nil
 }
@@ -169,23 +173,23 @@ func documents(items []*graph.Item) []lexical.Document {
 	return docs
 }
 
-// topics are the terms of each domain.
-func topics(items []*graph.Item) map[graph.Domain][]uint64 {
-	keys := map[graph.Domain][]uint64{}
-	seen := map[graph.Domain]map[string]bool{}
-	for _, d := range graph.Domains {
-		seen[d] = map[string]bool{}
+// topics are the terms of each domain, of items that words were built of.
+func topics(words *lexical.Index, items []*graph.Item) (map[graph.Domain][]uint64, error) {
+	domains := make([]graph.Domain, len(items))
+	for i, it := range items {
+		domains[i] = it.Type.Domain()
 	}
-	for _, it := range items {
-		d := it.Type.Domain()
-		for _, t := range lexical.Terms(it.Name + " " + it.Title + "\n" + it.Body) {
-			if !seen[d][t] {
-				seen[d][t] = true
-				keys[d] = append(keys[d], filter.Key(t))
+	keys := map[graph.Domain][]uint64{}
+	err := words.EachTerm(func(term []byte, docs func(func(uint32))) {
+		key, seen := filter.Key(string(term)), uint8(0)
+		docs(func(doc uint32) { seen |= 1 << domains[doc] })
+		for _, d := range graph.Domains {
+			if seen&(1<<d) != 0 {
+				keys[d] = append(keys[d], key)
 			}
 		}
-	}
-	return keys
+	})
+	return keys, err
 }
 
 // vectors embeds all texts. Without an embedder that answers there are none, and that is a warning.

@@ -169,7 +169,11 @@ func (x *Index) ready(m *merging) (err error) {
 	if x.words, err = lexical.NewSet(base, lexical.Segment{Index: words}); err != nil {
 		return damaged(err)
 	}
-	x.known = x.topics.With(topics(fresh))
+	known, err := topics(words, fresh)
+	if err != nil {
+		return damaged(err)
+	}
+	x.known = x.topics.With(known)
 	return x.nearChanges(passed)
 }
 
