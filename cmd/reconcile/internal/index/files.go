@@ -182,10 +182,13 @@ func (f *files) digest(p string, id state.Identity, limit int64, was file) (now 
 		return file{}, false
 	}
 	if isText(text) {
-		now.digest = max(xxhash.Sum64(text), 1)
+		now.digest = digestText(text)
 	}
 	return now, true
 }
+
+// digestText is the digest of a file that holds this.
+func digestText(text []byte) uint64 { return max(xxhash.Sum64(text), 1) }
 
 // one is digest for a file that is taken by itself, and not by a walk.
 func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool) {

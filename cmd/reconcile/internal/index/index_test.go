@@ -222,6 +222,33 @@ func TestRacyEdits(t *testing.T) {
 	}
 }
 
+// What changes while it is read, and then changes back, is not taken for what it was.
+func TestChangeWhileReading(t *testing.T) {
+	t.Parallel()
+	for _, change := range map[string]func(*rig){
+		"other text": func(r *rig) { r.write("notes.txt", "coffee\n") },
+		"no file":    func(r *rig) { r.remove("notes.txt") },
+	} {
+		r := newRig(t, program)
+		r.write("notes.txt", "tea\n")
+		k, tree := r.keeper()
+		k.Progress = func(string, int, int) {
+			k.Progress = nil
+			change(r)
+		}
+		x, err := k.Rebuild(t.Context(), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Close()
+		r.write("notes.txt", "tea\n")
+		a, err := r.refresh().Search(t.Context(), vectors.Query{Text: "tea", Mode: vectors.Lexical})
+		if err != nil || len(a.Results) != 1 {
+			t.Errorf("found %+v, %v", a, err)
+		}
+	}
+}
+
 func TestDamagedIsRebuilt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, program)

@@ -195,7 +195,11 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 		workers.Go(func() {
 			for i := range jobs {
 				in := &wanted[i]
-				out[i] = vectors.Input{Name: in.name, Digest: in.digest, Part: s.part(in, tags, threads)}
+				out[i] = vectors.Input{Name: in.name, Digest: in.digest}
+				var whole bool
+				if out[i].Part, whole = s.part(in, tags, threads); !whole {
+					out[i].Digest = changing
+				}
 				if p, ok := strings.CutPrefix(in.name, "facts:"); ok {
 					s.stated(&out[i], p)
 				}
@@ -224,43 +228,56 @@ func (s *survey) tagged(wanted []input) []string {
 	return out
 }
 
-// part is what an input comes to, made by so many goroutines; nothing if it cannot be read any more.
-func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) graph.Part {
+// changing is the digest of an input whose files changed after they were looked at. No input has it when it is compared,
+// so that it is read again: its files may be again as they were.
+const changing = 0
+
+// part is what an input comes to, made by so many goroutines; nothing if it cannot be read any more. whole is false if
+// its files are no longer what was found.
+func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) (part graph.Part, whole bool) {
 	kind, _, _ := strings.Cut(in.name, ":")
 	switch kind {
 	case "object":
-		return project.Entry(in.object)
-	case "memory":
-		return s.remembered(in.files[0].path)
+		return project.Entry(in.object), true
 	case "facts":
-		return graph.Part{} // they have no nodes
+		return graph.Part{}, true // they have no nodes
 	}
-	var texts []source.File
-	for _, f := range in.files {
-		if text, err := s.text(f.path); err == nil {
-			texts = append(texts, text)
-		}
-	}
+	texts, whole := s.texts(in, kind)
 	switch {
 	case len(texts) == 0:
-		return graph.Part{}
+		return graph.Part{}, whole
+	case kind == "memory":
+		return remembered(texts[0]), whole
 	case kind == "go":
-		return source.Go(texts, s.modules, threads)
+		return source.Go(texts, s.modules, threads), whole
 	case source.IsMarkdown(texts[0].Path):
-		return source.Markdown(texts[0])
+		return source.Markdown(texts[0]), whole
 	}
-	return source.Tagged(texts[0], tags[texts[0].Path])
+	return source.Tagged(texts[0], tags[texts[0].Path]), whole
+}
+
+// texts are the files of an input that can still be read.
+func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool) {
+	limit := s.limit
+	if kind == "memory" {
+		limit = memoryLimit
+	}
+	whole = true
+	for _, f := range in.files {
+		text, _, err := s.store.ReadFile(f.path, limit)
+		if err == nil {
+			texts = append(texts, source.File{Path: f.path, Text: text})
+		}
+		whole = whole && err == nil && digestText(text) == f.digest
+	}
+	return texts, whole
 }
 
 // remembered are the observations of a file of the memory. One that is damaged is for others to tell of.
-func (s *survey) remembered(p string) graph.Part {
-	data, _, err := s.store.ReadFile(p, memoryLimit)
+func remembered(file source.File) graph.Part {
+	f, err := memory.Parse(file.Text)
 	if err != nil {
 		return graph.Part{}
 	}
-	f, err := memory.Parse(data)
-	if err != nil {
-		return graph.Part{}
-	}
-	return project.Memory(p, f.Observations)
+	return project.Memory(file.Path, f.Observations)
 }
