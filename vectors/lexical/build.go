@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -18,95 +20,181 @@ type Document struct {
 	Key uint64
 }
 
-// Build makes the index of these documents, which are numbered from 0. Equal documents make equal bytes. The error is
-// ErrTooMany, if any.
+// Build makes the index of these documents, which are numbered from 0. Equal documents make equal bytes, on any number of
+// processors. The error is ErrTooMany, if any.
 func Build(docs []Document) (*Index, error) {
 	if len(docs) > MaxDocuments {
 		return nil, ErrTooMany
 	}
-	b := newBuilder(len(docs))
-	for i := range docs {
-		b.add(&docs[i])
-	}
-	return b.index(), nil
+	return buildOn(docs, min(runtime.GOMAXPROCS(0), len(docs)/leastShare+1)), nil
 }
 
-// builder gathers the documents of an index.
+// leastShare is how many documents are worth a processor of their own.
+const leastShare = 1 << 11
+
+// buildOn builds with so many processors.
+func buildOn(docs []Document, processors int) *Index {
+	builders := make([]*builder, processors)
+	each(builders, func(i int) {
+		builders[i] = read(docs[len(docs)*i/processors : len(docs)*(i+1)/processors])
+	})
+	return layOutAll(builders)
+}
+
+// each calls do for all numbers of builders at once, and waits.
+func each(builders []*builder, do func(i int)) {
+	var others sync.WaitGroup
+	for i := 1; i < len(builders); i++ {
+		others.Go(func() { do(i) })
+	}
+	do(0)
+	others.Wait()
+}
+
+// builder gathers the documents of an index, or of a part of it.
 type builder struct {
-	cutter cutter
-	vocabulary
+	numberer
 	lengths []byte // classes
 	keys    []uint64
-	// entries has for each document and term, in the order of documents, the number of the term and the posting.
-	entries []entry
-	// at is for each term the place of its entry in the document that is being added, if it is not below begin.
-	at    []int
-	begin int
+	// entries has for each document and term, in the order of documents, the number of the term and the posting, in pieces
+	// with room for at least pieceSize each. entered is how many there are.
+	entries   [][]entry
+	pieceSize int
+	entered   int
+	// known has what is known of each term so far.
+	known []counted
+
+	// Of a part: the number of its first document, and for each term its number among those of all parts, then the place of
+	// its next posting.
+	first  uint32
+	joined []uint32
+
+	numbered []uint32 // the terms of a title or body
+	row      []entry  // the entries of the document that is being added
 }
 
 type entry struct{ term, posting uint32 }
 
-func newBuilder(docs int) *builder {
-	return &builder{vocabulary: newVocabulary(1 << 12), lengths: make([]byte, 0, docs), keys: make([]uint64, 0, docs)}
+// counted is how many documents a term has, and the number of the last entry with it.
+type counted struct{ docs, last uint32 }
+
+const (
+	entryShare = 8 // about so many bytes of text there are to an entry
+	mostPiece  = 1 << 15
+)
+
+// read reads documents.
+func read(docs []Document) *builder {
+	bytes := 0
+	for i := range docs {
+		bytes += len(docs[i].Title) + len(docs[i].Body)
+	}
+	b := &builder{
+		numberer: newNumberer(bytes), lengths: make([]byte, 0, len(docs)), keys: make([]uint64, 0, len(docs)),
+		pieceSize: min(bytes/entryShare, mostPiece),
+	}
+	for i := range docs {
+		b.add(&docs[i])
+	}
+	return b
 }
 
 // add adds a document.
 func (b *builder) add(d *Document) {
-	b.begin = len(b.entries)
-	length := 0
-	count := func(weight uint32, mark uint32) func([]byte) {
-		return func(term []byte) {
-			length += int(weight)
-			e := b.entryOf(b.number(term))
-			tf := e.posting >> tfShift & maxTF
-			e.posting = e.posting&^(maxTF<<tfShift) | min(tf+weight, maxTF)<<tfShift | mark
-		}
-	}
-	b.cutter.cut(d.Title, count(titleWeight, titleBit))
-	b.cutter.cut(d.Body, count(1, 0))
+	b.row = b.row[:0]
+	length := titleWeight*b.count(d.Title, titleWeight, titleBit) + b.count(d.Body, 1, 0)
 	class := lengthClass(length)
-	for i := b.begin; i < len(b.entries); i++ {
-		b.entries[i].posting |= uint32(len(b.lengths))<<docShift | uint32(class)
+	for i := range b.row {
+		b.row[i].posting |= uint32(len(b.lengths))<<docShift | uint32(class)
 	}
 	b.lengths = append(b.lengths, class)
 	b.keys = append(b.keys, d.Key)
+	b.entered += len(b.row)
+	last := len(b.entries) - 1
+	if last < 0 || len(b.entries[last])+len(b.row) > cap(b.entries[last]) {
+		b.entries = append(b.entries, make([]entry, 0, max(b.pieceSize, len(b.row))))
+		last++
+	}
+	b.entries[last] = append(b.entries[last], b.row...)
 }
 
-// entryOf is the entry of a term in the document that is being added.
-func (b *builder) entryOf(term uint32) *entry {
-	if int(term) == len(b.at) {
-		b.at = append(b.at, -1)
+// count adds the terms of a text to the entries of its document, and returns how many they are.
+func (b *builder) count(text string, weight, mark uint32) int {
+	b.numbered = b.numbers(b.numbered[:0], text)
+	for len(b.known) < len(b.ends) {
+		b.known = append(b.known, counted{})
 	}
-	if b.at[term] < b.begin {
-		b.at[term] = len(b.entries)
-		b.entries = append(b.entries, entry{term: term})
+	for _, term := range b.numbered {
+		t := &b.known[term]
+		if t.docs == 0 || int(t.last) < b.entered {
+			t.docs++
+			t.last = uint32(b.entered + len(b.row))
+			b.row = append(b.row, entry{term: term})
+		}
+		e := &b.row[int(t.last)-b.entered]
+		tf := e.posting >> tfShift & maxTF
+		e.posting = e.posting&^(maxTF<<tfShift) | min(tf+weight, maxTF)<<tfShift | mark
 	}
-	return &b.entries[b.at[term]]
+	return len(b.numbered)
 }
 
-// index lays the gathered documents out.
-func (b *builder) index() *Index {
-	order := b.sorted()
-	rank := make([]uint32, len(order))
+// layOutAll lays the documents of builders out, those of the first one first.
+func layOutAll(builders []*builder) *Index {
+	all := &builders[0].vocabulary
+	docs := joinTerms(all, builders)
+	order := all.sorted()
+	starts, next := make([]uint32, len(order)+1), make([]uint32, len(order))
 	for i, term := range order {
-		rank[term] = uint32(i)
+		next[term] = starts[i]
+		starts[i+1] = starts[i] + docs[term]
 	}
-	// A counting sort by term keeps the documents in order.
-	starts := make([]uint32, len(order)+1)
-	for _, e := range b.entries {
-		starts[rank[e.term]+1]++
+	lengths, keys := builders[0].lengths, builders[0].keys
+	for i, b := range builders {
+		for term, n := range b.joined {
+			b.joined[term] = next[n]
+			next[n] += b.known[term].docs
+		}
+		if i > 0 {
+			b.first = uint32(len(lengths))
+			lengths, keys = append(lengths, b.lengths...), append(keys, b.keys...)
+		}
 	}
-	for i := range order {
-		starts[i+1] += starts[i]
+	postings := make([]uint32, starts[len(order)])
+	each(builders, func(i int) { builders[i].sort(postings, builders[i].joined) })
+	return layOut(lengths, keys, len(order), func(i int) []byte { return all.text(order[i]) }, starts, postings)
+}
+
+// joinTerms numbers the terms of all builders as one vocabulary, that of the first one, and returns how many documents each
+// has.
+func joinTerms(all *vocabulary, builders []*builder) (docs []uint32) {
+	for i, b := range builders {
+		b.joined = make([]uint32, len(b.known))
+		for term := range b.joined {
+			n := uint32(term)
+			if i > 0 {
+				n = all.number(b.text(n))
+			}
+			b.joined[term] = n
+		}
 	}
-	next := slices.Clone(starts)
-	postings := make([]uint32, len(b.entries))
-	for _, e := range b.entries {
-		postings[next[rank[e.term]]] = e.posting
-		next[rank[e.term]]++
+	docs = make([]uint32, len(all.ends))
+	for _, b := range builders {
+		for term, n := range b.joined {
+			docs[n] += b.known[term].docs
+		}
 	}
-	terms := func(i int) []byte { return b.text(order[i]) }
-	return layOut(b.lengths, b.keys, len(order), terms, starts, postings)
+	return docs
+}
+
+// sort puts each posting at the next place of its term: a counting sort, which keeps documents in order.
+func (b *builder) sort(postings, next []uint32) {
+	first := b.first << docShift
+	for _, entries := range b.entries {
+		for _, e := range entries {
+			postings[next[e.term]] = e.posting + first
+			next[e.term]++
+		}
+	}
 }
 
 // vocabulary numbers terms in the order of their first occurrence.

@@ -55,3 +55,18 @@ func (s *Set) Plain(text string, limit int, accept func(int) bool) ([]Hit, error
 	}
 	return hits, nil
 }
+
+// BuildOn is Build on so many processors.
+func BuildOn(docs []Document, processors int) *Index { return buildOn(docs, processors) }
+
+// Numbered are the terms of texts that are read one after the other.
+func Numbered(texts ...string) [][]string {
+	n := newNumberer(0)
+	out := make([][]string, len(texts))
+	for i, text := range texts {
+		for _, term := range n.numbers(nil, text) {
+			out[i] = append(out[i], string(n.text(term)))
+		}
+	}
+	return out
+}
