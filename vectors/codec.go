@@ -53,13 +53,6 @@ func (w *writer) flag(is bool) {
 	w.to = append(w.to, b)
 }
 
-func (w *writer) floats(all []float32) {
-	w.number(uint64(len(all)))
-	for _, f := range all {
-		w.to = binary.LittleEndian.AppendUint32(w.to, math.Float32bits(f))
-	}
-}
-
 func (w *writer) facts(f *facts) {
 	w.number(uint64(len(f.provenances)))
 	for _, p := range f.provenances {
@@ -153,15 +146,6 @@ func (r *reader) flag() bool {
 	is := r.from[0] == 1
 	r.from = r.from[1:]
 	return is
-}
-
-func (r *reader) floats() []float32 {
-	out := make([]float32, r.count(4))
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(r.from[4*i:]))
-	}
-	r.from = r.from[4*len(out):]
-	return out
 }
 
 func (r *reader) facts() (f facts) {

@@ -9,8 +9,8 @@ import (
 
 // delta is what is different from the snapshot, by input.
 type delta struct {
-	inputs  map[string]*changed
-	vectors map[string][]float32 // of items with a text that is not the snapshot's, by id
+	inputs map[string]*changed
+	near   *nearVectors // vectors of texts that are not the snapshot's; nil if there are none
 }
 
 // changed is an input that came, changed or went.
@@ -23,9 +23,9 @@ type changed struct {
 
 func (d *delta) clone() *delta {
 	if d == nil {
-		return &delta{inputs: map[string]*changed{}, vectors: map[string][]float32{}}
+		return &delta{inputs: map[string]*changed{}}
 	}
-	return &delta{maps.Clone(d.inputs), maps.Clone(d.vectors)}
+	return &delta{maps.Clone(d.inputs), d.near}
 }
 
 // encode is the section of a delta.
@@ -50,16 +50,11 @@ func (d *delta) encode() []byte {
 		}
 		w.facts(&c.facts)
 	}
-	w.number(uint64(len(d.vectors)))
-	for _, id := range slices.Sorted(maps.Keys(d.vectors)) {
-		w.string(id)
-		w.floats(d.vectors[id])
-	}
 	return w.to
 }
 
-// decodeDelta reads a delta; vectors are of dims numbers.
-func decodeDelta(data []byte, dims int) (*delta, error) {
+// decodeDelta reads a delta without its vectors.
+func decodeDelta(data []byte) (*delta, error) {
 	d := (*delta)(nil).clone()
 	r := &reader{from: data}
 	for range r.count(14) {
@@ -73,12 +68,6 @@ func decodeDelta(data []byte, dims int) (*delta, error) {
 		}
 		c.facts = r.facts()
 		d.inputs[name] = c
-	}
-	for range r.count(2) {
-		id := r.string()
-		if d.vectors[id] = r.floats(); len(d.vectors[id]) != dims {
-			r.fail()
-		}
 	}
 	if r.bad || len(r.from) > 0 {
 		return nil, ErrDamaged
@@ -96,5 +85,8 @@ func (x *Index) Delta() [][]byte {
 	meta := Meta{Base: x.base.sum, Inputs: x.Inputs()}
 	c.add(sectionMeta, meta.encode())
 	c.add(sectionDelta, x.delta.encode())
+	if x.delta.near != nil {
+		c.add(sectionVectors, x.delta.near.bytes)
+	}
 	return c.parts()
 }

@@ -76,8 +76,8 @@ func FuzzSections(f *testing.F) {
 		if h, err := decodeHoldings(data, 2); err == nil && len(h.names) != len(h.digests) {
 			t.Error("holdings of different lengths")
 		}
-		if d, err := decodeDelta(data, 4); err == nil {
-			if _, err := decodeDelta(d.encode(), 4); err != nil {
+		if d, err := decodeDelta(data); err == nil {
+			if _, err := decodeDelta(d.encode()); err != nil {
 				t.Error("what was read cannot be written and read again")
 			}
 		}

@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +35,7 @@ type Index struct {
 	words  *lexical.Set
 	docs   []graph.Ref // of the texts that are not the snapshot's, by their number behind those
 	live   *knn.Bitmap // slots of near that may be found; nil: all
-	nearer *knn.Index  // vectors that are not the snapshot's; nil if there are none
+	nearer *knn.Index  // of the delta; nil if there are none
 }
 
 // Open takes the bytes of a snapshot, which are used as they are and must not change, and of the delta beside it, nil if
@@ -131,11 +130,10 @@ func (x *Index) openDelta(data []byte) error {
 	if err := c.verify(data); err != nil {
 		return err
 	}
-	dims := x.meta.Dims
-	if x.near == nil {
-		dims = 0
+	if x.delta, err = decodeDelta(c.get(sectionDelta)); err != nil {
+		return err
 	}
-	x.delta, err = decodeDelta(c.get(sectionDelta), dims)
+	x.delta.near, err = x.openNearer(c.get(sectionVectors))
 	return err
 }
 
@@ -174,7 +172,11 @@ func (x *Index) ready(m *merging) (err error) {
 		return damaged(err)
 	}
 	x.known = x.topics.With(known)
-	return x.nearChanges(passed)
+	x.live = x.slotsBut(passed)
+	if x.delta.near != nil {
+		x.nearer = x.delta.near.Index
+	}
+	return nil
 }
 
 // passedOver are the texts of the snapshot that went or were replaced.
@@ -192,38 +194,6 @@ func (m *merging) passedOver(fresh []*graph.Item) map[graph.Ref]bool {
 		take(it.ID)
 	}
 	return out
-}
-
-// nearChanges leaves out the vectors of what is passed over, and adds those of the delta.
-func (x *Index) nearChanges(passed map[graph.Ref]bool) (err error) {
-	if x.near == nil {
-		return nil
-	}
-	if len(passed) > 0 {
-		dead := map[uint64]bool{}
-		for r := range passed {
-			dead[graph.HashID(x.baseGraph.ID(r))] = true
-		}
-		x.live = &knn.Bitmap{}
-		for slot := range uint32(x.near.Slots()) {
-			if id, ok := x.near.ID(slot); ok && !dead[id] {
-				x.live.Add(slot)
-			}
-		}
-	}
-	if len(x.delta.vectors) == 0 {
-		return nil
-	}
-	var items []knn.Item
-	for id, v := range x.delta.vectors {
-		items = append(items, knn.Item{ID: graph.HashID(id), Vector: v})
-	}
-	slices.SortFunc(items, func(a, b knn.Item) int { return cmp.Compare(a.ID, b.ID) })
-	items = slices.CompactFunc(items, func(a, b knn.Item) bool { return a.ID == b.ID })
-	if x.nearer, err = knn.Build(knn.Options{Dims: x.meta.Dims, Threads: x.Threads}, items, nil); err != nil {
-		return damaged(err)
-	}
-	return nil
 }
 
 // Known are the digests of all inputs by name, as they were taken in.
@@ -305,51 +275,6 @@ func (x *Index) trim(p graph.Part) graph.Part {
 		}
 	}
 	return p
-}
-
-// embedChanges makes the vectors of fresh texts, but for those that the index before had.
-func (x *Index) embedChanges(ctx context.Context, fresh []*graph.Item, was *Index) error {
-	x.delta.vectors = map[string][]float32{}
-	if x.near == nil {
-		return nil
-	}
-	var missing []*graph.Item
-	for _, it := range fresh {
-		if v := was.vectorOf(it); v != nil {
-			x.delta.vectors[it.ID] = v
-		} else if hasText(it) {
-			missing = append(missing, it)
-		}
-	}
-	b := &building{Options: x.Options, ctx: ctx}
-	b.Dims = x.meta.Dims
-	made := make([][]float32, len(missing))
-	err := b.embed(x.embedder, missing, func(from int, vectors [][]float32) error {
-		copy(made[from:], vectors)
-		return nil
-	})
-	if errors.Is(err, embed.ErrUnavailable) {
-		x.Warn(fmt.Errorf("what changed is found by its words only: %w", err))
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for i, it := range missing {
-		x.delta.vectors[it.ID] = made[i]
-	}
-	return nil
-}
-
-// vectorOf is the vector that the delta has of a text; nil if it has none.
-func (x *Index) vectorOf(it *graph.Item) []float32 {
-	if x.delta == nil {
-		return nil
-	}
-	if r, ok := x.graph.Find(it.ID); !ok || x.graph.Node(r).Digest != it.Digest {
-		return nil
-	}
-	return x.delta.vectors[it.ID]
 }
 
 // Changed is how many texts and nodes are not as in the snapshot: when they are many, it is to be compacted.

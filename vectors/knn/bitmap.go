@@ -8,6 +8,26 @@ type Bitmap struct {
 	count int
 }
 
+// NewBitmap is the set of the first n slots.
+func NewBitmap(n int) *Bitmap {
+	b := &Bitmap{words: make([]uint64, (n+63)/64), count: n}
+	for i := range b.words {
+		b.words[i] = ^uint64(0)
+	}
+	if rest := n % 64; rest > 0 {
+		b.words[n/64] = 1<<rest - 1
+	}
+	return b
+}
+
+// Remove takes a slot out of the set.
+func (b *Bitmap) Remove(slot uint32) {
+	if b.Has(slot) {
+		b.words[slot>>6] &^= 1 << (slot & 63)
+		b.count--
+	}
+}
+
 // Add puts a slot into the set.
 func (b *Bitmap) Add(slot uint32) {
 	word := int(slot >> 6)
