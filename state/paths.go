@@ -34,11 +34,16 @@ const (
 	areaStatus       // state/<kinds>/*.json: statuses
 	areaRuns         // state/runs/<kinds>/<name>/*.json: records of effects
 	areaLedgers      // state/clarifications/issue-<N>.json
-	areaOther        // other files of the tree that are watched and not decoded: projections, memory
+	areaOther        // other files of the tree that are watched and not decoded: projections, memory, facts
 )
 
 // otherFolders are the fixed folders of state/ beside those of the kinds and runs/.
-var otherFolders = []string{ledgersFolder, memoryFolder}
+var otherFolders = []string{ledgersFolder, memoryFolder, factsFolder}
+
+const factsFolder = "graph"
+
+// FactsDir is where files are that state something of what is indexed, below the folder of the state.
+func FactsDir(stateFolder string) string { return stateFolder + "/" + factsFolder }
 
 // layout knows the folders of a tree.
 type layout struct {

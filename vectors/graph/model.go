@@ -204,6 +204,15 @@ func (d Domain) Types() []NodeType {
 	return out
 }
 
+// EdgeTypes are all types of edges.
+func EdgeTypes() []EdgeType {
+	var out []EdgeType
+	for t := Calls; int(t) < len(edgeNames); t++ {
+		out = append(out, t)
+	}
+	return out
+}
+
 // String is the name of the domain: code, history, academic.
 func (d Domain) String() string { return nameOf(domainNames, d) }
 

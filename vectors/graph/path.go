@@ -213,6 +213,46 @@ func (g *Graph) Cycles(f Filter) [][]Ref {
 	return t.groups
 }
 
+// Round is a shortest way along the edges from the first node of a group that [Graph.Cycles] found back to itself, inside
+// the group.
+func (g *Graph) Round(group []Ref, f Filter) Path {
+	f.Direction = Out
+	w := g.walker(f)
+	came, from := map[uint32]uint32{}, uint32(group[0])
+	for _, r := range group {
+		came[uint32(r)] = uint32(r) // from where; itself: not yet
+	}
+	for front := []uint32{from}; len(front) > 0; {
+		var next []uint32
+		for _, u := range front {
+			closed := false
+			w.each(u, func(to, _ uint32) {
+				closed = closed || to == from
+				if before, ok := came[to]; ok && before == to && to != from {
+					came[to] = u
+					next = append(next, to)
+				}
+			})
+			if closed {
+				return w.path(trace(came, from, u))
+			}
+		}
+		front = next
+	}
+	return w.path([]Ref{group[0]}) // of a group there is a way round
+}
+
+// trace is the way from a node over what others were come from to the last one, and back to the first.
+func trace(before map[uint32]uint32, from, last uint32) []Ref {
+	nodes := []Ref{Ref(from)}
+	for u := last; u != from; u = before[u] {
+		nodes = append(nodes, Ref(u))
+	}
+	nodes = append(nodes, Ref(from))
+	slices.Reverse(nodes)
+	return nodes
+}
+
 // tarjan finds strongly connected components (Tarjan, "Depth-first search and linear graph algorithms", 1972). The value
 // of a place is its number in the order of discovery, and done, which lowers nothing, once its component is known.
 type tarjan struct {

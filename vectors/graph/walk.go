@@ -269,12 +269,9 @@ func (g *Graph) Neighbors(r Ref, depth int, f Filter) []Ref {
 	return out
 }
 
-// Component are the nodes that are connected with a node by any edges, itself first, nearest first: at most max, if
-// that is not 0. more is whether there are more.
-func (g *Graph) Component(r Ref, max int) (nodes []Ref, more bool) {
-	visited, more := g.Walk([]Ref{r}, Reach{Max: max})
-	for _, v := range visited {
-		nodes = append(nodes, v.Node)
-	}
-	return nodes, more
+// Component are the nodes that are connected with a node by edges that the filter lets through, whichever way they lead,
+// itself first, nearest first: at most max, if that is not 0. more is whether there are more.
+func (g *Graph) Component(r Ref, f Filter, max int) (visited []Visit, more bool) {
+	f.Direction = Both
+	return g.Walk([]Ref{r}, Reach{Filter: f, Max: max})
 }

@@ -30,7 +30,7 @@ func exercise(g *graph.Graph) {
 				g.Edge(s)
 			}
 		}
-		g.Component(r, 10)
+		g.Component(r, graph.Filter{}, 10)
 		_, _, _ = g.Paths(graph.Route{From: r, To: []graph.Ref{to}, MaxLength: 3})
 		_, _ = g.Expand([]graph.Seed{{Node: r, Score: 0.9}, {Node: to, Score: 0.5}}, graph.Expansion{Depth: 3})
 	}
@@ -167,9 +167,34 @@ func TestCyclesAgainstNaive(t *testing.T) {
 			t.Fatalf("cycles %q, want %q", names, want)
 		}
 		found += len(want)
+		for _, group := range got {
+			checkRound(t, g, group, f)
+		}
 	}
 	if found < 100 {
 		t.Errorf("only %d cycles were found", found)
+	}
+}
+
+// checkRound checks that the way round a group is one, and that none is shorter.
+func checkRound(t *testing.T, g *graph.Graph, group []graph.Ref, f graph.Filter) {
+	t.Helper()
+	p := g.Round(group, f)
+	f.Direction = graph.Out
+	shortest := len(group)
+	for _, e := range g.Outgoing(group[0], f.Edges...) {
+		if back, ok := g.ShortestPath(ref(t, g, e.To), group[0], f); ok && slices.Contains(group, back.Nodes[0]) {
+			shortest = min(shortest, 1+len(back.Steps))
+		}
+	}
+	last := len(p.Nodes) - 1
+	if len(p.Steps) != shortest || p.Nodes[0] != group[0] || p.Nodes[last] != group[0] {
+		t.Fatalf("the way round %v is %v, and there is one of %d edges", idsOf(g, group), idsOf(g, p.Nodes), shortest)
+	}
+	for i, s := range p.Steps {
+		if s.From != p.Nodes[i] || s.To != p.Nodes[i+1] || !slices.Contains(group, s.To) {
+			t.Fatalf("step %d of the way round %v is from %s to %s", i, idsOf(g, group), g.ID(s.From), g.ID(s.To))
+		}
 	}
 }
 
@@ -222,7 +247,7 @@ func TestDeep(t *testing.T) {
 	if groups := g.Cycles(out); len(groups) != 1 || len(groups[0]) != n {
 		t.Errorf("%d groups", len(groups))
 	}
-	if nodes, more := g.Component(last, 1000); len(nodes) != 1000 || !more {
+	if nodes, more := g.Component(last, graph.Filter{}, 1000); len(nodes) != 1000 || !more {
 		t.Errorf("%d nodes, more %v", len(nodes), more)
 	}
 }
