@@ -16,3 +16,6 @@ func mapFile(f *os.File, size int) ([]byte, func(), error) {
 	}
 	return data, func() { _ = unix.Munmap(data) }, nil
 }
+
+// forgetPages takes what was read of a mapped file out of the memory of this process.
+func forgetPages(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }

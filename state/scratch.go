@@ -13,3 +13,14 @@ func (s *Store) Scratch() (*os.File, error) {
 	}
 	return durable.Scratch(s.root, tmpDir)
 }
+
+// MapScratch returns what a scratch file has, read as it is used, until release is called. forget gives back the memory
+// that what was read has taken; it is read again where it is used again.
+func MapScratch(f *os.File) (data []byte, forget, release func(), err error) {
+	fi, err := f.Stat()
+	if err != nil || fi.Size() == 0 {
+		return nil, func() {}, func() {}, err
+	}
+	data, release, err = mapFile(f, int(fi.Size()))
+	return data, func() { forgetPages(data) }, release, err
+}

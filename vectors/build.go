@@ -36,6 +36,9 @@ type Options struct {
 	Warn func(error)
 	// Scratch, unless nil, holds the vectors of an index that is built, instead of memory: 4 bytes for each number.
 	Scratch Scratch
+	// Forget, unless nil, is called when many bodies of items were read: those that lie in a mapped file can be taken out
+	// of memory, and are read again later.
+	Forget func()
 }
 
 // Scratch is a file that nobody else uses. It is written from its begin, and must stay until what is built is written.
@@ -56,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Warn == nil {
 		o.Warn = func(error) {}
+	}
+	if o.Forget == nil {
+		o.Forget = func() {}
 	}
 	return o
 }
@@ -80,7 +86,10 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	b.Progress("relate", 0, len(a.items))
 	var refused []error
 	graphs.Go(func() { refused, wrong[0] = a.relations(c) })
-	words.Go(func() { wrong[1] = findable(items, found) })
+	words.Go(func() {
+		wrong[1] = findable(items, found)
+		b.Forget()
+	})
 	graphs.Wait()
 	for _, err := range refused {
 		b.Warn(err)
@@ -92,6 +101,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	meta := Meta{Inputs: DigestInputs(inputs), Tools: o.Tools}
 	vectors, trained, err := b.vectors(items, &meta)
 	words.Wait()
+	b.Forget()
 	if err = errors.Join(err, wrong[1]); err != nil {
 		return nil, err
 	}
@@ -202,7 +212,7 @@ func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Assembly, []by
 	var trained []byte
 	if e == nil {
 		b.Progress("learn words", 0, len(items))
-		t := embed.Train(texts(items), b.Dims)
+		t := embed.Train(b.texts(items), b.Dims)
 		trained, e = t.AppendTo(nil), t
 	}
 	made := b.rows(len(items))
@@ -214,6 +224,7 @@ func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Assembly, []by
 	if err != nil {
 		return nil, nil, err
 	}
+	b.Forget()
 	x, err := knn.Assemble(knn.Options{Dims: b.Dims, Threads: b.Threads}, ids, made.get,
 		func(done, total int) { b.Progress("vectors", done, total) })
 	if err != nil {
@@ -244,11 +255,17 @@ func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64) {
 	return sorted, ids
 }
 
-func texts(items []*graph.Item) iter.Seq[string] {
+// forgetAfter is how many texts are read until they may be forgotten: some tens of megabytes.
+const forgetAfter = 64 * batch
+
+func (b *building) texts(items []*graph.Item) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, it := range items {
+		for i, it := range items {
 			if !yield(textOf(it)) {
 				return
+			}
+			if (i+1)%forgetAfter == 0 {
+				b.Forget()
 			}
 		}
 	}
@@ -281,6 +298,9 @@ func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from i
 				mu.Lock()
 				done += to - from
 				b.Progress("embed", done, len(items))
+				if done%forgetAfter < batch {
+					b.Forget()
+				}
 				mu.Unlock()
 			}
 		})
@@ -294,7 +314,7 @@ func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from i
 }
 
 func (b *building) embedBatch(ctx context.Context, e embed.Embedder, items []*graph.Item) ([][]float32, error) {
-	vectors, err := e.Embed(ctx, slices.Collect(texts(items)))
+	vectors, err := e.Embed(ctx, slices.Collect(b.texts(items)))
 	if err == nil {
 		err = checkVectors(vectors, len(items), b.Dims)
 	}

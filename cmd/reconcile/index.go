@@ -195,8 +195,8 @@ func (a *app) index(ctx context.Context, o indexFlags) error {
 	var x *index.Kept
 	if o.rebuild {
 		x, err = k.Rebuild(ctx, t)
-	} else if x, err = k.Refresh(ctx, t); err == nil && x.Finish != nil {
-		x, err = x.Finish(ctx)
+	} else {
+		x, err = k.Complete(ctx, t)
 	}
 	if err != nil {
 		return err

@@ -110,10 +110,7 @@ func (f *indexFollower) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	x, err := k.Refresh(ctx, f.tree)
-	if err == nil && x.Finish != nil {
-		x, err = x.Finish(ctx)
-	}
+	x, err := k.Complete(ctx, f.tree)
 	if err != nil {
 		return err
 	}

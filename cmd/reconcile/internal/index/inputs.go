@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -39,6 +40,8 @@ type survey struct {
 	modules source.Modules
 	tagger  *tagger
 	warn    func(error)
+	aside   *texts // nil: in memory
+	began   time.Time
 }
 
 // survey looks at the files and the objects.
@@ -52,7 +55,7 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 	if err := f.walk(ctx); err != nil {
 		return nil, err
 	}
-	s := &survey{files: f, tagger: newTagger(ctx, k.Store), warn: k.warn}
+	s := &survey{files: f, tagger: newTagger(ctx, k.Store), warn: k.warn, began: k.Now()}
 	if err := s.readModules(); err != nil {
 		return nil, err
 	}
@@ -181,6 +184,17 @@ func (s *survey) takeInput(kind, p string, id state.Identity, limit int64) {
 // memoryLimit is how large a file of the memory may be.
 const memoryLimit = 1 << 30
 
+// everything is the parts of all inputs, whose bodies lie in a file as long as the survey is reachable.
+func (s *survey) everything(ctx context.Context, progress func(string, int, int)) ([]vectors.Input, error) {
+	f, err := s.store.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	s.aside = &texts{file: f}
+	inputs, err := s.parts(ctx, s.inputs, progress)
+	return inputs, errors.Join(err, s.aside.restore())
+}
+
 // parts reads and parses inputs, on all processors. Those that went meanwhile are left out.
 func (s *survey) parts(ctx context.Context, wanted []input, progress func(string, int, int)) ([]vectors.Input, error) {
 	tags, err := s.tagger.tags(ctx, s.tagged(wanted))
@@ -202,6 +216,9 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 				}
 				if p, ok := strings.CutPrefix(in.name, "facts:"); ok {
 					s.stated(&out[i], p)
+				}
+				if s.aside != nil {
+					s.aside.put(out[i].Part)
 				}
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"sync"
 	"time"
 
@@ -99,6 +100,18 @@ func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 // Refresh opens the index and brings it up to date with the tree: what changed is taken in, and where there is no index,
 // or one that cannot be used or has changed too much, a new one is built, see [Kept.Finish].
 func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
+	return k.refresh(ctx, tree, k.anew)
+}
+
+// Complete is Refresh for those who wait until the index is whole: nothing is left to Finish.
+func (k *Keeper) Complete(ctx context.Context, tree *state.Tree) (*Kept, error) {
+	return k.refresh(ctx, tree, k.whole)
+}
+
+// builder makes a new index; why says what for.
+type builder func(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error)
+
+func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*Kept, error) {
 	start := k.Now()
 	var kept *Kept
 	var damage error
@@ -113,7 +126,7 @@ func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 		return nil, err
 	}
 	if damage != nil {
-		return k.anew(ctx, tree, s, reason(damage))
+		return anew(ctx, tree, s, reason(damage))
 	}
 	how, changed, gone := compare(kept.Index, s)
 	why, err := k.update(ctx, kept, s, changed, gone)
@@ -124,7 +137,7 @@ func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 		return nil, err
 	}
 	if why != "" {
-		return k.anew(ctx, tree, s, why)
+		return anew(ctx, tree, s, why)
 	}
 	how.Took = k.Now().Sub(start)
 	kept.How = how
@@ -225,13 +238,12 @@ func (k *Keeper) warn(err error) {
 
 // anew builds an index by words, which answers, and leaves the vectors to Finish.
 func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
-	start := k.Now()
-	inputs, err := s.parts(ctx, s.inputs, k.progress)
+	inputs, err := s.everything(ctx, k.progress)
 	if err != nil {
 		return nil, err
 	}
 	o := k.options(tree)
-	o.Tools, o.WordsOnly = s.tagger.version, true
+	o.Tools, o.Forget, o.WordsOnly = s.tagger.version, s.aside.forget, true
 	made, err := vectors.Build(ctx, inputs, o)
 	if err != nil {
 		return nil, err
@@ -240,10 +252,13 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 	if err != nil {
 		return nil, err
 	}
-	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), Took: k.Now().Sub(start)}
-	finish := func(ctx context.Context) (*Kept, error) { return k.finish(ctx, tree, s, inputs, how, start) }
+	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), Took: k.since(s)}
+	finish := func(ctx context.Context) (*Kept, error) { return k.finish(ctx, tree, s, inputs, how) }
 	return &Kept{Index: x, How: how, Finish: finish}, nil
 }
+
+// since is how long ago a survey began.
+func (k *Keeper) since(s *survey) time.Duration { return k.Now().Sub(s.began) }
 
 // openBuilt opens in memory what is to be in a file.
 func openBuilt(made *vectors.Snapshot, o vectors.Options) (*vectors.Index, error) {
@@ -259,10 +274,10 @@ func openBuilt(made *vectors.Snapshot, o vectors.Options) (*vectors.Index, error
 }
 
 // finish builds the whole index of inputs, keeps and opens it.
-func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How,
-	start time.Time) (*Kept, error) {
+func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How) (*Kept, error) {
+	defer runtime.KeepAlive(s) // the inputs' texts
 	o := k.options(tree)
-	o.Tools = s.tagger.version
+	o.Tools, o.Forget = s.tagger.version, s.aside.forget
 	if err := k.write(ctx, inputs, o); err != nil {
 		return nil, err
 	}
@@ -273,7 +288,7 @@ func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs
 	if err != nil {
 		return nil, err
 	}
-	how.Took = k.Now().Sub(start)
+	how.Took = k.since(s)
 	kept.How = how
 	return kept, nil
 }
@@ -315,15 +330,19 @@ var errStopped = errors.New("the file cannot be written")
 
 // Rebuild builds the index anew, all of it.
 func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
-	start := k.Now()
 	s, err := k.survey(ctx, tree)
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := s.parts(ctx, s.inputs, k.progress)
+	return k.whole(ctx, tree, s, "it was asked for")
+}
+
+// whole builds an index with all that belongs to it.
+func (k *Keeper) whole(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
+	inputs, err := s.everything(ctx, k.progress)
 	if err != nil {
 		return nil, err
 	}
-	how := How{Rebuilt: "it was asked for", Changed: len(inputs), Inputs: len(inputs)}
-	return k.finish(ctx, tree, s, inputs, how, start)
+	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs)}
+	return k.finish(ctx, tree, s, inputs, how)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
@@ -27,11 +28,13 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 	if err := x.Index.Verify(); err != nil {
 		return &Verified{Compared: err.Error()}, nil
 	}
+	k.long()
 	s, err := k.survey(ctx, tree)
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := s.parts(ctx, s.inputs, k.progress)
+	defer runtime.KeepAlive(s) // the inputs' texts
+	inputs, err := s.everything(ctx, k.progress)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +44,7 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 	}
 	defer scratch.Close()
 	o := k.options(tree)
-	o.Tools, o.Scratch = s.tagger.version, scratch
+	o.Tools, o.Scratch, o.Forget = s.tagger.version, scratch, s.aside.forget
 	made, err := vectors.Build(ctx, inputs, o)
 	if err != nil {
 		return nil, err
