@@ -115,13 +115,44 @@ func TestPlainYAMLReadsBlockTexts(t *testing.T) {
 	}
 }
 
+func TestPlainYAMLReadsLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: x\n  y\n":                           "x y",
+		"a: x  \n  - y: z#\n   'q' # c\nb: 1\n": "",
+		"a: x\n  - y\n   'q' # c\nb: 1\n":       "x - y 'q'",
+		"a: 1\n  2\n":                           "1 2",
+		"b: 1\na:\n  x\n  # y\n":                "",
+		"a: x # c\n  y\n":                       "",
+		"a: x\n\n  y\n":                         "",
+		"a: x\n  y: z\n":                        "",
+		"a: 'x: \n  it''s\n  y #'  # c\n":       "x: it's y #",
+		"a: 'x\n  '\nb: 1\n":                    "x ",
+		"a: 'x\n\n  y'\n":                       "",
+		"a: 'x\ny'\n":                           "",
+		"a: \"x\n  y\"\n":                       "",
+	} {
+		quick := plainYAML(text, nil)
+		if want == "" {
+			if quick != nil {
+				t.Errorf("%q: not left to the full parser", text)
+			}
+			continue
+		}
+		if !samePlain(t, text) {
+			t.Errorf("left to the full parser: %q", text)
+		} else if got := quick.str("a"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzPlainYAML(f *testing.F) {
 	for _, text := range samples(f) {
 		f.Add(text)
 	}
 	for _, text := range []string{
 		"a: |\n  x\n\n  y\nb: 1\n", "a: >\n  x\n  y\n\n  z\nb: 1\n", "a:\n  - >-\n    x\n   #c\n  - 1\n", "a: |-\n  x\n#c\nb: 2\n", "a:\n- b: 1\n  c: [x, 'it''s', \"q\\n\"]\n- d\n",
-		"a: {b: 1, c: {}, d: []}\n", "a: b # c\n# d\nb: ü #\n", "---\na: -p\n", "a: 'x' # y\n", "a: x:y\nb: -1\nc: 1e3\n",
+		"a: {b: 1, c: {}, d: []}\n", "a: b # c\n# d\nb: ü #\n", "---\na: -p\n", "a: 'x' # y\n", "a:\n- b: x\n    y\n    z\n  c: 'x: y\n    it''s'\n", "a: x:y\nb: -1\nc: 1e3\n",
 	} {
 		f.Add(text)
 	}
@@ -137,7 +168,7 @@ func TestPlainYAMLAgrees(t *testing.T) {
 	pieces := []string{
 		"a: ", "b: ", "key:", "- ", "-", "\n", "\n", "\n  ", "\n    ", "\n ", " ", "# c", " # c", "|", "|-", ">", ">-", "x", "y z", "1",
 		"0x1f", "true", "~", "'q'", "'it''s'", `"d"`, `"e\n"`, `"\\"`, "[x, y]", "[", "]", "{a: 1}", "{", "}", ", ", "{}", "[]", ":", "---",
-		"ü", "10m", "-1", "*a", "&a", "!t", "?", "http://h/p", "c: d", "--flag", "./...", "@",
+		"ü", "10m", "-1", "*a", "&a", "!t", "?", "http://h/p", "c: d", "--flag", "./...", "@", "'", "x\n  ", "'x\n  ",
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	accepted := 0

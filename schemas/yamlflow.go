@@ -2,7 +2,7 @@ package schemas
 
 import "strings"
 
-// The part of the quick reader that stays within a line: brackets and quotes.
+// Brackets and quotes, for the quick reader. Only texts in single quotes may be longer than a line.
 
 // flow reads quotes and brackets that end on this line.
 func (r *plainReader) flow(depth int) *value {
@@ -99,15 +99,33 @@ func (r *plainReader) separator(closing byte) (done, ok bool) {
 	return false, c == ',' && r.at < r.end && r.text[r.at] != closing
 }
 
-// quoted reads a text in quotes that ends on this line and has none of the rarer escapes.
+// quoted reads a text in quotes that has none of the rarer escapes. One in single quotes may go on over lines, none of them
+// blank, each joined by a space.
 func (r *plainReader) quoted(depth int) *value {
 	v := r.value(text, depth)
 	if v == nil {
 		return nil
 	}
 	mark := r.text[r.at]
-	start := r.at + 1
-	simple := true
+	r.at++
+	s, simple, closed := r.untilMark(mark)
+	if !closed && mark == '\'' {
+		s, simple, closed = r.quotedLines(s)
+	}
+	if !closed {
+		return nil
+	}
+	if v.text = s; simple {
+		return v
+	}
+	return v.unquote(mark)
+}
+
+// untilMark reads to the quotation mark that closes a text, or to the end of the line. simple says that there are no
+// escapes.
+func (r *plainReader) untilMark(mark byte) (s string, simple, closed bool) {
+	start := r.at
+	simple = true
 	for i := start; i < r.end; i++ {
 		switch c := r.text[i]; {
 		case c == '\\' && mark == '"':
@@ -118,14 +136,22 @@ func (r *plainReader) quoted(depth int) *value {
 			i++
 		case c == mark:
 			r.at = i + 1
-			v.text = r.text[start:i]
-			if simple {
-				return v
-			}
-			return v.unquote(mark)
+			return r.text[start:i], simple, true
 		}
 	}
-	return nil
+	return r.text[start:r.end], simple, false
+}
+
+// quotedLines reads the lines of a text in single quotes after its first one.
+func (r *plainReader) quotedLines(first string) (s string, simple, closed bool) {
+	all := append(make([]byte, 0, 4*len(first)), first...)
+	for r.nextLine() && r.indent > 0 && r.at < r.end {
+		s, _, closed = r.untilMark('\'')
+		if all = append(append(all, ' '), s...); closed {
+			return string(all), false, true
+		}
+	}
+	return "", false, false
 }
 
 // unquote resolves the escapes in v.text, or gives up.

@@ -2,8 +2,8 @@ package schemas
 
 import "strings"
 
-// Most specs are written in a small part of YAML: block mappings and lists, one-line values, one-line brackets, and
-// literal and folded texts. plainYAML reads just that part, an order of magnitude faster than a full parser. Whatever else it
+// Most specs are written in a small part of YAML: block mappings and lists, values of one line or of several without a
+// blank one, one-line brackets, and literal and folded texts. plainYAML reads just that part, an order of magnitude faster than a full parser. Whatever else it
 // meets, and whatever looks wrong, it leaves to the full parser, which then also words the error. Where it does accept a
 // file, both yield the same values at the same places; FuzzPlainYAML holds it to that.
 
@@ -286,8 +286,8 @@ func (r *plainReader) item(indent, depth int) *value {
 	return r.inline(indent, depth)
 }
 
-// inline reads a value that ends on its line, or a block text, and goes to the next line, which must not be deeper
-// than the field or item that the value belongs to.
+// inline reads a value that begins on its line and goes to the line after it, which must not be deeper than the field or
+// item that the value belongs to.
 func (r *plainReader) inline(indent, depth int) *value {
 	var v *value
 	switch r.text[r.at] {
@@ -299,10 +299,7 @@ func (r *plainReader) inline(indent, depth int) *value {
 			return nil
 		}
 	default:
-		v = r.plain(depth)
-	}
-	if v == nil {
-		return nil
+		return r.plain(indent, depth)
 	}
 	if r.advance(); r.indent > indent {
 		return nil
@@ -322,16 +319,50 @@ func (r *plainReader) atEnd() bool {
 	return r.at == r.end || r.text[r.at] == '#'
 }
 
-// plain reads an unquoted text that reaches to the end of the line or to a comment.
-func (r *plainReader) plain(depth int) *value {
-	s := r.rest()
-	if i := strings.Index(s, " #"); i >= 0 {
-		s = strings.TrimRight(s[:i], " ")
-	}
-	if !startsPlain(s) || strings.Contains(s, ": ") || s[len(s)-1] == ':' {
+// plain reads an unquoted text that reaches to the end of the line or to a comment, and on over lines that are deeper than
+// what it belongs to, each joined by a space.
+func (r *plainReader) plain(indent, depth int) *value {
+	first, ends := r.plainLine()
+	if !startsPlain(first) {
 		return nil
 	}
-	return r.scalar(s, depth)
+	v := r.value(text, depth)
+	if v == nil {
+		return nil
+	}
+	s, line := first, r.line
+	var more []byte
+	for r.advance(); r.indent > indent; r.advance() {
+		if line++; r.line != line || ends { // a blank line, which counts, or a comment, behind which there is no more
+			return nil
+		}
+		if s, ends = r.plainLine(); s == "" {
+			return nil
+		}
+		if more == nil {
+			more = append(make([]byte, 0, 4*len(first)), first...)
+		}
+		more = append(append(more, ' '), s...)
+	}
+	if more != nil {
+		first = string(more)
+	}
+	if why, _ := v.plainScalar(first); why != "" {
+		return nil
+	}
+	return v
+}
+
+// plainLine is what a line has of an unquoted text, "" if that cannot be one, and whether a comment ends the text.
+func (r *plainReader) plainLine() (s string, ends bool) {
+	s = r.rest()
+	if i := strings.Index(s, " #"); i >= 0 {
+		s, ends = strings.TrimRight(s[:i], " "), true
+	}
+	if s == "" || strings.Contains(s, ": ") || s[len(s)-1] == ':' {
+		return "", ends
+	}
+	return s, ends
 }
 
 // startsPlain reports whether an unquoted text can begin like s.

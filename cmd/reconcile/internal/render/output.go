@@ -16,7 +16,7 @@ import (
 // JSON writes v indented by two spaces. Characters that HTML would need escaped are written as they are; those that a
 // terminal would act on, or hide, are escaped.
 func JSON(w io.Writer, v any) error {
-	raw, err := encode(v)
+	raw, err := encode(v, "  ")
 	if err != nil {
 		return err
 	}
@@ -24,11 +24,11 @@ func JSON(w io.Writer, v any) error {
 	return err
 }
 
-func encode(v any) (string, error) {
+func encode(v any, indent string) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
 		return "", fmt.Errorf("print %T: %w", v, err)
 	}
@@ -66,19 +66,21 @@ func inYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
 // YAML writes v as one YAML document, by its JSON form. Where that needs escapes of its own for hidden characters,
 // which plain YAML text has none for, the JSON form itself is written, which is YAML too but for the longest escapes.
 func YAML(w io.Writer, v any) error {
-	raw, err := encode(v)
+	raw, err := encode(v, "")
 	if err != nil {
 		return err
 	}
-	text := escapeJSON(raw, inYAML)
-	if text == raw {
-		b, err := asYAML(raw)
-		if err != nil {
-			return fmt.Errorf("print %T as YAML: %w", v, err)
+	if strings.ContainsFunc(raw[:len(raw)-1], hidden) {
+		if raw, err = encode(v, "  "); err == nil {
+			_, err = io.WriteString(w, escapeJSON(raw, inYAML))
 		}
-		text = string(b)
+		return err
 	}
-	_, err = io.WriteString(w, text)
+	b, err := asYAML(raw)
+	if err != nil {
+		return fmt.Errorf("print %T as YAML: %w", v, err)
+	}
+	_, err = w.Write(b)
 	return err
 }
 
@@ -89,6 +91,9 @@ func asYAML(raw string) ([]byte, error) {
 	var v any
 	if err := d.Decode(&v); err != nil {
 		return nil, err
+	}
+	if b, ok := quickYAML(v); ok {
+		return b, nil
 	}
 	return yaml.Marshal(exact(v))
 }

@@ -19,6 +19,7 @@ func TestAsYAMLIsThatOfKubernetes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		checkYAML(t, value(r, 4))
+		checkYAML(t, map[string]any{"of": value(r, 0), "src/b9.go": value(r, 0), "src/b10": []any{prose(r), value(r, 0)}, "texts": prose(r)})
 	}
 	for _, v := range []any{
 		nil, true, 0, -1, math.MaxInt64, math.MinInt64, uint64(math.MaxUint64), 0.1, 1e21, -1e-7, 1e300, "", " ", "~", "null", "yes",
@@ -42,6 +43,47 @@ func checkYAML(t *testing.T, v any) {
 	}
 	if got, err := asYAML(string(raw)); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s:\n%s, %v; want\n%s", raw, got, err, want)
+	}
+}
+
+// prose is a text of words and signs, most of them nothing that YAML means something by.
+func prose(r *rand.Rand) string {
+	words := make([]string, 1+r.IntN(30))
+	for i := range words {
+		words[i] = strings.Repeat("ab", 1+r.IntN(8))
+		if r.IntN(20) == 0 {
+			words[i] += []string{"", ".", ":", " #", "\n", "\n\n", " ", "'", "\u2028", "é"}[r.IntN(10)] + word(r)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// TestQuickYAMLWritesWhatIsFrequent: a capture is written by the quick writer, also one with decisions of several lines,
+// quotes and letters of any alphabet.
+func TestQuickYAMLWritesWhatIsFrequent(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("readers close their rows before a pool ends, ", 5)
+	for _, text := range []string{
+		"short", "yes", "12", "", "`go test`: fails", long, "`rows`: " + long, "- " + long, "it's " + long + "and: more", "3 times " + long,
+		"état – 日本 " + long, "```go\n  x := 1\n\ny\n", long + "end\n" + long + "end", "ends \"so\"",
+	} {
+		v := map[string]any{"spec": map[string]any{"issue": 7, "ok": true, "none": []any{}, "entries": []any{
+			map[string]any{"content": text, "digests": map[string]any{"src/b10.go": "sha256:0", "src/b9.go": text}}, text,
+		}}}
+		checkYAML(t, v)
+		var decoded any
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if err := d.Decode(&decoded); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := quickYAML(decoded); !ok {
+			t.Errorf("%q is left to the library", text)
+		}
 	}
 }
 
