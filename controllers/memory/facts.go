@@ -12,6 +12,9 @@ type Spec struct {
 	Name   string
 	Digest string // as schemas.Object.Digest
 	*schemas.ObservationSpec
+	// Tokens are those of contents that were counted before, by content; may be nil. To count them takes longer than all
+	// else that is done with a capture.
+	Tokens map[string]int
 }
 
 // Truth is all that the store is a fold of, beside what stands in the issue files of other programs.

@@ -180,12 +180,19 @@ func observations(s Spec, counts map[string]*schemas.Observation) []schemas.Obse
 		}
 		out = append(out, schemas.Observation{
 			ID: id, Agent: s.Agent, IssueNumber: s.Issue, Category: e.Category, Content: e.Content,
-			Summary: summaryOf(e), Tokens: countOnce(counts[id], e.Content),
+			Summary: summaryOf(e), Tokens: s.tokensOf(counts[id], e.Content),
 			Timestamp: schemas.NewStamp(s.Timestamp.Time),
 			SessionID: s.Session, Source: s.Name, Anchors: anchorsOf(e),
 		})
 	}
 	return out
+}
+
+func (s *Spec) tokensOf(known *schemas.Observation, content string) int {
+	if n, ok := s.Tokens[content]; ok {
+		return n
+	}
+	return countOnce(known, content)
 }
 
 // countOnce counts the tokens of a content, unless they were counted before. A token has at least one byte: what a hand

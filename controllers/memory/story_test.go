@@ -63,8 +63,8 @@ func tell(t *testing.T, in []txtar.File) (out []txtar.File) {
 			if o.Object == nil {
 				t.Fatal(o.Problems)
 			}
-			truth.Specs = append(truth.Specs, Spec{o.Object.Name, o.Object.Digest,
-				o.Object.Spec().(*schemas.ObservationSpec)})
+			truth.Specs = append(truth.Specs, Spec{Name: o.Object.Name, Digest: o.Object.Digest,
+				ObservationSpec: o.Object.Spec().(*schemas.ObservationSpec)})
 		case "records":
 			r, err := ParseRecord(f.Data)
 			if err != nil {

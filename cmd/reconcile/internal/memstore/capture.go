@@ -16,6 +16,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
@@ -98,7 +99,9 @@ func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec, k *keepin
 	var added []schemas.Observation
 	var effects memory.Effects
 	grown, wrote, err := f.change(ctx, s.Issue, k.wait, func(file, archive []byte) (memory.Folded, error) {
-		out, more, err := a.wait().Grow(file, s)
+		opened := a.wait()
+		s.Tokens = a.tokens
+		out, more, err := opened.Grow(file, s)
 		if len(out.Added)+len(more.IDs()) > 0 { // else it is there already, perhaps since a try before
 			added, effects = out.Added, more
 		}
@@ -263,12 +266,14 @@ func (f *Files) reread(name string, src []byte) (memory.Spec, error) {
 type ahead struct {
 	done   chan struct{}
 	opened *memory.Opened
+	tokens map[string]int // of the contents of the capture
 }
 
-// lookAhead reads the issue file of a capture and has the draft written of the lines that it will have. The tokens of the
-// contents are counted on the way, and known when they are counted for the file.
+// lookAhead reads the issue file of a capture, counts the tokens of the capture's contents, and has the draft written of
+// the lines that the issue will have.
 func (f *Files) lookAhead(s memory.Spec, d *draft) *ahead {
 	a := &ahead{done: make(chan struct{})}
+	count := counting(s.Entries)
 	go func() {
 		defer close(a.done)
 		data, err := f.readOrNil(f.issuePath(s.Issue))
@@ -276,6 +281,8 @@ func (f *Files) lookAhead(s memory.Spec, d *draft) *ahead {
 			data = nil // whoever has the lock is told again
 		}
 		a.opened = memory.Open(data, s.Issue)
+		a.tokens = count()
+		s.Tokens = a.tokens
 		if lines := a.opened.Lines(s); len(lines) > 0 {
 			d.write(lines)
 		}
@@ -290,6 +297,27 @@ func (a *ahead) wait() *memory.Opened {
 	}
 	<-a.done
 	return a.opened
+}
+
+// counting counts the tokens of contents, by content, on two processors. The result waits for them.
+func counting(entries []schemas.ObservationEntry) (wait func() map[string]int) {
+	var counts [2][]int
+	var all sync.WaitGroup
+	for part := range counts {
+		all.Go(func() {
+			for i := part; i < len(entries); i += len(counts) {
+				counts[part] = append(counts[part], tokens.Count(entries[i].Content))
+			}
+		})
+	}
+	return func() map[string]int {
+		all.Wait()
+		out := make(map[string]int, len(entries))
+		for i := range entries {
+			out[entries[i].Content] = counts[i%len(counts)][i/len(counts)]
+		}
+		return out
+	}
 }
 
 // decode reads the file of an Observation. All that is wrong with it is in the error, ErrInvalid.
