@@ -26,10 +26,12 @@ const (
 	Hybrid  Mode = "hybrid"
 	Vector  Mode = "vector"
 	Lexical Mode = "lexical"
+	// Related goes by vectors and then over edges, see [Query.Expansion].
+	Related Mode = "related"
 )
 
 // Modes are all modes.
-var Modes = []Mode{Hybrid, Vector, Lexical}
+var Modes = []Mode{Hybrid, Vector, Lexical, Related}
 
 // Query is what is searched for.
 type Query struct {
@@ -43,12 +45,14 @@ type Query struct {
 	MinSimilarity float32
 	// Thorough looks at more candidates, Exact at all vectors.
 	Thorough, Exact bool
+	// Expansion is how Related goes on from what it found by vectors, and weighs it; its Max does not count.
+	Expansion graph.Expansion
 }
 
 // Found is one result.
 type Found struct {
 	graph.Node
-	// Score is the sum of the reciprocal ranks; it compares results of one answer.
+	// Score is the sum of the reciprocal ranks, or with Related the final score; it compares results of one answer.
 	Score float64
 	// The rank and the score in each of the rankings that it is in: BM25, cosine, and what it has of its own and what came
 	// over edges, see [graph.Result]. Rank 0: not in it.
@@ -92,7 +96,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 		q.Mode = Hybrid
 	}
 	if !slices.Contains(Modes, q.Mode) {
-		return nil, fmt.Errorf("%q is no mode of search; write hybrid, vector or lexical", q.Mode)
+		return nil, fmt.Errorf("%q is no mode of search; write hybrid, vector, lexical or related", q.Mode)
 	}
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
@@ -121,7 +125,9 @@ func (s *search) exists() bool {
 		keys[i] = filter.Key(t)
 	}
 	in := s.known.Probe(keys)
-	wanted := func(d graph.Domain) bool { return len(s.Domains) == 0 || slices.Contains(s.Domains, d) }
+	wanted := func(d graph.Domain) bool {
+		return s.Mode == Related || len(s.Domains) == 0 || slices.Contains(s.Domains, d)
+	}
 	any := false
 	for _, d := range in {
 		if wanted(d) {
@@ -135,6 +141,9 @@ func (s *search) exists() bool {
 }
 
 func (s *search) run(ctx context.Context) error {
+	if s.Mode == Related {
+		return s.byRelation(ctx)
+	}
 	if s.Mode != Vector {
 		if err := s.byWords(); err != nil {
 			return err

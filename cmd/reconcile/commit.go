@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -70,7 +71,7 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	paths, err := c.git.Dirty(ctx, branch, ours)
 	left := unsettled(t, scope.Open)
 	paths = slices.DeleteFunc(paths, func(p string) bool {
-		return left(p) || commands.taken[p] != nil && !commands.wrote(p) && !c.owes(ctx, commands.taken[p])
+		return left(p) || handWritten(settings, p) || commands.taken[p] != nil && !commands.wrote(p) && !c.owes(ctx, commands.taken[p])
 	})
 	private := false
 	if c.share != nil && err == nil {
@@ -127,13 +128,18 @@ func unsettled(t *state.Tree, open []schemas.Ref) func(path string) bool {
 // owned are the folders and files that reconcile alone writes, but for the memory.
 func owned(s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
-	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json"}
+	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir)}
 	for _, k := range kinds() {
 		if k.NewStatus != nil {
 			out = append(out, dir+"/"+k.Plural)
 		}
 	}
 	return out
+}
+
+// handWritten reports whether a path is that of a file of facts that somebody wrote: it is theirs to commit.
+func handWritten(s *schemas.SettingsSpec, p string) bool {
+	return strings.HasPrefix(p, state.FactsDir(s.Folders.State)+"/") && !index.IsFactFile(p)
 }
 
 // questionsOf are the specs of questions that came in by another way than as a file.

@@ -257,6 +257,7 @@ type indexStats struct {
 	Types   map[string]int `json:"types"`
 	EdgesBy map[string]int `json:"edgesByType"`
 	Domains map[string]int `json:"domains"`
+	shape
 }
 
 func newIndexStats(x *index.Kept) indexStats {
@@ -266,6 +267,7 @@ func newIndexStats(x *index.Kept) indexStats {
 		Types: map[string]int{}, EdgesBy: map[string]int{}, Domains: map[string]int{},
 	}
 	s := g.Stats()
+	out.shape = shapeOf(g, s)
 	for t, n := range s.NodesByType {
 		out.Types[t.String()] = n
 		out.Domains[t.Domain().String()] += n
@@ -294,6 +296,7 @@ func (a *app) printIndexStats(x *index.Kept) error {
 	}
 	fmt.Fprintf(a.stdout, "\n%s nodes, %s edges, %s inputs; vectors by %s\n", render.Grouped(s.Nodes), render.Grouped(s.Edges),
 		render.Grouped(s.Inputs), orNothing(s.Model))
+	a.printShape(&s.shape)
 	return nil
 }
 

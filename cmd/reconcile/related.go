@@ -14,66 +14,96 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// relatedFlags are the flags of related and path.
+// relatedFlags are the flags of related.
 type relatedFlags struct {
-	depth, limit int
-	edges        []string
-	domains      []string
+	walkFlags
+	depth, limit      int
+	order             string
+	component, cycles bool
 }
 
+// The orders in which related goes.
+const (
+	breadthFirst = "breadth"
+	depthFirst   = "depth"
+)
+
+const relatedLong = `Show what an object, a file or a symbol is related to: what it calls, imports, contains, defines, references or
+documents, and what does so with it; where each edge is stated; and what people stated of it (reconcile fact). A symbol
+is named by its file (state/tree.go:Tree.Entry) or by its folder (state/:Tree.Entry).
+
+--component shows all that it is connected with, however far. --cycles shows what leads back to itself by calls, or by
+imports: of all code, or of what is named.`
+
 func newRelatedCmd(a *app) *cobra.Command {
-	o := &relatedFlags{}
+	o := &relatedFlags{order: breadthFirst}
 	cmd := &cobra.Command{
 		Use:   "related KIND/NAME|PATH[:SYMBOL]",
 		Short: "Show what an object, a file or a symbol is related to",
-		Long: `Show what an object, a file or a symbol is related to: what it calls, imports, contains, defines, references or
-documents, and what does so with it. A symbol is named by its file (state/tree.go:Tree.Entry) or by its folder
-(state/:Tree.Entry).`,
-		Example: "  reconcile related state/tree.go:Tree.Entry\n  reconcile related dag/checks --depth 2",
-		Args:    arguments(1, 1, "an object, a file or a symbol"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.related(cmd.Context(), args[0], *o) },
+		Long:  relatedLong,
+		Example: "  reconcile related state/tree.go:Tree.Entry\n  reconcile related dag/checks --depth 2 --avoid import\n" +
+			"  reconcile related --cycles --edge calls",
+		Args: func(cmd *cobra.Command, args []string) error {
+			least := 1
+			if o.cycles {
+				least = 0
+			}
+			return arguments(least, 1, "an object, a file or a symbol")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if deep := cmd.Flags().Changed("depth"); o.component && o.cycles || deep && (o.component || o.cycles) {
+				return badUsage("--depth, --component and --cycles each say how far to go: name one of them")
+			}
+			if o.cycles {
+				return a.cycles(cmd.Context(), args, *o)
+			}
+			return a.related(cmd.Context(), args[0], *o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().IntVar(&o.depth, "depth", 1, "go `N` edges far")
-	cmd.Flags().IntVarP(&o.limit, "limit", "k", 100, "print at most `N` nodes")
+	f := cmd.Flags()
+	f.IntVar(&o.depth, "depth", 1, "go `N` edges far")
+	f.IntVarP(&o.limit, "limit", "k", 100, "print at most `N` nodes, or cycles")
+	orders := []string{breadthFirst, depthFirst}
+	f.Var(&choice{value: &o.order, allowed: orders}, "order", "go by `ORDER`: "+strings.Join(orders, " or ")+" first")
+	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
+	f.BoolVar(&o.component, "component", false, "go as far as edges lead")
+	f.BoolVar(&o.cycles, "cycles", false, "show what leads back to itself")
 	o.bind(cmd)
 	return cmd
 }
 
-func newPathCmd(a *app) *cobra.Command {
-	o := &relatedFlags{}
-	cmd := &cobra.Command{
-		Use:     "path FROM TO",
-		Short:   "Show the shortest way from one thing to another",
-		Long:    "Show the shortest way from one thing to another, over edges in both directions, with what each edge says.",
-		Example: "  reconcile path dag/checks state/tree.go\n  reconcile path docs/git.md cmd/reconcile/internal/gitrepo/:Repo.Commit",
-		Args:    arguments(2, 2, "two objects, files or symbols"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.path(cmd.Context(), args[0], args[1], *o) },
-	}
-	o.bind(cmd)
-	return cmd
+// link is an edge as it is printed, with where it is stated: in a file that somebody wrote, or where the node stands that
+// it is found in.
+type link struct {
+	From   string  `json:"from"`
+	Edge   string  `json:"edge"`
+	To     string  `json:"to"`
+	Weight float32 `json:"weight"`
+	Path   string  `json:"path,omitempty"`
+	Line   int     `json:"line,omitempty"`
+	Stated bool    `json:"stated,omitempty"` // somebody states it; else it is derived
 }
 
-func (o *relatedFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&o.edges, "edge", nil, "only over edges of `TYPE`: calls, imports, contains, references…; may be repeated")
-	cmd.Flags().StringSliceVar(&o.domains, "domain", nil, "only through `DOMAIN`: code, history or academic; may be repeated")
+func newLink(g *graph.Graph, e graph.Edge) link {
+	l := link{From: e.From, Edge: e.Type.String(), To: e.To, Weight: e.Weight}
+	if index.States(e.Source) {
+		l.Path, l.Stated = e.Source, true
+		return l
+	}
+	for _, id := range []string{e.Source, e.From} {
+		if r, ok := g.Find(id); ok {
+			n := g.Node(r)
+			l.Path, l.Line = n.Path, n.Line
+			return l
+		}
+	}
+	l.Path = e.Source
+	return l
 }
 
-func (o *relatedFlags) filter() (f graph.Filter, err error) {
-	for _, name := range o.edges {
-		t, err := graph.ParseEdgeType(strings.ReplaceAll(name, "-", "_"))
-		if err != nil {
-			return f, badUsage("--edge: %v", err)
-		}
-		f.Edges = append(f.Edges, t)
-	}
-	for _, name := range o.domains {
-		d, err := graph.ParseDomain(name)
-		if err != nil {
-			return f, badUsage("--domain: %v", err)
-		}
-		f.Domains = append(f.Domains, d)
-	}
-	return f, nil
+func (l *link) String() string {
+	return l.From + " " + strings.ReplaceAll(l.Edge, "_", " ") + " " + l.To
 }
 
 // relation is a node that is related, as it is printed.
@@ -84,6 +114,14 @@ type relation struct {
 	Line  int    `json:"line,omitempty"`
 	Depth int    `json:"depth"`
 	Link  link   `json:"link"`
+}
+
+// relations is what -o json prints of related.
+type relations struct {
+	ID      string     `json:"id"`
+	Results []relation `json:"results"`
+	More    bool       `json:"more"`
+	Facts   []vouched  `json:"facts,omitempty"`
 }
 
 func (a *app) related(ctx context.Context, what string, o relatedFlags) error {
@@ -100,52 +138,66 @@ func (a *app) related(ctx context.Context, what string, o relatedFlags) error {
 			return err
 		}
 		g := x.Graph()
-		visits, more := g.Walk([]graph.Ref{r}, graph.Reach{Filter: f, Depth: o.depth, Max: o.limit + 1})
-		out := []relation{}
+		var visits []graph.Visit
+		out := relations{ID: g.ID(r), Results: []relation{}, Facts: vouchedFor(g, r)}
+		if o.component {
+			f.Direction = graph.Both
+			visits, out.More = g.Component(r, f, o.limit+1)
+		} else {
+			reach := graph.Reach{Filter: f, Depth: o.depth, Max: o.limit + 1, DepthFirst: o.order == depthFirst}
+			visits, out.More = g.Walk([]graph.Ref{r}, reach)
+		}
 		for _, v := range visits {
 			if v.Node == r {
 				continue
 			}
 			n := g.Node(v.Node)
-			out = append(out, relation{ID: n.ID, Kind: n.Type.String(), Path: n.Path, Line: n.Line, Depth: v.Depth, Link: linkBetween(g, v.From, v.Node, f)})
+			out.Results = append(out.Results, relation{ID: n.ID, Kind: n.Type.String(), Path: n.Path, Line: n.Line,
+				Depth: v.Depth, Link: linkBetween(g, v.From, v.Node, f)})
 		}
-		return a.printRelations(out, more)
+		return a.printRelations(&out)
 	})
 }
 
-// linkBetween is the first edge between two nodes, in its own direction.
+// linkBetween is the first edge between two nodes that the filter lets through, in its own direction.
 func linkBetween(g *graph.Graph, from, to graph.Ref, f graph.Filter) link {
-	for _, e := range append(g.Between(from, to), g.Between(to, from)...) {
-		if len(f.Edges) == 0 || slices.Contains(f.Edges, e.Type) {
-			return link{e.From, e.Type.String(), e.To}
+	var edges []graph.Edge
+	if f.Direction != graph.In {
+		edges = g.Between(from, to)
+	}
+	if f.Direction != graph.Out {
+		edges = append(edges, g.Between(to, from)...)
+	}
+	i := slices.IndexFunc(edges, func(e graph.Edge) bool { return len(f.Edges) == 0 || slices.Contains(f.Edges, e.Type) })
+	return newLink(g, edges[i]) // the walk came over it
+}
+
+func (a *app) printRelations(out *relations) error {
+	if a.global.output != formatTable {
+		return a.print(out)
+	}
+	if len(out.Results) == 0 {
+		a.note("nothing is related to it")
+	} else {
+		t := render.NewTable(a.palette(), "ID", "KIND", "PLACE", "HOW")
+		for _, r := range out.Results {
+			how := r.Link.String()
+			if r.Link.Stated {
+				how += " (" + r.Link.Path + ")"
+			}
+			t.Row(render.Line(r.ID), r.Kind, placeOf(r.Path, r.Line), render.Line(how))
+		}
+		if err := t.Write(a.stdout); err != nil {
+			return err
 		}
 	}
-	return link{}
-}
-
-func (a *app) printRelations(all []relation, more bool) error {
-	if a.global.output != formatTable {
-		return a.print(all)
+	for _, v := range out.Facts {
+		fmt.Fprintln(a.stdout, render.Line(v.String()))
 	}
-	if len(all) == 0 {
-		a.note("nothing is related to it")
-		return nil
-	}
-	t := render.NewTable(a.palette(), "ID", "KIND", "PLACE", "HOW")
-	for _, r := range all {
-		t.Row(render.Line(r.ID), r.Kind, placeOf(r.Path, r.Line), render.Line(r.Link.String()))
-	}
-	if more {
+	if out.More {
 		a.note("there is more: raise -k, or name edges with --edge")
 	}
-	return t.Write(a.stdout)
-}
-
-func (l link) String() string {
-	if l.Edge == "" {
-		return ""
-	}
-	return l.From + " " + strings.ReplaceAll(l.Edge, "_", " ") + " " + l.To
+	return nil
 }
 
 func placeOf(path string, line int) string {
@@ -155,38 +207,86 @@ func placeOf(path string, line int) string {
 	return render.Line(fmt.Sprintf("%s:%d", path, line))
 }
 
-func (a *app) path(ctx context.Context, from, to string, o relatedFlags) error {
+// cycle is a group of nodes that all lead to each other, as it is printed.
+type cycle struct {
+	Edge  string   `json:"edge"`
+	Nodes []string `json:"nodes"`
+	Round []link   `json:"round"` // a shortest way from the first node back to it
+}
+
+// cycled are the types of edges whose cycles are looked for, each for itself, unless others are named.
+var cycled = []graph.EdgeType{graph.Calls, graph.Imports}
+
+func (a *app) cycles(ctx context.Context, about []string, o relatedFlags) error {
 	f, err := o.filter()
 	if err != nil {
 		return err
 	}
+	if o.limit < 1 {
+		return badUsage("-k %d: write at least 1", o.limit)
+	}
+	types := cycled
+	if len(f.Edges) > 0 {
+		types = f.Edges
+	}
 	return a.withIndex(ctx, func(_ *state.Store, x *index.Kept) error {
-		begin, err := a.nodeOf(x, from)
-		if err != nil {
-			return err
-		}
-		end, err := a.nodeOf(x, to)
-		if err != nil {
-			return err
-		}
 		g := x.Graph()
-		p, ok := g.ShortestPath(begin, end, f)
-		if !ok {
-			return fmt.Errorf("no way leads from %s to %s", from, to)
+		var only []graph.Ref
+		for _, word := range about {
+			r, err := a.nodeOf(x, word)
+			if err != nil {
+				return err
+			}
+			only = append(only, r)
 		}
-		links := []link{}
-		for _, s := range p.Steps {
-			e := g.Edge(s)
-			links = append(links, link{e.From, e.Type.String(), e.To})
+		found := []cycle{}
+		for _, t := range types {
+			f.Edges = []graph.EdgeType{t}
+			for _, group := range g.Cycles(f) {
+				if len(only) == 0 || slices.Contains(group, only[0]) {
+					found = append(found, newCycle(g, group, f))
+				}
+			}
 		}
-		if a.global.output != formatTable {
-			return a.print(links)
-		}
-		for _, l := range links {
-			fmt.Fprintln(a.stdout, clean(l.String()))
-		}
-		return nil
+		return a.printCycles(found, o.limit)
 	})
+}
+
+func newCycle(g *graph.Graph, group []graph.Ref, f graph.Filter) cycle {
+	c := cycle{Edge: f.Edges[0].String()}
+	for _, r := range group {
+		c.Nodes = append(c.Nodes, g.ID(r))
+	}
+	for _, s := range g.Round(group, f).Steps {
+		c.Round = append(c.Round, newLink(g, g.Edge(s)))
+	}
+	return c
+}
+
+func (a *app) printCycles(all []cycle, limit int) error {
+	shown := all[:min(len(all), limit)]
+	if a.global.output != formatTable {
+		return a.print(struct {
+			Cycles []cycle `json:"cycles"`
+			More   bool    `json:"more"`
+		}{shown, len(shown) < len(all)})
+	}
+	if len(all) == 0 {
+		a.note("nothing leads back to itself")
+		return nil
+	}
+	t := render.NewTable(a.palette(), "CYCLE", "NODES", "PLACE", "ROUND")
+	for i, c := range shown {
+		first, nodes := fmt.Sprintf("%d %s", i+1, c.Edge), fmt.Sprint(len(c.Nodes))
+		for _, l := range c.Round {
+			t.Row(first, nodes, placeOf(l.Path, l.Line), render.Line(l.String()))
+			first, nodes = "", ""
+		}
+	}
+	if len(shown) < len(all) {
+		a.note("there are %d more: raise -k, or name a node", len(all)-len(shown))
+	}
+	return t.Write(a.stdout)
 }
 
 // nodeOf is the node that a word names. One that there is not is answered with what was probably meant.

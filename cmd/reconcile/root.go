@@ -111,7 +111,7 @@ func addCommands(a *app, root *cobra.Command) {
 	}
 	add(groupSteer, newSwitchCmd(a), newHookCmd(a))
 	add(groupAsk, newClarifyCmd(a))
-	add(groupMemory, newMemoryCmd(a), newBudgetCmd(a))
+	add(groupMemory, newMemoryCmd(a), newFactCmd(a), newBudgetCmd(a))
 	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
 	add(groupProgram, newDoctorCmd(a), newIndexCmd(a), newMergeDriverCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)

@@ -24,14 +24,37 @@ type searchFlags struct {
 	mode                   string
 	explain                bool
 	thorough               bool
+	similarity             float32
+	expand                 expandFlags
+}
+
+// expandFlags are those of --mode related.
+type expandFlags struct {
+	alpha, score float64
+	depth        int
+	edges        []string
+}
+
+// given are those of them that were set on the command line.
+func (o *expandFlags) given(cmd *cobra.Command) []string {
+	var out []string
+	for _, name := range []string{"alpha", "min-score", "depth", "edge"} {
+		if cmd.Flags().Changed(name) {
+			out = append(out, "--"+name)
+		}
+	}
+	return out
 }
 
 const searchLong = `Search everything that the tree knows: sessions, DAGs and what came of their nodes, questions and answers, what
 agents learned, documents by section, and the source code by files, functions, methods and types.
 
 Words (BM25), meaning (vectors) and relations (edges from what was found) are ranked each for itself, and joined. A
-result names its place; --explain says why it was found. The index is brought up to date first: what did not change is
-not read again.`
+result names its place; --explain says why it was found, and what people stated of it. The index is brought up to date
+first: what did not change is not read again.
+
+--mode related goes by meaning first and then over edges, and ranks by alpha * meaning + (1 - alpha) * relation: it finds
+what belongs to what was meant, also in other domains. --alpha, --depth, --edge and --min-score are for it.`
 
 func newSearchCmd(a *app) *cobra.Command {
 	o := &searchFlags{mode: string(vectors.Hybrid)}
@@ -40,31 +63,50 @@ func newSearchCmd(a *app) *cobra.Command {
 		Short: "Find code, documents, decisions and work by word, meaning and relation",
 		Long:  searchLong,
 		Example: "  reconcile search \"where is the lock of the tree taken\"\n" +
-			"  reconcile search retry backoff --domain code --kind function -k 5 --explain",
+			"  reconcile search retry backoff --domain code --kind function -k 5 --explain\n" +
+			"  reconcile search \"how a branch is shared\" --mode related --depth 3 --alpha 0.5",
 		Args: arguments(1, -1, "words to look for"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if given := o.expand.given(cmd); len(given) > 0 && o.mode != string(vectors.Related) {
+				return badUsage("%s: only --mode related goes by it", strings.Join(given, ", "))
+			}
 			return a.search(cmd.Context(), strings.Join(args, " "), *o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.domains, "domain", nil, "only `DOMAIN`: code, history or academic; may be repeated")
-	f.StringSliceVar(&o.kinds, "kind", nil, "only nodes of `KIND`: function, method, type, file, doc, session, dag, task, decision…; may be repeated")
+	namesFlag(cmd, f, &o.domains, "domain", "only `DOMAIN`: code, history or academic; may be repeated", domainNames())
+	namesFlag(cmd, f, &o.kinds, "kind", "only nodes of `KIND`: function, method, type, file, doc, session, dag, task, decision…; may be repeated",
+		kindNames(graph.Domains...))
 	f.StringSliceVar(&o.labels, "label", nil, "only what has the label `KEY=VALUE`, as issue=42 or lang=go; may be repeated")
 	f.IntVarP(&o.limit, "limit", "k", 10, "print at most `N` results")
-	modes := []string{string(vectors.Hybrid), string(vectors.Vector), string(vectors.Lexical)}
+	modes := modeNames()
 	f.Var(&choice{value: &o.mode, allowed: modes}, "mode", "search by "+strings.Join(modes, ", "))
 	f.BoolVar(&o.explain, "explain", false, "say why each result was found")
 	f.BoolVar(&o.thorough, "thorough", false, "look at more candidates")
+	f.Float32Var(&o.similarity, "min-similarity", 0, "by meaning, only what has a cosine of `COS` or more: 0 to 1")
+	f.Float64Var(&o.expand.alpha, "alpha", 0.7, "with --mode related: the share of meaning, above 0 up to 1")
+	f.Float64Var(&o.expand.score, "min-score", 0, "with --mode related: only results of this `SCORE` or more, 0 to 1")
+	f.IntVar(&o.expand.depth, "depth", 2, "with --mode related: go `N` edges far, 1 to 8")
+	namesFlag(cmd, f, &o.expand.edges, "edge", "with --mode related: only over edges of `TYPE`; may be repeated", edgeNames())
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(newSearchEvalCmd(a))
 	return cmd
 }
 
+func modeNames() []string {
+	var out []string
+	for _, m := range vectors.Modes {
+		out = append(out, string(m))
+	}
+	return out
+}
+
 // query is what the flags ask for.
 func (o *searchFlags) query(text string) (vectors.Query, error) {
 	const longest, most = 10_000, 1000
-	q := vectors.Query{Text: text, Mode: vectors.Mode(o.mode), Labels: o.labels, Limit: o.limit, Thorough: o.thorough}
+	q := vectors.Query{Text: text, Mode: vectors.Mode(o.mode), Labels: o.labels, Limit: o.limit, Thorough: o.thorough,
+		MinSimilarity: o.similarity}
 	switch {
 	case strings.TrimSpace(text) == "":
 		return q, badUsage("the query is empty: name words to look for")
@@ -72,27 +114,40 @@ func (o *searchFlags) query(text string) (vectors.Query, error) {
 		return q, badUsage("the query has %d bytes, at most %d are allowed: search for the words that matter", len(text), longest)
 	case o.limit < 1 || o.limit > most:
 		return q, badUsage("-k %d: write 1 to %d", o.limit, most)
+	case !(o.similarity >= 0 && o.similarity <= 1):
+		return q, badUsage("--min-similarity %v: write 0 to 1", o.similarity)
 	}
-	for _, name := range o.domains {
-		d, err := graph.ParseDomain(name)
-		if err != nil {
-			return q, badUsage("--domain: %v", err)
-		}
-		q.Domains = append(q.Domains, d)
+	var err error
+	if q.Domains, err = parseNames("--domain", o.domains, graph.ParseDomain); err != nil {
+		return q, err
 	}
-	for _, name := range o.kinds {
-		t, err := graph.ParseNodeType(strings.ReplaceAll(name, "-", "_"))
-		if err != nil {
-			return q, badUsage("--kind: %v", err)
-		}
-		q.Types = append(q.Types, t)
+	if q.Types, err = parseNames("--kind", o.kinds, graph.ParseNodeType); err != nil {
+		return q, err
 	}
 	for _, l := range o.labels {
 		if k, v, ok := strings.Cut(l, "="); !ok || k == "" || v == "" {
 			return q, badUsage("--label %q: write KEY=VALUE, as issue=42", l)
 		}
 	}
-	return q, nil
+	if q.Mode == vectors.Related {
+		q.Expansion, err = o.expand.expansion()
+	}
+	return q, err
+}
+
+// expansion is how --mode related goes on from what it found.
+func (o *expandFlags) expansion() (x graph.Expansion, err error) {
+	switch {
+	case !(o.alpha > 0 && o.alpha <= 1):
+		return x, badUsage("--alpha %v: write above 0 up to 1", o.alpha)
+	case !(o.score >= 0 && o.score <= 1):
+		return x, badUsage("--min-score %v: write 0 to 1", o.score)
+	case o.depth < 1 || o.depth > 8:
+		return x, badUsage("--depth %d: write 1 to 8", o.depth)
+	}
+	x = graph.Expansion{Alpha: o.alpha, MinScore: o.score, Depth: o.depth}
+	x.Edges, err = parseNames("--edge", o.edges, graph.ParseEdgeType)
+	return x, err
 }
 
 func (a *app) search(ctx context.Context, text string, o searchFlags) error {
@@ -110,7 +165,7 @@ func (a *app) search(ctx context.Context, text string, o searchFlags) error {
 				a.warnIndex(w)
 			}
 		}
-		return a.printAnswer(text, answer, &o, snippets{store: s, terms: lexical.Terms(text)})
+		return a.printAnswer(text, answer, &o, snippets{store: s, graph: x.Graph(), terms: lexical.Terms(text)})
 	})
 }
 
@@ -131,19 +186,14 @@ type hit struct {
 	Graph   *placed  `json:"graph,omitempty"`
 	Via     []link   `json:"via,omitempty"`
 	Matched []string `json:"matched,omitempty"`
+	// Facts are what people stated of it, with --explain.
+	Facts []vouched `json:"facts,omitempty"`
 }
 
 // placed is where a result stands in one of the rankings.
 type placed struct {
 	Rank  int     `json:"rank"`
 	Score float64 `json:"score"`
-}
-
-// link is an edge as it is printed.
-type link struct {
-	From string `json:"from"`
-	Edge string `json:"edge"`
-	To   string `json:"to"`
 }
 
 // searchAnswer is what -o json prints.
@@ -158,17 +208,17 @@ type searchAnswer struct {
 func (a *app) printAnswer(text string, answer *vectors.Answer, o *searchFlags, s snippets) error {
 	out := searchAnswer{Query: text, Status: "found", Results: []hit{}}
 	for i := range answer.Results {
-		out.Results = append(out.Results, newHit(&answer.Results[i], s))
+		h := newHit(&answer.Results[i], s)
+		if r, ok := s.graph.Find(h.ID); ok && o.explain {
+			h.Facts = vouchedFor(s.graph, r)
+		}
+		out.Results = append(out.Results, h)
 	}
 	for _, d := range answer.AlsoExistsIn {
 		out.AlsoExistsIn = append(out.AlsoExistsIn, d.String())
 	}
 	if len(out.Results) == 0 {
-		out.Status = "no_matches"
-		out.Hint = "nothing has any of these words; try others"
-		if len(out.AlsoExistsIn) > 0 {
-			out.Hint = "there is something in " + strings.Join(out.AlsoExistsIn, " and ") + ": search without --domain"
-		}
+		out.Status, out.Hint = "no_matches", o.hint(answer.NoMatches, out.AlsoExistsIn)
 	}
 	if a.global.output != formatTable {
 		return a.print(out)
@@ -184,6 +234,29 @@ func (a *app) printAnswer(text string, answer *vectors.Answer, o *searchFlags, s
 	return nil
 }
 
+// hint says what to do where nothing was found. unknown is whether what was searched has none of the words.
+func (o *searchFlags) hint(unknown bool, elsewhere []string) string {
+	if len(elsewhere) > 0 {
+		return "there is something in " + strings.Join(elsewhere, " and ") + ": search without --domain"
+	}
+	var narrow []string
+	for _, f := range []struct {
+		name string
+		used bool
+	}{
+		{"--kind", len(o.kinds) > 0}, {"--label", len(o.labels) > 0}, {"--min-similarity", o.similarity > 0},
+		{"--min-score", o.expand.score > 0},
+	} {
+		if f.used {
+			narrow = append(narrow, f.name)
+		}
+	}
+	if unknown || len(narrow) == 0 {
+		return "nothing has any of these words; try others"
+	}
+	return "something has the words, but not with these filters: search without " + strings.Join(narrow, ", ")
+}
+
 func newHit(f *vectors.Found, s snippets) hit {
 	h := hit{
 		ID: f.ID, Kind: f.Type.String(), Domain: f.Type.Domain().String(), Name: f.Name, Path: f.Path, Line: f.Line, End: f.End,
@@ -197,7 +270,7 @@ func newHit(f *vectors.Found, s snippets) hit {
 	}
 	h.Words, h.Vector, h.Graph = place(f.ByWords), place(f.ByVector), place(f.ByGraph)
 	for _, e := range f.Via {
-		h.Via = append(h.Via, link{e.From, e.Type.String(), e.To})
+		h.Via = append(h.Via, newLink(s.graph, e))
 	}
 	h.Snippet, h.Matched = s.of(&f.Node)
 	return h
@@ -218,6 +291,9 @@ func (a *app) printHit(rank int, h *hit, explain bool) {
 	}
 	if explain {
 		fmt.Fprintf(a.stdout, "      %s\n", p.Paint(render.Dim, render.Line(h.why())))
+		for _, f := range h.Facts {
+			fmt.Fprintf(a.stdout, "      %s\n", p.Paint(render.Dim, render.Line(f.String())))
+		}
 	}
 }
 
@@ -233,7 +309,10 @@ func (h *hit) why() string {
 	if h.Graph != nil {
 		way := ""
 		for _, e := range h.Via {
-			way += fmt.Sprintf("; %s %s %s", e.From, e.Edge, e.To)
+			way += "; " + e.String()
+			if e.Stated {
+				way += " (" + e.Path + ")"
+			}
 		}
 		why = append(why, fmt.Sprintf("relations: rank %d%s", h.Graph.Rank, way))
 	}
@@ -243,6 +322,7 @@ func (h *hit) why() string {
 // snippets shows lines of what was found.
 type snippets struct {
 	store *state.Store
+	graph *graph.Graph
 	terms []string
 }
 

@@ -26,7 +26,7 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	settings := t.Settings()
 	dir := settings.Folders.State
 	records := append(slices.Concat(questionsOf(t), observationsOf(t)), dir+"/runs", store.MemoryDir()+"/records",
-		dir+"/github")
+		dir+"/github", state.FactsDir(dir))
 	commands := commandsIn(store, t)
 	shared := []string{dir + "/agent-status.json", dir + "/clarifications"}
 	statuses := append(owned(settings), store.MemoryDir())
@@ -35,6 +35,8 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	}
 	return func(p string) gitrepo.Ownership {
 		switch {
+		case handWritten(settings, p):
+			return gitrepo.None
 		case within(p, records), commands.wrote(p):
 			return gitrepo.Record
 		case within(p, shared):

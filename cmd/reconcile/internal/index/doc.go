@@ -16,18 +16,26 @@
 //
 // # Facts
 //
-// What somebody states of nodes stands in files graph/*.json among the state, and is in no spec: edges drawn by hand, where
-// something comes from and how sure that is, and what contradicts what. A file is one object, with any of
+// What somebody states of nodes stands in files graph/*.json among the state, and is in no spec: edges, where something
+// comes from and how sure that is, what contradicts what, reviews, and changes of trust. A file is one object, with any of
 //
 //	{
 //	  "edges": [{"from": "docs/git.md", "to": "state/tree.go", "type": "documents", "weight": 0.5}],
 //	  "provenances": [{"id": "p1", "node": "state/tree.go", "sourceType": "review", "sourceId": "42", "confidence": 0.9,
 //	    "verifiedAt": "2026-01-02T03:04:05Z", "verifier": "ada"}],
 //	  "conflicts": [{"id": "c1", "a": "observation/obs-1", "b": "observation/obs-2", "type": "contradiction",
-//	    "detectedAt": "2026-01-02T03:04:05Z", "resolution": "the second", "resolvedAt": "2026-01-03T03:04:05Z"}]
+//	    "detectedAt": "2026-01-02T03:04:05Z", "resolution": "the second", "resolvedAt": "2026-01-03T03:04:05Z"}],
+//	  "reviews": [{"id": "r1", "node": "state/tree.go", "verdict": "approved", "by": "ada", "at": "2026-01-02T03:04:05Z"}],
+//	  "trusts": [{"id": "t1", "node": "state/tree.go", "trust": 0.8, "by": "ada", "at": "2026-01-02T03:04:05Z"}]
 //	}
 //
 // Nodes are named by their ids; edges may name symbols without the file ("state/:Tree.Entry"). Weights are above 0 up to
-// 1, and 1 if left out; a confidence is 0 to 1. A file with other fields, with more than 10,000 facts of a kind or more than
-// 4 MiB is passed over with a warning, and so is a fact of what is not there.
+// 1, and 1 if left out; a confidence and a trust are 0 to 1. All may have a note, edges and conflicts who states them
+// ("by") and edges when ("at"). In the graph, reviews and trusts are provenances of these types. A file with other fields,
+// with more than 10,000 facts of a kind or more than 4 MiB is passed over with a warning, and so is a fact of what is not
+// there.
+//
+// A [Book] writes a file for each fact, KIND-<key>-<content>.json with digests of what makes it the fact that it is and of
+// all of it, and never changes or deletes one: a file of the same name that ends in -removed.json takes it back. Files of
+// other names are people's.
 package index

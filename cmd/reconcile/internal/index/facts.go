@@ -7,68 +7,56 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
+	"maps"
 	"path"
-	"time"
+	"slices"
 
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
-	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Bounds of a file of facts.
+// FactsLimit is how many bytes a file of facts may have.
+const FactsLimit = 4 << 20
+
 const (
-	factsLimit = 4 << 20 // bytes
-	mostFacts  = 10_000  // of each kind
-	longest    = 2000    // bytes of a text
+	mostFacts = 10_000 // of each kind
+	longest   = 2000   // bytes of a text
 )
 
 // factsFile is the content of a file in graph/ among the state.
 type factsFile struct {
-	Edges       []statedEdge       `json:"edges"`
-	Provenances []statedProvenance `json:"provenances"`
-	Conflicts   []statedConflict   `json:"conflicts"`
-}
-
-type statedEdge struct {
-	From   string  `json:"from"`
-	To     string  `json:"to"`
-	Type   string  `json:"type"`
-	Weight float32 `json:"weight"` // above 0 up to 1; 1 if it is left out
-}
-
-type statedProvenance struct {
-	ID         string    `json:"id"`
-	Node       string    `json:"node"`
-	SourceType string    `json:"sourceType"`
-	SourceID   string    `json:"sourceId"`
-	Confidence float64   `json:"confidence"` // 0 to 1
-	VerifiedAt time.Time `json:"verifiedAt"`
-	Verifier   string    `json:"verifier"`
-}
-
-type statedConflict struct {
-	ID         string    `json:"id"`
-	A          string    `json:"a"`
-	B          string    `json:"b"`
-	Type       string    `json:"type"`
-	DetectedAt time.Time `json:"detectedAt"`
-	Resolution string    `json:"resolution"`
-	ResolvedAt time.Time `json:"resolvedAt"`
+	Edges       []*Relation   `json:"edges,omitempty"`
+	Provenances []*Provenance `json:"provenances,omitempty"`
+	Conflicts   []*Conflict   `json:"conflicts,omitempty"`
+	Reviews     []*Review     `json:"reviews,omitempty"`
+	Trusts      []*Trust      `json:"trusts,omitempty"`
+	// Again counts how often the same was stated and removed before.
+	Again int `json:"again,omitempty"`
 }
 
 // facts are the files of facts, each an input.
 func (s *survey) facts() error {
-	dir := s.objects[1] + "/graph"
-	return s.lookInto(dir, func(name string, id state.Identity) {
-		switch p := dir + "/" + name; {
-		case path.Ext(name) != ".json":
-		case id.Size > factsLimit:
-			s.warn(fmt.Errorf("%s states nothing: it has %d bytes, at most %d are read; split it", p, id.Size, factsLimit))
-		default:
-			s.takeInput("facts:", p, id, factsLimit)
+	dir := state.FactsDir(s.objects[1])
+	there := map[string]state.Identity{}
+	err := s.lookInto(dir, func(name string, id state.Identity) {
+		if path.Ext(name) == ".json" {
+			there[name] = id
 		}
 	})
+	for _, name := range standing(slices.Sorted(maps.Keys(there))) {
+		switch p, id := dir+"/"+name, there[name]; {
+		case id.Size > FactsLimit:
+			s.warn(fmt.Errorf("%s states nothing: it has %d bytes, at most %d are read; split it", p, id.Size, FactsLimit))
+		default:
+			s.takeInput("facts:", p, id, FactsLimit)
+		}
+	}
+	return err
+}
+
+// States reports whether a source of an edge is a file of facts, and not what else an edge is found in.
+func States(source string) bool {
+	return path.Ext(source) == ".json" && path.Base(path.Dir(source)) == path.Base(state.FactsDir(""))
 }
 
 // lookInto goes through the regular files of a folder, which need not be there.
@@ -86,92 +74,58 @@ func (s *survey) lookInto(dir string, each func(name string, id state.Identity))
 
 // stated reads a file of facts. One that is damaged states nothing, and is told of.
 func (s *survey) stated(in *vectors.Input, p string) {
-	data, _, err := s.store.ReadFile(p, factsLimit)
+	data, _, err := s.store.ReadFile(p, FactsLimit)
+	var all []Statement
 	if err == nil {
-		err = parseFacts(data, in, p)
+		all, err = ParseFacts(data)
+	}
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = all[i].take(in, p)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		in.Edges, in.Provenances, in.Conflicts = nil, nil, nil
-		s.warn(fmt.Errorf("%s states nothing: %w; mend it, or remove it", p, err))
+		s.warn(statesNothing(p, err))
 	}
 }
 
-// parseFacts reads the facts of the file at p into an input.
-func parseFacts(data []byte, in *vectors.Input, p string) error {
+func statesNothing(p string, err error) error {
+	return fmt.Errorf("%s states nothing: %w; mend it, or remove it", p, err)
+}
+
+// ParseFacts reads the content of a file of facts: see the comment of the package.
+func ParseFacts(data []byte) ([]Statement, error) {
 	var f factsFile
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return fmt.Errorf("want an object with edges, provenances or conflicts: %w", err)
+		return nil, fmt.Errorf("want an object with edges, provenances, conflicts, reviews or trusts: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the object")
+		return nil, errors.New("something follows the object")
 	}
-	if n := max(len(f.Edges), len(f.Provenances), len(f.Conflicts)); n > mostFacts {
-		return fmt.Errorf("it states %d of a kind, at most %d are read; split it", n, mostFacts)
+	var all []Statement
+	err := errors.Join(add(&all, "edges", f.Edges), add(&all, "provenances", f.Provenances),
+		add(&all, "conflicts", f.Conflicts), add(&all, "reviews", f.Reviews), add(&all, "trusts", f.Trusts))
+	return all, err
+}
+
+// add adds the statements of a list, which is told by its name in errors.
+func add[S interface {
+	comparable
+	Statement
+}](to *[]Statement, name string, list []S) error {
+	var none S
+	if len(list) > mostFacts {
+		return fmt.Errorf("it states %d %s, at most %d are read; split it", len(list), name, mostFacts)
 	}
-	for i, e := range f.Edges {
-		edge, err := e.edge(p)
-		if err != nil {
-			return fmt.Errorf("edges[%d]: %w", i, err)
-		}
-		in.Edges = append(in.Edges, edge)
+	if i := slices.Index(list, none); i >= 0 {
+		return fmt.Errorf("%s[%d] is null", name, i)
 	}
-	for i, x := range f.Provenances {
-		if err := checkTexts(1, "id and node", x.ID, x.Node, x.SourceType, x.SourceID, x.Verifier); err != nil {
-			return fmt.Errorf("provenances[%d]: %w", i, err)
+	for i, s := range list {
+		if err := s.check(); err != nil {
+			return fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
-		if !(x.Confidence >= 0 && x.Confidence <= 1) {
-			return fmt.Errorf("provenances[%d]: confidence is %v; write 0 to 1", i, x.Confidence)
-		}
-		in.Provenances = append(in.Provenances, graph.Provenance{
-			ID: x.ID, Node: x.Node, SourceType: x.SourceType, SourceID: x.SourceID, Verifier: x.Verifier,
-			Confidence: uint16(math.Round(1000 * x.Confidence)), VerifiedAt: seconds(x.VerifiedAt), Source: p,
-		})
-	}
-	for i, x := range f.Conflicts {
-		if err := checkTexts(2, "id, a and b", x.ID, x.A, x.B, x.Type, x.Resolution); err != nil {
-			return fmt.Errorf("conflicts[%d]: %w", i, err)
-		}
-		in.Conflicts = append(in.Conflicts, graph.Conflict{
-			ID: x.ID, A: x.A, B: x.B, Type: x.Type, Resolution: x.Resolution,
-			DetectedAt: seconds(x.DetectedAt), ResolvedAt: seconds(x.ResolvedAt), Source: p,
-		})
+		*to = append(*to, s)
 	}
 	return nil
-}
-
-func (e *statedEdge) edge(p string) (graph.Edge, error) {
-	if err := checkTexts(1, "from and to", e.From, e.To); err != nil {
-		return graph.Edge{}, err
-	}
-	t, err := graph.ParseEdgeType(e.Type)
-	if err != nil {
-		return graph.Edge{}, err
-	}
-	if !(e.Weight >= 0 && e.Weight <= 1) {
-		return graph.Edge{}, fmt.Errorf("weight is %v; write above 0 up to 1", e.Weight)
-	}
-	return graph.Edge{From: e.From, To: e.To, Type: t, Weight: e.Weight, Source: p}, nil
-}
-
-// checkTexts wants the texts up to a place to be there, and all to be short.
-func checkTexts(needed int, names string, texts ...string) error {
-	for i, s := range texts {
-		if i <= needed && s == "" {
-			return fmt.Errorf("%s must not be empty", names)
-		}
-		if len(s) > longest {
-			return fmt.Errorf("a text has %d bytes, at most %d are read", len(s), longest)
-		}
-	}
-	return nil
-}
-
-// seconds are Unix seconds; 0 for no time.
-func seconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
 }

@@ -1,0 +1,400 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/source"
+)
+
+const factLong = `State what no file shows: that one thing is related to another, where something comes from, what contradicts what, and
+what somebody who looked at it made of it. Things are named as for related: kind/name, path, path:symbol or
+folder/:symbol.
+
+Each fact is a file of its own in state/graph/, named after what it says, so that what is stated in two clones never
+conflicts; a run with --commit commits it. related, path and search --explain show it. Who states the same again
+changes it; reviews and changes of trust are a history, and each is kept.`
+
+func newFactCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fact",
+		Short: "State how things are related, where they come from, what contradicts what; review and trust them",
+		Long:  factLong,
+		Example: "  reconcile fact edge docs/git.md state/tree.go --type documents --note \"how a tree is shared\"\n" +
+			"  reconcile fact review docs/git.md approved\n  reconcile fact list docs/git.md",
+		RunE: noFactCommand,
+	}
+	cmd.AddCommand(newFactEdgeCmd(a), newFactProvenanceCmd(a), newFactConflictCmd(a), newFactResolveCmd(a), newFactReviewCmd(a),
+		newFactTrustCmd(a), newFactAddCmd(a), newFactListCmd(a), newFactRemoveCmd(a))
+	return cmd
+}
+
+// noFactCommand refuses the bare command, and words that are none.
+func noFactCommand(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if len(args) == 0 {
+		return badUsage("reconcile fact needs one of %s; for example: %s", strings.Join(names, ", "), firstExample(cmd))
+	}
+	return badUsage("fact has no command %q%s; there are %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+}
+
+// factFlags are those of all facts.
+type factFlags struct{ by, note string }
+
+func (o *factFlags) bind(cmd *cobra.Command) {
+	bindBy(cmd, &o.by)
+	cmd.Flags().StringVar(&o.note, "note", "", "`WHY` that is so")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+}
+
+func newFactEdgeCmd(a *app) *cobra.Command {
+	o := &factFlags{}
+	r := &index.Relation{}
+	cmd := &cobra.Command{
+		Use:   "edge FROM TO --type TYPE",
+		Short: "State that one thing is related to another",
+		Long: `State that one thing is related to another. Which types of edges may lead from what to what is the same as for those
+that are found in files; an error lists them. A symbol that is named by its folder stays the same when it moves to
+another file.`,
+		Example: "  reconcile fact edge docs/git.md state/:Tree.Entry --type documents\n" +
+			"  reconcile fact edge dag/checks docs/git.md --type used_pattern --weight 0.5",
+		Args: arguments(2, 2, "what is related and to what"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			types, err := parseNames("--type", []string{r.Type}, graph.ParseEdgeType)
+			if err != nil {
+				return err
+			}
+			if !(r.Weight > 0 && r.Weight <= 1) {
+				return badUsage("--weight %v: write above 0 up to 1", r.Weight)
+			}
+			r.Type, r.Note = types[0].String(), a.discreet("--note", o.note)
+			r.From, r.To = args[0], args[1]
+			return a.stateFacts(cmd.Context(), o.by, r)
+		},
+	}
+	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(edgeNames(), ", "))
+	cmd.Flags().Float32Var(&r.Weight, "weight", 1, "how strong the relation is: above 0 up to 1")
+	o.bind(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(edgeNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func newFactProvenanceCmd(a *app) *cobra.Command {
+	o := &factFlags{}
+	p := &index.Provenance{}
+	from := ""
+	cmd := &cobra.Command{
+		Use:   "provenance NODE --source TYPE:ID",
+		Short: "State where something comes from, and vouch for that",
+		Long: `State where something comes from, and vouch for that: --by says who does, and when is now. TYPE says what ID is: file,
+commit, review, url, agent, or another name.`,
+		Example: "  reconcile fact provenance docs/git.md --source commit:1a2b3c4d --confidence 0.9\n" +
+			"  reconcile fact provenance docs/git.md --source url:https://git-scm.com/docs",
+		Args: arguments(1, 1, "what comes from there"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, id, ok := strings.Cut(from, ":")
+			if !ok || id == "" || schemas.CheckName(kind) != nil {
+				return badUsage("--source %q: write TYPE:ID, as commit:1a2b3c4d", from)
+			}
+			p.Node, p.SourceType, p.SourceID, p.Note = args[0], kind, id, a.discreet("--note", o.note)
+			return a.stateFacts(cmd.Context(), o.by, p)
+		},
+	}
+	cmd.Flags().StringVar(&from, "source", "", "`TYPE:ID` of where it comes from")
+	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "how sure that is: 0 to 1")
+	o.bind(cmd)
+	return cmd
+}
+
+func newFactConflictCmd(a *app) *cobra.Command {
+	o := &factFlags{}
+	c := &index.Conflict{}
+	cmd := &cobra.Command{
+		Use:     "conflict A B",
+		Short:   "State that two things contradict each other",
+		Long:    "State that two things contradict each other. reconcile fact resolve says how that ended.",
+		Example: "  reconcile fact conflict docs/git.md docs/files.md --note \"they differ on who writes .gitignore\"",
+		Args:    arguments(2, 2, "two things"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := schemas.CheckName(c.Type); err != nil {
+				return badUsage("--type: %v", err)
+			}
+			c.A, c.B, c.Note = args[0], args[1], a.discreet("--note", o.note)
+			return a.stateFacts(cmd.Context(), o.by, c)
+		},
+	}
+	cmd.Flags().StringVar(&c.Type, "type", "contradiction", "`TYPE` of the conflict: contradiction, supersession, duplicate, or another name")
+	o.bind(cmd)
+	return cmd
+}
+
+func newFactResolveCmd(a *app) *cobra.Command {
+	by := ""
+	cmd := &cobra.Command{
+		Use:     "resolve ID TEXT…",
+		Short:   "State how a conflict ended",
+		Long:    "State how a conflict ended. The conflict stays on record, with its resolution.",
+		Example: "  reconcile fact resolve conflict-0123456789ab \"docs/git.md is right\"",
+		Args:    arguments(2, -1, "the id of a conflict, and how it ended"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.factResolve(cmd.Context(), args[0], strings.Join(args[1:], " "), by)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	bindBy(cmd, &by)
+	return cmd
+}
+
+func (a *app) factResolve(ctx context.Context, id, text, by string) error {
+	if strings.TrimSpace(text) == "" {
+		return badUsage("the resolution is empty: say how the conflict ended")
+	}
+	text = a.discreet("the text", text)
+	return a.stating(ctx, by, func(s *state.Store, _ *index.Kept) ([]index.Statement, error) {
+		c, err := a.book(s).Conflict(id)
+		if err != nil {
+			return nil, err
+		}
+		c.Resolution, c.ResolvedBy = text, a.person(by)
+		c.ResolvedAt = a.now().UTC().Truncate(time.Second)
+		return []index.Statement{c}, nil
+	})
+}
+
+func newFactReviewCmd(a *app) *cobra.Command {
+	o := &factFlags{}
+	verdicts := strings.Join(index.Verdicts, ", ")
+	cmd := &cobra.Command{
+		Use:     "review NODE VERDICT",
+		Short:   "State what you make of something: " + verdicts,
+		Long:    "State what you make of something: " + verdicts + ". The digest of its text is on record with it.",
+		Example: "  reconcile fact review docs/git.md approved\n  reconcile fact review state/:Tree.Entry rejected --note \"it may panic\"",
+		Args:    arguments(2, 2, "what was reviewed, and one of "+verdicts),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(index.Verdicts, args[1]) {
+				return badUsage("%q is no verdict%s; write one of %s", args[1], didYouMean(args[1], index.Verdicts), verdicts)
+			}
+			return a.stateFacts(cmd.Context(), o.by, &index.Review{Node: args[0], Verdict: args[1], Note: a.discreet("--note", o.note)})
+		},
+	}
+	o.bind(cmd)
+	return cmd
+}
+
+func newFactTrustCmd(a *app) *cobra.Command {
+	o := &factFlags{}
+	cmd := &cobra.Command{
+		Use:   "trust NODE LEVEL",
+		Short: "State how far something is to be trusted from now on: 0 to 1",
+		Long: `State how far something is to be trusted from now on: 0 to 1. What was stated before stays on record: reconcile fact list
+NODE --kind trust tells who changed it, when and why.`,
+		Example: "  reconcile fact trust docs/git.md 0.8 --note \"checked against the code\"",
+		Args:    arguments(2, 2, "what is to be trusted, and how far"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			level, err := strconv.ParseFloat(args[1], 64)
+			if err != nil || !(level >= 0 && level <= 1) {
+				return badUsage("%q is no level of trust; write 0 to 1, as 0.8", args[1])
+			}
+			return a.stateFacts(cmd.Context(), o.by, &index.Trust{Node: args[0], Level: level, Note: a.discreet("--note", o.note)})
+		},
+	}
+	o.bind(cmd)
+	return cmd
+}
+
+func newFactAddCmd(a *app) *cobra.Command {
+	by := ""
+	cmd := &cobra.Command{
+		Use:   "add FILE|-",
+		Short: "State all that a file states, of the form of those in state/graph/",
+		Long: `State all that a file states, of the form of those in state/graph/: an object with edges, provenances, conflicts,
+reviews or trusts. Nothing is written if one of them cannot be. Ids are given anew.`,
+		Example: "  reconcile fact add edges.json\n  generate-edges | reconcile fact add -",
+		Args:    arguments(1, 1, "a file, or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := a.readFacts(args[0])
+			if err != nil {
+				return err
+			}
+			all, err := index.ParseFacts(data)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return a.stateFacts(cmd.Context(), by, all...)
+		},
+	}
+	bindBy(cmd, &by)
+	return cmd
+}
+
+// readFacts reads a file of the caller's, or stdin, up to what a file of facts may have.
+func (a *app) readFacts(name string) ([]byte, error) {
+	from := a.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	data, err := io.ReadAll(io.LimitReader(from, index.FactsLimit+1))
+	if err == nil && len(data) > index.FactsLimit {
+		err = fmt.Errorf("%s has more than %d bytes; split it", name, index.FactsLimit)
+	}
+	return data, err
+}
+
+func newFactRemoveCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove ID…",
+		Short: "Take back what was stated",
+		Long: `Take back what was stated, by its id. Nothing is taken back if one of the ids is wrong. A second file says that it is, so
+that it does not come back from another clone; delete the first one to be rid of its text. What somebody wrote into a
+file by hand is removed there.`,
+		Example:           "  reconcile fact remove edge-0123456789ab",
+		Args:              arguments(1, -1, "ids of facts; reconcile fact list shows them"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.factRemove(cmd.Context(), args) },
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+}
+
+func (a *app) factRemove(ctx context.Context, ids []string) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := a.book(s).Withdraw(ctx, ids); err != nil {
+		return err
+	}
+	if a.global.output != formatTable {
+		return a.print(doneReport{IDs: ids})
+	}
+	for _, id := range ids {
+		fmt.Fprintf(a.stdout, "%s: removed\n", clean(id))
+	}
+	return nil
+}
+
+// book is what is stated of the tree's nodes.
+func (a *app) book(s *state.Store) *index.Book { return &index.Book{Store: s, Warn: a.warnIndex} }
+
+// stateFacts states what is known from the command line alone.
+func (a *app) stateFacts(ctx context.Context, by string, all ...index.Statement) error {
+	return a.stating(ctx, by, func(*state.Store, *index.Kept) ([]index.Statement, error) { return all, nil })
+}
+
+// stating brings the index up to date, which knows the nodes, and writes the statements that make returns. Nothing is
+// written if one of them is of a node that there is not, is an edge that may not be, or holds a secret.
+func (a *app) stating(ctx context.Context, by string, make func(*state.Store, *index.Kept) ([]index.Statement, error)) error {
+	who := a.person(by)
+	return a.withIndex(ctx, func(s *state.Store, x *index.Kept) error {
+		all, err := make(s, x)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			index.Sign(f, who, a.now())
+			if err := errors.Join(a.settleFact(x, f), checkDiscreetFact(f)); err != nil {
+				return err
+			}
+		}
+		taken, err := a.book(s).State(ctx, all)
+		if err != nil {
+			return err
+		}
+		return a.printTaken(taken)
+	})
+}
+
+// settleFact puts the ids of nodes in the place of their names, and says why an edge cannot be.
+func (a *app) settleFact(x *index.Kept, f index.Statement) error {
+	g := x.Graph()
+	var refs []graph.Ref
+	var ids []string
+	for _, name := range f.About() {
+		r, err := a.nodeOf(x, name)
+		if err != nil {
+			return err
+		}
+		refs, ids = append(refs, r), append(ids, g.ID(r))
+	}
+	switch f := f.(type) {
+	case *index.Relation:
+		t, err := graph.ParseEdgeType(f.Type)
+		if err != nil {
+			return err
+		}
+		from, to := g.Node(refs[0]), g.Node(refs[1])
+		if err := graph.CheckEdge(t, &from, &to); err != nil {
+			return err
+		}
+		f.From, f.To = lasting(f.From, ids[0]), lasting(f.To, ids[1])
+	case *index.Provenance:
+		f.Node = ids[0]
+	case *index.Conflict:
+		f.A, f.B = ids[0], ids[1]
+	case *index.Review:
+		f.Node, f.Digest = ids[0], fmt.Sprintf("%016x", g.Node(refs[0]).Digest)
+	case *index.Trust:
+		f.Node = ids[0]
+	}
+	return nil
+}
+
+// lasting is what an edge names a node by: a symbol by its folder, if it was named so, since it may move.
+func lasting(name, id string) string {
+	if name = strings.TrimPrefix(name, "./"); source.IsAlias(name) {
+		return name
+	}
+	return id
+}
+
+// checkDiscreetFact refuses a fact that holds a secret, but for the names of nodes, which are in the tree already.
+func checkDiscreetFact(f index.Statement) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	delete(fields, "digest")
+	for name, value := range fields {
+		if text, ok := value.(string); ok && !slices.Contains(f.About(), text) {
+			if err := checkDiscreet(name, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *app) printTaken(taken []index.Taken) error {
+	if a.global.output != formatTable {
+		return a.print(taken)
+	}
+	for _, t := range taken {
+		fmt.Fprintf(a.stdout, "%s: %s (%s)\n", t.ID, t.Change, clean(t.Path))
+	}
+	return nil
+}

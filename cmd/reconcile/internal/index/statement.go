@@ -1,0 +1,331 @@
+package index
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// Statement is one thing that somebody states of nodes.
+type Statement interface {
+	// Kind is edge, provenance, conflict, review or trust.
+	Kind() string
+	// About are the names of the nodes.
+	About() []string
+	// Said is what is stated, in words, By who says so, and When; "" and zero where that is not on record.
+	Said() string
+	By() string
+	When() time.Time
+
+	// check says what is wrong with it.
+	check() error
+	// key are the fields that make it the statement that it is: another one with the same takes its place.
+	key() []any
+	// name gives it an id, and is the one that it has.
+	name(id string) string
+	// take adds it to what an input states; p is the file.
+	take(in *vectors.Input, p string) error
+	// put adds it to the content of a file.
+	put(f *factsFile)
+}
+
+// Verdicts are what a review may come to.
+var Verdicts = []string{"approved", "rejected", "pending"}
+
+// Relation states an edge. Its nodes may be symbols without their file ("state/:Tree.Entry").
+type Relation struct {
+	ID     string    `json:"id,omitempty"`
+	From   string    `json:"from"`
+	To     string    `json:"to"`
+	Type   string    `json:"type"`
+	Weight float32   `json:"weight,omitempty"` // above 0 up to 1; 1 if it is left out
+	Note   string    `json:"note,omitempty"`
+	Author string    `json:"by,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// Provenance states where a node comes from, and who vouches for that.
+type Provenance struct {
+	ID         string    `json:"id"`
+	Node       string    `json:"node"`
+	SourceType string    `json:"sourceType"`
+	SourceID   string    `json:"sourceId"`
+	Confidence float64   `json:"confidence"` // 0 to 1
+	VerifiedAt time.Time `json:"verifiedAt,omitzero"`
+	Verifier   string    `json:"verifier,omitempty"`
+	Note       string    `json:"note,omitempty"`
+}
+
+// Conflict states that two nodes contradict each other, and how that ended.
+type Conflict struct {
+	ID         string    `json:"id"`
+	A          string    `json:"a"`
+	B          string    `json:"b"`
+	Type       string    `json:"type"`
+	DetectedAt time.Time `json:"detectedAt,omitzero"`
+	Author     string    `json:"by,omitempty"`
+	Note       string    `json:"note,omitempty"`
+	Resolution string    `json:"resolution,omitempty"` // "": it has not ended
+	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
+	ResolvedBy string    `json:"resolvedBy,omitempty"`
+}
+
+// Review states what somebody who looked at a node made of it.
+type Review struct {
+	ID      string `json:"id"`
+	Node    string `json:"node"`
+	Verdict string `json:"verdict"` // one of Verdicts
+	// Digest is that of the node's text when it was reviewed, 16 hexadecimal digits.
+	Digest string    `json:"digest,omitempty"`
+	Note   string    `json:"note,omitempty"`
+	Author string    `json:"by,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// Trust states how far a node is to be trusted from then on.
+type Trust struct {
+	ID     string    `json:"id"`
+	Node   string    `json:"node"`
+	Level  float64   `json:"trust"` // 0 to 1
+	Note   string    `json:"note,omitempty"`
+	Author string    `json:"by,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// Kinds are the kinds of statements.
+var Kinds = []string{"edge", "provenance", "conflict", "review", "trust"}
+
+func (*Relation) Kind() string   { return "edge" }
+func (*Provenance) Kind() string { return "provenance" }
+func (*Conflict) Kind() string   { return "conflict" }
+func (*Review) Kind() string     { return "review" }
+func (*Trust) Kind() string      { return "trust" }
+
+func (s *Relation) About() []string   { return []string{s.From, s.To} }
+func (s *Provenance) About() []string { return []string{s.Node} }
+func (s *Conflict) About() []string   { return []string{s.A, s.B} }
+func (s *Review) About() []string     { return []string{s.Node} }
+func (s *Trust) About() []string      { return []string{s.Node} }
+
+func (s *Relation) By() string   { return s.Author }
+func (s *Provenance) By() string { return s.Verifier }
+func (s *Conflict) By() string   { return s.Author }
+func (s *Review) By() string     { return s.Author }
+func (s *Trust) By() string      { return s.Author }
+
+func (s *Relation) When() time.Time   { return s.At }
+func (s *Provenance) When() time.Time { return s.VerifiedAt }
+func (s *Conflict) When() time.Time   { return s.DetectedAt }
+func (s *Review) When() time.Time     { return s.At }
+func (s *Trust) When() time.Time      { return s.At }
+
+func (s *Relation) Said() string {
+	said := fmt.Sprintf("%s %s %s", s.From, strings.ReplaceAll(s.Type, "_", " "), s.To)
+	if s.Weight != 0 && s.Weight != 1 {
+		said += fmt.Sprintf(" (%v)", s.Weight)
+	}
+	return said + noted(s.Note)
+}
+
+func (s *Provenance) Said() string {
+	return fmt.Sprintf("%s comes from %s %s (%v)", s.Node, s.SourceType, s.SourceID, s.Confidence) + noted(s.Note)
+}
+
+func (s *Conflict) Said() string {
+	said := fmt.Sprintf("%s and %s: %s", s.A, s.B, cmp.Or(s.Type, "conflict")) + noted(s.Note)
+	if s.Resolution != "" {
+		said += "; resolved: " + s.Resolution
+	}
+	return said
+}
+
+func (s *Review) Said() string { return s.Node + " " + s.Verdict + noted(s.Note) }
+func (s *Trust) Said() string  { return fmt.Sprintf("%s trusted %v", s.Node, s.Level) + noted(s.Note) }
+
+func noted(note string) string {
+	if note == "" {
+		return ""
+	}
+	return ": " + note
+}
+
+func (s *Relation) key() []any   { return []any{s.From, s.To, s.Type, s.Author} }
+func (s *Provenance) key() []any { return []any{s.Node, s.SourceType, s.SourceID, s.Verifier} }
+func (s *Conflict) key() []any {
+	ends := []string{s.A, s.B}
+	slices.Sort(ends)
+	return []any{ends[0], ends[1], s.Type, s.Author}
+}
+
+// Reviews and changes of trust are a history: each is one of its own.
+func (s *Review) key() []any { return []any{s.Node, s.Author, s.At.Unix()} }
+func (s *Trust) key() []any  { return []any{s.Node, s.Author, s.At.Unix()} }
+
+func (s *Relation) name(id string) string   { return rename(&s.ID, id) }
+func (s *Provenance) name(id string) string { return rename(&s.ID, id) }
+func (s *Conflict) name(id string) string   { return rename(&s.ID, id) }
+func (s *Review) name(id string) string     { return rename(&s.ID, id) }
+func (s *Trust) name(id string) string      { return rename(&s.ID, id) }
+
+func rename(id *string, to string) string {
+	*id = cmp.Or(to, *id)
+	return *id
+}
+
+// Sign fills in who states something and when, where the statement does not say.
+func Sign(s Statement, by string, at time.Time) {
+	fill := func(author *string, when *time.Time) {
+		*author = cmp.Or(*author, by)
+		if when.IsZero() {
+			*when = at.UTC().Truncate(time.Second)
+		}
+	}
+	switch s := s.(type) {
+	case *Relation:
+		fill(&s.Author, &s.At)
+	case *Provenance:
+		fill(&s.Verifier, &s.VerifiedAt)
+	case *Conflict:
+		fill(&s.Author, &s.DetectedAt)
+	case *Review:
+		fill(&s.Author, &s.At)
+	case *Trust:
+		fill(&s.Author, &s.At)
+	}
+}
+
+// idOf is the kind, and 12 digits of a digest of what makes a statement the one that it is.
+func idOf(s Statement) string {
+	var key []byte
+	for _, part := range s.key() {
+		key = fmt.Appendf(key, "%q ", fmt.Sprint(part))
+	}
+	sum := sha256.Sum256(key)
+	return s.Kind() + "-" + hex.EncodeToString(sum[:6])
+}
+
+func (s *Relation) check() error {
+	if err := checkTexts(1, "from and to", s.From, s.To, s.ID, s.Note, s.Author); err != nil {
+		return err
+	}
+	if !(s.Weight >= 0 && s.Weight <= 1) {
+		return fmt.Errorf("weight is %v; write above 0 up to 1", s.Weight)
+	}
+	_, err := graph.ParseEdgeType(s.Type)
+	return err
+}
+
+func (s *Provenance) check() error {
+	if !inUnit(s.Confidence) {
+		return fmt.Errorf("confidence is %v; write 0 to 1", s.Confidence)
+	}
+	return checkTexts(1, "id and node", s.ID, s.Node, s.SourceType, s.SourceID, s.Verifier, s.Note)
+}
+
+func (s *Conflict) check() error {
+	if s.A == s.B && s.A != "" {
+		return errors.New("a and b are the same; name two nodes")
+	}
+	return checkTexts(2, "id, a and b", s.ID, s.A, s.B, s.Type, s.Author, s.Note, s.Resolution, s.ResolvedBy)
+}
+
+func (s *Review) check() error {
+	if !slices.Contains(Verdicts, s.Verdict) {
+		return fmt.Errorf("verdict is %.40q; write %s", s.Verdict, strings.Join(Verdicts, ", "))
+	}
+	return checkTexts(1, "id and node", s.ID, s.Node, s.Digest, s.Note, s.Author)
+}
+
+func (s *Trust) check() error {
+	if !inUnit(s.Level) {
+		return fmt.Errorf("trust is %v; write 0 to 1", s.Level)
+	}
+	return checkTexts(1, "id and node", s.ID, s.Node, s.Note, s.Author)
+}
+
+func inUnit(x float64) bool { return x >= 0 && x <= 1 }
+
+// checkTexts wants the texts up to a place to be there, and all to be short.
+func checkTexts(needed int, names string, texts ...string) error {
+	for i, s := range texts {
+		if i <= needed && s == "" {
+			return fmt.Errorf("%s must not be empty", names)
+		}
+		if len(s) > longest {
+			return fmt.Errorf("a text has %d bytes, at most %d are read", len(s), longest)
+		}
+	}
+	return nil
+}
+
+func (s *Relation) take(in *vectors.Input, p string) error {
+	t, err := graph.ParseEdgeType(s.Type)
+	in.Edges = append(in.Edges, graph.Edge{From: s.From, To: s.To, Type: t, Weight: s.Weight, Source: p})
+	return err
+}
+
+func (s *Provenance) take(in *vectors.Input, p string) error {
+	return vouch(in, p, graph.Provenance{
+		ID: s.ID, Node: s.Node, SourceType: s.SourceType, SourceID: s.SourceID, Verifier: s.Verifier,
+		Confidence: thousandths(s.Confidence), VerifiedAt: seconds(s.VerifiedAt),
+	})
+}
+
+func (s *Conflict) take(in *vectors.Input, p string) error {
+	in.Conflicts = append(in.Conflicts, graph.Conflict{
+		ID: s.ID, A: s.A, B: s.B, Type: s.Type, Resolution: s.Resolution,
+		DetectedAt: seconds(s.DetectedAt), ResolvedAt: seconds(s.ResolvedAt), Source: p,
+	})
+	return nil
+}
+
+// take makes a review a provenance of the type review, whose confidence is all or nothing.
+func (s *Review) take(in *vectors.Input, p string) error {
+	out := graph.Provenance{ID: s.ID, Node: s.Node, SourceType: s.Kind(), SourceID: s.Verdict}
+	if s.Verdict == "approved" {
+		out.Confidence = 1000
+	}
+	if s.Verdict != "pending" {
+		out.Verifier, out.VerifiedAt = s.Author, seconds(s.At)
+	}
+	return vouch(in, p, out)
+}
+
+// take makes a change of trust a provenance of the type trust.
+func (s *Trust) take(in *vectors.Input, p string) error {
+	return vouch(in, p, graph.Provenance{
+		ID: s.ID, Node: s.Node, SourceType: s.Kind(), SourceID: s.Note, Verifier: s.Author,
+		Confidence: thousandths(s.Level), VerifiedAt: seconds(s.At),
+	})
+}
+
+func vouch(in *vectors.Input, p string, v graph.Provenance) error {
+	v.Source = p
+	in.Provenances = append(in.Provenances, v)
+	return nil
+}
+
+func thousandths(x float64) uint16 { return uint16(math.Round(1000 * x)) }
+
+// seconds are Unix seconds; 0 for no time.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+func (s *Relation) put(f *factsFile)   { f.Edges = append(f.Edges, s) }
+func (s *Provenance) put(f *factsFile) { f.Provenances = append(f.Provenances, s) }
+func (s *Conflict) put(f *factsFile)   { f.Conflicts = append(f.Conflicts, s) }
+func (s *Review) put(f *factsFile)     { f.Reviews = append(f.Reviews, s) }
+func (s *Trust) put(f *factsFile)      { f.Trusts = append(f.Trusts, s) }
