@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/eval"
+	"reconcile.dev/reconcile/vectors/source"
 )
 
 // evalFlags are the flags of search eval.
@@ -23,8 +23,9 @@ const searchEvalLong = `Measure how well functions are found by what they do, on
 function's doc comment, without the function's name, is the question, and is taken out of what is indexed; the function
 is the answer.
 
-Printed are MRR@10 (the mean of 1/rank of the answer) and recall@10 (how often it is among the first ten), by words, by
-vectors, and by both. Tests and testdata are left out.`
+Printed are MRR@10 (the mean of 1/rank of the answer) and recall@10 (how often it is among the first ten), by the modes of
+search: by words, by vectors, and by both with relations. The questions are put to the search itself, in an index of the
+code without tests and testdata, and only functions and methods are wanted.`
 
 func newSearchEvalCmd(a *app) *cobra.Command {
 	o := &evalFlags{}
@@ -66,53 +67,42 @@ func (a *app) searchEval(ctx context.Context, dir string, o evalFlags) error {
 		return badUsage("--questions %d: write 0 for all, or how many", o.questions)
 	}
 	out := evaluated{Folder: dir}
-	functions, err := a.functionsBelow(ctx, dir, &out)
-	if err != nil {
+	var code goCode
+	if err := code.read(ctx, dir); err != nil {
 		return err
 	}
-	asked := eval.Asked(functions, o.questions)
+	asked := eval.Asked(code.functions, o.questions)
 	if len(asked) == 0 {
 		return fmt.Errorf("no exported function below %s has a doc comment to ask for; name a folder of Go code", dir)
 	}
-	out.Functions, out.Questions = len(functions), len(asked)
-	words, err := eval.Lexical(functions)
+	out.Files, out.Functions, out.Questions = len(code.files), len(code.functions), len(asked)
+	x, err := eval.Index(ctx, code.files, code.modules, vectors.Options{Dims: embedDims, Progress: a.indexProgress()})
 	if err != nil {
 		return err
 	}
-	vector, err := eval.Vector(ctx, functions, embed.Train(textsOf(functions), embedDims))
-	if err != nil {
-		return err
-	}
-	for _, by := range []struct {
-		name string
-		rank eval.Ranker
-	}{{"lexical", words}, {"vector", vector}, {"hybrid", eval.Fuse(words, vector)}} {
-		f, err := eval.Measure(functions, asked, false, by.rank)
+	for _, mode := range []vectors.Mode{vectors.Lexical, vectors.Vector, vectors.Hybrid} {
+		f, err := eval.Measure(code.functions, asked, false, eval.By(ctx, x, mode))
 		if err != nil {
 			return err
 		}
-		out.Rankings = append(out.Rankings, evalEntry{by.name, f.MRR, f.Recall})
+		out.Rankings = append(out.Rankings, evalEntry{string(mode), f.MRR, f.Recall})
 	}
 	return a.printSearchEval(&out)
-}
-
-func textsOf(functions []eval.Function) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range functions {
-			if !yield(embed.Text(functions[i].Title, functions[i].Body)) {
-				return
-			}
-		}
-	}
 }
 
 // embedDims is how many numbers the vectors of an evaluation have.
 const embedDims = 768
 
-// functionsBelow parses the Go files below a folder.
-func (a *app) functionsBelow(ctx context.Context, dir string, out *evaluated) ([]eval.Function, error) {
-	var functions []eval.Function
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+// goCode is the Go code below a folder.
+type goCode struct {
+	files     []source.File // without the questions
+	functions []eval.Function
+	modules   source.Modules
+}
+
+// read reads the files, but for tests and what others wrote.
+func (c *goCode) read(ctx context.Context, dir string) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -122,10 +112,10 @@ func (a *app) functionsBelow(ctx context.Context, dir string, out *evaluated) ([
 			return err
 		case d.IsDir() && p != dir && (name == "testdata" || name == "vendor" || strings.HasPrefix(name, ".")):
 			return filepath.SkipDir
-		case !d.Type().IsRegular() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+		case !d.Type().IsRegular() || name != "go.mod" && (filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go")):
 			return nil
 		}
-		src, err := os.ReadFile(p)
+		text, err := os.ReadFile(p)
 		if err != nil {
 			return err
 		}
@@ -133,11 +123,20 @@ func (a *app) functionsBelow(ctx context.Context, dir string, out *evaluated) ([
 		if err != nil {
 			return err
 		}
-		out.Files++
-		functions = append(functions, eval.Functions(filepath.ToSlash(rel), src)...)
+		c.take(source.File{Path: filepath.ToSlash(rel), Text: text})
 		return nil
 	})
-	return functions, err
+}
+
+func (c *goCode) take(f source.File) {
+	if filepath.Ext(f.Path) != ".go" {
+		if m, ok := source.ParseModule(f); ok {
+			c.modules = append(c.modules, m)
+		}
+		return
+	}
+	cut, functions := eval.Cut(f)
+	c.files, c.functions = append(c.files, cut), append(c.functions, functions...)
 }
 
 func (a *app) printSearchEval(out *evaluated) error {

@@ -4,30 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
-	"reconcile.dev/reconcile/vectors/embed"
-	"reconcile.dev/reconcile/vectors/kernel"
-	"reconcile.dev/reconcile/vectors/lexical"
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/source"
 )
-
-// Depth is how far down the rankings are looked at that are fused.
-const Depth = 100
 
 // place is how many of the first hits count: the 10 of MRR@10 and recall@10.
 const place = 10
 
-// fuseK is the constant of reciprocal rank fusion, from the paper.
-const fuseK = 60
-
-// Ranker lists the functions that fit a question, by their numbers, best first; at most limit. It is safe for concurrent
-// use.
-type Ranker func(question string, limit int) ([]int, error)
+// Ranker lists the ids of functions that fit a question, best first; at most limit. It is safe for concurrent use.
+type Ranker func(question string, limit int) ([]string, error)
 
 // Figures are what was measured.
 type Figures struct {
@@ -36,6 +28,44 @@ type Figures struct {
 	MRR float64
 	// Recall is the share of questions whose answer is among the first ten.
 	Recall float64
+}
+
+// Index is the index that search makes of Go files.
+func Index(ctx context.Context, files []source.File, mods source.Modules, o vectors.Options) (*vectors.Index, error) {
+	folders := map[string][]source.File{}
+	for _, f := range files {
+		dir := source.Folder(f.Path)
+		folders[dir] = append(folders[dir], f)
+	}
+	inputs := make([]vectors.Input, 0, len(folders))
+	for dir, texts := range folders {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, vectors.Input{Name: "go:" + dir, Part: source.Go(texts, mods, runtime.GOMAXPROCS(0))})
+	}
+	made, err := vectors.Build(ctx, inputs, o)
+	if err != nil {
+		return nil, err
+	}
+	return made.Open(o)
+}
+
+// By ranks as a search for functions and methods does.
+func By(ctx context.Context, x *vectors.Index, mode vectors.Mode) Ranker {
+	return func(question string, limit int) ([]string, error) {
+		a, err := x.Search(ctx, vectors.Query{
+			Text: question, Mode: mode, Types: []graph.NodeType{graph.Function, graph.Method}, Limit: limit,
+		})
+		if err != nil {
+			return nil, err
+		}
+		out := make([]string, len(a.Results))
+		for i := range a.Results {
+			out[i], _ = source.Alias(a.Results[i].ID) // a second symbol of the same name has none, and is no answer
+		}
+		return out, errors.Join(a.Warnings...)
+	}
 }
 
 // Asked lists the numbers of at most n functions that are asked for, chosen by a hash of their names, so that the same
@@ -75,7 +105,7 @@ func Measure(functions []Function, asked []int, named bool, rank Ranker) (Figure
 	for w := range workers {
 		group.Go(func() {
 			for i := w; i < len(asked) && failed[w] == nil; i += workers {
-				places[i], failed[w] = find(functions, asked[i], named, rank)
+				places[i], failed[w] = find(&functions[asked[i]], named, rank)
 			}
 		})
 	}
@@ -93,100 +123,11 @@ func Measure(functions []Function, asked []int, named bool, rank Ranker) (Figure
 }
 
 // find asks for a function, and returns its place among the first hits, from 1, or 0.
-func find(functions []Function, number int, named bool, rank Ranker) (int, error) {
-	f := &functions[number]
+func find(f *Function, named bool, rank Ranker) (int, error) {
 	question := f.Question
 	if named {
 		question = f.Named
 	}
 	hits, err := rank(question, place)
-	return 1 + slices.IndexFunc(hits, func(hit int) bool { return functions[hit].ID == f.ID }), err
-}
-
-// Lexical ranks by words.
-func Lexical(functions []Function) (Ranker, error) {
-	docs := make([]lexical.Document, len(functions))
-	for i, f := range functions {
-		docs[i] = lexical.Document{Title: f.Title, Body: f.Body, Key: uint64(i)}
-	}
-	index, err := lexical.Build(docs)
-	if err != nil {
-		return nil, err
-	}
-	set, err := lexical.NewSet(lexical.Segment{Index: index})
-	if err != nil {
-		return nil, err
-	}
-	return func(question string, limit int) ([]int, error) {
-		hits, err := set.Search(question, limit, nil)
-		out := make([]int, len(hits))
-		for i, h := range hits {
-			out[i] = h.Doc
-		}
-		return out, err
-	}, nil
-}
-
-// Vector ranks by the vectors that an embedder makes, comparing each question with all functions.
-func Vector(ctx context.Context, functions []Function, e embed.Embedder) (Ranker, error) {
-	texts := make([]string, len(functions))
-	for i, f := range functions {
-		texts[i] = embed.Text(f.Title, f.Body)
-	}
-	vectors, err := e.Embed(ctx, texts)
-	if err != nil {
-		return nil, err
-	}
-	return func(question string, limit int) ([]int, error) {
-		asked, err := e.Embed(ctx, []string{question})
-		if err != nil {
-			return nil, err
-		}
-		return nearest(vectors, asked[0], limit), nil
-	}, nil
-}
-
-// nearest lists the numbers of the vectors that are nearest to v, at most limit, in order.
-func nearest(vectors [][]float32, v []float32, limit int) []int {
-	type hit struct {
-		number int
-		score  float32
-	}
-	before := func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.number, b.number)) }
-	best := make([]hit, 0, limit+1) // in order
-	for i := range vectors {
-		h := hit{i, kernel.Dot(vectors[i], v)}
-		if len(best) == limit && (limit == 0 || before(h, best[limit-1]) > 0) {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, h, before)
-		best = slices.Insert(best, at, h)[:min(len(best)+1, limit)]
-	}
-	out := make([]int, len(best))
-	for i, h := range best {
-		out[i] = h.number
-	}
-	return out
-}
-
-// Fuse ranks by the sum of 1/(60+rank) over rankers, each to Depth (Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion
-// outperforms Condorcet and individual Rank Learning Methods", 2009). Equal sums are in the order of the functions.
-func Fuse(rankers ...Ranker) Ranker {
-	return func(question string, limit int) ([]int, error) {
-		score := map[int]float64{}
-		for _, rank := range rankers {
-			hits, err := rank(question, Depth)
-			if err != nil {
-				return nil, err
-			}
-			for at, hit := range hits {
-				score[hit] += 1 / float64(fuseK+at+1)
-			}
-		}
-		out := slices.Collect(maps.Keys(score))
-		slices.SortFunc(out, func(a, b int) int {
-			return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b))
-		})
-		return out[:min(limit, len(out))], nil
-	}
+	return 1 + slices.Index(hits, f.ID), err
 }

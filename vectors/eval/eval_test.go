@@ -1,7 +1,6 @@
 package eval_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/build"
@@ -13,15 +12,17 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/eval"
+	"reconcile.dev/reconcile/vectors/source"
 )
 
-// library lists the functions of Go's standard library, without its commands; of the folders that begin with one of
-// these, if there are any.
-func library(t testing.TB, folders ...string) []eval.Function {
+// library is the index of Go's standard library, without its commands, and its functions; of the folders that begin with
+// one of these, if there are any.
+func library(t testing.TB, folders ...string) (*vectors.Index, []eval.Function) {
 	t.Helper()
-	var out []eval.Function
+	var functions []eval.Function
+	var files []source.File
 	tree := os.DirFS(filepath.Join(build.Default.GOROOT, "src"))
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -34,43 +35,27 @@ func library(t testing.TB, folders ...string) []eval.Function {
 		case len(folders) > 0 && !slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(name, f) }):
 			return nil
 		}
-		src, err := fs.ReadFile(tree, name)
-		out = append(out, eval.Functions(name, src)...)
+		text, err := fs.ReadFile(tree, name)
+		file, found := eval.Cut(source.File{Path: name, Text: text})
+		files, functions = append(files, file), append(functions, found...)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") == "" { // packages of Go may come without it
 		t.Skip("Go's own source is not here:", err)
 	}
-	if err != nil || len(out) == 0 {
-		t.Fatalf("%d functions of Go's own source: %v", len(out), err)
+	if err != nil || len(functions) == 0 {
+		t.Fatalf("%d functions of Go's own source: %v", len(functions), err)
 	}
-	return out
-}
-
-// rankers are those that are compared.
-func rankers(t testing.TB, functions []eval.Function) (lexical, vector eval.Ranker) {
-	t.Helper()
-	texts := func(yield func(string) bool) {
-		for _, f := range functions {
-			if !yield(embed.Text(f.Title, f.Body)) {
-				return
-			}
-		}
-	}
-	lexical, err := eval.Lexical(functions)
+	x, err := eval.Index(t.Context(), files, source.Modules{{}}, vectors.Options{Dims: 768})
 	if err != nil {
 		t.Fatal(err)
 	}
-	vector, err = eval.Vector(context.Background(), functions, embed.Train(texts, 768))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lexical, vector
+	return x, functions
 }
 
-func figures(t testing.TB, functions []eval.Function, asked []int, named bool, rank eval.Ranker) eval.Figures {
+func figures(t testing.TB, x *vectors.Index, functions []eval.Function, asked []int, named bool, mode vectors.Mode) eval.Figures {
 	t.Helper()
-	f, err := eval.Measure(functions, asked, named, rank)
+	f, err := eval.Measure(functions, asked, named, eval.By(t.Context(), x, mode))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +64,13 @@ func figures(t testing.TB, functions []eval.Function, asked []int, named bool, r
 
 // BenchmarkStandardLibrary reports how well functions are found, with and without their names in the question.
 func BenchmarkStandardLibrary(b *testing.B) {
-	functions := library(b)
-	lexical, vector := rankers(b, functions)
+	x, functions := library(b)
 	asked := eval.Asked(functions, 0)
-	for name, rank := range map[string]eval.Ranker{"lexical": lexical, "vector": vector, "hybrid": eval.Fuse(lexical, vector)} {
+	for _, mode := range []vectors.Mode{vectors.Lexical, vectors.Vector, vectors.Hybrid} {
 		for _, named := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/named=%v", name, named), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/named=%v", mode, named), func(b *testing.B) {
 				for b.Loop() {
-					f := figures(b, functions, asked, named, rank)
+					f := figures(b, x, functions, asked, named, mode)
 					b.ReportMetric(f.MRR, "MRR@10")
 					b.ReportMetric(f.Recall, "recall@10")
 					b.ReportMetric(float64(f.Questions), "questions")
@@ -96,7 +80,7 @@ func BenchmarkStandardLibrary(b *testing.B) {
 	}
 }
 
-const source = `// Package p is here.
+const program = `// Package p is here.
 package p
 
 import "io"
@@ -126,26 +110,31 @@ func (b Box[T]) Close() error { return nil }
 func Bare()
 `
 
-func TestFunctions(t *testing.T) {
+func TestCut(t *testing.T) {
 	t.Parallel()
-	got := eval.Functions("dir/p.go", []byte(source))
+	file, got := eval.Cut(source.File{Path: "dir/p.go", Text: []byte(program)})
 	want := []eval.Function{
-		{ID: "dir.Open", Title: "p.Open (name string, mode int) (*Box[int], error)",
-			Body:     "It says why not.\nThere is more.\n\n{\n\t// A comment of the code.\n\treturn nil, io.EOF\n}",
-			Question: "opens the box that has not opened yet, e.g. one by J. Doe.",
-			Named:    "Open opens the box that p.Open has not opened yet, e.g. one by J. Doe."},
-		{ID: "dir.Box.Len", Title: "p.Box.Len () int", Body: "{ return len(b.things) }",
-			Question: "counts things in the box without looking.", Named: "Len counts things in the box without looking."},
-		{ID: "dir.hidden", Title: "p.hidden ()", Body: "{}"},
-		{ID: "dir.Box.Close", Title: "p.Box.Close () error", Body: "{ return nil }"},
-		{ID: "dir.Bare", Title: "p.Bare ()"},
+		{ID: "dir/:Open", Question: "opens the box that has not opened yet, e.g. one by J. Doe.",
+			Named: "Open opens the box that p.Open has not opened yet, e.g. one by J. Doe."},
+		{ID: "dir/:Box.Len", Question: "counts things in the box without looking.", Named: "Len counts things in the box without looking."},
+		{ID: "dir/:hidden"}, {ID: "dir/:Box.Close"}, {ID: "dir/:Bare"},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	cut := strings.NewReplacer(
+		"// Open opens the box that p.Open has not opened yet, e.g. one by J. Doe. It says\n// why not.\n//\n// There is more.\n",
+		"// It says why not.\n// There is more.\n",
+		"// Len counts things in the box\n// without looking.\n", "\n",
+		"// hidden says what nobody asks for.\n", "\n",
+		"// Close closes it.\n", "\n",
+	).Replace(program)
+	if string(file.Text) != cut || file.Path != "dir/p.go" {
+		t.Errorf("what is left is\n%s\nwant\n%s", file.Text, cut)
+	}
 }
 
-func TestFunctionsOfBrokenFiles(t *testing.T) {
+func TestCutBrokenFiles(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]int{
 		"":                                0,
@@ -154,20 +143,25 @@ func TestFunctionsOfBrokenFiles(t *testing.T) {
 		"package p\nfunc F() {}\nfunc (":  1,
 		"package p\nfunc (x) F()\n}\x00{": 1,
 	} {
-		if got := eval.Functions("p.go", []byte(src)); len(got) < want {
-			t.Errorf("%q: %d functions, want %d", src, len(got), want)
+		file, got := eval.Cut(source.File{Path: "p.go", Text: []byte(src)})
+		if len(got) < want || string(file.Text) != src {
+			t.Errorf("%q: %d functions, want %d, of %q", src, len(got), want, file.Text)
 		}
 	}
 }
 
-func FuzzFunctions(f *testing.F) {
-	f.Add(source)
+func FuzzCut(f *testing.F) {
+	f.Add(program)
 	f.Add("package p\n// a\n//line x:9\nfunc F() {")
 	f.Fuzz(func(t *testing.T, src string) {
-		for _, f := range eval.Functions("p.go", []byte(src)) {
-			if f.Question != "" && f.Named == "" || len(f.Body) > len(src)+2 {
+		file, functions := eval.Cut(source.File{Path: "p.go", Text: []byte(src)})
+		for _, f := range functions {
+			if f.Question != "" && f.Named == "" {
 				t.Errorf("%q", f)
 			}
+		}
+		if len(functions) == 0 && string(file.Text) != src {
+			t.Errorf("%q without functions became %q", src, file.Text)
 		}
 	})
 }
@@ -194,9 +188,9 @@ func TestMeasure(t *testing.T) {
 	functions := []eval.Function{{ID: "a", Question: "1", Named: "x"}, {ID: "b", Question: "2"}, {ID: "c", Question: "3"},
 		{ID: "a", Question: "other"}}
 	asked := []int{0, 1, 2}
-	ranker := func(question string, _ int) ([]int, error) {
+	ranker := func(question string, _ int) ([]string, error) {
 		// a by its other variant at the second place, b at the first, c never.
-		return map[string][]int{"1": {2, 3, 1, 0}, "2": {1, 0}, "3": {0, 1}, "x": {0}}[question], nil
+		return map[string][]string{"1": {"c", "a", "b", "a"}, "2": {"b", "a"}, "3": {"a", "b"}, "x": {"a"}}[question], nil
 	}
 	got, err := eval.Measure(functions, asked, false, ranker)
 	if want := (eval.Figures{Questions: 3, MRR: 0.5, Recall: 2.0 / 3}); err != nil || got != want {
@@ -206,7 +200,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("by its name: %v, %v", got, err)
 	}
 	broken := errors.New("broken")
-	if _, err := eval.Measure(functions, asked, false, func(string, int) ([]int, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := eval.Measure(functions, asked, false, func(string, int) ([]string, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 	if got, err := eval.Measure(nil, nil, false, ranker); err != nil || got != (eval.Figures{}) {
@@ -214,28 +208,17 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestFuse(t *testing.T) {
-	t.Parallel()
-	list := func(hits ...int) eval.Ranker { return func(string, int) ([]int, error) { return hits, nil } }
-	got, err := eval.Fuse(list(4, 1, 2), list(2, 3, 1))("", 10)
-	if want := []int{2, 1, 4, 3}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v; want %v", got, err, want)
-	}
-	if got, err := eval.Fuse(list(5, 4), list(4, 5))("", 1); err != nil || !slices.Equal(got, []int{4}) {
-		t.Errorf("a tie: %v, %v", got, err)
-	}
-}
-
 // TestHybridBeatsLexical on a part of the standard library: what benchmarks report of the whole.
 func TestHybridBeatsLexical(t *testing.T) {
 	t.Parallel()
-	functions := library(t, "bufio", "bytes", "encoding/json", "net/http/", "os/", "sort", "strings", "time")
-	lexical, vector := rankers(t, functions)
+	x, functions := library(t, "bufio", "bytes", "encoding/json", "net/http/", "os/", "sort", "strings", "time")
 	asked := eval.Asked(functions, 400)
-	words := figures(t, functions, asked, false, lexical)
-	both := figures(t, functions, asked, false, eval.Fuse(lexical, vector))
-	if words.Questions < 300 || both.MRR < words.MRR+0.02 || both.Recall < words.Recall+0.01 {
-		t.Errorf("by words %+v, by both %+v", words, both)
+	words := figures(t, x, functions, asked, false, vectors.Lexical)
+	meaning := figures(t, x, functions, asked, false, vectors.Vector)
+	both := figures(t, x, functions, asked, false, vectors.Hybrid)
+	if words.Questions < 300 || both.MRR < words.MRR+0.02 || both.Recall < words.Recall+0.01 ||
+		both.MRR < meaning.MRR-0.02 || both.Recall < meaning.Recall {
+		t.Errorf("by words %+v, by vectors %+v, by both %+v", words, meaning, both)
 	}
-	t.Logf("%d functions; by words %+v, by both %+v", len(functions), words, both)
+	t.Logf("%d functions; by words %+v, by vectors %+v, by both %+v", len(functions), words, meaning, both)
 }

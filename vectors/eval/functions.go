@@ -4,79 +4,79 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path"
 	"slices"
 	"strings"
 	"unicode"
 
-	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/lexical"
 	"reconcile.dev/reconcile/vectors/source"
 )
-
-// maxCode is how many bytes of the code of a function are indexed.
-const maxCode = 2048
 
 // leastTerms is how many different terms a question must have. What says less, as "closes the file", asks for nothing
 // in particular.
 const leastTerms = 3
 
-// Function is a function or method, as it is indexed and asked for.
+// Function is a function or method, as it is asked for.
 type Function struct {
-	// ID is the folder, the type and the name: net/http.Client.Do. What a package has once for each system has it in
-	// common; each of these is a right answer.
+	// ID is the symbol without its file, as [source.Alias] has it: net/http/:Client.Do. What a package has once for each
+	// system has it in common; each of these is a right answer.
 	ID string
-	// Title is the package, the type, the name, and the signature.
-	Title string
-	// Body is what the doc comment says after its first sentence, and the code.
-	Body string
 	// Question is the first sentence of the doc comment without the function's name; "" if it is not asked for.
 	Question string
 	// Named is the same sentence as it stands there.
 	Named string
 }
 
-// Functions lists the functions and methods of a Go file. name is its path below the root of the module, with slashes.
-// What of the file cannot be parsed is left out.
-func Functions(name string, src []byte) []Function {
+// Cut takes the first sentences out of the doc comments of a Go file's functions and methods, and lists these. A file that
+// cannot be parsed stays as it is, and has none.
+func Cut(f source.File) (source.File, []Function) {
 	fset := token.NewFileSet()
-	file, _ := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
+	file, _ := parser.ParseFile(fset, f.Path, f.Text, parser.ParseComments|parser.SkipObjectResolution)
 	if file == nil || file.Name == nil {
-		return nil
+		return f, nil
 	}
-	text := func(from, to token.Pos) string {
-		at, end := fset.Position(from).Offset, fset.Position(to).Offset
-		if from < 1 || at > end || end > len(src) {
-			return ""
-		}
-		return string(src[at:end])
-	}
-	var out []Function
+	offset := func(p token.Pos) int { return min(fset.PositionFor(p, false).Offset, len(f.Text)) }
+	var functions []Function
+	var text []byte
+	at := 0
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok {
-			out = append(out, function(path.Dir(name), file.Name.Name, f, text))
+		d, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		first, rest := sentence(d.Doc.Text())
+		functions = append(functions, function(source.Folder(f.Path), file.Name.Name, d, first))
+		if first == "" {
+			continue
+		}
+		if from := offset(d.Doc.Pos()); from >= at {
+			text = append(append(text, f.Text[at:from]...), comment(rest)...)
+			at = max(from, offset(d.Doc.End()))
 		}
 	}
-	return out
+	return source.File{Path: f.Path, Text: append(text, f.Text[at:]...)}, functions
 }
 
-// function is one of them. text is the source between two positions.
-func function(dir, pkg string, f *ast.FuncDecl, text func(from, to token.Pos) string) Function {
+// comment makes a comment of a text.
+func comment(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	return "// " + strings.ReplaceAll(text, "\n", "\n// ")
+}
+
+// function is one of them, whose comment begins with a sentence.
+func function(folder, pkg string, f *ast.FuncDecl, sentence string) Function {
 	names := []string{f.Name.Name}
 	if r := source.Receiver(f); r != "" {
 		names = []string{r, f.Name.Name}
 	}
 	local := strings.Join(names, ".")
-	code := ""
-	if f.Body != nil {
-		code = graph.Clip(text(f.Body.Pos(), f.Body.End()), maxCode)
-	}
-	first, rest := sentence(f.Doc.Text())
-	out := Function{ID: dir + "." + local, Title: pkg + "." + local + " " + text(f.Type.Params.Pos(), f.Type.End()),
-		Body: strings.TrimSpace(rest + "\n" + code)}
+	out := Function{ID: folder + ":" + local}
 	exported := !slices.ContainsFunc(names, func(n string) bool { return !ast.IsExported(n) })
-	if question := without(first, f.Name.Name, local, pkg+"."+local); exported && terms(question) >= leastTerms {
-		out.Question, out.Named = question, first
+	if question := without(sentence, f.Name.Name, local, pkg+"."+local); exported && terms(question) >= leastTerms {
+		out.Question, out.Named = question, sentence
 	}
 	return out
 }
