@@ -3,13 +3,12 @@
 // count for all of them keeps budgets comparable.
 //
 // The first count of a process builds the vocabulary, some 15 ms and 7 MB; nothing is built before. Counts are pure and
-// may be made at the same time. What was counted last is remembered, word by word, in some 4 MB: text is made of few
+// may be made at the same time. What was counted last is remembered, word by word, in half a megabyte: text is made of few
 // words, and encoding one takes a hundred times as long as finding it.
 package tokens
 
 import (
 	"hash/maphash"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode"
@@ -71,23 +70,19 @@ func visible(text string) bool {
 }
 
 // encoder counts, and remembers what it counted: each word, or piece of one, has one place, which the last one of several
-// keeps.
+// keeps. A place holds no word but the hash of one, all of whose 64 bits are compared: the lowest by where it is, the others
+// by what is there. Another seed in each process keeps anybody from making two words of one hash.
 type encoder struct {
 	codec *codec.Codec
 	seed  maphash.Seed
-	known [places]atomic.Pointer[counted]
+	known [places]atomic.Uint64 // the hash but for countBits, which hold the number of tokens; 0 if there is none
 }
 
 const (
-	places  = 1 << 16
-	longest = 64 // bytes of a word that is remembered
+	places    = 1 << 16
+	longest   = 64 // bytes of a word that is remembered
+	countBits = 1<<6 - 1
 )
-
-// counted is a word with the number of its tokens.
-type counted struct {
-	word string
-	n    int
-}
 
 var encoding = sync.OnceValue(func() *encoder {
 	return &encoder{codec: codec.NewO200kBase(), seed: maphash.MakeSeed()}
@@ -107,12 +102,15 @@ func (e *encoder) count(word string) int {
 	if len(word) > longest {
 		return e.encode(word)
 	}
-	place := &e.known[maphash.String(e.seed, word)%places]
-	if k := place.Load(); k != nil && k.word == word {
-		return k.n
+	h := maphash.String(e.seed, word)
+	place := &e.known[h%places]
+	if k := place.Load(); k&^countBits == h&^countBits && k&countBits != 0 {
+		return int(k & countBits)
 	}
 	n := e.encode(word)
-	place.Store(&counted{strings.Clone(word), n})
+	if n <= countBits { // of invalid bytes there may be more tokens than bytes
+		place.Store(h&^countBits | uint64(n))
+	}
 	return n
 }
 
