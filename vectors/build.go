@@ -225,7 +225,7 @@ func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Assembly, []by
 		return nil, nil, err
 	}
 	b.Forget()
-	x, err := knn.Assemble(knn.Options{Dims: b.Dims, Threads: b.Threads}, ids, made.get,
+	x, err := knn.Assemble(b.ctx, knn.Options{Dims: b.Dims, Threads: b.Threads}, ids, made.get,
 		func(done, total int) { b.Progress("vectors", done, total) })
 	if err != nil {
 		return nil, nil, err

@@ -27,20 +27,20 @@ func perRow(b *testing.B, rows int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
 }
 
-func BenchmarkInt8(b *testing.B) {
+func BenchmarkNibbles(b *testing.B) {
 	r := random(1)
-	all := make([]int8, farRows*benchDims)
+	all := make([]byte, farRows*benchDims/2)
 	for i := range all {
-		all[i] = int8(r.Uint32())
+		all[i] = byte(r.Uint32())
 	}
 	q, out := codes(r, benchDims), make([]int32, farRows)
 	lists := make([]uint32, 1<<16)
 	for i := range lists {
 		lists[i] = r.Uint32N(farRows)
 	}
-	benchLevels(b, "pair", func(b *testing.B) {
+	b.Run("join", func(b *testing.B) {
 		for b.Loop() {
-			DotInt8(q, all[:benchDims])
+			Join(q, all[:benchDims/2], all[benchDims/2:benchDims])
 		}
 	})
 	for _, rows := range []uint32{nearRows, farRows} {
@@ -51,14 +51,14 @@ func BenchmarkInt8(b *testing.B) {
 			}
 			at := 0
 			for b.Loop() {
-				DotsInt8(q, all, benchDims, ids[at:at+listRows], out[:listRows])
+				DotsNibbles(q, all, benchDims/2, ids[at:at+listRows], out[:listRows])
 				at = (at + listRows) % len(ids)
 			}
 			perRow(b, listRows)
 		})
 		benchLevels(b, fmt.Sprintf("scan/%d", rows), func(b *testing.B) {
 			for b.Loop() {
-				ScanInt8(q, all, benchDims, out[:rows])
+				ScanNibbles(q, all, benchDims/2, out[:rows])
 			}
 			perRow(b, int(rows))
 		})

@@ -1,11 +1,11 @@
 // Package kernel has the inner loops of vector search: inner products, distances and scans over float32 vectors, over
-// codes of eight bits and of one bit a dimension, and what makes such codes of vectors.
+// the halves of codes of eight bits and codes of one bit a dimension, and what makes such codes of vectors.
 //
 // # Levels
 //
 // Each loop exists for several instruction sets, see [Instructions]. The best that the processor has is chosen at
-// start; [Use] chooses another one, for tests and benchmarks. What works on integers ([DotInt8], [DotsInt8],
-// [ScanInt8], [ScanBits]) or makes codes ([QuantizeInt8], [SignBits], [Rotation]) gives the same bits at every level
+// start; [Use] chooses another one, for tests and benchmarks. What works on integers ([DotsNibbles],
+// [ScanNibbles], [ScanBits]) or makes codes ([QuantizeInt8], [SignBits], [Rotation]) gives the same bits at every level
 // and on every machine, so that an index which is made by these alone is the same bytes everywhere; [Norm], too.
 // [Dot], [Cosine] and [L2] add float32 numbers in an order that depends on the level: their results differ in the last
 // digits, and are good for ranking and not for deciding how an index is built.
@@ -18,6 +18,12 @@
 // Ailon and Chazelle, "The Fast Johnson-Lindenstrauss Transform and Approximate Nearest Neighbors" (2009). The signs of
 // the rotated components ([SignBits]) are the code of one bit; the Hamming distance of two of them ([ScanBits]) grows
 // with the angle between the vectors: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (2002).
+//
+// # Nibbles
+//
+// A walk through a large index waits for memory, and half of it is nearly as good: the upper four bits of each component.
+// So codes of eight bits are kept as two planes of rows, one of their upper and one of their lower nibbles ([Split]). The
+// inner products of a code with both ([DotsNibbles], [ScanNibbles]) make up that with the whole code.
 //
 // # Slots
 //

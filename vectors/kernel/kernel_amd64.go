@@ -34,51 +34,25 @@ func l2(a, b []float32) float32 {
 	return d * d
 }
 
-func dotInt8(a, b []int8) int32 {
-	switch level := Level(); {
-	case len(a) == 0:
-		return 0
-	case level == AVX512:
-		return dotInt8AVX512(&a[0], &b[0], len(a))
-	case level == AVX2:
-		even := len(a) &^ 15
-		return dotInt8AVX2(&a[0], &b[0], even) + dotInt8Go(a[even:], b[even:])
-	}
-	return dotInt8Go(a, b)
-}
-
-func dotsInt8(q, codes []int8, stride int, ids []uint32, out []int32) {
-	switch level := Level(); {
-	case level == Portable:
-		dotsInt8Go(q, codes, stride, ids, out)
-	case level == AVX512:
-		dotsInt8AVX512(&q[0], len(q), &codes[0], stride, &ids[0], len(ids), &out[0])
+func dotsNibbles(q []int8, plane []byte, stride int, ids []uint32, out []int32) {
+	switch Level() {
+	case Portable:
+		dotsNibblesGo(q, plane, stride, ids, out)
+	case AVX2:
+		dotsNibblesAVX2(&q[0], len(q)/2, &plane[0], stride, &ids[0], len(ids), &out[0])
 	default:
-		even := len(q) &^ 15
-		dotsInt8AVX2(&q[0], even, &codes[0], stride, &ids[0], len(ids), &out[0])
-		if even < len(q) {
-			for i, id := range ids {
-				at := int(id) * stride
-				out[i] += dotInt8Go(q[even:], codes[at+even:at+len(q)])
-			}
-		}
+		dotsNibblesAVX512(&q[0], len(q)/2, &plane[0], stride, &ids[0], len(ids), &out[0])
 	}
 }
 
-func scanInt8(q, codes []int8, stride int, out []int32) {
-	switch level := Level(); {
-	case level == Portable:
-		scanInt8Go(q, codes, stride, out)
-	case level == AVX512:
-		dotsInt8AVX512(&q[0], len(q), &codes[0], stride, nil, len(out), &out[0])
+func scanNibbles(q []int8, plane []byte, stride int, out []int32) {
+	switch Level() {
+	case Portable:
+		scanNibblesGo(q, plane, stride, out)
+	case AVX2:
+		dotsNibblesAVX2(&q[0], len(q)/2, &plane[0], stride, nil, len(out), &out[0])
 	default:
-		even := len(q) &^ 15
-		dotsInt8AVX2(&q[0], even, &codes[0], stride, nil, len(out), &out[0])
-		if even < len(q) {
-			for i := range out {
-				out[i] += dotInt8Go(q[even:], codes[i*stride+even:i*stride+len(q)])
-			}
-		}
+		dotsNibblesAVX512(&q[0], len(q)/2, &plane[0], stride, nil, len(out), &out[0])
 	}
 }
 
@@ -134,26 +108,16 @@ func halves(a, b []float32) {
 
 // The loops below are in the files *_amd64.s. They trust their arguments.
 
-// dotInt8AVX512 returns the inner product of two codes of n components.
+// dotsNibblesAVX512 sets out[i], for each i below count, to the inner product of the 2n components at q with the nibbles
+// of the n bytes at plane + stride*ids[i], or plane + stride*i if ids is nil. n is a multiple of 64, and count at least 1.
 //
 //go:noescape
-func dotInt8AVX512(a, b *int8, n int) int32
+func dotsNibblesAVX512(q *int8, n int, plane *byte, stride int, ids *uint32, count int, out *int32)
 
-// dotInt8AVX2 needs n to be a multiple of 16.
+// dotsNibblesAVX2 does the same.
 //
 //go:noescape
-func dotInt8AVX2(a, b *int8, n int) int32
-
-// dotsInt8AVX512 sets out[i], for each i below count, to the inner product of the n components at q with those at
-// codes + stride*ids[i], or codes + stride*i if ids is nil. count is at least 1.
-//
-//go:noescape
-func dotsInt8AVX512(q *int8, n int, codes *int8, stride int, ids *uint32, count int, out *int32)
-
-// dotsInt8AVX2 needs n to be a multiple of 16.
-//
-//go:noescape
-func dotsInt8AVX2(q *int8, n int, codes *int8, stride int, ids *uint32, count int, out *int32)
+func dotsNibblesAVX2(q *int8, n int, plane *byte, stride int, ids *uint32, count int, out *int32)
 
 // scanBitsAVX512 needs words to be at least 1, and rows a multiple of 8, at least 8.
 //

@@ -8,15 +8,16 @@ func detect() Instructions { return Portable }
 
 func dot(a, b []float32) float32   { return dotGo(a, b) }
 func l2(a, b []float32) float32    { return l2Go(a, b) }
-func dotInt8(a, b []int8) int32    { return dotInt8Go(a, b) }
 func halves(a, b []float32)        { halvesGo(a, b) }
 func prefetch(unsafe.Pointer, int) {}
 
-func dotsInt8(q, codes []int8, stride int, ids []uint32, out []int32) {
-	dotsInt8Go(q, codes, stride, ids, out)
+func dotsNibbles(q []int8, plane []byte, stride int, ids []uint32, out []int32) {
+	dotsNibblesGo(q, plane, stride, ids, out)
 }
 
-func scanInt8(q, codes []int8, stride int, out []int32) { scanInt8Go(q, codes, stride, out) }
+func scanNibbles(q []int8, plane []byte, stride int, out []int32) {
+	scanNibblesGo(q, plane, stride, out)
+}
 
 func scanBits(q, codes []uint64, words int, out []int32) { scanBitsGo(q, codes, words, out) }
 

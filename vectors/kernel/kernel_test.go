@@ -76,24 +76,6 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-func TestDotInt8IsExactAtAllLevels(t *testing.T) {
-	atLevels(t, func(t *testing.T) {
-		r := random(1)
-		for _, n := range lengths() {
-			a, b := codes(r, n), codes(r, n)
-			if got, want := DotInt8(a, b), exact(a, b); got != want {
-				t.Fatalf("%d components: %d, want %d", n, got, want)
-			}
-			for i := range a {
-				a[i], b[i] = -128, -128
-			}
-			if got := DotInt8(a, b); got != int32(n)*128*128 {
-				t.Fatalf("%d components of -128: %d, want %d", n, got, n*128*128)
-			}
-		}
-	})
-}
-
 // guarded returns n numbers with others on both sides, and a check that those have not changed.
 func guarded(n int) (out []int32, intact func() bool) {
 	const guard = -77
@@ -107,36 +89,82 @@ func guarded(n int) (out []int32, intact func() bool) {
 	}
 }
 
-func TestRowsOfInt8AreExactAtAllLevels(t *testing.T) {
+// codeLengths are multiples of NibbleBlock.
+var codeLengths = []int{128, 256, 384, 512, 768, 1024, 1536, 4096}
+
+func TestSplitAndJoin(t *testing.T) {
+	r := random(2)
+	for _, n := range append([]int{0}, codeLengths...) {
+		code, joined := codes(r, n), make([]int8, n)
+		high, low := make([]byte, n/2), make([]byte, n/2)
+		Split(high, low, code)
+		if Join(joined, high, low); !slices.Equal(joined, code) {
+			t.Fatalf("%d components: %v became %v", n, code, joined)
+		}
+		Join(joined, high, nil)
+		for i, x := range code {
+			if middle := (int(x)+128)/16*16 - 128 + 8; int(joined[i]) != middle {
+				t.Fatalf("component %d of %d, %d: without its lower nibble it is %d, want %d", i, n, x, joined[i], middle)
+			}
+		}
+	}
+}
+
+// planes are rows of nibbles of codes, and the codes.
+func planes(r *rand.Rand, n, stride, rows int) (high, low []byte, all [][]int8) {
+	size := stride*(rows-1) + n/2 // the last row may end with the slice
+	high, low = make([]byte, size+1)[1:], make([]byte, size+1)[1:]
+	for i := range rows {
+		code := codes(r, n)
+		Split(high[i*stride:][:n/2], low[i*stride:][:n/2], code)
+		all = append(all, code)
+	}
+	return high, low, all
+}
+
+// TestNibblesAreExactAtAllLevels: the inner products with both nibbles make up the one with the code.
+func TestNibblesAreExactAtAllLevels(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		r := random(2)
-		for _, n := range lengths() {
-			stride := n + r.IntN(3)*r.IntN(70)
-			rows := 1 + r.IntN(20)
-			all := codes(r, stride*(rows-1)+n) // the last row may end with the slice
-			q := codes(r, n)
-			var want []int32
-			for i := range rows {
-				want = append(want, exact(q, all[i*stride:i*stride+n]))
-			}
-			scanned, intact := guarded(rows)
-			if ScanInt8(q, all, stride, scanned); !slices.Equal(scanned, want) || !intact() {
-				t.Fatalf("%d rows of %d, stride %d: %v, want %v, intact %v", rows, n, stride, scanned, want, intact())
-			}
-			for count := range 10 {
-				listed, intact := guarded(count)
-				ids := make([]uint32, count)
-				for i := range ids {
-					ids[i] = uint32(r.IntN(rows))
+		for _, n := range codeLengths {
+			for rows := 1; rows < 40; rows++ {
+				stride := n/2 + r.IntN(3)*r.IntN(70)
+				high, low, all := planes(r, n, stride, rows)
+				q, sum := codes(r, n), int32(0)
+				if rows == 7 { // the largest sums
+					q, all[0] = slices.Repeat([]int8{-128}, n), slices.Repeat([]int8{127}, n)
+					Split(high[:n/2], low[:n/2], all[0])
 				}
-				DotsInt8(q, all, stride, ids, listed)
-				for i, id := range ids {
-					if listed[i] != want[id] {
-						t.Fatalf("rows %v of %d: number %d is %d, want %d", ids, n, i, listed[i], want[id])
+				for _, x := range q {
+					sum += int32(x)
+				}
+				upper, intact := guarded(rows)
+				lower, intact2 := guarded(rows)
+				ScanNibbles(q, high, stride, upper)
+				ScanNibbles(q, low, stride, lower)
+				for i, code := range all {
+					if got, want := 16*upper[i]+lower[i]-128*sum, exact(q, code); got != want {
+						t.Fatalf("row %d of %d, stride %d: %d, want %d", i, n, stride, got, want)
 					}
 				}
-				if !intact() {
-					t.Fatalf("%d rows of %d: written beside out", count, n)
+				for count := range rows {
+					listed, intact3 := guarded(count)
+					ids := make([]uint32, count)
+					for i := range ids {
+						ids[i] = uint32(r.IntN(rows))
+					}
+					DotsNibbles(q, high, stride, ids, listed)
+					for i, id := range ids {
+						if listed[i] != upper[id] {
+							t.Fatalf("rows %v of %d: number %d is %d, want %d", ids, n, i, listed[i], upper[id])
+						}
+					}
+					if !intact3() {
+						t.Fatalf("%d rows of %d: written beside out", count, n)
+					}
+				}
+				if !intact() || !intact2() {
+					t.Fatalf("%d rows of %d: written beside out", rows, n)
 				}
 			}
 		}
@@ -369,15 +397,18 @@ func TestPrefetchReadsNothing(t *testing.T) {
 
 func TestNothingAllocates(t *testing.T) {
 	r := random(10)
-	q, all := codes(r, 768), codes(r, 768*16)
+	q, code := codes(r, 768), codes(r, 768)
+	high, low, _ := planes(r, 768, 384, 16)
 	words, bits := make([]uint64, 12), make([]uint64, 12*16)
 	v, rotation := floats(r, 768), NewRotation(768, 1)
 	atLevels(t, func(t *testing.T) {
 		n := testing.AllocsPerRun(10, func() {
 			var out [16]int32
 			ids := [3]uint32{7, 1, 15}
-			DotsInt8(q, all, 768, ids[:], out[:3])
-			ScanInt8(q, all, 768, out[:])
+			DotsNibbles(q, high, 384, ids[:], out[:3])
+			ScanNibbles(q, low, 384, out[:])
+			Join(code, high[:384], low[:384])
+			Split(high[:384], low[:384], code)
 			ScanBits(words, bits, 12, out[:])
 			rotation.Apply(v, v)
 			QuantizeInt8(q, v, 100)
@@ -394,12 +425,14 @@ func TestMistakesPanic(t *testing.T) {
 	for name, call := range map[string]func(){
 		"Dot":           func() { Dot(make([]float32, 2), make([]float32, 3)) },
 		"L2":            func() { L2(make([]float32, 2), nil) },
-		"DotInt8":       func() { DotInt8(make([]int8, 2), make([]int8, 1)) },
-		"row too high":  func() { DotsInt8(make([]int8, 4), make([]int8, 11), 4, []uint32{0, 2, 1}, out) },
-		"row very high": func() { DotsInt8(make([]int8, 4), make([]int8, 12), 4, []uint32{1 << 31}, out[:1]) },
-		"out":           func() { DotsInt8(make([]int8, 4), make([]int8, 12), 4, []uint32{1}, out) },
-		"stride":        func() { ScanInt8(make([]int8, 4), make([]int8, 12), 3, out) },
-		"scan":          func() { ScanInt8(make([]int8, 4), make([]int8, 11), 4, out) },
+		"components":    func() { Split(make([]byte, 50), make([]byte, 50), make([]int8, 100)) },
+		"split":         func() { Split(make([]byte, 64), make([]byte, 63), make([]int8, 128)) },
+		"join":          func() { Join(make([]int8, 128), make([]byte, 128), nil) },
+		"row too high":  func() { DotsNibbles(make([]int8, 128), make([]byte, 191), 64, []uint32{0, 2, 1}, out) },
+		"row very high": func() { DotsNibbles(make([]int8, 128), make([]byte, 192), 64, []uint32{1 << 31}, out[:1]) },
+		"out":           func() { DotsNibbles(make([]int8, 128), make([]byte, 192), 64, []uint32{1}, out) },
+		"stride":        func() { ScanNibbles(make([]int8, 128), make([]byte, 192), 63, out) },
+		"scan":          func() { ScanNibbles(make([]int8, 128), make([]byte, 191), 64, out) },
 		"bits":          func() { ScanBits(make([]uint64, 2), make([]uint64, 5), 2, out) },
 		"words":         func() { ScanBits(make([]uint64, 2), make([]uint64, 9), 3, out) },
 		"quantize":      func() { QuantizeInt8(make([]int8, 2), make([]float32, 3), 1) },

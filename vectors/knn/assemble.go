@@ -1,6 +1,7 @@
 package knn
 
 import (
+	"context"
 	"fmt"
 	"slices"
 )
@@ -14,8 +15,8 @@ type Source func(row int, into []float32) error
 type Assembly struct{ image *image }
 
 // Assemble makes the bytes of the index that Build makes of the same items: ids are those of the rows of from, ascending.
-// progress is as that of Build; the errors are, too, and those of from.
-func Assemble(o Options, ids []uint64, from Source, progress func(done, total int)) (*Assembly, error) {
+// progress and context are as those of Build; the errors are, too, and those of from.
+func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progress func(done, total int)) (*Assembly, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -35,7 +36,9 @@ func Assemble(o Options, ids []uint64, from Source, progress func(done, total in
 	x := newIndex(o, v)
 	v.base = v.segmentOf(len(ids))
 	wrong := make([]error, len(ids))
-	x.linkerOf(v).parallel(len(ids), func(w *walker, i int) {
+	l := x.linkerOf(v)
+	l.stop = ctx.Done()
+	l.parallel(len(ids), func(w *walker, i int) {
 		if w.given == nil {
 			w.given = make([]float32, v.dims)
 		}
@@ -43,7 +46,7 @@ func Assemble(o Options, ids []uint64, from Source, progress func(done, total in
 			wrong[i] = v.coder.check(w.given)
 		}
 		if wrong[i] == nil {
-			v.coder.encode(&w.query, w.given, w.rotated)
+			v.coder.encodeRow(&w.query, w.given, w.rotated)
 			v.fill(uint32(i), ids[i], &w.query)
 		}
 	})
@@ -52,7 +55,10 @@ func Assemble(o Options, ids []uint64, from Source, progress func(done, total in
 			return nil, fmt.Errorf("vector %016x: %w", ids[i], err)
 		}
 	}
-	order := x.finish(v, progress)
+	order, err := x.finish(ctx, v, progress)
+	if err != nil {
+		return nil, err
+	}
 	a := &Assembly{x.image()}
 	a.image.later = v.unitsOf(order, from)
 	return a, a.image.sum()

@@ -2,6 +2,7 @@ package knn_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -19,7 +20,7 @@ func assembled(t *testing.T, o knn.Options, items []knn.Item) []byte {
 	for _, it := range items {
 		ids = append(ids, it.ID)
 	}
-	a, err := knn.Assemble(o, ids, func(row int, into []float32) error {
+	a, err := knn.Assemble(context.Background(), o, ids, func(row int, into []float32) error {
 		copy(into, items[row].Vector)
 		return nil
 	}, nil)
@@ -49,7 +50,7 @@ func TestAssemble(t *testing.T) {
 		items = append(items, knn.Item{ID: uint64(i*7919%10007 + 1), Vector: v})
 	}
 	for _, o := range []knn.Options{{Dims: 64}, {Dims: 64, GraphFrom: 100}, {Dims: 64, GraphFrom: 100, Threads: 1}} {
-		x, err := knn.Build(o, items, nil)
+		x, err := knn.Build(context.Background(), o, items, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,13 +77,13 @@ func TestAssembleRefuses(t *testing.T) {
 		"zero":       {[]uint64{1}, func(int, []float32) error { return nil }, knn.ErrZero},
 		"unreadable": {[]uint64{1}, func(int, []float32) error { return gone }, gone},
 	} {
-		_, err := knn.Assemble(knn.Options{Dims: 4}, c.ids, c.from, nil)
+		_, err := knn.Assemble(context.Background(), knn.Options{Dims: 4}, c.ids, c.from, nil)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 	reads := 0
-	a, err := knn.Assemble(knn.Options{Dims: 4}, []uint64{1}, func(_ int, into []float32) error {
+	a, err := knn.Assemble(context.Background(), knn.Options{Dims: 4}, []uint64{1}, func(_ int, into []float32) error {
 		if reads++; reads > 2 {
 			return gone
 		}

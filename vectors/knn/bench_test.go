@@ -1,6 +1,7 @@
 package knn
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 func benchmarked(b *testing.B, n int) (*Index, *knntest.Data) {
 	b.Helper()
 	d := knntest.Spec{N: n, Queries: 200, Dims: 768, Seed: 1}.Make()
-	x, err := Build(Options{}, itemsOf(d), nil)
+	x, err := Build(context.Background(), Options{}, itemsOf(d), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func BenchmarkBuild(b *testing.B) {
 	d := knntest.Spec{N: 20_000, Queries: 200, Dims: 768, Seed: 1}.Make()
 	items := itemsOf(d)
 	for b.Loop() {
-		if _, err := Build(Options{}, items, nil); err != nil {
+		if _, err := Build(context.Background(), Options{}, items, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

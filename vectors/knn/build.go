@@ -1,6 +1,7 @@
 package knn
 
 import (
+	"context"
 	"fmt"
 	"slices"
 )
@@ -8,8 +9,9 @@ import (
 // Build makes an index of items, whose order does not matter. It is the same, byte for byte, whatever the number of
 // threads and the processor. progress, if not nil, is told from time to time how many of all vectors are done.
 //
-// The error tells which item is refused and why: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull.
-func Build(o Options, items []Item, progress func(done, total int)) (*Index, error) {
+// The error tells which item is refused and why: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull; or it is that of the
+// context, which ends the work within moments.
+func Build(ctx context.Context, o Options, items []Item, progress func(done, total int)) (*Index, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -26,18 +28,21 @@ func Build(o Options, items []Item, progress func(done, total int)) (*Index, err
 	v.base = v.segmentOf(len(items))
 	v.base.vectors = make([]float32, len(items)*v.dims)
 	l := x.linkerOf(v)
+	l.stop = ctx.Done()
 	l.parallel(len(items), func(w *walker, i int) {
 		item := items[sorted[i]]
-		v.coder.encode(&w.query, item.Vector, w.rotated)
+		v.coder.encodeRow(&w.query, item.Vector, w.rotated)
 		v.fill(uint32(i), item.ID, &w.query)
 	})
-	x.finish(v, progress)
+	if _, err := x.finish(ctx, v, progress); err != nil {
+		return nil, err
+	}
 	return x, nil
 }
 
 // finish makes the graph of a view whose base is filled, if it is large enough for one, and the order of the IDs. It
-// returns which row each slot was filled as.
-func (x *Index) finish(v *view, progress func(done, total int)) (rows []uint32) {
+// returns which row each slot was filled as. The error is that of the context.
+func (x *Index) finish(ctx context.Context, v *view, progress func(done, total int)) (rows []uint32, err error) {
 	n := v.base.len()
 	if n >= x.options.GraphFrom && v.dims >= graphDims {
 		rows = x.buildGraph(v, progress)
@@ -47,11 +52,15 @@ func (x *Index) finish(v *view, progress func(done, total int)) (rows []uint32) 
 			rows[i] = uint32(i)
 		}
 	}
+	if ctx.Err() != nil { // what was made is not complete
+		return nil, context.Cause(ctx)
+	}
+	x.linker.stop = nil
 	x.order = v.base.byID()
 	if progress != nil {
 		progress(n, n)
 	}
-	return rows
+	return rows, nil
 }
 
 // sorted checks items and returns their indexes by ID.
@@ -76,7 +85,7 @@ func (v *view) sorted(items []Item) ([]uint32, error) {
 func (s shape) segmentOf(n int) segment {
 	return segment{
 		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
-		towers: slices.Repeat([]uint32{noSlot}, n), codes: make([]int8, n*s.stride),
+		towers: slices.Repeat([]uint32{noSlot}, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride),
 		bits: make([]uint64, n*s.words),
 	}
 }
@@ -92,7 +101,7 @@ func (s *segment) byID() []uint32 {
 }
 
 // buildGraph links all slots of the base, which are in the order of their IDs, and puts them into the order in which a
-// walk meets them: what is near then stands near in memory, too. It returns that order.
+// walk meets them: what is near then stands near in memory, too. It returns that order; nil if it was stopped.
 func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 	v.makeBlocks()
 	for slot := range uint32(v.len()) {
@@ -108,6 +117,9 @@ func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 			progress(linked, len(slots))
 		}
 	})
+	if l.stopped() {
+		return nil
+	}
 	l.connect()
 	order := v.met()
 	v.reorder(order)
@@ -153,7 +165,8 @@ func (v *view) reorder(order []uint32) {
 	arrange(s.sizes, 1, order)
 	arrange(s.slacks, 1, order)
 	arrange(s.towers, 1, order)
-	arrange(s.codes, v.stride, order)
+	arrange(s.high, v.stride, order)
+	arrange(s.low, v.stride, order)
 	arrange(s.bits, v.words, order)
 	arrange(s.links, v.cap0(), order)
 	arrange(s.vectors, v.dims, order)

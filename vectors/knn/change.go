@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+
+	"reconcile.dev/reconcile/vectors/kernel"
 )
 
 // never is the version that a slot has died in that lives.
@@ -107,7 +109,7 @@ func (x *Index) put(items []Item) {
 	defer x.walkers.Put(w)
 	for i, item := range items {
 		batch[i] = x.slotFor(v, item.ID)
-		x.coder.encode(&w.query, item.Vector, w.rotated)
+		x.coder.encodeRow(&w.query, item.Vector, w.rotated)
 		v.fill(batch[i], item.ID, &w.query)
 	}
 	v.live += len(items)
@@ -129,7 +131,7 @@ func (x *Index) put(items []Item) {
 func (v *view) fill(slot uint32, id uint64, c *coded) {
 	s, row := v.at(slot)
 	s.ids[row], s.sizes[row], s.slacks[row] = id, c.size, c.slack
-	copy(s.codes[row*v.stride:], c.code)
+	kernel.Split(v.high(slot), v.low(slot), c.code)
 	copy(s.bits[row*v.words:], c.bits)
 	if len(s.vectors) > 0 { // else they are kept elsewhere, see Assemble
 		copy(s.vectors[row*v.dims:], c.unit)
@@ -181,7 +183,7 @@ func (x *Index) towerFor(v *view, levels int) uint32 {
 func (s *segment) grow(sh shape, graph bool) {
 	s.ids, s.sizes, s.slacks = append(s.ids, 0), append(s.sizes, 0), append(s.slacks, 0)
 	s.towers = append(s.towers, noSlot)
-	s.codes = extended(s.codes, sh.stride)
+	s.high, s.low = extended(s.high, sh.stride), extended(s.low, sh.stride)
 	s.bits = extended(s.bits, sh.words)
 	s.vectors = extended(s.vectors, sh.dims)
 	if graph {

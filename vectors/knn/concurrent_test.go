@@ -1,8 +1,11 @@
 package knn
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +17,7 @@ func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	for _, from := range []int{100, 1 << 20} {
 		items := clustered(1500, 64, 8)
-		x, err := Build(Options{Dims: 64, GraphFrom: from, EfConstruction: 40, Threads: 2}, items[:300], nil)
+		x, err := Build(context.Background(), Options{Dims: 64, GraphFrom: from, EfConstruction: 40, Threads: 2}, items[:300], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,5 +145,41 @@ func TestNoGrowthOfGraph(t *testing.T) {
 	}
 	if err := x.Verify(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBuildEndsWithItsContext: whatever it is at.
+func TestBuildEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	items := clustered(2000, 64, 1)
+	gone := errors.New("nobody waits")
+	for _, after := range []int{0, 1, 1000} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if after == 0 {
+			cancel(gone)
+		}
+		last := 0
+		x, err := Build(ctx, small(64), items, func(done, total int) {
+			if last = done; done >= after {
+				cancel(gone)
+			}
+		})
+		if !errors.Is(err, gone) || x != nil || last == len(items) {
+			t.Errorf("after %d vectors: %v, %v, %d done", after, x, err, last)
+		}
+		cancel(nil)
+	}
+	slices.SortFunc(items, func(a, b Item) int { return compareIDs(a.ID, b.ID) })
+	ids := make([]uint64, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a, err := Assemble(ctx, small(64), ids, func(row int, into []float32) error {
+		copy(into, items[row].Vector)
+		return nil
+	}, func(int, int) { cancel(gone) })
+	if !errors.Is(err, gone) || a != nil {
+		t.Errorf("Assemble: %v, %v", a, err)
 	}
 }

@@ -4,12 +4,14 @@
 // # How it searches
 //
 // A vector is kept three times: as it is, of length one; as a code of 8 bits a component and as one of 1 bit a component,
-// both of the vector in a random rotation, see package kernel. A search compares codes, and the best exactly.
+// both of the vector in a random rotation, see package kernel. The codes of 8 bits are kept as two planes of nibbles. A
+// search compares codes, and the best exactly.
 //
 // Up to [Options.GraphFrom] vectors are scanned: all codes of 1 bit, those of 8 bits of the best, the best of these exactly.
 // More are in a graph that is walked (Malkov and Yashunin, "Efficient and Robust Approximate Nearest Neighbor Search Using
 // Hierarchical Navigable Small World Graphs", 2020): from the entry at the highest level greedily down, then at the
-// lowest level among the ef best until none of them has a neighbour that is better. A filter takes part in the walk:
+// lowest level among the ef best until none of them has a neighbour that is better. It looks at the upper nibbles only: what
+// it takes is the memory that it waits for. The best are compared by both, and the best of these exactly. A filter takes part in the walk:
 // what does not pass is walked through. What few pass is scanned.
 //
 // An exact search scans the codes of 8 bits, which say how similar a vector is at most, and compares vectors in that
@@ -40,7 +42,8 @@
 //	sizes    4 n bytes: lengths of the vectors as they came, float32
 //	slacks   4 n bytes: distances of the rotated vectors from their codes, float32
 //	towers   4 n bytes: where the links above the lowest level begin, or 2^32-1
-//	codes    n rows of a byte a dimension, padded to a multiple of 64
+//	high     n rows of the upper nibbles of codes, half a byte a dimension, padded to a multiple of 64
+//	low      n rows of the lower nibbles
 //	bits     n rows of a bit a dimension, in words of 8 bytes
 //	links    n blocks of 2 M slots, 4 bytes each, unused ones 2^32-1; then the towers, M slots a level; nothing without a graph
 //	vectors  n rows of 4 bytes a dimension, of length one

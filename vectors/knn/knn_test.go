@@ -2,6 +2,7 @@ package knn
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,7 +38,7 @@ func rowOf(id uint64) int { return int(id * 0xf1de83e19937733d) }
 
 func build(t testing.TB, o Options, items []Item) *Index {
 	t.Helper()
-	x, err := Build(o, items, nil)
+	x, err := Build(context.Background(), o, items, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestRefused(t *testing.T) {
 		if _, err := x.Search(c.v, SearchOptions{}); !errors.Is(err, c.want) {
 			t.Errorf("Search %v: %v", c.v, err)
 		}
-		if _, err := Build(small(3), []Item{{3, c.v}}, nil); !errors.Is(err, c.want) {
+		if _, err := Build(context.Background(), small(3), []Item{{3, c.v}}, nil); !errors.Is(err, c.want) {
 			t.Errorf("Build %v: %v", c.v, err)
 		}
 	}
@@ -100,7 +101,7 @@ func TestRefused(t *testing.T) {
 	if err := x.Put(twice...); !errors.Is(err, ErrTwice) {
 		t.Errorf("Put: %v", err)
 	}
-	if _, err := Build(small(3), twice, nil); !errors.Is(err, ErrTwice) {
+	if _, err := Build(context.Background(), small(3), twice, nil); !errors.Is(err, ErrTwice) {
 		t.Errorf("Build: %v", err)
 	}
 	if n := x.Len(); n != 1 {

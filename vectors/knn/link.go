@@ -1,6 +1,7 @@
 package knn
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,18 @@ import (
 type linker struct {
 	v       *view
 	o       Options
-	walkers []*walker // one for each thread
+	walkers []*walker       // one for each thread
+	stop    <-chan struct{} // what is under way ends half done when it is closed; nil: never
+}
+
+// stopped reports whether nobody wants the result any more.
+func (l *linker) stopped() bool {
+	select {
+	case <-l.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // backlink is a link to be added: to `to` at a level, from a new slot.
@@ -23,24 +35,31 @@ type backlink struct {
 	level    int
 }
 
-// parallel calls do for 0 to n-1, each once.
+// parallel calls do for 0 to n-1, each once, unless it is stopped. A thread does some that follow each other: they
+// often need the same memory.
 func (l *linker) parallel(n int, do func(w *walker, i int)) {
-	if n == 1 || len(l.walkers) == 1 {
-		for i := range n {
-			do(l.walkers[0], i)
-		}
-		return
-	}
+	run := min(16, max(1, n/(8*len(l.walkers))))
 	var next atomic.Int64
-	var all sync.WaitGroup
-	for _, w := range l.walkers[:min(n, len(l.walkers))] {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+	work := func(w *walker) {
+		for {
+			to := int(next.Add(int64(run)))
+			for i := to - run; i < min(to, n); i++ {
+				if l.stopped() {
+					return
+				}
 				do(w, i)
 			}
-		})
+			if to >= n {
+				return
+			}
+		}
 	}
-	all.Wait()
+	var others sync.WaitGroup
+	for _, w := range l.walkers[1:max(1, min(n, len(l.walkers)))] {
+		others.Go(func() { work(w) })
+	}
+	work(l.walkers[0])
+	others.Wait()
 }
 
 // batchSize is the largest number of slots that are linked at once.
@@ -48,7 +67,7 @@ const batchSize = 1024
 
 // addAll links slots whose rows are filled and whose blocks are empty, in batches that grow with the graph.
 func (l *linker) addAll(slots []uint32, progress func(linked int)) {
-	for linked := 0; linked < len(slots); {
+	for linked := 0; linked < len(slots) && !l.stopped(); {
 		n := min(batchSize, max(batchSize/4, linked), len(slots)-linked)
 		l.add(slots[linked : linked+n])
 		linked += n
@@ -65,8 +84,12 @@ func (l *linker) add(batch []uint32) {
 	for i, slot := range batch {
 		levels[i] = v.levelOf(v.id(slot))
 	}
+	ways := make([]way, len(batch))
+	// Those that are near each other are linked one after the other: they meet the same others.
+	l.parallel(len(batch), func(w *walker, i int) { ways[i] = l.approach(w, batch[i], levels[i], i) })
+	slices.SortFunc(ways, func(a, b way) int { return cmp.Or(slices.Compare(a.by, b.by), cmp.Compare(a.index, b.index)) })
 	out := make([][]backlink, len(batch))
-	l.parallel(len(batch), func(w *walker, i int) { out[i] = l.choose(w, batch, levels, i) })
+	l.parallel(len(batch), func(w *walker, i int) { out[ways[i].index] = l.choose(w, batch, levels, ways[i]) })
 	l.addBack(slices.Concat(out...))
 	for i, slot := range batch {
 		l.anchor(slot)
@@ -106,17 +129,32 @@ func (v *view) replaceLast(slot, to uint32) (before uint32) {
 // saltOf is the salt of a slot.
 func saltOf(slot uint32) uint32 { return uint32(mix(uint64(slot)) >> 33) }
 
-// choose sets the links of batch[i] at all its levels, and returns the links back.
-func (l *linker) choose(w *walker, batch []uint32, levels []int, i int) []backlink {
-	v, slot := l.v, batch[i]
-	code := v.code(slot)
-	w.salt = saltOf(slot)
-	peers := l.peers(w, batch, i)
-	var back []backlink
-	var starts []uint64
-	if v.hasEntry() {
-		starts = append(starts, w.descend(v, code, min(levels[i], v.top)))
+// way is how a descent came to where links are looked for.
+type way struct {
+	index int      // of the slot in the batch
+	by    []uint32 // the slots at which it left the levels above
+	start []uint64 // the key of where it came to; empty if there is no entry
+}
+
+// approach descends to the highest level of a slot.
+func (l *linker) approach(w *walker, slot uint32, level, index int) way {
+	v := l.v
+	if !v.hasEntry() {
+		return way{index: index}
 	}
+	w.salt = saltOf(slot)
+	start := w.descend(v, w.take(v, slot), min(level, v.top))
+	return way{index, slices.Clone(w.way), []uint64{start}}
+}
+
+// choose sets the links of a slot of the batch at all its levels, and returns the links back.
+func (l *linker) choose(w *walker, batch []uint32, levels []int, from way) []backlink {
+	v, i, starts := l.v, from.index, from.start
+	slot := batch[i]
+	code := w.take(v, slot)
+	w.salt = saltOf(slot)
+	peers := l.peers(w, code, batch, i)
+	var back []backlink
 	for level := levels[i]; level >= 0; level-- {
 		w.pool.reset(l.o.EfConstruction, v.m)
 		if v.hasEntry() && level <= v.top {
@@ -128,7 +166,7 @@ func (l *linker) choose(w *walker, batch []uint32, levels []int, i int) []backli
 				w.pool.add(p.key)
 			}
 		}
-		links := w.choose(v, code, w.pool.keys, v.m)
+		links := w.choose(v, code, slot, w.pool.keys, v.m)
 		v.setLinks(slot, level, links)
 		for _, to := range links {
 			back = append(back, backlink{to, slot, level})
@@ -144,9 +182,9 @@ type peer struct {
 }
 
 // peers measures the others of the batch.
-func (l *linker) peers(w *walker, batch []uint32, i int) []peer {
+func (l *linker) peers(w *walker, code *coded, batch []uint32, i int) []peer {
 	w.slots = append(w.slots[:0], batch...)
-	w.measure(l.v, l.v.code(batch[i]))
+	w.measure(l.v, code)
 	out := make([]peer, 0, len(batch))
 	for j, slot := range w.slots { // still in the order of batch: all are in one segment
 		if j != i {
@@ -160,19 +198,19 @@ func (l *linker) peers(w *walker, batch []uint32, i int) []peer {
 // another link than to the vector itself is reached through that link (Malkov and Yashunin, "Efficient and Robust
 // Approximate Nearest Neighbor Search Using Hierarchical Navigable Small World Graphs", 2020, algorithm 4). Candidates that
 // equal the vector take at most half of the links. The result is valid until the next call.
-func (w *walker) choose(v *view, code []int8, candidates []uint64, m int) []uint32 {
+func (w *walker) choose(v *view, code *coded, slot uint32, candidates []uint64, m int) []uint32 {
 	w.kept = w.kept[:0]
-	self := kernel.DotInt8(code, code)
+	self := w.one(v, code, slot)
 	equal := 0
 	for _, key := range candidates {
-		slot, dot := slotOf(key, w.salt), dotOf(key)
-		if dot >= self && equal >= m/2 || !v.has(slot) || !w.apart(v, slot, dot) {
+		to, dot := slotOf(key, w.salt), dotOf(key)
+		if dot >= self && equal >= m/2 || !v.has(to) || !w.apart(v, to, dot) {
 			continue
 		}
 		if dot >= self {
 			equal++
 		}
-		if w.kept = append(w.kept, slot); len(w.kept) == m {
+		if w.kept = append(w.kept, to); len(w.kept) == m {
 			break
 		}
 	}
@@ -183,8 +221,14 @@ func (w *walker) choose(v *view, code []int8, candidates []uint64, m int) []uint
 // tenth of the squared distance, which keeps a few more links that lead far (Subramanya et al., "DiskANN: Fast Accurate
 // Billion-point Nearest Neighbor Search on a Single Node", 2019).
 func (w *walker) apart(v *view, slot uint32, dot int32) bool {
+	if len(w.kept) == 0 {
+		return true
+	}
+	q := &w.offered
+	kernel.Join(q.code, v.high(slot), nil) // the lower ones are not in the cache, and change little
+	q.sum = v.sumOf(q.code)
 	w.slots = append(w.slots[:0], w.kept...)
-	w.measure(v, v.code(slot))
+	w.measure(v, q)
 	for _, d := range w.dots {
 		if 11*(v.one-int64(d)) < 10*(v.one-int64(dot)) {
 			return false
@@ -239,7 +283,7 @@ func (l *linker) extend(w *walker, group []backlink) {
 // prune chooses which of the links of a slot to keep.
 func (w *walker) prune(v *view, slot uint32, links []uint32, room int) []uint32 {
 	w.salt = saltOf(slot)
-	code := v.code(slot)
+	code := w.take(v, slot)
 	w.slots = append(w.slots[:0], links...)
 	w.measure(v, code)
 	w.pool.reset(len(links), 0)
@@ -247,5 +291,5 @@ func (w *walker) prune(v *view, slot uint32, links []uint32, room int) []uint32 
 		w.pool.keys = append(w.pool.keys, keyOf(dot, w.slots[i], w.salt))
 	}
 	slices.Sort(w.pool.keys)
-	return w.choose(v, code, w.pool.keys, room)
+	return w.choose(v, code, slot, w.pool.keys, room)
 }

@@ -1,7 +1,10 @@
 package knn
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"reconcile.dev/reconcile/vectors/knn/knntest"
@@ -61,7 +64,7 @@ func TestRecallOf100000(t *testing.T) {
 
 // testRecall: what the defaults promise, also behind filters; what is exact is; each vector finds itself.
 func testRecall(t *testing.T, d *knntest.Data, graphFrom int) {
-	x, err := Build(Options{Dims: d.Dims, GraphFrom: graphFrom}, itemsOf(d), nil)
+	x, err := Build(context.Background(), Options{Dims: d.Dims, GraphFrom: graphFrom}, itemsOf(d), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,23 +141,18 @@ func TestSearchOptions(t *testing.T) {
 			t.Errorf("nothing passes: %v, %v", hits, err)
 		}
 	}
-	first, second := &Bitmap{}, &Bitmap{}
-	for i, h := range all {
-		if i%3 != 2 {
-			first.Add(h.Slot)
-		}
-		if i%3 != 1 {
-			second.Add(h.Slot)
+	queries := [][]float32{q, items[1].Vector, items[2].Vector, q}
+	many, err := x.SearchMany(queries, SearchOptions{K: 30})
+	if err != nil || len(many) != len(queries) {
+		t.Fatalf("%v %v", many, err)
+	}
+	for i, hits := range many {
+		if one, err := x.Search(queries[i], SearchOptions{K: 30}); err != nil || !slices.Equal(hits, one) {
+			t.Errorf("query %d among many: %v, alone: %v, %v", i, hits, one, err)
 		}
 	}
-	hits, err := x.SearchMany(q, []*Bitmap{first, second}, SearchOptions{K: 30, Thorough: true})
-	if err != nil || len(hits) != 30 {
-		t.Fatalf("%v %v", hits, err)
-	}
-	for i, h := range hits {
-		if h != all[i] {
-			t.Errorf("merged hit %d is %v, want %v", i, h, all[i])
-		}
+	if _, err := x.SearchMany([][]float32{q, make([]float32, 64)}, SearchOptions{}); !errors.Is(err, ErrZero) {
+		t.Errorf("a zero query among many: %v", err)
 	}
 	empty, err := New(small(64))
 	if err != nil {

@@ -79,10 +79,11 @@ func (w *walker) scanSlots(v *view, o SearchOptions) {
 	w.rank(v, o)
 }
 
-// rank compares w.slots by their codes of 8 bits, and the best exactly.
+// rank compares w.slots by their upper nibbles, the best of these by all of their codes, and the best of these exactly.
 func (w *walker) rank(v *view, o SearchOptions) {
-	w.measure(v, w.query.code)
-	w.pool.reset(max(2*reranked, 4*o.K), 4*o.K+2*reranked)
+	w.measure(v, &w.query)
+	room := v.weighed(o)
+	w.pool.reset(room, room)
 	for i, dot := range w.dots {
 		if key := keyOf(dot, w.slots[i], 0); key < w.pool.worst() && o.passes(v, w.slots[i]) {
 			w.pool.add(key)
@@ -129,11 +130,15 @@ type bound struct {
 // from q'*x' by q'*(x-x') + (q-q')*x, which is at most |q'| |x-x'| + |q-q'|.
 func (w *walker) bounds(v *view, o SearchOptions) {
 	w.bound = w.bound[:0]
-	norm := float32(math.Sqrt(float64(v.similarity(kernel.DotInt8(w.query.code, w.query.code)))))
+	w.query.slack = v.distance(w.rotated, w.query.code)
+	norm := float32(v.norm(w.query.code))
 	v.spans(func(s span) {
 		n := s.to - s.from
 		w.dots = slices.Grow(w.dots[:0], n)[:n]
-		kernel.ScanInt8(w.query.code, s.s.codes[s.from*v.stride:s.to*v.stride], v.stride, w.dots)
+		kernel.ScanNibbles(w.query.code, s.s.high[s.from*v.stride:s.to*v.stride], v.stride, w.dots)
+		w.lows = slices.Grow(w.lows[:0], n)[:n]
+		kernel.ScanNibbles(w.query.code, s.s.low[s.from*v.stride:s.to*v.stride], v.stride, w.lows)
+		join(w.dots, w.lows, w.query.sum)
 		for i, dot := range w.dots {
 			slot := s.slot + uint32(i)
 			if o.passes(v, slot) {
@@ -142,6 +147,15 @@ func (w *walker) bounds(v *view, o SearchOptions) {
 			}
 		}
 	})
+}
+
+// norm is the length of what a code stands for.
+func (c *coder) norm(code []int8) float64 {
+	sum := int32(0)
+	for _, x := range code {
+		sum += int32(x) * int32(x)
+	}
+	return math.Sqrt(float64(sum)) / float64(c.scale)
 }
 
 // heapify makes a heap with the highest bound first.

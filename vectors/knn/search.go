@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"reconcile.dev/reconcile/vectors/kernel"
 )
@@ -44,8 +46,8 @@ func compareHits(a, b Hit) int {
 
 // Numbers of the search, chosen by measurements on 768 dimensions.
 const (
-	// reranked is how many of the best by their codes are compared exactly, at least.
-	reranked = 32
+	// spare is how many more than K, and a quarter of K, are compared exactly: the best by their codes.
+	spare = 6
 	// scanned is how many of the best by their codes of 1 bit are compared by those of 8 bits, at least; 1 in 64
 	// of many.
 	scanned = 256
@@ -70,21 +72,27 @@ func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
 	return append(o.Into[:0], w.answers...), nil
 }
 
-// SearchMany searches for what any of the filters lets pass, for each by the way that suits it, and merges the answers.
-func (x *Index) SearchMany(query []float32, filters []*Bitmap, o SearchOptions) ([]Hit, error) {
-	var all []Hit
+// SearchMany searches for each of the queries, by as many goroutines as Options.Threads, and returns their hits in the
+// order of the queries. o.Into is not used. The error is that of the first query that is refused.
+func (x *Index) SearchMany(queries [][]float32, o SearchOptions) ([][]Hit, error) {
 	o.Into = nil
-	for _, filter := range filters {
-		o.Filter = filter
-		hits, err := x.Search(query, o)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, hits...)
+	found, wrong := make([][]Hit, len(queries)), make([]error, len(queries))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(x.options.Threads, len(queries)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(queries); i = int(next.Add(1)) - 1 {
+				found[i], wrong[i] = x.Search(queries[i], o)
+			}
+		})
 	}
-	slices.SortFunc(all, compareHits)
-	all = slices.Compact(all)
-	return all[:min(len(all), x.complete(o).K)], nil
+	all.Wait()
+	for i, err := range wrong {
+		if err != nil {
+			return nil, fmt.Errorf("query %d of %d: %w", i+1, len(queries), err)
+		}
+	}
+	return found, nil
 }
 
 // complete fills in the defaults.
@@ -120,33 +128,46 @@ func (w *walker) find(v *view, o SearchOptions) {
 	case o.Filter != nil:
 		w.walkFiltered(v, o)
 	default:
-		w.walk(v, w.query.code, 0, o.Ef, alike(o), w.descend(v, w.query.code, 0))
+		w.walk(v, &w.query, 0, o.Ef, alike(o), w.descend(v, &w.query, 0))
 		w.rerank(v, o, w.pool.keys)
 	}
 }
 
 // alike is how many equal candidates a walk keeps at least.
-func alike(o SearchOptions) int { return max(reranked/2, o.K) }
+func alike(o SearchOptions) int { return max(16, o.K) }
+
+// weighed is how many of the best by their upper nibbles are compared by all of their codes. What nibbles tell is the
+// less certain the fewer there are.
+func (s shape) weighed(o SearchOptions) int { return max(32+12*1024/s.dims, 3*o.K) }
 
 // passes reports whether a slot may be an answer.
 func (o *SearchOptions) passes(v *view, slot uint32) bool {
 	return (o.Filter == nil || o.Filter.Has(slot)) && v.has(slot)
 }
 
-// rerank compares the best candidates exactly, and leaves the answers.
+// rerank compares the best candidates by all of their codes, the best of these exactly, and leaves the answers.
 func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
-	left := max(reranked, 2*o.K)
-	for i, key := range keys {
-		if left == 0 {
-			break
-		}
-		if i+4 < len(keys) {
-			kernel.Prefetch(v.vector(slotOf(keys[i+4], 0)))
-		}
+	enough := v.weighed(o)
+	w.slots = w.slots[:0]
+	for _, key := range keys {
 		if slot := slotOf(key, 0); o.passes(v, slot) {
-			w.answer(v, o, slot)
-			left--
+			w.slots = append(w.slots, slot)
+			if len(w.slots) == enough {
+				break
+			}
 		}
+	}
+	w.weigh(v, &w.query)
+	room := o.K + o.K/4 + spare
+	w.best.reset(room, room)
+	for i, dot := range w.dots {
+		w.best.add(keyOf(dot, w.slots[i], 0))
+	}
+	for i, key := range w.best.keys {
+		if i+1 < len(w.best.keys) {
+			kernel.Prefetch(v.vector(slotOf(w.best.keys[i+1], 0)))
+		}
+		w.answer(v, o, slotOf(key, 0))
 	}
 	w.finish(o)
 }
@@ -168,7 +189,7 @@ func (w *walker) finish(o SearchOptions) {
 // walkFiltered walks until the best that pass are nearer than all that is left to be followed. If it meets so few that a
 // scan of those that pass is cheaper, that is done instead.
 func (w *walker) walkFiltered(v *view, o SearchOptions) {
-	code, p := w.query.code, &w.pool
+	code, p := &w.query, &w.pool
 	budget := o.Filter.Len()
 	w.forget(v.len())
 	p.reset(max(4*o.Ef, o.Ef*v.len()/o.Filter.Len()*2), alike(o))

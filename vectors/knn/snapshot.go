@@ -13,10 +13,10 @@ import (
 var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 const (
-	magic = "rcnknn\x00\x01" // ends with the version
+	magic = "rcnknn\x00\x02" // ends with the version
 	// headerFields are the numbers of the header that are no checksums; see header.
 	headerFields = 11
-	sections     = 9
+	sections     = 10
 	headerSize   = (len(magic) + 8*(headerFields+sections+1) + sectionLine - 1) / sectionLine * sectionLine
 	sectionLine  = 64
 )
@@ -37,7 +37,7 @@ func (h *header) fields() []*uint64 {
 // sizes are the sizes of the sections in bytes, in their order.
 func (h *header) sizes(s shape) [sections]uint64 {
 	n := h.slots
-	return [sections]uint64{8 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.words) * 8,
+	return [sections]uint64{8 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.stride), n * uint64(s.words) * 8,
 		h.graph*n*uint64(s.cap0())*4 + 4*h.tower, n * uint64(s.dims) * 4}
 }
 
@@ -84,7 +84,8 @@ func (x *Index) image() *image {
 		rows(runs, 1, func(s *segment) []float32 { return s.sizes }),
 		rows(runs, 1, func(s *segment) []float32 { return s.slacks }),
 		{raw(towers)},
-		rows(runs, v.stride, func(s *segment) []int8 { return s.codes }),
+		rows(runs, v.stride, func(s *segment) []byte { return s.high }),
+		rows(runs, v.stride, func(s *segment) []byte { return s.low }),
 		rows(runs, v.words, func(s *segment) []uint64 { return s.bits }),
 		{raw(links)},
 		rows(runs, v.dims, func(s *segment) []float32 { return s.vectors }),
@@ -306,11 +307,11 @@ func Open(data []byte) (*Index, error) {
 	if at != uint64(len(data)) {
 		return nil, ErrDamaged
 	}
-	links := numbers[uint32](parts[7])
+	links := numbers[uint32](parts[8])
 	low := int(h.graph*h.slots) * v.cap0()
 	v.base = segment{ids: numbers[uint64](parts[0]), sizes: numbers[float32](parts[2]), slacks: numbers[float32](parts[3]),
-		towers: numbers[uint32](parts[4]), codes: numbers[int8](parts[5]), bits: numbers[uint64](parts[6]),
-		links: links[:low:low], vectors: numbers[float32](parts[8])}
+		towers: numbers[uint32](parts[4]), high: parts[5], low: parts[6], bits: numbers[uint64](parts[7]),
+		links: links[:low:low], vectors: numbers[float32](parts[9])}
 	v.tower = links[low:]
 	x := newIndex(o, v)
 	x.order, x.frozen = numbers[uint32](parts[1]), true

@@ -89,7 +89,7 @@ func (w *walker) heal(v *view, slot uint32, level int, links []uint32) []uint32 
 		return to == slot || !v.has(to) || slices.Contains(links, to)
 	})
 	w.slots = append(w.slots[:0], near...)
-	w.measure(v, v.code(slot))
+	w.measure(v, w.take(v, slot))
 	w.pool.reset(len(near), 0)
 	for i, dot := range w.dots {
 		w.pool.keys = append(w.pool.keys, keyOf(dot, w.slots[i], w.salt))
@@ -146,7 +146,7 @@ func (l *linker) connect() {
 func (l *linker) lead(reach *reach, slot uint32) {
 	v, w := l.v, l.walkers[0]
 	w.salt = 0
-	code := v.code(slot)
+	code := w.take(v, slot)
 	w.walk(v, code, 0, l.o.EfConstruction, v.m, w.descend(v, code, 0))
 	host := uint32(noSlot)
 	for _, key := range w.pool.keys {

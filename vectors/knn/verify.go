@@ -30,7 +30,7 @@ func (x *Index) Verify() error {
 			return fmt.Errorf("%w: the IDs are not in order", ErrDamaged)
 		}
 	}
-	to, rotated := v.coder.row(), make([]float32, v.dims)
+	w := newWalker(v.shape)
 	for slot := range uint32(v.len()) {
 		if !v.has(slot) {
 			continue
@@ -38,31 +38,74 @@ func (x *Index) Verify() error {
 		if found, ok := x.Slot(v.id(slot)); !ok || found != slot {
 			return fmt.Errorf("%w: %016x has another slot than %d", ErrDamaged, v.id(slot), slot)
 		}
-		if err := v.verifyVector(slot, &to, rotated); err != nil {
+		if err := w.verifyVector(v, slot); err != nil {
 			return err
 		}
 	}
-	return v.verifyGraph()
+	if err := v.verifyGraph(); err != nil {
+		return err
+	}
+	return x.verifyAnswers()
+}
+
+// verifiedAnswers is how many exact searches are compared with all vectors.
+const verifiedAnswers = 8
+
+// verifyAnswers compares exact searches for some of the vectors with what the cosines of all vectors say.
+func (x *Index) verifyAnswers() error {
+	v := x.current.Load()
+	const k = DefaultK
+	for part := range verifiedAnswers {
+		asked := uint32(part * v.len() / verifiedAnswers)
+		if int(asked) >= v.len() || !v.has(asked) {
+			continue
+		}
+		query := v.vector(asked)
+		hits, err := x.Search(query, SearchOptions{K: k, Exact: true})
+		if err != nil {
+			return fmt.Errorf("%w: the vector in slot %d cannot be asked for: %w", ErrDamaged, asked, err)
+		}
+		worst := hits[len(hits)-1].Similarity
+		nearer := 0
+		for slot := range uint32(v.len()) {
+			if v.has(slot) && kernel.Cosine(query, v.vector(slot)) > worst+rounding {
+				nearer++
+			}
+		}
+		if nearer >= k || hits[0].Similarity < 1-rounding {
+			return fmt.Errorf("%w: a search for the vector in slot %d does not find what is nearest", ErrDamaged, asked)
+		}
+	}
+	return nil
 }
 
 // verifyVector checks a vector and its code. The code was made before the vector was rounded to unit length, so that some
 // components may be rounded the other way.
-func (v *view) verifyVector(slot uint32, to *coded, rotated []float32) error {
+func (w *walker) verifyVector(v *view, slot uint32) error {
 	unit := v.vector(slot)
 	if norm := kernel.Norm(unit); !(math.Abs(norm-1) < 1e-5) {
 		return fmt.Errorf("%w: the vector in slot %d has the length %g", ErrDamaged, slot, norm)
 	}
-	v.coder.encode(to, unit, rotated)
-	for i, c := range v.code(slot) {
-		if d := int(c) - int(to.code[i]); d < -1 || d > 1 {
+	v.coder.encode(&w.query, unit, w.rotated)
+	code := w.take(v, slot).code
+	for i, c := range code {
+		if d := int(c) - int(w.query.code[i]); d < -1 || d > 1 {
 			return fmt.Errorf("%w: the code in slot %d is not that of its vector", ErrDamaged, slot)
 		}
 	}
 	s, row := v.at(slot)
-	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.coder.distance(rotated, v.code(slot))-rounding) {
+	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.off(w.query.unit, w.rotated, code)-2*rounding) {
 		return fmt.Errorf("%w: length or distance in slot %d", ErrDamaged, slot)
 	}
 	return nil
+}
+
+// off is the distance of a rotated vector from what a code stands for, which it leaves in meant.
+func (c *coder) off(meant, rotated []float32, code []int8) float32 {
+	for i := range meant {
+		meant[i] = float32(code[i]) / c.scale
+	}
+	return float32(math.Sqrt(float64(kernel.L2(rotated, meant))))
 }
 
 // verifyGraph checks all links.

@@ -30,7 +30,8 @@ type segment struct {
 	sizes   []float32
 	slacks  []float32
 	towers  []uint32 // where the links of the levels above the lowest begin in view.tower; noSlot if there are none
-	codes   []int8
+	high    []byte   // upper nibbles of the codes
+	low     []byte   // lower nibbles
 	bits    []uint64
 	links   []uint32 // cap0 a slot; empty if there is no graph
 	vectors []float32
@@ -75,9 +76,14 @@ func (v *view) id(slot uint32) uint64 {
 	return s.ids[row]
 }
 
-func (v *view) code(slot uint32) []int8 {
+func (v *view) high(slot uint32) []byte {
 	s, row := v.at(slot)
-	return s.codes[row*v.stride : (row+1)*v.stride]
+	return s.high[row*v.stride : (row+1)*v.stride]
+}
+
+func (v *view) low(slot uint32) []byte {
+	s, row := v.at(slot)
+	return s.low[row*v.stride : (row+1)*v.stride]
 }
 
 func (v *view) vector(slot uint32) []float32 {
@@ -144,11 +150,17 @@ func (v *view) setLinks(slot uint32, level int, links []uint32) {
 	}
 }
 
-// dots sets out[i] to the inner product of the query's code with that of slots[i]. It may change the order of slots.
-func (v *view) dots(code []int8, slots []uint32, out []int32) {
+// plane is one of the two that a segment has.
+type plane func(*segment) []byte
+
+func highPlane(s *segment) []byte { return s.high }
+func lowPlane(s *segment) []byte  { return s.low }
+
+// dots sets out[i] to the inner product of a code with the nibbles of slots[i]. It may change the order of slots.
+func (v *view) dots(code []int8, of plane, slots []uint32, out []int32) {
 	n := uint32(v.base.len())
 	if v.tail.len() == 0 {
-		kernel.DotsInt8(code, v.base.codes, v.stride, slots, out)
+		kernel.DotsNibbles(code, of(&v.base), v.stride, slots, out)
 		return
 	}
 	split := 0
@@ -158,11 +170,11 @@ func (v *view) dots(code []int8, slots []uint32, out []int32) {
 			split++
 		}
 	}
-	kernel.DotsInt8(code, v.base.codes, v.stride, slots[:split], out[:split])
+	kernel.DotsNibbles(code, of(&v.base), v.stride, slots[:split], out[:split])
 	for i := range slots[split:] {
 		slots[split+i] -= n
 	}
-	kernel.DotsInt8(code, v.tail.codes, v.stride, slots[split:], out[split:])
+	kernel.DotsNibbles(code, of(&v.tail), v.stride, slots[split:], out[split:])
 	for i := range slots[split:] {
 		slots[split+i] += n
 	}

@@ -1,7 +1,9 @@
 package knn
 
 import (
+	"math"
 	"slices"
+	"sync/atomic"
 
 	"reconcile.dev/reconcile/vectors/kernel"
 )
@@ -10,13 +12,19 @@ import (
 type walker struct {
 	pool  pool
 	hits  pool // of a filtered walk: what the filter lets pass
+	best  pool // by all of their codes
 	seen  []uint64
 	slots []uint32
 	dots  []int32
+	lows  []int32 // the part of the lower nibbles in dots
+	found []uint64
+	way   []uint32 // where descend left each level
 	// salt puts equal distances in another order for each slot that links are chosen for: of a thousand equal vectors
 	// each would else link to the same few.
 	salt    uint32
 	query   coded
+	linked  coded // only the code, of the slot that is linked
+	offered coded // only the code, of a slot that it may be linked to
 	rotated []float32
 	given   []float32 // to Assemble
 	counts  []uint32
@@ -27,7 +35,8 @@ type walker struct {
 }
 
 func newWalker(s shape) *walker {
-	return &walker{query: s.row(), rotated: make([]float32, s.dims)}
+	return &walker{query: s.row(), rotated: make([]float32, s.dims),
+		linked: coded{code: make([]int8, 2*s.stride)}, offered: coded{code: make([]int8, 2*s.stride)}}
 }
 
 // forget makes all slots unseen.
@@ -50,32 +59,69 @@ func (w *walker) see(slot uint32) bool {
 	return true
 }
 
-// measure sets dots to the inner products of w.slots with code.
-func (w *walker) measure(v *view, code []int8) {
+// measure sets dots to about the inner products of w.slots with a code: what their upper nibbles tell, with the middle
+// of what the lower ones can be.
+func (w *walker) measure(v *view, q *coded) {
 	w.dots = slices.Grow(w.dots[:0], len(w.slots))[:len(w.slots)]
-	v.dots(code, w.slots, w.dots)
+	v.dots(q.code, highPlane, w.slots, w.dots)
+	for i, dot := range w.dots {
+		w.dots[i] = 16*dot - (128-8)*q.sum
+	}
 }
 
-// descend goes greedily from the entry to the level, and returns the key of where it ends.
-func (w *walker) descend(v *view, code []int8, level int) uint64 {
-	best := keyOf(kernel.DotInt8(code, v.code(v.entry)), v.entry, w.salt)
+// weigh sets dots to the inner products of w.slots with a code.
+func (w *walker) weigh(v *view, q *coded) {
+	n := len(w.slots)
+	w.dots, w.lows = slices.Grow(w.dots[:0], n)[:n], slices.Grow(w.lows[:0], n)[:n]
+	v.dots(q.code, highPlane, w.slots, w.dots)
+	v.dots(q.code, lowPlane, w.slots, w.lows) // has nothing left to put in order
+	join(w.dots, w.lows, q.sum)
+}
+
+// join makes inner products with a code, whose components have that sum, of those with the upper and with the lower
+// nibbles.
+func join(high, low []int32, sum int32) {
+	for i, l := range low {
+		high[i] = 16*high[i] + l - 128*sum
+	}
+}
+
+// one is what measure says of a slot.
+func (w *walker) one(v *view, q *coded, slot uint32) int32 {
+	w.slots = append(w.slots[:0], slot)
+	w.measure(v, q)
+	return w.dots[0]
+}
+
+// take sets w.linked to the code of a slot.
+func (w *walker) take(v *view, slot uint32) *coded {
+	kernel.Join(w.linked.code, v.high(slot), v.low(slot))
+	w.linked.sum = v.sumOf(w.linked.code)
+	return &w.linked
+}
+
+// descend goes greedily from the entry to the level, and returns the key of where it ends. w.way tells how.
+func (w *walker) descend(v *view, q *coded, level int) uint64 {
+	best := keyOf(w.one(v, q, v.entry), v.entry, w.salt)
+	w.way = w.way[:0]
 	for at := v.top; at > level; at-- {
 		for moved := true; moved; {
 			moved = false
 			w.slots = v.linksOf(w.slots[:0], slotOf(best, w.salt), at)
-			w.measure(v, code)
+			w.measure(v, q)
 			for i, dot := range w.dots {
 				if key := keyOf(dot, w.slots[i], w.salt); key < best {
 					best, moved = key, true
 				}
 			}
 		}
+		w.way = append(w.way, slotOf(best, w.salt))
 	}
 	return best
 }
 
 // walk leaves the ef best of a level in w.pool, beginning with the keys in starts. See pool for alike.
-func (w *walker) walk(v *view, code []int8, level, ef, alike int, starts ...uint64) {
+func (w *walker) walk(v *view, q *coded, level, ef, alike int, starts ...uint64) {
 	w.forget(v.len())
 	w.pool.reset(ef, alike)
 	for _, key := range starts {
@@ -95,22 +141,48 @@ func (w *walker) walk(v *view, code []int8, level, ef, alike int, starts ...uint
 		if next < len(p.keys) { // it is the next one to be followed, unless a better one is found now
 			kernel.Prefetch(v.links(slotOf(p.keys[next], w.salt), level))
 		}
-		w.expand(v, code, slotOf(key, w.salt), level)
-		for i, dot := range w.dots {
-			next = min(next, p.add(keyOf(dot, w.slots[i], w.salt)))
+		w.expand(v, q, slotOf(key, w.salt), level)
+		w.sift(v, level, p.worst())
+		for _, key := range w.found {
+			next = min(next, p.add(key))
 		}
 	}
 }
 
-// expand measures the unseen neighbours of a slot.
-func (w *walker) expand(v *view, code []int8, slot uint32, level int) {
-	w.slots = v.linksOf(w.slots[:0], slot, level)
-	fresh := w.slots[:0]
-	for _, to := range w.slots {
-		if w.see(to) {
-			fresh = append(fresh, to)
+// sift leaves in w.found the keys of w.slots, with their w.dots, that are below a limit. The best of them may be
+// followed next.
+func (w *walker) sift(v *view, level int, limit uint64) {
+	w.found = slices.Grow(w.found[:0], len(w.slots))[:len(w.slots)]
+	n, best := 0, uint64(math.MaxUint64)
+	for i, dot := range w.dots {
+		key := keyOf(dot, w.slots[i], w.salt)
+		w.found[n] = key
+		if key < limit {
+			n++
+			best = min(best, key)
 		}
 	}
-	w.slots = fresh
-	w.measure(v, code)
+	w.found = w.found[:n]
+	if n > 0 {
+		kernel.Prefetch(v.links(slotOf(best, w.salt), level))
+	}
+}
+
+// expand measures the unseen neighbours of a slot.
+func (w *walker) expand(v *view, q *coded, slot uint32, level int) {
+	block := v.links(slot, level)
+	w.slots = slices.Grow(w.slots[:0], len(block))[:len(block)]
+	n, all := 0, uint32(v.len())
+	for i := range block {
+		to := atomic.LoadUint32(&block[i])
+		if to == noSlot {
+			break
+		}
+		if to < all && w.see(to) {
+			w.slots[n] = to
+			n++
+		}
+	}
+	w.slots = w.slots[:n]
+	w.measure(v, q)
 }

@@ -94,7 +94,7 @@ func (v *vectorFigures) index(spec knntest.Spec) (*vectorIndex, error) {
 func (x *vectorIndex) build(o knn.Options) (usage, error) {
 	items := vectorItems(x.data)
 	start, cpu := time.Now(), processorTime()
-	index, err := knn.Build(o, items, nil)
+	index, err := knn.Build(context.Background(), o, items, nil)
 	if err != nil {
 		return usage{}, err
 	}
