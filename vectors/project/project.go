@@ -26,12 +26,13 @@ var Kinds = []string{
 	schemas.SessionKind.Name, schemas.WorkflowKind.Name, schemas.DAGKind.Name, schemas.ClarificationRequestKind.Name,
 }
 
-// Entry makes the part of an object; an empty one for other kinds and for what has no spec that can be used.
-func Entry(e *state.Entry) graph.Part {
+// Entry makes the part of an object; an empty one for other kinds and for what has no spec that can be used. text is the
+// object's file, by which the nodes of a DAG are found in it; without it they stand at its first line.
+func Entry(e *state.Entry, text []byte) graph.Part {
 	if e.Object == nil {
 		return graph.Part{}
 	}
-	b := &builder{entry: e, id: e.Ref.String()}
+	b := &builder{entry: e, id: e.Ref.String(), text: text}
 	switch spec := e.Object.Spec().(type) {
 	case *schemas.SessionSpec:
 		b.session(spec)
@@ -49,6 +50,7 @@ type builder struct {
 	graph.PartBuilder
 	entry *state.Entry
 	id    string
+	text  []byte
 }
 
 // node is the node of the object itself.
@@ -150,16 +152,21 @@ func (b *builder) dag(s *schemas.DAGSpec) {
 	})
 	session := schemas.Ref{Kind: schemas.SessionKind.Name, Name: s.Session}.String()
 	b.Edge(session, graph.Contains, b.id)
+	stand := schemas.LinesOf(b.entry.Object.Path, b.text, "spec", "nodes")
 	for i := range s.Nodes {
-		b.task(&s.Nodes[i], st.Nodes[s.Nodes[i].Name])
+		at := schemas.Lines{From: 1}
+		if i < len(stand) {
+			at = stand[i]
+		}
+		b.task(&s.Nodes[i], st.Nodes[s.Nodes[i].Name], at)
 	}
 }
 
 // task is a node of a DAG with what came of it.
-func (b *builder) task(n *schemas.Node, st schemas.NodeStatus) {
+func (b *builder) task(n *schemas.Node, st schemas.NodeStatus, at schemas.Lines) {
 	id := b.id + ":" + n.Name
 	node := b.node(graph.Task, st.FinishedAt, "agent", n.Agent, "state", st.State)
-	node.ID, node.Name = id, n.Name
+	node.ID, node.Name, node.Line, node.End = id, n.Name, at.From, at.To
 	b.Add(graph.Item{
 		Node:  node,
 		Title: strings.TrimSpace(b.entry.Name + " " + n.Name + " " + n.Description),

@@ -180,7 +180,7 @@ clarificationrequest/which references docs/store.md
 clarificationrequest/which references docs/store.md
 `},
 	} {
-		p := project.Entry(entry(t, tr, c.kind, c.status))
+		p := project.Entry(entry(t, tr, c.kind, c.status), nil)
 		if got := show(p); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.kind, got, c.want)
 		}
@@ -190,7 +190,7 @@ clarificationrequest/which references docs/store.md
 			}
 		}
 	}
-	if p := project.Entry(&state.Entry{}); len(p.Items)+len(p.Edges) > 0 {
+	if p := project.Entry(&state.Entry{}, nil); len(p.Items)+len(p.Edges) > 0 {
 		t.Errorf("no object comes to %+v", p)
 	}
 }
@@ -218,5 +218,24 @@ session/login contains observation/obs-1
 `
 	if got := show(p); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A node of a DAG stands where it is in the file; without the file at its begin.
+func TestTasksStand(t *testing.T) {
+	t.Parallel()
+	dag := entry(t, tree(t), "DAG", nil)
+	text := []byte("apiVersion: reconcile.dev/v1alpha1\n" + specs["specs/dags/build.yaml"])
+	for _, c := range []struct {
+		text []byte
+		want string
+	}{{text, "build 1-0 make 8-8 test 9-9"}, {nil, "build 1-0 make 1-0 test 1-0"}, {[]byte("{"), "build 1-0 make 1-0 test 1-0"}} {
+		var got []string
+		for _, it := range project.Entry(dag, c.text).Items {
+			got = append(got, fmt.Sprintf("%s %d-%d", it.Name, it.Line, it.End))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%q, want %q", s, c.want)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -23,7 +24,7 @@ import (
 )
 
 // reading is part of the digest of every input: it is raised when the same content is read in another way.
-const reading = "3"
+const reading = "4"
 
 // input is one input as it is now. Its part is made only when it is needed.
 type input struct {
@@ -158,11 +159,34 @@ func (s *survey) fromTree(tree *state.Tree) error {
 			h := xxhash.New()
 			_, _ = fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00", reading, e.Object.Path, e.Object.Digest, e.Object.Metadata.Labels)
 			_, _ = h.Write(status)
-			s.inputs = append(s.inputs, input{name: "object:" + e.Ref.String(), digest: h.Sum64(), object: e})
+			in := input{name: "object:" + e.Ref.String(), object: e, files: s.specOf(e)}
+			for _, f := range in.files {
+				_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, f.digest))
+			}
+			in.digest = h.Sum64()
+			s.inputs = append(s.inputs, in)
 		}
 	}
 	return nil
 }
+
+// specOf is the file of a DAG, whose nodes are found in it. What a comment moves has the same spec.
+func (s *survey) specOf(e *state.Entry) []file {
+	if e.Kind != schemas.DAGKind.Name {
+		return nil
+	}
+	id, err := s.store.LookAt(e.Object.Path)
+	if err != nil {
+		return nil
+	}
+	if f, ok := s.one(e.Object.Path, id, specLimit); ok {
+		return []file{f}
+	}
+	return nil
+}
+
+// specLimit is how large a spec may be of which the lines are told.
+const specLimit = 16 << 20
 
 // memory are the files of the memory, but for its manifest.
 func (s *survey) memory() error {
@@ -198,6 +222,9 @@ func (s *survey) everything(ctx context.Context, progress func(string, int, int)
 // parts reads and parses inputs, on all processors. Those that went meanwhile are left out.
 func (s *survey) parts(ctx context.Context, wanted []input, progress func(string, int, int)) ([]vectors.Input, error) {
 	tags, err := s.tagger.tags(ctx, s.tagged(wanted))
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // else it would be told of as a program that was killed
+	}
 	if err != nil {
 		s.warn(fmt.Errorf("files are indexed without their symbols: %w", err))
 	}
@@ -253,14 +280,17 @@ const changing = 0
 // its files are no longer what was found.
 func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) (part graph.Part, whole bool) {
 	kind, _, _ := strings.Cut(in.name, ":")
-	switch kind {
-	case "object":
-		return project.Entry(in.object), true
-	case "facts":
+	if kind == "facts" {
 		return graph.Part{}, true // they have no nodes
 	}
 	texts, whole := s.texts(in, kind)
 	switch {
+	case kind == "object":
+		var text []byte
+		if len(texts) > 0 {
+			text = texts[0].Text
+		}
+		return project.Entry(in.object, text), whole
 	case len(texts) == 0:
 		return graph.Part{}, whole
 	case kind == "memory":
@@ -276,8 +306,11 @@ func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) (par
 // texts are the files of an input that can still be read.
 func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool) {
 	limit := s.limit
-	if kind == "memory" {
+	switch kind {
+	case "memory":
 		limit = memoryLimit
+	case "object":
+		limit = specLimit
 	}
 	whole = true
 	for _, f := range in.files {
