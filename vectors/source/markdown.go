@@ -21,10 +21,33 @@ import (
 func Markdown(f File) graph.Part {
 	d := &document{
 		File: f, slugs: map[string]int{}, lines: lineStarts(f.Text),
-		root: goldmark.DefaultParser().Parse(text.NewReader(f.Text)),
+		root: goldmark.DefaultParser().Parse(text.NewReader(withoutMatter(f.Text))),
 	}
 	d.sections()
 	return d.Part
+}
+
+// withoutMatter is a document with blank lines for the front matter: what stands between lines of three dashes at its very
+// begin is data, and no Markdown, in which the second of these lines would make a heading of it.
+func withoutMatter(doc []byte) []byte {
+	open, rest, _ := bytes.Cut(doc, []byte("\n"))
+	if string(bytes.TrimRight(open, " \t\r")) != "---" {
+		return doc
+	}
+	for len(rest) > 0 {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		if mark := string(bytes.TrimRight(line, " \t\r")); mark == "---" || mark == "..." {
+			out := bytes.Clone(doc)
+			for i, c := range out[:len(doc)-len(rest)] {
+				if c != '\n' {
+					out[i] = ' '
+				}
+			}
+			return out
+		}
+	}
+	return doc
 }
 
 type document struct {
