@@ -89,7 +89,7 @@ func plainName(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool { return notLetter(r) && !strings.ContainsRune("0123456789_-./", r) }) < 0
 }
 
-// mayBeWord reports whether a text that begins with a letter may stand for something else: true, no, null.
+// mayBeWord reports whether a text may stand for a truth value or for nothing.
 func mayBeWord(s string) bool {
 	return len(s) <= 5 && slices.ContainsFunc([]string{"y", "yes", "on", "true", "n", "no", "off", "false", "null"}, func(word string) bool {
 		return strings.EqualFold(s, word)
@@ -160,30 +160,30 @@ func (w *yamlWriter) list(items []any, indent int) bool {
 
 // text writes a text with its line end; lines after the first one begin so deep, and the first one at a column.
 func (w *yamlWriter) text(s string, indent, column int) bool {
-	if len(s) <= 40 && column+len(s) <= bestWidth && strings.IndexByte(s, '\n') < 0 {
-		if s != "" && !notLetter(rune(s[0])) && !mayBeWord(s) && strings.IndexFunc(s, notLetter) < 0 {
-			w.b = append(append(w.b, s...), '\n')
-			return true
+	switch {
+	case s == "" || !visible(s) || strings.IndexByte(s, '\n') < 0 && mayBeMore(s):
+		if len(s) > 40 {
+			return false
 		}
 		short, err := yaml.Marshal(s)
 		w.b = append(w.b, short...)
-		return err == nil && column+len(short) <= bestWidth // else escapes made it longer than a line
-	}
-	if s == "" || !visible(s) {
-		return false
-	}
-	if strings.IndexByte(s, '\n') >= 0 {
+		return err == nil && strings.IndexByte(s, '\n') < 0 && column+len(short) <= bestWidth // else it is broken elsewhere
+	case strings.IndexByte(s, '\n') >= 0:
 		return w.literal(s, indent)
+	case plainText(s):
+		w.folded(s, 0, indent, column)
+	default:
+		w.folded(s, '\'', indent, column)
 	}
-	if c := s[0]; strings.IndexByte("+-.0123456789", c) >= 0 && (len(s) <= 40 || strings.IndexByte(s, ' ') < 0) {
-		return false // a number or a time, perhaps
-	}
-	quote := byte(0)
-	if !plainText(s) {
-		quote = '\''
-	}
-	w.folded(s, quote, indent, column)
 	return true
+}
+
+// mayBeMore reports whether a line may stand for a number, a time or a word of YAML's own.
+func mayBeMore(s string) bool {
+	if strings.IndexByte("+-.0123456789", s[0]) >= 0 {
+		return len(s) <= 40 || strings.IndexByte(s, ' ') < 0 // a time has spaces, a number none
+	}
+	return s == "~" || s == "<<" || mayBeWord(s)
 }
 
 // visible reports whether a text has no characters that need escapes, nor any that only seem to be line ends.
