@@ -26,6 +26,8 @@ type Options struct {
 	WordsOnly bool
 	// Dims is how many numbers a vector has; 768 by default. With an Embedder it must be what that makes.
 	Dims int
+	// Sound says that these very bytes were opened before: their sums are not compared again, unless Verify is called.
+	Sound bool
 	// Tools names helpers that inputs were made with, and their versions.
 	Tools string
 	// Threads is how many goroutines work, by default as many as there are processors. The result does not depend on it.

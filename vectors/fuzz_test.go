@@ -64,7 +64,7 @@ func FuzzOpen(f *testing.F) {
 func FuzzSections(f *testing.F) {
 	snapshot, delta := sample(f)
 	for _, data := range [][]byte{snapshot, delta} {
-		c, err := openContainer(data)
+		c, err := openContainer(data, false)
 		if err != nil {
 			f.Fatal(err)
 		}

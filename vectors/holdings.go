@@ -47,7 +47,7 @@ func encodeHoldings(g *graph.Graph, a *assembly) []byte {
 
 func decodeHoldings(data []byte, nodes int) (*holdings, error) {
 	r := &reader{from: data}
-	h := &holdings{others: map[graph.Ref][]int32{}, owner: make([]int32, nodes)}
+	h := &holdings{others: map[graph.Ref][]int32{}, owner: make([]int32, nodes), nodes: make([]graph.Ref, 0, nodes+nodes/16)}
 	for i := range h.owner {
 		h.owner[i] = -1
 	}

@@ -60,7 +60,7 @@ func Open(snapshot, changes []byte, o Options) (*Index, error) {
 }
 
 func (x *Index) openBase() (err error) {
-	if x.base, err = openContainer(x.data); err != nil {
+	if x.base, err = openContainer(x.data, x.Sound); err != nil {
 		return err
 	}
 	if x.meta, err = x.base.meta(); err != nil {
@@ -119,7 +119,7 @@ func (x *Index) openDelta(data []byte) error {
 	if data == nil {
 		return nil
 	}
-	c, err := openContainer(data)
+	c, err := openContainer(data, false)
 	if err != nil {
 		return err
 	}

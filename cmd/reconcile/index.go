@@ -70,6 +70,7 @@ func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index
 
 // openIndexed opens the tree, and who keeps its index.
 func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *index.Keeper, error) {
+	a.brisk()
 	s, t, err := a.load(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -78,6 +79,7 @@ func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *inde
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, s.Close())
 	}
+	k.Long = a.steady
 	return s, t, k, nil
 }
 

@@ -26,8 +26,14 @@ func (s stubs) Import(p string) (*types.Package, error) {
 // check tells what the files of each package call and implement.
 func (f *folder) check(threads int) {
 	var all []*check
+	total := bodies(f.files)
 	for _, name := range f.clauses() {
-		all = append(all, f.checks(f.of(name), threads)...)
+		files := f.of(name)
+		share := 0
+		if total > 0 {
+			share = (threads*bodies(files) + total/2) / total
+		}
+		all = append(all, f.checks(files, share)...)
 	}
 	each(len(all), threads, func(i int) { all[i].run() })
 	for rest := all; len(rest) > 0; {
@@ -65,11 +71,10 @@ type check struct {
 // worthSharing is how many bytes of bodies a share has at least.
 const worthSharing = 16 << 10
 
-// checks are those of one package.
-func (f *folder) checks(files []*goFile, threads int) []*check {
-	size := 0
-	eachBody(files, func(d *ast.FuncDecl, n int) { size += n })
-	shares := max(1, min(threads, size/worthSharing))
+// checks are those of one package: so many, but for small ones.
+func (f *folder) checks(files []*goFile, shares int) []*check {
+	size := bodies(files)
+	shares = max(1, min(shares, size/worthSharing))
 	out := make([]*check, shares)
 	for i := range out {
 		out[i] = &check{folder: f, files: files, first: i == 0, of: shares}
@@ -86,6 +91,13 @@ func (f *folder) checks(files []*goFile, threads int) []*check {
 		})
 	}
 	return out
+}
+
+// bodies is how many bytes all bodies of functions have.
+func bodies(files []*goFile) int {
+	size := 0
+	eachBody(files, func(_ *ast.FuncDecl, n int) { size += n })
+	return size
 }
 
 // eachBody goes through the functions that have a body, and tells how many bytes that is.
@@ -127,8 +139,13 @@ func (c *check) run() {
 
 // typeCheck fills in info as far as it goes: that names are unknown is not an error here.
 func (c *check) typeCheck() {
+	size := 0
+	for _, g := range c.files {
+		size += len(g.Text)
+	}
+	const perName = 24 // bytes of source for each name that is used: so the table seldom grows
 	c.info = types.Info{
-		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Defs: map[*ast.Ident]types.Object{}, Uses: make(map[*ast.Ident]types.Object, size/perName/c.of),
 		Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}
 	conf := types.Config{

@@ -172,7 +172,7 @@ func (f *files) excluded(p string) bool {
 // digest is what is known of a file; one that is as it was is not read. The digest is 0 if it is no text; ok is false if
 // it cannot be read, because it went or may not be.
 func (f *files) digest(p string, id state.Identity, limit int64, was file) (now file, ok bool) {
-	now = file{path: p, stamp: f.stamp(id)}
+	now = file{path: p, stamp: stampAt(f.now, id)}
 	if now.stamp != 0 && now.stamp == was.stamp {
 		now.digest = was.digest
 		return now, true
@@ -212,10 +212,10 @@ func (f *files) save() {
 // tick is within how many nanoseconds after it was written a file may be written again without its times telling.
 const tick = 2e9
 
-// stamp is a digest of what the file system says. A file that was just written, and may be written again within the same
-// tick of the clock, has none.
-func (f *files) stamp(id state.Identity) uint64 {
-	if f.now-max(id.Mtime, id.Ctime) < tick {
+// stampAt is a digest of what the file system says, at a time in nanoseconds since 1970. A file that was just written,
+// and may be written again within the same tick of the clock, has none.
+func stampAt(now int64, id state.Identity) uint64 {
+	if now-max(id.Mtime, id.Ctime) < tick {
 		return 0
 	}
 	return stampOf(id)

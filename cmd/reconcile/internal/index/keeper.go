@@ -1,8 +1,10 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,6 +35,8 @@ type Keeper struct {
 	Progress func(step string, done, total int)
 	// Warn hears of what the index has to do without.
 	Warn func(error)
+	// Long, unless nil, is called before what takes long, and more memory than to look at the files.
+	Long func()
 }
 
 // Kept is an index that is in use.
@@ -86,15 +90,44 @@ func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 		kept.Close()
 		return nil, err
 	}
-	kept.Index, err = vectors.Open(base, delta, k.options(tree))
+	o := k.options(tree)
+	sound, note := k.knownSound()
+	o.Sound = sound
+	kept.Index, err = vectors.Open(base, delta, o)
 	if errors.Is(err, vectors.ErrDamaged) && delta != nil {
-		kept.Index, err = vectors.Open(base, nil, k.options(tree)) // what is in the delta is read again
+		kept.Index, err = vectors.Open(base, nil, o) // what is in the delta is read again
 	}
 	if err != nil {
 		kept.Close()
 		return nil, err
 	}
+	note()
 	return kept, nil
+}
+
+// soundCache has the stamp of the snapshot that was opened last.
+const soundCache = ".reconcile/cache/index-sound"
+
+// knownSound tells whether the snapshot is one that was opened before, and has not changed since. note is called when it
+// was opened.
+func (k *Keeper) knownSound() (sound bool, note func()) {
+	id, err := k.Store.LookAt(SnapshotPath)
+	stamp := stampAt(k.Now().UnixNano(), id)
+	if err != nil || stamp == 0 {
+		return false, func() {}
+	}
+	now := binary.LittleEndian.AppendUint64(nil, stamp)
+	if was, _, err := k.Store.ReadFile(soundCache, int64(len(now))); err == nil && bytes.Equal(was, now) {
+		return true, func() {}
+	}
+	return false, func() { _ = k.Store.Replace(soundCache, now) } // else it is compared with its sums again
+}
+
+// long tells that what comes takes long.
+func (k *Keeper) long() {
+	if k.Long != nil {
+		k.Long()
+	}
 }
 
 // Refresh opens the index and brings it up to date with the tree: what changed is taken in, and where there is no index,
@@ -238,6 +271,7 @@ func (k *Keeper) warn(err error) {
 
 // anew builds an index by words, which answers, and leaves the vectors to Finish.
 func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
+	k.long()
 	inputs, err := s.everything(ctx, k.progress)
 	if err != nil {
 		return nil, err
@@ -339,6 +373,7 @@ func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
 
 // whole builds an index with all that belongs to it.
 func (k *Keeper) whole(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
+	k.long()
 	inputs, err := s.everything(ctx, k.progress)
 	if err != nil {
 		return nil, err

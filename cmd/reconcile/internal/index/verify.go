@@ -28,6 +28,7 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 	if err := x.Index.Verify(); err != nil {
 		return &Verified{Compared: err.Error()}, nil
 	}
+	k.long()
 	s, err := k.survey(ctx, tree)
 	if err != nil {
 		return nil, err
