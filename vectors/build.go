@@ -263,8 +263,10 @@ const forgetAfter = 64 * batch
 func (b *building) texts(items []*graph.Item) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i, it := range items {
-			if !yield(textOf(it)) {
-				return
+			for _, text := range pieces(it) {
+				if !yield(text) {
+					return
+				}
 			}
 			if (i+1)%forgetAfter == 0 {
 				b.Forget()
@@ -313,25 +315,4 @@ func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from i
 	close(batches)
 	workers.Wait()
 	return context.Cause(ctx)
-}
-
-func (b *building) embedBatch(ctx context.Context, e embed.Embedder, items []*graph.Item) ([][]float32, error) {
-	vectors, err := e.Embed(ctx, slices.Collect(b.texts(items)))
-	if err == nil {
-		err = checkVectors(vectors, len(items), b.Dims)
-	}
-	return vectors, err
-}
-
-func checkVectors(vs [][]float32, n, dims int) error {
-	if len(vs) != n {
-		return fmt.Errorf("the embedder made %d vectors of %d texts", len(vs), n)
-	}
-	for _, v := range vs {
-		if len(v) != dims {
-			return fmt.Errorf("the embedder makes vectors of %d numbers, and index.dimensions is %d; set it to what the model gives",
-				len(v), dims)
-		}
-	}
-	return nil
 }

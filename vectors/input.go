@@ -7,7 +7,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -51,9 +50,6 @@ func byName(inputs []Input) []*Input {
 	slices.SortFunc(out, func(a, b *Input) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
-
-// textOf is what an embedder gets of an item.
-func textOf(it *graph.Item) string { return embed.Text(it.Title, it.Body) }
 
 // hasText reports whether an item is found by more than its name, as the packages of others are not.
 func hasText(it *graph.Item) bool {

@@ -136,8 +136,8 @@ type Item struct {
 	Body string
 }
 
-// MaxBody is how many bytes of text an item has.
-const MaxBody = 8 << 10
+// MaxBody is how many bytes of text an item has: what is longer is no text that anybody reads.
+const MaxBody = 1 << 20
 
 // Provenance is where a node comes from and who vouches for it, as somebody stated it.
 type Provenance struct {
