@@ -169,20 +169,12 @@ func (a *asked) why(at place, r row) string {
 func (a *asked) tell(at place, r row) (Row, error) {
 	t := a.v.parts[at.part].table
 	b, err := t.blob(&r)
-	var out Row
-	if err == nil {
-		a.told(&out, t, &r, &b)
+	if err != nil {
+		return Row{}, err
 	}
-	return out, err
-}
-
-// told fills an empty row.
-func (a *asked) told(out *Row, t *table, r *row, b *blob) {
-	out.ObservationIndex = t.index(r, b)
-	out.SupersededBy, out.RecallCount, out.SeenCount = b.supersededBy, r.recalls, r.seen
-	if r.anchored {
-		out.Stale = a.stale(b.anchors, a.now)
-	}
+	out := t.told(&r, &b)
+	out.Stale = a.stale(b.anchors, a.now)
+	return out, nil
 }
 
 // List implements [Store].

@@ -3,12 +3,9 @@ package memstore
 import (
 	"context"
 	"slices"
-	"strings"
-	"unsafe"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 // Search implements [Store]. The ranking is BM25 over summaries and contents, see package lexical. Archived observations
@@ -55,11 +52,11 @@ func (a *asked) accepts() func(doc int) bool {
 	}
 }
 
-// found is a row that a search found, and the table that has it.
+// found is a row that a search found: the table that has it, its number there, and what was kept of it.
 type found struct {
 	table *table
 	at    int
-	row   row
+	kept  *shown
 }
 
 func (a *asked) search(text string, limit int) ([]Row, error) {
@@ -74,68 +71,42 @@ func (a *asked) search(text string, limit int) ([]Row, error) {
 	}
 	for _, h := range hits {
 		at := a.v.find(h.Doc)
-		rows = append(rows, found{table: a.v.parts[at.part].table, at: at.row})
+		t := a.v.parts[at.part].table
+		rows = append(rows, found{t, at.row, t.kept[at.row].Load()})
 	}
-	a.v.touched.Add(uint32(touch(rows)))
+	out := make([]Row, len(hits))
+	// First all that is there already: rows lie far apart, and the processor fetches several pieces of memory at once if
+	// nothing is done with one before the next is asked for.
 	for i := range rows {
-		rows[i].row = rows[i].table.row(rows[i].at)
+		if rows[i].kept != nil {
+			out[i] = rows[i].kept.row
+		}
 	}
-	a.v.touched.Add(uint32(touchBlobs(rows)))
-	return a.tellAll(hits, rows)
-}
-
-// tellAll tells of hits. What is read of a blob is a part of the table until all is known; then the texts that are
-// wanted are copied, to one piece of memory for all.
-func (a *asked) tellAll(hits []lexical.Hit, rows []found) ([]Row, error) {
-	out, size := make([]Row, len(hits)), 0
-	var few [4]schemas.Anchor
-	anchors := few[:0]
 	for i := range rows {
 		r := &rows[i]
-		raw, err := r.table.checkedBlob(r.at, r.row.blob)
-		if err != nil {
-			return nil, err
+		if r.kept == nil {
+			if r.kept, err = r.table.shown(r.at); err != nil {
+				return nil, err
+			}
+			out[i] = r.kept.row
 		}
-		b, err := readBlob(unsafe.String(unsafe.SliceData(raw), len(raw)), anchors)
-		if err != nil {
-			return nil, err
-		}
-		anchors = b.anchors
-		a.told(&out[i], r.table, &r.row, &b)
 		out[i].Score = float64(hits[i].Score)
-		size += len(b.id) + len(b.summary) + len(b.supersededBy)
-	}
-	var kept strings.Builder
-	kept.Grow(size)
-	for i := range out {
-		for _, s := range []*string{&out[i].ID, &out[i].Summary, &out[i].SupersededBy} {
-			from := kept.Len()
-			kept.WriteString(*s)
-			*s = kept.String()[from:]
-		}
+		out[i].Stale = a.staleNow(r.kept)
 	}
 	return out, nil
 }
 
-// touch reads a byte of each row before one is waited for: rows lie far apart, and the processor fetches several pieces
-// of memory at once if none depends on another.
-func touch(rows []found) (sum byte) {
-	for i := range rows {
-		sum += rows[i].table.rows[rows[i].at*rowSize]
+// staleNow is stale for what a search shows. It is looked into once for each moment.
+func (a *asked) staleNow(s *shown) string {
+	if len(s.anchors) == 0 {
+		return ""
 	}
-	return sum
-}
-
-// touchBlobs is touch for what is read of the blobs.
-func touchBlobs(rows []found) (sum byte) {
-	for i := range rows {
-		if b, heap := rows[i].row.blob, rows[i].table.heap; b.at+b.size < len(heap) {
-			for at := b.at; at < b.at+b.size; at += 64 {
-				sum += heap[at]
-			}
-		}
+	last := s.said.Load()
+	if last == nil || last.then != a.now.at {
+		last = &said{a.now.at, a.stale(s.anchors, a.now)}
+		s.said.Store(last)
 	}
-	return sum
+	return last.why
 }
 
 // Known returns the id of an observation that says the same as content, or "": for memory.Source.

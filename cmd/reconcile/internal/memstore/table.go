@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
@@ -36,9 +37,27 @@ type table struct {
 	words        []string
 	heap         []byte
 	lex          *lexical.Index // nil: bare
-	// checked has a bit for each row whose piece of the heap was compared with its sum.
-	checked []atomic.Uint64
+	// kept has what searches have shown of each row, of mostKept rows at most, unless the table is bare. room is for how
+	// many more there is.
+	kept []atomic.Pointer[shown]
+	room atomic.Int64
 }
+
+// shown is what a search shows of a row, but for its score, and what it is about.
+type shown struct {
+	row     Row
+	anchors []schemas.Anchor
+	said    atomic.Pointer[said]
+}
+
+// said is why a row may be stale, as it was at the moment that began then.
+type said struct {
+	then time.Time
+	why  string
+}
+
+// mostKept rows take some 8 MB.
+const mostKept = 1 << 14
 
 var errDamagedCache = errors.New("the memory's cache is damaged")
 
@@ -109,13 +128,14 @@ func openTable(data []byte) (*table, error) {
 	t.issues = data[tableHeader:][:issues*issueSize]
 	t.rows = data[tableHeader+len(t.issues):][:rows*rowSize]
 	t.heap = data[front:][:heap]
-	t.checked = make([]atomic.Uint64, (rows+63)/64)
 	for d := (reader{data[front-words : front], true}); len(d.b) > 0; {
 		t.words = append(t.words, d.text())
 	}
 	if lex == 0 {
 		return t, nil
 	}
+	t.kept = make([]atomic.Pointer[shown], rows)
+	t.room.Store(mostKept)
 	var err error
 	if t.lex, err = lexical.Open(data[aligned(front+heap):]); err != nil || t.lex.Docs() != rows {
 		return nil, errDamagedCache
@@ -228,30 +248,38 @@ func (t *table) piece(s span) ([]byte, error) {
 	return t.heap[s.at : s.at+s.size], nil
 }
 
-// checkedBlob is the piece of the heap of row i, compared with its sum when it is asked for first.
-func (t *table) checkedBlob(i int, s span) ([]byte, error) {
-	if bit := uint64(1) << (i & 63); t.checked[i>>6].Load()&bit == 0 {
-		if _, err := t.piece(s); err != nil {
-			return nil, err
-		}
-		t.checked[i>>6].Or(bit)
-	}
-	return t.heap[s.at : s.at+s.size], nil
-}
-
 // blob reads what else is known of a row.
 func (t *table) blob(r *row) (blob, error) {
 	raw, err := t.piece(r.blob)
 	if err != nil {
 		return blob{}, err
 	}
-	return readBlob(string(raw), nil) // one copy, of which all are parts
+	return readBlob(string(raw)) // one copy, of which all are parts
 }
 
-// readBlob takes a blob apart; room is for its anchors.
-func readBlob(raw string, room []schemas.Anchor) (blob, error) {
+// shown reads what a search shows of row i, and keeps it for the next one.
+func (t *table) shown(i int) (*shown, error) {
+	r := t.row(i)
+	b, err := t.blob(&r)
+	if err != nil {
+		return nil, err
+	}
+	s := &shown{row: t.told(&r, &b), anchors: b.anchors}
+	if t.room.Add(-1) >= 0 {
+		t.kept[i].Store(s)
+	}
+	return s, nil
+}
+
+// told is a row as people and programs get it.
+func (t *table) told(r *row, b *blob) Row {
+	return Row{ObservationIndex: t.index(r, b), SupersededBy: b.supersededBy, RecallCount: r.recalls, SeenCount: r.seen}
+}
+
+// readBlob takes a blob apart.
+func readBlob(raw string) (blob, error) {
 	d := texts{rest: raw, ok: true}
-	out := blob{id: d.next(), summary: d.next(), supersededBy: d.next(), source: d.next(), anchors: room[:0]}
+	out := blob{id: d.next(), summary: d.next(), supersededBy: d.next(), source: d.next()}
 	for n := d.number(); n > 0 && d.ok; n-- {
 		out.anchors = append(out.anchors, schemas.Anchor{Path: d.next(), Digest: d.next()})
 	}

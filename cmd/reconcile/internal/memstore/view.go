@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -26,8 +25,6 @@ type view struct {
 
 	mark     sync.Once
 	replaced lexical.Bitmap // see replacedDocs
-
-	touched atomic.Uint32 // keeps what searches read ahead from being left out
 }
 
 type part struct {
