@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"sync"
 	"time"
@@ -110,6 +111,10 @@ func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) 
 	}
 	a.note("the index is built (%s); until then, search goes by words only", x.How.Rebuilt)
 	whole, err := x.Finish(ctx)
+	if _, written := errors.AsType[*fs.PathError](err); written {
+		a.warnIndex(fmt.Errorf("the index could not be kept, and is built again next time: %w", err))
+		return nil // what was asked for was answered
+	}
 	if err != nil {
 		return err
 	}
