@@ -1,65 +1,113 @@
 package vectors
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// reached is how many nodes are ranked, before the filters, of what a search by relation comes to.
+// reached is how many nodes are looked at, before the filters, of what a search by relation comes to.
 const reached = 5000
 
-// byRelation goes by meaning first, from the best of that over edges, and ranks all by
-// alpha * similarity + (1 - alpha) * what came over edges. The filters of the query hold for the results, and neither for
-// where it starts nor for where it goes: the documents about the code that is meant are found from the code. Where there
-// are no vectors it starts from what has the words, each as similar as its score is near the best.
+// faint says what is not started from: what is so many times less alike than the best.
+const faint = 4
+
+// byRelation goes by meaning first, from the best of that over edges, and ranks what it comes to, and what is alike, by
+// alpha * similarity + (1 - alpha) * what came over edges. It starts from the best of everything and goes anywhere; the
+// filters hold for the results: the documents about the code that is meant are found from the code. Where there are no
+// vectors it goes by words, each text as similar as its score is near the best.
 func (s *search) byRelation(ctx context.Context) error {
-	start := &search{Index: s.Index, Query: s.Query, answer: s.answer, places: map[graph.Ref]*Found{}}
-	start.Domains, start.Types, start.Labels = nil, nil, nil
-	if err := start.byVector(ctx); err != nil {
+	v, err := s.vector(ctx)
+	if err != nil {
 		return err
 	}
-	if len(s.answer.Warnings) > 0 {
-		if err := start.byWords(); err != nil {
+	free := s
+	if !s.all() {
+		free = &search{Index: s.Index, Query: s.Query, answer: s.answer, places: map[graph.Ref]*Found{}}
+		free.Domains, free.Types, free.Labels = nil, nil, nil
+		if err := free.begin(v); err != nil {
 			return err
 		}
 	}
+	if err := s.begin(v); err != nil {
+		return err
+	}
+	var from []graph.Seed
+	ranked := free.ranked()
+	for _, r := range ranked[:min(len(ranked), seeds)] {
+		if score := free.similarity(r); score*faint >= free.similarity(ranked[0]) {
+			from = append(from, graph.Seed{Node: r, Score: score})
+		}
+	}
 	x := s.Expansion
-	x.Max = reached
-	found, err := s.graph.Expand(start.asSeeds(), x)
+	x.MinScore, x.Max = 0, reached
+	found, err := s.graph.Expand(from, x)
 	if err != nil {
 		return err
 	}
 	for _, f := range found {
-		if !s.accepts(f.Node) || len(s.answer.Results) == s.Limit {
-			continue
+		if s.accepts(f.Node) && f.GraphScore > 0 {
+			p := s.place(f.Node)
+			p.ByGraph.Score = f.GraphScore
+			for _, step := range f.Steps {
+				p.Via = append(p.Via, s.graph.Edge(step))
+			}
 		}
-		out := Found{Node: s.graph.Node(f.Node), Score: f.FinalScore}
-		if p := start.places[f.Node]; p != nil {
-			out.ByWords, out.ByVector = p.ByWords, p.ByVector
-		}
-		if f.GraphScore > 0 {
-			out.ByGraph = Place{len(s.answer.Results) + 1, f.GraphScore}
-		}
-		for _, step := range f.Steps {
-			out.Via = append(out.Via, s.graph.Edge(step))
-		}
-		s.answer.Results = append(s.answer.Results, out)
 	}
+	s.answer.Results = s.weighed()
 	return nil
 }
 
-// asSeeds are the best that were found, with how similar they are.
-func (s *search) asSeeds() []graph.Seed {
-	ranked := s.ranked()
-	var out []graph.Seed
-	for _, r := range ranked[:min(len(ranked), seeds)] {
-		f := s.places[r]
-		score := f.ByVector.Score
-		if f.ByVector.Rank == 0 {
-			score = f.ByWords.Score / s.places[ranked[0]].ByWords.Score
+// begin finds what a search by relation starts from.
+func (s *search) begin(v []float32) error {
+	if v == nil {
+		return s.byWords()
+	}
+	return s.byNearest(v)
+}
+
+// similarity is how alike to the query a node is that was found by vectors, or else by words: 0 to 1.
+func (s *search) similarity(r graph.Ref) float64 {
+	f := s.places[r]
+	if f.ByWords.Rank == 0 {
+		return max(f.ByVector.Score, 0)
+	}
+	best := f.ByWords.Score
+	for _, other := range s.places {
+		best = max(best, other.ByWords.Score)
+	}
+	return f.ByWords.Score / best
+}
+
+// weighed are the results of a search by relation.
+func (s *search) weighed() []Found {
+	alpha := cmp.Or(s.Expansion.Alpha, graph.DefaultAlpha)
+	var refs []graph.Ref
+	for r, f := range s.places {
+		f.Score = alpha*s.similarity(r) + (1-alpha)*f.ByGraph.Score
+		if f.Score >= s.Expansion.MinScore {
+			refs = append(refs, r)
 		}
-		out = append(out, graph.Seed{Node: r, Score: score})
+	}
+	rank := func(by func(*Found) float64) {
+		slices.SortFunc(refs, func(a, b graph.Ref) int {
+			return cmp.Or(cmp.Compare(by(s.places[b]), by(s.places[a])), s.byID(a, b))
+		})
+	}
+	rank(func(f *Found) float64 { return f.ByGraph.Score })
+	for i, r := range refs {
+		if f := s.places[r]; f.ByGraph.Score > 0 {
+			f.ByGraph.Rank = i + 1
+		}
+	}
+	rank(func(f *Found) float64 { return f.Score })
+	out := make([]Found, 0, s.Limit)
+	for _, r := range refs[:min(len(refs), s.Limit)] {
+		f := s.places[r]
+		f.Node = s.graph.Node(r)
+		out = append(out, *f)
 	}
 	return out
 }

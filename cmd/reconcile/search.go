@@ -116,6 +116,8 @@ func (o *searchFlags) query(text string) (vectors.Query, error) {
 		return q, badUsage("-k %d: write 1 to %d", o.limit, most)
 	case !(o.similarity >= 0 && o.similarity <= 1):
 		return q, badUsage("--min-similarity %v: write 0 to 1", o.similarity)
+	case o.similarity > 0 && q.Mode == vectors.Lexical:
+		return q, badUsage("--min-similarity is about meaning: --mode lexical does not go by it")
 	}
 	var err error
 	if q.Domains, err = parseNames("--domain", o.domains, graph.ParseDomain); err != nil {

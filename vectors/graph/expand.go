@@ -28,8 +28,9 @@ type Expansion struct {
 
 const (
 	defaultDepth, deepest = 2, 8
-	defaultAlpha          = 0.7
-	defaultResults        = 50
+	// DefaultAlpha is the Alpha of an expansion that names none.
+	DefaultAlpha   = 0.7
+	defaultResults = 50
 	// faint is what is too little to be passed on.
 	faint = unit >> 8
 	// crowd is how many nodes are found before no deeper level is begun.
@@ -105,7 +106,7 @@ func (x *Expansion) complete() error {
 		x.Depth = defaultDepth
 	}
 	if x.Alpha == 0 {
-		x.Alpha = defaultAlpha
+		x.Alpha = DefaultAlpha
 	}
 	if x.Max <= 0 {
 		x.Max = defaultResults
