@@ -213,22 +213,35 @@ func (s *search) byWords() error {
 
 // byVector does without when there is no vector of the query.
 func (s *search) byVector(ctx context.Context) error {
+	v, err := s.vector(ctx)
+	if v == nil || err != nil {
+		return err
+	}
+	return s.byNearest(v)
+}
+
+// vector is the vector of the query; nil, with a warning, if it cannot be had.
+func (s *search) vector(ctx context.Context) ([]float32, error) {
 	if s.near == nil {
 		s.warn(ErrNoVectors)
-		return nil
+		return nil, nil
 	}
 	vs, err := s.embedder.Embed(ctx, []string{s.Text})
 	if errors.Is(err, embed.ErrUnavailable) {
 		s.warn(fmt.Errorf("search went by words only: %w", err))
-		return nil
+		return nil, nil
 	}
 	if err == nil {
 		err = checkVectors(vs, 1, s.meta.Dims)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	refs, err := s.nearest(vs[0])
+	return vs[0], nil
+}
+
+func (s *search) byNearest(v []float32) error {
+	refs, err := s.nearest(v)
 	if err != nil {
 		return err
 	}
