@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // Replace puts a file in the place of another as WriteFile does, but syncs nothing: it is for what can be made again from
@@ -39,6 +40,9 @@ func Sketch(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draf
 	}
 	return &Draft{w, target, temp}, nil
 }
+
+// Date gives the draft a modification time, before Place.
+func (d *Draft) Date(at time.Time) error { return d.w.root.Chtimes(d.temp, time.Time{}, at) }
 
 // Place ends what Sketch began. It is called once. The file that was there is left to Discard: to remove a large one takes
 // longer than all else.

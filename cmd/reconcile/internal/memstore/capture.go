@@ -35,12 +35,22 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	if !*f.settings().Memory.Enabled {
 		return Captured{}, ErrDisabled
 	}
-	d := f.draftOf(spec.Issue)
-	defer d.close()
-	name, src, a, err := f.prepare(spec, d)
-	defer a.wait()
-	if err != nil {
+	if err := errors.Join(checkAgent(spec.Agent), checkIssue(spec.Issue)); err != nil {
 		return Captured{}, err
+	}
+	a := f.openAhead(spec.Issue)
+	clean, name, err := named(spec)
+	if err != nil {
+		a.wait()
+		return Captured{}, err
+	}
+	d := f.draftOf(spec.Issue)
+	a.look(memory.Spec{Name: name, ObservationSpec: clean}, d)
+	defer d.close()
+	defer a.wait()
+	src, err := f.o.Document(controllers.Spec{Ref: schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, Spec: clean})
+	if err != nil {
+		return Captured{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	c := Captured{Name: name, Path: f.specPath(name)}
 	reread := sync.OnceValues(func() (memory.Spec, error) { return f.reread(name, src) })
@@ -225,31 +235,17 @@ func (f *Files) linesNow(issue int, s *step) ([]schemas.ObservationIndex, error)
 	return out, nil
 }
 
-// prepare names the Observation of a capture and makes its file. Secrets and private text are taken out, should they have
-// come as far as here. What needs no file of it goes on beside that, into the draft; it is nil after an error that comes
-// before.
-func (f *Files) prepare(spec *schemas.ObservationSpec, d *draft) (name string, src []byte, a *ahead, err error) {
-	if err := checkAgent(spec.Agent); err != nil {
-		return "", nil, nil, err
-	}
-	if err := checkIssue(spec.Issue); err != nil {
-		return "", nil, nil, err
-	}
+// named is a capture as it is kept, and its name. Secrets and private text are taken out, should they have come as far as
+// here.
+func named(spec *schemas.ObservationSpec) (*schemas.ObservationSpec, string, error) {
 	clean := *spec
 	clean.Entries = slices.Clone(spec.Entries)
 	for i := range clean.Entries {
 		e := &clean.Entries[i]
 		e.Content, e.Summary = secrets.Redact(e.Content), secrets.Redact(e.Summary)
 	}
-	if name, err = captureName(&clean); err != nil {
-		return "", nil, nil, err
-	}
-	a = f.lookAhead(memory.Spec{Name: name, ObservationSpec: &clean}, d)
-	src, err = f.o.Document(controllers.Spec{Ref: schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, Spec: &clean})
-	if err != nil {
-		return name, nil, a, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return name, src, a, nil
+	name, err := captureName(&clean)
+	return &clean, name, err
 }
 
 // reread makes the Observation of its file, by the code that reads it in the next run.
@@ -262,40 +258,48 @@ func (f *Files) reread(name string, src []byte) (memory.Spec, error) {
 }
 
 // ahead is the issue file that a capture goes into, read before its lock is there: should it be another one by then, it is
-// read again.
+// read again. What takes processors only is done beside what waits for the disk.
 type ahead struct {
-	done   chan struct{}
+	read   chan struct{} // closed when opened is known
 	opened *memory.Opened
+	looked chan struct{}  // closed when tokens is known, too; nil before look
 	tokens map[string]int // of the contents of the capture
 }
 
-// lookAhead reads the issue file of a capture, counts the tokens of the capture's contents, and has the draft written of
-// the lines that the issue will have.
-func (f *Files) lookAhead(s memory.Spec, d *draft) *ahead {
-	a := &ahead{done: make(chan struct{})}
-	count := counting(s.Entries)
+// openAhead reads the issue file of a capture.
+func (f *Files) openAhead(issue int) *ahead {
+	a := &ahead{read: make(chan struct{})}
 	go func() {
-		defer close(a.done)
-		data, err := f.readOrNil(f.issuePath(s.Issue))
+		defer close(a.read)
+		data, err := f.readOrNil(f.issuePath(issue))
 		if err != nil {
 			data = nil // whoever has the lock is told again
 		}
-		a.opened = memory.Open(data, s.Issue)
-		a.tokens = count()
-		s.Tokens = a.tokens
-		if lines := a.opened.Lines(s); len(lines) > 0 {
-			d.write(lines)
-		}
+		a.opened = memory.Open(data, issue)
 	}()
 	return a
 }
 
-// wait returns the issue file as it was read; nil for a that is nil.
+// look counts the tokens of a capture's contents, and has the draft written of the lines that the issue will have.
+func (a *ahead) look(s memory.Spec, d *draft) {
+	a.looked = make(chan struct{})
+	count := counting(s.Entries)
+	go func() {
+		defer close(a.looked)
+		a.tokens = count()
+		s.Tokens = a.tokens
+		<-a.read
+		if lines := a.opened.Lines(s); len(lines) > 0 {
+			d.write(lines)
+		}
+	}()
+}
+
+// wait returns the issue file as it was read, once nobody else uses it.
 func (a *ahead) wait() *memory.Opened {
-	if a == nil {
-		return nil
+	if <-a.read; a.looked != nil {
+		<-a.looked
 	}
-	<-a.done
 	return a.opened
 }
 

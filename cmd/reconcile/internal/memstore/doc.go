@@ -48,5 +48,6 @@
 //
 // All of them are checked when they are read; one that is damaged, or of another version, is made anew without a word.
 // A file is known by what the file system says of it. One that was changed less than a tick before it was looked at is
-// compared by its content the next time.
+// compared by its content the next time; but for the manifest of a capture, which gets a modification time of before, so
+// that any further change gives it another one.
 package memstore

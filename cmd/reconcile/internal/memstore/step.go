@@ -25,6 +25,7 @@ type step struct {
 	id     state.Identity
 	hash   uint64         // of the manifest
 	racy   bool           // it may have been changed since without a sign
+	dated  int64          // the modification time that this process gave it; see draft.place
 	issues map[int]uint64 // hash of each issue file
 }
 
@@ -56,7 +57,7 @@ func (f *Files) saveStep(s *step) {
 		return
 	}
 	racy := uint64(0)
-	if s.id.Ctime > time.Now().Add(-tick).UnixNano() {
+	if s.id.Ctime > time.Now().Add(-tick).UnixNano() && s.id.Mtime != s.dated {
 		racy = 1
 	}
 	b := appendIdentity(appendText(nil, proc.Self().Tag), s.id)
