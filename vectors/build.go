@@ -3,6 +3,7 @@ package vectors
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -101,7 +102,8 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 		return nil, wrong[0]
 	}
 	meta := Meta{Inputs: DigestInputs(inputs), Tools: o.Tools}
-	vectors, trained, err := b.vectors(items, &meta)
+	near := &container{}
+	err := b.vectors(items, near, &meta)
 	words.Wait()
 	b.Forget()
 	if err = errors.Join(err, wrong[1]); err != nil {
@@ -109,10 +111,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	}
 	c.sections = append(c.sections, found.sections...)
 	c.add(sectionMeta, meta.encode())
-	if vectors != nil {
-		c.add(sectionEmbedder, trained)
-		c.sections = append(c.sections, section{kind: sectionVectors, late: vectors})
-	}
+	c.sections = append(c.sections, near.sections...)
 	return &Snapshot{c}, nil
 }
 
@@ -205,11 +204,11 @@ func topics(words *lexical.Index, items []*graph.Item) (map[graph.Domain][]uint6
 }
 
 // vectors embeds all texts. Without an embedder that answers there are none, and that is a warning.
-func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Assembly, []byte, error) {
+func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error {
 	if b.WordsOnly {
-		return nil, nil, nil
+		return nil
 	}
-	items, ids := byHash(items)
+	items, ids, places := byHash(items)
 	e := b.Embedder
 	var trained []byte
 	if e == nil {
@@ -221,40 +220,46 @@ func (b *building) vectors(items []*graph.Item, meta *Meta) (*knn.Assembly, []by
 	err := b.embed(e, items, made.put)
 	if errors.Is(err, embed.ErrUnavailable) {
 		b.Warn(fmt.Errorf("search goes by words only, until the index is rebuilt: %w", err))
-		return nil, nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	b.Forget()
 	x, err := knn.Assemble(b.ctx, knn.Options{Dims: b.Dims, Threads: b.Threads}, ids, made.get,
 		func(done, total int) { b.Progress("vectors", done, total) })
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	meta.Model, meta.Dims = e.Model(), b.Dims
-	return x, trained, nil
+	c.add(sectionEmbedder, trained)
+	c.add(sectionPlaces, places)
+	c.sections = append(c.sections, section{kind: sectionVectors, late: x})
+	return nil
 }
 
-// byHash are the items that are found by meaning, in the order of the hashes of their ids. Of two ids with one hash, which
-// is all but impossible, the second is found by its words only.
-func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64) {
+// byHash are the items that are found by meaning, in the order of the hashes of their ids, which is that of their slots;
+// and where they are among the nodes, 4 bytes each. Of two ids with one hash, which is all but impossible, the second is
+// found by its words only.
+func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64, places []byte) {
 	type row struct {
-		id uint64
+		id    uint64
+		place int
 		*graph.Item
 	}
 	rows := make([]row, 0, len(items))
-	for _, it := range items {
+	for place, it := range items {
 		if hasText(it) {
-			rows = append(rows, row{graph.HashID(it.ID), it})
+			rows = append(rows, row{graph.HashID(it.ID), place, it})
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
 	rows = slices.CompactFunc(rows, func(a, b row) bool { return a.id == b.id })
 	for _, r := range rows {
 		sorted, ids = append(sorted, r.Item), append(ids, r.id)
+		places = binary.LittleEndian.AppendUint32(places, uint32(r.place))
 	}
-	return sorted, ids
+	return sorted, ids, places
 }
 
 // forgetAfter is how many texts are read until they may be forgotten: some tens of megabytes.

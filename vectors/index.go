@@ -27,6 +27,7 @@ type Index struct {
 	held      *holdings
 	topics    *filter.Set    // of the snapshot
 	near      *knn.Index     // nil if there are no vectors
+	slotted   []byte         // places of the nodes of the vectors, by slot, 4 bytes each
 	embedder  embed.Embedder // nil: none that belongs to the vectors
 
 	delta  *delta // nil if there is none
@@ -109,7 +110,8 @@ func (x *Index) openVectors() (err error) {
 	if x.near, err = knn.Open(x.base.get(sectionVectors)); err != nil {
 		return damaged(err)
 	}
-	if x.near.Dims() != x.meta.Dims {
+	x.slotted = x.base.get(sectionPlaces)
+	if x.near.Dims() != x.meta.Dims || len(x.slotted) != 4*x.near.Slots() {
 		return ErrDamaged
 	}
 	return nil
@@ -230,7 +232,7 @@ func (x *Index) Inputs() uint64 {
 func (x *Index) Update(ctx context.Context, inputs []Input, gone []string) (*Index, error) {
 	next := &Index{
 		Options: x.Options, meta: x.meta, base: x.base, data: x.data, baseGraph: x.baseGraph, baseWords: x.baseWords,
-		held: x.held, topics: x.topics, near: x.near, embedder: x.embedder, delta: x.delta.clone(),
+		held: x.held, topics: x.topics, near: x.near, slotted: x.slotted, embedder: x.embedder, delta: x.delta.clone(),
 	}
 	for _, name := range gone {
 		next.delta.inputs[name] = &changed{gone: true}
@@ -303,6 +305,9 @@ func (x *Index) Verify() error {
 	if x.near != nil {
 		if err := x.near.Verify(); err != nil {
 			return damaged(err)
+		}
+		if !x.placesSound() {
+			return ErrDamaged
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package vectors
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -132,4 +133,17 @@ func (x *Index) hasVectorOf(it *graph.Item) bool {
 	}
 	_, ok := x.nearer.Slot(graph.HashID(it.ID))
 	return ok
+}
+
+// place is where the node of a vector of the snapshot is.
+func (x *Index) place(slot uint32) graph.Ref { return graph.Ref(binary.LittleEndian.Uint32(x.slotted[4*slot:])) }
+
+// placesSound compares the places of all nodes of vectors with their ids.
+func (x *Index) placesSound() bool {
+	for slot := range uint32(x.near.Slots()) {
+		if id, ok := x.near.ID(slot); !ok || graph.HashID(x.baseGraph.ID(x.place(slot))) != id {
+			return false
+		}
+	}
+	return true
 }

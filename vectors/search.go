@@ -115,6 +115,7 @@ type search struct {
 	Query
 	answer *Answer
 	places map[graph.Ref]*Found
+	wanted *graph.Set // unless all nodes are asked for; nil: not found out yet
 }
 
 // exists asks the filters which domains have any of the words. It is false if none of those that are asked for has.
@@ -165,23 +166,29 @@ func (s *search) run(ctx context.Context) error {
 
 // accepts reports whether a node is asked for.
 func (s *search) accepts(r graph.Ref) bool {
-	t := s.graph.Type(r)
-	if t == graph.Import && len(s.Types) == 0 {
+	if s.all() {
+		return s.wants(s.graph.Type(r))
+	}
+	return s.selected().Has(r)
+}
+
+// selected are the nodes that are asked for.
+func (s *search) selected() *graph.Set {
+	if s.wanted == nil {
+		s.wanted = s.graph.Select(s.wants, s.Labels)
+	}
+	return s.wanted
+}
+
+// wants reports whether nodes of a type are asked for.
+func (s *search) wants(t graph.NodeType) bool {
+	switch {
+	case len(s.Types) > 0:
+		return slices.Contains(s.Types, t) && (len(s.Domains) == 0 || slices.Contains(s.Domains, t.Domain()))
+	case t == graph.Import:
 		return false // that somebody else has a package is seldom what was meant
 	}
-	if len(s.Domains) > 0 && !slices.Contains(s.Domains, t.Domain()) || len(s.Types) > 0 && !slices.Contains(s.Types, t) {
-		return false
-	}
-	if len(s.Labels) == 0 {
-		return true
-	}
-	n := s.graph.Node(r)
-	for _, l := range s.Labels {
-		if _, ok := slices.BinarySearch(n.Labels, l); !ok {
-			return false
-		}
-	}
-	return true
+	return len(s.Domains) == 0 || slices.Contains(s.Domains, t.Domain())
 }
 
 // all reports whether every node is asked for.
@@ -277,10 +284,7 @@ func (s *search) nearest(v []float32) ([]neighbour, error) {
 	}
 	take(hits)
 	if s.nearer != nil {
-		o.Filter = nil
-		if !s.all() {
-			o.K = s.nearer.Len()
-		}
+		o.Filter = s.changedSlots()
 		if hits, err = s.nearer.Search(v, o); err != nil {
 			return nil, err
 		}
@@ -297,14 +301,25 @@ func (s *search) slots() *knn.Bitmap {
 	if s.all() {
 		return s.live
 	}
-	out := &knn.Bitmap{}
-	for slot := range s.near.Slots() {
-		id, ok := s.near.ID(uint32(slot))
-		if !ok || s.live != nil && !s.live.Has(uint32(slot)) {
-			continue
+	out, wanted := &knn.Bitmap{}, s.selected()
+	for slot := range uint32(s.near.Slots()) {
+		if wanted.Has(s.Index.place(slot)) && (s.live == nil || s.live.Has(slot)) {
+			out.Add(slot)
 		}
-		if r, known := s.graph.FindHash(id); known && s.accepts(r) {
-			out.Add(uint32(slot))
+	}
+	return out
+}
+
+// changedSlots are those of the delta's vectors that may be found; nil: all.
+func (s *search) changedSlots() *knn.Bitmap {
+	if s.all() {
+		return nil
+	}
+	out := &knn.Bitmap{}
+	for slot := range uint32(s.nearer.Slots()) {
+		id, _ := s.nearer.ID(slot)
+		if r, ok := s.graph.FindHash(id); ok && s.accepts(r) {
+			out.Add(slot)
 		}
 	}
 	return out

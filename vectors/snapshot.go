@@ -21,7 +21,7 @@ import (
 // used; Verify checks these, too.
 const (
 	magic     = "RECINDEX"
-	version   = 2
+	version   = 3
 	pageSize  = 4096
 	tableAt   = 16
 	rowSize   = 32
@@ -42,6 +42,7 @@ const (
 	sectionLooseNames
 	sectionFacts
 	sectionDelta
+	sectionPlaces
 )
 
 // lazy sections are large, and check themselves.
