@@ -140,7 +140,8 @@ type Taken struct {
 }
 
 // State writes statements durably, each in the place of an older one with the same key. Nothing is written if one of
-// them is wrong. A time that differs alone changes nothing. The error wraps [state.ErrBusy] when the tree is busy.
+// them is wrong. A time that differs alone changes nothing. The error wraps [state.ErrBusy] when there are many and the
+// tree is busy.
 func (b *Book) State(ctx context.Context, all []Statement) (taken []Taken, err error) {
 	last := map[string]int{} // by id: of two with one key the later counts
 	for i, s := range all {
@@ -149,7 +150,7 @@ func (b *Book) State(ctx context.Context, all []Statement) (taken []Taken, err e
 			return nil, fmt.Errorf("%s: %w", s.Kind(), err)
 		}
 	}
-	err = b.locked(ctx, func(names []string) ([]state.Change, error) {
+	err = b.write(ctx, func(names []string) ([]state.Change, error) {
 		var add, remove []state.Change
 		for i, s := range all {
 			if last[s.name("")] != i {
@@ -186,21 +187,35 @@ func takeBack(p string) (state.Change, error) {
 	return state.Change{Path: removalOf(p), Data: data}, err
 }
 
-// locked has changes made of the names of the files that there are, and writes them, all under the lock of the tree.
-func (b *Book) locked(ctx context.Context, make func(names []string) ([]state.Change, error)) error {
-	lock, err := b.Store.Lock(ctx)
+// few are so few files that each is written by itself.
+const few = 16
+
+// write makes changes of the names of the files that there are. All are new files whose names follow from their contents:
+// no lock is needed to write them, and processes that change the same fact at once leave both. Many are written as one,
+// which is faster, under the lock of the tree.
+func (b *Book) write(ctx context.Context, changes func(names []string) ([]state.Change, error)) error {
+	names, err := b.names()
 	if err != nil {
 		return err
 	}
-	names, err := b.names()
-	var changes []state.Change
-	if err == nil {
-		changes, err = make(names)
+	files, err := changes(names)
+	if err != nil || len(files) == 0 {
+		return err
 	}
-	if err == nil {
-		_, err = b.Store.Write(ctx, changes)
+	if len(files) > few {
+		lock, err := b.Store.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = b.Store.Write(ctx, files)
+		return errors.Join(err, lock.Release())
 	}
-	return errors.Join(err, lock.Release())
+	for _, f := range files {
+		if _, err := b.Store.PutNew(f.Path, f.Data); err != nil {
+			return err
+		}
+	}
+	return b.Store.Announce()
 }
 
 // compare says what is to become of a statement: the content of its file, and the files that it takes the place of.
@@ -257,7 +272,7 @@ func (b *Book) filesOf(id string, names []string) []string {
 // Withdraw takes facts back by their ids. Nothing is taken back if one of them never was, or stands in a file that
 // somebody wrote by hand; of what was before, nothing is left to do.
 func (b *Book) Withdraw(ctx context.Context, ids []string) error {
-	return b.locked(ctx, func(names []string) ([]state.Change, error) {
+	return b.write(ctx, func(names []string) ([]state.Change, error) {
 		var out []state.Change
 		for _, id := range ids {
 			ever := slices.ContainsFunc(names, func(name string) bool {
