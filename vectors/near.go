@@ -136,7 +136,9 @@ func (x *Index) hasVectorOf(it *graph.Item) bool {
 }
 
 // place is where the node of a vector of the snapshot is.
-func (x *Index) place(slot uint32) graph.Ref { return graph.Ref(binary.LittleEndian.Uint32(x.slotted[4*slot:])) }
+func (x *Index) place(slot uint32) graph.Ref {
+	return graph.Ref(binary.LittleEndian.Uint32(x.slotted[4*slot:]))
+}
 
 // placesSound compares the places of all nodes of vectors with their ids.
 func (x *Index) placesSound() bool {
