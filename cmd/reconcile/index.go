@@ -324,7 +324,7 @@ func (a *app) embedder(s *state.Store, x schemas.IndexSettings) (embed.Embedder,
 	}
 	return embedhttp.New(embedhttp.Options{
 		Endpoint: x.Endpoint, Model: x.Model, Dimensions: x.Dimensions, Key: a.getenv(x.APIKeyEnv), Batch: x.Batch,
-		RequestsPerMinute: x.RequestsPerMinute, UserAgent: "reconcile",
+		RequestsPerMinute: x.RequestsPerMinute, UserAgent: "reconcile", Warn: a.warnIndex,
 		Cache: embedhttp.NewCache(s.Root(), ".reconcile/cache/embeddings", embeddingsLimit),
 	})
 }

@@ -1,6 +1,7 @@
 package embedhttp
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -217,12 +218,16 @@ func TestCacheStaysInTheTree(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, ".reconcile", "cache")); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
-	e, _ := server.embedder(t, func(o *Options) { o.Cache = cacheIn(t, dir, 1<<20) })
-	got, err := e.Embed(t.Context(), []string{"a"})
-	if err != nil || e.Cache.Err() == nil {
-		t.Fatalf("%v; the cache says %v", err, e.Cache.Err())
+	var warned []error
+	e, _ := server.embedder(t, func(o *Options) {
+		o.Cache, o.Batch, o.Parallel = cacheIn(t, dir, 1<<20), 1, 1
+		o.Warn = func(err error) { warned = append(warned, err) }
+	})
+	got, err := e.Embed(t.Context(), []string{"a", "b"})
+	if err != nil || len(warned) != 1 || !errors.Is(warned[0], e.Cache.Err()) {
+		t.Fatalf("%v; warned of %v; the cache says %v", err, warned, e.Cache.Err())
 	}
-	check(t, []string{"a"}, got)
+	check(t, []string{"a", "b"}, got)
 	if n := sizeOf(t, outside); n != 0 {
 		t.Errorf("%d bytes were written outside the tree", n)
 	}

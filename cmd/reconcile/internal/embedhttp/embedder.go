@@ -34,6 +34,8 @@ type Options struct {
 	Patience time.Duration
 	// Cache keeps vectors; nil keeps none.
 	Cache *Cache
+	// Warn, unless nil, hears once that vectors cannot be kept.
+	Warn func(error)
 	// UserAgent is sent with each request.
 	UserAgent string
 
@@ -48,6 +50,7 @@ type Embedder struct {
 	client *http.Client
 	slots  chan struct{} // one for each request under way
 	pace   pace
+	lost   sync.Once // warned that vectors cannot be kept
 }
 
 var _ embed.Embedder = (*Embedder)(nil)
@@ -182,8 +185,14 @@ func (e *Embedder) freeSlot() { <-e.slots }
 
 // keep adds vectors to the cache. That they cannot be written costs another request some day, and no more.
 func (e *Embedder) keep(texts []string, vectors [][]float32) {
-	if e.Cache != nil {
-		e.Cache.add(e.keys(texts), vectors)
+	if e.Cache == nil {
+		return
+	}
+	e.Cache.add(e.keys(texts), vectors)
+	if err := e.Cache.Err(); err != nil && e.Warn != nil {
+		e.lost.Do(func() {
+			e.Warn(fmt.Errorf("what %s answers cannot be kept, and is asked for again next time: %w", e.Endpoint, err))
+		})
 	}
 }
 
