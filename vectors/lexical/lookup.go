@@ -64,7 +64,7 @@ func (l *list) count(deleted Bitmap) (n int) {
 	return n
 }
 
-// touch reads what looking terms up begins with, all of it before anybody waits for a piece: it lies far apart, and the
+// touch reads a little of all that looking terms up comes to, before anybody waits for a piece: it lies far apart, and the
 // processor fetches several pieces at once if none depends on another.
 func (x *Index) touch(hashes []uint64) (sum byte) {
 	slots, rows := x.slotRows.data, x.termRows.data
@@ -75,6 +75,18 @@ func (x *Index) touch(hashes []uint64) (sum byte) {
 		n := binary.LittleEndian.Uint32(slots[hash&uint64(x.slots-1)*slotSize:])
 		if at := int(n) * termSize; at < len(rows) {
 			sum += rows[at]
+		}
+	}
+	for _, hash := range hashes {
+		n := binary.LittleEndian.Uint32(slots[hash&uint64(x.slots-1)*slotSize:])
+		if at := (int(n) - 1) * termSize; at >= 0 && at+termSize <= len(rows) {
+			text, place := int(binary.LittleEndian.Uint32(rows[at:])), int(binary.LittleEndian.Uint32(rows[at+4:]))*blockUnit
+			if text < len(x.texts.data) {
+				sum += x.texts.data[text]
+			}
+			if place < len(x.blocks.data) {
+				sum += x.blocks.data[place]
+			}
 		}
 	}
 	return sum
