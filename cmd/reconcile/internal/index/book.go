@@ -48,15 +48,22 @@ type removed struct {
 
 // IsFactFile reports whether a path is that of a file that a book wrote below the folder of facts:
 // KIND-<12 digits of its key>-<6 digits of its content>.json, or its removal.
-func IsFactFile(p string) bool {
-	name := path.Base(p)
+func IsFactFile(p string) bool { return factOf(path.Base(p)) != "" }
+
+// factOf is the id of the fact that a file of that name is about; "" for files of other names.
+func factOf(name string) string {
 	stem, ok := strings.CutSuffix(name, removal)
 	if !ok {
 		stem, ok = strings.CutSuffix(name, ".json")
 	}
 	parts := strings.Split(stem, "-")
-	return ok && len(parts) == 3 && slices.Contains(Kinds, parts[0]) && isHex(parts[1], 12) && isHex(parts[2], 6)
+	if !ok || len(parts) != 3 || !slices.Contains(Kinds, parts[0]) || !isHex(parts[1], 12) || !isHex(parts[2], 6) {
+		return ""
+	}
+	return parts[0] + "-" + parts[1]
 }
+
+func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789abcdef") == "" }
 
 // standing are those of the names, which are sorted, that state something: no removals, and nothing that was removed.
 func standing(names []string) []string {
@@ -71,8 +78,6 @@ func standing(names []string) []string {
 }
 
 func removalOf(name string) string { return strings.TrimSuffix(name, ".json") + removal }
-
-func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789abcdef") == "" }
 
 // names are the files of facts, with removals and what they remove, sorted.
 func (b *Book) names() ([]string, error) {
@@ -262,7 +267,7 @@ func saysSame(a, b Statement) bool {
 func (b *Book) filesOf(id string, names []string) []string {
 	var out []string
 	for _, name := range standing(names) {
-		if strings.HasPrefix(name, id+"-") && IsFactFile(name) {
+		if factOf(name) == id {
 			out = append(out, b.dir()+"/"+name)
 		}
 	}
@@ -275,10 +280,7 @@ func (b *Book) Withdraw(ctx context.Context, ids []string) error {
 	return b.write(ctx, func(names []string) ([]state.Change, error) {
 		var out []state.Change
 		for _, id := range ids {
-			ever := slices.ContainsFunc(names, func(name string) bool {
-				return strings.HasPrefix(name, id+"-") && IsFactFile(name)
-			})
-			if !ever {
+			if id == "" || !slices.ContainsFunc(names, func(name string) bool { return factOf(name) == id }) {
 				return nil, b.notOwn(id)
 			}
 			for _, p := range b.filesOf(id, names) {

@@ -128,6 +128,11 @@ func TestBookTakesBack(t *testing.T) {
 	if err := b.Withdraw(t.Context(), []string{first.ID, "trust-000000000000"}); !errors.Is(err, index.ErrNoFact) {
 		t.Errorf("one that never was is taken back: %v", err)
 	}
+	for _, part := range []string{"trust", "trust-", "", first.ID[:10]} {
+		if err := b.Withdraw(t.Context(), []string{part}); !errors.Is(err, index.ErrNoFact) {
+			t.Errorf("%q is no id, and is taken back: %v", part, err)
+		}
+	}
 	if got := r.listed(b); len(got) != 1 {
 		t.Errorf("one of the ids was wrong, and %q stand", got)
 	}
