@@ -219,7 +219,7 @@ func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error 
 	made := b.rows(len(items))
 	err := b.embed(e, items, made.put)
 	if errors.Is(err, embed.ErrUnavailable) {
-		b.Warn(fmt.Errorf("search goes by words only, until the index is rebuilt: %w", err))
+		b.Warn(fmt.Errorf("search goes by words only, until vectors can be had: %w", err))
 		return nil
 	}
 	if err != nil {

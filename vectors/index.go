@@ -37,6 +37,7 @@ type Index struct {
 	docs   []graph.Ref // of the texts that are not the snapshot's, by their number behind those
 	live   *knn.Bitmap // slots of near that may be found; nil: all
 	nearer *knn.Index  // of the delta; nil if there are none
+	lacks  bool        // it has texts that should have vectors
 }
 
 // Open takes the bytes of a snapshot, which are used as they are and must not change, and of the delta beside it, nil if
@@ -178,6 +179,7 @@ func (x *Index) ready(m *merging) (err error) {
 	if x.delta.near != nil {
 		x.nearer = x.delta.near.Index
 	}
+	x.lacks = x.lacking(fresh)
 	return nil
 }
 

@@ -123,6 +123,14 @@ func (x *Index) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item,
 	return slices.CompactFunc(made, func(a, b knn.Item) bool { return a.ID == b.ID }), err
 }
 
+// Lacks reports whether there are texts without vectors, because the embedder could not be had when they were indexed.
+func (x *Index) Lacks() bool { return x.near == nil && !x.WordsOnly || x.lacks }
+
+// lacking reports whether the delta has no vector of a fresh text.
+func (x *Index) lacking(fresh []*graph.Item) bool {
+	return x.near != nil && slices.ContainsFunc(fresh, func(it *graph.Item) bool { return hasText(it) && !x.hasVectorOf(it) })
+}
+
 // hasVectorOf reports whether the delta has the vector of a text.
 func (x *Index) hasVectorOf(it *graph.Item) bool {
 	if x.nearer == nil {

@@ -200,6 +200,7 @@ func (a *app) index(ctx context.Context, o indexFlags) error {
 	}
 	defer s.Close()
 	var x *index.Kept
+	k.Retry = true
 	if o.rebuild {
 		x, err = k.Rebuild(ctx, t)
 	} else {

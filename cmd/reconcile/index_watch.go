@@ -18,6 +18,29 @@ type indexFollower struct {
 	watcher *watch.Watcher // of all that is indexed; nil as long as there is no index
 	due     <-chan time.Time
 	warn    func(error) // what is wrong with the index keeps nobody from working
+	lacking
+}
+
+// lacking is when to try again to make vectors that an index lacks.
+type lacking struct {
+	wait  time.Duration    // since the last try; 0: nothing is lacking
+	again <-chan time.Time // when to try again; nil: at the next refresh
+}
+
+// Bounds of how long to wait until vectors that an index lacks are tried again.
+const (
+	lackingFirst = time.Minute
+	lackingMost  = time.Hour
+)
+
+// tried notes what came of a try: the next one is after twice the time.
+func (l *lacking) tried(lacks bool) {
+	if !lacks {
+		*l = lacking{}
+		return
+	}
+	l.wait = min(max(2*l.wait, lackingFirst), lackingMost)
+	l.again = time.After(l.wait)
 }
 
 // indexPatience is how long the end of a watcher waits for a refresh that is under way. What it leaves is the old index
@@ -79,6 +102,9 @@ func (f *indexFollower) run(ctx context.Context, trees <-chan *state.Tree) {
 			if h.Full || slices.ContainsFunc(h.Paths, isIndexed) {
 				f.later()
 			}
+		case <-f.again:
+			f.again = nil
+			f.later()
 		case <-f.due:
 			f.due = nil
 			if err := f.refresh(ctx); err != nil {
@@ -104,7 +130,7 @@ func (f *indexFollower) refresh(ctx context.Context) error {
 	if err != nil || !k.Exists() {
 		return err
 	}
-	k.Warn, k.Progress = f.warn, nil
+	k.Warn, k.Progress, k.Retry = f.warn, nil, f.again == nil
 	if f.watcher == nil {
 		if err := f.watchFiles(k); err != nil {
 			return err
@@ -113,6 +139,9 @@ func (f *indexFollower) refresh(ctx context.Context) error {
 	x, err := k.Complete(ctx, f.tree)
 	if err != nil {
 		return err
+	}
+	if k.Retry {
+		f.tried(x.Lacks())
 	}
 	x.Close()
 	return nil

@@ -35,6 +35,8 @@ type Keeper struct {
 	Progress func(step string, done, total int)
 	// Warn hears of what the index has to do without.
 	Warn func(error)
+	// Retry has vectors made that an index lacks because the embedder could not be had, unless it still cannot be.
+	Retry bool
 	// Long, unless nil, is called before what takes long, and more memory than to look at the files.
 	Long func()
 }
@@ -162,7 +164,8 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 		return anew(ctx, tree, s, reason(damage))
 	}
 	how, changed, gone := compare(kept.Index, s)
-	why, err := k.update(ctx, kept, s, changed, gone)
+	complete := k.Retry && kept.Lacks() && k.embeds(ctx)
+	why, err := k.update(ctx, kept, s, changed, gone, complete)
 	if err != nil || why != "" {
 		kept.Close()
 	}
@@ -212,14 +215,35 @@ func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []stri
 	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs)}, changed, gone
 }
 
-// update takes changes in, and keeps them in the delta; or says why the index has to be built anew.
-func (k *Keeper) update(ctx context.Context, kept *Kept, s *survey, changed []input, gone []string) (why string, err error) {
+// embeds reports whether the embedder can be had.
+func (k *Keeper) embeds(ctx context.Context) bool {
+	if k.Embedder == nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, embedderPatience)
+	defer cancel()
+	// What was asked before may be known without anybody who answers.
+	_, err := k.Embedder.Embed(ctx, []string{"Is anybody there at " + k.Now().Format(time.RFC3339Nano)})
+	if err != nil {
+		k.warn(fmt.Errorf("the index still lacks vectors: %w", err))
+	}
+	return err == nil
+}
+
+// embedderPatience is how long an embedder is asked whether it is there.
+const embedderPatience = 10 * time.Second
+
+// update takes changes in, and what the index lacks if it is to be complete, and keeps them in the delta; or says why the
+// index has to be built anew.
+func (k *Keeper) update(ctx context.Context, kept *Kept, s *survey, changed []input, gone []string, complete bool) (why string, err error) {
 	switch {
+	case complete && kept.Meta().Model == "":
+		return "it had no vectors", nil
 	case kept.Meta().Tools != s.tagger.version:
 		return "symbols are found by another program", nil
 	case len(changed) > len(s.inputs)/4+64:
 		return "much has changed", nil
-	case len(changed)+len(gone) == 0:
+	case len(changed)+len(gone) == 0 && !complete:
 		return "", nil
 	}
 	parts, err := s.parts(ctx, changed, k.progress)
