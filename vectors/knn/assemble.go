@@ -3,7 +3,9 @@ package knn
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // Source copies the vector of a row into one of as many numbers. Many goroutines may call it at once, and it gives the same
@@ -66,21 +68,49 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 
 // unitsOf hands out the exact vectors of slots, whose rows are given, as the format has them.
 func (v *view) unitsOf(rows []uint32, from Source) func(func([]byte) error) error {
-	const block = 64 // rows that are handed out at once
+	const block = 256 // rows that are handed out at once
 	return func(each func([]byte) error) error {
-		exact, out := make([]float32, v.dims), make([]float32, block*v.dims)
-		for some := range slices.Chunk(rows, block) {
-			for i, row := range some {
-				if err := from(int(row), exact); err != nil {
+		threads := runtime.GOMAXPROCS(0)
+		blocks := make([]unitBlock, threads)
+		for at := 0; at < len(rows); {
+			var all sync.WaitGroup
+			used := 0
+			for ; used < threads && at < len(rows); used++ {
+				some := rows[at:min(at+block, len(rows))]
+				at += len(some)
+				b := &blocks[used]
+				all.Go(func() { b.fill(v.dims, some, from) })
+			}
+			all.Wait()
+			for i := range blocks[:used] {
+				if blocks[i].err != nil {
+					return blocks[i].err
+				}
+				if err := each(raw(blocks[i].units)); err != nil {
 					return err
 				}
-				unit(out[i*v.dims:(i+1)*v.dims], exact)
-			}
-			if err := each(raw(out[:len(some)*v.dims])); err != nil {
-				return err
 			}
 		}
 		return nil
+	}
+}
+
+// unitBlock is vectors of length 1, one after the other.
+type unitBlock struct {
+	exact, units []float32
+	err          error
+}
+
+func (b *unitBlock) fill(dims int, rows []uint32, from Source) {
+	if b.exact == nil {
+		b.exact = make([]float32, dims)
+	}
+	b.units = slices.Grow(b.units[:0], len(rows)*dims)[:len(rows)*dims]
+	for i, row := range rows {
+		if b.err = from(int(row), b.exact); b.err != nil {
+			return
+		}
+		unit(b.units[i*dims:(i+1)*dims], b.exact)
 	}
 }
 
