@@ -216,11 +216,11 @@ func TestSearchFilters(t *testing.T) {
 	if len(a.Results) != 1 || a.Results[0].ID != "session/login" || !slices.Equal(a.AlsoExistsIn, []graph.Domain{graph.Code}) {
 		t.Errorf("in history: %+v, also in %v", a.Results, a.AlsoExistsIn)
 	}
-	a = search(vectors.Query{Text: "passwords", Domains: []graph.Domain{graph.Academic}})
+	a = search(vectors.Query{Text: "passwords", Domains: []graph.Domain{graph.Academic}, Mode: vectors.Lexical})
 	if !a.NoMatches || len(a.Results) > 0 || !slices.Equal(a.AlsoExistsIn, []graph.Domain{graph.History}) {
 		t.Errorf("nothing in documents: %+v", a)
 	}
-	if a = search(vectors.Query{Text: "xylophone"}); !a.NoMatches || len(a.Results) > 0 || len(a.AlsoExistsIn) > 0 {
+	if a = search(vectors.Query{Text: "xylophone", Mode: vectors.Lexical}); !a.NoMatches || len(a.Results) > 0 || len(a.AlsoExistsIn) > 0 {
 		t.Errorf("a word that nothing has: %+v", a)
 	}
 	a = search(vectors.Query{Text: "retry", Types: []graph.NodeType{graph.Session, graph.Doc}})
@@ -249,6 +249,25 @@ func TestViaLeadsFromAResult(t *testing.T) {
 	want := []graph.Edge{{From: "docs/login.md", To: "src/f7.go", Type: graph.Documents, Weight: 1}}
 	if found == nil || found.ByGraph.Rank == 0 || !slices.Equal(found.Via, want) || a.Results[0].ID != "docs/login.md" {
 		t.Errorf("found %+v", a.Results)
+	}
+}
+
+// A word that nothing has ends a search at once, unless the vectors are of an embedder that may know what it means.
+func TestUnknownWords(t *testing.T) {
+	t.Parallel()
+	for _, knowing := range []bool{true, false} {
+		o := options()
+		if !knowing {
+			o.Embedder = nil
+		}
+		x := open(t, build(t, things(), o), nil, o)
+		for _, mode := range []vectors.Mode{vectors.Hybrid, vectors.Vector, vectors.Lexical} {
+			a, err := x.Search(t.Context(), vectors.Query{Text: "xylophone", Mode: mode})
+			found := knowing && mode != vectors.Lexical
+			if err != nil || a.NoMatches == found || len(a.Results) > 0 != found {
+				t.Errorf("%s, by an embedder that knows it: %v: %d results, %v, %v", mode, knowing, len(a.Results), a.NoMatches, err)
+			}
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ type Place struct {
 
 // Answer is what a search found.
 type Answer struct {
-	// NoMatches says that nothing has any of the words: nothing was searched.
+	// NoMatches says that nothing has any of the words, and nothing was found by what they mean.
 	NoMatches bool
 	Results   []Found
 	// AlsoExistsIn are domains that were not asked for and have some of the words.
@@ -102,11 +102,13 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 		q.Limit = defaultLimit
 	}
 	s := &search{Index: x, Query: q, answer: &Answer{}, places: map[graph.Ref]*Found{}}
-	if s.exists() {
+	exists := s.exists()
+	if exists || s.knowsMore() {
 		if err := s.run(ctx); err != nil {
 			return nil, err
 		}
 	}
+	s.answer.NoMatches = !exists && len(s.answer.Results) == 0
 	return s.answer, nil
 }
 
@@ -137,8 +139,13 @@ func (s *search) exists() bool {
 			s.answer.AlsoExistsIn = append(s.answer.AlsoExistsIn, d)
 		}
 	}
-	s.answer.NoMatches = !any
 	return any
+}
+
+// knowsMore reports whether a text may be meant that has none of the words: the vectors are of an embedder that knows
+// what words mean, which the built-in one does not.
+func (s *search) knowsMore() bool {
+	return s.Mode != Lexical && s.near != nil && s.Embedder != nil
 }
 
 func (s *search) run(ctx context.Context) error {
