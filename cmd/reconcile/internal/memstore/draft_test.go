@@ -59,6 +59,17 @@ func TestDraftOutOfDate(t *testing.T) {
 			}
 		},
 		"the manifest is damaged": func() { x.write(manifestPath, []byte("{}")) },
+		"the manifest is changed in place, with the same size": func() {
+			f, err := os.OpenFile(filepath.Join(x.dir, manifestPath), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const key = `"summary":"`
+			_, err = f.WriteAt([]byte("#"), int64(bytes.LastIndex(x.read(manifestPath), []byte(key))+len(key)))
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Error(err)
+			}
+		},
 		"the cache goes": func() {
 			if err := os.RemoveAll(filepath.Join(x.dir, ".reconcile/memory")); err != nil {
 				t.Error(err)
