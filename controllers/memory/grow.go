@@ -88,6 +88,7 @@ func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
 	links := linksOf(s)
 	f.note(s, links)
 	added := map[string]bool{}
+	f.entries = slices.Grow(f.entries, len(s.Entries))
 	for _, o := range observations(s, nil) {
 		added[o.ID] = true
 		f.entries = append(f.entries, stored{Observation: o})
