@@ -3,7 +3,7 @@ package knn
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -46,8 +46,8 @@ func compareHits(a, b Hit) int {
 
 // Numbers of the search, chosen by measurements on 768 dimensions.
 const (
-	// spare is how many more than K, and a quarter of K, are compared exactly: the best by their codes.
-	spare = 6
+	// spare is how many more than 2 K are compared exactly, at most: the best by their codes.
+	spare = 12
 	// scanned is how many of the best by their codes of 1 bit are compared by those of 8 bits, at least; 1 in 64
 	// of many.
 	scanned = 256
@@ -158,32 +158,39 @@ func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
 		}
 	}
 	w.weigh(v, &w.query)
-	room := o.K + o.K/4 + spare
+	room := 2*o.K + spare
 	w.best.reset(room, room)
 	for i, dot := range w.dots {
 		w.best.add(keyOf(dot, w.slots[i], 0))
 	}
+	w.settleBest(v, o)
+}
+
+// settleBest compares w.best exactly, until what codes are off for those so far says that none of the others is among the
+// K best.
+func (w *walker) settleBest(v *view, o SearchOptions) {
+	least, most := float32(math.MaxFloat32), float32(-math.MaxFloat32) // that codes were off
 	for i, key := range w.best.keys {
+		about := v.similarity(dotOf(key))
+		if i >= 8 && len(w.answers) >= o.K && about+most+(most-least) < w.answers[o.K-1].Similarity {
+			break
+		}
 		if i+1 < len(w.best.keys) {
 			kernel.Prefetch(v.vector(slotOf(w.best.keys[i+1], 0)))
 		}
-		w.answer(v, o, slotOf(key, 0))
+		off := w.answer(v, o, slotOf(key, 0)) - about
+		least, most = min(least, off), max(most, off)
+		w.settle(o)
 	}
-	w.finish(o)
 }
 
-// answer adds a slot to the answers, if it is similar enough.
-func (w *walker) answer(v *view, o SearchOptions, slot uint32) {
+// answer adds a slot to the answers, if it is similar enough, and returns how similar it is.
+func (w *walker) answer(v *view, o SearchOptions, slot uint32) float32 {
 	similarity := min(1, max(-1, kernel.Dot(w.query.unit, v.vector(slot))))
 	if o.MinSimilarity == 0 || similarity >= o.MinSimilarity {
 		w.answers = append(w.answers, Hit{slot, v.id(slot), similarity})
 	}
-}
-
-// finish sorts the answers, and keeps K.
-func (w *walker) finish(o SearchOptions) {
-	slices.SortFunc(w.answers, compareHits)
-	w.answers = w.answers[:min(len(w.answers), o.K)]
+	return similarity
 }
 
 // walkFiltered walks until the best that pass are nearer than all that is left to be followed. If it meets so few that a
@@ -204,7 +211,8 @@ func (w *walker) walkFiltered(v *view, o SearchOptions) {
 			continue
 		}
 		p.keys[next] |= done
-		w.expand(v, code, slotOf(key, 0), 0)
+		w.enter(v, slotOf(key, 0), 0)
+		w.measure(v, code)
 		if budget -= len(w.slots); budget < 0 {
 			w.slots = o.Filter.appendTo(w.slots[:0], v.len())
 			w.scanSlots(v, o)

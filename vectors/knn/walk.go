@@ -138,10 +138,16 @@ func (w *walker) walk(v *view, q *coded, level, ef, alike int, starts ...uint64)
 		}
 		p.keys[next] |= done
 		next++
-		if next < len(p.keys) { // it is the next one to be followed, unless a better one is found now
+		// The next one to be followed, unless a better one is found now.
+		ahead := next < len(p.keys) && p.keys[next]&done == 0
+		if ahead {
 			kernel.Prefetch(v.links(slotOf(p.keys[next], w.salt), level))
 		}
-		w.expand(v, q, slotOf(key, w.salt), level)
+		w.enter(v, slotOf(key, w.salt), level)
+		if ahead {
+			w.expect(v, slotOf(p.keys[next], w.salt), level)
+		}
+		w.measure(v, q)
 		w.sift(v, level, p.worst())
 		for _, key := range w.found {
 			next = min(next, p.add(key))
@@ -168,8 +174,8 @@ func (w *walker) sift(v *view, level int, limit uint64) {
 	}
 }
 
-// expand measures the unseen neighbours of a slot.
-func (w *walker) expand(v *view, q *coded, slot uint32, level int) {
+// enter sets w.slots to the unseen neighbours of a slot.
+func (w *walker) enter(v *view, slot uint32, level int) {
 	block := v.links(slot, level)
 	w.slots = slices.Grow(w.slots[:0], len(block))[:len(block)]
 	n, all := 0, uint32(v.len())
@@ -184,5 +190,14 @@ func (w *walker) expand(v *view, q *coded, slot uint32, level int) {
 		}
 	}
 	w.slots = w.slots[:n]
-	w.measure(v, q)
+}
+
+// expect has the codes fetched that will be needed when a slot is entered.
+func (w *walker) expect(v *view, slot uint32, level int) {
+	block, all := v.links(slot, level), uint32(v.len())
+	for i := range block {
+		if to := atomic.LoadUint32(&block[i]); to < all && w.seen[to>>6]>>(to&63)&1 == 0 {
+			kernel.Prefetch(v.high(to))
+		}
+	}
 }
