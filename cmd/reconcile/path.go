@@ -29,9 +29,9 @@ const pathLong = `Show the shortest way from one thing to another, over edges in
 is stated: in the file and line of the node that it leaves, or in a file that somebody wrote (reconcile fact).
 
 --paths shows alternatives, the shorter ones first, of up to 16 edges. --domain, --kind, --edge, --avoid and --direction
-say where a way may lead; the two ends are exempt from them. --through names the domains that it goes through, in this order. Without TO it ends at
-what --end names, or in the last domain of --through: "--through code,academic,history" leads from code by the documents
-about it to what happened.`
+say where a way may lead; the two ends are exempt. --through names the domains that it goes through, in this order.
+Without TO it ends at what --end names, or in the last domain of --through: "--through code,academic,history" leads from
+code by the documents about it to what happened.`
 
 func newPathCmd(a *app) *cobra.Command {
 	o := &pathFlags{}
