@@ -33,114 +33,71 @@ const isTerm = 1
 
 // bag counts the features of texts. The zero value is empty. It is not safe for concurrent use.
 type bag struct {
-	features  []feature
-	slots     []uint32 // hash table of numbers of features + 1
-	numbers   []uint32 // of the terms of the texts
-	different []uint32 // the same, each once
-	words     *dictionary
-	filled    int // how often it was
+	features []feature
+	slots    []uint32 // hash table of numbers of features + 1
+	cutter   lexical.Cutter
+	terms    []word // each one once
+	letters  []byte // of the terms
+	padded   []byte // a term between its marks
+	starts   []int  // of the characters in padded
 }
 
-const (
-	// A bag that was filled this often, and its dictionary then, is used for many more texts.
-	manyTexts = 64
-	// mostWords are the terms of a dictionary: those of a large tree, and their features are 20 MB.
-	mostWords = 1 << 17
-	// bytes of texts that the dictionaries for few and for many are made for.
-	fewBytes, manyBytes = 1 << 14, 1 << 23
-)
+// word is a term of a bag: the number of its feature, and where it ends in the letters, at most maxPieces of each.
+type word struct{ feature, end int }
 
 // fill puts the features of these texts into the bag, and no others.
 func (b *bag) fill(texts ...string) {
-	switch b.filled++; {
-	case b.words == nil:
-		b.words = newDictionary(fewBytes)
-	case b.filled == manyTexts || len(b.words.counts) > mostWords:
-		b.words = newDictionary(manyBytes)
-	}
+	b.features, b.terms, b.letters = b.features[:0], b.terms[:0], b.letters[:0]
 	size := 0
-	b.numbers = b.numbers[:0]
 	for _, text := range texts {
 		size += len(text)
-		b.numbers = b.words.terms.Append(b.numbers, text)
 	}
-	b.features = b.features[:0]
 	b.resize(1 << bits.Len(uint(size|127))) // most texts have fewer than half as many features as bytes
-	b.words.learn()
-	b.different = b.different[:0]
-	for _, n := range b.numbers {
-		if b.words.counts[n]++; b.words.counts[n] == 1 {
-			b.different = append(b.different, n)
-		}
+	for _, text := range texts {
+		b.cutter.Cut(text, b.addTerm)
 	}
-	for _, n := range b.different {
-		// The pieces of a term count as often as the term does.
-		term, pieces := b.words.of(n)
-		b.features = append(b.features, feature{term, b.words.counts[n]})
-		for _, hash := range pieces {
-			b.add(hash, b.words.counts[n])
-		}
-		b.words.counts[n] = 0
+	// The pieces of a term count as often as the term does, and are made once.
+	from := 0
+	for _, w := range b.terms {
+		b.addPieces(b.letters[from:w.end], b.features[w.feature].count)
+		from = w.end
 	}
 }
 
-// dictionary has the features of terms.
-type dictionary struct {
-	terms  *lexical.Numberer
-	counts []uint32 // of each term, of the texts that are counted
-	ends   []uint32 // of each term, in hashes
-	hashes []uint64 // the feature of the term, and those of its pieces
-	padded []byte   // a term between its marks
-	starts []int    // of the characters in padded
-}
-
-func newDictionary(bytes int) *dictionary { return &dictionary{terms: lexical.NewNumberer(bytes)} }
-
-// learn makes the features of the terms that are new.
-func (d *dictionary) learn() {
-	for n := len(d.counts); n < d.terms.Len(); n++ {
-		term := d.terms.Term(uint32(n))
-		d.hashes = append(d.hashes, mixed(xxhash.Sum64(term))|isTerm)
-		d.addPieces(clip(term, maxPieces))
-		d.counts, d.ends = append(d.counts, 0), append(d.ends, uint32(len(d.hashes)))
+func (b *bag) addTerm(term []byte) {
+	n := len(b.features)
+	if at := b.add(mixed(xxhash.Sum64(term))|isTerm, 1); at == n {
+		b.letters = append(b.letters, clip(term, maxPieces)...)
+		b.terms = append(b.terms, word{at, len(b.letters)})
 	}
-}
-
-// of are the features of a term.
-func (d *dictionary) of(n uint32) (term uint64, pieces []uint64) {
-	from := uint32(0)
-	if n > 0 {
-		from = d.ends[n-1]
-	}
-	return d.hashes[from], d.hashes[from+1 : d.ends[n]]
 }
 
 // addPieces adds all runs of three and of four characters of a term, with marks where it begins and ends: so words are
 // alike that are made of the same parts, or mistyped.
-func (d *dictionary) addPieces(term []byte) {
-	d.padded = append(append(d.padded[:0], begins), term...)
-	d.padded = append(d.padded, finishes)
-	d.starts = d.starts[:0]
-	for i, c := range d.padded {
+func (b *bag) addPieces(term []byte, count uint32) {
+	b.padded = append(append(b.padded[:0], begins), term...)
+	b.padded = append(b.padded, finishes)
+	b.starts = b.starts[:0]
+	for i, c := range b.padded {
 		if utf8.RuneStart(c) {
-			d.starts = append(d.starts, i)
+			b.starts = append(b.starts, i)
 		}
 	}
-	d.starts = append(d.starts, len(d.padded))
-	d.padded = append(d.padded, make([]byte, 8)...) // room to read a word from any place
+	b.starts = append(b.starts, len(b.padded))
+	b.padded = append(b.padded, make([]byte, 8)...) // room to read a word from any place
 	for n := leastPiece; n <= mostPiece; n++ {
-		for i := 0; i+n < len(d.starts); i++ {
-			d.hashes = append(d.hashes, mixed(d.piece(d.starts[i], d.starts[i+n]))&^isTerm)
+		for i := 0; i+n < len(b.starts); i++ {
+			b.add(mixed(b.piece(b.starts[i], b.starts[i+n]))&^isTerm, count)
 		}
 	}
 }
 
 // piece is a piece of the padded term as a number: itself, if it has at most seven bytes, else its hash.
-func (d *dictionary) piece(from, to int) uint64 {
+func (b *bag) piece(from, to int) uint64 {
 	if n := to - from; n <= 7 {
-		return binary.LittleEndian.Uint64(d.padded[from:]) & (1<<(8*n) - 1)
+		return binary.LittleEndian.Uint64(b.padded[from:]) & (1<<(8*n) - 1)
 	}
-	return xxhash.Sum64(d.padded[from:to])
+	return xxhash.Sum64(b.padded[from:to])
 }
 
 // clip is the begin of s, at most n bytes, without half a character.
@@ -158,8 +115,8 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// add counts a piece so many times.
-func (b *bag) add(hash uint64, count uint32) {
+// add counts a feature so many times, and returns its number.
+func (b *bag) add(hash uint64, count uint32) int {
 	if 2*len(b.features) >= len(b.slots) {
 		b.grow()
 	}
@@ -169,11 +126,11 @@ func (b *bag) add(hash uint64, count uint32) {
 		if n == 0 {
 			b.features = append(b.features, feature{hash, count})
 			b.slots[at] = uint32(len(b.features))
-			return
+			return len(b.features) - 1
 		}
 		if f := &b.features[n-1]; f.hash == hash {
 			f.count += count
-			return
+			return int(n - 1)
 		}
 	}
 }
