@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+)
+
+// indexTree has something of most that is indexed.
+var indexTree = map[string]string{
+	"docs/a.md":                   "# Upload\n\nA retry waits.\n",
+	"go.mod":                      "module example.com/m\n",
+	"main.go":                     "package main\n\n// main greets.\nfunc main() { hello() }\n",
+	"hello.go":                    "package main\n\nfunc hello() {}\n",
+	"specs/agents/architect.yaml": agentSpec("architect", "runner: {human: {}}"),
+}
+
+var (
+	indexed     = [][]string{{"-q"}, {"-q", "index"}}
+	indexEdit   = map[string]string{"hello.go": "package main\n\n// hello is polite.\nfunc hello() {}\n", "docs/a.md": ""}
+	indexFiles  = []string{index.SnapshotPath, index.DeltaPath}
+	indexStrike = []strike{
+		{name: "build", files: indexTree, before: [][]string{{"-q"}}, cmd: []string{"-q", "index"}},
+		{name: "change", files: indexTree, before: indexed, change: indexEdit, cmd: []string{"-q", "index"}},
+		{name: "rebuild", files: indexTree, before: indexed, change: indexEdit, cmd: []string{"-q", "index", "--rebuild"}},
+		{name: "search", files: indexTree, before: indexed, change: indexEdit, cmd: []string{"-q", "search", "polite"}},
+	}
+)
+
+// TestCrashIndex strikes what writes the index. Each of its files is the old one or the new one, whole, whatever happens;
+// the next command of the same words succeeds, and leaves the same bytes as one that nothing happened to.
+func TestCrashIndex(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the program once for many of its file-changing calls")
+	}
+	for _, mode := range []struct {
+		name  string
+		mode  crashtest.Mode
+		errno syscall.Errno
+		step  int
+	}{
+		{"kill", crashtest.Kill, 0, 3}, {"torn", crashtest.Torn, 0, 5},
+		{"full", crashtest.Fail, syscall.ENOSPC, 7}, {"broken", crashtest.Fail, syscall.EIO, 7},
+	} {
+		if os.Getenv("RECONCILE_CRASH") == "all" {
+			mode.step = 1
+		}
+		for _, s := range indexStrike {
+			t.Run(s.name+" "+mode.name, func(t *testing.T) {
+				t.Parallel()
+				fixture := s.fixture(t, mode.mode, mode.errno)
+				spec, err := fixture()
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := indexOf(t, spec.Root)
+				want, err := runAndRun(spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				after := indexOf(t, spec.Root)
+				n, err := crashtest.EveryNth(t.Context(), mode.step, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+					for i, now := range indexOf(t, s.Root) {
+						if !bytes.Equal(now, before[i]) && !bytes.Equal(now, after[i]) {
+							return fmt.Errorf("%s has %d bytes of neither the old file nor the new one", indexFiles[i], len(now))
+						}
+					}
+					got, err := runAndRun(s)
+					if err == nil && got != want {
+						err = fmt.Errorf("other files than without the crash:\n%s\nwant\n%s", got, want)
+					}
+					return errors.Join(err, advised(mode.errno, r))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				t.Logf("struck at %d calls", n)
+			})
+		}
+	}
+}
+
+// indexOf are the files of the index; nil for those that are not there.
+func indexOf(t *testing.T, root string) [][]byte {
+	t.Helper()
+	var out [][]byte
+	for _, p := range indexFiles {
+		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		out = append(out, data)
+	}
+	return out
+}
+
+// runAndRun gives the command, and then runs the tree, which sweeps away what a killed process left, and lists the files.
+func runAndRun(s crashtest.Spec) (string, error) {
+	for _, cmd := range [][]string{s.Cmd, s.Cmd[:1]} {
+		s.Cmd = cmd
+		if out, err := rerun(s); err != nil {
+			return "", fmt.Errorf("%q: %w\n%s", cmd, err, out)
+		}
+	}
+	return outcomeOf(s.Root)
+}
