@@ -1,6 +1,8 @@
 package index_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,5 +84,57 @@ func TestDamagedFileCache(t *testing.T) {
 	r.refresh()
 	if after, err := r.store.LookAt(p); err != nil || after != before {
 		t.Errorf("the cache was written though nothing changed: %v", err)
+	}
+}
+
+// Few changes are kept beside the snapshot, many make a new one: of many inputs, or of one that comes to much.
+func TestWhenMuchChanges(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"go.mod": "module example.com/m\n"}
+	const inputs = 100
+	for i := range inputs - 1 {
+		files[fmt.Sprintf("notes/%d.txt", i)] = "a note\n"
+	}
+	r := newRig(t, files)
+	r.refresh()
+	edit := func(n, turn int) {
+		for i := range n {
+			r.write(fmt.Sprintf("notes/%d.txt", i), fmt.Sprintf("note %d of turn %d\n", i, turn))
+		}
+	}
+	const most = inputs/4 + 64
+	edit(most, 1)
+	if x := r.refresh(); x.How.Rebuilt != "" || x.How.Changed != most || x.Delta() == nil {
+		t.Errorf("%d of %d inputs changed: %+v", most, inputs, x.How)
+	}
+	edit(most+1, 2)
+	if x := r.refresh(); x.How.Rebuilt != "much has changed" || x.Delta() != nil {
+		t.Errorf("%d of %d inputs changed: %+v", most+1, inputs, x.How)
+	}
+	sections := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "# Section %d\n\nSays %d.\n\n", i, i*i)
+		}
+		return b.String()
+	}
+	r.write("docs/large.md", sections(1000))
+	if x := r.refresh(); x.How.Rebuilt != "" || x.Changed() < 1000 {
+		t.Errorf("a thousand nodes changed: %+v", x.How)
+	}
+	r.write("docs/large.md", sections(5000))
+	x := r.refresh()
+	if x.How.Rebuilt != "the delta has become large" || x.Delta() != nil {
+		t.Errorf("five thousand nodes changed: %+v", x.How)
+	}
+	made := r.read(index.SnapshotPath)
+	k, tree := r.keeper()
+	again, err := k.Rebuild(t.Context(), tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if !bytes.Equal(made, r.read(index.SnapshotPath)) {
+		t.Error("a rebuild comes to other bytes")
 	}
 }
