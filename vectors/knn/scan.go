@@ -59,7 +59,8 @@ func (w *walker) bitLimit(v *view, want int) int32 {
 		w.dots = slices.Grow(w.dots, n)[:at+n]
 		kernel.ScanBits(w.query.bits, s.s.bits[s.from*v.words:s.to*v.words], v.words, w.dots[at:])
 	})
-	w.counts = slices.Grow(w.counts[:0], v.dims+1)[:v.dims+1]
+	most := 64 * v.words // where a damaged file has bits beyond those of the dimensions
+	w.counts = slices.Grow(w.counts[:0], most+1)[:most+1]
 	clear(w.counts)
 	for _, d := range w.dots {
 		w.counts[d]++
@@ -70,7 +71,7 @@ func (w *walker) bitLimit(v *view, want int) int32 {
 			return int32(limit)
 		}
 	}
-	return int32(v.dims)
+	return int32(most)
 }
 
 // scanSlots compares the query with w.slots.

@@ -118,6 +118,22 @@ func TestUnaligned(t *testing.T) {
 	m.check(t, x, 0.95)
 }
 
+// TestBitsBeyondTheDimensions: codes of 1 bit fill whole words, of which a file may say anything.
+func TestBitsBeyondTheDimensions(t *testing.T) {
+	t.Parallel()
+	items := clustered(130, 33, 12)
+	x, err := Open(build(t, Options{Dims: 33}, items).AppendTo(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range x.parts[7] {
+		x.parts[7][i] = 0xff
+	}
+	if hits, err := x.Search(items[0].Vector, SearchOptions{}); err != nil || len(hits) != DefaultK {
+		t.Errorf("%v, %v", hits, err)
+	}
+}
+
 // TestHostile: whatever stands in bytes whose header has the right checksum, nothing panics.
 func TestHostile(t *testing.T) {
 	t.Parallel()
