@@ -233,15 +233,14 @@ func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error 
 	}
 	meta.Model, meta.Dims = e.Model(), b.Dims
 	c.add(sectionEmbedder, trained)
-	c.add(sectionPlaces, places)
+	c.add(sectionPlaces, bySlot(places, x.Rows()))
 	c.sections = append(c.sections, section{kind: sectionVectors, late: x})
 	return nil
 }
 
-// byHash are the items that are found by meaning, in the order of the hashes of their ids, which is that of their slots;
-// and where they are among the nodes, 4 bytes each. Of two ids with one hash, which is all but impossible, the second is
-// found by its words only.
-func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64, places []byte) {
+// byHash are the items that are found by meaning, in the order of the hashes of their ids, and where they are among the
+// nodes. Of two ids with one hash, which is all but impossible, the second is found by its words only.
+func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64, places []uint32) {
 	type row struct {
 		id    uint64
 		place int
@@ -257,9 +256,17 @@ func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64, places []b
 	rows = slices.CompactFunc(rows, func(a, b row) bool { return a.id == b.id })
 	for _, r := range rows {
 		sorted, ids = append(sorted, r.Item), append(ids, r.id)
-		places = binary.LittleEndian.AppendUint32(places, uint32(r.place))
+		places = append(places, uint32(r.place))
 	}
 	return sorted, ids, places
+}
+
+// bySlot writes the places of slots, of which rows tells which ones they are.
+func bySlot(places, rows []uint32) (out []byte) {
+	for _, row := range rows {
+		out = binary.LittleEndian.AppendUint32(out, places[row])
+	}
+	return out
 }
 
 // forgetAfter is how many texts are read until they may be forgotten: some tens of megabytes.

@@ -14,7 +14,13 @@ type Source func(row int, into []float32) error
 
 // Assembly is an index in its format whose exact vectors are still where they came from: it takes a third of the memory,
 // and can only be written.
-type Assembly struct{ image *image }
+type Assembly struct {
+	image *image
+	rows  []uint32
+}
+
+// Rows are the rows of the source by slot: a graph puts what is near near.
+func (a *Assembly) Rows() []uint32 { return a.rows }
 
 // Assemble makes the bytes of the index that Build makes of the same items: ids are those of the rows of from, ascending.
 // progress and context are as those of Build; the errors are, too, and those of from.
@@ -61,7 +67,7 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 	if err != nil {
 		return nil, err
 	}
-	a := &Assembly{x.image()}
+	a := &Assembly{x.image(), order}
 	a.image.later = v.unitsOf(order, from)
 	return a, a.image.sum()
 }
