@@ -72,9 +72,12 @@ func (s *survey) lookInto(dir string, each func(name string, id state.Identity))
 	return err
 }
 
-// stated reads a file of facts. One that is damaged states nothing, and is told of.
-func (s *survey) stated(in *vectors.Input, p string) {
+// stated reads a file of facts. One that is damaged states nothing, and is told of. whole is false if it is no longer what
+// was found.
+func (s *survey) stated(in *vectors.Input, f file) (whole bool) {
+	p := f.path
 	data, _, err := s.store.ReadFile(p, FactsLimit)
+	whole = err == nil && f.holds(data)
 	var all []Statement
 	if err == nil {
 		all, err = ParseFacts(data)
@@ -86,6 +89,7 @@ func (s *survey) stated(in *vectors.Input, p string) {
 		in.Edges, in.Provenances, in.Conflicts = nil, nil, nil
 		s.warn(statesNothing(p, err))
 	}
+	return whole
 }
 
 func statesNothing(p string, err error) error {

@@ -181,14 +181,20 @@ func (f *files) digest(p string, id state.Identity, limit int64, was file) (now 
 	if err != nil {
 		return file{}, false
 	}
-	if isText(text) {
-		now.digest = digestText(text)
-	}
+	now.digest = digestText(text)
 	return now, true
 }
 
-// digestText is the digest of a file that holds this.
-func digestText(text []byte) uint64 { return max(xxhash.Sum64(text), 1) }
+// digestText is the digest of a file that holds this; 0 if it is no text.
+func digestText(text []byte) uint64 {
+	if !isText(text) {
+		return 0
+	}
+	return max(xxhash.Sum64(text), 1)
+}
+
+// holds reports whether that is what the file held when it was found.
+func (f *file) holds(text []byte) bool { return digestText(text) == f.digest }
 
 // one is digest for a file that is taken by itself, and not by a walk.
 func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool) {

@@ -249,6 +249,62 @@ func TestChangeWhileReading(t *testing.T) {
 	}
 }
 
+// What a file of facts states is taken as what it held when it was read.
+func TestFactsChangeWhileReading(t *testing.T) {
+	t.Parallel()
+	const p = "state/graph/by-hand.json"
+	facts := func(kind string) string {
+		return `{"edges": [{"from": "docs/a.md", "to": "hello.go", "type": "` + kind + `"}]}`
+	}
+	stated := func(x *index.Kept) (out []string) {
+		n, _ := x.Graph().Find("hello.go")
+		for _, e := range x.Graph().Incoming(n) {
+			if e.Source == p {
+				out = append(out, e.Type.String())
+			}
+		}
+		return out
+	}
+	for _, change := range []func(*rig){
+		func(r *rig) { r.write(p, facts("implements")) },
+		func(r *rig) { r.remove(p) },
+		func(r *rig) { r.write(p, "{") },
+	} {
+		r := newRig(t, program)
+		r.write(p, facts("documents"))
+		k, tree := r.keeper()
+		k.Progress = func(string, int, int) {
+			k.Progress = nil
+			change(r)
+		}
+		x, err := k.Rebuild(t.Context(), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stated(x); slices.Contains(got, "documents") {
+			t.Errorf("what the file does not state any more is taken: %q", got)
+		}
+		x.Close()
+		r.write(p, facts("documents"))
+		if got := stated(r.refresh()); !slices.Equal(got, []string{"documents"}) {
+			t.Errorf("after it states again what it did: %q", got)
+		}
+	}
+}
+
+// A file of facts that is no text states nothing, and is not read again while it stays.
+func TestFactsThatAreNoText(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, program)
+	r.write("state/graph/by-hand.json", "{\x00}")
+	if r.refresh(); len(r.warned) == 0 {
+		t.Error("nobody is told of it")
+	}
+	if x := r.refresh(); x.How.Changed != 0 {
+		t.Errorf("it is taken for changed: %+v", x.How)
+	}
+}
+
 func TestDamagedIsRebuilt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, program)

@@ -57,9 +57,7 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 		return nil, err
 	}
 	s := &survey{files: f, tagger: newTagger(ctx, k.Store), warn: k.warn, began: k.Now()}
-	if err := s.readModules(); err != nil {
-		return nil, err
-	}
+	s.readModules()
 	s.sources()
 	if err := s.fromTree(tree); err != nil {
 		return nil, err
@@ -72,20 +70,20 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 	return s, nil
 }
 
-func (s *survey) readModules() error {
+// readModules reads the modules. Of a go.mod that cannot be read any more there is none, as its files are none.
+func (s *survey) readModules() {
 	for _, f := range s.found {
 		if path.Base(f.path) != "go.mod" {
 			continue
 		}
 		text, err := s.text(f.path)
 		if err != nil {
-			return err
+			continue
 		}
 		if m, ok := source.ParseModule(text); ok {
 			s.modules = append(s.modules, m)
 		}
 	}
-	return nil
 }
 
 // sources groups the files: Go by folder. Those of a folder follow each other.
@@ -237,12 +235,8 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 			for i := range jobs {
 				in := &wanted[i]
 				out[i] = vectors.Input{Name: in.name, Digest: in.digest}
-				var whole bool
-				if out[i].Part, whole = s.part(in, tags, threads); !whole {
+				if !s.read(in, &out[i], tags, threads) {
 					out[i].Digest = changing
-				}
-				if p, ok := strings.CutPrefix(in.name, "facts:"); ok {
-					s.stated(&out[i], p)
 				}
 				if s.aside != nil {
 					s.aside.put(out[i].Part)
@@ -276,13 +270,19 @@ func (s *survey) tagged(wanted []input) []string {
 // so that it is read again: its files may be again as they were.
 const changing = 0
 
+// read takes what an input comes to. whole is false if its files are no longer what was found.
+func (s *survey) read(in *input, to *vectors.Input, tags map[string][]source.Tag, threads int) (whole bool) {
+	if strings.HasPrefix(in.name, "facts:") {
+		return s.stated(to, in.files[0])
+	}
+	to.Part, whole = s.part(in, tags, threads)
+	return whole
+}
+
 // part is what an input comes to, made by so many goroutines; nothing if it cannot be read any more. whole is false if
 // its files are no longer what was found.
 func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) (part graph.Part, whole bool) {
 	kind, _, _ := strings.Cut(in.name, ":")
-	if kind == "facts" {
-		return graph.Part{}, true // they have no nodes
-	}
 	texts, whole := s.texts(in, kind)
 	switch {
 	case kind == "object":
@@ -318,7 +318,7 @@ func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool)
 		if err == nil {
 			texts = append(texts, source.File{Path: f.path, Text: text})
 		}
-		whole = whole && err == nil && digestText(text) == f.digest
+		whole = whole && err == nil && f.holds(text)
 	}
 	return texts, whole
 }

@@ -306,7 +306,7 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 	if err != nil {
 		return nil, err
 	}
-	x, err := openBuilt(made, o)
+	x, err := made.Open(o)
 	if err != nil {
 		return nil, err
 	}
@@ -317,19 +317,6 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 
 // since is how long ago a survey began.
 func (k *Keeper) since(s *survey) time.Duration { return k.Now().Sub(s.began) }
-
-// openBuilt opens in memory what is to be in a file.
-func openBuilt(made *vectors.Snapshot, o vectors.Options) (*vectors.Index, error) {
-	n := 0
-	if err := made.Write(func(b []byte) error { n += len(b); return nil }); err != nil {
-		return nil, err
-	}
-	data, at := aligned(n), 0
-	if err := made.Write(func(b []byte) error { at += copy(data[at:], b); return nil }); err != nil {
-		return nil, err
-	}
-	return vectors.Open(data, nil, o)
-}
 
 // finish builds the whole index of inputs, keeps and opens it.
 func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How) (*Kept, error) {

@@ -60,7 +60,7 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 			v.Compared = "the snapshot is another than that of a rebuild"
 		}
 	} else {
-		fresh, err := openBuilt(made, o)
+		fresh, err := made.Open(o)
 		if err != nil {
 			return nil, err
 		}
