@@ -44,6 +44,7 @@ func (b *bench) vectors() []part {
 	return []part{
 		{"vectors search", v.search}, {"vectors exact", v.exact}, {"vectors filtered", v.filtered}, {"vectors insert", v.insert},
 		{"vectors file", v.file}, {"vectors flat", v.flat}, {"vectors build", v.build}, {"vectors text-like", v.textLike},
+		{"vectors trees", v.wholeTrees},
 	}
 }
 
