@@ -270,7 +270,7 @@ func trailers(h gitrepo.Head) []gitrepo.Trailer {
 }
 
 // changesOf tells which objects the paths belong to, each once, in the order of the paths. Records speak for their
-// owner.
+// owner. The facts follow.
 func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 	var out []gitrepo.Change
 	seen := map[string]bool{}
@@ -283,6 +283,18 @@ func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 		e := t.Entry(ref)
 		gone := ref.Kind != state.MemoryKind && (e == nil || e.Gone())
 		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(e), Gone: gone})
+	}
+	return append(out, factsOf(paths, dir)...)
+}
+
+// factsOf tells which facts the paths state or take back.
+func factsOf(paths []string, dir string) []gitrepo.Change {
+	ids, stated := index.FactsIn(slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		return path.Dir(p) != state.FactsDir(dir)
+	}))
+	var out []gitrepo.Change
+	for _, id := range ids {
+		out = append(out, gitrepo.Change{Object: "fact/" + id, Fact: true, Gone: !stated[id]})
 	}
 	return out
 }

@@ -2,17 +2,20 @@ package gitrepo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
 
 // Change is one object that a commit is about.
 type Change struct {
-	Object string // "dag/checks"
+	Object string // "dag/checks", "fact/edge-0123456789ab"
 	// Note says what became of it, in a few words ("4 of 4 nodes succeeded"); empty when only its status moved.
 	Note string
 	// Gone says that its status was removed.
 	Gone bool
+	// Fact says that it is no object, but a fact that was stated, or, if it is Gone, taken back: it has no status.
+	Fact bool
 }
 
 // Trailer is one "Key: value" line at the end of a message.
@@ -26,7 +29,8 @@ const (
 )
 
 // Message writes the message of a commit. It is a pure function of its arguments: the same change has the same words,
-// whoever makes it and whenever. The trailers name the input; Reconcile-Objects is added.
+// whoever makes it and whenever. The trailers name the input; Reconcile-Facts, unless there are none, and Reconcile-Objects
+// are added.
 func Message(changes []Change, trailers ...Trailer) string {
 	var b strings.Builder
 	b.WriteString(subject(changes))
@@ -44,12 +48,50 @@ func Message(changes []Change, trailers ...Trailer) string {
 	for _, t := range trailers {
 		fmt.Fprintf(&b, "%s: %s\n", oneLine(t.Key), oneLine(t.Value))
 	}
-	fmt.Fprintf(&b, "Reconcile-Objects: %d\n", len(changes))
+	facts := factsAmong(changes)
+	if len(facts) > 0 {
+		fmt.Fprintf(&b, "Reconcile-Facts: %d\n", len(facts))
+	}
+	fmt.Fprintf(&b, "Reconcile-Objects: %d\n", len(changes)-len(facts))
 	return b.String()
 }
 
-// subject is the first form that fits: what happened to the one object that has something to tell, else a count.
+func factsAmong(changes []Change) []Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !c.Fact })
+}
+
+// subject is what happened to the objects, or, where there are none, to the facts.
 func subject(changes []Change) string {
+	facts := factsAmong(changes)
+	if len(facts) > 0 && len(facts) == len(changes) {
+		return subjectOfFacts(facts)
+	}
+	return subjectOfObjects(slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Fact }))
+}
+
+func subjectOfFacts(facts []Change) string {
+	gone := 0
+	for _, f := range facts {
+		if f.Gone {
+			gone++
+		}
+	}
+	switch n := len(facts); {
+	case n == 1 && gone == 1:
+		return clip("Take back "+facts[0].Object, subjectLimit)
+	case n == 1:
+		return clip("State "+facts[0].Object, subjectLimit)
+	case gone == n:
+		return fmt.Sprintf("Take back %d facts", n)
+	case gone > 0:
+		return fmt.Sprintf("State %d and take back %d facts", n-gone, gone)
+	default:
+		return fmt.Sprintf("State %d facts", n)
+	}
+}
+
+// subjectOfObjects is the first form that fits: what happened to the one object that has something to tell, else a count.
+func subjectOfObjects(changes []Change) string {
 	var told []Change
 	gone := 0
 	for _, c := range changes {
@@ -83,6 +125,10 @@ func subject(changes []Change) string {
 
 func bullet(c Change) string {
 	switch {
+	case c.Fact && c.Gone:
+		return "- " + c.Object + ": taken back"
+	case c.Fact:
+		return "- " + c.Object + ": stated"
 	case c.Note != "":
 		return "- " + c.Object + ": " + c.Note
 	case c.Gone:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,6 +50,24 @@ type removed struct {
 // IsFactFile reports whether a path is that of a file that a book wrote below the folder of facts:
 // KIND-<12 digits of its key>-<6 digits of its content>.json, or its removal.
 func IsFactFile(p string) bool { return factOf(path.Base(p)) != "" }
+
+// FactsIn tells of which facts there are files that a book wrote among the paths, by id, sorted, and whether each of them is
+// stated there, or only taken back.
+func FactsIn(paths []string) (ids []string, stated map[string]bool) {
+	stated = map[string]bool{}
+	var names []string
+	for _, p := range paths {
+		if id := factOf(path.Base(p)); id != "" {
+			names = append(names, path.Base(p))
+			stated[id] = false
+		}
+	}
+	slices.Sort(names)
+	for _, name := range standing(names) {
+		stated[factOf(name)] = true
+	}
+	return slices.Sorted(maps.Keys(stated)), stated
+}
 
 // factOf is the id of the fact that a file of that name is about; "" for files of other names.
 func factOf(name string) string {

@@ -192,3 +192,16 @@ func TestIsFactFile(t *testing.T) {
 		}
 	}
 }
+
+func TestFactsIn(t *testing.T) {
+	t.Parallel()
+	const edge, review, trust = "edge-0123456789ab", "review-0123456789ab", "trust-0123456789ab"
+	ids, stated := index.FactsIn([]string{
+		"state/graph/" + edge + "-aaaaaa-removed.json", "state/graph/" + edge + "-bbbbbb.json", // changed
+		"state/graph/" + review + "-aaaaaa-removed.json", "state/graph/" + review + "-aaaaaa.json", // stated and taken back
+		"state/graph/" + trust + "-aaaaaa.json", "state/graph/by-hand.json",
+	})
+	if !slices.Equal(ids, []string{edge, review, trust}) || !stated[edge] || stated[review] || !stated[trust] {
+		t.Errorf("%q, stated %v", ids, stated)
+	}
+}
