@@ -10,7 +10,8 @@ import (
 )
 
 // nearestIDs are at most limit of ids, which are in a fixed order, that word was probably meant to be, the best first: those that it begins, then
-// those whose last part (a symbol, a file, a heading or a name) is its own, or else fewest edits away from it.
+// those whose last part (a symbol, a file, a heading or a name) is its own, or else fewest edits away from it. What has no
+// last part, as a heading of signs only, is never meant.
 func nearestIDs(word string, ids iter.Seq[string], limit int) []string {
 	low := strings.ToLower(strings.TrimPrefix(word, "./"))
 	last := lastPart(low)
@@ -18,17 +19,20 @@ func nearestIDs(word string, ids iter.Seq[string], limit int) []string {
 	byLast := map[string][]string{}
 	for id := range ids {
 		own := strings.ToLower(id)
+		l := lastPart(own)
+		if l == "" {
+			continue
+		}
 		if strings.HasPrefix(own, low) {
 			begun = append(begun, id)
 		}
-		l := lastPart(own)
 		if byLast[l] == nil {
 			lasts = append(lasts, l)
 		}
 		byLast[l] = append(byLast[l], id)
 	}
 	alike := byLast[last]
-	if alike == nil {
+	if alike == nil && last != "" {
 		alike = byLast[schemas.Nearest(last, lasts)]
 	}
 	var out []string

@@ -9,7 +9,7 @@ import (
 func TestNearestIDs(t *testing.T) {
 	t.Parallel()
 	ids := []string{
-		"clarification/CLR-9-001", "dag/checks", "dag/checks:test", "docs/git.md", "docs/git.md#sharing-a-branch", "import:net/http",
+		"clarification/CLR-9-001", "dag/checks", "dag/checks:test", "docs/git.md", "docs/git.md#", "docs/git.md#sharing-a-branch", "import:net/http",
 		"schemas/tree.go", "state/", "state/tree.go", "state/tree.go:Tree", "state/tree.go:Tree.Entries", "state/tree.go:Tree.Entry",
 	}
 	for word, want := range map[string][]string{
@@ -21,6 +21,8 @@ func TestNearestIDs(t *testing.T) {
 		"dag/chekcs":                {"dag/checks"},
 		"docs/git.md#share-branch":  {"docs/git.md#sharing-a-branch"},
 		"docs/git.md#sharng-branch": {"docs/git.md#sharing-a-branch"},
+		"docs/gti.md#":              nil,
+		"docs/git":                  {"docs/git.md", "docs/git.md#sharing-a-branch"},
 		"sate":                      {"state/"},
 		"net/http":                  {"import:net/http"},
 		"something/else:Entirely":   nil,

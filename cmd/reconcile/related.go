@@ -291,6 +291,9 @@ func (a *app) printCycles(all []cycle, limit int) error {
 
 // nodeOf is the node that a word names. One that there is not is answered with what was probably meant.
 func (a *app) nodeOf(x *index.Kept, word string) (graph.Ref, error) {
+	if strings.TrimSpace(word) == "" {
+		return 0, badUsage("%q is the name of no node; \"reconcile search\" finds what there is by its words", word)
+	}
 	if r, ok := x.Resolve(word); ok {
 		return r, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -220,7 +221,7 @@ func (a *app) printAnswer(text string, answer *vectors.Answer, o *searchFlags, s
 		out.AlsoExistsIn = append(out.AlsoExistsIn, d.String())
 	}
 	if len(out.Results) == 0 {
-		out.Status, out.Hint = "no_matches", o.hint(answer.NoMatches, out.AlsoExistsIn)
+		out.Status, out.Hint = "no_matches", o.hint(text, answer.NoMatches, out.AlsoExistsIn)
 	}
 	if a.global.output != formatTable {
 		return a.print(out)
@@ -236,8 +237,11 @@ func (a *app) printAnswer(text string, answer *vectors.Answer, o *searchFlags, s
 	return nil
 }
 
-// hint says what to do where nothing was found. unknown is whether what was searched has none of the words.
-func (o *searchFlags) hint(unknown bool, elsewhere []string) string {
+// hint says what to do where nothing was found for a text. unknown is whether what was searched has none of the words.
+func (o *searchFlags) hint(text string, unknown bool, elsewhere []string) string {
+	if unknown && len(lexical.Terms(text)) == 0 {
+		return nothingToFind(text)
+	}
 	if len(elsewhere) > 0 {
 		return "there is something in " + strings.Join(elsewhere, " and ") + ": search without --domain"
 	}
@@ -257,6 +261,14 @@ func (o *searchFlags) hint(unknown bool, elsewhere []string) string {
 		return "nothing has any of these words; try others"
 	}
 	return "something has the words, but not with these filters: search without " + strings.Join(narrow, ", ")
+}
+
+// nothingToFind says why nothing is found by a text that has no terms.
+func nothingToFind(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		return "these words are too common to search by: add words that say what it is about"
+	}
+	return "there are no words in this, and signs are not searched: name what it is about"
 }
 
 func newHit(f *vectors.Found, s snippets) hit {
