@@ -123,13 +123,13 @@ func (s *scanner) assignOperator(i int, n name, quotedName bool) (op string, at 
 	return "", 0
 }
 
-// wordOperator finds what assigns in words: "password is …", value="…" after name="password", a column's type.
+// wordOperator finds what assigns in words: "password is …" (see statement), value="…" after name="password", a column's type.
 func (s *scanner) wordOperator(i int, n name, quotedName bool) (op string, at int) {
-	for _, o := range []string{"is ", "was ", "value=", "by "} {
-		if !s.atFold(i, o) || o == "value=" != quotedName {
-			continue
-		}
-		return "is", i + len(o)
+	if quotedName && s.atFold(i, "value=") {
+		return "is", i + len("value=")
+	}
+	if op, at := s.statement(i, n, quotedName); op != "" {
+		return op, at
 	}
 	if quotedName && s.at(i, ",") {
 		if j := s.skipQuote(s.skipSpace(i + 1)); s.atFold(j, "value") { // {"name": "PASSWORD", "value": "…"}

@@ -15,10 +15,10 @@
 // tried. A text without any of them costs that pass; nothing is prepared before the first text is searched, and no
 // regular expression is compiled before a text may match it. Time is linear in the text, whatever the text is.
 //
-// Own rules find more (own.go): the value of a name like password at any entropy, passwords in addresses and
-// connection strings, private keys that were cut off, data of Kubernetes' Secrets, and the examples that gitleaks
-// excuses. They find less in one point: digests, paths, and ids of observations and clarifications are no secrets
-// under a name that says only "key".
+// Own rules find more (own.go): the value of a name like password at any entropy, also in a sentence, passwords in
+// addresses, connection strings, commands and files of passwords, their hashes, private keys that were cut off, data of
+// Kubernetes' Secrets, and the examples that gitleaks excuses. They find less in one point: digests, paths, and ids of
+// observations and clarifications are no secrets under a name that says only "key".
 //
 // A text has no file name here, so that rules and exceptions of gitleaks for certain files do not apply, nor do its
 // comments that allow a secret.

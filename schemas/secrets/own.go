@@ -5,7 +5,8 @@ const (
 	rulePassword   = "password"             // the value of a password-like name, however simple
 	ruleAssignment = "secret-assignment"    // the value of a name like token or secret, if it looks made up
 	ruleURL        = "url-password"         // scheme://user:password@host
-	ruleDSN        = "connection-string"    // user:password@tcp(host), jdbc:oracle:thin:user/password@host
+	ruleDSN        = "connection-string"    // user:password@tcp(host), jdbc:oracle:thin:user/password@host, a line of .pgpass
+	ruleCommand    = "command-password"     // docker login -p password
 	ruleKey        = "private-key"          // PEM, also escaped or cut off
 	ruleHeader     = "authorization-header" // Authorization: Bearer …
 	ruleKubernetes = "kubernetes-secret"    // data of a Secret
@@ -26,10 +27,15 @@ var ownTokens = []struct {
 	{"discord-webhook", "~discord.com/api/webhooks/ ~discordapp.com/api/webhooks/",
 		`(?i)discord(?:app)?\.com/api/webhooks/\d+/([A-Za-z0-9_-]{20,})`, 3},
 	{"azure-signature", "=sig=", `sig=([A-Za-z0-9%+/=_-]{30,})`, 3},
-	{"command-password", "~mysql", `(?i)mysql\w*[ \t][^\n]{0,200}?[ \t]-p([^\s'"o-][^\s'"]{2,})`, 0},
-	{"command-password", "~sshpass", `(?i)sshpass[ \t]+-p[ \t]?['"]?([^\s'"]+)`, 0},
-	{"command-password", "~redis-cli", `(?i)redis-cli[ \t][^\n]{0,200}?-a[ \t]+['"]?([^\s'"]{3,})`, 0},
+	{ruleCommand, "~mysql", `(?i)mysql\w*[ \t][^\n]{0,200}?[ \t]-p([^\s'"o-][^\s'"]{2,})`, 0},
+	{ruleCommand, "~sshpass", `(?i)sshpass[ \t]+-p[ \t]?['"]?([^\s'"]+)`, 0},
+	{ruleCommand, "~redis-cli", `(?i)redis-cli[ \t][^\n]{0,200}?-a[ \t]+['"]?([^\s'"]{3,})`, 0},
 	{"registry-token", "=_auth= =_authToken=", `_auth(?:Token)?=([A-Za-z0-9+/=_.-]{8,})`, 2},
+
+	// Passwords as Apache's htpasswd hashes them (httpd's manual, "Password Formats"); a Compose file doubles each dollar.
+	{"password-hash", "=apr1$", `apr1\$\$?([./A-Za-z0-9]{1,8}\$\$?[./A-Za-z0-9]{22})`, 0},
+	{"password-hash", "=2a$ =2b$ =2x$ =2y$", `2[abxy]\$\$?[0-9]{2}\$\$?([./A-Za-z0-9]{53})`, 0},
+	{"password-hash", "=SHA", `SHA\}([A-Za-z0-9+/]{27}=)`, 0},
 }
 
 // ownWords lead to the rules that are functions.
@@ -44,5 +50,7 @@ var ownWords = []struct {
 	{"@tcp(", (*scanner).dsn}, {"@unix(", (*scanner).dsn}, {"jdbc:oracle:", (*scanner).oracle},
 	{"-----begin ", (*scanner).keyBegin}, {"-----end ", (*scanner).keyEnd}, {"---- begin ssh2 ", (*scanner).keyBegin},
 	{"bearer ", (*scanner).bearer}, {"authorization", (*scanner).authorization},
-	{"kind:", (*scanner).kubernetes}, {"identified ", (*scanner).identified},
+	{"kind:", (*scanner).kubernetes}, {"identified ", (*scanner).identified}, {"login", (*scanner).login},
+	// The port of a server of PostgreSQL, of PgBouncer, or any.
+	{":543", (*scanner).pgpass}, {":6432", (*scanner).pgpass}, {":*:", (*scanner).pgpass},
 }

@@ -10,7 +10,9 @@ func (s *scanner) isReference(n name, v value) bool {
 	case placeholder(text):
 		return true
 	case v.op == "is":
-		return !v.quoted && !mixed(text)
+		return !v.quoted && !stated(text)
+	case v.op == "to":
+		return !stated(text) && (!v.quoted || sentenceWord(text) || secretWord(text))
 	case v.op == "," || v.op == "'" || v.op == "(":
 		return sentenceWord(text)
 	case v.quoted:

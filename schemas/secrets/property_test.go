@@ -3,6 +3,7 @@ package secrets
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ func FuzzRedact(f *testing.F) {
 		clean, "password=hunter2", "<private>x", "a://b:c@d", "kind: Secret\ndata:\n  a: bbbbbbbbbbbbbbbbb\n", "[redacted:password]",
 		"password=[redacted:x]y[redacted:", "key=key=key=", "curl -u a:bcdef x", "-----BEGIN PRIVATE KEY-----", "\\u003cprivate\\u003e",
 		"Authorization: Basic a\nBearer abcdef123456789", "pwd='\\", "token: |\n", "<pri<private>v</private>vate>é\xff",
+		"docker login -p 'x", "docker login \\\n -p=y z:5432:a:b:c", `*:*:\:a\\:b:`, "set the password for x to y1", "$$2y$$05$$",
 	} {
 		f.Add(s)
 	}
@@ -84,7 +86,8 @@ var hostile = []string{
 	"eyJhbGciOiJIUzI1NiIsInR5c", "ghp_", "xoxb-1-", "Authorization: Bearer ", "bearer ", "facebook 1234567890123456|",
 	"sourcegraph ", "[redacted:password]", "password=[redacted:x]", "jdbc:oracle:a/b", "\\\\\\\"key\\\\\\\":",
 	"<add key=\"Password\" value=\"", "api_key ", "s.", "AKIA", "\"\"\"", "pwd=\"\"\"", "\n- name: password\n  value:",
-	"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n",
+	"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n", "docker login ", "docker login -p ", ":5432", "a:5432:b:c:d ", ":*:", `a\:*:`,
+	"set password to ", "password for a b c ", "$apr1$", "$2y$05$", "{SHA}",
 }
 
 // TestHostileTextIsLinear: texts of a megabyte that are the same piece again and again, mostly on one line. The time is
@@ -95,6 +98,13 @@ func TestHostileTextIsLinear(t *testing.T) {
 		if len(Redact(text)) > 12*len(text) {
 			t.Errorf("%q grows too much", piece)
 		}
+	}
+}
+
+// TestWordsFitTheAutomaton: it tells so many bytes apart as its words have, and no more than fit.
+func TestWordsFitTheAutomaton(t *testing.T) {
+	if most := slices.Max(loaded().words.class[:]); most >= 1<<classBits {
+		t.Errorf("the words that lead to rules have %d different bytes, and there is room for %d", most, 1<<classBits-1)
 	}
 }
 
