@@ -177,14 +177,14 @@ func duplicates(all []schemas.Observation) (exact, near []Duplicates) {
 	equal := map[string]Duplicates{}
 	var firsts []*schemas.Observation
 	for i := range all {
-		content := strings.Join(strings.Fields(all[i].Content), " ")
+		content := flat(all[i].Content)
 		if equal[content] == nil {
 			firsts = append(firsts, &all[i])
 		}
 		equal[content] = append(equal[content], all[i].ID)
 	}
 	for _, o := range firsts {
-		if group := equal[strings.Join(strings.Fields(o.Content), " ")]; len(group) > 1 {
+		if group := equal[flat(o.Content)]; len(group) > 1 {
 			exact = append(exact, group)
 		}
 	}

@@ -72,7 +72,7 @@ func grapheme(text string, end int) int {
 // Summary is a content in short, some 50 tokens: its first sentence, further ones as long as there are no five words,
 // cut at a word. It is never empty for a content that is not.
 func Summary(content string) string {
-	text := strings.Join(strings.Fields(content), " ")
+	text := flat(content)
 	short, words := "", 0
 	for _, s := range sentences(text) {
 		short = strings.TrimSpace(short + " " + s.text)

@@ -61,23 +61,26 @@ type Note struct {
 	*schemas.Observation
 	Score float64
 	Stale string // why it may be stale; "": it is not
+	// Others counts the observations with the same text that were looked at and left out for this one.
+	Others int
 }
 
 // Limits of the search for what still fits.
 const (
-	leastNote = 20 // no note has fewer tokens: its id alone has about as many
-	misses    = 20 // so many notes in a row that do not fit after all end the search
+	leastNote = 20  // no note has fewer tokens: its id alone has about as many
+	misses    = 20  // so many notes in a row that do not fit after all end the search
+	repeats   = 200 // and so many that say what one before says: each was read to know that
 )
 
 // Choose takes the best notes, each in full, as long as the section stays within the budget; one that does not fit is
-// passed over. Among equal ones the same issue comes first, then the same agent, the newer one, the smaller id. The
+// passed over, and of those that say the same, as several agents capture it, only the best is told. Among equal ones the same issue comes first, then the same agent, the newer one, the smaller id. The
 // text and its tokens are a pure function of what the fields return.
 func (c *Chooser) Choose(cands []Candidate) Recalled {
 	left := c.Budget - tokens.Count(recallHead(len(cands), len(cands), c.Budget))
 	if left < leastNote {
 		return Recalled{}
 	}
-	s := selection{left: left, between: tokens.Count(between)}
+	s := selection{left: left, between: tokens.Count(between), places: map[string]int{}}
 	q := c.queue(cands)
 	for s.open() {
 		run := q.run(s.left)
@@ -101,18 +104,28 @@ const between = "|\n"
 
 // selection is what was chosen so far.
 type selection struct {
-	parts   []part
-	left    int // of the budget
-	missed  int // how many did not fit since the last one that did
-	between int // tokens of what stands between two
+	parts    []part
+	places   map[string]int // of the parts, by their text (see flat)
+	left     int            // of the budget
+	missed   int            // how many did not fit since the last one that did
+	repeated int            // how many said what another says since then
+	between  int            // tokens of what stands between two
 }
 
 // open reports whether there may be more to choose.
-func (s *selection) open() bool { return s.missed < misses && s.left >= leastNote }
+func (s *selection) open() bool {
+	return s.missed < misses && s.repeated < repeats && s.left >= leastNote
+}
 
-// add chooses a note if it fits; one that could not be read has no text.
+// add chooses a note if it fits and says something new; one that could not be read has no text.
 func (s *selection) add(p part) {
 	if p.text == "" {
+		return
+	}
+	said := flat(p.Content)
+	if at, told := s.places[said]; told {
+		s.repeated++
+		s.repeat(at)
 		return
 	}
 	if len(s.parts) > 0 {
@@ -122,9 +135,25 @@ func (s *selection) add(p part) {
 		s.missed++
 		return
 	}
-	s.missed = 0
+	s.missed, s.repeated = 0, 0
 	s.left -= p.tokens
+	s.places[said] = len(s.parts)
 	s.parts = append(s.parts, p)
+}
+
+// repeat has a chosen note say that another one says the same, if there is room for that.
+func (s *selection) repeat(at int) {
+	p := s.parts[at]
+	p.Others++
+	p.text = formatNote(p.Note)
+	p.tokens = tokens.Count(p.text)
+	if at > 0 {
+		p.text, p.tokens = between+p.text, s.between+p.tokens
+	}
+	if more := p.tokens - s.parts[at].tokens; more <= s.left {
+		s.left -= more
+		s.parts[at] = p
+	}
 }
 
 // read loads candidates and writes them. One that cannot be read has no text.
@@ -233,6 +262,13 @@ func noteHeading(n Note) string {
 		line += " on #" + strconv.Itoa(n.IssueNumber)
 	}
 	line += ", " + n.ID
+	switch n.Others {
+	case 0:
+	case 1:
+		line += ", also in another"
+	default:
+		line += ", also in " + strconv.Itoa(n.Others) + " others"
+	}
 	if n.Stale != "" {
 		line += " (may be stale: " + oneLine(n.Stale) + ")"
 	}
