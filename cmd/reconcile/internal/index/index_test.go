@@ -165,6 +165,30 @@ func TestWhatIsIndexed(t *testing.T) {
 	}
 }
 
+// What is tracked is indexed even where git would ignore it, as git itself does.
+func TestTrackedIsIndexed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{
+		".gitignore": "*.log\n/out/\n", "kept.log": "x", "other.log": "x", "out/kept.txt": "x", "out/other.txt": "x",
+		"out/deep/kept.txt": "x", "out/deep/other.txt": "x", "out/.gitignore": "!other.txt\n", "out/none/other.txt": "x", "a.txt": "x",
+	})
+	for _, options := range [][]string{{}, {"--index-version=4"}, {"--split-index"}} {
+		args := append([]string{"-C", r.dir, "update-index", "--add"}, options...)
+		if out, err := exec.Command("git", append(args, "kept.log", "out/kept.txt", "out/deep/kept.txt")...).CombinedOutput(); err != nil {
+			t.Fatalf("git update-index %q: %v\n%s", options, err, out)
+		}
+		x := r.refresh()
+		want := []string{".gitignore", "a.txt", "kept.log", "out/deep/kept.txt", "out/kept.txt"}
+		if got := ids(x); !slices.Equal(got, want) {
+			t.Errorf("%q: indexed %q, want %q", options, got, want)
+		}
+	}
+	r.write(".git/index", "damaged")
+	if x := r.refresh(); !has(x, "a.txt") || has(x, "kept.log") {
+		t.Errorf("with a damaged index of git: %q", ids(x))
+	}
+}
+
 // Deleted, the index comes back the same; after edits it says what a rebuild says.
 func TestRebuildIsTheSame(t *testing.T) {
 	t.Parallel()
