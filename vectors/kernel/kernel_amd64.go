@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"unsafe"
 
 	"github.com/viterin/vek/vek32"
@@ -32,6 +33,20 @@ func l2(a, b []float32) float32 {
 	}
 	d := vek32.Distance(a, b)
 	return d * d
+}
+
+// middles are lower nibbles of 8.
+var middles = [32]byte(bytes.Repeat([]byte{0x88}, 32))
+
+func joinNibbles(code []int8, high, low []byte) {
+	switch {
+	case Level() == Portable:
+		joinNibblesGo(code, high, low)
+	case low == nil:
+		joinNibblesAVX2(&code[0], &high[0], &middles[0], len(high), 0)
+	default:
+		joinNibblesAVX2(&code[0], &high[0], &low[0], len(high), 1)
+	}
 }
 
 func dotsNibbles(q []int8, plane []byte, stride int, ids []uint32, out []int32) {
@@ -118,6 +133,12 @@ func dotsNibblesAVX512(q *int8, n int, plane *byte, stride int, ids *uint32, cou
 //
 //go:noescape
 func dotsNibblesAVX2(q *int8, n int, plane *byte, stride int, ids *uint32, count int, out *int32)
+
+// joinNibblesAVX2 joins n bytes at high, a multiple of 64, with those at low; if step is 0 instead of 1, with the first 32
+// at low again and again.
+//
+//go:noescape
+func joinNibblesAVX2(code *int8, high, low *byte, n, step int)
 
 // scanBitsAVX512 needs words to be at least 1, and rows a multiple of 8, at least 8.
 //

@@ -93,21 +93,23 @@ func guarded(n int) (out []int32, intact func() bool) {
 var codeLengths = []int{128, 256, 384, 512, 768, 1024, 1536, 4096}
 
 func TestSplitAndJoin(t *testing.T) {
-	r := random(2)
-	for _, n := range append([]int{0}, codeLengths...) {
-		code, joined := codes(r, n), make([]int8, n)
-		high, low := make([]byte, n/2), make([]byte, n/2)
-		Split(high, low, code)
-		if Join(joined, high, low); !slices.Equal(joined, code) {
-			t.Fatalf("%d components: %v became %v", n, code, joined)
-		}
-		Join(joined, high, nil)
-		for i, x := range code {
-			if middle := (int(x)+128)/16*16 - 128 + 8; int(joined[i]) != middle {
-				t.Fatalf("component %d of %d, %d: without its lower nibble it is %d, want %d", i, n, x, joined[i], middle)
+	atLevels(t, func(t *testing.T) {
+		r := random(2)
+		for _, n := range append([]int{0}, codeLengths...) {
+			code, joined := codes(r, n), make([]int8, n)
+			high, low := make([]byte, n/2), make([]byte, n/2)
+			Split(high, low, code)
+			if Join(joined, high, low); !slices.Equal(joined, code) {
+				t.Fatalf("%d components: %v became %v", n, code, joined)
+			}
+			Join(joined, high, nil)
+			for i, x := range code {
+				if middle := (int(x)+128)/16*16 - 128 + 8; int(joined[i]) != middle {
+					t.Fatalf("component %d of %d, %d: without its lower nibble it is %d, want %d", i, n, x, joined[i], middle)
+				}
 			}
 		}
-	}
+	})
 }
 
 // planes are rows of nibbles of codes, and the codes.

@@ -36,6 +36,12 @@ func Join(code []int8, high, low []byte) {
 	if low != nil {
 		sameLength(2*len(low), len(code))
 	}
+	if len(code) > 0 {
+		joinNibbles(code, high, low)
+	}
+}
+
+func joinNibblesGo(code []int8, high, low []byte) {
 	const lower, sign = 0x0f0f0f0f0f0f0f0f, 0x8080808080808080
 	order := binary.LittleEndian
 	to := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(code))), len(code))

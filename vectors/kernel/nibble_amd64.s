@@ -265,3 +265,47 @@ last:
 done:
 	VZEROUPPER
 	RET
+
+// HALF joins 32 bytes of nibbles that begin off behind those of a block: Y13 has lower nibbles, Y14 upper ones, Y15 signs.
+#define HALF(off) \
+	VMOVDQU off(SI), Y0        \
+	VMOVDQU (DX), Y1           \
+	VPAND   Y13, Y0, Y2        \
+	VPSLLW  $4, Y2, Y2         \
+	VPAND   Y13, Y1, Y3        \
+	VPOR    Y2, Y3, Y2         \
+	VPXOR   Y15, Y2, Y2        \
+	VMOVDQU Y2, off(DI)        \
+	VPAND   Y14, Y0, Y4        \
+	VPSRLW  $4, Y1, Y5         \
+	VPAND   Y13, Y5, Y5        \
+	VPOR    Y4, Y5, Y4         \
+	VPXOR   Y15, Y4, Y4        \
+	VMOVDQU Y4, (off + 64)(DI) \
+	ADDQ    R8, DX
+
+// func joinNibblesAVX2(code *int8, high, low *byte, n, step int)
+TEXT ·joinNibblesAVX2(SB), NOSPLIT, $0-40
+	MOVQ         code+0(FP), DI
+	MOVQ         high+8(FP), SI
+	MOVQ         low+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         step+32(FP), R8
+	SHLQ         $5, R8
+	MOVL         $0x0f0f0f0f, AX
+	VMOVD        AX, X13
+	VPBROADCASTD X13, Y13
+	VPSLLW       $4, Y13, Y14
+	MOVL         $0x80808080, AX
+	VMOVD        AX, X15
+	VPBROADCASTD X15, Y15
+
+block:
+	HALF(0)
+	HALF(32)
+	ADDQ $64, SI
+	ADDQ $128, DI
+	SUBQ $64, CX
+	JNZ  block
+	VZEROUPPER
+	RET
