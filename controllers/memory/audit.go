@@ -39,7 +39,7 @@ type Audit struct {
 	Superseded []Reason `json:"supersededButRecalled"`
 	// Secrets are those, of all, with a secret or private text in them, and the rule that found it.
 	Secrets []Reason `json:"secrets"`
-	// Unused are those that stand, are old enough, and were never recalled.
+	// Unused are those that stand, are old enough, and were never recalled, nor was another with the same text.
 	Unused []string `json:"neverRecalled"`
 }
 
@@ -59,10 +59,9 @@ func NewAudit(in Audited) Audit {
 	standing := slices.DeleteFunc(slices.Clone(all), func(o schemas.Observation) bool {
 		return o.Archived || o.SupersededBy != ""
 	})
-	last := lastRecalls(in.Records)
 	a := Audit{
 		Observations: len(standing), Stale: []Reason{}, Superseded: in.recalledLate(all),
-		Secrets: in.withSecrets(all), Unused: []string{},
+		Secrets: in.withSecrets(all), Unused: in.unused(standing),
 	}
 	a.Exact, a.Near = duplicates(standing)
 	a.Exact, a.Near = in.recent(a.Exact), in.recent(a.Near)
@@ -74,12 +73,28 @@ func NewAudit(in Audited) Audit {
 		if why := in.Stale(o); why != "" {
 			a.Stale = append(a.Stale, Reason{o.ID, why})
 		}
-		// What was just recalled is in a record, and not yet counted in the issue file.
-		if _, recalled := last[o.ID]; !recalled && o.RecallCount == 0 && in.Now.Sub(o.Timestamp.Time) >= in.Unused {
-			a.Unused = append(a.Unused, o.ID)
-		}
 	}
 	return a
+}
+
+// unused are the ids of those that were never recalled. A recall tells of several with the same text only one.
+func (in *Audited) unused(standing []schemas.Observation) []string {
+	last, told := lastRecalls(in.Records), map[string]bool{}
+	for i := range standing {
+		o := &standing[i]
+		// What was just recalled is in a record, and not yet counted in the issue file.
+		if _, recalled := last[o.ID]; recalled || o.RecallCount > 0 {
+			told[flat(o.Content)] = true
+		}
+	}
+	out := []string{}
+	for i := range standing {
+		o := &standing[i]
+		if !o.Timestamp.Before(in.Since) && in.Now.Sub(o.Timestamp.Time) >= in.Unused && !told[flat(o.Content)] {
+			out = append(out, o.ID)
+		}
+	}
+	return out
 }
 
 // lastRecalls says when observations were last recalled.

@@ -83,6 +83,10 @@ func TestAudit(t *testing.T) {
 	if want := []string{old.ID, again.ID, near.ID, later.ID}; !slices.Equal(a.Unused, want) {
 		t.Errorf("never recalled: %v, want %v", a.Unused, want)
 	}
+	in.Records["c"] = record(10, again.ID)
+	if got, want := NewAudit(in).Unused, []string{near.ID, later.ID}; !slices.Equal(got, want) {
+		t.Errorf("never recalled: %v, want %v, without the one with the text of another that was", got, want)
+	}
 }
 
 // TestAuditRecalledThoughSuperseded: only a recall that had both counts, whatever the times say.

@@ -116,28 +116,3 @@ func (f *Facts) Undo(issue int, at schemas.Stamp, by, reason string) (r schemas.
 	return schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordUncompacted, Issue: issue, At: at,
 		By: by, Reason: reason, IDs: last.IDs, Record: last.name}, true
 }
-
-// Merge is what is left of the observations of an issue once they are compacted, sorted by time and id: it does not
-// depend on their order.
-func Merge(originals []schemas.Observation) []schemas.Observation {
-	of := Folded{Observations: slices.Clone(originals)}
-	slices.SortFunc(of.Observations, compareObservations)
-	var f Facts
-	record, _ := f.Compact(&of)
-	byID := make(map[string]*schemas.Observation, len(originals))
-	for i := range of.Observations {
-		byID[of.Observations[i].ID] = &of.Observations[i]
-	}
-	left := slices.DeleteFunc(slices.Clone(of.Observations), func(o schemas.Observation) bool {
-		_, gone := slices.BinarySearch(record.IDs, o.ID)
-		return gone
-	})
-	for _, group := range record.Groups {
-		for _, o := range combine(group, func(id string) *schemas.Observation { return byID[id] }) {
-			o.Tokens = countOnce(nil, o.Content)
-			left = append(left, o)
-		}
-	}
-	slices.SortFunc(left, compareObservations)
-	return left
-}

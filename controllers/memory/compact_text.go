@@ -21,19 +21,14 @@ const (
 	bulletLimit    = 200
 )
 
-// Compact sums a conversation up by rules: what was decided, changed, found broken, and found out, as bullets under the
+// compact sums a conversation up by rules: what was decided, changed, found broken, and found out, as bullets under the
 // headings Decisions, Code Changes, Errors Encountered and Key Facts. It is "" if nothing of the sort was said.
 //
 // What agents wrote under such headings themselves is taken over, bullet by bullet. Elsewhere a sentence counts by its
 // words, see ruleSet: questions, plans, what may be, code, quotations and chatter do not. Of what users said, only that
 // counts which they state as decided, or as a rule. Files that were changed by tools, and what commands said that failed,
 // are listed unless a sentence tells of them. What is said several times is kept once, as it was said best.
-func Compact(messages []Message) string {
-	text, _ := compact(messages)
-	return text
-}
-
-// compact is [Compact]; it also tells how many remarks were too many for the summary.
+// left is how many remarks were too many for the summary.
 func compact(messages []Message) (text string, left int) {
 	var g gatherer
 	for _, m := range messages {

@@ -3,7 +3,7 @@
 //
 // # What is learned
 //
-// [Learn] makes entries of a conversation or a summary: [ReadConversation] reads transcripts, [Compact] sums them up,
+// [Learn] makes entries of a conversation or a summary: [ReadConversation] reads transcripts, compact_text.go sums them up,
 // and what it says, without secrets, becomes at most fifty entries of an Observation.
 //
 // # What the store is

@@ -16,19 +16,6 @@ type Head struct {
 	Newest, Undone schemas.Stamp
 }
 
-// Head is that of a folded issue.
-func (f *Facts) Head(of *Folded) Head {
-	h := Head{Issue: of.Issue, Undone: f.undone[of.Issue]}
-	for i := range of.Observations {
-		o := &of.Observations[i]
-		h.Newest = later(later(h.Newest, o.Timestamp), o.VerifiedAt)
-		if len(o.Compacts) == 0 && o.SupersededBy == "" {
-			h.Fresh++
-		}
-	}
-	return h
-}
-
 // Due lists the issues to compact, sorted: those with two fresh observations and more that nothing touched for so many
 // days; none for 0 days. What a person undid is not compacted again until something new was learned.
 func Due(heads []Head, now time.Time, days int) (issues []int) {

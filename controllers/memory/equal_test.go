@@ -21,7 +21,7 @@ func TestEqualOnesBecomeOne(t *testing.T) {
 				Content: text, Summary: "Readers close their rows", Timestamp: schemas.NewStamp(at),
 			})
 		}
-		out := Merge(all)
+		out := merged(all)
 		if len(out) != 1 || len(out[0].Compacts) != len(all) {
 			t.Fatalf("%s: %d are left of %d", category, len(out), len(all))
 		}
@@ -37,7 +37,7 @@ func TestEqualOnesBecomeOne(t *testing.T) {
 			}
 		}
 		all[3].Content = strings.Replace(text, "always", "never", 1)
-		near := Merge(all)
+		near := merged(all)
 		var said []string
 		for _, o := range near {
 			said = append(said, o.Content)

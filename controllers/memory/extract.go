@@ -6,16 +6,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Extract turns a summary into entries: one for each bullet, of the category that its section names, with what is
+// extract turns a summary into entries: one for each bullet, of the category that its section names, with what is
 // nested below it. A bullet of an unknown section is of the category that its label names ("Decision: …"), else a key
 // fact. A section that names a category and has no bullet gives an entry for each paragraph. Text without any bullet
 // or such section is one entry of category compaction-summary. Bullets that refer to an observation by its id are left
-// out.
-func Extract(summary string) []schemas.ObservationEntry {
-	return entries(extract(summary, true))
-}
-
-// extract is Extract before the choice of the best; whole says whether text without bullets counts.
+// out. whole says whether text without any of these counts.
 func extract(summary string, whole bool) []remark {
 	all := passages(summary)
 	bullets := map[string]bool{}
@@ -64,12 +59,4 @@ func wholeText(all []passage, whole bool) []remark {
 	var g gatherer
 	g.add(schemas.CategorySummary, strings.Join(texts, "\n"), true)
 	return g.found
-}
-
-func entries(all []remark) []schemas.ObservationEntry {
-	out := make([]schemas.ObservationEntry, len(all))
-	for i, r := range all {
-		out[i] = r.ObservationEntry
-	}
-	return out
 }

@@ -17,6 +17,13 @@ func short(all []schemas.ObservationEntry) []string {
 	return out
 }
 
+func extracted(summary string) (out []schemas.ObservationEntry) {
+	for _, r := range extract(summary, true) {
+		out = append(out, r.ObservationEntry)
+	}
+	return out
+}
+
 // TestT1_ExtractFromCompactionSummary: each bullet becomes an observation of the category of its section.
 func TestT1_ExtractFromCompactionSummary(t *testing.T) {
 	const summary = `# Session
@@ -75,7 +82,7 @@ It went well.
 		"compaction-summary: It went well.",
 	}
 	for name, text := range map[string]string{"": summary, "CRLF": strings.ReplaceAll(summary, "\n", "\r\n")} {
-		if got := short(Extract(text)); !reflect.DeepEqual(got, want) {
+		if got := short(extracted(text)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -101,7 +108,7 @@ func TestExtract(t *testing.T) {
 		"## Errors\n- x\n\n  ```\n  log\n  ```\n- y z":                               {"error: x", "error: y z"},
 		"- parent.\n  1. first,\n  2. second.\n    - deeper\n- [ ] open\n  - nested": {"key-fact: parent: first; second; deeper"},
 	} {
-		if got := short(Extract(text)); !reflect.DeepEqual(got, want) {
+		if got := short(extracted(text)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

@@ -315,15 +315,3 @@ func compareObservations(a, b schemas.Observation) int {
 	}
 	return strings.Compare(a.ID, b.ID)
 }
-
-// TakenIn is what the fold's file holds of captures, as [TakenIn] says.
-func (f *Folded) TakenIn(all map[string]Taken) error {
-	if f.File == nil {
-		return nil
-	}
-	m, err := Parse(f.File)
-	if err == nil {
-		TakenIn(m, all)
-	}
-	return err
-}

@@ -41,7 +41,7 @@ type Learned struct {
 
 // Learn reads a text or conversation for what is worth remembering: the whole way to a capture, without any effect.
 // Secrets and private text are taken out before anything is read, what was recalled from memory after them. A
-// conversation is summed up by [Compact]; a summary is taken apart as [Extract] tells. Each entry gets its summary and
+// conversation is summed up by compact; a summary is taken apart as extract tells. Each entry gets its summary and
 // its anchors; of what says the same one is kept, and what is known already becomes a repetition of it. Of more than
 // EntryLimit entries the best are kept. To learn nothing is a result.
 func Learn(s Source) Learned {

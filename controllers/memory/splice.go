@@ -8,16 +8,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Splice returns the manifest with other entries for one issue: as [Manifest] would write it for all. Of the other
-// entries it looks at a few only, so that a capture in a store of any size costs one copy. A manifest that does not
-// have our form where it is looked at is [ErrDamaged]: it has to be made anew.
-func Splice(manifest []byte, issue int, entries []schemas.ObservationIndex) ([]byte, error) {
-	parts, err := SpliceParts(manifest, issue, entries)
-	return bytes.Join(parts, nil), err
-}
-
-// SpliceParts is Splice without the copy: what it returns, one part after the other, is the manifest. Parts of the old
-// one are among them.
+// SpliceParts is the manifest with other entries for one issue, as [Manifest] would write it for all: the bytes are those
+// of all parts, one after the other. Parts of the old manifest are among them. Of the other entries it looks at a few
+// only, so that a capture in a store of any size costs one copy at most. A manifest that does not have our form where it
+// is looked at is [ErrDamaged]: it has to be made anew.
 func SpliceParts(manifest []byte, issue int, entries []schemas.ObservationIndex) ([][]byte, error) {
 	m, err := openManifest(manifest)
 	if err != nil {
