@@ -27,7 +27,8 @@ type Options struct {
 	WordsOnly bool
 	// Dims is how many numbers a vector has; 768 by default. With an Embedder it must be what that makes.
 	Dims int
-	// Sound says that these very bytes were opened before: their sums are not compared again, unless Verify is called.
+	// Sound says that these very bytes were opened before, or were just written: their sums, which takes as long as to read
+	// all of them, are not compared again, unless Verify is called.
 	Sound bool
 	// Tools names helpers that inputs were made with, and their versions.
 	Tools string

@@ -122,7 +122,7 @@ func (x *Index) openDelta(data []byte) error {
 	if data == nil {
 		return nil
 	}
-	c, err := openContainer(data, false)
+	c, err := openContainer(data, true) // one that is used is verified below
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ func (s *Snapshot) Open(o Options) (*Index, error) {
 	if err := s.Write(func(b []byte) error { at += copy(data[at:], b); return nil }); err != nil {
 		return nil, err
 	}
+	o.Sound = true
 	return Open(data, nil, o)
 }
 

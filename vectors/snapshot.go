@@ -17,8 +17,8 @@ import (
 //	table    for each section: kind uint64, offset uint64, length uint64, xxhash64 of it uint64
 //	sum      xxhash64 of all that is before
 //
-// The sums of sections are checked when one is opened, but for those that are large and check themselves as they are
-// used; Verify checks these, too.
+// The sums of sections are checked when one is opened that is not known to be sound, but for that of the words, which are
+// checked page by page as they are used; Verify checks these, too.
 const (
 	magic     = "RECINDEX"
 	version   = 3
@@ -45,8 +45,8 @@ const (
 	sectionPlaces
 )
 
-// lazy sections are large, and check themselves.
-func lazy(kind uint64) bool { return kind == sectionVectors || kind == sectionWords }
+// lazy sections check themselves.
+func lazy(kind uint64) bool { return kind == sectionWords }
 
 // Meta is what a snapshot says of itself.
 type Meta struct {

@@ -260,6 +260,8 @@ type indexStats struct {
 	Edges   int            `json:"edges"`
 	Inputs  int            `json:"inputs"`
 	Changed int            `json:"changed"` // nodes that are in the delta
+	Large   int            `json:"large"`   // files that are left out because they are larger than index.maxFileSize
+	Binary  int            `json:"binary"`  // files that are left out because they are no text
 	Model   string         `json:"model,omitempty"`
 	Tools   string         `json:"tools,omitempty"`
 	Types   map[string]int `json:"types"`
@@ -272,6 +274,7 @@ func newIndexStats(x *index.Kept) indexStats {
 	g := x.Graph()
 	out := indexStats{
 		Nodes: g.Nodes(), Edges: g.Edges(), Inputs: x.How.Inputs, Changed: x.Changed(), Model: x.Meta().Model, Tools: x.Meta().Tools,
+		Large: x.How.LeftOut.Large, Binary: x.How.LeftOut.Binary,
 		Types: map[string]int{}, EdgesBy: map[string]int{}, Domains: map[string]int{},
 	}
 	s := g.Stats()
@@ -304,6 +307,9 @@ func (a *app) printIndexStats(x *index.Kept) error {
 	}
 	fmt.Fprintf(a.stdout, "\n%s nodes, %s edges, %s inputs; vectors by %s\n", render.Grouped(s.Nodes), render.Grouped(s.Edges),
 		render.Grouped(s.Inputs), orNothing(s.Model))
+	if s.Large+s.Binary > 0 {
+		fmt.Fprintf(a.stdout, "left out: %s larger than index.maxFileSize, %s without text\n", plural(s.Large, "file"), plural(s.Binary, "file"))
+	}
 	a.printShape(&s.shape)
 	return nil
 }

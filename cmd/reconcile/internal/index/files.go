@@ -46,6 +46,7 @@ type files struct {
 
 	cache  fileCache
 	found  []file
+	left   LeftOut
 	single map[string]file // what is known of files that are taken one by one
 }
 
@@ -65,6 +66,8 @@ func (f *files) walk(ctx context.Context) error {
 			f.found = append(f.found, all[i].files...)
 			f.cache.put(all[i].dir, all[i].rows)
 			level = append(level, all[i].below...)
+			f.left.Large += all[i].left.Large
+			f.left.Binary += all[i].left.Binary
 			err = errors.Join(err, all[i].err)
 		}
 		if err = errors.Join(err, ctx.Err()); err != nil {
@@ -97,7 +100,14 @@ type looked struct {
 	files []file
 	below []string // folders that are to be looked into
 	rows  []byte   // for the cache
+	left  LeftOut
 	err   error
+}
+
+// LeftOut counts files of the work tree that are not indexed for what they are, and not for where or what they are called.
+type LeftOut struct {
+	Large  int // larger than settings.index.maxFileSize
+	Binary int // no text
 }
 
 // entry is something in a folder.
@@ -131,16 +141,29 @@ func (l *looked) look(f *files, root *state.Folder) {
 			if !f.skipped(e.path, e.name) && !ignored(e.name, true) {
 				l.below = append(l.below, e.path)
 			}
-		case e.id.Size > 0 && e.id.Size <= f.limit && !f.isOurs(e.path) && !f.excluded(e.path) && !ignored(e.name, false):
-			was, _ := known.find(e.name)
-			if now, ok := f.digest(e.path, e.id, f.limit, was); ok {
-				l.rows = appendRow(l.rows, e.name, now)
-				if now.digest != 0 {
-					l.files = append(l.files, now)
-				}
-			}
+		case e.id.Size > 0 && !f.isOurs(e.path) && !f.excluded(e.path) && !ignored(e.name, false):
+			l.take(f, e, known)
 		}
 	}
+}
+
+// take takes a file that is not left out for what it is called.
+func (l *looked) take(f *files, e entry, known *rows) {
+	if e.id.Size > f.limit {
+		l.left.Large++
+		return
+	}
+	was, _ := known.find(e.name)
+	now, ok := f.digest(e.path, e.id, f.limit, was)
+	if !ok {
+		return
+	}
+	l.rows = appendRow(l.rows, e.name, now)
+	if now.digest == 0 {
+		l.left.Binary++
+		return
+	}
+	l.files = append(l.files, now)
 }
 
 func (f *files) skipped(p, name string) bool {

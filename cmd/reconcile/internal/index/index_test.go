@@ -3,6 +3,8 @@ package index_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,6 +152,12 @@ func TestWhatIsIndexed(t *testing.T) {
 	}
 	r.write(".reconcile/x.txt", "x")
 	x := r.refresh()
+	for range 2 { // read, and known
+		if left := (index.LeftOut{Large: 1, Binary: 1}); x.How.LeftOut != left {
+			t.Errorf("left out are %+v, want %+v", x.How.LeftOut, left)
+		}
+		x = r.refresh()
+	}
 	var files []string
 	for _, id := range ids(x) {
 		if n, _ := x.Graph().Find(id); x.Graph().Type(n) == graph.File {
@@ -363,6 +371,53 @@ func TestDamagedIsRebuilt(t *testing.T) {
 			t.Errorf("a byte that is flipped at %d is not noticed", at)
 		}
 		x.Close()
+	}
+}
+
+// A byte that is another one anywhere in what is not compared as it is used, as the vectors, is noticed by the first who
+// opens the file; whoever comes after a sound one, or after who wrote it, need not compare.
+func TestDamageBehindTheHeader(t *testing.T) {
+	t.Parallel()
+	const known, words = ".reconcile/cache/index-sound", 3
+	r := newRig(t, program)
+	r.now = time.Now
+	r.refresh()
+	whole, noted := r.read(index.SnapshotPath), r.read(known)
+	k, tree := r.keeper()
+	put := func(data []byte, hours int) { // with a time of its own, however coarse the clock is
+		r.write(index.SnapshotPath, string(data))
+		at := time.Now().Add(-time.Duration(hours) * time.Hour)
+		if err := os.Chtimes(filepath.Join(r.dir, index.SnapshotPath), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range int(binary.LittleEndian.Uint32(whole[12:])) {
+		row := whole[16+32*i:]
+		kind, at, size := binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(row[8:]), binary.LittleEndian.Uint64(row[16:])
+		if kind == words || size == 0 {
+			continue
+		}
+		flipped := bytes.Clone(whole)
+		flipped[at+size/2] ^= 1
+		put(flipped, i+1)
+		if x, err := k.Open(tree); err == nil {
+			x.Close()
+			t.Errorf("a byte that is flipped in section %d is not noticed", kind)
+		} else if !errors.Is(err, vectors.ErrDamaged) {
+			t.Error(err)
+		}
+		if !bytes.Equal(r.read(known), noted) {
+			t.Errorf("with a byte that is flipped in section %d it is noted as sound", kind)
+		}
+	}
+	if x := r.refresh(); x.How.Rebuilt == "" || !bytes.Equal(r.read(index.SnapshotPath), whole) || bytes.Equal(r.read(known), noted) {
+		t.Errorf("after damage: %+v", x.How)
+	}
+	put(whole, 100) // as a copy would be
+	r.now = func() time.Time { return time.Now().Add(time.Hour) }
+	noted = r.read(known)
+	if x := r.refresh(); x.How.Rebuilt != "" || bytes.Equal(r.read(known), noted) {
+		t.Errorf("a sound copy is not noted: %+v", x.How)
 	}
 }
 

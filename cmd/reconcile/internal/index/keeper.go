@@ -59,6 +59,7 @@ type How struct {
 	Rebuilt string
 	// Changed and Gone are how many inputs came or changed, and went; Inputs is how many there are.
 	Changed, Gone, Inputs int
+	LeftOut               LeftOut
 	Took                  time.Duration
 }
 
@@ -107,22 +108,30 @@ func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 	return kept, nil
 }
 
-// soundCache has the stamp of the snapshot that was opened last.
+// soundCache has the stamp of the snapshot that was opened or written last.
 const soundCache = ".reconcile/cache/index-sound"
 
-// knownSound tells whether the snapshot is one that was opened before, and has not changed since. note is called when it
-// was opened.
+// knownSound tells whether the snapshot is one that was opened or written before, and has not changed since. note is called
+// when it was opened.
 func (k *Keeper) knownSound() (sound bool, note func()) {
 	id, err := k.Store.LookAt(SnapshotPath)
-	stamp := stampAt(k.Now().UnixNano(), id)
-	if err != nil || stamp == 0 {
+	if err != nil {
 		return false, func() {}
 	}
-	now := binary.LittleEndian.AppendUint64(nil, stamp)
+	now := binary.LittleEndian.AppendUint64(nil, stampOf(id))
 	if was, _, err := k.Store.ReadFile(soundCache, int64(len(now))); err == nil && bytes.Equal(was, now) {
 		return true, func() {}
 	}
-	return false, func() { _ = k.Store.Replace(soundCache, now) } // else it is compared with its sums again
+	return false, func() {
+		if stampAt(k.Now().UnixNano(), id) != 0 { // else it may be another file with the same times
+			k.noteSound(id)
+		}
+	}
+}
+
+// noteSound notes that a snapshot is sound. Where that fails it is compared with its sums again.
+func (k *Keeper) noteSound(id state.Identity) {
+	_ = k.Store.Replace(soundCache, binary.LittleEndian.AppendUint64(nil, stampOf(id)))
 }
 
 // long tells that what comes takes long.
@@ -212,7 +221,7 @@ func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []stri
 	for name := range known {
 		gone = append(gone, name)
 	}
-	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs)}, changed, gone
+	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.left}, changed, gone
 }
 
 // embeds reports whether the embedder can be had.
@@ -310,7 +319,7 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 	if err != nil {
 		return nil, err
 	}
-	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), Took: k.since(s)}
+	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), LeftOut: s.left, Took: k.since(s)}
 	finish := func(ctx context.Context) (*Kept, error) { return k.finish(ctx, tree, s, inputs, how) }
 	return &Kept{Index: x, How: how, Finish: finish}, nil
 }
@@ -367,7 +376,13 @@ func (k *Keeper) write(ctx context.Context, inputs []vectors.Input, o vectors.Op
 		return err
 	}
 	defer draft.Discard()
-	return draft.Place()
+	if err := draft.Place(); err != nil {
+		return err
+	}
+	if id, err := k.Store.LookAt(SnapshotPath); err == nil {
+		k.noteSound(id) // it is what was just written, by us or by who was faster
+	}
+	return nil
 }
 
 // errStopped ends a write that somebody else has an error for.
@@ -389,6 +404,6 @@ func (k *Keeper) whole(ctx context.Context, tree *state.Tree, s *survey, why str
 	if err != nil {
 		return nil, err
 	}
-	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs)}
+	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), LeftOut: s.left}
 	return k.finish(ctx, tree, s, inputs, how)
 }
