@@ -34,16 +34,3 @@ func (x *Index) Resolve(word string) (graph.Ref, bool) {
 	}
 	return 0, false
 }
-
-// Similar are ids of nodes whose words are like those of a name, the best first.
-func (x *Index) Similar(name string, limit int) []string {
-	hits, err := x.words.Search(name, limit, nil)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, h := range hits {
-		out = append(out, x.graph.ID(x.doc(h.Doc)))
-	}
-	return out
-}

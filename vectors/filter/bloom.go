@@ -2,7 +2,6 @@ package filter
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
 )
 
@@ -61,16 +60,4 @@ func (l *layer) has(key uint64) bool {
 		bit >>= 5
 	}
 	return true
-}
-
-// falsePositives: keys fall into blocks as in a Poisson distribution; a block with k keys has a bit set in a word with
-// 1 - (31/32)^k.
-func (l *layer) falsePositives() float64 {
-	mean := float64(l.keys) / float64(len(l.blocks)/blockSize)
-	sum, p := 0.0, math.Exp(-mean)
-	for k := 1; k < 200; k++ {
-		p *= mean / float64(k)
-		sum += p * math.Pow(1-math.Pow(31.0/32, float64(k)), words)
-	}
-	return sum
 }

@@ -98,11 +98,6 @@ func (p part) with(keys []uint64) part {
 	return p
 }
 
-// Contains reports whether the domain has the key. If it does not say so, the domain has not.
-func (s *Set) Contains(d graph.Domain, key uint64) bool {
-	return d >= 1 && d <= domains && s.parts[d-1].has(key)
-}
-
 func (p *part) has(key uint64) bool {
 	if len(p.built.Fingerprints) > 0 && p.built.Contains(key) {
 		return true
@@ -123,37 +118,6 @@ func (s *Set) Probe(keys []uint64) []graph.Domain {
 		if slices.ContainsFunc(keys, s.parts[d-1].has) {
 			out = append(out, d)
 		}
-	}
-	return out
-}
-
-// Stats are the numbers of a domain.
-type Stats struct {
-	// Keys are those of when the set was built, Pending those that came since.
-	Keys, Pending int
-	// Bytes is what both take.
-	Bytes int
-	// FalsePositives is how often what is not there is taken for something that is: a part of 1, as expected.
-	FalsePositives float64
-}
-
-// Stats are the numbers of each domain.
-func (s *Set) Stats() map[graph.Domain]Stats {
-	out := map[graph.Domain]Stats{}
-	for _, d := range graph.Domains {
-		p := &s.parts[d-1]
-		st := Stats{Keys: int(p.keys), Bytes: len(p.built.Fingerprints)}
-		right := 1.0
-		if st.Keys > 0 {
-			right -= 1.0 / 256
-		}
-		for _, l := range p.pending {
-			st.Pending += int(l.keys)
-			st.Bytes += len(l.blocks)
-			right *= 1 - l.falsePositives()
-		}
-		st.FalsePositives = 1 - right
-		out[d] = st
 	}
 	return out
 }

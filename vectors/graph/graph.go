@@ -134,9 +134,6 @@ func (g *Graph) Nodes() int { return g.nodeCount }
 // Edges is how many edges there are.
 func (g *Graph) Edges() int { return g.edgeCount }
 
-// Bytes is how many bytes the graph takes, without what changed since it was built.
-func (g *Graph) Bytes() int { return len(g.data) }
-
 // Changed is how many nodes have changed, or have other edges, since the graph was built. The look-ups of these are slower
 // and they are copied by each [Graph.With]: when they are many, Build(g.Parts()) makes a graph without.
 func (g *Graph) Changed() int {

@@ -170,16 +170,6 @@ type Conflict struct {
 // HashID is what other indexes know a node by: the xxhash64 of its id.
 func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
-// Label is the value of a label of the node; "" if it has none.
-func (n *Node) Label(key string) string {
-	for _, label := range n.Labels {
-		if value, ok := strings.CutPrefix(label, key); ok && strings.HasPrefix(value, "=") {
-			return value[1:]
-		}
-	}
-	return ""
-}
-
 // Domain is the domain of nodes of the type; 0 for what is no type.
 func (t NodeType) Domain() Domain {
 	switch {

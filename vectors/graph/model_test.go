@@ -44,16 +44,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestLabel(t *testing.T) {
-	t.Parallel()
-	n := graph.Node{Labels: []string{"issue=42", "kind=dag", "kinds=two=2", "odd"}}
-	for key, want := range map[string]string{"kind": "dag", "issue": "42", "kinds": "two=2", "odd": "", "k": ""} {
-		if got := n.Label(key); got != want {
-			t.Errorf("label %s is %q, want %q", key, got, want)
-		}
-	}
-}
-
 // TestRules holds the rules to the whole table: per type which ways are allowed, of all nine.
 func TestRules(t *testing.T) {
 	t.Parallel()

@@ -256,19 +256,6 @@ func (w *walker) step(v *visits, f *frame, depth, limit int) (uint32, bool) {
 	return 0, false
 }
 
-// Neighbors are the nodes that are at most so many edges away, without the node itself, in the order of [Graph.Walk].
-func (g *Graph) Neighbors(r Ref, depth int, f Filter) []Ref {
-	if depth <= 0 {
-		return nil
-	}
-	visited, _ := g.Walk([]Ref{r}, Reach{Filter: f, Depth: depth})
-	out := make([]Ref, 0, len(visited))
-	for _, v := range visited[min(1, len(visited)):] {
-		out = append(out, v.Node)
-	}
-	return out
-}
-
 // Component are the nodes that are connected with a node by edges that the filter lets through, whichever way they lead,
 // itself first, nearest first: at most max, if that is not 0. more is whether there are more.
 func (g *Graph) Component(r Ref, f Filter, max int) (visited []Visit, more bool) {

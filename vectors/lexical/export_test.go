@@ -8,6 +8,12 @@ import (
 
 const TitleWeight = titleWeight
 
+// Docs is how many documents the segments have, deleted ones too.
+func (s *Set) Docs() int { return s.docs }
+
+// Live is how many documents can be found.
+func (s *Set) Live() int { return int(s.live) }
+
 // RoundedLength is the length that is kept for a length.
 func RoundedLength(n int) int { return lengthOf(lengthClass(n)) }
 

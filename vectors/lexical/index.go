@@ -84,9 +84,6 @@ func (x *Index) Bytes() []byte { return x.data }
 // Docs is how many documents the index has.
 func (x *Index) Docs() int { return int(x.docs) }
 
-// Terms is how many different terms it has.
-func (x *Index) Terms() int { return int(x.terms) }
-
 // Open is the index that these bytes hold. They are used as they are and must not change. Open looks at the header and
 // costs the same whatever the size; the rest is checked page by page when it is used.
 func Open(data []byte) (*Index, error) {

@@ -121,14 +121,9 @@ func (s *Set) stretch(x *Index) float64 {
 	return max(1, average/reference) * (boundUnit + 2) / boundUnit
 }
 
-// Docs is how many documents the segments have, deleted ones too: their numbers are below it.
-func (s *Set) Docs() int { return s.docs }
-
-// Live is how many documents can be found.
-func (s *Set) Live() int { return int(s.live) }
-
-// Overlap counts for each document how many of the different terms of a query its title has. counts has Docs()
-// elements, 0 for deleted documents; total is how many terms the query has. The error is ErrDamaged, if any.
+// Overlap counts for each document how many of the different terms of a query its title has. counts has an
+// element for each document of the segments, 0 for deleted ones; total is how many terms the query has. The error is
+// ErrDamaged, if any.
 func (s *Set) Overlap(query string) (counts []uint16, total int, err error) {
 	q := s.query(query)
 	defer s.queries.Put(q)
