@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/filter"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -289,12 +287,6 @@ func (x *Index) Graph() *graph.Graph { return x.graph }
 
 // Meta is what the snapshot says of itself.
 func (x *Index) Meta() Meta { return x.meta }
-
-// Sum is what the snapshot is known by.
-func (x *Index) Sum() uint64 { return x.base.sum }
-
-// Digest is the xxhash64 of the whole snapshot.
-func (x *Index) Digest() uint64 { return xxhash.Sum64(x.data) }
 
 // Verify checks all of the snapshot, also what is otherwise checked as it is used.
 func (x *Index) Verify() error {
