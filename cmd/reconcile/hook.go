@@ -103,6 +103,7 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 	if err := o.check(outcome); err != nil {
 		return err
 	}
+	a.hasty()
 	conversation, err := a.readTranscript(o)
 	if err != nil {
 		return err

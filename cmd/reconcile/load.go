@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -40,7 +41,7 @@ func (a *app) frugal() { a.collectAt(25) }
 
 // hasty trades some memory for time, for a command that ends soon and, unless frugal is called, has a small tree: Go
 // collects garbage whenever some megabytes were allocated, which is a tenth of the time of a DAG of quick commands.
-func (a *app) hasty() { a.collectAt(300) }
+func (a *app) hasty() { a.collectAt(memstore.HeapGrowth) }
 
 // brisk is hasty for a command that looks at thousands of files and ends: none of what it needs for that is collected.
 // Before what takes long and much memory, it is to be undone by steady.

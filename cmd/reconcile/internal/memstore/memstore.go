@@ -45,6 +45,10 @@ var (
 	ErrNothing  = errors.New("nothing to do") // of Compact and Undo
 )
 
+// HeapGrowth is by how many percent the heap should grow before garbage is collected in a process that captures, as in
+// debug.SetGCPercent: with Go's default of 100, it is done again every few captures, beside what a capture waits for.
+const HeapGrowth = 300
+
 // Captured is what became of a capture.
 type Captured struct {
 	Name string `json:"name"` // of the Observation
