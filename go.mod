@@ -6,6 +6,7 @@ require (
 	github.com/FastFilter/xorfilter v0.4.2-0.20260120015552-4e5a4d9df65a // which words a domain has, in 10 bits each
 	github.com/bmatcuk/doublestar/v4 v4.10.4 // ** in globs of inputs
 	github.com/cespare/xxhash/v2 v2.3.0 // fingerprints and checksums of caches
+	github.com/dlclark/regexp2/v2 v2.5.1 // cuts texts into what tokens are made of
 	github.com/expr-lang/expr v1.17.8 // the language of when
 	github.com/fsnotify/fsnotify v1.10.1 // reconcile --watch
 	github.com/go-git/go-billy/v5 v5.9.2 // go-git's view of files
@@ -20,7 +21,7 @@ require (
 	github.com/segmentio/encoding v0.5.4 // decodes canonical JSON and state files thrice as fast as encoding/json
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/pflag v1.0.9 // cobra's flags
-	github.com/tiktoken-go/tokenizer v0.10.0 // counts tokens offline, as models do
+	github.com/tiktoken-go/tokenizer v0.10.0 // the expression that cuts, compiled, and what counts are tested against
 	github.com/viterin/vek v0.4.3 // float32 vectors by AVX2
 	github.com/yuin/goldmark v1.8.7 // what of a comment on GitHub is text, and what code or a quotation
 	go.yaml.in/yaml/v2 v2.4.2 // YAML output
@@ -40,7 +41,6 @@ require (
 	github.com/chewxy/math32 v1.10.1 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
-	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/emirpasic/gods v1.18.1 // indirect
 	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect

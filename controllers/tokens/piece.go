@@ -1,7 +1,26 @@
 package tokens
 
-// Before it is encoded, a text is cut into pieces, and no token reaches from one into the next. The encoder does that by
-// an expression, which takes longer than all else. What follows does the same for plain texts (see isPlain): there are four
+import (
+	"sync"
+
+	"github.com/dlclark/regexp2/v2"
+	_ "github.com/tiktoken-go/tokenizer/codec" // has the expression compiled, which is three times as fast
+)
+
+// expression cuts texts as the encoding defines it.
+var expression = sync.OnceValue(func() *regexp2.Regexp {
+	const (
+		upper  = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`
+		lower  = `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
+		before = `[^\r\n\p{L}\p{N}]?`
+		behind = `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
+	)
+	return regexp2.MustCompile(before+upper+`*`+lower+`+`+behind+`|`+before+upper+`+`+lower+`*`+behind+
+		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`, regexp2.None)
+})
+
+// Before it is encoded, a text is cut into pieces, and no token reaches from one into the next. To cut by the expression
+// takes longer than all else. What follows does the same for plain texts (see isPlain): there are four
 // classes of characters, and no alternative of the expression but the one for spaces looks ahead.
 
 // pieceEnd is where the first piece of a text ends, which is plain and not empty.
@@ -99,7 +118,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 func isSign(c byte) bool  { return !isUpper(c) && !isLower(c) && !isDigit(c) && !isSpace(c) }
 
 // isPlain reports whether a text is of visible ASCII, spaces, tabs and line breaks only: of other control characters the
-// encoder passes some over.
+// expression passes some over.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\t' && c != '\n' && c != '\r' {
