@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -40,7 +39,11 @@ func (v *vectorFigures) wholeTrees(ctx context.Context, _ []int) error {
 
 // sources makes a repository with so many copies of Go's own source, each a module of its own.
 func (v *vectorFigures) sources(ctx context.Context, name string, copies int) (dir string, err error) {
-	from := filepath.Join(runtime.GOROOT(), "src")
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOROOT: %w", err)
+	}
+	from := filepath.Join(strings.TrimSpace(string(root)), "src")
 	dir = filepath.Join(v.trees, "vectors-"+name)
 	for i := range copies {
 		to := filepath.Join(dir, fmt.Sprint("copy", i))
