@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
@@ -54,37 +53,16 @@ var strikes = []strike{
 // no litter, and no run that is on record is run again. By default a sample of the calls is struck, else all of them with
 // RECONCILE_CRASH=all.
 func TestCrashClarify(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the program once for many of its file-changing calls")
-	}
-	for _, mode := range []struct {
-		name  string
-		mode  crashtest.Mode
-		errno syscall.Errno
-		step  int
-	}{
-		{"kill", crashtest.Kill, 0, 43}, {"torn", crashtest.Torn, 0, 29},
-		{"full", crashtest.Fail, syscall.ENOSPC, 97}, {"broken", crashtest.Fail, syscall.EIO, 101},
-	} {
-		if os.Getenv("RECONCILE_CRASH") == "all" {
-			mode.step = 1
-		}
+	for _, b := range blows(t, 43, 29, 97, 101) {
 		for _, s := range strikes {
-			t.Run(s.name+" "+mode.name, func(t *testing.T) {
-				t.Parallel()
-				n, err := s.every(t, mode.step, mode.mode, mode.errno)
-				if err != nil {
-					t.Error(err)
-				}
-				t.Logf("struck at %d calls", n)
-			})
+			b.run(t, s.name, func(t *testing.T) (int, error) { return s.every(t, b) })
 		}
 	}
 }
 
 // every strikes each n-th call and checks what is left.
-func (k strike) every(t *testing.T, n int, mode crashtest.Mode, errno syscall.Errno) (int, error) {
-	fixture := k.fixture(t, mode, errno)
+func (k strike) every(t *testing.T, b blow) (int, error) {
+	fixture := k.fixture(t, b)
 	never := ""
 	if k.acts {
 		idle := func() (crashtest.Spec, error) { s, err := fixture(); s.Cmd = s.Cmd[:1]; return s, err }
@@ -98,13 +76,13 @@ func (k strike) every(t *testing.T, n int, mode crashtest.Mode, errno syscall.Er
 		}
 		return s, err
 	})
-	return crashtest.EveryNth(t.Context(), n, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+	return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
 		if k.acts {
 			s.Cmd = s.Cmd[:1]
 		}
 		got, err := recovered(s)
 		if err == nil {
-			err = advised(errno, r)
+			err = b.advised(r)
 		}
 		if err != nil {
 			return fmt.Errorf("%w\n%s", err, r.Stderr)
@@ -147,7 +125,7 @@ func recovered(s crashtest.Spec) (string, error) {
 }
 
 // fixture makes a fresh tree for each crash.
-func (k strike) fixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
+func (k strike) fixture(t *testing.T, b blow) func() (crashtest.Spec, error) {
 	env, bin := crashEnv(t), self(t)
 	trees := inMemory(t)
 	template := k.template(t, bin, env)
@@ -160,8 +138,8 @@ func (k strike) fixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) 
 		last := filepath.Join(trees, strconv.Itoa(n-1))
 		dir := filepath.Join(trees, strconv.Itoa(n), "tree")
 		err := errors.Join(os.RemoveAll(last), os.CopyFS(dir, os.DirFS(template)))
-		s := crashtest.Spec{Cmd: append([]string{bin}, k.cmd...), Dir: dir, Root: dir, Env: env, Mode: mode, Errno: errno}
-		if mode == crashtest.Fail {
+		s := crashtest.Spec{Cmd: append([]string{bin}, k.cmd...), Dir: dir, Root: dir, Env: env, Mode: b.mode, Errno: b.errno}
+		if b.mode == crashtest.Fail {
 			s.Skip = func(c crashtest.Call) bool { // an agent that cannot write has failed
 				return c.Path == "src" || strings.HasPrefix(c.Path, "src/") || c.Path == "" || leavesLitter(c)
 			}

@@ -3,10 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
@@ -38,35 +36,20 @@ const factEdgeKey = "d8e46f0f0f25"
 // TestCrashFact strikes the commands that state something. The same command, given again, succeeds at once and ends in the
 // same files as one that nothing happened to.
 func TestCrashFact(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the program once for many of its file-changing calls")
-	}
-	for _, mode := range []struct {
-		name  string
-		mode  crashtest.Mode
-		errno syscall.Errno
-		step  int
-	}{
-		{"kill", crashtest.Kill, 0, 5}, {"torn", crashtest.Torn, 0, 5},
-		{"full", crashtest.Fail, syscall.ENOSPC, 11}, {"broken", crashtest.Fail, syscall.EIO, 13},
-	} {
-		if os.Getenv("RECONCILE_CRASH") == "all" {
-			mode.step = 1
-		}
+	for _, b := range blows(t, 5, 5, 11, 13) {
 		for _, s := range factStrikes {
-			t.Run(s.name+" "+mode.name, func(t *testing.T) {
-				t.Parallel()
-				fixture := s.fixture(t, mode.mode, mode.errno)
+			b.run(t, s.name, func(t *testing.T) (int, error) {
+				fixture := s.fixture(t, b)
 				spec, err := fixture()
 				if err != nil {
-					t.Fatal(err)
+					return 0, err
 				}
 				want, err := stateAndRun(spec)
 				if err != nil {
-					t.Fatal(err)
+					return 0, err
 				}
-				n, err := crashtest.EveryNth(t.Context(), mode.step, fixture, func(s crashtest.Spec, r crashtest.Result) error {
-					if err := errors.Join(parses(s.Root), advised(mode.errno, r)); err != nil {
+				return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+					if err := errors.Join(parses(s.Root), b.advised(r)); err != nil {
 						return err
 					}
 					got, err := stateAndRun(s)
@@ -75,10 +58,6 @@ func TestCrashFact(t *testing.T) {
 					}
 					return err
 				})
-				if err != nil {
-					t.Error(err)
-				}
-				t.Logf("struck at %d calls", n)
 			})
 		}
 	}

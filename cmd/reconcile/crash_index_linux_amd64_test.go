@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
@@ -38,36 +37,21 @@ var (
 // TestCrashIndex strikes what writes the index. Each of its files is the old one or the new one, whole, whatever happens;
 // the next command of the same words succeeds, and leaves the same bytes as one that nothing happened to.
 func TestCrashIndex(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the program once for many of its file-changing calls")
-	}
-	for _, mode := range []struct {
-		name  string
-		mode  crashtest.Mode
-		errno syscall.Errno
-		step  int
-	}{
-		{"kill", crashtest.Kill, 0, 3}, {"torn", crashtest.Torn, 0, 5},
-		{"full", crashtest.Fail, syscall.ENOSPC, 7}, {"broken", crashtest.Fail, syscall.EIO, 7},
-	} {
-		if os.Getenv("RECONCILE_CRASH") == "all" {
-			mode.step = 1
-		}
+	for _, b := range blows(t, 3, 5, 7, 7) {
 		for _, s := range indexStrike {
-			t.Run(s.name+" "+mode.name, func(t *testing.T) {
-				t.Parallel()
-				fixture := s.fixture(t, mode.mode, mode.errno)
+			b.run(t, s.name, func(t *testing.T) (int, error) {
+				fixture := s.fixture(t, b)
 				spec, err := fixture()
 				if err != nil {
-					t.Fatal(err)
+					return 0, err
 				}
 				before := indexOf(t, spec.Root)
 				want, err := runAndRun(spec)
 				if err != nil {
-					t.Fatal(err)
+					return 0, err
 				}
 				after := indexOf(t, spec.Root)
-				n, err := crashtest.EveryNth(t.Context(), mode.step, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+				return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
 					for i, now := range indexOf(t, s.Root) {
 						if !bytes.Equal(now, before[i]) && !bytes.Equal(now, after[i]) {
 							return fmt.Errorf("%s has %d bytes of neither the old file nor the new one", indexFiles[i], len(now))
@@ -77,12 +61,8 @@ func TestCrashIndex(t *testing.T) {
 					if err == nil && got != want {
 						err = fmt.Errorf("other files than without the crash:\n%s\nwant\n%s", got, want)
 					}
-					return errors.Join(err, advised(mode.errno, r))
+					return errors.Join(err, b.advised(r))
 				})
-				if err != nil {
-					t.Error(err)
-				}
-				t.Logf("struck at %d calls", n)
 			})
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
@@ -35,7 +33,7 @@ spec:
 }
 
 // crashFixture makes a fresh tree in a git repository, and the command that a crash strikes.
-func crashFixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func() (crashtest.Spec, error) {
+func crashFixture(t *testing.T, b blow) func() (crashtest.Spec, error) {
 	env, bin := crashEnv(t), self(t)
 	trees := inMemory(t)
 	template := crashTemplate(t, env)
@@ -45,8 +43,8 @@ func crashFixture(t *testing.T, mode crashtest.Mode, errno syscall.Errno) func()
 		last := filepath.Join(trees, strconv.Itoa(n-1))
 		dir := filepath.Join(trees, strconv.Itoa(n), "tree")
 		err := errors.Join(os.RemoveAll(last), os.CopyFS(dir, os.DirFS(template)))
-		s := crashtest.Spec{Cmd: []string{bin, "--commit"}, Dir: dir, Root: dir, Env: env, Mode: mode, Errno: errno}
-		if mode == crashtest.Fail {
+		s := crashtest.Spec{Cmd: []string{bin, "--commit"}, Dir: dir, Root: dir, Env: env, Mode: b.mode, Errno: b.errno}
+		if b.mode == crashtest.Fail {
 			s.Skip = func(c crashtest.Call) bool { return c.Path == "first.json" } // a command that cannot write has failed
 		}
 		return s, err
@@ -82,35 +80,16 @@ func crashEnv(t *testing.T) []string {
 // whole, and one more run must end in the same tree as a run that nothing happened to, without waiting for anything to
 // become stale and without litter. By default a sample of the calls is struck, else all of them with RECONCILE_CRASH=all.
 func TestCrash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the program once for each of its file-changing calls")
-	}
-	for _, mode := range []struct {
-		name  string
-		mode  crashtest.Mode
-		errno syscall.Errno
-		step  int
-	}{
-		{"kill", crashtest.Kill, 0, 13}, {"torn", crashtest.Torn, 0, 7},
-		{"full", crashtest.Fail, syscall.ENOSPC, 29}, {"broken", crashtest.Fail, syscall.EIO, 31},
-	} {
-		if os.Getenv("RECONCILE_CRASH") == "all" {
-			mode.step = 1
-		}
-		t.Run(mode.name, func(t *testing.T) {
-			t.Parallel()
-			fixture := crashFixture(t, mode.mode, mode.errno)
+	for _, b := range blows(t, 13, 7, 29, 31) {
+		b.run(t, "run", func(t *testing.T) (int, error) {
+			fixture := crashFixture(t, b)
 			want := undisturbed(t, fixture)
-			n, err := crashtest.EveryNth(t.Context(), mode.step, fixture, func(s crashtest.Spec, r crashtest.Result) error {
-				if err := advised(mode.errno, r); err != nil {
+			return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+				if err := b.advised(r); err != nil {
 					return err
 				}
 				return afterCrash(s, want)
 			})
-			if err != nil {
-				t.Error(err)
-			}
-			t.Logf("struck at %d calls", n)
 		})
 	}
 }
@@ -134,14 +113,6 @@ func rerun(s crashtest.Spec) ([]byte, error) {
 	cmd := exec.Command(s.Cmd[0], s.Cmd[1:]...)
 	cmd.Dir, cmd.Env = s.Dir, s.Env
 	return cmd.CombinedOutput()
-}
-
-// advised checks that a program that failed for want of room said what to do.
-func advised(errno syscall.Errno, r crashtest.Result) error {
-	if errno == syscall.ENOSPC && r.Exit == exitFailure && !bytes.Contains(r.Stderr, []byte("free some space")) {
-		return fmt.Errorf("the disk was full, and no next step is named:\n%s", r.Stderr)
-	}
-	return nil
 }
 
 // afterCrash checks what a crash left, runs once more, and compares.

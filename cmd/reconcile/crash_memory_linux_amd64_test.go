@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -88,33 +87,12 @@ var memoryStrikes = []strike{
 // TestCrashMemory strikes runs and commands that write into the memory; see TestCrashClarify. Nothing that was captured is
 // lost, and nothing is there twice.
 func TestCrashMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the program once for many of its file-changing calls")
-	}
-	for _, mode := range []struct {
-		name  string
-		mode  crashtest.Mode
-		errno syscall.Errno
-		step  int
-	}{
-		{"kill", crashtest.Kill, 0, 41}, {"torn", crashtest.Torn, 0, 37},
-		{"full", crashtest.Fail, syscall.ENOSPC, 89}, {"broken", crashtest.Fail, syscall.EIO, 83},
-	} {
-		if os.Getenv("RECONCILE_CRASH") == "all" {
-			mode.step = 1
-		}
+	for _, b := range blows(t, 41, 37, 89, 83) {
 		for _, s := range memoryStrikes {
-			if s.name == "run" && mode.mode == crashtest.Fail {
+			if s.name == "run" && b.mode == crashtest.Fail {
 				continue // an agent that could not be reminded has worked without, and learned something else
 			}
-			t.Run(s.name+" "+mode.name, func(t *testing.T) {
-				t.Parallel()
-				n, err := s.every(t, mode.step, mode.mode, mode.errno)
-				if err != nil {
-					t.Error(err)
-				}
-				t.Logf("struck at %d calls", n)
-			})
+			b.run(t, s.name, func(t *testing.T) (int, error) { return s.every(t, b) })
 		}
 	}
 }
@@ -125,7 +103,7 @@ func TestCrashMemory(t *testing.T) {
 func TestPowerLossMemory(t *testing.T) {
 	t.Parallel()
 	capture := afterMemoryRun("capture", "memory", "capture", "--agent", "engineer", "--issue", "29", "talk.jsonl")
-	spec, err := capture.fixture(t, crashtest.None, 0)()
+	spec, err := capture.fixture(t, blow{mode: crashtest.None})()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
@@ -15,30 +13,13 @@ import (
 // TestCrashMirror kills, tears or fails file-changing calls of a run that mirrors, against the GitHub of tests. What is left
 // is whole, and after one more run everything stands on GitHub, and once.
 func TestCrashMirror(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the program once for many of its file-changing calls")
-	}
+	ways := blows(t, 13, 11, 29, 0)
 	githubtest.Start(t) // or it is skipped
-	for _, mode := range []struct {
-		name  string
-		mode  crashtest.Mode
-		errno syscall.Errno
-		step  int
-	}{
-		{"kill", crashtest.Kill, 0, 13}, {"torn", crashtest.Torn, 0, 11}, {"full", crashtest.Fail, syscall.ENOSPC, 29},
-	} {
-		if os.Getenv("RECONCILE_CRASH") == "all" {
-			mode.step = 1
-		}
-		t.Run(mode.name, func(t *testing.T) {
-			t.Parallel()
+	for _, b := range ways {
+		b.run(t, "mirror", func(t *testing.T) (int, error) {
 			m := &mirrorStrikes{T: t, bin: self(t), env: append(crashEnv(t), "GITHUB_TOKEN="+githubtest.Token(githubtest.Bot))}
-			fixture := func() (crashtest.Spec, error) { return m.fixture(mode.mode, mode.errno) }
-			n, err := crashtest.EveryNth(t.Context(), mode.step, fixture, m.after)
-			if err != nil {
-				t.Error(err)
-			}
-			t.Logf("struck at %d calls", n)
+			fixture := func() (crashtest.Spec, error) { return m.fixture(b) }
+			return crashtest.EveryNth(t.Context(), b.every, fixture, m.after)
 		})
 	}
 }
@@ -51,7 +32,7 @@ type mirrorStrikes struct {
 	rig *githubtest.Rig // of the last tree
 }
 
-func (m *mirrorStrikes) fixture(mode crashtest.Mode, errno syscall.Errno) (crashtest.Spec, error) {
+func (m *mirrorStrikes) fixture(b blow) (crashtest.Spec, error) {
 	rig, err := githubtest.New()
 	if err != nil {
 		return crashtest.Spec{}, err
@@ -67,7 +48,7 @@ func (m *mirrorStrikes) fixture(mode crashtest.Mode, errno syscall.Errno) (crash
 		"specs/health.yaml": fmt.Sprintf(head, "Session", "health", fmt.Sprintf("{issue: %d}", issue)),
 		"specs/alone.yaml":  fmt.Sprintf(head, "Session", "alone", "{title: Alone}"),
 	})
-	return crashtest.Spec{Cmd: []string{m.bin}, Dir: dir, Root: dir, Env: m.env, Mode: mode, Errno: errno}, nil
+	return crashtest.Spec{Cmd: []string{m.bin}, Dir: dir, Root: dir, Env: m.env, Mode: b.mode, Errno: b.errno}, nil
 }
 
 // after runs once more, and looks at what stands on GitHub.

@@ -17,34 +17,26 @@ import (
 // RECONCILE_CRASH=all. One more run ends with everything on the remote, without waiting for the claims of the killed one;
 // what was on record does not run again, and no claim is left.
 func TestCrashPush(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the program once for each of its file-changing calls")
+	for _, b := range blows(t, 23, 0, 0, 0) {
+		b.run(t, "push", func(t *testing.T) (int, error) {
+			env, bin := crashEnv(t), self(t)
+			template := crashTemplate(t, env)
+			trees := inMemory(t)
+			n := 0
+			fixture := func() (crashtest.Spec, error) {
+				n++
+				top := filepath.Join(trees, strconv.Itoa(n))
+				dir := filepath.Join(top, "tree")
+				s := crashtest.Spec{Cmd: []string{bin, "--push"}, Dir: dir, Root: dir, Env: env, Mode: b.mode}
+				return s, errors.Join(os.RemoveAll(filepath.Join(trees, strconv.Itoa(n-1))), os.CopyFS(dir, os.DirFS(template)),
+					inGit(s, "init", "-q", "--bare", "../hub.git"), inGit(s, "remote", "add", "origin", "../hub.git"),
+					inGit(s, "push", "-q", "origin", "main"))
+			}
+			return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, _ crashtest.Result) error {
+				return afterCrashedPush(s)
+			})
+		})
 	}
-	t.Parallel()
-	env, bin := crashEnv(t), self(t)
-	template := crashTemplate(t, env)
-	trees := inMemory(t)
-	n := 0
-	fixture := func() (crashtest.Spec, error) {
-		n++
-		top := filepath.Join(trees, strconv.Itoa(n))
-		dir := filepath.Join(top, "tree")
-		s := crashtest.Spec{Cmd: []string{bin, "--push"}, Dir: dir, Root: dir, Env: env, Mode: crashtest.Kill}
-		return s, errors.Join(os.RemoveAll(filepath.Join(trees, strconv.Itoa(n-1))), os.CopyFS(dir, os.DirFS(template)),
-			inGit(s, "init", "-q", "--bare", "../hub.git"), inGit(s, "remote", "add", "origin", "../hub.git"),
-			inGit(s, "push", "-q", "origin", "main"))
-	}
-	step := 23
-	if os.Getenv("RECONCILE_CRASH") == "all" {
-		step = 1
-	}
-	struck, err := crashtest.EveryNth(t.Context(), step, fixture, func(s crashtest.Spec, _ crashtest.Result) error {
-		return afterCrashedPush(s)
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	t.Logf("struck at %d calls", struck)
 }
 
 func inGit(s crashtest.Spec, args ...string) error {

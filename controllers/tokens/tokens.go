@@ -2,9 +2,10 @@
 // whose vocabulary is in the program. Models of other makers cut texts differently, by some ten or twenty percent; one
 // count for all of them keeps budgets comparable.
 //
-// The first count of a process makes the vocabulary findable, some milliseconds and 3 MB without a pointer in them; nothing
-// is made before. Counts are pure and may be made at the same time. What was counted last is remembered, word by word, in half a megabyte: text is made of few
-// words, and encoding one takes a hundred times as long as finding it.
+// The first count of a process makes the vocabulary findable, which takes some milliseconds and 3 MB without a pointer in
+// them; nothing is made before. Counts are pure and may be made at the same time. What was counted last is remembered,
+// word by word, in half a megabyte: text is made of few words, and encoding one takes a hundred times as long as finding
+// it.
 package tokens
 
 import (
