@@ -33,30 +33,31 @@ func (x *Index) Recall(n int) (recall float64, asked int, err error) {
 		return 1, 0, nil
 	}
 	const k = 10
-	found, all := 0, 0
+	var sample [][]float32
 	step := max(1, x.near.Slots()/max(1, n))
-	for slot := 0; slot < x.near.Slots() && asked < n; slot += step {
-		id, ok := x.near.ID(uint32(slot))
-		if !ok {
-			continue
+	for slot := 0; slot < x.near.Slots() && len(sample) < n; slot += step {
+		if id, ok := x.near.ID(uint32(slot)); ok {
+			v, _ := x.near.Vector(nil, id)
+			sample = append(sample, v)
 		}
-		v, _ := x.near.Vector(nil, id)
-		exact, err := x.near.Search(v, knn.SearchOptions{K: k, Exact: true})
-		if err != nil {
-			return 0, asked, err
-		}
-		hits, err := x.near.Search(v, knn.SearchOptions{K: k})
-		if err != nil {
-			return 0, asked, err
-		}
-		asked++
+	}
+	exact, err := x.near.SearchMany(sample, knn.SearchOptions{K: k, Exact: true})
+	if err != nil {
+		return 0, len(sample), err
+	}
+	hits, err := x.near.SearchMany(sample, knn.SearchOptions{K: k})
+	if err != nil {
+		return 0, len(sample), err
+	}
+	found, all := 0, 0
+	for i, exact := range exact {
 		all += len(exact)
 		// Of equals either may be found: what counts is how near it is.
-		for _, h := range hits {
+		for _, h := range hits[i] {
 			if h.Similarity >= exact[len(exact)-1].Similarity {
 				found++
 			}
 		}
 	}
-	return float64(min(found, all)) / float64(max(all, 1)), asked, nil
+	return float64(min(found, all)) / float64(max(all, 1)), len(sample), nil
 }

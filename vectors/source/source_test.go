@@ -232,8 +232,11 @@ func TestThreads(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"go/types", "strings", "os"} {
 		paths, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", dir, "*.go"))
+		if err == nil && len(paths) == 0 && os.Getenv("CI") == "" { // packages of Go may come without it
+			t.Skip("Go's own source is not here:", dir)
+		}
 		if err != nil || len(paths) < 5 {
-			t.Skipf("Go's own source is not here: %d files of %s, %v", len(paths), dir, err)
+			t.Fatalf("%d files of %s: %v", len(paths), dir, err)
 		}
 		var files []source.File
 		for _, p := range paths {
