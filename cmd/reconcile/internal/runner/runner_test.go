@@ -359,10 +359,8 @@ func TestEachEffectEndsOnce(t *testing.T) {
 			t.Errorf("%s ended %d times", key, ends[key])
 		}
 	}
-	for range 1000 { // goroutines that have done their work may need a moment to be gone
-		if runtime.NumGoroutine() <= goroutines {
-			break
-		}
+	// Goroutines that have done their work may need a moment to be gone, and longer if the system lets them wait.
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
 		runtime.Gosched()
 	}
 	if now := runtime.NumGoroutine(); now > goroutines {
