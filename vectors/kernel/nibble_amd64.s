@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Inner products of int8 codes with rows of nibbles, with AVX2 and AVX-512 VNNI.
+// Inner products of int8 codes with rows of nibbles, with AVX2 and AVX-512 VNNI, and codes put together of their nibbles.
 //
 // The lists of rows are worked on in groups of four. R8 to R11 point to the rows of a group; CX, DX, R14 and R15 to
 // those of a group that is AHEAD rows behind it, whose memory is fetched meanwhile; R13 is the number of its first row.
