@@ -206,7 +206,9 @@ func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas
 	if r.Hard {
 		p.Severity = schemas.Error
 	}
-	p.Source = s.sourceLine(p.Place)
+	if len(m.missing) <= quotable {
+		p.Source = s.sourceLine(p.Place)
+	}
 	if near := m.nearest(r.To); near != "" {
 		p.Suggestion = fmt.Sprintf("did you mean %q?", near)
 	}
@@ -216,6 +218,10 @@ func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas
 // suggestible bounds how many names a suggestion is looked for among, and with how many incomplete files suggestions
 // are given at all: a tree whose agents were all removed must not take minutes to say so.
 const suggestible = 1000
+
+// quotable bounds how many incomplete files are read again to show the lines that are meant, for each of which its whole
+// text is searched for secrets: every command loads the tree, and few show its problems.
+const quotable = 100
 
 // nearest is the name of an object that exists and may have been meant, or "".
 func (m *model) nearest(missing schemas.Ref) string {
