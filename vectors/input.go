@@ -12,8 +12,8 @@ import (
 
 // Input is what is taken into the index, and replaced in it, as a whole.
 type Input struct {
-	// Name is unique, a kind and what it is made of: "file:docs/git.md", "go:state/", "object:dag/build",
-	// "memory:state/memory/issue-42.json", "facts:state/graph/reviews.json".
+	// Name is unique, a kind and what it is made of: "file:docs/git.md", "go:state/tree.go", "go:state/" (the
+	// package), "object:dag/build", "memory:state/memory/issue-42.json", "facts:state/graph/reviews.json".
 	Name string
 	// Digest tells whether it is still the one that was indexed: of the content, and of how that was read.
 	Digest uint64

@@ -42,7 +42,12 @@ func Index(ctx context.Context, files []source.File, mods source.Modules, o vect
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		inputs = append(inputs, vectors.Input{Name: "go:" + dir, Part: source.Go(texts, mods, runtime.GOMAXPROCS(0))})
+		f := source.ParseGo(texts, runtime.GOMAXPROCS(0))
+		parts, _ := f.Parts(nil, mods, runtime.GOMAXPROCS(0))
+		inputs = append(inputs, vectors.Input{Name: "go:" + dir, Part: f.Package()})
+		for _, p := range parts {
+			inputs = append(inputs, vectors.Input{Name: "go:" + p.Items[0].Path, Part: p})
+		}
 	}
 	made, err := vectors.Build(ctx, inputs, o)
 	if err != nil {

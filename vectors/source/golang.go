@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"reconcile.dev/reconcile/vectors/graph"
 )
@@ -17,57 +18,46 @@ import (
 // maxCode is how many bytes of the code of a function or type are indexed.
 const maxCode = 2048
 
-// Go makes the nodes of a folder of Go files: the package, its files, functions, methods and types, what they import,
-// call and implement. As many goroutines work on it as threads says; the result does not depend on it.
-func Go(files []File, mods Modules, threads int) graph.Part {
-	if len(files) == 0 {
-		return graph.Part{}
-	}
-	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	f := &folder{id: Folder(files[0].Path), mods: mods, fset: token.NewFileSet(), names: map[string]string{}}
-	f.parse(files, threads)
-	f.packages()
-	f.check(threads)
-	return f.Part
-}
-
-// folder is what is known of the Go files of a folder.
-type folder struct {
-	graph.PartBuilder
+// GoFolder is the Go files of one folder, parsed. It is for one goroutine at a time.
+type GoFolder struct {
 	id    string
-	mods  Modules
 	fset  *token.FileSet
 	files []*goFile
 	names map[string]string // ids of functions, methods and types by name, as Tree.Entry; where two have it, the first
 }
 
+// goFile is a file of a folder, and what comes of it.
 type goFile struct {
 	File
-	ast   *ast.File
-	dots  []string // folders of the work tree whose names are used without the name of their package
+	graph.PartBuilder
+	ast   *ast.File // nil if it is in no package
+	asked bool      // somebody wants to know what comes of it; else only the ids of what it declares
+	dots  []string  // folders of the work tree whose names are used without the name of their package
 	decls []declared
 }
 
 // declared is a function, method or type of a file.
 type declared struct {
-	id   string
-	name *ast.Ident
-	fn   *ast.FuncDecl // nil for a type
+	id     string
+	symbol string
+	name   *ast.Ident
+	fn     *ast.FuncDecl // nil for a type
 }
 
-func (f *folder) parse(files []File, threads int) {
-	parsed := make([]*ast.File, len(files))
+// ParseGo parses the Go files of a folder, by as many goroutines as threads says.
+func ParseGo(files []File, threads int) *GoFolder {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	f := &GoFolder{id: Folder(files[0].Path), fset: token.NewFileSet(), files: make([]*goFile, len(files))}
 	each(len(files), threads, func(i int) {
-		parsed[i], _ = parser.ParseFile(f.fset, files[i].Path, files[i].Text, parser.ParseComments|parser.SkipObjectResolution)
-	})
-	for i, p := range parsed {
-		if p == nil || p.Name == nil || p.Name.Name == "" {
-			f.AddPart(Plain(files[i])) // it is in no package
-			continue
+		g := &goFile{File: files[i]}
+		parsed, _ := parser.ParseFile(f.fset, g.Path, g.Text, parser.ParseComments|parser.SkipObjectResolution)
+		if parsed != nil && parsed.Name != nil && parsed.Name.Name != "" {
+			g.ast = parsed
 		}
-		f.files = append(f.files, &goFile{File: files[i], ast: p})
-	}
+		f.files[i] = g
+	})
+	return f
 }
 
 // each does n things with so many goroutines.
@@ -86,31 +76,65 @@ func each(n, threads int, do func(i int)) {
 	workers.Wait()
 }
 
+// Parts makes the nodes of each file, in the order of their paths: the file, its functions, methods and types, what they
+// import, call and implement. Only those files are looked into that are wanted, if wanted is not nil; of others there is
+// nothing. Edges may leave or lead to nodes of other files. The result does not depend on threads, nor does what comes of
+// a file depend on what else is wanted.
+//
+// sound is false if go/types did not come to an end with what the folder declares, or found it to go round in circles:
+// then what comes of any of its files may depend on all of the folder, and not only on what [GoFolder.Contexts] tells of.
+func (f *GoFolder) Parts(wanted []bool, mods Modules, threads int) (parts []graph.Part, sound bool) {
+	for i, g := range f.files {
+		g.PartBuilder, g.dots, g.decls = graph.PartBuilder{}, nil, nil
+		g.asked = wanted == nil || wanted[i]
+	}
+	each(len(f.files), threads, func(i int) { f.files[i].nodes(f, mods) })
+	f.names = map[string]string{}
+	for _, g := range f.files {
+		for _, d := range g.decls {
+			if f.names[d.symbol] == "" {
+				f.names[d.symbol] = d.id
+			}
+		}
+	}
+	sound = f.check(mods, threads)
+	parts = make([]graph.Part, len(f.files))
+	for i, g := range f.files {
+		if g.asked {
+			parts[i] = g.Part
+		}
+	}
+	return parts, sound
+}
+
 // clauses are the names that the files give their package, in order of the first file.
-func (f *folder) clauses() []string {
+func (f *GoFolder) clauses() []string {
 	var out []string
 	for _, g := range f.files {
-		if !slices.Contains(out, g.ast.Name.Name) {
+		if g.ast != nil && !slices.Contains(out, g.ast.Name.Name) {
 			out = append(out, g.ast.Name.Name)
 		}
 	}
 	return out
 }
 
-func (f *folder) of(clause string) []*goFile {
+func (f *GoFolder) of(clause string) []*goFile {
 	var out []*goFile
 	for _, g := range f.files {
-		if g.ast.Name.Name == clause {
+		if g.ast != nil && g.ast.Name.Name == clause {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
-// packages adds the package and its files with what they declare.
-func (f *folder) packages() {
+// Package makes the node of the package, with its files; nothing if no file is in one.
+func (f *GoFolder) Package() graph.Part {
 	name, doc := "", ""
 	for _, g := range f.files {
+		if g.ast == nil {
+			continue
+		}
 		if text := g.ast.Doc.Text(); len(text) > len(doc) {
 			doc = text
 		}
@@ -119,21 +143,53 @@ func (f *folder) packages() {
 		}
 	}
 	if name == "" {
-		return
+		return graph.Part{}
 	}
-	pkg := f.Add(graph.Item{
+	b := &graph.PartBuilder{}
+	pkg := b.Add(graph.Item{
 		Node:  graph.Node{ID: f.id, Type: graph.Package, Name: name, Path: path.Dir(f.files[0].Path), Labels: goLabels},
 		Title: "package " + name + " " + strings.TrimSuffix(f.id, "/"), Body: doc,
 	})
 	for _, g := range f.files {
-		f.Edge(pkg, graph.Contains, f.file(g))
+		if g.ast != nil {
+			b.Edge(pkg, graph.Contains, g.Path)
+		}
 	}
+	return b.Part
 }
 
 var goLabels = []string{"lang=go"}
 
-func (f *folder) file(g *goFile) (id string) {
-	var names []string
+// nodes adds the file and what it declares.
+func (g *goFile) nodes(f *GoFolder, mods Modules) {
+	switch {
+	case g.ast == nil:
+		g.AddPart(Plain(g.File))
+		return
+	case g.asked:
+		g.Add(graph.Item{
+			Node: graph.Node{ID: g.Path, Type: graph.File, Name: path.Base(g.Path), Path: g.Path, Line: 1,
+				End: f.line(g.ast.FileEnd), Labels: goLabels},
+			Title: g.Path + " package " + g.ast.Name.Name, Body: g.ast.Doc.Text() + strings.Join(g.symbols(), " "),
+		})
+		g.imported(mods)
+	}
+	for _, d := range g.ast.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			g.function(f, d)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok {
+					g.typ(f, d, t)
+				}
+			}
+		}
+	}
+}
+
+// symbols are the names of all that the file declares.
+func (g *goFile) symbols() (names []string) {
 	for _, d := range g.ast.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -151,44 +207,26 @@ func (f *folder) file(g *goFile) (id string) {
 			}
 		}
 	}
-	id = f.Add(graph.Item{
-		Node: graph.Node{ID: g.Path, Type: graph.File, Name: path.Base(g.Path), Path: g.Path, Line: 1,
-			End: f.line(g.ast.FileEnd), Labels: goLabels},
-		Title: g.Path + " package " + g.ast.Name.Name, Body: g.ast.Doc.Text() + strings.Join(names, " "),
-	})
-	f.imported(g, id)
-	for _, d := range g.ast.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			f.function(g, id, d)
-		case *ast.GenDecl:
-			for _, s := range d.Specs {
-				if t, ok := s.(*ast.TypeSpec); ok {
-					f.typ(g, id, d, t)
-				}
-			}
-		}
-	}
-	return id
+	return names
 }
 
-func (f *folder) imported(g *goFile, id string) {
+func (g *goFile) imported(mods Modules) {
 	for _, im := range g.ast.Imports {
 		p, err := strconv.Unquote(im.Path.Value)
 		if err != nil || p == "" {
 			continue
 		}
-		if dir, ours := f.mods.Folder(p); ours {
-			f.Edge(id, graph.Imports, dir)
+		if dir, ours := mods.Folder(p); ours {
+			g.Edge(g.Path, graph.Imports, dir)
 			if im.Name != nil && im.Name.Name == "." {
 				g.dots = append(g.dots, dir)
 			}
 			continue
 		}
-		if to := "import:" + p; !f.Has(to) {
-			f.Add(graph.Item{Node: graph.Node{ID: to, Type: graph.Import, Name: p, Labels: goLabels}, Title: p})
+		if to := "import:" + p; !g.Has(to) {
+			g.Add(graph.Item{Node: graph.Node{ID: to, Type: graph.Import, Name: p, Labels: goLabels}, Title: p})
 		}
-		f.Edge(id, graph.Imports, "import:"+p)
+		g.Edge(g.Path, graph.Imports, "import:"+p)
 	}
 }
 
@@ -202,48 +240,52 @@ func guessName(p string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "go-"), "-", "_")
 }
 
-func (f *folder) function(g *goFile, file string, d *ast.FuncDecl) {
+func (g *goFile) function(f *GoFolder, d *ast.FuncDecl) {
 	name := symbol(d)
-	kind := graph.Function
-	if d.Recv != nil {
-		kind = graph.Method
+	it := graph.Item{Node: graph.Node{ID: g.Path + ":" + name}}
+	if g.asked {
+		kind, code := graph.Function, ""
+		if d.Recv != nil {
+			kind = graph.Method
+		}
+		if d.Body != nil {
+			code = clipped(g.text(d.Body.Pos(), d.Body.End()))
+		}
+		it = graph.Item{
+			Node:  f.node(g, kind, name, d.Pos(), d.End()),
+			Title: g.ast.Name.Name + "." + name + " " + squeeze(string(g.text(d.Type.Params.Pos(), d.Type.End()))),
+			Body:  d.Doc.Text() + code,
+		}
 	}
-	code := ""
-	if d.Body != nil {
-		code = graph.Clip(g.text(f, d.Body.Pos(), d.Body.End()), maxCode)
-	}
-	id := f.Add(graph.Item{
-		Node:  f.node(g, kind, name, d.Pos(), d.End()),
-		Title: g.ast.Name.Name + "." + name + " " + squeeze(g.text(f, d.Type.Params.Pos(), d.Type.End())),
-		Body:  d.Doc.Text() + code,
-	})
-	f.declare(g, file, name, declared{id, d.Name, d})
+	id := g.declare(it, declared{symbol: name, name: d.Name, fn: d})
 	if t, _, ok := strings.Cut(name, "."); ok {
-		f.Edge(f.id+":"+t, graph.Contains, id)
+		g.Edge(f.id+":"+t, graph.Contains, id)
 	}
 }
 
-func (f *folder) typ(g *goFile, file string, d *ast.GenDecl, t *ast.TypeSpec) {
-	doc, begin := t.Doc.Text(), t.Pos()
-	if doc == "" && len(d.Specs) == 1 {
-		doc, begin = d.Doc.Text(), d.Pos()
+func (g *goFile) typ(f *GoFolder, d *ast.GenDecl, t *ast.TypeSpec) {
+	it := graph.Item{Node: graph.Node{ID: g.Path + ":" + t.Name.Name}}
+	if g.asked {
+		doc, begin := t.Doc.Text(), t.Pos()
+		if doc == "" && len(d.Specs) == 1 {
+			doc, begin = d.Doc.Text(), d.Pos()
+		}
+		it = graph.Item{
+			Node:  f.node(g, graph.Type, t.Name.Name, begin, t.End()),
+			Title: g.ast.Name.Name + "." + t.Name.Name + " type", Body: doc + clipped(g.text(t.Pos(), t.End())),
+		}
 	}
-	id := f.Add(graph.Item{
-		Node:  f.node(g, graph.Type, t.Name.Name, begin, t.End()),
-		Title: g.ast.Name.Name + "." + t.Name.Name + " type", Body: doc + graph.Clip(g.text(f, t.Pos(), t.End()), maxCode),
-	})
-	f.declare(g, file, t.Name.Name, declared{id, t.Name, nil})
+	g.declare(it, declared{symbol: t.Name.Name, name: t.Name})
 }
 
-func (f *folder) declare(g *goFile, file, name string, d declared) {
-	f.Edge(file, graph.Defines, d.id)
+func (g *goFile) declare(it graph.Item, d declared) (id string) {
+	d.id = g.Add(it)
+	g.Edge(g.Path, graph.Defines, d.id)
 	g.decls = append(g.decls, d)
-	if f.names[name] == "" {
-		f.names[name] = d.id
-	}
+	return d.id
 }
 
-func (f *folder) node(g *goFile, t graph.NodeType, name string, from, to token.Pos) graph.Node {
+func (f *GoFolder) node(g *goFile, t graph.NodeType, name string, from, to token.Pos) graph.Node {
 	line := f.line(from)
 	return graph.Node{
 		ID: g.Path + ":" + name, Type: t, Name: name, Path: g.Path, Line: line, Labels: goLabels,
@@ -251,15 +293,20 @@ func (f *folder) node(g *goFile, t graph.NodeType, name string, from, to token.P
 	}
 }
 
-func (f *folder) line(p token.Pos) int { return f.fset.PositionFor(p, false).Line }
+func (f *GoFolder) line(p token.Pos) int { return f.fset.PositionFor(p, false).Line }
+
+// clipped is the begin of some code.
+func clipped(code []byte) string {
+	return graph.Clip(string(code[:min(len(code), maxCode+utf8.UTFMax)]), maxCode)
+}
 
 // text is the source between two positions.
-func (g *goFile) text(f *folder, from, to token.Pos) string {
-	a, b := f.fset.PositionFor(from, false).Offset, f.fset.PositionFor(to, false).Offset
-	if !from.IsValid() || a > b || b > len(g.Text) {
-		return ""
+func (g *goFile) text(from, to token.Pos) []byte {
+	begin := g.ast.FileStart
+	if !from.IsValid() || from < begin || to < from || int(to-begin) > len(g.Text) {
+		return nil
 	}
-	return string(g.Text[a:b])
+	return g.Text[from-begin : to-begin]
 }
 
 // symbol is Name, or Type.Name of a method.

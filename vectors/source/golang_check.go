@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"go/ast"
 	"go/types"
 	"slices"
@@ -23,8 +24,8 @@ func (s stubs) Import(p string) (*types.Package, error) {
 	return s[p], nil
 }
 
-// check tells what the files of each package call and implement.
-func (f *folder) check(threads int) {
+// check tells what the files that are asked for call and implement, see [GoFolder.Parts].
+func (f *GoFolder) check(mods Modules, threads int) (sound bool) {
 	var all []*check
 	total := bodies(f.files)
 	for _, name := range f.clauses() {
@@ -33,76 +34,82 @@ func (f *folder) check(threads int) {
 		if total > 0 {
 			share = (threads*bodies(files) + total/2) / total
 		}
-		all = append(all, f.checks(files, share)...)
+		all = append(all, f.checks(files, mods, share)...)
 	}
 	each(len(all), threads, func(i int) { all[i].run() })
-	for rest := all; len(rest) > 0; {
-		n := rest[0].of
-		if !slices.ContainsFunc(rest[:n], func(c *check) bool { return c.failed }) {
-			for _, c := range rest[:n] {
-				f.take(c.calls)
-			}
-			f.take(rest[0].implements)
-		}
-		rest = rest[n:]
+	sound = true
+	for _, c := range all {
+		take(c.calls)
+		sound = sound && !c.unsound
 	}
+	for _, c := range all {
+		take(c.implements)
+	}
+	return sound
 }
 
-func (f *folder) take(edges []graph.Edge) {
+func take(edges []edgeOf) {
 	for _, e := range edges {
-		f.Edge(e.From, e.Type, e.To)
+		e.of.Edge(e.From, e.Type, e.To)
 	}
 }
 
 // check is the check of a package, or of a share of the bodies of its functions: these do not depend on each other.
 type check struct {
-	*folder
+	*GoFolder
+	mods   Modules
 	files  []*goFile
 	first  bool                   // of the package: it tells what implements what
 	of     int                    // how many there are of the package
-	bodies map[*ast.FuncDecl]bool // that are checked; nil: all
+	bodies map[*ast.FuncDecl]bool // that are checked
 	info   types.Info
 	ids    map[types.Object]string // of functions, methods and types
 
-	calls, implements []graph.Edge
-	failed            bool
+	calls, implements []edgeOf
+	unsound           bool
+}
+
+// edgeOf is an edge that a file comes to.
+type edgeOf struct {
+	of *goFile
+	graph.Edge
 }
 
 // worthSharing is how many bytes of bodies a share has at least.
 const worthSharing = 16 << 10
 
-// checks are those of one package: so many, but for small ones.
-func (f *folder) checks(files []*goFile, shares int) []*check {
+// checks are those of one package: so many, but for small ones; none if no file is asked for.
+func (f *GoFolder) checks(files []*goFile, mods Modules, shares int) []*check {
+	if !slices.ContainsFunc(files, func(g *goFile) bool { return g.asked }) {
+		return nil
+	}
 	size := bodies(files)
 	shares = max(1, min(shares, size/worthSharing))
 	out := make([]*check, shares)
 	for i := range out {
-		out[i] = &check{folder: f, files: files, first: i == 0, of: shares}
+		out[i] = &check{GoFolder: f, mods: mods, files: files, first: i == 0, of: shares, bodies: map[*ast.FuncDecl]bool{}}
 	}
-	if shares > 1 {
-		at := 0
-		eachBody(files, func(d *ast.FuncDecl, n int) {
-			c := out[min(at*shares/size, shares-1)]
-			if c.bodies == nil {
-				c.bodies = map[*ast.FuncDecl]bool{}
-			}
-			c.bodies[d] = true
-			at += n
-		})
-	}
+	at := 0
+	eachBody(files, func(d *ast.FuncDecl, n int) {
+		out[min(at*shares/max(size, 1), shares-1)].bodies[d] = true
+		at += n
+	})
 	return out
 }
 
-// bodies is how many bytes all bodies of functions have.
+// bodies is how many bytes all bodies of functions have, of files that are asked for.
 func bodies(files []*goFile) int {
 	size := 0
 	eachBody(files, func(_ *ast.FuncDecl, n int) { size += n })
 	return size
 }
 
-// eachBody goes through the functions that have a body, and tells how many bytes that is.
+// eachBody goes through the functions that have a body, of files that are asked for, and tells how many bytes that is.
 func eachBody(files []*goFile, do func(d *ast.FuncDecl, bytes int)) {
 	for _, g := range files {
+		if !g.asked {
+			continue
+		}
 		for _, d := range g.decls {
 			if d.fn != nil && d.fn.Body != nil {
 				do(d.fn, int(d.fn.Body.End()-d.fn.Body.Pos()))
@@ -111,10 +118,38 @@ func eachBody(files []*goFile, do func(d *ast.FuncDecl, bytes int)) {
 	}
 }
 
+// run checks. What go/types chokes on, and it has done so on files that are no programs, is indexed by its syntax: the
+// bodies of a file, or all of a package.
 func (c *check) run() {
-	// What go/types chokes on, and it has done so on files that are no programs, is indexed by its syntax.
-	c.failed = true
-	defer func() { _ = recover() }()
+	if c.try() {
+		return
+	}
+	all := c.bodies
+	c.bodies = nil
+	if c.unsound = !c.try(); c.unsound {
+		return
+	}
+	c.first = false // it is told already
+	for _, g := range c.files {
+		c.bodies = map[*ast.FuncDecl]bool{}
+		for _, d := range g.decls {
+			if all[d.fn] {
+				c.bodies[d.fn] = true
+			}
+		}
+		c.try()
+	}
+}
+
+// try checks, and adds what comes of it; nothing if go/types panics.
+func (c *check) try() (ok bool) {
+	calls := len(c.calls)
+	defer func() {
+		if !ok {
+			_ = recover()
+			c.calls = c.calls[:calls]
+		}
+	}()
 	c.typeCheck()
 	c.ids = map[types.Object]string{}
 	for _, g := range c.files {
@@ -126,7 +161,7 @@ func (c *check) run() {
 	}
 	for _, g := range c.files {
 		for _, d := range g.decls {
-			if d.fn != nil && d.fn.Body != nil && (c.bodies == nil || c.bodies[d.fn]) {
+			if c.bodies[d.fn] {
 				c.call(g, d)
 			}
 		}
@@ -134,22 +169,22 @@ func (c *check) run() {
 	if c.first {
 		c.implement()
 	}
-	c.failed = false
+	return true
 }
 
 // typeCheck fills in info as far as it goes: that names are unknown is not an error here.
 func (c *check) typeCheck() {
 	size := 0
-	for _, g := range c.files {
-		size += len(g.Text)
+	for d := range c.bodies {
+		size += int(d.Body.End() - d.Body.Pos())
 	}
 	const perName = 24 // bytes of source for each name that is used: so the table seldom grows
 	c.info = types.Info{
-		Defs: map[*ast.Ident]types.Object{}, Uses: make(map[*ast.Ident]types.Object, size/perName/c.of),
+		Defs: map[*ast.Ident]types.Object{}, Uses: make(map[*ast.Ident]types.Object, size/perName),
 		Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}
 	conf := types.Config{
-		Importer: stubs{}, Error: func(error) {}, FakeImportC: true, DisableUnusedImportCheck: true,
+		Importer: stubs{}, Error: c.note, FakeImportC: true, DisableUnusedImportCheck: true,
 	}
 	parsed := make([]*ast.File, len(c.files))
 	for i, g := range c.files {
@@ -158,11 +193,23 @@ func (c *check) typeCheck() {
 	_, _ = conf.Check(strings.TrimSuffix(c.id, "/"), c.fset, parsed, &c.info)
 }
 
-// shared is a file without the bodies that others check.
-func (c *check) shared(f *ast.File) *ast.File {
-	if c.bodies == nil {
-		return f
+// note hears of errors. Where declarations go round in circles, which of them go/types gives up depends on where it
+// begins. What is declared in a body concerns only that.
+func (c *check) note(err error) {
+	e, ok := errors.AsType[types.Error](err)
+	if !ok || !strings.Contains(e.Msg, "recursive type") && !strings.Contains(e.Msg, "cycle in declaration") {
+		return
 	}
+	for d := range c.bodies {
+		if d.Body.Pos() <= e.Pos && e.Pos < d.Body.End() {
+			return
+		}
+	}
+	c.unsound = true
+}
+
+// shared is a file without the bodies that are not checked.
+func (c *check) shared(f *ast.File) *ast.File {
 	file := *f
 	file.Decls = slices.Clone(f.Decls)
 	for i, d := range f.Decls {
@@ -179,7 +226,7 @@ func (c *check) call(g *goFile, d declared) {
 	ast.Inspect(d.fn.Body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
 			if to := c.callee(g, call.Fun); to != "" {
-				c.calls = append(c.calls, graph.Edge{From: d.id, Type: graph.Calls, To: to})
+				c.calls = append(c.calls, edgeOf{g, graph.Edge{From: d.id, Type: graph.Calls, To: to}})
 			}
 		}
 		return true
@@ -229,8 +276,8 @@ func (c *check) own(o types.Object) string {
 }
 
 // foreign is the alias of a function of another folder.
-func (f *folder) foreign(importPath, name string) string {
-	if dir, ours := f.mods.Folder(importPath); ours {
+func (c *check) foreign(importPath, name string) string {
+	if dir, ours := c.mods.Folder(importPath); ours {
 		return dir + ":" + name
 	}
 	return ""
@@ -239,6 +286,7 @@ func (f *folder) foreign(importPath, name string) string {
 // implement relates the types of a package to its interfaces.
 func (c *check) implement() {
 	type typ struct {
+		of   *goFile
 		id   string
 		name *types.TypeName
 	}
@@ -252,21 +300,23 @@ func (c *check) implement() {
 			if n, ok := name.Type().(*types.Named); ok && n.TypeParams().Len() > 0 {
 				continue // whether it does depends on its arguments
 			}
-			t := typ{d.id, name}
+			t := typ{g, d.id, name}
 			if i, ok := name.Type().Underlying().(*types.Interface); ok {
 				if i.NumMethods() > 0 && i.IsMethodSet() {
 					interfaces = append(interfaces, t)
 				}
 				continue
 			}
-			all = append(all, t)
+			if g.asked {
+				all = append(all, t)
+			}
 		}
 	}
 	for _, i := range interfaces {
 		in := i.name.Type().Underlying().(*types.Interface)
 		for _, t := range all {
 			if types.Implements(t.name.Type(), in) || types.Implements(types.NewPointer(t.name.Type()), in) {
-				c.implements = append(c.implements, graph.Edge{From: t.id, Type: graph.Implements, To: i.id})
+				c.implements = append(c.implements, edgeOf{t.of, graph.Edge{From: t.id, Type: graph.Implements, To: i.id}})
 			}
 		}
 	}

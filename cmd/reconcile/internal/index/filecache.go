@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/binary"
+	"path"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -12,9 +13,9 @@ import (
 const filesCache = ".reconcile/cache/index-files"
 
 // fileCache keeps what is known of files by what the file system says of them, by folder: so it is compared with a folder
-// that was listed without a table of all files. It is a folder after the other, each its name, the number of bytes of its
-// rows, and these, see appendRow; and in the end the xxhash64 of all of it. Numbers are uvarints or, if they are digests,
-// 8 bytes, little-endian.
+// that was listed without a table of all files. It is cacheHead; a folder after the other, each its name, the number of
+// bytes of its rows, and these, see appendRow; and in the end the xxhash64 of all of it. Numbers are uvarints or, if they
+// are digests, 8 bytes, little-endian.
 type fileCache struct {
 	known map[string]rows // as they were last time
 	now   []byte          // as they are
@@ -22,38 +23,59 @@ type fileCache struct {
 	same  bool            // what is in now was known
 }
 
+// cacheHead tells how the rest is written.
+const cacheHead = "files 2\n"
+
 // singles is the name under which files are known that are not taken by folder; no folder has it.
 const singles = "\x00"
 
 // rows are the files of a folder, sorted by name.
 type rows string
 
-// appendRow adds a file: its name and how long that is, its stamp and its digest.
-func appendRow(to []byte, name string, f file) []byte {
+// appendRow adds a file: its name and how long that is, its stamp and its digest; and its context, if it is of Go. That of
+// a folder in which all contexts are known has no name, and the folder's key for a stamp: it comes first.
+func appendRow(to []byte, name string, f *file) []byte {
 	to = binary.AppendUvarint(to, uint64(len(name)))
 	to = append(to, name...)
-	to = binary.LittleEndian.AppendUint64(to, f.stamp)
-	return binary.LittleEndian.AppendUint64(to, f.digest)
+	for _, n := range f.numbers(name) {
+		to = binary.LittleEndian.AppendUint64(to, *n)
+	}
+	return to
+}
+
+// numbers are those that a row has behind the name.
+func (f *file) numbers(name string) []*uint64 {
+	if path.Ext(name) == ".go" {
+		return []*uint64{&f.stamp, &f.digest, &f.context.Declared, &f.context.Head}
+	}
+	return []*uint64{&f.stamp, &f.digest}
 }
 
 // find looks for a file from where the one before was found: it must be asked for names in their order.
 func (r *rows) find(name string) (f file, ok bool) {
 	for len(*r) > 0 {
 		n, rest, ok := cutNumber(string(*r))
-		if !ok || n > len(rest)-16 {
-			*r = "" // it was not written so
+		if !ok || n > len(rest) {
+			break // it was not written so
+		}
+		found, rest := rest[:n], rest[n:]
+		numbers := f.numbers(found)
+		if 8*len(numbers) > len(rest) {
 			break
 		}
-		switch strings.Compare(rest[:n], name) {
-		case 1:
+		order := strings.Compare(found, name)
+		if order > 0 {
 			return file{}, false
-		case 0:
-			numbers := []byte(rest[n : n+16])
-			*r = rows(rest[n+16:])
-			return file{stamp: binary.LittleEndian.Uint64(numbers), digest: binary.LittleEndian.Uint64(numbers[8:])}, true
 		}
-		*r = rows(rest[n+16:])
+		*r = rows(rest[8*len(numbers):])
+		if order == 0 {
+			for i, n := range numbers {
+				*n = binary.LittleEndian.Uint64([]byte(rest[8*i : 8*i+8]))
+			}
+			return f, true
+		}
 	}
+	*r = ""
 	return file{}, false
 }
 
@@ -75,7 +97,8 @@ func (c *fileCache) load(store *state.Store) {
 	if err != nil || len(b) < 8 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
 		return
 	}
-	for s := string(b[:len(b)-8]); s != ""; {
+	s, ok := strings.CutPrefix(string(b[:len(b)-8]), cacheHead)
+	for ok && s != "" {
 		n, rest, ok := cutNumber(s)
 		if !ok || n > len(rest) {
 			return // it was not written so
@@ -113,7 +136,8 @@ func (c *fileCache) save(store *state.Store) {
 	if c.same && c.count == len(c.known) {
 		return
 	}
-	_ = store.Replace(filesCache, binary.LittleEndian.AppendUint64(c.now, xxhash.Sum64(c.now)))
+	now := append([]byte(cacheHead), c.now...)
+	_ = store.Replace(filesCache, binary.LittleEndian.AppendUint64(now, xxhash.Sum64(now)))
 }
 
 // stampOf is a digest of what the file system says of a file.

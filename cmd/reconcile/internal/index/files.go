@@ -33,6 +33,8 @@ type file struct {
 	path   string
 	stamp  uint64 // of what the file system says of it; 0: it may be written this very moment
 	digest uint64 // of its content; 0: it is no text
+	// context is what else comes of a file of Go; only valid where the key of its folder is.
+	context source.Context
 }
 
 // files looks at the work tree.
@@ -45,13 +47,12 @@ type files struct {
 	now     int64 // nanoseconds since 1970
 
 	cache  fileCache
-	found  []file
+	looked []looked // all folders
 	left   LeftOut
 	single map[string]file // what is known of files that are taken one by one
 }
 
-// walk lists the texts of the work tree, those of a folder sorted by name. The folders of one depth are looked into on
-// all processors.
+// walk looks into all folders of the work tree, those of one depth on all processors.
 func (f *files) walk(ctx context.Context) error {
 	root, err := f.store.OpenFolder(".")
 	if err != nil {
@@ -63,8 +64,6 @@ func (f *files) walk(ctx context.Context) error {
 		f.list(ctx, root, level, all)
 		level = level[:0:0]
 		for i := range all {
-			f.found = append(f.found, all[i].files...)
-			f.cache.put(all[i].dir, all[i].rows)
 			level = append(level, all[i].below...)
 			f.left.Large += all[i].left.Large
 			f.left.Binary += all[i].left.Binary
@@ -73,6 +72,7 @@ func (f *files) walk(ctx context.Context) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
+		f.looked = append(f.looked, all...)
 	}
 	return nil
 }
@@ -97,9 +97,9 @@ func (f *files) list(ctx context.Context, root *state.Folder, dirs []string, out
 // looked is what came of looking into a folder.
 type looked struct {
 	dir   string
-	files []file
+	files []file   // sorted by name, also those that are no text
 	below []string // folders that are to be looked into
-	rows  []byte   // for the cache
+	key   uint64   // of the folder when contexts of its files were last known
 	left  LeftOut
 	err   error
 }
@@ -135,6 +135,8 @@ func (l *looked) look(f *files, root *state.Folder) {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	ignored, known := f.ignored(l.dir, rules), f.cache.of(l.dir)
+	about, _ := known.find("")
+	l.key = about.stamp
 	for _, e := range entries {
 		switch {
 		case e.id.IsFolder():
@@ -158,10 +160,8 @@ func (l *looked) take(f *files, e entry, known *rows) {
 	if !ok {
 		return
 	}
-	l.rows = appendRow(l.rows, e.name, now)
 	if now.digest == 0 {
 		l.left.Binary++
-		return
 	}
 	l.files = append(l.files, now)
 }
@@ -196,6 +196,7 @@ func (f *files) excluded(p string) bool {
 // it cannot be read, because it went or may not be.
 func (f *files) digest(p string, id state.Identity, limit int64, was file) (now file, ok bool) {
 	now = file{path: p, stamp: stampAt(f.now, id)}
+	now.context = was.context
 	if now.stamp != 0 && now.stamp == was.stamp {
 		now.digest = was.digest
 		return now, true
@@ -231,8 +232,21 @@ func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool
 // save keeps what is known of all files.
 func (f *files) save() {
 	var all []byte
+	for i := range f.looked {
+		l := &f.looked[i]
+		all = all[:0]
+		if l.key != 0 {
+			all = appendRow(all, "", &file{stamp: l.key})
+		}
+		for j := range l.files {
+			all = appendRow(all, path.Base(l.files[j].path), &l.files[j])
+		}
+		f.cache.put(l.dir, all)
+	}
+	all = all[:0]
 	for _, p := range slices.Sorted(maps.Keys(f.single)) {
-		all = appendRow(all, p, f.single[p])
+		one := f.single[p]
+		all = appendRow(all, p, &one)
 	}
 	f.cache.put(singles, all)
 	f.cache.save(f.store)

@@ -24,21 +24,25 @@ import (
 )
 
 // reading is part of the digest of every input: it is raised when the same content is read in another way.
-const reading = "4"
+const reading = "5"
 
 // input is one input as it is now. Its part is made only when it is needed.
 type input struct {
 	name   string
-	digest uint64
+	digest uint64 // of an input of Go only after settle
 	files  []file
 	object *state.Entry
+	folder *goFolder // of an input of Go
+	at     int       // which of its files it is; wholePackage
 }
 
 // survey is the whole tree as inputs, sorted by name.
 type survey struct {
 	*files
 	inputs  []input
+	folders []*goFolder
 	modules source.Modules
+	module  string // modules, as a part of digests
 	tagger  *tagger
 	warn    func(error)
 	aside   *texts // nil: in memory
@@ -65,61 +69,61 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 	if err := errors.Join(s.memory(), s.facts()); err != nil {
 		return nil, err
 	}
-	f.save()
 	slices.SortFunc(s.inputs, func(a, b input) int { return strings.Compare(a.name, b.name) })
 	return s, nil
 }
 
 // readModules reads the modules. Of a go.mod that cannot be read any more there is none, as its files are none.
 func (s *survey) readModules() {
-	for _, f := range s.found {
-		if path.Base(f.path) != "go.mod" {
-			continue
-		}
-		text, err := s.text(f.path)
-		if err != nil {
-			continue
-		}
-		if m, ok := source.ParseModule(text); ok {
-			s.modules = append(s.modules, m)
+	for i := range s.looked {
+		for _, f := range s.looked[i].files {
+			if path.Base(f.path) != "go.mod" || f.digest == 0 {
+				continue
+			}
+			text, err := s.text(f.path)
+			if err != nil {
+				continue
+			}
+			if m, ok := source.ParseModule(text); ok {
+				s.modules = append(s.modules, m)
+			}
 		}
 	}
-}
-
-// sources groups the files: Go by folder. Those of a folder follow each other.
-func (s *survey) sources() {
 	slices.SortFunc(s.modules, func(a, b source.Module) int { return strings.Compare(a.Dir, b.Dir) })
-	modules := ""
 	for _, m := range s.modules {
-		modules += m.Dir + "=" + m.Path + "\n"
-	}
-	s.inputs = make([]input, 0, len(s.found))
-	for rest := s.found; len(rest) > 0; {
-		dir, n := folderOf(rest[0].path), 1
-		for n < len(rest) && folderOf(rest[n].path) == dir {
-			n++
-		}
-		s.sourcesOf(modules, rest[:n])
-		rest = rest[n:]
+		s.module += m.Dir + "=" + m.Path + "\n"
 	}
 }
 
-// folderOf is the folder of a file, with the slash in the end.
-func folderOf(p string) string { return p[:strings.LastIndexByte(p, '/')+1] }
+// sources makes inputs of the texts of the work tree.
+func (s *survey) sources() {
+	n := 0
+	for i := range s.looked {
+		n += len(s.looked[i].files) + 1
+	}
+	s.inputs = make([]input, 0, n)
+	for i := range s.looked {
+		s.sourcesOf(&s.looked[i])
+	}
+}
 
 // sourcesOf are those of one folder.
-func (s *survey) sourcesOf(modules string, found []file) {
-	var goes []file
-	for i, f := range found {
-		if path.Ext(f.path) == ".go" {
+func (s *survey) sourcesOf(l *looked) {
+	var goes []*file
+	for i := range l.files {
+		switch f := &l.files[i]; {
+		case f.digest == 0:
+		case path.Ext(f.path) == ".go":
 			goes = append(goes, f)
-			continue
+		default:
+			one := l.files[i : i+1 : i+1]
+			s.inputs = append(s.inputs, input{name: "file:" + f.path, digest: digestOf(s.tagger.version, one...), files: one})
 		}
-		one := found[i : i+1 : i+1]
-		s.inputs = append(s.inputs, input{name: "file:" + f.path, digest: digestOf(s.tagger.version, one...), files: one})
 	}
 	if len(goes) > 0 {
-		s.inputs = append(s.inputs, input{name: "go:" + source.Folder(goes[0].path), digest: digestOf(modules, goes...), files: goes})
+		s.goSources(l, goes)
+	} else {
+		l.key = 0
 	}
 }
 
@@ -131,10 +135,11 @@ func digestOf(more string, files ...file) uint64 {
 	_, _ = h.WriteString("\x00")
 	_, _ = h.WriteString(more)
 	_, _ = h.WriteString("\x00")
-	var b [9]byte
+	var b [17]byte
 	for i := range files {
 		_, _ = h.WriteString(files[i].path)
 		binary.LittleEndian.PutUint64(b[1:], files[i].digest)
+		binary.LittleEndian.PutUint64(b[9:], files[i].context.Declared)
 		_, _ = h.Write(b[:])
 	}
 	return h.Sum64()
@@ -214,10 +219,12 @@ func (s *survey) everything(ctx context.Context, progress func(string, int, int)
 	}
 	s.aside = &texts{file: f}
 	inputs, err := s.parts(ctx, s.inputs, progress)
+	s.save()
 	return inputs, errors.Join(err, s.aside.restore())
 }
 
-// parts reads and parses inputs, on all processors. Those that went meanwhile are left out.
+// parts reads and parses inputs, on all processors. Those that went meanwhile are left out. Of a folder of Go files all may
+// come that was not wanted, see [goFolder.read].
 func (s *survey) parts(ctx context.Context, wanted []input, progress func(string, int, int)) ([]vectors.Input, error) {
 	tags, err := s.tagger.tags(ctx, s.tagged(wanted))
 	if ctx.Err() != nil {
@@ -226,33 +233,48 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	if err != nil {
 		s.warn(fmt.Errorf("files are indexed without their symbols: %w", err))
 	}
-	out := make([]vectors.Input, len(wanted))
+	all := together(wanted)
+	out := make([][]vectors.Input, len(all))
 	jobs := make(chan int)
-	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(wanted))) // for each
+	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(all))) // for each
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range jobs {
-				in := &wanted[i]
-				out[i] = vectors.Input{Name: in.name, Digest: in.digest}
-				if !s.read(in, &out[i], tags, threads) {
-					out[i].Digest = changing
-				}
+				out[i] = s.read(all[i], tags, threads)
 				if s.aside != nil {
-					s.aside.put(out[i].Part)
+					for _, in := range out[i] {
+						s.aside.put(in.Part)
+					}
 				}
 			}
 		})
 	}
-	for i := 0; i < len(wanted) && ctx.Err() == nil; i++ {
+	for i := 0; i < len(all) && ctx.Err() == nil; i++ {
 		if i%64 == 0 {
-			progress("read", i, len(wanted))
+			progress("read", i, len(all))
 		}
 		jobs <- i
 	}
 	close(jobs)
 	workers.Wait()
-	return out, ctx.Err()
+	return slices.Concat(out...), ctx.Err()
+}
+
+// together groups inputs that are read together: those of a folder of Go files.
+func together(inputs []input) (out [][]*input) {
+	at := map[*goFolder]int{}
+	for i := range inputs {
+		in := &inputs[i]
+		n, there := at[in.folder]
+		if in.folder == nil || !there {
+			n = len(out)
+			at[in.folder] = n
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], in)
+	}
+	return out
 }
 
 // tagged are the files that ctags may know.
@@ -270,18 +292,27 @@ func (s *survey) tagged(wanted []input) []string {
 // so that it is read again: its files may be again as they were.
 const changing = 0
 
-// read takes what an input comes to. whole is false if its files are no longer what was found.
-func (s *survey) read(in *input, to *vectors.Input, tags map[string][]source.Tag, threads int) (whole bool) {
-	if strings.HasPrefix(in.name, "facts:") {
-		return s.stated(to, in.files[0])
+// read is what some inputs come to that are read together, by so many goroutines.
+func (s *survey) read(ins []*input, tags map[string][]source.Tag, threads int) []vectors.Input {
+	in := ins[0]
+	if in.folder != nil {
+		return in.folder.read(s, ins, threads)
 	}
-	to.Part, whole = s.part(in, tags, threads)
-	return whole
+	to, whole := vectors.Input{Name: in.name, Digest: in.digest}, false
+	if strings.HasPrefix(in.name, "facts:") {
+		whole = s.stated(&to, in.files[0])
+	} else {
+		to.Part, whole = s.part(in, tags)
+	}
+	if !whole {
+		to.Digest = changing
+	}
+	return []vectors.Input{to}
 }
 
-// part is what an input comes to, made by so many goroutines; nothing if it cannot be read any more. whole is false if
-// its files are no longer what was found.
-func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) (part graph.Part, whole bool) {
+// part is what an input comes to; nothing if it cannot be read any more. whole is false if its files are no longer what
+// was found.
+func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part, whole bool) {
 	kind, _, _ := strings.Cut(in.name, ":")
 	texts, whole := s.texts(in, kind)
 	switch {
@@ -295,8 +326,6 @@ func (s *survey) part(in *input, tags map[string][]source.Tag, threads int) (par
 		return graph.Part{}, whole
 	case kind == "memory":
 		return remembered(texts[0]), whole
-	case kind == "go":
-		return source.Go(texts, s.modules, threads), whole
 	case source.IsMarkdown(texts[0].Path):
 		return source.Markdown(texts[0]), whole
 	}

@@ -172,6 +172,10 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	if damage != nil {
 		return anew(ctx, tree, s, reason(damage))
 	}
+	if err := s.settle(ctx); err != nil {
+		kept.Close()
+		return nil, err
+	}
 	how, changed, gone := compare(kept.Index, s)
 	complete := k.Retry && kept.Lacks() && k.embeds(ctx)
 	why, err := k.update(ctx, kept, s, changed, gone, complete)

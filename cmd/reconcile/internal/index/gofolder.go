@@ -1,0 +1,187 @@
+package index
+
+import (
+	"context"
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/source"
+)
+
+// goFolder is the Go files of a folder. Each is an input, and the package is one: what comes of a file depends on what
+// others declare, which its context tells, see [source.GoFolder.Contexts]. So a change of one file is a change of few
+// inputs.
+type goFolder struct {
+	*looked
+	files  []*file
+	now    uint64 // the key that the folder has
+	id     string // of the package
+	parsed *source.GoFolder
+	at     map[string]int // where a file is in parsed
+	whole  bool           // what was parsed is what was found
+}
+
+// wholePackage is where the input of a package is among its files.
+const wholePackage = -1
+
+// goSources makes inputs of the Go files of a folder.
+func (s *survey) goSources(l *looked, files []*file) {
+	g := &goFolder{looked: l, files: files, id: source.Folder(files[0].path)}
+	h := xxhash.New()
+	for _, f := range files {
+		_, _ = h.WriteString(f.path)
+		_, _ = h.Write(binary.LittleEndian.AppendUint64([]byte{0}, f.digest))
+	}
+	g.now = max(h.Sum64(), 1)
+	s.folders = append(s.folders, g)
+	s.inputs = append(s.inputs, input{name: "go:" + g.id, folder: g, at: wholePackage})
+	for i, f := range files {
+		s.inputs = append(s.inputs, input{name: "go:" + f.path, folder: g, at: i})
+	}
+}
+
+// known reports whether the contexts of the files are.
+func (g *goFolder) known() bool { return g.key == g.now }
+
+// mostParsed is how many bytes of source stay parsed until they are read: more are parsed again.
+const mostParsed = 16 << 20
+
+// settle finds the contexts of Go files, where they are not on record, and so the digests of all inputs.
+func (s *survey) settle(ctx context.Context) error {
+	var open []*goFolder
+	for _, g := range s.folders {
+		if !g.known() {
+			open = append(open, g)
+		}
+	}
+	var next, held atomic.Int64
+	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(open)))
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(open) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			if size := open[i].parse(s, threads); held.Add(int64(size)) > mostParsed {
+				open[i].parsed = nil
+			}
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(open)) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
+	for i := range s.inputs {
+		if in := &s.inputs[i]; in.folder != nil {
+			in.digest = in.folder.digest(s, in.at)
+		}
+	}
+	s.save()
+	return ctx.Err()
+}
+
+// parse reads and parses the files, finds their contexts, and tells how many bytes they have.
+func (g *goFolder) parse(s *survey, threads int) (size int) {
+	var texts []source.File
+	g.at, g.whole = map[string]int{}, true
+	for _, f := range g.files {
+		text, _, err := s.store.ReadFile(f.path, s.limit)
+		if err == nil {
+			g.at[f.path] = len(texts)
+			texts = append(texts, source.File{Path: f.path, Text: text})
+			size += len(text)
+		}
+		g.whole = g.whole && err == nil && f.holds(text)
+	}
+	g.parsed, g.key = nil, 0
+	if len(texts) == 0 {
+		return 0
+	}
+	g.parsed = source.ParseGo(texts, threads)
+	contexts := g.parsed.Contexts(threads)
+	for _, f := range g.files {
+		if i, ok := g.at[f.path]; ok {
+			f.context = contexts[i]
+		}
+	}
+	if g.whole {
+		g.key = g.now
+	}
+	return size
+}
+
+// digest is that of an input.
+func (g *goFolder) digest(s *survey, at int) uint64 {
+	if !g.known() {
+		return changing
+	}
+	if at != wholePackage {
+		return digestOf(s.module, *g.files[at])
+	}
+	heads := make([]file, len(g.files))
+	for i, f := range g.files {
+		heads[i] = file{path: f.path, digest: f.context.Head}
+	}
+	return digestOf("", heads...)
+}
+
+// read is what some inputs come to; and all others of the folder, if what comes of one may depend on all.
+func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Input) {
+	if g.parsed == nil {
+		g.parse(s, threads)
+	}
+	if g.parsed == nil { // all files went
+		for _, in := range ins {
+			out = append(out, vectors.Input{Name: in.name, Digest: changing})
+		}
+		return out
+	}
+	defer func() { g.parsed = nil }() // it takes far more memory than the text
+	wanted := make([]bool, len(g.at))
+	for _, in := range ins {
+		if i, ok := g.place(in.at); ok {
+			wanted[i] = true
+		}
+	}
+	parts, sound := g.parsed.Parts(wanted, s.modules, threads)
+	if !sound && slices.Contains(wanted, false) {
+		ins = s.inputsOf(g)
+		parts, _ = g.parsed.Parts(nil, s.modules, threads)
+	}
+	for _, in := range ins {
+		to := vectors.Input{Name: in.name, Digest: g.digest(s, in.at)}
+		if !sound {
+			to.Digest = changing
+		}
+		if in.at == wholePackage {
+			to.Part = g.parsed.Package()
+		} else if i, ok := g.place(in.at); ok {
+			to.Part = parts[i]
+		}
+		out = append(out, to)
+	}
+	return out
+}
+
+// place is where a file of the folder is in parsed; ok is false for the package, and for a file that went.
+func (g *goFolder) place(at int) (i int, ok bool) {
+	if at == wholePackage {
+		return 0, false
+	}
+	i, ok = g.at[g.files[at].path]
+	return i, ok
+}
+
+// inputsOf are all inputs of a folder.
+func (s *survey) inputsOf(g *goFolder) (out []*input) {
+	for i := range s.inputs {
+		if s.inputs[i].folder == g {
+			out = append(out, &s.inputs[i])
+		}
+	}
+	return out
+}

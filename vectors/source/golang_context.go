@@ -1,0 +1,219 @@
+package source
+
+import (
+	"encoding/binary"
+	"go/ast"
+	"go/token"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Context tells what comes of a file beside its own text.
+type Context struct {
+	// Declared is a digest of all that the folder declares and that the file names, or that these name, and so on: as long
+	// as the text of a file and this stay, so do its nodes and edges.
+	Declared uint64
+	// Head is a digest of what the file tells of its package: the name and the comment.
+	Head uint64
+}
+
+// Contexts are those of the files, in the order of their paths. It takes a small part of the time that checking takes.
+//
+// What a name means is decided by what has it, wherever in the folder: so everything that a file may depend on is found
+// by following names, from those that it uses to all declarations of these, and to the names that they use. Methods
+// belong to their type. Whether a type implements an interface depends on interfaces that its file does not name.
+func (f *GoFolder) Contexts(threads int) []Context {
+	d := &dependence{numbers: map[string]int{}}
+	for _, g := range f.files {
+		if g.ast != nil {
+			d.declare(g)
+		}
+	}
+	out, uses := make([]Context, len(f.files)), make([][]int, len(f.files))
+	each(len(f.files), threads, func(i int) {
+		if g := f.files[i]; g.ast != nil {
+			uses[i] = d.usedBy(nil, map[int]bool{}, g.ast)
+			out[i].Head = xxhash.Sum64String(g.ast.Name.Name + "\x00" + g.ast.Doc.Text())
+		}
+	})
+	for i, g := range f.files {
+		if g.ast != nil {
+			out[i].Declared = d.of(uses[i], slices.ContainsFunc(g.ast.Decls, declaresType))
+		}
+	}
+	return out
+}
+
+func declaresType(d ast.Decl) bool {
+	group, ok := d.(*ast.GenDecl)
+	return ok && group.Tok == token.TYPE
+}
+
+// dependence tells what the names that a folder declares depend on.
+type dependence struct {
+	numbers map[string]int
+	names   []name // by number
+	mayBe   []int  // types that may be interfaces
+	round   int    // of marking what is reached
+}
+
+// name is what all declarations of a name, and the methods of a type, come to.
+type name struct {
+	digest  uint64
+	nodes   []ast.Node // in which it is declared
+	uses    []int      // names in these, but for bodies of functions
+	looked  bool       // uses is set
+	reached int        // the last round
+}
+
+// declare takes what a file declares.
+func (d *dependence) declare(g *goFile) {
+	h := xxhash.New()
+	_, _ = h.WriteString(g.Path + "\x00" + g.ast.Name.Name + "\x00" + g.ast.GoVersion + "\x00")
+	for _, im := range g.ast.Imports {
+		_, _ = h.Write(g.slice(im))
+		_, _ = h.Write([]byte{0})
+	}
+	head := binary.LittleEndian.AppendUint64(nil, h.Sum64())
+	digest := func(n ast.Node, text []byte) stated {
+		h.Reset()
+		_, _ = h.Write(head)
+		_, _ = h.Write(text)
+		return stated{h.Sum64(), n}
+	}
+	for _, decl := range g.ast.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			of := Receiver(decl)
+			if of == "" && decl.Name.Name != "init" { // which nothing can name
+				of = decl.Name.Name
+			}
+			d.take(of, digest(decl, g.text(decl.Pos(), decl.Type.End())))
+		case *ast.GenDecl:
+			var group stated // constants may take their values from those before them
+			if decl.Tok == token.CONST {
+				group = digest(decl, g.slice(decl))
+			}
+			for _, s := range decl.Specs {
+				d.takeSpec(s, digest(s, g.slice(s)), group)
+			}
+		}
+	}
+}
+
+// stated is a declaration of a name.
+type stated struct {
+	digest uint64
+	node   ast.Node
+}
+
+func (d *dependence) takeSpec(s ast.Spec, own, group stated) {
+	switch s := s.(type) {
+	case *ast.TypeSpec:
+		n := d.take(s.Name.Name, own)
+		switch s.Type.(type) {
+		case *ast.StructType, *ast.MapType, *ast.ArrayType, *ast.ChanType, *ast.FuncType, *ast.StarExpr:
+		default:
+			if n >= 0 {
+				d.mayBe = append(d.mayBe, n)
+			}
+		}
+	case *ast.ValueSpec:
+		if group.node != nil && (len(s.Values) == 0 || slices.ContainsFunc(s.Values, counts)) {
+			own = group
+		}
+		for _, n := range s.Names {
+			d.take(n.Name, own)
+		}
+	}
+}
+
+// counts reports whether a value depends on where in its group it stands.
+func counts(value ast.Expr) (found bool) {
+	ast.Inspect(value, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == "iota"
+		return !found
+	})
+	return found
+}
+
+// take adds a declaration of a name, and returns the name's number; -1 for one that stands for nothing.
+func (d *dependence) take(s string, by stated) int {
+	if s == "" || s == "_" {
+		return -1
+	}
+	n, there := d.numbers[s]
+	if !there {
+		n = len(d.names)
+		d.numbers[s] = n
+		d.names = append(d.names, name{})
+	}
+	d.names[n].digest += by.digest // in whatever order they come
+	d.names[n].nodes = append(d.names[n].nodes, by.node)
+	return n
+}
+
+// slice is the text of a node.
+func (g *goFile) slice(n ast.Node) []byte { return g.text(n.Pos(), n.End()) }
+
+// of is the digest of what is reached from names, and, for a file with types, from those that may be interfaces.
+func (d *dependence) of(uses []int, types bool) (sum uint64) {
+	d.round++
+	todo := d.reach(nil, uses)
+	if types {
+		todo = d.reach(todo, d.mayBe)
+	}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		sum += d.names[n].digest
+		todo = d.reach(todo, d.usesOf(n))
+	}
+	return sum
+}
+
+// reach adds the names that were not reached in this round.
+func (d *dependence) reach(to, more []int) []int {
+	for _, n := range more {
+		if d.names[n].reached != d.round {
+			d.names[n].reached = d.round
+			to = append(to, n)
+		}
+	}
+	return to
+}
+
+// usesOf are the names that the declarations of a name use.
+func (d *dependence) usesOf(n int) []int {
+	at := &d.names[n]
+	if at.looked {
+		return at.uses
+	}
+	seen := map[int]bool{n: true}
+	for _, node := range at.nodes {
+		if fn, ok := node.(*ast.FuncDecl); ok && fn.Body != nil {
+			bare := *fn
+			bare.Body = nil
+			node = &bare
+		}
+		at.uses = d.usedBy(at.uses, seen, node)
+	}
+	at.nodes, at.looked = nil, true
+	return at.uses
+}
+
+// usedBy adds the declared names that a node has anywhere, but for those that are seen.
+func (d *dependence) usedBy(to []int, seen map[int]bool, n ast.Node) []int {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if i, ok := d.numbers[id.Name]; ok && !seen[i] {
+				seen[i] = true
+				to = append(to, i)
+			}
+		}
+		return true
+	})
+	return to
+}
