@@ -1,7 +1,9 @@
 package vectors
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/vectors/graph"
@@ -33,4 +35,28 @@ func (x *Index) Resolve(word string) (graph.Ref, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Standing is the node that stands at a line of a file, as compilers and search name it ("state/tree.go:120"): of several
+// the one that has the fewest lines, of equal ones that whose id comes first.
+func (x *Index) Standing(place string) (graph.Ref, bool) {
+	place = strings.TrimPrefix(place, "./")
+	colon := max(0, strings.LastIndexByte(place, ':'))
+	line, err := strconv.Atoi(strings.TrimPrefix(place[colon:], ":"))
+	if err != nil || line < 1 {
+		return 0, false
+	}
+	var best graph.Ref
+	least := 0 // lines of the best; 0: there is none yet
+	for _, r := range x.graph.ByPath(place[:colon]) {
+		n := x.graph.Node(r)
+		lines := n.End - n.Line + 1
+		if n.End == 0 { // an object, which its file is all about
+			lines = math.MaxInt
+		}
+		if n.Line <= line && line-n.Line < lines && (least == 0 || lines < least) {
+			best, least = r, lines
+		}
+	}
+	return best, least > 0
 }

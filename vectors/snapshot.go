@@ -21,7 +21,7 @@ import (
 // checked page by page as they are used; Verify checks these, too.
 const (
 	magic     = "RECINDEX"
-	version   = 3
+	version   = 4
 	pageSize  = 4096
 	tableAt   = 16
 	rowSize   = 32

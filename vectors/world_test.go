@@ -172,14 +172,11 @@ func open(t *testing.T, snapshot, delta []byte, o vectors.Options) *vectors.Inde
 func answers(t *testing.T, x *vectors.Index) string {
 	t.Helper()
 	var b strings.Builder
-	p := x.Graph().Parts()
-	for i := range p.Nodes {
-		fmt.Fprintf(&b, "node %+v\n", p.Nodes[i])
+	g := x.Graph()
+	for r := range g.All() {
+		fmt.Fprintf(&b, "node %+v\nedges %+v\n%+v\n%+v\n", g.Node(r), g.Outgoing(r), g.Provenance(r), g.Conflicts(r))
 	}
-	for _, e := range p.Edges {
-		fmt.Fprintf(&b, "edge %+v\n", e)
-	}
-	fmt.Fprintf(&b, "%+v\n%+v\ninputs %x\n", p.Provenances, p.Conflicts, x.Inputs())
+	fmt.Fprintf(&b, "inputs %x\n", x.Inputs())
 	for _, q := range []vectors.Query{
 		{Text: "word1 word3 S1"}, {Text: "word7", Mode: vectors.Lexical}, {Text: "S2 word3", Mode: vectors.Vector, Exact: true},
 		{Text: "S3", Types: []graph.NodeType{graph.Function}}, {Text: "lib1", Types: []graph.NodeType{graph.Import}},

@@ -219,16 +219,17 @@ func (a *app) index(ctx context.Context, o indexFlags) error {
 		}
 	}
 	if o.stats {
-		return a.printIndexStats(x)
+		return a.printIndexStats(newIndexStats(x, a.book(s)))
 	}
-	return a.printHow(x)
+	if a.global.output != formatTable {
+		return a.print(newIndexStats(x, a.book(s)))
+	}
+	a.noteHow(x)
+	return nil
 }
 
-// printHow says what was done.
-func (a *app) printHow(x *index.Kept) error {
-	if a.global.output != formatTable {
-		return a.print(newIndexStats(x))
-	}
+// noteHow says what was done.
+func (a *app) noteHow(x *index.Kept) {
 	switch how := x.How; {
 	case how.Rebuilt != "":
 		a.note("built the index: %s nodes of %s inputs, in %s (%s)", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs),
@@ -238,7 +239,6 @@ func (a *app) printHow(x *index.Kept) error {
 	default:
 		a.note("the index is up to date: %s nodes of %s inputs", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs))
 	}
-	return nil
 }
 
 // verifyIndex compares an index with what it should be.
@@ -270,18 +270,19 @@ type indexStats struct {
 	shape
 }
 
-func newIndexStats(x *index.Kept) indexStats {
-	g := x.Graph()
+func newIndexStats(x *index.Kept, b *index.Book) indexStats {
+	s := x.Graph().Stats()
 	out := indexStats{
-		Nodes: g.Nodes(), Edges: g.Edges(), Inputs: x.How.Inputs, Changed: x.Changed(), Model: x.Meta().Model, Tools: x.Meta().Tools,
+		Nodes: s.Nodes, Edges: s.Edges, Inputs: x.How.Inputs, Changed: x.Changed(), Model: x.Meta().Model, Tools: x.Meta().Tools,
 		Large: x.How.LeftOut.Large, Binary: x.How.LeftOut.Binary,
 		Types: map[string]int{}, EdgesBy: map[string]int{}, Domains: map[string]int{},
 	}
-	s := g.Stats()
-	out.shape = shapeOf(g, s)
+	out.shape = shapeOf(x.Graph(), s, b)
 	for t, n := range s.NodesByType {
 		out.Types[t.String()] = n
-		out.Domains[t.Domain().String()] += n
+	}
+	for d, n := range s.NodesByDomain {
+		out.Domains[d.String()] = n
 	}
 	for t, n := range s.EdgesByType {
 		out.EdgesBy[t.String()] = n
@@ -289,8 +290,7 @@ func newIndexStats(x *index.Kept) indexStats {
 	return out
 }
 
-func (a *app) printIndexStats(x *index.Kept) error {
-	s := newIndexStats(x)
+func (a *app) printIndexStats(s indexStats) error {
 	if a.global.output != formatTable {
 		return a.print(s)
 	}

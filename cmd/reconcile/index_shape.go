@@ -16,6 +16,9 @@ type shape struct {
 	Components int `json:"components"`
 	Largest    int `json:"largest"`
 	Isolated   int `json:"isolated"`
+	// Hub is the node with the most edges, and HubEdges how many these are.
+	Hub      string `json:"hub,omitempty"`
+	HubEdges int    `json:"hubEdges,omitempty"`
 	// Stated are edges, Provenances reviews and trust, too, Unresolved the conflicts that have not ended.
 	Stated      int `json:"stated"`
 	Provenances int `json:"provenances"`
@@ -23,17 +26,15 @@ type shape struct {
 	Unresolved  int `json:"unresolved"`
 }
 
-func shapeOf(g *graph.Graph, s graph.Stats) shape {
+func shapeOf(g *graph.Graph, s graph.Stats, b *index.Book) shape {
 	out := shape{Cycles: map[string]int{}, Components: s.Components, Largest: s.Largest, Isolated: s.Isolated,
-		Provenances: s.Provenances, Conflicts: s.Conflicts, Unresolved: s.Unresolved}
+		Hub: s.Hub, HubEdges: s.MaxDegree, Provenances: s.Provenances, Conflicts: s.Conflicts, Unresolved: s.Unresolved}
 	for _, t := range cycled {
 		out.Cycles[t.String()] = len(g.Cycles(graph.Filter{Edges: []graph.EdgeType{t}}))
 	}
-	for r := range g.All() {
-		for _, e := range g.Outgoing(r) {
-			if index.States(e.Source) {
-				out.Stated++
-			}
+	for source, edges := range s.Stated {
+		if b.States(source) {
+			out.Stated += edges
 		}
 	}
 	return out
@@ -43,6 +44,9 @@ func (a *app) printShape(s *shape) {
 	fmt.Fprintf(a.stdout, "%s, the largest of %s nodes; %s without edges; cycles: %d of calls, %d of imports\n",
 		plural(s.Components, "component"), render.Grouped(s.Largest), render.Grouped(s.Isolated),
 		s.Cycles[graph.Calls.String()], s.Cycles[graph.Imports.String()])
+	if s.HubEdges > 0 {
+		fmt.Fprintf(a.stdout, "the most edges, %s, has %s\n", render.Grouped(s.HubEdges), render.Line(s.Hub))
+	}
 	if s.Stated+s.Provenances+s.Conflicts > 0 {
 		fmt.Fprintf(a.stdout, "stated: %s, %s, %s (%d open)\n", plural(s.Stated, "edge"), plural(s.Provenances, "provenance"),
 			plural(s.Conflicts, "conflict"), s.Unresolved)

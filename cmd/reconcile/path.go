@@ -77,7 +77,8 @@ type foundPaths struct {
 	More  bool        `json:"more"`
 }
 
-func newFoundPath(g *graph.Graph, p graph.Path) foundPath {
+func (k linker) path(p graph.Path) foundPath {
+	g := k.graph
 	w := foundPath{Length: len(p.Steps), Weight: math.Round(p.Weight*1e6) / 1e6, Links: []link{}}
 	for _, r := range p.Nodes {
 		w.Nodes = append(w.Nodes, g.ID(r))
@@ -86,7 +87,7 @@ func newFoundPath(g *graph.Graph, p graph.Path) foundPath {
 		}
 	}
 	for _, s := range p.Steps {
-		w.Links = append(w.Links, newLink(g, g.Edge(s)))
+		w.Links = append(w.Links, k.link(g.Edge(s)))
 	}
 	return w
 }
@@ -126,7 +127,7 @@ func (a *app) path(ctx context.Context, ends []string, o pathFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.withIndex(ctx, func(_ *state.Store, x *index.Kept) error {
+	return a.withIndex(ctx, func(s *state.Store, x *index.Kept) error {
 		if r.From, err = a.nodeOf(x, ends[0]); err != nil {
 			return err
 		}
@@ -137,21 +138,21 @@ func (a *app) path(ctx context.Context, ends []string, o pathFlags) error {
 			}
 			r.To = append(r.To, to)
 		}
-		g := x.Graph()
+		k := a.linker(s, x)
 		var found []graph.Path
 		out := foundPaths{Paths: []foundPath{}}
 		if o.simple() {
-			if p, ok := g.ShortestPath(r.From, r.To[0], r.Filter); ok {
+			if p, ok := k.graph.ShortestPath(r.From, r.To[0], r.Filter); ok {
 				found = append(found, p)
 			}
-		} else if found, out.More, err = g.Paths(r); err != nil {
+		} else if found, out.More, err = k.graph.Paths(r); err != nil {
 			return err
 		}
 		if len(found) == 0 {
 			return fmt.Errorf("no such way leads from %s", strings.Join(ends, " to "))
 		}
 		for _, p := range found {
-			out.Paths = append(out.Paths, newFoundPath(g, p))
+			out.Paths = append(out.Paths, k.path(p))
 		}
 		return a.printPaths(&out, &o)
 	})

@@ -30,7 +30,7 @@ const (
 
 const relatedLong = `Show what an object, a file or a symbol is related to: what it calls, imports, contains, defines, references or
 documents, and what does so with it; where each edge is stated; and what people stated of it (reconcile fact). A symbol
-is named by its file (state/tree.go:Tree.Entry) or by its folder (state/:Tree.Entry).
+is named by its file (state/tree.go:Tree.Entry), by its folder (state/:Tree.Entry), or by a line of it (state/tree.go:120).
 
 --component shows all that it is connected with, however far. --cycles shows what leads back to itself by calls, or by
 imports: of all code, or of what is named.`
@@ -38,7 +38,7 @@ imports: of all code, or of what is named.`
 func newRelatedCmd(a *app) *cobra.Command {
 	o := &relatedFlags{order: breadthFirst}
 	cmd := &cobra.Command{
-		Use:   "related KIND/NAME|PATH[:SYMBOL]",
+		Use:   "related KIND/NAME|PATH[:SYMBOL|:LINE]",
 		Short: "Show what an object, a file or a symbol is related to",
 		Long:  relatedLong,
 		Example: "  reconcile related state/tree.go:Tree.Entry\n  reconcile related dag/checks --depth 2 --avoid import\n" +
@@ -85,15 +85,23 @@ type link struct {
 	Stated bool    `json:"stated,omitempty"` // somebody states it; else it is derived
 }
 
-func newLink(g *graph.Graph, e graph.Edge) link {
+// linker makes links of the edges of an index.
+type linker struct {
+	graph *graph.Graph
+	book  *index.Book
+}
+
+func (a *app) linker(s *state.Store, x *index.Kept) linker { return linker{x.Graph(), a.book(s)} }
+
+func (k linker) link(e graph.Edge) link {
 	l := link{From: e.From, Edge: e.Type.String(), To: e.To, Weight: e.Weight}
-	if index.States(e.Source) {
+	if k.book.States(e.Source) {
 		l.Path, l.Stated = e.Source, true
 		return l
 	}
 	for _, id := range []string{e.Source, e.From} {
-		if r, ok := g.Find(id); ok {
-			n := g.Node(r)
+		if r, ok := k.graph.Find(id); ok {
+			n := k.graph.Node(r)
 			l.Path, l.Line = n.Path, n.Line
 			return l
 		}
@@ -132,12 +140,12 @@ func (a *app) related(ctx context.Context, what string, o relatedFlags) error {
 	if o.depth < 1 || o.depth > 20 || o.limit < 1 {
 		return badUsage("--depth %d, -k %d: write a depth of 1 to 20, and at least one node", o.depth, o.limit)
 	}
-	return a.withIndex(ctx, func(_ *state.Store, x *index.Kept) error {
+	return a.withIndex(ctx, func(s *state.Store, x *index.Kept) error {
 		r, err := a.nodeOf(x, what)
 		if err != nil {
 			return err
 		}
-		g := x.Graph()
+		g, k := x.Graph(), a.linker(s, x)
 		var visits []graph.Visit
 		out := relations{ID: g.ID(r), Results: []relation{}, Facts: vouchedFor(g, r)}
 		if o.component {
@@ -153,23 +161,23 @@ func (a *app) related(ctx context.Context, what string, o relatedFlags) error {
 			}
 			n := g.Node(v.Node)
 			out.Results = append(out.Results, relation{ID: n.ID, Kind: n.Type.String(), Path: n.Path, Line: n.Line,
-				Depth: v.Depth, Link: linkBetween(g, v.From, v.Node, f)})
+				Depth: v.Depth, Link: k.between(v.From, v.Node, f)})
 		}
 		return a.printRelations(&out)
 	})
 }
 
-// linkBetween is the first edge between two nodes that the filter lets through, in its own direction.
-func linkBetween(g *graph.Graph, from, to graph.Ref, f graph.Filter) link {
+// between is the first edge between two nodes that the filter lets through, in its own direction.
+func (k linker) between(from, to graph.Ref, f graph.Filter) link {
 	var edges []graph.Edge
 	if f.Direction != graph.In {
-		edges = g.Between(from, to)
+		edges = k.graph.Between(from, to)
 	}
 	if f.Direction != graph.Out {
-		edges = append(edges, g.Between(to, from)...)
+		edges = append(edges, k.graph.Between(to, from)...)
 	}
 	i := slices.IndexFunc(edges, func(e graph.Edge) bool { return len(f.Edges) == 0 || slices.Contains(f.Edges, e.Type) })
-	return newLink(g, edges[i]) // the walk came over it
+	return k.link(edges[i]) // the walk came over it
 }
 
 func (a *app) printRelations(out *relations) error {
@@ -229,8 +237,8 @@ func (a *app) cycles(ctx context.Context, about []string, o relatedFlags) error 
 	if len(f.Edges) > 0 {
 		types = f.Edges
 	}
-	return a.withIndex(ctx, func(_ *state.Store, x *index.Kept) error {
-		g := x.Graph()
+	return a.withIndex(ctx, func(s *state.Store, x *index.Kept) error {
+		k := a.linker(s, x)
 		var only []graph.Ref
 		for _, word := range about {
 			r, err := a.nodeOf(x, word)
@@ -242,9 +250,9 @@ func (a *app) cycles(ctx context.Context, about []string, o relatedFlags) error 
 		found := []cycle{}
 		for _, t := range types {
 			f.Edges = []graph.EdgeType{t}
-			for _, group := range g.Cycles(f) {
+			for _, group := range k.graph.Cycles(f) {
 				if len(only) == 0 || slices.Contains(group, only[0]) {
-					found = append(found, newCycle(g, group, f))
+					found = append(found, k.cycle(group, f))
 				}
 			}
 		}
@@ -252,13 +260,13 @@ func (a *app) cycles(ctx context.Context, about []string, o relatedFlags) error 
 	})
 }
 
-func newCycle(g *graph.Graph, group []graph.Ref, f graph.Filter) cycle {
+func (k linker) cycle(group []graph.Ref, f graph.Filter) cycle {
 	c := cycle{Edge: f.Edges[0].String()}
 	for _, r := range group {
-		c.Nodes = append(c.Nodes, g.ID(r))
+		c.Nodes = append(c.Nodes, k.graph.ID(r))
 	}
-	for _, s := range g.Round(group, f).Steps {
-		c.Round = append(c.Round, newLink(g, g.Edge(s)))
+	for _, s := range k.graph.Round(group, f).Steps {
+		c.Round = append(c.Round, k.link(k.graph.Edge(s)))
 	}
 	return c
 }
@@ -294,8 +302,10 @@ func (a *app) nodeOf(x *index.Kept, word string) (graph.Ref, error) {
 	if strings.TrimSpace(word) == "" {
 		return 0, badUsage("%q is the name of no node; \"reconcile search\" finds what there is by its words", word)
 	}
-	if r, ok := x.Resolve(word); ok {
-		return r, nil
+	for _, find := range []func(string) (graph.Ref, bool){x.Resolve, x.Standing} {
+		if r, ok := find(word); ok {
+			return r, nil
+		}
 	}
 	g := x.Graph()
 	near := nearestIDs(word, func(yield func(string) bool) {

@@ -168,7 +168,7 @@ func (a *app) search(ctx context.Context, text string, o searchFlags) error {
 				a.warnIndex(w)
 			}
 		}
-		return a.printAnswer(text, answer, &o, snippets{store: s, graph: x.Graph(), terms: lexical.Terms(text)})
+		return a.printAnswer(text, answer, &o, snippets{linker: a.linker(s, x), store: s, terms: lexical.Terms(text)})
 	})
 }
 
@@ -284,7 +284,7 @@ func newHit(f *vectors.Found, s snippets) hit {
 	}
 	h.Words, h.Vector, h.Graph = place(f.ByWords), place(f.ByVector), place(f.ByGraph)
 	for _, e := range f.Via {
-		h.Via = append(h.Via, newLink(s.graph, e))
+		h.Via = append(h.Via, s.link(e))
 	}
 	h.Snippet, h.Matched = s.of(&f.Node)
 	return h
@@ -335,8 +335,8 @@ func (h *hit) why() string {
 
 // snippets shows lines of what was found.
 type snippets struct {
+	linker
 	store *state.Store
-	graph *graph.Graph
 	terms []string
 }
 

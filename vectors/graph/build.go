@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// maxTypes is how many types of nodes the format has room for.
-const maxTypes = 64
-
 // maxCount is how many nodes and how many edges a graph may have, and how many bytes its texts.
 const maxCount = 1<<31 - 1
 
@@ -51,7 +48,7 @@ type span struct{ begin, size uint32 }
 
 // Build makes a graph. What cannot be in it is left out, each with an error that says why: a node without id or of no
 // known type, the second of two nodes of one id, an edge to a node that is not there or that the rules forbid, see
-// [EdgeType.Allows]; of many errors the first hundred in the order of their texts, and how many more. The graph is nil
+// [CheckEdge]; of many errors the first hundred in the order of their texts, and how many more. The graph is nil
 // only if the parts are too many for the format.
 func Build(p Parts) (*Graph, []error) {
 	b := &builder{spans: map[string]span{}}

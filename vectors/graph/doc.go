@@ -5,7 +5,7 @@
 // # Model
 //
 // A [Node] is of a type, and by it in one of three domains. An [Edge] is derived from what its node is made of, or stated
-// by a file; which types of edges may lead from which domain to which is a table, see [EdgeType.Allows]. [Build] leaves
+// by a file; which types of edges may lead from which domain to which is a table, see [CheckEdge]. [Build] leaves
 // out what breaks the rules or leads nowhere, and says so. Provenances and conflicts are carried for others to judge.
 //
 // # Changes
@@ -31,7 +31,7 @@
 //	             and last line (4 + 4), digest, time and hash of the id (8 each)
 //	kinds        for each node its type, 1 byte
 //	slots        hash table of ids: number of the node + 1, or 0; 4 bytes each, a power of two of them
-//	by type, by digest, by path    the numbers of the nodes in that order, 4 bytes each
+//	by path      the numbers of the nodes with a path, in the order of the paths, 4 bytes each
 //	out          for each node, and once more for the end, its first arc (4 bytes); for each arc the node that it leads
 //	             to (4), the bits of its weight (4), its type (1): four sections
 //	in           the same from the other end; the arcs of a node in the order of their type and the node that they leave

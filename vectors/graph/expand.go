@@ -40,14 +40,12 @@ const (
 // Result is a node that was found by its own score, by the graph, or by both.
 type Result struct {
 	Node Ref
-	// VectorScore is that of the seed, GraphScore what came to it over edges; 0 if there is none.
-	VectorScore, GraphScore float64
-	// FinalScore is Alpha * VectorScore + (1 - Alpha) * GraphScore.
+	// GraphScore is what came to it over edges; 0 if nothing did.
+	GraphScore float64
+	// FinalScore is Alpha * the score of its seed, 0 if it is none, + (1 - Alpha) * GraphScore.
 	FinalScore float64
-	// Path leads from a seed to the node; of several the one that gave it most, of equal ones the one that was walked
-	// first. It is the node alone for seeds.
-	Path []Ref
-	// Steps are the edges of the path.
+	// Steps are the edges from a seed to the node; of several ways that which gave it most, of equal ones the one that was
+	// walked first. A seed has none.
 	Steps []Step
 }
 
@@ -133,7 +131,7 @@ type reached struct {
 // plant puts the seeds first, in the order of their ids.
 func (s *spreading) plant(seeds []Seed) {
 	for _, seed := range seeds {
-		if !s.Has(seed.Node) || !(seed.Score > 0) {
+		if !s.walker.has(seed.Node) || !(seed.Score > 0) {
 			continue
 		}
 		score := uint32(min(seed.Score, 1) * unit)
@@ -259,18 +257,14 @@ func (s *spreading) results(limit int) []Result {
 
 func (s *spreading) result(i int32) Result {
 	r := &s.found[i]
-	out := Result{Node: Ref(r.node), VectorScore: float64(r.own) / unit, GraphScore: float64(r.got) / unit,
-		FinalScore: float64(s.final(r)) / unit}
-	for ; ; i = s.found[i].parent {
-		out.Path = append(out.Path, Ref(s.found[i].node))
-		if s.found[i].parent == i {
-			break
-		}
-	}
-	slices.Reverse(out.Path)
-	for j := 1; j < len(out.Path); j++ {
-		step, _, _ := s.best(uint32(out.Path[j-1]), uint32(out.Path[j]))
+	out := Result{Node: Ref(r.node), GraphScore: float64(r.got) / unit, FinalScore: float64(s.final(r)) / unit}
+	for at := r; at.parent != i; {
+		i = at.parent
+		from := &s.found[i]
+		step, _, _ := s.best(from.node, at.node)
 		out.Steps = append(out.Steps, step)
+		at = from
 	}
+	slices.Reverse(out.Steps)
 	return out
 }

@@ -25,11 +25,9 @@ type base struct {
 	data []byte
 	header
 	rows, kinds, text, sources, provenances, conflicts []byte
-	slots, byType, byDigest, byPath                    []uint32
+	slots, byPath                                      []uint32
 	out, in                                            csr
-	// typeStart is where the nodes of a type begin in byType.
-	typeStart [maxTypes + 1]uint32
-	visits    *sync.Pool // of *visits
+	visits                                             *sync.Pool // of *visits
 }
 
 // csr has the arcs of node i at start[i] to start[i+1], sorted by type and the id of the node at the other end.
@@ -80,8 +78,8 @@ func (g *Graph) total() uint32 {
 	return g.nodes
 }
 
-// Has reports whether there is a node at the place.
-func (g *Graph) Has(r Ref) bool {
+// has reports whether there is a node at the place.
+func (g *Graph) has(r Ref) bool {
 	return uint32(r) < g.total() && (g.over == nil || !g.over.gone.has(uint32(r)))
 }
 
@@ -135,7 +133,7 @@ func (g *Graph) Nodes() int { return g.nodeCount }
 func (g *Graph) Edges() int { return g.edgeCount }
 
 // Changed is how many nodes have changed, or have other edges, since the graph was built. The look-ups of these are slower
-// and they are copied by each [Graph.With]: when they are many, Build(g.Parts()) makes a graph without.
+// and they are copied by each [Graph.With]: when they are many, Open(g.AppendTo(nil)) is a graph without.
 func (g *Graph) Changed() int {
 	if g.over == nil {
 		return 0
@@ -145,7 +143,7 @@ func (g *Graph) Changed() int {
 
 // ID is the id of a node; "" if there is none.
 func (g *Graph) ID(r Ref) string {
-	if !g.Has(r) {
+	if !g.has(r) {
 		return ""
 	}
 	return string(g.idOf(uint32(r)))
@@ -153,7 +151,7 @@ func (g *Graph) ID(r Ref) string {
 
 // Type is the type of a node; 0 if there is none.
 func (g *Graph) Type(r Ref) NodeType {
-	if !g.Has(r) {
+	if !g.has(r) {
 		return 0
 	}
 	return g.typeOf(uint32(r))
@@ -161,7 +159,7 @@ func (g *Graph) Type(r Ref) NodeType {
 
 // Node is the node at a place; the zero value if there is none. It shares no memory with the graph.
 func (g *Graph) Node(r Ref) Node {
-	if !g.Has(r) {
+	if !g.has(r) {
 		return Node{}
 	}
 	if n := g.changed(uint32(r)); n != nil {
@@ -182,7 +180,7 @@ func (g *Graph) edge(a arc) Edge {
 func (g *Graph) arcs(r Ref) []arc {
 	u := uint32(r)
 	switch {
-	case !g.Has(r):
+	case !g.has(r):
 		return nil
 	case g.over == nil || !g.over.touched.has(u):
 		return g.base.arcsOf(u)
@@ -223,7 +221,7 @@ func (l list) arcs(u uint32) []arc {
 // Provenance are the provenances of a node in the order of their ids.
 func (g *Graph) Provenance(r Ref) []Provenance {
 	switch {
-	case !g.Has(r):
+	case !g.has(r):
 		return nil
 	case g.over == nil || !g.over.stated:
 		if uint32(r) < g.nodes {
@@ -273,8 +271,8 @@ func (g *Graph) allConflicts() []Conflict {
 	return out
 }
 
-// Parts are what the graph is made of, in the order of ids: Build(g.Parts()) answers as g does.
-func (g *Graph) Parts() Parts {
+// parts are what the graph is made of, in the order of ids: Build(g.parts()) answers as g does.
+func (g *Graph) parts() Parts {
 	p := Parts{
 		Nodes: make([]Node, 0, g.nodeCount), Edges: make([]Edge, 0, g.edgeCount),
 		Provenances: g.allProvenances(), Conflicts: g.allConflicts(),

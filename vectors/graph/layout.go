@@ -16,7 +16,7 @@ import (
 var ErrDamaged = errors.New("the graph of the index is damaged or of another version; build it again")
 
 const (
-	magic      = "rcngra\x00\x01" // ends with the version
+	magic      = "rcngra\x00\x02" // ends with the version
 	headerSize = 64
 	align      = 64 // of sections
 )
@@ -51,10 +51,10 @@ const (
 )
 
 // sizes are the sizes of the sections in bytes, in their order.
-func (h header) sizes() [18]uint64 {
+func (h header) sizes() [16]uint64 {
 	n, m := uint64(h.nodes), uint64(h.edges)
-	return [18]uint64{
-		n * rowSize, n, 4 * uint64(h.slotCount), 4 * n, 4 * n, 4 * uint64(h.pathed),
+	return [16]uint64{
+		n * rowSize, n, 4 * uint64(h.slotCount), 4 * uint64(h.pathed),
 		4 * (n + 1), 4 * m, 4 * m, m,
 		4 * (n + 1), 4 * m, 4 * m, m,
 		uint64(h.sourceCount) * sourceSize, uint64(h.provenanceCount) * provenanceSize,
@@ -74,7 +74,7 @@ func (h header) size() uint64 {
 // changed is in it as if it had been built so.
 func (g *Graph) AppendTo(to []byte) []byte {
 	if g.over != nil {
-		g, _ = Build(g.Parts())
+		g, _ = Build(g.parts())
 	}
 	return append(to, g.data...)
 }
@@ -113,11 +113,10 @@ func (b *base) cut() {
 		sections[i] = b.data[at : at+n : at+n]
 		at += (n + align - 1) &^ (align - 1)
 	}
-	b.rows, b.kinds, b.slots = sections[0], sections[1], words(sections[2])
-	b.byType, b.byDigest, b.byPath = words(sections[3]), words(sections[4]), words(sections[5])
-	b.out = csr{words(sections[6]), list{words(sections[7]), words(sections[8]), sections[9]}}
-	b.in = csr{words(sections[10]), list{words(sections[11]), words(sections[12]), sections[13]}}
-	b.sources, b.provenances, b.conflicts, b.text = sections[14], sections[15], sections[16], sections[17]
+	b.rows, b.kinds, b.slots, b.byPath = sections[0], sections[1], words(sections[2]), words(sections[3])
+	b.out = csr{words(sections[4]), list{words(sections[5]), words(sections[6]), sections[7]}}
+	b.in = csr{words(sections[8]), list{words(sections[9]), words(sections[10]), sections[11]}}
+	b.sources, b.provenances, b.conflicts, b.text = sections[12], sections[13], sections[14], sections[15]
 }
 
 // words are the numbers that data holds: in place, where the processor has them so, else a copy.
@@ -137,39 +136,24 @@ func words(data []byte) []uint32 {
 	return out
 }
 
-// sound reports whether all numbers lead to where something is, and counts the types.
+// sound reports whether all numbers lead to where something is.
 func (b *base) sound() bool {
-	if b.slotCount&(b.slotCount-1) != 0 || b.slotCount <= b.nodes || !b.countTypes() {
+	if b.slotCount&(b.slotCount-1) != 0 || b.slotCount <= b.nodes || !b.typesKnown() {
 		return false
 	}
-	for _, places := range [][]uint32{b.byType, b.byDigest, b.byPath} {
-		if !below(places, b.nodes) {
-			return false
-		}
-	}
-	return below(b.slots, b.nodes+1) && b.out.sound(b.nodes, b.edges) && b.in.sound(b.nodes, b.edges) &&
+	return below(b.slots, b.nodes+1) && below(b.byPath, b.nodes) && b.out.sound(b.nodes, b.edges) && b.in.sound(b.nodes, b.edges) &&
 		b.textsSound(b.rows, rowSize, rowID, rowLine) && b.textsSound(b.sources, sourceSize, 4, sourceSize) &&
 		b.textsSound(b.provenances, provenanceSize, provenanceText, provenanceSize) &&
 		b.textsSound(b.conflicts, conflictSize, conflictText, conflictSize) && b.statedSound()
 }
 
-// countTypes fills typeStart, and reports whether all nodes are of known types.
-func (b *base) countTypes() bool {
-	var counts [256]uint32
+// typesKnown reports whether all nodes are of known types.
+func (b *base) typesKnown() bool {
+	known := true
 	for _, t := range b.kinds {
-		counts[t]++
+		known = known && t-1 < byte(len(nodeNames)-1)
 	}
-	total := uint32(0)
-	for t := range nodeNames {
-		b.typeStart[t] = total
-		if t > 0 {
-			total += counts[t]
-		}
-	}
-	for t := len(nodeNames); t < len(b.typeStart); t++ {
-		b.typeStart[t] = total
-	}
-	return total == b.nodes
+	return known
 }
 
 // below reports whether all numbers are smaller than the limit.
@@ -323,7 +307,7 @@ func (b *base) provenancesOf(u uint32) []Provenance {
 
 // Verify looks whether the graph is, byte for byte, what its nodes and edges give when built anew.
 func (g *Graph) Verify() error {
-	again, refused := Build(g.Parts())
+	again, refused := Build(g.parts())
 	if len(refused) > 0 || g.over == nil && !bytes.Equal(again.data, g.data) || again.nodeCount != g.nodeCount ||
 		again.edgeCount != g.edgeCount {
 		return ErrDamaged

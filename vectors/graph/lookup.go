@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -10,7 +9,7 @@ import (
 // Find is the node of an id.
 func (g *Graph) Find(id string) (Ref, bool) {
 	u, ok := g.place(id)
-	return Ref(u), ok && g.Has(Ref(u))
+	return Ref(u), ok && g.has(Ref(u))
 }
 
 // place is the place of an id, also of a node that went.
@@ -26,12 +25,12 @@ func (g *Graph) place(id string) (uint32, bool) {
 // FindHash is the node whose id has the hash, see [HashID].
 func (g *Graph) FindHash(hash uint64) (Ref, bool) {
 	if g.over != nil {
-		if u, ok := g.over.hashes[hash]; ok && g.Has(Ref(u)) {
+		if u, ok := g.over.hashes[hash]; ok && g.has(Ref(u)) {
 			return Ref(u), true
 		}
 	}
 	u, ok := g.base.find(hash, "")
-	return Ref(u), ok && g.Has(Ref(u))
+	return Ref(u), ok && g.has(Ref(u))
 }
 
 // All yields the nodes in the order of their ids.
@@ -48,7 +47,7 @@ func (g *Graph) All() iter.Seq[Ref] {
 				}
 				added = added[1:]
 			}
-			if g.Has(Ref(u)) && !yield(Ref(u)) {
+			if g.has(Ref(u)) && !yield(Ref(u)) {
 				return
 			}
 		}
@@ -58,27 +57,6 @@ func (g *Graph) All() iter.Seq[Ref] {
 			}
 		}
 	}
-}
-
-// ByType are the nodes of a type in the order of their ids.
-func (g *Graph) ByType(t NodeType) []Ref {
-	if t == 0 || int(t) >= len(nodeNames) {
-		return nil
-	}
-	found := g.byType[g.typeStart[t]:g.typeStart[t+1]]
-	return g.look(found, func(n *Node) bool { return n.Type == t })
-}
-
-// ByDigest are the nodes whose content has that digest in the order of their ids.
-func (g *Graph) ByDigest(digest uint64) []Ref {
-	from, _ := slices.BinarySearchFunc(g.byDigest, digest, func(u uint32, d uint64) int {
-		return cmp.Compare(g.number(u, rowDigest), d)
-	})
-	to := from
-	for to < len(g.byDigest) && g.number(g.byDigest[to], rowDigest) == digest {
-		to++
-	}
-	return g.look(g.byDigest[from:to], func(n *Node) bool { return n.Digest == digest })
 }
 
 // ByPath are the nodes that stand in a file, in the order of their ids.
@@ -93,14 +71,9 @@ func (g *Graph) ByPath(path string) []Ref {
 	for to < len(g.byPath) && string(g.field(g.byPath[to], rowPath)) == path {
 		to++
 	}
-	return g.look(g.byPath[from:to], func(n *Node) bool { return n.Path == path })
-}
-
-// look are those of the base that are as they were, and the changed ones that match.
-func (g *Graph) look(found []uint32, match func(*Node) bool) []Ref {
 	var out []Ref
-	for _, u := range found {
-		if g.Has(Ref(u)) && g.changed(u) == nil {
+	for _, u := range g.byPath[from:to] {
+		if g.has(Ref(u)) && g.changed(u) == nil {
 			out = append(out, Ref(u))
 		}
 	}
@@ -108,7 +81,7 @@ func (g *Graph) look(found []uint32, match func(*Node) bool) []Ref {
 		return out
 	}
 	for u, n := range g.over.nodes {
-		if g.Has(Ref(u)) && match(n) {
+		if g.has(Ref(u)) && n.Path == path {
 			out = append(out, Ref(u))
 		}
 	}
@@ -123,30 +96,6 @@ func (g *Graph) Outgoing(r Ref, types ...EdgeType) []Edge {
 	for _, a := range g.arcs(r) {
 		if mask.has(a.kind) {
 			out = append(out, g.edge(a))
-		}
-	}
-	return out
-}
-
-// Incoming are the edges that lead to a node, of the given types or of all, sorted by type and by the id where they
-// come from.
-func (g *Graph) Incoming(r Ref, types ...EdgeType) []Edge {
-	var out []Edge
-	if !g.Has(r) {
-		return nil
-	}
-	mask, in := maskOf(types), g.inOf(uint32(r))
-	for i, from := range in.to {
-		if i > 0 && in.to[i-1] == from && in.kind[i-1] == in.kind[i] {
-			continue // the same, stated by several: all were found with the first
-		}
-		if !mask.has(in.kind[i]) {
-			continue
-		}
-		for _, a := range g.arcs(Ref(from)) {
-			if a.to == uint32(r) && a.kind == in.kind[i] {
-				out = append(out, g.edge(a))
-			}
 		}
 	}
 	return out

@@ -62,7 +62,7 @@ var nodeNames = []string{
 // EdgeType is how one node is related to another. The zero value is none of them.
 type EdgeType uint8
 
-// The types of edges; [EdgeType.Allows] says between which domains. Their numbers are in snapshots: new ones go to the
+// The types of edges; [CheckEdge] says between which domains. Their numbers are in snapshots: new ones go to the
 // end of the list.
 const (
 	// Structural: how code is made.

@@ -38,7 +38,7 @@ func (m *naive) add(p graph.Parts) {
 	for _, e := range p.Edges {
 		from, ok := m.nodes[e.From]
 		to, there := m.nodes[e.To]
-		if !ok || !there || !e.Type.Allows(from.Type.Domain(), to.Type.Domain()) || e.From == e.To && e.Type != graph.Calls {
+		if !ok || !there || graph.CheckEdge(e.Type, &from, &to) != nil {
 			continue
 		}
 		if e.Weight == 0 {
@@ -219,12 +219,12 @@ func randomParts(rng *rand.Rand, ids, edges int) graph.Parts {
 			p.Nodes = append(p.Nodes, randomNode(rng, i))
 		}
 	}
-	types := map[string]graph.NodeType{}
+	byID := map[string]graph.Node{}
 	for _, n := range p.Nodes {
-		types[n.ID] = n.Type
+		byID[n.ID] = n
 	}
 	for range edges {
-		p.Edges = append(p.Edges, randomEdge(rng, ids, types))
+		p.Edges = append(p.Edges, randomEdge(rng, ids, byID))
 	}
 	for range edges / 20 {
 		p.Provenances = append(p.Provenances, graph.Provenance{ID: fmt.Sprint("p", rng.IntN(20)), Node: randomNode(rng, rng.IntN(ids)).ID,
@@ -237,13 +237,13 @@ func randomParts(rng *rand.Rand, ids, edges int) graph.Parts {
 
 func randomSource(rng *rand.Rand) string { return fmt.Sprintf("state/s%d.yaml", rng.IntN(4)) }
 
-// randomEdge tries a few times to find an edge that is allowed between nodes of the types.
-func randomEdge(rng *rand.Rand, ids int, types map[string]graph.NodeType) graph.Edge {
+// randomEdge tries a few times to find an edge that is allowed between the nodes.
+func randomEdge(rng *rand.Rand, ids int, byID map[string]graph.Node) graph.Edge {
 	var e graph.Edge
 	for range 6 {
 		e = graph.Edge{From: randomNode(rng, rng.IntN(ids)).ID, To: randomNode(rng, rng.IntN(ids)).ID,
 			Type: graph.EdgeType(1 + rng.IntN(14)), Weight: float32(rng.IntN(5)) / 4}
-		if e.Type.Allows(types[e.From].Domain(), types[e.To].Domain()) {
+		if from, to := byID[e.From], byID[e.To]; graph.CheckEdge(e.Type, &from, &to) == nil {
 			break
 		}
 	}

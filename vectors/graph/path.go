@@ -87,7 +87,7 @@ func (w *walker) path(nodes []Ref) Path {
 // compared from the start. The filter does not concern the two nodes themselves. ok is whether there is a way.
 func (g *Graph) ShortestPath(from, to Ref, f Filter) (path Path, ok bool) {
 	w := g.walker(f)
-	if !g.Has(from) || !g.Has(to) {
+	if !g.has(from) || !g.has(to) {
 		return Path{}, false
 	}
 	if from == to {

@@ -40,7 +40,7 @@ func (g *Graph) Paths(r Route) (paths []Path, more bool, err error) {
 	if err := g.checkRoute(&r); err != nil {
 		return nil, false, err
 	}
-	if !g.Has(r.From) {
+	if !g.has(r.From) {
 		return nil, false, nil
 	}
 	f := g.routing(r)
@@ -105,7 +105,7 @@ func (g *Graph) routing(r Route) *routing {
 		stages: max(1, uint32(len(r.Through))), least: uint64(r.MinWeight * unit)}
 	f.left, f.on = g.visit(int(g.total())*int(f.stages)), g.visit(int(g.total()))
 	for _, to := range r.To {
-		if g.Has(to) {
+		if g.has(to) {
 			f.to[uint32(to)] = true
 		}
 	}

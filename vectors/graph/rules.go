@@ -27,8 +27,8 @@ var crossings = [][]crossing{
 	UsedPattern: {{History, Academic}},
 }
 
-// Allows reports whether edges of the type may lead from one domain to the other.
-func (t EdgeType) Allows(from, to Domain) bool {
+// allows reports whether edges of the type may lead from one domain to the other.
+func (t EdgeType) allows(from, to Domain) bool {
 	if int(t) >= len(crossings) {
 		return false
 	}
@@ -52,7 +52,7 @@ func (t EdgeType) allowed() string {
 func allowedBetween(from, to Domain) string {
 	var types []string
 	for t := Calls; int(t) < len(crossings); t++ {
-		if t.Allows(from, to) {
+		if t.allows(from, to) {
 			types = append(types, t.String())
 		}
 	}
@@ -67,7 +67,7 @@ func CheckEdge(t EdgeType, from, to *Node) error {
 	switch {
 	case t == 0 || int(t) >= len(crossings):
 		return fmt.Errorf("edge from %q to %q: %s is no type of edge", from.ID, to.ID, t)
-	case !t.Allows(from.Type.Domain(), to.Type.Domain()):
+	case !t.allows(from.Type.Domain(), to.Type.Domain()):
 		f, d := from.Type.Domain(), to.Type.Domain()
 		return fmt.Errorf("edge %s from %q (%s %s) to %q (%s %s): %s goes %s; from %s to %s go %s",
 			t, from.ID, f, from.Type, to.ID, d, to.Type, t, t.allowed(), f, d, allowedBetween(f, d))

@@ -2,11 +2,12 @@ package graph
 
 // Stats are the numbers of a graph.
 type Stats struct {
-	Nodes, Edges          int
-	NodesByType           map[NodeType]int
-	NodesByDomain         map[Domain]int
-	EdgesByType           map[EdgeType]int
-	Stated                int // edges that a file states
+	Nodes, Edges  int
+	NodesByType   map[NodeType]int
+	NodesByDomain map[Domain]int
+	EdgesByType   map[EdgeType]int
+	// Stated are the edges that are stated, by the path of the file that states them.
+	Stated                map[string]int
 	Provenances           int
 	Conflicts, Unresolved int
 	// Isolated nodes have no edges. MaxDegree is how many edges the node Hub has; degrees count both directions.
@@ -19,7 +20,7 @@ type Stats struct {
 // Stats counts everything; it takes as long as to read the graph once.
 func (g *Graph) Stats() Stats {
 	s := Stats{Nodes: g.nodeCount, Edges: g.edgeCount, NodesByType: map[NodeType]int{}, NodesByDomain: map[Domain]int{},
-		EdgesByType: map[EdgeType]int{}}
+		EdgesByType: map[EdgeType]int{}, Stated: map[string]int{}}
 	groups := make(union, g.total())
 	var kinds [256]int
 	for r := range g.All() {
@@ -62,16 +63,16 @@ func (s *Stats) countGroups(g *Graph, groups union) {
 
 func (s *Stats) countStated(g *Graph) {
 	for row := range int(g.sourceCount) {
-		arc, _ := g.source(row)
+		arc, source := g.source(row)
 		from := g.out.owner(arc)
 		if g.over == nil || !g.over.touched.has(from) {
-			s.Stated++
+			s.Stated[source]++
 		}
 	}
 	for _, l := range g.linked() {
 		for _, source := range l.source {
 			if source != "" {
-				s.Stated++
+				s.Stated[source]++
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func (g *Graph) Walk(from []Ref, r Reach) (visited []Visit, more bool) {
 
 func (w *walker) breadthFirst(v *visits, from []Ref, r Reach) (more bool) {
 	for _, s := range from {
-		if w.Has(s) && v.mark(uint32(s), 0) {
+		if w.has(s) && v.mark(uint32(s), 0) {
 			if len(v.order) == r.Max {
 				return true
 			}
@@ -205,7 +205,7 @@ type frame struct {
 func (w *walker) depthFirst(v *visits, from []Ref, r Reach) (more bool) {
 	var stack []frame
 	for _, s := range from {
-		if !w.Has(s) || v.has(uint32(s)) && v.value[s] == 0 {
+		if !w.has(s) || v.has(uint32(s)) && v.value[s] == 0 {
 			continue
 		}
 		if !v.has(uint32(s)) {

@@ -137,7 +137,7 @@ func (e *edit) putNodes(nodes []Node) {
 			o.added = append(o.added, []byte(n.ID))
 			o.ids[n.ID], o.hashes[HashID(n.ID)] = u, u
 			e.now.nodeCount++
-		case !e.now.Has(Ref(u)):
+		case !e.now.has(Ref(u)):
 			o.gone.remove(u)
 			e.now.nodeCount++
 		case e.was.typeOf(u).Domain() != n.Type.Domain():

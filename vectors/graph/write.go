@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ func (b *builder) layOut(arcs []arc, provenances []Provenance, conflicts []Confl
 	h.edges, h.textSize = uint32(len(arcs)), uint32(len(b.text))
 	h.sourceCount = uint32(len(sources) / sourceSize)
 	h.provenanceCount, h.conflictCount = uint32(len(provenances)), uint32(len(conflicts))
-	byType, byDigest, byPath := b.orders()
+	byPath := b.byPath()
 	h.pathed = uint32(len(byPath))
 	out, in := outward(arcs, len(b.nodes)), inward(arcs, len(b.nodes))
 	kinds := make([]byte, len(b.nodes))
@@ -60,8 +59,7 @@ func (b *builder) layOut(arcs []arc, provenances []Provenance, conflicts []Confl
 	for i, field := range h.fields() {
 		binary.LittleEndian.PutUint32(data[len(magic)+4*i:], *field)
 	}
-	for _, section := range [][]byte{rows, kinds, raw(b.base.slots), raw(byType), raw(byDigest), raw(byPath),
-		raw(out.start), raw(out.to), raw(out.weight), out.kind, raw(in.start), raw(in.to), raw(in.weight), in.kind,
+	for _, section := range [][]byte{rows, kinds, raw(b.base.slots), raw(byPath), raw(out.start), raw(out.to), raw(out.weight), out.kind, raw(in.start), raw(in.to), raw(in.weight), in.kind,
 		sources, facts, disputes, b.text} {
 		data = append(data, section...)
 		data = append(data, make([]byte, -len(data)&(align-1))...)
@@ -146,25 +144,16 @@ func (b *builder) conflictRows(all []Conflict, find finder) []byte {
 	return rows
 }
 
-// orders are the places of the nodes by type, by digest, and, of those that have one, by path; equal ones by id.
-func (b *builder) orders() (byType, byDigest, byPath []uint32) {
-	byType, byDigest = make([]uint32, len(b.nodes)), make([]uint32, len(b.nodes))
+// byPath are the places of the nodes that have a path, by it; equal ones by id.
+func (b *builder) byPath() []uint32 {
+	var out []uint32
 	for i, n := range b.nodes {
-		byType[i], byDigest[i] = uint32(i), uint32(i)
 		if n.Path != "" {
-			byPath = append(byPath, uint32(i))
+			out = append(out, uint32(i))
 		}
 	}
-	slices.SortFunc(byType, func(x, y uint32) int {
-		return cmp.Or(cmp.Compare(b.nodes[x].Type, b.nodes[y].Type), cmp.Compare(x, y))
-	})
-	slices.SortFunc(byDigest, func(x, y uint32) int {
-		return cmp.Or(cmp.Compare(b.nodes[x].Digest, b.nodes[y].Digest), cmp.Compare(x, y))
-	})
-	slices.SortFunc(byPath, func(x, y uint32) int {
-		return cmp.Or(strings.Compare(b.nodes[x].Path, b.nodes[y].Path), cmp.Compare(x, y))
-	})
-	return byType, byDigest, byPath
+	slices.SortStableFunc(out, func(x, y uint32) int { return strings.Compare(b.nodes[x].Path, b.nodes[y].Path) })
+	return out
 }
 
 // outward are the arcs as they are sorted.

@@ -38,6 +38,11 @@ var ErrNoFact = errors.New("there is no such fact")
 
 func (b *Book) dir() string { return state.FactsDir(b.Store.Settings().Folders.State) }
 
+// States reports whether a source of an edge is a file of facts, and not what else an edge is found in.
+func (b *Book) States(source string) bool {
+	return path.Ext(source) == ".json" && path.Dir(source) == b.dir()
+}
+
 // removal ends the name of a file that says that another one is taken back. No file of a fact is ever changed or deleted:
 // so whatever two clones do to one fact, git merges it, and what one of them took back does not come back from another.
 const removal = "-removed.json"

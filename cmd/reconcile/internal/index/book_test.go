@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -168,6 +169,28 @@ func TestBookRefuses(t *testing.T) {
 	}
 	if got := r.listed(b); len(got) > 0 {
 		t.Errorf("%q were written", got)
+	}
+}
+
+// What a file states is a fact only below the folder that the settings name, whatever other folders are called.
+func TestStatesInFolderOfSettings(t *testing.T) {
+	t.Parallel()
+	files := maps.Clone(program)
+	files["reconcile.yaml"] = "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\n" +
+		"spec: {folders: {state: results}}\n"
+	r := newRig(t, files)
+	b := r.book()
+	taken, err := b.State(t.Context(), []index.Statement{trust(0.5, "ada", time.Unix(1000, 0))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[string]bool{
+		taken[0].Path: true, "results/graph/hand.json": true, "results/graph/hand.yaml": false, "x/graph/y.json": false,
+		"state/graph/y.json": false, "results/graph/deep/y.json": false, "": false,
+	} {
+		if b.States(p) != want {
+			t.Errorf("%q: want %v", p, want)
+		}
 	}
 }
 

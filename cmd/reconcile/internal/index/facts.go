@@ -54,11 +54,6 @@ func (s *survey) facts() error {
 	return err
 }
 
-// States reports whether a source of an edge is a file of facts, and not what else an edge is found in.
-func States(source string) bool {
-	return path.Ext(source) == ".json" && path.Base(path.Dir(source)) == path.Base(state.FactsDir(""))
-}
-
 // lookInto goes through the regular files of a folder, which need not be there.
 func (s *survey) lookInto(dir string, each func(name string, id state.Identity)) error {
 	err := s.store.LookInto(dir, func(name []byte, id state.Identity) {
