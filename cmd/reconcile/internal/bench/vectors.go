@@ -26,6 +26,7 @@ const (
 type vectorFigures struct {
 	*bench
 	indexes map[knntest.Spec]*vectorIndex
+	related map[int]*nodeIndex // by the number of nodes
 }
 
 // vectorIndex is an index, as a file that is mapped, and what it took to build it.
@@ -40,11 +41,13 @@ type vectorIndex struct {
 
 // vectors are the figures of the vector index.
 func (b *bench) vectors() []part {
-	v := &vectorFigures{bench: b, indexes: map[knntest.Spec]*vectorIndex{}}
+	v := &vectorFigures{bench: b, indexes: map[knntest.Spec]*vectorIndex{}, related: map[int]*nodeIndex{}}
 	return []part{
 		{"vectors search", v.search}, {"vectors exact", v.exact}, {"vectors filtered", v.filtered}, {"vectors insert", v.insert},
 		{"vectors file", v.file}, {"vectors flat", v.flat}, {"vectors build", v.build}, {"vectors text-like", v.textLike},
-		{"vectors trees", v.wholeTrees},
+		{"vectors hybrid", v.hybrid}, {"vectors walks", v.walks}, {"vectors opened", v.opened}, {"vectors words", v.words},
+		{"vectors trees", v.wholeTrees}, {"vectors edits", v.edited}, {"vectors watched", v.watchedIndex},
+		{"vectors kubernetes", v.kubernetes},
 	}
 }
 

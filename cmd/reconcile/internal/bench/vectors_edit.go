@@ -4,77 +4,171 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// edits is how many times a file is edited to measure what the index takes after it.
-const edits = 40
+// edits is how many times each file of a figure is edited, after one edit that is not counted.
+const edits = 20
 
-// edited measures how long a look at a tree takes that has an index: where nothing changed, and after one function was
-// added to a file, each beside git status of the same tree after that edit.
-func (v *vectorFigures) edited(ctx context.Context, what, dir, file string) error {
-	name := "index of " + what
-	text, err := os.ReadFile(filepath.Join(dir, file))
+// edit changes the text of a Go file in a way that it was not changed in before, as the n-th edit of it.
+type edit func(text []byte, n int) ([]byte, error)
+
+// editBody has the first function that does something declare a constant of another name and value. The lines of the file
+// stay the same from edit to edit, and it compiles: Go minds no constant that is not used.
+func editBody(text []byte, n int) ([]byte, error) {
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, "", text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range parsed.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Body == nil || len(f.Body.List) == 0 {
+			continue
+		}
+		at := files.Position(f.Body.Lbrace).Offset + 1
+		return slices.Concat(text[:at], fmt.Appendf(nil, "\n\tconst %s = %d\n", editedName(n), n), text[at:]), nil
+	}
+	return nil, errors.New("no function to edit")
+}
+
+// editedName is the name that the n-th edit of a body brings in: one word, which has no parts that others have, too.
+func editedName(n int) string {
+	return "edited" + strings.Map(func(digit rune) rune { return rune("bcdfghkmnp"[digit-'0']) }, strconv.Itoa(n))
+}
+
+// editWhole adds a function to those that the edits before added.
+func editWhole(text []byte, n int) ([]byte, error) {
+	text = slices.Clone(text)
+	for i := range n + 1 {
+		text = fmt.Appendf(text, "\nfunc added%d() int { return %d }\n", i, i)
+	}
+	return text, nil
+}
+
+// editing is a figure: files of Go's own source that are edited in turn, each in the same way.
+type editing struct {
+	what  string
+	files []string
+	edit  edit
+}
+
+var editings = []editing{
+	{"body in sort", []string{"sort/sort.go"}, editBody},
+	{"body in strings", []string{"strings/strings.go"}, editBody},
+	{"body in os", []string{"os/file.go"}, editBody},
+	{"function new in strings", []string{"strings/strings.go"}, editWhole},
+	{"bodies in 4 packages", []string{"sort/sort.go", "strings/strings.go", "os/file.go", "net/http/server.go"}, editBody},
+}
+
+// editTimes are what a command took after each of some edits, nothing but what is as it was a moment before, and git status.
+type editTimes struct{ after, still, git []time.Duration }
+
+// edited measures how long a look at Go's own source takes that has an index: after an edit, where nothing changed since,
+// and beside that git status.
+func (v *vectorFigures) edited(ctx context.Context, _ []int) error {
+	dir, err := v.indexedStd(ctx)
 	if err != nil {
 		return err
 	}
-	var git, still, after, inside []time.Duration
-	for i := range edits + 1 {
-		change := fmt.Appendf(nil, "%s\nfunc added%d() int { return %d }\n", text, i, i)
-		if err := os.WriteFile(filepath.Join(dir, file), change, 0o666); err != nil {
-			return err
-		}
-		status, err := process(gitCommand(ctx, dir, "status", "--short"))
+	var all editTimes
+	for _, e := range editings {
+		t, err := v.edit(ctx, dir, e)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", e.what, err)
 		}
-		took, in, err := v.refreshed(ctx, dir)
-		if err != nil {
-			return err
-		}
-		same, _, err := v.refreshed(ctx, dir)
-		if err != nil {
-			return err
-		}
-		if i > 0 { // the first one comes to a tree that nobody has looked at
-			git, still, after, inside = append(git, status.wall), append(still, same), append(after, took), append(inside, in)
-		}
+		all.still, all.git = append(all.still, t.still...), append(all.git, t.git...)
+		v.editRows("edit: "+e.what, t.after, t.git, 50)
 	}
-	status := short(quantile(git, 0.5))
-	row := func(what string, of []time.Duration, share, bound float64) {
-		took := quantile(of, share)
-		v.row(name+what, short(took), status, short(took), ms(took), bound, " ms")
-	}
-	row(", nothing changed", still, 0.5, 0)
-	row(", after one edit", after, 0.5, 50)
-	row(", after one edit, p95", after, 0.95, 0)
-	row(", after one edit, inside", inside, 0.5, 0)
-	return os.WriteFile(filepath.Join(dir, file), text, 0o666)
+	v.editRows("nothing changed", all.still, all.git, 0)
+	v.editRows("git status", all.git, nil, 0)
+	return nil
 }
 
-// tookIn is what index says of how long it took to take changes in.
-var tookIn = regexp.MustCompile(`took in 1 inputs that changed and 0 that went, in (\S+)`)
+// editRows prints the median, which has the bound in milliseconds, and the longest.
+func (v *vectorFigures) editRows(what string, took, git []time.Duration, bound float64) {
+	beside := ""
+	if git != nil {
+		beside = short(quantile(git, 0.5))
+	}
+	p50, most := quantile(took, 0.5), slices.Max(took)
+	v.row("Go's source, "+what, short(p50), beside, short(p50), ms(p50), bound, " ms")
+	v.row("Go's source, "+what+", most", short(most), "", short(most), ms(most), 0, "")
+}
 
-// refreshed runs index, and returns how long the process took, and in it the index; that is 0 where nothing changed.
-func (v *vectorFigures) refreshed(ctx context.Context, dir string) (whole, inside time.Duration, err error) {
+// edit edits the files in turn, and leaves them, and the index, as they were.
+func (v *vectorFigures) edit(ctx context.Context, dir string, e editing) (t editTimes, err error) {
+	texts := make([][]byte, len(e.files))
+	for i, file := range e.files {
+		path := filepath.Join(dir, stdCopy, file)
+		if texts[i], err = os.ReadFile(path); err != nil {
+			return t, err
+		}
+		defer func() { err = errors.Join(err, os.WriteFile(path, texts[i], 0o666)) }()
+	}
+	if _, err := process(v.reconcile(ctx, dir, "index")); err != nil {
+		return t, err // what edits before left
+	}
+	for n := range (edits + 1) * len(e.files) {
+		i := n % len(e.files)
+		changed, err := e.edit(texts[i], n)
+		if err != nil {
+			return t, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, stdCopy, e.files[i]), changed, 0o666); err != nil {
+			return t, err
+		}
+		git, err := process(gitCommand(ctx, dir, "status", "--short"))
+		if err != nil {
+			return t, err
+		}
+		after, err := v.refreshed(ctx, dir, true)
+		if err != nil {
+			return t, err
+		}
+		still, err := v.refreshed(ctx, dir, false)
+		if err != nil {
+			return t, err
+		}
+		if n >= len(e.files) { // the first edits come to files that nobody has looked at
+			t.git, t.after, t.still = append(t.git, git.wall), append(t.after, after), append(t.still, still)
+		}
+	}
+	return t, nil
+}
+
+// What index says where one file was edited, and where none was.
+var (
+	tookOneIn = regexp.MustCompile(`took in 1 inputs that changed and 0 that went`)
+	upToDate  = regexp.MustCompile(`the index is up to date`)
+)
+
+// refreshed runs index, which is to find that one file changed, or none, and returns how long the process took.
+func (v *vectorFigures) refreshed(ctx context.Context, dir string, changed bool) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, v.binary, "-C", dir, "index")
 	cmd.Env = environment()
+	want := upToDate
+	if changed {
+		want = tookOneIn
+	}
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
-	whole = time.Since(start)
+	took := time.Since(start)
+	if err == nil && !want.Match(out) {
+		err = fmt.Errorf("it does not say %q", want)
+	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("index: %w\n%.2000s", err, out)
+		err = fmt.Errorf("index: %w\n%.2000s", err, out)
 	}
-	if found := tookIn.FindSubmatch(out); found != nil {
-		inside, err = time.ParseDuration(string(found[1]))
-		return whole, inside, err
-	}
-	if len(out) == 0 {
-		return 0, 0, errors.New("index says nothing of what it did")
-	}
-	return whole, 0, nil
+	return took, err
 }
