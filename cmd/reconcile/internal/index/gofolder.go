@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -80,7 +79,6 @@ func (s *survey) settle(ctx context.Context) error {
 			in.digest = in.folder.digest(s, in.at)
 		}
 	}
-	s.save()
 	return ctx.Err()
 }
 
@@ -129,7 +127,8 @@ func (g *goFolder) digest(s *survey, at int) uint64 {
 	return digestOf("", heads...)
 }
 
-// read is what some inputs come to; and all others of the folder, if what comes of one may depend on all.
+// read is what some inputs come to; and all others of the folder, if what comes of one may depend on all. The context of
+// each is then all of the folder.
 func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Input) {
 	if g.parsed == nil {
 		g.parse(s, threads)
@@ -148,15 +147,15 @@ func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Inp
 		}
 	}
 	parts, sound := g.parsed.Parts(wanted, s.modules, threads)
-	if !sound && slices.Contains(wanted, false) {
+	if !sound {
+		for _, f := range g.files {
+			f.context.Declared = g.now
+		}
 		ins = s.inputsOf(g)
 		parts, _ = g.parsed.Parts(nil, s.modules, threads)
 	}
 	for _, in := range ins {
 		to := vectors.Input{Name: in.name, Digest: g.digest(s, in.at)}
-		if !sound {
-			to.Digest = changing
-		}
 		if in.at == wholePackage {
 			to.Part = g.parsed.Package()
 		} else if i, ok := g.place(in.at); ok {

@@ -188,6 +188,7 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	if why != "" {
 		return anew(ctx, tree, s, why)
 	}
+	s.save()
 	how.Took = k.Now().Sub(start)
 	kept.How = how
 	return kept, nil
