@@ -165,7 +165,7 @@ func (a *app) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) e
 
 // warnIndex tells of what the index has to do without, and keeps nobody from working.
 func (a *app) warnIndex(err error) {
-	fmt.Fprintln(a.stderr, "warning: "+clean(err.Error()))
+	a.warnLine(err.Error())
 	if a.log != nil {
 		a.log.Warn("index", "message", err.Error())
 	}

@@ -90,9 +90,9 @@ func (a *app) memoryOf(s *state.Store) *memstore.Files {
 	})
 }
 
-// warnMemory tells of what is wrong with the memory and keeps nobody from working. --quiet does not silence it.
+// warnMemory tells of what is wrong with the memory and keeps nobody from working.
 func (a *app) warnMemory(text string) {
-	fmt.Fprintln(a.stderr, "warning: "+clean(text))
+	a.warnLine(text)
 	if a.log != nil {
 		a.log.Warn("memory", "message", text)
 	}

@@ -208,7 +208,7 @@ func (a *app) printScan(r secretScan) error {
 // warnSkipped tells what was not looked into: no findings there say nothing.
 func (a *app) warnSkipped(files []string) {
 	for _, s := range files[:min(len(files), listedSkips)] {
-		fmt.Fprintln(a.stderr, "warning: not looked into: "+clean(s))
+		a.warnLine("not looked into: " + s)
 	}
 	if more := len(files) - listedSkips; more > 0 {
 		fmt.Fprintf(a.stderr, "warning: and %s more; -o json has all\n", plural(more, "file"))

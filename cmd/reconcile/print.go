@@ -54,6 +54,9 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
+// warnLine prints a warning, on one line: what it quotes cannot pass for another message. --quiet does not silence it.
+func (a *app) warnLine(text string) { fmt.Fprintln(a.stderr, "warning: "+render.Line(text)) }
+
 // clean makes text from files fit for the terminal.
 func clean(s string) string { return render.Text(s) }
 

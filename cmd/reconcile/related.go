@@ -317,6 +317,9 @@ func (a *app) nodeOf(x *index.Kept, word string) (graph.Ref, error) {
 	}, 3)
 	hint := "; \"reconcile search\" finds what there is by its words"
 	if len(near) > 0 {
+		for i := range near {
+			near[i] = render.Line(near[i])
+		}
 		hint = "; did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return 0, fmt.Errorf("%s is not in the index%s", render.Line(word), hint)

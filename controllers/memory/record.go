@@ -7,8 +7,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	quick "github.com/segmentio/encoding/json"
-
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -35,7 +33,7 @@ func ParseRecord(data []byte) (schemas.MemoryRecord, error) {
 	if schemas.TooDeep(data) {
 		return r, fmt.Errorf("%w: its values are nested too deep", ErrDamaged)
 	}
-	if err := quick.Unmarshal(data, &r); err != nil {
+	if err := readJSON(data, &r); err != nil {
 		return schemas.MemoryRecord{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	switch {
