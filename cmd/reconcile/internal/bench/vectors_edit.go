@@ -71,42 +71,43 @@ var editings = []editing{
 	{"bodies in 4 packages", []string{"sort/sort.go", "strings/strings.go", "os/file.go", "net/http/server.go"}, editBody},
 }
 
-// editTimes are what a command took after each of some edits, nothing but what is as it was a moment before, and git status.
+// editTimes are what index took after each of some edits, and where nothing had changed since it last looked, and git
+// status after the same edits.
 type editTimes struct{ after, still, git []time.Duration }
 
-// edited measures how long a look at Go's own source takes that has an index: after an edit, where nothing changed since,
-// and beside that git status.
+// edited measures how long a look at Go's own source takes that has an index, as a whole process beside git status: where
+// nothing changed since the index was built, after edits, and where nothing changed since these were taken in.
 func (v *vectorFigures) edited(ctx context.Context, _ []int) error {
 	dir, err := v.indexedStd(ctx)
 	if err != nil {
 		return err
 	}
-	var all editTimes
+	nothing, err := v.edit(ctx, dir, editing{})
+	if err != nil {
+		return err
+	}
+	v.editRow("nothing changed", nothing.still, nothing.git, 0)
 	for _, e := range editings {
 		t, err := v.edit(ctx, dir, e)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.what, err)
 		}
-		all.still, all.git = append(all.still, t.still...), append(all.git, t.git...)
-		v.editRows("edit: "+e.what, t.after, t.git, 50)
+		v.editRow(e.what, t.after, t.git, 50)
+		v.editRow(e.what+", then nothing", t.still, t.git, 0)
 	}
-	v.editRows("nothing changed", all.still, all.git, 0)
-	v.editRows("git status", all.git, nil, 0)
 	return nil
 }
 
-// editRows prints the median, which has the bound in milliseconds, and the longest.
-func (v *vectorFigures) editRows(what string, took, git []time.Duration, bound float64) {
-	beside := ""
-	if git != nil {
-		beside = short(quantile(git, 0.5))
-	}
+// editRow prints the median, which has the bound in milliseconds, beside that of git status, and then the longest.
+func (v *vectorFigures) editRow(what string, took, git []time.Duration, bound float64) {
 	p50, most := quantile(took, 0.5), slices.Max(took)
-	v.row("Go's source, "+what, short(p50), beside, short(p50), ms(p50), bound, " ms")
-	v.row("Go's source, "+what+", most", short(most), "", short(most), ms(most), 0, "")
+	v.row("Go's source, "+what, short(p50), short(quantile(git, 0.5)), short(p50), ms(p50), bound, " ms")
+	if bound > 0 {
+		v.row("Go's source, "+what+", most", short(most), short(slices.Max(git)), short(most), ms(most), 0, "")
+	}
 }
 
-// edit edits the files in turn, and leaves them, and the index, as they were.
+// edit edits the files in turn, none if there are none, and leaves them as they were.
 func (v *vectorFigures) edit(ctx context.Context, dir string, e editing) (t editTimes, err error) {
 	texts := make([][]byte, len(e.files))
 	for i, file := range e.files {
@@ -119,47 +120,55 @@ func (v *vectorFigures) edit(ctx context.Context, dir string, e editing) (t edit
 	if _, err := process(v.reconcile(ctx, dir, "index")); err != nil {
 		return t, err // what edits before left
 	}
-	for n := range (edits + 1) * len(e.files) {
-		i := n % len(e.files)
-		changed, err := e.edit(texts[i], n)
-		if err != nil {
-			return t, err
+	each := max(1, len(e.files)) // the first edits come to files that nobody has looked at
+	for n := range (edits + 1) * each {
+		if len(e.files) > 0 {
+			i := n % len(e.files)
+			changed, err := e.edit(texts[i], n)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, stdCopy, e.files[i]), changed, 0o666)
+			}
+			if err != nil {
+				return t, err
+			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, stdCopy, e.files[i]), changed, 0o666); err != nil {
+		if err := v.look(ctx, dir, len(e.files) > 0, n >= each, &t); err != nil {
 			return t, err
-		}
-		git, err := process(gitCommand(ctx, dir, "status", "--short"))
-		if err != nil {
-			return t, err
-		}
-		after, err := v.refreshed(ctx, dir, true)
-		if err != nil {
-			return t, err
-		}
-		still, err := v.refreshed(ctx, dir, false)
-		if err != nil {
-			return t, err
-		}
-		if n >= len(e.files) { // the first edits come to files that nobody has looked at
-			t.git, t.after, t.still = append(t.git, git.wall), append(t.after, after), append(t.still, still)
 		}
 	}
 	return t, nil
 }
 
-// What index says where one file was edited, and where none was.
+// look measures git status and index, which is to find that something changed or that nothing did, and then index once more.
+func (v *vectorFigures) look(ctx context.Context, dir string, changed, counts bool, t *editTimes) error {
+	git, err := process(gitCommand(ctx, dir, "status", "--short"))
+	if err != nil {
+		return err
+	}
+	after, err := v.refreshed(ctx, dir, changed)
+	if err != nil {
+		return err
+	}
+	still, err := v.refreshed(ctx, dir, false)
+	if err == nil && counts {
+		t.git, t.after, t.still = append(t.git, git.wall), append(t.after, after), append(t.still, still)
+	}
+	return err
+}
+
+// What index says where files were edited, and where none was.
 var (
-	tookOneIn = regexp.MustCompile(`took in 1 inputs that changed and 0 that went`)
-	upToDate  = regexp.MustCompile(`the index is up to date`)
+	tookIn   = regexp.MustCompile(`took in [1-9]\d* inputs that changed and 0 that went`)
+	upToDate = regexp.MustCompile(`the index is up to date`)
 )
 
-// refreshed runs index, which is to find that one file changed, or none, and returns how long the process took.
+// refreshed runs index, which is to find that something changed, or nothing, and returns how long the process took.
 func (v *vectorFigures) refreshed(ctx context.Context, dir string, changed bool) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, v.binary, "-C", dir, "index")
 	cmd.Env = environment()
 	want := upToDate
 	if changed {
-		want = tookOneIn
+		want = tookIn
 	}
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
