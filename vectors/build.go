@@ -27,8 +27,8 @@ type Options struct {
 	WordsOnly bool
 	// Dims is how many numbers a vector has; 768 by default. With an Embedder it must be what that makes.
 	Dims int
-	// Sound says that these very bytes were opened before, or were just written: their sums, which takes as long as to read
-	// all of them, are not compared again, unless Verify is called.
+	// Sound says that these very bytes were opened and confirmed before, or were just written: their sums, which takes as long
+	// as to read all of them, are not compared again, unless Verify is called.
 	Sound bool
 	// Tools names helpers that inputs were made with, and their versions.
 	Tools string
@@ -134,7 +134,9 @@ func (a *assembly) relations(c *container) (refused []error, err error) {
 		return nil, errors.Join(refused...)
 	}
 	c.add(sectionGraph, g.AppendTo(nil))
-	c.add(sectionHoldings, encodeHoldings(g, a))
+	inputs, held := encodeHoldings(g, a)
+	c.add(sectionInputs, inputs)
+	c.add(sectionHoldings, held)
 	c.add(sectionAliases, encodeAliases(g, a))
 	loose, names := encodeLoose(a)
 	c.add(sectionLoose, loose)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/knn"
 )
 
 // delta is what is different from the snapshot, by input.
@@ -26,6 +27,14 @@ func (d *delta) clone() *delta {
 		return &delta{inputs: map[string]*changed{}}
 	}
 	return &delta{maps.Clone(d.inputs), d.near}
+}
+
+// vectors is the index of the delta's vectors; nil if there are none.
+func (d *delta) vectors() *knn.Index {
+	if d == nil || d.near == nil {
+		return nil
+	}
+	return d.near.Index
 }
 
 // encode is the section of a delta.

@@ -73,8 +73,12 @@ func FuzzSections(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if h, err := decodeHoldings(data, 2); err == nil && len(h.names) != len(h.digests) {
-			t.Error("holdings of different lengths")
+		if h, err := decodeInputs(data, data, 2); err == nil && h.read() == nil && h.starts[len(h.names)] != len(h.nodes) {
+			t.Error("holdings that do not end where they end")
+		}
+		some := &holdings{names: []string{"a", "b"}, section: data, count: 2}
+		if err := some.read(); err == nil && len(some.holders(1)) == 0 {
+			t.Error("a node that nobody has")
 		}
 		if d, err := decodeDelta(data); err == nil {
 			if _, err := decodeDelta(d.encode()); err != nil {
@@ -86,7 +90,7 @@ func FuzzSections(f *testing.F) {
 				t.Error("what was read cannot be written and read again")
 			}
 		}
-		x := &Index{base: &container{}, held: &holdings{names: []string{"a"}}}
+		x := &Stored{base: &container{}, held: &holdings{names: []string{"a"}}}
 		x.base.add(sectionLoose, data)
 		for at := range uint32(8) {
 			if e, err := x.looseAt(at); err == nil && e.input != 0 {

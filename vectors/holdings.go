@@ -2,71 +2,105 @@ package vectors
 
 import (
 	"slices"
+	"sync"
 
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// holdings say which input a snapshot has what from.
+// holdings say which input a snapshot has what from. What they have of nodes is read when it is first asked for, which is
+// when there is a delta.
 type holdings struct {
 	names   []string // of the inputs, sorted
 	digests []uint64
 	states  []bool // whether it states edges, provenances or conflicts
-	starts  []int  // where the nodes of an input begin in nodes; one more for the end
-	nodes   []graph.Ref
-	owner   []int32               // of each node the first input that has it
-	others  map[graph.Ref][]int32 // of nodes that several have, all of these
+
+	section []byte // what the rest is read from
+	count   int    // of nodes
+	once    sync.Once
+	damage  error
+
+	starts []int // where the nodes of an input begin in nodes; one more for the end
+	nodes  []graph.Ref
+	owner  []int32               // of each node the first input that has it
+	others map[graph.Ref][]int32 // of nodes that several have, all of these
 }
 
-func encodeHoldings(g *graph.Graph, a *assembly) []byte {
+// encodeHoldings writes the inputs, and what each has.
+func encodeHoldings(g *graph.Graph, a *assembly) (inputs, nodes []byte) {
 	states := make([]bool, len(a.inputs))
 	for _, f := range a.facts {
 		states[f.input] = true
 	}
-	w := &writer{}
+	w, held := &writer{}, &writer{}
 	w.number(uint64(len(a.inputs)))
 	for n, in := range a.inputs {
 		w.string(in.Name)
 		w.fixed(in.Digest)
+		w.flag(states[n] || slices.ContainsFunc(in.Edges, func(e graph.Edge) bool {
+			return e.Source != "" || a.owner[a.find(e.From)] != n
+		}))
 		var refs []graph.Ref
 		for i := range in.Items {
 			if r, ok := g.Find(in.Items[i].ID); ok {
 				refs = append(refs, r)
 			}
 		}
-		states[n] = states[n] || slices.ContainsFunc(in.Edges, func(e graph.Edge) bool {
-			return e.Source != "" || a.owner[a.find(e.From)] != n
-		})
-		w.flag(states[n])
-		w.number(uint64(len(refs)))
+		held.number(uint64(len(refs)))
 		for _, r := range refs {
-			w.number(uint64(r))
+			held.number(uint64(r))
 		}
 	}
-	return w.to
+	return w.to, held.to
 }
 
-func decodeHoldings(data []byte, nodes int) (*holdings, error) {
+// decodeInputs reads the inputs of a snapshot of so many nodes, what they have of which is in the other section.
+func decodeInputs(data, held []byte, nodes int) (*holdings, error) {
 	r := &reader{from: data}
-	h := &holdings{others: map[graph.Ref][]int32{}, owner: make([]int32, nodes), nodes: make([]graph.Ref, 0, nodes+nodes/16)}
+	n := r.count(10)
+	h := &holdings{
+		names: make([]string, n), digests: make([]uint64, n), states: make([]bool, n), section: held, count: nodes,
+	}
+	all := string(data) // of which the names are parts
+	for i := range h.names {
+		size := r.count(1)
+		at := len(data) - len(r.from)
+		h.names[i] = all[at : at+size]
+		r.from = r.from[size:]
+		h.digests[i], h.states[i] = r.fixed(), r.flag()
+	}
+	if r.bad || len(r.from) > 0 || !slices.IsSorted(h.names) {
+		return nil, ErrDamaged
+	}
+	return h, nil
+}
+
+// read reads what inputs have, once.
+func (h *holdings) read() error {
+	h.once.Do(func() { h.damage = h.decode() })
+	return h.damage
+}
+
+func (h *holdings) decode() error {
+	h.others, h.owner, h.nodes = map[graph.Ref][]int32{}, make([]int32, h.count), make([]graph.Ref, 0, h.count+h.count/16)
 	for i := range h.owner {
 		h.owner[i] = -1
 	}
-	for n := range r.count(11) {
-		h.names, h.digests = append(h.names, r.string()), append(h.digests, r.fixed())
-		h.states, h.starts = append(h.states, r.flag()), append(h.starts, len(h.nodes))
+	r := &reader{from: h.section}
+	for n := range h.names {
+		h.starts = append(h.starts, len(h.nodes))
 		for range r.count(1) {
 			ref := r.small()
-			if ref >= nodes {
-				return nil, ErrDamaged
+			if ref >= h.count {
+				return ErrDamaged
 			}
 			h.take(graph.Ref(ref), int32(n))
 		}
 	}
 	h.starts = append(h.starts, len(h.nodes))
-	if r.bad || len(r.from) > 0 || !slices.IsSorted(h.names) || slices.Contains(h.owner, -1) {
-		return nil, ErrDamaged
+	if r.bad || len(r.from) > 0 || slices.Contains(h.owner, -1) {
+		return ErrDamaged
 	}
-	return h, nil
+	return nil
 }
 
 // take notes that an input has a node.

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strings"
 
@@ -33,10 +34,24 @@ func (in *Input) source() string {
 
 // DigestInputs is a digest of all inputs by name and digest, in any order.
 func DigestInputs(inputs []Input) uint64 {
-	h := xxhash.New()
-	for _, in := range byName(inputs) {
-		_, _ = h.WriteString(in.Name)
-		_, _ = h.Write(binary.LittleEndian.AppendUint64([]byte{0}, in.Digest))
+	return digestOf(func(yield func(string, uint64) bool) {
+		for _, in := range byName(inputs) {
+			if !yield(in.Name, in.Digest) {
+				return
+			}
+		}
+	})
+}
+
+// digestOf is the digest of inputs in the order of their names.
+func digestOf(inputs iter.Seq2[string, uint64]) uint64 {
+	var h xxhash.Digest
+	h.Reset()
+	var digest [9]byte // after a 0
+	for name, d := range inputs {
+		_, _ = h.WriteString(name)
+		binary.LittleEndian.PutUint64(digest[1:], d)
+		_, _ = h.Write(digest[:])
 	}
 	return h.Sum64()
 }

@@ -74,14 +74,14 @@ func encodeLoose(a *assembly) (edges, names []byte) {
 }
 
 // looseAt reads the loose edge that begins at a place.
-func (x *Index) looseAt(at uint32) (looseEdge, error) {
-	data := x.base.get(sectionLoose)
+func (s *Stored) looseAt(at uint32) (looseEdge, error) {
+	data := s.base.get(sectionLoose)
 	if int(at) >= len(data) {
 		return looseEdge{}, ErrDamaged
 	}
 	r := &reader{from: data[at:]}
 	e := looseEdge{input: r.small(), Edge: r.edge()}
-	if r.bad || e.input >= len(x.held.names) {
+	if r.bad || e.input >= len(s.held.names) {
 		return looseEdge{}, ErrDamaged
 	}
 	return e, nil

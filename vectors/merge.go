@@ -17,7 +17,7 @@ var ErrRebuild = errors.New("what changed touches what other inputs say: the ind
 
 // merging finds out what a snapshot and a delta come to together, so that it is what [Build] would make of the inputs.
 type merging struct {
-	*Index
+	*Stored
 	names   []string // of the changed inputs, sorted
 	changed map[int32]bool
 	news    map[string]*graph.Item // items that came or were replaced
@@ -28,18 +28,21 @@ type merging struct {
 }
 
 // merge compares the delta with the snapshot.
-func (x *Index) merge(warn func(error)) (*merging, error) {
+func (s *Stored) merge(warn func(error)) (*merging, error) {
+	if err := s.held.read(); err != nil {
+		return nil, err
+	}
 	m := &merging{
-		Index: x, names: slices.Sorted(maps.Keys(x.delta.inputs)), changed: map[int32]bool{}, warn: warn,
+		Stored: s, names: slices.Sorted(maps.Keys(s.delta.inputs)), changed: map[int32]bool{}, warn: warn,
 		news: map[string]*graph.Item{}, gone: map[string]bool{}, aliases: map[string][]string{},
 	}
 	for _, name := range m.names {
-		if n, ok := x.held.find(name); ok {
+		if n, ok := s.held.find(name); ok {
 			m.changed[int32(n)] = true
 		}
 	}
 	for _, name := range m.names {
-		c := x.delta.inputs[name]
+		c := s.delta.inputs[name]
 		for i := range c.Items {
 			if err := m.come(name, &c.Items[i]); err != nil {
 				return nil, err
@@ -47,7 +50,7 @@ func (x *Index) merge(warn func(error)) (*merging, error) {
 		}
 	}
 	for _, name := range m.names {
-		if n, ok := x.held.find(name); ok {
+		if n, ok := s.held.find(name); ok {
 			if err := m.leave(n); err != nil {
 				return nil, err
 			}
@@ -224,25 +227,25 @@ func (m *merging) find(id string) string {
 }
 
 // baseFind is what an end of an edge means in the snapshot.
-func (x *Index) baseFind(id string) string {
-	if _, ok := x.baseGraph.Find(id); ok {
+func (s *Stored) baseFind(id string) string {
+	if _, ok := s.baseGraph.Find(id); ok {
 		return id
 	}
-	if ids := x.baseAliases(id); len(ids) > 0 {
+	if ids := s.baseAliases(id); len(ids) > 0 {
 		return ids[0]
 	}
 	return ""
 }
 
 // baseAliases are the ids of the symbols that the snapshot knows under an alias, sorted.
-func (x *Index) baseAliases(alias string) []string {
+func (s *Stored) baseAliases(alias string) []string {
 	if !strings.Contains(alias, "/:") {
 		return nil
 	}
 	var out []string
-	for _, n := range hashed(x.base.get(sectionAliases)).of(alias) {
-		if int(n) < x.baseGraph.Nodes() {
-			out = append(out, x.baseGraph.ID(graph.Ref(n)))
+	for _, n := range hashed(s.base.get(sectionAliases)).of(alias) {
+		if int(n) < s.baseGraph.Nodes() {
+			out = append(out, s.baseGraph.ID(graph.Ref(n)))
 		}
 	}
 	return out
@@ -313,11 +316,28 @@ func (m *merging) fresh() []*graph.Item {
 }
 
 // hasSame reports whether the snapshot has an item under the same words.
-func (x *Index) hasSame(it *graph.Item) bool {
-	r, ok := x.baseGraph.Find(it.ID)
+func (s *Stored) hasSame(it *graph.Item) bool {
+	r, ok := s.baseGraph.Find(it.ID)
 	if !ok {
 		return false
 	}
-	n := x.baseGraph.Node(r)
+	n := s.baseGraph.Node(r)
 	return n.Digest == it.Digest && n.Name == it.Name && n.Type == it.Type
+}
+
+// passedOver are the texts of the snapshot that went or were replaced.
+func (m *merging) passedOver(fresh []*graph.Item) map[graph.Ref]bool {
+	out := map[graph.Ref]bool{}
+	take := func(id string) {
+		if r, ok := m.baseGraph.Find(id); ok {
+			out[r] = true
+		}
+	}
+	for id := range m.gone {
+		take(id)
+	}
+	for _, it := range fresh {
+		take(it.ID)
+	}
+	return out
 }

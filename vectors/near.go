@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"reconcile.dev/reconcile/vectors/embed"
@@ -23,15 +24,15 @@ type nearVectors struct {
 }
 
 // openNearer opens the vectors of a delta; nil if there are none.
-func (x *Index) openNearer(data []byte) (*nearVectors, error) {
-	if x.near == nil || data == nil {
+func (s *Stored) openNearer(data []byte) (*nearVectors, error) {
+	if s.near == nil || data == nil {
 		return nil, nil
 	}
 	opened, err := knn.Open(data)
 	if err != nil {
 		return nil, damaged(err)
 	}
-	if opened.Dims() != x.meta.Dims {
+	if opened.Dims() != s.meta.Dims {
 		return nil, ErrDamaged
 	}
 	return &nearVectors{opened, data}, nil
@@ -59,27 +60,28 @@ func (x *Index) slotsBut(passed map[graph.Ref]bool) *knn.Bitmap {
 	return live
 }
 
-// embedChanges brings the vectors of the index before, as far as fresh texts still have them, and makes the others.
-func (x *Index) embedChanges(ctx context.Context, fresh []*graph.Item, was *Index) error {
-	x.delta.near = nil
-	if x.near == nil {
+// embedChanges brings the vectors of the delta before, as far as fresh texts still have them, and makes the others.
+func (s *Stored) embedChanges(ctx context.Context, fresh []*graph.Item, was *delta) error {
+	s.delta.near = nil
+	if s.near == nil {
 		return nil
 	}
-	next, err := was.delta.copyNear(knn.Options{Dims: x.meta.Dims, Threads: x.Threads})
+	next, err := was.copyNear(knn.Options{Dims: s.meta.Dims, Threads: s.Threads})
 	if err != nil {
 		return damaged(err)
 	}
-	stays := map[uint64]bool{}
+	digests, stays := was.digests(), map[uint64]bool{}
 	var missing []*graph.Item
 	for _, it := range fresh {
-		if id := graph.HashID(it.ID); was.hasVectorOf(it) {
-			stays[id] = true
+		digest, known := digests[it.ID]
+		if known && digest == it.Digest && was.hasVector(it.ID) {
+			stays[graph.HashID(it.ID)] = true
 		} else if hasText(it) {
 			missing = append(missing, it)
 		}
 	}
 	next.Delete(idsBut(next, stays)...)
-	made, err := x.vectorsOf(ctx, missing)
+	made, err := s.vectorsOf(ctx, missing)
 	if err != nil {
 		return err
 	}
@@ -87,9 +89,35 @@ func (x *Index) embedChanges(ctx context.Context, fresh []*graph.Item, was *Inde
 		return damaged(err)
 	}
 	if next.Len() > 0 {
-		x.delta.near = &nearVectors{next, next.AppendTo(nil)}
+		s.delta.near = &nearVectors{next, next.AppendTo(nil)}
 	}
 	return nil
+}
+
+// digests are those of the texts of a delta that has vectors, by id: of several the one of the input whose name comes
+// first.
+func (d *delta) digests() map[string]uint64 {
+	out := map[string]uint64{}
+	if d.vectors() == nil {
+		return out
+	}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.inputs))) {
+		items := d.inputs[name].Items
+		for i := range items {
+			out[items[i].ID] = items[i].Digest
+		}
+	}
+	return out
+}
+
+// hasVector reports whether the delta has the vector of a text.
+func (d *delta) hasVector(id string) bool {
+	near := d.vectors()
+	if near == nil {
+		return false
+	}
+	_, ok := near.Slot(graph.HashID(id))
+	return ok
 }
 
 // idsBut are the ids of an index but for those that stay.
@@ -104,18 +132,18 @@ func idsBut(x *knn.Index, stays map[uint64]bool) []uint64 {
 }
 
 // vectorsOf embeds texts. When the embedder cannot be had there are none, and that is a warning.
-func (x *Index) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item, error) {
-	b := &building{Options: x.Options, ctx: ctx}
-	b.Dims = x.meta.Dims
+func (s *Stored) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item, error) {
+	b := &building{Options: s.Options, ctx: ctx}
+	b.Dims = s.meta.Dims
 	made := make([]knn.Item, len(items))
-	err := b.embed(x.embedder, items, func(from int, vectors [][]float32) error {
+	err := b.embed(s.embedder, items, func(from int, vectors [][]float32) error {
 		for i, v := range vectors {
 			made[from+i] = knn.Item{ID: graph.HashID(items[from+i].ID), Vector: v}
 		}
 		return nil
 	})
 	if errors.Is(err, embed.ErrUnavailable) {
-		x.Warn(fmt.Errorf("what changed is found by its words only, for now: %w", err))
+		s.Warn(fmt.Errorf("what changed is found by its words only, for now: %w", err))
 		return nil, nil
 	}
 	// Of two ids with one hash, which is all but impossible, the second is found by its words only.
@@ -128,19 +156,7 @@ func (x *Index) Lacks() bool { return x.near == nil && !x.WordsOnly || x.lacks }
 
 // lacking reports whether the delta has no vector of a fresh text.
 func (x *Index) lacking(fresh []*graph.Item) bool {
-	return x.near != nil && slices.ContainsFunc(fresh, func(it *graph.Item) bool { return hasText(it) && !x.hasVectorOf(it) })
-}
-
-// hasVectorOf reports whether the delta has the vector of a text.
-func (x *Index) hasVectorOf(it *graph.Item) bool {
-	if x.nearer == nil {
-		return false
-	}
-	if r, ok := x.graph.Find(it.ID); !ok || x.graph.Node(r).Digest != it.Digest {
-		return false
-	}
-	_, ok := x.nearer.Slot(graph.HashID(it.ID))
-	return ok
+	return x.near != nil && slices.ContainsFunc(fresh, func(it *graph.Item) bool { return hasText(it) && !x.delta.hasVector(it.ID) })
 }
 
 // place is where the node of a vector of the snapshot is.

@@ -290,9 +290,9 @@ func (s *search) nearest(v []float32) ([]neighbour, error) {
 		}
 	}
 	take(hits)
-	if s.nearer != nil {
-		o.Filter = s.changedSlots()
-		if hits, err = s.nearer.Search(v, o); err != nil {
+	if nearer := s.delta.vectors(); nearer != nil {
+		o.Filter = s.changedSlots(nearer)
+		if hits, err = nearer.Search(v, o); err != nil {
 			return nil, err
 		}
 		take(hits)
@@ -318,13 +318,13 @@ func (s *search) slots() *knn.Bitmap {
 }
 
 // changedSlots are those of the delta's vectors that may be found; nil: all.
-func (s *search) changedSlots() *knn.Bitmap {
+func (s *search) changedSlots(nearer *knn.Index) *knn.Bitmap {
 	if s.all() {
 		return nil
 	}
 	out := &knn.Bitmap{}
-	for slot := range uint32(s.nearer.Slots()) {
-		id, _ := s.nearer.ID(slot)
+	for slot := range uint32(nearer.Slots()) {
+		id, _ := nearer.ID(slot)
 		if r, ok := s.graph.FindHash(id); ok && s.accepts(r) {
 			out.Add(slot)
 		}

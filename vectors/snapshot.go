@@ -17,11 +17,11 @@ import (
 //	table    for each section: kind uint64, offset uint64, length uint64, xxhash64 of it uint64
 //	sum      xxhash64 of all that is before
 //
-// The sums of sections are checked when one is opened that is not known to be sound, but for that of the words, which are
-// checked page by page as they are used; Verify checks these, too.
+// The sums of sections are checked when one is opened that is not known to be sound, but for those of the words, which are
+// checked page by page as they are used, and of the vectors, see [Stored.Confirm]; Verify checks these, too.
 const (
 	magic     = "RECINDEX"
-	version   = 4
+	version   = 5
 	pageSize  = 4096
 	tableAt   = 16
 	rowSize   = 32
@@ -43,10 +43,11 @@ const (
 	sectionFacts
 	sectionDelta
 	sectionPlaces
+	sectionInputs
 )
 
-// lazy sections check themselves.
-func lazy(kind uint64) bool { return kind == sectionWords }
+// lazy sections are not checked when one is opened.
+func lazy(kind uint64) bool { return kind == sectionWords || kind == sectionVectors }
 
 // Meta is what a snapshot says of itself.
 type Meta struct {
@@ -74,7 +75,11 @@ type section struct {
 	data []byte
 	// late is what is only put together when it is written, instead of data; nil for what is in memory.
 	late *knn.Assembly
+	sum  uint64 // of one that was read, as the table has it
 }
+
+// sound reports whether a section that was read is what was written.
+func (s *section) sound() bool { return xxhash.Sum64(s.data) == s.sum }
 
 // write hands out what the section has.
 func (s *section) write(to func([]byte) error) error {
@@ -195,8 +200,8 @@ func openContainer(data []byte, sound bool) (*container, error) {
 			return nil, ErrDamaged
 		}
 		whole += uint64(pages(int(size)))
-		s := section{kind: field(0), data: data[at : at+size : at+size]}
-		if !sound && !lazy(s.kind) && xxhash.Sum64(s.data) != field(3) {
+		s := section{kind: field(0), data: data[at : at+size : at+size], sum: field(3)}
+		if !sound && !lazy(s.kind) && !s.sound() {
 			return nil, ErrDamaged
 		}
 		c.sections = append(c.sections, s)
@@ -213,7 +218,7 @@ func (c *container) verify(data []byte) error {
 	for i, s := range c.sections {
 		row := data[tableAt+rowSize*i:]
 		at := int(binary.LittleEndian.Uint64(row[8:]))
-		if xxhash.Sum64(s.data) != binary.LittleEndian.Uint64(row[24:]) || !blank(data[used:at]) {
+		if !s.sound() || !blank(data[used:at]) {
 			return ErrDamaged
 		}
 		used = at + len(s.data)

@@ -50,7 +50,7 @@ type Kept struct {
 	// once. It takes as long as building takes.
 	Finish func(ctx context.Context) (*Kept, error)
 
-	release []func()
+	mapped *mapped // nil: it is in memory
 }
 
 // How an index was brought up to date.
@@ -65,10 +65,9 @@ type How struct {
 
 // Close gives up the files that the index is read from: it must not be used any more.
 func (k *Kept) Close() {
-	for _, f := range k.release {
-		f()
+	if k.mapped != nil {
+		k.mapped.close()
 	}
-	k.release = nil
 }
 
 func (k *Keeper) options(tree *state.Tree) vectors.Options {
@@ -80,32 +79,61 @@ func (k *Keeper) options(tree *state.Tree) vectors.Options {
 // Open opens what is there, without looking whether it is up to date. The error is one of package fs if there is nothing,
 // or vectors.ErrDamaged, or vectors.ErrOtherModel.
 func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
-	kept := &Kept{}
+	m, err := k.load(tree)
+	if err != nil {
+		return nil, err
+	}
+	x, err := m.Ready()
+	if err != nil {
+		m.close()
+		return nil, err
+	}
+	return &Kept{Index: x, mapped: m}, nil
+}
+
+// mapped is what is stored, in files that are mapped.
+type mapped struct {
+	*vectors.Stored
+	release []func()
+}
+
+func (m *mapped) close() {
+	for _, f := range m.release {
+		f()
+	}
+	m.release = nil
+}
+
+// load is Open as far as it is needed to compare the index with the tree.
+func (k *Keeper) load(tree *state.Tree) (*mapped, error) {
 	base, release, err := k.Store.Map(SnapshotPath)
 	if err != nil {
 		return nil, err
 	}
-	kept.release = append(kept.release, release)
+	m := &mapped{release: []func(){release}}
 	delta, release, err := k.Store.Map(DeltaPath)
 	if err == nil {
-		kept.release = append(kept.release, release)
+		m.release = append(m.release, release)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		kept.Close()
+		m.close()
 		return nil, err
 	}
 	o := k.options(tree)
 	sound, note := k.knownSound()
 	o.Sound = sound
-	kept.Index, err = vectors.Open(base, delta, o)
+	m.Stored, err = vectors.Load(base, delta, o)
 	if errors.Is(err, vectors.ErrDamaged) && delta != nil {
-		kept.Index, err = vectors.Open(base, nil, o) // what is in the delta is read again
+		m.Stored, err = vectors.Load(base, nil, o) // what is in the delta is read again
+	}
+	if err == nil && !sound {
+		err = m.Confirm()
 	}
 	if err != nil {
-		kept.Close()
+		m.close()
 		return nil, err
 	}
 	note()
-	return kept, nil
+	return m, nil
 }
 
 // soundCache has the stamp of the snapshot that was opened or written last.
@@ -157,30 +185,28 @@ type builder func(ctx context.Context, tree *state.Tree, s *survey, why string) 
 
 func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*Kept, error) {
 	start := k.Now()
-	var kept *Kept
+	var m *mapped
 	var damage error
 	var opened sync.WaitGroup
-	opened.Go(func() { kept, damage = k.Open(tree) }) // while the files are looked at
+	opened.Go(func() { m, damage = k.load(tree) }) // while the files are looked at
 	s, err := k.survey(ctx, tree)
 	opened.Wait()
-	if err != nil {
-		if kept != nil {
-			kept.Close()
-		}
-		return nil, err
+	if damage == nil && err == nil {
+		err = s.settle(ctx)
 	}
-	if damage != nil {
+	switch {
+	case err != nil && damage == nil:
+		m.close()
+		return nil, err
+	case err != nil:
+		return nil, err
+	case damage != nil:
 		return anew(ctx, tree, s, reason(damage))
 	}
-	if err := s.settle(ctx); err != nil {
-		kept.Close()
-		return nil, err
-	}
-	how, changed, gone := compare(kept.Index, s)
-	complete := k.Retry && kept.Lacks() && k.embeds(ctx)
-	why, err := k.update(ctx, kept, s, changed, gone, complete)
+	how, changed, gone := compare(m.Stored, s)
+	x, why, err := k.update(ctx, m.Stored, s, changed, gone)
 	if err != nil || why != "" {
-		kept.Close()
+		m.close()
 	}
 	if err != nil {
 		return nil, err
@@ -190,8 +216,7 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	}
 	s.save()
 	how.Took = k.Now().Sub(start)
-	kept.How = how
-	return kept, nil
+	return &Kept{Index: x, How: how, mapped: m}, nil
 }
 
 // Repair makes the index anew of which somebody found out, while using it, that it is damaged, see [Kept.Finish].
@@ -214,18 +239,23 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// compare tells what is not as the index has it.
-func compare(x *vectors.Index, s *survey) (how How, changed []input, gone []string) {
-	known := x.Known()
-	for _, in := range s.inputs {
-		if digest, ok := known[in.name]; !ok || digest != in.digest {
-			changed = append(changed, in)
+// compare tells what is not as the index has it. Both are in the order of names.
+func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []string) {
+	rest := s.inputs
+	for name, digest := range have.Known() {
+		for len(rest) > 0 && rest[0].name < name {
+			changed, rest = append(changed, rest[0]), rest[1:]
 		}
-		delete(known, in.name)
+		switch {
+		case len(rest) == 0 || rest[0].name != name:
+			gone = append(gone, name)
+			continue
+		case rest[0].digest != digest:
+			changed = append(changed, rest[0])
+		}
+		rest = rest[1:]
 	}
-	for name := range known {
-		gone = append(gone, name)
-	}
+	changed = append(changed, rest...)
 	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.left}, changed, gone
 }
 
@@ -247,37 +277,43 @@ func (k *Keeper) embeds(ctx context.Context) bool {
 // embedderPatience is how long an embedder is asked whether it is there.
 const embedderPatience = 10 * time.Second
 
-// update takes changes in, and what the index lacks if it is to be complete, and keeps them in the delta; or says why the
-// index has to be built anew.
-func (k *Keeper) update(ctx context.Context, kept *Kept, s *survey, changed []input, gone []string, complete bool) (why string, err error) {
+// update takes changes in, and what the index lacks if that can be had, and keeps them in the delta; or says why the index
+// has to be built anew.
+func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, changed []input, gone []string) (x *vectors.Index, why string, err error) {
+	same := len(changed)+len(gone) == 0
+	if same || k.Retry {
+		if x, err = have.Ready(); err != nil {
+			return nil, err.Error(), nil
+		}
+	}
+	complete := k.Retry && x.Lacks() && k.embeds(ctx)
 	switch {
-	case complete && kept.Meta().Model == "":
-		return "it had no vectors", nil
-	case kept.Meta().Tools != s.tagger.version:
-		return "symbols are found by another program", nil
+	case complete && have.Meta().Model == "":
+		return nil, "it had no vectors", nil
+	case have.Meta().Tools != s.tagger.version:
+		return nil, "symbols are found by another program", nil
 	case len(changed) > len(s.inputs)/4+64:
-		return "much has changed", nil
-	case len(changed)+len(gone) == 0 && !complete:
-		return "", nil
+		return nil, "much has changed", nil
+	case same && !complete:
+		return x, "", nil
 	}
 	parts, err := s.parts(ctx, changed, k.progress)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	next, err := kept.Update(ctx, parts, gone)
+	x, err = have.Update(ctx, parts, gone)
 	switch {
 	case errors.Is(err, vectors.ErrRebuild) || errors.Is(err, vectors.ErrDamaged):
-		return err.Error(), nil
+		return nil, err.Error(), nil
 	case err != nil:
-		return "", err
-	case next.Changed() > next.Graph().Nodes()/8+4096:
-		return "the delta has become large", nil
+		return nil, "", err
+	case x.Changed() > x.Graph().Nodes()/8+4096:
+		return nil, "the delta has become large", nil
 	}
-	kept.Index = next
-	if err := k.keep(next); err != nil {
+	if err := k.keep(x); err != nil {
 		k.warn(fmt.Errorf("what changed could not be kept, and is read again next time: %w", err))
 	}
-	return "", nil
+	return x, "", nil
 }
 
 // keep writes the delta; without one there is no file.
