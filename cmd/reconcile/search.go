@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -168,7 +167,7 @@ func (a *app) search(ctx context.Context, text string, o searchFlags) error {
 				a.warnIndex(w)
 			}
 		}
-		return a.printAnswer(text, answer, &o, snippets{linker: a.linker(s, x), store: s, terms: lexical.Terms(text)})
+		return a.printAnswer(text, answer, &o, &snippets{linker: a.linker(s, x), store: s, terms: lexical.Terms(text)})
 	})
 }
 
@@ -184,6 +183,7 @@ type hit struct {
 	Labels  []string `json:"labels,omitempty"`
 	Score   float64  `json:"score"`
 	Snippet []string `json:"snippet,omitempty"`
+	Lines   []int    `json:"lines,omitempty"` // where in the file those of the snippet are, from 1
 	Words   *placed  `json:"words,omitempty"`
 	Vector  *placed  `json:"vector,omitempty"`
 	Graph   *placed  `json:"graph,omitempty"`
@@ -208,7 +208,7 @@ type searchAnswer struct {
 	Hint         string   `json:"hint,omitempty"`
 }
 
-func (a *app) printAnswer(text string, answer *vectors.Answer, o *searchFlags, s snippets) error {
+func (a *app) printAnswer(text string, answer *vectors.Answer, o *searchFlags, s *snippets) error {
 	out := searchAnswer{Query: text, Status: "found", Results: []hit{}}
 	for i := range answer.Results {
 		h := newHit(&answer.Results[i], s)
@@ -271,7 +271,7 @@ func nothingToFind(text string) string {
 	return "there are no words in this, and signs are not searched: name what it is about"
 }
 
-func newHit(f *vectors.Found, s snippets) hit {
+func newHit(f *vectors.Found, s *snippets) hit {
 	h := hit{
 		ID: f.ID, Kind: f.Type.String(), Domain: f.Type.Domain().String(), Name: f.Name, Path: f.Path, Line: f.Line, End: f.End,
 		Labels: f.Labels, Score: f.Score,
@@ -286,7 +286,7 @@ func newHit(f *vectors.Found, s snippets) hit {
 	for _, e := range f.Via {
 		h.Via = append(h.Via, s.link(e))
 	}
-	h.Snippet, h.Matched = s.of(&f.Node)
+	h.Snippet, h.Lines, h.Matched = s.of(&f.Node)
 	return h
 }
 
@@ -300,8 +300,12 @@ func (a *app) printHit(rank int, h *hit, explain bool) {
 	// Names of files may hold anything, also line ends.
 	id, what := render.Line(h.ID), render.Line(h.Kind+"  "+at)
 	fmt.Fprintf(a.stdout, "%2d  %s  %s\n", rank, p.Paint(render.Bold, id), p.Paint(render.Dim, what))
-	for _, line := range h.Snippet {
-		fmt.Fprintf(a.stdout, "      %s\n", render.Cut(render.Line(line), 120))
+	for i, line := range h.Snippet {
+		number := ""
+		if i < len(h.Lines) {
+			number = fmt.Sprint(h.Lines[i])
+		}
+		fmt.Fprintf(a.stdout, "%s %s\n", p.Paint(render.Dim, fmt.Sprintf("%5s", number)), render.Cut(render.Line(line), snippetWidth))
 	}
 	if explain {
 		fmt.Fprintf(a.stdout, "      %s\n", p.Paint(render.Dim, render.Line(h.why())))
@@ -331,98 +335,4 @@ func (h *hit) why() string {
 		why = append(why, fmt.Sprintf("relations: rank %d%s", h.Graph.Rank, way))
 	}
 	return fmt.Sprintf("score %.4f; %s", h.Score, strings.Join(why, "; "))
-}
-
-// snippets shows lines of what was found.
-type snippets struct {
-	linker
-	store *state.Store
-	terms []string
-}
-
-// snippetLines is how many lines of a result are printed.
-const snippetLines = 3
-
-// of picks the lines of a node that have most of the words, in their order, and says which words these are.
-func (s snippets) of(n *graph.Node) (lines, matched []string) {
-	text := s.text(n)
-	type scored struct{ at, score int }
-	var all []scored
-	found := map[string]bool{}
-	for i, line := range text {
-		terms := lexical.Terms(line)
-		score := 0
-		for _, t := range s.terms {
-			if slices.Contains(terms, t) {
-				found[t] = true
-				score++
-			}
-		}
-		if strings.TrimSpace(line) != "" {
-			all = append(all, scored{i, score})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b scored) int { return b.score - a.score })
-	all = all[:min(len(all), snippetLines)]
-	if len(all) > 0 && all[0].score > 0 { // lines without any of the words are shown only where none has one
-		all = slices.DeleteFunc(all, func(l scored) bool { return l.score == 0 })
-	}
-	slices.SortFunc(all, func(a, b scored) int { return a.at - b.at })
-	for _, l := range all {
-		lines = append(lines, strings.ReplaceAll(strings.TrimRight(text[l.at], " \t\r"), "\t", "  "))
-	}
-	return outdented(lines), sortedKeys(found)
-}
-
-// outdented drops the space that all lines begin with.
-func outdented(lines []string) []string {
-	least := -1
-	for _, l := range lines {
-		if n := len(l) - len(strings.TrimLeft(l, " ")); least < 0 || n < least {
-			least = n
-		}
-	}
-	for i := range lines {
-		lines[i] = lines[i][least:]
-	}
-	return lines
-}
-
-// text are the lines that a node stands for: of its file, else its name.
-func (s snippets) text(n *graph.Node) []string {
-	const most, mostLines = 1 << 20, 400
-	if n.Line == 0 || n.Path == "" {
-		return []string{n.Name}
-	}
-	data, _, err := s.store.ReadFile(n.Path, most)
-	if err != nil {
-		return []string{n.Name}
-	}
-	lines := strings.Split(string(data), "\n")
-	from, to := n.Line-1, n.End
-	if to < n.Line {
-		to = len(lines)
-	}
-	if from >= len(lines) {
-		return []string{n.Name}
-	}
-	if n.Type.Domain() == graph.Code {
-		from = commentedFrom(lines, from)
-	}
-	return lines[from:min(to, len(lines), from+mostLines)]
-}
-
-// comments are what lines of comments begin with.
-var comments = []string{"//", "/*", "*", "#", "--"}
-
-// commentedFrom is the line, from 0, at which the comment begins that ends just above a line.
-func commentedFrom(lines []string, at int) int {
-	isComment := func(line string) bool {
-		line = strings.TrimSpace(line)
-		return slices.ContainsFunc(comments, func(mark string) bool { return strings.HasPrefix(line, mark) })
-	}
-	for at > 0 && isComment(lines[at-1]) {
-		at--
-	}
-	return at
 }
