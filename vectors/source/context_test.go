@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"reconcile.dev/reconcile/vectors/graph"
@@ -46,6 +47,9 @@ func TestContexts(t *testing.T) {
 			t.Parallel()
 			files := goFolder(t, dir)
 			was := lookInto(t, files)
+			if was.cut > 0 {
+				t.Error("without bodies the files declare something else")
+			}
 			rounds, spared := 30, 0
 			if testing.Short() {
 				rounds = 5
@@ -65,6 +69,7 @@ type lookedInto struct {
 	contexts []source.Context
 	parts    []graph.Part
 	settled  bool
+	cut      int // times that files without bodies declared something else
 }
 
 func lookInto(t *testing.T, files []source.File) *lookedInto {
@@ -73,21 +78,36 @@ func lookInto(t *testing.T, files []source.File) *lookedInto {
 	f := source.ParseGo(files, 1)
 	l := &lookedInto{files: files, contexts: f.Contexts(2)}
 	l.parts, l.settled = f.Parts(nil, mods, 1)
-	some := make([]bool, len(files))
-	for i := range some {
-		some[i] = i%5 == len(files[0].Text)%5
-	}
-	for i, p := range partsOf(f, some, mods) {
-		if some[i] && !reflect.DeepEqual(p, l.parts[i]) {
-			t.Errorf("%s comes to something else by itself", files[i].Path)
-		}
-	}
+	l.compareSome(t, f, mods)
 	return l
 }
 
-func partsOf(f *source.GoFolder, some []bool, mods source.Modules) []graph.Part {
+// compareSome looks into some files only: when others are not wanted, and when of others only is read what they declare.
+func (l *lookedInto) compareSome(t *testing.T, f *source.GoFolder, mods source.Modules) {
+	t.Helper()
+	some, bare := make([]bool, len(l.files)), slices.Clone(l.files)
+	for i := range some {
+		some[i] = i%5 == len(l.files[0].Text)%5
+		bare[i].Declares = !some[i]
+	}
+	less := source.ParseGo(bare, 2)
 	parts, _ := f.Parts(some, mods, 2)
-	return parts
+	lessParts, _ := less.Parts(nil, mods, 1)
+	contexts, same := less.Contexts(1), less.Declared() == f.Declared()
+	if !same {
+		l.cut++
+	}
+	for i := range some {
+		if !some[i] {
+			continue
+		}
+		if !reflect.DeepEqual(parts[i], l.parts[i]) {
+			t.Errorf("%s comes to something else by itself", l.files[i].Path)
+		}
+		if same && (contexts[i] != l.contexts[i] || !reflect.DeepEqual(lessParts[i], l.parts[i])) {
+			t.Errorf("%s comes to something else where others have no bodies", l.files[i].Path)
+		}
+	}
 }
 
 func (l *lookedInto) compare(t *testing.T, now *lookedInto) (spared int) {
@@ -194,6 +214,35 @@ func TestContextsTell(t *testing.T) {
 			}
 			if reflect.DeepEqual(before.parts[0], after.parts[0]) {
 				t.Errorf("the file comes to the same: %+v", after.parts[0].Edges)
+			}
+		})
+	}
+}
+
+// TestBodiesLeftOut: what is cut where no body is shows in what is declared.
+func TestBodiesLeftOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		same bool
+	}{
+		"bodies":                 {"func F() {\n\tG()\n}\n\nfunc G() {}\n\nfunc (t T) H(\n\ta int,\n) error {\n\treturn nil\n}\n\ntype T int\n", true},
+		"a literal":              {"var f = func() {\n\tG()\n}\n\nfunc G() {\n}\n", true},
+		"a raw string":           {"func F() {\n\tx := `\n}\n`\n}\n\nfunc G() {}\n", true},
+		"no end":                 {"func F() {\n\tG()\n\nfunc G() {\n}\n", true},
+		"an interface":           {"func F() interface {\n\tDo()\n} {\n\treturn nil\n}\n\nfunc G() {}\n", true},
+		"two in one":             {"func F() { for {\n\tG()\n}\n}\n\nfunc G() {}\n", false},
+		"a raw declaration":      {"var x = `\nfunc F() {\n\tG()\n}\n`\n", true},
+		"an interface of a line": {"func F() interface {\n\tDo()\n}\n\nfunc G() {}\n", false},
+		"comments":               {"func F() { // {\n\tG() /* }\n}\n */\n\t_ = '\"'\n\t_ = \"\\\"`\"\n}\n\n// func\nfunc G() {}\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := source.File{Path: "p/a.go", Text: []byte("package p\n\n" + c.text)}
+			all := source.ParseGo([]source.File{file}, 1)
+			file.Declares = true
+			if same := all.Declared() == source.ParseGo([]source.File{file}, 1).Declared(); same != c.same {
+				t.Errorf("what is declared is the same: %t, want %t", same, c.same)
 			}
 		})
 	}

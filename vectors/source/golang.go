@@ -24,16 +24,19 @@ type GoFolder struct {
 	fset  *token.FileSet
 	files []*goFile
 	names map[string]string // ids of functions, methods and types by name, as Tree.Entry; where two have it, the first
+
+	depends *dependence
 }
 
 // goFile is a file of a folder, and what comes of it.
 type goFile struct {
 	File
 	graph.PartBuilder
-	ast   *ast.File // nil if it is in no package
-	asked bool      // somebody wants to know what comes of it; else only the ids of what it declares
-	dots  []string  // folders of the work tree whose names are used without the name of their package
-	decls []declared
+	ast    *ast.File // nil if it is in no package
+	broken bool      // it has errors of syntax
+	asked  bool      // somebody wants to know what comes of it; else only the ids of what it declares
+	dots   []string  // folders of the work tree whose names are used without the name of their package
+	decls  []declared
 }
 
 // declared is a function, method or type of a file.
@@ -44,14 +47,19 @@ type declared struct {
 	fn     *ast.FuncDecl // nil for a type
 }
 
-// ParseGo parses the Go files of a folder, by as many goroutines as threads says.
+// ParseGo parses the Go files of a folder, by as many goroutines as threads says. Of those that are only asked what they
+// declare, bodies of functions are left out where that is easy; there are no parts of these files.
 func ParseGo(files []File, threads int) *GoFolder {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	f := &GoFolder{id: Folder(files[0].Path), fset: token.NewFileSet(), files: make([]*goFile, len(files))}
 	each(len(files), threads, func(i int) {
 		g := &goFile{File: files[i]}
-		parsed, _ := parser.ParseFile(f.fset, g.Path, g.Text, parser.ParseComments|parser.SkipObjectResolution)
+		if g.Declares {
+			g.Text = withoutBodies(g.Text)
+		}
+		parsed, err := parser.ParseFile(f.fset, g.Path, g.Text, parser.ParseComments|parser.SkipObjectResolution)
+		g.broken = err != nil
 		if parsed != nil && parsed.Name != nil && parsed.Name.Name != "" {
 			g.ast = parsed
 		}
@@ -86,7 +94,7 @@ func each(n, threads int, do func(i int)) {
 func (f *GoFolder) Parts(wanted []bool, mods Modules, threads int) (parts []graph.Part, sound bool) {
 	for i, g := range f.files {
 		g.PartBuilder, g.dots, g.decls = graph.PartBuilder{}, nil, nil
-		g.asked = wanted == nil || wanted[i]
+		g.asked = (wanted == nil || wanted[i]) && !g.Declares
 	}
 	each(len(f.files), threads, func(i int) { f.files[i].nodes(f, mods) })
 	f.names = map[string]string{}

@@ -9,6 +9,8 @@ import (
 type File struct {
 	Path string // slash path below the root
 	Text []byte
+	// Declares says that only what the file declares is asked for, see [ParseGo].
+	Declares bool
 }
 
 // Folder is the id of the folder that a file is in.

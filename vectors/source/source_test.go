@@ -197,6 +197,11 @@ func FuzzParts(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte, name string, line, end int) {
+		bare := source.ParseGo([]source.File{{Path: "d/a.go", Text: text, Declares: true}, {Path: "d/b.go", Text: text}}, 1)
+		bare.Declared()
+		if c := bare.Contexts(1); c[0] != (source.Context{}) {
+			t.Errorf("a file that is only asked what it declares has a context: %v", c)
+		}
 		for _, p := range []string{"d/a.go", "a.md", "a.txt"} {
 			files := []source.File{{Path: p, Text: text}}
 			tags := []source.Tag{{Name: name, Line: line, End: end, Kind: "class"}, {Name: "x", Line: end, Kind: "method", Scope: name}}

@@ -33,7 +33,7 @@ const singles = "\x00"
 type rows string
 
 // appendRow adds a file: its name and how long that is, its stamp and its digest; and its context, if it is of Go. That of
-// a folder in which all contexts are known has no name, and the folder's key for a stamp: it comes first.
+// a folder in which all contexts are known has no name, and the folder's key and what it declares: it comes first.
 func appendRow(to []byte, name string, f *file) []byte {
 	to = binary.AppendUvarint(to, uint64(len(name)))
 	to = append(to, name...)

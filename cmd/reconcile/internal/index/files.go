@@ -35,6 +35,7 @@ type file struct {
 	digest uint64 // of its content; 0: it is no text
 	// context is what else comes of a file of Go; only valid where the key of its folder is.
 	context source.Context
+	kept    bool // it has the digest that it had last time
 }
 
 // files looks at the work tree.
@@ -99,9 +100,11 @@ type looked struct {
 	dir   string
 	files []file   // sorted by name, also those that are no text
 	below []string // folders that are to be looked into
-	key   uint64   // of the folder when contexts of its files were last known
 	left  LeftOut
 	err   error
+	// key is that of the Go files when their contexts were found, 0 if these are not known; declared is what they declared
+	// then, see [source.GoFolder.Declared].
+	key, declared uint64
 }
 
 // LeftOut counts files of the work tree that are not indexed for what they are, and not for where or what they are called.
@@ -136,7 +139,7 @@ func (l *looked) look(f *files, root *state.Folder) {
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	ignored, known := f.ignored(l.dir, rules), f.cache.of(l.dir)
 	about, _ := known.find("")
-	l.key = about.stamp
+	l.key, l.declared = about.stamp, about.digest
 	for _, e := range entries {
 		switch {
 		case e.id.IsFolder():
@@ -196,7 +199,7 @@ func (f *files) excluded(p string) bool {
 // it cannot be read, because it went or may not be.
 func (f *files) digest(p string, id state.Identity, limit int64, was file) (now file, ok bool) {
 	now = file{path: p, stamp: stampAt(f.now, id)}
-	now.context = was.context
+	now.context, now.kept = was.context, true
 	if now.stamp != 0 && now.stamp == was.stamp {
 		now.digest = was.digest
 		return now, true
@@ -206,6 +209,7 @@ func (f *files) digest(p string, id state.Identity, limit int64, was file) (now 
 		return file{}, false
 	}
 	now.digest = digestText(text)
+	now.kept = now.digest == was.digest
 	return now, true
 }
 
@@ -236,7 +240,7 @@ func (f *files) save() {
 		l := &f.looked[i]
 		all = all[:0]
 		if l.key != 0 {
-			all = appendRow(all, "", &file{stamp: l.key})
+			all = appendRow(all, "", &file{stamp: l.key, digest: l.declared})
 		}
 		for j := range l.files {
 			all = appendRow(all, path.Base(l.files[j].path), &l.files[j])

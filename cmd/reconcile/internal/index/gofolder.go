@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -20,9 +21,11 @@ type goFolder struct {
 	*looked
 	files  []*file
 	now    uint64 // the key that the folder has
+	before uint64 // what the files declared when their contexts were last known; 0 if they never were
 	id     string // of the package
 	parsed *source.GoFolder
 	at     map[string]int // where a file is in parsed
+	bare   bool           // files that are as they were were only asked what they declare
 	whole  bool           // what was parsed is what was found
 }
 
@@ -38,6 +41,12 @@ func (s *survey) goSources(l *looked, files []*file) {
 		_, _ = h.Write(binary.LittleEndian.AppendUint64([]byte{0}, f.digest))
 	}
 	g.now = max(h.Sum64(), 1)
+	if l.key != g.now {
+		if l.key != 0 {
+			g.before = l.declared
+		}
+		l.key, l.declared = 0, 0
+	}
 	s.folders = append(s.folders, g)
 	s.inputs = append(s.inputs, input{name: "go:" + g.id, folder: g, at: wholePackage})
 	for i, f := range files {
@@ -82,34 +91,43 @@ func (s *survey) settle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// parse reads and parses the files, finds their contexts, and tells how many bytes they have.
+// parse reads and parses the files, finds their contexts, and tells how many bytes they have. As long as the folder
+// declares what it did, contexts of files that are as they were stay: bodies of their functions need not be parsed.
 func (g *goFolder) parse(s *survey, threads int) (size int) {
 	var texts []source.File
-	g.at, g.whole = map[string]int{}, true
+	g.at, g.whole, g.bare = map[string]int{}, true, g.before != 0
 	for _, f := range g.files {
 		text, _, err := s.store.ReadFile(f.path, s.limit)
 		if err == nil {
 			g.at[f.path] = len(texts)
-			texts = append(texts, source.File{Path: f.path, Text: text})
+			texts = append(texts, source.File{Path: f.path, Text: text, Declares: g.bare && f.kept})
 			size += len(text)
 		}
 		g.whole = g.whole && err == nil && f.holds(text)
 	}
-	g.parsed, g.key = nil, 0
+	g.parsed, g.key, g.declared = nil, 0, 0
 	if len(texts) == 0 {
 		return 0
 	}
 	g.parsed = source.ParseGo(texts, threads)
+	if declared := g.parsed.Declared(); g.bare && declared != g.before {
+		return g.parseAll(s, threads)
+	} else if g.whole {
+		g.key, g.declared = g.now, declared
+	}
 	contexts := g.parsed.Contexts(threads)
 	for _, f := range g.files {
-		if i, ok := g.at[f.path]; ok {
+		if i, ok := g.at[f.path]; ok && !texts[i].Declares {
 			f.context = contexts[i]
 		}
 	}
-	if g.whole {
-		g.key = g.now
-	}
 	return size
+}
+
+// parseAll is parse with all bodies.
+func (g *goFolder) parseAll(s *survey, threads int) (size int) {
+	g.before = 0
+	return g.parse(s, threads)
 }
 
 // digest is that of an input.
@@ -140,17 +158,18 @@ func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Inp
 		return out
 	}
 	defer func() { g.parsed = nil }() // it takes far more memory than the text
-	wanted := make([]bool, len(g.at))
-	for _, in := range ins {
-		if i, ok := g.place(in.at); ok {
-			wanted[i] = true
-		}
+	if g.bare && slices.ContainsFunc(ins, func(in *input) bool { return in.at != wholePackage && g.files[in.at].kept }) {
+		g.parseAll(s, threads) // the index is of another state of the tree than what is known of the files
 	}
-	parts, sound := g.parsed.Parts(wanted, s.modules, threads)
+	parts, sound := g.parsed.Parts(g.wanted(ins), s.modules, threads)
 	if !sound {
+		if g.bare {
+			g.parseAll(s, threads)
+		}
 		for _, f := range g.files {
 			f.context.Declared = g.now
 		}
+		g.declared = 0
 		ins = s.inputsOf(g)
 		parts, _ = g.parsed.Parts(nil, s.modules, threads)
 	}
@@ -162,6 +181,17 @@ func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Inp
 			to.Part = parts[i]
 		}
 		out = append(out, to)
+	}
+	return out
+}
+
+// wanted tells of each file that was parsed whether it is one of these inputs.
+func (g *goFolder) wanted(ins []*input) []bool {
+	out := make([]bool, len(g.at))
+	for _, in := range ins {
+		if i, ok := g.place(in.at); ok {
+			out[i] = true
+		}
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package index_test
 import (
 	"strings"
 	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 )
 
 // TestGoFiles: of a folder of Go files only those are taken in again that have another text, or whose names mean something
@@ -53,5 +55,31 @@ func TestGoFiles(t *testing.T) {
 		if now := again.How.Changed + again.How.Gone; again.Inputs() != before || now != 0 && !strings.Contains(step.name, "a circle") {
 			t.Errorf("%s: %d changed when no more was known of the files", step.name, now)
 		}
+	}
+}
+
+// TestGoFilesOfAnotherState: what is known of the files may be of a later state of the tree than the index.
+func TestGoFilesOfAnotherState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{
+		"go.mod": "module example.com/m\n", "p/a.go": "package p\n\nfunc A() {\n\tB()\n}\n", "p/b.go": "package p\n\nfunc B() {\n}\n",
+		"p/c.go": "package p\n\nfunc C() {\n\tA()\n}\n",
+	})
+	r.refresh().Close()
+	snapshot := r.read(index.SnapshotPath)
+	r.write("p/a.go", "package p\n\nfunc A() {\n\tC()\n}\n")
+	r.refresh().Close()
+	r.write(index.SnapshotPath, string(snapshot)) // without the delta
+	r.remove(index.DeltaPath)
+	r.write("p/b.go", "package p\n\nfunc B() {\n\tprintln()\n}\n")
+	x := r.refresh()
+	k, tree := r.keeper()
+	if v, err := k.Verify(t.Context(), tree, x); err != nil || !v.Sound || x.How.Changed != 2 {
+		t.Errorf("%d changed; %+v, %v", x.How.Changed, v, err)
+	}
+	r.remove("p/b.go")
+	x = r.refresh()
+	if v, err := k.Verify(t.Context(), tree, x); err != nil || !v.Sound || x.How.Changed != 1 || x.How.Gone != 1 {
+		t.Errorf("%d changed, %d went; %+v, %v", x.How.Changed, x.How.Gone, v, err)
 	}
 }

@@ -123,7 +123,7 @@ func (s *survey) sourcesOf(l *looked) {
 	if len(goes) > 0 {
 		s.goSources(l, goes)
 	} else {
-		l.key = 0
+		l.key, l.declared = 0, 0
 	}
 }
 
