@@ -1,0 +1,126 @@
+package memstore
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/vectors/lexical"
+)
+
+// tableBuilder makes a table.
+type tableBuilder struct {
+	issues, rows, heap []byte
+	words              []string
+	places             map[string]int
+	bare               bool
+	docs               []lexical.Document // of the rows that were added as observations, unless bare
+}
+
+func (b *tableBuilder) word(s string) int {
+	if i, ok := b.places[s]; ok {
+		return i
+	}
+	if b.places == nil {
+		b.places = map[string]int{}
+	}
+	if len(b.words) == 1<<16-1 {
+		return len(b.words) // so many agents: the others have no name here
+	}
+	b.places[s] = len(b.words)
+	b.words = append(b.words, s)
+	return b.places[s]
+}
+
+func (b *tableBuilder) len() int { return len(b.rows) / rowSize }
+
+// add adds an issue file with what it holds.
+func (b *tableBuilder) add(s source, f *schemas.MemoryFile) {
+	s.first, s.rows = b.len(), len(f.Observations)
+	at := len(b.heap)
+	b.heap = appendTaken(b.heap, f)
+	s.taken = spanOf(b.heap, at)
+	b.issues = s.appendTo(b.issues)
+	for i := range f.Observations {
+		o := &f.Observations[i]
+		at := len(b.heap)
+		b.heap = appendBlob(b.heap, o)
+		r := row{
+			issue: o.IssueNumber, agent: b.word(o.Agent), category: b.word(o.Category), ms: o.Timestamp.UnixMilli(),
+			tokens: o.Tokens, recalls: o.RecallCount, seen: o.SeenCount, superseded: o.SupersededBy != "",
+			anchored: len(o.Anchors) > 0, merged: len(o.Compacts) > 0, blob: spanOf(b.heap, at),
+		}
+		if !o.VerifiedAt.IsZero() {
+			r.verified = o.VerifiedAt.UnixMilli()
+		}
+		b.rows = r.appendTo(b.rows)
+		if !b.bare {
+			b.docs = append(b.docs, document(o))
+		}
+	}
+}
+
+// reserve makes room for what tables have: growing it bit by bit would take twice as much.
+func (b *tableBuilder) reserve(parts []part) {
+	issues, rows, heap := 0, 0, 0
+	for _, p := range parts {
+		issues, rows, heap = issues+len(p.issues), rows+len(p.rows), heap+len(p.heap)
+	}
+	b.issues, b.rows, b.heap = slices.Grow(b.issues, issues), slices.Grow(b.rows, rows), slices.Grow(b.heap, heap)
+}
+
+// copyFrom adds an issue file with the rows that another table has of it.
+func (b *tableBuilder) copyFrom(t *table, s source) error {
+	from := s.first
+	s.first = b.len()
+	if err := b.copyPiece(t, &s.taken); err != nil {
+		return err
+	}
+	b.issues = s.appendTo(b.issues)
+	for i := range s.rows {
+		r := t.row(from + i)
+		if err := b.copyPiece(t, &r.blob); err != nil {
+			return err
+		}
+		r.agent, r.category = b.word(t.word(r.agent)), b.word(t.word(r.category))
+		b.rows = r.appendTo(b.rows)
+	}
+	return nil
+}
+
+func (b *tableBuilder) copyPiece(t *table, s *span) error {
+	raw, err := t.piece(*s)
+	s.at = len(b.heap)
+	b.heap = append(b.heap, raw...)
+	return err
+}
+
+// bytes is the table with its lexical index; basis is the key of the table that it goes with.
+func (b *tableBuilder) bytes(lex []byte, basis uint64) []byte {
+	var words []byte
+	for _, w := range b.words {
+		words = appendText(words, w)
+	}
+	front := tableHeader + len(b.issues) + len(b.rows) + len(words)
+	at := aligned(front + len(b.heap))
+	out := make([]byte, tableHeader, at+len(lex))
+	for _, part := range [][]byte{b.issues, b.rows, words, b.heap} {
+		out = append(out, part...)
+	}
+	out = append(out[:at], lex...)
+	copy(out, tableMagic)
+	for i, n := range []int{len(b.issues) / issueSize, b.len(), len(words), len(b.heap), len(lex)} {
+		binary.LittleEndian.PutUint64(out[8+8*i:], uint64(n))
+	}
+	binary.LittleEndian.PutUint64(out[48:], xxhash.Sum64(out[tableHeader:front]))
+	binary.LittleEndian.PutUint64(out[56:], basis)
+	binary.LittleEndian.PutUint64(out[64:], xxhash.Sum64(out[:64]))
+	return out
+}
+
+// document is what of an observation can be found by its words. Of equally good ones the newer comes first.
+func document(o *schemas.Observation) lexical.Document {
+	return lexical.Document{Title: o.Summary, Body: o.Content, Key: ^uint64(o.Timestamp.UnixMilli())}
+}
