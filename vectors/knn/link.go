@@ -62,13 +62,21 @@ func (l *linker) parallel(n int, do func(w *walker, i int)) {
 	others.Wait()
 }
 
-// batchSize is the largest number of slots that are linked at once.
-const batchSize = 1024
+const (
+	// firstBatch and batchSize are the least and the largest number of slots that are linked at once, if there are as many.
+	// The larger a batch, the more of what one looks at is still in the cache from another that is near it.
+	firstBatch, batchSize = 256, 4096
+	// linkedFor is how many slots are linked at least for each one of a batch after the first ones.
+	linkedFor = 4
+	// peerReach is how many others of a batch a slot is compared with that come before it, and how many that come after,
+	// in the order in which near ones stand together.
+	peerReach = 256
+)
 
 // addAll links slots whose rows are filled and whose blocks are empty, in batches that grow with the graph.
 func (l *linker) addAll(slots []uint32, progress func(linked int)) {
 	for linked := 0; linked < len(slots) && !l.stopped(); {
-		n := min(batchSize, max(batchSize/4, linked), len(slots)-linked)
+		n := min(batchSize, max(firstBatch, linked/linkedFor), len(slots)-linked)
 		l.add(slots[linked : linked+n])
 		linked += n
 		if progress != nil {
@@ -89,7 +97,7 @@ func (l *linker) add(batch []uint32) {
 	l.parallel(len(batch), func(w *walker, i int) { ways[i] = l.approach(w, batch[i], levels[i], i) })
 	slices.SortFunc(ways, func(a, b way) int { return cmp.Or(slices.Compare(a.by, b.by), cmp.Compare(a.index, b.index)) })
 	out := make([][]backlink, len(batch))
-	l.parallel(len(batch), func(w *walker, i int) { out[ways[i].index] = l.choose(w, batch, levels, ways[i]) })
+	l.parallel(len(batch), func(w *walker, i int) { out[ways[i].index] = l.choose(w, batch, levels, ways, i) })
 	l.addBack(slices.Concat(out...))
 	for i, slot := range batch {
 		l.anchor(slot)
@@ -147,13 +155,14 @@ func (l *linker) approach(w *walker, slot uint32, level, index int) way {
 	return way{index, slices.Clone(w.way), []uint64{start}}
 }
 
-// choose sets the links of a slot of the batch at all its levels, and returns the links back.
-func (l *linker) choose(w *walker, batch []uint32, levels []int, from way) []backlink {
-	v, i, starts := l.v, from.index, from.start
+// choose sets the links of the slot of the batch that came the way at a place, at all its levels, and returns the links
+// back.
+func (l *linker) choose(w *walker, batch []uint32, levels []int, ways []way, at int) []backlink {
+	v, i, starts := l.v, ways[at].index, ways[at].start
 	slot := batch[i]
 	code := w.take(v, slot)
 	w.salt = saltOf(slot)
-	peers := l.peers(w, code, batch, i)
+	l.meet(w, code, batch, ways[max(0, at-peerReach):min(at+peerReach+1, len(ways))], i)
 	var back []backlink
 	for level := levels[i]; level >= 0; level-- {
 		w.pool.reset(l.o.EfConstruction, v.m)
@@ -161,7 +170,7 @@ func (l *linker) choose(w *walker, batch []uint32, levels []int, from way) []bac
 			w.walk(v, code, level, l.o.EfConstruction, v.m, starts...)
 			starts = append(starts[:0], w.pool.keys...)
 		}
-		for _, p := range peers {
+		for _, p := range w.peers {
 			if levels[p.index] >= level {
 				w.pool.add(p.key)
 			}
@@ -181,17 +190,18 @@ type peer struct {
 	index int
 }
 
-// peers measures the others of the batch.
-func (l *linker) peers(w *walker, code *coded, batch []uint32, i int) []peer {
-	w.slots = append(w.slots[:0], batch...)
+// meet sets w.peers to the slots of the batch that came some ways, but for slot i of it.
+func (l *linker) meet(w *walker, code *coded, batch []uint32, ways []way, i int) {
+	w.slots, w.peers = w.slots[:0], w.peers[:0]
+	for _, from := range ways {
+		w.slots = append(w.slots, batch[from.index])
+	}
 	w.measure(l.v, code)
-	out := make([]peer, 0, len(batch))
-	for j, slot := range w.slots { // still in the order of batch: all are in one segment
-		if j != i {
-			out = append(out, peer{keyOf(w.dots[j], slot, w.salt), j})
+	for k, slot := range w.slots { // still in the order of the ways: all are in one segment
+		if index := ways[k].index; index != i {
+			w.peers = append(w.peers, peer{keyOf(w.dots[k], slot, w.salt), index})
 		}
 	}
-	return out
 }
 
 // choose picks at most m of the candidates, nearest first, that lie in different directions: one that is nearer to

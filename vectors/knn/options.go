@@ -38,7 +38,7 @@ type Options struct {
 	// M is the number of links that a new vector gets in the graph; at most 2*M are kept at the lowest level. 16 by
 	// default, 2 to 128.
 	M int
-	// EfConstruction is how many candidates links are chosen from, 200 by default.
+	// EfConstruction is how many candidates links are chosen from, 144 by default.
 	EfConstruction int
 	// EfSearch is how many candidates a search keeps; EfThorough the same for thorough ones.
 	EfSearch, EfThorough int
@@ -53,7 +53,7 @@ type Options struct {
 const (
 	DefaultDims           = 768
 	DefaultM              = 16
-	DefaultEfConstruction = 200
+	DefaultEfConstruction = 144
 	DefaultEfSearch       = 64
 	DefaultEfThorough     = 192
 	DefaultGraphFrom      = 20_000

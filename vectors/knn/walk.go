@@ -28,6 +28,7 @@ type walker struct {
 	rotated []float32
 	given   []float32 // to Assemble
 	counts  []uint32
+	peers   []peer // of the slot that is linked
 	kept    []uint32
 	rest    []uint32
 	answers []Hit
