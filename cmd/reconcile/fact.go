@@ -55,17 +55,23 @@ func noFactCommand(cmd *cobra.Command, args []string) error {
 	return badUsage("fact has no command %q%s; there are %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
 }
 
-// factFlags are those of all facts.
-type factFlags struct{ by, note string }
-
-func (o *factFlags) bind(cmd *cobra.Command) {
-	bindBy(cmd, &o.by)
-	cmd.Flags().StringVar(&o.note, "note", "", "`WHY` that is so")
+// factCmd completes a command that states one fact, which read makes of its arguments and flags, and of a note.
+func (a *app) factCmd(cmd *cobra.Command, read func(args []string, note string) (index.Statement, error)) *cobra.Command {
+	by, note := "", ""
+	bindBy(cmd, &by)
+	cmd.Flags().StringVar(&note, "note", "", "`WHY` that is so")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		f, err := read(args, a.discreet("--note", note))
+		if err != nil {
+			return err
+		}
+		return a.stateFacts(cmd.Context(), by, f)
+	}
+	return cmd
 }
 
 func newFactEdgeCmd(a *app) *cobra.Command {
-	o := &factFlags{}
 	r := &index.Relation{}
 	cmd := &cobra.Command{
 		Use:   "edge FROM TO --type TYPE",
@@ -76,28 +82,24 @@ another file.`,
 		Example: "  reconcile fact edge docs/git.md state/:Tree.Entry --type documents\n" +
 			"  reconcile fact edge dag/checks docs/git.md --type used_pattern --weight 0.5",
 		Args: arguments(2, 2, "what is related and to what"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			types, err := parseNames("--type", []string{r.Type}, graph.ParseEdgeType)
-			if err != nil {
-				return err
-			}
-			if !(r.Weight > 0 && r.Weight <= 1) {
-				return badUsage("--weight %v: write above 0 up to 1", r.Weight)
-			}
-			r.Type, r.Note = types[0].String(), a.discreet("--note", o.note)
-			r.From, r.To = args[0], args[1]
-			return a.stateFacts(cmd.Context(), o.by, r)
-		},
 	}
 	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(edgeNames(), ", "))
 	cmd.Flags().Float32Var(&r.Weight, "weight", 1, "how strong the relation is: above 0 up to 1")
-	o.bind(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(edgeNames(), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
+		types, err := parseNames("--type", []string{r.Type}, graph.ParseEdgeType)
+		if err != nil {
+			return nil, err
+		}
+		if !(r.Weight > 0 && r.Weight <= 1) {
+			return nil, badUsage("--weight %v: write above 0 up to 1", r.Weight)
+		}
+		r.From, r.To, r.Type, r.Note = args[0], args[1], types[0].String(), note
+		return r, nil
+	})
 }
 
 func newFactProvenanceCmd(a *app) *cobra.Command {
-	o := &factFlags{}
 	p := &index.Provenance{}
 	from := ""
 	cmd := &cobra.Command{
@@ -108,23 +110,20 @@ commit, review, url, agent, or another name.`,
 		Example: "  reconcile fact provenance docs/git.md --source commit:1a2b3c4d --confidence 0.9\n" +
 			"  reconcile fact provenance docs/git.md --source url:https://git-scm.com/docs",
 		Args: arguments(1, 1, "what comes from there"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, id, ok := strings.Cut(from, ":")
-			if !ok || id == "" || schemas.CheckName(kind) != nil {
-				return badUsage("--source %q: write TYPE:ID, as commit:1a2b3c4d", from)
-			}
-			p.Node, p.SourceType, p.SourceID, p.Note = args[0], kind, id, a.discreet("--note", o.note)
-			return a.stateFacts(cmd.Context(), o.by, p)
-		},
 	}
 	cmd.Flags().StringVar(&from, "source", "", "`TYPE:ID` of where it comes from")
 	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "how sure that is: 0 to 1")
-	o.bind(cmd)
-	return cmd
+	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
+		kind, id, ok := strings.Cut(from, ":")
+		if !ok || id == "" || schemas.CheckName(kind) != nil {
+			return nil, badUsage("--source %q: write TYPE:ID, as commit:1a2b3c4d", from)
+		}
+		p.Node, p.SourceType, p.SourceID, p.Note = args[0], kind, id, note
+		return p, nil
+	})
 }
 
 func newFactConflictCmd(a *app) *cobra.Command {
-	o := &factFlags{}
 	c := &index.Conflict{}
 	cmd := &cobra.Command{
 		Use:     "conflict A B",
@@ -132,17 +131,15 @@ func newFactConflictCmd(a *app) *cobra.Command {
 		Long:    "State that two things contradict each other. reconcile fact resolve says how that ended.",
 		Example: "  reconcile fact conflict docs/git.md docs/files.md --note \"they differ on who writes .gitignore\"",
 		Args:    arguments(2, 2, "two things"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := schemas.CheckName(c.Type); err != nil {
-				return badUsage("--type: %v", err)
-			}
-			c.A, c.B, c.Note = args[0], args[1], a.discreet("--note", o.note)
-			return a.stateFacts(cmd.Context(), o.by, c)
-		},
 	}
 	cmd.Flags().StringVar(&c.Type, "type", "contradiction", "`TYPE` of the conflict: contradiction, supersession, duplicate, or another name")
-	o.bind(cmd)
-	return cmd
+	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
+		if err := schemas.CheckName(c.Type); err != nil {
+			return nil, badUsage("--type: %v", err)
+		}
+		c.A, c.B, c.Note = args[0], args[1], note
+		return c, nil
+	})
 }
 
 func newFactResolveCmd(a *app) *cobra.Command {
@@ -179,44 +176,36 @@ func (a *app) factResolve(ctx context.Context, id, text, by string) error {
 }
 
 func newFactReviewCmd(a *app) *cobra.Command {
-	o := &factFlags{}
 	verdicts := strings.Join(index.Verdicts, ", ")
-	cmd := &cobra.Command{
+	return a.factCmd(&cobra.Command{
 		Use:     "review NODE VERDICT",
 		Short:   "State what you make of something: " + verdicts,
 		Long:    "State what you make of something: " + verdicts + ". The digest of its text is on record with it.",
 		Example: "  reconcile fact review docs/git.md approved\n  reconcile fact review state/:Tree.Entry rejected --note \"it may panic\"",
 		Args:    arguments(2, 2, "what was reviewed, and one of "+verdicts),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(index.Verdicts, args[1]) {
-				return badUsage("%q is no verdict%s; write one of %s", args[1], didYouMean(args[1], index.Verdicts), verdicts)
-			}
-			return a.stateFacts(cmd.Context(), o.by, &index.Review{Node: args[0], Verdict: args[1], Note: a.discreet("--note", o.note)})
-		},
-	}
-	o.bind(cmd)
-	return cmd
+	}, func(args []string, note string) (index.Statement, error) {
+		if !slices.Contains(index.Verdicts, args[1]) {
+			return nil, badUsage("%q is no verdict%s; write one of %s", args[1], didYouMean(args[1], index.Verdicts), verdicts)
+		}
+		return &index.Review{Node: args[0], Verdict: args[1], Note: note}, nil
+	})
 }
 
 func newFactTrustCmd(a *app) *cobra.Command {
-	o := &factFlags{}
-	cmd := &cobra.Command{
+	return a.factCmd(&cobra.Command{
 		Use:   "trust NODE LEVEL",
 		Short: "State how far something is to be trusted from now on: 0 to 1",
 		Long: `State how far something is to be trusted from now on: 0 to 1. What was stated before stays on record: reconcile fact list
 NODE --kind trust tells who changed it, when and why.`,
 		Example: "  reconcile fact trust docs/git.md 0.8 --note \"checked against the code\"",
 		Args:    arguments(2, 2, "what is to be trusted, and how far"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			level, err := strconv.ParseFloat(args[1], 64)
-			if err != nil || !(level >= 0 && level <= 1) {
-				return badUsage("%q is no level of trust; write 0 to 1, as 0.8", args[1])
-			}
-			return a.stateFacts(cmd.Context(), o.by, &index.Trust{Node: args[0], Level: level, Note: a.discreet("--note", o.note)})
-		},
-	}
-	o.bind(cmd)
-	return cmd
+	}, func(args []string, note string) (index.Statement, error) {
+		level, err := strconv.ParseFloat(args[1], 64)
+		if err != nil || !(level >= 0 && level <= 1) {
+			return nil, badUsage("%q is no level of trust; write 0 to 1, as 0.8", args[1])
+		}
+		return &index.Trust{Node: args[0], Level: level, Note: note}, nil
+	})
 }
 
 func newFactAddCmd(a *app) *cobra.Command {
