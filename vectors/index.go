@@ -53,33 +53,32 @@ func (m *merging) index() (x *Index, err error) {
 	if x.graph, err = m.graph(); err != nil {
 		return nil, err
 	}
-	fresh := m.fresh()
-	for _, it := range fresh {
+	for _, it := range m.fresh {
 		r, ok := x.graph.Find(it.ID)
 		if !ok {
 			return nil, ErrDamaged // Update refuses what a graph cannot have
 		}
 		x.docs = append(x.docs, r)
 	}
-	passed := m.passedOver(fresh)
+	passed := m.passedOver()
 	base := lexical.Segment{Index: x.baseWords}
 	for r := range passed {
 		base.Deleted.Add(int(r))
 	}
-	words, err := lexical.Build(documents(fresh))
+	words, err := lexical.Build(documents(m.fresh))
 	if err != nil {
 		return nil, err
 	}
 	if x.words, err = lexical.NewSet(base, lexical.Segment{Index: words}); err != nil {
 		return nil, damaged(err)
 	}
-	known, err := topics(words, fresh)
+	known, err := topics(words, m.fresh)
 	if err != nil {
 		return nil, damaged(err)
 	}
 	x.known = x.topics.With(known)
 	x.live = x.slotsBut(passed)
-	x.lacks = x.lacking(fresh)
+	x.lacks = x.lacking(m.fresh)
 	return x, nil
 }
 

@@ -18,13 +18,21 @@ var ErrRebuild = errors.New("what changed touches what other inputs say: the ind
 // merging finds out what a snapshot and a delta come to together, so that it is what [Build] would make of the inputs.
 type merging struct {
 	*Stored
-	names   []string // of the changed inputs, sorted
-	changed map[int32]bool
-	news    map[string]*graph.Item // items that came or were replaced
-	gone    map[string]bool        // ids of the snapshot that went
-	aliases map[string][]string    // of news, each sorted
+	names   []string            // of the changed inputs, sorted
+	changed []bool              // by the numbers of the snapshot's inputs
+	news    map[string]arrival  // items that came or were replaced
+	gone    map[string]bool     // ids of the snapshot that went
+	aliases map[string][]string // of news, each sorted
 	edges   []graph.Edge
+	items   []*graph.Item // the news, sorted by id
+	fresh   []*graph.Item // those of them with other texts than the snapshot's
 	warn    func(error)
+}
+
+// arrival is an item and the input that it is taken from.
+type arrival struct {
+	*graph.Item
+	of *changed
 }
 
 // merge compares the delta with the snapshot.
@@ -33,18 +41,18 @@ func (s *Stored) merge(warn func(error)) (*merging, error) {
 		return nil, err
 	}
 	m := &merging{
-		Stored: s, names: slices.Sorted(maps.Keys(s.delta.inputs)), changed: map[int32]bool{}, warn: warn,
-		news: map[string]*graph.Item{}, gone: map[string]bool{}, aliases: map[string][]string{},
+		Stored: s, names: slices.Sorted(maps.Keys(s.delta.inputs)), changed: make([]bool, len(s.held.names)), warn: warn,
+		news: map[string]arrival{}, gone: map[string]bool{}, aliases: map[string][]string{},
 	}
 	for _, name := range m.names {
 		if n, ok := s.held.find(name); ok {
-			m.changed[int32(n)] = true
+			m.changed[n] = true
 		}
 	}
 	for _, name := range m.names {
 		c := s.delta.inputs[name]
 		for i := range c.Items {
-			if err := m.come(name, &c.Items[i]); err != nil {
+			if err := m.come(name, c, &c.Items[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -64,29 +72,35 @@ func (s *Stored) merge(warn func(error)) (*merging, error) {
 	for _, ids := range m.aliases {
 		slices.Sort(ids)
 	}
+	m.items = make([]*graph.Item, 0, len(m.news))
+	for _, it := range m.news {
+		m.items = append(m.items, it.Item)
+	}
+	slices.SortFunc(m.items, func(a, b *graph.Item) int { return strings.Compare(a.ID, b.ID) })
+	m.fresh = slices.DeleteFunc(slices.Clone(m.items), m.hasSame)
 	return m, m.relate()
 }
 
 // come takes an item of a changed input, unless another input has it.
-func (m *merging) come(name string, it *graph.Item) error {
-	if m.news[it.ID] != nil {
+func (m *merging) come(name string, c *changed, it *graph.Item) error {
+	if _, taken := m.news[it.ID]; taken {
 		return nil // of an input whose name comes before
 	}
 	r, ok := m.baseGraph.Find(it.ID)
 	if !ok {
-		m.news[it.ID] = it
+		m.news[it.ID] = arrival{it, c}
 		return nil
 	}
 	if m.baseGraph.Type(r).Domain() != it.Type.Domain() {
 		return ErrRebuild // what the rules allow between others and this is no longer the same
 	}
-	stays := m.unchanged(r)
+	holder, stays := m.unchanged(r)
 	switch {
-	case len(stays) == 0:
-		m.news[it.ID] = it
+	case !stays:
+		m.news[it.ID] = arrival{it, c}
 	case it.Type == graph.Import:
 		// The same, whoever has it.
-	case stays[0] != m.held.owner[r] || name < m.held.names[stays[0]]:
+	case holder != m.held.owner[r] || name < m.held.names[holder]:
 		return ErrRebuild
 	}
 	return nil
@@ -96,27 +110,27 @@ func (m *merging) come(name string, it *graph.Item) error {
 func (m *merging) leave(n int) error {
 	for _, r := range m.held.of(n) {
 		id := m.baseGraph.ID(r)
-		stays := m.unchanged(r)
+		holder, stays := m.unchanged(r)
 		switch {
-		case m.news[id] != nil:
-		case len(stays) == 0:
+		case stays && (holder == m.held.owner[r] || m.baseGraph.Type(r) == graph.Import):
+		case m.news[id].Item != nil:
+		case !stays:
 			m.gone[id] = true
-		case m.baseGraph.Type(r) != graph.Import && stays[0] != m.held.owner[r]:
+		default:
 			return ErrRebuild // what the other has of it is not in the snapshot
 		}
 	}
 	return nil
 }
 
-// unchanged are the inputs with a node of the snapshot that are as they were.
-func (m *merging) unchanged(r graph.Ref) []int32 {
-	var out []int32
+// unchanged is the first of the inputs with a node of the snapshot that are as they were; ok is false if there is none.
+func (m *merging) unchanged(r graph.Ref) (input int32, ok bool) {
 	for _, n := range m.held.holders(r) {
 		if !m.changed[n] {
-			out = append(out, n)
+			return n, true
 		}
 	}
-	return out
+	return 0, false
 }
 
 // relate finds the edges: of the changed inputs, and those of others that lead somewhere else now.
@@ -124,17 +138,13 @@ func (m *merging) relate() error {
 	for _, name := range m.names {
 		c := m.delta.inputs[name]
 		in := &Input{Name: name}
-		own := map[string]bool{}
-		for i := range c.Items {
-			own[c.Items[i].ID] = m.news[c.Items[i].ID] == &c.Items[i]
-		}
 		for _, e := range c.Edges {
 			from, to := m.find(e.From), m.find(e.To)
 			if from == "" || to == "" {
 				in.warnMissing(&e, from, m.warn)
 				continue
 			}
-			m.edges = append(m.edges, in.edge(e, from, to, own[from]))
+			m.edges = append(m.edges, in.edge(e, from, to, m.news[from].of == c))
 		}
 	}
 	return m.reconnect()
@@ -186,7 +196,7 @@ func (m *merging) moved() []string {
 
 // lead has an edge of an input that did not change lead where it leads now.
 func (m *merging) lead(e *looseEdge) error {
-	if m.changed[int32(e.input)] {
+	if m.changed[e.input] {
 		return nil
 	}
 	wasFrom, wasTo := m.baseFind(e.From), m.baseFind(e.To)
@@ -208,7 +218,7 @@ func (m *merging) lead(e *looseEdge) error {
 
 // find is the id of the node that an end of an edge means now; "" if there is none.
 func (m *merging) find(id string) string {
-	if m.news[id] != nil {
+	if _, came := m.news[id]; came {
 		return id
 	}
 	if _, ok := m.baseGraph.Find(id); ok && !m.gone[id] {
@@ -255,11 +265,11 @@ func (s *Stored) baseAliases(alias string) []string {
 func (m *merging) graph() (*graph.Graph, error) {
 	change := graph.Change{Remove: slices.Sorted(maps.Keys(m.gone))}
 	change.Edges = m.edges
-	for _, it := range m.items() {
+	for _, it := range m.items {
 		change.Nodes = append(change.Nodes, it.Node)
 	}
-	for n := range m.changed {
-		if m.held.states[n] {
+	for n, changed := range m.changed {
+		if changed && m.held.states[n] {
 			change.Withdraw = append(change.Withdraw, (&Input{Name: m.held.names[n]}).source())
 		}
 	}
@@ -268,7 +278,7 @@ func (m *merging) graph() (*graph.Graph, error) {
 		return nil, err
 	}
 	for _, f := range kept {
-		if !m.changed[int32(f.input)] {
+		if !m.changed[f.input] {
 			m.state(&change, &f, func(error) {})
 		}
 	}
@@ -286,7 +296,7 @@ func (m *merging) graph() (*graph.Graph, error) {
 func (m *merging) state(c *graph.Change, f *facts, warn func(error)) {
 	there := func(source, what string, ids ...string) bool {
 		for _, id := range ids {
-			if _, ok := m.baseGraph.Find(id); m.news[id] == nil && (!ok || m.gone[id]) {
+			if _, ok := m.baseGraph.Find(id); m.news[id].Item == nil && (!ok || m.gone[id]) {
 				warn(fmt.Errorf("%s: %s: there is no node %q (yet)", source, what, id))
 				return false
 			}
@@ -305,28 +315,18 @@ func (m *merging) state(c *graph.Change, f *facts, warn func(error)) {
 	}
 }
 
-// items are the items that came or were replaced, sorted by id.
-func (m *merging) items() []*graph.Item {
-	return slices.SortedFunc(maps.Values(m.news), func(a, b *graph.Item) int { return strings.Compare(a.ID, b.ID) })
-}
-
-// fresh are those of the items with other texts than the snapshot's.
-func (m *merging) fresh() []*graph.Item {
-	return slices.DeleteFunc(m.items(), m.hasSame)
-}
-
 // hasSame reports whether the snapshot has an item under the same words.
 func (s *Stored) hasSame(it *graph.Item) bool {
 	r, ok := s.baseGraph.Find(it.ID)
 	if !ok {
 		return false
 	}
-	n := s.baseGraph.Node(r)
-	return n.Digest == it.Digest && n.Name == it.Name && n.Type == it.Type
+	name, digest := s.baseGraph.Called(r)
+	return digest == it.Digest && name == it.Name && s.baseGraph.Type(r) == it.Type
 }
 
 // passedOver are the texts of the snapshot that went or were replaced.
-func (m *merging) passedOver(fresh []*graph.Item) map[graph.Ref]bool {
+func (m *merging) passedOver() map[graph.Ref]bool {
 	out := map[graph.Ref]bool{}
 	take := func(id string) {
 		if r, ok := m.baseGraph.Find(id); ok {
@@ -336,7 +336,7 @@ func (m *merging) passedOver(fresh []*graph.Item) map[graph.Ref]bool {
 	for id := range m.gone {
 		take(id)
 	}
-	for _, it := range fresh {
+	for _, it := range m.fresh {
 		take(it.ID)
 	}
 	return out

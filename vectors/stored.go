@@ -204,7 +204,7 @@ func (s *Stored) Update(ctx context.Context, inputs []Input, gone []string) (*In
 	if err != nil {
 		return nil, err
 	}
-	if err := next.embedChanges(ctx, m.fresh(), s.delta); err != nil {
+	if err := next.embedChanges(ctx, m.fresh, s.delta); err != nil {
 		return nil, err
 	}
 	return m.index()

@@ -177,7 +177,7 @@ func (b *builder) takeEdges(edges []Edge, find finder) []arc {
 	arcs := make([]arc, 0, len(edges))
 	for i := range edges {
 		e := &edges[i]
-		a, err := toArc(e, find, func(u uint32) *Node { return b.nodes[u] })
+		a, err := toArc(e, find, func(u uint32) NodeType { return b.nodes[u].Type })
 		if err != nil {
 			b.refused.add(err)
 			continue
@@ -214,7 +214,7 @@ func sortByNode(arcs []arc, nodes int) []arc {
 }
 
 // toArc finds the ends of an edge and says why it cannot be.
-func toArc(e *Edge, find finder, node func(uint32) *Node) (arc, error) {
+func toArc(e *Edge, find finder, typeOf func(uint32) NodeType) (arc, error) {
 	from, ok := find(e.From)
 	if !ok {
 		return arc{}, missing(e, e.From)
@@ -223,7 +223,7 @@ func toArc(e *Edge, find finder, node func(uint32) *Node) (arc, error) {
 	if !ok {
 		return arc{}, missing(e, e.To)
 	}
-	err := CheckEdge(e.Type, node(from), node(to))
+	err := CheckEdge(e.Type, &Node{ID: e.From, Type: typeOf(from)}, &Node{ID: e.To, Type: typeOf(to)})
 	weight := e.Weight
 	if weight == 0 {
 		weight = 1

@@ -157,6 +157,17 @@ func (g *Graph) Type(r Ref) NodeType {
 	return g.typeOf(uint32(r))
 }
 
+// Called is the name of a node and the digest of its text; "" and 0 if there is none.
+func (g *Graph) Called(r Ref) (name string, digest uint64) {
+	if !g.has(r) {
+		return "", 0
+	}
+	if n := g.changed(uint32(r)); n != nil {
+		return n.Name, n.Digest
+	}
+	return string(g.field(uint32(r), rowName)), g.number(uint32(r), rowDigest)
+}
+
 // Node is the node at a place; the zero value if there is none. It shares no memory with the graph.
 func (g *Graph) Node(r Ref) Node {
 	if !g.has(r) {

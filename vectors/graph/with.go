@@ -172,11 +172,8 @@ func (e *edit) findEdges(edges []Edge) {
 		u, ok := e.now.Find(id)
 		return uint32(u), ok
 	}
-	node := func(u uint32) *Node {
-		return &Node{ID: string(e.now.idOf(u)), Type: e.now.typeOf(u)}
-	}
 	for i := range edges {
-		a, err := toArc(&edges[i], find, node)
+		a, err := toArc(&edges[i], find, e.now.typeOf)
 		if err != nil {
 			e.refused.add(err)
 			continue
