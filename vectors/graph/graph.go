@@ -43,6 +43,9 @@ type list struct {
 	kind   []byte   // EdgeType
 }
 
+// newList is a list of so many arcs, to be filled.
+func newList(n int) list { return list{make([]uint32, n), make([]uint32, n), make([]byte, n)} }
+
 func (l list) part(from, to uint32) list {
 	return list{l.to[from:to:to], l.weight[from:to:to], l.kind[from:to:to]}
 }
@@ -206,15 +209,26 @@ func (g *Graph) arcs(r Ref) []arc {
 
 // arcsOf are the arcs that leave a node of the base, with what states them.
 func (b *base) arcsOf(u uint32) []arc {
-	l := b.out.of(u)
-	out, start := l.arcs(u), b.out.start[u]
+	out := b.out.of(u).arcs(u)
+	for i, source := range b.sourcesOf(u) {
+		out[i].source = source
+	}
+	return out
+}
+
+// sourcesOf is what states the arcs that leave a node of the base; nil if nothing states any.
+func (b *base) sourcesOf(u uint32) (out []string) {
+	start, end := b.out.start[u], b.out.start[u+1]
 	for row := b.sourceRow(start); row < int(b.sourceCount); row++ {
 		arc, source := b.source(row)
-		if arc >= start+uint32(len(out)) {
+		if arc >= end {
 			break
 		}
+		if out == nil {
+			out = make([]string, end-start)
+		}
 		if arc >= start { // always, unless the bytes are not what was written
-			out[arc-start].source = source
+			out[arc-start] = source
 		}
 	}
 	return out

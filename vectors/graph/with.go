@@ -71,11 +71,11 @@ func (o *overlay) sorted(g *Graph) []uint32 {
 	return out
 }
 
-// clone can be changed without changing o, which may be nil.
-func (o *overlay) clone() *overlay {
+// clone can be changed without changing o, which may be nil. So many nodes are going to be put.
+func (o *overlay) clone(nodes int) *overlay {
 	if o == nil {
-		return &overlay{ids: map[string]uint32{}, hashes: map[uint64]uint32{}, nodes: map[uint32]*Node{},
-			links: map[uint32]*links{}}
+		return &overlay{ids: map[string]uint32{}, hashes: map[uint64]uint32{}, nodes: make(map[uint32]*Node, nodes),
+			links: make(map[uint32]*links, 2*nodes)}
 	}
 	out := *o
 	out.gone, out.touched = slices.Clone(o.gone), slices.Clone(o.touched)
@@ -104,9 +104,9 @@ type arrivals struct{ leave, come []arc }
 // same parts. What cannot be is left out with an error, as by [Build].
 func (g *Graph) With(c Change) (*Graph, []error) {
 	now := *g
-	now.over = g.over.clone()
-	e := &edit{was: g, now: &now, cleared: map[uint32]bool{}, renewed: map[uint32]bool{}, withdrawn: map[string]bool{},
-		comes: map[uint32][]arc{}, arrivals: map[uint32]*arrivals{}}
+	now.over = g.over.clone(len(c.Nodes))
+	e := &edit{was: g, now: &now, cleared: map[uint32]bool{}, renewed: make(map[uint32]bool, len(c.Nodes)),
+		withdrawn: map[string]bool{}, comes: make(map[uint32][]arc, len(c.Nodes)), arrivals: map[uint32]*arrivals{}}
 	for _, path := range c.Withdraw {
 		e.withdrawn[path] = path != ""
 	}
@@ -184,7 +184,7 @@ func (e *edit) findEdges(edges []Edge) {
 
 // leaving are the places whose leaving arcs may change.
 func (e *edit) leaving() map[uint32]bool {
-	out := map[uint32]bool{}
+	out := make(map[uint32]bool, len(e.renewed)+len(e.comes))
 	for u := range e.renewed {
 		out[u] = true
 	}
@@ -228,11 +228,7 @@ func (e *edit) touch(u uint32) *links {
 	if old := o.links[u]; old != nil {
 		*l = *old
 	} else if u < e.now.nodes {
-		if e.now.sourceCount > 0 {
-			for _, a := range e.was.base.arcsOf(u) {
-				l.source = append(l.source, a.source)
-			}
-		}
+		l.source = e.now.sourcesOf(u)
 		l.out, l.in = e.now.out.of(u), e.now.in.of(u)
 	}
 	o.links[u] = l
@@ -246,7 +242,7 @@ func (e *edit) relink(u uint32) {
 	if u < e.was.total() {
 		was = e.was.arcs(Ref(u))
 	}
-	var now []arc
+	now := make([]arc, 0, len(was)+len(e.comes[u]))
 	for _, a := range was {
 		if !e.cleared[u] && !e.cleared[a.to] && !(e.renewed[u] && a.source == "") && !e.withdrawn[a.source] {
 			now = append(now, a)
@@ -257,10 +253,16 @@ func (e *edit) relink(u uint32) {
 	now = slices.CompactFunc(now, sameEdge)
 	e.note(was, now)
 	l := e.touch(u)
-	l.out, l.source = list{}, nil
-	for _, a := range now {
-		l.out.to, l.out.weight = append(l.out.to, a.to), append(l.out.weight, a.weight)
-		l.out.kind, l.source = append(l.out.kind, a.kind), append(l.source, a.source)
+	l.out, l.source = newList(len(now)), nil
+	for i, a := range now {
+		l.out.to[i], l.out.weight[i], l.out.kind[i] = a.to, a.weight, a.kind
+		if a.source == "" {
+			continue
+		}
+		if l.source == nil {
+			l.source = make([]string, len(now))
+		}
+		l.source[i] = a.source
 	}
 	e.now.edgeCount += len(now) - len(was)
 }
@@ -310,12 +312,12 @@ func (e *edit) arrivalsAt(u uint32) *arrivals {
 // receive changes the arcs that lead to a place.
 func (e *edit) receive(u uint32, a *arrivals) {
 	l := e.touch(u)
-	going := map[arc]int{}
+	going := make(map[arc]int, len(a.leave))
 	for _, x := range a.leave {
 		x.source = ""
 		going[x]++
 	}
-	var in []arc
+	in := make([]arc, 0, len(l.in.to)+len(a.come))
 	for i, from := range l.in.to {
 		x := arc{from: from, to: u, weight: l.in.weight[i], kind: l.in.kind[i]}
 		if going[x] > 0 {
@@ -326,9 +328,9 @@ func (e *edit) receive(u uint32, a *arrivals) {
 	}
 	in = append(in, a.come...)
 	slices.SortFunc(in, func(a, b arc) int { return cmp.Or(cmp.Compare(a.kind, b.kind), e.now.byID(a.from, b.from)) })
-	l.in = list{}
-	for _, x := range in {
-		l.in.to, l.in.weight, l.in.kind = append(l.in.to, x.from), append(l.in.weight, x.weight), append(l.in.kind, x.kind)
+	l.in = newList(len(in))
+	for i, x := range in {
+		l.in.to[i], l.in.weight[i], l.in.kind[i] = x.from, x.weight, x.kind
 	}
 }
 
