@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ type check struct {
 	of     int                    // how many there are of the package
 	bodies map[*ast.FuncDecl]bool // that are checked
 	info   types.Info
-	ids    map[types.Object]string // of functions, methods and types
+	ids    map[token.Pos]string // of functions, methods and types, by where their name is declared
 
 	calls, implements []edgeOf
 	unsound           bool
@@ -150,12 +151,12 @@ func (c *check) try() (ok bool) {
 			c.calls = c.calls[:calls]
 		}
 	}()
-	c.typeCheck()
-	c.ids = map[types.Object]string{}
-	for _, g := range c.files {
-		for _, d := range g.decls {
-			if o := c.info.Defs[d.name]; o != nil {
-				c.ids[o] = d.id
+	pkg := c.typeCheck()
+	if c.ids == nil {
+		c.ids = map[token.Pos]string{}
+		for _, g := range c.files {
+			for _, d := range g.decls {
+				c.ids[d.name.Pos()] = d.id
 			}
 		}
 	}
@@ -167,20 +168,21 @@ func (c *check) try() (ok bool) {
 		}
 	}
 	if c.first {
-		c.implement()
+		c.implement(pkg.Scope())
 	}
 	return true
 }
 
-// typeCheck fills in info as far as it goes: that names are unknown is not an error here.
-func (c *check) typeCheck() {
+// typeCheck fills in info as far as it goes: that names are unknown is not an error here. What is defined is not recorded:
+// most of it is in bodies.
+func (c *check) typeCheck() *types.Package {
 	size := 0
 	for d := range c.bodies {
 		size += int(d.Body.End() - d.Body.Pos())
 	}
 	const perName = 24 // bytes of source for each name that is used: so the table seldom grows
 	c.info = types.Info{
-		Defs: map[*ast.Ident]types.Object{}, Uses: make(map[*ast.Ident]types.Object, size/perName),
+		Uses:       make(map[*ast.Ident]types.Object, size/perName),
 		Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}
 	conf := types.Config{
@@ -190,7 +192,8 @@ func (c *check) typeCheck() {
 	for i, g := range c.files {
 		parsed[i] = c.shared(g.ast)
 	}
-	_, _ = conf.Check(strings.TrimSuffix(c.id, "/"), c.fset, parsed, &c.info)
+	pkg, _ := conf.Check(strings.TrimSuffix(c.id, "/"), c.fset, parsed, &c.info)
+	return pkg
 }
 
 // note hears of errors. Where declarations go round in circles, which of them go/types gives up depends on where it
@@ -272,7 +275,7 @@ func (c *check) own(o types.Object) string {
 	if !ok {
 		return ""
 	}
-	return c.ids[fn.Origin()]
+	return c.ids[fn.Origin().Pos()]
 }
 
 // foreign is the alias of a function of another folder.
@@ -284,7 +287,7 @@ func (c *check) foreign(importPath, name string) string {
 }
 
 // implement relates the types of a package to its interfaces.
-func (c *check) implement() {
+func (c *check) implement(scope *types.Scope) {
 	type typ struct {
 		of   *goFile
 		id   string
@@ -293,9 +296,9 @@ func (c *check) implement() {
 	var all, interfaces []typ
 	for _, g := range c.files {
 		for _, d := range g.decls {
-			name, ok := c.info.Defs[d.name].(*types.TypeName)
-			if !ok || d.fn != nil || name.Type() == nil {
-				continue
+			name, ok := scope.Lookup(d.symbol).(*types.TypeName)
+			if !ok || name.Pos() != d.name.Pos() || name.Type() == nil {
+				continue // it is no type, or another one of the name
 			}
 			if n, ok := name.Type().(*types.Named); ok && n.TypeParams().Len() > 0 {
 				continue // whether it does depends on its arguments
