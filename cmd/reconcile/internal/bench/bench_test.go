@@ -95,6 +95,14 @@ func TestMedianAndQuantile(t *testing.T) {
 	}
 }
 
+func TestOnly(t *testing.T) {
+	for only, want := range map[string]bool{"": true, "flat": true, "idle,vectors f": true, "idle,dag": false, "vectors flatter": false} {
+		if b := (table{only: only}); b.wants("vectors flat") != want {
+			t.Errorf("-only %q wants it: %v", only, !want)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	b := table{out: &out}

@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 	seed := flags.Uint64("seed", 1, "equal seeds make equal trees")
 	binary := flags.String("reconcile", "", "the binary to measure; built from this module by default")
 	runs := flags.Int("runs", 7, "repetitions of each measurement")
-	only := flags.String("only", "", "only figures whose name contains this")
+	only := flags.String("only", "", "only figures whose name contains this, or one of several by comma")
 	keep := flags.String("keep", "", "folder for the trees; a temporary one by default")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

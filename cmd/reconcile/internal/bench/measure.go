@@ -117,7 +117,9 @@ type table struct {
 }
 
 // wants reports whether figures of this name are asked for.
-func (t *table) wants(name string) bool { return strings.Contains(name, t.only) }
+func (t *table) wants(name string) bool {
+	return slices.ContainsFunc(strings.Split(t.only, ","), func(part string) bool { return strings.Contains(name, part) })
+}
 
 const rowForm = "%-46s %14s %14s %9s  %-8s %s\n"
 
