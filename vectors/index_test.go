@@ -120,6 +120,38 @@ func TestDamageIsNoticed(t *testing.T) {
 	notice("longer", append(bytes.Clone(snapshot), 0), nil)
 }
 
+// Vectors can be used before they are compared with their sum: they may be wrong then, and Confirm tells.
+func TestVectorsAreConfirmed(t *testing.T) {
+	t.Parallel()
+	snapshot := build(t, newWorld(5).inputs(), options())
+	found := 0
+	for at := 4096; at < len(snapshot); at += 61 {
+		flipped := bytes.Clone(snapshot)
+		flipped[at] ^= 0x20
+		s, err := vectors.Load(flipped, nil, options())
+		if err != nil {
+			continue
+		}
+		x, err := s.Ready()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.Search(t.Context(), vectors.Query{Text: "word1 word3", Mode: vectors.Vector})
+		switch damage := s.Confirm(); {
+		case errors.Is(damage, vectors.ErrDamaged):
+			found++
+		case err != nil:
+			t.Errorf("flipped at %d: %v, and is confirmed", at, err)
+		}
+	}
+	if found == 0 {
+		t.Error("no damage was left to Confirm")
+	}
+	if err := open(t, snapshot, nil, options()).Confirm(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOtherModel(t *testing.T) {
 	t.Parallel()
 	snapshot := build(t, newWorld(1).inputs(), options())
