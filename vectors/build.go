@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -212,15 +211,9 @@ func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error 
 		return nil
 	}
 	items, ids, places := byHash(items)
-	e := b.Embedder
-	var trained []byte
-	if e == nil {
-		b.Progress("learn words", 0, len(items))
-		t := embed.Train(b.texts(items), b.Dims)
-		trained, e = t.AppendTo(nil), t
-	}
-	made := b.rows(len(items))
-	err := b.embed(e, items, made.put)
+	texts := b.distinct(items)
+	made := b.rows(len(texts.items))
+	model, trained, err := b.embedAll(texts, made)
 	if errors.Is(err, embed.ErrUnavailable) {
 		b.Warn(fmt.Errorf("search goes by words only, until vectors can be had: %w", err))
 		return nil
@@ -229,12 +222,13 @@ func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error 
 		return err
 	}
 	b.Forget()
-	x, err := knn.Assemble(b.ctx, knn.Options{Dims: b.Dims, Threads: b.Threads}, ids, made.get,
+	x, err := knn.Assemble(b.ctx, knn.Options{Dims: b.Dims, Threads: b.Threads}, ids,
+		func(row int, into []float32) error { return made.get(texts.of[row], into) },
 		func(done, total int) { b.Progress("vectors", done, total) })
 	if err != nil {
 		return err
 	}
-	meta.Model, meta.Dims = e.Model(), b.Dims
+	meta.Model, meta.Dims = model, b.Dims
 	c.add(sectionEmbedder, trained)
 	c.add(sectionPlaces, bySlot(places, x.Rows()))
 	c.sections = append(c.sections, section{kind: sectionVectors, late: x})
@@ -275,48 +269,41 @@ func bySlot(places, rows []uint32) (out []byte) {
 // forgetAfter is how many texts are read until they may be forgotten: some tens of megabytes.
 const forgetAfter = 64 * batch
 
-func (b *building) texts(items []*graph.Item) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i, it := range items {
-			for _, text := range pieces(it) {
-				if !yield(text) {
-					return
-				}
-			}
-			if (i+1)%forgetAfter == 0 {
-				b.Forget()
-			}
-		}
-	}
-}
-
 // batch is how many texts are embedded at a time.
 const batch = 256
 
 // embed makes the vectors of items, and hands them to take in batches, each with the number of its first: on several
 // goroutines, in any order.
 func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from int, vectors [][]float32) error) error {
+	return b.inBatches("embed", len(items), func(ctx context.Context, _, from, to int) error {
+		vectors, err := b.embedBatch(ctx, e, items[from:to])
+		if err != nil {
+			return err
+		}
+		return take(from, vectors)
+	})
+}
+
+// inBatches calls do for each batch of n texts, on as many goroutines as there are Threads, each of which has a number.
+// The error is the first one, or that of the context, which is then done.
+func (b *building) inBatches(step string, n int, do func(ctx context.Context, thread, from, to int) error) error {
 	batches := make(chan int)
 	ctx, stop := context.WithCancelCause(b.ctx)
 	defer stop(nil)
 	var mu sync.Mutex // of done and Progress
 	done := 0
 	var workers sync.WaitGroup
-	for range b.Threads {
+	for thread := range b.Threads {
 		workers.Go(func() {
 			for from := range batches {
-				to := min(from+batch, len(items))
-				vectors, err := b.embedBatch(ctx, e, items[from:to])
-				if err == nil {
-					err = take(from, vectors)
-				}
-				if err != nil {
+				to := min(from+batch, n)
+				if err := do(ctx, thread, from, to); err != nil {
 					stop(err)
 					continue
 				}
 				mu.Lock()
 				done += to - from
-				b.Progress("embed", done, len(items))
+				b.Progress(step, done, n)
 				if done%forgetAfter < batch {
 					b.Forget()
 				}
@@ -324,7 +311,7 @@ func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from i
 			}
 		})
 	}
-	for from := 0; from < len(items) && ctx.Err() == nil; from += batch {
+	for from := 0; from < n && ctx.Err() == nil; from += batch {
 		batches <- from
 	}
 	close(batches)

@@ -17,12 +17,29 @@ const pieceSize = 8 << 10
 // under the title.
 func pieces(it *graph.Item) (texts []string) {
 	body := it.Body
-	for left := (len(body) + pieceSize - 1) / pieceSize; left > 1; left-- {
+	for left := pieceCount(it); left > 1; left-- {
 		n := cutAt(body, len(body)/left)
 		texts = append(texts, embed.Text(it.Title, body[:n]))
 		body = body[n:]
 	}
 	return append(texts, embed.Text(it.Title, body))
+}
+
+// pieceCount is how many pieces there are of an item.
+func pieceCount(it *graph.Item) int { return max(1, (len(it.Body)+pieceSize-1)/pieceSize) }
+
+// addTo adds the vector of another piece of a text.
+func addTo(sum, v []float32) {
+	for i, x := range v {
+		sum[i] += x
+	}
+}
+
+// scaleMean makes a vector of the sum of those of several pieces.
+func scaleMean(sum []float32) {
+	if embed.Unit(sum) != nil {
+		copy(sum, embed.Nothing(len(sum)))
+	}
 }
 
 // cutAt is a place near n where a text can be cut: behind a space, else between two characters.
@@ -68,8 +85,8 @@ func (b *building) embedBatch(ctx context.Context, e embed.Embedder, items []*gr
 		return nil, err
 	}
 	for i, v := range m.vectors {
-		if m.several[i] && embed.Unit(v) != nil {
-			copy(v, embed.Nothing(len(v)))
+		if m.several[i] {
+			scaleMean(v)
 		}
 	}
 	return m.vectors, nil
@@ -96,9 +113,7 @@ func (m *embedding) flush(ctx context.Context) error {
 		if !m.several[i] { // a vector may be the embedder's own
 			m.vectors[i], m.several[i] = slices.Clone(m.vectors[i]), true
 		}
-		for k, x := range v {
-			m.vectors[i][k] += x
-		}
+		addTo(m.vectors[i], v)
 	}
 	m.texts, m.of = m.texts[:0], m.of[:0]
 	return nil

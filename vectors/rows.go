@@ -1,25 +1,41 @@
 package vectors
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
+	"sync/atomic"
 )
 
-// rows keep a vector for each of some texts while an index is built: in the Scratch, or without one in memory.
+// rows keep a vector for each of some texts while an index is built: in the Scratch, or without one in memory. Behind them
+// is what else is put aside.
 type rows struct {
 	dims    int
 	scratch Scratch
 	rooms   sync.Pool // of bytes of a row
 	memory  [][]float32
+	end     atomic.Int64 // of what is put aside
 }
+
+// chunk is where something is that was put aside, or that itself.
+type chunk struct {
+	at     int64
+	size   int
+	memory []byte
+}
+
+// chunkSize is how many bytes are put aside at a time, at least, if there are so many.
+const chunkSize = 1 << 20
 
 func (b *building) rows(n int) *rows {
 	r := &rows{dims: b.Dims, scratch: b.Scratch}
 	if r.scratch == nil {
 		r.memory = make([][]float32, n)
 	}
+	r.end.Store(r.at(n))
 	r.rooms.New = func() any {
 		room := make([]byte, 4*r.dims)
 		return &room
@@ -43,6 +59,30 @@ func (r *rows) put(from int, vectors [][]float32) error {
 		return fmt.Errorf("put vectors aside: %w", err)
 	}
 	return nil
+}
+
+// putAside keeps some bytes. Other goroutines may meanwhile.
+func (r *rows) putAside(data []byte) (chunk, error) {
+	if r.scratch == nil {
+		return chunk{memory: bytes.Clone(data)}, nil
+	}
+	c := chunk{at: r.end.Add(int64(len(data))) - int64(len(data)), size: len(data)}
+	if _, err := r.scratch.WriteAt(data, c.at); err != nil {
+		return c, fmt.Errorf("put the words of texts aside: %w", err)
+	}
+	return c, nil
+}
+
+// getAside returns bytes that were kept: they are the kept ones, or in room, if that is large enough.
+func (r *rows) getAside(c chunk, room []byte) ([]byte, error) {
+	if r.scratch == nil {
+		return c.memory, nil
+	}
+	room = slices.Grow(room[:0], c.size)[:c.size]
+	if _, err := r.scratch.ReadAt(room, c.at); err != nil {
+		return nil, fmt.Errorf("read the words of texts that were put aside: %w", err)
+	}
+	return room, nil
 }
 
 // get copies a row that was put. Any number of goroutines may.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"runtime"
 	"slices"
@@ -35,60 +34,20 @@ type Builtin struct {
 
 var _ Embedder = (*Builtin)(nil)
 
-// Train counts in how many of these texts words and their pieces are. Vectors will have dimensions numbers, from 1 to
-// [MaxDimensions]. The order of the texts does not matter. The texts are not kept; it takes a few megabytes for each
-// processor.
-func Train(texts iter.Seq[string], dimensions int) *Builtin {
-	batches := make(chan []string)
-	workers := max(1, runtime.GOMAXPROCS(0))
-	counts := make([]counter, workers)
-	var group sync.WaitGroup
-	for i := range counts {
-		counts[i].df = make([]uint32, tableRows*buckets)
-		group.Go(func() {
-			for batch := range batches {
-				counts[i].add(batch)
-			}
-		})
-	}
-	var batch []string
-	for text := range texts {
-		if batch = append(batch, text); len(batch) == 64 {
-			batches <- batch
-			batch = nil
-		}
-	}
-	batches <- batch
-	close(batches)
-	group.Wait()
-	all := &counts[0]
-	for _, c := range counts[1:] {
-		all.docs += c.docs
-		for i, n := range c.df {
-			all.df[i] += n
-		}
-	}
-	return newBuiltin(all, dimensions)
-}
-
 // counter counts texts by features. Features that share a bucket are counted together; of its buckets, one in each row,
 // a feature has the smallest count (Cormode and Muthukrishnan, "An improved data stream summary: the count-min sketch and
 // its applications", 2005).
 type counter struct {
 	docs uint64
 	df   []uint32
-	bag  bag
 }
 
-func (c *counter) add(texts []string) {
-	for _, text := range texts {
-		c.docs++
-		c.bag.fill(fields(text))
-		for _, f := range c.bag.features {
-			for _, at := range bucketsOf(f.hash) {
-				c.df[at]++
-			}
-		}
+func newCounter() counter { return counter{df: make([]uint32, tableRows*buckets)} }
+
+// count counts some texts that have a feature.
+func (c *counter) count(hash uint64, texts uint32) {
+	for _, at := range bucketsOf(hash) {
+		c.df[at] += texts
 	}
 }
 
@@ -184,11 +143,30 @@ func (b *Builtin) take() *scratch {
 	return &scratch{title: make([]int32, b.dimensions), body: make([]int32, b.dimensions)}
 }
 
-// embed makes the vector of a text: the sum of its title's and its body's, each scaled to its weight.
+// embed makes the vector of a text.
 func (s *scratch) embed(b *Builtin, text string, out []float32) {
 	title, body := fields(text)
-	titleScale := s.field(b, title, s.title, titleWeight)
-	bodyScale := s.field(b, body, s.body, 1)
+	s.begin()
+	s.bag.fill(title)
+	for _, f := range s.bag.features {
+		b.addFeature(f, s.title)
+	}
+	s.bag.fill(body)
+	for _, f := range s.bag.features {
+		b.addFeature(f, s.body)
+	}
+	s.finish(out)
+}
+
+// begin empties the sums of both fields.
+func (s *scratch) begin() {
+	clear(s.title)
+	clear(s.body)
+}
+
+// finish makes the vector of the sums of title and body, each scaled to its weight.
+func (s *scratch) finish(out []float32) {
+	titleScale, bodyScale := scaleTo(titleWeight, s.title), scaleTo(1, s.body)
 	for i := range out {
 		// The conversions keep processors that can from adding and multiplying at once, with another result.
 		out[i] = float32(float64(float64(s.title[i])*titleScale) + float64(float64(s.body[i])*bodyScale))
@@ -198,13 +176,8 @@ func (s *scratch) embed(b *Builtin, text string, out []float32) {
 	}
 }
 
-// field sums the features of a field up, and returns what the sum has to be multiplied with to have this length.
-func (s *scratch) field(b *Builtin, text string, sum []int32, length float64) float64 {
-	clear(sum)
-	s.bag.fill(text)
-	for _, f := range s.bag.features {
-		b.addFeature(f, sum)
-	}
+// scaleTo is what a sum has to be multiplied with to have a length; 0 if it is zero.
+func scaleTo(length float64, sum []int32) float64 {
 	squares := 0.0
 	for _, x := range sum {
 		squares += float64(float64(x) * float64(x))

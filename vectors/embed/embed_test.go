@@ -163,13 +163,20 @@ func TestSameEverywhere(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for processors := range 4 {
 		runtime.GOMAXPROCS(processors + 1)
+		learners := make([]*embed.Learner, processors+1)
+		for i := range learners {
+			learners[i] = embed.NewLearner()
+		}
 		shuffled := slices.Clone(all)
 		rand.New(rand.NewPCG(uint64(processors), 0)).Shuffle(len(all), func(i, j int) {
 			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
 		})
-		got := embed.Train(slices.Values(shuffled), 768)
+		for i, text := range shuffled {
+			learners[i%len(learners)].Add(nil, text, 1)
+		}
+		got := embed.Learned(768, learners...)
 		if !bytes.Equal(got.AppendTo(nil), want.AppendTo(nil)) || got.Model() != want.Model() {
-			t.Errorf("%d processors and another order: other statistics", processors+1)
+			t.Errorf("%d learners and another order: other statistics", processors+1)
 		}
 		again, err := got.Embed(t.Context(), all)
 		if err != nil || !slices.EqualFunc(again, vectors, slices.Equal) {
@@ -185,6 +192,50 @@ func TestSameEverywhere(t *testing.T) {
 	const golden = 0xa5b73f5b191142c6
 	if h.Sum64() != golden {
 		t.Errorf("digest %#x, want %#x; a change of the vectors needs another version in magic", h.Sum64(), uint64(golden))
+	}
+}
+
+// TestFeatures: what a learner hands out makes the vectors that the texts make.
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	all := append(texts(100), "", "only a title", "\nonly a body", "the same\nthe same", strings.Repeat("again and ", 9000))
+	l := embed.NewLearner()
+	var data []byte
+	for _, text := range all {
+		data = l.Add(data, text, 1)
+	}
+	e := embed.Learned(100, l)
+	rest := data
+	for _, text := range all {
+		v := make([]float32, 100)
+		var err error
+		if rest, err = e.EmbedFeatures(rest, v); err != nil || !slices.Equal(v, vectorOf(t, e, text)) {
+			t.Fatalf("%.20q: another vector of its features, %v", text, err)
+		}
+	}
+	if len(rest) > 0 {
+		t.Errorf("%d bytes are left", len(rest))
+	}
+	first := len(l.Add(nil, all[0], 1))
+	for n := range first {
+		if _, err := e.EmbedFeatures(data[:n], make([]float32, 100)); err == nil {
+			t.Errorf("%d of %d bytes are features", n, first)
+		}
+	}
+}
+
+// TestEqualTextsAreCounted: once for all times that they occur.
+func TestEqualTextsAreCounted(t *testing.T) {
+	t.Parallel()
+	each, once := embed.NewLearner(), embed.NewLearner()
+	for i, text := range texts(50) {
+		for range i%3 + 1 {
+			each.Add(nil, text, 1)
+		}
+		once.Add(nil, text, i%3+1)
+	}
+	if a, b := embed.Learned(768, each), embed.Learned(768, once); a.Model() != b.Model() {
+		t.Errorf("the models are %s and %s", a.Model(), b.Model())
 	}
 }
 

@@ -31,7 +31,7 @@ type feature struct {
 
 const isTerm = 1
 
-// bag counts the features of texts. The zero value is empty. It is not safe for concurrent use.
+// bag counts the features of a text. The zero value is empty. It is not safe for concurrent use.
 type bag struct {
 	features []feature
 	slots    []uint32 // hash table of numbers of features + 1
@@ -45,17 +45,11 @@ type bag struct {
 // word is a term of a bag: the number of its feature, and where it ends in the letters, at most maxPieces of each.
 type word struct{ feature, end int }
 
-// fill puts the features of these texts into the bag, and no others.
-func (b *bag) fill(texts ...string) {
+// fill puts the features of this text into the bag, and no others.
+func (b *bag) fill(text string) {
 	b.features, b.terms, b.letters = b.features[:0], b.terms[:0], b.letters[:0]
-	size := 0
-	for _, text := range texts {
-		size += len(text)
-	}
-	b.resize(1 << bits.Len(uint(size|127))) // most texts have fewer than half as many features as bytes
-	for _, text := range texts {
-		b.cutter.Cut(text, b.addTerm)
-	}
+	b.resize(1 << bits.Len(uint(len(text)|127))) // most texts have fewer than half as many features as bytes
+	b.cutter.Cut(text, b.addTerm)
 	// The pieces of a term count as often as the term does, and are made once.
 	from := 0
 	for _, w := range b.terms {
@@ -133,6 +127,18 @@ func (b *bag) add(hash uint64, count uint32) int {
 			return int(n - 1)
 		}
 	}
+}
+
+// has reports whether the bag has a feature.
+func (b *bag) has(hash uint64) bool {
+	mask := uint64(len(b.slots) - 1)
+	at := hash >> 1 & mask
+	for ; b.slots[at] != 0; at = (at + 1) & mask {
+		if b.features[b.slots[at]-1].hash == hash {
+			return true
+		}
+	}
+	return false
 }
 
 // resize empties the hash table and gives it so many places, a power of two.

@@ -1,0 +1,100 @@
+package embed
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Learner counts in how many texts words and their pieces are, and hands out what vectors are made of, so that each text
+// is cut once. It takes a few megabytes. It is not safe for concurrent use: several goroutines have one each.
+type Learner struct {
+	counter
+	title, body bag
+}
+
+// NewLearner makes a learner that has no texts.
+func NewLearner() *Learner { return &Learner{counter: newCounter()} }
+
+// Add counts a text that occurs so many times, and appends its features to data, for [Builtin.EmbedFeatures].
+func (l *Learner) Add(data []byte, text string, times int) []byte {
+	title, body := fields(text)
+	l.title.fill(title)
+	l.body.fill(body)
+	l.docs += uint64(times)
+	for _, f := range l.body.features {
+		l.count(f.hash, uint32(times))
+	}
+	for _, f := range l.title.features {
+		if !l.body.has(f.hash) {
+			l.count(f.hash, uint32(times))
+		}
+	}
+	return appendFeatures(appendFeatures(data, l.title.features), l.body.features)
+}
+
+// Learned makes the embedder of all texts that learners counted, in whatever order. Its vectors will have dimensions
+// numbers, from 1 to [MaxDimensions].
+func Learned(dimensions int, learners ...*Learner) *Builtin {
+	all := newCounter()
+	for _, l := range learners {
+		all.docs += l.docs
+		for i, n := range l.df {
+			all.df[i] += n
+		}
+	}
+	return newBuiltin(&all, dimensions)
+}
+
+// featureSize is how many bytes a feature takes: its hash, and how often it counts.
+const featureSize = 9
+
+// appendFeatures appends the features of a field: how many they are, in 4 bytes, and they.
+func appendFeatures(data []byte, features []feature) []byte {
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(features)))
+	for _, f := range features {
+		data = append(binary.LittleEndian.AppendUint64(data, f.hash), byte(min(f.count, maxCount)))
+	}
+	return data
+}
+
+var errCutOff = errors.New("features of texts are cut off")
+
+// cutFeatures parts what appendFeatures appended from what comes behind.
+func cutFeatures(data []byte) (features, rest []byte, err error) {
+	if len(data) < 4 {
+		return nil, nil, errCutOff
+	}
+	n, data := uint64(binary.LittleEndian.Uint32(data)), data[4:]
+	if n*featureSize > uint64(len(data)) {
+		return nil, nil, fmt.Errorf("%w: there are %d bytes of %d features", errCutOff, len(data), n)
+	}
+	return data[:n*featureSize], data[n*featureSize:], nil
+}
+
+// EmbedFeatures sets out, of as many numbers as there are dimensions, to the vector that Embed makes of a text whose
+// features begin data. It returns what comes behind them. The error says that data is cut off.
+func (b *Builtin) EmbedFeatures(data []byte, out []float32) (rest []byte, err error) {
+	title, rest, err := cutFeatures(data)
+	if err != nil {
+		return nil, err
+	}
+	body, rest, err := cutFeatures(rest)
+	if err != nil {
+		return nil, err
+	}
+	s := b.take()
+	defer b.scratch.Put(s)
+	s.begin()
+	b.sumUp(title, s.title)
+	b.sumUp(body, s.body)
+	s.finish(out)
+	return rest, nil
+}
+
+// sumUp adds features, as appendFeatures has them, to the sum of a field.
+func (b *Builtin) sumUp(features []byte, sum []int32) {
+	for ; len(features) >= featureSize; features = features[featureSize:] {
+		b.addFeature(feature{binary.LittleEndian.Uint64(features), uint32(features[featureSize-1])}, sum)
+	}
+}

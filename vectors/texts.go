@@ -1,0 +1,163 @@
+package vectors
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// texts are those of some items, each once: code that there is for several systems is often the same.
+type texts struct {
+	items []*graph.Item // the first one with each text
+	times []int         // how many items have it
+	of    []int         // the number of the text of each item
+}
+
+// distinct finds the texts of items.
+func (b *building) distinct(items []*graph.Item) *texts {
+	t := &texts{of: make([]int, len(items))}
+	known := make(map[uint64]int, len(items)) // by hash; of different texts with one hash the first
+	for i, it := range items {
+		hash := hashText(it)
+		n, there := known[hash]
+		if !there {
+			known[hash] = len(t.items)
+		}
+		if !there || t.items[n].Title != it.Title || t.items[n].Body != it.Body {
+			n = len(t.items)
+			t.items, t.times = append(t.items, it), append(t.times, 0)
+		}
+		t.of[i] = n
+		t.times[n]++
+		if (i+1)%forgetAfter == 0 {
+			b.Forget()
+		}
+	}
+	return t
+}
+
+func hashText(it *graph.Item) uint64 {
+	var h xxhash.Digest
+	h.Reset()
+	_, _ = h.WriteString(it.Title)
+	_, _ = h.WriteString("\n")
+	_, _ = h.WriteString(it.Body)
+	return h.Sum64()
+}
+
+// embedAll puts the vectors of texts into rows. It returns the name of the model, and what the built-in one has learned,
+// if it is that.
+func (b *building) embedAll(t *texts, made *rows) (model string, trained []byte, err error) {
+	if b.Embedder != nil {
+		return b.Embedder.Model(), nil, b.embed(b.Embedder, t.items, made.put)
+	}
+	features := make([][]chunk, (len(t.items)+batch-1)/batch)
+	e, err := b.learn(t, made, features)
+	if err != nil {
+		return "", nil, err
+	}
+	err = b.inBatches("embed", len(t.items), func(_ context.Context, _, from, to int) error {
+		r := &featureReader{Builtin: e, rows: made, chunks: features[from/batch]}
+		vectors, err := r.vectors(t.items[from:to])
+		if err != nil {
+			return err
+		}
+		return made.put(from, vectors)
+	})
+	return e.Model(), e.AppendTo(nil), err
+}
+
+// learn trains the built-in embedder on texts, and puts the features of each batch aside.
+func (b *building) learn(t *texts, made *rows, features [][]chunk) (*embed.Builtin, error) {
+	learners, rooms := make([]*embed.Learner, b.Threads), make([][]byte, b.Threads)
+	for i := range learners {
+		learners[i] = embed.NewLearner()
+	}
+	err := b.inBatches("learn words", len(t.items), func(ctx context.Context, thread, from, to int) (err error) {
+		w := &featureWriter{rows: made, data: rooms[thread][:0]}
+		for i := from; i < to && err == nil; i++ {
+			for _, text := range pieces(t.items[i]) {
+				w.data = learners[thread].Add(w.data, text, t.times[i])
+				if err = errors.Join(w.flush(chunkSize), context.Cause(ctx)); err != nil {
+					break
+				}
+			}
+		}
+		err = errors.Join(err, w.flush(1))
+		rooms[thread], features[from/batch] = w.data, w.chunks
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return embed.Learned(b.Dims, learners...), nil
+}
+
+// featureWriter puts features aside.
+type featureWriter struct {
+	rows   *rows
+	chunks []chunk // that were put aside
+	data   []byte  // what waits
+}
+
+// flush puts what waits aside, if it is at least that many bytes.
+func (w *featureWriter) flush(atLeast int) error {
+	if len(w.data) < atLeast {
+		return nil
+	}
+	c, err := w.rows.putAside(w.data)
+	w.chunks, w.data = append(w.chunks, c), w.data[:0]
+	return err
+}
+
+// featureReader makes vectors of the features of texts that were put aside.
+type featureReader struct {
+	*embed.Builtin
+	rows   *rows
+	chunks []chunk // that are still to be read
+	data   []byte  // what is left of the chunk before
+	room   []byte
+}
+
+// vectors are those of items whose features are next: of a long one the mean of those of its pieces.
+func (r *featureReader) vectors(items []*graph.Item) ([][]float32, error) {
+	out := make([][]float32, len(items))
+	var piece []float32
+	for i, it := range items {
+		v := make([]float32, r.Dimensions())
+		if err := r.next(v); err != nil {
+			return nil, err
+		}
+		n := pieceCount(it)
+		for range n - 1 {
+			if piece == nil {
+				piece = make([]float32, len(v))
+			}
+			if err := r.next(piece); err != nil {
+				return nil, err
+			}
+			addTo(v, piece)
+		}
+		if n > 1 {
+			scaleMean(v)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// next makes the vector of the next text.
+func (r *featureReader) next(into []float32) (err error) {
+	if len(r.data) == 0 && len(r.chunks) > 0 {
+		if r.data, err = r.rows.getAside(r.chunks[0], r.room); err != nil {
+			return err
+		}
+		r.room, r.chunks = r.data, r.chunks[1:]
+	}
+	r.data, err = r.EmbedFeatures(r.data, into)
+	return err
+}
