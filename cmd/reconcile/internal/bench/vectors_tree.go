@@ -22,23 +22,22 @@ const largeCopies = 3
 // kubernetesModule is a tree that is large and that others wrote.
 const kubernetesModule = "k8s.io/kubernetes@v1.31.0"
 
-// wholeTrees: the index of whole trees: Go's own source, several copies of it, and a memory of 50,000 observations.
-func (v *vectorFigures) wholeTrees(ctx context.Context, _ []int) error {
-	std, err := v.sources(ctx, "std", 1)
+// coldStd: the first index of Go's own source.
+func (v *vectorFigures) coldStd(ctx context.Context, _ []int) error {
+	dir, err := v.sources(ctx, "std", 1)
 	if err != nil {
 		return err
 	}
-	if err := v.coldIndex(ctx, "Go's own source", std, 20, 800); err != nil {
-		return err
-	}
-	large, err := v.sources(ctx, "large", largeCopies)
+	return v.coldIndex(ctx, "Go's own source", dir, 20, 800)
+}
+
+// coldLarge: the first index of several copies of Go's own source.
+func (v *vectorFigures) coldLarge(ctx context.Context, _ []int) error {
+	dir, err := v.sources(ctx, "large", largeCopies)
 	if err != nil {
 		return err
 	}
-	if err := v.coldIndex(ctx, fmt.Sprintf("%d copies of Go's own source", largeCopies), large, 0, 2048); err != nil {
-		return err
-	}
-	return v.indexedMemory(ctx)
+	return v.coldIndex(ctx, fmt.Sprintf("%d copies of Go's own source", largeCopies), dir, 0, 2048)
 }
 
 // indexedStd is a repository of Go's own source whose index is up to date.
@@ -157,7 +156,7 @@ func (v *vectorFigures) coldIndex(ctx context.Context, what, dir string, seconds
 }
 
 // indexedMemory: a tree with 50,000 observations: the first index, one more capture, and a search.
-func (v *vectorFigures) indexedMemory(ctx context.Context) error {
+func (v *vectorFigures) indexedMemory(ctx context.Context, _ []int) error {
 	n := memoryStores[len(memoryStores)-1]
 	r := &remembered{
 		dir: filepath.Join(v.trees, fmt.Sprint("vectors-memory-", n)), n: n, texts: lexicaltest.New(v.seed),
