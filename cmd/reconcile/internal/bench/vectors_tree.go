@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func (v *vectorFigures) repository(ctx context.Context, name string, fill func(d
 }
 
 // verified is what index --verify says of an index that is what a rebuild makes.
-var verified = regexp.MustCompile(`byte for byte; of the 10 nearest of \d+ vectors (\S+) were found\n.*: (\S+ nodes) of`)
+var verified = regexp.MustCompile(`byte for byte; of the 10 nearest of \d+ vectors (\S+) were found\n.*: (\S+) nodes of`)
 
 // coldIndex measures how long a first index takes, its memory, and whether it is what a rebuild makes. Bounds are seconds
 // and MiB; 0 for none.
@@ -151,7 +152,12 @@ func (v *vectorFigures) coldIndex(ctx context.Context, what, dir string, seconds
 	if said == nil {
 		return fmt.Errorf("%s: index --verify does not say that it is what a rebuild makes:\n%s", name, out)
 	}
-	v.row(name+", verified, recall", "the same", string(said[2]), string(said[1]), 0, 0, "")
+	v.row(name+", nodes, verified", "the same", "", string(said[2]), 0, 0, "")
+	recall, err := strconv.ParseFloat(string(said[1]), 64)
+	if err != nil {
+		return fmt.Errorf("%s: the recall that index --verify found: %w", name, err)
+	}
+	v.least(name+", recall", "", "", string(said[1]), 100*recall, 95, " %")
 	return nil
 }
 
