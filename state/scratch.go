@@ -1,17 +1,37 @@
 package state
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"reconcile.dev/reconcile/state/durable"
 )
 
-// Scratch is a new file without a name, for what is too large to be held in memory; see [durable.Scratch].
+// Scratch is a new file without a name, for what is too large to be held in memory; see [durable.Scratch]. Of a tree that
+// may only be read it lies in the system's folder for such files.
 func (s *Store) Scratch() (*os.File, error) {
-	if err := s.ensureLocal(tmpDir); err != nil {
+	err := s.ensureLocal(tmpDir)
+	if err == nil {
+		var f *os.File
+		if f, err = durable.Scratch(s.root, tmpDir); err == nil {
+			return f, nil
+		}
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return nil, err
 	}
-	return durable.Scratch(s.root, tmpDir)
+	root, elsewhere := os.OpenRoot(os.TempDir())
+	if elsewhere != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, elsewhere := durable.Scratch(root, ".")
+	if elsewhere != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // MapScratch returns what a scratch file has, read as it is used, until release is called. forget gives back the memory
