@@ -126,18 +126,6 @@ func decodeState(data, same []byte, v any) error {
 	return nil
 }
 
-// plain says without Go's types what stands where it cannot.
-func plain(err error) error {
-	var mistyped *json.UnmarshalTypeError
-	if !errors.As(err, &mistyped) {
-		return err
-	}
-	if mistyped.Field == "" {
-		return fmt.Errorf("the file holds one %s", mistyped.Value)
-	}
-	return fmt.Errorf("%s cannot be of the type %s", mistyped.Field, mistyped.Value)
-}
-
 // placedError is what is wrong at one place of a file. Lines and columns count from 1, columns in bytes.
 type placedError struct {
 	line, column int
@@ -146,20 +134,3 @@ type placedError struct {
 
 func (e *placedError) Error() string { return e.err.Error() }
 func (e *placedError) Unwrap() error { return e.err }
-
-// placeOf is where in data an error of package json is; zero where that is not known.
-func placeOf(data []byte, err error) (line, column int) {
-	var syntax *json.SyntaxError
-	var mistyped *json.UnmarshalTypeError
-	var offset int64 // of the byte after
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &mistyped):
-		offset = mistyped.Offset
-	default:
-		return 0, 0
-	}
-	before := data[:max(0, min(int(offset)-1, len(data)))]
-	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
-}

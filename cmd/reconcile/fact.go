@@ -118,6 +118,9 @@ commit, review, url, agent, or another name.`,
 		if !ok || id == "" || schemas.CheckName(kind) != nil {
 			return nil, badUsage("--source %q: write TYPE:ID, as commit:1a2b3c4d", from)
 		}
+		if !(p.Confidence >= 0 && p.Confidence <= 1) {
+			return nil, badUsage("--confidence %v: write 0 to 1", p.Confidence)
+		}
 		p.Node, p.SourceType, p.SourceID, p.Note = args[0], kind, id, note
 		return p, nil
 	})

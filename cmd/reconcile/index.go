@@ -305,7 +305,10 @@ func (a *app) printIndexStats(s indexStats) error {
 	if err := t.Write(a.stdout); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\n%s nodes, %s edges, %s inputs; vectors by %s\n", render.Grouped(s.Nodes), render.Grouped(s.Edges),
+	if s.Nodes > 0 {
+		fmt.Fprintln(a.stdout)
+	}
+	fmt.Fprintf(a.stdout, "%s nodes, %s edges, %s inputs; vectors by %s\n", render.Grouped(s.Nodes), render.Grouped(s.Edges),
 		render.Grouped(s.Inputs), orNothing(s.Model))
 	if s.Large+s.Binary > 0 {
 		fmt.Fprintf(a.stdout, "left out: %s larger than index.maxFileSize, %s without text\n", plural(s.Large, "file"), plural(s.Binary, "file"))

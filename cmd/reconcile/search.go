@@ -126,6 +126,9 @@ func (o *searchFlags) query(text string) (vectors.Query, error) {
 	if q.Types, err = parseNames("--kind", o.kinds, graph.ParseNodeType); err != nil {
 		return q, err
 	}
+	if err := checkKinds(q.Types, q.Domains); err != nil {
+		return q, err
+	}
 	for _, l := range o.labels {
 		if k, v, ok := strings.Cut(l, "="); !ok || k == "" || v == "" {
 			return q, badUsage("--label %q: write KEY=VALUE, as issue=42", l)

@@ -128,7 +128,7 @@ func (s *snippets) file(p string) []string {
 	if s.held += len(data); s.files == nil || s.held > heldFiles {
 		s.files, s.held = map[string][]string{}, len(data)
 	}
-	s.files[p] = strings.Split(string(data), "\n")
+	s.files[p] = strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
 	return s.files[p]
 }
 

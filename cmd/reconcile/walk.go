@@ -89,7 +89,17 @@ func (o *walkFlags) filter() (f graph.Filter, err error) {
 			return f, err
 		}
 	}
-	return f, nil
+	return f, checkKinds(f.Types, f.Domains)
+}
+
+// checkKinds refuses kinds none of which is of a domain that is asked for.
+func checkKinds(kinds []graph.NodeType, domains []graph.Domain) error {
+	there := func(t graph.NodeType) bool { return slices.Contains(domains, t.Domain()) }
+	if len(kinds) == 0 || len(domains) == 0 || slices.ContainsFunc(kinds, there) {
+		return nil
+	}
+	return badUsage("kind %s is of the domain %s, which is not asked for: only %s", kinds[0], kinds[0].Domain(),
+		strings.Join(namesOf(domains), ", "))
 }
 
 // avoid takes what a name stands for out of a filter.

@@ -25,10 +25,10 @@ func TestDamageIsOneLine(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"{\"version\": 1,\n \"observations\": [\n  {\"id\": \"x\" oops\n\x1b[31msecret} ]}\n": "damaged: line 3: ",
-		"{\"version\": 1,\n \"issueNumber\"": "damaged: line 2: ",
-		"":                                   "damaged: line 1: ",
-		"{\"version\":\n \"one\n two\"}":     "damaged: line 2: ",
-		"{\"version\":\n \"secret\"}":        "damaged: version: ",
+		"{\"version\": 1,\n \"issueNumber\"":                                                  "damaged: line 2: ",
+		"":                                                                                    "damaged: line 1: ",
+		"{\"version\":\n \"one\n two\"}":                                                      "damaged: line 2: ",
+		"{\"version\":\n \"secret\"}":                                                         "damaged: version: ",
 	} {
 		_, err := Parse([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x1b") ||

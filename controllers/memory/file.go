@@ -13,6 +13,7 @@ import (
 	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 var (
@@ -56,7 +57,7 @@ func parse(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error)
 		return nil, nil, fmt.Errorf("%w: its values are nested too deep", ErrDamaged)
 	}
 	if err := readJSON(data, &fields); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, state.InJSON(data, err))
 	}
 	for _, part := range []struct {
 		name string
@@ -76,18 +77,12 @@ func parse(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error)
 	return f, fields, check(f, fields)
 }
 
-// readJSON is json.Unmarshal, but faster for what is well formed. The error is one line, which says on which one of the
-// data what is wrong with it, but not what stands there.
+// readJSON is json.Unmarshal, but faster for what is well formed. Unlike those of the fast one, errors do not quote data.
 func readJSON(data []byte, into any) error {
 	if quick.Unmarshal(data, into) == nil {
 		return nil
 	}
-	err := json.Unmarshal(data, into)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		before := data[:max(0, min(int(syntax.Offset)-1, len(data)))]
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(before, []byte("\n")), err)
-	}
-	return err
+	return json.Unmarshal(data, into)
 }
 
 func check(f *schemas.MemoryFile, fields map[string]json.RawMessage) error {

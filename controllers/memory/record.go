@@ -34,7 +34,7 @@ func ParseRecord(data []byte) (schemas.MemoryRecord, error) {
 		return r, fmt.Errorf("%w: its values are nested too deep", ErrDamaged)
 	}
 	if err := readJSON(data, &r); err != nil {
-		return schemas.MemoryRecord{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return schemas.MemoryRecord{}, fmt.Errorf("%w: %w", ErrDamaged, state.InJSON(data, err))
 	}
 	switch {
 	case r.Type == "":

@@ -96,8 +96,10 @@ func ParseFacts(data []byte) ([]Statement, error) {
 	var f factsFile
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("want an object with edges, provenances, conflicts, reviews or trusts: %w", err)
+	if err := d.Decode(&f); err == io.EOF {
+		return nil, errors.New("it is empty; write an object with edges, provenances, conflicts, reviews or trusts")
+	} else if err != nil {
+		return nil, fmt.Errorf("want an object with edges, provenances, conflicts, reviews or trusts: %w", state.InJSON(data, err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows the object")
