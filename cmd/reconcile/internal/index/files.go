@@ -8,11 +8,8 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/cespare/xxhash/v2"
@@ -48,7 +45,8 @@ type files struct {
 	now     int64 // nanoseconds since 1970
 
 	cache  fileCache
-	looked []looked // all folders
+	tools  string    // what files that are not of Go depend on, too
+	looked []*looked // all folders, those of one depth after each other
 	left   LeftOut
 	single map[string]file // what is known of files that are taken one by one
 }
@@ -60,48 +58,43 @@ func (f *files) walk(ctx context.Context) error {
 		return err
 	}
 	defer root.Close()
-	for level := []string{""}; len(level) > 0; {
-		all := make([]looked, len(level))
-		f.list(ctx, root, level, all)
-		level = level[:0:0]
-		for i := range all {
-			level = append(level, all[i].below...)
-			f.left.Large += all[i].left.Large
-			f.left.Binary += all[i].left.Binary
-			err = errors.Join(err, all[i].err)
+	for level := []*looked{{}}; len(level) > 0; {
+		f.list(ctx, root, level)
+		f.looked = append(f.looked, level...)
+		var next []*looked
+		for _, l := range level {
+			next = append(next, l.below...)
+			f.left.Large += l.left.Large
+			f.left.Binary += l.left.Binary
+			err = errors.Join(err, l.err)
 		}
+		level = next
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		f.looked = append(f.looked, all...)
 	}
 	return nil
 }
 
 // list looks into folders.
-func (f *files) list(ctx context.Context, root *state.Folder, dirs []string, out []looked) {
-	var next atomic.Int64
-	work := func() {
-		for i := next.Add(1) - 1; int(i) < len(dirs) && ctx.Err() == nil; i = next.Add(1) - 1 {
-			out[i].dir = dirs[i]
-			out[i].look(f, root)
-		}
-	}
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(dirs)) - 1 {
-		workers.Go(work)
-	}
-	work()
-	workers.Wait()
+func (f *files) list(ctx context.Context, root *state.Folder, level []*looked) {
+	each(ctx, len(level), func(i int) {
+		level[i].look(f, root)
+		level[i].sources(f.tools)
+	})
 }
 
 // looked is what came of looking into a folder.
 type looked struct {
 	dir   string
-	files []file   // sorted by name, also those that are no text
-	below []string // folders that are to be looked into
+	files []file    // sorted by name, also those that are no text
+	below []*looked // folders that are to be looked into, sorted by name
+	same  bool      // all that is known of the files was known
 	left  LeftOut
 	err   error
+	// inputs are made of the files, in their order; folder is that of those of Go, nil if there are none.
+	inputs []input
+	folder *goFolder
 	// key is that of the Go files when their contexts were found, 0 if these are not known; declared is what they declared
 	// then, see [source.GoFolder.Declared].
 	key, declared uint64
@@ -139,17 +132,18 @@ func (l *looked) look(f *files, root *state.Folder) {
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	ignored, known := f.ignored(l.dir, rules), f.cache.of(l.dir)
 	about, _ := known.find("")
-	l.key, l.declared = about.stamp, about.digest
+	l.key, l.declared, l.same = about.stamp, about.digest, true
 	for _, e := range entries {
 		switch {
 		case e.id.IsFolder():
 			if !f.skipped(e.path, e.name) && !ignored(e.name, true) {
-				l.below = append(l.below, e.path)
+				l.below = append(l.below, &looked{dir: e.path})
 			}
 		case e.id.Size > 0 && !f.isOurs(e.path) && !f.excluded(e.path) && !ignored(e.name, false):
 			l.take(f, e, known)
 		}
 	}
+	l.same = l.same && !known.passed && known.left == ""
 }
 
 // take takes a file that is not left out for what it is called.
@@ -166,6 +160,7 @@ func (l *looked) take(f *files, e entry, known *rows) {
 	if now.digest == 0 {
 		l.left.Binary++
 	}
+	l.same = l.same && now.stamp == was.stamp && now.digest == was.digest
 	l.files = append(l.files, now)
 }
 
@@ -235,9 +230,13 @@ func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool
 
 // save keeps what is known of all files.
 func (f *files) save() {
+	f.cache.begin()
 	var all []byte
-	for i := range f.looked {
-		l := &f.looked[i]
+	for _, l := range f.looked {
+		if l.same {
+			f.cache.keep(l.dir)
+			continue
+		}
 		all = all[:0]
 		if l.key != 0 {
 			all = appendRow(all, "", &file{stamp: l.key, digest: l.declared})

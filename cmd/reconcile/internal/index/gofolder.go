@@ -32,8 +32,12 @@ type goFolder struct {
 // wholePackage is where the input of a package is among its files.
 const wholePackage = -1
 
-// goSources makes inputs of the Go files of a folder.
-func (s *survey) goSources(l *looked, files []*file) {
+// takeGo finds out what is known of the Go files of a folder, and makes the input of their package.
+func (l *looked) takeGo(files []*file) {
+	if len(files) == 0 {
+		l.key, l.declared = 0, 0
+		return
+	}
 	g := &goFolder{looked: l, files: files, id: source.Folder(files[0].path)}
 	h := xxhash.New()
 	for _, f := range files {
@@ -45,13 +49,10 @@ func (s *survey) goSources(l *looked, files []*file) {
 		if l.key != 0 {
 			g.before = l.declared
 		}
-		l.key, l.declared = 0, 0
+		l.key, l.declared, l.same = 0, 0, false
 	}
-	s.folders = append(s.folders, g)
-	s.inputs = append(s.inputs, input{name: "go:" + g.id, folder: g, at: wholePackage})
-	for i, f := range files {
-		s.inputs = append(s.inputs, input{name: "go:" + f.path, folder: g, at: i})
-	}
+	l.folder = g
+	l.inputs = append(l.inputs, input{name: "go:" + g.id, folder: g, at: wholePackage})
 }
 
 // known reports whether the contexts of the files are.
@@ -68,27 +69,38 @@ func (s *survey) settle(ctx context.Context) error {
 			open = append(open, g)
 		}
 	}
-	var next, held atomic.Int64
+	var held atomic.Int64
 	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(open)))
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(open) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-			if size := open[i].parse(s, threads); held.Add(int64(size)) > mostParsed {
-				open[i].parsed = nil
+	each(ctx, len(open), func(i int) {
+		if size := open[i].parse(s, threads); held.Add(int64(size)) > mostParsed {
+			open[i].parsed = nil
+		}
+	})
+	const some = 512
+	each(ctx, (len(s.inputs)+some-1)/some, func(i int) {
+		for j := i * some; j < min((i+1)*some, len(s.inputs)); j++ {
+			if in := &s.inputs[j]; in.folder != nil {
+				in.digest = in.folder.digest(s, in.at)
 			}
+		}
+	})
+	return ctx.Err()
+}
+
+// each does n things, on all processors.
+func each(ctx context.Context, n int, do func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			do(i)
 		}
 	}
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(open)) - 1 {
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
 		workers.Go(work)
 	}
 	work()
 	workers.Wait()
-	for i := range s.inputs {
-		if in := &s.inputs[i]; in.folder != nil {
-			in.digest = in.folder.digest(s, in.at)
-		}
-	}
-	return ctx.Err()
 }
 
 // parse reads and parses the files, finds their contexts, and tells how many bytes they have. As long as the folder
@@ -169,7 +181,7 @@ func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Inp
 		for _, f := range g.files {
 			f.context.Declared = g.now
 		}
-		g.declared = 0
+		g.declared, g.same = 0, false
 		ins = s.inputsOf(g)
 		parts, _ = g.parsed.Parts(nil, s.modules, threads)
 	}

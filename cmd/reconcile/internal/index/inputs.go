@@ -42,7 +42,7 @@ type survey struct {
 	inputs  []input
 	folders []*goFolder
 	modules source.Modules
-	module  string // modules, as a part of digests
+	module  string // a digest of modules
 	tagger  *tagger
 	warn    func(error)
 	aside   *texts // nil: in memory
@@ -52,17 +52,18 @@ type survey struct {
 // survey looks at the files and the objects.
 func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) {
 	settings := tree.Settings()
+	tagger := newTagger(ctx, k.Store)
 	f := &files{
-		store: k.Store, ignored: k.Ignored, exclude: settings.Index.Exclude, limit: int64(settings.Index.MaxFileSize),
+		tools: tagger.version, store: k.Store, ignored: k.Ignored, exclude: settings.Index.Exclude, limit: int64(settings.Index.MaxFileSize),
 		now: k.Now().UnixNano(), objects: []string{settings.Folders.Specs, settings.Folders.State}, single: map[string]file{},
 	}
 	f.cache.load(k.Store)
 	if err := f.walk(ctx); err != nil {
 		return nil, err
 	}
-	s := &survey{files: f, tagger: newTagger(ctx, k.Store), warn: k.warn, began: k.Now()}
+	s := &survey{files: f, tagger: tagger, warn: k.warn, began: k.Now()}
 	s.readModules()
-	s.sources()
+	s.gather()
 	if err := s.fromTree(tree); err != nil {
 		return nil, err
 	}
@@ -75,8 +76,8 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 
 // readModules reads the modules. Of a go.mod that cannot be read any more there is none, as its files are none.
 func (s *survey) readModules() {
-	for i := range s.looked {
-		for _, f := range s.looked[i].files {
+	for _, l := range s.looked {
+		for _, f := range l.files {
 			if path.Base(f.path) != "go.mod" || f.digest == 0 {
 				continue
 			}
@@ -90,40 +91,77 @@ func (s *survey) readModules() {
 		}
 	}
 	slices.SortFunc(s.modules, func(a, b source.Module) int { return strings.Compare(a.Dir, b.Dir) })
+	h := xxhash.New()
 	for _, m := range s.modules {
-		s.module += m.Dir + "=" + m.Path + "\n"
+		_, _ = h.WriteString(m.Dir + "=" + m.Path + "\n")
 	}
+	s.module = string(h.Sum(nil))
 }
 
-// sources makes inputs of the texts of the work tree.
-func (s *survey) sources() {
+// gather takes the inputs of all folders, in the order of their names but for few.
+func (s *survey) gather() {
 	n := 0
-	for i := range s.looked {
-		n += len(s.looked[i].files) + 1
-	}
-	s.inputs = make([]input, 0, n)
-	for i := range s.looked {
-		s.sourcesOf(&s.looked[i])
-	}
-}
-
-// sourcesOf are those of one folder.
-func (s *survey) sourcesOf(l *looked) {
-	var goes []*file
-	for i := range l.files {
-		switch f := &l.files[i]; {
-		case f.digest == 0:
-		case path.Ext(f.path) == ".go":
-			goes = append(goes, f)
-		default:
-			one := l.files[i : i+1 : i+1]
-			s.inputs = append(s.inputs, input{name: "file:" + f.path, digest: digestOf(s.tagger.version, one...), files: one})
+	for _, l := range s.looked {
+		n += len(l.inputs)
+		if l.folder != nil {
+			s.folders = append(s.folders, l.folder)
 		}
 	}
-	if len(goes) > 0 {
-		s.goSources(l, goes)
-	} else {
-		l.key, l.declared = 0, 0
+	s.inputs = make([]input, 0, n+n/16)
+	goes := make([]input, 0, n)
+	s.looked[0].gather(&s.inputs, &goes)
+	s.inputs = append(s.inputs, goes...)
+}
+
+// gather adds the inputs of a folder and of those below it to the files, or to those of Go.
+func (l *looked) gather(files, goes *[]input) {
+	below := l.below
+	for i := range l.inputs {
+		in := &l.inputs[i]
+		for in.at != wholePackage && len(below) > 0 && below[0].before(in.files[0].path) {
+			below[0].gather(files, goes)
+			below = below[1:]
+		}
+		if in.folder != nil {
+			*goes = append(*goes, *in)
+		} else {
+			*files = append(*files, *in)
+		}
+	}
+	for _, b := range below {
+		b.gather(files, goes)
+	}
+}
+
+// before reports whether files in the folder come before a file beside it.
+func (l *looked) before(p string) bool {
+	n := min(len(l.dir), len(p))
+	order := strings.Compare(l.dir[:n], p[:n])
+	return order < 0 || order == 0 && n < len(p) && p[n] > '/'
+}
+
+// sources makes inputs of the texts of a folder.
+func (l *looked) sources(tools string) {
+	l.inputs = make([]input, 0, len(l.files)+1)
+	var goes []*file
+	for i := range l.files {
+		if f := &l.files[i]; f.digest != 0 && isGo(f.path) {
+			goes = append(goes, f)
+		}
+	}
+	l.takeGo(goes)
+	n := 0
+	for i := range l.files {
+		f := &l.files[i]
+		one := l.files[i : i+1 : i+1]
+		switch {
+		case f.digest == 0:
+		case isGo(f.path):
+			l.inputs = append(l.inputs, input{name: "go:" + f.path, files: one, folder: l.folder, at: n})
+			n++
+		default:
+			l.inputs = append(l.inputs, input{name: "file:" + f.path, files: one, digest: digestOf(tools, one...)})
+		}
 	}
 }
 

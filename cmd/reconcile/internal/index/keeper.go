@@ -214,7 +214,6 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	if why != "" {
 		return anew(ctx, tree, s, why)
 	}
-	s.save()
 	how.Took = k.Now().Sub(start)
 	return &Kept{Index: x, How: how, mapped: m}, nil
 }
@@ -295,12 +294,16 @@ func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, ch
 	case len(changed) > len(s.inputs)/4+64:
 		return nil, "much has changed", nil
 	case same && !complete:
+		s.save()
 		return x, "", nil
 	}
 	parts, err := s.parts(ctx, changed, k.progress)
 	if err != nil {
 		return nil, "", err
 	}
+	var saved sync.WaitGroup
+	saved.Go(s.save)
+	defer saved.Wait()
 	x, err = have.Update(ctx, parts, gone)
 	switch {
 	case errors.Is(err, vectors.ErrRebuild) || errors.Is(err, vectors.ErrDamaged):
