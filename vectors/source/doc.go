@@ -1,7 +1,7 @@
-// Package source makes nodes, edges and texts of the files of a work tree: of Go by folder, with go/parser and go/types,
-// of Markdown by section, of other languages by the symbols that ctags found, and of what nobody knows by windows of
-// lines. Texts are handed in; nothing is read, and what comes out depends on nothing else. What cannot be parsed is
-// indexed as far as it can be.
+// Package source makes nodes, edges and texts of the files of a work tree: of Go with go/parser and go/types, of Markdown
+// by section, of other languages by the symbols that ctags found, and of what nobody knows by windows of lines. Texts are
+// handed in; nothing is read, and what comes out depends on nothing else. What cannot be parsed is indexed as far as it
+// can be.
 //
 // # Names
 //
@@ -17,5 +17,6 @@
 //
 // go/types checks each folder by itself, with all that it imports stubbed: what a folder calls is right for its own
 // functions and methods, and for functions of other folders of the same modules. Methods of types from elsewhere are not
-// told.
+// told. What comes of a file depends on its text and on its context: the declarations that can be reached from the names
+// in it. So after an edit only those files of a folder are made anew that have another text or another context.
 package source
