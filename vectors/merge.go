@@ -100,7 +100,7 @@ func (m *merging) come(name string, c *changed, it *graph.Item) error {
 		m.news[it.ID] = arrival{it, c}
 	case it.Type == graph.Import:
 		// The same, whoever has it.
-	case holder != m.held.owner[r] || name < m.held.names[holder]:
+	case holder != m.held.owner(r) || name < m.held.names[holder]:
 		return ErrRebuild
 	}
 	return nil
@@ -112,7 +112,7 @@ func (m *merging) leave(n int) error {
 		id := m.baseGraph.ID(r)
 		holder, stays := m.unchanged(r)
 		switch {
-		case stays && (holder == m.held.owner[r] || m.baseGraph.Type(r) == graph.Import):
+		case stays && (holder == m.held.owner(r) || m.baseGraph.Type(r) == graph.Import):
 		case m.news[id].Item != nil:
 		case !stays:
 			m.gone[id] = true
@@ -124,13 +124,12 @@ func (m *merging) leave(n int) error {
 }
 
 // unchanged is the first of the inputs with a node of the snapshot that are as they were; ok is false if there is none.
-func (m *merging) unchanged(r graph.Ref) (input int32, ok bool) {
-	for _, n := range m.held.holders(r) {
-		if !m.changed[n] {
-			return n, true
-		}
-	}
-	return 0, false
+func (m *merging) unchanged(r graph.Ref) (input int, ok bool) {
+	m.held.holders(r, func(n int) bool {
+		input, ok = n, !m.changed[n]
+		return !ok
+	})
+	return input, ok
 }
 
 // relate finds the edges: of the changed inputs, and those of others that lead somewhere else now.
@@ -211,7 +210,7 @@ func (m *merging) lead(e *looseEdge) error {
 		return nil
 	}
 	r, ok := m.baseGraph.Find(from)
-	own := ok && int(m.held.owner[r]) == e.input
+	own := ok && m.held.owner(r) == e.input
 	m.edges = append(m.edges, (&Input{Name: m.held.names[e.input]}).edge(e.Edge, from, to, own))
 	return nil
 }
