@@ -72,7 +72,7 @@ func useAll(t *testing.T, x *vectors.Index, w *world) {
 	_, _, _ = x.Recall(3)
 	g := x.Graph()
 	for r := range g.All() {
-		_, _ = g.Node(r), g.Outgoing(r)
+		_, _ = g.Node(r), edges(g, r)
 	}
 	g.Stats()
 	if next, err := x.Update(t.Context(), []vectors.Input{w.input("f1/n1.go")}, []string{"file:f2/n0.go"}); err == nil {

@@ -144,9 +144,6 @@ func checkAgainst(t *testing.T, g *graph.Graph, m *naive) {
 		}
 		checkEdges(t, "from "+id, g.Outgoing(r), m, func(k edgeKey) bool { return k.from == id })
 		checkEdges(t, "to "+id, incoming(g, r), m, func(k edgeKey) bool { return k.to == id })
-		checkEdges(t, "calls from "+id, g.Outgoing(r, graph.Calls, graph.LedTo), m, func(k edgeKey) bool {
-			return k.from == id && (k.kind == graph.Calls || k.kind == graph.LedTo)
-		})
 		other := ids[len(id)*7%len(ids)]
 		checkEdges(t, "between", g.Between(r, ref(t, g, other)), m, func(k edgeKey) bool { return k.from == id && k.to == other })
 	}

@@ -89,18 +89,6 @@ func (g *Graph) ByPath(path string) []Ref {
 	return out
 }
 
-// Outgoing are the edges that leave a node, of the given types or of all, sorted by type and by the id where they lead.
-func (g *Graph) Outgoing(r Ref, types ...EdgeType) []Edge {
-	var out []Edge
-	mask := maskOf(types)
-	for _, a := range g.arcs(r) {
-		if mask.has(a.kind) {
-			out = append(out, g.edge(a))
-		}
-	}
-	return out
-}
-
 // Between are the edges that lead from one node to the other, sorted by type.
 func (g *Graph) Between(from, to Ref) []Edge {
 	var out []Edge
