@@ -14,14 +14,16 @@ import (
 //	magic    "RECINDEX"
 //	version  uint32
 //	count    uint32, of sections
-//	table    for each section: kind uint64, offset uint64, length uint64, xxhash64 of it uint64
+//	table    for each section: kind uint64, offset uint64, length uint64, sum of it uint64
 //	sum      xxhash64 of all that is before
+//
+// The sum of a section is the xxhash64 of those of its pieces, so that all processors compare a large one.
 //
 // The sums of sections are checked when one is opened that is not known to be sound, but for those of the words, which are
 // checked page by page as they are used, and of the vectors, see [Stored.Confirm]; Verify checks these, too.
 const (
 	magic     = "RECINDEX"
-	version   = 6
+	version   = 7
 	pageSize  = 4096
 	tableAt   = 16
 	rowSize   = 32
@@ -79,7 +81,7 @@ type section struct {
 }
 
 // sound reports whether a section that was read is what was written.
-func (s *section) sound() bool { return xxhash.Sum64(s.data) == s.sum }
+func (s *section) sound() bool { return sumOf(s.data) == s.sum }
 
 // write hands out what the section has.
 func (s *section) write(to func([]byte) error) error {
@@ -125,15 +127,11 @@ func (c *container) header() ([]byte, error) {
 	at := uint64(pages(tableAt + rowSize*len(c.sections) + 8))
 	for i := range c.sections {
 		s := &c.sections[i]
-		sum := xxhash.New()
-		err := s.write(func(data []byte) error {
-			_, err := sum.Write(data)
-			return err
-		})
-		if err != nil {
+		sum := &summing{}
+		if err := s.write(sum.write); err != nil {
 			return nil, err
 		}
-		for _, n := range []uint64{s.kind, at, uint64(s.size()), sum.Sum64()} {
+		for _, n := range []uint64{s.kind, at, uint64(s.size()), sum.sum()} {
 			b = binary.LittleEndian.AppendUint64(b, n)
 		}
 		at += uint64(pages(s.size()))
