@@ -18,6 +18,15 @@ type IndexSettings struct {
 	Model string `json:"model,omitempty" jsonschema:"maxLength=200"`
 	// Dimensions is how many numbers a vector has. With openai it must be what the model gives. Default 768.
 	Dimensions int `json:"dimensions,omitempty" jsonschema:"minimum=1,maximum=4096,default=768"`
+	// M is how many links a vector gets to near ones, once there are so many vectors that a search follows links instead of
+	// comparing with each; twice as many are kept. More find more, and take more memory and time. Default 16.
+	M int `json:"m,omitempty" jsonschema:"minimum=2,maximum=128,default=16"`
+	// EfConstruction is how many candidates the links of a vector are chosen from when the index is built. Default 144.
+	EfConstruction int `json:"efConstruction,omitempty" jsonschema:"minimum=1,maximum=4096,default=144"`
+	// EfSearch is how many candidates a search keeps while it follows links: more find more and take longer. Default 64.
+	EfSearch int `json:"efSearch,omitempty" jsonschema:"minimum=1,maximum=4096,default=64"`
+	// EfThorough is the same for a search with --thorough, where it is more than efSearch. Default 192.
+	EfThorough int `json:"efThorough,omitempty" jsonschema:"minimum=1,maximum=4096,default=192"`
 	// APIKeyEnv names the environment variable that holds the key for the endpoint. Default: no key is sent.
 	APIKeyEnv string `json:"apiKeyEnv,omitempty" jsonschema:"maxLength=200"`
 	// Batch is how many texts the endpoint is asked for at once. Default 64.
@@ -36,6 +45,10 @@ const EmbedderOpenAI = "openai"
 func (x *IndexSettings) defaults() {
 	orDefault(&x.Embedder, "builtin")
 	orDefault(&x.Dimensions, 768)
+	orDefault(&x.M, 16)
+	orDefault(&x.EfConstruction, 144)
+	orDefault(&x.EfSearch, 64)
+	orDefault(&x.EfThorough, 192)
 	orDefault(&x.Batch, 64)
 	orDefault(&x.MaxFileSize, 1<<20)
 }

@@ -26,6 +26,12 @@ type Options struct {
 	WordsOnly bool
 	// Dims is how many numbers a vector has; 768 by default. With an Embedder it must be what that makes.
 	Dims int
+	// M and EfConstruction say how vectors are linked, see [knn.Options]; 0 is its default. A snapshot that is opened has to
+	// be linked so.
+	M, EfConstruction int
+	// EfSearch is how many candidates a search keeps, EfThorough the same for a thorough one, which keeps no fewer; 0 is the
+	// default of package knn.
+	EfSearch, EfThorough int
 	// Sound says that these very bytes were opened and confirmed before, or were just written: their sums, which takes as long
 	// as to read all of them, are not compared again, unless Verify is called.
 	Sound bool
@@ -51,9 +57,9 @@ type Scratch interface {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Dims == 0 {
-		o.Dims = knn.DefaultDims
-	}
+	o.Dims = cmp.Or(o.Dims, knn.DefaultDims)
+	o.M, o.EfConstruction = cmp.Or(o.M, knn.DefaultM), cmp.Or(o.EfConstruction, knn.DefaultEfConstruction)
+	o.EfSearch, o.EfThorough = cmp.Or(o.EfSearch, knn.DefaultEfSearch), cmp.Or(o.EfThorough, knn.DefaultEfThorough)
 	if o.Threads == 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
@@ -67,6 +73,19 @@ func (o Options) withDefaults() Options {
 		o.Forget = func() {}
 	}
 	return o
+}
+
+// linking is how vectors are linked.
+func (o *Options) linking() knn.Options {
+	return knn.Options{Dims: o.Dims, M: o.M, EfConstruction: o.EfConstruction, Threads: o.Threads}
+}
+
+// ef is how many candidates a search keeps.
+func (o *Options) ef(thorough bool) int {
+	if thorough {
+		return max(o.EfSearch, o.EfThorough)
+	}
+	return o.EfSearch
 }
 
 // Snapshot is an index that was built, to be written. Some of it may be in a Scratch.
@@ -222,7 +241,7 @@ func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error 
 		return err
 	}
 	b.Forget()
-	x, err := knn.Assemble(b.ctx, knn.Options{Dims: b.Dims, Threads: b.Threads}, ids,
+	x, err := knn.Assemble(b.ctx, b.linking(), ids,
 		func(row int, into []float32) error { return made.get(texts.of[row], into) },
 		func(done, total int) { b.Progress("vectors", done, total) })
 	if err != nil {

@@ -164,6 +164,27 @@ func TestOtherModel(t *testing.T) {
 	}
 }
 
+// Links are those of the settings, in the snapshot and in the delta; what a search keeps is no matter of what is stored.
+func TestOtherLinks(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.M, o.EfConstruction = 5, 40
+	snapshot := build(t, newWorld(1).inputs(), o)
+	o.EfSearch, o.EfThorough = 3, 2
+	open(t, snapshot, nil, o)
+	for _, other := range []func(*vectors.Options){
+		func(o *vectors.Options) { o.M = 6 },
+		func(o *vectors.Options) { o.EfConstruction = 0 },
+	} {
+		now := o
+		other(&now)
+		_, err := vectors.Open(snapshot, nil, now)
+		if !errors.Is(err, vectors.ErrOtherLinks) || !strings.Contains(err.Error(), "m 5 and efConstruction 40") {
+			t.Errorf("opened for m %d and efConstruction %d: %v", now.M, now.EfConstruction, err)
+		}
+	}
+}
+
 // Without an embedder search goes by words, and says so.
 func TestEmbedderFails(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func (s *Stored) embedChanges(ctx context.Context, fresh []*graph.Item, was *del
 	if s.near == nil {
 		return nil
 	}
-	next, err := was.copyNear(knn.Options{Dims: s.meta.Dims, Threads: s.Threads})
+	next, err := was.copyNear(s.linking())
 	if err != nil {
 		return damaged(err)
 	}

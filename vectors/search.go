@@ -275,7 +275,7 @@ type neighbour struct {
 // nearest asks the snapshot and the delta, and joins what they say.
 func (s *search) nearest(v []float32) ([]neighbour, error) {
 	o := knn.SearchOptions{
-		K: max(candidates, s.Limit), Thorough: s.Thorough, Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
+		K: max(candidates, s.Limit), Ef: s.ef(s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
 	}
 	hits, err := s.near.Search(v, o)
 	if err != nil {

@@ -34,8 +34,8 @@ type Stored struct {
 }
 
 // Load takes the bytes of a snapshot, which are used as they are and must not change, and of the delta beside it, nil if
-// there is none. A delta of another snapshot is passed over. The error is ErrDamaged, or ErrOtherModel: then it is to be
-// built anew.
+// there is none. A delta of another snapshot is passed over. The error is ErrDamaged, ErrOtherModel or ErrOtherLinks: then
+// it is to be built anew.
 //
 // Unless the snapshot is known to be sound it is compared with its sums, but for the vectors, which are the most of it: they
 // can be used, and whether what they find is right, Confirm tells.
@@ -82,6 +82,9 @@ func damaged(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
 // mixed.
 var ErrOtherModel = errors.New("the index was made with another embedder")
 
+// ErrOtherLinks says that vectors are linked in another way than is wanted now.
+var ErrOtherLinks = errors.New("the links of the index were made with other settings")
+
 func (s *Stored) openVectors() (err error) {
 	if s.meta.Model == "" {
 		return nil
@@ -104,6 +107,10 @@ func (s *Stored) openVectors() (err error) {
 	s.slotted = s.base.get(sectionPlaces)
 	if s.near.Dims() != s.meta.Dims || len(s.slotted) != 4*s.near.Slots() {
 		return ErrDamaged
+	}
+	if made := s.near.Options(); made.M != s.M || made.EfConstruction != s.EfConstruction {
+		return fmt.Errorf("%w: m %d and efConstruction %d, and now it is %d and %d", ErrOtherLinks, made.M, made.EfConstruction,
+			s.M, s.EfConstruction)
 	}
 	return nil
 }

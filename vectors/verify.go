@@ -45,7 +45,7 @@ func (x *Index) Recall(n int) (recall float64, asked int, err error) {
 	if err != nil {
 		return 0, len(sample), err
 	}
-	hits, err := x.near.SearchMany(sample, knn.SearchOptions{K: k})
+	hits, err := x.near.SearchMany(sample, knn.SearchOptions{K: k, Ef: x.ef(false)})
 	if err != nil {
 		return 0, len(sample), err
 	}

@@ -256,17 +256,22 @@ func (a *app) verifyIndex(ctx context.Context, k *index.Keeper, t *state.Tree, x
 
 // indexStats is what -o json prints of an index.
 type indexStats struct {
-	Nodes   int            `json:"nodes"`
-	Edges   int            `json:"edges"`
-	Inputs  int            `json:"inputs"`
-	Changed int            `json:"changed"` // nodes that are in the delta
-	Large   int            `json:"large"`   // files that are left out because they are larger than index.maxFileSize
-	Binary  int            `json:"binary"`  // files that are left out because they are no text
-	Model   string         `json:"model,omitempty"`
-	Tools   string         `json:"tools,omitempty"`
-	Types   map[string]int `json:"types"`
-	EdgesBy map[string]int `json:"edgesByType"`
-	Domains map[string]int `json:"domains"`
+	Nodes   int    `json:"nodes"`
+	Edges   int    `json:"edges"`
+	Inputs  int    `json:"inputs"`
+	Changed int    `json:"changed"` // nodes that are in the delta
+	Large   int    `json:"large"`   // files that are left out because they are larger than index.maxFileSize
+	Binary  int    `json:"binary"`  // files that are left out because they are no text
+	Model   string `json:"model,omitempty"`
+	// M and EfConstruction are what its links were made with, EfSearch and EfThorough what searches keep.
+	M              int            `json:"m"`
+	EfConstruction int            `json:"efConstruction"`
+	EfSearch       int            `json:"efSearch"`
+	EfThorough     int            `json:"efThorough"`
+	Tools          string         `json:"tools,omitempty"`
+	Types          map[string]int `json:"types"`
+	EdgesBy        map[string]int `json:"edgesByType"`
+	Domains        map[string]int `json:"domains"`
 	shape
 }
 
@@ -274,6 +279,7 @@ func newIndexStats(x *index.Kept, b *index.Book) indexStats {
 	s := x.Graph().Stats()
 	out := indexStats{
 		Nodes: s.Nodes, Edges: s.Edges, Inputs: x.How.Inputs, Changed: x.Changed(), Model: x.Meta().Model, Tools: x.Meta().Tools,
+		M: x.M, EfConstruction: x.EfConstruction, EfSearch: x.EfSearch, EfThorough: x.EfThorough,
 		Large: x.How.LeftOut.Large, Binary: x.How.LeftOut.Binary,
 		Types: map[string]int{}, EdgesBy: map[string]int{}, Domains: map[string]int{},
 	}
@@ -310,6 +316,10 @@ func (a *app) printIndexStats(s indexStats) error {
 	}
 	fmt.Fprintf(a.stdout, "%s nodes, %s edges, %s inputs; vectors by %s\n", render.Grouped(s.Nodes), render.Grouped(s.Edges),
 		render.Grouped(s.Inputs), orNothing(s.Model))
+	if s.Model != "" {
+		fmt.Fprintf(a.stdout, "links made with m %d and efConstruction %d; a search keeps %d candidates, a thorough one %d\n",
+			s.M, s.EfConstruction, s.EfSearch, s.EfThorough)
+	}
 	if s.Large+s.Binary > 0 {
 		fmt.Fprintf(a.stdout, "left out: %s larger than index.maxFileSize, %s without text\n", plural(s.Large, "file"), plural(s.Binary, "file"))
 	}

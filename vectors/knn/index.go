@@ -62,6 +62,9 @@ func (x *Index) Len() int { return x.current.Load().live }
 // Dims is the number of dimensions of its vectors.
 func (x *Index) Dims() int { return x.options.Dims }
 
+// Options are those that it was built with.
+func (x *Index) Options() Options { return x.options }
+
 // Slots is one more than the highest slot in use. A vector keeps its slot until it is replaced or deleted.
 func (x *Index) Slots() int { return x.current.Load().len() }
 

@@ -71,13 +71,15 @@ func (k *Kept) Close() {
 }
 
 func (k *Keeper) options(tree *state.Tree) vectors.Options {
+	s := tree.Settings().Index
 	return vectors.Options{
-		Embedder: k.Embedder, Dims: tree.Settings().Index.Dimensions, Progress: k.Progress, Warn: k.Warn,
+		Embedder: k.Embedder, Dims: s.Dimensions, M: s.M, EfConstruction: s.EfConstruction,
+		EfSearch: s.EfSearch, EfThorough: s.EfThorough, Progress: k.Progress, Warn: k.Warn,
 	}
 }
 
 // Open opens what is there, without looking whether it is up to date. The error is one of package fs if there is nothing,
-// or vectors.ErrDamaged, or vectors.ErrOtherModel.
+// vectors.ErrDamaged, vectors.ErrOtherModel or vectors.ErrOtherLinks.
 func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 	m, err := k.load(tree)
 	if err != nil {
