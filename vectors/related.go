@@ -47,16 +47,7 @@ func (s *search) byRelation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range found {
-		if s.accepts(f.Node) && f.GraphScore > 0 {
-			p := s.place(f.Node)
-			p.ByGraph.Score = f.GraphScore
-			for _, step := range f.Steps {
-				p.Via = append(p.Via, s.graph.Edge(step))
-			}
-		}
-	}
-	s.answer.Results = s.weighed()
+	s.answer.Results = s.weighed(found)
 	return nil
 }
 
@@ -71,6 +62,9 @@ func (s *search) begin(v []float32) error {
 // similarity is how alike to the query a node is that was found by vectors, or else by words: 0 to 1.
 func (s *search) similarity(r graph.Ref) float64 {
 	f := s.places[r]
+	if f == nil {
+		return 0
+	}
 	if f.ByWords.Rank == 0 {
 		return max(f.ByVector.Score, 0)
 	}
@@ -81,33 +75,99 @@ func (s *search) similarity(r graph.Ref) float64 {
 	return f.ByWords.Score / best
 }
 
-// weighed are the results of a search by relation.
-func (s *search) weighed() []Found {
+// weight is what a search by relation ranks a node by. Most are not in the answer: what only that needs is made later.
+type weight struct {
+	ref         graph.Ref
+	score, came float64 // the final score, and what of it came over edges
+	steps       []graph.Step
+}
+
+// weighed are the results of a search by relation, which came over edges to what was found, or are alike to the query.
+func (s *search) weighed(found []graph.Result) []Found {
 	alpha := cmp.Or(s.Expansion.Alpha, graph.DefaultAlpha)
-	var refs []graph.Ref
-	for r, f := range s.places {
-		f.Score = alpha*s.similarity(r) + (1-alpha)*f.ByGraph.Score
-		if f.Score >= s.Expansion.MinScore {
-			refs = append(refs, r)
+	all := make([]weight, 0, len(found)+len(s.places))
+	var came []float64 // ascending
+	take := func(w weight) {
+		w.score = alpha*s.similarity(w.ref) + (1-alpha)*w.came
+		if w.score < s.Expansion.MinScore {
+			return
+		}
+		all = append(all, w)
+		if w.came > 0 {
+			came = append(came, w.came)
 		}
 	}
-	rank := func(by func(*Found) float64) {
-		slices.SortFunc(refs, func(a, b graph.Ref) int {
-			return cmp.Or(cmp.Compare(by(s.places[b]), by(s.places[a])), s.byID(a, b))
-		})
-	}
-	rank(func(f *Found) float64 { return f.ByGraph.Score })
-	for i, r := range refs {
-		if f := s.places[r]; f.ByGraph.Score > 0 {
-			f.ByGraph.Rank = i + 1
+	over := make(map[graph.Ref]bool, len(s.places))
+	for i := range found {
+		f := &found[i]
+		if f.GraphScore > 0 && s.accepts(f.Node) {
+			take(weight{ref: f.Node, came: f.GraphScore, steps: f.Steps})
+			if s.places[f.Node] != nil {
+				over[f.Node] = true
+			}
 		}
 	}
-	rank(func(f *Found) float64 { return f.Score })
-	out := make([]Found, 0, s.Limit)
-	for _, r := range refs[:min(len(refs), s.Limit)] {
-		f := s.places[r]
-		f.Node = s.graph.Node(r)
-		out = append(out, *f)
+	for r := range s.places {
+		if !over[r] {
+			take(weight{ref: r})
+		}
+	}
+	slices.Sort(came)
+	best := s.heaviest(all)
+	out := make([]Found, len(best))
+	for i, w := range best {
+		out[i] = s.related(w, all, came)
 	}
 	return out
+}
+
+// heaviest are as many of all as are asked for, those with the highest score first, equals in the order of their ids.
+func (s *search) heaviest(all []weight) []weight {
+	scores := make([]float64, len(all))
+	for i := range all {
+		scores[i] = all[i].score
+	}
+	slices.Sort(scores)
+	least := 0.0
+	if len(scores) > s.Limit {
+		least = scores[len(scores)-s.Limit]
+	}
+	var best []weight
+	for _, w := range all {
+		if w.score >= least {
+			best = append(best, w)
+		}
+	}
+	slices.SortFunc(best, func(a, b weight) int { return cmp.Or(cmp.Compare(b.score, a.score), s.byID(a.ref, b.ref)) })
+	return best[:min(len(best), s.Limit)]
+}
+
+// related is a result: what was found of it before, and by what it came over edges. Its rank among those is 1 more than how
+// many got more, or as much and have an id that is less; came are the scores of all that got any, ascending.
+func (s *search) related(w weight, all []weight, came []float64) Found {
+	f := Found{}
+	if p := s.places[w.ref]; p != nil {
+		f = *p
+	}
+	f.Node, f.Score = s.graph.Node(w.ref), w.score
+	if w.came == 0 {
+		return f
+	}
+	after, _ := slices.BinarySearchFunc(came, w.came, func(c, of float64) int {
+		if c <= of {
+			return -1
+		}
+		return 1
+	})
+	rank := 1 + len(came) - after
+	for i := range all {
+		if all[i].came == w.came && s.byID(all[i].ref, w.ref) < 0 {
+			rank++
+		}
+	}
+	f.ByGraph = Place{rank, w.came}
+	for _, step := range w.steps {
+		f.Via = append(f.Via, s.graph.Edge(step))
+	}
+	return f
 }
