@@ -281,23 +281,21 @@ const embedderPatience = 10 * time.Second
 // update takes changes in, and what the index lacks if that can be had, and keeps them in the delta; or says why the index
 // has to be built anew.
 func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, changed []input, gone []string) (x *vectors.Index, why string, err error) {
-	same := len(changed)+len(gone) == 0
-	if same || k.Retry {
-		if x, err = have.Ready(); err != nil {
-			return nil, err.Error(), nil
-		}
-	}
-	complete := k.Retry && x.Lacks() && k.embeds(ctx)
 	switch {
-	case complete && have.Meta().Model == "":
+	case k.Retry && have.Meta().Model == "" && k.embeds(ctx):
 		return nil, "it had no vectors", nil
 	case have.Meta().Tools != s.tagger.version:
 		return nil, "symbols are found by another program", nil
 	case len(changed) > len(s.inputs)/4+64:
 		return nil, "much has changed", nil
-	case same && !complete:
-		s.save()
-		return x, "", nil
+	case len(changed)+len(gone) == 0:
+		if x, err = have.Ready(); err != nil {
+			return nil, err.Error(), nil
+		}
+		if lacks := k.Retry && x.Meta().Model != "" && x.Lacks(); !lacks || !k.embeds(ctx) {
+			s.save()
+			return x, "", nil
+		}
 	}
 	parts, err := s.parts(ctx, changed, k.progress)
 	if err != nil {
