@@ -235,7 +235,7 @@ func (a *app) noteHow(x *index.Kept) {
 		a.note("built the index: %s nodes of %s inputs, in %s (%s)", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs),
 			how.Took.Round(time.Millisecond), how.Rebuilt)
 	case how.Changed+how.Gone > 0:
-		a.note("took in %d inputs that changed and %d that went, in %s", how.Changed, how.Gone, how.Took.Round(time.Millisecond))
+		a.note("took in %s that changed and %d that went, in %s", plural(how.Changed, "input"), how.Gone, how.Took.Round(time.Millisecond))
 	default:
 		a.note("the index is up to date: %s nodes of %s inputs", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs))
 	}
