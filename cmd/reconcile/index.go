@@ -69,8 +69,12 @@ func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index
 	return k, err
 }
 
-// openIndexed opens the tree, and who keeps its index.
+// openIndexed opens the tree, and who keeps its index. A folder of a tree has no index of its own, which nobody would
+// look for.
 func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *index.Keeper, error) {
+	if above := a.treeAbove(); above != "" && !has(a.global.dir, schemas.SettingsPath) {
+		return nil, nil, nil, badUsage("%s is a folder of a tree that begins further up: use -C %s", a.global.dir, above)
+	}
 	a.brisk()
 	s, t, err := a.load(ctx)
 	if err != nil {

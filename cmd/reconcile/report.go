@@ -125,15 +125,28 @@ func (a *app) report(out outcome) error {
 
 // noObjects says what to do about a folder that is no tree: perhaps one further up is.
 func (a *app) noObjects() string {
-	dir, err := filepath.Abs(a.global.dir)
-	for up := ".."; err == nil && dir != filepath.Dir(dir); up = filepath.Join(up, "..") {
-		dir = filepath.Dir(dir)
-		if _, err := os.Lstat(filepath.Join(dir, schemas.SettingsPath)); err == nil {
-			return fmt.Sprintf("no objects in %s; the tree is further up: use -C %s", a.global.dir,
-				filepath.Join(a.global.dir, up))
-		}
+	if above := a.treeAbove(); above != "" {
+		return fmt.Sprintf("no objects in %s; the tree is further up: use -C %s", a.global.dir, above)
 	}
 	return fmt.Sprintf("no objects in %s; \"reconcile init\" makes a first tree", a.global.dir)
+}
+
+// treeAbove is the next folder above, in the same repository, that has settings; "" if there is none.
+func (a *app) treeAbove() string {
+	dir, err := filepath.Abs(a.global.dir)
+	for up := ".."; err == nil && dir != filepath.Dir(dir) && !has(dir, ".git"); up = filepath.Join(up, "..") {
+		dir = filepath.Dir(dir)
+		if has(dir, schemas.SettingsPath) {
+			return filepath.Join(a.global.dir, up)
+		}
+	}
+	return ""
+}
+
+// has reports whether there is something of a name in a folder.
+func has(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
 }
 
 // listed chooses the objects that a run lists.
