@@ -105,6 +105,9 @@ func (f *GoFolder) Parts(wanted []bool, mods Modules, threads int) (parts []grap
 			}
 		}
 	}
+	if slices.ContainsFunc(f.files, func(g *goFile) bool { return g.Declares }) {
+		f.dependence().asked(f.files)
+	}
 	sound = f.check(mods, threads)
 	parts = make([]graph.Part, len(f.files))
 	for i, g := range f.files {

@@ -190,7 +190,7 @@ func (c *check) typeCheck() *types.Package {
 	}
 	parsed := make([]*ast.File, len(c.files))
 	for i, g := range c.files {
-		parsed[i] = c.shared(g.ast)
+		parsed[i] = c.shared(g)
 	}
 	pkg, _ := conf.Check(strings.TrimSuffix(c.id, "/"), c.fset, parsed, &c.info)
 	return pkg
@@ -211,16 +211,21 @@ func (c *check) note(err error) {
 	c.unsound = true
 }
 
-// shared is a file without the bodies that are not checked.
-func (c *check) shared(f *ast.File) *ast.File {
-	file := *f
-	file.Decls = slices.Clone(f.Decls)
-	for i, d := range f.Decls {
+// shared is a file without the bodies that are not checked; and of a file that is only asked what it declares without
+// what cannot be reached from those that are asked for.
+func (c *check) shared(g *goFile) *ast.File {
+	file := *g.ast
+	file.Decls = make([]ast.Decl, 0, len(g.ast.Decls))
+	for _, d := range g.ast.Decls {
+		if g.Declares && !c.depends.has(d) {
+			continue
+		}
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !c.bodies[fn] {
 			bare := *fn
 			bare.Body = nil
-			file.Decls[i] = &bare
+			d = &bare
 		}
+		file.Decls = append(file.Decls, d)
 	}
 	return &file
 }

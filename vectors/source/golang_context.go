@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"encoding/binary"
 	"go/ast"
 	"go/token"
@@ -181,8 +182,47 @@ func (d *dependence) take(s string, by stated) int {
 func (g *goFile) slice(n ast.Node) []byte { return g.text(n.Pos(), n.End()) }
 
 // of is the digest of what is reached from names, and, for a file with types, from those that may be interfaces.
-func (d *dependence) of(uses []int, types bool) (sum uint64) {
+func (d *dependence) of(uses []int, types bool) uint64 {
 	d.round++
+	return d.follow(uses, types)
+}
+
+// asked marks what is reached from files that are asked for.
+func (d *dependence) asked(files []*goFile) {
+	d.round++
+	for _, g := range files {
+		if g.asked && g.ast != nil {
+			d.follow(d.usedBy(nil, map[int]bool{}, g.ast), slices.ContainsFunc(g.ast.Decls, declaresType))
+		}
+	}
+}
+
+// has reports whether any of the names that a declaration has was reached; imports always are.
+func (d *dependence) has(decl ast.Decl) bool {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		return d.reachedName(cmp.Or(Receiver(decl), decl.Name.Name))
+	case *ast.GenDecl:
+		return slices.ContainsFunc(decl.Specs, func(s ast.Spec) bool {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				return d.reachedName(s.Name.Name)
+			case *ast.ValueSpec:
+				return slices.ContainsFunc(s.Names, func(n *ast.Ident) bool { return d.reachedName(n.Name) })
+			}
+			return true
+		})
+	}
+	return false
+}
+
+func (d *dependence) reachedName(s string) bool {
+	n, ok := d.numbers[s]
+	return ok && d.names[n].reached == d.round
+}
+
+// follow is the digest of what was not reached before in this round.
+func (d *dependence) follow(uses []int, types bool) (sum uint64) {
 	todo := d.reach(nil, uses)
 	if types {
 		todo = d.reach(todo, d.mayBe)
