@@ -50,7 +50,7 @@ func build(t testing.TB, o Options, items []Item) *Index {
 
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
-	items := clustered(6*peerReach*linkedFor, 64, 1) // the last batches have more than are compared with each other
+	items := clustered(3*peerReach*linkedFor, 64, 1) // the last batches have more than are compared with each other
 	o := small(64)
 	want := build(t, o, items).AppendTo(nil)
 	for _, threads := range []int{1, 2, 7} {

@@ -70,7 +70,7 @@ const (
 	linkedFor = 4
 	// peerReach is how many others of a batch a slot is compared with that come before it, and how many that come after,
 	// in the order in which near ones stand together.
-	peerReach = 256
+	peerReach = 512
 )
 
 // addAll links slots whose rows are filled and whose blocks are empty, in batches that grow with the graph.
