@@ -211,6 +211,7 @@ func (w *walker) walkFiltered(v *view, o SearchOptions) {
 			continue
 		}
 		p.keys[next] |= done
+		w.slots = w.slots[:0]
 		w.enter(v, slotOf(key, 0), 0)
 		w.measure(v, code)
 		if budget -= len(w.slots); budget < 0 {

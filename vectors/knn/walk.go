@@ -132,28 +132,39 @@ func (w *walker) walk(v *view, q *coded, level, ef, alike int, starts ...uint64)
 	}
 	p := &w.pool
 	for next := 0; next < len(p.keys); {
-		key := p.keys[next]
-		if key&done != 0 {
-			next++
-			continue
-		}
-		p.keys[next] |= done
-		next++
-		// The next one to be followed, unless a better one is found now.
-		ahead := next < len(p.keys) && p.keys[next]&done == 0
-		if ahead {
-			kernel.Prefetch(v.links(slotOf(p.keys[next], w.salt), level))
-		}
-		w.enter(v, slotOf(key, w.salt), level)
-		if ahead {
-			w.expect(v, slotOf(p.keys[next], w.salt), level)
-		}
+		next = w.follow(v, level, next)
 		w.measure(v, q)
 		w.sift(v, level, p.worst())
 		for _, key := range w.found {
 			next = min(next, p.add(key))
 		}
 	}
+}
+
+// abreast is how many candidates a walk follows at once. With more, the memory of their neighbours is waited for together;
+// but the later ones might have proved too far away to be followed, had the neighbours of the first been looked at before.
+const abreast = 4
+
+// follow sets w.slots to the unseen neighbours of the best candidates from next on that were not followed yet, and returns
+// where the others begin. The links of those that come after them are fetched: they are followed then, unless better ones are
+// found now.
+func (w *walker) follow(v *view, level, next int) int {
+	p := &w.pool
+	w.slots = w.slots[:0]
+	for n := 0; n < abreast && next < len(p.keys); next++ {
+		if key := p.keys[next]; key&done == 0 {
+			p.keys[next] |= done
+			w.enter(v, slotOf(key, w.salt), level)
+			n++
+		}
+	}
+	for at, n := next, 0; n < abreast && at < len(p.keys); at++ {
+		if key := p.keys[at]; key&done == 0 {
+			kernel.Prefetch(v.links(slotOf(key, w.salt), level))
+			n++
+		}
+	}
+	return next
 }
 
 // sift leaves in w.found the keys of w.slots, with their w.dots, that are below a limit. The best of them may be
@@ -175,11 +186,11 @@ func (w *walker) sift(v *view, level int, limit uint64) {
 	}
 }
 
-// enter sets w.slots to the unseen neighbours of a slot.
+// enter adds to w.slots the unseen neighbours of a slot.
 func (w *walker) enter(v *view, slot uint32, level int) {
 	block := v.links(slot, level)
-	w.slots = slices.Grow(w.slots[:0], len(block))[:len(block)]
-	n, all := 0, uint32(v.len())
+	n, all := len(w.slots), uint32(v.len())
+	w.slots = slices.Grow(w.slots, len(block))[:n+len(block)]
 	for i := range block {
 		to := atomic.LoadUint32(&block[i])
 		if to == noSlot {
@@ -191,14 +202,4 @@ func (w *walker) enter(v *view, slot uint32, level int) {
 		}
 	}
 	w.slots = w.slots[:n]
-}
-
-// expect has the codes fetched that will be needed when a slot is entered.
-func (w *walker) expect(v *view, slot uint32, level int) {
-	block, all := v.links(slot, level), uint32(v.len())
-	for i := range block {
-		if to := atomic.LoadUint32(&block[i]); to < all && w.seen[to>>6]>>(to&63)&1 == 0 {
-			kernel.Prefetch(v.high(to))
-		}
-	}
 }
