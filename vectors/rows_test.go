@@ -52,15 +52,16 @@ func TestScratch(t *testing.T) {
 // A build that is given up tells that, and writes nothing.
 func TestBuildEnds(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("over")
-	o := options()
-	o.Progress = func(step string, _, _ int) {
-		if step == "embed" {
-			cancel(over)
+	for _, last := range []string{"learn words", "embed"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		o := vectors.Options{Dims: 64, Progress: func(step string, _, _ int) {
+			if step == last {
+				cancel(over)
+			}
+		}}
+		if _, err := vectors.Build(ctx, newWorld(6).inputs(), o); !errors.Is(err, over) {
+			t.Errorf("%s: %v, want the cause", last, err)
 		}
-	}
-	if _, err := vectors.Build(ctx, newWorld(6).inputs(), o); !errors.Is(err, over) {
-		t.Errorf("%v, want the cause", err)
 	}
 }

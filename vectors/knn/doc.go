@@ -20,8 +20,8 @@
 // # How it is built
 //
 // Only integers decide the structure: inner products of codes. Levels follow from a hash of the ID. Vectors are linked in
-// the order of their IDs, in batches: those of a batch look for neighbours in the graph before it, and among each other,
-// all at the same time; then the links are set in a fixed order. So [Build] makes the same bytes of the same vectors in any
+// the order of their IDs, in batches: those of a batch look for neighbours in the graph before it, and among those of the
+// batch that come to nearly the same place, all at the same time; then the links are set in a fixed order. So [Build] makes the same bytes of the same vectors in any
 // order, with any number of threads, on any processor. What is changed later ([Index.Put], [Index.Delete]) gives the same
 // answers as far as a walk finds them, and the same bytes again after the next Build.
 //
