@@ -158,7 +158,7 @@ func (v *vectorFigures) look(ctx context.Context, dir string, changed, counts bo
 
 // What index says where files were edited, and where none was.
 var (
-	tookIn   = regexp.MustCompile(`took in [1-9]\d* inputs that changed and 0 that went`)
+	tookIn   = regexp.MustCompile(`took in [1-9]\d* inputs? that changed and 0 that went`)
 	upToDate = regexp.MustCompile(`the index is up to date`)
 )
 
