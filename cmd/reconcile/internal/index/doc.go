@@ -4,9 +4,10 @@
 //
 // # Inputs
 //
-// A folder's Go files are one input, every other text file is one, so is every object that is indexed, and every file of
-// the memory. Whether an input changed is told by the digests of its files; those are kept in
-// .reconcile/cache/index-files by what the file system says of a file, so that files that stayed are not read again.
+// Every text file is an input, so is every object that is indexed, and every file of the memory; and, of a folder with Go
+// files, the package. Whether an input changed is told by the digests of its files, and of Go files by what they depend on
+// in their folder; those are kept in .reconcile/cache/index-files by what the file system says of a file, so that files
+// that stayed are not read again.
 //
 // # What is left out
 //

@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/cespare/xxhash/v2"
@@ -82,6 +85,22 @@ func (f *files) list(ctx context.Context, root *state.Folder, level []*looked) {
 		level[i].look(f, root)
 		level[i].sources(f.tools)
 	})
+}
+
+// each does n things, on all processors.
+func each(ctx context.Context, n int, do func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
 }
 
 // looked is what came of looking into a folder.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
@@ -85,22 +84,6 @@ func (s *survey) settle(ctx context.Context) error {
 		}
 	})
 	return ctx.Err()
-}
-
-// each does n things, on all processors.
-func each(ctx context.Context, n int, do func(i int)) {
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) - 1 {
-		workers.Go(work)
-	}
-	work()
-	workers.Wait()
 }
 
 // parse reads and parses the files, finds their contexts, and tells how many bytes they have. As long as the folder

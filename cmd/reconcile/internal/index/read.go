@@ -1,0 +1,167 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/project"
+	"reconcile.dev/reconcile/vectors/source"
+)
+
+// everything is the parts of all inputs, whose bodies lie in a file as long as the survey is reachable.
+func (s *survey) everything(ctx context.Context, progress func(string, int, int)) ([]vectors.Input, error) {
+	f, err := s.store.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	s.aside = &texts{file: f}
+	inputs, err := s.parts(ctx, s.inputs, progress)
+	s.save()
+	return inputs, errors.Join(err, s.aside.restore())
+}
+
+// parts reads and parses inputs, on all processors. Those that went meanwhile are left out. Of a folder of Go files all may
+// come that was not wanted, see [goFolder.read].
+func (s *survey) parts(ctx context.Context, wanted []input, progress func(string, int, int)) ([]vectors.Input, error) {
+	tags, err := s.tagger.tags(ctx, s.tagged(wanted))
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // else it would be told of as a program that was killed
+	}
+	if err != nil {
+		s.warn(fmt.Errorf("files are indexed without their symbols: %w", err))
+	}
+	all := together(wanted)
+	out := make([][]vectors.Input, len(all))
+	jobs := make(chan int)
+	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(all))) // for each
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range jobs {
+				out[i] = s.read(all[i], tags, threads)
+				if s.aside != nil {
+					for _, in := range out[i] {
+						s.aside.put(in.Part)
+					}
+				}
+			}
+		})
+	}
+	for i := 0; i < len(all) && ctx.Err() == nil; i++ {
+		if i%64 == 0 {
+			progress("read", i, len(all))
+		}
+		jobs <- i
+	}
+	close(jobs)
+	workers.Wait()
+	return slices.Concat(out...), ctx.Err()
+}
+
+// together groups inputs that are read together: those of a folder of Go files.
+func together(inputs []input) (out [][]*input) {
+	at := map[*goFolder]int{}
+	for i := range inputs {
+		in := &inputs[i]
+		n, there := at[in.folder]
+		if in.folder == nil || !there {
+			n = len(out)
+			at[in.folder] = n
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], in)
+	}
+	return out
+}
+
+// tagged are the files that ctags may know.
+func (s *survey) tagged(wanted []input) []string {
+	var out []string
+	for _, in := range wanted {
+		if p, ok := strings.CutPrefix(in.name, "file:"); ok && !source.IsMarkdown(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// changing is the digest of an input whose files changed after they were looked at. No input has it when it is compared,
+// so that it is read again: its files may be again as they were.
+const changing = 0
+
+// read is what some inputs come to that are read together, by so many goroutines.
+func (s *survey) read(ins []*input, tags map[string][]source.Tag, threads int) []vectors.Input {
+	in := ins[0]
+	if in.folder != nil {
+		return in.folder.read(s, ins, threads)
+	}
+	to, whole := vectors.Input{Name: in.name, Digest: in.digest}, false
+	if strings.HasPrefix(in.name, "facts:") {
+		whole = s.stated(&to, in.files[0])
+	} else {
+		to.Part, whole = s.part(in, tags)
+	}
+	if !whole {
+		to.Digest = changing
+	}
+	return []vectors.Input{to}
+}
+
+// part is what an input comes to; nothing if it cannot be read any more. whole is false if its files are no longer what
+// was found.
+func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part, whole bool) {
+	kind, _, _ := strings.Cut(in.name, ":")
+	texts, whole := s.texts(in, kind)
+	switch {
+	case kind == "object":
+		var text []byte
+		if len(texts) > 0 {
+			text = texts[0].Text
+		}
+		return project.Entry(in.object, text), whole
+	case len(texts) == 0:
+		return graph.Part{}, whole
+	case kind == "memory":
+		return remembered(texts[0]), whole
+	case source.IsMarkdown(texts[0].Path):
+		return source.Markdown(texts[0]), whole
+	}
+	return source.Tagged(texts[0], tags[texts[0].Path]), whole
+}
+
+// texts are the files of an input that can still be read.
+func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool) {
+	limit := s.limit
+	switch kind {
+	case "memory":
+		limit = memoryLimit
+	case "object":
+		limit = specLimit
+	}
+	whole = true
+	for _, f := range in.files {
+		text, _, err := s.store.ReadFile(f.path, limit)
+		if err == nil {
+			texts = append(texts, source.File{Path: f.path, Text: text})
+		}
+		whole = whole && err == nil && f.holds(text)
+	}
+	return texts, whole
+}
+
+// remembered are the observations of a file of the memory. One that is damaged is for others to tell of.
+func remembered(file source.File) graph.Part {
+	f, err := memory.Parse(file.Text)
+	if err != nil {
+		return graph.Part{}
+	}
+	return project.Memory(file.Path, f.Observations)
+}

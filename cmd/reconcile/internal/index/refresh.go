@@ -1,0 +1,176 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
+)
+
+// Refresh opens the index and brings it up to date with the tree: what changed is taken in, and where there is no index,
+// or one that cannot be used or has changed too much, a new one is built, see [Kept.Finish].
+func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
+	return k.refresh(ctx, tree, k.anew)
+}
+
+// Complete is Refresh for those who wait until the index is whole: nothing is left to Finish.
+func (k *Keeper) Complete(ctx context.Context, tree *state.Tree) (*Kept, error) {
+	return k.refresh(ctx, tree, k.whole)
+}
+
+// builder makes a new index; why says what for.
+type builder func(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error)
+
+func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*Kept, error) {
+	start := k.Now()
+	var m *mapped
+	var damage error
+	var opened sync.WaitGroup
+	opened.Go(func() { m, damage = k.load(tree) }) // while the files are looked at
+	s, err := k.survey(ctx, tree)
+	opened.Wait()
+	if damage == nil && err == nil {
+		err = s.settle(ctx)
+	}
+	switch {
+	case err != nil && damage == nil:
+		m.close()
+		return nil, err
+	case err != nil:
+		return nil, err
+	case damage != nil:
+		return anew(ctx, tree, s, reason(damage))
+	}
+	how, changed, gone := compare(m.Stored, s)
+	x, why, err := k.update(ctx, m.Stored, s, changed, gone)
+	if err != nil || why != "" {
+		m.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return anew(ctx, tree, s, why)
+	}
+	how.Took = k.Now().Sub(start)
+	return &Kept{Index: x, How: how, mapped: m}, nil
+}
+
+// Repair makes the index anew of which somebody found out, while using it, that it is damaged, see [Kept.Finish].
+func (k *Keeper) Repair(ctx context.Context, tree *state.Tree, damage error) (*Kept, error) {
+	s, err := k.survey(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	return k.anew(ctx, tree, s, reason(damage))
+}
+
+// reason says why an index is built anew.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there was none"
+	case errors.Is(err, vectors.ErrOtherModel):
+		return "another embedder is to make the vectors"
+	}
+	return err.Error()
+}
+
+// compare tells what is not as the index has it. Both are in the order of names.
+func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []string) {
+	rest := s.inputs
+	for name, digest := range have.Known() {
+		for len(rest) > 0 && rest[0].name < name {
+			changed, rest = append(changed, rest[0]), rest[1:]
+		}
+		switch {
+		case len(rest) == 0 || rest[0].name != name:
+			gone = append(gone, name)
+			continue
+		case rest[0].digest != digest:
+			changed = append(changed, rest[0])
+		}
+		rest = rest[1:]
+	}
+	changed = append(changed, rest...)
+	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.left}, changed, gone
+}
+
+// embeds reports whether the embedder can be had.
+func (k *Keeper) embeds(ctx context.Context) bool {
+	if k.Embedder == nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, embedderPatience)
+	defer cancel()
+	// What was asked before may be known without anybody who answers.
+	_, err := k.Embedder.Embed(ctx, []string{"Is anybody there at " + k.Now().Format(time.RFC3339Nano)})
+	if err != nil {
+		k.warn(fmt.Errorf("the index still lacks vectors: %w", err))
+	}
+	return err == nil
+}
+
+// embedderPatience is how long an embedder is asked whether it is there.
+const embedderPatience = 10 * time.Second
+
+// update takes changes in, and what the index lacks if that can be had, and keeps them in the delta; or says why the index
+// has to be built anew.
+func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, changed []input, gone []string) (x *vectors.Index, why string, err error) {
+	switch {
+	case k.Retry && have.Meta().Model == "" && k.embeds(ctx):
+		return nil, "it had no vectors", nil
+	case have.Meta().Tools != s.tagger.version:
+		return nil, "symbols are found by another program", nil
+	case len(changed) > len(s.inputs)/4+64:
+		return nil, "much has changed", nil
+	case len(changed)+len(gone) == 0:
+		if x, err = have.Ready(); err != nil {
+			return nil, err.Error(), nil
+		}
+		if lacks := k.Retry && x.Meta().Model != "" && x.Lacks(); !lacks || !k.embeds(ctx) {
+			s.save()
+			return x, "", nil
+		}
+	}
+	parts, err := s.parts(ctx, changed, k.progress)
+	if err != nil {
+		return nil, "", err
+	}
+	var saved sync.WaitGroup
+	saved.Go(s.save)
+	defer saved.Wait()
+	x, err = have.Update(ctx, parts, gone)
+	switch {
+	case errors.Is(err, vectors.ErrRebuild) || errors.Is(err, vectors.ErrDamaged):
+		return nil, err.Error(), nil
+	case err != nil:
+		return nil, "", err
+	case x.Changed() > x.Graph().Nodes()/8+4096:
+		return nil, "the delta has become large", nil
+	}
+	if err := k.keep(x); err != nil {
+		k.warn(fmt.Errorf("what changed could not be kept, and is read again next time: %w", err))
+	}
+	return x, "", nil
+}
+
+// keep writes the delta; without one there is no file.
+func (k *Keeper) keep(x *vectors.Index) error {
+	if delta := x.Delta(); delta != nil {
+		return k.Store.Replace(DeltaPath, delta...)
+	}
+	return k.dropDelta()
+}
+
+func (k *Keeper) dropDelta() error {
+	if err := k.Store.Root().Remove(DeltaPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
