@@ -40,29 +40,23 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	}
 	all := together(wanted)
 	out := make([][]vectors.Input, len(all))
-	jobs := make(chan int)
 	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(all))) // for each
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range jobs {
-				out[i] = s.read(all[i], tags, threads)
-				if s.aside != nil {
-					for _, in := range out[i] {
-						s.aside.put(in.Part)
-					}
-				}
-			}
-		})
-	}
-	for i := 0; i < len(all) && ctx.Err() == nil; i++ {
-		if i%64 == 0 {
-			progress("read", i, len(all))
+	var mu sync.Mutex // of begun and progress
+	begun := 0
+	each(ctx, len(all), func(i int) {
+		mu.Lock()
+		if begun%64 == 0 {
+			progress("read", begun, len(all))
 		}
-		jobs <- i
-	}
-	close(jobs)
-	workers.Wait()
+		begun++
+		mu.Unlock()
+		out[i] = s.read(all[i], tags, threads)
+		if s.aside != nil {
+			for _, in := range out[i] {
+				s.aside.put(in.Part)
+			}
+		}
+	})
 	return slices.Concat(out...), ctx.Err()
 }
 
