@@ -143,7 +143,7 @@ func (s *Stored) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item
 		return nil
 	})
 	if errors.Is(err, embed.ErrUnavailable) {
-		s.Warn(fmt.Errorf("what changed is found by its words only, for now: %w", err))
+		s.Warn(fmt.Errorf("what changed is found by its words only, until vectors can be had: %w", err))
 		return nil, nil
 	}
 	// Of two ids with one hash, which is all but impossible, the second is found by its words only.

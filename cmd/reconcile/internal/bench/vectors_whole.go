@@ -108,7 +108,14 @@ func (v *vectorFigures) opened(ctx context.Context, _ []int) error {
 					return err
 				}
 				defer unmap()
-				opened, err := vectors.Open(data, nil, vectors.Options{Sound: known})
+				stored, err := vectors.Load(data, nil, vectors.Options{Sound: known})
+				if err == nil && !known {
+					err = stored.Confirm() // as who keeps an index does, before anybody uses it
+				}
+				if err != nil {
+					return err
+				}
+				opened, err := stored.Ready()
 				if err != nil {
 					return err
 				}
