@@ -41,7 +41,7 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	all := together(wanted)
 	out := make([][]vectors.Input, len(all))
 	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(all))) // for each
-	var mu sync.Mutex // of begun and progress
+	var mu sync.Mutex                                         // of begun and progress
 	begun := 0
 	each(ctx, len(all), func(i int) {
 		mu.Lock()
