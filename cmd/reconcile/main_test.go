@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs every script of testdata/script. A script starts in an empty folder beside a copy of testdata/tree,
-// a tree with an object of each kind and some statuses, at $TREE; the project's examples are at $EXAMPLES. git has a user and no settings of the machine's.
+// a tree with an object of each kind and some statuses, at $TREE; the project's examples are at $EXAMPLES, a tree
+// that an earlier version wrote at $EARLIER. git has a user and no settings of the machine's.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -44,7 +45,12 @@ func setup(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	env.Vars = append(env.Vars, "HOME="+home, "TREE="+tree, "EXAMPLES="+examples, "USER=ada", "NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1")
+	earlier, err := filepath.Abs(filepath.Join("testdata", "earlier"))
+	if err != nil {
+		return err
+	}
+	env.Vars = append(env.Vars, "HOME="+home, "TREE="+tree, "EXAMPLES="+examples, "EARLIER="+earlier, "USER=ada",
+		"NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1")
 	return os.CopyFS(tree, os.DirFS(filepath.Join("testdata", "tree")))
 }
 
