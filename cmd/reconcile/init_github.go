@@ -5,6 +5,8 @@ import (
 	"embed"
 	"path"
 	"regexp"
+
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // actions are the workflows and the action that init --github makes. Those of this project are the same.
@@ -22,7 +24,7 @@ var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?
 
 // initGitHub makes the files for GitHub Actions in dir, the top of a repository.
 func (a *app) initGitHub(dir string, o initOptions) error {
-	if below := pathBelowTop(dir); below != "" {
+	if below := worktree.Below(dir); below != "" {
 		return badUsage("%s is not the top of its repository, where GitHub looks for workflows: run this there, and write "+
 			"-C %s after each reconcile in them", dir, below)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 func newValidateCmd(a *app) *cobra.Command {
@@ -219,23 +219,4 @@ func (a *app) printProblems(v validation) error {
 }
 
 // repositoryPath is the path of the tree below the top of its git work tree: annotations name files from there.
-func (a *app) repositoryPath() string { return pathBelowTop(a.global.dir) }
-
-// pathBelowTop is the path of dir below the top of its git work tree; "" at the top, and outside of any.
-func pathBelowTop(dir string) string {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return ""
-	}
-	for top := dir; ; top = filepath.Dir(top) {
-		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-			rel, err := filepath.Rel(top, dir)
-			if err != nil || rel == "." {
-				return ""
-			}
-			return filepath.ToSlash(rel)
-		} else if !errors.Is(err, fs.ErrNotExist) || top == filepath.Dir(top) {
-			return ""
-		}
-	}
-}
+func (a *app) repositoryPath() string { return worktree.Below(a.global.dir) }

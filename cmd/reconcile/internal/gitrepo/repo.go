@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // Errors that callers tell apart with errors.Is.
 var (
 	// ErrNotARepo says that the directory is in no git work tree.
-	ErrNotARepo = errors.New("not in a git work tree")
+	ErrNotARepo = worktree.ErrNone
 	// ErrNothing says that the branch already holds exactly these files. For most callers it is success.
 	ErrNothing = errors.New("nothing to commit")
 	// ErrBusy says that someone else holds what is needed (a lock file, a rebase in progress): try again later.
@@ -93,10 +95,11 @@ func Open(dir string) (*Repo, error) {
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
 		return nil, err
 	}
-	l, err := discover(abs)
+	found, err := worktree.Find(abs)
 	if err != nil {
 		return nil, err
 	}
+	l := layout{worktree: found.Top, gitDir: found.GitDir, common: found.Common}
 	rel, err := filepath.Rel(l.worktree, abs)
 	if err != nil {
 		return nil, err
@@ -123,75 +126,11 @@ func Open(dir string) (*Repo, error) {
 	return r, nil
 }
 
-// discover walks up from dir to the first folder that has a .git.
-func discover(dir string) (layout, error) {
-	for at := dir; ; at = filepath.Dir(at) {
-		l, err := layoutAt(at)
-		if err != nil || l.gitDir != "" {
-			return l, err
-		}
-		if isGitDir(at) {
-			return layout{}, fmt.Errorf("%s: %w: %s is a bare repository or the inside of .git; point -C at a work tree",
-				dir, ErrNotARepo, at)
-		}
-		if filepath.Dir(at) == at {
-			return layout{}, fmt.Errorf("%s: %w; run git init", dir, ErrNotARepo)
-		}
-	}
-}
-
-// layoutAt returns the layout of the work tree whose top is at, or the zero layout when at is none.
-func layoutAt(at string) (layout, error) {
-	dotgit := filepath.Join(at, ".git")
-	fi, err := os.Stat(dotgit)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return layout{}, nil
-	case err != nil:
-		return layout{}, err
-	case fi.IsDir():
-		if !isGitDir(dotgit) {
-			return layout{}, nil // an empty folder called .git: git looks further up, too
-		}
-		return withCommon(layout{worktree: at, gitDir: dotgit})
-	}
-	data, err := os.ReadFile(dotgit)
-	if err != nil {
-		return layout{}, err
-	}
-	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
-	if !ok {
-		return layout{}, fmt.Errorf("%s: neither a folder nor a line \"gitdir: …\"; repair it with git worktree repair", dotgit)
-	}
-	l := layout{worktree: at, gitDir: absolute(at, target)}
-	if !isGitDir(l.gitDir) && !exists(filepath.Join(l.gitDir, "commondir")) {
-		return layout{}, fmt.Errorf("%s: names %s, which is no git directory; repair it with git worktree repair", dotgit, l.gitDir)
-	}
-	return withCommon(l)
-}
-
-func withCommon(l layout) (layout, error) {
-	data, err := os.ReadFile(filepath.Join(l.gitDir, "commondir"))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		l.common = l.gitDir
-		return l, nil
-	case err != nil:
-		return layout{}, err
-	}
-	l.common = absolute(l.gitDir, strings.TrimSpace(string(data)))
-	return l, nil
-}
-
 func absolute(base, p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
 	}
 	return filepath.Join(base, p)
-}
-
-func isGitDir(dir string) bool {
-	return exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
 }
 
 func exists(p string) bool {

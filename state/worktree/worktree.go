@@ -1,0 +1,130 @@
+// Package worktree decides where a git work tree begins, by the rules of git. It runs nothing and reads no object.
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Errors that callers tell apart with errors.Is.
+var (
+	// ErrNone says that a folder is in no work tree.
+	ErrNone = errors.New("not in a git work tree")
+	// ErrBroken says that a file .git names no git directory. git stops there, too, and looks no further up.
+	ErrBroken = errors.New("the file .git names no git directory; repair it with git worktree repair")
+)
+
+// Layout is where the parts of a repository are, as absolute paths.
+type Layout struct {
+	Top    string // of the work tree
+	GitDir string // HEAD and index of this work tree
+	Common string // objects, refs, configuration; the same as GitDir but for linked work trees
+}
+
+// Find returns the work tree that contains dir, an absolute path. A folder .git counts if it has HEAD, objects and refs:
+// an empty one is passed over, as by git. The error wraps ErrNone or ErrBroken, or is the file system's.
+func Find(dir string) (Layout, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		l, err := layoutAt(at)
+		switch {
+		case err != nil || l.GitDir != "":
+			return l, err
+		case isGitDir(at):
+			return Layout{}, fmt.Errorf("%s: %w: %s is a bare repository or the inside of .git; point -C at a work tree",
+				dir, ErrNone, at)
+		case filepath.Dir(at) == at:
+			return Layout{}, fmt.Errorf("%s: %w; run git init", dir, ErrNone)
+		}
+	}
+}
+
+// Below is the slash path of dir below the top of its work tree; "" at the top, and outside of any.
+func Below(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return ""
+	}
+	l, err := Find(abs)
+	if err != nil {
+		return ""
+	}
+	rel, err := filepath.Rel(l.Top, abs)
+	if err != nil || rel == "." {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+// layoutAt returns the layout of the work tree whose top is at, or the zero layout when at is none.
+func layoutAt(at string) (Layout, error) {
+	dotgit := filepath.Join(at, ".git")
+	fi, err := os.Stat(dotgit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Layout{}, nil
+	case err != nil:
+		return Layout{}, err
+	case fi.IsDir() && isGitDir(dotgit):
+		return withCommon(Layout{Top: at, GitDir: dotgit})
+	case fi.IsDir():
+		return Layout{}, nil
+	}
+	return linked(at, dotgit, fi)
+}
+
+// linked is the layout of a work tree whose .git is a file that names the git directory.
+func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
+	const limit = 1 << 16 // of a path
+	if !fi.Mode().IsRegular() || fi.Size() > limit {
+		return Layout{}, fmt.Errorf("%s: %w", dotgit, ErrBroken)
+	}
+	data, err := os.ReadFile(dotgit)
+	if err != nil {
+		return Layout{}, err
+	}
+	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	if !ok {
+		return Layout{}, fmt.Errorf("%s: %w: it has no line \"gitdir: …\"", dotgit, ErrBroken)
+	}
+	l := Layout{Top: at, GitDir: absolute(at, target)}
+	if !isGitDir(l.GitDir) && !exists(filepath.Join(l.GitDir, "commondir")) {
+		return Layout{}, fmt.Errorf("%s: %w: it names %s", dotgit, ErrBroken, l.GitDir)
+	}
+	return withCommon(l)
+}
+
+func withCommon(l Layout) (Layout, error) {
+	data, err := os.ReadFile(filepath.Join(l.GitDir, "commondir"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.Common = l.GitDir
+		return l, nil
+	case err != nil:
+		return Layout{}, err
+	}
+	l.Common = absolute(l.GitDir, strings.TrimSpace(string(data)))
+	return l, nil
+}
+
+func absolute(base, p string) string {
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(base, p)
+}
+
+func isGitDir(dir string) bool {
+	return exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
+}
+
+func exists(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
+}
