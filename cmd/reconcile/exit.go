@@ -20,7 +20,8 @@ const (
 	exitUsage       = 2
 	exitInvalid     = 3
 	exitNotReady    = 4
-	exitBusy        = 75 // EX_TEMPFAIL of sysexits.h
+	exitBusy        = 75  // EX_TEMPFAIL of sysexits.h
+	exitDriver      = 129 // above 128, which git takes for an error of a merge driver and not for conflicts
 	exitInterrupted = 130
 )
 
@@ -31,6 +32,7 @@ var exitCodes = []struct {
 }{
 	{exitUsage, "the command line is wrong"},
 	{exitFailure, "the command failed"},
+	{exitDriver, "merge-driver failed, and left the file as it was"},
 	{exitInterrupted, "interrupted"},
 	{exitBusy, "the tree is busy, or its remote or GitHub is away, try again"},
 	{exitInvalid, "some spec is invalid"},
@@ -70,7 +72,10 @@ func exitCode(err error) int {
 func codeOf(err error) int {
 	var usage *usageError
 	var v *verdict
+	var driver *driverError
 	switch {
+	case errors.As(err, &driver):
+		return exitDriver
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &v):

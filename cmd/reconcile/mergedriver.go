@@ -39,13 +39,14 @@ rebased or cherry-picked that both changed a file of the state; PATH is what the
 --install sets it up for the tree: a line in .gitattributes, which is to be committed, and the command in the
 configuration of this clone. "reconcile init" does so, too; in another clone, --install is enough.
 
-The exit code is 1 where neither side is JSON and the texts have conflicts, which are marked in OURS then.`,
+The exit code is 1 where neither side is JSON and the texts have conflicts, which are marked in OURS then, and 129 where
+the merge failed: OURS is as it was then, and git reports an error instead of a conflict.`,
 		Example: "  reconcile merge-driver --install",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if install {
 				return a.installMergeDriver(cmd.Context(), a.global.dir)
 			}
-			return a.mergeFiles(cmd.Context(), args[0], args[1], args[2])
+			return mergeFiles(cmd.Context(), args[0], args[1], args[2])
 		},
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -58,39 +59,54 @@ The exit code is 1 where neither side is JSON and the texts have conflicts, whic
 	return cmd
 }
 
-// mergeFiles is what git calls.
-func (a *app) mergeFiles(ctx context.Context, base, ours, theirs string) error {
-	var sides [3][]byte
-	for i, name := range []string{base, ours, theirs} {
-		var err error
-		if sides[i], err = os.ReadFile(name); err != nil {
-			return fmt.Errorf("read a side of the merge: %w", err)
-		}
-	}
-	merged, err := merge.Files(kinds(), sides[0], sides[1], sides[2])
-	if errors.Is(err, merge.ErrNoJSON) {
-		return mergeTexts(ctx, base, ours, theirs)
+// mergeFiles is what git calls. It replaces ours as a whole or, with a *driverError, leaves it as it was.
+func mergeFiles(ctx context.Context, base, ours, theirs string) error {
+	merged, conflicts, err := mergeSides(ctx, base, ours, theirs)
+	if err == nil {
+		err = replaceFile(ours, merged)
 	}
 	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(ours, merged, 0o644); err != nil { // a temporary file of git's
-		return fmt.Errorf("write what was merged: %w", err)
-	}
-	return nil
-}
-
-// mergeTexts does what git does without a driver.
-func mergeTexts(ctx context.Context, base, ours, theirs string) error {
-	conflicts, err := gitrepo.MergeFile(ctx, base, ours, theirs)
-	if err != nil {
-		return err
+		return &driverError{err}
 	}
 	if conflicts {
 		return fmt.Errorf("%w, and their texts have conflicts: settle them by hand", merge.ErrNoJSON)
 	}
 	return nil
 }
+
+// mergeSides merges field by field, or as text, as git does without a driver, where no side is JSON.
+func mergeSides(ctx context.Context, base, ours, theirs string) (merged []byte, conflicts bool, err error) {
+	var sides [3][]byte
+	for i, name := range []string{base, ours, theirs} {
+		if sides[i], err = os.ReadFile(name); err != nil {
+			return nil, false, fmt.Errorf("read a side of the merge: %w", err)
+		}
+	}
+	merged, err = merge.Files(kinds(), sides[0], sides[1], sides[2])
+	if errors.Is(err, merge.ErrNoJSON) {
+		return gitrepo.MergeFile(ctx, base, ours, theirs)
+	}
+	return merged, false, err
+}
+
+// replaceFile gives a file new content: a new file takes its place when it is whole.
+func replaceFile(name string, data []byte) error {
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err == nil {
+		defer root.Close()
+		err = durable.WriteFile(root, ".", filepath.Base(name), data)
+	}
+	if err != nil {
+		return fmt.Errorf("write the merged file: %w", err)
+	}
+	return nil
+}
+
+// driverError is a merge that failed. Its exit code is above 128: git takes 1 to 128 for conflicts, with OURS as the result.
+type driverError struct{ err error }
+
+func (e *driverError) Error() string { return e.err.Error() }
+func (e *driverError) Unwrap() error { return e.err }
 
 // installMergeDriver tells git of the driver, for the tree in dir.
 func (a *app) installMergeDriver(ctx context.Context, dir string) error {

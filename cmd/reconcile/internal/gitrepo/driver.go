@@ -8,25 +8,27 @@ import (
 	"os/exec"
 )
 
-// MergeFile merges the text of theirs into the file ours, as git would, with base as the common ancestor. conflicts
-// says that it could not do all of it: then ours has conflict markers. The arguments are paths.
-func MergeFile(ctx context.Context, base, ours, theirs string) (conflicts bool, err error) {
+// MergeFile merges the text of theirs into ours, as git would, with base as the common ancestor. conflicts says that it
+// could not do all of it: then merged has conflict markers. The arguments are paths of files, which stay as they are.
+func MergeFile(ctx context.Context, base, ours, theirs string) (merged []byte, conflicts bool, err error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
-		return false, fmt.Errorf("merge %s: %w", ours, err)
+		return nil, false, fmt.Errorf("merge %s: %w", ours, err)
 	}
-	cmd := exec.CommandContext(ctx, git, "merge-file", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
+	cmd := exec.CommandContext(ctx, git, "merge-file", "-p", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
 	cmd.Env = gitEnv()
-	out, err := cmd.CombinedOutput()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	merged, err = cmd.Output()
 	var exit *exec.ExitError
 	const most = 127 // the exit code is the number of conflicts, up to that, and above it for errors
 	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() <= most {
-		return true, nil
+		return merged, true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("git merge-file: %w: %s", err, bytes.TrimSpace(out))
+		return nil, false, fmt.Errorf("git merge-file: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	return false, nil
+	return merged, false, nil
 }
 
 // Configure sets values of the repository's own configuration, by name ("merge.reconcile.driver"), with the git
