@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,23 @@ func spawn(path string, argv []string, dir string, env []string, files []*os.Fil
 	}
 	p.pid = pid
 	return p, nil
+}
+
+// keepPrivate keeps commands from inheriting what this process inherited beyond its standard streams: a make's job server,
+// sockets and locks of whoever started it. What this program opens itself is never inherited.
+func keepPrivate() {
+	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+				unix.CloseOnExec(fd) // one that is closed by now does no harm
+			}
+		}
+		return
+	}
 }
 
 // wait4 waits for the process and takes it off the system's table.

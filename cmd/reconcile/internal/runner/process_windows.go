@@ -58,3 +58,6 @@ func openNull() (*os.File, error) { return os.Open(os.DevNull) }
 
 // readNow reads nothing: pipes have no deadlines here, so nobody asks.
 func readNow(uintptr, []byte) int { return 0 }
+
+// keepPrivate has nothing to do: commands inherit only the handles that they are given.
+func keepPrivate() {}

@@ -107,6 +107,7 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
+	keepPrivate()
 	null, err := openNull()
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
