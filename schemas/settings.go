@@ -117,7 +117,7 @@ type GitHubSettings struct {
 	Repo string `json:"repo,omitempty" jsonschema:"maxLength=200"`
 	// Mirror turns the mirror on. Default false.
 	Mirror bool `json:"mirror,omitempty"`
-	// BaseURL is the API's address, for GitHub Enterprise.
+	// BaseURL is the API's address, for GitHub Enterprise. Each user has to allow it: reconcile allow.
 	BaseURL string `json:"baseURL,omitempty" jsonschema:"maxLength=500"`
 	// Mention lists handles that are mentioned on escalations.
 	Mention []string `json:"mention,omitempty" jsonschema:"maxItems=50"`

@@ -12,7 +12,7 @@ type IndexSettings struct {
 	// OpenAI's does (Ollama, llama.cpp and vLLM do, too). Default builtin.
 	Embedder string `json:"embedder,omitempty" jsonschema:"enum=builtin,enum=openai,default=builtin"`
 	// Endpoint is the address that /embeddings is below, for openai: https://api.openai.com/v1, or
-	// http://localhost:11434/v1. What is not on this machine needs https.
+	// http://localhost:11434/v1. What is not on this machine needs https. Each user has to allow it: reconcile allow.
 	Endpoint string `json:"endpoint,omitempty" jsonschema:"maxLength=500"`
 	// Model is the model that the endpoint is asked for.
 	Model string `json:"model,omitempty" jsonschema:"maxLength=200"`
@@ -27,7 +27,8 @@ type IndexSettings struct {
 	EfSearch int `json:"efSearch,omitempty" jsonschema:"minimum=1,maximum=4096,default=64"`
 	// EfThorough is the same for a search with --thorough, where it is more than efSearch. Default 192.
 	EfThorough int `json:"efThorough,omitempty" jsonschema:"minimum=1,maximum=4096,default=192"`
-	// APIKeyEnv names the environment variable that holds the key for the endpoint. Default: no key is sent.
+	// APIKeyEnv names the environment variable that holds the key for the endpoint: one called RECONCILE_… or …_API_KEY.
+	// Default: no key is sent.
 	APIKeyEnv string `json:"apiKeyEnv,omitempty" jsonschema:"maxLength=200"`
 	// Batch is how many texts the endpoint is asked for at once. Default 64.
 	Batch int `json:"batch,omitempty" jsonschema:"minimum=1,maximum=2048,default=64"`
@@ -64,6 +65,9 @@ func (x *IndexSettings) check(r *Report) {
 		// What stands here by mistake may be the key itself: it is not repeated.
 		r.At("index", "apiKeyEnv").Errorf("bad-env", "this is no name for an environment variable; use letters, digits and "+
 			"_, no digit first").Suggest("put the key into a variable, and write the variable's name here")
+	} else if n != "" && !IsKeyVariable(n) {
+		r.At("index", "apiKeyEnv").Warnf("no-effect", "%s is never sent: only variables called RECONCILE_… or …_API_KEY "+
+			"can be named, and search goes by words until then", n).Suggest("put the key into RECONCILE_EMBEDDING_KEY, say")
 	}
 	if x.Embedder != EmbedderOpenAI {
 		return

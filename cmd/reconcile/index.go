@@ -169,6 +169,12 @@ func (a *app) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) e
 
 // warnIndex tells of what the index has to do without, and keeps nobody from working.
 func (a *app) warnIndex(err error) {
+	if refused, ok := errors.AsType[*notAllowed](err); ok {
+		if refused.told.Swap(true) {
+			return // it is the cause of several warnings
+		}
+		err = refused
+	}
 	a.warnLine(err.Error())
 	if a.log != nil {
 		a.log.Warn("index", "message", err.Error())
@@ -346,8 +352,13 @@ func (a *app) embedder(s *state.Store, x schemas.IndexSettings) (embed.Embedder,
 	if x.Embedder != schemas.EmbedderOpenAI {
 		return nil, nil
 	}
+	d, _ := x.Destination()
+	key := ""
+	if a.refused = a.permit(d); a.refused == nil {
+		key = a.getenv(x.APIKeyEnv)
+	}
 	return embedhttp.New(embedhttp.Options{
-		Endpoint: x.Endpoint, Model: x.Model, Dimensions: x.Dimensions, Key: a.getenv(x.APIKeyEnv), Batch: x.Batch,
+		Endpoint: x.Endpoint, Model: x.Model, Dimensions: x.Dimensions, Key: key, Refused: a.refused, Batch: x.Batch,
 		RequestsPerMinute: x.RequestsPerMinute, UserAgent: "reconcile", Warn: a.warnIndex,
 		Cache: embedhttp.NewCache(s.Root(), ".reconcile/cache/embeddings", embeddingsLimit),
 	})

@@ -66,6 +66,7 @@ type app struct {
 	global         globalFlags
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file
+	refused        error        // why the endpoint for vectors may not be asked; nil: it may, or there is none
 }
 
 // main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the

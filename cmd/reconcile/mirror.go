@@ -24,7 +24,7 @@ import (
 
 // The environment of the mirror.
 const (
-	tokenVariable = "GITHUB_TOKEN"
+	tokenVariable = schemas.GitHubTokenVariable
 	otherToken    = "GH_TOKEN"             // as gh has it
 	keyVariable   = "RECONCILE_MIRROR_KEY" // signs markers instead of the key in the tree
 )
@@ -42,8 +42,15 @@ func (a *app) githubClient(s *schemas.GitHubSettings, repo string, dry func(gith
 	if pace == 0 {
 		pace = -time.Nanosecond // none, where zero is the default
 	}
+	address := a.getenv("GITHUB_API_URL")
+	if d, ok := s.Destination(); ok && d.URL != schemas.CanonicalAddress(address) {
+		if err := a.permit(d); err != nil {
+			return nil, err
+		}
+		address = s.BaseURL
+	}
 	return github.New(github.Options{
-		Repo: repo, Token: a.githubToken(), BaseURL: cmp.Or(s.BaseURL, a.getenv("GITHUB_API_URL")), Pace: pace, Dry: dry,
+		Repo: repo, Token: a.githubToken(), BaseURL: address, Pace: pace, Dry: dry,
 		Cache: filepath.Join(a.global.dir, ".reconcile", "cache", "github"), UserAgent: "reconcile/" + readBuild().Version,
 	})
 }

@@ -89,7 +89,7 @@ func (p *pulls) plan(number int, change func(*mirror.Pull)) string {
 func (p *pulls) say(args ...string) (int, string) {
 	p.Helper()
 	var out, complaints bytes.Buffer
-	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot)}
+	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot), allowVariable: p.rig.URL}
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now,
 		getenv: func(name string) string { return env[name] }}
 	code := a.main(p.Context(), append([]string{"-C", p.dir, "plan"}, args...))

@@ -113,7 +113,7 @@ func addCommands(a *app, root *cobra.Command) {
 	add(groupAsk, newClarifyCmd(a))
 	add(groupMemory, newMemoryCmd(a), newFactCmd(a), newBudgetCmd(a))
 	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
-	add(groupProgram, newDoctorCmd(a), newIndexCmd(a), newMergeDriverCmd(a), newVersionCmd(a))
+	add(groupProgram, newDoctorCmd(a), newAllowCmd(a), newIndexCmd(a), newMergeDriverCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
 	root.InitDefaultCompletionCmd()

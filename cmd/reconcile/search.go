@@ -166,12 +166,21 @@ func (a *app) search(ctx context.Context, text string, o searchFlags) error {
 			return err
 		}
 		for _, w := range answer.Warnings {
-			if x.Finish == nil || !errors.Is(w, vectors.ErrNoVectors) {
-				a.warnIndex(w)
-			}
+			a.warnSearch(w, x.Finish != nil)
 		}
 		return a.printAnswer(text, answer, &o, &snippets{linker: a.linker(s, x), store: s, terms: lexical.Terms(text)})
 	})
+}
+
+// warnSearch tells what a search did without. That vectors are still being made is no news; that they may not be made is.
+func (a *app) warnSearch(w error, unfinished bool) {
+	missing := errors.Is(w, vectors.ErrNoVectors)
+	switch {
+	case missing && a.refused != nil:
+		a.warnIndex(a.refused)
+	case !missing || !unfinished:
+		a.warnIndex(w)
+	}
 }
 
 // hit is one result as it is printed.

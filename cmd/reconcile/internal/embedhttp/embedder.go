@@ -21,6 +21,8 @@ type Options struct {
 	Dimensions int
 	// Key is sent as a bearer token; "" sends none.
 	Key string
+	// Refused, unless nil, says why nothing may be sent: only vectors that the cache has are returned.
+	Refused error
 	// Batch is how many texts go into a request. Default 64.
 	Batch int
 	// Parallel is how many requests are under way at once. Default 4.
@@ -113,6 +115,9 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		}
 	}
 	ask = e.kept(ask, put)
+	if e.Refused != nil && len(ask) > 0 {
+		return nil, fmt.Errorf("%w: %w", embed.ErrUnavailable, e.Refused)
+	}
 	if len(texts) == 1 {
 		late := e.unavailable(fmt.Errorf("it did not answer within %v", e.Patience))
 		limited, stop := context.WithTimeoutCause(ctx, e.Patience, late)

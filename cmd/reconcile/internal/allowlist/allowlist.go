@@ -1,0 +1,154 @@
+// Package allowlist keeps what a user lets the settings of trees send elsewhere. A tree may come from anybody: its
+// settings name an address and the environment variable that goes there as a bearer token, and nothing is sent before
+// the user of this machine has allowed that pair.
+//
+// The list is allowed.json in the user's configuration folder, outside of every tree. A process can be given addresses
+// of its own instead, as CI does.
+package allowlist
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
+)
+
+const (
+	fileName  = "allowed.json"
+	lockName  = "allowed.json.lock"
+	tempDir   = "tmp"
+	sizeLimit = 1 << 20
+)
+
+// file is the content of allowed.json.
+type file struct {
+	Version int     `json:"version"`
+	Allowed []entry `json:"allowed"`
+}
+
+// entry allows one address to get the value of one variable; an empty Env allows it to be asked without a key.
+type entry struct {
+	URL string `json:"url"`
+	Env string `json:"env,omitempty"`
+}
+
+// List is what a user allows. The zero value allows nothing.
+type List struct {
+	dir     string
+	entries []entry
+	process []string // addresses that this process may use, with any variable
+}
+
+// Open reads the list in a folder, which need not exist; with dir "" there is none. process are addresses, separated by commas, that are allowed in
+// addition, with whichever variable the settings name.
+func Open(dir, process string) (*List, error) {
+	l := &List{dir: dir}
+	for address := range strings.SplitSeq(process, ",") {
+		if address = strings.TrimSpace(address); address != "" {
+			l.process = append(l.process, schemas.CanonicalAddress(address))
+		}
+	}
+	var err error
+	l.entries, err = read(dir)
+	return l, err
+}
+
+func read(dir string) ([]entry, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	p := filepath.Join(dir, fileName)
+	info, err := os.Stat(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > sizeLimit:
+		return nil, fmt.Errorf("%s is not a file of at most %d bytes; remove it, and run \"reconcile allow\" again", p, sizeLimit)
+	}
+	data, err := os.ReadFile(p)
+	if err != nil {
+		return nil, err
+	}
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("%s: %w; correct it, or remove it and run \"reconcile allow\" again", p, err)
+	}
+	return f.Allowed, nil
+}
+
+// Path is the file of the list.
+func (l *List) Path() string { return filepath.Join(l.dir, fileName) }
+
+// Allows reports whether data may be sent to a destination.
+func (l *List) Allows(d schemas.Destination) bool {
+	return slices.Contains(l.process, d.URL) || slices.Contains(l.entries, entry{d.URL, d.Env})
+}
+
+// Add allows destinations, durably, and keeps what other processes allowed meanwhile.
+func (l *List) Add(destinations []schemas.Destination) error {
+	return l.change(func(all []entry) []entry {
+		for _, d := range destinations {
+			if e := (entry{d.URL, d.Env}); !slices.Contains(all, e) {
+				all = append(all, e)
+			}
+		}
+		return all
+	})
+}
+
+// Remove takes back what was allowed for an address, with any variable, and returns how many entries that were.
+func (l *List) Remove(address string) (removed int, err error) {
+	address = schemas.CanonicalAddress(address)
+	err = l.change(func(all []entry) []entry {
+		before := len(all)
+		all = slices.DeleteFunc(all, func(e entry) bool { return e.URL == address })
+		removed = before - len(all)
+		return all
+	})
+	return removed, err
+}
+
+// change replaces the file under a lock. Only the user can read it.
+func (l *List) change(edit func([]entry) []entry) (err error) {
+	if l.dir == "" {
+		return errors.New("the system tells no configuration folder of the user; set HOME")
+	}
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(l.dir, lockName))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("lock %s: %w", l.Path(), err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	entries, err := read(l.dir)
+	if err != nil {
+		return err
+	}
+	entries = edit(entries)
+	data, err := json.MarshalIndent(file{Version: 1, Allowed: entries}, "", "  ")
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(l.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := durable.WriteFile(root, tempDir, fileName, append(data, '\n')); err != nil {
+		return err
+	}
+	l.entries = entries
+	return nil
+}

@@ -1,0 +1,68 @@
+package schemas
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Destination is an address that settings have data sent to. A tree may come from anybody, so a user allows a destination
+// before anything is sent there.
+type Destination struct {
+	// Setting is the path of the setting that names the address, as index.endpoint.
+	Setting string
+	// URL is the address in its canonical form, see [CanonicalAddress].
+	URL string
+	// Env is the environment variable whose value is sent along as a bearer token; "" if none is.
+	Env string
+	// What says in a few words what is sent.
+	What string
+}
+
+// GitHubTokenVariable is the variable that holds the token for GitHub's API.
+const GitHubTokenVariable = "GITHUB_TOKEN"
+
+// Destinations lists where the settings have data sent to, besides the git remote and GitHub itself.
+func (s *SettingsSpec) Destinations() []Destination {
+	var out []Destination
+	if d, ok := s.Index.Destination(); ok {
+		out = append(out, d)
+	}
+	if d, ok := s.GitHub.Destination(); ok {
+		out = append(out, d)
+	}
+	return out
+}
+
+// Destination is where texts are sent to for their vectors; false if the built-in embedder makes them.
+func (x *IndexSettings) Destination() (Destination, bool) {
+	if x.Embedder != EmbedderOpenAI || x.Endpoint == "" {
+		return Destination{}, false
+	}
+	return Destination{"index.endpoint", CanonicalAddress(x.Endpoint), x.APIKeyEnv, "texts of the tree"}, true
+}
+
+// Destination is where the API of GitHub is when the settings say so; false if they do not.
+func (g *GitHubSettings) Destination() (Destination, bool) {
+	if g.BaseURL == "" {
+		return Destination{}, false
+	}
+	return Destination{"github.baseURL", CanonicalAddress(g.BaseURL), GitHubTokenVariable, "statuses and comments"}, true
+}
+
+// CanonicalAddress is an address with scheme and host in lower case and without a slash at its end, so that two ways to
+// write it are equal. What is no address is returned as it is.
+func CanonicalAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	return strings.TrimRight(u.String(), "/")
+}
+
+// IsKeyVariable reports whether settings may name an environment variable as the one that holds a key: those of other
+// programs hold secrets that no tree has to do with.
+func IsKeyVariable(name string) bool {
+	return strings.HasPrefix(name, "RECONCILE_") && name != "RECONCILE_" ||
+		strings.HasSuffix(name, "_API_KEY") && name != "_API_KEY"
+}
