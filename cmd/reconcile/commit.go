@@ -33,7 +33,7 @@ func (w *wiring) openRepo() error {
 	if !w.options.commit && !w.settings.Git.Commit && !w.pushes() {
 		return nil
 	}
-	repo, err := gitrepo.Open(w.global.dir)
+	repo, err := gitrepo.OpenToCommit(w.global.dir)
 	switch {
 	case errors.Is(err, gitrepo.ErrNotARepo) && w.options.push:
 		return badUsage("--push: %v, or leave out --push; nothing was run", err)

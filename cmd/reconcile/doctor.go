@@ -77,7 +77,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 func (a *app) patient() doctor.Env {
 	v := readBuild()
 	env := doctor.Env{
-		Dir: a.global.dir, Now: a.now, Environ: os.Environ(),
+		Dir: a.global.dir, Now: a.now, Environ: os.Environ(), Git: gitrepo.Inspect,
 		Program: fmt.Sprintf("reconcile %s, %s, %s", v.Version, v.Go, v.Platform),
 		Open: func(noCache bool) (*state.Store, error) {
 			o := a.storeOptions()

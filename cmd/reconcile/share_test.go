@@ -67,7 +67,7 @@ func sharedBy(t *testing.T) (dir string, open func(clone string) *share) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { store.Close() })
-		repo, err := gitrepo.Open(a.global.dir)
+		repo, err := gitrepo.OpenToCommit(a.global.dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -152,7 +152,7 @@ func (b *bench) commit(ctx context.Context, sizes []int) error {
 // commitHere commits as a run of reconcile does.
 func commitHere(ctx context.Context, dir string, paths []string) (usage, error) {
 	start := time.Now()
-	repo, err := gitrepo.Open(dir)
+	repo, err := gitrepo.OpenToCommit(dir)
 	if err != nil {
 		return usage{}, err
 	}

@@ -168,7 +168,7 @@ func shareAll(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	repo, err := gitrepo.Open(args[0])
+	repo, err := gitrepo.OpenToCommit(args[0])
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (b *bench) pushTurn(ctx context.Context, n int) error {
 // pushHere shares a turn as a run of reconcile does.
 func pushHere(ctx context.Context, dir string, paths []string) (usage, error) {
 	start := time.Now()
-	repo, err := gitrepo.Open(dir)
+	repo, err := gitrepo.OpenToCommit(dir)
 	if err != nil {
 		return usage{}, err
 	}

@@ -10,6 +10,7 @@ package doctor
 import (
 	"context"
 	"os"
+	"os/exec"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -41,7 +42,7 @@ type Finding struct {
 	repair func(context.Context) error
 }
 
-// Env is what is examined, and the hands that repairs need. Dir, Open and Now must be set.
+// Env is what is examined, and the hands that repairs need. Dir, Open, Now and Git must be set.
 type Env struct {
 	// Dir is the root of the tree.
 	Dir string
@@ -52,6 +53,8 @@ type Env struct {
 	Program string
 	// Environ is the environment, as os.Environ has it.
 	Environ []string
+	// Git makes a git command that runs in dir with the environment, and runs no program of the repository's configuration.
+	Git func(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd
 	// Hold is the command line of a program that calls [Hold]; empty: locks are not tested.
 	Hold []string
 	// Reap ends what killed runs left running; nil: such runs are only reported.

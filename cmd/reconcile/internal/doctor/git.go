@@ -38,19 +38,11 @@ func checkGit(ctx context.Context, e *Env) []Finding {
 	return ok("repository, HEAD, index and ignored files are in order")
 }
 
-// git runs a git command in the tree and returns what it prints. The variables that would lead it elsewhere are dropped.
+// git runs a git command in the tree and returns what it prints.
 func (e *Env) git(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitPatience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = e.Dir
-	for _, v := range e.Environ {
-		if !strings.HasPrefix(v, "GIT_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-	out, err := cmd.Output()
+	out, err := e.Git(ctx, e.Dir, e.Environ, args...).Output()
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("git %s: no answer within %s", args[0], gitPatience)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,11 @@ func env(dir string) Env {
 	return Env{
 		Dir: dir, Now: time.Now, Program: "reconcile test",
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
+		Git: func(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, "git", args...)
+			cmd.Dir, cmd.Env = dir, slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
+			return cmd
+		},
 		Open: func(noCache bool) (*state.Store, error) {
 			return state.Open(dir, state.Options{Kinds: testKinds, Now: time.Now, Agent: "test", Build: "test", NoCache: noCache})
 		},

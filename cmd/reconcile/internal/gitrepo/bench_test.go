@@ -33,7 +33,7 @@ func BenchmarkCommit(b *testing.B) {
 			b.StopTimer()
 			change()
 			b.StartTimer()
-			r, err := Open(dir)
+			r, err := OpenToCommit(dir)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func BenchmarkCommit(b *testing.B) {
 			b.Fatal(err)
 		}
 		for range b.N {
-			r, err := Open(dir)
+			r, err := OpenToCommit(dir)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -17,15 +17,16 @@ import (
 type command struct {
 	layout
 	git      string
+	mode     mode
 	patience time.Duration
 }
 
-// plumbingConfig keeps git from running anything of the user's, and lets it sync what it writes.
-var plumbingConfig = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsync=all", "-c", "gc.auto=0"}
+// plumbingConfig has git sync what it writes.
+var plumbingConfig = []string{"-c", "core.fsync=all"}
 
 // privateConfig keeps an index file of our own plain and complete.
 var privateConfig = []string{"-c", "core.splitIndex=false", "-c", "core.sparseCheckout=false", "-c", "index.sparse=false",
-	"-c", "core.untrackedCache=false", "-c", "core.fsmonitor=false"}
+	"-c", "core.untrackedCache=false"}
 
 // call is one git command.
 type call struct {
@@ -35,8 +36,8 @@ type call struct {
 }
 
 func (k *command) run(ctx context.Context, c call, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, k.git, slices.Concat(plumbingConfig, c.config, args)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = k.worktree, gitEnv(c.env...), bytes.NewReader(c.stdin)
+	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), slices.Concat(plumbingConfig, c.config, args)...)
+	cmd.Env, cmd.Stdin = append(cmd.Env, c.env...), bytes.NewReader(c.stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -145,7 +145,8 @@ func (k *command) dirty(ctx context.Context, branch string, prefixes []string) (
 		base = strings.TrimSpace(string(out))
 	}
 	literal := call{env: []string{"GIT_LITERAL_PATHSPECS=1"}}
-	changed, err := k.run(ctx, literal, append([]string{"diff", "--no-renames", "--no-ext-diff", "--name-only", "-z", base, "--"},
+	changed, err := k.run(ctx, literal, append([]string{"diff", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=all", "--name-only", "-z", base, "--"},
 		prefixes...)...)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -77,9 +76,7 @@ func (c *gitConfig) get(ctx context.Context, name string) (string, bool) {
 		return v, true
 	}
 	if c.opaque && c.git != "" {
-		cmd := exec.CommandContext(ctx, c.git, "config", "--get", name)
-		cmd.Dir, cmd.Env = c.l.worktree, gitEnv()
-		out, err := cmd.Output()
+		out, err := newGit(ctx, look, c.git, c.l.worktree, os.Environ(), "config", "--get", name).Output()
 		return strings.TrimSuffix(string(out), "\n"), err == nil
 	}
 	section, key := name[:strings.IndexByte(name, '.')], name[strings.LastIndexByte(name, '.')+1:]
@@ -124,19 +121,4 @@ func (c *gitConfig) flag(ctx context.Context, name string, other bool) bool {
 	}
 	n, err := strconv.Atoi(v)
 	return err == nil && n != 0
-}
-
-// gitEnv is the environment for git commands of ours: without what would point them at another repository, and with
-// messages in English.
-func gitEnv(more ...string) []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		switch key, _, _ := strings.Cut(kv, "="); key {
-		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE",
-			"GIT_PREFIX", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "LC_ALL", "LANGUAGE":
-		default:
-			env = append(env, kv)
-		}
-	}
-	return append(append(env, "LC_ALL=C"), more...)
 }

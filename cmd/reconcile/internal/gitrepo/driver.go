@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 )
 
@@ -15,8 +16,7 @@ func MergeFile(ctx context.Context, base, ours, theirs string) (merged []byte, c
 	if err != nil {
 		return nil, false, fmt.Errorf("merge %s: %w", ours, err)
 	}
-	cmd := exec.CommandContext(ctx, git, "merge-file", "-p", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
-	cmd.Env = gitEnv()
+	cmd := newGit(ctx, look, git, "", os.Environ(), "merge-file", "-p", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	merged, err = cmd.Output()
@@ -41,9 +41,7 @@ func (r *Repo) Configure(ctx context.Context, values ...[2]string) (changed bool
 	}
 	for _, v := range values {
 		run := func(args ...string) ([]byte, error) {
-			cmd := exec.CommandContext(ctx, git, append([]string{"config"}, args...)...)
-			cmd.Dir, cmd.Env = r.worktree, gitEnv()
-			return cmd.CombinedOutput()
+			return newGit(ctx, look, git, r.worktree, os.Environ(), append([]string{"config"}, args...)...).CombinedOutput()
 		}
 		if was, err := run("--get", v[0]); err == nil && string(bytes.TrimSpace(was)) == v[1] {
 			continue

@@ -115,7 +115,7 @@ func (f *fixture) git(args ...string) string {
 
 func (f *fixture) open(sub ...string) *Repo {
 	f.Helper()
-	r, err := Open(filepath.Join(append([]string{f.dir}, sub...)...))
+	r, err := OpenToCommit(filepath.Join(append([]string{f.dir}, sub...)...))
 	if err != nil {
 		f.Fatal(err)
 	}

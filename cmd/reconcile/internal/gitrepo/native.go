@@ -18,13 +18,14 @@ import (
 // native is the backend that needs no git command.
 type native struct {
 	layout
-	git      string // the git command, where there is one: asked about included configuration only
+	git      string // the git command, where there is one
+	mode     mode   // of git commands
 	patience time.Duration
 	scratch  string // folder for temporary files below the work tree, which git ignores
 }
 
-func newNative(l layout) *native {
-	return &native{layout: l, patience: patience, scratch: ".reconcile/tmp"}
+func newNative(l layout, m mode) *native {
+	return &native{layout: l, mode: m, patience: patience, scratch: ".reconcile/tmp"}
 }
 
 // supported says why the repository's format is beyond this backend, if it is.

@@ -35,7 +35,7 @@ func writer(spec string) error {
 	if _, err := fmt.Sscanf(spec, "%d %d %s", &id, &rounds, &dir); err != nil {
 		return err
 	}
-	r, err := Open(dir)
+	r, err := OpenToCommit(dir)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func writer(spec string) error {
 
 // crashCommit is what the struck process does: commit what is dirty, as a run of reconcile does.
 func crashCommit(dir string) error {
-	r, err := Open(dir)
+	r, err := OpenToCommit(dir)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func stockCommit(dir string) error {
 // crashAdopt is what the struck process does: put its branch on top of the remote's, as a run of reconcile does, which
 // sweeps its temporary files first.
 func crashAdopt(dir string) error {
-	r, err := Open(dir)
+	r, err := OpenToCommit(dir)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func crashAdopt(dir string) error {
 
 // settle is what any command does first.
 func settle(dir string) error {
-	r, err := Open(dir)
+	r, err := OpenToCommit(dir)
 	if err != nil {
 		return err
 	}

@@ -93,10 +93,10 @@ const (
 	pendingRefs = sharedRefs + "pending/"
 )
 
-// remoteConfig is for exchanges with a remote: no hook, no housekeeping, objects synced but in one go, and no waiting
+// remoteConfig is for exchanges with a remote: objects synced but in one go, and no waiting
 // for a server that fell silent.
-var remoteConfig = []string{"-c", "core.fsync=loose-object,pack,pack-metadata", "-c", "core.fsyncMethod=batch", "-c", "gc.auto=0",
-	"-c", "maintenance.auto=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30", "-c", "fetch.writeCommitGraph=false",
+var remoteConfig = []string{"-c", "core.fsync=loose-object,pack,pack-metadata", "-c", "core.fsyncMethod=batch",
+	"-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30", "-c", "fetch.writeCommitGraph=false",
 	"-c", "submodule.recurse=false"}
 
 // Remote returns the remote that git's configuration calls name; "" is the one that the branch has as its upstream, else
@@ -218,15 +218,15 @@ type answer struct{ stdout, stderr string }
 // talk runs a git command that talks to the remote, with the user's hooks or without. It is asked to end when ctx does, so
 // that it removes its lock files.
 func (m *Remote) talk(ctx context.Context, hooks bool, env []string, args ...string) (answer, error) {
-	var config []string
+	how := workWithHooks
 	if !hooks { // the user's own takes what it takes
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, m.patient)
 		defer cancel()
-		config = []string{"-c", "core.hooksPath=/dev/null"}
+		how = work
 	}
-	cmd := exec.CommandContext(ctx, m.git.git, slices.Concat(m.config, config, args)...)
-	cmd.Dir, cmd.Env = m.repo.worktree, gitEnv(slices.Concat(m.env, env)...)
+	cmd := newGit(ctx, how, m.git.git, m.repo.worktree, os.Environ(), slices.Concat(m.config, args)...)
+	cmd.Env = slices.Concat(cmd.Env, m.env, env)
 	cmd.WaitDelay = 2 * time.Second
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err == nil {

@@ -279,7 +279,7 @@ func pathsOfChanges(changes []fileChange) []string {
 }
 
 func (g *ground) git() *command {
-	return &command{layout: g.n.layout, git: g.n.git, patience: g.n.patience}
+	return &command{layout: g.n.layout, git: g.n.git, mode: g.n.mode, patience: g.n.patience}
 }
 
 // askIndex reads, with git, the entries of an index that only git can read.

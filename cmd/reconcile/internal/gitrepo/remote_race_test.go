@@ -22,7 +22,7 @@ func racer(spec string) error {
 	if _, err := fmt.Sscanf(spec, "%s %d %s %s", &name, &rounds, &file, &dir); err != nil {
 		return err
 	}
-	r, err := Open(dir)
+	r, err := OpenToCommit(dir)
 	if err != nil {
 		return err
 	}

@@ -86,8 +86,14 @@ type layout struct {
 }
 
 // Open finds the work tree that contains dir. It opens no object and reads no configuration beyond the repository's
-// format.
-func Open(dir string) (*Repo, error) {
+// format. No program that the repository's configuration names is run through what it returns: that is for those who look.
+func Open(dir string) (*Repo, error) { return open(dir, look) }
+
+// OpenToCommit is Open for those who commit and push: filters, the signing program and the programs of the transport run as
+// they do for git.
+func OpenToCommit(dir string) (*Repo, error) { return open(dir, work) }
+
+func open(dir string, m mode) (*Repo, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -108,11 +114,11 @@ func Open(dir string) (*Repo, error) {
 	if rel != "." {
 		r.prefix = filepath.ToSlash(rel) + "/"
 	}
-	n := newNative(l)
+	n := newNative(l, m)
 	n.scratch = r.prefix + n.scratch
 	r.native = n
 	if git, err := exec.LookPath("git"); err == nil {
-		r.command = &command{layout: l, git: git, patience: patience}
+		r.command = &command{layout: l, git: git, mode: m, patience: patience}
 		n.git = git
 	}
 	r.why = n.supported()

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os/exec"
+	"os"
 	"slices"
 	"strings"
 
@@ -124,8 +124,8 @@ func (k *command) files(ctx context.Context, commit string, paths []string, want
 func (k *command) contents(ctx context.Context, names io.Reader, files []Stored, visit func(Stored) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, k.git, slices.Concat(plumbingConfig, []string{"cat-file", "--batch", "--buffer"})...)
-	cmd.Dir, cmd.Env, cmd.Stdin = k.worktree, gitEnv(), names
+	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), "cat-file", "--batch", "--buffer")
+	cmd.Stdin = names
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -159,7 +159,7 @@ func nextObject(r *bufio.Reader) ([]byte, error) {
 	var name, kind string
 	var size int
 	if _, err := fmt.Sscan(head, &name, &kind, &size); err != nil || kind != "blob" {
-		return nil, fmt.Errorf("git cat-file: %s; a shallow or partial clone may lack it: git fetch", strings.TrimSpace(head))
+		return nil, fmt.Errorf("git cat-file: %s; a partial clone may lack it: git fetch --refetch --no-filter brings all", strings.TrimSpace(head))
 	}
 	data := make([]byte, size+1)
 	if _, err := io.ReadFull(r, data); err != nil {

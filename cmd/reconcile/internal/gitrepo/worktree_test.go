@@ -24,7 +24,7 @@ func TestWorkTreeBeginsWhereGitSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(dir, err)
 		}
-		r, err := Open(f.path(dir))
+		r, err := OpenToCommit(f.path(dir))
 		if err != nil {
 			t.Fatal(dir, err)
 		}
