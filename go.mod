@@ -13,6 +13,7 @@ require (
 	github.com/go-git/go-git/v5 v5.19.3 // commits without a git command
 	github.com/gofrs/flock v0.13.1 // file locks on Windows too
 	github.com/google/go-github/v60 v60.0.0 // the API of GitHub: its types, paths and encoding
+	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02 // a terminal without a screen (tests only)
 	github.com/invopop/jsonschema v0.14.0 // JSON Schemas from the Go types (generator only)
 	github.com/pelletier/go-toml/v2 v2.4.3 // workflows in TOML
 	github.com/rivo/uniseg v0.4.7 // the width of text in tables

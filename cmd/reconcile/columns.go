@@ -42,7 +42,7 @@ var kindColumns = map[string][]column{
 	schemas.WorkflowKind.Name: {
 		ready,
 		specColumn("STEPS", func(s *schemas.WorkflowSpec) string { return number(len(s.Steps)) }),
-		specColumn("TITLE", func(s *schemas.WorkflowSpec) string { return render.Cut(s.Title, 60) }),
+		specColumn("TITLE", func(s *schemas.WorkflowSpec) string { return s.Title }),
 	},
 	schemas.DAGKind.Name: {
 		ready, phase,
@@ -55,7 +55,7 @@ var kindColumns = map[string][]column{
 		specColumn("FROM", func(s *schemas.ClarificationRequestSpec) string { return s.From }),
 		specColumn("TO", func(s *schemas.ClarificationRequestSpec) string { return s.To }),
 		specColumn("BLOCKING", func(s *schemas.ClarificationRequestSpec) string { return fmt.Sprint(s.Blocking) }),
-		specColumn("TOPIC", func(s *schemas.ClarificationRequestSpec) string { return render.Cut(s.Topic, 60) }),
+		specColumn("TOPIC", func(s *schemas.ClarificationRequestSpec) string { return s.Topic }),
 	},
 	schemas.ReplyKind.Name: {
 		ready,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,9 +83,24 @@ func (p *page) describe(e *state.Entry, d description) {
 	p.section("Spec", p.spec(e))
 	p.section("Conditions", p.conditions(e))
 	p.section("Nodes", p.nodes(e))
+	p.failures(e)
 	p.section("Actions", p.actions(e))
 	p.section("Referred to by", p.lines(d.Referrers))
 	p.section("History", p.history(e))
+}
+
+// sectionIndent begins each line of a section.
+const sectionIndent = "  "
+
+// table is a table for a section.
+func (p *page) table(heads ...string) *render.Table {
+	palette := p.p
+	if palette.Width > 0 {
+		palette.Width = max(palette.Width-len(sectionIndent), 1)
+	}
+	t := render.NewTable(palette, heads...)
+	t.Wrap = true
+	return t
 }
 
 // section writes a headline and an indented text, if there is one.
@@ -94,12 +110,13 @@ func (p *page) section(head, text string) {
 	}
 	fmt.Fprintf(&p.b, "\n%s\n", p.p.Paint(render.Bold, head+":"))
 	for line := range strings.Lines(text) {
-		p.b.WriteString("  " + line)
+		p.b.WriteString(sectionIndent + line)
 	}
 }
 
 func (p *page) head(e *state.Entry, d description) {
 	t := render.NewTable(p.p)
+	t.Wrap = true
 	row := func(head string, c render.Cell) {
 		if c.Text != "" {
 			t.Cells(render.Cell{Text: head + ":", Color: render.Bold}, c)
@@ -153,11 +170,11 @@ func pairs(m map[string]string) string {
 }
 
 func (p *page) lines(lines []string) string {
-	var b strings.Builder
+	t := p.table()
 	for _, l := range lines {
-		b.WriteString(render.Line(l) + "\n")
+		t.Row(l)
 	}
-	return b.String()
+	return text(t)
 }
 
 func (p *page) problemText(problems []schemas.Problem) string {
@@ -196,10 +213,10 @@ func (p *page) conditions(e *state.Entry) string {
 	if e.Status == nil {
 		return ""
 	}
-	t := render.NewTable(p.p, "TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
+	t := p.table("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
 	for _, c := range e.Status.Base().Conditions {
 		t.Cells(render.Cell{Text: c.Type}, render.Cell{Text: string(c.Status), Color: render.StateColor(string(c.Status))},
-			render.Cell{Text: c.Reason}, ago(c.LastTransitionTime, p.now()), render.Cell{Text: p.fit(c.Message)})
+			render.Cell{Text: c.Reason}, ago(c.LastTransitionTime, p.now()), render.Cell{Text: c.Message})
 	}
 	return text(t)
 }
@@ -216,16 +233,41 @@ func (p *page) nodes(e *state.Entry) string {
 		return ""
 	}
 	st, _ := e.Status.(*schemas.DAGStatus)
-	t := render.NewTable(p.p, "NODE", "STATE", "ATTEMPTS", "TOOK", "EXIT", "WHY")
+	t := p.table("NODE", "STATE", "ATTEMPTS", "TOOK", "EXIT", "WHY")
 	for _, name := range nodeNames(e) {
 		n := schemas.NodeStatus{State: schemas.NodePending}
 		if st != nil && st.Nodes[name].State != "" {
 			n = st.Nodes[name]
 		}
 		t.Cells(render.Cell{Text: name}, render.Cell{Text: n.State, Color: render.StateColor(n.State)},
-			render.Cell{Text: number(n.Attempts)}, p.duration(n), exitCell(n), render.Cell{Text: p.fit(p.whyNode(n))})
+			render.Cell{Text: number(n.Attempts)}, p.duration(n), exitCell(n), render.Cell{Text: p.whyNode(n)})
 	}
 	return text(t)
+}
+
+// failures shows the end of what failed nodes printed, of the first ones.
+func (p *page) failures(e *state.Entry) {
+	const most = 3
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok {
+		return
+	}
+	shown := 0
+	for _, name := range nodeNames(e) {
+		n := st.Nodes[name]
+		if n.State != schemas.NodeFailed || n.Output == "" && n.Log == "" {
+			continue
+		}
+		if shown++; shown > most {
+			p.section("More output", "reconcile logs "+e.Ref.String()+" --failed\n")
+			return
+		}
+		lines := append(render.Tail(n.Output, render.TailLines), "", "reconcile logs "+e.Ref.String()+" "+name)
+		if n.Log != "" {
+			lines = slices.Insert(lines, len(lines)-1, render.Line(n.Log))
+		}
+		p.section("Output of "+name, strings.TrimPrefix(strings.Join(lines, "\n"), "\n")+"\n")
+	}
 }
 
 // duration is how long a node's last attempt took, or has taken so far.
@@ -266,7 +308,7 @@ func (p *page) actions(e *state.Entry) string {
 	case *schemas.SessionStatus:
 		applied = st.Actions
 	}
-	t := render.NewTable(p.p, "AGE", "VERB", "NODE", "BY", "ACTION")
+	t := p.table("AGE", "VERB", "NODE", "BY", "ACTION")
 	for _, act := range applied {
 		t.Cells(ago(act.At, p.now()), render.Cell{Text: act.Verb}, orDash(act.Node), orDash(act.By),
 			render.Cell{Text: act.Name})
@@ -278,9 +320,9 @@ func (p *page) history(e *state.Entry) string {
 	if e.Status == nil {
 		return ""
 	}
-	t := render.NewTable(p.p, "AGE", "REASON", "MESSAGE")
+	t := p.table("AGE", "REASON", "MESSAGE")
 	for _, h := range e.Status.Base().History {
-		t.Cells(ago(h.At, p.now()), render.Cell{Text: h.Reason}, render.Cell{Text: p.fit(h.Message)})
+		t.Cells(ago(h.At, p.now()), render.Cell{Text: h.Reason}, render.Cell{Text: h.Message})
 	}
 	return text(t)
 }

@@ -115,6 +115,7 @@ func (a *app) printFindings(findings []doctor.Finding) error {
 		return a.print(findings)
 	}
 	table := render.NewTable(a.palette(), "CHECK", "LEVEL", "FINDING")
+	table.Wrap = true
 	hidden := 0
 	for _, f := range findings {
 		if a.global.quiet && f.Level == doctor.OK {

@@ -103,7 +103,7 @@ func (a *app) printEvents(found []events.Event) error {
 	t := render.NewTable(a.palette(), "AGE", "TYPE", "REASON", "OBJECT", "MESSAGE")
 	for _, e := range found {
 		t.Cells(ago(e.Time, a.now()), render.Cell{Text: e.Type, Color: eventColor(&e)}, render.Cell{Text: e.Reason},
-			render.Cell{Text: eventObject(&e)}, render.Cell{Text: a.fit(e.Message)})
+			render.Cell{Text: eventObject(&e)}, render.Cell{Text: e.Message})
 	}
 	return t.Write(a.stdout)
 }

@@ -72,6 +72,7 @@ func (a *app) explain(field string) error {
 func explainText(p render.Palette, k schemas.Kind, e schemas.Explanation) []byte {
 	var b bytes.Buffer
 	t := render.NewTable(p)
+	t.Wrap = true
 	row := func(head, value string) {
 		if value != "" {
 			t.Cells(render.Cell{Text: head + ":", Color: render.Bold}, render.Cell{Text: value})
@@ -87,7 +88,7 @@ func explainText(p render.Palette, k schemas.Kind, e schemas.Explanation) []byte
 	t.Write(&b) // a buffer does not fail; nor does it below
 	if e.Description != "" {
 		b.WriteString("\n" + p.Paint(render.Bold, "DESCRIPTION:") + "\n")
-		for _, line := range render.Wrap(e.Description, 100) {
+		for _, line := range render.Wrap(e.Description, descriptionWidth(p)) {
 			b.WriteString("  " + line + "\n")
 		}
 	}
@@ -101,13 +102,22 @@ func explainText(p render.Palette, k schemas.Kind, e schemas.Explanation) []byte
 // writeFields lists the fields of a set, each with the first sentence of its description.
 func writeFields(b *bytes.Buffer, p render.Palette, e schemas.Explanation) {
 	t := render.NewTable(p)
-	t.Indent = "  "
+	t.Indent, t.Wrap = "  ", true
 	for _, f := range e.Fields {
 		name := strings.TrimPrefix(f.Path, e.Path+".")
 		t.Cells(render.Cell{Text: name, Color: render.Bold}, render.Cell{Text: f.Type + requiredMark(f), Color: render.Dim},
 			render.Cell{Text: firstSentence(f.Description)})
 	}
 	t.Write(b)
+}
+
+// descriptionWidth is where a description is broken: it is easy to read, and fits the terminal.
+func descriptionWidth(p render.Palette) int {
+	const easy, indent = 100, 2
+	if p.Width == 0 {
+		return easy
+	}
+	return min(easy, max(p.Width-indent, 1))
 }
 
 func requiredMark(e schemas.Explanation) string {

@@ -119,7 +119,7 @@ func (f *follower) line(b *bytes.Buffer, e *events.Event) error {
 	}
 	kind := f.palette().Paint(eventColor(e), fmt.Sprintf("%-7s", render.Line(e.Type)))
 	fmt.Fprintf(b, "%s  %s  %-12s  %-28s  %s\n", e.Time.UTC().Format(time.DateTime), kind, render.Line(e.Reason),
-		render.Line(eventObject(e)), render.Line(f.fit(e.Message)))
+		render.Line(eventObject(e)), render.Line(e.Message))
 	return nil
 }
 

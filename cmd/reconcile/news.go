@@ -25,13 +25,12 @@ type news struct {
 	*wiring
 	bus   events.Bus
 	talk  *events.Subscription
-	told  int // of the dropped events of talk
-	nodes *watchedNodes
+	told  int      // of the dropped events of talk
 	found findings // of the monitor in this turn
 }
 
 func (w *wiring) newNews() *news {
-	n := &news{wiring: w, nodes: newWatchedNodes(w.options.progress)}
+	n := &news{wiring: w}
 	n.bus.Handle(n.keep)
 	if w.log != nil {
 		n.bus.Handle(func(list []events.Event) { logEvents(w.log, list) })
@@ -71,10 +70,16 @@ func (n *news) keep(list []events.Event) {
 
 // observe shows starts and ends as they are reported, and after a turn what was said in it.
 func (n *news) observe(reports []controllers.Report, t *state.Tree) {
-	n.nodes.observe(reports, t)
+	for _, r := range reports {
+		n.options.progress.Report(r)
+		if r.Kind == controllers.Finished && r.Why != "" {
+			n.options.progress.Note(r.Why)
+		}
+	}
 	if reports != nil {
 		return
 	}
+	n.options.progress.Tree(t)
 	n.show()
 	if n.log != nil {
 		n.found.log(n.log, t)

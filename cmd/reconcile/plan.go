@@ -71,7 +71,7 @@ func (a *app) plan(ctx context.Context) error {
 	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
 	for _, step := range controllers.Plan(t, a.now()) {
 		steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
-		table.Row(step.Ref.String(), orDash(step.Node).Text, step.Verb, a.fit(step.Why))
+		table.Row(step.Ref.String(), orDash(step.Node).Text, step.Verb, step.Why)
 	}
 	switch a.global.output {
 	case formatTable:

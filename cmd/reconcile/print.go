@@ -34,12 +34,16 @@ func (a *app) print(v any) error {
 	return render.JSON(a.stdout, v)
 }
 
-// palette paints on stdout, if that is a terminal and nobody objects.
+// palette is what stdout can do: on a terminal it paints, unless somebody objects, and fits the width.
 func (a *app) palette() render.Palette { return a.paletteFor(a.stdout) }
 
 func (a *app) paletteFor(w io.Writer) render.Palette {
 	off := a.global.noColor || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb"
-	return render.Palette{On: !off && isTerminal(w)}
+	if !isTerminal(w) {
+		return render.Palette{}
+	}
+	width, _ := terminalSize(w)
+	return render.Palette{On: !off, Width: width}
 }
 
 func isTerminal(w io.Writer) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -25,9 +26,10 @@ func (a *app) progress() render.Progress {
 	case a.global.quiet:
 		return render.Silent{}
 	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb" && (a.log == nil || a.logTo != nil):
-		return render.NewLive(a.stderr, a.paletteFor(a.stderr), func() (int, int) { return terminalSize(a.stderr) }, time.Now)
+		size := func() (int, int) { return terminalSize(a.stderr) }
+		return render.NewLive(a.stderr, a.paletteFor(a.stderr), size, time.Now, runtime.NumCPU())
 	}
-	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr)}
+	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr), Now: time.Now}
 }
 
 // terminalSize asks the terminal; one that does not tell is taken for 80 by 24.
@@ -119,8 +121,7 @@ func (a *app) report(out outcome) error {
 		a.note("%s", a.noObjects())
 		return nil
 	}
-	_, err := fmt.Fprintln(a.stdout, r.summary())
-	return err
+	return a.printWrapped(r.summary())
 }
 
 // noObjects says what to do about a folder that is no tree: perhaps one further up is.
@@ -210,7 +211,7 @@ func rowOf(e *state.Entry) objectRow {
 func (a *app) objectTable(list []objectRow, rows int) error {
 	t := render.NewTable(a.palette(), "OBJECT", "READY", "PHASE", "STATUS")
 	for _, n := range list[:min(rows, len(list))] {
-		t.Cells(render.Cell{Text: n.Ref}, readyCell(n.entry), phaseCell(n.entry), render.Cell{Text: a.fit(n.Reason)})
+		t.Cells(render.Cell{Text: n.Ref}, readyCell(n.entry), phaseCell(n.entry), render.Cell{Text: n.Reason})
 	}
 	if err := t.Write(a.stdout); err != nil || len(list) <= rows {
 		return err
@@ -219,10 +220,14 @@ func (a *app) objectTable(list []objectRow, rows int) error {
 	return err
 }
 
-// fit cuts a text of a last column where it would make a table hard to read.
-func (a *app) fit(s string) string {
-	const longest = 160
-	return render.Cut(render.Line(s), longest)
+// printWrapped prints a sentence, on a terminal broken at words.
+func (a *app) printWrapped(text string) error {
+	lines := []string{text}
+	if width := a.palette().Width; width > 0 {
+		lines = render.Wrap(text, width)
+	}
+	_, err := fmt.Fprintln(a.stdout, strings.Join(lines, "\n"))
+	return err
 }
 
 // summary is "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".

@@ -83,6 +83,7 @@ type kindInfo struct {
 func (a *app) listKinds() error {
 	var infos []kindInfo
 	t := render.NewTable(a.palette(), "KIND", "FOLDER", "DESCRIPTION")
+	t.Wrap = true
 	for _, k := range kinds() {
 		infos = append(infos, kindInfo{k.Name, k.Plural, k.Aliases, k.Short})
 		t.Row(k.Name, k.Plural, k.Short)

@@ -54,7 +54,7 @@ func ClarificationTable(w io.Writer, p Palette, list []Clarification, now time.T
 }
 
 func (c *Clarification) row(now time.Time) []Cell {
-	const topicWidth, whyWidth = 48, 100
+	const topicWidth = 48
 	issue, age, round, status := "-", "-", "-", c.stateWord()
 	if c.IssueNumber > 0 {
 		issue = "#" + strconv.Itoa(c.IssueNumber)
@@ -68,7 +68,7 @@ func (c *Clarification) row(now time.Time) []Cell {
 	return []Cell{
 		{Text: c.Title()}, {Text: issue}, {Text: c.From}, {Text: c.To}, {Text: Cut(Line(c.Topic), topicWidth)},
 		{Text: status, Color: StateColor(status)}, {Text: round}, {Text: age},
-		{Text: Cut(Line(c.Why), whyWidth)},
+		{Text: c.Why},
 	}
 }
 

@@ -14,8 +14,11 @@ const (
 	Blue   Color = "34"
 )
 
-// Palette paints, or does not. The zero Palette does not.
-type Palette struct{ On bool }
+// Palette is what the output can do. The zero Palette is for files and pipes.
+type Palette struct {
+	On    bool // there are colours
+	Width int  // the terminal's columns: what is wider is cut, or broken at words; 0: no terminal, and nothing is cut
+}
 
 // Paint wraps s, which must be clean, in the colour.
 func (p Palette) Paint(c Color, s string) string {

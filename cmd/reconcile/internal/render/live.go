@@ -3,40 +3,48 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/progress"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
-// The live view is redrawn ten times a second at most, and shows this many nodes at most.
-const (
-	redrawEvery = 100 * time.Millisecond
-	liveRows    = 12
-)
+// redrawEvery is how often the live view is drawn at most.
+const redrawEvery = 250 * time.Millisecond
 
-// Live shows on a terminal which nodes run, for how long, and how many are left. What failed stays on the screen as a
-// line; everything else is taken off by Close.
+// meterAfter is how long counted work takes before the live view shows it.
+const meterAfter = 500 * time.Millisecond
+
+// Live shows on a terminal which nodes run, are tried again, or wait for somebody, and how long the rest may take. It is
+// drawn in place, and vanishes while nothing runs. What failed stays on the screen; when everything has ended, so does
+// a list of what ran and for how long.
 type Live struct {
-	w       io.Writer
 	palette Palette
 	size    func() (width, height int)
 	now     func() time.Time
 
-	mu      sync.Mutex
-	running []Transition          // in the order of their start
-	owners  map[string]Transition // the latest of each
-	failed  map[string]bool       // nodes whose last attempt failed, by name
-	drawn   int                   // lines on the screen
-	closed  bool
+	mu     sync.Mutex
+	screen screen
+	track  progress.Tracker
+	events eventLines
+	ran    ranNodes
+	meter  meter
+	idle   bool // nothing ran when it was drawn last
+	closed bool
+
 	stop    chan struct{}
 	stopped chan struct{}
 }
 
-// NewLive starts a live view on w. size tells the terminal's columns and rows, now the time.
-func NewLive(w io.Writer, p Palette, size func() (width, height int), now func() time.Time) *Live {
+// NewLive starts a live view on w. size tells the terminal's columns and rows, now the time; cpus is the number of
+// processors that limits.concurrentTasks 0 stands for.
+func NewLive(w io.Writer, p Palette, size func() (width, height int), now func() time.Time, cpus int) *Live {
 	l := &Live{
-		w: w, palette: p, size: size, now: now, owners: map[string]Transition{}, failed: map[string]bool{},
+		palette: p, size: size, now: now, screen: screen{w: w}, track: progress.Tracker{CPUs: cpus}, idle: true,
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go l.tick()
@@ -53,116 +61,203 @@ func (l *Live) tick() {
 			return
 		case <-t.C:
 			l.mu.Lock()
-			l.draw("")
+			l.look()
 			l.mu.Unlock()
 		}
 	}
 }
 
-// Event takes a transition in; it is seen at the next redraw.
-func (l *Live) Event(t Transition) {
+// look draws the view, and where nothing has run since the last look, the list of what did.
+func (l *Live) look() {
+	was := l.idle
+	above := ""
+	if l.draw(""); was && l.idle {
+		above = l.ended()
+	}
+	if above != "" {
+		l.draw(above)
+	}
+}
+
+// ended is the list of what ran since the last one.
+func (l *Live) ended() string {
+	text := l.ran.take(l.fitted())
+	if text != "" {
+		l.track.Reset()
+	}
+	return text
+}
+
+// fitted is the palette for the terminal as it is now.
+func (l *Live) fitted() Palette {
+	width, _ := l.size()
+	return Palette{On: l.palette.On, Width: width}
+}
+
+// Report takes a report in; it is seen at the next redraw.
+func (l *Live) Report(r controllers.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return
+	l.show(l.track.Report(r))
+}
+
+// Tree takes in the tree after a turn.
+func (l *Live) Tree(t *state.Tree) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.show(l.track.Tree(t))
+}
+
+// show keeps what ended for the list, and shows failures at once.
+func (l *Live) show(events []progress.Event) {
+	above := ""
+	for _, e := range events {
+		if e.Ended() {
+			l.ran.add(e)
+		}
+		if e.State == schemas.OutcomeFailed || e.State == schemas.OutcomeTimedOut {
+			above += strings.Join(l.events.of(l.fitted(), e), "\n") + "\n"
+		}
 	}
-	l.owners[t.Owner] = t
-	l.running = slices.DeleteFunc(l.running, func(r Transition) bool { return r.Owner == t.Owner && r.Node == t.Node })
-	delete(l.failed, nodeName(t))
-	switch t.State {
-	case "Running":
-		l.running = append(l.running, t)
-	case "Failed", "TimedOut":
-		l.failed[nodeName(t)] = true
-		l.draw(transitionLine(l.palette, t) + "\n")
+	if above != "" {
+		l.draw(above)
 	}
+}
+
+// Count shows work that takes long in the view.
+func (l *Live) Count(task string, done, total int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.meter.set(task, done, total, l.now())
 }
 
 // Note shows a line that stays.
 func (l *Live) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed {
-		l.draw(Line(text) + "\n")
-	}
+	l.draw(broken(Line(text), l.fitted().Width) + "\n")
 }
 
-// Close takes the view off the screen.
+// Close takes the view off the screen and leaves the list of what ran.
 func (l *Live) Close() {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		return
 	}
+	l.show(l.track.Flush())
+	width, height := l.size()
+	l.screen.draw(l.ended(), nil, width, height)
 	l.closed = true
-	io.WriteString(l.w, l.erase())
 	l.mu.Unlock()
 	close(l.stop)
 	<-l.stopped
 }
 
-// draw replaces the view, in one write so that it does not flicker; above is put before it and stays.
+// draw brings the view up to date; above is put before it and stays.
 func (l *Live) draw(above string) {
 	if l.closed {
 		return
 	}
-	lines := l.lines()
-	if above == "" && len(lines) == 0 && l.drawn == 0 {
-		return
-	}
-	out := l.erase() + above
-	for _, line := range lines {
-		out += line + "\n"
-	}
-	l.drawn = len(lines)
-	io.WriteString(l.w, out) // a terminal that is gone is no reason to end a run
-}
-
-// erase moves to the first line of the view and clears from there.
-func (l *Live) erase() string {
-	if l.drawn == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\x1b[%dA\r\x1b[J", l.drawn)
-}
-
-// lines is the view: a headline and the nodes that have run longest.
-func (l *Live) lines() []string {
-	if len(l.owners) == 0 {
-		return nil
-	}
 	width, height := l.size()
-	rows := max(min(liveRows, height-3), 1)
-	lines := []string{Cut(l.headline(), width-1)}
-	names := 0
-	for _, r := range l.running[:min(rows, len(l.running))] {
-		names = max(names, Width(nodeName(r)))
+	l.screen.draw(above, l.lines(width, height), width, height)
+}
+
+// lines is the view: a headline and nodes, as many as the terminal has room for beside the line of the cursor.
+func (l *Live) lines(width, height int) []string {
+	now := l.now()
+	var lines []string
+	if m := &l.meter; m.done < m.total && now.Sub(m.began) >= meterAfter {
+		lines = append(lines, Cut(m.line(now), width-1))
 	}
-	for i, r := range l.running {
-		if i == rows {
-			lines = append(lines, Cut(fmt.Sprintf("  … and %d more", len(l.running)-rows), width-1))
-			break
-		}
-		name := nodeName(r)
-		pad := strings.Repeat(" ", names-Width(name)+2)
-		lines = append(lines, Cut("  "+name+pad+Age(l.now().Sub(r.At)), width-1))
+	rows := max(height-2-len(lines), 0)
+	v := l.track.View(now, rows)
+	if l.idle = v.Idle(); l.idle {
+		return lines
+	}
+	lines = append(lines, Cut(headline(v), width-1))
+	if v.Hidden > 0 && rows > 0 {
+		v.Nodes = v.Nodes[:rows-1]
+		v.Hidden++
+	}
+	lines = append(lines, nodeLines(v.Nodes, now, width-1)...)
+	if v.Hidden > 0 && rows > 0 {
+		lines = append(lines, Cut(fmt.Sprintf("  … and %d more", v.Hidden), width-1))
 	}
 	return lines
 }
 
-// headline counts. A failed node that is not tried again is not left, nor is it done.
-func (l *Live) headline() string {
-	done, total := 0, 0
-	for _, t := range l.owners {
-		done += t.Done
-		total += t.Total
+// headline counts: "6 of 9 nodes done, about 40s left, 2 running, 1 waiting". A failed node that is not tried again is not
+// done.
+func headline(v progress.View) string {
+	s := fmt.Sprintf("%d of %s done", v.Done, nodesWord(v.Total))
+	if left := v.Left.Round(time.Second); left > 0 {
+		word := "about"
+		if v.Least {
+			word = "at least"
+		}
+		s += fmt.Sprintf(", %s %s left", word, Age(left))
 	}
-	failed := ""
-	if n := len(l.failed); n > 0 {
-		failed = fmt.Sprintf("%d failed, ", n)
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{v.Running, "running"}, {v.Failed, "failed"}, {v.Waiting, "waiting"}, {v.Queued, "queued"}} {
+		if part.n > 0 {
+			s += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
 	}
-	left := max(total-done-len(l.running)-len(l.failed), 0)
-	return fmt.Sprintf("%d of %d nodes done, %d running, %s%d left", done, total, len(l.running), failed, left)
+	return s
 }
 
-func nodeName(t Transition) string { return Line(t.Owner + " " + t.Node) }
+func nodesWord(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
+
+// nodeLines are the rows of the view, in two columns: names take half of the width at most.
+func nodeLines(nodes []progress.Node, now time.Time, width int) []string {
+	lines := make([]string, len(nodes))
+	column := 0
+	for i, n := range nodes {
+		lines[i] = nodeName(n.Owner, n.Name, max(width/2, 10))
+		column = max(column, Width(lines[i]))
+	}
+	for i, n := range nodes {
+		pad := strings.Repeat(" ", column-Width(lines[i])+2)
+		lines[i] = Cut("  "+lines[i]+pad+doing(n, now), width)
+	}
+	return lines
+}
+
+// nodeName is "dag/checks build", in at most width columns: of a long name the node is kept as far as possible.
+func nodeName(owner, name string, width int) string {
+	const shortest = 6
+	owner, name = Line(owner), Line(name)
+	if room := width - Width(name) - 1; Width(owner) > room {
+		owner = Cut(owner, max(room, shortest))
+	}
+	return Cut(owner+" "+name, width)
+}
+
+// doing says in a few words what a node does.
+func doing(n progress.Node, now time.Time) string {
+	attempt := fmt.Sprintf("attempt %d of %d", n.Attempt, n.Attempts)
+	switch {
+	case n.State == schemas.NodeRunning:
+		s := Age(now.Sub(n.Since))
+		if n.Usual > 0 {
+			s += " of about " + Age(n.Usual)
+		}
+		if n.Attempt > 1 {
+			s += ", " + attempt
+		}
+		return s
+	case n.Due.After(now):
+		return attempt + " in " + Age(n.Due.Sub(now))
+	case !n.Due.IsZero():
+		return attempt + " is due"
+	}
+	return Line(n.Message)
+}

@@ -3,38 +3,40 @@ package render
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
-)
 
-// Transition is one thing that happened to a node during a run.
-type Transition struct {
-	At    time.Time
-	Owner string // "dag/checks"
-	Node  string
-	// State is the node's new state: Queued, Running, Succeeded, Failed, …
-	State string
-	// Took is how long a finished run took; Message is why it did not succeed, in a line.
-	Took    time.Duration
-	Message string
-	// Done and Total count the nodes of the owner that are done, and all.
-	Done, Total int
-}
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/progress"
+	"reconcile.dev/reconcile/state"
+)
 
 // Progress shows a run while it happens. Methods may be called from several goroutines.
 type Progress interface {
-	Event(Transition)
+	// Report takes in what the performer reports of a node.
+	Report(controllers.Report)
+	// Tree takes in the tree after a turn; callers must not change it. What became of a failure is shown then.
+	Tree(*state.Tree)
+	// Count tells how far counted work is that may take long, such as "reading files". It is over when done is total.
+	Count(task string, done, total int)
 	// Note shows a line that stays: a warning, a commit.
 	Note(text string)
-	// Close takes a live view off the screen. Nothing is shown after it.
+	// Close ends the view. Nothing is shown after it.
 	Close()
 }
 
 // Silent shows nothing.
 type Silent struct{}
 
-// Event does nothing.
-func (Silent) Event(Transition) {}
+// Report does nothing.
+func (Silent) Report(controllers.Report) {}
+
+// Tree does nothing.
+func (Silent) Tree(*state.Tree) {}
+
+// Count does nothing.
+func (Silent) Count(string, int, int) {}
 
 // Note does nothing.
 func (Silent) Note(string) {}
@@ -42,36 +44,186 @@ func (Silent) Note(string) {}
 // Close does nothing.
 func (Silent) Close() {}
 
-// Lines shows one plain line for each start and end. It is for what is no terminal: logs, pipes, CI.
+// Counted work that ends sooner shows no line; then there is one at most this often.
+const (
+	countAfter = 5 * time.Second
+	countEvery = 10 * time.Second
+)
+
+// Lines shows one plain line for each start and end, and what a node printed that failed. It is for what is no terminal:
+// logs, pipes, CI. W and Now must be set.
 type Lines struct {
 	W       io.Writer
 	Palette Palette
-	mu      sync.Mutex
+	Now     func() time.Time
+
+	mu     sync.Mutex
+	track  progress.Tracker
+	events eventLines
+	meter  meter
+	told   time.Time // the last line about the meter
+	closed bool
 }
 
-// Event writes "12:03:04 dag/checks build Succeeded 1.2s". Times are in UTC, as in the statuses.
-func (l *Lines) Event(t Transition) { l.write(transitionLine(l.Palette, t)) }
-
-// Note writes text as a line.
-func (l *Lines) Note(text string) { l.write(Line(text)) }
-
-// Close does nothing: what was written stands.
-func (l *Lines) Close() {}
-
-func (l *Lines) write(line string) {
+// Report writes "12:03:04 dag/checks build Succeeded 1.2s". Times are in UTC, as in the statuses.
+func (l *Lines) Report(r controllers.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintln(l.W, line)
+	l.show(l.track.Report(r))
 }
 
-func transitionLine(p Palette, t Transition) string {
-	s := fmt.Sprintf("%s %s %s %s", t.At.UTC().Format(time.TimeOnly), Line(t.Owner), Line(t.Node),
-		p.Paint(StateColor(t.State), Line(t.State)))
-	if t.Took > 0 {
-		s += " " + Age(t.Took)
+// Tree writes what became of the failures before.
+func (l *Lines) Tree(t *state.Tree) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.show(l.track.Tree(t))
+}
+
+// Count writes a line now and then while the work goes on.
+func (l *Lines) Count(task string, done, total int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.Now()
+	if l.meter.set(task, done, total, now) {
+		l.told = time.Time{}
 	}
-	if t.Message != "" {
-		s += ": " + Line(t.Message)
+	if over := done >= total; over && l.told.IsZero() || !over && (now.Sub(l.meter.began) < countAfter || now.Sub(l.told) < countEvery) {
+		return
+	}
+	l.told = now
+	l.write(l.meter.line(now))
+}
+
+// Note writes text as a line.
+func (l *Lines) Note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.write(Line(text))
+}
+
+// Close writes the failures that no tree has told of any more.
+func (l *Lines) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.show(l.track.Flush())
+	l.closed = true
+}
+
+func (l *Lines) show(events []progress.Event) {
+	for _, e := range events {
+		for _, line := range l.events.of(l.Palette, e) {
+			l.write(line)
+		}
+	}
+}
+
+func (l *Lines) write(line string) {
+	if !l.closed {
+		fmt.Fprintln(l.W, line)
+	}
+}
+
+// Bounds of what is shown of failures.
+const (
+	TailLines    = 20 // of the output of one
+	fullFailures = 10 // with their output; of more there is one line each
+)
+
+// eventLines makes lines of events. Only the first failures are told in full.
+type eventLines struct{ failures int }
+
+func (l *eventLines) of(p Palette, e progress.Event) []string {
+	lines := []string{eventLine(p, e)}
+	if !e.Final {
+		return lines
+	}
+	if l.failures++; l.failures <= fullFailures {
+		for _, line := range Tail(e.Output, TailLines) {
+			lines = append(lines, "    "+line)
+		}
+		if e.Log != "" {
+			lines = append(lines, "  log:  "+Line(e.Log))
+		}
+	}
+	return append(lines, "  next: reconcile logs "+Line(e.Owner)+" "+Line(e.Name))
+}
+
+// eventLine is one event in a line, broken at words on a terminal that is narrower.
+func eventLine(p Palette, e progress.Event) string {
+	head, state := fmt.Sprintf("%s %s %s ", e.At.UTC().Format(time.TimeOnly), Line(e.Owner), Line(e.Name)), Line(e.State)
+	line := broken(head+state+afterState(e), p.Width)
+	if strings.HasPrefix(line, head+state) {
+		line = head + p.Paint(StateColor(e.State), state) + line[len(head+state):]
+	}
+	return line
+}
+
+// broken breaks a line that is wider than a terminal at words; width 0: no terminal.
+func broken(line string, width int) string {
+	const indent = "    "
+	if width == 0 || Width(line) <= width {
+		return line
+	}
+	return strings.Join(Wrap(line, max(width-len(indent), 1)), "\n"+indent)
+}
+
+// afterState says how long the attempt of an event took, how it ended, and what follows.
+func afterState(e progress.Event) string {
+	s := ""
+	if e.Took > 0 {
+		s += " " + Age(e.Took)
+	}
+	if e.Message != "" {
+		s += ": " + Line(e.Message)
+	}
+	switch {
+	case e.Again:
+		s += fmt.Sprintf("; attempt %d of %d follows", e.Attempt+1, e.Attempts)
+		if in := e.Due.Sub(e.At); in > 0 {
+			s += " in " + Age(in)
+		}
+	case e.Final && e.Attempts > 1:
+		s += fmt.Sprintf(" (attempt %d of %d)", e.Attempt, e.Attempts)
+	}
+	return s
+}
+
+// Tail returns the last n lines of what a command printed, made harmless; none of empty output.
+func Tail(output string, n int) []string {
+	output = strings.TrimRight(output, "\r\n")
+	if output == "" {
+		return nil
+	}
+	lines := strings.Split(Text(output), "\n")
+	return lines[max(len(lines)-n, 0):]
+}
+
+// meter is counted work, and how long the rest of it may take at the pace so far.
+type meter struct {
+	task        string
+	done, total int
+	began       time.Time
+}
+
+// set takes in how far the work is, and reports whether it is other work than before.
+func (m *meter) set(task string, done, total int, now time.Time) (begins bool) {
+	begins = m.began.IsZero() || task != m.task || done < m.done
+	if begins {
+		m.began = now
+	}
+	m.task, m.done, m.total = task, done, total
+	return begins
+}
+
+func (m *meter) line(now time.Time) string {
+	took := now.Sub(m.began)
+	s := fmt.Sprintf("%s: %d of %d", Line(m.task), m.done, m.total)
+	switch {
+	case m.done >= m.total:
+		s += " in " + Age(took)
+	case m.done > 0:
+		left := time.Duration(float64(took) / float64(m.done) * float64(m.total-m.done))
+		s += ", about " + Age(left.Round(time.Second)) + " left"
 	}
 	return s
 }

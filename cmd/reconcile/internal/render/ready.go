@@ -49,7 +49,6 @@ func claimed(c *controllers.ItemClaim, now time.Time) string {
 
 // what says what is to be done, or what keeps it from being done.
 func what(it *controllers.Item, explain bool) Cell {
-	const width = 160
 	text, color := it.Task, Plain
 	switch {
 	case it.State == controllers.ItemBlocked:
@@ -60,5 +59,5 @@ func what(it *controllers.Item, explain bool) Cell {
 	if explain && it.Message != "" && it.State != controllers.ItemBlocked {
 		text += " (" + it.Message + ")"
 	}
-	return Cell{Text: Cut(Line(text), width), Color: color}
+	return Cell{Text: text, Color: color}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -208,96 +207,3 @@ func TestProblemsArePaintedWithoutOtherChange(t *testing.T) {
 }
 
 var start = time.Date(2026, 2, 27, 12, 3, 4, 0, time.UTC)
-
-func TestLines(t *testing.T) {
-	var b bytes.Buffer
-	l := &Lines{W: &b}
-	l.Event(Transition{At: start, Owner: "dag/checks", Node: "build", State: "Running"})
-	l.Event(Transition{At: start, Owner: "dag/checks", Node: "build", State: "Failed", Took: 1200 * time.Millisecond,
-		Message: "exit code 1\x1b"})
-	l.Note("committed")
-	l.Close()
-	want := "12:03:04 dag/checks build Running\n" +
-		"12:03:04 dag/checks build Failed 1.2s: exit code 1\\x1b\n" +
-		"committed\n"
-	if b.String() != want {
-		t.Errorf("got:\n%swant:\n%s", b.String(), want)
-	}
-}
-
-// screen is what a terminal shows of what is written to it; it knows the three sequences that Live uses.
-type screen struct {
-	lines  []string // the last one is where the cursor is
-	writes int
-}
-
-func (s *screen) Write(b []byte) (int, error) {
-	s.writes++
-	if len(s.lines) == 0 {
-		s.lines = []string{""}
-	}
-	text := string(b)
-	if rest, ok := strings.CutPrefix(text, "\x1b["); ok {
-		n := 0
-		for rest[0] != 'A' {
-			n = n*10 + int(rest[0]-'0')
-			rest = rest[1:]
-		}
-		text = strings.TrimPrefix(rest, "A\r\x1b[J")
-		s.lines = append(s.lines[:len(s.lines)-1-n], "")
-	}
-	for i, part := range strings.Split(text, "\n") {
-		if i > 0 {
-			s.lines = append(s.lines, "")
-		}
-		s.lines[len(s.lines)-1] += part
-	}
-	return len(b), nil
-}
-
-func (s *screen) String() string { return strings.Join(s.lines, "\n") }
-
-func TestLive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &screen{}
-		live := NewLive(s, Palette{}, func() (int, int) { return 40, 6 }, time.Now)
-		event := func(node, state string, done int) {
-			live.Event(Transition{At: time.Now().UTC(), Owner: "dag/checks", Node: node, State: state, Done: done, Total: 9})
-		}
-		event("build", "Running", 0)
-		event("a_node_with_a_name_that_is_far_too_long_for_a_line", "Running", 0)
-		for _, node := range []string{"c", "d", "e"} {
-			event(node, "Running", 0)
-		}
-		time.Sleep(3*time.Second + redrawEvery/2)
-		synctest.Wait()
-		want := "0 of 9 nodes done, 5 running, 4 left\n  dag/checks build   "
-		if got := s.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "… and 2 more") {
-			t.Errorf("the view is:\n%s", got)
-		}
-		for line := range strings.Lines(s.String()) {
-			if Width(strings.TrimSuffix(line, "\n")) > 39 {
-				t.Errorf("a line is too long for the terminal: %q", line)
-			}
-		}
-		if s.writes > 32 {
-			t.Errorf("drawn %d times in 3 s", s.writes)
-		}
-		event("build", "Failed", 1)
-		for _, node := range []string{"a_node_with_a_name_that_is_far_too_long_for_a_line", "c"} {
-			event(node, "Succeeded", 3)
-		}
-		live.Note("a warning")
-		time.Sleep(redrawEvery)
-		synctest.Wait()
-		if got := s.String(); !strings.Contains(got, "dag/checks build Failed\na warning\n3 of 9 nodes done, 2 running, 1 fai") {
-			t.Errorf("the view is:\n%s", got)
-		}
-		live.Close()
-		live.Close()
-		event("late", "Failed", 3)
-		if got := s.String(); !strings.HasSuffix(got, "dag/checks build Failed\na warning\n") {
-			t.Errorf("left on the screen:\n%s", got)
-		}
-	})
-}

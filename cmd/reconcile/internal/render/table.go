@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -13,12 +14,14 @@ type Cell struct {
 	Color Color
 }
 
-// Table collects rows and writes them in aligned columns.
+// Table collects rows and writes them in aligned columns. On a terminal a row is one line: what has no room is cut.
 type Table struct {
 	Palette Palette
 	Indent  string
-	header  []Cell
-	rows    [][]Cell
+	// Wrap breaks the last column at words instead of cutting it.
+	Wrap   bool
+	header []Cell
+	rows   [][]Cell
 }
 
 // NewTable returns a table with the given column heads; none means a table without a head line.
@@ -59,7 +62,7 @@ func (t *Table) Write(w io.Writer) error {
 	if len(t.header) > 0 {
 		rows = append([][]Cell{t.header}, rows...)
 	}
-	widths := columnWidths(rows)
+	widths := t.fit(columnWidths(rows))
 	var b strings.Builder
 	for _, row := range rows {
 		b.WriteString(t.Indent)
@@ -74,13 +77,62 @@ func (t *Table) line(b *strings.Builder, row []Cell, widths []int) {
 	for last > 0 && row[last].Text == "" {
 		last--
 	}
+	used := Width(t.Indent)
 	for i, c := range row[:last+1] {
+		if t.wraps(i, widths) {
+			t.wrapped(b, c, used)
+			break
+		}
+		if t.Palette.Width > 0 {
+			c.Text = Cut(c.Text, max(min(widths[i], t.Palette.Width-used), 0))
+		}
 		b.WriteString(t.Palette.Paint(c.Color, c.Text))
-		if i < last {
+		used += widths[i] + 2
+		if i < last && (t.Palette.Width == 0 || used < t.Palette.Width) {
 			b.WriteString(strings.Repeat(" ", widths[i]-Width(c.Text)+2))
 		}
 	}
 	b.WriteByte('\n')
+}
+
+// wraps reports whether a column is the one to be broken at words.
+func (t *Table) wraps(column int, widths []int) bool {
+	return t.Wrap && t.Palette.Width > 0 && column == len(widths)-1
+}
+
+// wrapped writes the last cell of a line, which begins at a column, in as many lines as it takes.
+func (t *Table) wrapped(b *strings.Builder, c Cell, column int) {
+	for i, line := range Wrap(c.Text, max(t.Palette.Width-column, narrowest)) {
+		if i > 0 {
+			b.WriteString("\n" + strings.Repeat(" ", column))
+		}
+		b.WriteString(t.Palette.Paint(c.Color, line))
+	}
+}
+
+// narrowest is the width below which a column is not made narrower to fit a terminal.
+const narrowest = 10
+
+// fit makes columns narrower until a line fits the terminal: the last one first, then whichever is the widest.
+func (t *Table) fit(widths []int) []int {
+	over := Width(t.Indent) + 2*(len(widths)-1) - t.Palette.Width
+	for _, w := range widths {
+		over += w
+	}
+	if t.Palette.Width == 0 || over <= 0 {
+		return widths
+	}
+	last := len(widths) - 1
+	cut := min(over, max(widths[last]-narrowest, 0))
+	widths[last] -= cut
+	for over -= cut; over > 0; over-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= narrowest {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
 }
 
 func columnWidths(rows [][]Cell) []int {
@@ -108,6 +160,9 @@ func Width(s string) int {
 func Cut(s string, width int) string {
 	if Width(s) <= width {
 		return s
+	}
+	if width <= 0 {
+		return ""
 	}
 	var b strings.Builder
 	used := 0

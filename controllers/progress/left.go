@@ -1,0 +1,134 @@
+package progress
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/controllers/graph"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// rest is how much work is left of a DAG: sum is all of it, chain the longest part that has to be done in sequence.
+type rest struct {
+	known      bool          // and does not change with time
+	guess      time.Duration // what was taken for nodes without a record
+	guessed    bool          // there are such
+	sum, chain time.Duration
+	least      bool // some of it is of unknown length
+}
+
+// prepare reads the spec and the records of a DAG.
+func (d *dag) prepare(spec *schemas.DAGSpec) {
+	n := len(spec.Nodes)
+	d.plan, d.nodes, d.states = make([]planned, n), make([]Node, n), make([]string, n)
+	index := make(map[string]int32, n)
+	for i := range spec.Nodes {
+		index[spec.Nodes[i].Name] = int32(i)
+	}
+	needs := make([][]int32, n)
+	usual := usualTimes(d.entry)
+	for i := range spec.Nodes {
+		node := &spec.Nodes[i]
+		d.nodes[i] = Node{Owner: d.entry.Ref.String(), Name: node.Name}
+		for _, name := range node.Needs {
+			if to, ok := index[name]; ok {
+				needs[i] = append(needs[i], to)
+			}
+		}
+		d.plan[i] = planned{needs: needs[i], attempts: attempts(spec, i), usual: usual[node.Name]}
+	}
+	order, _ := graph.Sort(needs) // without an order nothing of it runs
+	d.tasks = order.Tasks
+}
+
+// usualTimes is what the latest success of each node took.
+func usualTimes(e *state.Entry) map[string]time.Duration {
+	latest := map[string]*schemas.Run{}
+	for _, r := range e.Runs {
+		if was := latest[r.Node]; r.Outcome == schemas.OutcomeSucceeded && (was == nil || was.FinishedAt.Before(r.FinishedAt.Time)) {
+			latest[r.Node] = r
+		}
+	}
+	out := make(map[string]time.Duration, len(latest))
+	for name, r := range latest {
+		out[name] = ran(r)
+	}
+	return out
+}
+
+// estimate tells how long the rest may take: at least as long as the longest chain, and as all of it divided by the places.
+// What has no record is taken for as long as what succeeded in this run was on average.
+func (t *Tracker) estimate(v *View, now time.Time) {
+	guess := t.mean()
+	places := t.CPUs
+	if t.tree != nil && t.tree.Settings().Limits.ConcurrentTasks > 0 {
+		places = t.tree.Settings().Limits.ConcurrentTasks
+	}
+	var sum, chain time.Duration
+	for _, d := range t.board.sorted() {
+		d.remaining(now, guess)
+		sum += d.rest.sum
+		chain = max(chain, d.rest.chain)
+		v.Least = v.Least || d.rest.least
+	}
+	v.Left = max(chain, sum/time.Duration(max(places, 1)))
+}
+
+// mean is about what the successes of this run took. It moves in steps, since every estimate that uses it is made anew then.
+func (t *Tracker) mean() time.Duration {
+	if t.count == 0 {
+		return 0
+	}
+	if now := t.sum / time.Duration(t.count); (now - t.guess).Abs() > t.guess/10 {
+		t.guess = now
+	}
+	return t.guess
+}
+
+// remaining computes the rest of a DAG, unless nothing of it has changed. What waits for somebody, and what needs that,
+// takes as long as they let it, and is left out.
+func (d *dag) remaining(now time.Time, guess time.Duration) {
+	if d.rest.known && (!d.rest.guessed || d.rest.guess == guess) {
+		return
+	}
+	d.rest = rest{known: d.running == 0, guess: guess}
+	ends := make([]time.Duration, len(d.nodes))
+	stuck := make([]bool, len(d.nodes))
+	for _, i := range d.tasks {
+		var start time.Duration
+		for _, to := range d.plan[i].needs {
+			start = max(start, ends[to])
+			stuck[i] = stuck[i] || stuck[to]
+		}
+		left, open := d.left(int(i), now, guess)
+		if stuck[i] = stuck[i] || d.states[i] == schemas.NodeBlocked; stuck[i] || !open {
+			continue
+		}
+		ends[i] = start + left
+		d.rest.sum += left
+		d.rest.chain = max(d.rest.chain, ends[i])
+	}
+}
+
+// left is how long node i may still take, once what it needs is done.
+func (d *dag) left(i int, now time.Time, guess time.Duration) (left time.Duration, open bool) {
+	n := &d.nodes[i]
+	switch d.states[i] {
+	case schemas.NodeRunning, schemas.NodeQueued, schemas.NodePending, "":
+	default:
+		return 0, false
+	}
+	usual := n.Usual
+	if usual == 0 {
+		usual, d.rest.guessed = guess, true
+	}
+	d.rest.least = d.rest.least || usual == 0
+	switch {
+	case d.states[i] == schemas.NodeRunning:
+		return max(usual-now.Sub(n.Since), 0), true
+	case n.Due.After(now):
+		usual += n.Due.Sub(now)
+		d.rest.known = false
+	}
+	return usual, true
+}
