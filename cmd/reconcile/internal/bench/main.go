@@ -50,6 +50,8 @@ func run(ctx context.Context, args []string) error {
 		return makeTree(ctx, *sizes, *seed, *binary, flags.Args())
 	case "run":
 		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, keep: *keep})
+	case "mixed": // the specs of a tree in which nothing has run yet
+		return makeMixed(*sizes, *seed, flags.Args())
 	case "parse": // what a cold run is measured against, in a process of its own
 		return parseAll(flags.Args())
 	case "peak":
@@ -81,6 +83,15 @@ func makeTree(ctx context.Context, size string, seed uint64, binary string, args
 	}
 	fmt.Printf("%s: %d objects\n", args[0], n)
 	return nil
+}
+
+// makeMixed is the command bench mixed.
+func makeMixed(size string, seed uint64, args []string) error {
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 1 || len(args) != 1 {
+		return fmt.Errorf("usage: bench mixed -n 10000 DIR")
+	}
+	return newMixed(args[0], n, seed).write()
 }
 
 // build builds the binary to measure, unless one is given, as a release comes to its users: without cgo, which costs a
