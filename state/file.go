@@ -140,6 +140,7 @@ func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*fi
 				}
 				p := parts[i]
 				bad := s.readPart(want[p.from:p.to], out[p.from:p.to], known)
+				s.Working()
 				mu.Lock()
 				troubles = append(troubles, bad...)
 				mu.Unlock()

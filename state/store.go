@@ -55,11 +55,11 @@ type Store struct {
 	seenGen  int64                                                     // the generation that model knows of
 	cache    *cache
 	own      *Journal
-	held     *Lock
 	moved    []schemas.Ref   // objects whose damaged files were moved aside since the last look
 	locks    lock.Options    // of all locks, but for Agent and Log; the zero value but in tests
 	folded   map[int]*Ledger // what this process wrote into ledgers since the last look, by issue
 
+	held    atomic.Pointer[Lock]
 	rooms   sync.Pool    // of *room
 	decoded atomic.Int64 // files decoded so far, for tests
 }

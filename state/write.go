@@ -30,7 +30,8 @@ type Lock struct {
 	store *Store
 }
 
-// Lock takes the lock of the whole tree, under which all decisions are made and written. It is held for milliseconds.
+// Lock takes the lock of the whole tree, under which all decisions are made and written. It is held for
+// milliseconds, in a large tree for longer, and says so with Working.
 // The error wraps ErrBusy when it cannot be had in time.
 func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 	if err := s.ensureLocal(localDir); err != nil {
@@ -41,9 +42,7 @@ func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 		return nil, fmt.Errorf("lock the tree %s: %w", s.dir, err)
 	}
 	held := &Lock{l, s}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = held
+	s.held.Store(held)
 	return held, nil
 }
 
@@ -56,11 +55,7 @@ func (s *Store) lockOptions() lock.Options {
 
 // Release gives the lock up. ErrStolen says that it had been lost.
 func (l *Lock) Release() error {
-	l.store.mu.Lock()
-	if l.store.held == l {
-		l.store.held = nil
-	}
-	l.store.mu.Unlock()
+	l.store.held.CompareAndSwap(l, nil)
 	return l.Lock.Release()
 }
 
@@ -114,43 +109,43 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	return len(changes), nil
 }
 
-// atOnce is how many files are written between two signs of life of the lock.
-const atOnce = 2000
+// Batch is how many files Write makes durable at once.
+const Batch = 2000
 
-// apply writes files in their order. Many take longer than a lock may be held without such a sign.
+// apply writes files in their order, each batch while the lock is ours.
 func (s *Store) apply(ops []durable.Op) error {
-	for part := range slices.Chunk(ops, atOnce) {
+	for part := range slices.Chunk(ops, Batch) {
+		held := s.held.Load()
+		if held == nil {
+			return errNotLocked
+		}
+		if err := held.Check(); err != nil {
+			return err
+		}
 		if err := durable.Apply(s.root, tmpDir, part); err != nil {
 			return err
 		}
-		if len(ops) > atOnce {
-			if err := s.held.Touch(); err != nil {
-				return err
-			}
-		}
+		held.Working()
 	}
 	return nil
 }
 
-// Touch tells others that the lock of the tree is in use, before a step that may take seconds. The error is ErrStolen
-// when it is not ours any more.
-func (s *Store) Touch() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held == nil {
-		return fmt.Errorf("touch the lock of the tree %s: %w", s.dir, errNotLocked)
+// Working is a sign for the lock of the tree, if this store holds it, that work under it goes on; see [lock.Lock.Working].
+func (s *Store) Working() {
+	if held := s.held.Load(); held != nil {
+		held.Working()
 	}
-	return s.held.Touch()
 }
 
 func (s *Store) mayWrite(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.held == nil {
+	held := s.held.Load()
+	if held == nil {
 		return fmt.Errorf("write to the tree %s: %w", s.dir, errNotLocked)
 	}
-	if err := s.held.Check(); err != nil {
+	if err := held.Check(); err != nil {
 		return fmt.Errorf("write to the tree %s: %w", s.dir, err)
 	}
 	return s.ensureLocal(tmpDir)

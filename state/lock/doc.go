@@ -28,6 +28,8 @@
 //     old in our hands.
 //
 // Check, before anything is written: L is ours, it is younger than 15 seconds, and F is what [Lock.Read] saw.
+// While a lock is held and its holder gets on, L gets a new timestamp every five seconds, through the descriptor that made
+// it. That ends a minute after the holder's last sign, so a holder that hangs does not keep others out for ever.
 // Release: rename L to R, look whether it is ours, remove it. Whenever L is not ours, the answer is [ErrStolen], and
 // the caller decides again from the file as it is now. [Update] does all of it.
 //

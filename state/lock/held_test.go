@@ -95,33 +95,104 @@ func TestReleaseOfAnOldLockWaits(t *testing.T) {
 	}
 }
 
-func TestTouch(t *testing.T) {
-	c := newClock()
-	root := openRoot(t)
-	l, err := Acquire(t.Context(), root, "f", c.options())
-	if err != nil {
+// renewed is a lock whose renewals happen when the test says so.
+type renewed struct {
+	*Lock
+	c    *clocked
+	root *os.Root
+	next func() // nil: no renewal is to come
+}
+
+func newRenewed(t *testing.T) *renewed {
+	r := &renewed{c: newClock(), root: openRoot(t)}
+	o := r.c.options()
+	o.After = func(d time.Duration, f func()) func() bool {
+		if d != 5*time.Second {
+			t.Errorf("a renewal after %v, want 5 s", d)
+		}
+		r.next = f
+		return func() bool { r.next = nil; return true }
+	}
+	var err error
+	if r.Lock, err = Acquire(t.Context(), r.root, "f", o); err != nil {
 		t.Fatal(err)
 	}
-	before, _ := root.ReadFile("f.lock")
-	for range 4 {
-		c.now = c.now.Add(10 * time.Second)
-		if err := l.Touch(); err != nil {
-			t.Fatal(err)
+	return r
+}
+
+// pass lets time pass, with a renewal every five seconds.
+func (r *renewed) pass(d time.Duration) {
+	for ; d > 0; d -= 5 * time.Second {
+		r.c.now = r.c.now.Add(5 * time.Second)
+		if f := r.next; f != nil {
+			r.next = nil
+			f()
 		}
 	}
-	if err := l.Check(); err != nil {
+}
+
+func (r *renewed) body() body {
+	data, _ := r.root.ReadFile("f.lock")
+	return parseBody(data)
+}
+
+// A lock stays young while its holder gets on, for however long that is.
+func TestRenewedWhileWorking(t *testing.T) {
+	r := newRenewed(t)
+	was := r.body()
+	for range 20 {
+		r.pass(50 * time.Second)
+		r.Working()
+	}
+	if err := r.Check(); err != nil {
 		t.Error(err)
 	}
-	after, _ := root.ReadFile("f.lock")
-	was, is := parseBody(before), parseBody(after)
-	if d := is.Timestamp.Sub(was.Timestamp); d != 40*time.Second || len(before) != len(after) || is.Nonce != was.Nonce {
-		t.Errorf("%s became %s", before, after)
+	if is := r.body(); is.Timestamp.Sub(was.Timestamp) != 1000*time.Second || is.Nonce != was.Nonce {
+		t.Errorf("%+v became %+v", was, is)
 	}
-	c.now = c.now.Add(20 * time.Second)
-	if err := l.Touch(); !errors.Is(err, ErrStolen) {
-		t.Errorf("Touch of an old lock: %v", err)
+	if err := r.Release(); err != nil || r.next != nil {
+		t.Errorf("Release = %v; another renewal to come: %v", err, r.next != nil)
 	}
-	_ = l.Release()
+}
+
+// A holder that hangs gives no sign: after a minute its lock ages, and what it decided is not written any more.
+func TestNotRenewedForOneThatHangs(t *testing.T) {
+	r := newRenewed(t)
+	was := r.body()
+	r.pass(2 * time.Minute)
+	if is := r.body(); is.Timestamp.Sub(was.Timestamp) != time.Minute {
+		t.Errorf("renewed for %v, want a minute", is.Timestamp.Sub(was.Timestamp))
+	}
+	r.Working()
+	r.pass(5 * time.Second)
+	if err := r.Check(); !errors.Is(err, ErrStolen) {
+		t.Errorf("Check when it goes on: %v", err)
+	}
+	_ = r.Release()
+}
+
+// What was lost is not renewed: neither a lock that is too old, nor one of somebody else.
+func TestRenewalOfALostLock(t *testing.T) {
+	for what, lose := range map[string]func(*renewed){
+		"asleep for 20 s": func(r *renewed) { r.c.now = r.c.now.Add(20 * time.Second) },
+		"replaced": func(r *renewed) {
+			data, _ := r.root.ReadFile("f.lock")
+			_ = r.root.Remove("f.lock")
+			put(t, r.root, "f.lock", string(data), 0)
+		},
+	} {
+		r := newRenewed(t)
+		before, _ := r.root.ReadFile("f.lock")
+		lose(r)
+		r.pass(5 * time.Second)
+		if after, _ := r.root.ReadFile("f.lock"); string(after) != string(before) {
+			t.Errorf("%s: %s became %s", what, before, after)
+		}
+		if err := r.Check(); !errors.Is(err, ErrStolen) || r.next != nil {
+			t.Errorf("%s: Check = %v; another renewal to come: %v", what, err, r.next != nil)
+		}
+		_ = r.Release()
+	}
 }
 
 // Two judged a stale lock; the slower of them removes ours. It must be noticed before the lock is trusted.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/state/durable"
@@ -29,8 +31,9 @@ type Options struct {
 	TmpDir string // where Update writes new contents, below root; ".reconcile/tmp"
 
 	Now   func() time.Time
-	Sleep func(context.Context, time.Duration) error // returns early, with its error, when the context ends
-	Rand  func() float64                             // in [0, 1), for jitter
+	Sleep func(context.Context, time.Duration) error     // returns early, with its error, when the context ends
+	After func(time.Duration, func()) (stop func() bool) // calls a function later, in a goroutine of its own
+	Rand  func() float64                                 // in [0, 1), for jitter
 }
 
 // The mandated protocol, and what follows from it.
@@ -54,6 +57,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Sleep == nil {
 		o.Sleep = sleep
+	}
+	if o.After == nil {
+		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	if o.Rand == nil {
 		o.Rand = mathrand.Float64
@@ -107,23 +113,29 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Lock is a lock that is held. It is for one goroutine.
+// Lock is a lock that is held. But for Working it is for one goroutine.
 type Lock struct {
 	disk  disk
 	guard guard
 	own   file // L
 	path  string
 	o     Options
-	since time.Time // the timestamp in L, with its monotonic reading
 	body  []byte
 	seen  *[sha256.Size]byte // of F when Read last looked; nil before
-	done  bool
 
 	acquired time.Time // when, for the log; zero when there is none
+
+	worked atomic.Bool // since the last renewal
+	mu     sync.Mutex  // guards what follows, between the holder and the renewal
+	since  time.Time   // the timestamp in L, with its monotonic reading
+	idle   int         // renewals since the last sign of the holder
+	stop   func() bool // the next renewal; nil: none
+	done   bool
 }
 
 // Acquire takes the lock of the file at path below root, which need not exist; its folder is made when missing. Locks
-// are held for milliseconds: for longer than a third of Stale only with Touch, and never across a command or the network.
+// are held for milliseconds, never across a command or the network. One that is held for longer, since there is much to
+// do or little time to do it in, is renewed for as long as its holder says that it is [Lock.Working].
 // Who takes several takes them in order of their paths.
 //
 // The error is [ErrBusy], as a [*BusyError], when the lock could not be had in time. Goroutines exclude each other too.
@@ -137,6 +149,7 @@ func Acquire(ctx context.Context, root *os.Root, path string, o Options) (*Lock,
 	}
 	o.log("lock acquired", path, start, nil)
 	l.acquired = o.began()
+	l.keep()
 	return l, nil
 }
 
@@ -185,6 +198,13 @@ func (l *Lock) Check() error {
 	if err := l.unchanged(); err != nil {
 		return err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.young()
+}
+
+// young is nil while the lock is ours and younger than it may be held.
+func (l *Lock) young() error {
 	if err := l.mine(); err != nil {
 		return err
 	}
@@ -214,21 +234,6 @@ func elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// Touch tells others that the lock is in use, and starts its age again. The file is written through the descriptor
-// that made it, so it cannot reach a lock of somebody else.
-func (l *Lock) Touch() error {
-	if err := l.Check(); err != nil {
-		return err
-	}
-	now := l.o.Now()
-	at := timestampOffset(l.body)
-	if err := l.own.writeAt([]byte(stamp(now)), int64(at)); err != nil {
-		return durable.Advise(fmt.Errorf("touch the lock of %s: %w", l.path, err))
-	}
-	l.since = now
-	return l.mine()
-}
-
 // mine is nil while L is the file that we made.
 func (l *Lock) mine() error {
 	switch ok, err := l.disk.same(l.own, lockFile); {
@@ -243,13 +248,26 @@ func (l *Lock) mine() error {
 // Release gives the lock up. It removes no lock but its own; [ErrStolen] says that somebody else had taken it, so what
 // was written under it may be lost. A second call does nothing.
 func (l *Lock) Release() error {
-	if l.done {
+	if !l.end() {
 		return nil
 	}
-	l.done = true
 	err := l.release()
 	l.o.log("lock released", l.path, l.acquired, err)
 	return err
+}
+
+// end ends the renewal; it is false when that was done before.
+func (l *Lock) end() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		return false
+	}
+	l.done = true
+	if l.stop != nil {
+		l.stop()
+	}
+	return true
 }
 
 func (l *Lock) release() error {
