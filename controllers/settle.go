@@ -31,8 +31,10 @@ type Decision struct {
 // A clarification that gets its number may have replies that call it by that; it gets one once. A node whose key moves
 // leaves its question behind; keys depend on no question, so they move in the first round. So the number of rounds is
 // bounded by the number of sessions and a constant.
-func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref) Decision {
-	s := &settler{now: now, given: t, tree: t, changed: map[schemas.Ref]bool{}}
+//
+// told, if there is one, is told of every object that is decided how many there are in its round, and how many were.
+func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
+	s := &settler{now: now, given: t, tree: t, changed: map[schemas.Ref]bool{}, told: told}
 	if dirty == nil {
 		s.outs = make(map[schemas.Ref]Out, t.Len())
 	} else {
@@ -75,6 +77,7 @@ type settler struct {
 	ranking bool
 	// workers tells that the working agents are marked.
 	workers bool
+	told    []func(done, total int)
 	index   *matterIndex // of tree, shared with the worlds over it; nil until asked for
 }
 
@@ -279,11 +282,19 @@ func (s *seat) shownBy(status schemas.Status) bool {
 // decide decides what is to be decided and returns the entries whose status changed.
 func (s *settler) decide(w *World) []*state.Entry {
 	var changed []*state.Entry
+	done, total := 0, len(s.work)
+	if s.work == nil {
+		total = s.tree.Len()
+	}
 	for _, k := range Kinds {
 		if k.Decide == nil {
 			continue
 		}
 		for _, e := range s.pending(k.Name) {
+			for _, tell := range s.told {
+				tell(done, total)
+			}
+			done++
 			out := w.decide(e, k.Decide)
 			s.outs[e.Ref] = out
 			if e.Status == out.Status {

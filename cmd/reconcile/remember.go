@@ -28,11 +28,12 @@ type remembering struct {
 	told []controllers.Event
 }
 
-// newRemembering opens the memory; nothing is read yet. Settings are those of the tree at any time, since a watcher
+// newRemembering opens the memory; nothing is read yet. doing is told how far it is with what takes long. Settings are those of the tree at any time, since a watcher
 // outlives a change of them.
-func (w *wiring) newRemembering() *remembering {
+func (w *wiring) newRemembering(doing func(step string, done, total int)) *remembering {
 	r := &remembering{wiring: w}
-	r.files = memstore.Open(w.store, memstore.Options{Now: w.now, Kinds: kinds(), Document: encodeSpec, Warn: r.worry})
+	r.files = memstore.Open(w.store, memstore.Options{Now: w.now, Kinds: kinds(), Document: encodeSpec, Warn: r.worry,
+		Doing: doing})
 	return r
 }
 

@@ -71,7 +71,8 @@ type wiring struct {
 }
 
 func (w *wiring) run(ctx context.Context) (outcome, error) {
-	memory := w.newRemembering()
+	doing := newSteps(w.options.progress.Note, time.Now).tell
+	memory := w.newRemembering(doing)
 	defer memory.files.Close() //nolint:errcheck // it was only read
 	perform, err := w.runner(ctx, memory)
 	if err != nil {
@@ -82,6 +83,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	l := &loop.Loop{
 		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
 		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory,
+		Doing: doing,
 	}
 	if w.repo != nil {
 		l.Commit = w.repo.commit

@@ -110,7 +110,8 @@ func (s *session) announce() {
 // foldOnce folds every ledger that lacks something, and returns those that hold what was not decided on.
 func (s *session) foldOnce(ctx context.Context) (behind []string, err error) {
 	records := controllers.LedgersOf(s.tree, s.unfolded())
-	for _, issue := range slices.Sorted(maps.Keys(records)) {
+	for i, issue := range slices.Sorted(maps.Keys(records)) {
+		s.doing("fold ledgers", i, len(records))
 		if holds(s.tree.Ledger(issue), records[issue]) {
 			continue
 		}

@@ -71,6 +71,8 @@ type Loop struct {
 	Record func([]controllers.Event)
 	// Observe is told of reports as they come, with the tree as it is then, and of the tree after each turn; may be nil.
 	Observe func([]controllers.Report, *state.Tree)
+	// Doing is told what a turn is at and how much of it is done, again and again while it goes on; may be nil.
+	Doing func(step string, done, total int)
 }
 
 // Scope says what a commit may hold.

@@ -23,7 +23,7 @@ func (s *session) turn(ctx context.Context) error {
 			return err
 		}
 		s.decide()
-		if err := errors.Join(s.stillHere(), s.derive(ctx), s.foldLedgers(ctx), s.settleMemory(ctx, false)); err != nil {
+		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx), s.save(ctx), s.settleMemory(ctx, false)); err != nil {
 			return err
 		}
 		if claimed, err = s.claim(ctx); err != nil {
@@ -41,13 +41,12 @@ func (s *session) turn(ctx context.Context) error {
 	return err
 }
 
-// stillHere keeps the lock while a tree is taken in that is so large that looking at it takes seconds.
-func (s *session) stillHere() error {
-	const mayAge = 5 * time.Second
-	if s.scanCost < mayAge {
-		return nil
+// doing tells what the turn is at, and keeps the lock of the tree young: it is renewed for as long as work goes on.
+func (s *session) doing(step string, done, total int) {
+	s.Store.Working()
+	if s.Doing != nil {
+		s.Doing(step, done, total)
 	}
-	return s.Store.Touch()
 }
 
 // record makes results durable before anything is decided on them.
@@ -214,7 +213,7 @@ func (s *session) decide() {
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
-	s.adopt(controllers.Settle(s.tree, now, dirty))
+	s.adopt(controllers.Settle(s.tree, now, dirty, func(done, total int) { s.doing("decide", done, total) }))
 	s.dirty = map[schemas.Ref]bool{}
 }
 

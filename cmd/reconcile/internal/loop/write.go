@@ -30,6 +30,7 @@ func (s *session) flush(ctx context.Context, force bool) error {
 		if !force && s.mayWait(ref, e, now) {
 			continue
 		}
+		s.Store.Working()
 		data, err := state.EncodeStatus(ref, e.Status)
 		if err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
@@ -47,6 +48,15 @@ func (s *session) flush(ctx context.Context, force bool) error {
 		return err
 	}
 	return s.flushed(ctx, refs, now)
+}
+
+// save writes what was decided of a large tree before the memory is brought in step, which may take as long: if the run is
+// killed then, the next one does not begin anew.
+func (s *session) save(ctx context.Context) error {
+	if len(s.unwritten) < state.Batch {
+		return nil
+	}
+	return s.flush(ctx, false)
 }
 
 // flushed notes what was written, and brings the projection of the agents along.
@@ -113,13 +123,18 @@ func (s *session) write(ctx context.Context, changes []state.Change, now time.Ti
 	if len(changes) == 0 {
 		return nil
 	}
-	n, err := s.Store.Write(ctx, changes)
-	if n > 0 {
-		s.wrote += n
-		s.changedAt = now
-	}
-	if err != nil {
-		return fmt.Errorf("write statuses: %w", err)
+	done := 0
+	for part := range slices.Chunk(changes, state.Batch) {
+		n, err := s.Store.Write(ctx, part)
+		if n > 0 {
+			s.wrote += n
+			s.changedAt = now
+		}
+		if err != nil {
+			return fmt.Errorf("write statuses: %w", err)
+		}
+		done += len(part)
+		s.doing("write", done, len(changes))
 	}
 	return nil
 }

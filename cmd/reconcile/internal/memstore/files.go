@@ -20,6 +20,8 @@ type Options struct {
 	Document func(controllers.Spec) ([]byte, error)
 	// Warn is told what a person should know and no error is. May be nil.
 	Warn func(string)
+	// Doing is told what is being done and how many issues of it are done, again and again while it goes on. May be nil.
+	Doing func(step string, done, total int)
 	// Settings are those of the tree; read from it if nil.
 	Settings *schemas.SettingsSpec
 	// NoCache neither reads nor writes caches.

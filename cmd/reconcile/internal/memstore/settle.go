@@ -191,7 +191,8 @@ func (s *settling) fold(ctx context.Context, dirty map[int]bool) error {
 	facts := memory.NewFacts(memory.Truth{
 		Specs: s.specs(dirty), Records: s.records(s.names), Taken: s.taken, Exists: s.exists,
 	})
-	for _, issue := range slices.Sorted(maps.Keys(dirty)) {
+	for i, issue := range slices.Sorted(maps.Keys(dirty)) {
+		s.doing("settle the memory", i, len(dirty))
 		if err := s.foldIssue(ctx, facts, issue); err != nil {
 			return err
 		}

@@ -207,7 +207,9 @@ func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 		return nil, err
 	}
 	var out []Compacted
-	for _, issue := range memory.Due(heads, f.o.Now(), *settings.CompactAfterDays) {
+	due := memory.Due(heads, f.o.Now(), *settings.CompactAfterDays)
+	for i, issue := range due {
+		f.doing("compact the memory", i, len(due))
 		done, err := f.Compact(ctx, issue)
 		if errors.Is(err, ErrNothing) {
 			continue
@@ -218,6 +220,15 @@ func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 		out = append(out, done)
 	}
 	return out, nil
+}
+
+// doing tells how far something is that takes long where there are many issues. It keeps the lock of the tree, if that is
+// held, young.
+func (f *Files) doing(step string, done, total int) {
+	f.store.Working()
+	if f.o.Doing != nil {
+		f.o.Doing(step, done, total)
+	}
 }
 
 // heads say of each issue what decides whether it is due.
