@@ -3,13 +3,12 @@ SHELL := /bin/sh
 CHECK := go run ./cmd/reconcile/internal/check
 N ?= 10000
 DIR ?= dist/tree
-PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # Without cgo the program is one static file: it needs nothing of the system, and starts a millisecond sooner.
 BUILD := go build -trimpath -ldflags='-s -w'
 VERSION ?= $(shell git describe --tags --always --dirty)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint race generate verify bench bench-tree cover clean release
+.PHONY: help build test lint race generate verify bench bench-tree cover clean release container
 
 help: ## Show this menu
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,12 +45,8 @@ cover: ## Write the coverage of the tests to dist/cover.html
 clean: ## Remove what the other targets made
 	rm -rf bin dist
 
-release: ## Build dist/reconcile-VERSION-* for every platform, with checksums
-	@mkdir -p dist
-	@for p in $(PLATFORMS); do \
-		os=$${p%/*}; arch=$${p#*/}; ext=; [ $$os = windows ] && ext=.exe; \
-		echo "dist/reconcile-$(VERSION)-$$os-$$arch$$ext"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(BUILD) -o \
-			"dist/reconcile-$(VERSION)-$$os-$$arch$$ext" ./cmd/reconcile || exit 1; \
-	done
-	@cd dist && sha256sum reconcile-$(VERSION)-* > SHA256SUMS
+release: ## Build binaries, archives, packages, SBOMs and checksums of VERSION for every platform in dist/
+	cd cmd/reconcile/internal/release && go run . -version "$(VERSION)" -out "$(CURDIR)/dist"
+
+container: ## Build the container image reconcile:VERSION with the builder that is here
+	$(CHECK) container

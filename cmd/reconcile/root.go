@@ -41,6 +41,7 @@ The tree is the current directory, or the one that -C names. "reconcile init" ma
 func newRootCmd(a *app) *cobra.Command {
 	root := newBareCmd(a)
 	addCommands(a, root)
+	addBuildCommands(root)
 	return root
 }
 

@@ -73,6 +73,8 @@ func steps() []step {
 		{"github", "what speaks with GitHub does so as GitHub describes, with an emulator of it",
 			onGitHub(githubPackages...)},
 		{"race", "the race detector finds nothing where goroutines share something", raceTests},
+		{"release", "a release has all its parts", checkRelease},
+		{"container", "the image of the container builds, and the program runs in it", checkContainer},
 	}
 }
 

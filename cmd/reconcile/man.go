@@ -1,0 +1,36 @@
+//go:build man
+
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// addBuildCommands adds what only the build of a release needs: the writer of man pages would make the program larger.
+func addBuildCommands(root *cobra.Command) {
+	date := ""
+	cmd := &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write a man page for each command",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := time.Parse(time.DateOnly, date)
+			if err != nil {
+				return badUsage("--date %q: write YYYY-MM-DD", date)
+			}
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root.DisableAutoGenTag = true
+			head := doc.GenManHeader{Title: "RECONCILE", Section: "1", Source: "reconcile", Manual: "reconcile", Date: &at}
+			return doc.GenManTree(root, &head, args[0])
+		},
+	}
+	cmd.Flags().StringVar(&date, "date", "", "the `DATE` of the pages, as 2006-01-02")
+	root.AddCommand(cmd)
+}
