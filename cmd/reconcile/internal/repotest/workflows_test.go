@@ -84,6 +84,7 @@ func (p *permissions) writes() []string {
 var mayWrite = map[string][]string{
 	"reconcile.yml":    {"contents", "issues"},
 	"plan-comment.yml": {"pull-requests"},
+	"release.yml":      {"contents", "packages"},
 }
 
 var (
@@ -174,7 +175,7 @@ func jobFaults(name string, w *workflow, j *job, add func(string, ...any)) {
 		add("what writes must have a concurrency group of its own with cancel-in-progress: false")
 	}
 	events := w.events()
-	if writes != nil && slices.Contains(events, "push") && !strings.Contains(j.If, "!contains(github.event.head_commit.message, 'Reconcile-Objects: ')") {
+	if writes != nil && w.startsOnBranches() && !strings.Contains(j.If, "!contains(github.event.head_commit.message, 'Reconcile-Objects: ')") {
 		add("a push of ours starts it again: see the condition of reconcile.yml")
 	}
 	if writes != nil && slices.Contains(events, "issue_comment") && (!strings.Contains(j.If, "author_association") ||
@@ -187,6 +188,20 @@ func jobFaults(name string, w *workflow, j *job, add func(string, ...any)) {
 		}
 	}
 	stepFaults(j.Steps, add)
+}
+
+// startsOnBranches reports whether a push to a branch starts the workflow: reconcile pushes no tags.
+func (w *workflow) startsOnBranches() bool {
+	if w.On.Kind != yaml.MappingNode {
+		return slices.Contains(w.events(), "push")
+	}
+	for i := 0; i < len(w.On.Content); i += 2 {
+		if w.On.Content[i].Value == "push" {
+			var filter map[string][]string
+			return w.On.Content[i+1].Decode(&filter) != nil || len(filter) != 1 || len(filter["tags"]) == 0
+		}
+	}
+	return false
 }
 
 func (w *workflow) permissionsOf(j *job) *permissions {
