@@ -20,7 +20,7 @@ import (
 // both cases it is written anew. It is not synced.
 
 // cacheVersion changes with the format of records, and with the meaning of what is in them.
-const cacheVersion = "reconcile tree cache 5\n"
+const cacheVersion = "reconcile tree cache 6\n"
 
 const (
 	cacheHeader = len(cacheVersion) + 8 // the hash of what else a cache depends on
@@ -185,7 +185,7 @@ func (c *cache) write(e *encoder) {
 }
 
 func (c *cache) writeLocked(e *encoder) {
-	if cap(e.b) <= 4*fullBlock { // a huge record came by: its room would stay
+	if max(cap(e.b), cap(e.packed)) <= 4*fullBlock { // a huge record came by: its room would stay
 		defer c.spare.Put(e)
 	}
 	if c.store.opts.NoCache || e.records == 0 || c.out == nil && !c.openOut() {

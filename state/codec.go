@@ -11,7 +11,7 @@ import (
 // What the body of a record is.
 const (
 	bodySpec = iota + 1
-	bodyRaw  // the bytes of a status or run as they stand in the file
+	bodyRaw  // the JSON of a status or run, without space
 	bodyDamage
 	bodyLedger // the header, then the records
 )
@@ -20,6 +20,7 @@ const (
 type encoder struct {
 	b       []byte // room for the block's header, then the payload
 	records int
+	packed  []byte // used again from file to file
 }
 
 // encoder returns an empty encoder, maybe one that was used before; write takes it back.
@@ -91,7 +92,8 @@ func (e *encoder) file(f *file, data []byte) {
 			e.bytes(b.packed)
 		default:
 			e.b = append(e.b, bodyRaw)
-			e.bytes(data)
+			e.packed = minify(e.packed[:0], data)
+			e.bytes(e.packed)
 		}
 	})
 }

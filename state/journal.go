@@ -26,7 +26,8 @@ import (
 // acknowledged. The process holds a lock on the file for as long as it lives; the kernel frees it when it dies, by
 // which others know.
 //
-// Results are on disk when Finish returns, which costs one sync for a burst of them. Checkpoint makes files of them.
+// Results are on disk when Finish, or Sync after Record, returns, and before this process writes anything else that may
+// depend on them; that costs one sync for a burst of them. Checkpoint makes files of them.
 
 // line is one saying.
 type line struct {
@@ -85,6 +86,7 @@ type Journal struct {
 
 	mu   sync.Mutex   // taken before Store.mu
 	file *os.File     // nil once closed; guarded by mu
+	late bool         // what stands in file was not all synced that is to be; guarded by mu
 	view *journalView // what stands in it; changed under both locks
 
 	drafts drafts // of the results in view; guarded by mu
@@ -192,6 +194,9 @@ func (j *Journal) write(lines []line, sync bool) error {
 	if err := j.append(b, sync); err != nil {
 		return fmt.Errorf("journal %s: %w", j.path(), err)
 	}
+	if sync {
+		j.late = false
+	}
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	for _, l := range lines {
@@ -219,15 +224,44 @@ func (j *Journal) append(b []byte, sync bool) error {
 func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
 
 // Finish records how effects ended. The results are on disk when it returns.
-func (j *Journal) Finish(runs []schemas.Run) error {
+func (j *Journal) Finish(runs []schemas.Run) error { return errors.Join(j.Record(runs), j.Sync()) }
+
+// Record is Finish without the sync: the results are on disk when Sync, Claim, or Store's Write or Fold returns.
+func (j *Journal) Record(runs []schemas.Run) error {
 	lines := runLines(opFinish, runs)
-	if err := j.write(lines, true); err != nil {
+	if err := j.write(lines, false); err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.late = j.late || len(lines) > 0
 	j.drafts.add(j.store, lines)
 	return nil
+}
+
+// Sync makes what was recorded durable.
+func (j *Journal) Sync() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.late || j.file == nil {
+		return nil
+	}
+	if err := syncData(j.file); err != nil {
+		return fmt.Errorf("journal %s: %w", j.path(), err)
+	}
+	j.late = false
+	return nil
+}
+
+// syncJournal makes durable what is to be on disk before anything that may depend on it. It needs no lock.
+func (s *Store) syncJournal() error {
+	s.mu.Lock()
+	j := s.own
+	s.mu.Unlock()
+	if j == nil {
+		return nil
+	}
+	return j.Sync()
 }
 
 func runLines(op string, runs []schemas.Run) []line {

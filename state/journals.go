@@ -49,6 +49,26 @@ func (v *journalView) touchAll(touched map[schemas.Ref]bool) {
 	}
 }
 
+// Journaled returns the objects of which, as of the last look, some journal holds results or a live process has claims,
+// sorted: their status files may be behind.
+func (s *Store) Journaled() []schemas.Ref {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil {
+		return nil
+	}
+	var out []schemas.Ref
+	for _, v := range s.model.journals {
+		for ref, own := range v.owners {
+			if len(own.results) > 0 || v.alive && len(own.claims) > 0 {
+				out = append(out, ref)
+			}
+		}
+	}
+	slices.SortFunc(out, schemas.Ref.Compare)
+	return slices.Compact(out)
+}
+
 // journalNames are the processes that have journals, sorted.
 func (s *Store) journalNames() []string {
 	var out []string

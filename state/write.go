@@ -73,6 +73,9 @@ var errNotLocked = errors.New("the tree is not locked")
 // tree must be locked by this store. A file that could not be read is moved aside before another takes its place. With
 // the record of a run its log goes, afterwards.
 func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
+	if err := s.syncJournal(); err != nil {
+		return 0, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changes = slices.DeleteFunc(slices.Clone(changes), s.upToDate)
@@ -242,6 +245,9 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	}
 	if !torn && same(old, next) {
 		return s.sweepLock(ctx, p)
+	}
+	if err := s.syncJournal(); err != nil {
+		return err
 	}
 	last := next
 	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(now []byte) ([]byte, error) {

@@ -62,7 +62,8 @@ func (a *app) collectAt(percent int) {
 	}
 }
 
-// load opens the tree and reads all of it. It takes no lock and changes nothing.
+// load opens the tree and reads all of it, with the statuses that the journals of running processes lead to. It takes no
+// lock and changes nothing.
 func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	s, err := a.open()
 	if err != nil {
@@ -72,7 +73,7 @@ func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the tree in %s: %w", a.global.dir, err)
 	}
-	return s, t, nil
+	return s, controllers.Current(t, a.now(), s.Journaled()), nil
 }
 
 // root opens the folder of the tree, for files beside the objects: logs, events, templates.

@@ -46,7 +46,8 @@ type session struct {
 	unwritten     map[schemas.Ref]bool          // status in tree differs from the file
 	untold        map[schemas.Ref]*state.Entry  // requests as they were before what Record is still to be told of
 	gone          map[schemas.Ref]*state.Entry  // objects whose status, and records, are to go, as last seen
-	written       map[schemas.Ref]stamp         // what was last written, and when
+	written       map[schemas.Ref]stamp         // what was last written
+	recordedOf    map[schemas.Ref]int           // bytes of results since then
 	scanned       time.Time                     // end of the last full scan
 	scanCost      time.Duration                 // what it took
 	stale         bool                          // something ran since the last full scan
@@ -66,13 +67,6 @@ type wake struct {
 	await bool
 }
 
-// stamp is what the throttle compares: progress below phase and readiness may wait.
-type stamp struct {
-	at    time.Time
-	phase string
-	ready string
-}
-
 func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 	s := &session{
 		Loop: l, watching: watching,
@@ -80,6 +74,7 @@ func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		gone: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]stamp{},
+		recordedOf: map[schemas.Ref]int{},
 	}
 	if err := s.recover(ctx); err != nil {
 		return nil, err

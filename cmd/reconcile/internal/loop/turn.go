@@ -34,6 +34,9 @@ func (s *session) turn(ctx context.Context) error {
 		}
 		return s.flush(ctx, false)
 	})
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Sync())
+	}
 	s.perform(claimed) // what is claimed is ours to do, even if writing failed
 	if err == nil && s.Observe != nil {
 		s.Observe(nil, s.tree)
@@ -49,13 +52,18 @@ func (s *session) doing(step string, done, total int) {
 	}
 }
 
-// record makes results durable before anything is decided on them.
+// record takes in what the performer reports. Results are durable before anything is written or started because of them,
+// and when the turn ends.
 func (s *session) record() error {
 	var runs []schemas.Run
 	var given []string
+	ended := endedIn(s.inbox)
 	for _, r := range s.inbox {
 		switch r.Kind {
 		case controllers.Started:
+			if ended[r.Key] {
+				continue // nobody will look for its process
+			}
 			if err := s.journal.Started(r.Key, r.At, r.PID); err != nil {
 				return err
 			}
@@ -66,6 +74,7 @@ func (s *session) record() error {
 				break
 			}
 			runs = append(runs, *r.Run)
+			s.recordedOf[s.mine[r.Key].Owner] += sizeOf(r.Run)
 			s.count(r.Run)
 			s.result(r.Key)
 		case controllers.Held:
@@ -83,7 +92,7 @@ func (s *session) record() error {
 	}
 	s.inbox = nil
 	if len(runs) > 0 {
-		if err := s.journal.Finish(runs); err != nil {
+		if err := s.journal.Record(runs); err != nil {
 			return err
 		}
 	}
@@ -91,6 +100,17 @@ func (s *session) record() error {
 		return s.journal.Release(given)
 	}
 	return nil
+}
+
+// endedIn are the keys of the effects whose end is among the reports.
+func endedIn(reports []controllers.Report) map[string]bool {
+	ended := map[string]bool{}
+	for _, r := range reports {
+		if r.Kind != controllers.Started {
+			ended[r.Key] = true
+		}
+	}
+	return ended
 }
 
 func (s *session) count(r *schemas.Run) {

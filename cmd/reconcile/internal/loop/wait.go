@@ -2,7 +2,10 @@ package loop
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"reconcile.dev/reconcile/controllers"
 )
 
 // wait returns when there is reason for another turn: a result, a hint, a wake-up, or time to look again. It returns
@@ -30,11 +33,12 @@ func (s *session) wait(ctx context.Context) error {
 	return nil
 }
 
-// gather collects further results for as long as enough work is queued that no processor waits for a turn.
+// gather collects further results for as long as enough work is queued that no processor waits for a turn. That something
+// started changes nothing that is to be done.
 func (s *session) gather(ctx context.Context) {
 	timer := time.NewTimer(gatherFor)
 	defer timer.Stop()
-	for s.Perform.Backlog() >= 2*s.CPUs {
+	for onlyStarts(s.inbox) || s.Perform.Backlog() >= 2*s.CPUs {
 		select {
 		case <-s.Perform.Notify():
 			s.hear()
@@ -44,6 +48,10 @@ func (s *session) gather(ctx context.Context) {
 			return
 		}
 	}
+}
+
+func onlyStarts(reports []controllers.Report) bool {
+	return !slices.ContainsFunc(reports, func(r controllers.Report) bool { return r.Kind != controllers.Started })
 }
 
 // hear takes the performer's reports into the inbox.
@@ -80,9 +88,6 @@ func (s *session) untilNext() time.Duration {
 	}
 	if at := s.wakeMemory(); s.watching && !at.IsZero() && !s.barred() {
 		sooner(at)
-	}
-	if len(s.unwritten) > 0 {
-		sooner(now.Add(flushEvery))
 	}
 	if s.foreign() || s.Store.Orphaned() {
 		sooner(now.Add(pollForeign))

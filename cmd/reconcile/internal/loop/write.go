@@ -14,20 +14,18 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// flush writes the statuses that differ from their files. While something runs, progress below an object's phase and
-// readiness is held back for flushEvery: it can be told again from the journal, and a DAG of a thousand quick nodes
-// must not be written a thousand times. force writes everything.
+// flush writes the statuses that differ from their files, as far as they may not wait. force writes everything.
 func (s *session) flush(ctx context.Context, force bool) error {
 	now := s.Now()
 	var changes, applied []state.Change
-	var refs []schemas.Ref
+	stamps := map[schemas.Ref]stamp{}
 	for _, ref := range sortedRefs(s.unwritten) {
 		e := s.tree.Entry(ref)
 		if e == nil || e.Status == nil {
 			delete(s.unwritten, ref) // removals sees to it, if there is a file
 			continue
 		}
-		if !force && s.mayWait(ref, e, now) {
+		if !force && s.mayWait(e) {
 			continue
 		}
 		s.Store.Working()
@@ -41,13 +39,13 @@ func (s *session) flush(ctx context.Context, force bool) error {
 		} else {
 			changes = append(changes, c)
 		}
-		refs = append(refs, ref)
+		stamps[ref] = stampOf(e, len(data))
 	}
 	changes = append(append(changes, applied...), s.removals(force)...)
 	if err := s.write(ctx, changes, now); err != nil {
 		return err
 	}
-	return s.flushed(ctx, refs, now)
+	return s.flushed(ctx, stamps)
 }
 
 // save writes what was decided of a large tree before the memory is brought in step, which may take as long: if the run is
@@ -60,11 +58,12 @@ func (s *session) save(ctx context.Context) error {
 }
 
 // flushed notes what was written, and brings the projection of the agents along.
-func (s *session) flushed(ctx context.Context, refs []schemas.Ref, now time.Time) error {
+func (s *session) flushed(ctx context.Context, stamps map[schemas.Ref]stamp) error {
 	agents := len(s.removedAgents) > 0
-	for _, ref := range refs {
+	for ref, is := range stamps {
 		delete(s.unwritten, ref)
-		s.written[ref] = stampOf(s.tree.Entry(ref), now)
+		delete(s.recordedOf, ref)
+		s.written[ref] = is
 		agents = agents || ref.Kind == schemas.AgentKind.Name
 	}
 	if !agents {
@@ -207,28 +206,6 @@ func (s *session) hasMine(ref schemas.Ref) bool {
 	return false
 }
 
-func (s *session) mayWait(ref schemas.Ref, e *state.Entry, now time.Time) bool {
-	was, ok := s.written[ref]
-	if !ok || len(s.mine) == 0 {
-		return false
-	}
-	is := stampOf(e, now)
-	return was.phase == is.phase && was.ready == is.ready && now.Sub(was.at) < flushEvery
-}
-
-func stampOf(e *state.Entry, now time.Time) stamp {
-	st := stamp{at: now}
-	if e == nil || e.Status == nil {
-		return st
-	}
-	base := e.Status.Base()
-	st.phase = base.Phase
-	if c := base.Condition(schemas.Ready); c != nil {
-		st.ready = string(c.Status) + c.Reason
-	}
-	return st
-}
-
 // tidy makes files of what the journal holds, drops old records, commits, and, when nothing is left to do, remembers
 // that.
 func (s *session) tidy(run context.Context) error {
@@ -342,7 +319,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	case err == nil && (cause == nil || s.fault != nil):
 		err = s.turn(ctx) // nothing runs any more, and the statuses are to say so
 	default:
-		err = errors.Join(err, s.record()) // what has finished is not done again
+		err = errors.Join(err, s.record()) // what has finished is not done again: closing the journal makes it durable
 	}
 	if err == nil && cause == nil {
 		err = s.finish(ctx)

@@ -1,0 +1,118 @@
+package loop
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// flat is a DAG of n nodes that need nothing.
+func flat(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "    - {name: n%d, run: [x]}\n", i)
+	}
+	return b.String()
+}
+
+// wroteFor counts the statuses that a run of n nodes, one after the other, writes.
+func wroteFor(t *testing.T, n int) (wrote int) {
+	synctest.Test(t, func(t *testing.T) {
+		step := 0
+		a := newActor(func(string, int) (time.Duration, string) {
+			step++
+			return time.Duration(step) * 300 * time.Millisecond, schemas.OutcomeSucceeded
+		})
+		r, err := newLoop(t, tree(t, flat(n)), a).Once(t.Context())
+		if err != nil || r.Ran != n {
+			t.Fatalf("ran %d of %d: %v", r.Ran, n, err)
+		}
+		wrote = r.Wrote
+	})
+	return wrote
+}
+
+func TestStatusesAreWrittenSeldom(t *testing.T) {
+	few, many := wroteFor(t, 40), wroteFor(t, 320)
+	if most := few + 3; many > most { // the number of nodes doubled three times
+		t.Errorf("a run of 40 nodes wrote %d files, one of 320 wrote %d; want at most %d", few, many, most)
+	}
+}
+
+// statusFile is what stands in the file of dag/job.
+func statusFile(t *testing.T, dir string) *schemas.DAGStatus {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "state/dags/job.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, st, err := state.DecodeStatus(controllers.Schemas(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.(*schemas.DAGStatus)
+}
+
+// whileSlowRuns calls look while the node slow runs and all others have ended.
+func whileSlowRuns(t *testing.T, nodes string, look func(t *testing.T, dir string)) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, nodes+"    - {name: slow, run: [x]}\n")
+		put(t, dir, "specs/agents/lead.yaml", fmt.Sprintf(envelope, "Agent", "lead", "  role: lead\n  runner: {human: {}}"))
+		a := newActor(func(node string, _ int) (time.Duration, string) {
+			if node == "slow" {
+				return time.Hour, schemas.OutcomeSucceeded
+			}
+			return time.Second, schemas.OutcomeSucceeded
+		})
+		over := make(chan error)
+		l := newLoop(t, dir, a)
+		go func() {
+			_, err := l.Once(t.Context())
+			over <- err
+		}()
+		time.Sleep(time.Minute)
+		look(t, dir)
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWaitForAPersonIsWrittenAtOnce(t *testing.T) {
+	whileSlowRuns(t, "    - {name: quick, run: [x]}\n    - {name: sign, agent: lead, prompt: Sign it., needs: [quick]}\n",
+		func(t *testing.T, dir string) {
+			st := statusFile(t, dir)
+			if st.Phase != schemas.DAGRunning || st.Nodes["sign"].State != schemas.NodeBlocked {
+				t.Errorf("while slow runs, the file says %s, and of sign %s", st.Phase, st.Nodes["sign"].State)
+			}
+		})
+}
+
+func TestOthersSeeWhatTheJournalHas(t *testing.T) {
+	whileSlowRuns(t, "    - {name: one, run: [x]}\n    - {name: two, run: [x], needs: [one]}\n", func(t *testing.T, dir string) {
+		if st := statusFile(t, dir); st.Nodes["two"].State == schemas.NodeSucceeded {
+			t.Fatal("the status was written although nothing asked for it: this test shows nothing")
+		}
+		s, err := state.Open(dir, state.Options{Kinds: controllers.Schemas(), Now: time.Now, NoCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		loaded, err := s.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := job(t, controllers.Current(loaded, time.Now(), s.Journaled()))
+		if now.Nodes["two"].State != schemas.NodeSucceeded || now.Nodes["slow"].State != schemas.NodeRunning || now.Progress.Done != 2 {
+			t.Errorf("two is %s, slow is %s, %d done", now.Nodes["two"].State, now.Nodes["slow"].State, now.Progress.Done)
+		}
+	})
+}

@@ -1,0 +1,37 @@
+package controllers
+
+import (
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Foretold reports whether the status of a kind follows from specs and records: while a run is under way, its file may be
+// behind the journal, and [Current] tells what it will be.
+func Foretold(kind string) bool {
+	return kind == schemas.DAGKind.Name || kind == schemas.SessionKind.Name || kind == schemas.AgentKind.Name
+}
+
+// Current returns t with the statuses that follow from the records of the given objects, which are those that a journal
+// says something about. The status of a spec that no run has looked at yet stays as it is.
+func Current(t *state.Tree, now time.Time, refs []schemas.Ref) *state.Tree {
+	refs = slices.DeleteFunc(slices.Clone(refs), func(ref schemas.Ref) bool { return !observed(t.Entry(ref)) })
+	if len(refs) == 0 {
+		return t
+	}
+	d := Settle(t, now, refs)
+	var entries []*state.Entry
+	for _, ref := range d.Changed {
+		if is := d.Tree.Entry(ref); is != nil && is.Status != nil && Foretold(ref.Kind) && observed(t.Entry(ref)) {
+			entries = append(entries, is)
+		}
+	}
+	return t.With(entries...)
+}
+
+// observed reports whether the status of an object is about its spec as it is now.
+func observed(e *state.Entry) bool {
+	return e != nil && e.Object != nil && e.Status != nil && e.Status.Base().ObservedDigest == e.Object.Digest
+}
