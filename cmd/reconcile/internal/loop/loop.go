@@ -115,6 +115,7 @@ type Result struct {
 const (
 	lookahead   = 64                     // effects claimed beyond what may run at once, so that none waits for a turn
 	gatherFor   = 40 * time.Millisecond  // results are gathered this long while enough work is queued
+	startFor    = 5 * time.Millisecond   // what started is put on record this soon, unless it has ended
 	pollForeign = 100 * time.Millisecond // while another process performs something
 	pollSpecs   = 500 * time.Millisecond // a one-shot run looks for changed files this often while something runs
 	maxLaps     = 25                     // runs of one node in a one-shot run that did not fail; more: it chases itself

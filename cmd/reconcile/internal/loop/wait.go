@@ -33,16 +33,21 @@ func (s *session) wait(ctx context.Context) error {
 	return nil
 }
 
-// gather collects further results for as long as enough work is queued that no processor waits for a turn. That something
-// started changes nothing that is to be done.
+// gather collects further results for as long as enough work is queued that no processor waits for a turn, and the end of
+// what has just started, so that of a quick command there is nothing to decide but its result.
 func (s *session) gather(ctx context.Context) {
-	timer := time.NewTimer(gatherFor)
-	defer timer.Stop()
-	for onlyStarts(s.inbox) || s.Perform.Backlog() >= 2*s.CPUs {
+	full := time.NewTimer(gatherFor)
+	defer full.Stop()
+	quick := time.NewTimer(startFor)
+	defer quick.Stop()
+	started := false
+	for !started && onlyStarts(s.inbox) || s.Perform.Backlog() >= 2*s.CPUs {
 		select {
 		case <-s.Perform.Notify():
 			s.hear()
-		case <-timer.C:
+		case <-quick.C:
+			started = true
+		case <-full.C:
 			return
 		case <-ctx.Done():
 			return
