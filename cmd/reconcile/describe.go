@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -262,11 +261,7 @@ func (p *page) failures(e *state.Entry) {
 			p.section("More output", "reconcile logs "+e.Ref.String()+" --failed\n")
 			return
 		}
-		lines := append(render.Tail(n.Output, render.TailLines), "", "reconcile logs "+e.Ref.String()+" "+name)
-		if n.Log != "" {
-			lines = slices.Insert(lines, len(lines)-1, render.Line(n.Log))
-		}
-		p.section("Output of "+name, strings.TrimPrefix(strings.Join(lines, "\n"), "\n")+"\n")
+		p.section("Output of "+name, strings.Join(render.Failure(e.Ref.String(), name, n.Output, n.Log), "\n")+"\n")
 	}
 }
 

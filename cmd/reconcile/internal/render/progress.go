@@ -125,7 +125,7 @@ func (l *Lines) write(line string) {
 
 // Bounds of what is shown of failures.
 const (
-	TailLines    = 20 // of the output of one
+	tailLines    = 20 // of the output of one
 	fullFailures = 10 // with their output; of more there is one line each
 )
 
@@ -137,15 +137,22 @@ func (l *eventLines) of(p Palette, e progress.Event) []string {
 	if !e.Final {
 		return lines
 	}
-	if l.failures++; l.failures <= fullFailures {
-		for _, line := range Tail(e.Output, TailLines) {
-			lines = append(lines, "    "+line)
-		}
-		if e.Log != "" {
-			lines = append(lines, "  log:  "+Line(e.Log))
-		}
+	if l.failures++; l.failures > fullFailures {
+		e.Output, e.Log = "", ""
 	}
-	return append(lines, "  next: reconcile logs "+Line(e.Owner)+" "+Line(e.Name))
+	return append(lines, Failure(e.Owner, e.Name, e.Output, e.Log)...)
+}
+
+// Failure tells of a node that failed: the end of what it printed, where all of it is, and the next command.
+func Failure(owner, node, output, log string) []string {
+	var lines []string
+	for _, line := range tail(output, tailLines) {
+		lines = append(lines, "    "+line)
+	}
+	if log != "" {
+		lines = append(lines, "  log:  "+Line(log))
+	}
+	return append(lines, "  next: reconcile logs "+Line(owner)+" "+Line(node))
 }
 
 // eventLine is one event in a line, broken at words on a terminal that is narrower.
@@ -188,8 +195,8 @@ func afterState(e progress.Event) string {
 	return s
 }
 
-// Tail returns the last n lines of what a command printed, made harmless; none of empty output.
-func Tail(output string, n int) []string {
+// tail returns the last n lines of what a command printed, made harmless; none of empty output.
+func tail(output string, n int) []string {
 	output = strings.TrimRight(output, "\r\n")
 	if output == "" {
 		return nil
