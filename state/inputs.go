@@ -159,15 +159,28 @@ func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 	}
 	out := &inputFile{stat: statOf(fi)}
 	out.racy = out.stat.racyAt(now)
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if out.digest, err = s.digestOf(p, f); err != nil {
 		return nil
 	}
-	h.Sum(out.digest[:0])
 	if known == nil || *known != *out {
 		in.read = append(in.read, p)
 	}
 	return out
+}
+
+// digestOf digests the content of a file as version control stores it.
+func (s *Store) digestOf(p string, f io.Reader) (digest [sha256.Size]byte, err error) {
+	if s.opts.Stored != nil {
+		if stored := s.opts.Stored(p); stored != nil {
+			data, err := io.ReadAll(f)
+			return sha256.Sum256(stored(data)), err
+		}
+	}
+	h := sha256.New()
+	if _, err = io.Copy(h, f); err == nil {
+		h.Sum(digest[:0])
+	}
+	return digest, err
 }
 
 // sum computes the digest of each node's inputs: over the paths and contents of all files that its globs match, in the

@@ -35,6 +35,9 @@ type Options struct {
 	// Large is called when Load finds more than LargeTree files, before it reads them, so that the program can
 	// prepare for it. May be nil.
 	Large func()
+	// Stored returns what turns the bytes of a file, by its path, into what version control stores, so that inputs have
+	// the same digest however they are checked out; nil where they are the same. May be nil.
+	Stored func(path string) func([]byte) []byte
 }
 
 // LargeTree is how many files make a tree large: some 12,000 objects.

@@ -243,7 +243,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
 	}
-	if !torn && same(old, next) {
+	if !torn && same(withLF(old), next) {
 		return s.sweepLock(ctx, p)
 	}
 	if err := s.syncJournal(); err != nil {
@@ -266,6 +266,14 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	defer look.close()
 	s.wrote(&look, p, last, nil)
 	return s.bump()
+}
+
+// withLF is a content as this program writes it: a checkout may have given it CRLF, which is no reason to write it again.
+func withLF(data []byte) []byte {
+	if !bytes.Contains(data, []byte("\r\n")) {
+		return data
+	}
+	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 }
 
 // same reports whether two contents are the same; nil is that of no file.

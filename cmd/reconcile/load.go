@@ -7,8 +7,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -31,7 +33,29 @@ func (a *app) open() (*state.Store, error) {
 func (a *app) storeOptions() state.Options {
 	return state.Options{
 		Kinds: kinds(), Now: a.now, FileNow: time.Now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
-		Large: a.frugal, Log: a.log,
+		Large: a.frugal, Log: a.log, Stored: storedIn(a.global.dir),
+	}
+}
+
+// storedIn tells how git stores the files of the tree in dir. The repository is opened when the first file is asked about.
+func storedIn(dir string) func(path string) func([]byte) []byte {
+	open := sync.OnceValue(func() *gitrepo.Conversions {
+		repo, err := gitrepo.Open(dir)
+		if err != nil {
+			return nil
+		}
+		stored, err := repo.Conversions(context.Background())
+		if err != nil {
+			return nil
+		}
+		return stored
+	})
+	return func(path string) func([]byte) []byte {
+		stored := open()
+		if stored == nil {
+			return nil
+		}
+		return stored.Stored(path)
 	}
 }
 

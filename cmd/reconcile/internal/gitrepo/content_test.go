@@ -275,6 +275,7 @@ func TestWithoutGit(t *testing.T) {
 	r := f.open()
 	f.commit(r, checks)
 	f.write(".gitattributes", "*.json filter=lfs\n")
+	f.write(".git/config", f.read(".git/config")+"[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n")
 	f.write(checks, "again\n")
 	if _, err := r.Commit(t.Context(), Commit{Paths: []string{checks}, When: noon}); !errors.Is(err, ErrUnsupported) ||
 		!strings.Contains(err.Error(), checks) {

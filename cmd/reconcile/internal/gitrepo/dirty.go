@@ -179,13 +179,26 @@ func (s *scan) file(path string, fi os.FileInfo, was blob) error {
 		if err != nil {
 			return err
 		}
-		hash = hashObject(plumbing.BlobObject, data)
+		if hash, err = s.stored(path, data); err != nil { // only git could tell
+			s.found = append(s.found, path)
+			return nil
+		}
 	}
 	exec := fi.Mode()&0o100 != 0
 	if hash != was.hash || s.fileMode && exec != (was.mode == modeExec) {
 		s.found = append(s.found, path)
 	}
 	return nil
+}
+
+// stored returns the hash by which git stores a file with this content.
+func (s *scan) stored(path string, data []byte) (plumbing.Hash, error) {
+	c := s.rules.conversion(path)
+	if c.filter {
+		return plumbing.ZeroHash, &needsGit{path + " has a filter"}
+	}
+	data, err := c.clean(data, func() []byte { return indexContent(s.index, s.store, path) })
+	return hashObject(plumbing.BlobObject, data), err
 }
 
 // indexed returns the hash that the index knows a file by, if its stat data prove that it did not change since.

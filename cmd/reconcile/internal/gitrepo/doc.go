@@ -39,8 +39,7 @@
 //
 // # What is committed as what
 //
-// A file is committed as its bytes are. Text conversion (core.autocrlf, the text and eol attributes) leaves text with
-// LF line ends as it is, which is what reconcile writes, so git status calls the result clean. Paths with a filter,
-// ident or working-tree-encoding attribute go through the git command. Untracked files that .gitignore names are left
-// out, as git add would. Symlinks and submodules are refused.
+// A file is committed as git would store it: line ends, identifiers and the encodings UTF-16 and UTF-32 are converted here,
+// by the attributes and the configuration, see conversion. Paths with a filter, and other encodings, go through the git
+// command. Untracked files that .gitignore names are left out, as git add would. Symlinks and submodules are refused.
 package gitrepo

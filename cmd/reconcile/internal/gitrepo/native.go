@@ -295,6 +295,7 @@ type readFile struct {
 	data []byte
 	blob blob
 	stat fileStat
+	err  error // why only git can store it
 }
 
 // edits compares the paths with the tree, and returns what differs, and the stat data of all files that exist. Files
@@ -305,6 +306,9 @@ func (t *turn) edits(ctx context.Context, root plumbing.Hash) ([]edit, map[strin
 			return nil, nil, err
 		}
 		t.rules = newRules(ctx, t.layout, t.cfg)
+		if err := t.clean(); err != nil {
+			return nil, nil, err
+		}
 		t.fileMode = t.cfg.flag(ctx, "core.filemode", true)
 	}
 	var edits []edit
@@ -339,13 +343,54 @@ func (t *turn) edit(root plumbing.Hash, path string) (edit, error) {
 		return edit{path: path, was: was}, nil
 	case was.mode == 0 && t.rules.ignored(path):
 		return edit{path: path}, nil
-	case t.rules.filtered(path):
-		return edit{}, &needsGit{path + " has a filter, ident or working-tree-encoding attribute"}
+	case t.read[path].err != nil:
+		return edit{}, t.read[path].err
 	}
 	if !t.fileMode {
 		now.mode = max(was.mode, modeFile)
 	}
 	return edit{path, was, now}, nil
+}
+
+// clean converts what was read to what git stores.
+func (t *turn) clean() error {
+	ix := &index{}
+	for p, f := range t.read {
+		c := t.rules.conversion(p)
+		if f.blob.mode == 0 || c.plain() {
+			continue
+		}
+		if c.text == textIfGuessed && ix.version == 0 {
+			var err error
+			if ix, err = t.readIndex(); err != nil {
+				return err
+			}
+		}
+		data, err := c.clean(f.data, func() []byte { return indexContent(ix, t.store, p) })
+		switch {
+		case c.filter:
+			f.err = &needsGit{p + " has a filter"}
+		case err != nil:
+			f.err = &needsGit{err.Error()}
+		default:
+			f.data, f.blob.hash = data, hashObject(plumbing.BlobObject, data)
+		}
+		t.read[p] = f
+	}
+	return nil
+}
+
+// readIndex reads the index as it is; one that only git can read is empty.
+func (n *native) readIndex() (*index, error) {
+	data, _, _, err := readIndex(filepath.Join(n.gitDir, "index"))
+	if err != nil {
+		return nil, err
+	}
+	ix, err := parseIndex(data)
+	if err != nil {
+		ix = &index{version: 2}
+	}
+	return ix, nil
 }
 
 func (t *turn) readFiles(ctx context.Context) error {

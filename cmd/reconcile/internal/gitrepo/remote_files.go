@@ -39,7 +39,7 @@ func newGround(ctx context.Context, n *native, cfg *gitConfig, w *workshop) *gro
 // fileChange is one file that is to become another.
 type fileChange struct {
 	edit
-	raw    bool // the bytes of the blob are those of the file
+	raw    bool // the file is written here, and not by git
 	stay   bool // the file stays as it is, and only the index follows
 	shared bool // programs of other makes write the file, too
 	there
@@ -57,7 +57,7 @@ type stand int
 const (
 	asWas    stand = iota // it is as it was: it can be changed
 	asNow                 // it is as it is to become, or is none of the work tree's
-	doubtful              // only git can tell, because of filters or line ends
+	doubtful              // only git can tell, because of a filter
 	changed               // the user changed it
 )
 
@@ -80,7 +80,7 @@ func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) (
 			continue // keepers say what becomes of the file
 		}
 		if owner := g.owner(e.path); plain(e.was) && plain(e.now) && owner != None {
-			c := fileChange{edit: e, raw: !anew && !g.rules.filtered(e.path)}
+			c := fileChange{edit: e, raw: !anew && g.rules.conversion(e.path).native()}
 			c.shared = c.raw && owner == Shared
 			if fi, err := lstatBelow(root, e.path); err == nil {
 				c.stat = statOf(fi)
@@ -119,7 +119,7 @@ func (g *ground) keepers(root *os.Root, keep map[string]blob) []fileChange {
 	var out []fileChange
 	for p, b := range keep {
 		if _, err := root.Lstat(filepath.FromSlash(p)); errors.Is(err, os.ErrNotExist) && plain(b) && wholesome(p) == nil {
-			out = append(out, fileChange{edit: edit{path: p, now: b}, raw: !g.rules.filtered(p)})
+			out = append(out, fileChange{edit: edit{path: p, now: b}, raw: g.rules.conversion(p).native()})
 		}
 	}
 	slices.SortFunc(out, func(a, b fileChange) int { return strings.Compare(a.path, b.path) })
@@ -211,20 +211,23 @@ func (g *ground) compare(root *os.Root, e edit, fi os.FileInfo) (stand, there, e
 		if fi.Mode()&0o100 != 0 {
 			at.mode = modeExec
 		}
-		s := scan{index: g.index, written: g.written}
+		s := scan{index: g.index, written: g.written, rules: g.rules, store: g.store}
 		if hash, known := s.indexed(e.path, at.stat); known {
 			return g.judge(e, blob{at.mode, hash}), at, nil
 		}
-		data, err = root.ReadFile(filepath.FromSlash(e.path))
+		if data, err = root.ReadFile(filepath.FromSlash(e.path)); err != nil {
+			break
+		}
+		hash, err := s.stored(e.path, data)
+		if err != nil {
+			return doubtful, at, nil
+		}
+		return g.judge(e, blob{at.mode, hash}), at, nil
 	}
 	if err != nil {
 		return changed, at, err
 	}
-	how := g.judge(e, blob{at.mode, hashObject(plumbing.BlobObject, data)})
-	if how == changed && at.mode != modeLink {
-		how = doubtful // the bytes may be another form of the same content
-	}
-	return how, at, nil
+	return g.judge(e, blob{at.mode, hashObject(plumbing.BlobObject, data)}), at, nil
 }
 
 // judge compares what is there with both ends of an edit.
@@ -242,12 +245,15 @@ func (g *ground) judge(e edit, is blob) stand {
 	return changed
 }
 
-// ask has git compare files whose bytes are none of either end: line ends, filters and encodings may do that.
+// ask has git compare files that a filter converts. Who only looks runs none: then they are the user's.
 func (g *ground) ask(ctx context.Context, doubts []fileChange) (cleared []fileChange, clash []string, err error) {
 	if len(doubts) == 0 {
 		return nil, nil, nil
 	}
 	paths := pathsOfChanges(doubts)
+	if g.n.mode == look {
+		return nil, paths, nil
+	}
 	out, err := g.git().run(ctx, call{stdin: []byte(strings.Join(paths, "\n") + "\n")}, "hash-object", "--stdin-paths")
 	if err != nil {
 		return nil, paths, nil // it cannot be told: then it is the user's
@@ -354,6 +360,11 @@ func (g *ground) stage(ctx context.Context, changes []fileChange) (_ *staged, er
 			s.byGit = append(s.byGit, c)
 		default:
 			data, err := g.blob(ctx, c.now)
+			if err == nil {
+				how := g.rules.conversion(c.path)
+				how.crlf = false // as reconcile writes its files
+				data, err = how.smudge(data)
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -38,6 +38,9 @@ func (s *staged) checkout(ctx context.Context) error {
 		if c.now.mode == 0 {
 			continue
 		}
+		if s.g.n.mode == look && s.g.rules.conversion(c.path).filter {
+			return fmt.Errorf("%s: a filter has to run; reconcile --commit does it", c.path)
+		}
 		names = append(names, c.path)
 		entries[c.path] = c.now
 		for _, dir := range foldersOf(c.path) {

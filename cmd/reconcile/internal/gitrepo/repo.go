@@ -205,7 +205,7 @@ func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 	}
 	rules := newRules(ctx, r.layout, cfg)
 	for _, p := range below {
-		if !rules.filtered(p) {
+		if c := rules.conversion(p); !c.filter && c.encoding == "" {
 			continue
 		}
 		if r.command == nil {

@@ -5,9 +5,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/format/gitattributes"
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
@@ -16,15 +16,20 @@ import (
 type rules struct {
 	l          layout
 	ignoreBase []gitignore.Pattern
-	attrBase   []gitattributes.MatchAttribute
-	attrLast   []gitattributes.MatchAttribute // info/attributes: over those of the folders
+	attrBase   [][]attrLine                   // of the system and of the user
+	attrLast   []attrLine                     // info/attributes: over those of the folders
 	ignores    map[string][]gitignore.Pattern // by folder: what the folder's own file says
-	attrs      map[string][]gitattributes.MatchAttribute
+	attrs      map[string][]attrLine
+	ends       lineEnds
+	fold       bool // case of letters does not matter in patterns of attributes
+	cfg        *gitConfig
+	filters    map[string]bool // by name: whether there is such a driver
 }
 
 // newRules reads what holds for the whole repository: the user's files, and info/exclude and info/attributes.
 func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
-	r := &rules{l: l, ignores: map[string][]gitignore.Pattern{}, attrs: map[string][]gitattributes.MatchAttribute{}}
+	r := &rules{l: l, cfg: c, ignores: map[string][]gitignore.Pattern{}, attrs: map[string][]attrLine{}, filters: map[string]bool{}}
+	r.ends, r.fold = readLineEnds(ctx, c), c.flag(ctx, "core.ignorecase", false)
 	home, _ := os.UserHomeDir()
 	xdg := filepath.Join(envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config")), "git")
 	file := func(key, other string) string {
@@ -36,8 +41,11 @@ func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
 	for _, p := range []string{file("core.excludesfile", "ignore"), filepath.Join(l.common, "info", "exclude")} {
 		r.ignoreBase = append(r.ignoreBase, readIgnore(p, nil)...)
 	}
-	r.attrBase = readAttributes(file("core.attributesfile", "attributes"), nil)
-	r.attrLast = readAttributes(filepath.Join(l.common, "info", "attributes"), nil)
+	if no, _ := strconv.ParseBool(os.Getenv("GIT_ATTR_NOSYSTEM")); !no {
+		r.attrBase = append(r.attrBase, readAttributes("/etc/gitattributes", true))
+	}
+	r.attrBase = append(r.attrBase, readAttributes(file("core.attributesfile", "attributes"), true))
+	r.attrLast = readAttributes(filepath.Join(l.common, "info", "attributes"), true)
 	return r
 }
 
@@ -52,19 +60,6 @@ func readIgnore(file string, domain []string) []gitignore.Pattern {
 		if strings.TrimSpace(line) != "" && line[0] != '#' {
 			out = append(out, gitignore.ParsePattern(line, domain))
 		}
-	}
-	return out
-}
-
-func readAttributes(file string, domain []string) []gitattributes.MatchAttribute {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	out, err := gitattributes.ReadAttributes(f, domain, true)
-	if err != nil {
-		return nil // git warns and goes on
 	}
 	return out
 }
@@ -101,32 +96,6 @@ func matchIgnore(patterns []gitignore.Pattern, parts []string, dir bool) bool {
 	for i := len(patterns) - 1; i >= 0; i-- {
 		if m := patterns[i].Match(parts, dir); m != gitignore.NoMatch {
 			return m == gitignore.Exclude
-		}
-	}
-	return false
-}
-
-// filtered reports whether git would store something else than the file's bytes: a clean filter, an identifier, another
-// encoding.
-func (r *rules) filtered(file string) bool {
-	matches := r.attrBase
-	for _, dir := range foldersOf(file) {
-		own, ok := r.attrs[dir]
-		if !ok {
-			own = readAttributes(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitattributes"), split(dir))
-			r.attrs[dir] = own
-		}
-		matches = append(matches[:len(matches):len(matches)], own...)
-	}
-	matches = append(matches, r.attrLast...)
-	if len(matches) == 0 {
-		return false
-	}
-	names := []string{"filter", "ident", "working-tree-encoding"}
-	found, _ := gitattributes.NewMatcher(matches).Match(split(file), names)
-	for _, name := range names {
-		if a, ok := found[name]; ok && (a.IsSet() || a.IsValueSet()) {
-			return true
 		}
 	}
 	return false

@@ -1,0 +1,201 @@
+package gitrepo
+
+import (
+	"os"
+	"path"
+	"strings"
+)
+
+// Values of an attribute without a text of its own.
+const (
+	attrSet   = "\x00set"   // name
+	attrClear = "\x00clear" // -name
+	attrUnset = "\x00unset" // !name, and what no line says
+)
+
+// attrLine is a line of a .gitattributes file: what it says of the paths that match, or what a macro stands for.
+type attrLine struct {
+	macro   string // its name; "" for a pattern
+	pattern string
+	says    []attr
+}
+
+type attr struct{ name, value string }
+
+// attrLimit is the size from which on git ignores a file of attributes, and attrLineLimit that of a line.
+const (
+	attrLimit     = 100 << 20
+	attrLineLimit = 2048
+)
+
+// readAttributes reads a file of attributes. One that cannot be read says nothing, as for git. Macros count in files for the
+// whole work tree.
+func readAttributes(file string, macros bool) []attrLine {
+	fi, err := os.Stat(file)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() >= attrLimit {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	return parseAttributes(string(data), macros)
+}
+
+func parseAttributes(text string, macros bool) []attrLine {
+	var out []attrLine
+	text = strings.TrimPrefix(text, "\ufeff")
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(line) >= attrLineLimit {
+			continue
+		}
+		if l, ok := parseAttrLine(line); ok && (l.macro == "" || macros) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+const attrBlank = " \t\r\n"
+
+func parseAttrLine(line string) (l attrLine, ok bool) {
+	line = strings.TrimLeft(line, attrBlank)
+	if line == "" || line[0] == '#' {
+		return l, false
+	}
+	var rest string
+	if name, quoted := unquoteC(line); quoted > 0 {
+		l.pattern, rest = name, line[quoted:]
+	} else {
+		end := strings.IndexAny(line, attrBlank)
+		if end < 0 {
+			end = len(line)
+		}
+		l.pattern, rest = line[:end], line[end:]
+	}
+	if name, is := strings.CutPrefix(l.pattern, "[attr]"); is {
+		if l.macro = strings.TrimLeft(name, attrBlank); l.macro == "" { // [attr] name
+			rest = strings.TrimLeft(rest, attrBlank)
+			end := strings.IndexAny(rest+" ", attrBlank)
+			l.macro, rest = rest[:end], rest[end:]
+		}
+		if !attrName(l.macro) {
+			return l, false
+		}
+	} else if l.pattern == "" || l.pattern[0] == '!' {
+		return l, false // git warns of negative patterns
+	}
+	for word := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune(attrBlank, r) }) {
+		a := attr{word, attrSet}
+		switch name, value, has := strings.Cut(word, "="); {
+		case word[0] == '-':
+			a = attr{word[1:], attrClear}
+		case word[0] == '!':
+			a = attr{word[1:], attrUnset}
+		case has:
+			a = attr{name, value}
+		}
+		if a.name, _, _ = strings.Cut(a.name, "="); !attrName(a.name) {
+			return l, false // git leaves out the line
+		}
+		l.says = append(l.says, a)
+	}
+	return l, true
+}
+
+func attrName(s string) bool {
+	if s == "" || s[0] == '-' {
+		return false
+	}
+	return strings.TrimFunc(s, func(r rune) bool {
+		return r < 128 && (isLetter(byte(r)) || isDigit(byte(r))) || r == '-' || r == '.' || r == '_'
+	}) == ""
+}
+
+// unquoteC reads the C string that s begins with, and returns how long it is there; 0 if s begins with none.
+func unquoteC(s string) (text string, n int) {
+	if s[0] != '"' {
+		return "", 0
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '"':
+			return b.String(), i + 1
+		case '\\':
+			if i++; i == len(s) {
+				return "", 0
+			}
+			if k := strings.IndexByte(`abfnrtv\"`, s[i]); k >= 0 {
+				b.WriteByte("\a\b\f\n\r\t\v\\\""[k])
+				continue
+			}
+			if i+2 >= len(s) || !octal(s[i]) || s[i] > '3' || !octal(s[i+1]) || !octal(s[i+2]) {
+				return "", 0
+			}
+			b.WriteByte((s[i]-'0')<<6 | (s[i+1]-'0')<<3 | (s[i+2] - '0'))
+			i += 2
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", 0
+}
+
+func octal(c byte) bool { return '0' <= c && c <= '7' }
+
+// matches reports whether a line of a file in the folder dir speaks of a file. Paths are below the work tree.
+func (l *attrLine) matches(dir, file string, fold bool) bool {
+	p := l.pattern
+	if l.macro != "" || strings.HasSuffix(p, "/") { // of folders only
+		return false
+	}
+	if fold {
+		p, file, dir = strings.ToLower(p), strings.ToLower(file), strings.ToLower(dir)
+	}
+	if !strings.Contains(p, "/") {
+		return wildmatch(p, path.Base(file))
+	}
+	if dir != "" {
+		file = file[len(dir)+1:]
+	}
+	return wildmatch(strings.TrimPrefix(p, "/"), file)
+}
+
+// binaryMacro is the macro that git knows by itself.
+var binaryMacro = []attrLine{{macro: "binary", says: []attr{{"diff", attrClear}, {"merge", attrClear}, {"text", attrClear}}}}
+
+// attributesOf returns what is said of a file: by name, without what is unset. levels are the files of attributes, the
+// weakest first; dirs are the folders that they are in.
+func attributesOf(file string, levels [][]attrLine, dirs []string, fold bool) map[string]string {
+	found := map[string]string{}
+	macros := map[string][]attr{}
+	for _, lines := range levels {
+		for i := range lines {
+			if lines[i].macro != "" {
+				macros[lines[i].macro] = lines[i].says
+			}
+		}
+	}
+	var fill func(says []attr)
+	fill = func(says []attr) {
+		for i := len(says) - 1; i >= 0; i-- {
+			a := says[i]
+			if _, known := found[a.name]; known {
+				continue
+			}
+			found[a.name] = a.value
+			if a.value == attrSet {
+				fill(macros[a.name])
+			}
+		}
+	}
+	for i := len(levels) - 1; i >= 0; i-- {
+		for k := len(levels[i]) - 1; k >= 0; k-- {
+			if l := &levels[i][k]; l.matches(dirs[i], file, fold) {
+				fill(l.says)
+			}
+		}
+	}
+	return found
+}
