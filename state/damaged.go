@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"reconcile.dev/reconcile/state/durable"
-	"reconcile.dev/reconcile/state/lock"
 )
 
 // DamagedState is the Code of the problems of files that MoveAside would move.
@@ -83,7 +82,7 @@ func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) boo
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return moved, err
 	}
-	l, err := lock.Acquire(ctx, s.root, p, s.lockOptions())
+	l, err := s.acquire(ctx, p, s.lockOptions())
 	if err != nil {
 		return moved, fmt.Errorf("set %s aside: %w", p, err)
 	}

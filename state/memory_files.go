@@ -158,7 +158,7 @@ func (s *Store) LockFile(ctx context.Context, p string) (*lock.Lock, error) {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return nil, err
 	}
-	return lock.Acquire(ctx, s.root, p, s.lockOptions())
+	return s.acquire(ctx, p, s.lockOptions())
 }
 
 // Replace puts a file that can be made again in the place of an old one: readers see the old or the new, whole, and after

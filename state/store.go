@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,4 +151,20 @@ func (s *Store) ensureLocal(dir string) error {
 	}
 	// Whole or not at all: an empty one would show git everything.
 	return durable.WriteFile(s.root, tmpDir, ignore, []byte("*\n"))
+}
+
+// Ignore has git ignore what the patterns name in a folder of the tree, by a .gitignore there that ignores itself, too: no
+// commit has to hold it, and each clone makes its own. A .gitignore that is there is the user's and stays as it is: then
+// wrote is false.
+func (s *Store) Ignore(dir string, patterns ...string) (wrote bool, err error) {
+	name := path.Join(dir, ".gitignore")
+	if _, err := s.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return false, err
+	}
+	text := strings.Join(append(patterns, ".gitignore"), "\n") + "\n"
+	err = durable.WriteFile(s.root, tmpDir, name, []byte(text))
+	return err == nil, err
 }

@@ -46,6 +46,19 @@ func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 	return held, nil
 }
 
+// acquire takes the lock of a file under state/, which lies beside it, and has git ignore such locks.
+func (s *Store) acquire(ctx context.Context, p string, o lock.Options) (*lock.Lock, error) {
+	s.ignoreLock(p)
+	return lock.Acquire(ctx, s.root, p, o)
+}
+
+// ignoreLock has git ignore the lock of a file under state/.
+func (s *Store) ignoreLock(p string) {
+	if folder := s.layout().state; within(folder, p) {
+		_, _ = s.Ignore(folder, "*.lock") // where nothing can be written, the lock says so
+	}
+}
+
 // lockOptions are those of all locks that this store takes.
 func (s *Store) lockOptions() lock.Options {
 	o := s.locks
@@ -250,6 +263,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 		return err
 	}
 	last := next
+	s.ignoreLock(p)
 	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(now []byte) ([]byte, error) {
 		if last = next; !torn && same(now, old) {
 			return last, nil // nobody came between
@@ -287,7 +301,7 @@ func (s *Store) sweepLock(ctx context.Context, p string) error {
 	}
 	o := s.lockOptions()
 	o.Tries = 1
-	l, err := lock.Acquire(ctx, s.root, p, o)
+	l, err := s.acquire(ctx, p, o)
 	if errors.Is(err, ErrBusy) {
 		return nil
 	}

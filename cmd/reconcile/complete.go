@@ -92,6 +92,9 @@ func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 
 // loadQuietly reads the tree for a completion: what is wrong with it is not the moment's question.
 func (a *app) loadQuietly(cmd *cobra.Command) *state.Tree {
+	if a.enterTree(treeNeeded) != nil {
+		return nil
+	}
 	s, t, err := a.load(cmd.Context())
 	if err != nil {
 		return nil

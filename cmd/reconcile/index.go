@@ -69,12 +69,8 @@ func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index
 	return k, err
 }
 
-// openIndexed opens the tree, and who keeps its index. A folder of a tree has no index of its own, which nobody would
-// look for.
+// openIndexed opens the tree, and who keeps its index.
 func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *index.Keeper, error) {
-	if above := a.treeAbove(); above != "" && !has(a.global.dir, schemas.SettingsPath) {
-		return nil, nil, nil, badUsage("%s is a folder of a tree that begins further up: use -C %s", a.global.dir, above)
-	}
 	a.brisk()
 	s, t, err := a.load(ctx)
 	if err != nil {
@@ -124,14 +120,17 @@ func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) 
 	}
 	x.Close()
 	x = whole
-	a.noteUnignored(k)
+	a.ignoreIndex(s, k)
 	return nil
 }
 
-// noteUnignored tells how to keep the index, which was just built, out of git.
-func (a *app) noteUnignored(k *index.Keeper) {
+// ignoreIndex keeps the index, which was just built, out of git, or tells how where the folder has a .gitignore already.
+func (a *app) ignoreIndex(s *state.Store, k *index.Keeper) {
 	dir, name := path.Split(index.SnapshotPath)
-	if _, err := gitrepo.Open(a.global.dir); err == nil && !k.Ignored(path.Clean(dir), true)(name, false) {
+	if _, err := gitrepo.Open(a.global.dir); err != nil || k.Ignored(path.Clean(dir), true)(name, false) {
+		return
+	}
+	if wrote, err := s.Ignore(path.Clean(dir), "*.snapshot"); err != nil || !wrote {
 		a.note("%s is derived, and git does not ignore it: add the line %s to .gitignore", index.SnapshotPath, ignoredIndex)
 	}
 }
@@ -221,7 +220,7 @@ func (a *app) index(ctx context.Context, o indexFlags) error {
 	}
 	defer x.Close()
 	if x.How.Rebuilt != "" {
-		a.noteUnignored(k)
+		a.ignoreIndex(s, k)
 	}
 	if o.verify {
 		if err := a.verifyIndex(ctx, k, t, x); err != nil {

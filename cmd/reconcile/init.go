@@ -17,10 +17,15 @@ import (
 	"reconcile.dev/reconcile/state/durable"
 )
 
-//go:embed all:template
+// template is what every tree begins with, example is work to look at.
+//
+//go:embed all:template all:example
 var template embed.FS
 
-const templateDir = "template"
+const (
+	templateDir = "template"
+	exampleDir  = "example"
+)
 
 // scratchDir is where files are made before they are moved into their place, below the root.
 const scratchDir = ".reconcile/tmp"
@@ -28,56 +33,65 @@ const scratchDir = ".reconcile/tmp"
 // initOptions are the flags of init.
 type initOptions struct {
 	missing bool
+	example bool
+	from    string
 	github  bool
 	release string
 }
+
+const initLong = `Make a tree in DIR, or in the current directory: reconcile.yaml with the settings, an empty specs/, and what git needs.
+No work is declared. --example adds a session, two agents, a workflow and a DAG that does a little real work, all with
+comments; "reconcile" then runs it.
+
+Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
+other files. Only .gitattributes gets a line more, and git the command for it: files of the state are merged by
+"reconcile merge-driver"; and .gitignore lines for locks and for the index of search, which is derived.
+
+In a folder of a tree it makes no other one, unless DIR names its place.
+
+With --github it makes the workflows for GitHub Actions, and the action that they share, instead: they reconcile when
+specs change, by the clock and when people comment, and say on pull requests what these would do.`
 
 func newInitCmd(a *app) *cobra.Command {
 	o := &initOptions{}
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Make a first tree: a session, two agents, a workflow and a DAG that runs",
-		Long: `Make a first tree in DIR, or in the current directory: settings, a session, two agents, a workflow and a DAG
-that does a little real work, all with comments. "reconcile" then runs it.
-
-Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
-other files. Only .gitattributes gets a line more, and git the command for it: files of the state are merged by
-"reconcile merge-driver"; and .gitignore one for the index of search, which is derived.
-
-With --github it makes the workflows for GitHub Actions, and the action that they share, instead: they reconcile when
-specs change, by the clock and when people comment, and say on pull requests what these would do.`,
-		Example: "  reconcile init demo && reconcile -C demo\n" +
+		Short: "Make a tree: settings, a folder for specs, and what git needs",
+		Long:  initLong,
+		Example: "  reconcile init\n" +
+			"  reconcile init --example demo && reconcile -C demo\n" +
 			"  reconcile init --github    # at the top of a repository",
 		Args: arguments(0, 1, "a folder"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := a.global.dir
-			if len(args) == 1 {
-				dir = a.within(args[0])
-			}
-			switch {
-			case o.github:
-				return a.initGitHub(dir, *o)
-			case o.release != "":
-				return badUsage("--release needs --github: it is the release that workflows install")
-			}
-			return a.init(cmd.Context(), dir, *o)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.initWith(cmd.Context(), args, *o) },
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
 	cmd.Flags().BoolVar(&o.missing, "missing", false, "write the files whose names are free, and leave the others")
+	cmd.Flags().BoolVar(&o.example, "example", false, "also write a session, agents, a workflow and a DAG to look at")
 	cmd.Flags().BoolVar(&o.github, "github", false, "make the workflows for GitHub Actions instead")
 	cmd.Flags().StringVar(&o.release, "release", "", "the `VERSION` of reconcile that they install (default this one)")
 	return cmd
 }
 
-// within is a path of the command line, which is relative to -C.
-func (a *app) within(path string) string {
-	if filepath.IsAbs(path) {
-		return path
+func (a *app) initWith(ctx context.Context, args []string, o initOptions) error {
+	dir := a.global.dir
+	if len(args) == 1 {
+		dir = a.within(args[0])
 	}
-	return filepath.Join(a.global.dir, path)
+	switch {
+	case o.github:
+		return a.initGitHub(dir, o)
+	case o.release != "":
+		return badUsage("--release needs --github: it is the release that workflows install")
+	}
+	if len(args) == 0 {
+		if above := treeAbove(dir); above != "" {
+			return badUsage("%s is a folder of the tree %s: work there needs no other tree. To make one all the same, name its "+
+				"folder: reconcile init DIR", dir, above)
+		}
+	}
+	return a.init(ctx, dir, o)
 }
 
 // templateFile is one file of the template; its path is below the root of the tree.
@@ -88,13 +102,20 @@ type templateFile struct {
 
 func (a *app) init(ctx context.Context, dir string, o initOptions) error {
 	files, err := filesOf(template, templateDir)
-	if err == nil {
-		err = a.writeNew(dir, files, o.missing)
-	}
 	if err != nil {
 		return err
 	}
-	if err := a.addIgnored(dir, ignoredIndex); err != nil {
+	if o.example {
+		more, err := filesOf(template, exampleDir)
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
+	}
+	if err := a.writeNew(dir, files, o.missing); err != nil {
+		return err
+	}
+	if err := a.addIgnored(dir, ignoredLines...); err != nil {
 		return err
 	}
 	if err := a.installMergeDriver(ctx, dir); err != nil {
@@ -102,14 +123,21 @@ func (a *app) init(ctx context.Context, dir string, o initOptions) error {
 	}
 	command := "reconcile"
 	if dir != "." {
-		command = "reconcile -C " + dir
+		command += " -C " + dir
 	}
-	a.note("next: %s", command)
+	if o.example {
+		a.note("next: %s", command)
+	} else {
+		a.note("next: write a spec into %s, and run: %s", filepath.Join(dir, "specs"), command)
+	}
 	return nil
 }
 
-// addIgnored adds a line to .gitignore, unless it is there.
-func (a *app) addIgnored(dir, line string) error {
+// ignoredLines are the lines of .gitignore for what is local to a clone.
+var ignoredLines = []string{"/.reconcile/", "/state/**/*.lock", ignoredIndex}
+
+// addIgnored adds lines to .gitignore, but for those that are there.
+func (a *app) addIgnored(dir string, lines ...string) error {
 	const name = ".gitignore"
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -121,13 +149,16 @@ func (a *app) addIgnored(dir, line string) error {
 		return fmt.Errorf("read %s: %w", name, unwrapPath(err))
 	}
 	text := string(old)
-	if slices.Contains(strings.Fields(text), line) {
+	there := strings.Fields(text)
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(there, l) })
+	if len(lines) == 0 {
 		return nil
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	if err := durable.WriteFile(root, scratchDir, name, []byte(text+line+"\n")); err != nil {
+	text += strings.Join(lines, "\n") + "\n"
+	if err := durable.WriteFile(root, scratchDir, name, []byte(text)); err != nil {
 		return err
 	}
 	a.note("wrote %s", filepath.Join(dir, name))

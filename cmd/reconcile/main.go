@@ -64,6 +64,8 @@ type app struct {
 	now            func() time.Time
 	reconcile      reconcileFunc
 	global         globalFlags
+	here           string       // where the user stands: the current directory, or -C; set with global.dir by enterTree
+	prefix         string       // the path of here below the tree in global.dir; "" at its top
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file
 	refused        error        // why the endpoint for vectors may not be asked; nil: it may, or there is none

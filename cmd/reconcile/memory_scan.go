@@ -72,7 +72,7 @@ func (a *app) memoryScan(ctx context.Context, paths []string) error {
 	}
 	defer s.Close()
 	scan := secretScan{Secrets: []foundSecret{}}
-	for _, p := range scanned(s, paths) {
+	for _, p := range a.scanned(s, paths) {
 		if err := scan.walk(ctx, p.full, p.shown); err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func (a *app) memoryScan(ctx context.Context, paths []string) error {
 // scannedPath is a file or folder to look into, and what it is called in the report.
 type scannedPath struct{ full, shown string }
 
-// scanned are the given paths, which are relative to the tree or absolute; without any, all that the tree keeps.
-func scanned(s *state.Store, paths []string) []scannedPath {
+// scanned are the given paths; without any, all that the tree keeps.
+func (a *app) scanned(s *state.Store, paths []string) []scannedPath {
 	var out []scannedPath
 	if len(paths) == 0 {
 		folders := s.Settings().Folders
@@ -102,11 +102,7 @@ func scanned(s *state.Store, paths []string) []scannedPath {
 		return out
 	}
 	for _, p := range paths {
-		full := p
-		if !filepath.IsAbs(p) {
-			full = filepath.Join(s.Dir(), p)
-		}
-		out = append(out, scannedPath{full, filepath.ToSlash(p)})
+		out = append(out, scannedPath{a.within(p), filepath.ToSlash(p)})
 	}
 	return out
 }

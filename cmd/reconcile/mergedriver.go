@@ -44,6 +44,9 @@ the merge failed: OURS is as it was then, and git reports an error instead of a 
 		Example: "  reconcile merge-driver --install",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if install {
+				if err := a.enterTree(treeOptional); err != nil {
+					return err
+				}
 				return a.installMergeDriver(cmd.Context(), a.global.dir)
 			}
 			return mergeFiles(cmd.Context(), args[0], args[1], args[2])

@@ -201,7 +201,7 @@ func TestPlanOfACheckout(t *testing.T) {
 	t.Parallel()
 	p, m := newPulls(t), newMachine(t)
 	m.dir = p.dir
-	m.must("git init -q -b main; " + identity + "reconcile init -q --missing; git add .; git commit -qm First; git switch -qc change; " +
+	m.must("git init -q -b main; " + identity + "reconcile init -q --example --missing; git add .; git commit -qm First; git switch -qc change; " +
 		"sed -i 's/uname, -sm/uname, -s/' specs/dags/survey.yaml; git commit -qam Change; " +
 		"git switch -q --detach main; git merge -q --no-ff --no-edit change")
 	code, said := p.say("--base", "HEAD^1", "--pull-request", fmt.Sprint(p.number))

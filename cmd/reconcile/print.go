@@ -9,10 +9,19 @@ import (
 	"os"
 	"slices"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
+
+// prepare is what every command begins with.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if err := a.checkFlags(); err != nil {
+		return err
+	}
+	return a.enterTree(needOf(cmd))
+}
 
 // checkFlags says no to what no command can do.
 func (a *app) checkFlags() error {

@@ -303,7 +303,7 @@ func (a *app) nodeOf(x *index.Kept, word string) (graph.Ref, error) {
 		return 0, badUsage("%q is the name of no node; \"reconcile search\" finds what there is by its words", word)
 	}
 	for _, find := range []func(string) (graph.Ref, bool){x.Resolve, x.Standing} {
-		if r, ok := find(word); ok {
+		if r, ok := find(a.treePath(word)); ok {
 			return r, nil
 		}
 	}

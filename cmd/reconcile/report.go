@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -124,30 +122,9 @@ func (a *app) report(out outcome) error {
 	return a.printWrapped(r.summary())
 }
 
-// noObjects says what to do about a folder that is no tree: perhaps one further up is.
+// noObjects says what to do about a tree without objects.
 func (a *app) noObjects() string {
-	if above := a.treeAbove(); above != "" {
-		return fmt.Sprintf("no objects in %s; the tree is further up: use -C %s", a.global.dir, above)
-	}
-	return fmt.Sprintf("no objects in %s; \"reconcile init\" makes a first tree", a.global.dir)
-}
-
-// treeAbove is the next folder above, in the same repository, that has settings; "" if there is none.
-func (a *app) treeAbove() string {
-	dir, err := filepath.Abs(a.global.dir)
-	for up := ".."; err == nil && dir != filepath.Dir(dir) && !has(dir, ".git"); up = filepath.Join(up, "..") {
-		dir = filepath.Dir(dir)
-		if has(dir, schemas.SettingsPath) {
-			return filepath.Join(a.global.dir, up)
-		}
-	}
-	return ""
-}
-
-// has reports whether there is something of a name in a folder.
-func has(dir, name string) bool {
-	_, err := os.Lstat(filepath.Join(dir, name))
-	return err == nil
+	return fmt.Sprintf("no objects in %s yet; \"reconcile init --example\" makes some to look at", a.global.dir)
 }
 
 // listed chooses the objects that a run lists.

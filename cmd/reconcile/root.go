@@ -35,7 +35,8 @@ const (
 const rootLong = `reconcile compares what a tree of files declares (specs/) with what has happened (state/), does the
 missing work, and records the outcome next to it. Without a command it runs once, to the point where nothing is left.
 
-The tree is the current directory, or the one that -C names. "reconcile init" makes a first one.`
+The tree is the nearest folder upward from the current directory, or from the one that -C names, that has reconcile.yaml or
+an object in specs/. "reconcile init" makes one.`
 
 // newRootCmd builds the whole command tree. It does no work: no file is read before a command runs.
 func newRootCmd(a *app) *cobra.Command {
@@ -63,7 +64,7 @@ func newBareCmd(a *app) *cobra.Command {
 		Args:              noCommand,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkFlags() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), *run) },
 	}
 	run.bind(root.Flags())
@@ -77,7 +78,7 @@ func newBareCmd(a *app) *cobra.Command {
 
 func (a *app) bindGlobal(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVarP(&a.global.dir, "chdir", "C", ".", "work on the tree in `DIR`")
+	f.StringVarP(&a.global.dir, "chdir", "C", ".", "work on the tree that `DIR` is in")
 	f.BoolVar(&a.global.noColor, "no-color", false, "never print colours (also: NO_COLOR in the environment)")
 	f.BoolVarP(&a.global.quiet, "quiet", "q", false, "print no progress, and no results where all is well")
 	a.outputFlag(root, f, formatTable, formatJSON, formatYAML)

@@ -56,7 +56,7 @@ func (a *app) validate(ctx context.Context, paths []string) error {
 		v.Files, v.Problems = countFiles(s, t), append(v.Problems, problemsOf(s, t)...)
 	}
 	for _, p := range paths {
-		if err := v.check(s, t, p); err != nil {
+		if err := v.check(s, t, a.within(p), p); err != nil {
 			return err
 		}
 	}
@@ -97,16 +97,12 @@ func countFiles(s *state.Store, t *state.Tree) int {
 	return len(files)
 }
 
-// check adds what is to be said about one path, which is relative to the tree or absolute.
-func (v *validation) check(s *state.Store, t *state.Tree, p string) error {
-	root, full := s.Dir(), p
-	if !filepath.IsAbs(p) {
-		full = filepath.Join(root, p)
-	}
+// check adds what is to be said about the file or folder full; p is what it is called on the command line.
+func (v *validation) check(s *state.Store, t *state.Tree, full, p string) error {
 	if _, err := os.Stat(full); err != nil {
 		return fmt.Errorf("%s: %w", p, unwrapPath(err))
 	}
-	if rel, ok := below(root, full); ok && (within(rel, t.Settings().Folders.Specs) || rel == schemas.SettingsPath) {
+	if rel, ok := below(s.Dir(), full); ok && (within(rel, t.Settings().Folders.Specs) || rel == schemas.SettingsPath) {
 		v.pick(s, t, rel)
 		return nil
 	}
@@ -115,8 +111,8 @@ func (v *validation) check(s *state.Store, t *state.Tree, p string) error {
 
 // below is the slash path of full below root, if it is there.
 func below(root, full string) (string, bool) {
-	a, err1 := filepath.Abs(root)
-	b, err2 := filepath.Abs(full)
+	a, err1 := realPath(root)
+	b, err2 := realFolder(full)
 	if err1 != nil || err2 != nil {
 		return "", false
 	}

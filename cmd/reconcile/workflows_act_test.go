@@ -26,7 +26,7 @@ func newRunner(t *testing.T, program string) *machine {
 	if program == "" {
 		program, _, _ = strings.Cut(strings.TrimPrefix(m.env[0], "PATH="), string(filepath.ListSeparator))
 	}
-	m.must("git init -q -b main; " + identity + "reconcile init -q; reconcile init -q --github --release v1.2.3")
+	m.must("git init -q -b main; " + identity + "reconcile init -q --example; reconcile init -q --github --release v1.2.3")
 	m.stub(".github/actions/reconcile", "echo '"+program+"' >> \"$GITHUB_PATH\"")
 	m.must("git add .; git commit -qm First")
 	return m

@@ -97,7 +97,7 @@ const identity = "git config user.name Ada; git config user.email ada@example.or
 func TestPlanWorkflow(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	m.must("git init -q -b main; " + identity + "reconcile init -q; git add .; git commit -qm First; git switch -qc change")
+	m.must("git init -q -b main; " + identity + "reconcile init -q --example; git add .; git commit -qm First; git switch -qc change")
 	settings, specs, plan := script(t, "workflows/plan.yml", "Check the settings"), script(t, "workflows/plan.yml", "Check the specs"),
 		script(t, "workflows/plan.yml", "Plan")
 	merge := func(change string) {
@@ -168,7 +168,7 @@ func TestReconcileWorkflow(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	hub := filepath.Join(t.TempDir(), "hub.git")
-	m.must("git init -q -b main; " + identity + "reconcile init -q; git add .; git commit -qm First; git clone -q --bare . " + hub)
+	m.must("git init -q -b main; " + identity + "reconcile init -q --example; git add .; git commit -qm First; git clone -q --bare . " + hub)
 	run := script(t, "workflows/reconcile.yml", "Reconcile")
 	clone := func() {
 		m.dir = filepath.Join(t.TempDir(), "clone")

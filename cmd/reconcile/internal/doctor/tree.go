@@ -27,7 +27,7 @@ func checkTree(ctx context.Context, e *Env) []Finding {
 	}
 	specs := e.settings().Folders.Specs
 	if _, err := e.root.Stat(specs); errors.Is(err, fs.ErrNotExist) {
-		return []Finding{warn("there is no folder "+specs, "reconcile init makes a first tree")}
+		return []Finding{warn("there is no folder "+specs, "reconcile init makes a tree")}
 	}
 	var errs, warnings int
 	for _, p := range e.tree.Problems() {

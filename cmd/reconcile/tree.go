@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/state"
+)
+
+// treeNeed says whether a command works on a tree.
+type treeNeed int
+
+const (
+	treeNeeded   treeNeed = iota // it ends with exit code 2 where there is none
+	treeOptional                 // it works on the folder where the user stands, where there is none
+	treeUnused                   // it does not look for one
+)
+
+// treeNeeds are the commands that do without a tree, with all below them.
+var treeNeeds = map[string]treeNeed{
+	"init": treeUnused, "version": treeUnused, "completion": treeUnused, "explain": treeUnused, "schema": treeUnused,
+	"help": treeUnused, "merge-driver": treeUnused,
+	"search": treeOptional, "index": treeOptional, "related": treeOptional, "path": treeOptional, "doctor": treeOptional,
+	cobra.ShellCompRequestCmd: treeUnused, cobra.ShellCompNoDescRequestCmd: treeUnused, // what they complete looks for one
+}
+
+func needOf(cmd *cobra.Command) treeNeed {
+	if at := cmd.Flags().Lookup("at"); at != nil && at.Changed {
+		return treeOptional // it is in a commit, and perhaps not in the work tree
+	}
+	for ; cmd.HasParent(); cmd = cmd.Parent() {
+		if !cmd.Parent().HasParent() {
+			return treeNeeds[cmd.Name()]
+		}
+	}
+	return treeNeeded
+}
+
+// enterTree makes the tree that the user stands in the one that the command works on.
+func (a *app) enterTree(need treeNeed) error {
+	a.here = a.global.dir
+	if need == treeUnused {
+		return nil
+	}
+	found, err := state.Find(a.here, kinds())
+	switch {
+	case errors.Is(err, state.ErrNoTree) && need == treeOptional:
+		return nil
+	case errors.Is(err, state.ErrNoTree):
+		return badUsage("%v; \"reconcile init\" makes one here, -C DIR names one elsewhere", err)
+	case errors.Is(err, state.ErrForeign):
+		return badUsage("%v", err)
+	case err != nil:
+		return err
+	}
+	here, err := realPath(a.here)
+	if err != nil || here == found {
+		return err
+	}
+	a.global.dir = shownFromHere(found)
+	a.prefix, err = filepath.Rel(found, here)
+	return err
+}
+
+// treeAbove is the tree that dir is a folder of, as it is shown; "" if there is none or dir is the tree itself.
+func treeAbove(dir string) string {
+	found, err := state.Find(dir, kinds())
+	if err != nil {
+		return ""
+	}
+	if real, err := realPath(dir); err != nil || real == found {
+		return ""
+	}
+	return shownFromHere(found)
+}
+
+// shownFromHere is the shorter of a folder's absolute path and that from the current directory.
+func shownFromHere(dir string) string {
+	if wd, err := realPath("."); err == nil {
+		if rel, err := filepath.Rel(wd, dir); err == nil && len(rel) < len(dir) {
+			return rel
+		}
+	}
+	return dir
+}
+
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// within is a path of the command line, which is relative to where the user stands: the current directory, or -C.
+func (a *app) within(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.here, path)
+}
+
+// treePath is what the tree calls a file of the command line, perhaps with a symbol or a line after a colon: what exists
+// where the user stands is meant first. Anything else is left as it is.
+func (a *app) treePath(word string) string {
+	file, _, _ := strings.Cut(word, ":")
+	if a.prefix == "" || file == "" || filepath.IsAbs(file) {
+		return word
+	}
+	if _, err := os.Lstat(a.within(file)); err != nil {
+		return word
+	}
+	below := filepath.Join(a.prefix, file)
+	if !filepath.IsLocal(below) {
+		return word
+	}
+	return filepath.ToSlash(below) + strings.TrimPrefix(word, file)
+}
+
+// realFolder is the path without links in its folders; a link at its end stays, since a spec may be one.
+func realFolder(p string) (string, error) {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, filepath.Base(abs)), nil
+}

@@ -1,0 +1,127 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/worktree"
+)
+
+// Errors of Find that callers tell apart with errors.Is.
+var (
+	// ErrNoTree says that a folder is in no tree.
+	ErrNoTree = errors.New("no tree here")
+	// ErrForeign says that the tree above belongs to another user, whose commands nobody runs by accident.
+	ErrForeign = errors.New("the tree belongs to another user")
+)
+
+// Find returns the folder of the tree that dir is in, as an absolute path without links: the nearest folder upward that
+// has settings, or an object of ours in specs/. It looks no further than the top of dir's git work tree. The error wraps
+// ErrNoTree, or is ErrForeign where a folder above dir is a tree of a user who owns neither dir nor this process.
+func Find(dir string, kinds schemas.Kinds) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", err
+	}
+	top := ""
+	switch l, err := worktree.Find(abs); {
+	case err == nil:
+		top = l.Top
+	case !errors.Is(err, worktree.ErrNone):
+		top = abs // where the repository begins cannot be told
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		if isTree(at, kinds) {
+			if at != abs && foreign(at, abs) {
+				return "", fmt.Errorf("%s: %w; if you trust it, name it with -C", at, ErrForeign)
+			}
+			return at, nil
+		}
+		if at == top || at == filepath.Dir(at) {
+			return "", noTree(abs, top)
+		}
+	}
+}
+
+func noTree(dir, top string) error {
+	upTo := ""
+	if top != "" && top != dir {
+		upTo = ", up to the top of the repository,"
+	}
+	return fmt.Errorf("%w: neither %s nor a folder above it%s has %s or an object in specs/", ErrNoTree, dir, upTo, schemas.SettingsPath)
+}
+
+// isTree reports whether dir has settings, or an object of ours in the folder of specs that trees without settings have.
+func isTree(dir string, kinds schemas.Kinds) bool {
+	if _, err := os.Lstat(filepath.Join(dir, schemas.SettingsPath)); err == nil {
+		return true
+	}
+	var standard schemas.SettingsSpec
+	standard.Default()
+	root, err := os.OpenRoot(filepath.Join(dir, standard.Folders.Specs))
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	return hasObject(root, ".", 0, schemas.NewDecoder(kinds, 0))
+}
+
+// hasObject reports whether a file in a folder of root, or below it, is an object of ours. Links are not followed.
+func hasObject(root *os.Root, dir string, depth int, d *schemas.Decoder) bool {
+	f, err := root.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var folders []string
+	for {
+		entries, err := f.ReadDir(64) // the first hit suffices: not all of a large folder is read
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			switch {
+			case hidden(e.Name()):
+			case e.IsDir() && depth < maxDepth:
+				folders = append(folders, name)
+			case specFile([]byte(e.Name())) && !e.IsDir() && isOurs(root, name, d):
+				return true
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	for _, name := range folders {
+		if hasObject(root, name, depth+1, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOurs reports whether a file holds an object of ours, or one that names our version and is broken otherwise.
+func isOurs(root *os.Root, name string, d *schemas.Decoder) bool {
+	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, schemas.DefaultFileSize))
+	if err != nil {
+		return false
+	}
+	group, _, _ := strings.Cut(schemas.APIVersion, "/")
+	return bytes.Contains(data, []byte(group+"/")) || path.Ext(name) == ".toml" && d.Decode(name, data).Object != nil
+}
