@@ -36,7 +36,10 @@ type fold struct {
 	keys []string // of the former binding
 	// start is when the present generation of work started: the first start after the DAG was new, or had ended and
 	// was changed. Zero: not yet.
-	start   schemas.Time
+	start schemas.Time
+	// active are the times that count for the DAG's time limit.
+	active  []schemas.Span
+	applied []schemas.AppliedAction
 	acted   bool // an action was applied now
 	again   time.Time
 	history chronicle
@@ -122,21 +125,21 @@ func inputsOf(in In, node, last string) string {
 
 // run judges all nodes, applies new actions one after the other to what came out, and judges again after each.
 func (f *fold) run() {
+	f.applied = kept(f.Tree, f.old.Actions)
 	f.judgeAll()
-	applied := kept(f.Tree, f.old.Actions)
-	for _, a := range f.newActs(applied) {
+	for _, a := range f.newActs(f.applied) {
 		done := a.record(schemas.NewTime(f.Now))
-		applied = append(applied[:len(applied):len(applied)], done)
+		f.applied = append(f.applied[:len(f.applied):len(f.applied)], done)
 		if a.spent {
 			continue
 		}
 		done.Moot = !f.apply(a.spec)
-		applied[len(applied)-1] = done
+		f.applied[len(f.applied)-1] = done
 		f.acted = true
 		f.history.add(done.At, ReasonApplied, actMessage(done, f.Ref))
 		f.judgeAll()
 	}
-	f.old = withActions(f.old, applied)
+	f.old = withActions(f.old, f.applied)
 }
 
 func withActions(old *schemas.DAGStatus, applied []schemas.AppliedAction) *schemas.DAGStatus {
@@ -158,6 +161,7 @@ func (f *fold) judgeAll() {
 	for _, i := range f.p.order {
 		f.judge(i)
 	}
+	f.active = f.clock()
 	if f.expired() {
 		f.expire()
 	}
@@ -180,9 +184,12 @@ func ended(phase string) bool {
 	return phase == schemas.DAGSucceeded || phase == schemas.DAGFailed || phase == schemas.DAGCancelled
 }
 
-// reopened reports whether the DAG had ended and something that decides about it has changed since.
+// over reports whether a DAG has ended and nothing of it waits any more.
+func over(st *schemas.DAGStatus) bool { return ended(st.Phase) }
+
+// reopened reports whether the DAG was over and something that decides about it has changed since.
 func (f *fold) reopened() bool {
-	if !ended(f.old.Phase) {
+	if !over(f.old) {
 		return false
 	}
 	if f.acted || f.old.ObservedDigest != f.Object.Digest {
@@ -209,23 +216,6 @@ func (f *fold) startOf() schemas.Time {
 		}
 	}
 	return first
-}
-
-// expired reports whether the DAG's time is up. It runs from the first start, pauses included, and ends nothing while
-// the DAG may not run anyway.
-func (f *fold) expired() bool {
-	if f.p.spec.Policy.Timeout == nil || f.start.IsZero() || !f.gate.open {
-		return false
-	}
-	at, now := f.deadline(), f.Now
-	if ended(f.old.Phase) && !f.reopened() {
-		now = f.old.FinishedAt.Time // how it ended stands
-	}
-	if now.Before(at) {
-		f.wake(at)
-		return false
-	}
-	return true
 }
 
 // expire ends what has not started. What runs is ended by its runner, which knows the deadline, and recorded as timed
@@ -290,6 +280,9 @@ func (f *fold) finish() Out {
 	}
 	f.remind(st)
 	j.settle(&st.Common, f.Object.Digest, f.Now)
+	if !over(st) {
+		st.Active = f.active
+	}
 	f.p.made.Store(&madeStatus{st, f.next})
 	out := Out{Status: st, Effects: f.effects()}
 	if !ended(j.phase) && !f.again.IsZero() {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
@@ -83,19 +82,6 @@ func withAttempt(env []string, attempt int) []string {
 		}
 	}
 	return env
-}
-
-// deadline is when the DAG's time is up; zero where it has no limit. Before the first start the time runs from now.
-func (f *fold) deadline() time.Time {
-	limit := f.p.spec.Policy.Timeout
-	if limit == nil {
-		return time.Time{}
-	}
-	start := f.start.Time
-	if start.IsZero() {
-		start = f.Now
-	}
-	return start.Add(limit.Std())
 }
 
 // results are what the node is told of its needs.

@@ -348,7 +348,7 @@ func sameStatus(a, b schemas.Status) bool {
 func sameDAG(a, b *schemas.DAGStatus) bool {
 	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
 		a.Hold != b.Hold || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
-		!reflect.DeepEqual(a.Common, b.Common) || !slices.Equal(a.Actions, b.Actions) ||
+		!reflect.DeepEqual(a.Common, b.Common) || !slices.Equal(a.Actions, b.Actions) || !slices.Equal(a.Active, b.Active) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false
 	}

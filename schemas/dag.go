@@ -38,7 +38,8 @@ type Policy struct {
 	ContinueOnFailure *bool `json:"continueOnFailure,omitempty"`
 	// Retry is the default for nodes that have none of their own.
 	Retry *Retry `json:"retry,omitempty"`
-	// Timeout bounds the whole DAG, from the first start. Default: none.
+	// Timeout bounds the time in which a node of the DAG runs, backs off or waits for a place, from the first start. It stands
+	// still while all that is left waits for people, and while nothing may start. Default: none.
 	Timeout *Duration `json:"timeout,omitempty"`
 }
 
@@ -143,8 +144,17 @@ type DAGStatus struct {
 	// StartedAt is the first start of the present generation of work, FinishedAt its end.
 	StartedAt  Time `json:"startedAt,omitzero"`
 	FinishedAt Time `json:"finishedAt,omitzero"`
+	// Active are the times, in order, that count for policy.timeout; the last one is open while it goes on. It is there only
+	// where there is such a limit, until the work has ended.
+	Active []Span `json:"active,omitempty"`
 	// Actions are the Action objects applied to this DAG, in the order of application.
 	Actions []AppliedAction `json:"actions,omitempty"`
+}
+
+// Span is a time from one moment to another; without To it goes on.
+type Span struct {
+	From Time `json:"from"`
+	To   Time `json:"to,omitzero"`
 }
 
 // NodeStatus is the state of one node.
