@@ -184,8 +184,10 @@ func ended(phase string) bool {
 	return phase == schemas.DAGSucceeded || phase == schemas.DAGFailed || phase == schemas.DAGCancelled
 }
 
-// over reports whether a DAG has ended and nothing of it waits any more.
-func over(st *schemas.DAGStatus) bool { return ended(st.Phase) }
+// over reports whether a DAG has ended and nothing of it waits any more. A Failed one without an end has nodes that wait.
+func over(st *schemas.DAGStatus) bool {
+	return ended(st.Phase) && (st.Phase != schemas.DAGFailed || !st.FinishedAt.IsZero())
+}
 
 // reopened reports whether the DAG was over and something that decides about it has changed since.
 func (f *fold) reopened() bool {
@@ -274,9 +276,9 @@ func (f *fold) finish() Out {
 	st.Progress = schemas.Progress{Done: n.done, Total: len(f.next)}
 	st.Running = n.running
 	j := f.judgement(n)
-	f.times(st, j.phase, n.timedOut)
+	f.times(st, j.phase, n)
 	if ended(j.phase) {
-		j.since = st.FinishedAt.Time
+		j.since = cmp.Or(st.FinishedAt, f.lastEnd()).Time
 	}
 	f.remind(st)
 	j.settle(&st.Common, f.Object.Digest, f.Now)
@@ -285,7 +287,7 @@ func (f *fold) finish() Out {
 	}
 	f.p.made.Store(&madeStatus{st, f.next})
 	out := Out{Status: st, Effects: f.effects()}
-	if !ended(j.phase) && !f.again.IsZero() {
+	if !over(st) && !f.again.IsZero() {
 		out.Again, out.Await = f.again, true
 	}
 	return out
@@ -308,9 +310,9 @@ func (f *fold) nodes() map[string]schemas.NodeStatus {
 }
 
 // times sets when the work started and ended. A DAG that was changed but has nothing to run keeps its times.
-func (f *fold) times(st *schemas.DAGStatus, phase string, timedOut bool) {
+func (f *fold) times(st *schemas.DAGStatus, phase string, n nodeCounts) {
 	st.StartedAt = f.start
-	if !ended(phase) {
+	if !ended(phase) || n.waiting() > 0 {
 		return
 	}
 	if f.start.IsZero() {
@@ -320,15 +322,22 @@ func (f *fold) times(st *schemas.DAGStatus, phase string, timedOut bool) {
 		st.FinishedAt = f.old.FinishedAt
 		return
 	}
-	for i := range f.next {
-		st.FinishedAt = later(st.FinishedAt, f.next[i].FinishedAt)
-	}
+	st.FinishedAt = f.lastEnd()
 	switch {
-	case timedOut:
+	case n.timedOut:
 		st.FinishedAt = later(st.FinishedAt, schemas.NewTime(f.deadline()))
 	case st.FinishedAt.IsZero():
 		st.FinishedAt = schemas.NewTime(f.Now)
 	}
+}
+
+// lastEnd is when the last run of a node ended.
+func (f *fold) lastEnd() schemas.Time {
+	var at schemas.Time
+	for i := range f.next {
+		at = later(at, f.next[i].FinishedAt)
+	}
+	return at
 }
 
 // remind adds the records' news to the history.

@@ -113,13 +113,16 @@ func (f *fold) runSpans() []schemas.Span {
 type halts struct {
 	pauses []schemas.Span           // of the DAG or its session
 	holds  map[int32][]schemas.Span // of nodes: held, skipped or cancelled
-	freed  map[int32]schemas.Time   // when a node was last approved or retried
-	times  []schemas.Time           // of all actions
+	// retried is when a node was last retried, and approvals are when it was approved since, but for those that let go
+	// what was held.
+	retried   map[int32]schemas.Time
+	approvals map[int32][]schemas.AppliedAction
+	times     []schemas.Time // of all actions
 }
 
 // halts reads the actions that were applied to the DAG and its session.
 func (f *fold) halts() halts {
-	h := halts{holds: map[int32][]schemas.Span{}, freed: map[int32]schemas.Time{}}
+	h := halts{holds: map[int32][]schemas.Span{}, retried: map[int32]schemas.Time{}, approvals: map[int32][]schemas.AppliedAction{}}
 	for _, a := range f.applied {
 		h.times = append(h.times, a.At)
 		switch a.Verb {
@@ -171,9 +174,14 @@ func (h *halts) node(f *fold, a schemas.AppliedAction) {
 		switch a.Verb {
 		case schemas.VerbHold, schemas.VerbSkip, schemas.VerbCancel:
 			h.holds[at] = begin(h.holds[at], a.At)
-		case schemas.VerbApprove, schemas.VerbRetry:
+		case schemas.VerbApprove:
+			if !isOpen(h.holds[at]) {
+				h.approvals[at] = append(h.approvals[at], a)
+			}
 			h.holds[at] = end(h.holds[at], a.At)
-			h.freed[at] = a.At
+		case schemas.VerbRetry:
+			h.holds[at] = end(h.holds[at], a.At)
+			h.retried[at], h.approvals[at] = a.At, nil
 		}
 	}
 }
@@ -231,8 +239,8 @@ func (f *fold) readyAt(i int32, ends []schemas.Time, h halts) schemas.Time {
 		}
 		ready = later(ready, ends[to])
 	}
-	if first := f.firstStart(i); f.gens[i] > 0 && (first.IsZero() || !h.freed[i].After(first.Time)) {
-		ready = later(ready, h.freed[i]) // it waits under a key that a retry made
+	if first := f.firstStart(i); f.gens[i] > 0 && (first.IsZero() || !h.retried[i].After(first.Time)) {
+		ready = later(ready, h.retried[i]) // it waits under a key that a retry made
 	}
 	return ready
 }
@@ -254,7 +262,12 @@ func (f *fold) endOf(i int32, ready schemas.Time, h halts) schemas.Time {
 	switch s.State {
 	case schemas.NodeSucceeded, schemas.NodeFailed:
 		if s.Reason == ReasonApproved {
-			return later(ready, h.freed[i])
+			for _, a := range h.approvals[i] {
+				if a.Node != "" || !a.At.Before(ready.Time) { // one about the whole DAG is about what waits then
+					return later(ready, a.At)
+				}
+			}
+			return ready
 		}
 		return later(ready, s.FinishedAt)
 	case schemas.NodeSkipped, schemas.NodeCancelled:

@@ -17,6 +17,9 @@ type nodeCounts struct {
 	timedOut                  bool
 }
 
+// waiting counts the nodes that wait, for people or for those that do.
+func (n *nodeCounts) waiting() int { return n.pending + n.blocked }
+
 func (f *fold) count() nodeCounts {
 	n := nodeCounts{firstBlocked: -1, firstFailed: -1}
 	for _, i := range f.p.order {
@@ -67,8 +70,14 @@ func (f *fold) judgement(n nodeCounts) judgement {
 		return judgement{phase: f.closedPhase(), class: waiting, reason: f.gate.reason, message: f.gate.message}
 	case n.queued == 0 && n.blocked > 0:
 		s, name := &f.next[n.firstBlocked], f.p.spec.Nodes[n.firstBlocked].Name
-		return judgement{phase: schemas.DAGPaused, class: waiting, reason: s.Reason,
+		j := judgement{phase: schemas.DAGPaused, class: waiting, reason: s.Reason,
 			message: name + ": " + s.Message + more(n.blocked-1)}
+		if n.failed > 0 { // which must not be hidden by what waits
+			waits := j.message
+			j = f.outcome(n)
+			j.message += "; " + waits
+		}
+		return j
 	case f.start.IsZero():
 		return f.progress(n, schemas.DAGPending)
 	}

@@ -42,7 +42,7 @@ func decideSession(in In) Out {
 
 // summary counts a session's DAGs.
 type summary struct {
-	dags, done, live int            // live: working or about to
+	dags, done, live int            // live: working, about to, or waiting
 	invalid          []*state.Entry // whose files cannot be used; not among dags
 	failed           []string
 	failedAt         schemas.Time // when the last of them failed
@@ -71,8 +71,10 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
 		case schemas.DAGFailed:
 			sum.failed = append(sum.failed, e.Name)
 			sum.failedAt = later(sum.failedAt, dag.FinishedAt)
-		case schemas.DAGPaused:
-			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
+			if !over(dag) {
+				sum.live++
+				st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
+			}
 		default:
 			sum.live++
 			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
@@ -94,7 +96,7 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
 }
 
 // judgeSession finds the phase. A session ends Completed only when that is asked for; it is Failed while a DAG of it is
-// and nothing of it works or is about to (decision 7).
+// and nothing of it runs or waits (decision 7).
 func judgeSession(s *seat, sum summary, phase string) judgement {
 	switch s.reason {
 	case ReasonInvalidTransition:

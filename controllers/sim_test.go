@@ -336,8 +336,9 @@ func lintNodes(t testing.TB, ref schemas.Ref, dag *schemas.DAGStatus) {
 		if n.State == "" || n.Key == "" || needsReason && (n.Reason == "" || n.Message == "" && n.State != schemas.NodeFailed) {
 			t.Errorf("%s: malformed node %s: %+v", ref, name, n)
 		}
-		if ended(dag.Phase) && slices.Contains([]string{schemas.NodePending, schemas.NodeQueued, schemas.NodeRunning,
-			schemas.NodeBlocked}, n.State) {
+		waits := []string{schemas.NodePending, schemas.NodeBlocked}
+		if over(dag) && slices.Contains(waits, n.State) ||
+			ended(dag.Phase) && slices.Contains([]string{schemas.NodeQueued, schemas.NodeRunning}, n.State) {
 			t.Errorf("%s is %s and its node %s %s", ref, dag.Phase, name, n.State)
 		}
 	}
