@@ -34,8 +34,8 @@ func newReadyCmd(a *app) *cobra.Command {
 		Use:   "ready",
 		Short: "Show what can be worked on now, or take one item of it",
 		Long: `Show what can be worked on now, the most urgent first: tasks of people, questions that wait for a person,
-nodes that wait for their turn, and what cannot go on because a question is open. The tree is run once before, unless
-another run is at work.
+nodes that wait for their turn, and what cannot go on because a question is open. What follows from the files is decided
+and written before, unless another run is at work; nothing is started, and nothing is waited for.
 
 --claim takes the first free item of the agent, so that nobody else is given it; "reconcile hook finish" gives it back.
 With nothing to take it says so, and prints null with -o json. Items that somebody took are listed with --explain only.`,
@@ -94,8 +94,7 @@ func (a *app) ready(ctx context.Context, o readyOptions) error {
 			return err
 		}
 	}
-	t, err = a.monitor(ctx, s, t, o.noRun)
-	if err != nil {
+	if t, err = a.looked(ctx, s, t, o.noRun); err != nil {
 		return err
 	}
 	if o.claim {
@@ -172,7 +171,7 @@ func (a *app) claim(ctx context.Context, s *state.Store, t *state.Tree, o readyO
 	if err := a.printClaim(taken, o.agent); err != nil || taken == nil || anyClaim(t) {
 		return err
 	}
-	_, err = a.monitor(ctx, s, t, o.noRun)
+	_, err = a.looked(ctx, s, t, o.noRun)
 	return err
 }
 
@@ -232,8 +231,18 @@ func (a *app) monitor(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 	return next, err
 }
 
+// looked is monitor that starts nothing and waits for nothing.
+func (a *app) looked(ctx context.Context, s *state.Store, t *state.Tree, noRun bool) (*state.Tree, error) {
+	next, _, err := a.updated(ctx, s, t, noRun, loopOptions{look: true})
+	return next, err
+}
+
 // monitored is monitor that also tells whether a run has brought the memory in step with the tree.
-func (a *app) monitored(ctx context.Context, s *state.Store, t *state.Tree, noRun bool,
+func (a *app) monitored(ctx context.Context, s *state.Store, t *state.Tree, noRun bool) (*state.Tree, bool, error) {
+	return a.updated(ctx, s, t, noRun, loopOptions{})
+}
+
+func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun bool, o loopOptions,
 ) (next *state.Tree, whole bool, err error) {
 	_, inside := runner.InsideRun(a.global.dir, os.Environ())
 	switch {
@@ -241,9 +250,9 @@ func (a *app) monitored(ctx context.Context, s *state.Store, t *state.Tree, noRu
 	case anyClaim(t):
 		a.note("another run is at work; this is how things stand")
 	default:
-		progress := a.progress()
-		out, err := a.reconcile(ctx, a, loopOptions{progress: progress})
-		progress.Close()
+		o.progress = a.progress()
+		out, err := a.reconcile(ctx, a, o)
+		o.progress.Close()
 		if err != nil {
 			return nil, false, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}

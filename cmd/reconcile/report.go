@@ -52,6 +52,7 @@ type runReport struct {
 	Pushed    bool        `json:"pushed,omitempty"`   // all that is committed is on the remote
 	Took      bool        `json:"took,omitempty"`     // what others pushed was taken in
 	Held      bool        `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
+	Waits     []string    `json:"waits,omitempty"`    // what people have to do, a line each
 	NotReady  []objectRow `json:"notReady,omitempty"` // left out where the run did not need to look
 
 	sent     bool  // something was pushed
@@ -76,7 +77,7 @@ type objectRow struct {
 
 // newReport gathers what there is to say about a run.
 func newReport(out outcome) runReport {
-	r := runReport{Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
+	r := runReport{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
 		Pushed: out.Pushed, Took: out.Took, sent: out.Sent}
 	counts := out.Counts
 	if out.Tree != nil {
@@ -119,7 +120,25 @@ func (a *app) report(out outcome) error {
 		a.note("%s", a.noObjects())
 		return nil
 	}
-	return a.printWrapped(r.summary())
+	if err := a.printWrapped(r.summary()); err != nil {
+		return err
+	}
+	return a.waits(r.Waits)
+}
+
+// waits tells what people have to do before all is done.
+func (a *app) waits(lines []string) error {
+	const most = 10
+	for _, line := range lines[:min(most, len(lines))] {
+		if err := a.printWrapped(render.Line(line)); err != nil {
+			return err
+		}
+	}
+	if len(lines) <= most {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "… and %d more; \"reconcile ready\" lists them\n", len(lines)-most)
+	return err
 }
 
 // noObjects says what to do about a tree without objects.

@@ -30,6 +30,7 @@ type loopOptions struct {
 	push     bool            // which implies commit
 	progress render.Progress // never nil
 	talk     bool            // progress shows what is said in clarifications, too
+	look     bool            // decide once; start nothing, wait for nothing, and leave commits to runs
 }
 
 // outcome is how a run ended.
@@ -41,6 +42,7 @@ type outcome struct {
 	Tree      *state.Tree // at its fixed point
 	Exit      int         // 0, 3 or 4: what the statuses say
 	Held      bool        // something is not in the memory, since a lock could not be had
+	Waits     []string    // what people have to do, a line each
 	Ran       int         // effects performed by this run
 	Wrote     int         // files written: statuses, derived specs, the memory's
 	Commit    string      // the commit that was made, or ""

@@ -36,13 +36,16 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 	defer store.Close()
 	sum, fresh := store.Fresh()
 	fresh = fresh && !o.watch && (sum.Commit || !o.commit) && !sum.Mirror
-	if fresh && !o.push && !sum.Push {
-		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit}, nil
+	if fresh && (o.look || !o.push && !sum.Push) {
+		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit, Waits: sum.Lines}, nil
 	}
 	if !o.watch {
 		a.hasty()
 	}
 	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
+	if o.look {
+		return w.look(ctx)
+	}
 	if err := w.openRepo(); err != nil {
 		return outcome{}, err
 	}
@@ -52,7 +55,7 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 	if fresh {
 		same, err := w.inStep(ctx)
 		if err != nil || same {
-			return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit, Pushed: same}, err
+			return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit, Waits: sum.Lines, Pushed: same}, err
 		}
 	}
 	return w.run(ctx)
@@ -108,6 +111,24 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	}
 	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: w.share.known(r.Commit), Held: r.Held,
 		Pushed: r.Pushed, Sent: r.Sent, Took: r.Took}
+	if r.Tree != nil {
+		out.Exit = int(controllers.Verdict(r.Tree))
+		for _, w := range controllers.Waits(r.Tree) {
+			out.Waits = append(out.Waits, w.String())
+		}
+	}
+	return out, err
+}
+
+// look decides once, for a command that only wants to know how things stand.
+func (w *wiring) look(ctx context.Context) (outcome, error) {
+	memory := w.newRemembering()
+	defer memory.files.Close() //nolint:errcheck // it was only read
+	news := w.newNews()
+	defer news.close()
+	l := &loop.Loop{Document: encodeSpec, Store: w.store, Now: w.now, Warn: w.warn, Record: news.record, Memory: memory}
+	r, err := l.Look(ctx)
+	out := outcome{Tree: r.Tree, Wrote: r.Wrote, Held: r.Held}
 	if r.Tree != nil {
 		out.Exit = int(controllers.Verdict(r.Tree))
 	}

@@ -132,6 +132,20 @@ func (l *Loop) Once(ctx context.Context) (Result, error) {
 	return s.end(ctx, s.once(ctx))
 }
 
+// Look decides once and writes what follows from that. It starts and ends nothing, and waits neither for what runs, here or
+// left behind by a killed run, nor for what becomes due. Perform is not used.
+func (l *Loop) Look(ctx context.Context) (Result, error) {
+	s := l.newSession(false)
+	s.stopping = true
+	tree, err := l.Store.Load(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	s.tree = tree
+	_, err = s.advance(ctx)
+	return Result{Tree: s.tree, Wrote: s.wrote, Held: s.forgets(), Wake: s.nextWake()}, err
+}
+
 // Watch runs until ctx ends, which is its normal end and no error.
 func (l *Loop) Watch(ctx context.Context, hints <-chan Hint) (Result, error) {
 	s, err := l.begin(ctx, true)

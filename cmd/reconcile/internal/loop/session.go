@@ -67,8 +67,8 @@ type wake struct {
 	await bool
 }
 
-func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
-	s := &session{
+func (l *Loop) newSession(watching bool) *session {
+	return &session{
 		Loop: l, watching: watching,
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
 		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
@@ -76,6 +76,10 @@ func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 		gone: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]stamp{},
 		recordedOf: map[schemas.Ref]int{},
 	}
+}
+
+func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
+	s := l.newSession(watching)
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}

@@ -17,8 +17,17 @@ func (s *session) turn(ctx context.Context) error {
 	if err := s.record(); err != nil {
 		return err
 	}
-	var claimed []controllers.Effect
-	err := s.locked(ctx, func() (err error) {
+	claimed, err := s.advance(ctx)
+	s.perform(claimed) // what is claimed is ours to do, even if writing failed
+	if err == nil && s.Observe != nil {
+		s.Observe(nil, s.tree)
+	}
+	return err
+}
+
+// advance brings the tree up to date, decides and writes, and returns what was claimed.
+func (s *session) advance(ctx context.Context) (claimed []controllers.Effect, err error) {
+	err = s.locked(ctx, func() (err error) {
 		if err := errors.Join(s.look(ctx), s.setAside(ctx)); err != nil {
 			return err
 		}
@@ -37,11 +46,7 @@ func (s *session) turn(ctx context.Context) error {
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Sync())
 	}
-	s.perform(claimed) // what is claimed is ours to do, even if writing failed
-	if err == nil && s.Observe != nil {
-		s.Observe(nil, s.tree)
-	}
-	return err
+	return claimed, err
 }
 
 // doing tells what the turn is at, and keeps the lock of the tree young: it is renewed for as long as work goes on.

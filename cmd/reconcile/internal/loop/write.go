@@ -297,8 +297,16 @@ func (s *session) busy() bool {
 
 // summary is what a run with nothing to do prints instead of looking at every object.
 func (s *session) summary() state.Summary {
+	const most = 100 // as many as fit a screen are shown anyway
+	var lines []string
+	for _, w := range controllers.Waits(s.tree) {
+		if lines = append(lines, w.String()); len(lines) == most {
+			break
+		}
+	}
 	return state.Summary{
-		Wake: earlier(s.nextWake(), s.wakeMemory()), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
+		Lines: lines,
+		Wake:  earlier(s.nextWake(), s.wakeMemory()), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
 		Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }
