@@ -39,7 +39,7 @@ var mutants = []struct{ name, file, good, bad string }{
 		"if order := in.World.orders()[in.Name]; order != nil {", "if order := in.World.orders()[in.Name]; order != nil && false {"},
 	{"the victim of a ring is not looked at", "settle.go", "\ts.addOrdered(w)\n", ""},
 	{"a node whose key moved keeps its question", "settle_matters.go", "s.touchLeft(old, e)", "_ = old"},
-	{"a wait for people counts for the time limit", "dag_clock.go", "waits = waits[:n-1] // nothing tells", "// nothing tells"},
+	{"a wait for people counts for the time limit", "dag_clock.go", "if f.b.human[i] || emptySpan(span) {", "if emptySpan(span) {"},
 	{"the time spent is forgotten", "dag_clock.go", "known = f.old.Active", "_ = f.old.Active"},
 	{"what waits hides a failure", "dag_phase.go", "if n.failed > 0 { // which", "if false { // which"},
 	{"foreign claims are ignored", "admit.go", "\t\tu.foreign++\n", ""},
