@@ -93,7 +93,7 @@ func runMutant(t *testing.T, file, src string) (string, error) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "test", "-short", "-failfast", "-vet=off", "-overlay", path,
-		"-run", "TestScenarios|TestRandomHistories|TestRandomTalk|TestAdmit", ".")
+		"-run", "TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit", ".")
 	cmd.Env = append(os.Environ(), mutantEnv+"=1")
 	out, err := cmd.CombinedOutput()
 	return string(out), err

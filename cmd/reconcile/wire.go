@@ -122,11 +122,13 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 
 // look decides once, for a command that only wants to know how things stand.
 func (w *wiring) look(ctx context.Context) (outcome, error) {
-	memory := w.newRemembering()
+	doing := newSteps(w.options.progress.Note, time.Now).tell
+	memory := w.newRemembering(doing)
 	defer memory.files.Close() //nolint:errcheck // it was only read
 	news := w.newNews()
 	defer news.close()
-	l := &loop.Loop{Document: encodeSpec, Store: w.store, Now: w.now, Warn: w.warn, Record: news.record, Memory: memory}
+	l := &loop.Loop{Document: encodeSpec, Store: w.store, Now: w.now, Warn: w.warn, Record: news.record, Memory: memory,
+		Doing: doing}
 	r, err := l.Look(ctx)
 	out := outcome{Tree: r.Tree, Wrote: r.Wrote, Held: r.Held}
 	if r.Tree != nil {
