@@ -157,6 +157,35 @@ func TestCompactDue(t *testing.T) {
 	x.check()
 }
 
+// However many issues are due, the manifest is written once.
+func TestCompactDueWritesTheManifestOnce(t *testing.T) {
+	const issues = 20
+	x := newTree(t)
+	for i := range issues {
+		x.capture(spec("engineer", i+1, noon, "Old one", "Old two", "Old three", "Old four"))
+	}
+	x.settle()
+	x.now = noon.Add(91 * 24 * time.Hour)
+	before := x.Written()
+	done, err := x.CompactDue(t.Context())
+	if err != nil || len(done) != issues {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	// For each issue a record, its file and its archive.
+	if wrote := x.Written() - before; wrote != 3*issues+1 {
+		t.Errorf("%d files were written for %d issues, want three for each and the manifest", wrote, issues)
+	}
+	for _, c := range done {
+		if c.Before != 4 || c.Archived != 4 || c.After > 2 {
+			t.Errorf("%+v", c)
+		}
+	}
+	x.check()
+	if got := x.settle(); got.Wrote {
+		t.Errorf("settled %+v", got)
+	}
+}
+
 // A damaged record counts for nothing, and is told of; the others do.
 func TestDamagedRecord(t *testing.T) {
 	x := newTree(t)

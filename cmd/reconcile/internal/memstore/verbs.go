@@ -92,16 +92,22 @@ func (f *Files) refold(ctx context.Context, issues map[int]bool) error {
 	return nil
 }
 
-func (f *Files) refoldWith(ctx context.Context, facts *memory.Facts, issues map[int]bool) error {
-	for _, issue := range slices.Sorted(maps.Keys(issues)) {
-		_, _, err := f.change(ctx, issue, nil, func(file, archive []byte) (memory.Folded, error) {
+func (f *Files) refoldWith(ctx context.Context, facts *memory.Facts, issues map[int]bool) (err error) {
+	folded := map[int]bool{}
+	for i, issue := range slices.Sorted(maps.Keys(issues)) {
+		f.doing("fold the memory", i, len(issues))
+		_, _, err = f.change(ctx, issue, nil, func(file, archive []byte) (memory.Folded, error) {
 			return facts.Fold(issue, file, archive)
 		})
 		if err != nil {
-			return err
+			break
 		}
+		folded[issue] = true
 	}
-	return errors.Join(f.keepInStep(ctx, issues), f.store.Announce())
+	if len(folded) == 0 {
+		return err
+	}
+	return errors.Join(err, f.keepInStep(ctx, folded), f.store.Announce())
 }
 
 // facts are those of the records and of what the issue files hold of captures, which all stand as they were taken in.
@@ -130,24 +136,42 @@ func (f *Files) Compact(ctx context.Context, issue int) (Compacted, error) {
 	if err := checkIssue(issue); err != nil {
 		return Compacted{}, err
 	}
-	facts, err := f.facts()
+	done, err := f.compactAll(ctx, []int{issue})
+	if err == nil && len(done) == 0 {
+		err = fmt.Errorf("%w: issue %d has nothing to merge", ErrNothing, issue)
+	}
 	if err != nil {
 		return Compacted{}, err
 	}
-	return f.compactOne(ctx, facts, issue)
+	return done[0], nil
 }
 
-func (f *Files) compactOne(ctx context.Context, facts *memory.Facts, issue int) (Compacted, error) {
-	fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
-	before, _, err := f.asItIs(issue, fold)
+// compactAll compacts those of the issues that have something to merge. All of it is on record before the first file is
+// changed, and the manifest is changed once.
+func (f *Files) compactAll(ctx context.Context, issues []int) ([]Compacted, error) {
+	facts, err := f.facts()
 	if err != nil {
-		return Compacted{}, err
+		return nil, err
 	}
-	r, ok := facts.Compact(&before)
-	if !ok {
-		return Compacted{}, fmt.Errorf("%w: issue %d has nothing to merge", ErrNothing, issue)
+	var out []Compacted
+	for i, issue := range issues {
+		f.doing("compact the memory", i, len(issues))
+		fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
+		before, _, err := f.asItIs(issue, fold)
+		if err != nil {
+			return nil, err
+		}
+		r, ok := facts.Compact(&before)
+		if !ok {
+			continue
+		}
+		name, err := f.record(r, true)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Compacted{Issue: issue, Before: len(before.Observations), Record: name})
 	}
-	return f.regroup(ctx, issue, len(before.Observations), r)
+	return out, f.regroup(ctx, out)
 }
 
 // Undo implements [Store]. ErrNothing says that no compaction of the issue is in force.
@@ -167,29 +191,40 @@ func (f *Files) Undo(ctx context.Context, issue int) (Compacted, error) {
 	if !ok {
 		return Compacted{}, fmt.Errorf("%w: no compaction of issue %d is in force", ErrNothing, issue)
 	}
-	return f.regroup(ctx, issue, len(before), r)
-}
-
-// regroup records a compaction or the undoing of one, and puts it into effect.
-func (f *Files) regroup(ctx context.Context, issue, before int, r schemas.MemoryRecord) (Compacted, error) {
 	name, err := f.record(r, true)
 	if err != nil {
 		return Compacted{}, err
 	}
-	out := Compacted{Issue: issue, Before: before, Record: name}
-	if err := f.refold(ctx, map[int]bool{issue: true}); err != nil {
-		return out, err
+	out := []Compacted{{Issue: issue, Before: len(before), Record: name}}
+	err = f.regroup(ctx, out)
+	return out[0], err
+}
+
+// regroup puts compactions that are on record, or the undoing of one, into effect, and counts what is there then.
+func (f *Files) regroup(ctx context.Context, out []Compacted) error {
+	if len(out) == 0 {
+		return nil
 	}
-	after, err := f.ByIssue(ctx, issue)
-	if err != nil {
-		return out, err
+	issues := map[int]bool{}
+	for _, c := range out {
+		issues[c.Issue] = true
 	}
-	archived, err := f.readIssue(f.archivePath(issue), issue)
-	if err != nil {
-		return out, err
+	if err := f.refold(ctx, issues); err != nil {
+		return err
 	}
-	out.After, out.Archived = len(after), len(archived.Observations)
-	return out, nil
+	for i := range out {
+		c := &out[i]
+		after, err := f.ByIssue(ctx, c.Issue)
+		if err != nil {
+			return err
+		}
+		archived, err := f.readIssue(f.archivePath(c.Issue), c.Issue)
+		if err != nil {
+			return err
+		}
+		c.After, c.Archived = len(after), len(archived.Observations)
+	}
+	return nil
 }
 
 // CompactDue compacts the issues that nothing was learned or verified about for memory.compactAfterDays.
@@ -206,20 +241,11 @@ func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Compacted
 	due := memory.Due(heads, f.o.Now(), *settings.CompactAfterDays)
-	for i, issue := range due {
-		f.doing("compact the memory", i, len(due))
-		done, err := f.Compact(ctx, issue)
-		if errors.Is(err, ErrNothing) {
-			continue
-		}
-		if err != nil {
-			return out, err
-		}
-		out = append(out, done)
+	if len(due) == 0 {
+		return nil, nil
 	}
-	return out, nil
+	return f.compactAll(ctx, due)
 }
 
 // doing tells how far something is that takes long where there are many issues. It keeps the lock of the tree, if that is
