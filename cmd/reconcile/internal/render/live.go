@@ -67,16 +67,31 @@ func (l *Live) tick() {
 	}
 }
 
-// look draws the view, and where nothing has run since the last look, the list of what did.
+// look draws the view. Where nothing has run since the last look it leaves a list of what did, and of what waits.
 func (l *Live) look() {
 	was := l.idle
-	above := ""
-	if l.draw(""); was && l.idle {
-		above = l.ended()
+	if l.draw(""); !was || !l.idle {
+		return
 	}
-	if above != "" {
-		l.draw(above)
+	waiting := l.waiting()
+	if above := l.ended(); above != "" {
+		l.draw(above + waiting)
 	}
+}
+
+// waiting lists the nodes that wait for somebody while nothing runs.
+func (l *Live) waiting() string {
+	const most = 10
+	now, width := l.now(), l.fitted().Width
+	v := l.track.View(now, most)
+	if len(v.Nodes) == 0 {
+		return ""
+	}
+	text := "waiting:\n" + strings.Join(nodeLines(v.Nodes, now, width-1), "\n") + "\n"
+	if v.Hidden > 0 {
+		text += fmt.Sprintf("  … and %d more\n", v.Hidden)
+	}
+	return text
 }
 
 // ended is the list of what ran since the last one.

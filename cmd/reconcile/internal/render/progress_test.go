@@ -257,6 +257,8 @@ func TestLiveRun(t *testing.T) {
 			"ran 2 nodes in 9.5s:",
 			"  dag/checks style  Succeeded  5.2s in 2 attempts",
 			"  dag/checks build  Succeeded  7.5s",
+			"waiting:",
+			"  dag/checks look  waits for ada; approve it when it is done",
 		}
 		s.shows("ended", ended...)
 		writes := s.writes
