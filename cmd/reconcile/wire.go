@@ -74,7 +74,7 @@ type wiring struct {
 }
 
 func (w *wiring) run(ctx context.Context) (outcome, error) {
-	doing := newSteps(w.options.progress.Note, time.Now).tell
+	doing := w.options.progress.Count
 	memory := w.newRemembering(doing)
 	defer memory.files.Close() //nolint:errcheck // it was only read
 	perform, err := w.runner(ctx, memory)

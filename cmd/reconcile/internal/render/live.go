@@ -16,8 +16,12 @@ import (
 // redrawEvery is how often the live view is drawn at most.
 const redrawEvery = 250 * time.Millisecond
 
-// meterAfter is how long counted work takes before the live view shows it.
-const meterAfter = 500 * time.Millisecond
+// meterAfter is how long counted work takes before the live view shows it, and meterUntil how long it is shown after it was
+// told of last.
+const (
+	meterAfter = 500 * time.Millisecond
+	meterUntil = 10 * time.Second
+)
 
 // Live shows on a terminal which nodes run, are tried again, or wait for somebody, and how long the rest may take. It is
 // drawn in place, and vanishes while nothing runs. What failed stays on the screen; when everything has ended, so does
@@ -120,6 +124,7 @@ func (l *Live) Report(r controllers.Report) {
 func (l *Live) Tree(t *state.Tree) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.meter = meter{}
 	l.show(l.track.Tree(t))
 }
 
@@ -182,7 +187,7 @@ func (l *Live) draw(above string) {
 func (l *Live) lines(width, height int) []string {
 	now := l.now()
 	var lines []string
-	if m := &l.meter; m.done < m.total && now.Sub(m.began) >= meterAfter {
+	if m := &l.meter; m.done < m.total && now.Sub(m.began) >= meterAfter && now.Sub(m.last) < meterUntil {
 		lines = append(lines, Cut(m.line(now), width-1))
 	}
 	rows := max(height-2-len(lines), 0)

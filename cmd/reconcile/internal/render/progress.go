@@ -18,7 +18,8 @@ type Progress interface {
 	Report(controllers.Report)
 	// Tree takes in the tree after a turn; callers must not change it. What became of a failure is shown then.
 	Tree(*state.Tree)
-	// Count tells how far counted work is that may take long, such as "reading files". It is over when done is total.
+	// Count tells, as often as one likes, how far counted work is that may take long: "read", "write". What is told of with
+	// less done began anew. It is over when another task or a tree is told of, or done is total.
 	Count(task string, done, total int)
 	// Note shows a line that stays: a warning, a commit.
 	Note(text string)
@@ -44,11 +45,8 @@ func (Silent) Note(string) {}
 // Close does nothing.
 func (Silent) Close() {}
 
-// Counted work that ends sooner shows no line; then there is one at most this often.
-const (
-	countAfter = 5 * time.Second
-	countEvery = 10 * time.Second
-)
+// countEvery is how long counted work takes before a line is written about it, and the time to the next one.
+const countEvery = 3 * time.Second
 
 // Lines shows one plain line for each start and end, and what a node printed that failed. It is for what is no terminal:
 // logs, pipes, CI. W and Now must be set.
@@ -61,7 +59,7 @@ type Lines struct {
 	track  progress.Tracker
 	events eventLines
 	meter  meter
-	told   time.Time // the last line about the meter
+	told   time.Time // when a line was written about the meter, or its work began
 	closed bool
 }
 
@@ -85,13 +83,12 @@ func (l *Lines) Count(task string, done, total int) {
 	defer l.mu.Unlock()
 	now := l.Now()
 	if l.meter.set(task, done, total, now) {
-		l.told = time.Time{}
+		l.told = now
 	}
-	if over := done >= total; over && l.told.IsZero() || !over && (now.Sub(l.meter.began) < countAfter || now.Sub(l.told) < countEvery) {
-		return
+	if now.Sub(l.told) >= countEvery {
+		l.told = now
+		l.write(l.meter.line(now))
 	}
-	l.told = now
-	l.write(l.meter.line(now))
 }
 
 // Note writes text as a line.
@@ -209,7 +206,7 @@ func tail(output string, n int) []string {
 type meter struct {
 	task        string
 	done, total int
-	began       time.Time
+	began, last time.Time
 }
 
 // set takes in how far the work is, and reports whether it is other work than before.
@@ -218,19 +215,15 @@ func (m *meter) set(task string, done, total int, now time.Time) (begins bool) {
 	if begins {
 		m.began = now
 	}
-	m.task, m.done, m.total = task, done, total
+	m.task, m.done, m.total, m.last = task, done, total, now
 	return begins
 }
 
 func (m *meter) line(now time.Time) string {
-	took := now.Sub(m.began)
-	s := fmt.Sprintf("%s: %d of %d", Line(m.task), m.done, m.total)
-	switch {
-	case m.done >= m.total:
-		s += " in " + Age(took)
-	case m.done > 0:
-		left := time.Duration(float64(took) / float64(m.done) * float64(m.total-m.done))
-		s += ", about " + Age(left.Round(time.Second)) + " left"
+	s := fmt.Sprintf("%s: %s of %s done", Line(m.task), Grouped(m.done), Grouped(m.total))
+	if m.done > 0 && m.done < m.total {
+		left := time.Duration(float64(now.Sub(m.began)) / float64(m.done) * float64(m.total-m.done))
+		s += ", about " + left.Round(time.Second).String() + " left"
 	}
 	return s
 }

@@ -105,16 +105,19 @@ func TestCountLines(t *testing.T) {
 	now := start
 	var b bytes.Buffer
 	l := &Lines{W: &b, Now: func() time.Time { return now }}
-	for i := range 31 {
-		l.Count("reading files", i*100, 3000)
-		now = now.Add(time.Second)
+	for i := range 1000 { // half a second
+		now = now.Add(time.Millisecond / 2)
+		l.Count("decide", i, 1000)
 	}
-	l.Count("a short one", 0, 5)
-	l.Count("a short one", 5, 5)
-	want := "reading files: 500 of 3000, about 25s left\n" +
-		"reading files: 1500 of 3000, about 15s left\n" +
-		"reading files: 2500 of 3000, about 5.0s left\n" +
-		"reading files: 3000 of 3000 in 30s\n"
+	for i := range 2500 { // ten seconds
+		now = now.Add(4 * time.Millisecond)
+		l.Count("write", i, 2500)
+	}
+	now = now.Add(time.Hour)
+	l.Count("decide", 0, 10)
+	want := "write: 750 of 2,500 done, about 7s left\n" +
+		"write: 1,500 of 2,500 done, about 4s left\n" +
+		"write: 2,250 of 2,500 done, about 1s left\n"
 	if b.String() != want {
 		t.Errorf("got:\n%swant:\n%s", b.String(), want)
 	}
@@ -380,16 +383,16 @@ func TestLiveCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTerminal(t, 80, 24)
 		v := newShow(t, s, node("a"))
-		v.live.Count("reading files", 0, 1000)
+		v.live.Count("read", 0, 1000)
 		v.pass(time.Second)
-		v.live.Count("reading files", 250, 1000)
+		v.live.Count("read", 250, 1000)
 		v.pass(redrawEvery)
-		if got := s.rows()[0]; got != "reading files: 250 of 1000, about 4.0s left" {
+		if got := s.rows()[0]; got != "read: 250 of 1,000 done, about 4s left" {
 			t.Errorf("the view begins with %q", got)
 		}
-		v.live.Count("reading files", 1000, 1000)
+		v.live.Tree(v.Turn())
 		v.pass(redrawEvery)
-		if got := s.rows()[0]; strings.HasPrefix(got, "reading") {
+		if got := s.rows()[0]; strings.HasPrefix(got, "read") {
 			t.Errorf("it is over, and yet: %q", got)
 		}
 		v.live.Close()
