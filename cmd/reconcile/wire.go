@@ -122,7 +122,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 
 // look decides once, for a command that only wants to know how things stand.
 func (w *wiring) look(ctx context.Context) (outcome, error) {
-	doing := newSteps(w.options.progress.Note, time.Now).tell
+	doing := w.options.progress.Count
 	memory := w.newRemembering(doing)
 	defer memory.files.Close() //nolint:errcheck // it was only read
 	news := w.newNews()
