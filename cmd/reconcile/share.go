@@ -199,6 +199,7 @@ func (s *share) Push(ctx context.Context, done []string) (sent, again bool, err 
 	}
 	s.keeper.Pushed(done)
 	s.sweep(ctx, head)
+	s.remote.SweepTickets(ctx)
 	return !same, false, nil
 }
 

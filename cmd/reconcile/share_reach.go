@@ -32,6 +32,9 @@ const (
 // awayFor is how long a one-shot run goes on trying to claim what it is to start.
 const awayFor = time.Minute
 
+// refusedFor is the same where the remote answers, but does not write the claim.
+const refusedFor = 5 * time.Second
+
 // passes reports whether an error of a remote may be gone at the next try.
 func passes(err error) bool {
 	return errors.Is(err, gitrepo.ErrUnreachable) && !errors.Is(err, gitrepo.ErrDenied) ||
@@ -73,7 +76,11 @@ func (r *reach) retry(err error) bool {
 		return true
 	}
 	r.mu.Lock()
-	again := passes(err) && (r.watching || time.Since(r.away[writing]) < awayFor)
+	patience := awayFor
+	if errors.Is(err, gitrepo.ErrUnwritable) {
+		patience = refusedFor
+	}
+	again := passes(err) && (r.watching || time.Since(r.away[writing]) < patience)
 	r.mu.Unlock()
 	if again {
 		r.endured(err)

@@ -24,6 +24,9 @@ var (
 	// ErrUnreachable says that the remote did not answer to the end. What was pushed may be there; the next Fetch and
 	// Adopt find out.
 	ErrUnreachable = errors.New("the remote cannot be reached")
+	// ErrUnwritable is an ErrUnreachable of a remote that can be read and does not write a reference, although nobody else
+	// changed it: a lock file that a crash left, a name that is in the way, a full disk.
+	ErrUnwritable error = unwritable{}
 	// ErrDenied is an ErrUnreachable whose cause are the credentials.
 	ErrDenied error = denied{}
 )
@@ -34,6 +37,13 @@ type denied struct{}
 func (denied) Error() string { return "the remote denies access" }
 
 func (denied) Unwrap() error { return ErrUnreachable }
+
+// unwritable is the type of ErrUnwritable.
+type unwritable struct{}
+
+func (unwritable) Error() string { return "the remote cannot write the reference" }
+
+func (unwritable) Unwrap() error { return ErrUnreachable }
 
 // Remote is the branch of another repository that this one shares with other reconcilers. Transport is the git command,
 // with its credential helpers, ssh agent and proxies. It never pushes with force, and never asks on the terminal. Its

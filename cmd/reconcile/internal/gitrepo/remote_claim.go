@@ -63,22 +63,22 @@ func (m *Remote) claimOf(ref string) Claim {
 	return Claim{Key: text.Key, Holder: text.Holder, Expires: s.since.Add(lasts)}
 }
 
-// Sighting says since when a claim of somebody else has been as it is. No two claims, and no two renewals of one, have the
-// same hash.
+// Sighting says since when a claim or a ticket of another process has been as it is. No two of them, and no two renewals of
+// one, have the same hash.
 type Sighting struct {
 	Ref   string // on the remote
 	Hash  string
 	Since time.Time // by this process's clock
 }
 
-// Sightings are those of the last Fetch, by reference, so that the next process on this tree need not watch a claim for the
-// whole of its time once more. See Recall.
+// Sightings are those of the last Fetch, by reference, so that the next process on this tree need not watch a claim or a
+// ticket for the whole of its time again. See Recall.
 func (m *Remote) Sightings() []Sighting {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Sighting
 	for ref, s := range m.seen {
-		if strings.HasPrefix(ref, claimRefs) && m.held[ref] != s.hash {
+		if m.held[ref] != s.hash && ref != waitingRefs+m.waiting.id {
 			out = append(out, Sighting{ref, s.hash, s.since})
 		}
 	}
@@ -112,6 +112,7 @@ type wanted struct {
 	Claim
 	update refUpdate
 	text   []byte
+	answer refAnswer // why it was refused
 }
 
 // Take claims keys for their holders until they expire, all in one push. Those that are somebody else's, and have not
@@ -139,28 +140,47 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 		}
 		wants = append(wants, w)
 	}
-	failed, unknown, err := m.put(ctx, wants)
-	if err != nil || len(failed) == 0 {
-		return refused, err
+	for try := 0; len(wants) > 0; try++ {
+		if try > 0 {
+			if err := m.afterRefusal(ctx, try-1); err != nil {
+				return refused, err
+			}
+		}
+		failed, unknown, err := m.put(ctx, wants)
+		if err != nil || len(failed) == 0 {
+			return refused, err
+		}
+		if _, err := m.Fetch(ctx); err != nil { // who was it?
+			return refused, err
+		}
+		if wants = m.judge(failed, refused); len(wants) > 0 && unknown != nil {
+			return refused, unknown
+		}
+		if len(wants) > 0 && try == refusals {
+			return refused, wants[0].answer.err(m.String(), forShared)
+		}
 	}
-	if _, err := m.Fetch(ctx); err != nil { // who was it?
-		return refused, err
-	}
+	return refused, nil
+}
+
+// judge finds out why claims were not taken: those that others have go to refused. What is left was not written although
+// nobody changed the reference.
+func (m *Remote) judge(failed []wanted, refused map[string]Claim) (left []wanted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range failed {
 		switch there := m.seen[w.update.ref].hash; {
 		case there == w.update.value: // the answer got lost, the claim did not
 			m.held[w.update.ref] = there
-		case there == w.update.old && unknown != nil:
-			return refused, unknown
+		case there == w.update.old && (w.answer.unclear || !w.answer.refused):
+			left = append(left, w)
 		case there == "": // somebody was first, and is done already
 			refused[w.Key] = Claim{Key: w.Key, Expires: m.now()}
 		default:
 			refused[w.Key] = m.claimOf(w.update.ref)
 		}
 	}
-	return refused, nil
+	return left
 }
 
 // want prepares a claim that replaces old.
@@ -171,7 +191,7 @@ func (m *Remote) want(ctx context.Context, c Claim, old string) (wanted, error) 
 	m.mu.Unlock()
 	seconds := int((c.Expires.Sub(m.now()) + time.Second - 1) / time.Second)
 	hash, text, err := m.write(ctx, claimText{Key: c.Key, Holder: c.Holder, Seconds: seconds, Beat: beat})
-	return wanted{c, refUpdate{ref: claimRef(c.Key), value: hash, lease: true, old: old}, text}, err
+	return wanted{Claim: c, update: refUpdate{ref: claimRef(c.Key), value: hash, lease: true, old: old}, text: text}, err
 }
 
 // forShared is what to do about a server that takes no claims.
@@ -202,6 +222,7 @@ func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unkn
 			m.held[w.update.ref] = w.update.value
 			m.seen[w.update.ref] = sighting{hash: w.update.value, since: m.now(), text: w.text}
 		case a.refused:
+			w.answer = a
 			failed = append(failed, w)
 		default:
 			err = a.err(m.String(), forShared)
@@ -243,7 +264,7 @@ func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err 
 		case w.update.value:
 			m.held[ref] = w.update.value
 		case w.update.old: // the push never got there: the claim stands, not renewed
-			err = errors.Join(err, fmt.Errorf("%s: renew %s: %w", m, w.Key, ErrUnreachable))
+			err = errors.Join(err, fmt.Errorf("%s: renew %s: %w: %s", m, w.Key, ErrUnwritable, w.answer.why))
 		default:
 			delete(m.held, ref)
 			lost = append(lost, w.Key)

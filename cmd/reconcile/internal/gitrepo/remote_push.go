@@ -1,10 +1,12 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // refUpdate is one reference of the remote that is to change.
@@ -21,13 +23,18 @@ type refUpdate struct {
 type refAnswer struct {
 	done    bool
 	refused bool // someone else was first
+	unclear bool // refused in words that also mean that the server could not do it
 	failed  bool // the server could not do it, which may pass: its disk is full, for example
 	why     string
 }
 
 // err is the error of an update that was neither done nor refused; advice is for one that a rule forbids.
 func (a refAnswer) err(what, advice string) error {
-	if a.failed {
+	switch {
+	case a.refused:
+		return fmt.Errorf("%s: %w: %s; look for a .lock file that a crash left there, or for a reference whose name is in the way",
+			what, ErrUnwritable, a.why)
+	case a.failed:
 		return fmt.Errorf("%s: %w: %s", what, ErrUnreachable, a.why)
 	}
 	return fmt.Errorf("%s: %w: %s; %s", what, ErrProtected, a.why, advice)
@@ -57,6 +64,7 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 			answers[u.ref] = refAnswer{done: true} // the answer got lost, and git's transport sent it again by itself
 		} else if words := remarks(said.stderr); words != "" && !a.done {
 			a.why += ": " + words
+			a.unclear = a.refused && isUnclear(a.why)
 			answers[u.ref] = a
 		}
 	}
@@ -88,6 +96,10 @@ func parseAnswers(stdout string) map[string]refAnswer {
 			continue
 		}
 		answers[to] = refAnswer{refused: isRace(parts[2]), failed: isFailure(parts[2]), why: withoutPasswords(parts[2])}
+		if a := answers[to]; a.refused && isUnclear(a.why) {
+			a.unclear = true
+			answers[to] = a
+		}
 	}
 	return answers
 }
@@ -103,6 +115,28 @@ func isRace(summary string) bool {
 		}
 	}
 	return false
+}
+
+// isUnclear tells the words that are said of a lost race and of a failure from those that are said of a lost race only.
+func isUnclear(why string) bool {
+	for _, sign := range []string{"(fetch first)", "(non-fast-forward)", "(stale info)", "(already exists)", "(needs force)",
+		"incorrect old value", "but expected", "reference already exists"} {
+		if strings.Contains(why, sign) {
+			return false
+		}
+	}
+	return true
+}
+
+// Refusals in unclear words are tried again, in case the reference was only locked for a moment.
+const (
+	refusals   = 3
+	firstPause = 100 * time.Millisecond
+)
+
+// afterRefusal waits before the next try, the longer the more there were.
+func (m *Remote) afterRefusal(ctx context.Context, try int) error {
+	return pause(ctx, time.Duration((1+m.jitter())*float64(firstPause))<<(2*try))
 }
 
 // isFailure tells the words of servers that could not store what was pushed.
@@ -149,6 +183,35 @@ func (m *Remote) Ready(ctx context.Context) (string, error) {
 //
 // Each refusal is counted: see [Remote.Turn].
 func (m *Remote) Push(ctx context.Context, commit string) error {
+	for try := 0; ; try++ {
+		a, err := m.pushOnce(ctx, commit)
+		if !a.unclear {
+			return err
+		}
+		if moved, err := m.overtaken(ctx, commit); err != nil || moved {
+			return cmp.Or(err, fmt.Errorf("%s: %w", m, ErrRefused))
+		}
+		if try == refusals {
+			return a.err(m.String(), "")
+		}
+		if err := m.afterRefusal(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// overtaken reports whether the remote's branch has something that commit lacks.
+func (m *Remote) overtaken(ctx context.Context, commit string) (bool, error) {
+	tip, err := m.Fetch(ctx)
+	if err != nil || tip.Head == "" {
+		return false, err
+	}
+	has, err := m.has(ctx, commit, tip.Head)
+	return !has, err
+}
+
+// pushOnce is Push without a second try; its answer says whether one may help.
+func (m *Remote) pushOnce(ctx context.Context, commit string) (refAnswer, error) {
 	updates := []refUpdate{{ref: m.ref, value: commit}}
 	m.mu.Lock()
 	hooks, waits := m.people, m.waiting.live
@@ -157,29 +220,29 @@ func (m *Remote) Push(ctx context.Context, commit string) error {
 	if waits {
 		var err error
 		if ticket, err = m.ticketFor(ctx, commit); err != nil {
-			return err
+			return refAnswer{}, err
 		}
 		updates = append(updates, ticket)
 	}
 	answers, err := m.send(ctx, updates, hooks)
 	if errors.Is(err, ErrUnreachable) {
 		if landed := m.landed(ctx, commit); !landed {
-			return err
+			return refAnswer{}, err
 		}
 		answers = map[string]refAnswer{m.ref: {done: true}}
 	} else if err != nil {
-		return err
+		return refAnswer{}, err
 	}
 	a := answers[m.ref]
 	m.pushed(a, ticket, waits && answers[ticket.ref].done)
 	switch {
 	case a.done:
 		m.tidy(ctx, commit)
-		return nil
+		return a, nil
 	case a.refused:
-		return fmt.Errorf("%s: %w", m, ErrRefused)
+		return a, fmt.Errorf("%s: %w", m, ErrRefused)
 	}
-	return a.err(m.String(), "let a person push, allow this account to, or see git.via in reconcile.yaml")
+	return a, a.err(m.String(), "let a person push, allow this account to, or see git.via in reconcile.yaml")
 }
 
 // landed looks whether a push of which no answer came succeeded.
@@ -245,7 +308,7 @@ func (m *Remote) Leave(ctx context.Context, id, commit string) error {
 	switch a := answers[ref]; {
 	case a.done:
 		return nil
-	case a.refused:
+	case a.refused && !a.unclear:
 		return fmt.Errorf("%s: leave %.10s as %s: %w: the name is taken", m, commit, ref, ErrRefused)
 	default:
 		return a.err(fmt.Sprintf("%s: leave %.10s as %s", m, commit, ref), forShared)

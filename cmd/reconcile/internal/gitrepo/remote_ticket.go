@@ -133,7 +133,7 @@ func (m *Remote) enqueue(ctx context.Context) {
 	switch a := answers[ticket.ref]; {
 	case a.done:
 		m.waiting.hash, m.waiting.live = ticket.value, true
-	case a.refused: // it is not as we thought, because somebody removed it, or an answer got lost
+	case a.refused && !a.unclear: // it is not as we thought, because somebody removed it, or an answer got lost
 		m.waiting.hash = m.seen[ticket.ref].hash
 	default:
 		m.waiting.mute = true
@@ -254,7 +254,7 @@ func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
 	case branch.done:
 		w.live = w.live && !ticketed // without the name of the commit it is not void yet
 		w.won, w.lost, w.number = now, 0, 0
-	case branch.refused:
+	case branch.refused && !branch.unclear:
 		w.rivals = now
 		w.lost++
 	}
@@ -269,6 +269,16 @@ func (m *Remote) staleTickets() []refUpdate {
 		}
 	}
 	return out
+}
+
+// SweepTickets removes the tickets of processes that are gone, as of the last Fetch. What fails is left for the next time.
+func (m *Remote) SweepTickets(ctx context.Context) {
+	m.mu.Lock()
+	updates := m.staleTickets()
+	m.mu.Unlock()
+	if len(updates) > 0 {
+		_, _ = m.send(ctx, updates, false)
+	}
 }
 
 // Close removes our ticket from the remote, if one is left there. Claims stay: see [Remote.Drop].
