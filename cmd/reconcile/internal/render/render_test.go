@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,3 +208,52 @@ func TestProblemsArePaintedWithoutOtherChange(t *testing.T) {
 }
 
 var start = time.Date(2026, 2, 27, 12, 3, 4, 0, time.UTC)
+
+// On a terminal no row of a table is wider than it, at any width: the last column is cut first. Files get everything.
+func TestTableFits(t *testing.T) {
+	why := "WaitsForPerson: look: waits for 山田さん; approve it when it is done, and not before that"
+	write := func(width int, wrap bool) []string {
+		table := NewTable(Palette{Width: width}, "OBJECT", "READY", "PHASE", "STATUS")
+		table.Wrap = wrap
+		table.Row("dag/checks", "False", "Paused", why)
+		table.Row("session/a_name_of_some_length", "True", "Active", "")
+		var b bytes.Buffer
+		if err := table.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	}
+	for width := 1; width < 120; width++ {
+		for _, line := range write(width, false) {
+			if Width(line) > width {
+				t.Errorf("a row of %d columns at %d: %q", Width(line), width, line)
+			}
+		}
+	}
+	want := []string{
+		"OBJECT                         READY  PHASE   STATUS",
+		"dag/checks                     False  Paused  WaitsForPerson: look: waits for …",
+		"session/a_name_of_some_length  True   Active"}
+	if got := write(80, false); !slices.Equal(got, want) {
+		t.Errorf("at 80 columns:\n%s", strings.Join(got, "\n"))
+	}
+	want = []string{
+		"OBJECT         READY  PHASE   STATUS",
+		"dag/checks     False  Paused  WaitsForP…",
+		"session/a_na…  True   Active"}
+	if got := write(40, false); !slices.Equal(got, want) {
+		t.Errorf("at 40 columns:\n%s", strings.Join(got, "\n"))
+	}
+	want = []string{
+		"OBJECT                         READY  PHASE   STATUS",
+		"dag/checks                     False  Paused  WaitsForPerson: look: waits for",
+		"                                              山田さん; approve it when it is",
+		"                                              done, and not before that",
+		"session/a_name_of_some_length  True   Active"}
+	if got := write(80, true); !slices.Equal(got, want) {
+		t.Errorf("broken at words:\n%s", strings.Join(got, "\n"))
+	}
+	if got := write(0, false); !strings.HasSuffix(got[1], why) {
+		t.Errorf("a file gets %q", got[1])
+	}
+}
