@@ -30,6 +30,9 @@ type fold struct {
 	// questions are the requests that nodes of the DAG made, of all keys.
 	questions []*dagQuestion
 
+	// restores are the missing outputs that are to be written back now.
+	restores []Restore
+
 	recs []record
 	next []schemas.NodeStatus
 	want []bool
@@ -158,8 +161,10 @@ func (f *fold) judgeAll() {
 	if f.hold == schemas.VerbPause && f.gate.open {
 		f.gate = gate{keep: true, reason: ReasonPausedByAction, message: "an action paused the DAG; resume it to go on"}
 	}
-	for _, i := range f.p.order {
-		f.judge(i)
+	for again := true; again; again = f.bringBack() {
+		for _, i := range f.p.order {
+			f.judge(i)
+		}
 	}
 	f.active = f.clock()
 	if f.expired() {
@@ -286,7 +291,7 @@ func (f *fold) finish() Out {
 		st.Active = f.active
 	}
 	f.p.made.Store(&madeStatus{st, f.next})
-	out := Out{Status: st, Effects: f.effects()}
+	out := Out{Status: st, Effects: f.effects(), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {
 		out.Again, out.Await = f.again, true
 	}

@@ -12,7 +12,9 @@ type record struct {
 	claim    *state.Claim // the run that is under way or about to be
 	other    bool         // a run under a former key has not ended yet
 	won      bool         // one succeeded
-	failures int          // attempts that are used up
+	again    bool         // and its outputs are missing and needed: it has to run again
+	before   int          // attempts up to the latest success
+	failures int          // attempts since then that are used up
 	failedAt schemas.Time // when the last of these ended
 	last     *schemas.Run // the latest record
 	asked    int          // runs that ended with a question; they use up no attempt
@@ -22,6 +24,9 @@ type record struct {
 	// since is the earliest start that the status does not know of; zero when there is none.
 	since schemas.Time
 }
+
+// attempts counts those that have ended.
+func (r *record) attempts() int { return r.before + r.failures }
 
 // running reports whether a process runs for the node under its present key.
 func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
@@ -81,6 +86,7 @@ func (r *record) take(run *schemas.Run, pauses bool) {
 		r.asked++
 	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won = true
+		r.before, r.failures = r.attempts()+1, 0
 	case run.Outcome == schemas.OutcomeFailed, run.Outcome == schemas.OutcomeTimedOut:
 		r.failures++
 		r.failedAt = later(r.failedAt, run.FinishedAt)
@@ -98,7 +104,9 @@ func (f *fold) remember(i int32, r *record) {
 	}
 	switch {
 	case was.State == schemas.NodeSucceeded:
-		r.won = true
+		if r.won = true; r.before == 0 {
+			r.before = was.Attempts
+		}
 	case was.State == schemas.NodeFailed && r.last == nil && was.Reason != ReasonWhenFailed:
 		r.failures, r.failedAt = max(was.Attempts, 1), was.FinishedAt
 	}
@@ -111,9 +119,9 @@ func (f *fold) judge(i int32) {
 	r, s := &f.recs[i], &f.next[i]
 	f.facts(i)
 	switch verb := f.verbs[i]; {
-	case r.won && verb == schemas.VerbApprove:
+	case r.won && !r.again && verb == schemas.VerbApprove:
 		f.set(i, schemas.NodeSucceeded, ReasonApproved, approvedMessage)
-	case r.won:
+	case r.won && !r.again:
 		f.set(i, schemas.NodeSucceeded, "", "")
 	case verb == schemas.VerbSkip:
 		f.stop(i, schemas.NodeSkipped, ReasonSkippedByAction, "an action skipped it")
@@ -131,10 +139,7 @@ func (f *fold) judge(i int32) {
 func (f *fold) facts(i int32) {
 	r, was, s := &f.recs[i], f.was[i], &f.next[i]
 	*s = schemas.NodeStatus{Key: f.b.keys[i], Generation: f.gens[i], Inputs: f.b.inputs[i], Verb: f.verbs[i],
-		Attempts: r.failures}
-	if r.won {
-		s.Attempts++
-	}
+		Attempts: r.attempts()}
 	switch {
 	case r.running():
 		s.Attempts++
@@ -208,6 +213,9 @@ func (f *fold) queue(i int32) {
 		}
 	}
 	f.set(i, schemas.NodeQueued, ReasonWaitsForPlace, "waits for a place")
+	if r.again {
+		f.set(i, schemas.NodeQueued, ReasonOutputsMissing, f.againMessage(i))
+	}
 	f.want[i] = true
 }
 

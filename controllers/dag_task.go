@@ -40,11 +40,12 @@ func (f *fold) effect(i int32) Effect {
 	e.Key = effectKey(f.p.name, e.Node, e.NodeKey, e.Seq)
 	e.Task.Deadline = f.deadline()
 	e.Task.Needs = f.results(i)
-	if attempt := r.failures + 1; attempt > 1 {
+	e.Task.Expects = f.expects(i)
+	if attempt := r.attempts() + 1; attempt > 1 {
 		e.Task.Env = withAttempt(e.Task.Env, attempt)
 	}
 	if e.Agent != "" {
-		e.Task.Stdin = f.stdin(i, e.Task.Needs, r.failures+1)
+		e.Task.Stdin = f.stdin(i, e.Task.Needs, r.attempts()+1)
 		e.Task.Recall = f.recall(i)
 	}
 	return e

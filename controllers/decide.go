@@ -29,6 +29,8 @@ type Out struct {
 	Status schemas.Status
 	// Effects are the effects that should run or start now, in the order of their keys.
 	Effects []Effect
+	// Restore lists the missing outputs that are to be written back now, in the order of the nodes' names.
+	Restore []Restore
 	// Again is when to decide again although nothing changed; zero means never.
 	Again time.Time
 	// Await says that a one-shot run waits for Again (a retry's back-off, a DAG's timeout) instead of leaving it to a
@@ -75,6 +77,8 @@ type Task struct {
 	// OutputFiles must exist after a success; OutputJSON is read as the result.
 	OutputFiles []string
 	OutputJSON  string
+	// Expects are outputs of other nodes that must exist at the start; else the effect is released, not failed.
+	Expects []string `json:",omitempty"`
 	// Output says how stdout is read: "" (only kept), "text" or "json", which may also ask a question; see package agentio.
 	Output string
 	// Answer says that the run answers a question: its result is the answer, as a JSON string.
@@ -85,6 +89,21 @@ type Task struct {
 	// Recall says what an agent is to be reminded of at the start, and learns for at the end; nil: there is no memory. What
 	// comes of it is no part of any key.
 	Recall *Recall `json:",omitempty"`
+}
+
+// OutputPaths are all outputs that the task declares.
+func (t *Task) OutputPaths() []string {
+	return schemas.Outputs{Files: t.OutputFiles, JSON: t.OutputJSON}.Paths()
+}
+
+// Restore says that outputs of a recorded success are missing and where they are.
+type Restore struct {
+	Owner   schemas.Ref
+	Node    string
+	Run     *schemas.Run
+	Outputs []schemas.Output // those that are missing
+	// Cached says that the local cache has all of them; else they are in git, if anywhere.
+	Cached bool
 }
 
 // Recall is what an agent is about to do, for whoever looks for what is worth remembering then.

@@ -27,6 +27,8 @@ type Report struct {
 	Run  *schemas.Run
 	Why  string // Released, Held; of Finished what is worth a warning and not part of the record
 	Err  error  // Broken
+	// Missing are files that Task.Expects named and that do not exist; then the effect is Released without having started.
+	Missing []string
 }
 
 // Claim is the intent to perform the effect, as it goes on record.

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -102,6 +103,28 @@ type Outputs struct {
 	Files []string `json:"files,omitempty"`
 	// JSON is a path below the root of a file that the node writes; its value is the node's result.
 	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
+	// Keep stores the outputs of a success in git, as refs/reconcile/outputs/<key>, so that other clones restore them
+	// instead of running the node again. Default false.
+	Keep bool `json:"keep,omitempty"`
+}
+
+// Paths are all declared outputs: the files, then the JSON file.
+func (o Outputs) Paths() []string {
+	if o.JSON == "" || slices.Contains(o.Files, o.JSON) {
+		return o.Files
+	}
+	return append(slices.Clone(o.Files), o.JSON)
+}
+
+// OutputPaths are the declared outputs of the nodes that have some, by node.
+func (s *DAGSpec) OutputPaths() map[string][]string {
+	out := map[string][]string{}
+	for i := range s.Nodes {
+		if paths := s.Nodes[i].Outputs.Paths(); len(paths) > 0 {
+			out[s.Nodes[i].Name] = paths
+		}
+	}
+	return out
 }
 
 // Phases of a DAG.

@@ -1,6 +1,9 @@
 package schemas
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Run is one effect of the outside world on record: a command or an agent that was run once. Finished runs are files,
 // state/runs/<kinds>/<name>/<node>-<key>-<seq>.json; until they are checkpointed, and while they are under way, they
@@ -27,6 +30,9 @@ type Run struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Output     string          `json:"output,omitempty"` // bounded end of stdout and stderr
 	Log        string          `json:"log,omitempty"`    // path below the root
+	// Outputs are the declared outputs as they were when the run succeeded. Records of earlier versions have none; then
+	// only the existence of the files is known.
+	Outputs []Output `json:"outputs,omitempty"`
 	// Asks is what the agent wants to know before it can go on; set when the outcome is Asked.
 	Asks *Ask `json:"asks,omitempty"`
 	// Resolution is what the agent says of the answers that it was given, where it says so.
@@ -40,6 +46,29 @@ type Run struct {
 	// For is the item of work that a hook's record is about, as dag/checks/implement.
 	For string `json:"for,omitempty"`
 }
+
+// OutputsAt returns what the record says of the files, in their order; ok is false unless it describes all of them.
+func (r *Run) OutputsAt(files []string) (found []Output, ok bool) {
+	for _, p := range files {
+		i := slices.IndexFunc(r.Outputs, func(o Output) bool { return o.Path == p })
+		if i < 0 {
+			return nil, false
+		}
+		found = append(found, r.Outputs[i])
+	}
+	return found, true
+}
+
+// Output is a file that a run left behind.
+type Output struct {
+	Path   string `json:"path"`   // slash path below the root
+	Digest string `json:"digest"` // "sha256:" and 64 hexadecimal digits, of the content
+	Size   int64  `json:"size"`
+	Mode   string `json:"mode,omitempty"` // OutputExecutable, or empty for an ordinary file
+}
+
+// OutputExecutable is the mode of an output that its owner may execute.
+const OutputExecutable = "0755"
 
 // Ask is a question in an agent's output.
 type Ask struct {

@@ -41,6 +41,8 @@ type settled struct {
 	Build   string          `json:"build"`
 	Folders schemas.Folders `json:"folders"`
 	Globs   []string        `json:"globs,omitempty"`
+	Outputs []string        `json:"outputs,omitempty"` // declared and present
+	Missing []string        `json:"missing,omitempty"` // declared and not present
 	Sum     sum             `json:"sum"`
 	At      time.Time       `json:"at"`
 	Summary Summary         `json:"summary"`
@@ -60,7 +62,7 @@ func (s *Store) Fresh() (Summary, bool) {
 	}
 	l := &layout{kinds: s.opts.Kinds, specs: was.Folders.Specs, state: was.Folders.State}
 	is, err := s.sumTree(context.Background(), l, was.Globs)
-	if err != nil || is != was.Sum {
+	if err != nil || is != was.Sum || !s.outputsStand(was.Outputs, was.Missing) {
 		return Summary{}, false
 	}
 	return was.Summary, true
@@ -129,16 +131,27 @@ func (s *Store) Settle(sum Summary) error {
 	if err != nil {
 		return s.unsettle()
 	}
-	if is != s.model.sum() {
+	present, missing := s.model.declared.split()
+	if is != s.model.sum() || !s.outputsStand(present, missing) {
 		return ErrChanged
 	}
 	l := s.layout()
-	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs, is,
-		s.opts.Now(), sum})
+	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs,
+		present, missing, is, s.opts.Now(), sum})
 	if err != nil {
 		return fmt.Errorf("record that the tree is settled: %w", err)
 	}
 	return s.replaceLocal(settledPath, append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(b)), b...))
+}
+
+// outputsStand reports whether exactly the first of the declared outputs exist.
+func (s *Store) outputsStand(present, missing []string) bool {
+	if len(present)+len(missing) == 0 {
+		return true
+	}
+	is := missingOf(s.root, slices.Concat(present, missing))
+	return !slices.ContainsFunc(present, func(p string) bool { return is[p] }) &&
+		!slices.ContainsFunc(missing, func(p string) bool { return !is[p] })
 }
 
 func (s *Store) unsettle() error {

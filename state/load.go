@@ -46,6 +46,8 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 	if err := s.readInputs(ctx, m, nil); err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
+	m.declared = s.newDeclared(m)
+	m.declared.look(m.declared.paths())
 	s.model, s.seenGen, s.folded = m, gen, nil
 	s.cache.finish(m)
 	return m.tree(), nil
@@ -157,7 +159,11 @@ func sameEntry(a, b *Entry) bool {
 		(a.Status == b.Status || reflect.DeepEqual(a.Status, b.Status)) &&
 		slices.EqualFunc(a.Runs, b.Runs, func(x, y *schemas.Run) bool { return x == y || reflect.DeepEqual(x, y) }) &&
 		slices.EqualFunc(a.Claims, b.Claims, func(x, y Claim) bool { return reflect.DeepEqual(x, y) }) &&
-		maps.Equal(a.Inputs, b.Inputs)
+		maps.Equal(a.Inputs, b.Inputs) && maps.EqualFunc(a.Missing, b.Missing, sameMissing)
+}
+
+func sameMissing(a, b Missing) bool {
+	return slices.Equal(a.Files, b.Files) && slices.Equal(a.Cached, b.Cached) && slices.Equal(a.Lost, b.Lost)
 }
 
 func sameObject(a, b *schemas.Object) bool {

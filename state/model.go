@@ -20,6 +20,7 @@ type model struct {
 	troubles map[string]trouble
 	journals map[string]*journalView
 	inputs   *inputs
+	declared *declared
 	links    map[string]bool // spec files that are links: a change of what they lead to is not seen at their own path
 	missing  map[string]bool // spec files with a reference to what does not exist
 	related  map[string]bool // spec files that can be wrong in view of what they refer to
@@ -134,6 +135,7 @@ func (m *model) entry(ref schemas.Ref) *Entry {
 	sortRuns(e.Runs)
 	if e.Object != nil {
 		e.Inputs = m.inputs.of(ref)
+		e.Missing = m.declared.of(ref, e.Runs)
 	}
 	return e
 }

@@ -50,6 +50,7 @@ func (u *update) run(ctx context.Context, hints []string) error {
 	if err := u.inputs(ctx, hints); err != nil {
 		return err
 	}
+	u.outputs(hints)
 	return u.written(ctx)
 }
 

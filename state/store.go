@@ -62,6 +62,8 @@ type Store struct {
 	own      *Journal
 	moved    []schemas.Ref   // objects whose damaged files were moved aside since the last look
 	locks    lock.Options    // of all locks, but for Agent and Log; the zero value but in tests
+	lost     map[string]bool // keys of runs whose outputs this process could not restore
+	forced   []schemas.Ref   // objects whose entries are to be made anew at the next look
 	folded   map[int]*Ledger // what this process wrote into ledgers since the last look, by issue
 
 	held    atomic.Pointer[Lock]
@@ -82,7 +84,8 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.FileNow == nil {
 		o.FileNow = o.Now
 	}
-	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds)}
+	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds),
+		lost: map[string]bool{}}
 	s.settings.Default()
 	s.decoder = schemas.NewDecoder(o.Kinds, s.settings.Limits.FileSize)
 	s.cache = newCache(s)

@@ -40,6 +40,8 @@ type Entry struct {
 	Claims []Claim
 	// Inputs holds, for each node of a DAG that declares inputs, the digest of the files that its globs match now.
 	Inputs map[string]string
+	// Missing holds, for each node of a DAG that declares outputs, those that do not exist now; nil when all exist.
+	Missing map[string]Missing
 	// Accepted is, of an Observation, the digest of the spec that the memory took in; "" where nobody has looked. Whoever
 	// keeps the memory in step sets it where it may bear on the status.
 	Accepted string

@@ -17,16 +17,72 @@ func Add(root *os.Root, tmpDir, target string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err = w.makeDir(path.Dir(target), false); err == nil {
-		err = root.Link(temp, target)
+	return w.link(target, temp)
+}
+
+// AddFrom is Add for a content of any length, which fill writes, and for a file with the given mode. When fill fails,
+// nothing is added and its error is returned. With sync, content and name are durable afterwards.
+func AddFrom(root *os.Root, tmpDir, target string, mode fs.FileMode, sync bool, fill func(*os.File) error) error {
+	w := newWriter(root, tmpDir)
+	defer w.folders.close()
+	if _, err := w.vet(target); err != nil {
+		return fail("write", target, err)
+	}
+	if err := w.makeDir(w.tmp, false); err != nil {
+		return fail("write", target, err)
+	}
+	temp := path.Join(w.tmp, tempName())
+	if err := w.createFrom(temp, mode, sync, fill); err != nil {
+		return fail("write", target, err)
+	}
+	if err := w.link(target, temp); err != nil || !sync {
+		return err
+	}
+	w.touch(path.Dir(target))
+	return w.syncDirs()
+}
+
+// link gives a temporary file the name of a target that does not exist, and removes the temporary name.
+func (w *writer) link(target, temp string) error {
+	err := w.makeDir(path.Dir(target), true)
+	if err == nil {
+		err = w.root.Link(temp, target)
 	}
 	if err == nil {
-		_ = root.Remove(temp) // else a sweep does it
+		_ = w.root.Remove(temp) // else a sweep does it
 		return nil
 	}
-	if _, there := root.Lstat(target); errors.Is(there, fs.ErrNotExist) {
+	if _, there := w.root.Lstat(target); errors.Is(there, fs.ErrNotExist) {
 		return w.place(target, temp)
 	}
-	_ = root.Remove(temp)
+	_ = w.root.Remove(temp)
 	return fail("write", target, err)
+}
+
+// createFrom is create for a content that fill writes.
+func (w *writer) createFrom(name string, mode fs.FileMode, sync bool, fill func(*os.File) error) (err error) {
+	f, err := w.folders.create(name, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			_ = w.root.Remove(name)
+		}
+	}()
+	if err := fill(f); err != nil {
+		return err
+	}
+	if mode != DefaultMode {
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
+	}
+	if sync {
+		return f.Sync()
+	}
+	return nil
 }

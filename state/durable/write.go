@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -77,33 +78,15 @@ func (w *writer) stage(target string, parts iter.Seq[[]byte], sync bool) (string
 }
 
 // create writes a new file. An error leaves none. An exact mode is set past the umask; 0 is for a new file.
-func (w *writer) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, sync bool) (err error) {
-	f, err := w.folders.create(name, cmp.Or(mode, DefaultMode))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
+func (w *writer) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, sync bool) error {
+	return w.createFrom(name, cmp.Or(mode, DefaultMode), sync, func(f *os.File) error {
+		for part := range parts {
+			if _, err := f.Write(part); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			_ = w.root.Remove(name)
-		}
-	}()
-	for part := range parts {
-		if _, err := f.Write(part); err != nil {
-			return err
-		}
-	}
-	if mode != 0 && mode != DefaultMode {
-		if err := f.Chmod(mode); err != nil {
-			return err
-		}
-	}
-	if sync {
-		return f.Sync()
-	}
-	return nil
+		return nil
+	})
 }
 
 // place renames a synced temporary file over target, and removes it if that fails.
@@ -138,11 +121,15 @@ func (w *writer) rename(target, temp string) (err error) {
 // placeBeside is for a temporary folder that is on another file system than target: the content is copied to a file
 // beside the target. The note tells Sweep about that file should we die here.
 func (w *writer) placeBeside(target, temp string) error {
-	data, err := w.root.ReadFile(temp)
+	if _, err := w.vet(target); err != nil {
+		return err
+	}
+	src, err := w.root.Open(temp)
 	if err != nil {
 		return err
 	}
-	mode, err := w.vet(target)
+	defer src.Close()
+	fi, err := src.Stat()
 	if err != nil {
 		return err
 	}
@@ -155,7 +142,11 @@ func (w *writer) placeBeside(target, temp string) error {
 		_ = w.root.Remove(temp)
 		_ = w.root.Remove(note)
 	}()
-	if err := w.create(beside, whole(data), mode, true); err != nil {
+	copied := func(f *os.File) error {
+		_, err := io.Copy(f, src)
+		return err
+	}
+	if err := w.createFrom(beside, fi.Mode().Perm(), true, copied); err != nil {
 		return err
 	}
 	if err := w.root.Rename(beside, target); err != nil {

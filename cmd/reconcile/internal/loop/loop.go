@@ -59,6 +59,8 @@ type Loop struct {
 	Document func(controllers.Spec) ([]byte, error)
 	// Memory keeps what agents learned; nil when nothing is to be kept.
 	Memory Memory
+	// Outputs keeps what nodes leave behind; nil when nothing is to be restored.
+	Outputs Outputs
 	// Commit records what was written in git; nil when nothing is to be committed.
 	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)
 	// Share is the branch that commits are pushed to; nil when nothing is pushed. Then Perform claims effects there, too.

@@ -24,8 +24,9 @@ type session struct {
 	left     bool // a process was killed too late for this run to end what it left
 
 	// What the decisions over tree say, by object; only objects that want something are listed.
-	effects map[schemas.Ref][]controllers.Effect
-	wakes   map[schemas.Ref]wake
+	effects  map[schemas.Ref][]controllers.Effect
+	restores map[schemas.Ref][]controllers.Restore
+	wakes    map[schemas.Ref]wake
 
 	claims  foreignClaims
 	holders map[string]holder // other processes that this run waits for
@@ -71,6 +72,7 @@ func (l *Loop) newSession(watching bool) *session {
 	return &session{
 		Loop: l, watching: watching,
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
+		restores: map[schemas.Ref][]controllers.Restore{},
 		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		gone: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]stamp{},
@@ -151,6 +153,9 @@ func (s *session) once(ctx context.Context) error {
 			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
 				"take what it writes out of its inputs", s.chasing, maxLaps+1)
 		}
+		if s.restoreOutputs(ctx) {
+			continue
+		}
 		if err := s.exchange(ctx); err != nil {
 			return err
 		}
@@ -198,6 +203,9 @@ func (s *session) watch(ctx context.Context) error {
 			if !s.passing(err) {
 				return err
 			}
+		}
+		if s.restoreOutputs(ctx) {
+			continue
 		}
 		if err := s.exchange(ctx); err != nil {
 			return err

@@ -80,6 +80,7 @@ func (s *session) record() error {
 			}
 			runs = append(runs, *r.Run)
 			s.recordedOf[s.mine[r.Key].Owner] += sizeOf(r.Run)
+			s.paths = append(s.paths, s.outputsOf(r.Key)...)
 			s.count(r.Run)
 			s.result(r.Key)
 		case controllers.Held:
@@ -90,6 +91,7 @@ func (s *session) record() error {
 			given = append(given, r.Key)
 		case controllers.Released:
 			given = append(given, r.Key)
+			s.paths = append(s.paths, r.Missing...)
 			s.pollAt = time.Now() // perhaps another reconciler has it
 		}
 		delete(s.mine, r.Key)
@@ -234,6 +236,7 @@ func (s *session) decide() {
 	var dirty []schemas.Ref
 	if s.dirty == nil {
 		clear(s.effects)
+		clear(s.restores)
 		clear(s.wakes)
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
@@ -264,6 +267,7 @@ func (s *session) adopt(d controllers.Decision) {
 	s.tree = d.Tree
 	for ref, out := range d.Outs {
 		set(s.effects, ref, out.Effects, len(out.Effects) > 0)
+		set(s.restores, ref, out.Restore, len(out.Restore) > 0)
 		set(s.wakes, ref, wake{out.Again, out.Await}, !out.Again.IsZero())
 		if e := s.tree.Entry(ref); e != nil && e.Gone() {
 			s.gone[ref] = e // records came in after the spec had gone

@@ -239,7 +239,7 @@ func (s *session) tidy(run context.Context) error {
 	if s.Memory != nil {
 		s.Memory.Save()
 	}
-	if behind || s.left || s.busy() || len(s.effects) > 0 || s.forgets() {
+	if behind || s.left || s.busy() || len(s.effects) > 0 || s.restoring() || s.forgets() {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
@@ -288,7 +288,10 @@ func (s *session) checkpoint(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.Store.Prune(ctx, s.tree, s.tree.Settings().Runs.Keep)
+	if err := s.Store.Prune(ctx, s.tree, s.tree.Settings().Runs.Keep); err != nil || s.Outputs == nil || s.busy() {
+		return err
+	}
+	return s.Outputs.Sweep(s.tree)
 }
 
 func (s *session) busy() bool {

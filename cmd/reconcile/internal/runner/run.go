@@ -60,7 +60,12 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
 	err := a.hold()
 	if err == nil && !a.givenUp() {
-		err = a.perform(b)
+		if report.Missing = a.missing(); len(report.Missing) > 0 {
+			a.end(cause{message: "the outputs that it needs are not here"})
+			a.givenUp()
+		} else {
+			err = a.perform(b)
+		}
 	}
 	report.At = r.o.Now()
 	if held := (*HeldError)(nil); errors.As(err, &held) {

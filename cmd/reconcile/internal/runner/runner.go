@@ -30,6 +30,8 @@ type Options struct {
 	TailLimit int
 	// ResultLimit bounds Run.Result, in bytes. Default 65536.
 	ResultLimit int
+	// OutputCache bounds the size of an output that is added to the cache, in bytes. 0: none is.
+	OutputCache int64
 	// Slots is how many effects run at once, whatever their groups allow. Default: the number of processors.
 	Slots int
 	// Environ is this process's environment: PATH, HOME and LANG are handed on, the values of variables whose names

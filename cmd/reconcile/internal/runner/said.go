@@ -20,8 +20,11 @@ func (a *attempt) settle(end exit, b *buffers) error {
 	}
 	if blocked(said) {
 		outcome = schemas.OutcomeAsked
-	} else if err := a.checkFiles(); err != nil {
-		return err
+	} else {
+		if err := a.checkFiles(); err != nil {
+			return err
+		}
+		a.record.Outputs = a.keepOutputs()
 	}
 	a.record.Outcome, a.record.Message = outcome, message
 	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution

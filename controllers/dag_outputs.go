@@ -1,0 +1,169 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// A node that has succeeded may lack its declared outputs: in a fresh clone, or after a cleanup. Nothing follows from
+// that alone, but that the local cache gives back what it has. Only where a node that has to run needs the outputs, they
+// are restored from git, or the node that made them runs again under the same key.
+
+// bringBack looks at what the nodes need that are about to start. Such a node waits while outputs that it needs are
+// restored. Where outputs cannot be restored, the node that made them is marked to run again; then it reports true, and
+// all nodes are to be judged again.
+func (f *fold) bringBack() bool {
+	f.restores = nil
+	if len(f.Missing) == 0 {
+		return false
+	}
+	again := false
+	for _, i := range f.p.order {
+		if !f.want[i] || f.recs[i].claim != nil {
+			continue
+		}
+		waits := ""
+		for _, to := range f.lacking(i) {
+			if r, ok := f.restore(to); ok {
+				f.restores = append(f.restores, r)
+				waits = r.what()
+			} else if !f.recs[to].again {
+				f.recs[to].again, again = true, true
+			}
+		}
+		if waits != "" {
+			f.set(i, schemas.NodeQueued, ReasonOutputsMissing, "waits until "+waits+" is restored")
+		}
+	}
+	if !again {
+		f.tidyUp()
+	}
+	return again
+}
+
+// lacking lists the nodes whose outputs node i needs and that lack them: its needs and, behind a need that declares no
+// outputs, what that needs itself. A person's work is not among them: no run can do it again.
+func (f *fold) lacking(i int32) []int32 {
+	var out []int32
+	seen := map[int32]bool{}
+	for todo := slices.Clone(f.p.needs[i]); len(todo) > 0; todo = todo[1:] {
+		to := todo[0]
+		if seen[to] {
+			continue
+		}
+		seen[to] = true
+		n := &f.p.spec.Nodes[to]
+		switch {
+		case len(n.Outputs.Paths()) == 0:
+			todo = append(todo, f.p.needs[to]...)
+		case f.next[to].State == schemas.NodeSucceeded && f.recs[to].won && len(f.Missing[n.Name].Files) > 0:
+			out = append(out, to)
+		}
+	}
+	return out
+}
+
+// restore says how the missing outputs of a node that succeeded can be restored; ok is false if they cannot.
+func (f *fold) restore(i int32) (r Restore, ok bool) {
+	n := &f.p.spec.Nodes[i]
+	missing := f.Missing[n.Name]
+	for at := len(f.Runs) - 1; at >= 0; at-- {
+		run := f.Runs[at]
+		if run.Node != n.Name || run.NodeKey != f.b.keys[i] || run.Outcome != schemas.OutcomeSucceeded {
+			continue
+		}
+		out, all := run.OutputsAt(missing.Files)
+		cached := slices.Contains(missing.Cached, run.Key)
+		if !all || !cached && (ok || !n.Outputs.Keep || slices.Contains(missing.Lost, run.Key)) {
+			continue
+		}
+		r, ok = Restore{Owner: f.Ref, Node: n.Name, Run: run, Outputs: out, Cached: cached}, true
+		if cached {
+			break
+		}
+	}
+	return r, ok
+}
+
+// tidyUp adds what the local cache can give back although nobody needs it now, once nothing of the DAG runs or is about
+// to: what runs may be removing files on purpose.
+func (f *fold) tidyUp() {
+	for i := range f.next {
+		if f.want[i] || f.recs[i].running() || f.recs[i].other {
+			return
+		}
+	}
+	for _, i := range f.p.byName {
+		if f.next[i].State != schemas.NodeSucceeded || len(f.Missing[f.p.spec.Nodes[i].Name].Files) == 0 {
+			continue
+		}
+		r, ok := f.restore(i)
+		known := slices.ContainsFunc(f.restores, func(o Restore) bool { return o.Node == r.Node })
+		if ok && r.Cached && !known {
+			f.restores = append(f.restores, r)
+		}
+	}
+}
+
+// what names the missing outputs, the first of many.
+func (r *Restore) what() string {
+	return r.Outputs[0].Path + more(len(r.Outputs)-1) + " of " + r.Node
+}
+
+// Source says where the outputs come from.
+func (r *Restore) Source() string {
+	if r.Cached {
+		return "the local cache"
+	}
+	return OutputsRef(r.Run.Key)
+}
+
+// OutputsRef is the reference in git under which the outputs of a run are kept.
+func OutputsRef(run string) string { return "refs/reconcile/outputs/" + run }
+
+// expects lists the outputs that node i finds at its start, as far as is known now.
+func (f *fold) expects(i int32) []string {
+	var out []string
+	for _, to := range f.p.needs[i] {
+		n := &f.p.spec.Nodes[to]
+		paths := n.Outputs.Paths()
+		if f.next[to].State != schemas.NodeSucceeded || len(paths) == 0 {
+			continue
+		}
+		gone := f.Missing[n.Name].Files
+		for _, p := range paths {
+			if !slices.Contains(gone, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// againMessage says why a node that has succeeded runs again.
+func (f *fold) againMessage(i int32) string {
+	gone := f.Missing[f.p.spec.Nodes[i].Name].Files
+	if len(gone) == 0 {
+		return "runs again: outputs of its success were not here"
+	}
+	return fmt.Sprintf("runs again: outputs of its success are not here: %s%s", gone[0], more(len(gone)-1))
+}
+
+// NotHere lists the nodes of a DAG that have succeeded and lack declared outputs, with the missing files, as lines.
+func NotHere(e *state.Entry) []string {
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok || len(e.Missing) == 0 || e.Object == nil {
+		return nil
+	}
+	var lines []string
+	for _, n := range schemas.SpecAs[*schemas.DAGSpec](e.Object).Nodes {
+		if gone := e.Missing[n.Name].Files; len(gone) > 0 && st.Nodes[n.Name].State == schemas.NodeSucceeded {
+			lines = append(lines, n.Name+": outputs not here: "+strings.Join(gone, ", "))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,225 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/outputs"
+)
+
+// Missing are the declared outputs of a node that do not exist in the work tree.
+type Missing struct {
+	Files []string // in the order of their declaration
+	// Cached are the keys of the node's runs whose record describes all of Files and whose copies the local cache has.
+	Cached []string
+	// Lost are the keys of the runs whose outputs this process could not restore.
+	Lost []string
+}
+
+// declared are the outputs that specs declare, and which of them do not exist.
+type declared struct {
+	root    *os.Root
+	nodes   map[schemas.Ref]map[string][]string // paths by node
+	owners  map[string][]schemas.Ref            // by path
+	missing map[string]bool                     // by path
+	lost    map[string]bool                     // by key of a run; shared with the store
+}
+
+// producer is a spec with nodes that declare outputs.
+type producer interface{ OutputPaths() map[string][]string }
+
+// outputsOf looks into the canonical form first: most objects declare none and need not be decoded for it.
+func outputsOf(o *schemas.Object) map[string][]string {
+	if o == nil || !bytes.Contains(o.Canonical(), []byte(`"outputs":{`)) {
+		return nil
+	}
+	if p, ok := o.Spec().(producer); ok {
+		return p.OutputPaths()
+	}
+	return nil
+}
+
+// newDeclared collects the declared outputs of all objects. Nothing is known of the files yet.
+func (s *Store) newDeclared(m *model) *declared {
+	d := &declared{root: s.root, nodes: map[schemas.Ref]map[string][]string{}, owners: map[string][]schemas.Ref{},
+		missing: map[string]bool{}, lost: s.lost}
+	for ref := range m.slots {
+		d.set(m, ref)
+	}
+	return d
+}
+
+// set takes over what the spec of an object declares now. It returns the paths if they are others than before.
+func (d *declared) set(m *model, ref schemas.Ref) []string {
+	var nodes map[string][]string
+	if slot := m.slots[ref]; slot != nil && len(slot.specs) == 1 {
+		nodes = outputsOf(slot.specs[0].body.(*specBody).object)
+	}
+	if maps.EqualFunc(d.nodes[ref], nodes, slices.Equal) {
+		return nil
+	}
+	for _, paths := range d.nodes[ref] {
+		for _, p := range paths {
+			d.owners[p] = slices.DeleteFunc(d.owners[p], func(o schemas.Ref) bool { return o == ref })
+			if len(d.owners[p]) == 0 {
+				delete(d.owners, p)
+				delete(d.missing, p)
+			}
+		}
+	}
+	delete(d.nodes, ref)
+	if len(nodes) == 0 {
+		return nil
+	}
+	d.nodes[ref] = nodes
+	var all []string
+	for _, paths := range nodes {
+		for _, p := range paths {
+			if !slices.Contains(d.owners[p], ref) {
+				d.owners[p] = append(d.owners[p], ref)
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// look finds out which of the paths exist, each by one call, and returns the objects that declare what has changed.
+func (d *declared) look(paths []string) []schemas.Ref {
+	var changed []schemas.Ref
+	for p, gone := range missingOf(d.root, paths) {
+		if gone == d.missing[p] || len(d.owners[p]) == 0 {
+			continue
+		}
+		if gone {
+			d.missing[p] = true
+		} else {
+			delete(d.missing, p)
+		}
+		changed = append(changed, d.owners[p]...)
+	}
+	return changed
+}
+
+// missingOf tells for each path whether nothing exists there.
+func missingOf(root *os.Root, paths []string) map[string]bool {
+	out := make(map[string]bool, len(paths))
+	look := nearby{root: root}
+	defer look.close()
+	absent := "" // the last folder that does not exist
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		dir := path.Dir(p)
+		if absent != "" && within(absent, dir) {
+			out[p] = true
+			continue
+		}
+		_, err := look.lstat(p)
+		if err != nil && look.dir == nil { // the folder is missing, or is reached through a link
+			_, err = root.Lstat(p)
+			if _, e := root.Lstat(dir); errors.Is(e, fs.ErrNotExist) {
+				absent = dir
+			}
+		}
+		out[p] = errors.Is(err, fs.ErrNotExist)
+	}
+	return out
+}
+
+// of returns what is missing of an object's declared outputs, by node; nil if nothing is. runs are its records.
+func (d *declared) of(ref schemas.Ref, runs []*schemas.Run) map[string]Missing {
+	if d == nil || len(d.missing) == 0 {
+		return nil
+	}
+	var all map[string]Missing
+	for node, paths := range d.nodes[ref] {
+		var m Missing
+		for _, p := range paths {
+			if d.missing[p] {
+				m.Files = append(m.Files, p)
+			}
+		}
+		if len(m.Files) == 0 {
+			continue
+		}
+		d.find(&m, node, runs)
+		if all == nil {
+			all = map[string]Missing{}
+		}
+		all[node] = m
+	}
+	return all
+}
+
+// find tells where the missing outputs of a node are.
+func (d *declared) find(m *Missing, node string, runs []*schemas.Run) {
+	for _, r := range runs {
+		switch {
+		case r.Node != node || r.Outcome != schemas.OutcomeSucceeded:
+		case d.lost[r.Key]:
+			m.Lost = append(m.Lost, r.Key)
+		case d.cached(r, m.Files):
+			m.Cached = append(m.Cached, r.Key)
+		}
+	}
+}
+
+func (d *declared) cached(r *schemas.Run, files []string) bool {
+	found, ok := r.OutputsAt(files)
+	return ok && !slices.ContainsFunc(found, func(o schemas.Output) bool { return !outputs.Has(d.root, o) })
+}
+
+// paths are all declared outputs.
+func (d *declared) paths() []string { return slices.Collect(maps.Keys(d.owners)) }
+
+// split returns the paths that exist and those that do not, sorted.
+func (d *declared) split() (present, missing []string) {
+	for _, p := range slices.Sorted(maps.Keys(d.owners)) {
+		if d.missing[p] {
+			missing = append(missing, p)
+		} else {
+			present = append(present, p)
+		}
+	}
+	return present, missing
+}
+
+// Lose notes that the outputs of a run could not be restored, so that this process does not try again.
+func (s *Store) Lose(run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost[run] = true
+	if s.model == nil {
+		return
+	}
+	if ref := s.model.layout.ownerOf(run); ref != (schemas.Ref{}) {
+		s.forced = append(s.forced, ref)
+	}
+}
+
+// outputs looks at the declared outputs that hints name, or at all of them when hints is nil, and at those of the objects
+// that changed.
+func (u *update) outputs(hints []string) {
+	d := u.model.declared
+	var look []string
+	for ref := range u.touched {
+		look = append(look, d.set(u.model, ref)...)
+	}
+	for _, p := range hints {
+		if p = path.Clean(p); len(d.owners[p]) > 0 {
+			look = append(look, p)
+		}
+	}
+	if hints == nil {
+		look = d.paths()
+	}
+	for _, ref := range slices.Concat(d.look(look), u.store.forced) {
+		u.touch(ref)
+	}
+	u.store.forced = nil
+}

@@ -1,0 +1,175 @@
+// Package outputs keeps the declared outputs of nodes in a cache on this machine, named by their content, and puts them
+// back where they are missing.
+//
+// An entry is an ordinary file .reconcile/cache/outputs/<sha256>. It is written whole or not at all, and not synced: its
+// name is its digest, and what is read is compared with it. A wrong entry is removed and counts as missing. Entries are
+// copies, never hard links, because programs write in place. Nothing here holds a whole file in memory.
+package outputs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// Dir is the folder of the cache, below the root.
+const Dir = ".reconcile/cache/outputs"
+
+const (
+	tmpDir = ".reconcile/tmp"
+	prefix = "sha256:"
+)
+
+// ErrMissing says that the cache does not have the content, or had something else under its name.
+var ErrMissing = errors.New("not in the cache of outputs")
+
+// Digest reads a regular file below root and describes it.
+func Digest(ctx context.Context, root *os.Root, name string) (schemas.Output, error) {
+	f, out, err := openRegular(root, name)
+	if err != nil {
+		return out, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	out.Size, err = io.Copy(h, reader{ctx, f})
+	out.Digest = prefix + hex.EncodeToString(h.Sum(nil))
+	return out, err
+}
+
+func openRegular(root *os.Root, name string) (*os.File, schemas.Output, error) {
+	out := schemas.Output{Path: name}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, out, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, out, errors.Join(err, f.Close())
+	}
+	if fi.Mode()&0o100 != 0 {
+		out.Mode = schemas.OutputExecutable
+	}
+	return f, out, nil
+}
+
+// Put describes a regular file below root and adds its content to the cache, unless it is larger than limit. A copy that
+// fails is left out: the description stands without it.
+func Put(ctx context.Context, root *os.Root, name string, limit int64) (schemas.Output, error) {
+	out, err := Digest(ctx, root, name)
+	if err != nil || out.Size > limit || Has(root, out) {
+		return out, err
+	}
+	f, _, err := openRegular(root, name)
+	if err != nil {
+		return out, nil
+	}
+	defer f.Close()
+	_ = add(ctx, root, out, f) // lacking it costs a run of the node at most
+	return out, nil
+}
+
+// Fill adds content to the cache that comes from elsewhere. The error wraps ErrMissing if it is not the content of out.
+func Fill(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader) error {
+	if Has(root, out) {
+		return nil
+	}
+	return add(ctx, root, out, from)
+}
+
+func add(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader) error {
+	err := durable.AddFrom(root, tmpDir, entry(out), durable.DefaultMode, false, func(f *os.File) error {
+		return copyVerified(ctx, f, from, out)
+	})
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another process has added it
+	}
+	return err
+}
+
+// copyVerified copies what must be the content of out.
+func copyVerified(ctx context.Context, to io.Writer, from io.Reader, out schemas.Output) error {
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(to, h), reader{ctx, io.LimitReader(from, out.Size+1)})
+	if err == nil && (n != out.Size || prefix+hex.EncodeToString(h.Sum(nil)) != out.Digest) {
+		err = fmt.Errorf("%s: another content than %s: %w", out.Path, out.Digest, ErrMissing)
+	}
+	return err
+}
+
+// Has reports whether the cache has an entry of the right length for out; only reading it tells whether it is right.
+func Has(root *os.Root, out schemas.Output) bool {
+	if !valid(out) {
+		return false
+	}
+	fi, err := root.Lstat(entry(out))
+	return err == nil && fi.Mode().IsRegular() && fi.Size() == out.Size
+}
+
+// Open opens the entry of out, for a caller that verifies what it reads.
+func Open(root *os.Root, out schemas.Output) (*os.File, error) {
+	if !Has(root, out) {
+		return nil, fmt.Errorf("%s: %w", out.Path, ErrMissing)
+	}
+	return root.Open(entry(out))
+}
+
+// Restore writes a missing output into the work tree, from the cache, durably. It never replaces anything: the error
+// wraps fs.ErrExist if something is there by now. A path that leads through a symbolic link is refused. The error wraps
+// ErrMissing if the cache lacks the content; a wrong entry is removed.
+func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
+	from, err := Open(root, out)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	mode := durable.DefaultMode
+	if out.Mode == schemas.OutputExecutable {
+		mode = 0o755
+	}
+	err = durable.AddFrom(root, tmpDir, out.Path, mode, true, func(f *os.File) error {
+		return copyVerified(ctx, f, from, out)
+	})
+	if errors.Is(err, ErrMissing) {
+		_ = root.Remove(entry(out)) // if it stays, it is found to be wrong again
+	}
+	return err
+}
+
+// entry is the path of the entry of out, which is valid.
+func entry(out schemas.Output) string { return Dir + "/" + strings.TrimPrefix(out.Digest, prefix) }
+
+// valid reports whether an output, which may come from a file that others wrote, names an entry.
+func valid(out schemas.Output) bool {
+	digits, ok := strings.CutPrefix(out.Digest, prefix)
+	return ok && isEntry(digits) && out.Size >= 0
+}
+
+func isEntry(name string) bool {
+	return len(name) == 2*sha256.Size && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// reader ends with the error of ctx once that is done.
+type reader struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
+}
