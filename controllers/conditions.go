@@ -80,8 +80,8 @@ const (
 	ReasonTooManyQuestions  = "TooManyQuestions" // the agent only asks
 	ReasonBackOff           = "BackOff"
 	ReasonOutputsMissing    = "OutputsMissing" // outputs of a success are needed and are not here
-	ReasonReplacing         = "Replacing" // the run of a former definition is being ended first
-	ReasonEnding            = "Ending"    // a run that is no longer wanted is being ended
+	ReasonReplacing         = "Replacing"      // the run of a former definition is being ended first
+	ReasonEnding            = "Ending"         // a run that is no longer wanted is being ended
 	ReasonHeld              = "Held"
 	ReasonFailFast          = "FailFast"
 	ReasonNeedFailed        = "NeedFailed"

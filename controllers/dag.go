@@ -32,6 +32,7 @@ type fold struct {
 
 	// restores are the missing outputs that are to be written back now.
 	restores []Restore
+	reruns   bool // some node runs, or is to run, again for its outputs
 
 	recs []record
 	next []schemas.NodeStatus

@@ -12,6 +12,7 @@ type record struct {
 	claim    *state.Claim // the run that is under way or about to be
 	other    bool         // a run under a former key has not ended yet
 	won      bool         // one succeeded
+	wonAt    int          // the number of the latest success on record
 	again    bool         // and its outputs are missing and needed: it has to run again
 	before   int          // attempts up to the latest success
 	failures int          // attempts since then that are used up
@@ -34,6 +35,7 @@ func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.Is
 // records reads claims and runs, which are sorted by node as byName is.
 func (f *fold) records() {
 	clear(f.recs)
+	f.reruns = false
 	f.sortQuestions()
 	runs := f.Runs
 	for _, i := range f.p.byName {
@@ -59,6 +61,8 @@ func (f *fold) records() {
 		case !ok:
 		case claim.NodeKey == f.b.keys[i]:
 			f.recs[i].claim = claim
+			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
+			f.reruns = f.reruns || f.recs[i].again
 			f.recs[i].starts(claim.StartedAt, f.known(i))
 		case !claim.StartedAt.IsZero():
 			f.recs[i].other = true
@@ -86,7 +90,7 @@ func (r *record) take(run *schemas.Run, pauses bool) {
 		r.asked++
 	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won = true
-		r.before, r.failures = r.attempts()+1, 0
+		r.before, r.failures, r.wonAt = r.attempts()+1, 0, run.Seq
 	case run.Outcome == schemas.OutcomeFailed, run.Outcome == schemas.OutcomeTimedOut:
 		r.failures++
 		r.failedAt = later(r.failedAt, run.FinishedAt)
@@ -228,7 +232,7 @@ func met(s *schemas.NodeStatus) bool {
 // needsMet reports whether the node may start as far as its needs go; if not, it has set the state.
 func (f *fold) needsMet(i int32) bool {
 	waits := false
-	for _, to := range f.p.needs[i] {
+	for _, to := range f.awaited(i) {
 		s, name := &f.next[to], f.p.spec.Nodes[to].Name
 		switch {
 		case met(s):

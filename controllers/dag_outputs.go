@@ -3,7 +3,6 @@ package controllers
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -32,7 +31,7 @@ func (f *fold) bringBack() bool {
 				f.restores = append(f.restores, r)
 				waits = r.what()
 			} else if !f.recs[to].again {
-				f.recs[to].again, again = true, true
+				f.recs[to].again, f.reruns, again = true, true, true
 			}
 		}
 		if waits != "" {
@@ -45,9 +44,9 @@ func (f *fold) bringBack() bool {
 	return again
 }
 
-// lacking lists the nodes whose outputs node i needs and that lack them: its needs and, behind a need that declares no
-// outputs, what that needs itself. A person's work is not among them: no run can do it again.
-func (f *fold) lacking(i int32) []int32 {
+// makers lists the nodes whose outputs node i may read: its needs and, behind a need that declares no outputs, what that
+// needs itself.
+func (f *fold) makers(i int32) []int32 {
 	var out []int32
 	seen := map[int32]bool{}
 	for todo := slices.Clone(f.p.needs[i]); len(todo) > 0; todo = todo[1:] {
@@ -56,15 +55,37 @@ func (f *fold) lacking(i int32) []int32 {
 			continue
 		}
 		seen[to] = true
-		n := &f.p.spec.Nodes[to]
-		switch {
-		case len(n.Outputs.Paths()) == 0:
-			todo = append(todo, f.p.needs[to]...)
-		case f.next[to].State == schemas.NodeSucceeded && f.recs[to].won && len(f.Missing[n.Name].Files) > 0:
+		if len(f.p.spec.Nodes[to].Outputs.Paths()) > 0 {
 			out = append(out, to)
+		} else {
+			todo = append(todo, f.p.needs[to]...)
 		}
 	}
 	return out
+}
+
+// lacking lists the nodes whose outputs node i needs and that lack them. A person's work is not among them: no run can do
+// it again.
+func (f *fold) lacking(i int32) []int32 {
+	return slices.DeleteFunc(f.makers(i), func(to int32) bool {
+		gone := f.Missing[f.p.spec.Nodes[to].Name].Files
+		return f.next[to].State != schemas.NodeSucceeded || !f.recs[to].won || len(gone) == 0
+	})
+}
+
+// awaited are the nodes that have to be done before node i starts: its needs, and those behind them that run again for
+// their outputs.
+func (f *fold) awaited(i int32) []int32 {
+	needs := f.p.needs[i]
+	if !f.reruns {
+		return needs
+	}
+	for _, to := range f.makers(i) {
+		if f.recs[to].again && !slices.Contains(needs, to) {
+			needs = append(slices.Clip(needs), to)
+		}
+	}
+	return needs
 }
 
 // restore says how the missing outputs of a node that succeeded can be restored; ok is false if they cannot.
@@ -122,6 +143,15 @@ func (r *Restore) Source() string {
 	return OutputsRef(r.Run.Key)
 }
 
+// why says what a run would restore.
+func (r *Restore) why() string {
+	why := "outputs of its success are not here: " + r.Outputs[0].Path + more(len(r.Outputs)-1) + "; from " + r.Source()
+	if !r.Cached {
+		why += ", or, if nobody has that, it runs again"
+	}
+	return why
+}
+
 // OutputsRef is the reference in git under which the outputs of a run are kept.
 func OutputsRef(run string) string { return "refs/reconcile/outputs/" + run }
 
@@ -153,17 +183,38 @@ func (f *fold) againMessage(i int32) string {
 	return fmt.Sprintf("runs again: outputs of its success are not here: %s%s", gone[0], more(len(gone)-1))
 }
 
-// NotHere lists the nodes of a DAG that have succeeded and lack declared outputs, with the missing files, as lines.
-func NotHere(e *state.Entry) []string {
+// NotHere tells which declared outputs are missing of nodes that have succeeded, by node; nil if none is.
+func NotHere(e *state.Entry) map[string][]string {
 	st, ok := e.Status.(*schemas.DAGStatus)
-	if !ok || len(e.Missing) == 0 || e.Object == nil {
+	if !ok || len(e.Missing) == 0 {
 		return nil
 	}
-	var lines []string
-	for _, n := range schemas.SpecAs[*schemas.DAGSpec](e.Object).Nodes {
-		if gone := e.Missing[n.Name].Files; len(gone) > 0 && st.Nodes[n.Name].State == schemas.NodeSucceeded {
-			lines = append(lines, n.Name+": outputs not here: "+strings.Join(gone, ", "))
+	var out map[string][]string
+	for node, m := range e.Missing {
+		if st.Nodes[node].State != schemas.NodeSucceeded {
+			continue
+		}
+		if out == nil {
+			out = map[string][]string{}
+		}
+		out[node] = m.Files
+	}
+	return out
+}
+
+// Recorded returns what is on record of an output of a node that has succeeded: one description for each of its successes
+// under the present key that has one. None: only that the file exists can be checked.
+func Recorded(e *state.Entry, node, file string) []schemas.Output {
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok || st.Nodes[node].State != schemas.NodeSucceeded {
+		return nil
+	}
+	var out []schemas.Output
+	for _, r := range e.Runs {
+		if r.Node == node && r.NodeKey == st.Nodes[node].Key && r.Outcome == schemas.OutcomeSucceeded {
+			found, _ := r.OutputsAt([]string{file})
+			out = append(out, found...)
 		}
 	}
-	return lines
+	return out
 }

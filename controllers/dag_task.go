@@ -41,6 +41,9 @@ func (f *fold) effect(i int32) Effect {
 	e.Task.Deadline = f.deadline()
 	e.Task.Needs = f.results(i)
 	e.Task.Expects = f.expects(i)
+	if r.again {
+		e.Task.Again = f.Missing[e.Node].Files
+	}
 	if attempt := r.attempts() + 1; attempt > 1 {
 		e.Task.Env = withAttempt(e.Task.Env, attempt)
 	}

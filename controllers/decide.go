@@ -77,6 +77,9 @@ type Task struct {
 	// OutputFiles must exist after a success; OutputJSON is read as the result.
 	OutputFiles []string
 	OutputJSON  string
+	// Again are declared outputs that are missing and for which the node runs again: one that does not succeed leaves none
+	// of them, so that half of a file does not count as an output.
+	Again []string `json:",omitempty"`
 	// Expects are outputs of other nodes that must exist at the start; else the effect is released, not failed.
 	Expects []string `json:",omitempty"`
 	// Output says how stdout is read: "" (only kept), "text" or "json", which may also ask a question; see package agentio.

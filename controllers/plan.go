@@ -11,11 +11,12 @@ import (
 
 // Verbs of a step.
 const (
-	StepRun    = "run"    // a node would run, now or after others succeeded
-	StepSkip   = "skip"   // a node would be skipped
-	StepCancel = "cancel" // a node would be cancelled, or its run ended
-	StepWrite  = "write"  // the status would change
-	StepRemove = "remove" // the status and the records would go
+	StepRestore = "restore" // missing outputs of a success would be written back
+	StepRun     = "run"     // a node would run, now or after others succeeded
+	StepSkip    = "skip"    // a node would be skipped
+	StepCancel  = "cancel"  // a node would be cancelled, or its run ended
+	StepWrite   = "write"   // the status would change
+	StepRemove  = "remove"  // the status and the records would go
 )
 
 // Step is one thing that a run would do, and why.
@@ -59,6 +60,9 @@ func objectSteps(e *state.Entry, out Out, changed bool) []Step {
 	}
 	switch st := out.Status.(type) {
 	case *schemas.DAGStatus:
+		for _, r := range out.Restore {
+			steps = append(steps, Step{Ref: e.Ref, Node: r.Node, Verb: StepRestore, Why: r.why()})
+		}
 		if e.Object != nil {
 			steps = append(steps, nodeSteps(e, st)...)
 		}
@@ -176,6 +180,10 @@ func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeSt
 		why = "never ran"
 	case old.Generation != s.Generation:
 		why = "retried by an action"
+	case old.Key == s.Key && s.Reason == ReasonOutputsMissing:
+		why = s.Message
+	case old.Key == s.Key && old.State == schemas.NodeSucceeded:
+		why = "runs again: outputs of its success are not here"
 	case old.Key == s.Key && s.Attempts > 0:
 		why = fmt.Sprintf("retry %d of %d", s.Attempts, retries)
 	case old.Key == s.Key:

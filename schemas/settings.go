@@ -72,6 +72,9 @@ type RunSettings struct {
 	TailLimit int `json:"tailLimit,omitempty" jsonschema:"minimum=1,maximum=65536,default=4096"`
 	// ResultLimit is how many bytes a node's JSON result may have. Default 65536.
 	ResultLimit int `json:"resultLimit,omitempty" jsonschema:"minimum=2,maximum=1048576,default=65536"`
+	// OutputCache is how many bytes of declared outputs are kept in .reconcile/cache/outputs, the newest first; 0 keeps
+	// none. Default 1 GiB.
+	OutputCache *int `json:"outputCache,omitempty" jsonschema:"minimum=0,maximum=1099511627776,default=1073741824"`
 }
 
 // WatchSettings tunes reconcile --watch.
@@ -198,6 +201,7 @@ func (s *SettingsSpec) Default() {
 	orDefault(&s.Runs.OutputLimit, 10<<20)
 	orDefault(&s.Runs.TailLimit, 4096)
 	orDefault(&s.Runs.ResultLimit, 65536)
+	orNew(&s.Runs.OutputCache, 1<<30)
 	orNew(&s.Watch.Debounce, Duration(200*time.Millisecond))
 	orNew(&s.Watch.Rescan, Duration(5*time.Minute))
 	orNew(&s.Watch.Poll, Duration(2*time.Second))

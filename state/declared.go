@@ -223,3 +223,10 @@ func (u *update) outputs(hints []string) {
 	}
 	u.store.forced = nil
 }
+
+// OthersAtWork reports whether other processes have journals on this tree, dead ones included.
+func (s *Store) OthersAtWork() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.journalNames(), func(name string) bool { return s.own == nil || s.own.name != name })
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -47,7 +48,16 @@ var kindColumns = map[string][]column{
 	schemas.DAGKind.Name: {
 		ready, phase,
 		specColumn("SESSION", func(s *schemas.DAGSpec) string { return s.Session }),
-		statusColumn("NODES", func(s *schemas.DAGStatus) string { return fraction(s.Progress) }),
+		{"NODES", func(e *state.Entry, _ time.Time) render.Cell {
+			s, ok := e.Status.(*schemas.DAGStatus)
+			switch {
+			case !ok:
+				return dash
+			case controllers.NotHere(e) != nil:
+				return render.Cell{Text: fraction(s.Progress) + ", outputs not here"}
+			}
+			return render.Cell{Text: fraction(s.Progress)}
+		}},
 		since,
 	},
 	schemas.ClarificationRequestKind.Name: {

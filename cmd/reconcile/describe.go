@@ -38,6 +38,7 @@ type description struct {
 	Path      string   `json:"path,omitempty"`
 	Why       []string `json:"why"`       // why it is not ready, and when it is looked at again
 	Referrers []string `json:"referrers"` // objects that name it
+	outputsPage
 }
 
 func (a *app) describe(ctx context.Context, what, at string) error {
@@ -56,6 +57,11 @@ func (a *app) describe(ctx context.Context, what, at string) error {
 	}
 	if e.Object != nil {
 		d.Path = e.Object.Path
+	}
+	if at == "" {
+		if d.outputsPage, err = a.lookAtOutputs(ctx, e); err != nil {
+			return err
+		}
 	}
 	if a.global.output != formatTable {
 		return a.print(d)
@@ -83,6 +89,7 @@ func (p *page) describe(e *state.Entry, d description) {
 	p.section("Conditions", p.conditions(e))
 	p.section("Nodes", p.nodes(e))
 	p.failures(e)
+	p.section("Outputs", p.lines(d.outputsPage.lines()))
 	p.section("Actions", p.actions(e))
 	p.section("Referred to by", p.lines(d.Referrers))
 	p.section("History", p.history(e))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -187,12 +188,14 @@ type merged struct {
 	Spec       json.RawMessage   `json:"spec,omitempty"`
 	Status     schemas.Status    `json:"status,omitempty"`
 	Problems   []schemas.Problem `json:"problems,omitempty"`
+	// NotHere are the declared outputs that nodes which have succeeded lack, by node.
+	NotHere map[string][]string `json:"outputsNotHere,omitempty"`
 }
 
 func mergedOf(e *state.Entry) merged {
 	m := merged{
 		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},
-		Status: e.Status, Problems: e.Problems,
+		Status: e.Status, Problems: e.Problems, NotHere: controllers.NotHere(e),
 	}
 	if e.Object != nil {
 		m.Metadata, m.Spec = e.Object.Metadata, e.Object.Canonical()

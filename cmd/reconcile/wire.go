@@ -85,7 +85,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	defer news.close()
 	l := &loop.Loop{
 		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
-		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory,
+		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory, Outputs: outputKeeper{w},
 		Doing: doing,
 	}
 	if w.repo != nil {
@@ -178,8 +178,9 @@ func (w *wiring) runner(ctx context.Context, memory *remembering) (*runner.Runne
 	return runner.New(runner.Options{
 		Root: w.global.dir, Now: w.now, Grace: s.Runs.Grace.Std(), Slots: slots,
 		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
-		Redact: secrets.RedactBytes,
-		Recall: func(task controllers.Recall) string { return memory.recall(ctx, task) }, Learn: memory.learn,
+		OutputCache: outputLimit(s),
+		Redact:      secrets.RedactBytes,
+		Recall:      func(task controllers.Recall) string { return memory.recall(ctx, task) }, Learn: memory.learn,
 	})
 }
 

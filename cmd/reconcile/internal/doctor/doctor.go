@@ -89,6 +89,7 @@ var checks = []struct {
 	{"litter", checkLitter},
 	{"damaged", checkDamaged},
 	{"cache", checkCache},
+	{"outputs", checkOutputs},
 	{"index", checkIndex},
 	{"git", checkGit},
 	{"filesystem", checkFileSystem},

@@ -73,7 +73,7 @@ func (l *Loop) newSession(watching bool) *session {
 		Loop: l, watching: watching,
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
 		restores: map[schemas.Ref][]controllers.Restore{},
-		mine: map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
+		mine:     map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		gone: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]stamp{},
 		recordedOf: map[schemas.Ref]int{},

@@ -48,6 +48,15 @@ func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
+// removeTorn removes what a run left that was to make missing outputs again and did not succeed.
+func (a *attempt) removeTorn() {
+	for _, name := range a.task.Again {
+		if checkOutputPath(name) == nil {
+			_ = a.root.Remove(name) // what stays is taken for a file that somebody changed
+		}
+	}
+}
+
 // missing lists the files that the run expects and that do not exist.
 func (a *attempt) missing() []string {
 	return slices.DeleteFunc(slices.Clone(a.task.Expects), func(name string) bool {

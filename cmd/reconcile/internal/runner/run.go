@@ -65,6 +65,9 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 			a.givenUp()
 		} else {
 			err = a.perform(b)
+			if err != nil || a.record.Outcome != schemas.OutcomeSucceeded {
+				a.removeTorn()
+			}
 		}
 	}
 	report.At = r.o.Now()

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/outputs"
+)
+
+// outputKeeper implements loop.Outputs: declared outputs in the local cache.
+type outputKeeper struct{ *wiring }
+
+// Restore implements loop.Outputs.
+func (k outputKeeper) Restore(ctx context.Context, r controllers.Restore) error {
+	for _, o := range r.Outputs {
+		if err := outputs.Restore(ctx, k.store.Root(), o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep implements loop.Outputs.
+func (k outputKeeper) Sweep(t *state.Tree) error {
+	if k.store.OthersAtWork() {
+		return nil // what they add is not on record yet
+	}
+	return outputs.Sweep(k.store.Root(), outputLimit(t.Settings()), func(name func(schemas.Output)) {
+		for _, e := range t.Entries(schemas.DAGKind.Name) {
+			for _, r := range e.Runs {
+				for _, o := range r.Outputs {
+					name(o)
+				}
+			}
+		}
+	})
+}
+
+// outputsPage tells of a DAG's declared outputs that are not here, or that have changed since their runs.
+type outputsPage struct {
+	NotHere map[string][]string `json:"-"`
+	Changed map[string][]string `json:"outputsChanged,omitempty"`
+}
+
+// lookAtOutputs reads the declared outputs of an object whose nodes have succeeded, and compares.
+func (a *app) lookAtOutputs(ctx context.Context, e *state.Entry) (outputsPage, error) {
+	p := outputsPage{NotHere: controllers.NotHere(e), Changed: map[string][]string{}}
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	if spec == nil {
+		return p, nil
+	}
+	root, err := os.OpenRoot(a.global.dir)
+	if err != nil {
+		return p, err
+	}
+	defer root.Close()
+	for node, files := range spec.OutputPaths() {
+		for _, file := range files {
+			was := controllers.Recorded(e, node, file)
+			if len(was) == 0 || slices.Contains(p.NotHere[node], file) {
+				continue
+			}
+			is, err := outputs.Digest(ctx, root, file)
+			same := func(o schemas.Output) bool { return o.Digest == is.Digest }
+			if err != nil || !slices.ContainsFunc(was, same) {
+				p.Changed[node] = append(p.Changed[node], file)
+			}
+		}
+	}
+	return p, ctx.Err()
+}
+
+// lines is the page as text.
+func (p outputsPage) lines() []string {
+	var out []string
+	for _, node := range sortedKeys(p.NotHere) {
+		out = append(out, node+": outputs not here: "+strings.Join(p.NotHere[node], ", "))
+	}
+	for _, node := range sortedKeys(p.Changed) {
+		out = append(out, node+": changed since its run: "+strings.Join(p.Changed[node], ", "))
+	}
+	return out
+}
+
+func outputLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCache) }
