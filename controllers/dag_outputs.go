@@ -99,12 +99,8 @@ func (f *fold) restore(i int32) (r Restore, ok bool) {
 		}
 		out, all := run.OutputsAt(missing.Files)
 		cached := slices.Contains(missing.Cached, run.Key)
-		if !all || !cached && (ok || !n.Outputs.Keep || slices.Contains(missing.Lost, run.Key)) {
-			continue
-		}
-		r, ok = Restore{Owner: f.Ref, Node: n.Name, Run: run, Outputs: out, Cached: cached}, true
-		if cached {
-			break
+		if all && cached {
+			return Restore{Owner: f.Ref, Node: n.Name, Run: run, Outputs: out}, true
 		}
 	}
 	return r, ok
@@ -124,7 +120,7 @@ func (f *fold) tidyUp() {
 		}
 		r, ok := f.restore(i)
 		known := slices.ContainsFunc(f.restores, func(o Restore) bool { return o.Node == r.Node })
-		if ok && r.Cached && !known {
+		if ok && !known {
 			f.restores = append(f.restores, r)
 		}
 	}
@@ -135,25 +131,10 @@ func (r *Restore) what() string {
 	return r.Outputs[0].Path + more(len(r.Outputs)-1) + " of " + r.Node
 }
 
-// Source says where the outputs come from.
-func (r *Restore) Source() string {
-	if r.Cached {
-		return "the local cache"
-	}
-	return OutputsRef(r.Run.Key)
-}
-
 // why says what a run would restore.
 func (r *Restore) why() string {
-	why := "outputs of its success are not here: " + r.Outputs[0].Path + more(len(r.Outputs)-1) + "; from " + r.Source()
-	if !r.Cached {
-		why += ", or, if nobody has that, it runs again"
-	}
-	return why
+	return "outputs of its success are not here: " + r.Outputs[0].Path + more(len(r.Outputs)-1) + "; from the local cache"
 }
-
-// OutputsRef is the reference in git under which the outputs of a run are kept.
-func OutputsRef(run string) string { return "refs/reconcile/outputs/" + run }
 
 // expects lists the outputs that node i finds at its start, as far as is known now.
 func (f *fold) expects(i int32) []string {

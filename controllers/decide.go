@@ -99,14 +99,12 @@ func (t *Task) OutputPaths() []string {
 	return schemas.Outputs{Files: t.OutputFiles, JSON: t.OutputJSON}.Paths()
 }
 
-// Restore says that outputs of a recorded success are missing and where they are.
+// Restore says that outputs of a recorded success are missing.
 type Restore struct {
 	Owner   schemas.Ref
 	Node    string
 	Run     *schemas.Run
-	Outputs []schemas.Output // those that are missing
-	// Cached says that the local cache has all of them; else they are in git, if anywhere.
-	Cached bool
+	Outputs []schemas.Output // those that are missing; the local cache has them
 }
 
 // Recall is what an agent is about to do, for whoever looks for what is worth remembering then.

@@ -103,9 +103,6 @@ type Outputs struct {
 	Files []string `json:"files,omitempty"`
 	// JSON is a path below the root of a file that the node writes; its value is the node's result.
 	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
-	// Keep stores the outputs of a success in git, as refs/reconcile/outputs/<key>, so that other clones restore them
-	// instead of running the node again. Default false.
-	Keep bool `json:"keep,omitempty"`
 }
 
 // Paths are all declared outputs: the files, then the JSON file.

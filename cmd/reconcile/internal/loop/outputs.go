@@ -12,7 +12,7 @@ import (
 
 // Outputs keeps what nodes leave behind. Nothing of it is called concurrently, nor under the lock of the tree.
 type Outputs interface {
-	// Restore writes missing outputs back, from the local cache or from git. It replaces nothing: the error wraps
+	// Restore writes missing outputs back. It replaces nothing: the error wraps
 	// fs.ErrExist if one of them is there by now.
 	Restore(ctx context.Context, r controllers.Restore) error
 	// Sweep removes what no record of the tree names. It is called under the lock of the tree while nothing runs.
@@ -47,8 +47,8 @@ func (s *session) restoreRun(ctx context.Context, r controllers.Restore) {
 		return
 	}
 	s.Store.Lose(r.Run.Key)
-	s.warn(fmt.Sprintf("the outputs of %s of %s cannot be restored from %s: %v; if a node needs them, %s runs again", r.Node,
-		r.Owner, r.Source(), err, r.Node))
+	s.warn(fmt.Sprintf("the outputs of %s of %s cannot be restored from the local cache: %v; if a node needs them, %s runs again",
+		r.Node, r.Owner, err, r.Node))
 }
 
 // restoring reports whether outputs are to be restored.
