@@ -28,10 +28,12 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	put PATH…                 the files PATH of the archive are written to the tree ("put" alone: all of in/)
 //	rm PATH                   a spec is removed
 //	inputs DAG NODE DIGEST    the declared inputs have this content now
+//	missing DAG NODE [FILE…]  these declared outputs do not exist now
+//	cached DAG NODE           the local cache has what the records describe of them
 //	wait DURATION             time passes
 //	settle                    everything affected is decided, and what changed is traced
 //	start DAG NODE [PROCESS]  the wanted effect is claimed and runs; DAG may be the name of a request
-//	finish DAG NODE OUTCOME [exit=N] [result=JSON] [message=WORD] [answer=WORD] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
+//	finish DAG NODE OUTCOME [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
 //	derive                    the specs that follow from the tree are written
 //	fold                      the ledgers are brought up to date; what changed is traced
 //	ledger ISSUE PATH         the file PATH of the archive is the ledger now
@@ -92,6 +94,25 @@ func (s *scenario) step(verb string, args []string) bool {
 			e.Inputs = map[string]string{}
 		}
 		e.Inputs[args[1]] = args[2]
+	case "missing":
+		e := s.entry(dagRef(args[0]))
+		e.Missing = maps.Clone(e.Missing)
+		if e.Missing == nil {
+			e.Missing = map[string]state.Missing{}
+		}
+		if e.Missing[args[1]] = (state.Missing{Files: args[2:]}); len(args) == 2 {
+			delete(e.Missing, args[1])
+		}
+	case "cached":
+		e := s.entry(dagRef(args[0]))
+		m := e.Missing[args[1]]
+		for _, r := range e.Runs {
+			if _, ok := r.OutputsAt(m.Files); ok && r.Node == args[1] {
+				m.Cached = append(m.Cached, r.Key)
+			}
+		}
+		e.Missing = maps.Clone(e.Missing)
+		e.Missing[args[1]] = m
 	case "wait":
 		d, err := time.ParseDuration(args[0])
 		if err != nil {
@@ -130,7 +151,7 @@ func (s *scenario) effect(verb string, args []string) bool {
 	case "start":
 		e, ok := s.find(args[0], args[1])
 		if !ok {
-			s.t.Fatalf("no effect of dag %s, node %s, is wanted", args[0], args[1])
+			s.t.Fatalf("no effect of dag %s, node %s, is wanted\n%s", args[0], args[1], s.out.Bytes())
 		}
 		if len(args) > 2 {
 			s.claim(e, args[2])
@@ -168,6 +189,10 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Result = json.RawMessage(v)
 		case "message":
 			r.Message = strings.ReplaceAll(v, "_", " ")
+		case "outputs":
+			for _, p := range strings.Split(v, ",") {
+				r.Outputs = append(r.Outputs, schemas.Output{Path: p, Digest: "sha256:" + strings.Repeat("0", 64)})
+			}
 		case "answer":
 			r.Result, _ = json.Marshal(strings.ReplaceAll(v, "_", " "))
 		case "resolution":
@@ -248,7 +273,7 @@ func (s *scenario) tell(verb string, args []string) bool {
 	case "task":
 		e, ok := s.find(args[0], args[1])
 		if !ok {
-			s.t.Fatalf("no effect of dag %s, node %s, is wanted", args[0], args[1])
+			s.t.Fatalf("no effect of dag %s, node %s, is wanted\n%s", args[0], args[1], s.out.Bytes())
 		}
 		b, err := json.MarshalIndent(e, "", "  ")
 		if err != nil {
@@ -381,6 +406,11 @@ func (s *scenario) traceEffects(was []Effect) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(old)) {
 		fmt.Fprintf(&s.out, "unwant %s\n", key)
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(s.last.Outs), schemas.Ref.Compare) {
+		for _, r := range s.last.Outs[ref].Restore {
+			fmt.Fprintf(&s.out, "restore %s %s: %s\n", ref, r.Node, r.why())
+		}
 	}
 }
 

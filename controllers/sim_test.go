@@ -267,7 +267,7 @@ func (s *sim) check(t *state.Tree, d Decision) {
 	for ref, out := range d.Outs {
 		if out.Status != nil {
 			lint(s.t, ref, out.Status)
-			checkMoves(s.t, ref, t.Entry(ref).Status, out.Status)
+			checkMoves(s.t, t.Entry(ref), out.Status)
 			if back := s.disk(ref, out.Status); !sameStatus(back, out.Status) {
 				s.t.Errorf("%s: the status does not survive a file:\n%s\n%s", ref, s.text(ref, out.Status), s.text(ref, back))
 			}
