@@ -70,7 +70,7 @@ func newInitCmd(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.missing, "missing", false, "write the files whose names are free, and leave the others")
 	cmd.Flags().BoolVar(&o.example, "example", false, "also write a session, agents, a workflow and a DAG to look at")
 	cmd.Flags().BoolVar(&o.github, "github", false, "make the workflows for GitHub Actions instead")
-	cmd.Flags().StringVar(&o.release, "release", "", "the `VERSION` of reconcile that they install (default this one)")
+	cmd.Flags().StringVar(&o.release, "release", "", "the `VERSION` of reconcile that they install, a file of a release with its sum, or a path in the repository (default this version)")
 	return cmd
 }
 

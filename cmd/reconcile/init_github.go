@@ -5,6 +5,7 @@ import (
 	"embed"
 	"path"
 	"regexp"
+	"strings"
 
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -22,6 +23,17 @@ const releaseMark = `"VERSION"`
 // releaseForm is that of a version which always means the same: no branch, no "latest", no build with local changes.
 var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
+// fileForm is a file of a release with its sum, or a path in the repository: what the action takes besides a version.
+var fileForm = regexp.MustCompile(`^(https://[!-~]+#sha256=[0-9a-f]{64}|\./[0-9A-Za-z._/-]+)$`)
+
+// yamlText is a release, file or path as a YAML value: a # after a blank would begin a comment, and none has a quote.
+func yamlText(s string) string {
+	if releaseForm.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}
+
 // initGitHub makes the files for GitHub Actions in dir, the top of a repository.
 func (a *app) initGitHub(dir string, o initOptions) error {
 	if below := worktree.Below(dir); below != "" {
@@ -32,8 +44,9 @@ func (a *app) initGitHub(dir string, o initOptions) error {
 	if release == "" && releaseForm.MatchString(readBuild().Version) {
 		release = readBuild().Version
 	}
-	if o.release != "" && !releaseForm.MatchString(o.release) {
-		return badUsage("--release %s: it is no release as v1.2.3, which means the same today and tomorrow", o.release)
+	if o.release != "" && !releaseForm.MatchString(o.release) && !fileForm.MatchString(o.release) {
+		return badUsage("--release %s: write a release as v1.2.3, which means the same today and tomorrow, a file of one as "+
+			"https://…#sha256=SUM, or a path in the repository as ./tools/reconcile", o.release)
 	}
 	files, err := filesOf(actions, actionsDir)
 	if err != nil {
@@ -41,7 +54,7 @@ func (a *app) initGitHub(dir string, o initOptions) error {
 	}
 	for i := range files {
 		if release != "" {
-			files[i].data = bytes.ReplaceAll(files[i].data, []byte(releaseMark), []byte(release))
+			files[i].data = bytes.ReplaceAll(files[i].data, []byte(releaseMark), []byte(yamlText(release)))
 		}
 	}
 	if err := a.writeNew(dir, files, o.missing); err != nil {

@@ -104,6 +104,7 @@ func TestWhatStartsReconcile(t *testing.T) {
 	}{
 		"a push":                  {"push", push("main", "Declare"), true},
 		"a push of ours":          {"push", push("main", "Record d\n\nReconcile-Objects: 1"), false},
+		"a push that quotes ours": {"push", push("main", "Explain\n\nReconcile-Objects: 1\n\nis a trailer."), true},
 		"a push to a topic":       {"push", push("topic", "Declare"), false},
 		"a comment of a member":   {"issue_comment", comment("/approve", "User", "MEMBER"), true},
 		"a comment of a stranger": {"issue_comment", comment("/approve", "User", "NONE"), false},
@@ -113,6 +114,9 @@ func TestWhatStartsReconcile(t *testing.T) {
 		"by hand":                 {"workflow_dispatch", fields{"repository": repository}, true},
 	} {
 		_ = os.Remove(ran) // it is not there where nothing was started
+		if head, ok := c.data["head_commit"].(fields); ok {
+			m.must("git commit -q --amend --allow-empty -m \"$MESSAGE\"", "MESSAGE="+head["message"].(string))
+		}
 		code, out := m.act("reconcile.yml", c.event, c.data, nil)
 		args, err := os.ReadFile(ran)
 		if code != 0 || (err == nil) != c.starts || c.starts && string(args) != "--push\n" {

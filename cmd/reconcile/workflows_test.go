@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -202,12 +205,76 @@ func TestReconcileWorkflow(t *testing.T) {
 	}
 }
 
+// TestOwnCommits: a commit counts as one of reconcile by its trailer, and not by a text that its message has elsewhere.
+func TestOwnCommits(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.must("git init -q; " + identity)
+	look, result := script(t, "workflows/reconcile.yml", "Look whose commit it is"), filepath.Join(m.temp, "output")
+	for message, ours := range map[string]bool{
+		"Update status of dag/d\n\n- dag/d\n\nReconcile-Input: x\nReconcile-Objects: 1": true,
+		"Declare":                      false,
+		"Explain Reconcile-Objects: 1": false,
+		"Explain\n\nReconcile-Objects: 1\n\nis the trailer of a commit of reconcile.": false,
+		"Reconcile-Objects: 1": false,
+	} {
+		m.must("git commit -q --allow-empty -m \"$MESSAGE\"; rm -f "+result, "MESSAGE="+message)
+		m.must(look, "GITHUB_OUTPUT="+result)
+		said, err := os.ReadFile(result)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if got := string(said) == "ours=true\n"; got != ours {
+			t.Errorf("%q: ours is %v, want %v (%q)", message, got, ours, said)
+		}
+	}
+}
+
+// TestActionGetsFiles: a file of a release is used when it has the sum that is written beside it, and so is a program in
+// the repository.
+func TestActionGetsFiles(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skipf("SKIPPED, no file was downloaded: %v", err)
+	}
+	get := script(t, "actions/reconcile/action.yml", "Get reconcile")
+	m.must("mkdir -p top bin; printf '#!/bin/sh\\necho reconcile v9 $0\\n' > bin/reconcile; chmod +x bin/reconcile; " +
+		"cp bin/reconcile top/; tar -czf release.tar.gz top")
+	server := httptest.NewTLSServer(http.FileServer(http.Dir(m.dir)))
+	t.Cleanup(server.Close)
+	cert := filepath.Join(m.temp, "cert.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(cert, block, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sum := func(file string) string { return strings.Fields(m.must("sha256sum " + file))[0] }
+	for version, good := range map[string]bool{
+		server.URL + "/release.tar.gz#sha256=" + sum("release.tar.gz"): true,
+		server.URL + "/bin/reconcile#sha256=" + sum("bin/reconcile"):   true,
+		server.URL + "/release.tar.gz#sha256=" + sum("bin/reconcile"):  false,
+		server.URL + "/release.tar.gz":                                 false,
+		"./bin/reconcile":                                              true,
+		"./release.tar.gz":                                             false,
+		"./none":                                                       false,
+	} {
+		m.must("rm -rf \"$RUNNER_TEMP/reconcile\" \"$GITHUB_PATH\"")
+		code, out := m.sh(get, "VERSION="+version, "CURL_CA_BUNDLE="+cert)
+		if (code == 0) != good || good && !strings.Contains(out, "reconcile comes from ") || !good && !strings.Contains(out, "::error file=") {
+			t.Errorf("%s: exit %d, %s", version, code, out)
+		}
+		if _, err := os.Stat(filepath.Join(m.temp, "path")); (err == nil) != good {
+			t.Errorf("%s: on the PATH: %v", version, err)
+		}
+	}
+}
+
 // TestAction: what is no release is not installed.
 func TestAction(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	get := script(t, "actions/reconcile/action.yml", "Get reconcile")
-	for _, version := range []string{"VERSION", "latest", "main", "", "1.2.3"} {
+	for _, version := range []string{"VERSION", "latest", "main", "", "1.2.3", "http://example.org/r.tar.gz#sha256=0", "/bin/sh", "../up"} {
 		if code, out := m.sh(get, "VERSION="+version); code != 1 || !strings.Contains(out, "::error file=") {
 			t.Errorf("%q: exit %d, %s", version, code, out)
 		}

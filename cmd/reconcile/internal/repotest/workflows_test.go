@@ -36,9 +36,9 @@ type job struct {
 }
 
 type step struct {
-	Name, Uses, Run string
-	If              string
-	Env, With       map[string]string
+	ID, Name, Uses, Run string
+	If                  string
+	Env, With           map[string]string
 }
 
 // concurrency is a group's name, or a group with more.
@@ -175,8 +175,8 @@ func jobFaults(name string, w *workflow, j *job, add func(string, ...any)) {
 		add("what writes must have a concurrency group of its own with cancel-in-progress: false")
 	}
 	events := w.events()
-	if writes != nil && w.startsOnBranches() && !strings.Contains(j.If, "!contains(github.event.head_commit.message, 'Reconcile-Objects: ')") {
-		add("a push of ours starts it again: see the condition of reconcile.yml")
+	if writes != nil && w.startsOnBranches() {
+		ownPushFaults(j.Steps, add)
 	}
 	if writes != nil && slices.Contains(events, "issue_comment") && (!strings.Contains(j.If, "author_association") ||
 		!strings.Contains(j.If, "github.event.comment.user.type == 'User'")) {
@@ -202,6 +202,25 @@ func (w *workflow) startsOnBranches() bool {
 		}
 	}
 	return false
+}
+
+// notOurs is the condition of steps that have nothing to do for a commit of reconcile itself.
+const notOurs = "steps.commit.outputs.ours != 'true'"
+
+// ownPushFaults are steps that would work again for a commit that the work itself made.
+func ownPushFaults(steps []step, add func(string, ...any)) {
+	looks := slices.IndexFunc(steps, func(s step) bool {
+		return s.ID == "commit" && strings.Contains(s.Run, "%(trailers:key=Reconcile-Objects,valueonly)")
+	})
+	if looks < 0 {
+		add("a push of ours starts it again: look for the trailer of its commit, see reconcile.yml")
+		return
+	}
+	for _, s := range steps[looks+1:] {
+		if s.If != notOurs {
+			add("step %q%s: a push of ours starts it again: write if: %s", s.Name, s.Uses, notOurs)
+		}
+	}
 }
 
 func (w *workflow) permissionsOf(j *job) *permissions {
@@ -283,7 +302,8 @@ func TestBrokenWorkflowsAreSeen(t *testing.T) {
 		{"plan-comment.yml", "      cancel-in-progress: false", "      cancel-in-progress: true", "cancel-in-progress: false"},
 		{"reconcile.yml", "      cancel-in-progress: false\n", "", "cancel-in-progress: false"},
 		{"reconcile.yml", "permissions: {}\n", "permissions: {}\nconcurrency: all\n", "group of its own"},
-		{"reconcile.yml", "      !contains(github.event.head_commit.message, 'Reconcile-Objects: ')", "      true", "starts it again"},
+		{"reconcile.yml", "        if: steps.commit.outputs.ours != 'true'\n        env:", "        env:", "starts it again"},
+		{"reconcile.yml", "        id: commit\n", "", "starts it again"},
 		{"reconcile.yml", "      contains(fromJSON('[\"OWNER\", \"MEMBER\", \"COLLABORATOR\"]'), github.event.comment.author_association)",
 			"      true", "anybody's comment"},
 		{"reconcile.yml", "github.event.comment.user.type == 'User'", "true", "anybody's comment"},
