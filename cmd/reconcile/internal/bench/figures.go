@@ -18,6 +18,7 @@ type options struct {
 	binary     string
 	runs       int
 	only, keep string
+	beside     string // another binary, or ""
 }
 
 // bench is one run of all measurements.
@@ -55,7 +56,7 @@ func measureAll(ctx context.Context, o options) error {
 	}
 	fmt.Printf("%d processors, %s/%s, medians of %d runs in alternation\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, o.runs)
 	for _, part := range append([]part{
-		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"decide", b.decide},
+		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"graphs", b.graphs}, {"beside", b.besides}, {"decide", b.decide},
 		{"commit", b.commit}, {"push", b.push}, {"ledger", b.ledger}, {"memory", b.memory}, {"fts", b.fts}, {"github", b.github},
 	}, b.vectors()...) {
 		if !b.wants(part.name) {

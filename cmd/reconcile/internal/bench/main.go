@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string) error {
 	binary := flags.String("reconcile", "", "the binary to measure; built from this module by default")
 	runs := flags.Int("runs", 7, "repetitions of each measurement")
 	only := flags.String("only", "", "only figures whose name contains this, or one of several by comma")
+	beside := flags.String("beside", "", "another binary of the program, for the figures that compare with one")
 	keep := flags.String("keep", "", "folder for the trees; a temporary one by default")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -49,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	case "tree":
 		return makeTree(ctx, *sizes, *seed, *binary, flags.Args())
 	case "run":
-		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, keep: *keep})
+		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, beside: *beside, keep: *keep})
 	case "mixed": // the specs of a tree in which nothing has run yet
 		return makeMixed(*sizes, *seed, flags.Args())
 	case "parse": // what a cold run is measured against, in a process of its own
