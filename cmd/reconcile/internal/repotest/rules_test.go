@@ -210,6 +210,7 @@ var onClock = []struct {
 }{
 	{"state", "After", "a fingerprint must be older than a tick of the file system's clock; Settle waits for that"},
 	{"state/lock", "Now", "the protocol prescribes ages; an option, of which the clock is the default"},
+	{"state/lock", "AfterFunc", "a lock that is held is renewed; an option, of which the clock is the default"},
 	{"state/lock", "NewTimer", "the protocol prescribes waiting; an option, of which the clock is the default"},
 	{"state/lock", "AfterFunc", "the protocol prescribes signs of life; an option, of which the clock is the default"},
 	{"state/durable", "Since", "what a dead writer left behind is told by its age, as the file system has it"},
