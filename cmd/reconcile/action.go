@@ -20,17 +20,18 @@ type verb struct {
 	session  bool // also of sessions
 	wholeDAG bool // also without a node
 	node     bool // also of a node
+	people   bool // for people only: refused inside of a run
 }
 
 // verbs are the commands that steer what runs.
 var verbs = []verb{
-	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true},
-	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true},
-	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, false},
-	{schemas.VerbResume, "Go on after a pause", true, true, false},
-	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true},
-	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true},
-	{schemas.VerbApprove, "Let a held node start, or say that a person's task is done", false, true, true},
+	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true, false},
+	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true, false},
+	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, false, false},
+	{schemas.VerbResume, "Go on after a pause", true, true, false, false},
+	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true, true},
+	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true, false},
+	{schemas.VerbApprove, "Let a held node start, or say that a person's task is done", false, true, true, true},
 }
 
 // actionOptions are the flags of the verbs.
@@ -59,7 +60,7 @@ run is at work it only writes: that run takes it from there.`,
 		ValidArgsFunction: a.completeNodes(targets...),
 	}
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&o.by, "by", "", "who asks (default: the user's login name)")
+	cmd.Flags().StringVar(&o.by, "by", "", "who asks; in a run its agent (default: the user's login name)")
 	cmd.Flags().BoolVar(&o.noRun, "no-run", false, "only write the action; the next run applies it")
 	return cmd
 }
@@ -102,20 +103,26 @@ func (v verb) least() int {
 }
 
 func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) error {
+	if v.people {
+		if err := a.onlyPeople(v.name); err != nil {
+			return err
+		}
+	}
+	by, err := a.actor("--by", o.by)
+	if err != nil {
+		return err
+	}
 	s, t, err := a.load(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	spec := schemas.ActionSpec{Verb: v.name, Reason: a.discreet("--reason", o.reason), By: o.by, At: schemas.NewTime(a.now())}
+	spec := schemas.ActionSpec{Verb: v.name, Reason: a.discreet("--reason", o.reason), By: by, At: schemas.NewTime(a.now())}
 	if len(args) == 2 {
 		spec.Node = args[1]
 	}
 	if spec.Target, err = v.target(t, args[0], spec.Node); err != nil {
 		return err
-	}
-	if spec.By == "" {
-		spec.By = a.login()
 	}
 	where, err := writeSpec(s, t, schemas.ActionKind, actionName(spec), &spec)
 	if err != nil {

@@ -57,8 +57,8 @@ func (a *app) allow(cmd *cobra.Command, o allowFlags) error {
 	if err != nil {
 		return err
 	}
-	if !o.list && a.getenv("RECONCILE_RUN") != "" {
-		return badUsage("only a person may allow what is sent elsewhere: run \"reconcile allow\" outside of a run")
+	if in := a.caller(); in != nil && !o.list { // the list holds for all trees: a run of any of them is refused
+		return notInRun("allow what is sent elsewhere", in)
 	}
 	if o.remove != "" {
 		return a.disallow(list, o.remove)

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/state"
 )
@@ -162,12 +160,6 @@ func (a *app) current(ctx context.Context, noRun bool) (*state.Tree, error) {
 	}
 	defer s.Close()
 	return a.monitor(ctx, s, t, noRun)
-}
-
-// insideRun reports whether this process is part of a run of the same tree: then that run does the work.
-func (a *app) insideRun() bool {
-	_, inside := runner.InsideRun(a.global.dir, os.Environ())
-	return inside
 }
 
 // ledgerView is several clarifications as -o json prints them: with an issue, in the form of its ledger.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -52,7 +51,7 @@ with the answer. A question to an agent that has answered the node already is th
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.issue, "issue", -1, "the issue `N` that the question is about (default: RECONCILE_ISSUE)")
-	f.StringVar(&o.from, "from", "", "the `AGENT` that asks (default: RECONCILE_AGENT)")
+	f.StringVar(&o.from, "from", "", "the `AGENT` that asks (in a run: its agent)")
 	f.StringVar(&o.to, "to", "", "the `AGENT` that is asked")
 	f.StringVar(&o.topic, "topic", "", "the subject, at most 200 characters")
 	f.StringVar(&o.question, "question", "", "what is asked, at most 2000 characters; - reads standard input")
@@ -101,8 +100,10 @@ func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, err
 	spec := &schemas.ClarificationRequestSpec{
 		From: o.from, To: o.to, Topic: o.topic, Blocking: !o.nonBlocking, Artifacts: o.artifacts, Issue: max(o.issue, 0),
 	}
-	if key, inside := runner.InsideRun(a.global.dir, os.Environ()); inside {
-		a.fillFromRun(spec, key, o.issue < 0)
+	if a.insideRun() {
+		if err := a.fillFromRun(spec, o.issue < 0); err != nil {
+			return nil, err
+		}
 	}
 	for _, f := range []struct{ flag, value string }{
 		{"--from", spec.From}, {"--to", spec.To}, {"--topic", spec.Topic}, {"--question", o.question},
@@ -124,16 +125,15 @@ func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, err
 }
 
 // fillFromRun adds what the run that this process is part of says: who asks, about which issue, and which node waits.
-func (a *app) fillFromRun(spec *schemas.ClarificationRequestSpec, key string, issue bool) {
-	if _, _, ok := schemas.SplitRunKey(key); ok {
-		spec.Run = key
+func (a *app) fillFromRun(spec *schemas.ClarificationRequestSpec, issue bool) (err error) {
+	if spec.From, err = a.speaker("--from", spec.From); err != nil {
+		return err
 	}
-	if spec.From == "" {
-		spec.From = a.getenv("RECONCILE_AGENT")
-	}
+	spec.Run = a.runKey()
 	if n, err := strconv.Atoi(a.getenv("RECONCILE_ISSUE")); err == nil && issue {
 		spec.Issue = n
 	}
+	return nil
 }
 
 // textOf is a text of the command line; "-" stands for what is on standard input.

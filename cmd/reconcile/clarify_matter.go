@@ -198,6 +198,9 @@ func isHuman(t *state.Tree, agent string) bool {
 func matterArguments(least, most int, words string) cobra.PositionalArgs {
 	number := arguments(least, most, words)
 	return func(cmd *cobra.Command, args []string) error {
+		for i := range args {
+			args[i] = strings.TrimPrefix(args[i], guard)
+		}
 		if err := number(cmd, args); err != nil {
 			return err
 		}

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -78,7 +76,7 @@ TEXT has at most 2000 characters; - reads it from standard input.`,
 		ValidArgsFunction: a.completeMatters,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the `AGENT` or person that says so "+
-		"(default: RECONCILE_AGENT, else the login name)")
+		"(in a run: its agent; default: RECONCILE_AGENT, else the login name)")
 	return cmd
 }
 
@@ -108,11 +106,9 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 		}
 		text = a.discreet("the text", text)
 	}
-	if from == "" {
-		from = a.getenv("RECONCILE_AGENT")
-	}
-	if from == "" {
-		from = a.login()
+	from, err := a.speaker("--from", from)
+	if err != nil {
+		return err
 	}
 	if !utf8.ValidString(from) {
 		return badUsage("--from is not UTF-8")
@@ -162,9 +158,8 @@ func (a *app) reply(
 // runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits
 // for the answer.
 func (a *app) runOf(m *matter) string {
-	key, _ := runner.InsideRun(a.global.dir, os.Environ())
-	if spec := requestSpec(m.request); spec != nil && sameTask(spec.Run, key) {
-		return key
+	if spec := requestSpec(m.request); spec != nil && sameTask(spec.Run, a.runKey()) {
+		return a.runKey()
 	}
 	return ""
 }

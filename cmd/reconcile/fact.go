@@ -167,12 +167,16 @@ func (a *app) factResolve(ctx context.Context, id, text, by string) error {
 		return badUsage("the resolution is empty: say how the conflict ended")
 	}
 	text = a.discreet("the text", text)
+	who, err := a.person(by)
+	if err != nil {
+		return err
+	}
 	return a.stating(ctx, by, func(s *state.Store, _ *index.Kept) ([]index.Statement, error) {
 		c, err := a.book(s).Conflict(id)
 		if err != nil {
 			return nil, err
 		}
-		c.Resolution, c.ResolvedBy = text, a.person(by)
+		c.Resolution, c.ResolvedBy = text, who
 		c.ResolvedAt = a.now().UTC().Truncate(time.Second)
 		return []index.Statement{c}, nil
 	})
@@ -297,7 +301,10 @@ func (a *app) stateFacts(ctx context.Context, by string, all ...index.Statement)
 // stating brings the index up to date, which knows the nodes, and writes the statements that make returns. Nothing is
 // written if one of them is of a node that there is not, is an edge that may not be, or holds a secret.
 func (a *app) stating(ctx context.Context, by string, make func(*state.Store, *index.Kept) ([]index.Statement, error)) error {
-	who := a.person(by)
+	who, err := a.person(by)
+	if err != nil {
+		return err
+	}
 	return a.withIndex(ctx, func(s *state.Store, x *index.Kept) error {
 		all, err := make(s, x)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/state/durable"
 )
 
@@ -28,7 +30,7 @@ func main() {
 func mainRun() int {
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, reconcile: reconcileTree,
+		getenv: os.Getenv, ancestry: runner.Ancestry, reconcile: reconcileTree,
 	}
 	var err error
 	if a.now, err = clock(os.Getenv("RECONCILE_NOW")); err != nil {
@@ -61,6 +63,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	ancestry       iter.Seq[[]string] // the environments of this process's ancestors; nil: not looked at
 	now            func() time.Time
 	reconcile      reconcileFunc
 	global         globalFlags
@@ -74,6 +77,7 @@ type app struct {
 // main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the
 // format of the results.
 func (a *app) main(ctx context.Context, args []string) int {
+	args = guardTexts(args)
 	root := rootFor(a, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

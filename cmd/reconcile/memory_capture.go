@@ -20,7 +20,6 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -163,11 +162,7 @@ func (a *app) observation(o *captureOptions, l memory.Learned) *schemas.Observat
 		Agent: o.agent, Issue: o.issue.number, Session: o.session, Timestamp: schemas.NewTime(a.now()),
 		Entries: l.Entries, SourceTokens: l.SourceTokens,
 	}
-	if key, inside := runner.InsideRun(a.global.dir, os.Environ()); inside {
-		if _, _, ok := schemas.SplitRunKey(key); ok {
-			spec.Run = key
-		}
-	}
+	spec.Run = a.runKey()
 	return spec
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +32,11 @@ recalled as before then, until a file changes again.`,
 		Args:    memoryIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-				who := a.person(by)
-				if err := checkDiscreet("--by", who); err != nil {
+				who, err := a.person(by)
+				if err != nil {
 					return err
 				}
-				err := m.Verify(cmd.Context(), args, who)
+				err = m.Verify(cmd.Context(), args, who)
 				return a.done(cmd.Context(), m, args, "verified", err)
 			})
 		},
@@ -78,8 +79,8 @@ undoing the compaction brings them back. --with-originals removes them instead, 
 }
 
 func (a *app) memoryRemove(ctx context.Context, m *memstore.Files, ids []string, o removeOptions) error {
-	who := a.person(o.by)
-	if err := checkDiscreet("--by", who); err != nil {
+	who, err := a.person(o.by)
+	if err != nil {
 		return err
 	}
 	gone, originals, err := withOriginals(ctx, m, ids)
@@ -130,17 +131,17 @@ func withOriginals(ctx context.Context, m *memstore.Files, ids []string) (gone, 
 
 func bindBy(cmd *cobra.Command, by *string) {
 	cmd.Flags().StringVar(by, "by", "",
-		"the agent or person that says so (default: RECONCILE_AGENT, else the login name)")
+		"the agent or person that says so (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
 }
 
-// person is who acts: as the flag says, else the agent of the run, else who is logged in.
-func (a *app) person(by string) string {
-	for _, name := range []string{by, a.getenv("RECONCILE_AGENT")} {
-		if name != "" {
-			return name
-		}
+// person is [app.actor] for --by, checked: in a run without an agent, who is logged in.
+func (a *app) person(by string) (string, error) {
+	who, err := a.actor("--by", by)
+	if err != nil {
+		return "", err
 	}
-	return a.login()
+	who = cmp.Or(who, a.login())
+	return who, checkDiscreet("--by", who)
 }
 
 // done tells that something was done to observations.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
@@ -244,9 +242,8 @@ func (a *app) monitored(ctx context.Context, s *state.Store, t *state.Tree, noRu
 
 func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun bool, o loopOptions,
 ) (next *state.Tree, whole bool, err error) {
-	_, inside := runner.InsideRun(a.global.dir, os.Environ())
 	switch {
-	case noRun || inside:
+	case noRun || a.insideRun():
 	case anyClaim(t):
 		a.note("another run is at work; this is how things stand")
 	default:

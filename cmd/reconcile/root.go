@@ -163,7 +163,22 @@ func flagError(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		hint = didYouMean("--"+unknown.GetSpecifiedName(), names)
 	}
-	return badUsage("%s%s; see \"%s --help\"", err, hint, cmd.CommandPath())
+	return badUsage("%s%s; see \"%s --help\"", flagWords(err), hint, cmd.CommandPath())
+}
+
+// flagWords is what pflag says of a flag, without what is no name: it may be a text that begins with a hyphen.
+func flagWords(err error) string {
+	const text = `; a text that begins with "-" goes to the end, after "--"`
+	var unknown *pflag.NotExistError
+	var syntax *pflag.InvalidSyntaxError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) == 1:
+		return fmt.Sprintf("unknown flag: -%s", unknown.GetSpecifiedName()) + text
+	case errors.As(err, &unknown) && slug(unknown.GetSpecifiedName()) != strings.ToLower(unknown.GetSpecifiedName()),
+		errors.As(err, &syntax):
+		return "unknown flag" + text
+	}
+	return err.Error()
 }
 
 // didYouMean is ` (did you mean "x"?)` for the nearest of words, or nothing.

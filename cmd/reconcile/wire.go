@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,9 +24,9 @@ import (
 
 // reconcileTree wires store, loop, runner, git and event log together, and runs the loop.
 func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) {
-	if key, inside := runner.InsideRun(a.global.dir, os.Environ()); inside {
+	if in := a.runHere(); in != nil {
 		return outcome{}, fmt.Errorf("this is part of the run %s of the same tree; "+
-			"a run inside a run would wait for itself: take the call out of the node, or point -C at another tree", key)
+			"a run inside a run would wait for itself: take the call out of the node, or point -C at another tree", in.Key)
 	}
 	store, err := a.open()
 	if err != nil {

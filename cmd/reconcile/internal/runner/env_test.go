@@ -4,6 +4,7 @@ package runner
 
 import (
 	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,23 +164,38 @@ func TestStdin(t *testing.T) {
 
 func TestInsideRun(t *testing.T) {
 	g := newRig(t, Options{})
-	environ := append(g.base, "RECONCILE_ROOT="+g.dir, "RECONCILE_RUN="+theKey, chainVar+"="+g.marks.chain(theKey))
-	if key, inside := InsideRun(g.dir, environ); !inside || key != theKey {
-		t.Errorf("got %q, %v", key, inside)
+	own := func(environs ...[]string) iter.Seq[[]string] { return slices.Values(environs) }
+	environ := append(g.base, "RECONCILE_ROOT="+g.dir, "RECONCILE_RUN="+theKey, "RECONCILE_AGENT=coder",
+		chainVar+"="+g.marks.chain(theKey))
+	if in := InsideRun(g.dir, own(environ)); in == nil || in.Key != theKey || in.Agent != "coder" || in.Elsewhere {
+		t.Errorf("got %+v", in)
 	}
-	if _, inside := InsideRun(t.TempDir(), environ); inside {
-		t.Error("inside a run of another tree")
+	if in := InsideRun(t.TempDir(), own(environ)); in == nil || !in.Elsewhere {
+		t.Errorf("got %+v in another tree", in)
 	}
-	if _, inside := InsideRun(g.dir, g.base); inside {
-		t.Error("inside without a mark")
+	if in := InsideRun(g.dir, own(g.base)); in != nil {
+		t.Errorf("inside of %+v without a mark", in)
+	}
+	if in := InsideRun(g.dir, own([]string{"RECONCILE_RUN=" + theKey})); in == nil || in.Elsewhere {
+		t.Errorf("got %+v where only the key is left", in)
+	}
+	// A process that takes the marks off, or puts others on, is still a child of the run.
+	forged := []string{"RECONCILE_ROOT=" + g.dir, "RECONCILE_RUN=forged", "RECONCILE_AGENT=architect"}
+	for _, first := range [][]string{nil, forged, {"RECONCILE_ROOT=/elsewhere"}} {
+		if in := InsideRun(g.dir, own(first, environ, nil)); in == nil || in.Key != theKey || in.Agent != "coder" || in.Elsewhere {
+			t.Errorf("got %+v below %q", in, first)
+		}
 	}
 	// A run of another tree inside of that run is inside of it, too.
 	inner := newRig(t, Options{Environ: environ})
 	deep := []string{"RECONCILE_ROOT=" + inner.dir, "RECONCILE_RUN=inner", chainVar + "=" + inner.marks.chain("inner")}
 	for _, dir := range []string{g.dir, inner.dir} {
-		if key, inside := InsideRun(dir, deep); !inside || key != "inner" {
-			t.Errorf("%s: got %q, %v", dir, key, inside)
+		if in := InsideRun(dir, own(deep)); in == nil || in.Key != "inner" || in.Elsewhere {
+			t.Errorf("%s: got %+v", dir, in)
 		}
+	}
+	if in := InsideRun(g.dir, own(deep, environ)); in == nil || in.Key != theKey {
+		t.Errorf("got %+v of a nested run and its ancestors", in)
 	}
 }
 

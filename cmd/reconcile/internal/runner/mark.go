@@ -3,6 +3,7 @@ package runner
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -60,23 +61,55 @@ func anyLink(chain string, ok func(root, runner, key string) bool) bool {
 	return false
 }
 
-// InsideRun reports whether this process is part of a run of the tree in dir, at any depth, and the key of the
-// innermost run that it is part of. environ is os.Environ().
-func InsideRun(dir string, environ []string) (key string, inside bool) {
-	root, chain := lookup(environ, "RECONCILE_ROOT"), lookup(environ, chainVar)
-	if root == "" && chain == "" {
-		return "", false
+// MarkVariables are the variables of an environment that [InsideRun] looks at.
+var MarkVariables = []string{"RECONCILE_RUN", "RECONCILE_ROOT", chainVar, "RECONCILE_AGENT", "RECONCILE_SESSION"}
+
+// Inside is the run that a process is part of.
+type Inside struct {
+	Key string // of the run
+	// Agent and Session are who performs it and what it belongs to; "" where it has none.
+	Agent, Session string
+	// Elsewhere says that it is a run of another tree.
+	Elsewhere bool
+}
+
+// InsideRun returns the run that a process is part of: that of the tree in dir, at any depth, else one of another tree;
+// nil for a process that is part of none. environs are the environments of the process and its ancestors ([Ancestry]),
+// its own first. Of several that name a run of the tree the outermost counts: reconcile made it, while the run's own
+// processes choose what they hand on.
+func InsideRun(dir string, environs iter.Seq[[]string]) *Inside {
+	real := ""
+	var here, linked, other *Inside
+	for environ := range environs {
+		key, root, chain := lookup(environ, "RECONCILE_RUN"), lookup(environ, "RECONCILE_ROOT"), lookup(environ, chainVar)
+		if key == "" && root == "" && chain == "" {
+			continue
+		}
+		if real == "" {
+			var err error
+			if real, err = realPath(dir); err != nil {
+				real = dir
+			}
+		}
+		in := &Inside{Key: key, Agent: lookup(environ, "RECONCILE_AGENT"), Session: lookup(environ, "RECONCILE_SESSION")}
+		want := digest(real)
+		switch {
+		case root == real || root == "" && chain == "":
+			here = in
+		case linked == nil && anyLink(chain, func(root, _, _ string) bool { return root == want }):
+			linked = in
+		default:
+			in.Elsewhere = true
+			other = in
+		}
 	}
-	real, err := realPath(dir)
-	if err != nil {
-		return "", false
+	switch {
+	case here != nil:
+		return here
+	case linked != nil:
+		return linked
 	}
-	want := digest(real)
-	inside = root == real || anyLink(chain, func(root, _, _ string) bool { return root == want })
-	if !inside {
-		return "", false
-	}
-	return lookup(environ, "RECONCILE_RUN"), true
+	return other
 }
 
 // lookup returns the value of a variable in an environment; empty if there is none.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -143,18 +144,39 @@ func readMember(pid int) (member, bool) {
 
 // chainOf reads the chain in a process's environment; empty if it has none, or is not ours to look at.
 func chainOf(pid int) string {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	env, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // more than the system lets a process have
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
+	for kv := range bytes.SplitSeq(environOf(pid), []byte{0}) {
 		if chain, ok := bytes.CutPrefix(kv, []byte(chainVar+"=")); ok {
 			return string(chain)
 		}
 	}
 	return ""
+}
+
+// environOf is the environment that a process was started with, each variable ended by a zero byte; empty if it is not
+// ours to look at.
+func environOf(pid int) []byte {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	env, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // more than the system lets a process have
+	return env
+}
+
+// Ancestry yields the environments that the ancestors of this process were started with, its parent's first.
+func Ancestry(yield func(environ []string) bool) {
+	const most = 1000 // deeper than any tree of processes
+	pid := os.Getppid()
+	for range most {
+		m, alive := readMember(pid)
+		if !alive || !yield(strings.Split(string(environOf(pid)), "\x00")) {
+			return
+		}
+		if pid = m.parent; pid < 1 {
+			return
+		}
+	}
 }
 
 // holders lists the processes that hold the leases of the trees. Runners do not count: they hold the lease through a

@@ -25,3 +25,6 @@ func signalGroup(pid int, _ bool) {
 }
 
 func (t *tree) groupLives() bool { return false }
+
+// Ancestry yields nothing: the environments of other processes cannot be read here.
+func Ancestry(func(environ []string) bool) {}
