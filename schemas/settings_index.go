@@ -23,10 +23,12 @@ type IndexSettings struct {
 	M int `json:"m,omitempty" jsonschema:"minimum=2,maximum=128,default=16"`
 	// EfConstruction is how many candidates the links of a vector are chosen from when the index is built. Default 144.
 	EfConstruction int `json:"efConstruction,omitempty" jsonschema:"minimum=1,maximum=4096,default=144"`
-	// EfSearch is how many candidates a search keeps while it follows links: more find more and take longer. Default 64.
-	EfSearch int `json:"efSearch,omitempty" jsonschema:"minimum=1,maximum=4096,default=64"`
-	// EfThorough is the same for a search with --thorough, where it is more than efSearch. Default 192.
-	EfThorough int `json:"efThorough,omitempty" jsonschema:"minimum=1,maximum=4096,default=192"`
+	// EfSearch is how many candidates a search keeps: more find more and take longer. Default: as many as a build measures
+	// that it takes to find 95 of 100 of what is nearest, at least 64.
+	EfSearch int `json:"efSearch,omitempty" jsonschema:"minimum=1,maximum=4096"`
+	// EfThorough is the same for a search with --thorough, where it is more than efSearch. Default: as many as it takes to
+	// find 99 of 100, at least 192.
+	EfThorough int `json:"efThorough,omitempty" jsonschema:"minimum=1,maximum=4096"`
 	// APIKeyEnv names the environment variable that holds the key for the endpoint: one called RECONCILE_… or …_API_KEY.
 	// Default: no key is sent.
 	APIKeyEnv string `json:"apiKeyEnv,omitempty" jsonschema:"maxLength=200"`
@@ -48,8 +50,6 @@ func (x *IndexSettings) defaults() {
 	orDefault(&x.Dimensions, 768)
 	orDefault(&x.M, 16)
 	orDefault(&x.EfConstruction, 144)
-	orDefault(&x.EfSearch, 64)
-	orDefault(&x.EfThorough, 192)
 	orDefault(&x.Batch, 64)
 	orDefault(&x.MaxFileSize, 1<<20)
 }

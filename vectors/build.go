@@ -29,8 +29,8 @@ type Options struct {
 	// M and EfConstruction say how vectors are linked, see [knn.Options]; 0 is its default. A snapshot that is opened has to
 	// be linked so.
 	M, EfConstruction int
-	// EfSearch is how many candidates a search keeps, EfThorough the same for a thorough one, which keeps no fewer; 0 is the
-	// default of package knn.
+	// EfSearch is how many candidates a search keeps, EfThorough the same for a thorough one, which keeps no fewer; 0 is what
+	// the snapshot was calibrated to.
 	EfSearch, EfThorough int
 	// Sound says that these very bytes were opened and confirmed before, or were just written: their sums, which takes as long
 	// as to read all of them, are not compared again, unless Verify is called.
@@ -59,7 +59,6 @@ type Scratch interface {
 func (o Options) withDefaults() Options {
 	o.Dims = cmp.Or(o.Dims, knn.DefaultDims)
 	o.M, o.EfConstruction = cmp.Or(o.M, knn.DefaultM), cmp.Or(o.EfConstruction, knn.DefaultEfConstruction)
-	o.EfSearch, o.EfThorough = cmp.Or(o.EfSearch, knn.DefaultEfSearch), cmp.Or(o.EfThorough, knn.DefaultEfThorough)
 	if o.Threads == 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
@@ -80,12 +79,14 @@ func (o *Options) linking() knn.Options {
 	return knn.Options{Dims: o.Dims, M: o.M, EfConstruction: o.EfConstruction, Threads: o.Threads}
 }
 
-// ef is how many candidates a search keeps.
-func (o *Options) ef(thorough bool) int {
+// ef is how many candidates a search among some vectors keeps.
+func (o *Options) ef(x *knn.Index, thorough bool) int {
+	normal, most := x.Efforts()
+	normal, most = cmp.Or(o.EfSearch, normal), cmp.Or(o.EfThorough, most)
 	if thorough {
-		return max(o.EfSearch, o.EfThorough)
+		return max(normal, most)
 	}
-	return o.EfSearch
+	return normal
 }
 
 // Snapshot is an index that was built, to be written. Some of it may be in a Scratch.

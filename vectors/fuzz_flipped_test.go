@@ -69,7 +69,7 @@ func useAll(t *testing.T, x *vectors.Index, w *world) {
 			t.Errorf("%d results", len(a.Results))
 		}
 	}
-	_, _, _ = x.Recall(3)
+	_, _ = x.Recall(3)
 	g := x.Graph()
 	for r := range g.All() {
 		_, _ = g.Node(r), edges(g, r)

@@ -34,8 +34,8 @@ func TestBuildIsAFunctionOfItsInputs(t *testing.T) {
 		if err := x.Verify(); err != nil {
 			t.Error(err)
 		}
-		if recall, asked, err := x.Recall(20); err != nil || recall != 1 || asked == 0 {
-			t.Errorf("recall is %v of %d, %v", recall, asked, err)
+		if r, err := x.Recall(20); err != nil || r.Default != 1 || r.Thorough != 1 || r.Asked == 0 {
+			t.Errorf("recall is %+v, %v", r, err)
 		}
 	}
 }

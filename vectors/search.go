@@ -275,7 +275,7 @@ type neighbour struct {
 // nearest asks the snapshot and the delta, and joins what they say.
 func (s *search) nearest(v []float32) ([]neighbour, error) {
 	o := knn.SearchOptions{
-		K: max(candidates, s.Limit), Ef: s.ef(s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
+		K: max(candidates, s.Limit), Ef: s.ef(s.near, s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
 	}
 	hits, err := s.near.Search(v, o)
 	if err != nil {
@@ -291,7 +291,7 @@ func (s *search) nearest(v []float32) ([]neighbour, error) {
 	}
 	take(hits)
 	if nearer := s.delta.vectors(); nearer != nil {
-		o.Filter = s.changedSlots(nearer)
+		o.Filter, o.Ef = s.changedSlots(nearer), s.ef(nearer, s.Thorough)
 		if hits, err = nearer.Search(v, o); err != nil {
 			return nil, err
 		}

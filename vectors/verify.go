@@ -26,13 +26,18 @@ func (x *Index) Same(as *Snapshot) (bool, error) {
 	return err == nil && len(rest) == 0, err
 }
 
-// Recall asks for the 10 nearest of some vectors of the snapshot, as a search does and by looking at every vector, and
-// returns how many of these the search finds: 1 for all. asked is how many vectors were asked for, at most n.
-func (x *Index) Recall(n int) (recall float64, asked int, err error) {
+// Recall is how much of what is nearest searches find.
+type Recall struct {
+	Asked             int     // how many vectors were asked for
+	Default, Thorough float64 // shares of the 10 nearest, 1 for all
+}
+
+// Recall asks for the 10 nearest of some vectors of the snapshot, at most n, as searches do and by looking at every vector.
+func (x *Index) Recall(n int) (Recall, error) {
+	r := Recall{Default: 1, Thorough: 1}
 	if x.near == nil || x.near.Slots() == 0 {
-		return 1, 0, nil
+		return r, nil
 	}
-	const k = 10
 	var sample [][]float32
 	step := max(1, x.near.Slots()/max(1, n))
 	for slot := 0; slot < x.near.Slots() && len(sample) < n; slot += step {
@@ -41,23 +46,46 @@ func (x *Index) Recall(n int) (recall float64, asked int, err error) {
 			sample = append(sample, v)
 		}
 	}
+	r.Asked = len(sample)
+	const k = 10
 	exact, err := x.near.SearchMany(sample, knn.SearchOptions{K: k, Exact: true})
 	if err != nil {
-		return 0, len(sample), err
+		return r, err
 	}
-	hits, err := x.near.SearchMany(sample, knn.SearchOptions{K: k, Ef: x.ef(false)})
-	if err != nil {
-		return 0, len(sample), err
+	for _, thorough := range []bool{false, true} {
+		hits, err := x.near.SearchMany(sample, knn.SearchOptions{K: k, Ef: x.ef(x.near, thorough)})
+		if err != nil {
+			return r, err
+		}
+		if thorough {
+			r.Thorough = shareFound(hits, exact)
+		} else {
+			r.Default = shareFound(hits, exact)
+		}
 	}
+	return r, nil
+}
+
+// shareFound is what part of the exact hits was found. Of equals either may be: what counts is how near a hit is.
+func shareFound(hits, exact [][]knn.Hit) float64 {
 	found, all := 0, 0
 	for i, exact := range exact {
 		all += len(exact)
-		// Of equals either may be found: what counts is how near it is.
+		near := 0
 		for _, h := range hits[i] {
 			if h.Similarity >= exact[len(exact)-1].Similarity {
-				found++
+				near++
 			}
 		}
+		found += min(near, len(exact))
 	}
-	return float64(min(found, all)) / float64(max(all, 1)), len(sample), nil
+	return float64(found) / float64(max(all, 1))
+}
+
+// Efforts are how many candidates a default and a thorough search keep.
+func (x *Index) Efforts() (normal, thorough int) {
+	if x.near == nil {
+		return 0, 0
+	}
+	return x.ef(x.near, false), x.ef(x.near, true)
 }

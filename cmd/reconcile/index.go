@@ -256,7 +256,8 @@ func (a *app) verifyIndex(ctx context.Context, k *index.Keeper, t *state.Tree, x
 	if err != nil {
 		return err
 	}
-	a.note("verified: %s; of the 10 nearest of %d vectors %.4f were found", v.Compared, v.Asked, v.Recall)
+	a.note("verified: %s; of the 10 nearest of %d vectors %.4f were found, with --thorough %.4f", v.Compared, v.Recall.Asked,
+		v.Recall.Default, v.Recall.Thorough)
 	if !v.Sound {
 		return fmt.Errorf("the index is not what its files come to: %s; run: reconcile index --rebuild", v.Compared)
 	}
@@ -272,7 +273,7 @@ type indexStats struct {
 	Large   int    `json:"large"`   // files that are left out because they are larger than index.maxFileSize
 	Binary  int    `json:"binary"`  // files that are left out because they are no text
 	Model   string `json:"model,omitempty"`
-	// M and EfConstruction are what its links were made with, EfSearch and EfThorough what searches keep.
+	// M and EfConstruction are what its links were made with, EfSearch and EfThorough how many candidates searches keep.
 	M              int            `json:"m"`
 	EfConstruction int            `json:"efConstruction"`
 	EfSearch       int            `json:"efSearch"`
@@ -288,10 +289,11 @@ func newIndexStats(x *index.Kept, b *index.Book) indexStats {
 	s := x.Graph().Stats()
 	out := indexStats{
 		Nodes: s.Nodes, Edges: s.Edges, Inputs: x.How.Inputs, Changed: x.Changed(), Model: x.Meta().Model, Tools: x.Meta().Tools,
-		M: x.M, EfConstruction: x.EfConstruction, EfSearch: x.EfSearch, EfThorough: x.EfThorough,
+		M: x.M, EfConstruction: x.EfConstruction,
 		Large: x.How.LeftOut.Large, Binary: x.How.LeftOut.Binary,
 		Types: map[string]int{}, EdgesBy: map[string]int{}, Domains: map[string]int{},
 	}
+	out.EfSearch, out.EfThorough = x.Efforts()
 	out.shape = shapeOf(x.Graph(), s, b)
 	for t, n := range s.NodesByType {
 		out.Types[t.String()] = n

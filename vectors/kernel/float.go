@@ -14,6 +14,24 @@ func Dot(a, b []float32) float32 {
 	return dot(a, b)
 }
 
+// StableDot returns the inner product of two vectors of the same length, the same on every machine: products of float32
+// numbers are exact in float64, and are summed in one order.
+func StableDot(a, b []float32) float64 {
+	sameLength(len(a), len(b))
+	var s [4]float64
+	for len(a) >= 4 && len(b) >= 4 {
+		s[0] += float64(a[0]) * float64(b[0])
+		s[1] += float64(a[1]) * float64(b[1])
+		s[2] += float64(a[2]) * float64(b[2])
+		s[3] += float64(a[3]) * float64(b[3])
+		a, b = a[4:], b[4:]
+	}
+	for i, x := range a {
+		s[0] += float64(x) * float64(b[i])
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
+}
+
 // L2 returns the square of the Euclidean distance of two vectors of the same length: it sorts like the distance, and
 // needs no root.
 func L2(a, b []float32) float32 {

@@ -41,6 +41,9 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 		}
 	}
 	v := &view{shape: shapeOf(o), entry: noSlot, live: len(ids)}
+	if err := v.fitTo(len(ids), from); err != nil {
+		return nil, err
+	}
 	x := newIndex(o, v)
 	v.base = v.segmentOf(len(ids))
 	wrong := make([]error, len(ids))
@@ -64,6 +67,19 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 		}
 	}
 	order, err := x.finish(ctx, v, progress)
+	if err != nil {
+		return nil, err
+	}
+	err = x.linkerOf(v).calibrate(func(slot uint32, scratch []float32) ([]float32, error) {
+		if err := from(int(order[slot]), scratch); err != nil {
+			return nil, err
+		}
+		unit(scratch, scratch)
+		return scratch, nil
+	})
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

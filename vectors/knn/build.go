@@ -24,6 +24,12 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 	if err != nil {
 		return nil, err
 	}
+	if err := v.fitTo(len(items), func(row int, into []float32) error {
+		copy(into, items[sorted[row]].Vector)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
 	x := newIndex(o, v)
 	v.base = v.segmentOf(len(items))
 	v.base.vectors = make([]float32, len(items)*v.dims)
@@ -37,13 +43,18 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 	if _, err := x.finish(ctx, v, progress); err != nil {
 		return nil, err
 	}
-	return x, nil
+	if err := x.linkerOf(v).calibrate(v.exact); err != nil {
+		return nil, err
+	}
+	x.linker.stop = nil
+	return x, context.Cause(ctx)
 }
 
 // finish makes the graph of a view whose base is filled, if it is large enough for one, and the order of the IDs. It
 // returns which row each slot was filled as. The error is that of the context.
 func (x *Index) finish(ctx context.Context, v *view, progress func(done, total int)) (rows []uint32, err error) {
 	n := v.base.len()
+	x.linkerOf(v).judge()
 	if n >= x.options.GraphFrom && v.dims >= graphDims {
 		rows = x.buildGraph(v, progress)
 	} else {
@@ -55,7 +66,6 @@ func (x *Index) finish(ctx context.Context, v *view, progress func(done, total i
 	if ctx.Err() != nil { // what was made is not complete
 		return nil, context.Cause(ctx)
 	}
-	x.linker.stop = nil
 	x.order = v.base.byID()
 	if progress != nil {
 		progress(n, n)
@@ -85,10 +95,14 @@ func (v *view) sorted(items []Item) ([]uint32, error) {
 func (s shape) segmentOf(n int) segment {
 	return segment{
 		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
+		norms: make([]int32, n), coarse: make([]int32, n),
 		towers: slices.Repeat([]uint32{noSlot}, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride),
 		bits: make([]uint64, n*s.words),
 	}
 }
+
+// exact is the vector of a slot.
+func (v *view) exact(slot uint32, _ []float32) ([]float32, error) { return v.vector(slot), nil }
 
 // byID returns the slots by ID.
 func (s *segment) byID() []uint32 {
@@ -121,6 +135,7 @@ func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 		return nil
 	}
 	l.connect()
+	l.findAll()
 	order := v.met()
 	v.reorder(order)
 	return order
@@ -164,6 +179,8 @@ func (v *view) reorder(order []uint32) {
 	arrange(s.ids, 1, order)
 	arrange(s.sizes, 1, order)
 	arrange(s.slacks, 1, order)
+	arrange(s.norms, 1, order)
+	arrange(s.coarse, 1, order)
 	arrange(s.towers, 1, order)
 	arrange(s.high, v.stride, order)
 	arrange(s.low, v.stride, order)

@@ -19,7 +19,7 @@ const never = math.MaxUint64
 func (x *Index) Put(items ...Item) error {
 	seen := make(map[uint64]bool, len(items))
 	for _, item := range items {
-		if err := x.coder.check(item.Vector); err != nil {
+		if err := x.current.Load().check(item.Vector); err != nil {
 			return fmt.Errorf("vector %016x: %w", item.ID, err)
 		}
 		if seen[item.ID] {
@@ -50,6 +50,7 @@ func (x *Index) Delete(ids ...uint64) int {
 	if v.live == before {
 		return 0
 	}
+	x.adapt(v, before-v.live)
 	x.publish(v, func() {
 		for _, id := range ids {
 			delete(x.slots, id)
@@ -109,7 +110,7 @@ func (x *Index) put(items []Item) {
 	defer x.walkers.Put(w)
 	for i, item := range items {
 		batch[i] = x.slotFor(v, item.ID)
-		x.coder.encodeRow(&w.query, item.Vector, w.rotated)
+		v.encodeRow(&w.query, item.Vector, w.rotated)
 		v.fill(batch[i], item.ID, &w.query)
 	}
 	v.live += len(items)
@@ -118,8 +119,11 @@ func (x *Index) put(items []Item) {
 		x.linkerOf(v).add(batch)
 		x.added += len(batch)
 	case v.live >= x.options.GraphFrom && v.dims >= graphDims:
+		x.refit(v)
 		x.linkAll(v)
+		x.recalibrate(v)
 	}
+	x.adapt(v, len(items))
 	x.publish(v, func() {
 		for i, id := range ids {
 			x.slots[id] = batch[i]
@@ -130,12 +134,19 @@ func (x *Index) put(items []Item) {
 // fill writes the row of a slot.
 func (v *view) fill(slot uint32, id uint64, c *coded) {
 	s, row := v.at(slot)
-	s.ids[row], s.sizes[row], s.slacks[row] = id, c.size, c.slack
-	kernel.Split(v.high(slot), v.low(slot), c.code)
-	copy(s.bits[row*v.words:], c.bits)
+	s.ids[row], s.sizes[row] = id, c.size
+	v.code(slot, c)
 	if len(s.vectors) > 0 { // else they are kept elsewhere, see Assemble
 		copy(s.vectors[row*v.dims:], c.unit)
 	}
+}
+
+// code writes what a row has of codes.
+func (v *view) code(slot uint32, c *coded) {
+	s, row := v.at(slot)
+	s.slacks[row], s.norms[row], s.coarse[row] = c.slack, c.norm, coarseNorm(c.code[:v.dims])
+	kernel.Split(v.high(slot), v.low(slot), c.code)
+	copy(s.bits[row*v.words:], c.bits)
 }
 
 // slotFor takes a slot of the tail for an ID, with an empty block of links and a tower if there is a graph. A hole is used
@@ -182,6 +193,7 @@ func (x *Index) towerFor(v *view, levels int) uint32 {
 // grow adds a row to all arrays.
 func (s *segment) grow(sh shape, graph bool) {
 	s.ids, s.sizes, s.slacks = append(s.ids, 0), append(s.sizes, 0), append(s.slacks, 0)
+	s.norms, s.coarse = append(s.norms, 0), append(s.coarse, 0)
 	s.towers = append(s.towers, noSlot)
 	s.high, s.low = extended(s.high, sh.stride), extended(s.low, sh.stride)
 	s.bits = extended(s.bits, sh.words)
@@ -223,7 +235,9 @@ func (x *Index) linkAll(v *view) {
 		s, row := v.at(slot)
 		s.towers[row] = x.towerFor(v, v.levelOf(s.ids[row]))
 	}
-	x.linkerOf(v).addAll(slots, nil)
+	l := x.linkerOf(v)
+	l.addAll(slots, nil)
+	l.connect()
 	x.frozen = false
 }
 

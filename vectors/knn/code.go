@@ -11,11 +11,16 @@ import (
 const (
 	// rotationSeed names the rotation. Another one is another format.
 	rotationSeed = 0x7265636f6e63696c
-	// deviations is how many standard deviations of a component of a random unit vector codes cover. Beyond is one in
-	// 700 components, which are cut off: with more, the upper nibbles alone would tell less.
+	// cutOff is one in how many components of rotated vectors is beyond what codes cover. With fewer, the upper nibbles
+	// alone would tell less.
+	cutOff = 700
+	// deviations is how many standard deviations of a component of a random unit vector codes cover where nothing is known
+	// of the vectors.
 	deviations = 3.2
 	// rounding bounds what float32 arithmetic adds to the distance of a vector from its code, and to inner products.
 	rounding = 2e-5
+	// unitRatio is the ratio of the scales of two codes that have the same.
+	unitRatio = 1 << 16
 )
 
 // coder makes codes of vectors. Any number of goroutines may use one.
@@ -23,11 +28,16 @@ type coder struct {
 	dims     int
 	stride   int // of the rows of nibbles, in bytes
 	words    int // of the codes of 1 bit
-	scale    float32
 	rotation *kernel.Rotation
 	ones     []byte // a row of nibbles that are 1
+	// A code is a rotated unit vector without the centre, times the scale. whole says that walks compare whole codes, because
+	// the upper nibbles do not keep the order.
+	centre []float32
+	scale  float32
+	whole  bool
 }
 
+// newCoder makes a coder that knows nothing of the vectors.
 func newCoder(dims int) *coder {
 	stride := (dims + kernel.NibbleBlock - 1) / kernel.NibbleBlock * kernel.NibbleBlock / 2
 	return &coder{
@@ -35,6 +45,7 @@ func newCoder(dims int) *coder {
 		stride:   stride,
 		words:    kernel.Words(dims),
 		scale:    float32(127 / math.Min(1, deviations/math.Sqrt(float64(dims)))),
+		centre:   make([]float32, dims),
 		rotation: kernel.NewRotation(dims, rotationSeed),
 		ones:     slices.Repeat([]byte{0x11}, stride),
 	}
@@ -45,9 +56,12 @@ type coded struct {
 	unit  []float32 // the vector divided by its length
 	code  []int8    // 2*stride long; zeros behind dims
 	sum   int32     // of the components of the code
+	norm  int32     // of their squares
 	bits  []uint64
 	size  float32 // the length of the vector
-	slack float32 // at least the distance of the rotated unit vector from code/scale
+	slack float32 // at least the distance of the rotated vector from what the code stands for
+	// ratio is the scale of the code by that of the coder, in parts of unitRatio: a query may lie far from all vectors.
+	ratio int64
 }
 
 func (c *coder) row() coded {
@@ -70,18 +84,54 @@ func (c *coder) check(v []float32) error {
 
 // encodeRow fills to with all forms of v, which check has passed. rotated is scratch, of dims components.
 func (c *coder) encodeRow(to *coded, v, rotated []float32) {
-	c.encode(to, v, rotated)
-	to.slack = c.distance(rotated, to.code)
+	c.rotate(to, v, rotated)
+	c.quantize(to, rotated, unitRatio)
+	to.slack = c.distance(rotated, to)
 }
 
-// encode does so but for the slack, which most searches need not know, and leaves the rotated vector in rotated.
+// encode does so for a query, with a scale of its own and without the slack, which most searches need not know. It leaves
+// the rotated vector in rotated.
 func (c *coder) encode(to *coded, v, rotated []float32) {
+	c.rotate(to, v, rotated)
+	largest := float32(0)
+	for _, x := range rotated {
+		largest = max(largest, x, -x)
+	}
+	ratio := int64(unitRatio)
+	if largest*c.scale > 127 {
+		ratio = max(1, int64(127/float64(float32(largest*c.scale))*unitRatio))
+	}
+	c.quantize(to, rotated, ratio)
+}
+
+// rotate sets rotated to the unit vector of v, rotated and without the centre.
+func (c *coder) rotate(to *coded, v, rotated []float32) {
 	to.size = unit(to.unit, v)
 	c.rotation.Apply(rotated, to.unit)
-	kernel.QuantizeInt8(to.code[:c.dims], rotated, c.scale)
+	for i, x := range c.centre {
+		rotated[i] -= x
+	}
+}
+
+func (c *coder) quantize(to *coded, rotated []float32, ratio int64) {
+	to.ratio = ratio
+	kernel.QuantizeInt8(to.code[:c.dims], rotated, c.scaleAt(ratio))
 	clear(to.code[c.dims:])
-	to.sum = c.sumOf(to.code)
+	to.sum, to.norm = c.sumOf(to.code), normOf(to.code)
 	kernel.SignBits(to.bits, rotated)
+}
+
+// scaleAt is the scale of a code with a ratio.
+func (c *coder) scaleAt(ratio int64) float32 {
+	return float32(float64(c.scale) * float64(ratio) / unitRatio)
+}
+
+// normOf is the sum of the squares of a code.
+func normOf(code []int8) (norm int32) {
+	for _, x := range code {
+		norm += int32(x) * int32(x)
+	}
+	return norm
 }
 
 // sumOf is the sum of the components of a code.
@@ -101,20 +151,72 @@ func unit(to, v []float32) (size float32) {
 	return float32(math.Min(norm, math.MaxFloat32))
 }
 
+// coarseNorm is the sum of the squares of what the upper nibbles of a code tell.
+func coarseNorm(code []int8) (norm int32) {
+	for _, x := range code {
+		c := int32(x)&^15 + 8
+		norm += c * c
+	}
+	return norm
+}
+
 // distance is the distance of a rotated vector from what its code stands for, rounded up. It is the same on every
 // machine: the conversions keep products from being fused with sums.
-func (c *coder) distance(rotated []float32, code []int8) float32 {
-	inverse := 1 / float64(c.scale)
+func (c *coder) distance(rotated []float32, of *coded) float32 {
+	inverse := 1 / float64(c.scaleAt(of.ratio))
 	sum := 0.0
 	for i, x := range rotated {
-		d := float64(x) - float64(float64(code[i])*inverse)
+		d := float64(x) - float64(float64(of.code[i])*inverse)
 		sum += float64(d * d)
 	}
 	return float32(math.Sqrt(sum)) + rounding
 }
 
-// similarity is what an inner product of codes says about the cosine.
-func (c *coder) similarity(dot int32) float32 { return float32(dot) / (c.scale * c.scale) }
+// apart is the square of the distance that codes tell, of a query and of a slot at a distance as measure and weigh have it.
+func (c *coder) apart(q *coded, dist int32) float64 {
+	at, scale := float64(c.scaleAt(q.ratio)), float64(c.scale)
+	return float64(q.norm)/(at*at) + float64(dist)/(at*scale)
+}
+
+// similarity is what a distance of codes says about the cosine.
+func (c *coder) similarity(q *coded, dist int32) float32 { return float32(1 - c.apart(q, dist)/2) }
+
+// fit makes a coder of the same dimensions for vectors of which it is given some, of length 1: their mean is its centre, and
+// it covers all but a few of their components.
+func (c *coder) fit(sample [][]float32) *coder {
+	fitted := *c
+	fitted.centre = make([]float32, c.dims)
+	if len(sample) == 0 {
+		return &fitted
+	}
+	sums, rotated := make([]float64, c.dims), make([]float32, c.dims)
+	for _, v := range sample {
+		for i, x := range v {
+			sums[i] += float64(x)
+		}
+	}
+	for i, sum := range sums {
+		fitted.centre[i] = float32(sum / float64(len(sample)))
+	}
+	c.rotation.Apply(fitted.centre, fitted.centre)
+	sizes := make([]float32, 0, len(sample)*c.dims)
+	for _, v := range sample {
+		c.rotation.Apply(rotated, v)
+		for i, x := range fitted.centre {
+			sizes = append(sizes, max(rotated[i]-x, x-rotated[i]))
+		}
+	}
+	slices.Sort(sizes)
+	if most := sizes[len(sizes)-1-len(sizes)/cutOff]; most > smallest {
+		fitted.scale = 127 / most
+	} else {
+		fitted.scale = 127 / smallest
+	}
+	return &fitted
+}
+
+// smallest is the least component that codes are made for: with less, nothing but rounding is left.
+const smallest = 1e-6
 
 // mix makes independent bits of consecutive numbers (the finaliser of SplitMix64: Steele, Lea and Flood, "Fast
 // Splittable Pseudorandom Number Generators", 2014).

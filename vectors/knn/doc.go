@@ -4,26 +4,35 @@
 // # How it searches
 //
 // A vector is kept three times: as it is, of length one; as a code of 8 bits a component and as one of 1 bit a component,
-// both of the vector in a random rotation, see package kernel. The codes of 8 bits are kept as two planes of nibbles. A
-// search compares codes, and the best exactly.
+// both of the vector in a random rotation, see package kernel, and without the mean of all: where vectors have much in
+// common, only what they have not tells them apart. The codes of 8 bits are kept as two planes of nibbles. A search compares
+// codes by their distance, and the best exactly.
 //
 // Up to [Options.GraphFrom] vectors are scanned: all codes of 1 bit, those of 8 bits of the best, the best of these exactly.
 // More are in a graph that is walked (Malkov and Yashunin, "Efficient and Robust Approximate Nearest Neighbor Search Using
 // Hierarchical Navigable Small World Graphs", 2020): from the entry at the highest level greedily down, then at the
-// lowest level among the ef best until none of them has a neighbour that is better. It looks at the upper nibbles only: what
-// it takes is the memory that it waits for. The best are compared by both, and the best of these exactly. A filter takes part in the walk:
-// what does not pass is walked through. What few pass is scanned.
+// lowest level among the ef best until none of them has a neighbour that is better. It looks at the upper nibbles only, if a
+// sample of the vectors shows that these keep their order: what it takes is the memory that it waits for. All ef are compared by
+// both, and of these exactly, in their order, until what codes were off says that no other can be among the best. A walk that
+// would meet most of the vectors is a scan of the codes instead. A filter takes part in the walk: what does not pass is walked
+// through. What few pass is scanned.
+//
+// How large ef has to be depends on the vectors. A build searches for some of them, as if they were not in the index, and for
+// what lies between and beyond some, compares what is found with exact searches, and chooses the least that finds enough: for
+// the default and for thorough searches, see [Index.Efforts].
 //
 // An exact search scans the codes of 8 bits, which say how similar a vector is at most, and compares vectors in that
 // order until none that is left can be among the best.
 //
 // # How it is built
 //
-// Only integers decide the structure: inner products of codes. Levels follow from a hash of the ID. Vectors are linked in
+// Only integers decide the structure: distances of codes, which are made, and calibrated, by floating-point arithmetic that
+// gives the same on every machine. Levels follow from a hash of the ID. Vectors are linked in
 // the order of their IDs, in batches: those of a batch look for neighbours in the graph before it, and among those of the
 // batch that come to nearly the same place, all at the same time; then the links are set in a fixed order. So [Build] makes the same bytes of the same vectors in any
 // order, with any number of threads, on any processor. What is changed later ([Index.Put], [Index.Delete]) gives the same
-// answers as far as a walk finds them, and the same bytes again after the next Build.
+// answers as far as a walk finds them, and the same bytes again after the next Build. When as many vectors came and went as
+// there were, searches are calibrated anew.
 //
 // # Changes
 //
@@ -36,11 +45,14 @@
 //
 // [Index.AppendTo] writes a header and sections, little-endian, each at a multiple of 64 bytes; n is the number of slots:
 //
-//	header   magic, version, options, sizes, entry, checksum of each section, checksum of the header
+//	header   magic, version, options, sizes, entry, scale of codes, efforts, checksum of each section, checksum of the header
+//	centre   4 bytes a dimension: what was taken from rotated vectors, float32
 //	ids      8 n bytes
 //	order    4 n bytes: the slots by ID
 //	sizes    4 n bytes: lengths of the vectors as they came, float32
 //	slacks   4 n bytes: distances of the rotated vectors from their codes, float32
+//	norms    4 n bytes: sums of the squares of codes, int32
+//	coarse   4 n bytes: the same of what their upper nibbles tell
 //	towers   4 n bytes: where the links above the lowest level begin, or 2^32-1
 //	high     n rows of the upper nibbles of codes, half a byte a dimension, padded to a multiple of 64
 //	low      n rows of the lower nibbles

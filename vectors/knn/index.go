@@ -10,7 +10,6 @@ import (
 // changes wait for each other. A search sees the index as it was between two changes.
 type Index struct {
 	options Options
-	coder   *coder
 	current atomic.Pointer[view]
 	readers readers
 	walkers sync.Pool
@@ -22,6 +21,8 @@ type Index struct {
 	frozen bool
 	// dead are the slots that died and that links may still lead to.
 	dead []uint32
+	// changed counts the vectors that came and went since searches were calibrated.
+	changed int
 	// added counts the slots that were linked since the graph was last inspected.
 	added int
 	// From freed on, an epoch of readers, slots in holes and towers in spare may be written.
@@ -45,12 +46,12 @@ func New(o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newIndex(o, &view{shape: shapeOf(o), entry: noSlot}), nil
+	return newIndex(o, &view{shape: shapeOf(o), entry: noSlot, efforts: leastEfforts}), nil
 }
 
 // newIndex makes an index of a view without tail.
 func newIndex(o Options, v *view) *Index {
-	x := &Index{options: o, coder: v.coder, slots: map[uint64]uint32{}}
+	x := &Index{options: o, slots: map[uint64]uint32{}}
 	x.walkers.New = func() any { return newWalker(v.shape) }
 	x.current.Store(v)
 	return x
@@ -64,6 +65,12 @@ func (x *Index) Dims() int { return x.options.Dims }
 
 // Options are those that it was built with.
 func (x *Index) Options() Options { return x.options }
+
+// Efforts are how many candidates searches keep unless they say otherwise, and thorough ones.
+func (x *Index) Efforts() (normal, thorough int) {
+	v := x.current.Load()
+	return x.effort(v, false), x.effort(v, true)
+}
 
 // Slots is one more than the highest slot in use. A vector keeps its slot until it is replaced or deleted.
 func (x *Index) Slots() int { return x.current.Load().len() }

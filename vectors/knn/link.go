@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"reconcile.dev/reconcile/vectors/kernel"
 )
 
 // linker adds slots to the graph of a view in batches: those of a batch look for their neighbours in the graph as it
@@ -15,8 +13,9 @@ import (
 type linker struct {
 	v       *view
 	o       Options
-	walkers []*walker       // one for each thread
-	stop    <-chan struct{} // what is under way ends half done when it is closed; nil: never
+	walkers []*walker             // one for each thread
+	failed  atomic.Pointer[error] // to read a vector
+	stop    <-chan struct{}       // what is under way ends half done when it is closed; nil: never
 }
 
 // stopped reports whether nobody wants the result any more.
@@ -199,7 +198,7 @@ func (l *linker) meet(w *walker, code *coded, batch []uint32, ways []way, i int)
 	w.measure(l.v, code)
 	for k, slot := range w.slots { // still in the order of the ways: all are in one segment
 		if index := ways[k].index; index != i {
-			w.peers = append(w.peers, peer{keyOf(w.dots[k], slot, w.salt), index})
+			w.peers = append(w.peers, peer{keyOf(w.dists[k], slot, w.salt), index})
 		}
 	}
 }
@@ -213,11 +212,11 @@ func (w *walker) choose(v *view, code *coded, slot uint32, candidates []uint64, 
 	self := w.one(v, code, slot)
 	equal := 0
 	for _, key := range candidates {
-		to, dot := slotOf(key, w.salt), dotOf(key)
-		if dot >= self && equal >= m/2 || !v.has(to) || !w.apart(v, to, dot) {
+		to, dist := slotOf(key, w.salt), distOf(key)
+		if dist <= self && equal >= m/2 || !v.has(to) || !w.apart(v, code, to, dist) {
 			continue
 		}
-		if dot >= self {
+		if dist <= self {
 			equal++
 		}
 		if w.kept = append(w.kept, to); len(w.kept) == m {
@@ -227,20 +226,19 @@ func (w *walker) choose(v *view, code *coded, slot uint32, candidates []uint64, 
 	return w.kept
 }
 
-// apart reports whether a candidate is not nearer to a kept link than dot tells that it is to the vector: not only by a
+// apart reports whether a candidate, at a distance from a code, is not nearer to a kept link than to the code: not only by a
 // tenth of the squared distance, which keeps a few more links that lead far (Subramanya et al., "DiskANN: Fast Accurate
 // Billion-point Nearest Neighbor Search on a Single Node", 2019).
-func (w *walker) apart(v *view, slot uint32, dot int32) bool {
+func (w *walker) apart(v *view, code *coded, slot uint32, dist int32) bool {
 	if len(w.kept) == 0 {
 		return true
 	}
-	q := &w.offered
-	kernel.Join(q.code, v.high(slot), nil) // the lower ones are not in the cache, and change little
-	q.sum = v.sumOf(q.code)
+	q := w.offer(v, slot)
 	w.slots = append(w.slots[:0], w.kept...)
 	w.measure(v, q)
-	for _, d := range w.dots {
-		if 11*(v.one-int64(d)) < 10*(v.one-int64(dot)) {
+	limit := 10 * (int64(code.norm) + int64(dist))
+	for _, d := range w.dists {
+		if 11*(int64(q.norm)+int64(d)) < limit {
 			return false
 		}
 	}
@@ -297,8 +295,8 @@ func (w *walker) prune(v *view, slot uint32, links []uint32, room int) []uint32 
 	w.slots = append(w.slots[:0], links...)
 	w.measure(v, code)
 	w.pool.reset(len(links), 0)
-	for i, dot := range w.dots {
-		w.pool.keys = append(w.pool.keys, keyOf(dot, w.slots[i], w.salt))
+	for i, dist := range w.dists {
+		w.pool.keys = append(w.pool.keys, keyOf(dist, w.slots[i], w.salt))
 	}
 	slices.Sort(w.pool.keys)
 	return w.choose(v, code, slot, w.pool.keys, room)

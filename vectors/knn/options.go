@@ -40,7 +40,8 @@ type Options struct {
 	M int
 	// EfConstruction is how many candidates links are chosen from, 144 by default.
 	EfConstruction int
-	// EfSearch is how many candidates a search keeps; EfThorough the same for thorough ones.
+	// EfSearch is how many candidates a search keeps; EfThorough the same for thorough ones. By default a build measures on
+	// some of the vectors how many it takes, see [Index.Efforts].
 	EfSearch, EfThorough int
 	// GraphFrom is from how many vectors on there is a graph; fewer are scanned. 20,000 by default.
 	GraphFrom int
@@ -49,7 +50,7 @@ type Options struct {
 	Threads int
 }
 
-// Defaults of the options.
+// Defaults of the options. DefaultEfSearch and DefaultEfThorough are the least that a build chooses.
 const (
 	DefaultDims           = 768
 	DefaultM              = 16
@@ -69,8 +70,8 @@ func (o Options) withDefaults() (Options, error) {
 		{"Dims", &o.Dims, DefaultDims, 1, MaxDims},
 		{"M", &o.M, DefaultM, 2, maxLinks},
 		{"EfConstruction", &o.EfConstruction, DefaultEfConstruction, 1, maxEf},
-		{"EfSearch", &o.EfSearch, DefaultEfSearch, 1, maxEf},
-		{"EfThorough", &o.EfThorough, DefaultEfThorough, 1, maxEf},
+		{"EfSearch", &o.EfSearch, 0, 0, maxEf},
+		{"EfThorough", &o.EfThorough, 0, 0, maxEf},
 		{"GraphFrom", &o.GraphFrom, DefaultGraphFrom, 1, math.MaxInt},
 		{"Threads", &o.Threads, runtime.GOMAXPROCS(0), 1, math.MaxInt},
 	}

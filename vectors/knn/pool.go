@@ -8,17 +8,17 @@ const (
 	slotShift = 1
 	distShift = 32
 	done      = 1
-	// nearest is the distance of an inner product of 0: more than any product is, so that distances are positive.
+	// nearest is added to distances, see far: it is more than any of them is below 0.
 	nearest = 1 << 30
 	noSlot  = 1<<32 - 1
 )
 
-// keyOf makes the key of a slot whose code has that inner product with the query's.
-func keyOf(dot int32, slot, salt uint32) uint64 {
-	return uint64(nearest-dot)<<distShift | uint64(slot^salt)<<slotShift
+// keyOf makes the key of a slot at a distance.
+func keyOf(dist int32, slot, salt uint32) uint64 {
+	return uint64(uint32(nearest+dist))<<distShift | uint64(slot^salt)<<slotShift
 }
 
-func dotOf(key uint64) int32                { return nearest - int32(key>>distShift) }
+func distOf(key uint64) int32               { return int32(key>>distShift) - nearest }
 func slotOf(key uint64, salt uint32) uint32 { return uint32(key)>>slotShift ^ salt }
 
 // pool has the best candidates so far, ascending: a sorted array, which for some hundreds is faster than a heap.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,8 +18,8 @@ const DefaultK = 10
 type SearchOptions struct {
 	// K is the largest number of hits.
 	K int
-	// Ef is how many candidates a walk keeps: more find more and take longer. By default Options.EfSearch, or
-	// Options.EfThorough if Thorough; at least K.
+	// Ef is how many candidates a search keeps, and compares by whole codes; the best of these it compares exactly. More find
+	// more and take longer. By default what Index.Efforts says; at least K.
 	Ef       int
 	Thorough bool
 	// Exact finds the K most similar vectors for certain.
@@ -46,27 +47,29 @@ func compareHits(a, b Hit) int {
 
 // Numbers of the search, chosen by measurements on 768 dimensions.
 const (
-	// spare is how many more than 2 K are compared exactly, at most: the best by their codes.
-	spare = 12
 	// scanned is how many of the best by their codes of 1 bit are compared by those of 8 bits, at least; 1 in 64
-	// of many.
+	// of many, and 4 for each that a search keeps.
 	scanned = 256
+	// cached is how many bytes of nibbles are compared about as fast as codes of 1 bit are, and what these leave.
+	cached = 1 << 20
 	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
 	narrow = 10
+	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
+	dense = 40
 )
 
 // Search finds the vectors that are most similar to the query by cosine, the most similar first. The error says what is
 // wrong with the query: ErrDims, ErrNotFinite, ErrZero.
 func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
-	if err := x.coder.check(query); err != nil {
-		return nil, fmt.Errorf("query: %w", err)
-	}
-	o = x.complete(o)
-	w := x.walkers.Get().(*walker)
-	defer x.walkers.Put(w)
 	v, epoch := x.enter()
 	defer x.readers.leave(epoch)
-	x.coder.encode(&w.query, query, w.rotated)
+	if err := v.check(query); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	o = x.complete(v, o)
+	w := x.walkers.Get().(*walker)
+	defer x.walkers.Put(w)
+	v.encode(&w.query, query, w.rotated)
 	w.salt = 0
 	w.find(v, o)
 	return append(o.Into[:0], w.answers...), nil
@@ -96,20 +99,25 @@ func (x *Index) SearchMany(queries [][]float32, o SearchOptions) ([][]Hit, error
 }
 
 // complete fills in the defaults.
-func (x *Index) complete(o SearchOptions) SearchOptions {
+func (x *Index) complete(v *view, o SearchOptions) SearchOptions {
 	if o.K <= 0 {
 		o.K = DefaultK
 	}
-	switch {
-	case o.Ef > 0:
-	case o.Thorough:
-		o.Ef = x.options.EfThorough
-	default:
-		o.Ef = x.options.EfSearch
+	if o.Ef <= 0 {
+		o.Ef = x.effort(v, o.Thorough)
 	}
-	o.K = min(o.K, max(1, x.Slots()))
-	o.Ef = max(o.Ef, o.K)
+	o.K = min(o.K, max(1, v.len()))
+	o.Ef = min(max(o.Ef, o.K), max(1, v.len()))
 	return o
+}
+
+// effort is how many candidates a search keeps; a thorough one keeps no fewer.
+func (x *Index) effort(v *view, thorough bool) int {
+	normal := cmp.Or(x.options.EfSearch, v.efforts.normal)
+	if thorough {
+		return max(normal, cmp.Or(x.options.EfThorough, v.efforts.thorough))
+	}
+	return normal
 }
 
 // find leaves the hits for w.query in w.answers.
@@ -127,6 +135,8 @@ func (w *walker) find(v *view, o SearchOptions) {
 		w.scanAll(v, o)
 	case o.Filter != nil:
 		w.walkFiltered(v, o)
+	case o.Ef > n/dense:
+		w.scanCodes(v, o)
 	default:
 		w.walk(v, &w.query, 0, o.Ef, alike(o), w.descend(v, &w.query, 0))
 		w.rerank(v, o, w.pool.keys)
@@ -136,33 +146,25 @@ func (w *walker) find(v *view, o SearchOptions) {
 // alike is how many equal candidates a walk keeps at least.
 func alike(o SearchOptions) int { return max(16, o.K) }
 
-// weighed is how many of the best by their upper nibbles are compared by all of their codes. What nibbles tell is the
-// less certain the fewer there are.
-func (s shape) weighed(o SearchOptions) int { return max(32+12*1024/s.dims, 3*o.K) }
-
 // passes reports whether a slot may be an answer.
 func (o *SearchOptions) passes(v *view, slot uint32) bool {
 	return (o.Filter == nil || o.Filter.Has(slot)) && v.has(slot)
 }
 
-// rerank compares the best candidates by all of their codes, the best of these exactly, and leaves the answers.
+// rerank compares candidates by whole codes, the best of these exactly, and leaves the answers.
 func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
-	enough := v.weighed(o)
 	w.slots = w.slots[:0]
 	for _, key := range keys {
 		if slot := slotOf(key, 0); o.passes(v, slot) {
 			w.slots = append(w.slots, slot)
-			if len(w.slots) == enough {
-				break
-			}
 		}
 	}
 	w.weigh(v, &w.query)
-	room := 2*o.K + spare
-	w.best.reset(room, room)
-	for i, dot := range w.dots {
-		w.best.add(keyOf(dot, w.slots[i], 0))
+	w.best = w.best[:0]
+	for i, dist := range w.dists {
+		w.best = append(w.best, keyOf(dist, w.slots[i], 0))
 	}
+	slices.Sort(w.best)
 	w.settleBest(v, o)
 }
 
@@ -170,13 +172,13 @@ func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
 // K best.
 func (w *walker) settleBest(v *view, o SearchOptions) {
 	least, most := float32(math.MaxFloat32), float32(-math.MaxFloat32) // that codes were off
-	for i, key := range w.best.keys {
-		about := v.similarity(dotOf(key))
+	for i, key := range w.best {
+		about := v.similarity(&w.query, distOf(key))
 		if i >= 8 && len(w.answers) >= o.K && about+most+(most-least) < w.answers[o.K-1].Similarity {
 			break
 		}
-		if i+1 < len(w.best.keys) {
-			kernel.Prefetch(v.vector(slotOf(w.best.keys[i+1], 0)))
+		if i+1 < len(w.best) && w.vector == nil {
+			kernel.Prefetch(v.vector(slotOf(w.best[i+1], 0)))
 		}
 		off := w.answer(v, o, slotOf(key, 0)) - about
 		least, most = min(least, off), max(most, off)
@@ -186,7 +188,13 @@ func (w *walker) settleBest(v *view, o SearchOptions) {
 
 // answer adds a slot to the answers, if it is similar enough, and returns how similar it is.
 func (w *walker) answer(v *view, o SearchOptions, slot uint32) float32 {
-	similarity := min(1, max(-1, kernel.Dot(w.query.unit, v.vector(slot))))
+	var dot float32
+	if w.vector == nil {
+		dot = kernel.Dot(w.query.unit, v.vector(slot))
+	} else {
+		dot = float32(kernel.StableDot(w.query.unit, w.vector(slot)))
+	}
+	similarity := min(1, max(-1, dot))
 	if o.MinSimilarity == 0 || similarity >= o.MinSimilarity {
 		w.answers = append(w.answers, Hit{slot, v.id(slot), similarity})
 	}
@@ -220,8 +228,8 @@ func (w *walker) walkFiltered(v *view, o SearchOptions) {
 			return
 		}
 		next++
-		for i, dot := range w.dots {
-			next = min(next, w.consider(v, o, keyOf(dot, w.slots[i], 0)))
+		for i, dist := range w.dists {
+			next = min(next, w.consider(v, o, keyOf(dist, w.slots[i], 0)))
 		}
 	}
 	w.rerank(v, o, w.hits.keys)

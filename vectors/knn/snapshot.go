@@ -3,6 +3,7 @@ package knn
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -13,10 +14,10 @@ import (
 var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 const (
-	magic = "rcnknn\x00\x02" // ends with the version
+	magic = "rcnknn\x00\x03" // ends with the version
 	// headerFields are the numbers of the header that are no checksums; see header.
-	headerFields = 11
-	sections     = 10
+	headerFields = 16
+	sections     = 13
 	headerSize   = (len(magic) + 8*(headerFields+sections+1) + sectionLine - 1) / sectionLine * sectionLine
 	sectionLine  = 64
 )
@@ -26,18 +27,19 @@ const (
 type header struct {
 	dims, m, efConstruction, efSearch, efThorough, graphFrom uint64
 	slots, tower, graph, entry, top                          uint64
+	scale, whole, normal, thorough, calibrated               uint64
 	sums                                                     [sections]uint64
 }
 
 func (h *header) fields() []*uint64 {
 	return []*uint64{&h.dims, &h.m, &h.efConstruction, &h.efSearch, &h.efThorough, &h.graphFrom,
-		&h.slots, &h.tower, &h.graph, &h.entry, &h.top}
+		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.scale, &h.whole, &h.normal, &h.thorough, &h.calibrated}
 }
 
 // sizes are the sizes of the sections in bytes, in their order.
 func (h *header) sizes(s shape) [sections]uint64 {
 	n := h.slots
-	return [sections]uint64{8 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.stride), n * uint64(s.words) * 8,
+	return [sections]uint64{4 * uint64(s.dims), 8 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.stride), n * uint64(s.words) * 8,
 		h.graph*n*uint64(s.cap0())*4 + 4*h.tower, n * uint64(s.dims) * 4}
 }
 
@@ -80,9 +82,11 @@ func (x *Index) image() *image {
 	links, towers := v.compact(runs, moved)
 	ids := gather(runs, 1, func(s *segment) []uint64 { return s.ids })
 	return &image{header: x.headerOf(v, moved, len(links)), shape: v.shape, pieces: [sections][][]byte{
-		{raw(ids)}, {raw((&segment{ids: ids}).byID())},
+		{raw(v.centre)}, {raw(ids)}, {raw((&segment{ids: ids}).byID())},
 		rows(runs, 1, func(s *segment) []float32 { return s.sizes }),
 		rows(runs, 1, func(s *segment) []float32 { return s.slacks }),
+		rows(runs, 1, func(s *segment) []int32 { return s.norms }),
+		rows(runs, 1, func(s *segment) []int32 { return s.coarse }),
 		{raw(towers)},
 		rows(runs, v.stride, func(s *segment) []byte { return s.high }),
 		rows(runs, v.stride, func(s *segment) []byte { return s.low }),
@@ -176,7 +180,11 @@ func (x *Index) headerOf(v *view, moved []uint32, links int) header {
 	o := x.options
 	h := header{dims: uint64(o.Dims), m: uint64(o.M), efConstruction: uint64(o.EfConstruction),
 		efSearch: uint64(o.EfSearch), efThorough: uint64(o.EfThorough), graphFrom: uint64(o.GraphFrom),
-		slots: uint64(v.live), entry: noSlot}
+		slots: uint64(v.live), entry: noSlot, scale: uint64(math.Float32bits(v.scale)),
+		normal: uint64(v.efforts.normal), thorough: uint64(v.efforts.thorough), calibrated: uint64(v.calibrated)}
+	if v.whole {
+		h.whole = 1
+	}
 	if v.graph {
 		h.graph, h.entry, h.top = 1, uint64(moved[v.entry]), uint64(v.top)
 		h.tower = uint64(links - v.live*v.cap0())
@@ -278,7 +286,10 @@ func (h *header) options() (Options, bool) {
 	o.Threads = set.Threads
 	linked := h.graph == 1 && h.entry < h.slots && h.top <= maxLevel && h.tower <= 2*MaxVectors
 	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.tower == 0
-	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned)
+	scale := math.Float32frombits(uint32(h.scale))
+	coded := h.scale <= math.MaxUint32 && scale > 0 && scale <= 127/smallest && h.whole <= 1
+	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.calibrated <= MaxVectors
+	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned) && coded && calibrated
 }
 
 // Open is the index that these bytes hold. They are used as they are, and must neither change nor go away; where they do not
@@ -294,7 +305,8 @@ func Open(data []byte) (*Index, error) {
 	if !ok {
 		return nil, ErrDamaged
 	}
-	v := &view{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top)}
+	v := &view{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top),
+		efforts: efforts{int(h.normal), int(h.thorough)}, calibrated: int(h.calibrated)}
 	var parts [sections][]byte
 	at := uint64(headerSize)
 	for i, size := range h.sizes(v.shape) {
@@ -307,14 +319,16 @@ func Open(data []byte) (*Index, error) {
 	if at != uint64(len(data)) {
 		return nil, ErrDamaged
 	}
-	links := numbers[uint32](parts[8])
+	v.scale, v.whole, v.centre = math.Float32frombits(uint32(h.scale)), h.whole == 1, numbers[float32](parts[0])
+	links := numbers[uint32](parts[11])
 	low := int(h.graph*h.slots) * v.cap0()
-	v.base = segment{ids: numbers[uint64](parts[0]), sizes: numbers[float32](parts[2]), slacks: numbers[float32](parts[3]),
-		towers: numbers[uint32](parts[4]), high: parts[5], low: parts[6], bits: numbers[uint64](parts[7]),
-		links: links[:low:low], vectors: numbers[float32](parts[9])}
+	v.base = segment{ids: numbers[uint64](parts[1]), sizes: numbers[float32](parts[3]), slacks: numbers[float32](parts[4]),
+		norms: numbers[int32](parts[5]), coarse: numbers[int32](parts[6]), towers: numbers[uint32](parts[7]),
+		high: parts[8], low: parts[9], bits: numbers[uint64](parts[10]),
+		links: links[:low:low], vectors: numbers[float32](parts[12])}
 	v.tower = links[low:]
 	x := newIndex(o, v)
-	x.order, x.frozen = numbers[uint32](parts[1]), true
+	x.order, x.frozen = numbers[uint32](parts[2]), true
 	x.parts, x.sums = parts, h.sums
 	return x, nil
 }

@@ -126,8 +126,8 @@ func TestBitsBeyondTheDimensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range x.parts[7] {
-		x.parts[7][i] = 0xff
+	for i := range x.parts[10] {
+		x.parts[10][i] = 0xff
 	}
 	if hits, err := x.Search(items[0].Vector, SearchOptions{}); err != nil || len(hits) != DefaultK {
 		t.Errorf("%v, %v", hits, err)

@@ -44,7 +44,7 @@ func (x *Index) tidy() {
 func (x *Index) clear(v *view) {
 	x.names.Lock()
 	defer x.names.Unlock()
-	x.current.Store(&view{shape: v.shape, version: v.version, entry: noSlot})
+	x.current.Store(&view{shape: v.shape, version: v.version, entry: noSlot, efforts: leastEfforts})
 	x.order, x.slots, x.parts = nil, map[uint64]uint32{}, [sections][]byte{}
 	x.dead, x.added, x.spare, x.frozen = nil, 0, [maxLevel + 1][]uint32{}, false
 }
@@ -89,17 +89,18 @@ func (w *walker) heal(v *view, slot uint32, level int, links []uint32) []uint32 
 		return to == slot || !v.has(to) || slices.Contains(links, to)
 	})
 	w.slots = append(w.slots[:0], near...)
-	w.measure(v, w.take(v, slot))
+	code := w.take(v, slot)
+	w.measure(v, code)
 	w.pool.reset(len(near), 0)
-	for i, dot := range w.dots {
-		w.pool.keys = append(w.pool.keys, keyOf(dot, w.slots[i], w.salt))
+	for i, dist := range w.dists {
+		w.pool.keys = append(w.pool.keys, keyOf(dist, w.slots[i], w.salt))
 	}
 	slices.Sort(w.pool.keys)
 	for _, key := range w.pool.keys {
 		if len(w.kept) >= room {
 			break
 		}
-		if to := slotOf(key, w.salt); w.apart(v, to, dotOf(key)) {
+		if to := slotOf(key, w.salt); w.apart(v, code, to, distOf(key)) {
 			w.kept = append(w.kept, to)
 		}
 	}
@@ -142,8 +143,8 @@ func (l *linker) connect() {
 }
 
 // lead adds a link to a slot from one of those that a walk to it finds: the nearest that has room, or else the nearest
-// that can do without its last link.
-func (l *linker) lead(reach *reach, slot uint32) {
+// that can do without its last link. It returns to which slot that led.
+func (l *linker) lead(reach *reach, slot uint32) (before uint32) {
 	v, w := l.v, l.walkers[0]
 	w.salt = 0
 	code := w.take(v, slot)
@@ -151,7 +152,7 @@ func (l *linker) lead(reach *reach, slot uint32) {
 	host := uint32(noSlot)
 	for _, key := range w.pool.keys {
 		at := slotOf(key, 0)
-		if at == slot || !v.has(at) || !reach.reached(at) {
+		if at == slot || !v.has(at) || !reach.reached(at) || slices.Contains(v.links(at, 0), slot) {
 			continue
 		}
 		block := v.links(at, 0)
@@ -165,12 +166,15 @@ func (l *linker) lead(reach *reach, slot uint32) {
 		}
 	}
 	if host == noSlot {
-		host = v.entry
+		if host = v.entry; slices.Contains(v.links(host, 0), slot) {
+			return noSlot
+		}
 	}
-	if before := v.replaceLast(host, slot); int(before) < v.len() {
+	if before = v.replaceLast(host, slot); int(before) < v.len() {
 		reach.led[before]--
 	}
 	reach.led[slot]++
+	return before
 }
 
 // reach knows which slots a walk at the lowest level can get to.

@@ -86,26 +86,21 @@ func (w *walker) verifyVector(v *view, slot uint32) error {
 	if norm := kernel.Norm(unit); !(math.Abs(norm-1) < 1e-5) {
 		return fmt.Errorf("%w: the vector in slot %d has the length %g", ErrDamaged, slot, norm)
 	}
-	v.coder.encode(&w.query, unit, w.rotated)
-	code := w.take(v, slot).code
-	for i, c := range code {
+	v.encodeRow(&w.query, unit, w.rotated)
+	code := w.take(v, slot)
+	for i, c := range code.code {
 		if d := int(c) - int(w.query.code[i]); d < -1 || d > 1 {
 			return fmt.Errorf("%w: the code in slot %d is not that of its vector", ErrDamaged, slot)
 		}
 	}
 	s, row := v.at(slot)
-	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.off(w.query.unit, w.rotated, code)-2*rounding) {
+	if s.norms[row] != normOf(code.code) || s.coarse[row] != coarseNorm(code.code[:v.dims]) {
+		return fmt.Errorf("%w: the length of the code in slot %d", ErrDamaged, slot)
+	}
+	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.distance(w.rotated, code)-2*rounding) {
 		return fmt.Errorf("%w: length or distance in slot %d", ErrDamaged, slot)
 	}
 	return nil
-}
-
-// off is the distance of a rotated vector from what a code stands for, which it leaves in meant.
-func (c *coder) off(meant, rotated []float32, code []int8) float32 {
-	for i := range meant {
-		meant[i] = float32(code[i]) / c.scale
-	}
-	return float32(math.Sqrt(float64(kernel.L2(rotated, meant))))
 }
 
 // verifyGraph checks all links.

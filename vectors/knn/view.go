@@ -11,15 +11,9 @@ import (
 type shape struct {
 	*coder
 	m int
-	// one is about the inner product of a code with itself: with products, one-a is proportional to the square of a
-	// distance.
-	one int64
 }
 
-func shapeOf(o Options) shape {
-	c := newCoder(o.Dims)
-	return shape{c, o.M, int64(float64(c.scale) * float64(c.scale))}
-}
+func shapeOf(o Options) shape { return shape{newCoder(o.Dims), o.M} }
 
 // cap0 is the number of links of a slot at the lowest level.
 func (s shape) cap0() int { return 2 * s.m }
@@ -29,6 +23,8 @@ type segment struct {
 	ids     []uint64
 	sizes   []float32
 	slacks  []float32
+	norms   []int32  // sums of the squares of the codes
+	coarse  []int32  // of what their upper nibbles tell
 	towers  []uint32 // where the links of the levels above the lowest begin in view.tower; noSlot if there are none
 	high    []byte   // upper nibbles of the codes
 	low     []byte   // lower nibbles
@@ -54,6 +50,9 @@ type view struct {
 	version    uint64
 	born, died []uint64
 	live       int
+	// efforts are what searches were calibrated to, when there were so many vectors.
+	efforts    efforts
+	calibrated int
 	// graph says that there are links. entry is where walks begin, at level top; noSlot if nothing is linked.
 	graph bool
 	entry uint32
@@ -148,6 +147,12 @@ func (v *view) setLinks(slot uint32, level int, links []uint32) {
 			atomic.StoreUint32(&block[i], to)
 		}
 	}
+}
+
+// norm is the sum of the squares of the code of a slot.
+func (v *view) norm(slot uint32) int32 {
+	s, row := v.at(slot)
+	return s.norms[row]
 }
 
 // plane is one of the two that a segment has.

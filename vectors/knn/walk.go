@@ -11,14 +11,18 @@ import (
 // walker is the scratch of one search or one insertion at a time: no search allocates after the first ones.
 type walker struct {
 	pool  pool
-	hits  pool // of a filtered walk: what the filter lets pass
-	best  pool // by all of their codes
+	hits  pool     // of a filtered walk: what the filter lets pass
+	best  []uint64 // candidates by their whole codes
 	seen  []uint64
 	slots []uint32
-	dots  []int32
-	lows  []int32 // the part of the lower nibbles in dots
+	dists []int32
+	lows  []int32 // the part of the lower nibbles in dists
 	found []uint64
-	way   []uint32 // where descend left each level
+	// vector, unless nil, reads exact vectors; similarities are the same on every machine then. See calibrate.
+	vector func(slot uint32) []float32
+	// hidden is a slot that a walk acts as if it were not there; noSlot: none.
+	hidden uint32
+	way    []uint32 // where descend left each level
 	// salt puts equal distances in another order for each slot that links are chosen for: of a thousand equal vectors
 	// each would else link to the same few.
 	salt    uint32
@@ -36,7 +40,7 @@ type walker struct {
 }
 
 func newWalker(s shape) *walker {
-	return &walker{query: s.row(), rotated: make([]float32, s.dims),
+	return &walker{hidden: noSlot, query: s.row(), rotated: make([]float32, s.dims),
 		linked: coded{code: make([]int8, 2*s.stride)}, offered: coded{code: make([]int8, 2*s.stride)}}
 }
 
@@ -48,6 +52,9 @@ func (w *walker) forget(n int) {
 	}
 	w.seen = w.seen[:words]
 	clear(w.seen)
+	if int(w.hidden) < n {
+		w.see(w.hidden)
+	}
 }
 
 // see reports whether the slot is seen for the first time.
@@ -60,24 +67,44 @@ func (w *walker) see(slot uint32) bool {
 	return true
 }
 
-// measure sets dots to about the inner products of w.slots with a code: what their upper nibbles tell, with the middle
-// of what the lower ones can be.
+// measure sets w.dists to the distances of w.slots from a code, as far as it takes to put slots in order: see far. A walk
+// looks at the upper nibbles only, with the middle of what the lower ones can be, unless these are needed to keep the order.
 func (w *walker) measure(v *view, q *coded) {
-	w.dots = slices.Grow(w.dots[:0], len(w.slots))[:len(w.slots)]
-	v.dots(q.code, highPlane, w.slots, w.dots)
-	for i, dot := range w.dots {
-		w.dots[i] = 16*dot - (128-8)*q.sum
+	if v.whole {
+		w.weigh(v, q)
+		return
+	}
+	w.dists = slices.Grow(w.dists[:0], len(w.slots))[:len(w.slots)]
+	v.dots(q.code, highPlane, w.slots, w.dists)
+	middle := (128 - 8) * q.sum
+	n := uint32(len(v.base.coarse))
+	for i, dot := range w.dists {
+		norm := int32(0)
+		if slot := w.slots[i]; slot < n {
+			norm = v.base.coarse[slot]
+		} else {
+			norm = v.tail.coarse[slot-n]
+		}
+		w.dists[i] = far(norm, 16*dot-middle, q.ratio)
 	}
 }
 
-// weigh sets dots to the inner products of w.slots with a code.
+// weigh does so by whole codes.
 func (w *walker) weigh(v *view, q *coded) {
 	n := len(w.slots)
-	w.dots, w.lows = slices.Grow(w.dots[:0], n)[:n], slices.Grow(w.lows[:0], n)[:n]
-	v.dots(q.code, highPlane, w.slots, w.dots)
+	w.dists, w.lows = slices.Grow(w.dists[:0], n)[:n], slices.Grow(w.lows[:0], n)[:n]
+	v.dots(q.code, highPlane, w.slots, w.dists)
 	v.dots(q.code, lowPlane, w.slots, w.lows) // has nothing left to put in order
-	join(w.dots, w.lows, q.sum)
+	join(w.dists, w.lows, q.sum)
+	for i, dot := range w.dists {
+		w.dists[i] = far(v.norm(w.slots[i]), dot, q.ratio)
+	}
 }
+
+// far is the square of the distance of two codes, less that of the length of the first one, in units of the product of their
+// scales: norm is the sum of the squares of the second one, and dot their inner product. Codes are compared by distance and
+// not by product: of a code that is off, the error along the vector itself cancels out.
+func far(norm, dot int32, ratio int64) int32 { return int32(int64(norm)*ratio>>16) - 2*dot }
 
 // join makes inner products with a code, whose components have that sum, of those with the upper and with the lower
 // nibbles.
@@ -91,14 +118,30 @@ func join(high, low []int32, sum int32) {
 func (w *walker) one(v *view, q *coded, slot uint32) int32 {
 	w.slots = append(w.slots[:0], slot)
 	w.measure(v, q)
-	return w.dots[0]
+	return w.dists[0]
 }
 
 // take sets w.linked to the code of a slot.
 func (w *walker) take(v *view, slot uint32) *coded {
 	kernel.Join(w.linked.code, v.high(slot), v.low(slot))
-	w.linked.sum = v.sumOf(w.linked.code)
+	w.linked.sum, w.linked.norm, w.linked.ratio = v.sumOf(w.linked.code), v.norm(slot), unitRatio
 	return &w.linked
+}
+
+// offer sets w.offered to what walks know of a slot.
+func (w *walker) offer(v *view, slot uint32) *coded {
+	q := &w.offered
+	if q.ratio = unitRatio; v.whole {
+		kernel.Join(q.code, v.high(slot), v.low(slot))
+		q.norm = v.norm(slot)
+	} else {
+		kernel.Join(q.code, v.high(slot), nil) // the lower ones are not in the cache, and change little
+		clear(q.code[v.dims:])
+		s, row := v.at(slot)
+		q.norm = s.coarse[row]
+	}
+	q.sum = v.sumOf(q.code)
+	return q
 }
 
 // descend goes greedily from the entry to the level, and returns the key of where it ends. w.way tells how.
@@ -110,8 +153,8 @@ func (w *walker) descend(v *view, q *coded, level int) uint64 {
 			moved = false
 			w.slots = v.linksOf(w.slots[:0], slotOf(best, w.salt), at)
 			w.measure(v, q)
-			for i, dot := range w.dots {
-				if key := keyOf(dot, w.slots[i], w.salt); key < best {
+			for i, dist := range w.dists {
+				if key := keyOf(dist, w.slots[i], w.salt); key < best && w.slots[i] != w.hidden {
 					best, moved = key, true
 				}
 			}
@@ -167,13 +210,13 @@ func (w *walker) follow(v *view, level, next int) int {
 	return next
 }
 
-// sift leaves in w.found the keys of w.slots, with their w.dots, that are below a limit. The best of them may be
+// sift leaves in w.found the keys of w.slots, with their w.dists, that are below a limit. The best of them may be
 // followed next.
 func (w *walker) sift(v *view, level int, limit uint64) {
 	w.found = slices.Grow(w.found[:0], len(w.slots))[:len(w.slots)]
 	n, best := 0, uint64(math.MaxUint64)
-	for i, dot := range w.dots {
-		key := keyOf(dot, w.slots[i], w.salt)
+	for i, dist := range w.dists {
+		key := keyOf(dist, w.slots[i], w.salt)
 		w.found[n] = key
 		if key < limit {
 			n++

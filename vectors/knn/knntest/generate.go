@@ -20,15 +20,33 @@ const (
 	// TextLike vectors are as embeddings of texts tend to be: a mixture whose spectrum falls off evenly, all on one side
 	// of the origin, and some components much larger than others. Coding them by few bits needs a rotation first.
 	TextLike
+	// Offset vectors are clustered ones with a common offset: two of them have a cosine of 0.77 on average.
+	Offset
+	// Copies are templates with 100 near copies each. Spec.Noise says how near.
+	Copies
+	// Duplicates are vectors of which there are 100 equal ones each.
+	Duplicates
+	// Dominated vectors are clustered ones with 4 components that are ten times as large as the others.
+	Dominated
+	// LowDimensional vectors lie in a subspace of 6 dimensions, but for a little noise.
+	LowDimensional
+	// Uniform vectors have any direction.
+	Uniform
 )
 
-// String returns the name of the shape, as in reports.
-func (s Shape) String() string {
-	if s == TextLike {
-		return "text-like"
+var shapeNames = [...]string{"clustered", "text-like", "offset", "copies", "duplicates", "dominated", "low-dimensional", "uniform"}
+
+// Shapes are all shapes.
+func Shapes() []Shape {
+	all := make([]Shape, len(shapeNames))
+	for i := range all {
+		all[i] = Shape(i)
 	}
-	return "clustered"
+	return all
 }
+
+// String returns the name of the shape, as in reports.
+func (s Shape) String() string { return shapeNames[s] }
 
 // Spec says which vectors to make. Queries are drawn as the vectors are, and are none of them.
 type Spec struct {
@@ -36,6 +54,11 @@ type Spec struct {
 	N, Queries int
 	Dims       int
 	Seed       uint64
+	// Noise is the length of what makes the difference between a template and its copies, in lengths of the template; 0.1 by
+	// default. Other shapes ignore it.
+	Noise float32
+	// Foreign queries are drawn around other centres than the vectors.
+	Foreign bool
 }
 
 // Data is a set of vectors of length one, and queries for it.
@@ -64,8 +87,11 @@ func (s Spec) Make() *Data {
 }
 
 // perCluster is the number of vectors in a cluster: a set of twice the size has twice the clusters, and the same
-// neighbourhoods.
-const perCluster = 1000
+// neighbourhoods. copies is the same for a template.
+const (
+	perCluster = 1000
+	copies     = 100
+)
 
 func (s Spec) generate() *Data {
 	if s.Dims < 2 || s.N < 1 || s.Queries < 0 {
@@ -76,12 +102,17 @@ func (s Spec) generate() *Data {
 		Vectors: make([]float32, s.N*s.Dims), Asked: make([]float32, s.Queries*s.Dims),
 	}
 	m := newMixture(s)
+	asked := m
+	if s.Foreign {
+		asked = newMixture(s)
+		asked.place(rand.New(rand.NewPCG(s.Seed, 0x666f726569676e)))
+	}
 	parallel(s.N+s.Queries, func(i int) {
 		// Queries follow the vectors, so that they are draws of their own.
 		if i < s.N {
 			m.draw(d.Vector(i), uint64(i))
 		} else {
-			m.draw(d.Query(i-s.N), uint64(i))
+			asked.draw(d.Query(i-s.N), uint64(i))
 		}
 	})
 	return d
@@ -93,6 +124,7 @@ type mixture struct {
 	Spec
 	clusters int
 	spread   []float32 // deviation within a cluster, for each direction
+	apart    []float32 // deviation of the centres
 	centres  []float32 // clusters rows of len(spread)
 	rotation *kernel.Rotation
 	noise    float32   // deviation of each component
@@ -109,30 +141,76 @@ func newMixture(s Spec) *mixture {
 	for i := range m.scales {
 		m.scales[i] = 1
 	}
-	between := m.clustered
-	if s.Shape == TextLike {
-		between = m.textLike
+	switch s.Shape {
+	case TextLike:
+		m.textLike(r)
+	case Copies, Duplicates:
+		m.copies()
+	case LowDimensional:
+		m.normal(min(6, m.Dims), 0.005)
+	case Uniform:
+		m.normal(m.Dims, 0)
+	default:
+		m.clustered(r)
 	}
-	apart := between(r)
-	m.centres = make([]float32, m.clusters*len(m.spread))
-	for i := range m.centres {
-		m.centres[i] = apart * m.spread[i%len(m.spread)] * float32(r.NormFloat64())
-	}
+	m.place(r)
 	return m
 }
 
-// clustered sets what makes clusters, and returns how far their centres deviate, in deviations within them.
-func (m *mixture) clustered(*rand.Rand) float32 {
-	m.spread = make([]float32, min(m.Dims, 40))
+// place chooses the centres.
+func (m *mixture) place(r *rand.Rand) {
+	m.centres = make([]float32, m.clusters*len(m.spread))
+	for i := range m.centres {
+		m.centres[i] = m.apart[i%len(m.spread)] * float32(r.NormFloat64())
+	}
+}
+
+// clustered sets what makes clusters.
+func (m *mixture) clustered(r *rand.Rand) {
+	const inside = 40
+	m.normal(min(m.Dims, inside), 0.3)
+	copy(m.apart, m.spread)
+	switch m.Shape {
+	case Offset:
+		// The squares of the lengths of centres, deviations and noise are a share of 0.23 together.
+		length := math.Sqrt(0.77 / 0.23 * (2 + 0.3*0.3) * float64(len(m.spread)))
+		for i := range m.mean {
+			m.mean[i] = float32(length / math.Sqrt(float64(m.Dims)))
+		}
+	case Dominated:
+		for range 4 {
+			m.scales[r.IntN(m.Dims)] = 10
+		}
+	}
+}
+
+// normal sets what makes one normal distribution in some dimensions, with noise in all.
+func (m *mixture) normal(dims int, noise float64) {
+	m.spread, m.apart = make([]float32, dims), make([]float32, dims)
 	for i := range m.spread {
 		m.spread[i] = 1
 	}
-	m.noise = 0.3 * float32(math.Sqrt(float64(len(m.spread))/float64(m.Dims)))
-	return 1
+	m.noise = float32(noise * math.Sqrt(float64(dims)/float64(m.Dims)))
+}
+
+// copies sets what makes templates and their copies.
+func (m *mixture) copies() {
+	noise := m.Noise
+	switch {
+	case m.Shape == Duplicates:
+		noise = 0
+	case noise == 0:
+		noise = 0.1
+	}
+	m.normal(m.Dims, 0)
+	m.clusters = max(1, m.N/copies)
+	for i := range m.spread {
+		m.spread[i], m.apart[i] = noise, 1
+	}
 }
 
 // textLike sets what makes vectors like embeddings of texts.
-func (m *mixture) textLike(r *rand.Rand) float32 {
+func (m *mixture) textLike(r *rand.Rand) {
 	m.spread = make([]float32, min(m.Dims, 256))
 	total := float32(0)
 	for i := range m.spread {
@@ -148,7 +226,7 @@ func (m *mixture) textLike(r *rand.Rand) float32 {
 	for range 3 { // components that are large in every vector
 		m.mean[r.IntN(m.Dims)] = 20 * size
 	}
-	return 1
+	m.apart = m.spread
 }
 
 // draw sets v to the vector of a number.

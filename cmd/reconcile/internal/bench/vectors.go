@@ -45,7 +45,7 @@ func (b *bench) vectors() []part {
 	return []part{
 		{"vectors search", v.search}, {"vectors exact", v.exact}, {"vectors filtered", v.filtered}, {"vectors insert", v.insert},
 		{"vectors file", v.file}, {"vectors flat", v.flat}, {"vectors build", v.build}, {"vectors text-like", v.textLike},
-		{"vectors hybrid", v.hybrid}, {"vectors walks", v.walks}, {"vectors opened", v.opened}, {"vectors words", v.words},
+		{"vectors kinds", v.kinds}, {"vectors hybrid", v.hybrid}, {"vectors walks", v.walks}, {"vectors opened", v.opened}, {"vectors words", v.words},
 		{"vectors cold", v.coldStd}, {"vectors edits", v.edited}, {"vectors watched", v.watchedIndex}, {"vectors large", v.coldLarge},
 		{"vectors kubernetes", v.kubernetes}, {"vectors observations", v.indexedMemory},
 	}
@@ -178,7 +178,7 @@ const inverse = 0xf1de83e19937733d
 func (x *vectorIndex) row(id uint64) uint32 { return uint32(id * inverse) }
 
 // efforts are how many candidates searches keep that a curve goes through.
-var efforts = []int{12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512}
+var efforts = []int{12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8192}
 
 // curve measures searches of growing effort, until one finds nearly all.
 func (x *vectorIndex) curve(o knn.SearchOptions, truth [][]knntest.Neighbor, runs int) ([]point, error) {

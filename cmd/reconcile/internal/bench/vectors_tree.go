@@ -122,7 +122,7 @@ func (v *vectorFigures) repository(ctx context.Context, name string, fill func(d
 }
 
 // verified is what index --verify says of an index that is what a rebuild makes.
-var verified = regexp.MustCompile(`byte for byte; of the 10 nearest of \d+ vectors (\S+) were found\n.*: (\S+) nodes of`)
+var verified = regexp.MustCompile(`byte for byte; of the 10 nearest of \d+ vectors (\S+) were found, with --thorough \S+\n.*: (\S+) nodes of`)
 
 // coldBounds are those of a first index: seconds, MiB at most, and the percent of the nearest that a search finds at least;
 // 0 for none. What is said of recall is said of texts that are about something: those of the generated memory are words at

@@ -222,7 +222,7 @@ func TestRebuildIsTheSame(t *testing.T) {
 		t.Errorf("after edits: %+v, %q", x.How, ids(x))
 	}
 	k, tree := r.keeper()
-	if v, err := k.Verify(t.Context(), tree, x); err != nil || !v.Sound || v.Recall != 1 {
+	if v, err := k.Verify(t.Context(), tree, x); err != nil || !v.Sound || v.Recall.Default != 1 || v.Recall.Thorough != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	r.write("notes.txt", program["notes.txt"])

@@ -15,9 +15,7 @@ type Verified struct {
 	// Sound says that it is; Compared says what was compared, and what differs.
 	Sound    bool
 	Compared string
-	// Recall is the share of the 10 nearest that a search finds, of Asked vectors.
-	Recall float64
-	Asked  int
+	Recall   vectors.Recall
 }
 
 const askedVectors = 200
@@ -69,6 +67,6 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 		v.Compared = fmt.Sprintf("snapshot and delta have %d nodes and %d edges, a rebuild %d and %d", a.Nodes(), a.Edges(),
 			b.Nodes(), b.Edges())
 	}
-	v.Recall, v.Asked, err = x.Recall(askedVectors)
+	v.Recall, err = x.Recall(askedVectors)
 	return v, err
 }

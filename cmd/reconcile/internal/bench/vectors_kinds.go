@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"reconcile.dev/reconcile/vectors/knn"
+	"reconcile.dev/reconcile/vectors/knn/knntest"
+)
+
+// kinds: vectors of all kinds, beside hnswlib. Dims are those of common embeddings.
+func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
+	program, missing := compileHNSW(ctx)
+	if missing != nil {
+		fmt.Fprintf(v.out, "vectors beside hnswlib: skipped: %v\n", missing)
+	} else {
+		defer program.remove()
+	}
+	for _, n := range []int{flatVectors, graphVectors} {
+		for _, spec := range v.kindsOf(n) {
+			if err := v.kind(ctx, spec, program); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *vectorFigures) kindsOf(n int) (specs []knntest.Spec) {
+	dims := []int{100, 256, 384, vectorDims}
+	for i, shape := range knntest.Shapes() {
+		spec := v.spec(shape, n)
+		spec.Dims = dims[i%len(dims)]
+		specs = append(specs, spec)
+		switch shape {
+		case knntest.Clustered:
+			spec.Foreign = true
+			specs = append(specs, spec)
+		case knntest.Copies:
+			for _, spec.Noise = range []float32{0.01, 0.2} {
+				specs = append(specs, spec)
+			}
+		}
+	}
+	return specs
+}
+
+// kind measures one kind: what is found by default, with more effort and of the vectors themselves, and, unless there is no
+// program, how fast beside hnswlib.
+func (v *vectorFigures) kind(ctx context.Context, spec knntest.Spec, program *hnswProgram) error {
+	x := &vectorIndex{data: spec.Make()}
+	if _, err := x.build(knn.Options{Dims: spec.Dims}); err != nil {
+		return err
+	}
+	var err error
+	if x.Index, err = knn.Open(x.bytes); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("vectors %d x %d, %v", spec.N, spec.Dims, spec.Shape)
+	if spec.Noise != 0 {
+		name += fmt.Sprintf(" of noise %g", spec.Noise)
+	}
+	if spec.Foreign {
+		name += ", foreign queries"
+	}
+	truth := x.data.Truth(knn.DefaultK)
+	for _, s := range []struct {
+		name         string
+		thorough     bool
+		recall, self float64
+	}{{"", false, 0.95, 0.999}, {", thorough", true, 0.99, 1}} {
+		o := knn.SearchOptions{Thorough: s.thorough}
+		p, err := x.ask(o, truth, 1)
+		if err != nil {
+			return err
+		}
+		v.least(name+s.name, perSecond(p.mean), "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100*s.recall, " %")
+		self, err := x.findsItself(o)
+		if err != nil {
+			return err
+		}
+		v.least(name+s.name+", finds itself", "", "", fmt.Sprintf("%.4f", self), 100*self, 100*s.self, " %")
+	}
+	if program == nil {
+		return nil
+	}
+	return v.beside(ctx, x, name, truth, program)
+}
+
+// findsItself is the share of up to 10,000 vectors that a search for them finds, or as many others that equal them as it may.
+func (x *vectorIndex) findsItself(o knn.SearchOptions) (float64, error) {
+	step, asked, found := max(1, x.data.N/10_000), 0, 0
+	for row := 0; row < x.data.N; row += step {
+		hits, err := x.Search(x.data.Vector(row), o)
+		if err != nil {
+			return 0, err
+		}
+		asked++
+		equal := 0
+		for _, h := range hits {
+			if x.row(h.ID) == uint32(row) {
+				equal = knn.DefaultK
+			} else if h.Similarity > 1-1e-6 {
+				equal++
+			}
+		}
+		if equal >= knn.DefaultK {
+			found++
+		}
+	}
+	return float64(found) / float64(asked), nil
+}
+
+// beside compares the rates at equal recall, on one thread, in turn.
+func (v *vectorFigures) beside(ctx context.Context, x *vectorIndex, name string, truth [][]knntest.Neighbor, program *hnswProgram) error {
+	theirs, err := program.start(ctx, x.data)
+	if err != nil {
+		return err
+	}
+	defer theirs.stop()
+	var ours, other []point
+	for _, ef := range append([]int{knn.DefaultK}, efforts...) {
+		if enough(ours) && enough(other) {
+			break
+		}
+		if !enough(ours) {
+			p, err := x.ask(knn.SearchOptions{Ef: ef}, truth, 3)
+			if err != nil {
+				return err
+			}
+			ours = append(ours, p)
+		}
+		if !enough(other) {
+			p, err := theirs.ask(ef, truth, 3)
+			if err != nil {
+				return err
+			}
+			other = append(other, p)
+		}
+	}
+	const recall = 0.95
+	a, reached := at(ours, recall)
+	b, reachedToo := at(other, recall)
+	if !reached || !reachedToo {
+		v.least(name+", recall 0.95, x hnswlib", fmt.Sprint(reached), fmt.Sprint(reachedToo), "not reached", 0, 0, "")
+		return nil
+	}
+	times := float64(b.mean) / float64(a.mean)
+	v.least(name+", recall 0.95, x hnswlib", perSecond(a.mean), perSecond(b.mean), fmt.Sprintf("%.2f x", times), times, 1, " x")
+	return nil
+}
+
+// enough reports whether a curve goes far enough.
+func enough(curve []point) bool { return len(curve) > 0 && curve[len(curve)-1].recall > 0.96 }

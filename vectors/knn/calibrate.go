@@ -1,0 +1,297 @@
+package knn
+
+import "slices"
+
+// Numbers of what is learned from samples of the vectors.
+const (
+	// fitFrom is from how many vectors on codes are made to fit them, and searches are calibrated.
+	fitFrom = 256
+	// fitted is of how many vectors codes are made to fit, judged with how many it is judged whether their upper nibbles keep
+	// the order, and asked with how many searches are calibrated.
+	fitted, judged, asked = 2048, 64, 200
+	// nibblesKeep is the least share of the nearest by whole codes that must be among the nibblesAmong nearest by upper
+	// nibbles; else walks compare whole codes.
+	nibblesKeep, nibblesAmong = 0.97, 48
+	// foreignGrowth bounds how much longer default searches take because of queries that are unlike all vectors.
+	foreignGrowth = 4
+	// hopeless is how far a part of the sample may be behind for the rest to be asked.
+	hopeless = 0.03
+)
+
+// wantDefault and wantThorough are the shares of the nearest that are to be found, for each kind of probes: for vectors of the
+// index a little more than is promised of all.
+var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.98}, [kinds]float64{own: 0.996, foreign: 0.99}
+
+// efforts are how many candidates default and thorough searches keep.
+type efforts struct{ normal, thorough int }
+
+var leastEfforts = efforts{DefaultEfSearch, DefaultEfThorough}
+
+// sampleOf are about n of the numbers below all, at equal distances.
+func sampleOf(all, n int) (sample []int) {
+	n = min(n, all)
+	for i := range n {
+		sample = append(sample, i*all/n)
+	}
+	return sample
+}
+
+// fitTo makes codes fit n vectors, if these are enough.
+func (v *view) fitTo(n int, read Source) error {
+	if n < fitFrom {
+		return nil
+	}
+	var sample [][]float32
+	given := make([]float32, v.dims)
+	for _, row := range sampleOf(n, fitted) {
+		if err := read(row, given); err != nil {
+			return err
+		}
+		one := make([]float32, v.dims)
+		unit(one, given)
+		sample = append(sample, one)
+	}
+	v.coder = v.coder.fit(sample)
+	return nil
+}
+
+// alive are all slots that have vectors.
+func (v *view) alive() []uint32 {
+	out := make([]uint32, 0, v.live)
+	v.spans(func(s span) {
+		for i := range uint32(s.to - s.from) {
+			if v.has(s.slot + i) {
+				out = append(out, s.slot+i)
+			}
+		}
+	})
+	return out
+}
+
+// judge decides whether walks compare whole codes. Rows are filled.
+func (l *linker) judge() {
+	v := l.v
+	if v.live < fitFrom {
+		return
+	}
+	alive := v.alive()
+	sample := sampleOf(len(alive), judged)
+	kept := make([]int, len(sample))
+	const near = DefaultK + 1 // the vector itself is nearest
+	l.parallel(len(sample), func(w *walker, i int) {
+		code := w.take(v, alive[sample[i]])
+		copy(w.query.code, code.code)
+		w.query.sum, w.query.norm, w.query.ratio = code.sum, code.norm, code.ratio
+		whole := slices.Clone(lowest(w.keysOf(v, true), near))
+		for _, key := range lowest(w.keysOf(v, false), nibblesAmong) {
+			if slices.ContainsFunc(whole, func(k uint64) bool { return uint32(k) == uint32(key) }) {
+				kept[i]++
+			}
+		}
+	})
+	sum := 0
+	for _, n := range kept {
+		sum += n
+	}
+	c := *v.coder
+	c.whole = float64(sum) < nibblesKeep*float64(min(near, len(alive))*len(sample))
+	v.coder = &c
+}
+
+// keysOf are those of all vectors for the query.
+func (w *walker) keysOf(v *view, whole bool) []uint64 {
+	w.found = w.found[:0]
+	v.spans(func(s span) {
+		norms := s.s.coarse[s.from:s.to]
+		if whole {
+			norms = s.s.norms[s.from:s.to]
+		}
+		w.scanSpan(v, s, whole)
+		for i, dot := range w.dists {
+			w.found = append(w.found, keyOf(far(norms[i], dot, w.query.ratio), s.slot+uint32(i), 0))
+		}
+	})
+	return w.found
+}
+
+// probe is a query that searches are calibrated with, and from which similarity on others are among its DefaultK nearest.
+type probe struct {
+	kind  int
+	slot  uint32 // of the vector that it is, or that it was made of
+	unit  []float32
+	limit float32
+	most  int // how many of these there are at most
+}
+
+// The kinds of probes.
+const (
+	// own are vectors of the index.
+	own = iota
+	// foreign is a vector plus the differences of others: a query that is unlike all vectors, but not unlike their mean.
+	foreign
+	kinds
+)
+
+// calibrate chooses what default and thorough mean: the least effort that finds enough of the nearest of some of the vectors.
+// What it finds is the same on every machine. vector reads an exact vector, of length 1, into scratch if need be.
+func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float32, error)) error {
+	v := l.v
+	v.efforts = leastEfforts
+	v.calibrated = v.live
+	if v.live < fitFrom || v.dims < graphDims {
+		return nil
+	}
+	for _, w := range l.walkers {
+		buffer := make([]float32, v.dims)
+		w.vector = func(slot uint32) []float32 {
+			got, err := vector(slot, buffer)
+			if err != nil {
+				l.failed.Store(&err)
+				clear(buffer)
+				return buffer
+			}
+			return got
+		}
+		defer func() { w.vector = nil }()
+	}
+	probes := l.probes()
+	v.efforts.normal = l.enough(probes, DefaultEfSearch, wantDefault)
+	v.efforts.thorough = l.enough(probes, max(DefaultEfThorough, v.efforts.normal), wantThorough)
+	if failed := l.failed.Swap(nil); failed != nil {
+		return *failed
+	}
+	return nil
+}
+
+// enough is the least effort, from some on, that finds enough. What is foreign has it grow at most foreignGrowth times.
+func (l *linker) enough(probes []probe, ef int, want [kinds]float64) int {
+	most := l.v.live
+	for kind, want := range want {
+		for ; ef < most && !l.stopped(); ef = harder(ef) {
+			if l.share(probes, kind, ef, len(probes)/4) >= want-hopeless && l.share(probes, kind, ef, len(probes)) >= want {
+				break
+			}
+		}
+		most = min(most, foreignGrowth*ef)
+	}
+	return min(ef, most)
+}
+
+// harder is the next effort: half as many again, or a third, in turn.
+func harder(ef int) int {
+	if ef&(ef-1) == 0 {
+		return ef + ef/2
+	}
+	return ef + ef/3
+}
+
+// probes are queries with their nearest, as exact searches find them.
+func (l *linker) probes() []probe {
+	v := l.v
+	alive := v.alive()
+	sample := sampleOf(len(alive), asked)
+	probes := make([]probe, kinds*len(sample))
+	l.parallel(len(sample), func(w *walker, i int) {
+		slot := alive[sample[i]]
+		one := slices.Clone(w.vector(slot))
+		other := slices.Clone(one)
+		for k, sign := range []float32{1, -1, 1, -1} {
+			for c, x := range w.vector(alive[sample[(i+(k+1)*len(sample)/5)%len(sample)]]) {
+				other[c] += sign * x
+			}
+		}
+		probes[kinds*i+own] = probe{kind: own, slot: slot, unit: one}
+		probes[kinds*i+foreign] = probe{kind: foreign, slot: slot, unit: other}
+	})
+	l.parallel(len(probes), func(w *walker, i int) { w.aim(l.v, &probes[i]) })
+	return probes
+}
+
+// aim finds what is nearest to a probe.
+func (w *walker) aim(v *view, p *probe) {
+	if v.check(p.unit) != nil {
+		return // nothing is left of equal vectors
+	}
+	w.ask(v, p, SearchOptions{Exact: true})
+	for _, h := range w.answers {
+		if h.Slot != p.slot && p.most < DefaultK {
+			p.most++
+			p.limit = h.Similarity
+		}
+	}
+}
+
+// ask leaves the nearest of a probe in w.answers. Links to its slot and from it are not followed: what is searched for is most
+// often not in the index.
+func (w *walker) ask(v *view, p *probe, o SearchOptions) {
+	o.K = DefaultK + 1
+	v.encode(&w.query, p.unit, w.rotated)
+	w.salt = 0
+	if p.slot != v.entry {
+		w.hidden = p.slot
+	}
+	w.find(v, o)
+	w.hidden = noSlot
+}
+
+// share is what part of the nearest is found of the probes of a kind, among the first n of all.
+func (l *linker) share(probes []probe, kind, ef, n int) float64 {
+	found, all := make([]int, n), 0
+	l.parallel(n, func(w *walker, i int) {
+		p := &probes[i]
+		if p.kind != kind || p.most == 0 {
+			return
+		}
+		w.ask(l.v, p, SearchOptions{Ef: ef})
+		for _, h := range w.answers {
+			if h.Slot != p.slot && h.Similarity >= p.limit && found[i] < p.most {
+				found[i]++
+			}
+		}
+	})
+	sum := 0
+	for i, n := range found {
+		if probes[i].kind == kind {
+			sum, all = sum+n, all+probes[i].most
+		}
+	}
+	return float64(sum) / float64(max(1, all))
+}
+
+// adapt counts changes, and when they are as many as the vectors were that searches were calibrated with, it has this done
+// again. Without a graph codes are made to fit again, too.
+func (x *Index) adapt(v *view, changes int) {
+	x.changed += changes
+	if v.dims < graphDims || x.changed < max(fitFrom, v.calibrated) || v.live < fitFrom {
+		return
+	}
+	if !v.graph {
+		x.refit(v)
+	}
+	x.recalibrate(v)
+}
+
+// recalibrate calibrates a view that is about to become the current one.
+func (x *Index) recalibrate(v *view) {
+	x.changed = 0
+	_ = x.linkerOf(v).calibrate(v.exact) // what is in memory can be read
+}
+
+// refit makes the codes of a view without a graph anew, to fit its vectors. Views before keep theirs.
+func (x *Index) refit(v *view) {
+	alive := v.alive()
+	_ = v.fitTo(len(alive), func(row int, into []float32) error {
+		copy(into, v.vector(alive[row]))
+		return nil
+	})
+	for _, s := range []*segment{&v.base, &v.tail} {
+		fresh := v.segmentOf(s.len())
+		s.slacks, s.norms, s.coarse, s.high, s.low, s.bits = fresh.slacks, fresh.norms, fresh.coarse, fresh.high, fresh.low, fresh.bits
+	}
+	l := x.linkerOf(v)
+	l.parallel(len(alive), func(w *walker, i int) {
+		v.encodeRow(&w.query, v.vector(alive[i]), w.rotated)
+		v.code(alive[i], &w.query)
+	})
+	l.judge()
+}
