@@ -69,6 +69,10 @@ func (d *Decoder) Decode(path string, src []byte) Decoded {
 	} else {
 		s.ref = s.guessRef(src, d.kinds)
 	}
+	if line := ConflictLine(s.text); line > 0 && s.failed() {
+		s.conflict(line)
+		out.Object, out.Refs, out.Sound = nil, nil, nil
+	}
 	out.Ref, out.Problems = s.ref, s.finish()
 	return out
 }

@@ -207,6 +207,9 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
+// FieldPath writes a path below the root of a document as problems name it: spec.nodes[2].needs[0].
+func FieldPath(path []any) string { return pathText(path) }
+
 // pathText writes a path as users read it: spec.nodes[2].needs[0], spec.env["a b"].
 func pathText(path []any) string {
 	var b strings.Builder

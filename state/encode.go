@@ -111,7 +111,7 @@ func decodeState(data, same []byte, v any) error {
 		return errors.New("it is not valid UTF-8")
 	}
 	if bytes.Contains(data, []byte("\n<<<<<<< ")) || bytes.HasPrefix(data, []byte("<<<<<<< ")) {
-		return errors.New("it holds the conflict markers of a git merge")
+		return &placedError{max(schemas.ConflictLine(data), 1), 1, errors.New("it holds the conflict markers of a git merge")}
 	}
 	if schemas.TooDeep(same) {
 		return errors.New("its values are nested too deep")

@@ -113,6 +113,21 @@ func (s *Store) readInputs(ctx context.Context, m *model, hints []string) error 
 	return nil
 }
 
+// HasInput reports whether a glob of inputs of the tree, as of the last look, matches a file.
+func (s *Store) HasInput(glob string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil || s.model.inputs == nil {
+		return false
+	}
+	for p := range s.model.inputs.files {
+		if matchGlob(glob, p) {
+			return true
+		}
+	}
+	return false
+}
+
 // findInputs walks the work tree for all globs at once.
 func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[string]*inputFile, error) {
 	files := map[string]*inputFile{}

@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // InJSON says in one line what an error of package json found wrong with the content of a file, and on which line. What
 // stands there is not quoted.
 func InJSON(data []byte, err error) error {
+	if line := schemas.ConflictLine(data); line > 0 {
+		return fmt.Errorf("line %d: the conflict markers of a git merge; %s", line, schemas.ConflictHint)
+	}
 	if line, _ := placeOf(data, err); line > 0 {
 		return fmt.Errorf("line %d: %w", line, plain(err))
 	}

@@ -22,8 +22,9 @@ func newValidateCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
 		Short: "Check the spec files, and report all problems of all of them at once",
-		Long: `Check the spec files of the tree by the same code that a run uses: what validate accepts, a run accepts. A question that
-its agent may not ask is a warning.
+		Long: `Check the spec files of the tree by the same code that a run uses: what validate accepts, a run accepts. What is
+valid and will probably not do what it is meant to is a warning: a question that its agent may not ask, a program that is
+not found, inputs that match nothing, a field without effect yet.
 
 A PATH limits the report to a file or folder. Files outside the tree's specs are checked each by itself: what they
 refer to is not looked up. Errors make the exit code 3; warnings do not.`,

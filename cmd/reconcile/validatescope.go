@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// problemsOf are the problems of a tree's files, and what its hub will refuse: a file can be right and ask what its agent
+// problemsOf are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will refuse: a file can be right and ask what its agent
 // may not ask. That is a warning, as a workflow that allows it may be on its way; a run makes the request Stalled.
 func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
@@ -32,6 +34,9 @@ func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
 			problems = append(problems, scopeProblem(s, e, refused))
 		}
 	}
+	for _, advice := range controllers.Advise(t, controllers.Surroundings{Program: programIn(s.Dir()), Input: s.HasInput}) {
+		problems = append(problems, adviceProblem(s, advice))
+	}
 	slices.SortStableFunc(problems, func(a, b schemas.Problem) int { return strings.Compare(a.Path, b.Path) })
 	return problems
 }
@@ -45,4 +50,28 @@ func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schema
 		p.Path = e.Object.Path
 	}
 	return p
+}
+
+func adviceProblem(s *state.Store, advice controllers.Advice) schemas.Problem {
+	p := schemas.Problem{Place: schemas.Place{Path: advice.File}, Severity: schemas.Warning, Code: advice.Code, Ref: advice.Ref,
+		Field: schemas.FieldPath(advice.Field), Message: advice.Message, Suggestion: advice.Suggestion}
+	if data, err := s.Root().ReadFile(advice.File); err == nil {
+		p.Place, p.Source = schemas.Locate(advice.File, data, advice.Field...)
+		p.Path = advice.File
+	}
+	return p
+}
+
+// programIn finds programs as a run does: by the PATH, or, of a name with a slash, below the root.
+func programIn(root string) func(string) bool {
+	return func(name string) bool {
+		if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+			name = filepath.Join(root, name)
+			if !filepath.IsAbs(name) {
+				name = "." + string(filepath.Separator) + name
+			}
+		}
+		_, err := exec.LookPath(name)
+		return err == nil
+	}
 }

@@ -1,0 +1,104 @@
+package controllers
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Advice is a warning about a spec that is valid and will probably not do what it is meant to.
+type Advice struct {
+	Code       string
+	Ref        schemas.Ref
+	File       string // slash path below the root
+	Field      []any  // below the root of the document: "spec", "nodes", 3
+	Message    string
+	Suggestion string
+}
+
+// Surroundings is what advice needs to know of the machine and the work tree.
+type Surroundings struct {
+	Program func(name string) bool // whether a program can be found
+	Input   func(glob string) bool // whether a glob of inputs matches a file
+}
+
+// Advise returns what is to be said about the tree's specs, by file and field.
+func Advise(t *state.Tree, s Surroundings) []Advice {
+	all := adviseSettings(t.Settings())
+	for _, e := range t.Entries(schemas.SessionKind.Name) {
+		if spec := schemas.SpecAs[*schemas.SessionSpec](e.Object); spec != nil && spec.Branch != "" {
+			all = append(all, noEffect(e.Ref, e.Object.Path, "spec", "branch"))
+		}
+	}
+	for _, e := range t.Entries(schemas.AgentKind.Name) {
+		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil {
+			all = append(all, adviseAgent(e, spec, s)...)
+		}
+	}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
+			all = append(all, adviseInputs(e, spec, s)...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(a.File, b.File) })
+	return all
+}
+
+func noEffect(ref schemas.Ref, file string, field ...any) Advice {
+	return Advice{Code: "no-effect", Ref: ref, File: file, Field: field, Message: "has no effect yet",
+		Suggestion: "remove it, or leave it for a later version"}
+}
+
+func adviseSettings(s *schemas.SettingsSpec) (all []Advice) {
+	if len(s.Commands.Allow) > 0 {
+		all = append(all, noEffect(schemas.Ref{}, schemas.SettingsPath, "spec", "commands", "allow"))
+	}
+	if len(s.Commands.Block) > 0 {
+		all = append(all, noEffect(schemas.Ref{}, schemas.SettingsPath, "spec", "commands", "block"))
+	}
+	return all
+}
+
+func adviseAgent(e *state.Entry, spec *schemas.AgentSpec, s Surroundings) []Advice {
+	c := spec.Runner.Command
+	if c == nil || len(c.Argv) == 0 || c.Env["PATH"] != "" || s.Program(c.Argv[0]) {
+		return nil
+	}
+	return []Advice{{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "runner", "command", "argv", 0},
+		Message: fmt.Sprintf("the program %q is not found on this machine", c.Argv[0]), Suggestion: "install it, or put its folder on the PATH"}}
+}
+
+// adviseInputs warns of inputs that match nothing, but for what nodes of the DAG make themselves.
+func adviseInputs(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []Advice) {
+	var made []string
+	for i := range spec.Nodes {
+		made = append(made, spec.Nodes[i].Outputs.Files...)
+		made = append(made, spec.Nodes[i].Outputs.JSON)
+	}
+	for i := range spec.Nodes {
+		for k, glob := range spec.Nodes[i].Inputs {
+			if s.Input(glob) || slices.ContainsFunc(made, func(f string) bool { return f != "" && maybe(glob, f) }) {
+				continue
+			}
+			all = append(all, Advice{Code: "no-input", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "inputs", k},
+				Message: fmt.Sprintf("%q matches no file", glob), Suggestion: "paths are below the root of the tree; ** stands for any folders"})
+		}
+	}
+	return all
+}
+
+// maybe reports whether a glob matches a file, or something below it if it is a folder.
+func maybe(glob, file string) bool {
+	file = path.Clean(file)
+	if ok, err := doublestar.Match(glob, file); err == nil && ok {
+		return true
+	}
+	return strings.HasPrefix(glob, file+"/")
+}

@@ -1,0 +1,59 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// TestAdvise: each warning, and beside it what must not be warned of.
+func TestAdvise(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"reconcile.yaml":    "kind: Settings\nmetadata: {name: settings}\nspec: {commands: {allow: [ls], block: [rm]}}",
+		"specs/plain.yaml":  "kind: Session\nmetadata: {name: plain}\nspec: {owner: ada}",
+		"specs/branch.yaml": "kind: Session\nmetadata: {name: branch}\nspec: {branch: topic}",
+		"specs/here.yaml":   "kind: Agent\nmetadata: {name: here}\nspec: {role: r, runner: {command: {argv: [there]}}}",
+		"specs/gone.yaml":   "kind: Agent\nmetadata: {name: gone}\nspec: {role: r, runner: {command: {argv: [gone]}}}",
+		"specs/path.yaml":   "kind: Agent\nmetadata: {name: path}\nspec: {role: r, runner: {command: {argv: [gone], env: {PATH: /opt}}}}",
+		"specs/person.yaml": "kind: Agent\nmetadata: {name: person}\nspec: {role: r, runner: {human: {contact: ada}}}",
+		"specs/work.yaml":   "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
+	}
+	var objects []*schemas.Object
+	settings := new(schemas.SettingsSpec)
+	for p, text := range files {
+		d := schemas.NewDecoder(append(Schemas(), schemas.SettingsKind), 0).Decode(p, []byte("apiVersion: reconcile.dev/v1alpha1\n"+text+"\n"))
+		if d.Object == nil {
+			t.Fatal(p, d.Problems)
+		}
+		if s := schemas.SpecAs[*schemas.SettingsSpec](d.Object); s != nil {
+			settings = s
+			continue
+		}
+		objects = append(objects, d.Object)
+	}
+	var entries []*state.Entry
+	for _, o := range objects {
+		entries = append(entries, &state.Entry{Ref: schemas.Ref{Kind: o.Kind, Name: o.Metadata.Name}, Object: o})
+	}
+	all := Advise(state.NewTree(settings, nil, entries...), Surroundings{
+		Program: func(name string) bool { return name == "there" },
+		Input:   func(glob string) bool { return glob == "found" },
+	})
+	var got []string
+	for _, a := range all {
+		got = append(got, a.File+" "+a.Code+" "+strings.Trim(fmt.Sprint(a.Field), "[]"))
+	}
+	want := []string{
+		"reconcile.yaml no-effect spec commands allow", "reconcile.yaml no-effect spec commands block",
+		"specs/branch.yaml no-effect spec branch", "specs/gone.yaml missing-program spec runner command argv 0",
+		"specs/work.yaml no-input spec nodes 1 inputs 2",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
