@@ -13,8 +13,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// problemsOf are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will refuse: a file can be right and ask what its agent
-// may not ask. That is a warning, as a workflow that allows it may be on its way; a run makes the request Stalled.
+// problemsOf are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will
+// refuse: a file can be right and ask what its agent may not ask. That is a warning, as a workflow that allows it may be on
+// its way; a run makes the request Stalled.
 func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
 	scopes := map[string]clarify.Scope{}
