@@ -61,26 +61,92 @@ func (s *Store) Fresh() (Summary, bool) {
 		return Summary{}, false
 	}
 	l := &layout{kinds: s.opts.Kinds, specs: was.Folders.Specs, state: was.Folders.State}
-	is, err := s.sumTree(context.Background(), l, was.Globs)
-	if err != nil || is != was.Sum || !s.outputsStand(was.Outputs, was.Missing) {
+	first := &glance{gen: s.generation(), layout: l}
+	is, err := s.sumTree(context.Background(), first, was.Globs)
+	if err != nil {
+		return Summary{}, false
+	}
+	if is != was.Sum || !s.outputsStand(was.Outputs, was.Missing) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		first.at = s.opts.FileNow()
+		s.first = first
 		return Summary{}, false
 	}
 	return was.Summary, true
 }
 
+// glance is what Fresh saw, for the Load that follows: files are looked at once.
+type glance struct {
+	gen    int64     // before it
+	at     time.Time // after it
+	layout *layout
+	parts  []noting
+}
+
+// noting is the visitor that sums and keeps what it saw, in as little room as that takes: most often nobody asks for it.
+type noting struct {
+	summer
+	troubles []trouble
+	full     [][]noted // lists that have no more room
+	files    []noted
+	names    []byte // of files, one behind the other
+}
+
+type noted struct {
+	dir  string
+	name []byte
+	area area
+	stat stat
+}
+
+func (n *noting) file(a area, dir string, name []byte, st *stat) {
+	n.addFile(dir, name, st)
+	if len(n.files) == cap(n.files) {
+		n.full = append(n.full, n.files)
+		n.files = make([]noted, 0, 1024)
+	}
+	if cap(n.names)-len(n.names) < len(name) {
+		n.names = make([]byte, 0, 32<<10)
+	}
+	at := len(n.names)
+	n.names = append(n.names, name...)
+	n.files = append(n.files, noted{dir, n.names[at:len(n.names):len(n.names)], a, *st})
+}
+
+func (n *noting) trouble(t trouble) {
+	n.addTrouble(t)
+	n.troubles = append(n.troubles, t)
+}
+
+// seen is what a scan would return.
+func (g *glance) seen() (found []seen, troubles []trouble) {
+	for i := range g.parts {
+		n := &g.parts[i]
+		for _, list := range append(n.full, n.files) {
+			for _, f := range list {
+				found = append(found, seen{f.dir + "/" + string(f.name), f.area, f.stat})
+			}
+		}
+		troubles = append(troubles, n.troubles...)
+	}
+	return found, troubles
+}
+
 // sumTree is the fingerprint of all files that a run depends on.
-func (s *Store) sumTree(ctx context.Context, l *layout, globs []string) (sum, error) {
-	sums := make([]summing, workers())
-	visitors := make([]visitor, len(sums))
-	for i := range sums {
-		visitors[i] = &sums[i]
+func (s *Store) sumTree(ctx context.Context, look *glance, globs []string) (sum, error) {
+	l := look.layout
+	look.parts = make([]noting, workers())
+	visitors := make([]visitor, len(look.parts))
+	for i := range look.parts {
+		visitors[i] = &look.parts[i]
 	}
 	if err := scan(ctx, s.root, l, visitors...); err != nil {
 		return sum{}, err
 	}
 	var all summer
-	for _, x := range sums {
-		all.merge(x.sum)
+	for i := range look.parts {
+		all.merge(look.parts[i].sum)
 	}
 	if st, err := lstat(s.root, schemas.SettingsPath); err == nil {
 		all.addFile("", []byte(schemas.SettingsPath), &st)
@@ -89,7 +155,7 @@ func (s *Store) sumTree(ctx context.Context, l *layout, globs []string) (sum, er
 	return all.sum, err
 }
 
-// sum is the fingerprint of what the model knows; it equals that of a scan exactly when nothing else has changed.
+// sum is the fingerprint of what the model knows; it equals that of Fresh exactly when nothing else has changed.
 func (m *model) sum() sum {
 	var all summer
 	for p, f := range m.files {
@@ -114,10 +180,10 @@ func splitPath(p string) (dir, name string) {
 // ErrChanged says that a file was changed behind the store's back: look at the tree again.
 var ErrChanged = errors.New("the tree changed meanwhile")
 
-// Settle records that the tree, as this store knows it, is at its fixed point. With ErrChanged nothing is recorded, and
-// what another process recorded stays: Fresh compares it with the files. Where a journal is still in use the next run
-// looks for itself. Settle waits, for some milliseconds, until no file is so young that a further change of it could
-// look the same.
+// Settle records that the tree, as this store knows it, is at its fixed point: Fresh compares that with the files. With
+// ErrChanged another process of ours wrote or recorded something since the last look; nothing is recorded then. Where a
+// journal is still in use the next run looks for itself. Settle waits, for some milliseconds, until no file is so young
+// that a further change of it could look the same.
 func (s *Store) Settle(sum Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,19 +193,18 @@ func (s *Store) Settle(sum Summary) error {
 	if !s.waitOutTick() || s.journalsHold() {
 		return s.unsettle()
 	}
-	is, err := s.sumTree(context.Background(), s.layout(), s.model.inputs.globs)
-	if err != nil {
-		return s.unsettle()
-	}
 	present, missing := s.model.declared.split()
-	if is != s.model.sum() || !s.outputsStand(present, missing) {
+	if s.generation() != s.seenGen || !s.outputsStand(present, missing) {
 		return ErrChanged
 	}
 	l := s.layout()
 	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs,
-		present, missing, is, s.opts.Now(), sum})
+		present, missing, s.model.sum(), s.opts.Now(), sum})
 	if err != nil {
 		return fmt.Errorf("record that the tree is settled: %w", err)
+	}
+	if err := errors.Join(s.ensureLocal(localDir), s.bump()); err != nil {
+		return err
 	}
 	return s.replaceLocal(settledPath, append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(b)), b...))
 }

@@ -304,6 +304,9 @@ func (u *update) inputHints(in *inputs, hints []string) []string {
 	}
 	look := []string{}
 	for _, p := range hints {
+		if strings.HasSuffix(p, "/") {
+			continue
+		}
 		p = path.Clean(p)
 		if in.files[p] != nil || !neverInput(u.model.layout, p) && in.matches(p) {
 			look = append(look, p)

@@ -210,6 +210,21 @@ func (s *Store) Orphaned() bool {
 	return false
 }
 
+// ClaimedElsewhere reports whether, as of the last look, another process that lives has claimed something.
+func (s *Store) ClaimedElsewhere() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil {
+		return false
+	}
+	for _, v := range s.model.journals {
+		if v.alive && len(v.keys) > 0 && (s.own == nil || v != s.own.view) {
+			return true
+		}
+	}
+	return false
+}
+
 // sweepJournals removes journals that were being made when their process was killed. Under the lock of the tree nobody
 // else makes one.
 func (s *Store) sweepJournals() {

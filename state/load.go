@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -30,7 +31,7 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 	// Journals come before the files: a result moves from the one to the other, in this order, and must be seen.
 	s.readJournals(m)
 	gen := s.generation()
-	files, troubles, err := s.look(ctx, old)
+	files, troubles, err := s.look(ctx, old, gen)
 	if err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
@@ -64,9 +65,9 @@ func (s *Store) known() map[string]*file {
 	return s.model.files
 }
 
-// look scans the folders and reads what is not known already.
-func (s *Store) look(ctx context.Context, known map[string]*file) ([]*file, []trouble, error) {
-	found, troubles, err := s.scanAll(ctx)
+// look scans the folders, unless that was done in the same generation, and reads what is not known already.
+func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]*file, []trouble, error) {
+	found, troubles, err := s.scanFirst(ctx, gen)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,6 +90,18 @@ func (s *Store) look(ctx context.Context, known map[string]*file) ([]*file, []tr
 // current reports whether a file was not changed since f was read.
 func (f *file) current(now seen) bool {
 	return f != nil && !f.racy && f.stat == now.stat && f.area == now.area && (f.body != nil || f.area == areaOther)
+}
+
+// scanFirst is scanAll, or what Fresh saw less than a second ago.
+func (s *Store) scanFirst(ctx context.Context, gen int64) ([]seen, []trouble, error) {
+	first := s.first
+	s.first = nil
+	l := s.layout()
+	if first == nil || s.opts.FileNow().Sub(first.at) > time.Second || first.gen != gen || first.layout.specs != l.specs || first.layout.state != l.state {
+		return s.scanAll(ctx)
+	}
+	found, troubles := first.seen()
+	return found, troubles, nil
 }
 
 func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {

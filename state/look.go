@@ -61,6 +61,10 @@ func (u *update) replaceTroubles(now []trouble) {
 func (u *update) paths(ctx context.Context, hints []string) error {
 	var want []seen
 	for _, p := range append(u.linked(), hints...) {
+		if dir, ok := strings.CutSuffix(p, "/"); ok {
+			want = append(want, u.newcomers(path.Clean(dir))...)
+			continue
+		}
 		f, whole := u.path(path.Clean(p))
 		if whole {
 			return u.all(ctx, nil)
@@ -87,6 +91,58 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 		u.trouble(t)
 	}
 	return nil
+}
+
+// listed is a folder as it was when its names were read.
+type listed struct {
+	stat stat
+	racy bool
+}
+
+// newcomers returns the spec files right in a folder that are not known yet. It looks at none of those that are, and at
+// no names where none came or went since the last time.
+func (u *update) newcomers(dir string) []seen {
+	s, now := u.store, u.store.opts.FileNow()
+	st, err := lstat(s.root, dir)
+	if was, ok := s.listed[dir]; err != nil || ok && was.stat == st && !was.racy {
+		return nil
+	}
+	d, err := openFolder(s.root, dir)
+	if err != nil {
+		return nil // the look at everything tells
+	}
+	defer d.close()
+	if s.listed == nil {
+		s.listed = map[string]listed{}
+	}
+	s.listed[dir] = listed{st, st.racyAt(now)}
+	var out []seen
+	var l listing
+	for more := true; more; {
+		l.reset()
+		if more, err = d.list(&l); err != nil {
+			delete(s.listed, dir)
+			return out
+		}
+		for i := range l.len() {
+			if f, ok := u.newcomer(d, dir, l.name(i)); ok {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+func (u *update) newcomer(d *folder, dir string, name []byte) (seen, bool) {
+	p := dir + "/" + string(name)
+	if a, _ := u.model.layout.classify(p); a != areaSpecs || u.model.files[p] != nil {
+		return seen{}, false
+	}
+	var st stat
+	if d.stat(name, &st) != nil || st.form() != formFile {
+		return seen{}, false
+	}
+	return seen{p, areaSpecs, st}, true
 }
 
 func bySeenPath(a, b seen) int {

@@ -11,7 +11,8 @@ import (
 
 // Refresh looks again at the files that hints name (slash paths below the root; a folder stands for all in it), or at
 // all files when hints is nil, and always at the journals. It returns prev with what changed, and the objects whose
-// entries differ, and the ledgers and files of the memory that do, sorted. When another process wrote to the tree since
+// entries differ, and the ledgers and files of the memory that do, sorted. A hint that ends in a slash asks only for specs
+// that are new right in that folder. When another process wrote to the tree since
 // the last look, everything is looked at, whatever the hints say: within a run, empty hints are enough.
 //
 // prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a

@@ -213,3 +213,62 @@ func TestAnnounce(t *testing.T) {
 		t.Errorf("%d sessions are seen after they were announced", n)
 	}
 }
+
+// TestRefreshOfNewcomers checks that a hint that ends in a slash finds what is new right in a folder, whenever it came, and
+// looks at nothing else.
+func TestRefreshOfNewcomers(t *testing.T) {
+	dir := t.TempDir()
+	session := func(name string) string { return strings.ReplaceAll(sessionYAML, "health", name) }
+	put(t, dir, map[string]string{"specs/a/health.yaml": sessionYAML})
+	s := open(t, dir)
+	tree := load(t, s)
+	names := func() (out []string) {
+		for _, e := range tree.Entries(health.Kind) {
+			out = append(out, e.Name)
+		}
+		return out
+	}
+	want := []string{"health"}
+	for i := range 5 { // some of them in one tick of the clock of the file system
+		name := fmt.Sprintf("new-%d", i)
+		put(t, dir, map[string]string{"specs/a/" + name + ".yaml": session(name), "specs/a/deeper/" + name + "x.yaml": session(name + "x")})
+		tree, _ = refresh(t, s, tree, "specs/a/", "specs/none/")
+		if want = append(want, name); !slices.Equal(names(), want) {
+			t.Fatalf("%q, want %q", names(), want)
+		}
+	}
+	put(t, dir, map[string]string{"specs/a/health.yaml": session("other")})
+	if tree, _ = refresh(t, s, tree, "specs/a/"); !slices.Equal(names(), want) {
+		t.Errorf("it looked at what it knew: %q", names())
+	}
+	tree, _ = refresh(t, s, tree, "specs")
+	if len(names()) != 11 || tree.Entry(health) != nil {
+		t.Errorf("after a look at everything: %q", names())
+	}
+}
+
+// TestLoadAfterFresh checks that what Fresh saw is not taken for what there is now where somebody wrote since.
+func TestLoadAfterFresh(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"specs/health.yaml": sessionYAML})
+	first := open(t, dir)
+	load(t, first)
+	must(t, first.Settle(Summary{}))
+	put(t, dir, map[string]string{"specs/b.yaml": strings.ReplaceAll(sessionYAML, "health", "b")})
+	s := open(t, dir)
+	if _, ok := s.Fresh(); ok || s.first == nil {
+		t.Fatal("fresh, or nothing was kept, although a spec is new")
+	}
+	put(t, dir, map[string]string{"specs/c.yaml": strings.ReplaceAll(sessionYAML, "health", "c")})
+	must(t, first.Announce())
+	if n := len(load(t, s).Entries(health.Kind)); n != 3 {
+		t.Errorf("%d objects; want that which another process announced, too", n)
+	}
+	s = open(t, dir)
+	s.Fresh()
+	put(t, dir, map[string]string{"specs/d.yaml": strings.ReplaceAll(sessionYAML, "health", "d")})
+	s.first.at = s.first.at.Add(-2 * time.Second)
+	if n := len(load(t, s).Entries(health.Kind)); n != 4 {
+		t.Errorf("%d objects; want that which came while it did something else, too", n)
+	}
+}

@@ -59,12 +59,14 @@ type Store struct {
 	model    *model                                                    // nil until the first Load
 	seenGen  int64                                                     // the generation that model knows of
 	cache    *cache
+	first    *glance // what Fresh saw; nil once it is used
 	own      *Journal
-	moved    []schemas.Ref   // objects whose damaged files were moved aside since the last look
-	locks    lock.Options    // of all locks, but for Agent and Log; the zero value but in tests
-	lost     map[string]bool // keys of runs whose outputs this process could not restore
-	forced   []schemas.Ref   // objects whose entries are to be made anew at the next look
-	folded   map[int]*Ledger // what this process wrote into ledgers since the last look, by issue
+	moved    []schemas.Ref     // objects whose damaged files were moved aside since the last look
+	locks    lock.Options      // of all locks, but for Agent and Log; the zero value but in tests
+	lost     map[string]bool   // keys of runs whose outputs this process could not restore
+	forced   []schemas.Ref     // objects whose entries are to be made anew at the next look
+	listed   map[string]listed // folders whose names were read, see newcomers
+	folded   map[int]*Ledger   // what this process wrote into ledgers since the last look, by issue
 
 	held    atomic.Pointer[Lock]
 	rooms   sync.Pool    // of *room

@@ -59,9 +59,3 @@ func (s *sum) merge(o sum) {
 	s.B += o.B
 	s.Files += o.Files
 }
-
-// summing is the visitor that only sums.
-type summing struct{ summer }
-
-func (s *summing) file(_ area, dir string, name []byte, st *stat) { s.addFile(dir, name, st) }
-func (s *summing) trouble(t trouble)                              { s.addTrouble(t) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -28,7 +27,6 @@ type session struct {
 	restores map[schemas.Ref][]controllers.Restore
 	wakes    map[schemas.Ref]wake
 
-	claims  foreignClaims
 	holders map[string]holder // other processes that this run waits for
 
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
@@ -251,30 +249,7 @@ func (s *session) idle() bool {
 
 // foreign reports whether another process performs something, be it that nobody wants it any more: while it is being
 // ended, the statuses are not what they will be.
-func (s *session) foreign() bool {
-	if id := s.id(); s.claims.tree != s.tree || s.claims.id != id {
-		s.claims = foreignClaims{s.tree, id, claimedElsewhere(s.tree, id)}
-	}
-	return s.claims.any
-}
-
-// foreignClaims remembers of one tree whether another process than id has claimed anything.
-type foreignClaims struct {
-	tree *state.Tree
-	id   string
-	any  bool
-}
-
-func claimedElsewhere(t *state.Tree, id string) bool {
-	for _, kind := range t.Kinds() {
-		for _, e := range t.Entries(kind) {
-			if slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return c.Process != id }) {
-				return true
-			}
-		}
-	}
-	return false
-}
+func (s *session) foreign() bool { return s.Store.ClaimedElsewhere() }
 
 // id names this process in claims; "" before it claimed anything.
 func (s *session) id() string {

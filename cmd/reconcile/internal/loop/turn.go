@@ -186,7 +186,7 @@ func (s *session) working() []string {
 // made sure that they are known.
 func (s *session) asking() []string {
 	dir := s.tree.Settings().Folders.Specs + "/"
-	return []string{dir + schemas.ClarificationRequestKind.Plural, dir + schemas.ReplyKind.Plural}
+	return []string{dir + schemas.ClarificationRequestKind.Plural + "/", dir + schemas.ReplyKind.Plural + "/"}
 }
 
 func (s *session) refresh(ctx context.Context, hints []string) error {
