@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/outputs"
 )
 
 // Outputs keeps what nodes leave behind. Nothing of it is called concurrently, nor under the lock of the tree.
@@ -47,6 +48,7 @@ func (s *session) restoreRun(ctx context.Context, r controllers.Restore) {
 		return
 	}
 	s.Store.Lose(r.Run.Key)
+	s.unrestored = s.unrestored || !errors.Is(err, outputs.ErrMissing)
 	s.warn(fmt.Sprintf("the outputs of %s of %s cannot be restored from the local cache: %v; if a node needs them, %s runs again",
 		r.Node, r.Owner, err, r.Node))
 }

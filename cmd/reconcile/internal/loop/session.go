@@ -25,7 +25,9 @@ type session struct {
 	// What the decisions over tree say, by object; only objects that want something are listed.
 	effects  map[schemas.Ref][]controllers.Effect
 	restores map[schemas.Ref][]controllers.Restore
-	wakes    map[schemas.Ref]wake
+	// unrestored says that the cache has outputs that could not be written: the next run tries again.
+	unrestored bool
+	wakes      map[schemas.Ref]wake
 
 	holders map[string]holder // other processes that this run waits for
 

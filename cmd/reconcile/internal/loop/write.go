@@ -239,7 +239,7 @@ func (s *session) tidy(run context.Context) error {
 	if s.Memory != nil {
 		s.Memory.Save()
 	}
-	if behind || s.left || s.busy() || len(s.effects) > 0 || s.restoring() || s.forgets() {
+	if behind || s.left || s.busy() || len(s.effects) > 0 || s.restoring() || s.unrestored || s.forgets() {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
