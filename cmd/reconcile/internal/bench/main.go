@@ -2,6 +2,7 @@
 // measured against, and generates the trees for that.
 //
 //	bench tree -n 10000 DIR     a tree of 10,000 objects of all kinds, with statuses, committed in a git work tree
+//	bench mixed -n 50000 DIR    the specs of a mixed tree in which nothing has run yet
 //	bench run                   all figures; -n 1000,10000 chooses the sizes, -runs the repetitions, -only a part
 //
 // Times are medians of several runs in alternation, so that a machine that is busy for a while slows both sides. The
