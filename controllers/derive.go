@@ -202,6 +202,24 @@ func CarryLedger(t *state.Tree, issue int, base, there, next []byte) ([]byte, er
 	return clarify.Carry(base, there, next, issue, ours)
 }
 
+// LedgersUnder lists the issues of the ledgers that a request, or a node of a DAG that asked, rests on.
+func LedgersUnder(t *state.Tree, owner schemas.Ref, node string) []int {
+	if issue, ok := issueOfRef(t, owner); ok {
+		return []int{issue}
+	}
+	if owner.Kind != schemas.DAGKind.Name {
+		return nil
+	}
+	var out []int
+	x := matterIndex{tree: t}
+	for _, q := range x.questionsOf(owner.Name) {
+		if q.node == node {
+			out = append(out, q.spec.Issue)
+		}
+	}
+	return out
+}
+
 // issueOfRef is the issue whose ledger an object bears on.
 func issueOfRef(t *state.Tree, ref schemas.Ref) (int, bool) {
 	switch ref.Kind {

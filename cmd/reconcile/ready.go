@@ -250,6 +250,11 @@ func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 		o.progress = a.progress()
 		out, err := a.reconcile(ctx, a, o)
 		o.progress.Close()
+		if out.Busy != nil && o.look {
+			a.note("%v", out.Busy)
+		} else {
+			err = errors.Join(err, out.Busy)
+		}
 		if err != nil {
 			return nil, false, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}

@@ -42,6 +42,7 @@ type outcome struct {
 	Tree      *state.Tree // at its fixed point
 	Exit      int         // 0, 3 or 4: what the statuses say
 	Held      bool        // something is not in the memory, since a lock could not be had
+	Busy      error       // ledgers that could not be had; nil: all could
 	Waits     []string    // what people have to do, a line each
 	Ran       int         // effects performed by this run
 	Wrote     int         // files written: statuses, derived specs, the memory's
@@ -83,6 +84,9 @@ func (a *app) run(ctx context.Context, o runOptions) error {
 	}
 	if err := a.report(out); err != nil {
 		return err
+	}
+	if out.Busy != nil {
+		return lockTimeout(out.Busy, "run again")
 	}
 	if out.Held {
 		return exitWith(exitBusy)

@@ -108,7 +108,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if r.Interrupted && err == nil && !w.options.watch {
 		err = context.Canceled
 	}
-	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: w.share.known(r.Commit), Held: r.Held,
+	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: w.share.known(r.Commit), Held: r.Held, Busy: r.Busy,
 		Pushed: r.Pushed, Sent: r.Sent, Took: r.Took}
 	if r.Tree != nil {
 		out.Exit = int(controllers.Verdict(r.Tree))
@@ -129,7 +129,7 @@ func (w *wiring) look(ctx context.Context) (outcome, error) {
 	l := &loop.Loop{Document: encodeSpec, Store: w.store, Now: w.now, Warn: w.warn, Record: news.record, Memory: memory,
 		Doing: doing}
 	r, err := l.Look(ctx)
-	out := outcome{Tree: r.Tree, Wrote: r.Wrote, Held: r.Held}
+	out := outcome{Tree: r.Tree, Wrote: r.Wrote, Held: r.Held, Busy: r.Busy}
 	if r.Tree != nil {
 		out.Exit = int(controllers.Verdict(r.Tree))
 	}

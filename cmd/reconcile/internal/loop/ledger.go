@@ -65,22 +65,62 @@ func (s *session) foldLedgers(ctx context.Context) error {
 			return err
 		}
 	}
-	for range foldTries {
+	for tries := 1; ; tries++ {
 		behind, err := s.foldOnce(ctx)
 		if err != nil {
 			return err
+		}
+		if tries == foldTries {
+			for _, issue := range behind {
+				s.bar(issue, fmt.Errorf("another program keeps changing %s; it was looked at %d times: %w",
+					s.Store.LedgerPath(issue), foldTries, state.ErrBusy))
+			}
+			behind = nil
 		}
 		if len(behind) == 0 {
 			s.announce()
 			return nil
 		}
-		if err := s.refresh(ctx, behind); err != nil {
+		paths := make([]string, len(behind))
+		for i, issue := range behind {
+			paths[i] = s.Store.LedgerPath(issue)
+		}
+		if err := s.refresh(ctx, paths); err != nil {
 			return err
 		}
 		s.decide()
 	}
-	return fmt.Errorf("LOCK_TIMEOUT: another program keeps changing a ledger under %s/clarifications; it was looked at "+
-		"%d times: %w", s.tree.Settings().Folders.State, foldTries, state.ErrBusy)
+}
+
+// bar leaves a ledger alone that could not be had: what rests on it is not written, told or started before the ledger is
+// tried again, and everything else goes on.
+func (s *session) bar(issue int, why error) {
+	if s.barredLedgers == nil {
+		s.barredLedgers = map[int]error{}
+	}
+	s.barredLedgers[issue], s.barredAt = why, s.Now()
+	if s.watching {
+		s.warn(ledgerBarred(why).Error())
+	}
+}
+
+func ledgerBarred(why error) error {
+	return fmt.Errorf("%w; what rests on this ledger is left for the next run", why)
+}
+
+// ledgerError names the ledgers that could not be had; nil if all could.
+func (s *session) ledgerError() (err error) {
+	for _, issue := range slices.Sorted(maps.Keys(s.barredLedgers)) {
+		err = errors.Join(err, ledgerBarred(s.barredLedgers[issue]))
+	}
+	return err
+}
+
+// onBarredLedger reports whether an object, or a node of it, rests on a ledger that could not be had.
+func (s *session) onBarredLedger(ref schemas.Ref, node string) bool {
+	return len(s.barredLedgers) > 0 && slices.ContainsFunc(controllers.LedgersUnder(s.tree, ref, node), func(issue int) bool {
+		return s.barredLedgers[issue] != nil
+	})
 }
 
 // hold remembers how a request stood before it was decided on: what has become of it is told when the ledger has it.
@@ -98,36 +138,61 @@ func (s *session) hold(ref schemas.Ref) {
 // announce tells what has become of the requests that were decided on.
 func (s *session) announce() {
 	var events []controllers.Event
-	for _, ref := range sortedRefs(s.untold) {
-		events = append(events, controllers.Events(s.untold[ref], s.tree.Entry(ref))...)
-	}
+	untold := s.untold
 	s.untold = nil
+	for _, ref := range sortedRefs(untold) {
+		if s.onBarredLedger(ref, "") {
+			if s.untold == nil {
+				s.untold = map[schemas.Ref]*state.Entry{}
+			}
+			s.untold[ref] = untold[ref]
+			continue
+		}
+		events = append(events, controllers.Events(untold[ref], s.tree.Entry(ref))...)
+	}
 	if len(events) > 0 {
 		s.Record(events)
 	}
 }
 
-// foldOnce folds every ledger that lacks something, and returns those that hold what was not decided on.
-func (s *session) foldOnce(ctx context.Context) (behind []string, err error) {
+// foldOnce folds every ledger that lacks something and can be had, and returns the issues of those that hold what was not
+// decided on.
+func (s *session) foldOnce(ctx context.Context) (behind []int, err error) {
 	records := controllers.LedgersOf(s.tree, s.unfolded())
 	for i, issue := range slices.Sorted(maps.Keys(records)) {
 		s.doing("fold ledgers", i, len(records))
-		if holds(s.tree.Ledger(issue), records[issue]) {
+		if s.barredLedgers[issue] != nil || holds(s.tree.Ledger(issue), records[issue]) {
 			continue
 		}
 		path := s.Store.LedgerPath(issue)
 		s.warnOfStates(path, s.tree.Ledger(issue), records[issue])
 		switch err := s.foldLedger(ctx, path, issue, records[issue]); {
 		case errors.Is(err, clarify.ErrStale):
-			behind = append(behind, path)
+			behind = append(behind, issue)
+		case errors.Is(err, state.ErrBusy):
+			s.bar(issue, err)
 		case err != nil:
 			return nil, err
 		}
 	}
 	if len(behind) == 0 {
-		s.requests = map[schemas.Ref]bool{}
+		s.requests = s.onBarredLedgers()
 	}
 	return behind, nil
+}
+
+// onBarredLedgers are the requests whose ledgers are still to be folded.
+func (s *session) onBarredLedgers() map[schemas.Ref]bool {
+	out := map[schemas.Ref]bool{}
+	if len(s.barredLedgers) == 0 {
+		return out
+	}
+	for _, ref := range s.unfolded() {
+		if s.onBarredLedger(ref, "") {
+			out[ref] = true
+		}
+	}
+	return out
 }
 
 // warnOfStates tells which records of ours have a status that nobody knows: the fold is about to write over it.

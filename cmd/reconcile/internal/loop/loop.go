@@ -109,6 +109,8 @@ type Result struct {
 	Interrupted bool
 	// Held says that something is not in the memory because a lock could not be had: a later run takes it in.
 	Held bool
+	// Busy names the ledgers that could not be had, as an ErrBusy: a later run does what rests on them. nil: all could.
+	Busy error
 	// Wake is when a later run has something to do although nothing changed; zero means never.
 	Wake time.Time
 }
@@ -119,6 +121,7 @@ const (
 	gatherFor   = 40 * time.Millisecond  // results are gathered this long while enough work is queued
 	startFor    = 5 * time.Millisecond   // what started is put on record this soon, unless it has ended
 	pollForeign = 100 * time.Millisecond // while another process performs something
+	pollLedgers = 10 * time.Second       // a watcher tries a ledger again that could not be had
 	pollSpecs   = 500 * time.Millisecond // a one-shot run looks for changed files this often while something runs
 	maxLaps     = 25                     // runs of one node in a one-shot run that did not fail; more: it chases itself
 )
@@ -145,7 +148,7 @@ func (l *Loop) Look(ctx context.Context) (Result, error) {
 	}
 	s.tree = tree
 	_, err = s.advance(ctx)
-	return Result{Tree: s.tree, Wrote: s.wrote, Held: s.forgets(), Wake: s.nextWake()}, err
+	return Result{Tree: s.tree, Wrote: s.wrote, Held: s.forgets(), Busy: s.ledgerError(), Wake: s.nextWake()}, err
 }
 
 // Watch runs until ctx ends, which is its normal end and no error.

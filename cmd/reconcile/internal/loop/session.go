@@ -37,6 +37,9 @@ type session struct {
 	rescan bool                 // look everywhere at the next turn
 
 	requests map[schemas.Ref]bool // requests and ledgers that changed since the ledgers were folded; nil: any may have
+	// barredLedgers are those that could not be had, by issue, and why; barredAt is when one was tried last.
+	barredLedgers map[int]error
+	barredAt      time.Time
 
 	recollect recollection // how the memory stands to tree
 	compacted time.Time    // when it was looked last whether something is to be compacted
@@ -181,6 +184,7 @@ func (s *session) once(ctx context.Context) error {
 			}
 		}
 		s.rescan = true
+		clear(s.barredLedgers) // they are tried once more, too
 	}
 	return errStopped
 }
@@ -188,6 +192,9 @@ func (s *session) once(ctx context.Context) error {
 // watch turns for ever, and tidies up whenever it is quiet.
 func (s *session) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if s.Now().Sub(s.barredAt) >= pollLedgers {
+			clear(s.barredLedgers)
+		}
 		// A turn takes milliseconds: it is not interrupted, so that what it claimed is also performed.
 		if err := s.turn(context.WithoutCancel(ctx)); err != nil && !s.passing(err) {
 			return err

@@ -324,7 +324,7 @@ func (s *session) wanted() []controllers.Effect {
 	var all []controllers.Effect
 	for _, ref := range sortedRefs(s.effects) {
 		for _, e := range s.effects[ref] {
-			if s.held[e.Key] == "" {
+			if s.held[e.Key] == "" && !s.onBarredLedger(e.Owner, e.Node) {
 				all = append(all, e)
 			}
 		}

@@ -97,6 +97,9 @@ func (s *session) untilNext() time.Duration {
 	if s.foreign() || s.Store.Orphaned() {
 		sooner(now.Add(pollForeign))
 	}
+	if s.watching && len(s.barredLedgers) > 0 {
+		sooner(now.Add(pollLedgers))
+	}
 	if !s.watching {
 		sooner(s.scanned.Add(s.scanEvery()))
 	} else if !s.changedAt.IsZero() && !s.barred() {

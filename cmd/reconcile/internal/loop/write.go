@@ -25,7 +25,7 @@ func (s *session) flush(ctx context.Context, force bool) error {
 			delete(s.unwritten, ref) // removals sees to it, if there is a file
 			continue
 		}
-		if !force && s.mayWait(e) {
+		if !force && s.mayWait(e) || ref.Kind == schemas.ClarificationRequestKind.Name && s.onBarredLedger(ref, "") {
 			continue
 		}
 		s.Store.Working()
@@ -239,7 +239,7 @@ func (s *session) tidy(run context.Context) error {
 	if s.Memory != nil {
 		s.Memory.Save()
 	}
-	if behind || s.left || s.busy() || len(s.effects) > 0 || s.restoring() || s.unrestored || s.forgets() {
+	if behind || s.left || s.busy() || len(s.effects) > 0 || s.restoring() || s.unrestored || s.forgets() || len(s.barredLedgers) > 0 {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
@@ -340,7 +340,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	}
 	return Result{
 		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
-		Held: s.forgets(), Pushed: s.pushed, Sent: s.sent, Took: s.took,
+		Held: s.forgets(), Busy: s.ledgerError(), Pushed: s.pushed, Sent: s.sent, Took: s.took,
 	}, errors.Join(cause, err)
 }
 
