@@ -113,11 +113,23 @@ func flips(records []schemas.Clarification) []flip {
 
 // turnsRound reports whether c asks back what first asked: after it, the other way, and about the same.
 func turnsRound(c, first *schemas.Clarification) bool {
-	if c.From != first.To || c.To != first.From || !after(c, first) {
+	if c.From != first.To || c.To != first.From || !after(c, first) || deadlock(c, first) {
 		return false
 	}
 	return similar.OfWords(c.Topic, first.Topic) >= alike ||
 		similar.OfWords(firstQuestion(c), firstQuestion(first)) >= alike
+}
+
+// deadlock reports whether two blocking questions wait for each other, or did until the first was given up for that: then
+// [Rings] decides which one is escalated, and the other one stays open.
+func deadlock(c, first *schemas.Clarification) bool {
+	if !c.Blocking || !first.Blocking {
+		return false
+	}
+	return c.Waiting() && first.Waiting() || first.Status == schemas.ClarificationEscalated &&
+		slices.ContainsFunc(first.Thread, func(t schemas.ClarificationTurn) bool {
+			return t.Type == schemas.TurnEscalation && reasonIn(t.Body) == schemas.EscalatedDeadlock
+		})
 }
 
 func after(a, b *schemas.Clarification) bool {

@@ -70,6 +70,27 @@ func TestOrdersOfFlips(t *testing.T) {
 	}
 }
 
+// TestOrdersOfOpposites: of two blocking questions in opposite directions that of the more downstream agent is escalated,
+// whoever asked first, and the other one is not touched afterwards.
+func TestOrdersOfOpposites(t *testing.T) {
+	for name, at := range map[string][2]float64{"downstream first": {0, 1}, "upstream first": {1, 0}, "at once": {0, 0}} {
+		down := record0("CLR-1-001", "engineer", "architect", "store layout", "pending", at[0])
+		up := record0("CLR-1-002", "architect", "engineer", "store layout", "stale", at[1])
+		orders := Orders([]schemas.Clarification{down, up}, precedence)
+		if len(orders) != 1 || orders[down.ID] == nil || orders[down.ID].Reason != schemas.EscalatedDeadlock {
+			t.Errorf("%s: orders %v", name, orders)
+		}
+		down.Status = schemas.ClarificationEscalated
+		down.Thread = append(down.Thread, other(1, "escalation", Hub, "Escalated ("+schemas.EscalatedDeadlock+"): store layout\nwhy.\nwho", 2))
+		for _, status := range []string{"pending", "answered"} {
+			up.Status = status
+			if orders := Orders([]schemas.Clarification{down, up}, precedence); len(orders) != 0 {
+				t.Errorf("%s, the other %s: orders %v", name, status, orders)
+			}
+		}
+	}
+}
+
 func a0() schemas.Clarification {
 	return record0("CLR-1-001", "engineer", "architect", "store layout", "answered", 0)
 }

@@ -23,6 +23,7 @@ var mutants = []struct{ name, file, good, bad string }{
 		"if f := refusalOf(st, r); false {"},
 	{"a foreign turn is written over", "fold.go", "len(foreign(r.Thread, c.Thread)) > 0 ||", ""},
 	{"a foreign status is written over", "fold.go", "|| ahead(&r.Clarification, c.Status, c.Round)", ""},
+	{"a broken deadlock is a question that is turned round", "monitor.go", " || deadlock(c, first) {", " {"},
 	{"the upstream agent gives way", "rings.go", "cmp.Compare(a.Rank, b.Rank)", "cmp.Compare(b.Rank, a.Rank)"},
 }
 
