@@ -174,11 +174,12 @@ func (f *fold) judgeAll() {
 	f.failFast()
 }
 
-// rebind makes keys for the present generations. An approval was given for one key and ends with it.
+// rebind makes keys for the present generations. An approval was given for one key and ends with it, and so does what the
+// cancellation of a DAG left to clean up.
 func (f *fold) rebind() {
 	f.b = bind(f.In, f.p, f.gens, f.inputs)
 	for i, key := range f.b.keys {
-		if f.verbs[i] == schemas.VerbApprove && f.keys[i] != key {
+		if (f.verbs[i] == schemas.VerbApprove || f.verbs[i] == verbCleanup) && f.keys[i] != key {
 			f.verbs[i] = ""
 		}
 	}
@@ -229,16 +230,28 @@ func (f *fold) startOf() schemas.Time {
 // expire ends what has not started. What runs is ended by its runner, which knows the deadline, and recorded as timed
 // out.
 func (f *fold) expire() {
-	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.spec.Policy.Timeout)
 	for i := range f.next {
-		switch s := &f.next[i]; s.State {
-		case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
-			s.RetryAt = schemas.Time{}
-			if f.recs[i].failures > 0 {
-				f.set(int32(i), schemas.NodeFailed, ReasonDAGTimeout, message)
-			} else {
-				f.stop(int32(i), schemas.NodeCancelled, ReasonDAGTimeout, message)
-			}
+		if !f.p.cleansUp(int32(i)) {
+			f.expireNode(int32(i))
+		}
+	}
+	f.judgeCleanups()
+	for _, i := range f.p.cleanup {
+		if need, all := f.unmet(i); all && need < 0 {
+			f.expireNode(i)
+		}
+	}
+}
+
+func (f *fold) expireNode(i int32) {
+	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.spec.Policy.Timeout)
+	switch s := &f.next[i]; s.State {
+	case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
+		s.RetryAt = schemas.Time{}
+		if f.recs[i].failures > 0 {
+			f.set(i, schemas.NodeFailed, ReasonDAGTimeout, message)
+		} else {
+			f.stop(i, schemas.NodeCancelled, ReasonDAGTimeout, message)
 		}
 	}
 }
@@ -260,12 +273,14 @@ func (f *fold) failFast() {
 	}
 	for i := range f.next {
 		switch s := &f.next[i]; {
+		case f.p.cleansUp(int32(i)):
 		case s.State == schemas.NodePending, s.State == schemas.NodeQueued, s.State == schemas.NodeBlocked,
 			s.State == schemas.NodeRunning, s.State == schemas.NodeSkipped && !met(s):
 			s.RetryAt = schemas.Time{}
 			f.stop(int32(i), schemas.NodeCancelled, ReasonFailFast, culprit+" failed, and the policy is to fail fast")
 		}
 	}
+	f.judgeCleanups()
 }
 
 func (f *fold) wake(at time.Time) {

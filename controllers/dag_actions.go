@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // newActs lists what has not been applied to the DAG: the actions on it, and retries of its whole session.
@@ -50,8 +52,29 @@ func (f *fold) put(a *schemas.ActionSpec) {
 		return
 	}
 	for i := range f.next {
-		f.applyTo(int32(i), a.Verb, false)
+		f.applyTo(int32(i), a.Verb, a.All)
 	}
+}
+
+// Approvable reports whether an approval of a node, or of a whole DAG where node is empty, would find something to do.
+func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool {
+	e := Settle(t, now, []schemas.Ref{ref}).Tree.Entry(ref)
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	st, ok := e.Status.(*schemas.DAGStatus)
+	if !ok || spec == nil {
+		return true // nothing is known
+	}
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		s := st.Nodes[n.Name]
+		switch {
+		case node != "" && n.Name != node:
+		case s.Verb == schemas.VerbHold,
+			isPerson(t, n.Agent) && (s.State == schemas.NodeBlocked || node != "" && !hasEnded(&s)):
+			return true
+		}
+	}
+	return false
 }
 
 // applyTo puts a verb in force on one node. Where the node was named, it means that node; else only those nodes that
@@ -69,6 +92,9 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 	case schemas.VerbCancel:
 		if !done && s.State != schemas.NodeFailed {
 			f.verbs[i] = verb
+			if !named && f.p.cleansUp(i) {
+				f.verbs[i] = verbCleanup
+			}
 		}
 	case schemas.VerbSkip:
 		if s.State != schemas.NodeSucceeded {
@@ -88,7 +114,7 @@ func (f *fold) approve(i int32, named bool) {
 	switch {
 	case f.verbs[i] == schemas.VerbHold:
 		f.verbs[i] = ""
-	case f.b.human[i] && f.verbs[i] == "" && (named || f.next[i].State == schemas.NodeBlocked):
+	case f.b.human[i] && (f.verbs[i] == "" || f.verbs[i] == verbCleanup) && (named || f.next[i].State == schemas.NodeBlocked):
 		f.verbs[i] = schemas.VerbApprove
 	}
 }

@@ -231,25 +231,17 @@ func met(s *schemas.NodeStatus) bool {
 
 // needsMet reports whether the node may start as far as its needs go; if not, it has set the state.
 func (f *fold) needsMet(i int32) bool {
-	waits := false
-	for _, to := range f.awaited(i) {
-		s, name := &f.next[to], f.p.spec.Nodes[to].Name
-		switch {
-		case met(s):
-		case s.State == schemas.NodeFailed || s.Reason == ReasonNeedFailed && s.State == schemas.NodeSkipped:
-			f.stop(i, schemas.NodeSkipped, ReasonNeedFailed, "needs "+name+", which did not succeed")
-			return false
-		case s.State == schemas.NodeCancelled || s.State == schemas.NodeSkipped:
-			f.stop(i, schemas.NodeSkipped, ReasonNeedCancelled, "needs "+name+", which was cancelled")
-			return false
-		default:
-			waits = true
-		}
+	if f.p.cleansUp(i) {
+		return f.cleanupMet(i)
 	}
-	if waits {
+	need, all := f.unmet(i)
+	switch {
+	case need >= 0:
+		f.leaveOut(i, need)
+	case !all:
 		f.stop(i, schemas.NodePending, "", "")
 	}
-	return !waits
+	return need < 0 && all
 }
 
 // whenHolds evaluates the node's condition; if it does not hold, it has set the state.

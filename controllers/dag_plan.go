@@ -26,6 +26,9 @@ type plan struct {
 	defs   [][]byte
 	when   []*vm.Program // nil where a node has no condition
 	agents []string      // that nodes name, sorted
+	// cleanup are the nodes, by position, whose condition reads the state of a need: it is evaluated when the needs have
+	// ended in whatever state.
+	cleanup []int32
 
 	retries []schemas.Retry
 	// fault is why the DAG can never run; empty when it can.
@@ -129,11 +132,14 @@ func (p *plan) add(i int32, arena []byte) []byte {
 		p.agents = append(p.agents, n.Agent)
 	}
 	if n.When != "" {
-		prog, err := compileWhen(n.When, n.Needs)
+		prog, states, err := compileWhen(n.When, n.Needs)
 		if err != nil {
 			p.fail("node %s: when: %v", n.Name, err)
 		}
 		p.when[i] = prog
+		if states {
+			p.cleanup = append(p.cleanup, i)
+		}
 	}
 	p.retries[i] = n.RetryOr(p.spec.Policy)
 	start := len(arena)

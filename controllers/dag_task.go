@@ -10,14 +10,18 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// effects lists what is wanted, by key: names sort as keys do, because what follows a name in a key, a dash, sorts
-// before every character of a name.
+// effects lists what is wanted, by key. Names sort as keys do but for those with a dash, which is also what follows a name
+// in a key.
 func (f *fold) effects() []Effect {
 	var out []Effect
 	for _, i := range f.p.byName {
 		if f.want[i] {
 			out = append(out, f.effect(i))
 		}
+	}
+	byKey := func(a, b Effect) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(out, byKey) {
+		slices.SortFunc(out, byKey)
 	}
 	return out
 }
@@ -38,7 +42,9 @@ func (f *fold) effect(i int32) Effect {
 		e.Seq = max(e.Seq, q.seq+1) // a run that wrote a request, and left no record, is another one
 	}
 	e.Key = effectKey(f.p.name, e.Node, e.NodeKey, e.Seq)
-	e.Task.Deadline = f.deadline()
+	if !f.cleans(i) {
+		e.Task.Deadline = f.deadline()
+	}
 	e.Task.Needs = f.results(i)
 	e.Task.Expects = f.expects(i)
 	if r.again {

@@ -280,11 +280,15 @@ func (c *chaos) startable(e Effect) {
 		s.Status.Base().Phase != schemas.SessionActive && s.Status.Base().Phase != schemas.SessionFailed {
 		c.t.Errorf("%s may start, and its session is not active", e.Key)
 	}
-	if st.Hold != "" || st.Nodes[e.Node].Verb != "" && st.Nodes[e.Node].Verb != schemas.VerbApprove {
+	if st.Hold != "" || !slices.Contains([]string{"", schemas.VerbApprove, verbCleanup}, st.Nodes[e.Node].Verb) {
 		c.t.Errorf("%s may start, and an action is against it", e.Key)
 	}
 	if len(e.Task.Argv) == 0 {
 		c.t.Errorf("%s has nothing to run", e.Key)
+	}
+	p := planOf(c.entries[e.Owner].Object)
+	if p.cleansUp(p.index[e.Node]) {
+		return // whatever became of its needs
 	}
 	for need, result := range e.Task.Needs {
 		if n := st.Nodes[need]; !met(&n) || result.State != n.State {

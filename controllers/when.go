@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -48,7 +50,7 @@ var whenFunctions = []string{
 // CheckWhen says what is wrong with the condition of a node that needs the given nodes; nil when it can be evaluated.
 // The error is of type [*WhenError] where a place within the condition is known.
 func CheckWhen(condition string, needs []string) error {
-	_, err := compileWhen(condition, needs)
+	_, _, err := compileWhen(condition, needs)
 	return err
 }
 
@@ -60,26 +62,60 @@ type WhenError struct {
 
 func (e *WhenError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
 
-func compileWhen(condition string, needs []string) (*vm.Program, error) {
+// compileWhen compiles a condition. states tells that it reads the state of a need.
+func compileWhen(condition string, needs []string) (prog *vm.Program, states bool, err error) {
+	if err := dashed(condition); err != nil {
+		return nil, false, err
+	}
 	v := &whenVisitor{needs: needs}
 	opts := []expr.Option{expr.Env(whenEnv{}), expr.AsBool(), expr.MaxNodes(maxWhenNodes), expr.DisableAllBuiltins(),
 		expr.Patch(v)}
 	for _, name := range whenFunctions {
 		opts = append(opts, expr.EnableBuiltin(name))
 	}
-	prog, err := expr.Compile(condition, opts...)
-	if v.err != nil {
-		return nil, v.err
-	}
+	prog, err = expr.Compile(condition, opts...)
 	var at *file.Error
-	if errors.As(err, &at) {
-		return nil, &WhenError{max(at.Line, 1), at.Column + 1, firstLine(at.Message)}
+	switch {
+	case v.err != nil:
+		return nil, false, v.err
+	case errors.As(err, &at):
+		return nil, false, &WhenError{max(at.Line, 1), at.Column + 1, firstLine(at.Message)}
+	case err != nil:
+		return nil, false, errors.New(firstLine(err.Error()))
 	}
-	if err != nil {
-		return nil, errors.New(firstLine(err.Error()))
-	}
-	return prog, nil
+	return prog, v.states, nil
 }
+
+// dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are passed over.
+func dashed(condition string) error {
+	const root = "needs."
+	line, start := 1, 0 // of the line
+	for i := 0; i < len(condition); i++ {
+		switch c := condition[i]; {
+		case c == '\n':
+			line, start = line+1, i+1
+		case c == '"' || c == '\'' || c == '`':
+			for i++; i < len(condition) && condition[i] != c; i++ {
+				if condition[i] == '\\' && c != '`' {
+					i++
+				}
+			}
+		case strings.HasPrefix(condition[i:], root) && (i == 0 || !isNamePart(condition[i-1]) && condition[i-1] != '.'):
+			rest := condition[i+len(root):]
+			n := 0
+			for n < len(rest) && (isNamePart(rest[n]) || rest[n] == '-' && n+1 < len(rest) && isNamePart(rest[n+1])) {
+				n++
+			}
+			if name := rest[:n]; strings.Contains(name, "-") {
+				return &WhenError{line, utf8.RuneCountInString(condition[start:i]) + 1,
+					fmt.Sprintf("a name with a dash cannot follow a dot: write needs[%q]", name)}
+			}
+		}
+	}
+	return nil
+}
+
+func isNamePart(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' }
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
@@ -88,9 +124,12 @@ func firstLine(s string) string {
 
 // whenVisitor refuses what could make an evaluation large, and needs that are not the node's.
 type whenVisitor struct {
-	needs []string
-	err   error
+	needs  []string
+	states bool // the state of a need is read
+	err    error
 }
+
+var needType = reflect.TypeFor[whenNeed]()
 
 func (v *whenVisitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
@@ -107,8 +146,11 @@ func (v *whenVisitor) Visit(node *ast.Node) {
 	}
 }
 
-// member checks needs.<name>.
+// member checks needs.<name>, and notes whether the state of a need is read.
 func (v *whenVisitor) member(n *ast.MemberNode) {
+	if field, ok := n.Property.(*ast.StringNode); ok && field.Value == "state" && n.Node.Type() == needType {
+		v.states = true
+	}
 	of, ok := n.Node.(*ast.IdentifierNode)
 	name, isName := n.Property.(*ast.StringNode)
 	if !ok || of.Value != "needs" || !isName || slices.Contains(v.needs, name.Value) {

@@ -53,7 +53,7 @@ func TestWhenErrorHasAPlace(t *testing.T) {
 
 // TestEvalWhenWantsABool: what is only known at run time may turn out to be no condition.
 func TestEvalWhenWantsABool(t *testing.T) {
-	prog, err := compileWhen("needs.scan.result", []string{"scan"})
+	prog, _, err := compileWhen("needs.scan.result", []string{"scan"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func FuzzWhen(f *testing.F) {
 		f.Add(s, `{"a":1,"b":[1,2]}`)
 	}
 	f.Fuzz(func(t *testing.T, when, result string) {
-		prog, err := compileWhen(when, []string{"scan"})
+		prog, _, err := compileWhen(when, []string{"scan"})
 		if err != nil {
 			return
 		}
@@ -88,4 +88,44 @@ func FuzzWhen(f *testing.F) {
 			t.Errorf("%q over %s: %v %v, then %v %v", when, result, a, err1, b, err2)
 		}
 	})
+}
+
+// TestWhenReadsState tells conditions that read the state of a need from others, whatever they are written like.
+func TestWhenReadsState(t *testing.T) {
+	for condition, want := range map[string]bool{
+		`needs.t.state == "Failed"`:                   true,
+		`needs["t"].state in ["Failed", "Cancelled"]`: true,
+		`needs["t"]["state"] != "Succeeded"`:          true,
+		`needs[dag].state == "Failed"`:                true,
+		`get(needs, "t").state == "Failed"`:           true,
+		`needs.t.exitCode == 0`:                       false,
+		`needs.t.result.state == "Failed"`:            false,
+		`session == "needs.t.state"`:                  false,
+	} {
+		_, states, err := compileWhen(condition, []string{"t"})
+		if err != nil || states != want {
+			t.Errorf("%s reads a state: %v, want %v (%v)", condition, states, want, err)
+		}
+	}
+}
+
+// TestWhenDash says where a name with a dash follows a dot, and leaves texts alone.
+func TestWhenDash(t *testing.T) {
+	const hint = `a name with a dash cannot follow a dot: write needs["a-b"]`
+	for condition, want := range map[string]string{
+		`needs.a-b.exitCode == 0`:                            "1:1: " + hint,
+		"dag == 'ü' &&\n  needs.a-b.state == \"Failed\"":     "2:3: " + hint,
+		`needs["a-b"].result == "needs.a-b" || dag == "\"x"`: "",
+		`needs["a-b"].exitCode-1 == 0`:                       "",
+		`needs["a-b"].exitCode == 0 && dag != 'needs.a-b' `:  "",
+		`dag == "é" && needs.a-b.exitCode == 0`:              "1:15: " + hint,
+	} {
+		got := ""
+		if err := CheckWhen(condition, []string{"a-b"}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", condition, got, want)
+		}
+	}
 }

@@ -31,6 +31,8 @@ type ActionSpec struct {
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
 	// Verb is what is to be done.
 	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=hold"`
+	// All says that retry is about every node of the DAG, also those that succeeded.
+	All bool `json:"all,omitempty"`
 	// By is who asks.
 	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
 	// Reason says why.
@@ -74,8 +76,8 @@ func (s *ActionSpec) Default() { withoutSecrets(&s.By, &s.Reason) }
 // Check reports a target that is no DAG or session, and verbs that the target does not know.
 func (s *ActionSpec) Check(r *Report) {
 	checkLine(r.At("by"), s.By)
-	if s.Node != "" && !isSnake(s.Node) {
-		f := r.At("node").Errorf("bad-name", "%q is not the name of a node, which is snake_case", s.Node)
+	if s.Node != "" && !isNodeName(s.Node) {
+		f := r.At("node").Errorf("bad-name", "%q is not the name of a node", s.Node)
 		if n := snake(s.Node); n != "" {
 			f.Suggest("did you mean %q?", n)
 		}
@@ -89,6 +91,8 @@ func (s *ActionSpec) Check(r *Report) {
 	case to.Kind == SessionKind.Name && !slices.Contains(sessionVerbs, s.Verb):
 		r.At("verb").Errorf("conflict", "a session cannot %s", s.Verb).Also("the target", "target").
 			Suggest("a session knows pause, resume, cancel and retry")
+	case s.All && (s.Verb != VerbRetry || s.Node != "" || to.Kind != DAGKind.Name):
+		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").Suggest("leave out all")
 	case s.Node == "" && s.Verb == VerbSkip:
 		r.At("verb").Errorf("missing", "skip is about a node").Suggest("add node")
 	case s.Node != "" && (s.Verb == VerbPause || s.Verb == VerbResume):

@@ -163,12 +163,21 @@ func checkRunKey(s Spot, key string) {
 	}
 }
 
+// cutLast cuts s around the last sep.
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
 // SplitRunKey takes the key of a DAG's effect apart: dags/<dag>/<node>-<16 hex digits>-<seq>.
 func SplitRunKey(key string) (dag, node string, ok bool) {
 	rest, ok := strings.CutPrefix(key, DAGKind.Plural+"/")
 	dag, effect, ok2 := strings.Cut(rest, "/")
-	node, tail, ok3 := strings.Cut(effect, "-")
-	_, seq, ok4 := strings.Cut(tail, "-")
+	head, seq, ok3 := cutLast(effect, '-')
+	node, _, ok4 := cutLast(head, '-') // the name may have dashes, too
 	return dag, node, ok && ok2 && ok3 && ok4 && CheckName(dag) == nil && node != "" && isDigits(seq)
 }
 

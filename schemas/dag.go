@@ -59,7 +59,7 @@ type Retry struct {
 
 // Node is one task. Exactly one of Run, Script, or Agent with Prompt is set.
 type Node struct {
-	// Name is unique within the DAG, and snake_case: ^[a-z][a-z0-9_]{0,62}$.
+	// Name is unique within the DAG: ^[a-z][a-z0-9_-]{0,62}$. Names may not differ in - and _ only.
 	Name string `json:"name" jsonschema:"minLength=1,maxLength=63"`
 	// Description says what the node does.
 	Description string `json:"description,omitempty" jsonschema:"maxLength=2000"`
@@ -88,7 +88,8 @@ type Node struct {
 	Retry *Retry `json:"retry,omitempty"`
 	// Priority orders ready nodes. Default: the session's.
 	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background"`
-	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on.
+	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on. One
+	// that reads a state is evaluated when the needs have ended, in whatever state.
 	When string `json:"when,omitempty" jsonschema:"maxLength=2000"`
 	// OnEscalation says what becomes of an agent's node whose question was escalated: wait for a human's resolution, or fail
 	// with the escalation's summary. Default wait.
@@ -186,7 +187,8 @@ type NodeStatus struct {
 	Generation int    `json:"generation,omitempty"`
 	// Inputs is the digest of the files that the declared inputs matched when Key was made.
 	Inputs string `json:"inputs,omitempty"`
-	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve.
+	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve; or cleanup, where the whole
+	// DAG was cancelled and only a need that did not succeed lets the node run.
 	Verb string `json:"verb,omitempty"`
 	// Reason is a PascalCase word, Message a sentence, for every state but Pending and Succeeded.
 	Reason  string `json:"reason,omitempty"`
@@ -289,13 +291,32 @@ func (s *DAGSpec) Check(r *Report) {
 		tasks[i] = task{n.Name, n.Needs}
 	}
 	checkGraph(r, graphWords{list: "nodes", name: "name", noun: "node"}, tasks)
+	s.checkDashes(r)
+}
+
+// checkDashes reports names that are one in the names of variables, where a dash becomes an underscore.
+func (s *DAGSpec) checkDashes(r *Report) {
+	first := map[string]int{}
+	for i := range s.Nodes {
+		name := s.Nodes[i].Name
+		plain := strings.ReplaceAll(name, "-", "_")
+		at, ok := first[plain]
+		switch {
+		case !ok:
+			first[plain] = i
+		case s.Nodes[at].Name != name:
+			r.At("nodes", i, "name").Errorf("duplicate-name", "%q and %q differ in - and _ only, and the results of both would "+
+				"be in RECONCILE_NEED_%s_RESULT", name, s.Nodes[at].Name, strings.ToUpper(plain)).
+				Also("the first one", "nodes", at, "name")
+		}
+	}
 }
 
 func (n *Node) check(r *Report, i int) {
 	at := r.At("nodes", i)
-	if !isSnake(n.Name) {
-		f := at.At("name").Errorf("bad-name", "%q is not snake_case: a lower-case letter, then lower-case letters, "+
-			"digits and _, at most %d in all", n.Name, maxName)
+	if !isNodeName(n.Name) {
+		f := at.At("name").Errorf("bad-name", "%q is no name of a node: a lower-case letter, then lower-case letters, "+
+			"digits, _ and -, at most %d in all", n.Name, maxName)
 		if s := snake(n.Name); s != "" {
 			f.Suggest("write %q", s)
 		}

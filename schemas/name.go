@@ -81,6 +81,9 @@ func isSnake(s string) bool {
 	return true
 }
 
+// isNodeName reports whether s is ^[a-z][a-z0-9_-]{0,62}$.
+func isNodeName(s string) bool { return isSnake(strings.ReplaceAll(s, "-", "_")) }
+
 // snake turns s into a snake_case name, or "" if nothing of it can be kept.
 func snake(s string) string {
 	var b strings.Builder

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os/user"
 	"path"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -39,6 +41,7 @@ type actionOptions struct {
 	reason string
 	by     string
 	noRun  bool
+	all    bool
 }
 
 func newVerbCmd(a *app, v verb) *cobra.Command {
@@ -61,6 +64,9 @@ run is at work it only writes: that run takes it from there.`,
 	}
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the record")
 	cmd.Flags().StringVar(&o.by, "by", "", "who asks; in a run its agent (default: the user's login name)")
+	if v.name == schemas.VerbRetry {
+		cmd.Flags().BoolVar(&o.all, "all", false, "run every node of the DAG again, also those that succeeded")
+	}
 	cmd.Flags().BoolVar(&o.noRun, "no-run", false, "only write the action; the next run applies it")
 	return cmd
 }
@@ -124,6 +130,14 @@ func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) e
 	if spec.Target, err = v.target(t, args[0], spec.Node); err != nil {
 		return err
 	}
+	if spec.All = o.all; o.all && (spec.Node != "" || !strings.HasPrefix(spec.Target, "dag/")) {
+		return badUsage("--all is about a whole DAG; usage: reconcile retry dag/NAME --all")
+	}
+	if v.name == schemas.VerbApprove {
+		if err := a.approvable(t, spec); err != nil {
+			return err
+		}
+	}
 	where, err := writeSpec(s, t, schemas.ActionKind, actionName(spec), &spec)
 	if err != nil {
 		return err
@@ -134,6 +148,25 @@ func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) e
 		a.note("%s", moot)
 	}
 	return err
+}
+
+// approvable refuses an approval that would change nothing, and says what waits for one.
+func (a *app) approvable(t *state.Tree, spec schemas.ActionSpec) error {
+	ref, err := spec.TargetRef()
+	if err != nil || controllers.Approvable(t, ref, spec.Node, a.now()) {
+		return err
+	}
+	what := strings.TrimSpace(spec.Target + " " + spec.Node)
+	var waits []string
+	for _, w := range controllers.Waits(t) {
+		if strings.HasPrefix(w.Command, "reconcile "+schemas.VerbApprove) {
+			waits = append(waits, w.Command)
+		}
+	}
+	if len(waits) == 0 {
+		return fmt.Errorf("there is nothing to approve of %s, nor does anything else wait for an approval", what)
+	}
+	return fmt.Errorf("there is nothing to approve of %s; what waits: %s", what, shorten(waits, 3))
 }
 
 // mootAction says of an action that changed nothing, which a run does not list, that it did not; else it is empty.
@@ -191,7 +224,7 @@ func actionName(spec schemas.ActionSpec) string {
 	const most = 30
 	_, name, _ := strings.Cut(spec.Target, "/")
 	name = strings.TrimRight(name[:min(len(name), most)], "-._")
-	digest := contentHex(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli())
+	digest := contentHex(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli(), spec.All)
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 

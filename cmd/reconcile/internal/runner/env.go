@@ -90,7 +90,7 @@ func needsEnv(needs map[string]controllers.Need) []string {
 			continue
 		}
 		room -= len(v)
-		env = append(env, "RECONCILE_NEED_"+strings.ToUpper(name)+"_RESULT="+v)
+		env = append(env, "RECONCILE_NEED_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_RESULT="+v)
 	}
 	return env
 }
