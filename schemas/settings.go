@@ -36,6 +36,8 @@ type SettingsSpec struct {
 	Memory MemorySettings `json:"memory,omitzero"`
 	// Commands says which commands an agent may ask for.
 	Commands CommandSettings `json:"commands,omitzero"`
+	// Archive says when specs that programs wrote leave specs/.
+	Archive ArchiveSettings `json:"archive,omitzero"`
 	// Index says what search indexes, and what makes its vectors.
 	Index IndexSettings `json:"index,omitzero"`
 }
@@ -75,6 +77,14 @@ type RunSettings struct {
 	// OutputCache is how many bytes of declared outputs are kept in .reconcile/cache/outputs, the newest first; 0 keeps
 	// none. Default 1 GiB.
 	OutputCache *int `json:"outputCache,omitempty" jsonschema:"minimum=0,maximum=1099511627776,default=1073741824"`
+}
+
+// ArchiveSettings says when spec files that programs wrote, and that have had their effect, move from specs/ to
+// state/archive/, where they are read as before.
+type ArchiveSettings struct {
+	// After is how long after their effect applied actions, replies of ended threads and observations move; 0s: never.
+	// Default 720h, which are 30 days.
+	After *Duration `json:"after,omitempty" jsonschema:"default=720h"`
 }
 
 // WatchSettings tunes reconcile --watch.
@@ -202,6 +212,7 @@ func (s *SettingsSpec) Default() {
 	orDefault(&s.Runs.TailLimit, 4096)
 	orDefault(&s.Runs.ResultLimit, 65536)
 	orNew(&s.Runs.OutputCache, 1<<30)
+	orNew(&s.Archive.After, Duration(30*24*time.Hour))
 	orNew(&s.Watch.Debounce, Duration(200*time.Millisecond))
 	orNew(&s.Watch.Rescan, Duration(5*time.Minute))
 	orNew(&s.Watch.Poll, Duration(2*time.Second))

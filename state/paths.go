@@ -30,7 +30,7 @@ type area uint8
 
 const (
 	areaNone    area = iota
-	areaSpecs        // specs/**: spec files
+	areaSpecs        // specs/**, state/archive/**: spec files
 	areaStatus       // state/<kinds>/*.json: statuses
 	areaRuns         // state/runs/<kinds>/<name>/*.json: records of effects
 	areaLedgers      // state/clarifications/issue-<N>.json
@@ -50,6 +50,9 @@ type layout struct {
 	kinds        schemas.Kinds
 	specs, state string // slash paths below the root
 }
+
+// archive is the folder of specs that have had their effect.
+func (l *layout) archive() string { return ArchiveDir(l.state) }
 
 // statusKind returns the kind whose statuses are in the folder state/<plural>.
 func (l *layout) statusKind(plural string) (schemas.Kind, bool) {
@@ -106,6 +109,10 @@ func (l *layout) classify(p string) (area, schemas.Ref) {
 		return areaNone, schemas.Ref{}
 	case within(l.specs, p):
 		if specFile(base) && !hiddenBelow(l.specs, p) {
+			return areaSpecs, schemas.Ref{}
+		}
+	case within(l.archive(), p):
+		if specFile(base) && !hiddenBelow(l.archive(), p) {
 			return areaSpecs, schemas.Ref{}
 		}
 	case within(l.state, p) && strings.HasSuffix(base, ".json"):

@@ -254,6 +254,9 @@ func (l *layout) stateArea(name string) area {
 	if name == runsFolder {
 		return areaRuns
 	}
+	if name == specArchive {
+		return areaSpecs
+	}
 	if _, ok := l.statusKind(name); ok {
 		return areaStatus
 	}

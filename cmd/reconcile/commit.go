@@ -73,6 +73,11 @@ func (c *committer) commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	paths = slices.DeleteFunc(paths, func(p string) bool {
 		return left(p) || handWritten(settings, p) || commands.taken[p] != nil && !commands.wrote(p) && !c.owes(ctx, commands.taken[p])
 	})
+	if err == nil {
+		var moved []string
+		moved, err = archived(ctx, c.git, c.store, t)
+		paths = append(paths, moved...)
+	}
 	private := false
 	if c.share != nil && err == nil {
 		paths, private, err = c.share.public(ctx, t, paths)
@@ -128,7 +133,7 @@ func unsettled(t *state.Tree, open []schemas.Ref) func(path string) bool {
 // owned are the folders and files that reconcile alone writes, but for the memory.
 func owned(s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
-	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir)}
+	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir), state.ArchiveDir(dir)}
 	for _, k := range kinds() {
 		if k.NewStatus != nil {
 			out = append(out, dir+"/"+k.Plural)
@@ -307,6 +312,10 @@ func refOfPath(p string) (schemas.Ref, bool) {
 		return schemas.Ref{}, false
 	}
 	name := strings.TrimSuffix(path.Base(parts[1]), ".json")
+	if parts[0] == "archive" && len(parts) == 4 {
+		k, ok := kinds().Find(parts[1])
+		return schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(parts[3], path.Ext(parts[3]))}, ok
+	}
 	if parts[0] == "memory" {
 		return schemas.Ref{Kind: state.MemoryKind, Name: name}, strings.HasPrefix(name, "issue-")
 	}

@@ -26,7 +26,7 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	settings := t.Settings()
 	dir := settings.Folders.State
 	records := append(slices.Concat(questionsOf(t), observationsOf(t)), dir+"/runs", store.MemoryDir()+"/records",
-		dir+"/github", state.FactsDir(dir))
+		dir+"/github", state.FactsDir(dir), state.ArchiveDir(dir))
 	commands := commandsIn(store, t)
 	shared := []string{dir + "/agent-status.json", dir + "/clarifications"}
 	statuses := append(owned(settings), store.MemoryDir())

@@ -97,7 +97,11 @@ func (s *share) removedSpecs(ctx context.Context, t *state.Tree) (gone []string,
 		gone = append(gone, f.Path)
 		return nil
 	})
-	return gone, err
+	if err != nil || len(gone) == 0 {
+		return gone, err
+	}
+	moved, err := archived(ctx, s.git, s.store, t)
+	return slices.DeleteFunc(gone, func(p string) bool { return slices.Contains(moved, p) }), err
 }
 
 // tellOfPrivate says, once, which specs have yet to be committed.

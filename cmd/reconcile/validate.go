@@ -91,7 +91,7 @@ func countFiles(s *state.Store, t *state.Tree) int {
 		}
 	}
 	for _, p := range t.Problems() {
-		if within(p.Path, t.Settings().Folders.Specs) {
+		if isSpecs(t, p.Path) {
 			files[p.Path] = true
 		}
 	}
@@ -103,7 +103,7 @@ func (v *validation) check(s *state.Store, t *state.Tree, full, p string) error 
 	if _, err := os.Stat(full); err != nil {
 		return fmt.Errorf("%s: %w", p, unwrapPath(err))
 	}
-	if rel, ok := below(s.Dir(), full); ok && (within(rel, t.Settings().Folders.Specs) || rel == schemas.SettingsPath) {
+	if rel, ok := below(s.Dir(), full); ok && (isSpecs(t, rel) || rel == schemas.SettingsPath) {
 		v.pick(s, t, rel)
 		return nil
 	}
@@ -122,6 +122,12 @@ func below(root, full string) (string, bool) {
 }
 
 // within reports whether the slash path p is the folder dir or in it.
+// isSpecs reports whether a path is one at which spec files are read.
+func isSpecs(t *state.Tree, p string) bool {
+	folders := t.Settings().Folders
+	return within(p, folders.Specs) || within(p, state.ArchiveDir(folders.State))
+}
+
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 // pick takes over the problems of the tree's files at and below rel.

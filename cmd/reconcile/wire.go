@@ -85,7 +85,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	l := &loop.Loop{
 		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
 		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory, Outputs: outputKeeper{w},
-		Doing: doing,
+		Doing: doing, Movable: w.movable,
 	}
 	if w.repo != nil {
 		l.Commit = w.repo.commit

@@ -59,6 +59,9 @@ type Loop struct {
 	Document func(controllers.Spec) ([]byte, error)
 	// Memory keeps what agents learned; nil when nothing is to be kept.
 	Memory Memory
+	// Movable returns the spec files of these that may go to the archive: those without changes that have yet to be
+	// committed. nil: none goes.
+	Movable func(ctx context.Context, paths []string) ([]string, error)
 	// Outputs keeps what nodes leave behind; nil when nothing is to be restored.
 	Outputs Outputs
 	// Commit records what was written in git; nil when nothing is to be committed.

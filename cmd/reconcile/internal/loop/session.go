@@ -44,6 +44,8 @@ type session struct {
 	recollect recollection // how the memory stands to tree
 	compacted time.Time    // when it was looked last whether something is to be compacted
 
+	archiveAt time.Time // when a spec is due for the archive; zero: none will be
+
 	mine          map[string]controllers.Effect // claimed by this process and not finished, by key
 	held          map[string]string             // keys that cannot be started, and why
 	fault         error                         // why this process cannot perform anything

@@ -217,7 +217,13 @@ func (s *session) tidy(run context.Context) error {
 		return err
 	}
 	done := slices.Clone(s.unpushed)
-	if err := s.locked(ctx, func() error { return s.checkpoint(ctx) }); err != nil {
+	err := s.locked(ctx, func() error {
+		if err := s.checkpoint(ctx); err != nil {
+			return err
+		}
+		return s.archive(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	behind := false
@@ -309,7 +315,7 @@ func (s *session) summary() state.Summary {
 	}
 	return state.Summary{
 		Lines: lines,
-		Wake:  earlier(s.nextWake(), s.wakeMemory()), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
+		Wake:  earlier(earlier(s.nextWake(), s.wakeMemory()), s.archiveAt), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
 		Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }

@@ -52,7 +52,7 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	if err != nil {
 		return Captured{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	c := Captured{Name: name, Path: f.specPath(name)}
+	c := Captured{Name: name, Path: f.keptAt(name, clean.Timestamp.Time)}
 	reread := sync.OnceValues(func() (memory.Spec, error) { return f.reread(name, src) })
 	k := f.keep(c.Path, src, func() error {
 		_, err := reread()

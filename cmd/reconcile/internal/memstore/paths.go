@@ -5,9 +5,11 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // Where the cache of the memory lies, below the root. All of it can be made again.
@@ -50,6 +52,15 @@ func issueOf(name string) (issue int, ok bool) {
 // specPath is the path of the spec of an Observation.
 func (f *Files) specPath(name string) string {
 	return path.Join(f.settings().Folders.Specs, schemas.ObservationKind.Plural, specFile(name))
+}
+
+// keptAt is the path of the spec of an Observation of a time: in the archive, if it has gone there.
+func (f *Files) keptAt(name string, at time.Time) string {
+	p := state.ArchivePath(f.settings().Folders.State, schemas.ObservationKind.Plural, at, specFile(name))
+	if _, err := f.store.LookAt(p); err == nil {
+		return p
+	}
+	return f.specPath(name)
 }
 
 // issuesOf are the issues of ids, each once; ErrInvalid if one is no id.

@@ -1,0 +1,77 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// specArchive is the folder below state/ whose spec files are read as if they were in specs/.
+const specArchive = "archive"
+
+// ArchiveDir is where spec files go that have had their effect, below the folder of the state.
+func ArchiveDir(stateFolder string) string { return stateFolder + "/" + specArchive }
+
+// ArchivePath is where a spec file of a kind goes that had its effect at a time.
+func ArchivePath(stateFolder, plural string, at time.Time, name string) string {
+	return ArchiveDir(stateFolder) + "/" + plural + "/" + at.UTC().Format("2006-01") + "/" + name
+}
+
+// Move is a spec file that goes to another path, byte for byte.
+type Move struct{ From, To string }
+
+// Archive moves spec files durably, each at once, and returns those that it moved. A file whose target exists stays,
+// unless both are the same: then one of them goes. The tree must be locked by this store.
+func (s *Store) Archive(ctx context.Context, moves []Move) ([]Move, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(moves) == 0 {
+		return nil, nil
+	}
+	if err := s.mayWrite(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.bump(); err != nil {
+		return nil, err
+	}
+	var done []Move
+	for _, m := range moves {
+		err := durable.Move(s.root, m.From, m.To)
+		if errors.Is(err, fs.ErrExist) {
+			err = s.dropTwin(m)
+		}
+		switch {
+		case err == nil:
+			done = append(done, m)
+		case errors.Is(err, errDiffers), errors.Is(err, fs.ErrNotExist), errors.Is(err, durable.ErrRefused):
+			// It stays where it is.
+		default:
+			return done, fmt.Errorf("move %s to the archive: %w", m.From, err)
+		}
+		s.Working()
+	}
+	return done, s.bump()
+}
+
+var errDiffers = errors.New("another file is there")
+
+// dropTwin removes a spec that the archive has already.
+func (s *Store) dropTwin(m Move) error {
+	here, err := s.root.ReadFile(m.From)
+	if err != nil {
+		return err
+	}
+	there, err := s.root.ReadFile(m.To)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(here, there) {
+		return errDiffers
+	}
+	return durable.Apply(s.root, tmpDir, []durable.Op{{Path: m.From}})
+}

@@ -1,0 +1,38 @@
+package durable
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// Move renames a regular file to a path where there is none, durably, and makes missing folders. A reader, and a machine
+// that lost power, sees it at one of the paths. The error wraps fs.ErrExist if there is something at the target,
+// fs.ErrNotExist if there is no file, and ErrRefused for paths that this package does not touch.
+func Move(root *os.Root, from, to string) error {
+	w := newWriter(root, ".")
+	defer w.folders.close()
+	mode, err := w.vet(from)
+	switch {
+	case err != nil:
+		return fail("move", from, err)
+	case mode == 0:
+		return fail("move", from, fs.ErrNotExist)
+	}
+	if mode, err = w.vet(to); err != nil || mode != 0 {
+		if err == nil {
+			err = fs.ErrExist
+		}
+		return fail("move", to, err)
+	}
+	if err := w.makeDir(path.Dir(to), true); err != nil {
+		return fail("move", to, err)
+	}
+	if err := root.Rename(from, to); err != nil {
+		return fail("move", from, fmt.Errorf("to %s: %w", to, err))
+	}
+	w.touch(path.Dir(to))
+	w.touch(path.Dir(from))
+	return w.syncDirs()
+}
