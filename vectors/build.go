@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"reconcile.dev/reconcile/vectors/embed"
@@ -197,13 +198,24 @@ type building struct {
 	ctx context.Context
 }
 
-// documents are what is found by words: the name stands in the title, too.
+// documents are what is found by words: the name stands in the title, too, and is found by itself.
 func documents(items []*graph.Item) []lexical.Document {
 	docs := make([]lexical.Document, len(items))
 	for i, it := range items {
-		docs[i] = lexical.Document{Title: it.Name + " " + it.Title, Body: it.Body}
+		docs[i] = lexical.Document{Title: it.Name + " " + it.Title, Body: it.Body, Names: namesOf(&it.Node)}
 	}
 	return docs
+}
+
+// namesOf are the name of a node, and that of a symbol without what it belongs to: Entry of Tree.Entry.
+func namesOf(n *graph.Node) []string {
+	if n.Name == "" {
+		return nil
+	}
+	if at := strings.LastIndexAny(n.Name, ".:"); n.Type.IsSymbol() && at >= 0 && at+1 < len(n.Name) {
+		return []string{n.Name, n.Name[at+1:]}
+	}
+	return []string{n.Name}
 }
 
 // topics are the terms of each domain, of items that words were built of.

@@ -66,7 +66,12 @@ func byName(inputs []Input) []*Input {
 	return out
 }
 
-// hasText reports whether an item is found by more than its name, as the packages of others are not.
+// hasText reports whether an item is found by meaning. The packages of others are found by their names only; constants
+// and variables, of which there are many that say little, by their words.
 func hasText(it *graph.Item) bool {
-	return it.Type != graph.Import && (it.Title != "" || it.Body != "")
+	switch it.Type {
+	case graph.Import, graph.Constant, graph.Variable:
+		return false
+	}
+	return it.Title != "" || it.Body != ""
 }

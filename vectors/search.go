@@ -52,11 +52,14 @@ type Query struct {
 // Found is one result.
 type Found struct {
 	graph.Node
-	// Score is the sum of the reciprocal ranks, or with Related the final score; it compares results of one answer.
+	// Score is the sum of the reciprocal ranks, after what Named counts, or with Related the final score; it compares results of one answer.
 	Score float64
 	// The rank and the score in each of the rankings that it is in: BM25, cosine, and what it has of its own and what came
 	// over edges, see [graph.Result]. Rank 0: not in it.
 	ByWords, ByVector, ByGraph Place
+	// Named says that the text is its name, see [Named]. What is called so comes before all else, unless vectors alone are
+	// asked.
+	Named Named
 	// Via are the edges over which it was found, from a result that was found by words or vectors.
 	Via []graph.Edge
 }
@@ -123,9 +126,9 @@ type search struct {
 // exists asks the filters which domains have any of the words. It is false if none of those that are asked for has.
 func (s *search) exists() bool {
 	terms := lexical.Terms(s.Text)
-	keys := make([]uint64, len(terms))
-	for i, t := range terms {
-		keys[i] = filter.Key(t)
+	keys := []uint64{filter.Key(lexical.NameTerm(s.name()))}
+	for _, t := range terms {
+		keys = append(keys, filter.Key(t))
 	}
 	in := s.known.Probe(keys)
 	wanted := func(d graph.Domain) bool {
@@ -222,7 +225,7 @@ func (s *search) byWords() error {
 	for i, h := range hits {
 		s.place(s.doc(h.Doc)).ByWords = Place{i + 1, float64(h.Score)}
 	}
-	return nil
+	return s.byName()
 }
 
 // byVector does without when there is no vector of the query.
@@ -348,6 +351,9 @@ func (s *search) byGraph() error {
 	ranked := s.ranked()
 	var from []graph.Seed
 	for _, r := range ranked[:min(len(ranked), seeds)] {
+		if s.places[r].fuse() == 0 {
+			continue // it has nothing but the name
+		}
 		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
 	}
 	found, err := s.graph.Expand(from, graph.Expansion{
@@ -386,7 +392,7 @@ func (f *Found) fuse() float64 {
 func (s *search) ranked() []graph.Ref {
 	out := make([]graph.Ref, 0, len(s.places))
 	for r, f := range s.places {
-		f.Score = f.fuse()
+		f.Score = float64(f.Named) + f.fuse()
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b graph.Ref) int {

@@ -266,13 +266,15 @@ func (a *app) verifyIndex(ctx context.Context, k *index.Keeper, t *state.Tree, x
 
 // indexStats is what -o json prints of an index.
 type indexStats struct {
-	Nodes   int    `json:"nodes"`
-	Edges   int    `json:"edges"`
-	Inputs  int    `json:"inputs"`
-	Changed int    `json:"changed"` // nodes that are in the delta
-	Large   int    `json:"large"`   // files that are left out because they are larger than index.maxFileSize
-	Binary  int    `json:"binary"`  // files that are left out because they are no text
-	Model   string `json:"model,omitempty"`
+	Nodes   int `json:"nodes"`
+	Edges   int `json:"edges"`
+	Inputs  int `json:"inputs"`
+	Changed int `json:"changed"` // nodes that are in the delta
+	Large   int `json:"large"`   // files that are left out because they are larger than index.maxFileSize
+	Binary  int `json:"binary"`  // files that are left out because they are no text
+	// Unreadable are files and folders that are left out because they cannot be read.
+	Unreadable int    `json:"unreadable"`
+	Model      string `json:"model,omitempty"`
 	// M and EfConstruction are what its links were made with, EfSearch and EfThorough how many candidates searches keep.
 	M              int            `json:"m"`
 	EfConstruction int            `json:"efConstruction"`
@@ -290,7 +292,7 @@ func newIndexStats(x *index.Kept, b *index.Book) indexStats {
 	out := indexStats{
 		Nodes: s.Nodes, Edges: s.Edges, Inputs: x.How.Inputs, Changed: x.Changed(), Model: x.Meta().Model, Tools: x.Meta().Tools,
 		M: x.M, EfConstruction: x.EfConstruction,
-		Large: x.How.LeftOut.Large, Binary: x.How.LeftOut.Binary,
+		Large: x.How.LeftOut.Large, Binary: x.How.LeftOut.Binary, Unreadable: x.How.LeftOut.Unreadable,
 		Types: map[string]int{}, EdgesBy: map[string]int{}, Domains: map[string]int{},
 	}
 	out.EfSearch, out.EfThorough = x.Efforts()
@@ -333,6 +335,9 @@ func (a *app) printIndexStats(s indexStats) error {
 	}
 	if s.Large+s.Binary > 0 {
 		fmt.Fprintf(a.stdout, "left out: %s larger than index.maxFileSize, %s without text\n", plural(s.Large, "file"), plural(s.Binary, "file"))
+	}
+	if s.Unreadable > 0 {
+		fmt.Fprintf(a.stdout, "left out because they cannot be read: %s\n", plural(s.Unreadable, "path"))
 	}
 	a.printShape(&s.shape)
 	return nil

@@ -47,11 +47,11 @@ func (o *expandFlags) given(cmd *cobra.Command) []string {
 }
 
 const searchLong = `Search everything that the tree knows: sessions, DAGs and what came of their nodes, questions and answers, what
-agents learned, documents by section, and the source code by files, functions, methods and types.
+agents learned, documents by section, and the source code by files, functions, methods, types, constants and variables.
 
-Words (BM25), meaning (vectors) and relations (edges from what was found) are ranked each for itself, and joined. A
-result names its place; --explain says why it was found, and what people stated of it. The index is brought up to date
-first: what did not change is not read again.
+Words (BM25), meaning (vectors) and relations (edges from what was found) are ranked each for itself, and joined. What is
+called exactly what you typed comes first. A result names its place; --explain says why it was found, and what people
+stated of it. The index is brought up to date first: what did not change is not read again.
 
 --mode related goes by meaning first and then over edges, and ranks by alpha * meaning + (1 - alpha) * relation: it finds
 what belongs to what was meant, also in other domains. --alpha, --depth, --edge and --min-score are for it.`
@@ -199,6 +199,7 @@ type hit struct {
 	Words   *placed  `json:"words,omitempty"`
 	Vector  *placed  `json:"vector,omitempty"`
 	Graph   *placed  `json:"graph,omitempty"`
+	Named   bool     `json:"named,omitempty"` // the query is its name
 	Via     []link   `json:"via,omitempty"`
 	Matched []string `json:"matched,omitempty"`
 	// Facts are what people stated of it, with --explain.
@@ -294,7 +295,7 @@ func newHit(f *vectors.Found, s *snippets) hit {
 		}
 		return &placed{p.Rank, p.Score}
 	}
-	h.Words, h.Vector, h.Graph = place(f.ByWords), place(f.ByVector), place(f.ByGraph)
+	h.Words, h.Vector, h.Graph, h.Named = place(f.ByWords), place(f.ByVector), place(f.ByGraph), f.Named > 0
 	for _, e := range f.Via {
 		h.Via = append(h.Via, s.link(e))
 	}
@@ -330,6 +331,9 @@ func (a *app) printHit(rank int, h *hit, explain bool) {
 // why says by what a result was found.
 func (h *hit) why() string {
 	var why []string
+	if h.Named {
+		why = append(why, "it is called so")
+	}
 	if h.Words != nil {
 		why = append(why, fmt.Sprintf("words: rank %d, BM25 %.2f (%s)", h.Words.Rank, h.Words.Score, strings.Join(h.Matched, " ")))
 	}

@@ -17,7 +17,7 @@ import (
 var ErrDamaged = errors.New("the statistics of the built-in embedder are damaged or of another version; build them again")
 
 const (
-	magic      = "rcnemb\x00\x01" // ends with the version
+	magic      = "rcnemb\x00\x02" // ends with the version
 	headerSize = 64
 	sumAt      = headerSize - 8
 	// titleWeight is what a title counts beside the body, each at length 1.

@@ -50,6 +50,9 @@ const (
 	Article      // an article or paper
 	Concept      // an idea by its name
 	BestPractice // how something is best done
+
+	Constant // a constant
+	Variable // a variable that a file declares
 )
 
 var nodeNames = []string{
@@ -57,6 +60,7 @@ var nodeNames = []string{
 	Session: "session", Workflow: "workflow", DAG: "dag", Task: "task", Decision: "decision", Failure: "failure",
 	Pattern: "pattern", Observation: "observation", Clarification: "clarification",
 	Repo: "repo", Doc: "doc", Article: "article", Concept: "concept", BestPractice: "best_practice",
+	Constant: "constant", Variable: "variable",
 }
 
 // EdgeType is how one node is related to another. The zero value is none of them.
@@ -68,7 +72,7 @@ const (
 	// Structural: how code is made.
 	Calls      EdgeType = iota + 1 // a function calls another
 	Imports                        // a file or package imports a package
-	Defines                        // a file defines a function or type
+	Defines                        // a file defines a function, type, constant or variable
 	Implements                     // a type implements an interface
 	Contains                       // a whole has a part: a package its files, a document its sections, a DAG its tasks
 
@@ -173,7 +177,7 @@ func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 // Domain is the domain of nodes of the type; 0 for what is no type.
 func (t NodeType) Domain() Domain {
 	switch {
-	case t >= File && t <= Import:
+	case t >= File && t <= Import, t == Constant, t == Variable:
 		return Code
 	case t >= Session && t <= Clarification:
 		return History
@@ -181,6 +185,15 @@ func (t NodeType) Domain() Domain {
 		return Academic
 	}
 	return 0
+}
+
+// IsSymbol reports whether nodes of the type are what a file of code declares.
+func (t NodeType) IsSymbol() bool {
+	switch t {
+	case Function, Method, Type, Constant, Variable:
+		return true
+	}
+	return false
 }
 
 // Types are the types of nodes of the domain.

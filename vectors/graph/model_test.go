@@ -22,8 +22,8 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
-	if seen != 20 {
-		t.Errorf("the domains have %d types of nodes, want 20", seen)
+	if seen != 22 {
+		t.Errorf("the domains have %d types of nodes, want 22", seen)
 	}
 	for e := graph.Calls; e <= graph.UsedPattern; e++ {
 		if back, err := graph.ParseEdgeType(e.String()); err != nil || back != e {

@@ -16,6 +16,8 @@ type Document struct {
 	// Title is what the text is about; its words weigh more.
 	Title string
 	Body  string
+	// Names are what it is called, see [Set.Named]. They count for nothing else.
+	Names []string
 	// Key puts documents with equal scores in order, the smallest first.
 	Key uint64
 }
@@ -102,6 +104,7 @@ func read(docs []Document) *builder {
 // add adds a document.
 func (b *builder) add(d *Document) {
 	b.row = b.row[:0]
+	b.name(d.Names)
 	length := titleWeight*b.count(d.Title, titleWeight, titleBit) + b.count(d.Body, 1, 0)
 	class := lengthClass(length)
 	for i := range b.row {
@@ -118,24 +121,39 @@ func (b *builder) add(d *Document) {
 	b.entries[last] = append(b.entries[last], b.row...)
 }
 
+// name adds what a document is called to its entries.
+func (b *builder) name(names []string) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		b.enter(b.number([]byte(NameTerm(name))), 1, 0)
+	}
+}
+
 // count adds the terms of a text to the entries of its document, and returns how many they are.
 func (b *builder) count(text string, weight, mark uint32) int {
 	b.numbered = b.numbers(b.numbered[:0], text)
+	for _, term := range b.numbered {
+		b.enter(term, weight, mark)
+	}
+	return len(b.numbered)
+}
+
+// enter adds a term to the entries of the document that is being added.
+func (b *builder) enter(term, weight, mark uint32) {
 	for len(b.known) < len(b.ends) {
 		b.known = append(b.known, counted{})
 	}
-	for _, term := range b.numbered {
-		t := &b.known[term]
-		if t.docs == 0 || int(t.last) < b.entered {
-			t.docs++
-			t.last = uint32(b.entered + len(b.row))
-			b.row = append(b.row, entry{term: term})
-		}
-		e := &b.row[int(t.last)-b.entered]
-		tf := e.posting >> tfShift & maxTF
-		e.posting = e.posting&^(maxTF<<tfShift) | min(tf+weight, maxTF)<<tfShift | mark
+	t := &b.known[term]
+	if t.docs == 0 || int(t.last) < b.entered {
+		t.docs++
+		t.last = uint32(b.entered + len(b.row))
+		b.row = append(b.row, entry{term: term})
 	}
-	return len(b.numbered)
+	e := &b.row[int(t.last)-b.entered]
+	tf := e.posting >> tfShift & maxTF
+	e.posting = e.posting&^(maxTF<<tfShift) | min(tf+weight, maxTF)<<tfShift | mark
 }
 
 // layOutAll lays the documents of builders out, those of the first one first.

@@ -36,7 +36,7 @@ const (
 )
 
 const (
-	magic      = "rcnlex\x00\x02" // ends with the version
+	magic      = "rcnlex\x00\x03" // ends with the version
 	headerSize = 72
 	pageShift  = 16 // a page is 64 KiB
 )

@@ -14,7 +14,8 @@ const maxTerm = 64
 //     its end. The endings of English plurals and tenses are cut, see stem.
 //   - Words joined by _ or -, written in camelCase, or with digits are an identifier. It is a term without its joints,
 //     so that maxTokens, max_tokens and max-tokens are the same, and so is each part: HTTPServer2 is httpserver2,
-//     http, server and 2.
+//     http, server and 2. What has letters only is cut as a word is, so that websockets finds WebSocket; and a word of
+//     two parts within a longer identifier is a term, so that oauth finds OAuth2Client.
 //   - Identifiers joined by dots are a term, and so are those joined by / or \: src/db/adapter_test.go is itself (as
 //     src/db/adaptertest.go), adaptertest.go, and the identifiers.
 //   - Text in scripts that do not part words is cut into overlapping pairs of characters.
@@ -174,11 +175,34 @@ func (c *cutter) yieldAtoms(yield func([]byte)) {
 		c.yieldAtom(c.buf[a.from:a.to], yield)
 	}
 	if len(c.atoms) > 1 {
+		c.yieldPairs(yield)
 		c.yieldGroups(dash, yield)
 		c.yieldGroups(dot, yield)
 		c.yieldGroups(slash, yield)
 	}
 }
+
+// yieldPairs yields the words that are written as two parts, as OAuth and SQLite, within longer identifiers: those with a
+// part that is too short to be a word by itself.
+func (c *cutter) yieldPairs(yield func([]byte)) {
+	for i := 1; i < len(c.atoms); i++ {
+		a, b := c.atoms[i-1], c.atoms[i]
+		if b.joint != none || !c.letters(a) || !c.letters(b) || min(a.to-a.from, b.to-b.from) > shortPart {
+			continue
+		}
+		begins := i == 1 || a.joint > dash
+		if begins && (i+1 == len(c.atoms) || c.atoms[i+1].joint > dash) {
+			continue // it is the whole identifier
+		}
+		c.yieldGroup(c.atoms[i-1:i+1], yield)
+	}
+}
+
+// shortPart is how many letters a part has that is probably no word by itself.
+const shortPart = 3
+
+// letters reports whether an atom is no number.
+func (c *cutter) letters(a atom) bool { return !unicode.IsDigit(rune(c.buf[a.from])) }
 
 // yieldGroups yields the groups of atoms that joints up to widest hold together, if they have one of the sort that is
 // new at this width: identifiers for dash, dotted names for dot, paths for slash.
@@ -196,7 +220,8 @@ func (c *cutter) yieldGroups(widest joint, yield func([]byte)) {
 	}
 }
 
-// yieldGroup yields atoms as one term, with the dots and slashes between them.
+// yieldGroup yields atoms as one term, with the dots and slashes between them. What has none and is of letters is cut as
+// the same word in small letters is.
 func (c *cutter) yieldGroup(atoms []atom, yield func([]byte)) {
 	c.term = c.term[:0]
 	for i, a := range atoms {
@@ -211,7 +236,7 @@ func (c *cutter) yieldGroup(atoms []atom, yield func([]byte)) {
 			return
 		}
 	}
-	yield(c.term)
+	yield(stem(c.term))
 }
 
 // yieldAtom yields a word, unless it says nothing.

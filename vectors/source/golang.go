@@ -181,7 +181,8 @@ func (g *goFile) nodes(f *GoFolder, mods Modules) {
 		g.Add(graph.Item{
 			Node: graph.Node{ID: g.Path, Type: graph.File, Name: path.Base(g.Path), Path: g.Path, Line: 1,
 				End: f.line(g.ast.FileEnd), Labels: goLabels},
-			Title: g.Path + " package " + g.ast.Name.Name, Body: g.ast.Doc.Text() + strings.Join(g.symbols(), " "),
+			Title: g.Path + " package " + g.ast.Name.Name,
+			Body:  graph.Clip(g.ast.Doc.Text()+strings.Join(g.symbols(), " ")+g.remarks(), graph.MaxBody),
 		})
 		g.imported(mods)
 	}
@@ -191,8 +192,11 @@ func (g *goFile) nodes(f *GoFolder, mods Modules) {
 			g.function(f, d)
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
-				if t, ok := s.(*ast.TypeSpec); ok {
-					g.typ(f, d, t)
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					g.typ(f, d, s)
+				case *ast.ValueSpec:
+					g.values(f, d, s)
 				}
 			}
 		}
@@ -212,7 +216,9 @@ func (g *goFile) symbols() (names []string) {
 					names = append(names, s.Name.Name)
 				case *ast.ValueSpec:
 					for _, n := range s.Names {
-						names = append(names, n.Name)
+						if n.Name != "_" {
+							names = append(names, n.Name)
+						}
 					}
 				}
 			}
@@ -277,16 +283,44 @@ func (g *goFile) function(f *GoFolder, d *ast.FuncDecl) {
 func (g *goFile) typ(f *GoFolder, d *ast.GenDecl, t *ast.TypeSpec) {
 	it := graph.Item{Node: graph.Node{ID: g.Path + ":" + t.Name.Name}}
 	if g.asked {
-		doc, begin := t.Doc.Text(), t.Pos()
-		if doc == "" && len(d.Specs) == 1 {
-			doc, begin = d.Doc.Text(), d.Pos()
-		}
+		doc, begin := about(d, t.Doc, t.Pos())
 		it = graph.Item{
 			Node:  f.node(g, graph.Type, t.Name.Name, begin, t.End()),
-			Title: g.ast.Name.Name + "." + t.Name.Name + " type", Body: doc + clipped(g.text(t.Pos(), t.End())),
+			Title: g.ast.Name.Name + "." + t.Name.Name + " type", Body: doc.Text() + clipped(g.text(t.Pos(), t.End())),
 		}
 	}
 	g.declare(it, declared{symbol: t.Name.Name, name: t.Name})
+}
+
+// about is the comment of a part of a declaration, and where it begins: that of the whole if it is the only part.
+func about(d *ast.GenDecl, own *ast.CommentGroup, begin token.Pos) (*ast.CommentGroup, token.Pos) {
+	if own == nil && len(d.Specs) == 1 {
+		return d.Doc, d.Pos()
+	}
+	return own, begin
+}
+
+// values adds constants or variables.
+func (g *goFile) values(f *GoFolder, d *ast.GenDecl, s *ast.ValueSpec) {
+	kind := graph.Variable
+	if d.Tok == token.CONST {
+		kind = graph.Constant
+	}
+	for _, name := range s.Names {
+		if name.Name == "_" {
+			continue
+		}
+		it := graph.Item{Node: graph.Node{ID: g.Path + ":" + name.Name}}
+		if g.asked {
+			doc, begin := about(d, s.Doc, s.Pos())
+			it = graph.Item{
+				Node:  f.node(g, kind, name.Name, begin, s.End()),
+				Title: g.ast.Name.Name + "." + name.Name + " " + d.Tok.String(),
+				Body:  doc.Text() + s.Comment.Text() + clipped(g.text(s.Pos(), s.End())),
+			}
+		}
+		g.Edge(g.Path, graph.Defines, g.Add(it))
+	}
 }
 
 func (g *goFile) declare(it graph.Item, d declared) (id string) {

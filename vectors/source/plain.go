@@ -56,24 +56,51 @@ func languageOf(p string) []string {
 	return []string{"lang=" + ext}
 }
 
-// Tag is a symbol that universal-ctags found: what it prints as JSON with --fields=+neZKS and --output-format=json.
+// Tag is a symbol that universal-ctags found: what it prints as JSON with --fields=+neZKSl and --output-format=json.
 type Tag struct {
 	Name      string `json:"name"`
 	Path      string `json:"path"`
 	Line      int    `json:"line"`
 	End       int    `json:"end"`
 	Kind      string `json:"kind"`
+	Language  string `json:"language"`
 	Scope     string `json:"scope"`
 	Signature string `json:"signature"`
 }
 
-// kindOf says what ctags' kinds are here; kinds that are not listed, as variables and fields, are no nodes.
+// kindOf says what ctags' kinds are here; kinds that are not listed, as fields, are no nodes.
 var kindOf = map[string]graph.NodeType{
 	"function": graph.Function, "func": graph.Function, "subroutine": graph.Function, "procedure": graph.Function,
 	"macro":  graph.Function,
 	"method": graph.Method, "singletonMethod": graph.Method,
 	"class": graph.Type, "struct": graph.Type, "interface": graph.Type, "enum": graph.Type, "trait": graph.Type,
 	"typedef": graph.Type, "type": graph.Type, "union": graph.Type, "module": graph.Type, "namespace": graph.Type,
+	"constant": graph.Constant, "const": graph.Constant, "enumerator": graph.Constant, "enumConstant": graph.Constant,
+	"define": graph.Constant, "variable": graph.Variable, "var": graph.Variable,
+}
+
+// kind is what a symbol is here, 0 for what is no node. A member is a method in Python, and a field elsewhere; a constant
+// or variable of JavaScript may be a function.
+func (t *Tag) kind(line []byte) graph.NodeType {
+	switch is := kindOf[t.Kind]; {
+	case t.Kind == "member" && t.Language == "Python":
+		return graph.Method
+	case (is == graph.Constant || is == graph.Variable) && (t.Language == "JavaScript" || t.Language == "TypeScript") &&
+		(bytes.Contains(line, []byte("=>")) || bytes.Contains(line, []byte("= function"))):
+		return graph.Function
+	default:
+		return is
+	}
+}
+
+// HasSymbols reports whether a file is of a common language, by its name, that ctags knows symbols of.
+func HasSymbols(p string) bool {
+	switch strings.ToLower(path.Ext(p)) {
+	case ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".cs", ".java", ".js", ".jsx", ".mjs", ".kt", ".lua", ".php", ".pl", ".py",
+		".rb", ".rs", ".scala", ".sh", ".swift", ".ts", ".tsx":
+		return true
+	}
+	return false
 }
 
 // maxTags is how many symbols of one file are taken.
@@ -83,7 +110,8 @@ const maxTags = 10_000
 func Tagged(f File, tags []Tag) graph.Part {
 	lines := linesOf(f.Text)
 	tags = slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool {
-		return kindOf[t.Kind] == 0 || t.Line < 1 || t.Line > len(lines) || t.Name == "" || strings.HasPrefix(t.Name, "__anon")
+		return t.Line < 1 || t.Line > len(lines) || t.Name == "" || strings.HasPrefix(t.Name, "__anon") ||
+			t.kind(lines[t.Line-1]) == 0
 	})
 	if len(tags) == 0 {
 		return Plain(f)
@@ -91,15 +119,20 @@ func Tagged(f File, tags []Tag) graph.Part {
 	slices.SortStableFunc(tags, func(a, b Tag) int { return a.Line - b.Line })
 	tags = tags[:min(len(tags), maxTags)]
 	b := &graph.PartBuilder{}
-	head := string(bytes.Join(lines[:tags[0].Line-1], nil))
 	var names []string
-	for _, t := range tags {
+	items, told := make([]graph.Item, len(tags)), make([]bool, len(lines))
+	for i, t := range tags {
 		names = append(names, t.symbol())
+		from, end := commentOf(t, lines), endOf(tags, i, lines)
+		items[i] = taggedItem(f, t, lines, from, end)
+		for n := bytes.Count([]byte(items[i].Body), []byte("\n")); from < end && n >= 0; from, n = from+1, n-1 {
+			told[from] = true
+		}
 	}
-	id := b.Add(fileItem(f, len(lines), graph.Clip(head, maxCode)+strings.Join(names, " ")))
+	id := b.Add(fileItem(f, len(lines), graph.Clip(untoldOf(lines, told)+strings.Join(names, " "), graph.MaxBody)))
 	types := map[string]string{}
 	for i, t := range tags {
-		it := taggedItem(f, t, lines, endOf(tags, i, len(lines)))
+		it := items[i]
 		to := b.Add(it)
 		b.Edge(id, graph.Defines, to)
 		if it.Type == graph.Type {
@@ -118,27 +151,47 @@ func (t *Tag) symbol() string {
 	return t.Name
 }
 
-// endOf is the last line of a symbol: as ctags says, else before the next one.
-func endOf(tags []Tag, i, lines int) int {
-	if t := tags[i]; t.End >= t.Line {
-		return min(t.End, lines)
+// endOf is the last line of a symbol: as ctags says, else before the next one, and of a value its first one.
+func endOf(tags []Tag, i int, lines [][]byte) int {
+	t := tags[i]
+	if t.End >= t.Line {
+		return min(t.End, len(lines))
+	}
+	if is := t.kind(lines[t.Line-1]); is == graph.Constant || is == graph.Variable {
+		return t.Line
 	}
 	for _, next := range tags[i+1:] {
-		if next.Line > tags[i].Line {
+		if next.Line > t.Line {
 			return next.Line - 1
 		}
 	}
-	return lines
+	return len(lines)
 }
 
-// taggedItem takes the comment above a symbol with it: the lines before it that are not blank and no code of others.
-func taggedItem(f File, t Tag, lines [][]byte, end int) graph.Item {
+// untoldOf are the lines that are in the text of no symbol.
+func untoldOf(lines [][]byte, told []bool) string {
+	var b strings.Builder
+	for i, line := range lines {
+		if !told[i] && len(bytes.TrimSpace(line)) > 0 {
+			b.Write(line)
+		}
+	}
+	return b.String()
+}
+
+// commentOf is where the comment above a symbol begins: the lines before it that are not blank and no code of others.
+func commentOf(t Tag, lines [][]byte) int {
 	from := t.Line - 1
 	for from > 0 && t.Line-from < 40 && isComment(lines[from-1]) {
 		from--
 	}
+	return from
+}
+
+// taggedItem takes the comment above a symbol with it.
+func taggedItem(f File, t Tag, lines [][]byte, from, end int) graph.Item {
 	return graph.Item{
-		Node: graph.Node{ID: f.Path + ":" + t.symbol(), Type: kindOf[t.Kind], Name: t.symbol(), Path: f.Path, Line: t.Line,
+		Node: graph.Node{ID: f.Path + ":" + t.symbol(), Type: t.kind(lines[t.Line-1]), Name: t.symbol(), Path: f.Path, Line: t.Line,
 			End: end, Labels: languageOf(f.Path)},
 		Title: t.symbol() + squeeze(t.Signature) + " " + t.Kind,
 		Body:  graph.Clip(string(bytes.Join(lines[from:end], nil)), maxCode),

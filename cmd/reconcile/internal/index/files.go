@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -69,6 +70,7 @@ func (f *files) walk(ctx context.Context) error {
 			next = append(next, l.below...)
 			f.left.Large += l.left.Large
 			f.left.Binary += l.left.Binary
+			f.left.miss(l.left.Unreadable, l.left.first)
 			err = errors.Join(err, l.err)
 		}
 		level = next
@@ -123,6 +125,29 @@ type looked struct {
 type LeftOut struct {
 	Large  int // larger than settings.index.maxFileSize
 	Binary int // no text
+	// Unreadable also counts folders that may not be looked into.
+	Unreadable int
+	first      error // of what cannot be read
+}
+
+// miss counts what cannot be read, for the reason of the first.
+func (l *LeftOut) miss(n int, first error) {
+	l.Unreadable += n
+	if l.first == nil {
+		l.first = first
+	}
+}
+
+// untold says what cannot be read; nil if all can be.
+func (l *LeftOut) untold() error {
+	if l.Unreadable == 0 {
+		return nil
+	}
+	what := "1 file or folder cannot be read, and is"
+	if l.Unreadable > 1 {
+		what = fmt.Sprintf("%d files or folders cannot be read, and are", l.Unreadable)
+	}
+	return fmt.Errorf("%s left out of the index: %w; make it readable, or name it in index.exclude", what, l.first)
 }
 
 // entry is something in a folder.
@@ -142,10 +167,14 @@ func (l *looked) look(f *files, root *state.Folder) {
 		}
 		rules = rules || string(name) == ".gitignore"
 	})
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			l.err = err
-		}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		l.left.miss(1, err)
+		return
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		l.err = err
 		return
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
@@ -172,8 +201,12 @@ func (l *looked) take(f *files, e entry, known *rows) {
 		return
 	}
 	was, _ := known.find(e.name)
-	now, ok := f.digest(e.path, e.id, f.limit, was)
-	if !ok {
+	now, err := f.digest(e.path, e.id, f.limit, was)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			l.left.miss(1, err)
+			l.same = false
+		}
 		return
 	}
 	if now.digest == 0 {
@@ -209,22 +242,22 @@ func (f *files) excluded(p string) bool {
 	return false
 }
 
-// digest is what is known of a file; one that is as it was is not read. The digest is 0 if it is no text; ok is false if
-// it cannot be read, because it went or may not be.
-func (f *files) digest(p string, id state.Identity, limit int64, was file) (now file, ok bool) {
+// digest is what is known of a file; one that is as it was is not read. The digest is 0 if it is no text; the error says
+// why it cannot be read.
+func (f *files) digest(p string, id state.Identity, limit int64, was file) (now file, err error) {
 	now = file{path: p, stamp: stampAt(f.now, id)}
 	now.context, now.kept = was.context, true
 	if now.stamp != 0 && now.stamp == was.stamp {
 		now.digest = was.digest
-		return now, true
+		return now, nil
 	}
 	text, _, err := f.store.ReadFile(p, limit)
 	if err != nil {
-		return file{}, false
+		return file{}, err
 	}
 	now.digest = digestText(text)
 	now.kept = now.digest == was.digest
-	return now, true
+	return now, nil
 }
 
 // digestText is the digest of a file that holds this; 0 if it is no text.
@@ -241,10 +274,14 @@ func (f *file) holds(text []byte) bool { return digestText(text) == f.digest }
 // one is digest for a file that is taken by itself, and not by a walk.
 func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool) {
 	was, _ := f.cache.of(singles).find(p)
-	if now, ok = f.digest(p, id, limit, was); ok {
+	now, err := f.digest(p, id, limit, was)
+	switch {
+	case err == nil:
 		f.single[p] = now
+	case !errors.Is(err, fs.ErrNotExist):
+		f.left.miss(1, err)
 	}
-	return now, ok
+	return now, err == nil
 }
 
 // save keeps what is known of all files.

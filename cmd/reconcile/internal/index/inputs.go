@@ -19,7 +19,7 @@ import (
 )
 
 // reading is part of the digest of every input: it is raised when the same content is read in another way.
-const reading = "5"
+const reading = "6"
 
 // input is one input as it is now. Its part is made only when it is needed.
 type input struct {
@@ -66,6 +66,9 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 		return nil, err
 	}
 	slices.SortFunc(s.inputs, func(a, b input) int { return strings.Compare(a.name, b.name) })
+	if err := s.left.untold(); err != nil {
+		s.warn(err)
+	}
 	return s, nil
 }
 

@@ -31,12 +31,16 @@ func (s *survey) everything(ctx context.Context, progress func(string, int, int)
 // parts reads and parses inputs, on all processors. Those that went meanwhile are left out. Of a folder of Go files all may
 // come that was not wanted, see [goFolder.read].
 func (s *survey) parts(ctx context.Context, wanted []input, progress func(string, int, int)) ([]vectors.Input, error) {
-	tags, err := s.tagger.tags(ctx, s.tagged(wanted))
+	tagged := s.tagged(wanted)
+	tags, err := s.tagger.tags(ctx, tagged)
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // else it would be told of as a program that was killed
 	}
 	if err != nil {
 		s.warn(fmt.Errorf("files are indexed without their symbols: %w", err))
+	}
+	if s.tagger.program == "" && slices.ContainsFunc(tagged, source.HasSymbols) {
+		s.warn(errNoTags)
 	}
 	all := together(wanted)
 	out := make([][]vectors.Input, len(all))
@@ -59,6 +63,10 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	})
 	return slices.Concat(out...), ctx.Err()
 }
+
+// errNoTags says what is missing where no program finds symbols.
+var errNoTags = errors.New("files of other languages than Go are indexed without their symbols, as pieces of text: there is " +
+	"no universal-ctags that prints JSON on the PATH; install it, and run: reconcile index")
 
 // together groups inputs that are read together: those of a folder of Go files.
 func together(inputs []input) (out [][]*input) {
@@ -124,7 +132,12 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part,
 	case len(texts) == 0:
 		return graph.Part{}, whole
 	case kind == "memory":
-		return remembered(texts[0]), whole
+		part, err := remembered(texts[0])
+		if err != nil {
+			s.warn(fmt.Errorf("what agents learned in %s is not found: %w; run reconcile, which makes the file anew of the "+
+				"Observations", texts[0].Path, err))
+		}
+		return part, whole && err == nil // it is told of until it is whole
 	case source.IsMarkdown(texts[0].Path):
 		return source.Markdown(texts[0]), whole
 	}
@@ -151,11 +164,11 @@ func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool)
 	return texts, whole
 }
 
-// remembered are the observations of a file of the memory. One that is damaged is for others to tell of.
-func remembered(file source.File) graph.Part {
+// remembered are the observations of a file of the memory.
+func remembered(file source.File) (graph.Part, error) {
 	f, err := memory.Parse(file.Text)
 	if err != nil {
-		return graph.Part{}
+		return graph.Part{}, err
 	}
-	return project.Memory(file.Path, f.Observations)
+	return project.Memory(file.Path, f.Observations), nil
 }

@@ -59,7 +59,7 @@ const mostKept = 1 << 14
 var errDamagedCache = errors.New("the memory's cache is damaged")
 
 const (
-	tableMagic  = "rcnmem\x00\x01" // ends with the version
+	tableMagic  = "rcnmem\x00\x02" // ends with the version
 	tableHeader = 72
 	issueSize   = 80
 	rowSize     = 56

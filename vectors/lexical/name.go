@@ -1,0 +1,42 @@
+package lexical
+
+import (
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// nameMark begins the terms of names. No text has it in a term.
+const nameMark = '\x01'
+
+// NameTerm is the term by which a document is found that is called so, whatever the case and the accents. It is none of
+// the [Terms] of any text. Of a long name its begin counts.
+func NameTerm(name string) string {
+	out := []byte{nameMark}
+	for _, r := range strings.TrimSpace(name) {
+		if out = appendFolded(out, r); len(out) > maxTerm {
+			break
+		}
+	}
+	return string(out)
+}
+
+// Named are the documents that are called so, in any case, ascending, see [Document.Names]. The error is ErrDamaged, if
+// any.
+func (s *Set) Named(name string) (docs []int, err error) {
+	term := NameTerm(name)
+	hash := xxhash.Sum64String(term)
+	for i := range s.segments {
+		seg := &s.segments[i]
+		l, ok := seg.Index.lookUp(hash, []byte(term))
+		if !ok {
+			return nil, ErrDamaged
+		}
+		l.each(func(doc uint32, _ uint8) {
+			if int(doc) < seg.Index.Docs() && !seg.Deleted.Has(int(doc)) {
+				docs = append(docs, seg.base+int(doc))
+			}
+		})
+	}
+	return docs, nil
+}
