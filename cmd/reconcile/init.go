@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/importer"
 	"reconcile.dev/reconcile/state/durable"
 )
 
@@ -43,6 +44,11 @@ const initLong = `Make a tree in DIR, or in the current directory: reconcile.yam
 No work is declared. --example adds a session, two agents, a workflow and a DAG that does a little real work, all with
 comments; "reconcile" then runs it.
 
+--from finds the commands that a project has, and adds a DAG of them with its session: targets of a Makefile, scripts of
+package.json, build, vet and test of Go modules, recipes of a justfile, or the steps of workflows for GitHub Actions. It
+prints them, and runs none. What may run without an end, or change things elsewhere, is held by a line that you remove. In
+a tree it writes these two specs only.
+
 Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
 other files. Only .gitattributes gets a line more, and git the command for it: files of the state are merged by
 "reconcile merge-driver"; and .gitignore lines for locks and for the index of search, which is derived.
@@ -60,6 +66,7 @@ func newInitCmd(a *app) *cobra.Command {
 		Long:  initLong,
 		Example: "  reconcile init\n" +
 			"  reconcile init --example demo && reconcile -C demo\n" +
+			"  reconcile init --from make\n" +
 			"  reconcile init --github    # at the top of a repository",
 		Args: arguments(0, 1, "a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.initWith(cmd.Context(), args, *o) },
@@ -69,6 +76,9 @@ func newInitCmd(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.missing, "missing", false, "write the files whose names are free, and leave the others")
 	cmd.Flags().BoolVar(&o.example, "example", false, "also write a session, agents, a workflow and a DAG to look at")
+	cmd.Flags().Var(&choice{value: &o.from, allowed: importer.Sources}, "from",
+		"also write a DAG of the commands of `SOURCE`: "+strings.Join(importer.Sources, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(importer.Sources, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&o.github, "github", false, "make the workflows for GitHub Actions instead")
 	cmd.Flags().StringVar(&o.release, "release", "", "the `VERSION` of reconcile that they install, a file of a release with its sum, or a path in the repository (default this version)")
 	return cmd
@@ -80,6 +90,8 @@ func (a *app) initWith(ctx context.Context, args []string, o initOptions) error 
 		dir = a.within(args[0])
 	}
 	switch {
+	case o.from != "" && (o.example || o.github):
+		return badUsage("--from makes a DAG of its own: leave out --example and --github")
 	case o.github:
 		return a.initGitHub(dir, o)
 	case o.release != "":
@@ -101,18 +113,14 @@ type templateFile struct {
 }
 
 func (a *app) init(ctx context.Context, dir string, o initOptions) error {
-	files, err := filesOf(template, templateDir)
-	if err != nil {
-		return err
-	}
-	if o.example {
-		more, err := filesOf(template, exampleDir)
-		if err != nil {
+	var work *imported
+	var err error
+	if o.from != "" {
+		if work, err = a.importFrom(ctx, dir, o.from); err != nil {
 			return err
 		}
-		files = append(files, more...)
 	}
-	if err := a.writeNew(dir, files, o.missing); err != nil {
+	if err := a.writeTree(dir, o, work); err != nil {
 		return err
 	}
 	if err := a.addIgnored(dir, ignoredLines...); err != nil {
@@ -125,12 +133,42 @@ func (a *app) init(ctx context.Context, dir string, o initOptions) error {
 	if dir != "." {
 		command += " -C " + dir
 	}
-	if o.example {
+	switch {
+	case work != nil:
+		a.note("next: look at %s, and run: %s", filepath.Join(dir, filepath.FromSlash(work.dagFile())), command)
+		return a.printImported(work)
+	case o.example:
 		a.note("next: %s", command)
-	} else {
+	default:
 		a.note("next: write a spec into %s, and run: %s", filepath.Join(dir, "specs"), command)
 	}
 	return nil
+}
+
+// writeTree writes the files of a tree: what it begins with, unless it is there, and the work that was asked for.
+func (a *app) writeTree(dir string, o initOptions, work *imported) error {
+	var files []templateFile
+	if work == nil || !work.tree {
+		first, err := filesOf(template, templateDir)
+		if err != nil {
+			return err
+		}
+		files = first
+	}
+	if o.example {
+		more, err := filesOf(template, exampleDir)
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
+	}
+	if work != nil {
+		if err := checkFree(dir, work); err != nil {
+			return err
+		}
+		files = append(files, work.files...)
+	}
+	return a.writeNew(dir, files, o.missing)
 }
 
 // ignoredLines are the lines of .gitignore for what is local to a clone.
@@ -139,9 +177,9 @@ var ignoredLines = []string{"/.reconcile/", "/state/**/*.lock", ignoredIndex}
 // addIgnored adds lines to .gitignore, but for those that are there.
 func (a *app) addIgnored(dir string, lines ...string) error {
 	const name = ".gitignore"
-	root, err := os.OpenRoot(dir)
+	root, err := openFolder(dir)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+		return err
 	}
 	defer root.Close()
 	old, err := root.ReadFile(name)
@@ -184,9 +222,9 @@ func (a *app) writeNew(dir string, files []templateFile, missing bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the tree: %w", err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := openFolder(dir)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+		return err
 	}
 	defer root.Close()
 	free, taken, err := sortFiles(root, files)
@@ -204,6 +242,14 @@ func (a *app) writeNew(dir string, files []templateFile, missing bool) error {
 		a.note("wrote %s", filepath.Join(dir, filepath.FromSlash(f.path)))
 	}
 	return nil
+}
+
+func openFolder(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+	}
+	return root, nil
 }
 
 // sortFiles tells the files whose names are free from those that are taken. A file that is there with the very content

@@ -1,0 +1,230 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Sources are what commands can be taken from.
+var Sources = []string{"make", "npm", "go", "just", "github"}
+
+// fileSize bounds a file that is read.
+const fileSize = 4 << 20
+
+// NothingError says that there is nothing to take commands from.
+type NothingError struct{ Looked string }
+
+func (e *NothingError) Error() string { return e.Looked }
+
+// Find finds the commands of one of Sources in a folder. It runs at most just, which prints what a justfile says.
+func Find(ctx context.Context, dir, source string) (Found, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Found{}, &NothingError{fmt.Sprintf("there is no folder %s", dir)}
+	}
+	defer root.Close()
+	found, looked, err := find(ctx, root, source)
+	if err != nil {
+		return found, err
+	}
+	found.settle()
+	switch {
+	case len(found.Commands) > 0:
+		return found, nil
+	case looked == "":
+		return found, &NothingError{"the folder has no " + lookedFor[source]}
+	}
+	return found, &NothingError{fmt.Sprintf("%s has no %s%s", looked, nodesOf[source], found.why())}
+}
+
+// lookedFor says which files of a source there should be, nodesOf what in them.
+var (
+	lookedFor = map[string]string{"make": "GNUmakefile, makefile or Makefile", "npm": "package.json", "go": "go.mod, nor has one below it",
+		"just": "justfile or .justfile", "github": ".github/workflows/*.yml or *.yaml"}
+	nodesOf = map[string]string{"make": "target to run", "npm": "script to run", "go": "module", "just": "recipe that runs without arguments",
+		"github": "step that runs a command without GitHub"}
+)
+
+// why names some of what was left out.
+func (f *Found) why() string {
+	var all []string
+	for _, o := range f.Omitted[:min(len(f.Omitted), 3)] {
+		all = append(all, fmt.Sprintf("%s (%s)", short(o.What), o.Why))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; left out: " + strings.Join(all, ", ")
+}
+
+func find(ctx context.Context, root *os.Root, source string) (found Found, looked string, err error) {
+	var file *Source
+	switch source {
+	case "make":
+		if file, err = first(root, "GNUmakefile", "makefile", "Makefile"); file != nil {
+			return Make(file.Path, file.Data), file.Path, nil
+		}
+	case "npm":
+		if file, err = first(root, "package.json"); file != nil {
+			found, err = NPM(file.Path, file.Data)
+			return found, file.Path, err
+		}
+	case "just":
+		if file, err = first(root, justNames(root)...); file != nil {
+			found, err = just(ctx, root.Name(), file)
+			return found, file.Path, err
+		}
+	case "go":
+		modules, err := modulesBelow(root)
+		return goModules(modules), "", err
+	case "github":
+		files, err := workflowFiles(root)
+		if err != nil || len(files) == 0 {
+			return found, "", err
+		}
+		found, err = Workflows(files)
+		return found, workflowDir, err
+	}
+	return found, "", err
+}
+
+// first reads the first file that exists, nil if none does.
+func first(root *os.Root, names ...string) (*Source, error) {
+	for _, name := range names {
+		data, err := read(root, name)
+		switch {
+		case err != nil:
+			return nil, err
+		case data != nil:
+			return &Source{name, data}, nil
+		}
+	}
+	return nil, nil
+}
+
+// read reads a regular file of text below the root; nil if there is none.
+func read(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for %s: %w", name, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", name)
+	case info.Size() > fileSize:
+		return nil, fmt.Errorf("%s has %d bytes; commands are taken from files of at most %d", name, info.Size(), fileSize)
+	}
+	data, err := root.ReadFile(name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case !utf8.Valid(data):
+		return nil, fmt.Errorf("%s is no text in UTF-8", name)
+	}
+	return append([]byte{}, bytes.TrimPrefix(data, []byte("\uFEFF"))...), nil
+}
+
+const workflowDir = ".github/workflows"
+
+func workflowFiles(root *os.Root) (files []Source, err error) {
+	for _, e := range entries(root, workflowDir) {
+		if ext := path.Ext(e); ext != ".yml" && ext != ".yaml" {
+			continue
+		}
+		name := path.Join(workflowDir, e)
+		data, err := read(root, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, Source{name, data})
+	}
+	return files, nil
+}
+
+// entries are the names in a folder, in order; none if it cannot be read.
+func entries(root *os.Root, dir string) (names []string) {
+	list, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// justNames are the names of justfiles that there are, in whatever case.
+func justNames(root *os.Root) []string {
+	return slices.DeleteFunc(entries(root, "."), func(name string) bool {
+		return !strings.EqualFold(name, "justfile") && !strings.EqualFold(name, ".justfile")
+	})
+}
+
+// just has just say which recipes there are, or reads them where it is not installed.
+func just(ctx context.Context, dir string, file *Source) (Found, error) {
+	program, err := exec.LookPath("just")
+	if err != nil {
+		return Just(file.Path, file.Data, runtime.GOOS), nil
+	}
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var out, complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "--color", "never", "--justfile", file.Path, "--dump", "--dump-format", "json")
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &out, &complaint, time.Second
+	if err := cmd.Run(); err != nil {
+		return Found{}, fmt.Errorf("just cannot read %s: %w: %s", file.Path, err, strings.TrimSpace(complaint.String()))
+	}
+	return JustDump(file.Path, out.Bytes())
+}
+
+// modulesBelow are the modules of Go: those of go.work if there is one, else all below the root.
+func modulesBelow(root *os.Root) (modules []goModule, err error) {
+	work, err := read(root, "go.work")
+	if err != nil {
+		return nil, err
+	}
+	if work != nil {
+		for _, dir := range goWork(work) {
+			if dir = path.Clean(dir); fs.ValidPath(dir) && exists(root, path.Join(dir, "go.mod")) {
+				modules = append(modules, goModule{dir, exists(root, path.Join(dir, "go.sum"))})
+			}
+		}
+		return modules, nil
+	}
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // a folder that cannot be read has no module
+		case d.IsDir() && name != "." && hasNoModule(d.Name()):
+			return fs.SkipDir
+		case d.Type().IsRegular() && d.Name() == "go.mod":
+			dir := path.Dir(name)
+			modules = append(modules, goModule{dir, exists(root, path.Join(dir, "go.sum"))})
+		}
+		return nil
+	})
+	slices.SortFunc(modules, func(a, b goModule) int { return strings.Compare(a.dir, b.dir) })
+	return modules, err
+}
+
+func hasNoModule(folder string) bool {
+	return strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_") || slices.Contains([]string{"vendor", "testdata", "node_modules"}, folder)
+}
+
+func exists(root *os.Root, name string) bool {
+	info, err := root.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,60 @@
+package importer
+
+import (
+	"path"
+	"strings"
+)
+
+// goModule is a module of Go below the root.
+type goModule struct {
+	dir string // slash path; "." is the root
+	sum bool   // whether it has a go.sum
+}
+
+// goModules makes the commands of modules: build, vet and test of each.
+func goModules(modules []goModule) (found Found) {
+	for _, m := range modules {
+		where, prefix := "", ""
+		if m.dir != "." {
+			where, prefix = m.dir, m.dir+"_"
+		}
+		inputs := []string{escapeGlob(path.Join(m.dir, "**/*.go"), m.dir), escapeGlob(path.Join(m.dir, "go.mod"), m.dir)}
+		if m.sum {
+			inputs = append(inputs, escapeGlob(path.Join(m.dir, "go.sum"), m.dir))
+		}
+		for _, verb := range []string{"build", "vet", "test"} {
+			found.Commands = append(found.Commands, Command{ID: m.dir + " " + verb, Name: prefix + verb, Run: []string{"go", verb, "./..."},
+				Inputs: inputs, Dir: where, From: path.Join(m.dir, "go.mod")})
+		}
+	}
+	return found
+}
+
+// escapeGlob escapes signs of patterns in the folder that a pattern begins with.
+func escapeGlob(pattern, dir string) string {
+	if dir == "." {
+		return pattern
+	}
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(dir) + strings.TrimPrefix(pattern, dir)
+}
+
+// goWork are the folders that a go.work names with use.
+func goWork(src []byte) (dirs []string) {
+	block := false
+	for line := range strings.Lines(string(src)) {
+		line, _, _ = strings.Cut(line, "//")
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case block && words[0] == ")":
+			block = false
+		case block:
+			dirs = append(dirs, strings.Trim(words[0], "\"`"))
+		case words[0] == "use" && len(words) > 1 && words[1] == "(", words[0] == "use(":
+			block = true
+		case words[0] == "use" && len(words) > 1:
+			dirs = append(dirs, strings.Trim(words[1], "\"`"))
+		}
+	}
+	return dirs
+}

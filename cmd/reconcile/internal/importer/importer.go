@@ -1,0 +1,189 @@
+// Package importer finds the commands that a project has already, and writes them down as a DAG. It runs none of them.
+//
+// A parser for each form of source is a function of the file's bytes; Find reads the files.
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Command is a command that was found, and becomes a node.
+type Command struct {
+	ID          string   // unique among what was found; Needs are such
+	Name        string   // of the node
+	Description string   //
+	Run         []string // the program and its arguments
+	Needs       []string
+	Inputs      []string
+	Env         map[string]string
+	Dir         string // below the root; "" is the root
+	Minutes     int    // its time limit; 0 for none
+	Held        string // why it does not run before somebody wants it to; "" if it runs
+	From        string // file, perhaps with a line
+}
+
+// Omission is something that looks like a command and is left out.
+type Omission struct {
+	From string // file, perhaps with a line
+	What string
+	Why  string
+}
+
+// Found is what a project has.
+type Found struct {
+	Commands []Command
+	Omitted  []Omission
+}
+
+func (f *Found) omit(from, what, why string, args ...any) {
+	f.Omitted = append(f.Omitted, Omission{From: from, What: what, Why: fmt.Sprintf(why, args...)})
+}
+
+// nameLength is how long the name of a node may be.
+const nameLength = 63
+
+// settle gives the commands names that nodes may have, each once, and leaves of their needs those that are there and make
+// no cycle.
+func (f *Found) settle() {
+	taken := map[string]bool{}
+	ids := map[string]string{}
+	for i := range f.Commands {
+		c := &f.Commands[i]
+		c.Name = freeName(nodeName(c.Name), taken)
+		taken[c.Name] = true
+		ids[c.ID] = c.Name
+	}
+	for i := range f.Commands {
+		c := &f.Commands[i]
+		var needs []string
+		for _, id := range c.Needs {
+			if name := ids[id]; name != "" && name != c.Name && !slices.Contains(needs, name) {
+				needs = append(needs, name)
+			}
+		}
+		c.Needs = needs
+	}
+	f.cutCycles()
+}
+
+// cutCycles drops needs that close a cycle, as make does.
+func (f *Found) cutCycles() {
+	at := map[string]int{}
+	for i, c := range f.Commands {
+		at[c.Name] = i
+	}
+	const open, done = 1, 2
+	state := make([]int, len(f.Commands))
+	for start := range f.Commands {
+		if state[start] != 0 {
+			continue
+		}
+		state[start] = open
+		for stack := []struct{ node, next int }{{node: start}}; len(stack) > 0; {
+			top := &stack[len(stack)-1]
+			c := &f.Commands[top.node]
+			if top.next == len(c.Needs) {
+				state[top.node] = done
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			switch to := at[c.Needs[top.next]]; state[to] {
+			case open:
+				c.Needs = slices.Delete(c.Needs, top.next, top.next+1)
+			case done:
+				top.next++
+			default:
+				state[to] = open
+				top.next++
+				stack = append(stack, struct{ node, next int }{node: to})
+			}
+		}
+	}
+}
+
+// nodeName makes a name for a node of what a command is called.
+func nodeName(word string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(word) {
+		switch {
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
+			b.WriteByte('_')
+		}
+	}
+	name := strings.Trim(b.String(), "_")
+	switch {
+	case name == "":
+		name = "command"
+	case name[0] <= '9':
+		name = "n" + name
+	}
+	return strings.TrimRight(name[:min(len(name), nameLength)], "_")
+}
+
+func freeName(name string, taken map[string]bool) string {
+	free := name
+	for n := 2; taken[free]; n++ {
+		end := fmt.Sprintf("_%d", n)
+		free = strings.TrimRight(name[:min(len(name), nameLength-len(end))], "_") + end
+	}
+	return free
+}
+
+// Why a command is held.
+const (
+	heldEndless = "it may run without an end"
+	heldOutside = "it may remove things, or change things elsewhere"
+	heldAsks    = "it asks before it runs"
+)
+
+// heldWords are words in names of commands that should not run because somebody wants to build and test. Where says which
+// part of the name has to be the word: any, the first, or all of it.
+var heldWords = map[string]struct{ why, where string }{
+	"watch": {heldEndless, "any"}, "serve": {heldEndless, "any"},
+	"dev": {heldEndless, "first"}, "start": {heldEndless, "first"}, "server": {heldEndless, "all"}, "preview": {heldEndless, "all"},
+	"run": {heldEndless, "all"}, "up": {heldEndless, "all"}, "shell": {heldEndless, "all"}, "console": {heldEndless, "all"},
+	"deploy": {heldOutside, "any"}, "publish": {heldOutside, "any"}, "push": {heldOutside, "any"}, "upload": {heldOutside, "any"},
+	"clean": {heldOutside, "any"}, "distclean": {heldOutside, "any"}, "mrproper": {heldOutside, "any"}, "uninstall": {heldOutside, "any"},
+	"release": {heldOutside, "first"}, "install": {heldOutside, "first"}, "purge": {heldOutside, "first"},
+	"destroy": {heldOutside, "first"}, "delete": {heldOutside, "first"}, "drop": {heldOutside, "first"}, "reset": {heldOutside, "first"},
+	"migrate": {heldOutside, "first"}, "rollback": {heldOutside, "first"}, "down": {heldOutside, "all"}, "tag": {heldOutside, "all"},
+	"bump": {heldOutside, "first"}, "prune": {heldOutside, "first"},
+}
+
+// heldBecause says why a command of this name is held, or "".
+func heldBecause(name string) string {
+	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
+	for i, part := range parts {
+		w := heldWords[part]
+		if w.where == "any" || w.where == "first" && i == 0 || w.where == "all" && len(parts) == 1 {
+			return w.why
+		}
+	}
+	return ""
+}
+
+// isShown reports whether a name can be an argument and be shown: no control characters, and no flag.
+func isShown(name string) bool {
+	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' })
+}
+
+// short is at most the first line of a text, bounded.
+func short(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "")), "\n")
+	if r := []rune(text); len(r) > 200 {
+		text = string(r[:199]) + "…"
+	}
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text))
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

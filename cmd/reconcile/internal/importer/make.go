@@ -1,0 +1,272 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// usualTargets are targets that people call by convention, also where a Makefile does not say that they are for people.
+var usualTargets = []string{"all", "build", "check", "clean", "distclean", "doc", "docs", "fmt", "format", "generate", "install", "lint",
+	"run", "test", "tests", "uninstall", "vet"}
+
+// makeKeywords begin lines that are no rules.
+var makeKeywords = []string{"include", "-include", "sinclude", "undefine", "ifeq", "ifneq", "ifdef", "ifndef", "else", "endif",
+	"export", "unexport", "override", "private", "vpath", "load", "-load"}
+
+// target is what a Makefile says of one.
+type target struct {
+	name  string
+	line  int
+	doc   string
+	needs []string
+	rule  bool
+	phony bool
+}
+
+// makefile is a Makefile while it is read.
+type makefile struct {
+	path    string
+	found   Found
+	targets []*target
+	byName  map[string]*target
+	doc     string // of the comment above
+	prefix  byte   // of lines of a recipe
+}
+
+// Make finds the targets of a Makefile that people run: those that are .PHONY, that a comment with ## documents, or that
+// are usual. If there is none of them it is the first target. Conditions are not judged, included files not read.
+func Make(path string, src []byte) Found {
+	m := &makefile{path: path, byName: map[string]*target{}, prefix: '\t'}
+	m.read(string(src))
+	chosen := slices.DeleteFunc(slices.Clone(m.targets), func(t *target) bool { return !m.forPeople(t) })
+	if len(chosen) == 0 {
+		if i := slices.IndexFunc(m.targets, func(t *target) bool { return t.rule && plainTarget(t.name) == "" }); i >= 0 {
+			chosen = m.targets[i : i+1]
+		}
+	}
+	for _, t := range chosen {
+		from := fmt.Sprintf("%s:%d", path, t.line)
+		switch why := plainTarget(t.name); {
+		case why != "":
+			m.found.omit(from, t.name, "%s", why)
+		case !t.rule:
+			m.found.omit(from, t.name, "there is no rule for it in %s", path)
+		default:
+			m.found.Commands = append(m.found.Commands, Command{ID: t.name, Name: t.name, Description: short(t.doc),
+				Run: []string{"make", t.name}, Needs: t.needs, Inputs: []string{path}, Held: heldBecause(t.name), From: from})
+		}
+	}
+	return m.found
+}
+
+func (m *makefile) forPeople(t *target) bool {
+	return t.phony || t.rule && (t.doc != "" || slices.Contains(usualTargets, t.name))
+}
+
+// plainTarget says why a target cannot be called by its name, or "".
+func plainTarget(name string) string {
+	switch {
+	case strings.Contains(name, "$"):
+		return "its name is made of variables"
+	case strings.Contains(name, "%"):
+		return "it is a pattern"
+	case !isShown(name) || strings.ContainsAny(name, `\*?[]=`):
+		return "its name cannot be an argument"
+	}
+	return ""
+}
+
+func (m *makefile) read(src string) {
+	lines := strings.Split(strings.ReplaceAll(src, "\r\n", "\n"), "\n")
+	defines := 0
+	for i := 0; i < len(lines); i++ {
+		number := i + 1
+		text := lines[i]
+		for continues(text) && i+1 < len(lines) {
+			i++
+			text = text[:len(text)-1] + " " + strings.TrimLeft(lines[i], " \t")
+		}
+		word, _, _ := strings.Cut(strings.TrimLeft(text, " \t"), " ")
+		switch {
+		case word == "define":
+			defines++
+		case word == "endef" && defines > 0:
+			defines--
+		case defines > 0, text != "" && text[0] == m.prefix:
+		default:
+			m.readLine(number, text)
+		}
+	}
+}
+
+// continues reports whether a line ends with a backslash that escapes its end.
+func continues(line string) bool {
+	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
+}
+
+// readLine reads a line that is no part of a recipe.
+func (m *makefile) readLine(number int, text string) {
+	code, comment := cutComment(text)
+	code = strings.TrimSpace(code)
+	above := m.doc
+	m.doc = ""
+	if code == "" {
+		if rest, ok := strings.CutPrefix(comment, "##"); ok && !strings.HasPrefix(rest, "@") && !strings.HasPrefix(rest, "#") {
+			m.doc = strings.TrimSpace(rest)
+		}
+		return
+	}
+	if m.keyword(number, code) {
+		return
+	}
+	names, rest, is := cutRule(code)
+	switch {
+	case is == assignment:
+		if after, ok := strings.CutPrefix(rest, "="); ok && strings.TrimSpace(names) == ".RECIPEPREFIX" {
+			if m.prefix = '\t'; strings.TrimSpace(after) != "" {
+				m.prefix = strings.TrimSpace(after)[0]
+			}
+		}
+	case is == rule:
+		doc := above
+		if own, ok := strings.CutPrefix(comment, "##"); ok {
+			doc = strings.TrimSpace(own)
+		}
+		m.rule(number, names, rest, doc)
+	}
+}
+
+// keyword reports whether a line begins with a word of make, and says which files are not read.
+func (m *makefile) keyword(number int, code string) bool {
+	word, rest, _ := strings.Cut(code, " ")
+	rest = strings.TrimSpace(rest)
+	if !slices.Contains(makeKeywords, word) || strings.HasPrefix(rest, ":") {
+		return false
+	}
+	if strings.HasSuffix(word, "include") {
+		m.found.omit(fmt.Sprintf("%s:%d", m.path, number), "include "+short(rest), "targets of included files are not looked for")
+	}
+	return true
+}
+
+func (m *makefile) rule(number int, names, rest, doc string) {
+	if recipe := indexOutside(rest, ";"); recipe >= 0 {
+		rest = rest[:recipe]
+	}
+	if indexOutside(rest, "=") >= 0 {
+		return // a variable of the target
+	}
+	if pattern := indexOutside(rest, ":"); pattern >= 0 {
+		rest = rest[pattern+1:]
+	}
+	words := fieldsOutside(rest)
+	for _, name := range fieldsOutside(strings.TrimSuffix(strings.TrimSpace(names), "&")) {
+		switch {
+		case name == ".PHONY":
+			for _, w := range words {
+				m.target(w, number).phony = true
+			}
+		case strings.HasPrefix(name, ".") && !strings.Contains(name, "/"):
+		default:
+			m.addRule(m.target(name, number), number, words, doc)
+		}
+	}
+}
+
+func (m *makefile) addRule(t *target, number int, needs []string, doc string) {
+	if !t.rule {
+		t.rule, t.line = true, number
+	}
+	if t.doc == "" {
+		t.doc = strings.TrimSpace(strings.TrimPrefix(doc, t.name+":"))
+	}
+	t.needs = append(t.needs, needs...)
+}
+
+func (m *makefile) target(name string, number int) *target {
+	t := m.byName[name]
+	if t == nil {
+		t = &target{name: name, line: number}
+		m.byName[name] = t
+		m.targets = append(m.targets, t)
+	}
+	return t
+}
+
+// What a line of a Makefile is.
+type lineForm int
+
+const (
+	other lineForm = iota
+	assignment
+	rule
+)
+
+// cutRule tells rules from assignments: the sign that comes first, outside of $(…), says what it is.
+func cutRule(code string) (before, after string, is lineForm) {
+	switch i := indexOutside(code, ":="); {
+	case i < 0:
+		return "", "", other
+	case code[i] == '=':
+		return strings.TrimRight(code[:i], "?+! \t"), code[i:], assignment
+	default:
+		colons := code[i:]
+		after := strings.TrimLeft(colons, ":")
+		if strings.HasPrefix(after, "=") {
+			return strings.TrimSpace(code[:i]), after, assignment
+		}
+		return code[:i], after, rule
+	}
+}
+
+// indexOutside is the first of some bytes outside of $(…) and ${…}, or -1.
+func indexOutside(s, any string) int {
+	depth := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '(' || c == '{':
+			if depth > 0 || i > 0 && s[i-1] == '$' {
+				depth++
+			}
+		case (c == ')' || c == '}') && depth > 0:
+			depth--
+		case depth == 0 && strings.IndexByte(any, c) >= 0:
+			return i
+		}
+	}
+	return -1
+}
+
+// fieldsOutside are the words of a text; $(a b) is one, and so is a\ b.
+func fieldsOutside(s string) (words []string) {
+	for s = strings.TrimLeft(s, " \t"); s != ""; s = strings.TrimLeft(s, " \t") {
+		end := 0
+		for end < len(s) {
+			i := indexOutside(s[end:], " \t")
+			if i < 0 {
+				end = len(s)
+				break
+			}
+			if end += i; !continues(s[:end]) {
+				break
+			}
+			end++
+		}
+		if s[:end] != "|" {
+			words = append(words, s[:end])
+		}
+		s = s[end:]
+	}
+	return words
+}
+
+// cutComment parts a line at its first # that is not escaped.
+func cutComment(text string) (code, comment string) {
+	for i := range len(text) {
+		if text[i] == '#' && !continues(text[:i]) {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
+}

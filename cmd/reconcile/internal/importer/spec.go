@@ -1,0 +1,124 @@
+package importer
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// titles say of a source what its commands are.
+var titles = map[string]string{"make": "Targets of the Makefile", "npm": "Scripts of package.json", "go": "Build, vet and test of Go modules",
+	"just": "Recipes of the justfile", "github": "Steps of the workflows for GitHub"}
+
+// DAG writes the commands as a DAG of a session, in YAML with comments. Both have the name of the source.
+func DAG(source string, found Found) ([]byte, error) {
+	policy := mapping("failFast", scalar("false"))
+	policy.Content[0].HeadComment = "Each command shows how it ends."
+	if source != "go" {
+		policy.Content = append(policy.Content, text("maxConcurrency"), scalar("1"))
+		policy.Content[2].HeadComment = "These commands work in one folder, and may be in each other's way."
+	}
+	nodes := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, c := range found.Commands {
+		nodes.Content = append(nodes.Content, node(c))
+	}
+	head := fmt.Sprintf("Made by \"reconcile init --from %s\". It is yours: change what you like.\n"+
+		"A node runs again when what it runs changes, or a file that its inputs match: add those that it depends on.", source)
+	return document(head, schemas.DAGKind.Name, source, mapping("session", text(source), "description", text(titles[source]),
+		"policy", policy, "nodes", nodes))
+}
+
+// Session writes the session of the DAG of a source.
+func Session(source string) ([]byte, error) {
+	return document("", schemas.SessionKind.Name, source, mapping("title", text(titles[source])))
+}
+
+func document(head, kind, name string, spec *yaml.Node) ([]byte, error) {
+	doc := mapping("apiVersion", text(schemas.APIVersion), "kind", text(kind), "metadata", flow(mapping("name", text(name))), "spec", spec)
+	doc.HeadComment = head
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(doc); err != nil {
+		return nil, fmt.Errorf("write the spec of %s/%s: %w", strings.ToLower(kind), name, err)
+	}
+	return b.Bytes(), e.Close()
+}
+
+func node(c Command) *yaml.Node {
+	n := mapping("name", text(c.Name))
+	add := func(name string, value *yaml.Node) { n.Content = append(n.Content, text(name), value) }
+	if c.Description != "" {
+		add("description", text(c.Description))
+	}
+	if len(c.Needs) > 0 {
+		add("needs", flow(list(c.Needs)))
+	}
+	run := list(c.Run)
+	if !strings.Contains(c.Run[len(c.Run)-1], "\n") {
+		flow(run)
+	}
+	add("run", run)
+	if c.Dir != "" {
+		add("workingDir", text(c.Dir))
+	}
+	if len(c.Inputs) > 0 {
+		add("inputs", flow(list(c.Inputs)))
+	}
+	if len(c.Env) > 0 {
+		env := mapping()
+		for _, name := range sortedKeys(c.Env) {
+			env.Content = append(env.Content, text(name), text(c.Env[name]))
+		}
+		add("env", env)
+	}
+	if c.Minutes > 0 {
+		add("timeout", text(fmt.Sprintf("%dm", c.Minutes)))
+	}
+	if c.Held != "" {
+		add("when", text("false"))
+		n.Content[len(n.Content)-2].HeadComment = "Remove this line to have it run: " + c.Held + "."
+	}
+	return n
+}
+
+// mapping is a set of fields, of names and nodes by turns.
+func mapping(fields ...any) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fields {
+		switch f := f.(type) {
+		case string:
+			m.Content = append(m.Content, text(f))
+		case *yaml.Node:
+			m.Content = append(m.Content, f)
+		}
+	}
+	return m
+}
+
+func list(items []string) *yaml.Node {
+	l := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, item := range items {
+		l.Content = append(l.Content, text(item))
+	}
+	return l
+}
+
+func flow(n *yaml.Node) *yaml.Node {
+	n.Style = yaml.FlowStyle
+	return n
+}
+
+// text is a text: with quotes where it would be something else without.
+func text(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	return n
+}
+
+// scalar is a number or a boolean.
+func scalar(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
