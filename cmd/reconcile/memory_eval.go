@@ -151,7 +151,7 @@ func evaluate(ctx context.Context, m *memstore.Files, by string, questions []mem
 			return r, fmt.Errorf("ask %q: %w", q.Question, err)
 		}
 		var results []memory.Result
-		for _, id := range ids {
+		for _, id := range known.standing(ids) { // originals are found, too
 			results = append(results, memory.Result{ID: id, Tokens: known.tokens[id]})
 		}
 		for _, id := range q.Expect {

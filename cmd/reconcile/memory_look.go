@@ -209,9 +209,9 @@ func newRecallCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recall --agent AGENT --issue N",
 		Short: "Print what an agent is told of earlier work when it begins",
-		Long: `Print the section "## Memory Recall" as an agent gets it when it begins: what was learned that fits its issue and
-what it is about to do, best first, within a budget of tokens. Nothing is printed where nothing is known. What is
-printed counts as recalled.
+		Long: `Print the section "## Memory Recall" as an agent gets it when it begins: what was learned about its issue, about files
+that the context names, and what has a word of the context that is no common one; best first, 50 notes at most, within
+a budget of tokens. Nothing is printed where there is nothing of the sort. What is printed counts as recalled.
 
 An agent that reconcile runs has the section in its prompt already.`,
 		Example: "  reconcile memory recall --agent reviewer --issue 30 --context \"review the export of observations\"\n" +
@@ -256,7 +256,11 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 		if err != nil {
 			return err
 		}
-		if found.Text == "" {
+		switch {
+		case found.Least > 0:
+			a.note("nothing fits into the budget: of %s, none takes less than a budget of %d tokens; write --budget %d, or more",
+				plural(found.Total, "note"), found.Least, found.Least)
+		case found.Text == "":
 			a.note("nothing to recall")
 		}
 		a.tellRecalled(ctx, s, o, found)

@@ -43,6 +43,10 @@ func (g *gatherer) labelled(text string) {
 		g.add(category, rest, true)
 		return
 	}
+	if rules().tellsFailure(newSentence(text)) {
+		g.add(schemas.CategoryError, text, true)
+		return
+	}
 	g.add(schemas.CategoryKeyFact, text, true)
 }
 
@@ -57,6 +61,10 @@ func wholeText(all []passage, whole bool) []remark {
 		}
 	}
 	var g gatherer
-	g.add(schemas.CategorySummary, strings.Join(texts, "\n"), true)
+	text, category := strings.Join(texts, "\n"), schemas.CategorySummary
+	if rules().tellsFailure(newSentence(text)) {
+		category = schemas.CategoryError
+	}
+	g.add(category, text, true)
 	return g.found
 }

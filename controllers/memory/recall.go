@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ type Recalled struct {
 	// Displaced estimates what rereading would have taken, in tokens: the files that the notes are about, each once and
 	// whole, and for a note about no file that is there its share of the conversation that it was learned from.
 	Displaced int
+	// Least is the smallest budget within which one of the candidates fits, where none fits into this one; else 0.
+	Least int
 }
 
 // Note is an observation in a recall.
@@ -67,18 +70,19 @@ type Note struct {
 
 // Limits of the search for what still fits.
 const (
+	mostNotes = 50  // so many are told at most
 	leastNote = 20  // no note has fewer tokens: its id alone has about as many
 	misses    = 20  // so many notes in a row that do not fit after all end the search
 	repeats   = 200 // and so many that say what one before says: each was read to know that
 )
 
-// Choose takes the best notes, each in full, as long as the section stays within the budget; one that does not fit is
+// Choose takes the best notes, at most 50, each in full, as long as the section stays within the budget; one that does not fit is
 // passed over, and of those that say the same, as several agents capture it, only the best is told. Among equal ones the same issue comes first, then the same agent, the newer one, the smaller id. The
 // text and its tokens are a pure function of what the fields return.
 func (c *Chooser) Choose(cands []Candidate) Recalled {
 	left := c.Budget - tokens.Count(recallHead(len(cands), len(cands), c.Budget))
 	if left < leastNote {
-		return Recalled{}
+		return Recalled{Least: least(c.shortest(cands), len(cands))}
 	}
 	s := selection{left: left, between: tokens.Count(between), places: map[string]int{}}
 	q := c.queue(cands)
@@ -93,9 +97,54 @@ func (c *Chooser) Choose(cands []Candidate) Recalled {
 			}
 		}
 	}
+	var short []part
+	if len(s.parts) == 0 { // perhaps one of the shortest fits
+		short = c.shortest(cands)
+		for i := 0; i < len(short) && len(s.parts) == 0; i++ {
+			s.add(short[i])
+		}
+	}
 	r := Recalled{}
 	c.finish(&r, s.parts, len(cands))
+	if len(r.IDs) == 0 {
+		r.Least = least(short, len(cands))
+	}
 	return r
+}
+
+// shortest reads the candidates of the shortest contents.
+func (c *Chooser) shortest(cands []Candidate) []part {
+	run := make([]ranked, len(cands))
+	for i := range cands {
+		run[i] = ranked{Candidate: &cands[i]}
+	}
+	slices.SortStableFunc(run, func(a, b ranked) int { return a.Tokens - b.Tokens })
+	run = run[:min(len(run), mostNotes)]
+	for i := range run {
+		if c.Stale != nil {
+			run[i].stale = c.Stale(run[i].Candidate)
+		}
+	}
+	return c.read(run)
+}
+
+// least is the smallest budget within which one of these parts of so many candidates fits, 0 if there is none.
+func least(parts []part, of int) int {
+	least := 0
+	for _, p := range parts {
+		if p.text == "" {
+			continue
+		}
+		budget := p.tokens
+		for need := 0; budget != need; {
+			need = budget
+			budget = max(p.tokens+tokens.Count(recallHead(of, of, need)), need)
+		}
+		if least == 0 || budget < least {
+			least = budget
+		}
+	}
+	return least
 }
 
 // between stands between two notes. Notes begin with a bar and end in a line break, as it does: so the tokens of all are
@@ -114,7 +163,7 @@ type selection struct {
 
 // open reports whether there may be more to choose.
 func (s *selection) open() bool {
-	return s.missed < misses && s.repeated < repeats && s.left >= leastNote
+	return s.missed < misses && s.repeated < repeats && s.left >= leastNote && len(s.parts) < mostNotes
 }
 
 // add chooses a note if it fits and says something new; one that could not be read has no text.

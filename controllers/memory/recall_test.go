@@ -138,7 +138,7 @@ func TestT7_EmptyMemoryRecallsNothing(t *testing.T) {
 	for budget := range 60 {
 		s := newShelf(budget)
 		s.add("a", 1, 1, "There is no room for it.")
-		if got := s.Choose(s.cands); got.Text != "" || s.loads > 1 {
+		if got := s.Choose(s.cands); got.Text != "" || s.loads > 2 { // also as the shortest
 			t.Errorf("%d tokens: %s", budget, got.Text)
 		}
 	}
@@ -311,5 +311,30 @@ func BenchmarkChoose(b *testing.B) {
 	}
 	for b.Loop() {
 		s.Choose(s.cands)
+	}
+}
+
+// TestRecallBounds: at most 50 notes are told; where none fits, the least budget is told, which does, and one less does not.
+func TestRecallBounds(t *testing.T) {
+	s := newShelf(100_000)
+	for i := range 80 {
+		s.add("qa", 5, 3, fmt.Sprintf("Fact %d of the store is told in so many words.", i))
+	}
+	if got := s.Choose(s.cands); len(got.Notes) != 50 || got.Least != 0 {
+		t.Errorf("%d notes, least %d", len(got.Notes), got.Least)
+	}
+	s.Budget = 60
+	got := s.Choose(s.cands)
+	if got.Text != "" || got.Least <= 60 {
+		t.Fatalf("least %d of\n%s", got.Least, got.Text)
+	}
+	for budget, want := range map[int]int{got.Least: 1, got.Least - 1: 0} {
+		s.Budget = budget
+		if again := s.Choose(s.cands); len(again.Notes) != want {
+			t.Errorf("within %d: %d notes, want %d", budget, len(again.Notes), want)
+		}
+	}
+	if none := s.Choose(nil); none.Least != 0 {
+		t.Errorf("of nothing: %d", none.Least)
 	}
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 
@@ -59,6 +60,9 @@ const (
 func (r *ruleSet) category(s sentence) string {
 	if category, _ := label(s.text); category != "" && !s.isQuestion() && !r.doubts.in(s.words) {
 		return category
+	}
+	if r.tellsFailure(s) {
+		return schemas.CategoryError
 	}
 	w := r.body(s.words)
 	if len(w) < shortest || len(w) > longest || s.isQuestion() || isCode(s.text) {
@@ -126,6 +130,36 @@ func (r *ruleSet) isError(s sentence, w []string) bool {
 		return false
 	}
 	return r.reason.in(w) && (s.specific() > 0 || i <= 3)
+}
+
+// exception matches the name of one, as programs print it, and what begins a trace.
+var exception = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[\s:(\x60])(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b`)
+})
+
+// trace matches the begin of what a program prints when it fails.
+var trace = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:Traceback\b|panic: \S|(?:\w+\.)*[A-Z]\w*(?:Error|Exception): \S)`)
+})
+
+// tellsFailure: what a program printed when it failed; or a word of failing, with what it printed or the name of an
+// exception, that nothing denies or makes conditional.
+func (r *ruleSet) tellsFailure(s sentence) bool {
+	if s.isQuestion() {
+		return false
+	}
+	if trace().MatchString(s.text) {
+		return true
+	}
+	w := r.body(s.words)
+	if r.added.begin(w) || r.conditional.begin(w) || r.plans.begin(w) || r.doubts.in(w) {
+		return false
+	}
+	i := r.failing.find(w, 0)
+	if i < 0 || r.not.before(w, i, 3) || r.unless.before(w, i, 3) {
+		return false
+	}
+	return strings.Contains(strings.ToLower(s.text), w[i]+": ") || exception().MatchString(s.text)
 }
 
 // isChange: a verb of change at the beginning, or a thing that was changed, together with a thing that is named.

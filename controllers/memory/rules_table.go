@@ -58,11 +58,13 @@ func newChoices() choices {
 	}
 }
 
-// breaks is what tells errors: broke by itself; wrong together with a reason, unless it is a word for nothingWrong.
-type breaks struct{ broke, wrong, nothingWrong phrases }
+// breaks is what tells errors: broke by itself; wrong together with a reason, unless it is a word for nothingWrong; failing
+// together with what a program printed.
+type breaks struct{ broke, wrong, nothingWrong, failing phrases }
 
 func newBreaks() breaks {
 	return breaks{
+		failing: phrasesOf("failed|fails|failing|crashed|crashes|raised|raises|threw|throws|aborted"),
 		broke: phrasesOf("root cause|caused by|was caused|is caused|fails with|fail with|fail because|failed with|" +
 			"failing with|fails because|failed because|failing because|failing since|panicked|panics|segfault|" +
 			"segfaulted|segmentation fault|deadlock|deadlocked|deadlocks|race condition|data race|memory leak|" +

@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -10,14 +11,17 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// failure takes the output of a command that failed, which a tool ran; false if o is none. Other tools fail, too, but of
-// what went wrong with an agent's own tools nobody learns.
+// failure takes the output of a tool that failed; false if o is none. What an agent did wrong with a tool, which the program
+// that runs it tells the agent between tags of its own, is no failure that others learn of.
 func (r *reader) failure(o object) bool {
 	text, failed := "", false
 	switch typ := o.text("type"); {
-	case typ == "tool_result" && o.is("is_error"): // of Claude Code
+	case strings.HasPrefix(typ, "tool") && (o.is("is_error") || o.is("isError")): // of Claude Code, and of MCP
 		text = resultOf(o)
-		_, text, failed = strings.Cut(text, "Exit code ")
+		if _, rest, found := strings.Cut(text, "Exit code "); found {
+			_, text, _ = strings.Cut(rest, "\n")
+		}
+		failed = !strings.Contains(text, "<tool_use_error>")
 	case strings.HasSuffix(typ, "_output"): // of Codex: its output is JSON in a string, or the object itself
 		out := o.object("output")
 		if out == nil {
@@ -63,8 +67,8 @@ const (
 	failureLimit = 5 // of a conversation, the last ones
 )
 
-// whatFailed is what an output says of what went wrong: the first line that does, with the line that belongs to it. ""
-// if none does.
+// whatFailed is what an output says of what went wrong: the first line that does, with the line that belongs to it; else
+// its last line. "" if it is empty.
 func whatFailed(output string) string {
 	lines := strings.Split(output, "\n")
 	for i, line := range lines {
@@ -78,8 +82,18 @@ func whatFailed(output string) string {
 		}
 		return Cut(text, failureChars)
 	}
+	for _, line := range slices.Backward(lines) {
+		if text := strings.TrimSpace(line); text != "" && !exitLine().MatchString(text) {
+			return Cut(text, failureChars)
+		}
+	}
 	return ""
 }
+
+// exitLine matches a line that says how a command ended, and not why.
+var exitLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:FAIL|command failed|(?:process )?(?:exited with )?(?:exit )?(?:code|status) \d+)\W*$`)
+})
 
 // failures adds what failed last, unless somebody tells of it: an error that names the same test or function. It is worth
 // less than what somebody says.

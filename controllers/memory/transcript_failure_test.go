@@ -22,7 +22,11 @@ func TestFailuresOfCommands(t *testing.T) {
 		{"success", `{"type":"response_item","payload":{"type":"function_call_output","call_id":"1",` +
 			`"output":"{\"output\":\"error: none\\n\",\"metadata\":{\"exit_code\":0}}"}}`, ""},
 		{"an agent's own tool", `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","is_error":true,` +
-			`"content":"Error: String to replace not found in file."}]}}`, ""},
+			`"content":"<tool_use_error>Error: String to replace not found in file.</tool_use_error>"}]}}`, ""},
+		{"another tool", `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","is_error":true,` +
+			`"content":"TypeError: fetch failed"}]}}`, "A command failed: TypeError: fetch failed"},
+		{"a tool of MCP", `{"role":"user","content":[{"type":"tool_result","isError":true,"content":[{"type":"text",` +
+			`"text":"looking\nthe ticket 17 does not exist"}]}]}`, "A command failed: the ticket 17 does not exist"},
 		{"nothing telling", `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","is_error":true,` +
 			`"content":"Exit code 1\n"}]}}`, ""},
 		{"told", `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","is_error":true,` +

@@ -151,7 +151,7 @@ func use(t *testing.T, data []byte) {
 			if hits, err := s.Search(q, 7, nil); err == nil && len(hits) > 7 {
 				t.Errorf("%d hits", len(hits))
 			}
-			if counts, _, err := s.Overlap(q); err == nil && len(counts) != s.Docs() {
+			if counts, _, _, err := s.Overlap(q); err == nil && len(counts) != s.Docs() {
 				t.Errorf("%d counts", len(counts))
 			}
 		}

@@ -122,11 +122,11 @@ func TestSegmentsAnswerAsOneIndex(t *testing.T) {
 
 func sameOverlap(t *testing.T, g grown, whole *lexical.Set, query string) {
 	t.Helper()
-	got, total, err := g.set.Overlap(query)
+	got, total, _, err := g.set.Overlap(query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, total2, err := whole.Overlap(query)
+	want, total2, _, err := whole.Overlap(query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestSmallIndexes(t *testing.T) {
 					t.Fatalf("%d documents: %v, want all, and document %d first", size, hits, i)
 				}
 			}
-			counts, total, err := set.Overlap(all)
+			counts, total, _, err := set.Overlap(all)
 			if err != nil || total != len(lexical.Terms(all)) {
 				t.Fatalf("%d documents: %d terms, %v, want %d", size, total, err, len(lexical.Terms(all)))
 			}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 // Bitmap is a set of small numbers; the zero value is empty.
@@ -122,21 +123,29 @@ func (s *Set) stretch(x *Index) float64 {
 }
 
 // Overlap counts for each document how many of the different terms of a query its title has. counts has an
-// element for each document of the segments, 0 for deleted ones; total is how many terms the query has. The error is
-// ErrDamaged, if any.
-func (s *Set) Overlap(query string) (counts []uint16, total int, err error) {
+// element for each document of the segments, 0 for deleted ones; total is how many terms the query has; any are the
+// documents that have any of them, in title or body, perhaps deleted ones, too: terms of one character are none of those.
+// The error is ErrDamaged, if any.
+func (s *Set) Overlap(query string) (counts []uint16, total int, any Bitmap, err error) {
 	q := s.query(query)
 	defer s.queries.Put(q)
-	counts = make([]uint16, s.docs)
+	counts, any = make([]uint16, s.docs), make(Bitmap, s.docs>>6+1)
 	total = min(len(q.terms.ends), 1<<16-1)
 	for term := range total {
 		for i := range s.segments {
 			seg := &s.segments[i]
 			l, ok := seg.Index.lookUp(q.terms.hashes[term], q.terms.text(uint32(term)))
 			if !ok {
-				return nil, 0, ErrDamaged
+				return nil, 0, nil, ErrDamaged
 			}
 			countTitles(&l, counts[seg.base:seg.base+seg.Index.Docs()])
+			if utf8.RuneCount(q.terms.text(uint32(term))) > 1 {
+				l.each(func(doc uint32, _ uint8) {
+					if int(doc) < seg.Index.Docs() {
+						any.Add(seg.base + int(doc))
+					}
+				})
+			}
 		}
 	}
 	for i := range s.segments {
@@ -144,7 +153,7 @@ func (s *Set) Overlap(query string) (counts []uint16, total int, err error) {
 			counts[s.segments[i].base+int(doc)] = 0
 		}
 	}
-	return counts, total, nil
+	return counts, total, any, nil
 }
 
 // countTitles counts the postings of terms in titles.

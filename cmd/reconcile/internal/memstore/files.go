@@ -40,6 +40,8 @@ type Files struct {
 
 	mu      sync.Mutex // guards what follows
 	view    *view
+	put     *view             // the archives
+	united  *united           // both
 	tables  []part            // what the next view is made of while there is none
 	written map[int]wroteFile // issue files that this process wrote and the view has not
 	mapped  []func()          // end the mapping of files of the cache
@@ -86,7 +88,7 @@ func (f *Files) Close() error {
 	for _, free := range f.mapped {
 		free()
 	}
-	f.view, f.tables, f.mapped = nil, nil, nil
+	f.view, f.put, f.united, f.tables, f.mapped = nil, nil, nil, nil, nil
 	return nil
 }
 

@@ -34,6 +34,7 @@ type blob struct {
 	id, summary, supersededBy string
 	anchors                   []schemas.Anchor
 	source                    string // the Observation that it came in with
+	compacts                  []string
 }
 
 func appendBlob(b []byte, o *schemas.Observation) []byte {
@@ -44,7 +45,7 @@ func appendBlob(b []byte, o *schemas.Observation) []byte {
 	for _, a := range o.Anchors {
 		b = appendText(appendText(b, a.Path), a.Digest)
 	}
-	return b
+	return appendTexts(b, o.Compacts)
 }
 
 // blob reads what else is known of a row.
@@ -62,6 +63,9 @@ func readBlob(raw string) (blob, error) {
 	out := blob{id: d.next(), summary: d.next(), supersededBy: d.next(), source: d.next()}
 	for n := d.number(); n > 0 && d.ok; n-- {
 		out.anchors = append(out.anchors, schemas.Anchor{Path: d.next(), Digest: d.next()})
+	}
+	for n := d.number(); n > 0 && d.ok; n-- {
+		out.compacts = append(out.compacts, d.next())
 	}
 	if !d.ok {
 		return blob{}, errDamagedCache

@@ -132,6 +132,8 @@ type Recalled struct {
 	Tokens    int      `json:"tokens"`
 	Displaced int      `json:"displaced"` // how many tokens of reading again it saves, by estimate
 	Total     int      `json:"total"`     // how many observations there are to choose from
+	// Least is the smallest budget within which any of them fits, where none fits into this one; else 0.
+	Least int `json:"least,omitempty"`
 }
 
 // Compacted is what a compaction, or undoing one, did.

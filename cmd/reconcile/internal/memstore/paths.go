@@ -17,6 +17,7 @@ const (
 	cacheDir    = ".reconcile/memory"
 	basePath    = cacheDir + "/base"
 	deltaPath   = cacheDir + "/delta"
+	putPath     = cacheDir + "/archives"
 	stepPath    = cacheDir + "/step"
 	settledPath = cacheDir + "/settled"
 	foldedPath  = cacheDir + "/folded"

@@ -99,27 +99,6 @@ func (f *Files) Each(ctx context.Context, fn func(*schemas.Observation) error) e
 	return nil
 }
 
-// archived is a view of the archives.
-func (f *Files) archived() (*view, error) {
-	var b tableBuilder
-	seen := map[int]source{}
-	for issue, id := range f.archives() {
-		m, err := f.readIssue(f.archivePath(issue), issue)
-		if err != nil {
-			f.warn(err.Error())
-			continue
-		}
-		s := source{issue: issue, id: id}
-		b.add(s, m)
-		seen[issue] = s
-	}
-	t, err := b.table()
-	if err != nil {
-		return nil, err
-	}
-	return newView(f.o.Now(), []part{{table: t}}, seen)
-}
-
 // asked is a filter with what it needs to judge rows of one view.
 type asked struct {
 	*Files

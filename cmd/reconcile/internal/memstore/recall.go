@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,11 +19,13 @@ import (
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 func stampOf(ms int64) schemas.Stamp { return schemas.NewStamp(time.UnixMilli(ms)) }
 
-// Recall implements [Store]. All observations are candidates (decision 16); the index decides, and only the issue files of
+// Recall implements [Store]. Candidates are the observations of the issue, those about a file that the context names, and
+// those that have a term of it; the index decides, and only the issue files of
 // what was chosen are read. What was shown is counted by a record, which is not synced: a recall that a loss of power
 // swallows did not happen. One that cannot be counted is told of, and no error.
 func (f *Files) Recall(ctx context.Context, r Request) (Recalled, error) {
@@ -118,7 +121,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 		Share: f.share,
 	}
 	found := c.Choose(cands)
-	return Recalled{found.Text, found.IDs, found.Tokens, found.Displaced, len(cands)}, l.damaged
+	return Recalled{found.Text, found.IDs, found.Tokens, found.Displaced, len(cands), found.Least}, l.damaged
 }
 
 // loader reads what was chosen of a view.
@@ -170,12 +173,14 @@ func (l *loader) find(data []byte, k *memory.Candidate) *schemas.Observation {
 	return inFull(data, id)
 }
 
-// candidates puts all observations that nothing replaced into room; the row of each is its document in the set.
+// candidates puts the observations that nothing replaced and that have to do with the request into room; the row of each
+// is its document in the set.
 func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memory.Candidate, error) {
-	overlap, terms, err := v.set.Overlap(r.Context)
+	overlap, terms, related, err := v.set.Overlap(r.Context)
 	if err != nil {
 		return nil, err
 	}
+	named := namedIn(r.Context)
 	recalls := f.unfoldedRecalls()
 	words := float64(max(terms, 1))
 	cands := slices.Grow(room[:0], v.len())
@@ -190,6 +195,9 @@ func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memor
 			if row.superseded {
 				continue
 			}
+			if of := r.Issue > 0 && row.issue == r.Issue; !of && !related.Has(p.first+at) && !named.anyAnchor(p.table, &row) {
+				continue
+			}
 			k := memory.Candidate{
 				Issue: row.issue, Own: row.agent == own, Milli: row.ms, Tokens: row.tokens, Recalls: row.recalls, Row: p.first + at,
 			}
@@ -201,6 +209,32 @@ func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memor
 		}
 	}
 	return cands, nil
+}
+
+// namedFiles are the terms of a context, by which it names files; nil if it names none.
+type namedFiles map[string]bool
+
+func namedIn(context string) namedFiles {
+	var out namedFiles
+	for _, term := range lexical.Terms(context) {
+		if out == nil {
+			out = namedFiles{}
+		}
+		out[term] = true
+	}
+	return out
+}
+
+// anyAnchor reports whether an observation is about a file that is named, by its path or its own name.
+func (n namedFiles) anyAnchor(t *table, r *row) bool {
+	if n == nil || !r.anchored {
+		return false
+	}
+	b, err := t.blob(r)
+	return err == nil && slices.ContainsFunc(b.anchors, func(a schemas.Anchor) bool {
+		terms := lexical.Terms(path.Base(a.Path))
+		return len(terms) > 0 && n[terms[len(terms)-1]] // the last one is the whole name
+	})
 }
 
 // unfoldedRecalls counts the recalls that are recorded and not in the issue files yet.

@@ -2,14 +2,16 @@ package memstore
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Search implements [Store]. The ranking is BM25 over summaries and contents, see package lexical. Archived observations
-// come after the others, each ranked among their like.
+// Search implements [Store]. The ranking is BM25 over summaries and contents, see package lexical. What compaction merged is
+// found as its originals, which are archived, as if it had not been compacted. Where archived observations are asked for,
+// they come after the others, merged ones among these, each ranked among their like.
 func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 	if err := checkFilter(q.Filter); err != nil {
 		return nil, err
@@ -19,6 +21,13 @@ func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 		limit = DefaultLimit
 	}
 	var rows []Row
+	if q.Filter.Archived == Without && len(f.archives()) > 0 {
+		err := f.again(func() (err error) {
+			rows, err = f.searchUnited(ctx, q, limit)
+			return err
+		})
+		return rows, err
+	}
 	err := f.over(ctx, q.Filter, f.anchors.recently(), func(a *asked, archived bool) error {
 		most := limit - len(rows)
 		if limit < 0 {
@@ -36,6 +45,29 @@ func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 		return err
 	})
 	return rows, err
+}
+
+// searchUnited searches the memory as it was before it was compacted.
+func (f *Files) searchUnited(ctx context.Context, q Query, limit int) ([]Row, error) {
+	v, err := f.current()
+	if err != nil {
+		return nil, err
+	}
+	f.checkManifest(ctx, v)
+	put, err := f.archived()
+	if err != nil {
+		return nil, err
+	}
+	u, err := f.unite(v, put)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 0 {
+		limit = v.len() + put.len()
+	}
+	now := f.anchors.recently()
+	rows, err := u.search(f.ask(v, q.Filter, now), f.ask(put, q.Filter, now), q.Text, limit)
+	return rows, errors.Join(err, ctx.Err())
 }
 
 // accepts is passes for documents of the set; nil where all pass.

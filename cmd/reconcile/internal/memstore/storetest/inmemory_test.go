@@ -251,6 +251,9 @@ func (m *inMemory) Recall(_ context.Context, r memstore.Request) (memstore.Recal
 	}
 	var cands []memory.Candidate
 	for i, o := range live {
+		if o.IssueNumber != r.Issue && overlap(r.Context, o.Content) == 0 {
+			continue
+		}
 		cands = append(cands, memory.Candidate{Own: o.Agent == r.Agent, Issue: o.IssueNumber, Milli: o.Timestamp.UnixMilli(),
 			Tokens: o.Tokens, Recalls: o.RecallCount, Overlap: overlap(r.Context, o.Summary), Row: i})
 	}
