@@ -1,6 +1,8 @@
 package memstore
 
 import (
+	"maps"
+
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -39,6 +41,7 @@ func (s *settling) dirty() map[int]bool {
 			dirty[issue] = true
 		}
 	}
+	maps.Copy(dirty, s.wrong)
 	for issue, err := range s.view.bad { // of a newer version, or not to be read: it is left alone
 		if err != nil {
 			delete(dirty, issue)

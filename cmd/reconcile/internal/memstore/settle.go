@@ -71,6 +71,7 @@ type settling struct {
 	before  settled
 	archive map[int]state.Identity // archives
 	hashes  map[int]uint64         // of the issue files as they were folded
+	wrong   map[int]bool           // issues whose files have a wrong digest of a capture
 	missing map[string]bool        // what is known of captures that the tree does not have: whether the file exists
 	out     Settled
 	stored  map[storedKey]*Stored
@@ -155,14 +156,47 @@ func (s *settling) setAside(ctx context.Context, p string, issue int, cause erro
 
 func (s *settling) warning(text string) { s.out.Warnings = append(s.out.Warnings, text) }
 
-// edited finds the captures whose specs are not those that were taken in.
+// edited finds the captures whose specs are not those that were taken in. Where all that came of one is what its spec makes,
+// it is the digest on record that is wrong: the issue is folded again, which puts it right.
 func (s *settling) edited() {
-	s.out.Edited = map[string]string{}
+	s.out.Edited, s.wrong = map[string]string{}, map[int]bool{}
 	for _, e := range s.entries {
-		if taken, ok := s.taken[e.Name]; ok && e.Object != nil && taken.Digest != e.Object.Digest {
-			s.out.Edited[e.Name] = taken.Digest
+		taken, ok := s.taken[e.Name]
+		if !ok || e.Object == nil || taken.Digest == e.Object.Digest {
+			continue
+		}
+		if s.accepted(e, taken) {
+			taken.Digest = e.Object.Digest
+			s.taken[e.Name], s.wrong[taken.Issue] = taken, true
+			continue
+		}
+		s.out.Edited[e.Name] = taken.Digest
+	}
+}
+
+// accepted reports whether a capture was accepted as its spec is now.
+func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
+	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
+	if spec == nil {
+		return false
+	}
+	var stored []schemas.Observation
+	for _, p := range []string{s.issuePath(taken.Issue), s.archivePath(taken.Issue)} {
+		m, err := s.readIssue(p, taken.Issue)
+		if err != nil {
+			return false
+		}
+		stored = append(stored, m.Observations...)
+	}
+	removed := map[string]bool{}
+	for _, r := range s.records(s.names) {
+		if r.Type == schemas.RecordRemoved {
+			for _, id := range r.IDs {
+				removed[id] = true
+			}
 		}
 	}
+	return memory.Holds(memory.Spec{Name: e.Name, ObservationSpec: spec}, taken, stored, removed)
 }
 
 // exists reports whether there is an Observation of that name: in the tree, or, captured since the tree was loaded, on
