@@ -34,6 +34,9 @@ func (s *Store) Scratch() (*os.File, error) {
 	return f, nil
 }
 
+// SweepTemp removes the temporary files of processes that were killed.
+func (s *Store) SweepTemp() error { return durable.Sweep(s.root, tmpDir) }
+
 // MapScratch returns what a scratch file has, read as it is used, until release is called. forget gives back the memory
 // that what was read has taken; it is read again where it is used again.
 func MapScratch(f *os.File) (data []byte, forget, release func(), err error) {

@@ -23,6 +23,7 @@ func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
 
 // whole builds an index with all that belongs to it.
 func (k *Keeper) whole(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
+	k.sweep()
 	k.long()
 	inputs, err := s.everything(ctx, k.progress)
 	if err != nil {
@@ -55,6 +56,13 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 }
 
 // since is how long ago a survey began.
+// sweep removes what builds that were killed left behind; what cannot be removed is told of.
+func (k *Keeper) sweep() {
+	if err := k.Store.SweepTemp(); err != nil {
+		k.warn(err)
+	}
+}
+
 func (k *Keeper) since(s *survey) time.Duration { return k.Now().Sub(s.began) }
 
 // finish builds the whole index of inputs, keeps and opens it.

@@ -20,6 +20,7 @@ func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 
 // Complete is Refresh for those who wait until the index is whole: nothing is left to Finish.
 func (k *Keeper) Complete(ctx context.Context, tree *state.Tree) (*Kept, error) {
+	k.sweep()
 	return k.refresh(ctx, tree, k.whole)
 }
 

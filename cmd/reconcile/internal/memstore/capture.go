@@ -193,7 +193,7 @@ func (f *Files) warnOfHeld(err error) string {
 // since: what they hold now counts. d may be what the manifest should become.
 func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *draft) error {
 	if ok, err := d.place(ctx, changed); ok || err != nil {
-		return err
+		return lostIsBusy(err)
 	}
 	ours := map[int]bool{}
 	for issue := range changed {

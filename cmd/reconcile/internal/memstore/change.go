@@ -38,7 +38,7 @@ func (f *Files) change(ctx context.Context, issue int, first func() error, fold 
 	if wrote && err == nil {
 		f.wrote(issue, out.File)
 	}
-	return out, wrote, err
+	return out, wrote, lostIsBusy(err)
 }
 
 func (f *Files) changeOnce(ctx context.Context, issue int, first func() error, fold folding) (out memory.Folded, wrote bool, err error) {

@@ -248,6 +248,7 @@ func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *
 	ours map[int]bool) (changed bool, err error) {
 	f.manifestMu.Lock()
 	defer f.manifestMu.Unlock()
+	defer func() { err = lostIsBusy(err) }()
 	l, err := f.store.LockFile(ctx, f.manifestPath())
 	if err != nil {
 		return false, err
@@ -286,6 +287,15 @@ func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *
 		f.saveStep(s)
 	}
 	return changed, nil
+}
+
+// lostIsBusy has a lock that was lost, to somebody else or because the clock jumped, be one that somebody else holds: what
+// was wanted can be tried again later.
+func lostIsBusy(err error) error {
+	if errors.Is(err, state.ErrStolen) && !errors.Is(err, state.ErrBusy) {
+		return fmt.Errorf("%w: %w; run the command again", state.ErrBusy, err)
+	}
+	return err
 }
 
 // differBeside reports whether two manifests differ in more than the issues of ours; one that is damaged, or of another
