@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -103,6 +104,47 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	r.IDs = sortedIDs(r.IDs)
 	slices.SortFunc(r.Groups, slices.Compare)
 	return r, len(r.IDs) > 0
+}
+
+// Shorten is Compact, where that leaves fewer tokens than there are; else what was superseded is archived, if there is
+// anything, and nothing is merged.
+func (f *Facts) Shorten(of *Folded) (r schemas.MemoryRecord, ok bool) {
+	if r, ok = f.Compact(of); !ok || saves(of, &r) {
+		return r, ok
+	}
+	only := Folded{Issue: of.Issue, Archived: of.Archived}
+	for i := range of.Observations {
+		if of.Observations[i].SupersededBy != "" {
+			only.Observations = append(only.Observations, of.Observations[i])
+		}
+	}
+	return f.Compact(&only)
+}
+
+// saves reports whether what a compaction makes has fewer tokens than what it replaces.
+func saves(of *Folded, r *schemas.MemoryRecord) bool {
+	all := make(map[string]*schemas.Observation, len(of.Observations)+len(of.Archived))
+	for i := range of.Archived {
+		all[of.Archived[i].ID] = &of.Archived[i]
+	}
+	replaced := make(map[string]bool, len(r.IDs))
+	for _, id := range r.IDs {
+		replaced[id] = true
+	}
+	before, after := 0, 0
+	for i := range of.Observations {
+		o := &of.Observations[i]
+		all[o.ID] = o
+		if replaced[o.ID] || slices.ContainsFunc(o.Compacts, func(id string) bool { return replaced[id] }) {
+			before += o.Tokens
+		}
+	}
+	for _, group := range r.Groups {
+		for _, o := range combine(group, func(id string) *schemas.Observation { return all[id] }) {
+			after += tokens.Count(o.Content)
+		}
+	}
+	return after < before
 }
 
 // Undo is the record that undoes the last compaction of an issue that is in force; ok is false where there is none. By

@@ -3,6 +3,7 @@ package memstore_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
@@ -14,7 +15,8 @@ func TestCompactedIsFoundAsBefore(t *testing.T) {
 	x := newTree(t)
 	var ids []string
 	for i := range 60 {
-		text := fmt.Sprintf("Item%c%c of the store turned out to need a lock of its own.", 'a'+i%26, 'a'+i/26)
+		text := fmt.Sprintf("Item%c%c of the store turned out to need a lock of its own. ", 'a'+i%26, 'a'+i/26) +
+			strings.Repeat("It was weighed with care. ", 40)
 		ids = append(ids, x.capture(spec("engineer", 1+i%3, noon, text)).Observations[0].ID)
 	}
 	found := func(x *tree, i int) []string {

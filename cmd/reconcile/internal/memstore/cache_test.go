@@ -237,6 +237,7 @@ func TestKnownAndEach(t *testing.T) {
 		t.Errorf("another fact is known as %q", got)
 	}
 	x.many(50, 1, 1, lexicaltest.New(9))
+	x.capture(spec("engineer", 1, noon.Add(time.Hour), olds()...))
 	if _, err := x.Compact(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ func TestForeignSecretsStayInTheirFile(t *testing.T) {
 	if err != nil || !strings.Contains(raw.String(), key) {
 		t.Errorf("an audit sees %q, %v", raw.String(), err)
 	}
+	x.capture(spec("engineer", 29, noon, olds()...))
 	if _, err := x.Compact(t.Context(), 29); err != nil {
 		t.Fatal(err)
 	}

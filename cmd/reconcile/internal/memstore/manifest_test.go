@@ -163,7 +163,7 @@ func TestDamagedIssueFile(t *testing.T) {
 func TestLinkInPlaceOfAFile(t *testing.T) {
 	for _, p := range []string{"state/memory/issue-1.json", "state/memory/archive/issue-1-archived.json"} {
 		x := newTree(t)
-		x.capture(spec("engineer", 1, noon, "Chose files", "Locks have an order"))
+		x.capture(spec("engineer", 1, noon, olds()...))
 		x.settle()
 		if _, err := x.Compact(t.Context(), 1); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ const (
 	basePath    = cacheDir + "/base"
 	deltaPath   = cacheDir + "/delta"
 	putPath     = cacheDir + "/archives"
+	sparedPath  = cacheDir + "/spared"
 	stepPath    = cacheDir + "/step"
 	settledPath = cacheDir + "/settled"
 	foldedPath  = cacheDir + "/folded"

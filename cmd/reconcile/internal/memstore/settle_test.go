@@ -123,7 +123,7 @@ func TestRecallsAreFolded(t *testing.T) {
 
 func TestCompactDue(t *testing.T) {
 	x := newTree(t)
-	old := x.capture(spec("engineer", 1, noon, "Old one", "Old two", "Old three", "Old four"))
+	old := x.capture(spec("engineer", 1, noon, olds()...))
 	x.now = noon.Add(80 * 24 * time.Hour)
 	x.capture(spec("engineer", 2, x.now, "New one", "New two"))
 	if done, err := x.CompactDue(t.Context()); err != nil || len(done) != 0 {
@@ -146,7 +146,7 @@ func TestCompactDue(t *testing.T) {
 	}
 	// Whoever compacts the same files writes the same bytes.
 	y := newTree(t)
-	y.capture(spec("engineer", 1, noon, "Old one", "Old two", "Old three", "Old four"))
+	y.capture(spec("engineer", 1, noon, olds()...))
 	y.now = noon.Add(400 * 24 * time.Hour)
 	if _, err := y.CompactDue(t.Context()); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestCompactDueWritesTheManifestOnce(t *testing.T) {
 	const issues = 20
 	x := newTree(t)
 	for i := range issues {
-		x.capture(spec("engineer", i+1, noon, "Old one", "Old two", "Old three", "Old four"))
+		x.capture(spec("engineer", i+1, noon, olds()...))
 	}
 	x.settle()
 	x.now = noon.Add(91 * 24 * time.Hour)
@@ -293,4 +293,54 @@ func TestFiftyThousandObservations(t *testing.T) {
 	if again := x.settle(); again.Wrote {
 		t.Errorf("%+v", again)
 	}
+}
+
+// olds are four contents that are long enough to be worth merging.
+func olds() []string {
+	var out []string
+	for _, name := range []string{"one", "two", "three", "four"} {
+		out = append(out, "Old "+name+". "+strings.Repeat("It was weighed with care, and nobody knows of anything better. ", 25))
+	}
+	return out
+}
+
+// What would have no fewer tokens when it is merged is not merged, by a person's word or by age, and is looked at once.
+func TestNothingGrowsByCompaction(t *testing.T) {
+	x := newTree(t)
+	x.capture(spec("engineer", 1, noon, "Chose files", "Locks have an order", "Tests use real files", "Retries wait"))
+	if _, err := x.Compact(t.Context(), 1); !errors.Is(err, memstore.ErrNothing) {
+		t.Errorf("%v, want that there is nothing to do", err)
+	}
+	x.now = noon.Add(91 * 24 * time.Hour)
+	for range 2 {
+		if done, err := x.CompactDue(t.Context()); err != nil || len(done) != 0 {
+			t.Errorf("%+v, %v", done, err)
+		}
+	}
+	if all := x.list(memstore.Filter{}); len(all) != 4 {
+		t.Errorf("%d are left of 4", len(all))
+	}
+	before := tokensOf(t, x, 2, olds()...)
+	if _, err := x.Compact(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if after := tokensOf(t, x, 2); after >= before {
+		t.Errorf("%d tokens became %d", before, after)
+	}
+}
+
+// tokensOf are those of an issue's observations, after these were captured.
+func tokensOf(t *testing.T, x *tree, issue int, contents ...string) (n int) {
+	t.Helper()
+	if len(contents) > 0 {
+		x.capture(spec("engineer", issue, noon, contents...))
+	}
+	all, err := x.ByIssue(t.Context(), issue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		n += o.Tokens
+	}
+	return n
 }

@@ -138,7 +138,7 @@ func (f *Files) Compact(ctx context.Context, issue int) (Compacted, error) {
 	}
 	done, err := f.compactAll(ctx, []int{issue})
 	if err == nil && len(done) == 0 {
-		err = fmt.Errorf("%w: issue %d has nothing to merge", ErrNothing, issue)
+		err = fmt.Errorf("%w: issue %d has nothing to merge that would have fewer tokens than before", ErrNothing, issue)
 	}
 	if err != nil {
 		return Compacted{}, err
@@ -161,7 +161,7 @@ func (f *Files) compactAll(ctx context.Context, issues []int) ([]Compacted, erro
 		if err != nil {
 			return nil, err
 		}
-		r, ok := facts.Compact(&before)
+		r, ok := facts.Shorten(&before)
 		if !ok {
 			continue
 		}
@@ -241,11 +241,19 @@ func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	due := memory.Due(heads, f.o.Now(), *settings.CompactAfterDays)
+	spared := f.loadSpared()
+	due := slices.DeleteFunc(memory.Due(heads, f.o.Now(), *settings.CompactAfterDays), func(issue int) bool {
+		hash, ok := spared[issue]
+		return ok && hash == v.owners[issue].hash
+	})
 	if len(due) == 0 {
 		return nil, nil
 	}
-	return f.compactAll(ctx, due)
+	done, err := f.compactAll(ctx, due)
+	if err == nil {
+		f.saveSpared(v, spared, due, done)
+	}
+	return done, err
 }
 
 // doing tells how far something is that takes long where there are many issues. It keeps the lock of the tree, if that is

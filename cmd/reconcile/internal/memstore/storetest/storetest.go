@@ -354,7 +354,7 @@ func (s *suite) compact() {
 	s.wantErr("nothing to compact", err, memstore.ErrNothing)
 	var entries []schemas.ObservationEntry
 	for i := range 10 {
-		entries = append(entries, entry(fmt.Sprintf("Decision %d about the adapter", i)))
+		entries = append(entries, entry(fmt.Sprintf("Decision %d about the adapter. ", i)+strings.Repeat("It was weighed with care. ", 60)))
 	}
 	ids := s.learn(observation("engineer", 1, noon(), entries...))
 	other := s.learn(observation("engineer", 2, noon(), entry("Another issue")))
