@@ -47,12 +47,12 @@ spec:
     - {category: decision, content: Chose plain files for the storage of ledgers too., anchors: [docs/db.md]}
     - {category: key-fact, content: Observations are stored as plain files.}
     - {category: error, content: The first draft lost observations when two processes wrote at once.}
-    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host, and must not be interrupted, as a half written ledger is read by the next run.}
-    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host, and must not be interrupted, as a half written ledger is read by the next run.}
-    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host, and must not be interrupted, as a half written ledger is read by the next run.}
-    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host, and must not be interrupted, as a half written ledger is read by the next run.}
-    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host, and must not be interrupted, as a half written ledger is read by the next run.}
-    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host, and must not be interrupted, as a half written ledger is read by the next run.}
+    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host and must not be interrupted as a half written ledger is read by the next run.}
+    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host and must not be interrupted as a half written ledger is read by the next run.}
+    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host and must not be interrupted as a half written ledger is read by the next run.}
+    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host and must not be interrupted as a half written ledger is read by the next run.}
+    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host and must not be interrupted as a half written ledger is read by the next run.}
+    - {category: key-fact, content: The migration of the ledgers takes an hour on the staging host and must not be interrupted as a half written ledger is read by the next run.}
 `
 )
 

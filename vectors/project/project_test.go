@@ -198,13 +198,13 @@ clarificationrequest/which references docs/store.md
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_700_000_000, 0).UTC()
-	p := project.Memory("state/memory/issue-7.json", []schemas.Observation{
+	p := project.Memory(project.Remembered{Path: "state/memory/issue-7.json", Observations: []schemas.Observation{
 		{ID: "obs-1", Agent: "engineer", IssueNumber: 7, Category: schemas.CategoryDecision, Content: "Files merge.", Summary: "Files",
 			SessionID: "login", Timestamp: schemas.Stamp{Time: at}, Anchors: []schemas.Anchor{{Path: "./state/tree.go"}}},
 		{ID: "obs-2", Category: schemas.CategoryError, Summary: "It broke"},
 		{ID: "obs-3", Summary: "Old", SupersededBy: "obs-1"},
 		{ID: "obs-4", Category: "pattern", Content: "No summary."},
-	})
+	}})
 	const want = `observation/obs-1 decision "Files" state/memory/issue-7.json at 1700000000 [agent=engineer category=decision issue=7 kind=observation session=login]
   Files
   | Files merge.
@@ -218,6 +218,27 @@ session/login contains observation/obs-1
 `
 	if got := show(p); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What was merged is found by its originals, unless what they became was removed or one of them is missing.
+func TestMemoryMerged(t *testing.T) {
+	t.Parallel()
+	live := project.Remembered{Path: "m/issue-7.json", Observations: []schemas.Observation{
+		{ID: "obs-m", Summary: "Both", Content: "- one\n- two", Compacts: []string{"obs-1", "obs-2"}},
+		{ID: "obs-n", Summary: "Others", Content: "- three", Compacts: []string{"obs-3", "obs-lost"}},
+	}}
+	old := project.Remembered{Path: "m/archive/issue-7-archived.json", Observations: []schemas.Observation{
+		{ID: "obs-1", Summary: "One", Content: "one", Archived: true}, {ID: "obs-2", Summary: "Two", Content: "two", Archived: true},
+		{ID: "obs-3", Summary: "Three", Content: "three", Archived: true}, {ID: "obs-4", Summary: "Removed", Archived: true},
+	}}
+	var got []string
+	for _, it := range project.Memory(live, old).Items {
+		got = append(got, it.ID+"="+it.Body)
+	}
+	const want = "observation/obs-m= observation/obs-n=- three observation/obs-1=one observation/obs-2=two"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("%q, want %q", s, want)
 	}
 }
 

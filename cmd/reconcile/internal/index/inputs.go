@@ -19,7 +19,7 @@ import (
 )
 
 // reading is part of the digest of every input: it is raised when the same content is read in another way.
-const reading = "6"
+const reading = "7"
 
 // input is one input as it is now. Its part is made only when it is needed.
 type input struct {
@@ -227,13 +227,33 @@ func (s *survey) specOf(e *state.Entry) []file {
 // specLimit is how large a spec may be of which the lines are told.
 const specLimit = 16 << 20
 
-// memory are the files of the memory, but for its manifest.
+// memory are the files of the memory, but for its manifest: those of the issues, each with its archive.
 func (s *survey) memory() error {
 	dir := s.store.MemoryDir()
-	return s.lookInto(dir, func(name string, id state.Identity) {
-		if strings.HasPrefix(name, "issue-") && path.Ext(name) == ".json" {
-			s.takeInput("memory:", dir+"/"+name, id, memoryLimit)
+	archived := map[string]file{} // by the name of the issue's file
+	err := s.lookInto(dir+"/archive", func(name string, id state.Identity) {
+		if issue, ok := strings.CutSuffix(name, "-archived.json"); ok {
+			if f, ok := s.one(dir+"/archive/"+name, id, memoryLimit); ok {
+				archived[issue+".json"] = f
+			}
 		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.lookInto(dir, func(name string, id state.Identity) {
+		if !strings.HasPrefix(name, "issue-") || path.Ext(name) != ".json" {
+			return
+		}
+		f, ok := s.one(dir+"/"+name, id, memoryLimit)
+		if !ok {
+			return
+		}
+		files := []file{f}
+		if old, ok := archived[name]; ok {
+			files = append(files, old)
+		}
+		s.inputs = append(s.inputs, input{name: "memory:" + f.path, digest: digestOf("", files...), files: files})
 	})
 }
 

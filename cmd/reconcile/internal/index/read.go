@@ -132,10 +132,10 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part,
 	case len(texts) == 0:
 		return graph.Part{}, whole
 	case kind == "memory":
-		part, err := remembered(texts[0])
+		part, err := remembered(texts)
 		if err != nil {
-			s.warn(fmt.Errorf("what agents learned in %s is not found: %w; run reconcile, which makes the file anew of the "+
-				"Observations", texts[0].Path, err))
+			s.warn(fmt.Errorf("what agents learned is not found: %w; run reconcile, which makes the file anew of the Observations",
+				err))
 		}
 		return part, whole && err == nil // it is told of until it is whole
 	case source.IsMarkdown(texts[0].Path):
@@ -164,11 +164,18 @@ func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool)
 	return texts, whole
 }
 
-// remembered are the observations of a file of the memory.
-func remembered(file source.File) (graph.Part, error) {
-	f, err := memory.Parse(file.Text)
-	if err != nil {
-		return graph.Part{}, err
+// remembered are the observations of an issue's file, and the originals in its archive of those that were merged. What can
+// be read of them is there also with an error.
+func remembered(files []source.File) (graph.Part, error) {
+	var all []project.Remembered
+	var wrong []error
+	for _, file := range files {
+		f, err := memory.Parse(file.Text)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", file.Path, err))
+			continue
+		}
+		all = append(all, project.Remembered{Path: file.Path, Observations: f.Observations})
 	}
-	return project.Memory(file.Path, f.Observations), nil
+	return project.Memory(all...), errors.Join(wrong...)
 }
