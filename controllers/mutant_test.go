@@ -19,7 +19,7 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"a failed need lets a node start", "dag_node.go",
 		"return s.State == schemas.NodeSucceeded ||", "return s.State == schemas.NodeSucceeded || s.State == schemas.NodeFailed ||"},
 	{"pruned successes are forgotten", "dag_node.go",
-		"case was.State == schemas.NodeSucceeded:\n\t\tr.won = true", "case was.State == schemas.NodeSucceeded:"},
+		"if r.won = true; r.before == 0 {", "if r.before == 0 {"},
 	{"the new run starts beside the old one", "dag_node.go", "case r.other:", "case false:"},
 	{"a key ignores its needs", "dag_keys.go", "inner.text(p.spec.Nodes[to].Name, keys[to])", "_ = to"},
 	{"a question uses up an attempt", "dag_node.go", "case pauses:\n\t\tr.asked++", "case false:\n\t\tr.asked++"},

@@ -66,7 +66,14 @@ func (a *app) readAt(ctx context.Context, repo *gitrepo.Repo, commit, dir string
 		return nil, err
 	}
 	defer m.close()
-	return m.store.Load(ctx)
+	t, err := m.store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		e.Missing = nil // outputs are in the work tree, and no commit tells what it had
+	}
+	return t, nil
 }
 
 // laidOut is a tree in a folder of its own: the settings and the state of one commit, and the specs of one.

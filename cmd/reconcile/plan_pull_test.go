@@ -20,6 +20,7 @@ import (
 type pulls struct {
 	*testing.T
 	rig    *githubtest.Rig
+	url    string // of the GitHub of the settings
 	dir    string
 	number int
 	head   string
@@ -36,6 +37,7 @@ func newPulls(t *testing.T) *pulls {
 // settle writes the settings, which say where GitHub is.
 func (p *pulls) settle(repo, url string) {
 	p.Helper()
+	p.url = url
 	settings := fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\n"+
 		"spec: {github: {repo: %s, baseURL: %q, pace: 0s}}\n", repo, url)
 	if err := os.WriteFile(filepath.Join(p.dir, "reconcile.yaml"), []byte(settings), 0o644); err != nil {
@@ -89,7 +91,7 @@ func (p *pulls) plan(number int, change func(*mirror.Pull)) string {
 func (p *pulls) say(args ...string) (int, string) {
 	p.Helper()
 	var out, complaints bytes.Buffer
-	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot), allowVariable: p.rig.URL}
+	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot), allowVariable: p.url}
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now,
 		getenv: func(name string) string { return env[name] }}
 	code := a.main(p.Context(), append([]string{"-C", p.dir, "plan"}, args...))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,10 +27,9 @@ func flat(n int) string {
 // wroteFor counts the statuses that a run of n nodes, one after the other, writes.
 func wroteFor(t *testing.T, n int) (wrote int) {
 	synctest.Test(t, func(t *testing.T) {
-		step := 0
+		var step atomic.Int64
 		a := newActor(func(string, int) (time.Duration, string) {
-			step++
-			return time.Duration(step) * 300 * time.Millisecond, schemas.OutcomeSucceeded
+			return time.Duration(step.Add(1)) * 300 * time.Millisecond, schemas.OutcomeSucceeded
 		})
 		r, err := newLoop(t, tree(t, flat(n)), a).Once(t.Context())
 		if err != nil || r.Ran != n {

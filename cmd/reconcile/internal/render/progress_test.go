@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,6 +128,7 @@ func TestCountLines(t *testing.T) {
 type terminal struct {
 	*testing.T
 	vt      vt10x.Terminal
+	resized sync.Mutex // guards width and height
 	width   int
 	height  int
 	history []string // what was scrolled off
@@ -137,9 +139,15 @@ func newTerminal(t *testing.T, width, height int) *terminal {
 	return &terminal{T: t, vt: vt10x.New(vt10x.WithSize(width, height)), width: width, height: height}
 }
 
-func (s *terminal) size() (width, height int) { return s.width, s.height }
+func (s *terminal) size() (width, height int) {
+	s.resized.Lock()
+	defer s.resized.Unlock()
+	return s.width, s.height
+}
 
 func (s *terminal) resize(width, height int) {
+	s.resized.Lock()
+	defer s.resized.Unlock()
 	s.width, s.height = width, height
 	s.vt.Resize(width, height)
 }
