@@ -45,7 +45,7 @@ func newActs(t *state.Tree, target *state.Entry, applied []schemas.AppliedAction
 		e := t.Entry(r)
 		spec := schemas.SpecAs[*schemas.ActionSpec](e.Object)
 		if spec != nil && !spentElsewhere(e, target.Ref) {
-			acts = append(acts, act{e, spec, target.Status == nil && phaseOf(e) == schemas.ActionApplied})
+			acts = append(acts, act{e, spec, !target.HasStatus() && phaseOf(e) == schemas.ActionApplied})
 		}
 	}
 	slices.SortStableFunc(acts, func(a, b act) int {
@@ -56,7 +56,7 @@ func newActs(t *state.Tree, target *state.Entry, applied []schemas.AppliedAction
 
 // spentElsewhere reports whether the action was applied to another target before its spec was edited.
 func spentElsewhere(e *state.Entry, target schemas.Ref) bool {
-	st, ok := e.Status.(*schemas.ActionStatus)
+	st, ok := e.Status().(*schemas.ActionStatus)
 	return ok && st.Phase == schemas.ActionApplied && st.Target != target.String()
 }
 
@@ -104,8 +104,8 @@ func decideAction(in In) Out {
 	if in.Gone() {
 		return Out{}
 	}
-	st := &schemas.ActionStatus{Common: common(in.Status)}
-	old, _ := in.Status.(*schemas.ActionStatus)
+	st := &schemas.ActionStatus{Common: common(in.Status())}
+	old, _ := in.Status().(*schemas.ActionStatus)
 	if old != nil {
 		st.Target = old.Target
 	}

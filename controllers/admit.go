@@ -161,7 +161,7 @@ func (a *admission) remember(t *state.Tree) {
 			if e == nil {
 				continue
 			}
-			for _, r := range e.Runs {
+			for _, r := range e.Runs() {
 				s.last = later(s.last, r.StartedAt)
 			}
 			for i := range e.Claims {

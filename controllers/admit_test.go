@@ -104,7 +104,7 @@ func (p *pool) finish(process, key string) {
 		if i := slices.IndexFunc(e.Claims, func(c state.Claim) bool { return c.Key == key }); i >= 0 {
 			run := e.Claims[i].Run
 			e.Claims = slices.Delete(e.Claims, i, i+1)
-			e.Runs = append(e.Runs, &run)
+			e.SetRuns(append(e.Runs(), &run))
 		}
 	}
 }

@@ -15,8 +15,8 @@ func decideAgent(in In) Out {
 	if in.Gone() {
 		return Out{}
 	}
-	st := &schemas.AgentStatus{Common: common(in.Status)}
-	old, _ := in.Status.(*schemas.AgentStatus)
+	st := &schemas.AgentStatus{Common: common(in.Status())}
+	old, _ := in.Status().(*schemas.AgentStatus)
 	d := in.World.deedsOf(in.Name)
 	last := d.last
 	if h := LastHook(in.Entry); h != nil {

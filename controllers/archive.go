@@ -50,7 +50,7 @@ type archiver struct {
 func endedThreads(t *state.Tree) map[string]time.Time {
 	ended := map[string]time.Time{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, ok := e.Status.(*schemas.ClarificationRequestStatus)
+		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
 		if !ok || e.Broken() {
 			continue
 		}
@@ -78,17 +78,17 @@ func conditionSince(st schemas.Status) time.Time {
 func (a *archiver) doneAt(e *state.Entry) (at time.Time, ok bool) {
 	switch spec := e.Object.Spec().(type) {
 	case *schemas.ActionSpec:
-		st, applied := e.Status.(*schemas.ActionStatus)
+		st, applied := e.Status().(*schemas.ActionStatus)
 		if !applied || st.Phase != schemas.ActionApplied || st.ObservedDigest != e.Object.Digest {
 			return at, false
 		}
 		at = conditionSince(st)
 	case *schemas.ReplySpec:
-		if e.Status == nil {
+		if !e.HasStatus() {
 			at = a.ended[spec.Clarification]
 		}
 	case *schemas.ObservationSpec:
-		if e.Status == nil && (e.Accepted == "" || e.Accepted == e.Object.Digest) {
+		if !e.HasStatus() && (e.Accepted == "" || e.Accepted == e.Object.Digest) {
 			at = spec.Timestamp.Time
 		}
 	}

@@ -26,7 +26,9 @@ func TestArchivable(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := schemas.NewObject(k, schemas.Metadata{Name: name}, path, "d", canonical, nil)
-		return &state.Entry{Ref: schemas.Ref{Kind: k.Name, Name: name}, Object: o, Status: status}
+		e := &state.Entry{Ref: schemas.Ref{Kind: k.Name, Name: name}, Object: o}
+		e.SetStatus(status)
+		return e
 	}
 	action := func(name, dir, phase string, at time.Time) *state.Entry {
 		st := &schemas.ActionStatus{Common: ready(at)}

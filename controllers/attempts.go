@@ -13,10 +13,10 @@ import (
 // how many of the last ones are under the present key.
 func Attempts(e *state.Entry, node string) (list []*schemas.Run, fits int) {
 	key := ""
-	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok {
 		key = st.Nodes[node].Key
 	}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if r.Node == node {
 			list = append(list, r)
 		}

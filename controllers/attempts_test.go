@@ -34,9 +34,10 @@ func TestAttempts(t *testing.T) {
 		{"a", run("c", 1, 0), "b2 b1 c1 a1 a2", 2}, // it is being ended
 		{"", nil, "b2 a1 a2 b1", 0},
 	} {
-		e := &state.Entry{Runs: runs}
+		e := &state.Entry{}
+		e.SetRuns(runs)
 		if c.present != "" {
-			e.Status = &schemas.DAGStatus{Nodes: map[string]schemas.NodeStatus{"build": {Key: c.present}}}
+			e.SetStatus(&schemas.DAGStatus{Nodes: map[string]schemas.NodeStatus{"build": {Key: c.present}}})
 		}
 		if c.claim != nil {
 			e.Claims = []state.Claim{{Run: *c.claim}}

@@ -28,10 +28,10 @@ func TestBatchingLeavesEqualBytes(t *testing.T) {
 		runAll(many, r)
 		one.now = many.now
 		e := one.entry(dagRef("d"))
-		e.Runs = slices.Clone(many.entries[dagRef("d")].Runs)
+		e.SetRuns(slices.Clone(many.entries[dagRef("d")].Runs()))
 		one.settle()
 		for ref, e := range many.entries {
-			if a, b := one.text(ref, one.entries[ref].Status), many.text(ref, e.Status); a != b {
+			if a, b := one.text(ref, one.entries[ref].Status()), many.text(ref, e.Status()); a != b {
 				t.Errorf("seed %d: %s differs; at once:\n%s\nstep by step:\n%s", seed, ref, a, b)
 			}
 		}

@@ -40,7 +40,7 @@ func benchDAG(n int) *state.Tree {
 func halfDone(t *state.Tree, now time.Time) *state.Tree {
 	d := Settle(t, now, nil)
 	e := *d.Tree.Entry(dagRef("big"))
-	st := e.Status.(*schemas.DAGStatus)
+	st := e.Status().(*schemas.DAGStatus)
 	p := planOf(e.Object)
 	for _, i := range p.byName {
 		name := p.spec.Nodes[i].Name
@@ -49,9 +49,9 @@ func halfDone(t *state.Tree, now time.Time) *state.Tree {
 		}
 		key := st.Nodes[name].Key
 		zero := 0
-		e.Runs = append(e.Runs, &schemas.Run{Key: effectKey("big", name, key, 1), Node: name, NodeKey: key, Seq: 1,
+		e.SetRuns(append(e.Runs(), &schemas.Run{Key: effectKey("big", name, key, 1), Node: name, NodeKey: key, Seq: 1,
 			Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(now),
-			FinishedAt: schemas.NewTime(now.Add(time.Duration(i) * time.Millisecond)), ExitCode: &zero})
+			FinishedAt: schemas.NewTime(now.Add(time.Duration(i) * time.Millisecond)), ExitCode: &zero}))
 	}
 	return Settle(d.Tree.With(&e), now, nil).Tree
 }
@@ -81,11 +81,11 @@ func BenchmarkDecideTurn(b *testing.B) {
 			t := halfDone(benchDAG(n), benchNow)
 			e := *t.Entry(dagRef("big"))
 			name := fmt.Sprintf("n%d", n/2)
-			key := e.Status.(*schemas.DAGStatus).Nodes[name].Key
-			e.Runs = append(e.Runs[:len(e.Runs):len(e.Runs)], &schemas.Run{Key: effectKey("big", name, key, 1), Node: name,
+			key := e.Status().(*schemas.DAGStatus).Nodes[name].Key
+			e.SetRuns(append(e.Runs()[:e.RunCount():e.RunCount()], &schemas.Run{Key: effectKey("big", name, key, 1), Node: name,
 				NodeKey: key, Seq: 1, Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(benchNow),
-				FinishedAt: schemas.NewTime(benchNow)})
-			slices.SortFunc(e.Runs, compareRuns)
+				FinishedAt: schemas.NewTime(benchNow)}))
+			slices.SortFunc(e.Runs(), compareRuns)
 			t = t.With(&e)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -29,7 +29,7 @@ func decideRequest(in In) Out {
 	if len(st.Refused) == 0 {
 		st.Refused = nil // as a file has it
 	}
-	st.Common = common(in.Status)
+	st.Common = common(in.Status())
 	st.Phase = v.Status.Phase
 	past := chronicle{old: st.History}
 	recall(&past, &st)

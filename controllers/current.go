@@ -24,7 +24,7 @@ func Current(t *state.Tree, now time.Time, refs []schemas.Ref) *state.Tree {
 	d := Settle(t, now, refs)
 	var entries []*state.Entry
 	for _, ref := range d.Changed {
-		if is := d.Tree.Entry(ref); is != nil && is.Status != nil && Foretold(ref.Kind) && observed(t.Entry(ref)) {
+		if is := d.Tree.Entry(ref); is != nil && is.HasStatus() && Foretold(ref.Kind) && observed(t.Entry(ref)) {
 			entries = append(entries, is)
 		}
 	}
@@ -33,5 +33,5 @@ func Current(t *state.Tree, now time.Time, refs []schemas.Ref) *state.Tree {
 
 // observed reports whether the status of an object is about its spec as it is now.
 func observed(e *state.Entry) bool {
-	return e != nil && e.Object != nil && e.Status != nil && e.Status.Base().ObservedDigest == e.Object.Digest
+	return e != nil && e.Object != nil && e.HasStatus() && e.Status().Base().ObservedDigest == e.Object.Digest
 }

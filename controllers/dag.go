@@ -55,7 +55,7 @@ func decideDAG(in In) Out {
 	if in.Gone() {
 		return Out{}
 	}
-	old, _ := in.Status.(*schemas.DAGStatus)
+	old, _ := in.Status().(*schemas.DAGStatus)
 	if old == nil {
 		old = new(schemas.DAGStatus)
 	}
@@ -363,7 +363,7 @@ func (f *fold) lastEnd() schemas.Time {
 
 // remind adds the records' news to the history.
 func (f *fold) remind(st *schemas.DAGStatus) {
-	for _, r := range f.Runs {
+	for _, r := range f.Runs() {
 		if f.history.admits(r.FinishedAt) {
 			f.history.add(r.FinishedAt, r.Outcome, runMessage(r))
 		}

@@ -19,7 +19,7 @@ func (f *fold) newActs(applied []schemas.AppliedAction) []act {
 	}
 	for _, a := range newActs(f.Tree, session, applied) {
 		if a.spec.Verb == schemas.VerbRetry {
-			a.spent = f.Status == nil // a DAG that is new has nothing to retry
+			a.spent = !f.HasStatus() // a DAG that is new has nothing to retry
 			acts = append(acts, a)
 		}
 	}
@@ -60,7 +60,7 @@ func (f *fold) put(a *schemas.ActionSpec) {
 func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool {
 	e := Settle(t, now, []schemas.Ref{ref}).Tree.Entry(ref)
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok || spec == nil {
 		return true // nothing is known
 	}

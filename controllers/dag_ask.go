@@ -163,7 +163,7 @@ func (f *fold) refusals(i int32) []string {
 	if r.asked == 0 {
 		return out
 	}
-	for _, run := range f.Runs {
+	for _, run := range f.Runs() {
 		if run.Node == f.p.spec.Nodes[i].Name && run.NodeKey == f.b.keys[i] && run.Asks != nil {
 			if err := f.World.scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)); err != nil {
 				out = append(out, err.Error())

@@ -93,7 +93,7 @@ func (f *fold) runSpans() []schemas.Span {
 			out = append(out, schemas.Span{From: from, To: to})
 		}
 	}
-	for _, r := range f.Runs {
+	for _, r := range f.Runs() {
 		if !r.FinishedAt.IsZero() {
 			add(r.StartedAt, r.FinishedAt)
 		}
@@ -152,7 +152,7 @@ func (f *fold) halts() halts {
 func (f *fold) sessionActions() []schemas.AppliedAction {
 	var out []schemas.AppliedAction
 	if e := f.Tree.Entry(sessionRef(f.p.spec.Session)); e != nil {
-		if st, ok := e.Status.(*schemas.SessionStatus); ok {
+		if st, ok := e.Status().(*schemas.SessionStatus); ok {
 			out = slices.Clone(st.Actions)
 		}
 	}
@@ -328,11 +328,11 @@ func (f *fold) answeredAt(i int32, after, next schemas.Time) schemas.Time {
 // runsOf are the records of node i under its present key, in order.
 func (f *fold) runsOf(i int32) []*schemas.Run {
 	name, key := f.p.spec.Nodes[i].Name, f.b.keys[i]
-	from, _ := slices.BinarySearchFunc(f.Runs, name, func(r *schemas.Run, name string) int {
+	from, _ := slices.BinarySearchFunc(f.Runs(), name, func(r *schemas.Run, name string) int {
 		return compareStrings(r.Node, name)
 	})
 	var out []*schemas.Run
-	for _, r := range f.Runs[from:] {
+	for _, r := range f.Runs()[from:] {
 		if r.Node != name {
 			break
 		}

@@ -37,7 +37,7 @@ func (f *fold) records() {
 	clear(f.recs)
 	f.reruns = false
 	f.sortQuestions()
-	runs := f.Runs
+	runs := f.Runs()
 	for _, i := range f.p.byName {
 		name := f.p.spec.Nodes[i].Name
 		for len(runs) > 0 && runs[0].Node < name {

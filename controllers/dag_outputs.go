@@ -92,8 +92,8 @@ func (f *fold) awaited(i int32) []int32 {
 func (f *fold) restore(i int32) (r Restore, ok bool) {
 	n := &f.p.spec.Nodes[i]
 	missing := f.Missing[n.Name]
-	for at := len(f.Runs) - 1; at >= 0; at-- {
-		run := f.Runs[at]
+	for at := f.RunCount() - 1; at >= 0; at-- {
+		run := f.Runs()[at]
 		if run.Node != n.Name || run.NodeKey != f.b.keys[i] || run.Outcome != schemas.OutcomeSucceeded {
 			continue
 		}
@@ -166,7 +166,7 @@ func (f *fold) againMessage(i int32) string {
 
 // NotHere tells which declared outputs are missing of nodes that have succeeded, by node; nil if none is.
 func NotHere(e *state.Entry) map[string][]string {
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok || len(e.Missing) == 0 {
 		return nil
 	}
@@ -186,12 +186,12 @@ func NotHere(e *state.Entry) map[string][]string {
 // Recorded returns what is on record of an output of a node that has succeeded: one description for each of its successes
 // under the present key that has one. None: only that the file exists can be checked.
 func Recorded(e *state.Entry, node, file string) []schemas.Output {
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok || st.Nodes[node].State != schemas.NodeSucceeded {
 		return nil
 	}
 	var out []schemas.Output
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if r.Node == node && r.NodeKey == st.Nodes[node].Key && r.Outcome == schemas.OutcomeSucceeded {
 			found, _ := r.OutputsAt([]string{file})
 			out = append(out, found...)

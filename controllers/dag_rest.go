@@ -99,7 +99,7 @@ func underWay(e *state.Entry, node, key string) *state.Claim {
 // latest returns the record of the node's last run under the key, nil if there is none.
 func latest(e *state.Entry, node, key string) *schemas.Run {
 	var last *schemas.Run
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if r.Node == node && r.NodeKey == key && (last == nil || r.Seq > last.Seq) {
 			last = r
 		}

@@ -74,12 +74,12 @@ func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
 
 // asks adds what the latest runs of a DAG's nodes under their present keys asked.
 func (d *deriver) asks(e *state.Entry) {
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok || e.Object == nil {
 		return
 	}
-	for i, r := range e.Runs {
-		if r.Asks == nil || st.Nodes[r.Node].Key != r.NodeKey || supersededBy(e.Runs, i) {
+	for i, r := range e.Runs() {
+		if r.Asks == nil || st.Nodes[r.Node].Key != r.NodeKey || supersededBy(e.Runs(), i) {
 			continue
 		}
 		spec := askSpec(e, r, issueOf(d.tree, e))

@@ -24,7 +24,7 @@ func (d *deriver) learned(e *state.Entry) {
 	if !d.remembers {
 		return
 	}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if len(r.Learned) == 0 {
 			continue
 		}
@@ -70,7 +70,7 @@ const (
 
 // sessionWith is the session that a DAG belongs to, as it was decided last; "" for other objects.
 func sessionWith(e *state.Entry) string {
-	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok {
 		return st.Session
 	}
 	return ""

@@ -49,7 +49,7 @@ func statusOf(e *state.Entry) schemas.Status {
 	if e == nil {
 		return nil
 	}
-	return e.Status
+	return e.Status()
 }
 
 // objectEvent is the transition of the object itself: another phase, or another reason for being ready or not.

@@ -209,7 +209,7 @@ func (c *chaos) startSome() {
 	for _, e := range c.effects() {
 		entry := c.entries[e.Owner]
 		finished := func(r *schemas.Run) bool { return r.Key == e.Key } // since it was wanted
-		if entry == nil || c.r.IntN(2) == 0 || slices.ContainsFunc(entry.Runs, finished) {
+		if entry == nil || c.r.IntN(2) == 0 || slices.ContainsFunc(entry.Runs(), finished) {
 			continue
 		}
 		c.claim(e, "p1")
@@ -257,7 +257,7 @@ func (c *chaos) invariants() {
 		if won, ok := c.succeeded[at+"/"+e.NodeKey]; ok && !claimed {
 			c.t.Errorf("%s is wanted although %s succeeded under that key", e.Key, won)
 		}
-		for _, r := range entry.Runs {
+		for _, r := range entry.Runs() {
 			if r.Key == e.Key {
 				c.t.Errorf("%s is wanted and on record", e.Key)
 			}
@@ -276,8 +276,8 @@ func (c *chaos) invariants() {
 // startable checks that a new effect may start: its session works, and all its needs are met.
 func (c *chaos) startable(e Effect) {
 	st := c.dag(e.Owner.Name)
-	if s := c.entries[sessionRef(e.Session)]; s == nil || s.Status == nil ||
-		s.Status.Base().Phase != schemas.SessionActive && s.Status.Base().Phase != schemas.SessionFailed {
+	if s := c.entries[sessionRef(e.Session)]; s == nil || !s.HasStatus() ||
+		s.Status().Base().Phase != schemas.SessionActive && s.Status().Base().Phase != schemas.SessionFailed {
 		c.t.Errorf("%s may start, and its session is not active", e.Key)
 	}
 	if st.Hold != "" || !slices.Contains([]string{"", schemas.VerbApprove, verbCleanup}, st.Nodes[e.Node].Verb) {
@@ -317,7 +317,7 @@ func (c *chaos) calmDown() {
 		c.settle()
 	}
 	for ref, e := range c.entries {
-		dag, ok := e.Status.(*schemas.DAGStatus)
+		dag, ok := e.Status().(*schemas.DAGStatus)
 		if ok && !e.Broken() && (dag.Running > 0 || dag.Phase == schemas.DAGRunning) {
 			c.t.Errorf("%s is %s for ever:\n%s", ref, dag.Phase, c.states(ref.Name))
 		}

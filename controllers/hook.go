@@ -44,7 +44,7 @@ func hooksOf(agent *state.Entry) []*schemas.Run {
 		return nil
 	}
 	var out []*schemas.Run
-	for _, r := range agent.Runs { // sorted by node, key and number
+	for _, r := range agent.Runs() { // sorted by node, key and number
 		if r.Node == HookNode {
 			out = append(out, r)
 		}

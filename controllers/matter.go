@@ -94,8 +94,8 @@ func (w *World) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 // matter gathers everything that bears on a request.
 func (w *World) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Matter {
 	m := clarify.Matter{Name: e.Name, Spec: spec, Digest: e.Object.Digest, ID: w.numberOf(e), Now: w.now,
-		Limits: w.scopeOf(spec.From).Limits(spec, w.tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs}
-	m.Old, _ = e.Status.(*schemas.ClarificationRequestStatus)
+		Limits: w.scopeOf(spec.From).Limits(spec, w.tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs()}
+	m.Old, _ = e.Status().(*schemas.ClarificationRequestStatus)
 	if m.Old != nil && m.Old.ID == "" {
 		m.Old = nil // it was refused before
 	}

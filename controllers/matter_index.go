@@ -36,7 +36,7 @@ func requestRef(name string) schemas.Ref {
 // requestStatusOf is the status that stands in the tree; never nil, and not to be changed.
 func requestStatusOf(e *state.Entry) *schemas.ClarificationRequestStatus {
 	if e != nil {
-		if st, ok := e.Status.(*schemas.ClarificationRequestStatus); ok {
+		if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
 			return st
 		}
 	}

@@ -48,7 +48,7 @@ func (q *dagQuestion) took(run *schemas.Run) bool {
 func (q *dagQuestion) wentOn(run *schemas.Run) bool {
 	st := requestStatusOf(q.entry)
 	closed := st.Phase == schemas.ClarificationAbandoned || !st.ResolvedAt.IsZero() && !st.ResolvedAt.After(run.StartedAt.Time)
-	return (st.ID != "" || len(q.entry.Runs) > 0) && !closed
+	return (st.ID != "" || q.entry.RunCount() > 0) && !closed
 }
 
 // pauses reports whether the run ended with a question, by what it printed or by a request or reply that it wrote: then it
@@ -82,7 +82,7 @@ func (w *World) taskOf(e *state.Entry, spec *schemas.ClarificationRequestSpec) *
 	if owner == nil {
 		return task
 	}
-	for _, r := range owner.Runs {
+	for _, r := range owner.Runs() {
 		if r.Node != node {
 			continue
 		}
@@ -142,7 +142,7 @@ func skipped(dag *state.Entry, node string) bool {
 	if dag == nil {
 		return false
 	}
-	st, ok := dag.Status.(*schemas.DAGStatus)
+	st, ok := dag.Status().(*schemas.DAGStatus)
 	return ok && st.Nodes[node].State == schemas.NodeSkipped
 }
 
@@ -150,7 +150,7 @@ func nodeKeyOf(dag *state.Entry, node string) string {
 	if dag == nil {
 		return ""
 	}
-	st, ok := dag.Status.(*schemas.DAGStatus)
+	st, ok := dag.Status().(*schemas.DAGStatus)
 	if !ok {
 		return ""
 	}

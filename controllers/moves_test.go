@@ -49,7 +49,7 @@ var sessionMoves = map[string][]string{
 
 func checkMoves(t testing.TB, e *state.Entry, after schemas.Status) {
 	t.Helper()
-	ref, before := e.Ref, e.Status
+	ref, before := e.Ref, e.Status()
 	if before == nil {
 		return
 	}

@@ -15,7 +15,7 @@ func decideObservation(in In) Out {
 	if accepted == "" || accepted == in.Object.Digest {
 		return Out{}
 	}
-	st := &schemas.ObservationStatus{Common: common(in.Status)}
+	st := &schemas.ObservationStatus{Common: common(in.Status())}
 	immutable("", "an observation cannot be changed once the memory has taken it in, and what it said before stands; put "+
 		"the text back, and write a new one, which may supersede it").settle(&st.Common, accepted, in.Now)
 	return Out{Status: st}
@@ -24,10 +24,10 @@ func decideObservation(in In) Out {
 // acceptedDigest is the digest of the spec that the memory took in; "" if that is not known. Where nobody has looked
 // into the memory, the status has it of one that was found edited.
 func acceptedDigest(in In) string {
-	if in.Accepted != "" || in.Status == nil {
+	if in.Accepted != "" || !in.HasStatus() {
 		return in.Accepted
 	}
-	base := in.Status.Base()
+	base := in.Status().Base()
 	if c := base.Condition(schemas.Stalled); c != nil && c.Reason == ReasonImmutable {
 		return base.ObservedDigest
 	}
@@ -44,7 +44,7 @@ func decideRecord[S any, P interface {
 		return Out{}
 	}
 	st := P(new(S))
-	*st.Base() = common(in.Status)
+	*st.Base() = common(in.Status())
 	brokenJudgement(in, st.Base().Phase).settle(st.Base(), st.Base().ObservedDigest, in.Now)
 	return Out{Status: st}
 }

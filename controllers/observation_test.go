@@ -19,7 +19,7 @@ func TestObservationIsImmutable(t *testing.T) {
 	stalled := func() string {
 		t.Helper()
 		s.settle()
-		st := s.entries[ref].Status
+		st := s.entries[ref].Status()
 		if st == nil {
 			return ""
 		}

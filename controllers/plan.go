@@ -49,11 +49,11 @@ func Plan(t *state.Tree, now time.Time) []Step {
 func objectSteps(e *state.Entry, out Out, changed bool) []Step {
 	var steps []Step
 	switch {
-	case out.Status == nil && e.Status != nil && e.Gone():
+	case out.Status == nil && e.HasStatus() && e.Gone():
 		return []Step{{Ref: e.Ref, Verb: StepRemove, Why: "its spec is gone"}}
-	case out.Status == nil && e.Status != nil:
+	case out.Status == nil && e.HasStatus():
 		return []Step{{Ref: e.Ref, Verb: StepRemove, Why: "nothing is wrong with it any more"}}
-	case changed && e.Status == nil:
+	case changed && !e.HasStatus():
 		steps = []Step{{Ref: e.Ref, Verb: StepWrite, Why: "it is new"}}
 	case changed:
 		steps = []Step{{Ref: e.Ref, Verb: StepWrite, Why: whyWrite(e, out.Status)}}
@@ -93,7 +93,7 @@ func askSteps(e *state.Entry, st *schemas.ClarificationRequestStatus, out Out) [
 }
 
 func whyWrite(e *state.Entry, now schemas.Status) string {
-	was, is := e.Status.Base(), now.Base()
+	was, is := e.Status().Base(), now.Base()
 	switch {
 	case was.Phase != is.Phase:
 		return fmt.Sprintf("it becomes %s, from %s", is.Phase, was.Phase)
@@ -110,7 +110,7 @@ func whyWrite(e *state.Entry, now schemas.Status) string {
 func nodeSteps(e *state.Entry, st *schemas.DAGStatus) []Step {
 	p := planOf(e.Object)
 	var was map[string]schemas.NodeStatus
-	if old, ok := e.Status.(*schemas.DAGStatus); ok {
+	if old, ok := e.Status().(*schemas.DAGStatus); ok {
 		was = old.Nodes
 	}
 	runs, waits := map[string]bool{}, map[string]bool{}

@@ -34,7 +34,7 @@ func FoldAgentStatus(old []byte, t *state.Tree, removed ...string) ([]byte, erro
 			delete(file, e.Name)
 			continue
 		}
-		st, ok := e.Status.(*schemas.AgentStatus)
+		st, ok := e.Status().(*schemas.AgentStatus)
 		if !ok {
 			continue
 		}

@@ -46,7 +46,8 @@ func TestFoldAgentStatus(t *testing.T) {
 
 func TestFoldAgentStatusDropsTheRemoved(t *testing.T) {
 	old := `{"engineer":{"status":"idle"},"stranger":{"status":"done"}}`
-	gone := &state.Entry{Ref: agentRef("engineer"), Status: &schemas.AgentStatus{}}
+	gone := &state.Entry{Ref: agentRef("engineer")}
+	gone.SetStatus(&schemas.AgentStatus{})
 	for name, fold := range map[string]func() ([]byte, error){
 		"status file still there": func() ([]byte, error) {
 			return FoldAgentStatus([]byte(old), state.NewTree(nil, nil, gone))

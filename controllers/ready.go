@@ -101,7 +101,7 @@ type board struct {
 
 // nodes adds the nodes of a DAG that wait for somebody, for a place or for an answer.
 func (b *board) nodes(e *state.Entry) {
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok || !anyNodeWaits(st) {
 		return
 	}

@@ -26,7 +26,7 @@ func openQuestions(t *state.Tree) []openQuestion {
 	var out []openQuestion
 	known := map[string]bool{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, ok := e.Status.(*schemas.ClarificationRequestStatus)
+		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
 		if !ok || st.ID == "" {
 			continue
 		}
@@ -96,8 +96,8 @@ func (q *openQuestion) blockedReason() string {
 
 // condition is what the request's status says of it as a whole; nil for a record of another program.
 func (q *openQuestion) condition() *schemas.Condition {
-	if q.entry == nil || q.entry.Status == nil {
+	if q.entry == nil || !q.entry.HasStatus() {
 		return nil
 	}
-	return q.entry.Status.Base().Condition(schemas.Ready)
+	return q.entry.Status().Base().Condition(schemas.Ready)
 }

@@ -207,8 +207,8 @@ func (s *sim) hook(agent, outcome, item string, issue int) {
 	e := s.entry(agentRef(agent))
 	r := NewHook(e, outcome, issue, s.now)
 	r.For = item
-	e.Runs = append(e.Runs, &r)
-	slices.SortFunc(e.Runs, compareRuns)
+	e.SetRuns(append(e.Runs(), &r))
+	slices.SortFunc(e.Runs(), compareRuns)
 }
 
 // TestReadyClaims marks what somebody took until it is finished, and offers it to nobody meanwhile.
@@ -289,7 +289,7 @@ func TestWorksOnWhatItTookUpLast(t *testing.T) {
 	for _, issue := range []int{42, 7} {
 		s.hook("lead", schemas.OutcomeStarted, "", issue)
 		s.settle()
-		st, ok := s.entry(agentRef("lead")).Status.(*schemas.AgentStatus)
+		st, ok := s.entry(agentRef("lead")).Status().(*schemas.AgentStatus)
 		if !ok || st.Status != schemas.AgentWorking || st.Issue == nil || *st.Issue != issue {
 			t.Errorf("after the hook for issue %d: %+v", issue, st)
 		}

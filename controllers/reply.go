@@ -21,7 +21,7 @@ func decideReply(in In) Out {
 	if !wrong {
 		return Out{}
 	}
-	st := &schemas.ReplyStatus{Common: common(in.Status)}
+	st := &schemas.ReplyStatus{Common: common(in.Status())}
 	j.settle(&st.Common, digest, in.Now)
 	return Out{Status: st}
 }

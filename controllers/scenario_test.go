@@ -106,7 +106,7 @@ func (s *scenario) step(verb string, args []string) bool {
 	case "cached":
 		e := s.entry(dagRef(args[0]))
 		m := e.Missing[args[1]]
-		for _, r := range e.Runs {
+		for _, r := range e.Runs() {
 			if _, ok := r.OutputsAt(m.Files); ok && r.Node == args[1] {
 				m.Cached = append(m.Cached, r.Key)
 			}
@@ -168,7 +168,7 @@ func (s *scenario) effect(verb string, args []string) bool {
 			}
 		}
 	case "prune":
-		s.entry(dagRef(args[0])).Runs = nil
+		s.entry(dagRef(args[0])).SetRuns(nil)
 	default:
 		return false
 	}
@@ -250,7 +250,7 @@ func (s *scenario) converse(verb string, args []string) bool {
 		}
 		e := s.entry(agentRef(args[0]))
 		run := NewHook(e, args[1], issue, s.now)
-		e.Runs = append(e.Runs, &run)
+		e.SetRuns(append(e.Runs(), &run))
 	default:
 		return false
 	}
@@ -261,7 +261,7 @@ func (s *scenario) tell(verb string, args []string) bool {
 	switch verb {
 	case "show":
 		ref := s.ref(args[0])
-		s.out.WriteString(s.text(ref, s.entries[ref].Status))
+		s.out.WriteString(s.text(ref, s.entries[ref].Status()))
 	case "plan":
 		for _, st := range Plan(s.tree(), s.now) {
 			fmt.Fprintf(&s.out, "%s %s %s: %s\n", st.Verb, st.Ref, st.Node, st.Why)
@@ -316,11 +316,11 @@ func (s *scenario) trace() {
 	for _, ref := range d.Changed {
 		s.events = append(s.events, Events(before.Entry(ref), d.Tree.Entry(ref))...)
 		e := d.Tree.Entry(ref)
-		if e == nil || e.Status == nil {
+		if e == nil || !e.HasStatus() {
 			fmt.Fprintf(&s.out, "%s removed\n", ref)
 			continue
 		}
-		s.traceObject(ref, before.Entry(ref).Status, e.Status)
+		s.traceObject(ref, before.Entry(ref).Status(), e.Status())
 	}
 	s.traceEffects(was)
 	for _, ref := range slices.SortedFunc(maps.Keys(s.last.Outs), schemas.Ref.Compare) {
@@ -339,7 +339,9 @@ func (s *scenario) traceObject(ref schemas.Ref, before, after schemas.Status) {
 	c := base.Condition(schemas.Ready)
 	fmt.Fprintf(&s.out, " %s: %s\n", c.Reason, c.Message)
 	if st, ok := after.(*schemas.ClarificationRequestStatus); ok {
-		s.traceThread(requestStatusOf(&state.Entry{Status: before}), st)
+		was := new(state.Entry)
+		was.SetStatus(before)
+		s.traceThread(requestStatusOf(was), st)
 	}
 	if a, ok := after.(*schemas.AgentStatus); ok && a.ClarificationID != nil {
 		fmt.Fprintf(&s.out, "    %s, waiting on %s, responding to %s\n", *a.ClarificationID, deref(a.WaitingOn), deref(a.RespondingTo))

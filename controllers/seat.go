@@ -87,7 +87,7 @@ func newSeat(t *state.Tree, e *state.Entry) *seat {
 	spec := sessionSpec(e)
 	s := &seat{wish: spec.Phase}
 	var applied []schemas.AppliedAction
-	if st, ok := e.Status.(*schemas.SessionStatus); ok {
+	if st, ok := e.Status().(*schemas.SessionStatus); ok {
 		s.hold, applied = st.Hold, st.Actions
 	}
 	s.acts = newActs(t, e, applied)
@@ -124,10 +124,10 @@ func heldBy(verb, hold, phase string) string {
 }
 
 func phaseOf(e *state.Entry) string {
-	if e.Status == nil {
+	if !e.HasStatus() {
 		return ""
 	}
-	return e.Status.Base().Phase
+	return e.Status().Base().Phase
 }
 
 // rows are the places that are left.
@@ -184,7 +184,7 @@ func (r *rows) allDone(t *state.Tree, session *state.Entry) bool {
 		r.broken = brokenDAGs(t)
 	}
 	for _, dag := range dagsOf(t, session.Ref) {
-		st, ok := dag.Status.(*schemas.DAGStatus)
+		st, ok := dag.Status().(*schemas.DAGStatus)
 		if !ok || dag.Object == nil || st.ObservedDigest != dag.Object.Digest || !endedWell(st.Phase) {
 			return false
 		}

@@ -13,7 +13,7 @@ func decideSession(in In) Out {
 	if in.Gone() {
 		return Out{}
 	}
-	old, _ := in.Status.(*schemas.SessionStatus)
+	old, _ := in.Status().(*schemas.SessionStatus)
 	if old == nil {
 		old = new(schemas.SessionStatus)
 	}

@@ -55,7 +55,7 @@ func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done
 	}
 	slices.SortFunc(d.Changed, schemas.Ref.Compare)
 	for _, ref := range d.Changed {
-		if out, old := d.Outs[ref], t.Entry(ref); out.Status == nil && old != nil && old.Status != nil {
+		if out, old := d.Outs[ref], t.Entry(ref); out.Status == nil && old != nil && old.HasStatus() {
 			d.Removed = append(d.Removed, old)
 		}
 	}
@@ -135,7 +135,7 @@ func (s *settler) addReferrers(ref schemas.Ref, kinds ...string) {
 
 // touchDAG adds what reads a DAG: its session, the actions on it, and its agents; those of before too.
 func (s *settler) touchDAG(e *state.Entry) {
-	if st, ok := e.Status.(*schemas.DAGStatus); ok && st.Session != "" {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Session != "" {
 		s.addSession(st.Session)
 	}
 	refs := e.Refs
@@ -158,7 +158,7 @@ func (s *settler) addAgents(e *state.Entry) {
 	for i := range e.Claims {
 		s.add(agentRef(e.Claims[i].Agent))
 	}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if r.Agent != "" {
 			s.add(agentRef(r.Agent))
 		}
@@ -172,7 +172,7 @@ func (s *settler) addAgents(e *state.Entry) {
 // addWorking adds the agents that are said to work: what they worked on may be gone.
 func (s *settler) addWorking() {
 	for _, e := range s.tree.Entries(schemas.AgentKind.Name) {
-		if st, ok := e.Status.(*schemas.AgentStatus); ok && len(st.Running) > 0 {
+		if st, ok := e.Status().(*schemas.AgentStatus); ok && len(st.Running) > 0 {
 			s.add(e.Ref)
 		}
 	}
@@ -192,7 +192,7 @@ func (s *settler) addSession(name string) {
 
 // touchAction adds the target: the present one and the one that it was applied to.
 func (s *settler) touchAction(e *state.Entry) {
-	if st, ok := e.Status.(*schemas.ActionStatus); ok && st.Target != "" {
+	if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Target != "" {
 		if ref, err := targetKinds.ParseRef(st.Target); err == nil {
 			s.touchTarget(ref)
 			if ref.Kind == schemas.SessionKind.Name && e.Gone() {
@@ -210,7 +210,7 @@ func (s *settler) touchAction(e *state.Entry) {
 // touchHolders adds the DAGs that remember an action on a session. They may have moved to another session since.
 func (s *settler) touchHolders(action string) {
 	for _, e := range s.tree.Entries(schemas.DAGKind.Name) {
-		st, ok := e.Status.(*schemas.DAGStatus)
+		st, ok := e.Status().(*schemas.DAGStatus)
 		if ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == action }) {
 			s.touch(e.Ref)
 		}
@@ -256,7 +256,7 @@ func (s *settler) round() bool {
 func (s *settler) addReseated(w *World) {
 	for _, e := range s.tree.Entries(schemas.SessionKind.Name) {
 		seat := w.seatOf(e.Name)
-		if seat != nil && !seat.shownBy(e.Status) {
+		if seat != nil && !seat.shownBy(e.Status()) {
 			s.work[e.Ref] = true
 			s.addReferrers(e.Ref, schemas.DAGKind.Name, schemas.ActionKind.Name)
 		}
@@ -297,13 +297,13 @@ func (s *settler) decide(w *World) []*state.Entry {
 			done++
 			out := w.decide(e, k.Decide)
 			s.outs[e.Ref] = out
-			if e.Status == out.Status {
+			if e.Status() == out.Status {
 				continue
 			}
 			next := *e
-			next.Status = out.Status
+			next.SetStatus(out.Status)
 			changed = append(changed, &next)
-			if old := s.given.Entry(e.Ref); old != nil && sameStatus(old.Status, out.Status) {
+			if old := s.given.Entry(e.Ref); old != nil && sameStatus(old.Status(), out.Status) {
 				delete(s.changed, e.Ref)
 			} else {
 				s.changed[e.Ref] = true

@@ -20,7 +20,7 @@ func (s *settler) matters() *matterIndex {
 // touchRequest adds what reads a request: its two agents, the DAG whose node asks, and the replies to it. Of one that was
 // edited, broken or removed, nothing tells any more whom it affected.
 func (s *settler) touchRequest(e *state.Entry) {
-	if e == nil || e.Object == nil || e.Status != nil && e.Status.Base().ObservedDigest != e.Object.Digest {
+	if e == nil || e.Object == nil || e.HasStatus() && e.Status().Base().ObservedDigest != e.Object.Digest {
 		s.work = nil
 	}
 	if s.work == nil {
@@ -65,7 +65,7 @@ func (s *settler) addRequest(e *state.Entry) {
 // touchAgent adds the DAGs of an agent, and its questions that are open. An agent that comes or goes may be one that
 // somebody asks for.
 func (s *settler) touchAgent(ref schemas.Ref, e *state.Entry) {
-	if e == nil || e.Gone() || e.Status == nil {
+	if e == nil || e.Gone() || !e.HasStatus() {
 		s.work = nil
 		return
 	}

@@ -66,12 +66,12 @@ func TestSettleConverges(t *testing.T) {
 	keys := s.dag("d00").Nodes["build"].Key
 	for i := range n { // every DAG has its success on record; only places hold the sessions back
 		e := s.entry(dagRef(fmt.Sprintf("d%02d", i)))
-		e.Runs = append(e.Runs, &schemas.Run{Node: "build", NodeKey: keys, Seq: 1, Outcome: schemas.OutcomeSucceeded})
+		e.SetRuns(append(e.Runs(), &schemas.Run{Node: "build", NodeKey: keys, Seq: 1, Outcome: schemas.OutcomeSucceeded}))
 	}
 	s.settle()
 	for i := range n {
 		ref := sessionRef(fmt.Sprintf("s%02d", i))
-		if phase := s.entries[ref].Status.Base().Phase; phase != schemas.SessionCompleted {
+		if phase := s.entries[ref].Status().Base().Phase; phase != schemas.SessionCompleted {
 			t.Errorf("%s is %s after one Settle", ref, phase)
 		}
 	}

@@ -90,7 +90,8 @@ func (s *sim) entry(ref schemas.Ref) *state.Entry {
 	c := &state.Entry{Ref: ref}
 	if e := s.entries[ref]; e != nil {
 		*c = *e
-		c.Runs, c.Claims, c.Inputs = slices.Clone(e.Runs), slices.Clone(e.Claims), maps.Clone(e.Inputs)
+		c.SetRuns(slices.Clone(e.Runs()))
+		c.Claims, c.Inputs = slices.Clone(e.Claims), maps.Clone(e.Inputs)
 	}
 	s.entries[ref] = c
 	s.dirty[ref] = true
@@ -108,7 +109,7 @@ func (s *sim) tree() *state.Tree {
 	var list []*state.Entry
 	var problems []schemas.Problem
 	for _, e := range s.entries {
-		if e.Kind != schemas.SettingsKind.Name && (!e.Gone() || e.Status != nil || len(e.Claims) > 0) {
+		if e.Kind != schemas.SettingsKind.Name && (!e.Gone() || e.HasStatus() || len(e.Claims) > 0) {
 			list = append(list, e)
 			problems = append(problems, e.Problems...)
 		}
@@ -183,7 +184,7 @@ func (s *sim) settle() Decision {
 	for ref, out := range d.Outs {
 		e := s.entries[ref]
 		c := *e
-		c.Status = s.disk(ref, out.Status)
+		c.SetStatus(s.disk(ref, out.Status))
 		s.entries[ref] = &c
 		if out.Status == nil && c.Gone() && len(c.Claims) == 0 {
 			delete(s.entries, ref)
@@ -247,7 +248,7 @@ func (s *sim) check(t *state.Tree, d Decision) {
 	for ref, out := range full.Outs {
 		var status schemas.Status
 		if e := d.Tree.Entry(ref); e != nil {
-			status = e.Status
+			status = e.Status()
 		}
 		if !sameStatus(status, out.Status) {
 			s.t.Errorf("%s: deciding what is affected by %v differs from deciding everything:\n%s\n%s", ref, s.dirty,
@@ -261,8 +262,8 @@ func (s *sim) check(t *state.Tree, d Decision) {
 	}
 	again := Settle(d.Tree, s.now, nil)
 	for _, ref := range again.Changed {
-		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status),
-			s.text(ref, again.Tree.Entry(ref).Status))
+		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status()),
+			s.text(ref, again.Tree.Entry(ref).Status()))
 	}
 	for ref, out := range d.Outs {
 		if out.Status != nil {
@@ -405,8 +406,8 @@ func (s *sim) end(owner schemas.Ref, key string, change func(*schemas.Run)) {
 	if !run.Done() {
 		return
 	}
-	entry.Runs = append(entry.Runs, &run)
-	slices.SortFunc(entry.Runs, compareRuns)
+	entry.SetRuns(append(entry.Runs(), &run))
+	slices.SortFunc(entry.Runs(), compareRuns)
 }
 
 func compareRuns(a, b *schemas.Run) int {
@@ -450,10 +451,10 @@ func (s *sim) finish(owner, node, outcome string, change func(*schemas.Run)) {
 func (s *sim) dag(name string) *schemas.DAGStatus {
 	s.t.Helper()
 	e := s.entries[dagRef(name)]
-	if e == nil || e.Status == nil {
+	if e == nil || !e.HasStatus() {
 		s.t.Fatalf("dag/%s has no status", name)
 	}
-	return e.Status.(*schemas.DAGStatus)
+	return e.Status().(*schemas.DAGStatus)
 }
 
 // states lists the nodes of a DAG as "name State/Reason".

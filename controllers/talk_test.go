@@ -191,7 +191,7 @@ func (k *talk) requestText(i int) string {
 	}
 	name := fmt.Sprintf("q%d", i)
 	run := ""
-	if st, ok := k.entries[dagRef("d0")].Status.(*schemas.DAGStatus); ok && from == "engineer" && k.r.IntN(3) == 0 {
+	if st, ok := k.entries[dagRef("d0")].Status().(*schemas.DAGStatus); ok && from == "engineer" && k.r.IntN(3) == 0 {
 		run = ", run: " + effectKey("d0", "n0", st.Nodes["n0"].Key, 1+k.r.IntN(2))
 	}
 	return head("ClarificationRequest", name) + fmt.Sprintf(
@@ -234,7 +234,7 @@ func (k *talk) hook() {
 	}
 	e := k.entry(agentRef(name))
 	run := NewHook(e, pick(k.r, schemas.OutcomeStarted, schemas.OutcomeDone), 1+k.r.IntN(3), k.now)
-	e.Runs = append(e.Runs, &run)
+	e.SetRuns(append(e.Runs(), &run))
 	k.note("hook of %s: %s %d", name, run.Outcome, run.Issue)
 }
 
@@ -400,10 +400,10 @@ func (k *talk) calmDown() {
 		k.turn()
 	}
 	for ref, e := range k.entries {
-		if e.Broken() || e.Status == nil {
+		if e.Broken() || !e.HasStatus() {
 			continue
 		}
-		if c := e.Status.Base().Condition(schemas.Reconciling); c != nil {
+		if c := e.Status().Base().Condition(schemas.Reconciling); c != nil {
 			k.t.Errorf("%s is at work for ever: %s", ref, c.Message)
 		}
 	}

@@ -32,10 +32,10 @@ func Verdict(t *state.Tree) Exit {
 			switch {
 			case e.Broken():
 				return ExitInvalid
-			case e.Status == nil:
+			case !e.HasStatus():
 				continue
 			}
-			c := e.Status.Base().Condition(schemas.Stalled)
+			c := e.Status().Base().Condition(schemas.Stalled)
 			if c == nil {
 				continue
 			}
@@ -71,10 +71,10 @@ func Counts(t *state.Tree) []state.Count {
 }
 
 func isReady(e *state.Entry) bool {
-	if e.Status == nil {
+	if !e.HasStatus() {
 		return !e.Broken()
 	}
-	c := e.Status.Base().Condition(schemas.Ready)
+	c := e.Status().Base().Condition(schemas.Ready)
 	return c != nil && c.Status == schemas.True
 }
 
@@ -84,17 +84,17 @@ func Why(e *state.Entry, t *state.Tree) []string {
 	for _, p := range e.Problems {
 		out = append(out, p.Error())
 	}
-	if e.Status == nil || isReady(e) {
+	if !e.HasStatus() || isReady(e) {
 		return out
 	}
-	if c := e.Status.Base().Condition(schemas.Ready); c != nil {
+	if c := e.Status().Base().Condition(schemas.Ready); c != nil {
 		line := c.Reason + ": " + c.Message
-		if t := e.Status.Base().Condition(schemas.Stalled); t != nil {
+		if t := e.Status().Base().Condition(schemas.Stalled); t != nil {
 			line += " (nothing will change by itself)"
 		}
 		out = append(out, line)
 	}
-	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok {
 		out = append(out, whyNodes(e, st)...)
 	}
 	return append(out, whySession(e, t)...)
@@ -107,10 +107,10 @@ func whySession(e *state.Entry, t *state.Tree) []string {
 		return nil
 	}
 	s := t.Entry(sessionRef(spec.Session))
-	if s == nil || s.Status == nil || s.Status.Base().Phase == schemas.SessionActive {
+	if s == nil || !s.HasStatus() || s.Status().Base().Phase == schemas.SessionActive {
 		return nil
 	}
-	c := s.Status.Base().Condition(schemas.Ready)
+	c := s.Status().Base().Condition(schemas.Ready)
 	if c == nil || phaseOf(s) == schemas.SessionFailed {
 		return nil
 	}

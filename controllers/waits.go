@@ -28,7 +28,7 @@ func (w Wait) String() string {
 func Waits(t *state.Tree) []Wait {
 	var out []Wait
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
-		st, ok := e.Status.(*schemas.DAGStatus)
+		st, ok := e.Status().(*schemas.DAGStatus)
 		spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
 		if !ok || spec == nil || !anyBlocked(st) {
 			continue

@@ -12,8 +12,8 @@ func decideWorkflow(in In) Out {
 	if in.Gone() {
 		return Out{}
 	}
-	st := &schemas.WorkflowStatus{Common: common(in.Status)}
-	if old, ok := in.Status.(*schemas.WorkflowStatus); ok {
+	st := &schemas.WorkflowStatus{Common: common(in.Status())}
+	if old, ok := in.Status().(*schemas.WorkflowStatus); ok {
 		st.Layers = old.Layers
 	}
 	if in.Broken() {

@@ -43,8 +43,8 @@ func (w *World) decide(e *state.Entry, by func(In) Out) Out {
 	}
 	out := by(In{Entry: e, Tree: w.tree, World: w, Now: w.now})
 	rest(e, out)
-	if sameStatus(e.Status, out.Status) {
-		out.Status = e.Status // of two equal ones one is kept
+	if sameStatus(e.Status(), out.Status) {
+		out.Status = e.Status() // of two equal ones one is kept
 	}
 	if restsOn[e.Kind] {
 		w.outs[e.Ref] = out
@@ -71,7 +71,7 @@ func rest(e *state.Entry, out Out) {
 // dagStatus returns the status that a DAG has now: as decided where it is being decided, else as it stands. It may be
 // nil.
 func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
-	s := e.Status
+	s := e.Status()
 	if w.work == nil || w.work[e.Ref] {
 		s = w.decide(e, decideDAG).Status
 	}
@@ -81,7 +81,7 @@ func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
 
 // sessionStatus is dagStatus for sessions.
 func (w *World) sessionStatus(e *state.Entry) *schemas.SessionStatus {
-	s := e.Status
+	s := e.Status()
 	if w.work == nil || w.work[e.Ref] {
 		s = w.decide(e, decideSession).Status
 	}
@@ -127,7 +127,7 @@ func sessionOfBroken(dag *state.Entry) string {
 			return r.To.Name
 		}
 	}
-	if st, ok := dag.Status.(*schemas.DAGStatus); ok {
+	if st, ok := dag.Status().(*schemas.DAGStatus); ok {
 		return st.Session
 	}
 	return ""
@@ -175,7 +175,7 @@ func (w *World) gather(e *state.Entry) {
 			}
 		}
 	}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if r.Agent != "" {
 			d := w.deed(r.Agent)
 			d.runs = append(d.runs, r)

@@ -166,7 +166,7 @@ func (m *model) spent(f *file) bool {
 	if s == nil || s.status == nil {
 		return false
 	}
-	st, ok := s.status.body.(*schemas.ActionStatus)
+	st, ok := s.statusBody().(*schemas.ActionStatus)
 	return ok && st.Phase == schemas.ActionApplied
 }
 
@@ -176,7 +176,7 @@ func (m *model) accepted(f *file) bool {
 	if s == nil || s.status == nil {
 		return false
 	}
-	st, ok := s.status.body.(*schemas.ClarificationRequestStatus)
+	st, ok := s.statusBody().(*schemas.ClarificationRequestStatus)
 	return ok && st.ID != ""
 }
 
@@ -187,7 +187,7 @@ func (m *model) remembers(target schemas.Ref, action string) bool {
 		return false
 	}
 	var applied []schemas.AppliedAction
-	switch st := s.status.body.(type) {
+	switch st := s.statusBody().(type) {
 	case *schemas.DAGStatus:
 		applied = st.Actions
 	case *schemas.SessionStatus:

@@ -131,13 +131,13 @@ func missingOf(root *os.Root, paths []string) map[string]bool {
 	return out
 }
 
-// of returns what is missing of an object's declared outputs, by node; nil if nothing is. runs are its records.
-func (d *declared) of(ref schemas.Ref, runs []*schemas.Run) map[string]Missing {
+// of returns what is missing of an object's declared outputs, by node; nil if nothing is.
+func (d *declared) of(e *Entry) map[string]Missing {
 	if d == nil || len(d.missing) == 0 {
 		return nil
 	}
 	var all map[string]Missing
-	for node, paths := range d.nodes[ref] {
+	for node, paths := range d.nodes[e.Ref] {
 		var m Missing
 		for _, p := range paths {
 			if d.missing[p] {
@@ -147,7 +147,7 @@ func (d *declared) of(ref schemas.Ref, runs []*schemas.Run) map[string]Missing {
 		if len(m.Files) == 0 {
 			continue
 		}
-		d.find(&m, node, runs)
+		d.find(&m, node, e.Runs())
 		if all == nil {
 			all = map[string]Missing{}
 		}

@@ -43,5 +43,5 @@ func DecodeRun(data []byte) (*schemas.Run, error) {
 	if err := decodeState(data, bytes.Clone(data), &head); err != nil {
 		return nil, err
 	}
-	return decodeRun(head.Key, data)
+	return decodeRun(head.Key, data, bytes.Clone(data))
 }

@@ -162,12 +162,25 @@ func (d *decoder) file() *file {
 		f.body = d.ledger(f.path)
 		return f
 	case body == bodyRaw:
-		f.body = d.store.decodeState(f.area, f.path, d.bytes())
+		f.path = strings.Clone(f.path)
+		f.body = d.raw(f)
+		return f
 	default:
 		d.fail()
 	}
 	f.path = strings.Clone(f.path)
 	return f
+}
+
+// raw is the body of a status or record, to be decoded when it is asked for. It points into the block.
+func (d *decoder) raw(f *file) any {
+	switch raw := d.bytes(); f.area {
+	case areaStatus:
+		return &heldStatus{store: d.store, path: f.path, raw: raw}
+	case areaRuns:
+		return &heldRun{key: d.store.layout().runKey(f.path), raw: raw}
+	}
+	return nil
 }
 
 // ledger reads a ledger that this program has parsed before. It points into the block.

@@ -87,10 +87,10 @@ func EncodeRun(r *schemas.Run) ([]byte, error) {
 
 const runKind = "Run"
 
-// decodeRun reads what EncodeRun wrote under the given key.
-func decodeRun(key string, data []byte) (*schemas.Run, error) {
+// decodeRun reads what EncodeRun wrote under the given key. same says the same as data; the run holds parts of it.
+func decodeRun(key string, data, same []byte) (*schemas.Run, error) {
 	r := new(schemas.Run)
-	if err := decodeState(data, bytes.Clone(data), r); err != nil {
+	if err := decodeState(data, same, r); err != nil {
 		return nil, err
 	}
 	switch {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -283,17 +284,18 @@ func (s *Store) decode(a area, p string, data []byte) any {
 	return s.decodeState(a, p, data)
 }
 
-// decodeState makes the body of a status or run, from the file or from the cache.
+// decodeState makes the body of a status or run.
 func (s *Store) decodeState(a area, p string, data []byte) any {
 	switch a {
 	case areaStatus:
 		return s.decodeStatusFile(p, data)
 	case areaRuns:
-		r, err := decodeRun(s.layout().runKey(p), data)
+		key := s.layout().runKey(p)
+		r, err := decodeRun(key, data, bytes.Clone(data))
 		if err != nil {
 			return damageOf(err)
 		}
-		return r
+		return &heldRun{key: key, is: r}
 	case areaLedgers:
 		return decodeLedgerFile(p, data)
 	}
@@ -318,7 +320,7 @@ func (s *Store) decodeStatusFile(p string, data []byte) any {
 	if err != nil {
 		return damageOf(err)
 	}
-	return st
+	return holdStatus(st)
 }
 
 func (s *Store) decodeSpec(p string, data []byte) any {

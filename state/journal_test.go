@@ -119,7 +119,7 @@ func keys(e *Entry) (runs, claims []string) {
 	if e == nil {
 		return nil, nil
 	}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		runs = append(runs, fmt.Sprint(r.Seq))
 	}
 	for _, c := range e.Claims {
@@ -227,7 +227,7 @@ func TestRecordsStand(t *testing.T) {
 		must(t, os.WriteFile(p, []byte(text), 0o644))
 	}
 	must(t, j.Close())
-	runs := load(t, open(t, dir)).Entry(checks).Runs
+	runs := load(t, open(t, dir)).Entry(checks).Runs()
 	if len(runs) != 2 || runs[0].Outcome != schemas.OutcomeFailed || runs[1].Outcome != schemas.OutcomeSucceeded {
 		t.Errorf("on record: %+v", runs)
 	}

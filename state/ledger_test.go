@@ -260,7 +260,9 @@ func TestLedgersInTrees(t *testing.T) {
 	}
 	one, two, newer := parse(1), parse(2, "pending"), parse(1, "resolved")
 	a := NewTree(nil, nil).WithLedgers(two, one)
-	b := a.WithLedgers(newer).With(&Entry{Ref: health, Status: &schemas.SessionStatus{}}).WithSettings(a.Settings(), nil)
+	e := &Entry{Ref: health}
+	e.SetStatus(&schemas.SessionStatus{})
+	b := a.WithLedgers(newer).With(e).WithSettings(a.Settings(), nil)
 	if a.Ledger(1) != one || b.Ledger(1) != newer || b.Ledger(2) != two || len(b.Ledgers()) != 2 || b.Ledger(3) != nil {
 		t.Errorf("%v and %v", a.Ledgers(), b.Ledgers())
 	}

@@ -169,8 +169,8 @@ func diff(prev, next *Tree) []schemas.Ref {
 func sameEntry(a, b *Entry) bool {
 	return sameObject(a.Object, b.Object) && slices.EqualFunc(a.Problems, b.Problems, equalProblems) &&
 		slices.EqualFunc(a.Refs, b.Refs, func(x, y schemas.Reference) bool { return x.To == y.To }) &&
-		(a.Status == b.Status || reflect.DeepEqual(a.Status, b.Status)) &&
-		slices.EqualFunc(a.Runs, b.Runs, func(x, y *schemas.Run) bool { return x == y || reflect.DeepEqual(x, y) }) &&
+		(a.status == b.status || reflect.DeepEqual(a.Status(), b.Status())) &&
+		(a.runs.same(b.runs) || slices.EqualFunc(a.Runs(), b.Runs(), func(x, y *schemas.Run) bool { return x == y || reflect.DeepEqual(x, y) })) &&
 		slices.EqualFunc(a.Claims, b.Claims, func(x, y Claim) bool { return reflect.DeepEqual(x, y) }) &&
 		maps.Equal(a.Inputs, b.Inputs) && maps.EqualFunc(a.Missing, b.Missing, sameMissing)
 }

@@ -87,10 +87,10 @@ func (m *model) knownLogs(t *Tree) map[string]bool {
 	known := map[string]bool{}
 	for _, kind := range t.Kinds() {
 		for _, e := range t.Entries(kind) {
-			for _, r := range e.Runs {
+			for _, r := range e.Runs() {
 				known[LogPath(r.Key)] = true
 			}
-			if st, ok := e.Status.(*schemas.DAGStatus); ok {
+			if st, ok := e.Status().(*schemas.DAGStatus); ok {
 				for _, n := range st.Nodes {
 					known[n.Log] = true
 				}

@@ -37,6 +37,12 @@ type slot struct {
 	runs   []*file
 }
 
+// statusBody is what the status file says; nil when there is none that can be used.
+func (s *slot) statusBody() schemas.Status {
+	held, _ := s.status.body.(*heldStatus)
+	return held.get()
+}
+
 func newModel(l *layout) *model {
 	return &model{
 		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, troubles: map[string]trouble{},
@@ -132,10 +138,9 @@ func (m *model) entry(ref schemas.Ref) *Entry {
 		e.StatusPath = m.layout.statusPath(ref)
 	}
 	m.fillJournals(e)
-	sortRuns(e.Runs)
 	if e.Object != nil {
 		e.Inputs = m.inputs.of(ref)
-		e.Missing = m.declared.of(ref, e.Runs)
+		e.Missing = m.declared.of(e)
 	}
 	return e
 }
@@ -151,12 +156,12 @@ func (m *model) fill(e *Entry, s *slot) {
 		e.Refs = s.specs[0].body.(*specBody).references()
 	}
 	if s.status != nil {
-		e.Status, _ = s.status.body.(schemas.Status)
+		e.status, _ = s.status.body.(*heldStatus)
 		e.StatusPath = s.status.path
 	}
 	for _, f := range s.runs {
-		if r, ok := f.body.(*schemas.Run); ok {
-			e.Runs = append(e.Runs, r)
+		if r, ok := f.body.(*heldRun); ok {
+			e.addRun(r)
 		}
 	}
 }
@@ -170,15 +175,17 @@ func (m *model) fillJournals(e *Entry) {
 			continue
 		}
 		if filed == nil {
-			filed = make(map[string]bool, len(e.Runs)+len(own.results))
-			for _, r := range e.Runs {
-				filed[r.Key] = true
+			filed = make(map[string]bool, e.RunCount()+len(own.results))
+			if e.runs != nil {
+				for _, r := range e.runs.files {
+					filed[r.key] = true
+				}
 			}
 		}
 		for key, r := range own.results {
 			if !filed[key] {
 				filed[key] = true
-				e.Runs = append(e.Runs, r)
+				e.addResult(r)
 			}
 		}
 		if v.alive {

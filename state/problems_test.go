@@ -131,10 +131,10 @@ func condition(e *Entry) string {
 	default:
 		s = append(s, "valid")
 	}
-	if e.Status != nil {
-		s = append(s, "status "+e.Status.Base().Phase)
+	if e.HasStatus() {
+		s = append(s, "status "+e.Status().Base().Phase)
 	}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		s = append(s, "run "+r.Key+" "+r.Outcome)
 	}
 	for _, c := range e.Claims {
@@ -153,7 +153,7 @@ func dump(t *Tree) string {
 			if o := e.Object; o != nil {
 				fmt.Fprintf(&b, "  object %s %s %v %s %v\n", o.Path, o.Digest, o.Metadata, o.Canonical(), o.Refs)
 			}
-			for _, v := range []any{e.Status, e.Runs, e.Claims} {
+			for _, v := range []any{e.Status(), e.Runs(), e.Claims} {
 				data, err := Encode(v)
 				fmt.Fprintf(&b, "  %s %v\n", data, err)
 			}

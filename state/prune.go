@@ -32,19 +32,19 @@ func (t *Tree) Surplus(keep int) []string {
 }
 
 func (e *Entry) surplus(keep int) []string {
-	if len(e.Runs) <= keep {
+	if e.RunCount() <= keep {
 		return nil
 	}
 	var now map[string]schemas.NodeStatus
-	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok {
 		now = st.Nodes
 	}
 	byNode := map[string][]*schemas.Run{}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		byNode[r.Node] = append(byNode[r.Node], r)
 	}
 	var out []string
-	open := Unended(e.Runs)
+	open := Unended(e.Runs())
 	for node, runs := range byNode {
 		slices.SortStableFunc(runs, e.newestFirst)
 		for i, r := range runs {

@@ -18,7 +18,7 @@ func hooks(specs ...schemas.Run) *Entry {
 		r.Node, r.NodeKey, r.Seq = "hook", "sha256:00", i+1
 		r.Key = fmt.Sprintf("agents/lead/hook-00-%d", r.Seq)
 		r.FinishedAt = schemas.NewTime(at.Add(-time.Duration(i) * time.Hour))
-		e.Runs = append(e.Runs, &r)
+		e.SetRuns(append(e.Runs(), &r))
 	}
 	return e
 }
@@ -40,9 +40,9 @@ func TestPruneKeepsWhatIsHeld(t *testing.T) {
 	if got := NewTree(nil, nil, e).Surplus(2); !slices.Equal(got, want) {
 		t.Errorf("beyond two records: %q, want %q", got, want)
 	}
-	all := append(slices.Clone(e.Runs), hooks(ended(42, "")).Runs[0])
+	all := append(slices.Clone(e.Runs()), hooks(ended(42, "")).Runs()[0])
 	all[6].Seq, all[6].Key = 7, "agents/lead/hook-00-7"
-	e.Runs = all
+	e.SetRuns(all)
 	want = []string{"agents/lead/hook-00-1", "agents/lead/hook-00-2", "agents/lead/hook-00-3", "agents/lead/hook-00-4",
 		"agents/lead/hook-00-5"}
 	if got := NewTree(nil, nil, e).Surplus(2); !slices.Equal(got, want) {
@@ -53,7 +53,7 @@ func TestPruneKeepsWhatIsHeld(t *testing.T) {
 // TestUnended pairs ends with what was begun before them, on the same issue or for the same item.
 func TestUnended(t *testing.T) {
 	runs := hooks(begun(42, ""), begun(42, "a"), begun(42, "b"), begun(7, "c"), ended(42, "a"), ended(8, ""),
-		begun(42, "a")).Runs
+		begun(42, "a")).Runs()
 	var got []int
 	for _, r := range Unended(runs) {
 		got = append(got, r.Seq)
@@ -61,7 +61,7 @@ func TestUnended(t *testing.T) {
 	if want := []int{1, 3, 4, 7}; !slices.Equal(got, want) {
 		t.Errorf("not ended: %v, want %v", got, want)
 	}
-	if got := Unended(append(runs, hooks(ended(42, "")).Runs...)); len(got) != 1 || got[0].Issue != 7 {
+	if got := Unended(append(runs, hooks(ended(42, "")).Runs()...)); len(got) != 1 || got[0].Issue != 7 {
 		t.Errorf("after the end of an issue: %v", got)
 	}
 }

@@ -51,7 +51,7 @@ func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run, d *drafts) e
 	look := nearby{root: s.root}
 	defer look.close()
 	for _, r := range all {
-		s.wrote(&look, r.path, r.data, r.run)
+		s.wrote(&look, r.path, r.data, &heldRun{key: r.run.Key, is: r.run})
 	}
 	return s.bump()
 }
@@ -102,7 +102,7 @@ func (s *Store) recorded(r *schemas.Run) bool {
 	if err != nil {
 		return false
 	}
-	_, err = decodeRun(r.Key, data)
+	_, err = decodeRun(r.Key, data, data)
 	return err == nil
 }
 

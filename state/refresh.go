@@ -291,7 +291,7 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 		}
 		e, was := u.model.entry(ref), prev.Entry(ref)
 		if was != nil && !u.statuses[e.StatusPath] {
-			e.Status = was.Status // the caller's, which may be ahead of the file
+			e.status = was.status // the caller's, which may be ahead of the file
 		}
 		if was != nil {
 			e.Accepted = was.Accepted

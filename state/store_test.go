@@ -112,10 +112,10 @@ func TestLoadWriteRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	next, refs := refresh(t, s, tree, "state/sessions/health.json")
-	if len(refs) != 1 || next.Entry(health).Status.Base().Phase != "Active" {
-		t.Fatalf("refs %v, status %+v", refs, next.Entry(health).Status)
+	if len(refs) != 1 || next.Entry(health).Status().Base().Phase != "Active" {
+		t.Fatalf("refs %v, status %+v", refs, next.Entry(health).Status())
 	}
-	if again := load(t, open(t, dir)); again.Entry(health).Status.Base().Phase != "Active" {
+	if again := load(t, open(t, dir)); again.Entry(health).Status().Base().Phase != "Active" {
 		t.Error("the status was not read")
 	}
 	if err := os.Remove(filepath.Join(dir, "specs/a/health.yaml")); err != nil {
@@ -175,7 +175,7 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree, _ = refresh(t, b, tree, []string{}...)
-	if e := tree.Entry(checks); len(e.Claims) != 0 || len(e.Runs) != 1 {
+	if e := tree.Entry(checks); len(e.Claims) != 0 || e.RunCount() != 1 {
 		t.Fatalf("entry %+v", e)
 	}
 }

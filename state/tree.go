@@ -29,13 +29,11 @@ type Entry struct {
 	// exists, Object is nil, and the last status stands.
 	Problems []schemas.Problem
 	// Refs are the references of what is sound in a broken object; nil while there is an Object, which has its own.
-	Refs []schemas.Reference
-	// Status is what the status file says; nil when there is no such file. Callers must not change it.
-	Status schemas.Status
+	Refs   []schemas.Reference
+	status *heldStatus // nil when there is no status file
 	// StatusPath is the path of the status file below the root, whether it exists or not.
 	StatusPath string
-	// Runs are the finished effects of this object, sorted by Node, NodeKey and Seq.
-	Runs []*schemas.Run
+	runs       *heldRuns // nil when there are none
 	// Claims are the effects of this object that a live process has claimed or is running, sorted by Key.
 	Claims []Claim
 	// Inputs holds, for each node of a DAG that declares inputs, the digest of the files that its globs match now.
@@ -211,7 +209,7 @@ func (t *Tree) relink(from schemas.Ref, was, is []schemas.Ref) {
 }
 
 func empty(e *Entry) bool {
-	return e.Gone() && e.Status == nil && len(e.Runs) == 0 && len(e.Claims) == 0
+	return e.Gone() && !e.HasStatus() && e.RunCount() == 0 && len(e.Claims) == 0
 }
 
 func find(shelf []*Entry, name string) (int, bool) {

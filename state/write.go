@@ -115,7 +115,7 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 		if err != nil {
 			s.unknown(c.Path)
 		} else {
-			s.wrote(&look, c.Path, c.Data, c.Status)
+			s.wrote(&look, c.Path, c.Data, body(c))
 		}
 	}
 	if err := errors.Join(err, s.bump()); err != nil {
@@ -196,6 +196,14 @@ func (s *Store) wrote(look *nearby, p string, data []byte, body any) {
 		return
 	}
 	s.model.put(&file{path: p, area: a, racy: true, stat: st, sum: xxhash.Sum64(data), body: body})
+}
+
+// body is what is known of a change's content without decoding it.
+func body(c Change) any {
+	if c.Status == nil {
+		return nil
+	}
+	return holdStatus(c.Status)
 }
 
 // nearby looks at files one after the other that mostly lie in the same folder, which it keeps open.

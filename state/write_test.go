@@ -127,7 +127,7 @@ func TestOthersWrites(t *testing.T) {
 		write(t, a, Change{Path: a.StatusPath(health), Data: statusOf(t, health, "Active")})
 	})
 	tree, refs := refresh(t, b, tree)
-	if !slices.Equal(refs, []schemas.Ref{health}) || tree.Entry(health).Status.Base().Phase != "Active" {
+	if !slices.Equal(refs, []schemas.Ref{health}) || tree.Entry(health).Status().Base().Phase != "Active" {
 		t.Errorf("refs %v", refs)
 	}
 	if _, refs = refresh(t, b, tree); len(refs) != 0 {
@@ -158,7 +158,7 @@ func TestMoveAside(t *testing.T) {
 		}
 	}
 	tree, _ = refresh(t, s, tree)
-	if ps := tree.Problems(); len(ps) != 0 || tree.Entry(health).Status.Base().Phase != "Active" {
+	if ps := tree.Problems(); len(ps) != 0 || tree.Entry(health).Status().Base().Phase != "Active" {
 		t.Errorf("problems %v", ps)
 	}
 	if got, want := dump(tree), dump(load(t, open(t, dir))); got != want {

@@ -177,7 +177,7 @@ func (a *app) mootAction(ctx context.Context, name string) string {
 	}
 	defer s.Close()
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
-		st, ok := e.Status.(*schemas.DAGStatus)
+		st, ok := e.Status().(*schemas.DAGStatus)
 		if ok && slices.ContainsFunc(st.Actions, func(x schemas.AppliedAction) bool { return x.Name == name && x.Moot }) {
 			return because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
 		}

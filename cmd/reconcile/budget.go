@@ -196,7 +196,7 @@ func lastRunOf(t *state.Tree, agent string) *schemas.Run {
 	var last *schemas.Run
 	for _, k := range []schemas.Kind{schemas.DAGKind, schemas.ClarificationRequestKind} {
 		for _, e := range t.Entries(k.Name) {
-			for _, r := range e.Runs {
+			for _, r := range e.Runs() {
 				if r.Agent == agent && (last == nil || r.FinishedAt.After(last.FinishedAt.Time)) {
 					last = r
 				}

@@ -122,7 +122,7 @@ func requestSpec(e *state.Entry) *schemas.ClarificationRequestSpec {
 }
 
 func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
-	st, ok := e.Status.(*schemas.ClarificationRequestStatus)
+	st, ok := e.Status().(*schemas.ClarificationRequestStatus)
 	if !ok {
 		return &schemas.ClarificationRequestStatus{}
 	}

@@ -67,7 +67,7 @@ func request(t *testing.T, name string, issue int, st *schemas.ClarificationRequ
 	}
 	e := &state.Entry{Ref: d.Ref, Object: d.Object}
 	if st != nil {
-		e.Status = st
+		e.SetStatus(st)
 	}
 	return e
 }

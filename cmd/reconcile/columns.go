@@ -34,7 +34,7 @@ var kindColumns = map[string][]column{
 		specColumn("RUNNER", runnerWord),
 		specColumn("MODEL", func(s *schemas.AgentSpec) string { return s.Model }),
 		{"LAST", func(e *state.Entry, now time.Time) render.Cell {
-			if s, ok := e.Status.(*schemas.AgentStatus); ok {
+			if s, ok := e.Status().(*schemas.AgentStatus); ok {
 				return ago(s.LastActivity, now)
 			}
 			return dash
@@ -49,7 +49,7 @@ var kindColumns = map[string][]column{
 		ready, phase,
 		specColumn("SESSION", func(s *schemas.DAGSpec) string { return s.Session }),
 		{"NODES", func(e *state.Entry, _ time.Time) render.Cell {
-			s, ok := e.Status.(*schemas.DAGStatus)
+			s, ok := e.Status().(*schemas.DAGStatus)
 			switch {
 			case !ok:
 				return dash
@@ -117,7 +117,7 @@ func specColumn[S schemas.Spec](head string, text func(S) string) column {
 
 func statusColumn[S schemas.Status](head string, text func(S) string) column {
 	return column{head, func(e *state.Entry, _ time.Time) render.Cell {
-		s, ok := e.Status.(S)
+		s, ok := e.Status().(S)
 		if !ok {
 			return dash
 		}

@@ -183,7 +183,7 @@ type commands struct {
 func commandsIn(store *state.Store, t *state.Tree) commands {
 	c := commands{store, map[string]*schemas.Object{}}
 	for _, e := range t.Entries(schemas.ActionKind.Name) {
-		st, _ := e.Status.(*schemas.ActionStatus)
+		st, _ := e.Status().(*schemas.ActionStatus)
 		if e.Object != nil && st != nil && st.Phase == schemas.ActionApplied && st.ObservedDigest == e.Object.Digest &&
 			!slash.IsHeard(e.Object) {
 			c.taken[e.Object.Path] = e.Object
@@ -191,7 +191,7 @@ func commandsIn(store *state.Store, t *state.Tree) commands {
 	}
 	matters := map[string]*schemas.ClarificationRequestStatus{} // by name, and by number
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, _ := e.Status.(*schemas.ClarificationRequestStatus)
+		st, _ := e.Status().(*schemas.ClarificationRequestStatus)
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 		if st == nil || spec == nil || st.ID == "" {
 			continue
@@ -328,7 +328,7 @@ func noteOf(e *state.Entry) string {
 	if e == nil {
 		return ""
 	}
-	switch st := e.Status.(type) {
+	switch st := e.Status().(type) {
 	case *schemas.DAGStatus:
 		if st.Progress.Total > 0 {
 			return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)

@@ -137,16 +137,16 @@ func (p *page) head(e *state.Entry, d description) {
 	}
 	row("Ready", readyCell(e))
 	row("Status", render.Cell{Text: because(e)})
-	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok {
 		row("Progress", render.Cell{Text: fraction(st.Progress) + " nodes"})
 		row("Started", p.instant(st.StartedAt))
 		row("Finished", p.instant(st.FinishedAt))
 	}
-	if st, ok := e.Status.(*schemas.SessionStatus); ok {
+	if st, ok := e.Status().(*schemas.SessionStatus); ok {
 		row("Progress", render.Cell{Text: fraction(st.Progress) + " nodes"})
 		row("Active DAGs", render.Cell{Text: shorten(st.ActiveDAGs, 10)})
 	}
-	if st, ok := e.Status.(*schemas.AgentStatus); ok {
+	if st, ok := e.Status().(*schemas.AgentStatus); ok {
 		row("Activity", render.Cell{Text: st.AgentActivity.Status, Color: render.StateColor(st.AgentActivity.Status)})
 		row("Last active", p.instant(st.LastActivity))
 	}
@@ -216,11 +216,11 @@ func (p *page) spec(e *state.Entry) string {
 }
 
 func (p *page) conditions(e *state.Entry) string {
-	if e.Status == nil {
+	if !e.HasStatus() {
 		return ""
 	}
 	t := p.table("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
-	for _, c := range e.Status.Base().Conditions {
+	for _, c := range e.Status().Base().Conditions {
 		t.Cells(render.Cell{Text: c.Type}, render.Cell{Text: string(c.Status), Color: render.StateColor(string(c.Status))},
 			render.Cell{Text: c.Reason}, ago(c.LastTransitionTime, p.now()), render.Cell{Text: c.Message})
 	}
@@ -238,7 +238,7 @@ func (p *page) nodes(e *state.Entry) string {
 	if e.Kind != schemas.DAGKind.Name {
 		return ""
 	}
-	st, _ := e.Status.(*schemas.DAGStatus)
+	st, _ := e.Status().(*schemas.DAGStatus)
 	t := p.table("NODE", "STATE", "ATTEMPTS", "TOOK", "EXIT", "WHY")
 	for _, name := range nodeNames(e) {
 		n := schemas.NodeStatus{State: schemas.NodePending}
@@ -254,7 +254,7 @@ func (p *page) nodes(e *state.Entry) string {
 // failures shows the end of what failed nodes printed, of the first ones.
 func (p *page) failures(e *state.Entry) {
 	const most = 3
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
 		return
 	}
@@ -304,7 +304,7 @@ func (p *page) whyNode(n schemas.NodeStatus) string {
 
 func (p *page) actions(e *state.Entry) string {
 	var applied []schemas.AppliedAction
-	switch st := e.Status.(type) {
+	switch st := e.Status().(type) {
 	case *schemas.DAGStatus:
 		applied = st.Actions
 	case *schemas.SessionStatus:
@@ -319,11 +319,11 @@ func (p *page) actions(e *state.Entry) string {
 }
 
 func (p *page) history(e *state.Entry) string {
-	if e.Status == nil {
+	if !e.HasStatus() {
 		return ""
 	}
 	t := p.table("AGE", "REASON", "MESSAGE")
-	for _, h := range e.Status.Base().History {
+	for _, h := range e.Status().Base().History {
 		t.Cells(ago(h.At, p.now()), render.Cell{Text: h.Reason}, render.Cell{Text: h.Message})
 	}
 	return text(t)

@@ -195,7 +195,7 @@ type merged struct {
 func mergedOf(e *state.Entry) merged {
 	m := merged{
 		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},
-		Status: e.Status, Problems: e.Problems, NotHere: controllers.NotHere(e),
+		Status: e.Status(), Problems: e.Problems, NotHere: controllers.NotHere(e),
 	}
 	if e.Object != nil {
 		m.Metadata, m.Spec = e.Object.Metadata, e.Object.Canonical()

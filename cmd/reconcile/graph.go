@@ -80,7 +80,7 @@ func (a *app) pictureOf(e *state.Entry) (graph.Picture, error) {
 	if dag == nil {
 		return g, badUsage("%s has no graph; dags and workflows have", e.Ref)
 	}
-	status, _ := e.Status.(*schemas.DAGStatus)
+	status, _ := e.Status().(*schemas.DAGStatus)
 	for _, n := range dag.Nodes {
 		node := graph.Node{Name: n.Name, State: schemas.NodePending, Needs: n.Needs}
 		if status != nil {

@@ -154,7 +154,7 @@ func chosenAttempts(e, now *state.Entry, node string, o logsOptions) ([]attempt,
 	if now == nil {
 		now = e
 	}
-	st, _ := now.Status.(*schemas.DAGStatus)
+	st, _ := now.Status().(*schemas.DAGStatus)
 	for _, name := range nodeNames(e) {
 		failed := st != nil && st.Nodes[name].State == schemas.NodeFailed
 		if node != "" && name != node || o.failed && !failed {
@@ -187,7 +187,7 @@ func chosenAttempts(e, now *state.Entry, node string, o logsOptions) ([]attempt,
 // attemptOf is the attempt of a node that counts, or the one before it.
 func attemptOf(e *state.Entry, node string, previous bool) (attempt, bool) {
 	list, fits := controllers.Attempts(e, node)
-	st, _ := e.Status.(*schemas.DAGStatus)
+	st, _ := e.Status().(*schemas.DAGStatus)
 	if fits == 0 && st != nil && !st.Nodes[node].FinishedAt.IsZero() {
 		if previous {
 			fits, list = 1, append(list, nil) // its record was pruned; the status has it
@@ -229,7 +229,7 @@ func nodeNames(e *state.Entry) []string {
 		}
 		return names
 	}
-	if st, ok := e.Status.(*schemas.DAGStatus); ok {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok {
 		for _, layer := range st.Layers {
 			names = append(names, layer...)
 		}
@@ -240,7 +240,7 @@ func nodeNames(e *state.Entry) []string {
 // roundNames lists the nodes under which the agent that is asked was run or runs: round_1, round_1_again, round_2.
 func roundNames(e *state.Entry) []string {
 	var names []string
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		names = append(names, r.Node)
 	}
 	for _, c := range e.Claims {

@@ -136,7 +136,7 @@ func (f *logFollower) look(ctx context.Context) (over bool, err error) {
 
 // ended reports whether nothing more comes of the node by itself; if not, why says how it stands.
 func (f *logFollower) ended(e *state.Entry) (over bool, why string) {
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
 		return true, ""
 	}

@@ -83,7 +83,7 @@ func (a *app) showWhy(t *state.Tree, v slash.View) {
 		if i > 0 {
 			p.b.WriteByte('\n')
 		}
-		if st, ok := e.Status.(*schemas.DAGStatus); ok && v.Node != "" {
+		if st, ok := e.Status().(*schemas.DAGStatus); ok && v.Node != "" {
 			n := st.Nodes[v.Node]
 			p.b.WriteString(render.Line(fmt.Sprintf("%s %s: %s", ref, v.Node, n.State)) + "\n")
 			p.section("Why", p.lines([]string{p.whyNode(n)}))

@@ -156,7 +156,7 @@ func (a *app) listed(out outcome, r runReport) []objectRow {
 	}
 	var rows []objectRow
 	for _, e := range entries(out.Tree) {
-		if standing(e).total() == 1 && (e.Status != nil || expectsStatus(e)) && !spent(e) {
+		if standing(e).total() == 1 && (e.HasStatus() || expectsStatus(e)) && !spent(e) {
 			rows = append(rows, rowOf(e))
 		}
 	}

@@ -64,10 +64,10 @@ func countTree(t *state.Tree) map[string]count {
 }
 
 func condition(e *state.Entry, typ string) *schemas.Condition {
-	if e.Status == nil {
+	if !e.HasStatus() {
 		return nil
 	}
-	return e.Status.Base().Condition(typ)
+	return e.Status().Base().Condition(typ)
 }
 
 func isTrue(c *schemas.Condition) bool { return c != nil && c.Status == schemas.True }
@@ -94,8 +94,8 @@ func phaseCell(e *state.Entry) render.Cell {
 		return render.Cell{Text: "Invalid", Color: render.Red}
 	case e.Gone():
 		word = "Removed"
-	case e.Status != nil && e.Status.Base().Phase != "":
-		word = e.Status.Base().Phase
+	case e.HasStatus() && e.Status().Base().Phase != "":
+		word = e.Status().Base().Phase
 	}
 	return render.Cell{Text: word, Color: render.StateColor(word)}
 }

@@ -20,7 +20,7 @@ func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
 	scopes := map[string]clarify.Scope{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, _ := e.Status.(*schemas.ClarificationRequestStatus)
+		st, _ := e.Status().(*schemas.ClarificationRequestStatus)
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 		if spec == nil || st != nil && st.ID != "" {
 			continue // it was accepted, and stays so

@@ -96,7 +96,7 @@ func (g goal) metBy(e *state.Entry) bool {
 		return c != nil && c.Reason == controllers.ReasonInvalidSpec && strings.EqualFold(string(c.Status), g.value)
 	}
 	if g.condition == "" {
-		return e.Status != nil && strings.EqualFold(e.Status.Base().Phase, g.value)
+		return e.HasStatus() && strings.EqualFold(e.Status().Base().Phase, g.value)
 	}
 	c := condition(e, g.condition)
 	switch {
@@ -105,11 +105,11 @@ func (g goal) metBy(e *state.Entry) bool {
 	case !expectsStatus(e) && g.condition == schemas.Ready:
 		return strings.EqualFold(g.value, string(schemas.True))
 	}
-	return e.Status != nil && g.condition != schemas.Ready && strings.EqualFold(g.value, string(schemas.False))
+	return e.HasStatus() && g.condition != schemas.Ready && strings.EqualFold(g.value, string(schemas.False))
 }
 
 func outdated(e *state.Entry) bool {
-	return e.Object != nil && e.Status != nil && e.Status.Base().ObservedDigest != e.Object.Digest
+	return e.Object != nil && e.HasStatus() && e.Status().Base().ObservedDigest != e.Object.Digest
 }
 
 func (a *app) wait(ctx context.Context, args []string, o waitOptions) error {

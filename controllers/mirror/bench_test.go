@@ -20,7 +20,9 @@ func BenchmarkProject(b *testing.B) {
 			b.Fatal(d.Problems)
 		}
 		o := d.Object
-		entries = append(entries, &state.Entry{Ref: o.Ref, Object: o, Status: status, StatusPath: "state/" + k.Plural + "/" + name + ".json"})
+		e := &state.Entry{Ref: o.Ref, Object: o, StatusPath: "state/" + k.Plural + "/" + name + ".json"}
+		e.SetStatus(status)
+		entries = append(entries, e)
 	}
 	for n := range 500 {
 		name := fmt.Sprintf("s%d", n)

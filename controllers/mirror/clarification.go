@@ -16,7 +16,7 @@ const timeForm = "2006-01-02 15:04 UTC"
 const nameLength = 100
 
 func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
-	if st, ok := e.Status.(*schemas.ClarificationRequestStatus); ok {
+	if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
 		return st
 	}
 	return new(schemas.ClarificationRequestStatus)

@@ -109,7 +109,7 @@ type home struct {
 
 // add has what is to be said of an object written on its issue.
 func (p *projection) add(e *state.Entry, write func(*state.Entry, *Issue)) {
-	if e.Object == nil || e.Status == nil {
+	if e.Object == nil || !e.HasStatus() {
 		return
 	}
 	h, ok := p.homeOf(e)

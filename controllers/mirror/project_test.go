@@ -161,14 +161,14 @@ func TestProjectIsAFunctionOfStates(t *testing.T) {
 	}
 	ref := schemas.Ref{Kind: schemas.DAGKind.Name, Name: "checks"}
 	e := *tree.Entry(ref)
-	st := *e.Status.(*schemas.DAGStatus)
+	st := *e.Status().(*schemas.DAGStatus)
 	st.Nodes = map[string]schemas.NodeStatus{}
-	for name, n := range e.Status.(*schemas.DAGStatus).Nodes {
+	for name, n := range e.Status().(*schemas.DAGStatus).Nodes {
 		n.StartedAt, n.Output, n.Log = schemas.NewTime(time.Unix(1, 0)), "later", "elsewhere"
 		st.Nodes[name] = n
 	}
 	st.StartedAt = schemas.NewTime(time.Unix(2, 0))
-	e.Status = &st
+	e.SetStatus(&st)
 	if got := print(Project(tree.With(&e), someOptions)); got != want {
 		t.Errorf("the time of an attempt is a transition:\n%s", got)
 	}

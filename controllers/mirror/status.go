@@ -23,7 +23,7 @@ const (
 
 // session tells how a session stands.
 func (p *projection) session(e *state.Entry, i *Issue) {
-	st, ok := e.Status.(*schemas.SessionStatus)
+	st, ok := e.Status().(*schemas.SessionStatus)
 	if !ok {
 		return
 	}
@@ -40,7 +40,7 @@ func (p *projection) session(e *state.Entry, i *Issue) {
 		if d == nil || ref.Kind != schemas.DAGKind.Name {
 			continue
 		}
-		if ds, ok := d.Status.(*schemas.DAGStatus); ok {
+		if ds, ok := d.Status().(*schemas.DAGStatus); ok {
 			rows = append(rows, []string{code(ref.Name), code(ds.Phase), fmt.Sprintf("%d of %d", ds.Progress.Done, ds.Progress.Total)})
 		}
 	}
@@ -53,7 +53,7 @@ func (p *projection) session(e *state.Entry, i *Issue) {
 
 // dag tells how a DAG stands: a table, a picture, and what waits for whom.
 func (p *projection) dag(e *state.Entry, i *Issue) {
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
 		return
 	}

@@ -215,8 +215,8 @@ func (b *board) sorted() []*dag {
 // update takes in one DAG that changed.
 func (b *board) update(e *state.Entry) {
 	d := b.play[e.Name]
-	st, _ := e.Status.(*schemas.DAGStatus)
-	if d != nil && st != nil && d.entry.Status == e.Status && d.object == e.Object {
+	st, _ := e.Status().(*schemas.DAGStatus)
+	if d != nil && st != nil && d.entry.Status() == e.Status() && d.object == e.Object {
 		d.entry = e
 		return
 	}

@@ -44,7 +44,7 @@ func (d *dag) prepare(spec *schemas.DAGSpec) {
 // usualTimes is what the latest success of each node took.
 func usualTimes(e *state.Entry) map[string]time.Duration {
 	latest := map[string]*schemas.Run{}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if was := latest[r.Node]; r.Outcome == schemas.OutcomeSucceeded && (was == nil || was.FinishedAt.Before(r.FinishedAt.Time)) {
 			latest[r.Node] = r
 		}

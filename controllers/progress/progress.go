@@ -174,7 +174,7 @@ func (t *Tracker) dag(ref string) (*state.Entry, *schemas.DAGStatus) {
 	if e == nil {
 		return nil, nil
 	}
-	st, _ := e.Status.(*schemas.DAGStatus)
+	st, _ := e.Status().(*schemas.DAGStatus)
 	return e, st
 }
 

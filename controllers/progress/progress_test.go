@@ -147,7 +147,7 @@ func TestTimeLeft(t *testing.T) {
 	}
 	next := progresstest.New(t, start, again)
 	e := *next.Tree.Entry(schemas.Ref{Kind: "DAG", Name: "job"})
-	e.Runs = p.Tree.Entry(e.Ref).Runs
+	e.SetRuns(p.Tree.Entry(e.Ref).Runs())
 	next.Tree = next.Tree.With(&e)
 	for places, want := range map[int]time.Duration{1: 140 * time.Second, 2: 90 * time.Second} {
 		tr := progress.Tracker{CPUs: places}
@@ -220,8 +220,8 @@ func BenchmarkView(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
 				e := *running.Entry(schemas.Ref{Kind: "DAG", Name: "job0"})
-				st := *e.Status.(*schemas.DAGStatus)
-				e.Status = &st
+				st := *e.Status().(*schemas.DAGStatus)
+				e.SetStatus(&st)
 				tr.Tree(running.With(&e))
 				b.StartTimer()
 				tr.View(start.Add(time.Duration(i)*time.Second), 20)

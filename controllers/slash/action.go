@@ -48,7 +48,7 @@ func (d *desk) action(c *Comment, cmd Command, name string) (*controllers.Spec, 
 // applied says why an action that is in the tree does nothing.
 func (d *desk) applied(spec *schemas.ActionSpec, name string) error {
 	e := d.tree.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name})
-	base := e.Status.Base()
+	base := e.Status().Base()
 	ready := base.Condition(schemas.Ready)
 	switch {
 	case base.Phase != schemas.ActionApplied && ready != nil:
@@ -65,7 +65,7 @@ func (d *desk) moot(spec *schemas.ActionSpec, name string) bool {
 	if err != nil || target.Kind != schemas.DAGKind.Name {
 		return false
 	}
-	st, ok := d.tree.Entry(target).Status.(*schemas.DAGStatus)
+	st, ok := d.tree.Entry(target).Status().(*schemas.DAGStatus)
 	return ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == name && a.Moot })
 }
 
@@ -199,7 +199,7 @@ func (d *desk) guess(a *aim, verb string, dags []*state.Entry) error {
 func (d *desk) held(a *aim, dags []*state.Entry) error {
 	var ways []string
 	for _, e := range dags {
-		st, ok := e.Status.(*schemas.DAGStatus)
+		st, ok := e.Status().(*schemas.DAGStatus)
 		if !ok {
 			continue
 		}

@@ -29,7 +29,7 @@ func (d *desk) questions() []question {
 			continue
 		}
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
-		st, ok := e.Status.(*schemas.ClarificationRequestStatus)
+		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
 		if spec != nil && ok && st.ID != "" {
 			known[st.ID] = true
 			out = append(out, question{st.ID, e.Name, spec, st})
@@ -172,7 +172,7 @@ func (d *desk) say(c *Comment, q *question, typ, text, name string) (*controller
 	if err != nil || q.request == "" {
 		return out, err
 	}
-	st, ok := d.tree.Entry(schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: q.request}).Status.(*schemas.ClarificationRequestStatus)
+	st, ok := d.tree.Entry(schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: q.request}).Status().(*schemas.ClarificationRequestStatus)
 	if !ok {
 		return nil, fmt.Errorf("%s has no status yet", code(q.id))
 	}

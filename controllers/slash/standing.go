@@ -45,7 +45,7 @@ func standing(t *state.Tree, e *state.Entry) (decided bool, why error) {
 	}
 	switch spec := e.Object.Spec().(type) {
 	case *schemas.ActionSpec:
-		return e.Status != nil && e.Status.Base().Phase == schemas.ActionApplied, nil
+		return e.HasStatus() && e.Status().Base().Phase == schemas.ActionApplied, nil
 	case *schemas.ReplySpec:
 		return replyStanding(t, e, spec)
 	}
@@ -54,7 +54,7 @@ func standing(t *state.Tree, e *state.Entry) (decided bool, why error) {
 
 func replyStanding(t *state.Tree, e *state.Entry, spec *schemas.ReplySpec) (decided bool, why error) {
 	for _, request := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, ok := request.Status.(*schemas.ClarificationRequestStatus)
+		st, ok := request.Status().(*schemas.ClarificationRequestStatus)
 		if !ok || request.Name != spec.Clarification && st.ID != spec.Clarification {
 			continue
 		}

@@ -99,7 +99,7 @@ func phase(s schemas.Status) string {
 
 func (b *builder) session(s *schemas.SessionSpec) {
 	b.Add(graph.Item{
-		Node:  b.node(graph.Session, schemas.Time{}, "issue", number(s.Issue), "owner", s.Owner, "phase", phase(b.entry.Status)),
+		Node:  b.node(graph.Session, schemas.Time{}, "issue", number(s.Issue), "owner", s.Owner, "phase", phase(b.entry.Status())),
 		Title: cmp.Or(s.Title, b.entry.Name), Body: lines(s.Description, s.Branch, values(s.Metadata)),
 	})
 }
@@ -138,7 +138,7 @@ func (b *builder) workflow(s *schemas.WorkflowSpec) {
 }
 
 func (b *builder) dag(s *schemas.DAGSpec) {
-	st, _ := b.entry.Status.(*schemas.DAGStatus)
+	st, _ := b.entry.Status().(*schemas.DAGStatus)
 	if st == nil {
 		st = &schemas.DAGStatus{}
 	}
@@ -190,7 +190,7 @@ func wrote(file string) graph.EdgeType {
 }
 
 func (b *builder) request(s *schemas.ClarificationRequestSpec) {
-	st, _ := b.entry.Status.(*schemas.ClarificationRequestStatus)
+	st, _ := b.entry.Status().(*schemas.ClarificationRequestStatus)
 	if st == nil {
 		st = &schemas.ClarificationRequestStatus{}
 	}

@@ -83,7 +83,7 @@ func entry(t *testing.T, tr *state.Tree, kind string, status schemas.Status) *st
 		t.Fatalf("%d objects of kind %s", len(all), kind)
 	}
 	e := *all[0]
-	e.Status = status
+	e.SetStatus(status)
 	return &e
 }
 

@@ -62,9 +62,9 @@ func (p *Play) Pass(d time.Duration) { p.Now = p.Now.Add(d) }
 // Start claims and starts an attempt of a node. The next Turn knows of it.
 func (p *Play) Start(dag, node string) controllers.Report {
 	e := p.entry(dag)
-	st := e.Status.(*schemas.DAGStatus).Nodes[node]
+	st := e.Status().(*schemas.DAGStatus).Nodes[node]
 	run := schemas.Run{Owner: e.Ref.String(), Node: node, NodeKey: st.Key, Seq: 1, StartedAt: schemas.NewTime(p.Now)}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		if r.Node == node && r.NodeKey == st.Key {
 			run.Seq = max(run.Seq, r.Seq+1)
 		}
@@ -89,8 +89,8 @@ func (p *Play) Finish(dag, node, outcome, output string) controllers.Report {
 	if outcome == schemas.OutcomeFailed {
 		run.Message = "exit code 1"
 	}
-	e.Runs = append(slices.Clone(e.Runs), &run)
-	slices.SortStableFunc(e.Runs, func(a, b *schemas.Run) int {
+	e.SetRuns(append(slices.Clone(e.Runs()), &run))
+	slices.SortStableFunc(e.Runs(), func(a, b *schemas.Run) int {
 		if a.Node != b.Node {
 			return strings.Compare(a.Node, b.Node)
 		}

@@ -265,7 +265,9 @@ func TestEnvironment(t *testing.T) {
 func TestCompare(t *testing.T) {
 	ref := schemas.Ref{Kind: "Session", Name: "a"}
 	entry := func(digest string, runs int) *state.Entry {
-		return &state.Entry{Ref: ref, Object: &schemas.Object{Ref: ref, Digest: digest}, Runs: make([]*schemas.Run, runs)}
+		e := &state.Entry{Ref: ref, Object: &schemas.Object{Ref: ref, Digest: digest}}
+		e.SetRuns(make([]*schemas.Run, runs))
+		return e
 	}
 	problem := []schemas.Problem{{Place: schemas.Place{Path: "specs/x.yaml"}, Message: "bad"}}
 	base := state.NewTree(nil, nil, entry("1", 0))

@@ -72,7 +72,7 @@ func unledgered(t *state.Tree) []string {
 	byIssue := map[int]map[string]*schemas.Clarification{}
 	var ids []string
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, _ := e.Status.(*schemas.ClarificationRequestStatus)
+		st, _ := e.Status().(*schemas.ClarificationRequestStatus)
 		if st == nil || e.Object == nil || e.Object.Digest != st.ObservedDigest {
 			continue
 		}

@@ -211,7 +211,7 @@ func problems(t *state.Tree) map[string]string {
 
 func sameEntry(a, b *state.Entry) bool {
 	return a != nil && b != nil && sameObject(a.Object, b.Object) && sameStatus(a, b) &&
-		len(a.Problems) == len(b.Problems) && len(a.Runs) == len(b.Runs) && maps.Equal(a.Inputs, b.Inputs)
+		len(a.Problems) == len(b.Problems) && a.RunCount() == b.RunCount() && maps.Equal(a.Inputs, b.Inputs)
 }
 
 func sameObject(a, b *schemas.Object) bool {
@@ -222,11 +222,11 @@ func sameObject(a, b *schemas.Object) bool {
 }
 
 func sameStatus(a, b *state.Entry) bool {
-	if a.Status == nil || b.Status == nil {
-		return a.Status == nil && b.Status == nil
+	if !a.HasStatus() || !b.HasStatus() {
+		return !a.HasStatus() && !b.HasStatus()
 	}
-	x, err1 := state.EncodeStatus(a.Ref, a.Status)
-	y, err2 := state.EncodeStatus(b.Ref, b.Status)
+	x, err1 := state.EncodeStatus(a.Ref, a.Status())
+	y, err2 := state.EncodeStatus(b.Ref, b.Status())
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 

@@ -189,9 +189,9 @@ func (s *survey) fromTree(tree *state.Tree) error {
 				continue
 			}
 			var status []byte
-			if e.Status != nil {
+			if e.HasStatus() {
 				var err error
-				if status, err = state.EncodeStatus(e.Ref, e.Status); err != nil {
+				if status, err = state.EncodeStatus(e.Ref, e.Status()); err != nil {
 					return err
 				}
 			}

@@ -33,12 +33,12 @@ func (s *session) mayWait(e *state.Entry) bool {
 }
 
 func stampOf(e *state.Entry, size int) stamp {
-	base := e.Status.Base()
+	base := e.Status().Base()
 	is := stamp{size: size, phase: base.Phase}
 	if c := base.Condition(schemas.Ready); c != nil {
 		is.ready = string(c.Status) + c.Reason
 	}
-	st, ok := e.Status.(*schemas.DAGStatus)
+	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
 		return is
 	}

@@ -53,7 +53,7 @@ func TestAnnounceTheNumberInTheLedger(t *testing.T) {
 			want = "CLR-7-002"
 		}
 		e := r.Tree.Entry(schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: "ours"})
-		if id := e.Status.(*schemas.ClarificationRequestStatus).ID; id != want || fmt.Sprint(told["Ours"]) != "["+want+"]" {
+		if id := e.Status().(*schemas.ClarificationRequestStatus).ID; id != want || fmt.Sprint(told["Ours"]) != "["+want+"]" {
 			t.Errorf("moment %d: the number is %s, told %v; want %s", moment, id, told["Ours"], want)
 		}
 	}

@@ -184,10 +184,10 @@ func newLoop(t *testing.T, dir string, p Performer) *Loop {
 func job(t *testing.T, tr *state.Tree) *schemas.DAGStatus {
 	t.Helper()
 	e := tr.Entry(schemas.Ref{Kind: "DAG", Name: "job"})
-	if e == nil || e.Status == nil {
+	if e == nil || !e.HasStatus() {
 		t.Fatal("dag/job has no status")
 	}
-	return e.Status.(*schemas.DAGStatus)
+	return e.Status().(*schemas.DAGStatus)
 }
 
 func TestOnceWaitsForRetries(t *testing.T) {

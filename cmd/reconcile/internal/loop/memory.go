@@ -129,7 +129,7 @@ func (s *session) accept(edited map[string]string) {
 			continue
 		}
 		accepted, was := edited[e.Name], e.Accepted
-		if accepted == "" && (was != "" || e.Status != nil) {
+		if accepted == "" && (was != "" || e.HasStatus()) {
 			accepted = e.Object.Digest
 		}
 		if accepted == was {

@@ -189,11 +189,11 @@ func TestEditedObservation(t *testing.T) {
 		r := once(t, l)
 		e := r.Tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: "seen"})
 		_, err := os.Stat(filepath.Join(dir, "state/observations/seen.json"))
-		if stalled := e.Status != nil; stalled != step.stalled || os.IsNotExist(err) == step.stalled {
-			t.Fatalf("with %q: status %v, file %v", step.content, e.Status, err)
+		if stalled := e.HasStatus(); stalled != step.stalled || os.IsNotExist(err) == step.stalled {
+			t.Fatalf("with %q: status %v, file %v", step.content, e.Status(), err)
 		}
 		if step.stalled {
-			base := e.Status.Base()
+			base := e.Status().Base()
 			if c := base.Condition(schemas.Stalled); c == nil || c.Reason != controllers.ReasonImmutable ||
 				base.ObservedDigest != m.read()["seen"] {
 				t.Errorf("with %q the status is %+v", step.content, base)

@@ -116,7 +116,7 @@ func TestPublishesAtOnceWhatIsOwed(t *testing.T) {
 				ran := -1 // when it was pushed first
 				l.Commit = func(_ context.Context, tree *state.Tree, _ Scope) (Committed, error) {
 					if ran < 0 {
-						ran = len(tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: "job"}).Runs)
+						ran = tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: "job"}).RunCount()
 					}
 					return Committed{Hash: "abc"}, nil
 				}

@@ -21,7 +21,7 @@ func (s *session) flush(ctx context.Context, force bool) error {
 	stamps := map[schemas.Ref]stamp{}
 	for _, ref := range sortedRefs(s.unwritten) {
 		e := s.tree.Entry(ref)
-		if e == nil || e.Status == nil {
+		if e == nil || !e.HasStatus() {
 			delete(s.unwritten, ref) // removals sees to it, if there is a file
 			continue
 		}
@@ -29,11 +29,11 @@ func (s *session) flush(ctx context.Context, force bool) error {
 			continue
 		}
 		s.Store.Working()
-		data, err := state.EncodeStatus(ref, e.Status)
+		data, err := state.EncodeStatus(ref, e.Status())
 		if err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
 		}
-		c := state.Change{Path: e.StatusPath, Data: data, Status: e.Status}
+		c := state.Change{Path: e.StatusPath, Data: data, Status: e.Status()}
 		if ref.Kind == schemas.ActionKind.Name {
 			applied = append(applied, c) // after its target, or a kill in between could lose what it asked for
 		} else {
@@ -172,11 +172,11 @@ func (s *session) removals(force bool) []state.Change {
 		switch {
 		case len(was.Claims) > 0 && is == was || s.hasMine(ref):
 			continue // it is being ended; its result comes first
-		case !force && s.journal != nil && len(was.Runs) > 0:
+		case !force && s.journal != nil && was.RunCount() > 0:
 			continue
 		case is == nil || is.Gone():
 			changes = append(changes, s.remove(was)...)
-		case is.Status == nil:
+		case !is.HasStatus():
 			changes = append(changes, state.Change{Path: was.StatusPath})
 		}
 		delete(s.gone, ref)
@@ -190,7 +190,7 @@ func (s *session) remove(e *state.Entry) []state.Change {
 		s.removedAgents = append(s.removedAgents, e.Name)
 	}
 	changes := []state.Change{{Path: e.StatusPath}}
-	for _, r := range e.Runs {
+	for _, r := range e.Runs() {
 		changes = append(changes, state.Change{Path: s.Store.RunPath(r.Key)})
 	}
 	s.tree = s.tree.With(&state.Entry{Ref: e.Ref})

@@ -1,0 +1,161 @@
+package state
+
+import (
+	"fmt"
+	"sync"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// What files under state/ hold is decoded when it is first asked for: most of a tree is not looked at in a run. The bytes
+// are those of the cache, which has only what was decoded before, so that this cannot fail.
+
+// heldStatus is the status in a file.
+type heldStatus struct {
+	once  sync.Once
+	store *Store
+	path  string
+	raw   []byte // what to decode; nil when that is done
+	is    schemas.Status
+}
+
+func holdStatus(s schemas.Status) *heldStatus {
+	if s == nil {
+		return nil
+	}
+	return &heldStatus{is: s}
+}
+
+func (h *heldStatus) get() schemas.Status {
+	if h == nil {
+		return nil
+	}
+	h.once.Do(func() {
+		if h.raw == nil {
+			return
+		}
+		is, ok := h.store.decodeStatusFile(h.path, h.raw).(*heldStatus)
+		if !ok {
+			panic(fmt.Sprintf("state: %s: what the cache holds of it does not decode", h.path))
+		}
+		h.is, h.raw = is.is, nil
+	})
+	return h.is
+}
+
+// heldRun is the record in a file.
+type heldRun struct {
+	once sync.Once
+	key  string
+	raw  []byte // what to decode; nil when that is done
+	is   *schemas.Run
+}
+
+func (h *heldRun) get() *schemas.Run {
+	h.once.Do(func() {
+		if h.raw == nil {
+			return
+		}
+		is, err := decodeRun(h.key, h.raw, h.raw)
+		if err != nil {
+			panic(fmt.Sprintf("state: the record %s: what the cache holds of it does not decode: %v", h.key, err))
+		}
+		h.is, h.raw = is, nil
+	})
+	return h.is
+}
+
+// heldRuns are the records of an object.
+type heldRuns struct {
+	once  sync.Once
+	files []*heldRun
+	more  []*schemas.Run // of journals
+	n     int            // how many they are
+	all   []*schemas.Run // sorted, once they were asked for
+}
+
+func (h *heldRuns) get() []*schemas.Run {
+	if h == nil {
+		return nil
+	}
+	h.once.Do(func() {
+		if h.all != nil {
+			return
+		}
+		h.all = make([]*schemas.Run, 0, len(h.files)+len(h.more))
+		for _, f := range h.files {
+			h.all = append(h.all, f.get())
+		}
+		h.all = append(h.all, h.more...)
+		sortRuns(h.all)
+	})
+	return h.all
+}
+
+func (h *heldRuns) count() int {
+	if h == nil {
+		return 0
+	}
+	return h.n
+}
+
+// same reports, without decoding, whether two lists are of the same records.
+func (h *heldRuns) same(o *heldRuns) bool {
+	if h == o {
+		return true
+	}
+	if h == nil || o == nil || len(h.files)+len(h.more) == 0 || len(h.files) != len(o.files) || len(h.more) != len(o.more) {
+		return false
+	}
+	for i, f := range h.files {
+		if f != o.files[i] {
+			return false
+		}
+	}
+	for i, r := range h.more {
+		if r != o.more[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// addRun and addResult add to the records of an entry in the making, in any order.
+func (e *Entry) addRun(r *heldRun) {
+	runs := e.someRuns()
+	runs.files, runs.n = append(runs.files, r), runs.n+1
+}
+
+func (e *Entry) addResult(r *schemas.Run) {
+	runs := e.someRuns()
+	runs.more, runs.n = append(runs.more, r), runs.n+1
+}
+
+func (e *Entry) someRuns() *heldRuns {
+	if e.runs == nil {
+		e.runs = new(heldRuns)
+	}
+	return e.runs
+}
+
+// Status is what the status file says; nil when there is no such file. Callers must not change it.
+func (e *Entry) Status() schemas.Status { return e.status.get() }
+
+// HasStatus reports whether there is a status.
+func (e *Entry) HasStatus() bool { return e.status != nil }
+
+// SetStatus replaces the status of an entry that no tree has yet; nil takes it away.
+func (e *Entry) SetStatus(s schemas.Status) { e.status = holdStatus(s) }
+
+// Runs are the finished effects of this object, sorted by Node, NodeKey and Seq. Callers must not change them.
+func (e *Entry) Runs() []*schemas.Run { return e.runs.get() }
+
+// RunCount is how many Runs there are.
+func (e *Entry) RunCount() int { return e.runs.count() }
+
+// SetRuns replaces the records of an entry that no tree has yet. They must be sorted.
+func (e *Entry) SetRuns(runs []*schemas.Run) {
+	if e.runs = nil; len(runs) > 0 {
+		e.runs = &heldRuns{all: runs, n: len(runs)}
+	}
+}
