@@ -65,6 +65,12 @@ func endedThreads(t *state.Tree) map[string]time.Time {
 	return ended
 }
 
+// isRefused reports whether a reply could not be taken when it came: nothing more becomes of it.
+func isRefused(st schemas.Status) bool {
+	c := st.Base().Condition(schemas.Ready)
+	return c != nil && c.Reason == ReasonRefused
+}
+
 // conditionSince is when the Ready condition of an object became what it is.
 func conditionSince(st schemas.Status) time.Time {
 	if c := st.Base().Condition(schemas.Ready); c != nil {
@@ -84,7 +90,7 @@ func (a *archiver) doneAt(e *state.Entry) (at time.Time, ok bool) {
 		}
 		at = conditionSince(st)
 	case *schemas.ReplySpec:
-		if !e.HasStatus() {
+		if !e.HasStatus() || isRefused(e.Status()) {
 			at = a.ended[spec.Clarification]
 		}
 	case *schemas.ObservationSpec:

@@ -41,6 +41,7 @@ const (
 
 	ReasonScopeViolation = "ScopeViolation" // the agent may not ask that one, or not so that it blocks
 	ReasonRefused        = "Refused"        // a reply came when it could not be taken
+	ReasonUnroutable     = "Unroutable"     // nobody can answer the question of another program
 	ReasonStale          = "Stale"          // no answer in time; asked once more
 	ReasonAnswered       = "Answered"
 	ReasonResolved       = "Resolved"
@@ -78,6 +79,7 @@ const (
 	ReasonWaitsForPerson    = "WaitsForPerson"
 	ReasonWaitsForAnswer    = "WaitsForAnswer"   // a question is open
 	ReasonTooManyQuestions  = "TooManyQuestions" // the agent only asks
+	ReasonQuestionRefused   = "QuestionRefused"  // the agent asks again what may not be asked
 	ReasonBackOff           = "BackOff"
 	ReasonOutputsMissing    = "OutputsMissing" // outputs of a success are needed and are not here
 	ReasonReplacing         = "Replacing"      // the run of a former definition is being ended first

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -49,6 +50,8 @@ func (f *fold) givenUp(i int32) bool {
 		f.set(i, schemas.NodeFailed, ReasonTooManyQuestions, fmt.Sprintf(
 			"it asked in %d runs and did not go on; answer in its prompt what it wants to know, or correct the agent", r.asked))
 		return true
+	case r.pauses && f.refusedAgain(i):
+		return true
 	case n.OnEscalation != onEscalationFail:
 		return false
 	}
@@ -61,6 +64,54 @@ func (f *fold) givenUp(i int32) bool {
 		}
 	}
 	return false
+}
+
+// refusedAgain ends a node that asks again what may not be asked.
+func (f *fold) refusedAgain(i int32) bool {
+	all := f.refused(i)
+	for j, second := range all {
+		for _, first := range all[:j] {
+			if clarify.SameQuestion(first.spec, second.spec) {
+				f.set(i, schemas.NodeFailed, ReasonQuestionRefused, fmt.Sprintf("it asked %[1]s again what was refused: %[2]s; "+
+					"say in its prompt what to assume, or list %[1]s in canClarify of agent/%[3]s",
+					second.spec.To, second.why, second.spec.From))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refusal is a question that may not be asked.
+type refusal struct {
+	spec *schemas.ClarificationRequestSpec
+	why  string
+}
+
+// refused are the questions of the node under its present key that were not taken: its requests, then what its runs
+// printed, in their order.
+func (f *fold) refused(i int32) []refusal {
+	r := &f.recs[i]
+	var out []refusal
+	for _, q := range r.questions {
+		st := f.World.requestStatus(q.entry)
+		if c := st.Condition(schemas.Stalled); c != nil && st.ID == "" {
+			out = append(out, refusal{q.spec, c.Message})
+		}
+	}
+	if r.asked == 0 {
+		return out
+	}
+	for _, run := range f.Runs() {
+		if run.Node == f.p.spec.Nodes[i].Name && run.NodeKey == f.b.keys[i] && run.Asks != nil &&
+			f.World.matters.takes(f.p.name, run) == nil {
+			spec := askSpec(f.Entry, run, 0)
+			if err := f.World.scopeOf(run.Agent).Check(spec); err != nil {
+				out = append(out, refusal{spec, err.Error()})
+			}
+		}
+	}
+	return out
 }
 
 func escalationText(e *schemas.Escalation) string {
@@ -152,23 +203,9 @@ func (f *fold) answers(i int32) []agentio.Answered {
 
 // refusals say why questions of the node under its present key were not taken.
 func (f *fold) refusals(i int32) []string {
-	r := &f.recs[i]
 	var out []string
-	for _, q := range r.questions {
-		st := f.World.requestStatus(q.entry)
-		if c := st.Condition(schemas.Stalled); c != nil && st.ID == "" {
-			out = append(out, c.Message)
-		}
-	}
-	if r.asked == 0 {
-		return out
-	}
-	for _, run := range f.Runs() {
-		if run.Node == f.p.spec.Nodes[i].Name && run.NodeKey == f.b.keys[i] && run.Asks != nil {
-			if err := f.World.scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)); err != nil {
-				out = append(out, err.Error())
-			}
-		}
+	for _, r := range f.refused(i) {
+		out = append(out, r.why)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

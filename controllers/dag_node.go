@@ -18,6 +18,7 @@ type record struct {
 	failures int          // attempts since then that are used up
 	failedAt schemas.Time // when the last of these ended
 	last     *schemas.Run // the latest record
+	failed   *schemas.Run // the latest of these attempts; nil for none, or where its record was pruned
 	asked    int          // runs that ended with a question; they use up no attempt
 	pauses   bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
@@ -90,9 +91,10 @@ func (r *record) take(run *schemas.Run, pauses bool) {
 		r.asked++
 	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won = true
-		r.before, r.failures, r.wonAt = r.attempts()+1, 0, run.Seq
+		r.before, r.failures, r.wonAt, r.failed = r.attempts()+1, 0, run.Seq, nil
 	case run.Outcome == schemas.OutcomeFailed, run.Outcome == schemas.OutcomeTimedOut:
 		r.failures++
+		r.failed = run
 		r.failedAt = later(r.failedAt, run.FinishedAt)
 	}
 	if r.last == nil || run.Seq > r.last.Seq {

@@ -2,9 +2,11 @@ package controllers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -74,12 +76,15 @@ type Brief struct {
 	Answered []schemas.Clarification `json:"answered"`
 	// Asked are the questions, about whatever issue, that wait for its answer.
 	Asked []schemas.Clarification `json:"asked"`
+	// Abandoned are its questions that nobody waits for any more, since it took up this work.
+	Abandoned []schemas.Clarification `json:"abandoned,omitempty"`
 }
 
 // NewBrief gathers from the ledgers what an agent must know about an issue. Questions that were resolved before since
-// are left out.
-func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time) Brief {
-	b := Brief{[]schemas.Clarification{}, []schemas.Clarification{}, []schemas.Clarification{}}
+// are left out. left is what [LeftBehind] said before the agent took the issue up.
+func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time, left []schemas.Clarification) Brief {
+	b := Brief{Blocked: []schemas.Clarification{}, Answered: []schemas.Clarification{}, Asked: []schemas.Clarification{},
+		Abandoned: gaveUp(t, left)}
 	for _, l := range t.Ledgers() {
 		if l.Open == 0 && l.Issue != issue {
 			continue
@@ -87,7 +92,7 @@ func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time) Brief 
 		for _, c := range l.Records() {
 			switch {
 			case c.Open() && Orphaned(t, &c):
-			case c.To == agent && c.Waiting():
+			case c.To == agent && c.Waiting() && Unroutable(t, &c) == "":
 				b.Asked = append(b.Asked, c)
 			case c.From == agent && l.Issue == issue:
 				b.own(c, since)
@@ -95,6 +100,30 @@ func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time) Brief 
 		}
 	}
 	return b
+}
+
+// LeftBehind lists the questions that an agent gives up when it takes up work on an issue: those about other issues that it
+// asked outside of DAGs and that nobody has answered.
+func LeftBehind(t *state.Tree, agent string, issue int) []schemas.Clarification {
+	var out []schemas.Clarification
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		spec, st := requestSpec(e), requestStatusOf(e)
+		if spec == nil || spec.From != agent || spec.Issue == issue || st.Phase != schemas.ClarificationPending {
+			continue
+		}
+		if _, _, asked := schemas.SplitRunKey(spec.Run); !asked {
+			out = append(out, clarify.Record(e.Name, spec, st))
+		}
+	}
+	return out
+}
+
+// gaveUp keeps of the questions that were left behind those that nobody has answered meanwhile.
+func gaveUp(t *state.Tree, left []schemas.Clarification) []schemas.Clarification {
+	return slices.DeleteFunc(left, func(c schemas.Clarification) bool {
+		phase := requestStatusOf(t.Entry(requestRef(c.Request))).Phase
+		return phase != schemas.ClarificationPending && phase != schemas.ClarificationAbandoned
+	})
 }
 
 func (b *Brief) own(c schemas.Clarification, since schemas.Time) {

@@ -28,7 +28,7 @@ func (w *World) askEffect(e *state.Entry, m *clarify.Matter, st *schemas.Clarifi
 	}
 	c := agent.Runner.Command
 	out.Task = Task{Argv: c.Argv, Env: askEnv(e.Name, m, agent), Output: c.Output, Answer: true,
-		Artifacts: m.Spec.Artifacts, StdinFormat: c.Stdin, Stdin: w.question(e, m, st).Stdin(c.Stdin)}
+		Artifacts: m.Spec.Artifacts, StdinFormat: c.Stdin, Stdin: w.question(e, m, st, ask.After).Stdin(c.Stdin)}
 	if c.Timeout != nil {
 		out.Task.Timeout = c.Timeout.Std()
 	}
@@ -61,10 +61,17 @@ func askEnv(name string, m *clarify.Matter, agent *schemas.AgentSpec) []string {
 	return environ(env)
 }
 
-// question is what the agent is asked, with what it should know.
-func (w *World) question(e *state.Entry, m *clarify.Matter, st *schemas.ClarificationRequestStatus) *agentio.Question {
+// question is what the agent is asked, with what it should know: also why the run before failed, if one did.
+func (w *World) question(e *state.Entry, m *clarify.Matter, st *schemas.ClarificationRequestStatus, before *schemas.Run,
+) *agentio.Question {
 	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Topic: m.Spec.Topic,
 		Text: m.Spec.Question, Round: st.Round, IssueContext: w.contextOf(m.Spec), Resolved: w.resolvedBeside(e, m.Spec.Issue)}
+	if before != nil {
+		q.Failure = &agentio.Failure{Reason: clarify.Failure(before), Output: before.Output, TooLong: clarify.TooLong(before)}
+		if q.Failure.TooLong {
+			q.Failure.Output = clarify.ResultText(before)
+		}
+	}
 	for i := range st.Thread {
 		t := &st.Thread[i]
 		if t.Type == schemas.TurnQuestion && t.Round == st.Round {

@@ -207,6 +207,9 @@ func (b *board) question(q *openQuestion) {
 		Again: b.questionAgain(q),
 	}
 	switch {
+	case q.wrong != "":
+		it.State, it.Blocked, it.Task = ItemBlocked, "BLOCKED: "+q.wrong, "answer: "+q.Topic
+		it.Reason, it.Message = ReasonUnroutable, q.wrong
 	case q.Status == schemas.ClarificationEscalated:
 		it.Agent = ""
 		it.Task = "decide: " + q.Topic

@@ -15,6 +15,7 @@ type openQuestion struct {
 	issue int
 	entry *state.Entry // of its request; nil for a record of another program
 	node  nodeName     // that asks; empty where none does
+	wrong string       // why nobody can answer it, and what to do; "" for others
 }
 
 // nodeName is the name of a node with that of its DAG.
@@ -44,7 +45,7 @@ func openQuestions(t *state.Tree) []openQuestion {
 		}
 		for _, c := range l.Records() {
 			if c.Open() && !known[c.ID] && !Orphaned(t, &c) {
-				out = append(out, openQuestion{Clarification: c, issue: l.Issue})
+				out = append(out, openQuestion{Clarification: c, issue: l.Issue, wrong: Unroutable(t, &c)})
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 func readySim(t testing.TB) *sim {
 	s := newSim(t)
 	s.put("specs/agents/lead.yaml", specText("Agent", "lead", "role: architect\nrunner: {human: {}}"))
-	s.put("specs/agents/pair.yaml", specText("Agent", "pair", "role: engineer\ncanClarify: [lead]\nrunner: {human: {}}"))
-	s.put("specs/agents/bot.yaml", specText("Agent", "bot", "canClarify: [lead]\nrunner: {command: {argv: [bot]}}"))
+	s.put("specs/agents/pair.yaml", specText("Agent", "pair", "role: engineer\ncanClarify: [lead, bot]\nrunner: {human: {}}"))
+	s.put("specs/agents/bot.yaml", specText("Agent", "bot", "canClarify: [lead, pair]\nrunner: {command: {argv: [bot]}}"))
 	s.put("specs/sessions/slow.yaml", specText("Session", "slow", "issue: 7\npriority: low"))
 	s.put("specs/sessions/urgent.yaml", specText("Session", "urgent", "issue: 42\npriority: high"))
 	s.put("specs/dags/late.yaml", specText("DAG", "late", `session: slow
@@ -314,7 +314,7 @@ func TestBrief(t *testing.T) {
 			with(ours, schemas.ClarificationResolved, time.Minute), with(ours, schemas.ClarificationResolved, time.Hour),
 			with(ours, schemas.ClarificationEscalated, 0)),
 		ledger(t, 7, ours, s.asked("bot", "pair", 0), orphan))
-	b := NewBrief(tree, "pair", 42, schemas.NewTime(s.now.Add(-2*time.Minute)))
+	b := NewBrief(tree, "pair", 42, schemas.NewTime(s.now.Add(-2*time.Minute)), nil)
 	ids := func(cs []schemas.Clarification) (out []string) {
 		for _, c := range cs {
 			out = append(out, c.ID)
@@ -329,5 +329,38 @@ func TestBrief(t *testing.T) {
 	}
 	if got := ids(b.Asked); !slices.Equal(got, []string{"CLR-7-002"}) {
 		t.Errorf("asked: %q", got)
+	}
+}
+
+// TestUnroutable: what nobody can answer is not handed out, and says why and what to do.
+func TestUnroutable(t *testing.T) {
+	s := readySim(t)
+	s.settle()
+	lone := s.asked("lead", "lead", 0)
+	empty := s.asked("pair", "lead", 0)
+	empty.Topic = ""
+	tree := s.tree().WithLedgers(ledger(t, 7, s.asked("pair", "lead", 0)),
+		ledger(t, 3, s.asked("ghost", "lead", 0), s.asked("pair", "No one", 0), s.asked("lead", "pair", 0), lone, empty))
+	ids, why := UnroutableRecords(tree)
+	if len(ids) != 5 || len(why) != 5 {
+		t.Errorf("nobody can answer %v: %v", ids, why)
+	}
+	for id, want := range map[string]string{
+		"CLR-3-001": `there is no agent "ghost": write specs/agents/ghost.yaml, or have the program that asks name one of the tree`,
+		"CLR-3-002": `there is no agent "No one": no agent can be called so, or have the program that asks name one of the tree`,
+		"CLR-3-003": "SCOPE_VIOLATION: agent 'lead' cannot clarify with 'pair'; allowed: []; list pair in canClarify of agent/lead, " +
+			"or ask somebody whom it may ask",
+		"CLR-3-004": `agent "lead" cannot ask itself: have the program that asks name another one`,
+		"CLR-3-005": "its topic is wrong: ",
+	} {
+		if !strings.HasPrefix(why[id], want) {
+			t.Errorf("of %s: %q, want %q", id, why[id], want)
+		}
+	}
+	for _, it := range Ready(tree, s.now) {
+		if bad := why[it.Name] != ""; bad && (it.Free(it.Agent, true) || it.Blocked != "BLOCKED: "+why[it.Name]) ||
+			it.Name == "CLR-7-001" && !it.Free("lead", true) {
+			t.Errorf("%s is %s: %s", it.Name, it.State, it.Blocked)
+		}
 	}
 }

@@ -49,7 +49,7 @@ func Waits(t *state.Tree) []Wait {
 		}
 	}
 	for _, q := range openQuestions(t) {
-		if q.Waiting() && isPerson(t, q.To) {
+		if q.Waiting() && q.wrong == "" && isPerson(t, q.To) {
 			out = append(out, Wait{What: q.ID, Who: contactOf(t, q.To), Task: "answer " + q.From + ": " + q.Topic,
 				Command: "reconcile clarify answer " + q.ID + " TEXT"})
 		}

@@ -150,10 +150,21 @@ func (s *ClarificationRequestSpec) Check(r *Report) {
 	checkLine(r.At("topic"), s.Topic)
 	checkFilled(r.At("question"), s.Question)
 	checkPaths(r, s.Artifacts, reads, "artifacts")
+	if most := s.roundsCap(); s.MaxRounds > most {
+		r.At("maxRounds").Warnf("no-effect", "this question ends after %d rounds: more has no effect", most)
+	}
 	checkRunKey(r.At("run"), s.Run)
 	if s.Imported != "" && !IsClarificationID(s.Imported) {
 		r.At("imported").Errorf("bad-name", "%q is not the id of a clarification, as CLR-42-001", s.Imported)
 	}
+}
+
+// roundsCap is the most rounds that the question can have.
+func (s *ClarificationRequestSpec) roundsCap() int {
+	if s.Blocking {
+		return ClarifyRoundsBlocking
+	}
+	return ClarifyRoundsOpen
 }
 
 // checkRunKey reports what is not empty and no key of a node's run.

@@ -112,6 +112,10 @@ func (st *Step) check(r *Report, i int) {
 		at("can_clarify", slices.Index(st.CanClarify, st.Agent)).
 			Errorf("self-reference", "agent %q cannot ask itself", st.Agent)
 	}
+	if st.ClarifyMaxRounds > ClarifyRoundsOpen {
+		at("clarify_max_rounds").Warnf("no-effect", "a question ends after %d rounds, and after %d if it blocks: more has no "+
+			"effect", ClarifyRoundsOpen, ClarifyRoundsBlocking)
+	}
 	if st.MaxIterations > 0 && !st.Iterate {
 		at("max_iterations").Warnf("no-effect", "has no effect without iterate: true")
 	}

@@ -77,10 +77,7 @@ func (a *app) ask(ctx context.Context, o askOptions) error {
 	if err := checkRequest(s, t, spec); err != nil {
 		return err
 	}
-	name := o.request
-	if name == "" {
-		name = requestName(spec)
-	}
+	name := cmp.Or(o.request, freshName(t, spec))
 	if e := t.Entry(requestRef(name)); e != nil && !e.Gone() {
 		return a.askedAlready(ctx, s, t, e, spec, o)
 	}
@@ -232,6 +229,20 @@ func requestName(spec *schemas.ClarificationRequestSpec) string {
 	return fitName(topic[:min(len(topic), longest)], "-"+digest)
 }
 
+// freshName is [requestName], and a further name where the question was asked before and abandoned: nobody waits for the
+// answer to that.
+func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
+	first := requestName(spec)
+	name := first
+	for n := 2; ; n++ {
+		e := t.Entry(requestRef(name))
+		if e == nil || e.Gone() || requestStatus(e).Phase != schemas.ClarificationAbandoned {
+			return name
+		}
+		name = fitName(first, "-"+strconv.Itoa(n))
+	}
+}
+
 // slug writes a text with lower-case letters, digits and hyphens; "question" if nothing of it is left.
 func slug(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
@@ -250,6 +261,10 @@ func (a *app) askedAlready(
 ) error {
 	if old := requestSpec(e); old == nil || !sameQuestion(old, spec) {
 		return fmt.Errorf("%s is another question; nothing was written, choose another --request", e.Ref)
+	}
+	if requestStatus(e).Phase == schemas.ClarificationAbandoned {
+		return fmt.Errorf("%s was abandoned, and nobody answers it any more; ask again under another --request, or without it",
+			e.Ref)
 	}
 	title := requestStatus(e).ID
 	if title == "" {

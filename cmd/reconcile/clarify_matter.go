@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +42,8 @@ func mattersOf(t *state.Tree, issue int, active bool) []matter {
 				continue
 			}
 			m := recordOf(t, l.Issue, c)
-			if e := imports[c.ID]; e != nil && m.request == nil && m.Why == "" {
-				m.Why, recorded[e.Name] = condition(e, schemas.Stalled).Message, true
+			if e := imports[c.ID]; e != nil && m.request == nil {
+				recorded[e.Name] = true
 			}
 			if m.request != nil {
 				recorded[m.request.Name] = true
@@ -136,6 +139,8 @@ func recordOf(t *state.Tree, issue int, c *schemas.Clarification) matter {
 	if e := t.Entry(requestRef(c.Request)); e != nil && requestStatus(e).ID == c.ID {
 		m.request, st = e, requestStatus(e)
 		m.Escalation, m.Summary = st.Escalation, st.Summary
+	} else if why := controllers.Unroutable(t, c); why != "" {
+		m.Why = why
 	} else if c.Open() && controllers.Orphaned(t, c) {
 		m.Why = fmt.Sprintf("request %q is not in the tree any more; put its file back, and then settle or abandon it", c.Request)
 	}
@@ -201,6 +206,10 @@ func matterArguments(least, most int, words string) cobra.PositionalArgs {
 		for i := range args {
 			args[i] = strings.TrimPrefix(args[i], guard)
 		}
+		if len(args) > most && most > 1 {
+			return badUsage("%s takes one text, and here are %d words: put the text in quotes; usage: %s", cmd.CommandPath(),
+				len(args)-1, cmd.UseLine())
+		}
 		if err := number(cmd, args); err != nil {
 			return err
 		}
@@ -213,8 +222,17 @@ func matterArguments(least, most int, words string) cobra.PositionalArgs {
 
 // noID says that a word is not of the form of an id, nor the name of a request.
 func noID(word string) error {
-	return badUsage("%q is neither the id of a clarification, which is CLR-ISSUE-NUMBER as CLR-42-001, nor the name of "+
-		"a request", word)
+	return badUsage("%s is neither the id of a clarification, which is CLR-ISSUE-NUMBER as CLR-42-001, nor the name of "+
+		"a request", argumentName(word))
+}
+
+// argumentName is an argument for messages, which do not repeat what is a text rather than a name.
+func argumentName(word string) string {
+	const most = 63 // bytes, as a name has
+	if len(word) > most || strings.ContainsFunc(word, unicode.IsSpace) {
+		return fmt.Sprintf("a text of %d characters", utf8.RuneCountInString(word))
+	}
+	return strconv.Quote(word)
 }
 
 // findMatter returns the clarification that a word names: by its id, in any case and without leading zeros if they are

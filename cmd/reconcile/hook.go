@@ -121,6 +121,7 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 		}
 	}
 	var since schemas.Time
+	var left []schemas.Clarification
 	t, err = a.recordHook(ctx, s, t, func(t *state.Tree) (*schemas.Run, error) {
 		agent, err := findAgent(t, o.agent)
 		if err != nil {
@@ -128,6 +129,9 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 		}
 		if last := controllers.LastHook(agent); last != nil {
 			since = last.FinishedAt
+		}
+		if outcome == schemas.OutcomeStarted {
+			left = controllers.LeftBehind(t, o.agent, o.issue.number)
 		}
 		r := controllers.NewHook(agent, outcome, o.issue.number, a.now())
 		r.Message = note
@@ -144,7 +148,7 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 	if l := report.Learned; l != nil && l.Held && whole {
 		a.takenIn(ctx, s, o.issue.number, l)
 	}
-	report.Brief = controllers.NewBrief(t, o.agent, o.issue.number, since)
+	report.Brief = controllers.NewBrief(t, o.agent, o.issue.number, since, left)
 	if outcome == schemas.OutcomeStarted {
 		report.Memory = a.remind(ctx, s, t, o)
 	}
@@ -198,6 +202,13 @@ func hookText(r hookReport) string {
 	for i := range r.Blocked {
 		fmt.Fprintf(&b, "\n%s\n", controllers.BlockedLine(&r.Blocked[i]))
 		turnText(&b, "Q", lastTurn(&r.Blocked[i], schemas.TurnQuestion))
+	}
+	for i := range r.Abandoned {
+		c := &r.Abandoned[i]
+		fmt.Fprintf(&b, "\nABANDONED: Clarification %s: %s\n", c.ID, c.Topic)
+		turnText(&b, "Q", lastTurn(c, schemas.TurnQuestion))
+		fmt.Fprintf(&b, "  It was asked about another issue, and nobody waits for the answer any more. Where it still matters, ask "+
+			"again with \"reconcile clarify ask\".\n")
 	}
 	for i := range r.Answered {
 		c := &r.Answered[i]

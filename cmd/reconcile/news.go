@@ -8,6 +8,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -27,6 +28,8 @@ type news struct {
 	talk  *events.Subscription
 	told  int      // of the dropped events of talk
 	found findings // of the monitor in this turn
+	// refused are the replies that were refused in this turn, with the reasons.
+	refused []string
 }
 
 func (w *wiring) newNews() *news {
@@ -56,6 +59,9 @@ func (n *news) record(list []controllers.Event) {
 		}
 		out[i] = events.Event{Time: at, Ref: e.Ref.String(), Node: e.Node, Type: kind, Reason: e.Reason, Message: eventText(e),
 			Clarification: e.Clarified, Memory: e.Remembered}
+		if e.Ref.Kind == schemas.ReplyKind.Name && e.Reason == controllers.ReasonRefused {
+			n.refused = append(n.refused, e.Ref.String()+" was refused: "+e.Message)
+		}
 	}
 	slices.SortStableFunc(out, func(a, b events.Event) int { return a.Time.Compare(b.Time.Time) })
 	n.bus.Publish(out...)
@@ -79,6 +85,10 @@ func (n *news) observe(reports []controllers.Report, t *state.Tree) {
 	if reports != nil {
 		return
 	}
+	for _, text := range n.refused {
+		n.warn(text)
+	}
+	n.refused = nil
 	n.options.progress.Tree(t)
 	n.show()
 	if n.log != nil {
@@ -124,7 +134,7 @@ func talkLines(c *controllers.Clarified) []string {
 	case c.Turn == nil:
 		return []string{"[" + render.DisplayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}
 	case c.Escalation != nil:
-		return []string{"[ESCALATED] " + c.ClarificationID + ": " + c.Topic, "  " + c.Escalation.Action}
+		return escalationLines(c)
 	}
 	var b strings.Builder
 	shown := render.Clarification{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
@@ -139,6 +149,25 @@ func talkLines(c *controllers.Clarified) []string {
 		lines = append(lines[:talkRows], "  …")
 	}
 	return lines
+}
+
+// escalationLines are what a human has to decide: why, the open question, the positions and the options.
+func escalationLines(c *controllers.Clarified) []string {
+	const most = 400 // columns of one text; "reconcile clarify show" has all of it
+	e := c.Escalation
+	lines := []string{"[ESCALATED] " + c.ClarificationID + ": " + render.Line(c.Topic),
+		"  Why: " + clarify.Because(e.Reason, c.Turn.Body)}
+	for i, p := range e.Positions {
+		head := "  " + render.DisplayName(p.Agent) + ": "
+		if i == 0 { // the side that asks
+			head = "  Open question of " + render.DisplayName(p.Agent) + ": "
+		}
+		lines = append(lines, head+render.Cut(render.Line(strings.Join(strings.Fields(p.Body), " ")), most))
+	}
+	for i, o := range e.Options {
+		lines = append(lines, fmt.Sprintf("  %d. %s", i+1, o))
+	}
+	return append(lines, "  "+e.Action)
 }
 
 // eventText is "Running → Succeeded", with the message where there is one that says more.

@@ -149,12 +149,14 @@ func findAgent(t *state.Tree, name string) (*state.Entry, error) {
 // claim takes the first free item for an agent, if there is one, and prints it.
 func (a *app) claim(ctx context.Context, s *state.Store, t *state.Tree, o readyOptions) error {
 	var taken *controllers.Item
+	var all []controllers.Item
 	t, err := a.recordHook(ctx, s, t, func(t *state.Tree) (*schemas.Run, error) {
 		agent, err := findAgent(t, o.agent)
 		if err != nil {
 			return nil, err
 		}
-		taken = o.first(t, controllers.Ready(t, a.now()))
+		all = controllers.Ready(t, a.now())
+		taken = o.first(t, all)
 		if taken == nil {
 			return nil, nil
 		}
@@ -165,6 +167,9 @@ func (a *app) claim(ctx context.Context, s *state.Store, t *state.Tree, o readyO
 	})
 	if err != nil {
 		return err
+	}
+	if taken == nil {
+		a.noteUnroutable(o, all)
 	}
 	if err := a.printClaim(taken, o.agent); err != nil || taken == nil || anyClaim(t) {
 		return err
@@ -183,6 +188,15 @@ func (o *readyOptions) first(t *state.Tree, all []controllers.Item) *controllers
 		return nil
 	}
 	return &all[i]
+}
+
+// noteUnroutable says why questions to the agent are not handed out.
+func (a *app) noteUnroutable(o readyOptions, all []controllers.Item) {
+	for _, it := range all {
+		if it.Reason == controllers.ReasonUnroutable && it.Agent == o.agent && (!o.issue.given || it.Issue == o.issue.number) {
+			a.note("%s is not handed out: %s", it.Name, it.Message)
+		}
+	}
 }
 
 func (a *app) printClaim(taken *controllers.Item, agent string) error {

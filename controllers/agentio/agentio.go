@@ -43,6 +43,8 @@ type Work struct {
 	// as sentences.
 	Clarifications []Answered `json:"clarifications,omitempty"`
 	Refusals       []string   `json:"refusals,omitempty"`
+	// Failure is why the attempt before failed; nil where it did not.
+	Failure *Failure `json:"failure,omitempty"`
 }
 
 // Need is what a node is told of one that it needs.
@@ -73,9 +75,10 @@ func (w *Work) Stdin(format string) string {
 	case FormatJSON:
 		told := *w
 		told.Clarifications = tellAll(w.Clarifications)
+		told.Failure = w.Failure.short()
 		return encode(told)
 	}
-	return w.Prompt + needsText(w.Needs) + clarificationsText(w.Clarifications) + refusalsText(w.Refusals)
+	return w.Prompt + needsText(w.Needs) + clarificationsText(w.Clarifications) + refusalsText(w.Refusals) + w.Failure.text()
 }
 
 // encode is v as JSON with a newline; nothing if v has a result that is no JSON, which no recorded one is.

@@ -241,7 +241,8 @@ func prompts(text string) string {
 		{ID: "CLR-1-002", To: "b", Topic: text, Status: "resolved", Summary: "x" + text}}
 	q := Question{ID: "CLR-1-003", From: "a", To: "b", Topic: "x" + text, Text: "x" + text, Thread: turns,
 		IssueContext: "x" + text, Resolved: matters}
-	w := Work{Prompt: "P", Clarifications: matters, Refusals: []string{text}}
+	w := Work{Prompt: "P", Clarifications: matters, Refusals: []string{text}, Failure: &Failure{Reason: "x" + text,
+		Output: strings.Repeat(text, 2) + "x"}}
 	return w.Stdin("prompt") + Attach("prompt", q.Stdin("prompt"), []Artifact{{Path: "a", Text: "x" + text}})
 }
 

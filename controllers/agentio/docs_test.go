@@ -129,13 +129,14 @@ func pageThread() []schemas.ClarificationTurn {
 func pageWork() *Work {
 	zero := 0
 	return &Work{
-		Session: "health", DAG: "checks", Node: "implement", Agent: "engineer", Issue: 42, Attempt: 1,
+		Session: "health", DAG: "checks", Node: "implement", Agent: "engineer", Issue: 42, Attempt: 2,
 		Prompt: "Implement the database layer.",
 		Needs:  map[string]Need{"plan": {State: "Succeeded", ExitCode: &zero, Result: map[string]any{"steps": 3}}},
 		Clarifications: []Answered{{ID: "CLR-42-001", To: "architect", Topic: pageTopic,
 			Status: schemas.ClarificationAnswered, Thread: pageThread()}},
 		Refusals: []string{"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; " +
 			"allowed: [architect, product-manager]"},
+		Failure: &Failure{Reason: "exit code 3", Output: "cannot open src/db: no space left on device\n"},
 	}
 }
 

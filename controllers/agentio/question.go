@@ -22,6 +22,8 @@ type Question struct {
 	IssueContext string
 	// Resolved are other matters of the issue.
 	Resolved []Answered
+	// Failure is why the attempt before to answer failed; nil where it did not.
+	Failure *Failure
 }
 
 // instructions are the same for everybody who is asked; 2000 is AnswerLimit.
@@ -38,6 +40,7 @@ type asked struct {
 	Thread       []schemas.ClarificationTurn `json:"thread,omitempty"`
 	Context      string                      `json:"context,omitempty"`
 	Resolved     []Answered                  `json:"resolved,omitempty"`
+	Failure      *Failure                    `json:"failure,omitempty"`
 }
 
 type askedQuestion struct {
@@ -60,7 +63,7 @@ func (q *Question) Stdin(format string) string {
 		return encode(asked{
 			Reconcile: Version, Instructions: strings.ReplaceAll(instructions, "\n", " "),
 			Question: askedQuestion{q.ID, q.Issue, q.From, q.To, q.Topic, q.Text, q.Round},
-			Thread:   shortThread(q.Thread), Context: q.IssueContext, Resolved: tellAll(q.Resolved),
+			Thread:   shortThread(q.Thread), Context: q.IssueContext, Resolved: tellAll(q.Resolved), Failure: q.Failure.short(),
 		})
 	}
 	return q.prompt()
@@ -81,6 +84,7 @@ func (q *Question) prompt() string {
 	}
 	d.block("context", q.IssueContext)
 	d.answered(q.Resolved)
+	d.say(q.Failure.text())
 	return d.String()
 }
 

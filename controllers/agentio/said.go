@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
@@ -39,16 +37,29 @@ type Said struct {
 //
 // JSON output is an object with "reconcile": 1 and the fields of this contract, or any other value, which is the
 // result. Text is the result, unless a line of it asks: see [sentence]. An error says what is wrong with a question, or
-// with an object of this contract, and names the field.
+// with an object of this contract, and names the field; with a line that nearly asks; or that there is no text.
 func Read(format string, stdout []byte) (Said, error) {
 	if format == FormatJSON {
 		return readJSON(stdout)
 	}
-	text := strings.TrimSpace(strings.ToValidUTF8(string(stdout), "\ufffd"))
-	ask := sentence(text)
-	if ask != nil {
+	text := plainText(stdout)
+	ask, near := sentence(text)
+	switch {
+	case ask != nil:
 		return Said{Ask: ask}, checkAsk(ask)
+	case near != "":
+		return Said{}, fmt.Errorf("the line %q is no question that can be put; the form is: %s", shorten(near, 100), AskForm)
+	case text == "":
+		return Said{}, errors.New("the output is empty: print what was done, or ask in the form: " + AskForm)
 	}
+	return textResult(text)
+}
+
+func plainText(stdout []byte) string {
+	return strings.TrimSpace(strings.ToValidUTF8(string(stdout), "\ufffd"))
+}
+
+func textResult(text string) (Said, error) {
 	result, err := schemas.Marshal(text)
 	return Said{Result: result, Answer: text}, err
 }
@@ -56,9 +67,9 @@ func Read(format string, stdout []byte) (Said, error) {
 // ReadAnswer tells the answer in the output of an agent that was asked; "" if it said nothing. Text is the answer. JSON
 // is a string, or an object with the answer as text in "answer" or else in "result": objects of this contract have it
 // there, and so have those that well-known programs print. It is an error to answer at too great a length, with another
-// value, or with a question in the form of this contract: who is asked cannot ask.
+// value, or with a question in the form of this contract: who is asked cannot ask. What is too long is a [*TooLongError].
 func ReadAnswer(format string, stdout []byte) (string, error) {
-	said, err := Read(format, stdout)
+	said, err := readAnswer(format, stdout)
 	switch {
 	case err != nil:
 		return "", err
@@ -70,8 +81,34 @@ func ReadAnswer(format string, stdout []byte) (string, error) {
 		}
 	}
 	answer := strings.TrimSpace(said.Answer)
-	return answer, checkLength("the answer", answer, AnswerLimit)
+	if err := checkLength("the answer", answer, AnswerLimit); err != nil {
+		return "", &TooLongError{Answer: answer, err: err}
+	}
+	return answer, nil
 }
+
+// readAnswer is Read for an answer, which may be empty, and whose lines ask nothing unless they do so exactly.
+func readAnswer(format string, stdout []byte) (Said, error) {
+	if format == FormatJSON {
+		return readJSON(stdout)
+	}
+	text := plainText(stdout)
+	if ask, _ := sentence(text); ask != nil {
+		return Said{Ask: ask}, nil
+	}
+	return textResult(text)
+}
+
+// TooLongError is the error of an answer with more than AnswerLimit characters.
+type TooLongError struct {
+	Answer string
+	err    error
+}
+
+func (e *TooLongError) Error() string { return e.err.Error() }
+
+// Kept is what is kept of the answer, to ask for a shorter one: its beginning, which is too long, too.
+func (e *TooLongError) Kept() string { return shorten(e.Answer, 4*AnswerLimit) }
 
 // answerIn finds the answer in a JSON value.
 func answerIn(value json.RawMessage) (string, error) {
@@ -142,33 +179,6 @@ func shorten(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
-}
-
-// asking is a line that asks, from its beginning; what follows may be empty where the question is on the next lines.
-var asking = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^CLARIFICATION NEEDED from (\S+) about ([^\n]+?):(?:[ \t]+|$)`)
-})
-
-// sentence finds the first question in text, in the form
-//
-//	CLARIFICATION NEEDED from architect about the database: Dual layer or migrate?
-//
-// at the beginning of a line. The question goes on to the next blank line, or to the end. Anything vaguer is no
-// question.
-func sentence(text string) *schemas.Ask {
-	m := asking().FindStringSubmatchIndex(text)
-	if m == nil {
-		return nil
-	}
-	var lines []string
-	for line := range strings.SplitSeq(text[m[1]:], "\n") {
-		if len(lines) > 0 && strings.TrimSpace(line) == "" {
-			break
-		}
-		lines = append(lines, strings.TrimRight(line, " \t\r"))
-	}
-	return &schemas.Ask{To: text[m[2]:m[3]], Topic: text[m[4]:m[5]], Blocking: true,
-		Question: strings.TrimSpace(strings.Join(lines, "\n"))}
 }
 
 // checkAsk says what is wrong with a question: the rules are those of a ClarificationRequest, which comes of it.

@@ -26,20 +26,25 @@ func TestReadText(t *testing.T) {
 		{"the first one counts", asksArchitect + "A?\n\nCLARIFICATION NEEDED from b about c: D?", "architect",
 			"the database", "A?"},
 		{"at the limit", asksArchitect + long, "architect", "the database", long},
-		{"not at the beginning", " " + asksArchitect + "Which?", "", "", ""},
 		{"quoted", "> " + asksArchitect + "Which?", "", "", ""},
-		{"other capitals", strings.ToLower(asksArchitect) + "Which?", "", "", ""},
-		{"nobody", "CLARIFICATION NEEDED about the database: Which?", "", "", ""},
-		{"two words", "CLARIFICATION NEEDED from the architect about it: Which?", "", "", ""},
-		{"no topic", "CLARIFICATION NEEDED from architect: Which?", "", "", ""},
-		{"no colon", "CLARIFICATION NEEDED from architect about the database", "", "", ""},
+		{"quoted as in prompts", "| " + asksArchitect + "Which?", "", "", ""},
+		{"as code", "x\n    " + asksArchitect + "Which?", "", "", ""},
+		{"within a sentence", "No clarification needed.", "", "", ""},
+		{"another word", "Clarification needed-ness.", "", "", ""},
+		{"other capitals", strings.ToLower(asksArchitect) + "Which?", "architect", "the database", "Which?"},
+		{"an article", "CLARIFICATION NEEDED from the Architect about it: Which?", "architect", "it", "Which?"},
+		{"emphasis", "**CLARIFICATION NEEDED from the Architect about DB: Which one?**", "architect", "DB", "Which one?"},
+		{"emphasis of parts", "**CLARIFICATION NEEDED** from **architect** about *DB*: Which **one**?", "architect", "DB",
+			"Which **one**?"},
+		{"emphasis up to the colon", "__Clarification Needed from an architect about `db`:__ Which?", "architect", "db", "Which?"},
+		{"emphasis over lines", "*CLARIFICATION NEEDED from architect about DB: Which*\n*or both?*", "architect", "DB",
+			"Which*\n*or both?"},
+		{"a list", "x\n- CLARIFICATION NEEDED from architect about DB: Which?", "architect", "DB", "Which?"},
+		{"a numbered list", " 12. **CLARIFICATION NEEDED from architect about DB: Which?**", "architect", "DB", "Which?"},
+		{"a heading", "## Clarification needed from architect about DB:\nWhich?", "architect", "DB", "Which?"},
+		{"below another such line", "Clarification needed!\n" + asksArchitect + "Which?", "architect", "the database", "Which?"},
 	} {
-		text := c.text
-		if c.name != "not at the beginning" {
-			text += "\n"
-		} else {
-			text = "x\n" + text // leading space of the whole output does not count
-		}
+		text := c.text + "\n"
 		said, err := Read("text", []byte(text))
 		var want Said
 		if c.to != "" {
@@ -110,7 +115,13 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	for in, message := range map[string]string{
-		"CLARIFICATION NEEDED from Architect about it: Which?":                       "to: ",
+		"CLARIFICATION NEEDED from @architect about it: Which?":                      "to: ",
+		"CLARIFICATION NEEDED about the database: Which?":                            AskForm,
+		"CLARIFICATION NEEDED from the product manager about it: Which?":             AskForm,
+		"CLARIFICATION NEEDED from architect: Which?":                                AskForm,
+		"Done so far.\n- **Clarification needed** from architect about the database": AskForm,
+		"Clarification needed: none.":                                                `the line "Clarification needed: none." is no question`,
+		" \n":                                                                        "the output is empty",
 		"CLARIFICATION NEEDED from architect about it: ":                             "question: is blank",
 		"CLARIFICATION NEEDED from a about " + strings.Repeat("x", 201) + ": Which?": "topic has 201 characters",
 		"CLARIFICATION NEEDED from a about it: " + strings.Repeat("x\n", 1001):       "question has 2001 characters",
@@ -146,6 +157,7 @@ func TestReadAnswer(t *testing.T) {
 		{"text", strings.Repeat("é", AnswerLimit+1), "", "the answer has 2001 characters, at most 2000 are taken"},
 		{"text", strings.Repeat("é", 5000) + CutMark, "", "the answer has more than 5000 characters, at most 2000 are taken"},
 		{"text", asksArchitect + "Which?", "", "the output asks a question"},
+		{"text", "Clarification needed? No: migrate.", "Clarification needed? No: migrate.", ""},
 		{"json", `"Migrate. "`, "Migrate.", ""},
 		{"json", `{"reconcile":1,"answer":"Migrate.","result":"x"}`, "Migrate.", ""},
 		{"json", `{"reconcile":1,"result":"Migrate."}`, "Migrate.", ""},
@@ -194,4 +206,57 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What asks is found again in whatever decoration, and the decoration is no part of it.
+func FuzzSentence(f *testing.F) {
+	for _, s := range []string{"DB|Which?", "go:embed|One: two?", "a*b|c_d", "*|**", "`x`|y\nz"} {
+		topic, question, _ := strings.Cut(s, "|")
+		f.Add(topic, question)
+	}
+	f.Fuzz(func(t *testing.T, topic, question string) {
+		plain := "CLARIFICATION NEEDED from architect about " + topic + ": " + question
+		want, _ := sentence(plain)
+		for _, form := range []string{"- %s", "3) %s", "### %s", "  %s"} {
+			got, _ := sentence(strings.Replace(form, "%s", plain, 1))
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%q as %s: %+v, want %+v", plain, form, got, want)
+			}
+		}
+		if strings.ContainsAny(plain, emphasis+"\n\r") || want == nil || want.Question == "" {
+			return
+		}
+		for _, mark := range emphases {
+			if got, _ := sentence(mark + plain + mark); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q in %s: %+v, want %+v", plain, mark, got, want)
+			}
+		}
+	})
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	var lines []string
+	for i := range 30 {
+		lines = append(lines, strings.Repeat("x", i))
+	}
+	w := Work{Prompt: "Write it.", Failure: &Failure{Reason: "exit code 1\nObey me.", Output: strings.Join(lines, "\n") + "\nend"}}
+	text := w.Stdin("prompt")
+	for _, want := range []string{"The attempt before this one failed.", "| exit code 1\n| Obey me.\n", "\n| xxxxxxxxxxx\n", "\n| end\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\n| xxxxxxxxxx\n") {
+		t.Errorf("more than 20 lines are shown:\n%s", text)
+	}
+	q := someQuestion()
+	q.Failure = &Failure{Reason: "the answer has 2001 characters, at most 2000 are taken", Output: longText, TooLong: true}
+	text = q.Stdin("prompt")
+	if !strings.Contains(text, "Give it again, shorter.") || !strings.Contains(text, longText) || !strings.Contains(text, "has 2001") {
+		t.Errorf("of a long answer this is told:\n%s", text)
+	}
+	var told struct{ Failure Failure }
+	if err := json.Unmarshal([]byte(q.Stdin("json")), &told); err != nil || told.Failure != *q.Failure {
+		t.Errorf("%v: %+v", err, told.Failure)
+	}
 }

@@ -125,4 +125,6 @@ type Ask struct {
 	Node    string // "round_<n>", or "round_<n>_again" after the time was over
 	NodeKey string // digest of what is asked of whom
 	Seq     int    // from 1
+	// After is the run whose failure it makes up for; nil for none. It is not set for a run that goes on.
+	After *schemas.Run
 }

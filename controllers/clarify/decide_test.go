@@ -101,7 +101,7 @@ func TestStaleKeepsRun(t *testing.T) {
 	s.at(45).decide().want("stale", 1).wantAsk("round_1", 1)
 	s.m.Running = nil
 	s.at(46).decide().wantAsk("round_1_again", 1) // it was interrupted: nothing is known of it
-	s.m.Runs = append(s.m.Runs, hubRun(Ask{1, "round_1", s.v.Ask.NodeKey, 1}, s.m.Now, schemas.OutcomeCancelled, ""))
+	s.m.Runs = append(s.m.Runs, hubRun(Ask{Round: 1, Node: "round_1", NodeKey: s.v.Ask.NodeKey, Seq: 1}, s.m.Now, schemas.OutcomeCancelled, ""))
 	s.decide().want("stale", 1).wantAsk("round_1_again", 1)
 	s.run(succeeded, "Migrate.").decide().want("answered", 1)
 }
@@ -236,4 +236,44 @@ func TestOrders(t *testing.T) {
 	s.decide().want("answered", 1) // the answer came before the order
 	s.m.Order = &Order{schemas.EscalatedStuck, "turned round"}
 	s.decide().want("escalated", 1).wantReason(schemas.EscalatedStuck)
+}
+
+// tooLong records that the run that was wanted answered at too great a length.
+func (s *story) tooLong() *story {
+	s.t.Helper()
+	s.run(failedRun, "the answer has 2001 characters, at most 2000 are taken")
+	s.m.Runs[len(s.m.Runs)-1].Result, _ = json.Marshal(strings.Repeat("x", maxBody+1))
+	return s
+}
+
+// TestTooLongIsAskedAgain: an answer that is too long is no failure the first time; a shorter one is asked for at once.
+func TestTooLongIsAskedAgain(t *testing.T) {
+	s := newStory(t).decide().at(1).tooLong().decide().want("pending", 1).wantAsk("round_1", 2)
+	if s.v.Ask.After != s.m.Runs[0] || !TooLong(s.v.Ask.After) {
+		t.Errorf("the run makes up for %+v", s.v.Ask.After)
+	}
+	s.run(succeeded, "Migrate.").decide().want("answered", 1)
+
+	newStory(t).decide().at(1).tooLong().decide().tooLong().decide().want("escalated", 1).wantReason(schemas.EscalatedAgent)
+
+	s = newStory(t).decide().run(failedRun, "exit code 1").at(1).decide().wantAsk("round_1", 2)
+	if s.v.Ask.After != s.m.Runs[0] || TooLong(s.v.Ask.After) || Failure(s.v.Ask.After) != "exit code 1" {
+		t.Errorf("the run makes up for %+v", s.v.Ask.After)
+	}
+	s.tooLong().decide().want("pending", 1).wantAsk("round_1", 3)
+	s.run(failedRun, "exit code 1").decide().want("escalated", 1).wantReason(schemas.EscalatedAgent)
+
+	s = newStory(t).decide().at(1).tooLong().decide().run(failedRun, "exit code 1").decide().want("pending", 1).wantNoAsk()
+	s.at(2).decide().wantAsk("round_1", 3)
+	s.run(failedRun, "exit code 1").decide().want("escalated", 1)
+
+	// Of a run of an earlier version nothing is kept: then it is a failure like others.
+	newStory(t).decide().run(failedRun, "the answer has 2001 characters").decide().want("pending", 1).wantNoAsk()
+}
+
+// TestTooLongAfterTime: who answers too late is asked for a shorter answer, too.
+func TestTooLongAfterTime(t *testing.T) {
+	s := newStory(t).decide().at(31).decide().want("stale", 1).wantAsk("round_1_again", 1)
+	s.tooLong().decide().want("stale", 1).wantAsk("round_1_again", 2)
+	s.tooLong().decide().want("escalated", 1).wantReason(schemas.EscalatedAgent)
 }

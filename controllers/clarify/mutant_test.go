@@ -18,6 +18,8 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"a question too many is asked", "decide.go", "if e.Round > d.st.MaxRounds {", "if e.Round > d.st.MaxRounds+1 {"},
 	{"a cancelled run is an attempt", "runs.go", "case schemas.OutcomeSucceeded, ",
 		"case schemas.OutcomeCancelled, schemas.OutcomeSucceeded, "},
+	{"every answer that is too long is asked for again", "runs.go", "long++; long == 1", "long++; long >= 1"},
+	{"an answer that is too long is a failure at once", "runs.go", "long++; long == 1", "long++; long == 0"},
 	{"a success without the answer resolves", "task.go", "&& d.sawAnswer(r)", ""},
 	{"what was refused is taken later", "replies.go", "if f := refusalOf(st, r); f != nil {",
 		"if f := refusalOf(st, r); false {"},

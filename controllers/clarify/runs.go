@@ -52,7 +52,7 @@ func (d *decision) fromRuns() *event {
 	if !d.waiting() {
 		return nil
 	}
-	failures, key := 0, d.nodeKey()
+	failures, long, key := 0, 0, d.nodeKey()
 	for _, r := range d.roundRuns() {
 		text, ok := d.answerOf(r)
 		if ok {
@@ -61,25 +61,39 @@ func (d *decision) fromRuns() *event {
 		if !failed(r) || r.NodeKey != key {
 			continue
 		}
+		if TooLong(r) {
+			if long++; long == 1 {
+				continue // a shorter one is asked for
+			}
+		}
 		if r.Node == d.node() {
 			failures++
 		}
-		if c := d.failureCause(r, failures); c != nil {
+		if c := d.failureCause(r, failures, long); c != nil {
 			return &event{r.FinishedAt, func() { d.escalate(*c) }}
 		}
 	}
 	return nil
 }
 
-// failureCause says whether a failed run is the last one.
-func (d *decision) failureCause(r *schemas.Run, failures int) *cause {
+// TooLong reports whether a run answered at too great a length: its record keeps the beginning of that.
+func TooLong(r *schemas.Run) bool {
+	return r.Outcome == schemas.OutcomeFailed && utf8.RuneCountInString(ResultText(r)) > maxBody
+}
+
+// failureCause says whether a failed run is the last one. long counts the answers up to it that were too long.
+func (d *decision) failureCause(r *schemas.Run, failures, long int) *cause {
 	switch {
+	case long > 1 && TooLong(r):
+		return &cause{schemas.EscalatedAgent, r.FinishedAt,
+			fmt.Sprintf("%s answered at too great a length, also when it was asked for a shorter answer: %s", d.Spec.To,
+				Failure(r))}
 	case r.Node == d.againNode() && d.in(schemas.ClarificationStale):
 		return &cause{schemas.EscalatedStale, r.FinishedAt,
-			fmt.Sprintf("%s did not answer in time, nor when it was asked again: %s", d.Spec.To, d.failure(r))}
+			fmt.Sprintf("%s did not answer in time, nor when it was asked again: %s", d.Spec.To, Failure(r))}
 	case r.Node == d.node() && failures == failuresAllowed:
 		return &cause{schemas.EscalatedAgent, r.FinishedAt,
-			fmt.Sprintf("%s failed twice; the last time: %s", d.Spec.To, d.failure(r))}
+			fmt.Sprintf("%s failed twice; the last time: %s", d.Spec.To, Failure(r))}
 	}
 	return nil
 }
@@ -93,11 +107,11 @@ func failed(r *schemas.Run) bool {
 	return false
 }
 
-// failure tells in a clause why a run is no answer.
-func (d *decision) failure(r *schemas.Run) string {
+// Failure tells in a clause why a run is no answer.
+func Failure(r *schemas.Run) string {
 	switch {
 	case r.Outcome == schemas.OutcomeSucceeded:
-		if strings.TrimSpace(resultText(r)) == "" {
+		if strings.TrimSpace(ResultText(r)) == "" {
 			return "the answer was empty"
 		}
 		return "the answer only restated the question"
@@ -112,12 +126,12 @@ func (d *decision) answerOf(r *schemas.Run) (string, bool) {
 	if r.Outcome != schemas.OutcomeSucceeded {
 		return "", false
 	}
-	text := strings.TrimSpace(resultText(r))
+	text := strings.TrimSpace(ResultText(r))
 	return text, !Evasive(lastBody(d.st.Thread, schemas.TurnQuestion), text)
 }
 
-// resultText is the result as text: that of a JSON string, or another value as it is written.
-func resultText(r *schemas.Run) string {
+// ResultText is the result of a run as text: that of a JSON string, or another value as it is written.
+func ResultText(r *schemas.Run) string {
 	var s string
 	if len(r.Result) == 0 || string(r.Result) == "null" {
 		return ""
@@ -147,7 +161,7 @@ func (d *decision) wanted() (*Ask, time.Time) {
 	}
 	for _, r := range d.Running {
 		if r.Node == d.node() || r.Node == d.againNode() {
-			return &Ask{d.st.Round, r.Node, r.NodeKey, r.Seq}, time.Time{}
+			return &Ask{Round: d.st.Round, Node: r.Node, NodeKey: r.NodeKey, Seq: r.Seq}, time.Time{}
 		}
 	}
 	if due := d.due(); d.Now.Before(due) {
@@ -157,20 +171,28 @@ func (d *decision) wanted() (*Ask, time.Time) {
 	if d.in(schemas.ClarificationStale) {
 		node = d.againNode()
 	}
-	return &Ask{d.st.Round, node, key, d.nextSeq(node, key)}, time.Time{}
+	return &Ask{d.st.Round, node, key, d.nextSeq(node, key), d.lastFailed()}, time.Time{}
 }
 
-// due is when the next run may start: a while after the last failure. A failure in the future, after the clock was set
-// back, is not waited for.
-func (d *decision) due() time.Time {
-	var due time.Time
+// lastFailed is the latest run for the present round that failed, of what is asked now; nil if none did.
+func (d *decision) lastFailed() (last *schemas.Run) {
 	key := d.nodeKey()
 	for _, r := range d.roundRuns() {
-		if failed(r) && r.NodeKey == key && !r.FinishedAt.After(d.Now) {
-			due = r.FinishedAt.Add(d.Limits.RetryAfter)
+		if failed(r) && r.NodeKey == key {
+			last = r
 		}
 	}
-	return due
+	return last
+}
+
+// due is when the next run may start: a while after the last failure, and at once after an answer that was too long. A
+// failure in the future, after the clock was set back, is not waited for.
+func (d *decision) due() time.Time {
+	last := d.lastFailed()
+	if last == nil || TooLong(last) || last.FinishedAt.After(d.Now) {
+		return time.Time{}
+	}
+	return last.FinishedAt.Add(d.Limits.RetryAfter)
 }
 
 func (d *decision) nextSeq(node, key string) int {

@@ -18,6 +18,11 @@ const (
 	telling = 3
 )
 
+// SameQuestion reports whether two requests ask the same agent the same thing.
+func SameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
+	return a.To == b.To && similar.OfWords(a.Topic+" "+a.Question, b.Topic+" "+b.Question) >= alike
+}
+
 // Evasive reports whether an answer is none: it is empty, or restates the question. What leaves out more than a tenth
 // of the question's words is no restatement, unless it is a question itself: it may be one of two ways that were
 // offered.

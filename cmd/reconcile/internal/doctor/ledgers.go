@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -24,6 +25,10 @@ func checkLedgers(_ context.Context, e *Env) []Finding {
 	for _, l := range e.tree.Ledgers() {
 		records += len(l.Records())
 		found = append(found, checkNumbers(l)...)
+	}
+	ids, why := controllers.UnroutableRecords(e.tree)
+	for _, id := range ids {
+		found = append(found, warn("nobody can answer "+id, why[id]))
 	}
 	if behind := unledgered(e.tree); len(behind) > 0 {
 		found = append(found, warn("ledgers and requests differ about "+some(behind),

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -69,6 +70,9 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 		return agentio.Read(a.task.Output, out)
 	}
 	answer, err := agentio.ReadAnswer(a.task.Output, out)
+	if long := (*agentio.TooLongError)(nil); errors.As(err, &long) {
+		a.record.Result, _ = schemas.Marshal(long.Kept()) // text always marshals
+	}
 	if err != nil {
 		return agentio.Said{}, err
 	}

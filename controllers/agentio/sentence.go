@@ -1,0 +1,94 @@
+package agentio
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// AskForm is how a text asks (decision 14).
+const AskForm = "CLARIFICATION NEEDED from <agent> about <topic>: <question>"
+
+// emphasis are the marks of Markdown that may enclose words of the sentence.
+const emphasis = "*_`~"
+
+// decoration is what may precede the sentence on its line: up to three spaces, the mark of a list or a heading, emphasis.
+const decoration = `^ {0,3}(?:(?:[-*+•]|#{1,6}|[0-9]{1,9}[.)])[ \t]+)?[*_` + "`" + `~]*`
+
+// nearly matches a line that begins with the two words, whatever follows.
+var nearly = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)` + decoration + `clarification[ \t]+needed(?:[^\pL\pN-]|$)`)
+})
+
+// asking matches a line that asks; what follows may be empty where the question is on the next lines.
+var asking = sync.OnceValue(func() *regexp.Regexp {
+	const marks = "[" + emphasis + "]*"
+	return regexp.MustCompile(`(?i)` + decoration + `clarification[ \t]+needed` + marks + `[ \t]+from[ \t]+` + marks +
+		`(?:(?:the|an?)[ \t]+` + marks + `)?(\S+)[ \t]+about[ \t]+(.+?)` + marks + `:` + marks + `(?:[ \t]+|$)`)
+})
+
+// sentence finds the first question in text, in the form [AskForm] at the beginning of a line:
+//
+//	CLARIFICATION NEEDED from architect about the database: Dual layer or migrate?
+//
+// Emphasis, a list mark and an article around it do not count, nor does the case of letters. The question goes on to the
+// next blank line, or to the end. Where there is none, near is the first line that begins with the same two words.
+func sentence(text string) (ask *schemas.Ask, near string) {
+	for rest := text; rest != ""; {
+		line, after, _ := strings.Cut(rest, "\n")
+		if line = strings.TrimRight(line, " \t\r"); nearly().MatchString(line) {
+			if m := asking().FindStringSubmatchIndex(line); m != nil {
+				return &schemas.Ask{To: agentIn(line[m[2]:m[3]]), Topic: plainWords(line[m[4]:m[5]]), Blocking: true,
+					Question: questionIn(line[m[1]:], after)}, ""
+			}
+			if near == "" {
+				near = line
+			}
+		}
+		rest = after
+	}
+	return nil, near
+}
+
+// agentIn is the name of an agent as text has it.
+func agentIn(word string) string { return strings.ToLower(strings.Trim(word, emphasis)) }
+
+// plainWords takes emphasis off a text that it encloses, and what was opened before it or is closed after it.
+func plainWords(text string) string {
+	for _, mark := range emphases {
+		text = strings.TrimSpace(text)
+		inner, opened := strings.CutPrefix(text, mark)
+		body, closed := strings.CutSuffix(inner, mark)
+		switch odd := strings.Count(text, mark)%2 == 1; {
+		case opened && closed && !odd, opened && odd:
+			text = body
+		case odd:
+			text = strings.TrimSuffix(text, mark)
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// emphases are the marks of emphasis, the longer ones first.
+var emphases = []string{"**", "__", "~~", "`", "*", "_"}
+
+// questionIn is the question that begins after the sentence's colon: to the next blank line, or to the end. Emphasis that
+// was opened before it ends with it.
+func questionIn(first, after string) string {
+	lines := []string{first}
+	for line := range strings.SplitSeq(after, "\n") {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		lines = append(lines, strings.TrimRight(line, " \t\r"))
+	}
+	question := strings.TrimSpace(strings.Join(lines, "\n"))
+	for _, mark := range emphases {
+		if strings.Count(question, mark)%2 == 1 {
+			question = strings.TrimSpace(strings.TrimSuffix(question, mark))
+		}
+	}
+	return question
+}
