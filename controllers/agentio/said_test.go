@@ -39,6 +39,8 @@ func TestReadText(t *testing.T) {
 		{"emphasis up to the colon", "__Clarification Needed from an architect about `db`:__ Which?", "architect", "db", "Which?"},
 		{"emphasis over lines", "*CLARIFICATION NEEDED from architect about DB: Which*\n*or both?*", "architect", "DB",
 			"Which*\n*or both?"},
+		{"what was taken out", "CLARIFICATION NEEDED from architect about ***: Is the token ***", "architect", "***",
+			"Is the token ***"},
 		{"a list", "x\n- CLARIFICATION NEEDED from architect about DB: Which?", "architect", "DB", "Which?"},
 		{"a numbered list", " 12. **CLARIFICATION NEEDED from architect about DB: Which?**", "architect", "DB", "Which?"},
 		{"a heading", "## Clarification needed from architect about DB:\nWhich?", "architect", "DB", "Which?"},
@@ -215,7 +217,7 @@ func FuzzSentence(f *testing.F) {
 		f.Add(topic, question)
 	}
 	f.Fuzz(func(t *testing.T, topic, question string) {
-		plain := "CLARIFICATION NEEDED from architect about " + topic + ": " + question
+		plain := strings.TrimSpace("CLARIFICATION NEEDED from architect about " + topic + ": " + question)
 		want, _ := sentence(plain)
 		for _, form := range []string{"- %s", "3) %s", "### %s", "  %s"} {
 			got, _ := sentence(strings.Replace(form, "%s", plain, 1))

@@ -26,7 +26,7 @@ var nearly = sync.OnceValue(func() *regexp.Regexp {
 var asking = sync.OnceValue(func() *regexp.Regexp {
 	const marks = "[" + emphasis + "]*"
 	return regexp.MustCompile(`(?i)` + decoration + `clarification[ \t]+needed` + marks + `[ \t]+from[ \t]+` + marks +
-		`(?:(?:the|an?)[ \t]+` + marks + `)?(\S+)[ \t]+about[ \t]+(.+?)` + marks + `:` + marks + `(?:[ \t]+|$)`)
+		`(?:(?:the|an?)[ \t]+` + marks + `)?(\S+)[ \t]+about[ \t]+(.+?):` + marks + `(?:[ \t]+|$)`)
 })
 
 // sentence finds the first question in text, in the form [AskForm] at the beginning of a line:
@@ -55,24 +55,45 @@ func sentence(text string) (ask *schemas.Ask, near string) {
 // agentIn is the name of an agent as text has it.
 func agentIn(word string) string { return strings.ToLower(strings.Trim(word, emphasis)) }
 
-// plainWords takes emphasis off a text that it encloses, and what was opened before it or is closed after it.
-func plainWords(text string) string {
-	for _, mark := range emphases {
-		text = strings.TrimSpace(text)
-		inner, opened := strings.CutPrefix(text, mark)
-		body, closed := strings.CutSuffix(inner, mark)
-		switch odd := strings.Count(text, mark)%2 == 1; {
-		case opened && closed && !odd, opened && odd:
-			text = body
-		case odd:
-			text = strings.TrimSuffix(text, mark)
-		}
-	}
-	return strings.TrimSpace(text)
-}
-
 // emphases are the marks of emphasis, the longer ones first.
 var emphases = []string{"**", "__", "~~", "`", "*", "_"}
+
+// plainWords takes emphasis off a text that it encloses, and what was opened before it or is closed after it.
+func plainWords(text string) string {
+	text = strings.TrimSpace(text)
+	for _, mark := range emphases {
+		inner, opens := opened(text, mark)
+		switch odd := strings.Count(text, mark)%2 == 1; {
+		case opens && odd:
+			text = inner
+		case opens:
+			if body, closes := closed(inner, mark); closes {
+				text = body
+			}
+		case odd:
+			text, _ = closed(text, mark)
+		}
+	}
+	return text
+}
+
+// opened returns the text without a mark that begins emphasis: words follow it.
+func opened(text, mark string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(text, mark)
+	if !ok || rest == "" || rest[0] == ' ' || strings.Trim(rest, emphasis) == "" {
+		return text, false
+	}
+	return rest, true
+}
+
+// closed returns the text without a mark that ends emphasis: words precede it.
+func closed(text, mark string) (rest string, ok bool) {
+	rest, ok = strings.CutSuffix(text, mark)
+	if words := strings.TrimRight(rest, emphasis); !ok || words == "" || words[len(words)-1] == ' ' {
+		return text, false
+	}
+	return rest, true
+}
 
 // questionIn is the question that begins after the sentence's colon: to the next blank line, or to the end. Emphasis that
 // was opened before it ends with it.
@@ -87,7 +108,7 @@ func questionIn(first, after string) string {
 	question := strings.TrimSpace(strings.Join(lines, "\n"))
 	for _, mark := range emphases {
 		if strings.Count(question, mark)%2 == 1 {
-			question = strings.TrimSpace(strings.TrimSuffix(question, mark))
+			question, _ = closed(question, mark)
 		}
 	}
 	return question

@@ -17,7 +17,7 @@ func TestStdoutAsResult(t *testing.T) {
 	g := newRig(t, Options{ResultLimit: 40})
 	for _, c := range []struct{ mode, script, result, message string }{
 		{"text", "echo ' two words '; echo noise >&2", `"two words"`, ""},
-		{"text", ":", `""`, ""},
+		{"text", ":", "", "the output is empty"},
 		{"text", `printf 'a"b\033[31mred\033[0m<&>'`, `"a\"bred<&>"`, ""},
 		{"text", "seq 1000", `"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n1\n[cut]"`, ""},
 		{"json", `echo '{"b": 1.50, "a": [null, "x<y"]}'; echo noise >&2`, `{"a":[null,"x<y"],"b":1.50}`, ""},
