@@ -11,7 +11,7 @@ import (
 
 // Admit returns the wanted effects that the process self may claim now, in the order in which they should start. cpus
 // is the limit of groups that name none (0); lookahead is how many more than can run at once may be claimed, so that
-// the process need not come back for each.
+// the process need not come back for each. Of what only does not select, nothing is claimed.
 //
 // A process runs at most limit − (claims of others) effects of a group. Admit keeps the sum over all processes within
 // the limit, and keeps them from blocking each other, by looking ahead only where nobody else has claims: as soon as
@@ -20,9 +20,9 @@ import (
 //
 // Among effects that compete, the smaller Rank goes first; within a rank the session with the fewest claims, then the
 // one that got a place least recently, so that no session waits for ever for its equals; then the Key decides.
-func Admit(t *state.Tree, wanted []Effect, self string, cpus, lookahead int) []Effect {
+func Admit(t *state.Tree, wanted []Effect, only *Selection, self string, cpus, lookahead int) []Effect {
 	a := &admission{cpus: cpus, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]Effect{},
-		shares: map[string]*share{}}
+		shares: map[string]*share{}, selected: only.In(t)}
 	for _, e := range wanted {
 		a.enter(t, e, self)
 	}
@@ -50,6 +50,7 @@ type admission struct {
 	groups          map[string]*usage
 	lines           map[line]*[]Effect
 	shares          map[string]*share
+	selected        func(owner schemas.Ref, node string) bool
 }
 
 func (a *admission) enter(t *state.Tree, e Effect, self string) {
@@ -64,6 +65,9 @@ func (a *admission) enter(t *state.Tree, e Effect, self string) {
 	if c := claimOf(t.Entry(e.Owner), e.Key); c != nil {
 		s.claims++
 		a.count(e.Groups, c.Process == self)
+		return
+	}
+	if !a.selected(e.Owner, e.Node) {
 		return
 	}
 	at := line{e.Rank, e.Session}

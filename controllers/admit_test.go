@@ -18,6 +18,7 @@ type pool struct {
 	cpus    int
 	entries map[string]*state.Entry // DAG by name
 	wanted  []Effect
+	only    *Selection
 	claimed map[string][]Effect        // by process, in the order of claiming
 	running map[string]map[string]bool // by process: keys
 	started []string                   // sessions, in the order of starts
@@ -44,7 +45,7 @@ func (p *pool) tree() *state.Tree {
 }
 
 func (p *pool) admit(process string, lookahead int) {
-	for _, e := range Admit(p.tree(), p.wanted, process, p.cpus, lookahead) {
+	for _, e := range Admit(p.tree(), p.wanted, p.only, process, p.cpus, lookahead) {
 		entry := p.entries[e.Owner.Name]
 		if claimOf(entry, e.Key) != nil {
 			p.t.Fatalf("%s was admitted twice", e.Key)

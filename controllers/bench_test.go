@@ -137,7 +137,7 @@ func BenchmarkAdmit(b *testing.B) {
 	t := state.NewTree(nil, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		Admit(t, wanted, "p", 4, 8)
+		Admit(t, wanted, nil, "p", 4, 8)
 	}
 }
 

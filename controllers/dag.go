@@ -156,7 +156,6 @@ func withActions(old *schemas.DAGStatus, applied []schemas.AppliedAction) *schem
 func (f *fold) judgeAll() {
 	f.rebind()
 	f.records()
-	f.start = f.startOf()
 	f.again = time.Time{}
 	f.gate = f.World.gateOf(f.p.spec.Session)
 	if f.hold == schemas.VerbPause && f.gate.open {
@@ -167,6 +166,7 @@ func (f *fold) judgeAll() {
 			f.judge(i)
 		}
 	}
+	f.start = f.startOf()
 	f.active = f.clock()
 	if f.expired() {
 		f.expire()
@@ -201,7 +201,7 @@ func (f *fold) reopened() bool {
 	if !over(f.old) {
 		return false
 	}
-	if f.acted || f.old.ObservedDigest != f.Object.Digest {
+	if f.acted || f.reruns || f.old.ObservedDigest != f.Object.Digest {
 		return true
 	}
 	for i, key := range f.b.keys {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // The time limit of a DAG counts the moments at which a node of it runs, backs off or waits for a place. They are found
@@ -38,6 +39,37 @@ func (f *fold) clock() []schemas.Span {
 		return known
 	}
 	return f.continued(known, unite(append(runs, waits...)), working, isOpen(h.pauses))
+}
+
+// StopClocks returns those of the given DAGs of which nothing is claimed and whose time limit runs, with that stopped: no
+// process is to go on with them now. The next decision goes on counting. What a run since the given time counted of a
+// DAG that it did not work on is dropped, so that it changes nothing of it.
+func StopClocks(t *state.Tree, now time.Time, dags []schemas.Ref, since time.Time, worked map[schemas.Ref]bool) []*state.Entry {
+	var out []*state.Entry
+	start, at := schemas.NewTime(since), schemas.NewTime(now)
+	for _, ref := range dags {
+		e := t.Entry(ref)
+		if e == nil || len(e.Claims) > 0 {
+			continue
+		}
+		st, ok := e.Status().(*schemas.DAGStatus)
+		if !ok || !isOpen(st.Active) {
+			continue
+		}
+		n := len(st.Active) - 1
+		stopped := append(slices.Clone(st.Active[:n]), schemas.Span{From: st.Active[n].From, To: at})
+		switch idle := !worked[ref] && !stopped[n].From.Before(start.Time); {
+		case n > 0 && (idle || emptySpan(stopped[n])):
+			stopped = stopped[:n]
+		case emptySpan(stopped[n]):
+			continue // without any span, it would count from the start
+		}
+		status, entry := *st, *e
+		status.Active = stopped
+		entry.SetStatus(&status)
+		out = append(out, &entry)
+	}
+	return out
 }
 
 // firstAfter is the first moment after the given one of which something tells, else now.

@@ -12,9 +12,9 @@ import (
 // that alone, but that the local cache gives back what it has. Only where a node that has to run needs the outputs, they
 // are restored from git, or the node that made them runs again under the same key.
 
-// bringBack looks at what the nodes need that are about to start. Such a node waits while outputs that it needs are
-// restored. Where outputs cannot be restored, the node that made them is marked to run again; then it reports true, and
-// all nodes are to be judged again.
+// bringBack looks for missing outputs that the nodes need which are about to start, or that were asked for. A node waits
+// while outputs that it needs are restored. Where outputs cannot be restored, the node that made them is marked to run
+// again; then it reports true, and all nodes are to be judged again.
 func (f *fold) bringBack() bool {
 	f.restores = nil
 	if len(f.Missing) == 0 {
@@ -22,19 +22,16 @@ func (f *fold) bringBack() bool {
 	}
 	again := false
 	for _, i := range f.p.order {
-		if !f.want[i] || f.recs[i].claim != nil {
-			continue
-		}
 		waits := ""
 		for _, to := range f.lacking(i) {
 			if r, ok := f.restore(to); ok {
-				f.restores = append(f.restores, r)
+				f.bring(r)
 				waits = r.what()
-			} else if !f.recs[to].again {
+			} else if !f.recs[to].again && (to != i || f.mayRedo(i)) {
 				f.recs[to].again, f.reruns, again = true, true, true
 			}
 		}
-		if waits != "" {
+		if waits != "" && f.want[i] {
 			f.set(i, schemas.NodeQueued, ReasonOutputsMissing, "waits until "+waits+" is restored")
 		}
 	}
@@ -64,13 +61,31 @@ func (f *fold) makers(i int32) []int32 {
 	return out
 }
 
-// lacking lists the nodes whose outputs node i needs and that lack them. A person's work is not among them: no run can do
-// it again.
+// lacking lists the nodes that lack outputs which node i needs to start, or i itself where its outputs were asked for. A
+// person's work is not among them: no run can do it again.
 func (f *fold) lacking(i int32) []int32 {
-	return slices.DeleteFunc(f.makers(i), func(to int32) bool {
+	var of []int32
+	switch {
+	case f.want[i] && f.recs[i].claim == nil:
+		of = f.makers(i)
+	case !f.want[i] && f.World.asked(f.Ref, f.p.spec.Nodes[i].Name):
+		of = []int32{i}
+	}
+	return slices.DeleteFunc(of, func(to int32) bool {
 		gone := f.Missing[f.p.spec.Nodes[to].Name].Files
 		return f.next[to].State != schemas.NodeSucceeded || !f.recs[to].won || len(gone) == 0
 	})
+}
+
+// mayRedo reports whether node i, which has succeeded, can run only because its outputs were asked for. Where the DAG or the
+// node may not run, its success stands.
+func (f *fold) mayRedo(i int32) bool {
+	verb := f.verbs[i]
+	return f.gate.open && (verb == "" || verb == schemas.VerbApprove) &&
+		!slices.ContainsFunc(f.next, func(s schemas.NodeStatus) bool {
+			return s.State == schemas.NodeFailed && f.p.spec.Policy.FailsFast()
+		}) &&
+		!slices.ContainsFunc(f.was, func(s *schemas.NodeStatus) bool { return s.Reason == ReasonDAGTimeout })
 }
 
 // awaited are the nodes that have to be done before node i starts: its needs, and those behind them that run again for
@@ -118,11 +133,16 @@ func (f *fold) tidyUp() {
 		if f.next[i].State != schemas.NodeSucceeded || len(f.Missing[f.p.spec.Nodes[i].Name].Files) == 0 {
 			continue
 		}
-		r, ok := f.restore(i)
-		known := slices.ContainsFunc(f.restores, func(o Restore) bool { return o.Node == r.Node })
-		if ok && !known {
-			f.restores = append(f.restores, r)
+		if r, ok := f.restore(i); ok {
+			f.bring(r)
 		}
+	}
+}
+
+// bring adds what is to be restored, once.
+func (f *fold) bring(r Restore) {
+	if !slices.ContainsFunc(f.restores, func(o Restore) bool { return o.Node == r.Node }) {
+		f.restores = append(f.restores, r)
 	}
 }
 

@@ -42,6 +42,9 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"a wait for people counts for the time limit", "dag_clock.go", "if f.b.human[i] || emptySpan(span) {", "if emptySpan(span) {"},
 	{"the time spent is forgotten", "dag_clock.go", "known = f.old.Active", "_ = f.old.Active"},
 	{"what waits hides a failure", "dag_phase.go", "if n.failed > 0 { // which", "if false { // which"},
+	{"what was not asked for starts", "admit.go", "if !a.selected(e.Owner, e.Node) {", "if false {"},
+	{"asked outputs are made again where nothing may run", "dag_outputs.go", "return f.gate.open && (verb", "return true || (verb"},
+	{"the time between runs counts", "dag_clock.go", "out = append(out, &entry)", "_ = append(out, &entry)"},
 	{"foreign claims are ignored", "admit.go", "\t\tu.foreign++\n", ""},
 }
 

@@ -31,6 +31,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	missing DAG NODE [FILE…]  these declared outputs do not exist now
 //	cached DAG NODE           the local cache has what the records describe of them
 //	wait DURATION             time passes
+//	only [DAG [NODE…]]        the run is asked for that and decides all that it affects; alone: for everything again
 //	settle                    everything affected is decided, and what changed is traced
 //	start DAG NODE [PROCESS]  the wanted effect is claimed and runs; DAG may be the name of a request
 //	finish DAG NODE OUTCOME [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
@@ -113,6 +114,11 @@ func (s *scenario) step(verb string, args []string) bool {
 		}
 		e.Missing = maps.Clone(e.Missing)
 		e.Missing[args[1]] = m
+	case "only":
+		if s.only = nil; len(args) > 0 {
+			s.only = &Selection{DAG: args[0], Nodes: args[1:]}
+			s.entry(dagRef(args[0]))
+		}
 	case "wait":
 		d, err := time.ParseDuration(args[0])
 		if err != nil {

@@ -34,7 +34,13 @@ type Decision struct {
 //
 // told, if there is one, is told of every object that is decided how many there are in its round, and how many were.
 func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
-	s := &settler{now: now, given: t, tree: t, changed: map[schemas.Ref]bool{}, told: told}
+	return (*Selection)(nil).Settle(t, now, dirty, told...)
+}
+
+// Settle is [Settle] for a run of the selection: where nodes were asked for, the missing outputs of these nodes and of all
+// that they need are brought back.
+func (only *Selection) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
+	s := &settler{now: now, only: only, given: t, tree: t, changed: map[schemas.Ref]bool{}, told: told}
 	if dirty == nil {
 		s.outs = make(map[schemas.Ref]Out, t.Len())
 	} else {
@@ -68,6 +74,7 @@ const extraRounds = 4
 
 type settler struct {
 	now     time.Time
+	only    *Selection
 	given   *state.Tree
 	tree    *state.Tree
 	work    map[schemas.Ref]bool // nil: everything
@@ -228,7 +235,7 @@ func (s *settler) touchTarget(ref schemas.Ref) {
 // round decides once, puts the statuses into the tree, and reports whether another round is needed.
 func (s *settler) round() bool {
 	w := newWorld(s.tree, s.now, s.work)
-	w.matters = s.matters()
+	w.only, w.matters = s.only, s.matters()
 	if s.work != nil && s.ranking {
 		s.addReseated(w)
 	}

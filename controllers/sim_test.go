@@ -25,6 +25,7 @@ type sim struct {
 	entries map[schemas.Ref]*state.Entry
 	dirty   map[schemas.Ref]bool
 	last    Decision
+	only    *Selection     // what the run that decides was asked for
 	checks  bool           // compare with a full decision, and so on, at every settle
 	ledgers map[int][]byte // by issue
 }
@@ -177,7 +178,7 @@ func (s *sim) settle() Decision {
 	s.relate()
 	t := s.tree()
 	dirty := slices.SortedFunc(maps.Keys(s.dirty), schemas.Ref.Compare)
-	d := Settle(t, s.now, dirty)
+	d := s.only.Settle(t, s.now, dirty)
 	if s.checks {
 		s.check(t, d)
 	}
@@ -244,7 +245,7 @@ func decodeForTest(t testing.TB, ref schemas.Ref, b []byte) schemas.Status {
 // check holds what is true of every decision against d.
 func (s *sim) check(t *state.Tree, d Decision) {
 	s.t.Helper()
-	full := Settle(t, s.now, nil)
+	full := s.only.Settle(t, s.now, nil)
 	for ref, out := range full.Outs {
 		var status schemas.Status
 		if e := d.Tree.Entry(ref); e != nil {
@@ -260,7 +261,7 @@ func (s *sim) check(t *state.Tree, d Decision) {
 			sameEffects(s.t, ref, s.last.Outs[ref].Effects, out.Effects)
 		}
 	}
-	again := Settle(d.Tree, s.now, nil)
+	again := s.only.Settle(d.Tree, s.now, nil)
 	for _, ref := range again.Changed {
 		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status()),
 			s.text(ref, again.Tree.Entry(ref).Status()))

@@ -26,22 +26,23 @@ func Verdict(t *state.Tree) Exit {
 			return ExitInvalid
 		}
 	}
+	return (*Selection)(nil).Verdict(t)
+}
+
+// Verdict judges the objects that a selection is about, and of its DAG what is selected.
+func (s *Selection) Verdict(t *state.Tree) Exit {
 	verdict := ExitReady
-	for _, kind := range t.Kinds() {
-		for _, e := range t.Entries(kind) {
-			switch {
-			case e.Broken():
-				return ExitInvalid
-			case !e.HasStatus():
-				continue
-			}
-			c := e.Status().Base().Condition(schemas.Stalled)
-			if c == nil {
-				continue
-			}
-			if c.Reason == ReasonInvalidSpec {
-				return ExitInvalid
-			}
+	for e := range s.Entries(t) {
+		switch {
+		case e.Broken():
+			return ExitInvalid
+		case !e.HasStatus():
+			continue
+		}
+		if c := e.Status().Base().Condition(schemas.Stalled); c != nil && c.Reason == ReasonInvalidSpec {
+			return ExitInvalid
+		}
+		if s.stalls(t, e) {
 			verdict = ExitStalled
 		}
 	}

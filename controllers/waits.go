@@ -25,7 +25,11 @@ func (w Wait) String() string {
 }
 
 // Waits lists what the statuses of a tree say that people have to do: nodes by DAG and name, then questions.
-func Waits(t *state.Tree) []Wait {
+func Waits(t *state.Tree) []Wait { return (*Selection)(nil).Waits(t) }
+
+// Waits lists what people have to do before the selection can be done.
+func (s *Selection) Waits(t *state.Tree) []Wait {
+	in := s.In(t)
 	var out []Wait
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		st, ok := e.Status().(*schemas.DAGStatus)
@@ -38,7 +42,7 @@ func Waits(t *state.Tree) []Wait {
 			w := Wait{What: e.Ref.String() + "/" + n.Name, Task: taskOf(n),
 				Command: fmt.Sprintf("reconcile approve %s %s", e.Ref, n.Name)}
 			switch s := st.Nodes[n.Name]; {
-			case s.State != schemas.NodeBlocked:
+			case s.State != schemas.NodeBlocked || !in(e.Ref, n.Name):
 				continue
 			case s.Reason == ReasonWaitsForPerson:
 				w.Who = contactOf(t, n.Agent)
@@ -49,7 +53,7 @@ func Waits(t *state.Tree) []Wait {
 		}
 	}
 	for _, q := range openQuestions(t) {
-		if q.Waiting() && q.wrong == "" && isPerson(t, q.To) {
+		if q.Waiting() && q.wrong == "" && isPerson(t, q.To) && in(requestRef(q.Request), "") {
 			out = append(out, Wait{What: q.ID, Who: contactOf(t, q.To), Task: "answer " + q.From + ": " + q.Topic,
 				Command: "reconcile clarify answer " + q.ID + " TEXT"})
 		}

@@ -13,6 +13,8 @@ import (
 type World struct {
 	tree *state.Tree
 	now  time.Time
+	only *Selection
+	asks func(owner schemas.Ref, node string) bool // nil until asked for
 	// work is what is being decided; nil means everything. The statuses of other objects in the tree are believed.
 	work  map[schemas.Ref]bool
 	outs  map[schemas.Ref]Out
@@ -33,6 +35,17 @@ type World struct {
 func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
 	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work)),
 		matters: &matterIndex{tree: t}}
+}
+
+// asked reports whether the outputs of a node were asked for.
+func (w *World) asked(owner schemas.Ref, node string) bool {
+	if w.only == nil || len(w.only.Nodes) == 0 {
+		return false
+	}
+	if w.asks == nil {
+		w.asks = w.only.In(w.tree)
+	}
+	return w.asks(owner, node)
 }
 
 // decide returns the decision about e. A status that it does not change is the very one that e has. Decisions about DAGs,

@@ -237,7 +237,7 @@ func (a *app) follow(ctx context.Context, before *state.Tree, noRun bool) error 
 		a.note("another run is at work and takes it from here")
 		return nil
 	}
-	return a.run(ctx, runOptions{})
+	return a.run(ctx, runOptions{}, nil)
 }
 
 // anyClaim reports whether a live process performs something in this tree.

@@ -130,6 +130,14 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 	return nil, notFound(t, ref)
 }
 
+// withRef puts a kind and a name that were given as two words, "dag checks", into one.
+func withRef(args []string) []string {
+	if len(args) > 1 && !strings.Contains(args[0], "/") {
+		args = slices.Concat([]string{args[0] + "/" + args[1]}, args[2:])
+	}
+	return args
+}
+
 // notFound says that ref does not exist, and what was probably meant.
 func notFound(t *state.Tree, ref schemas.Ref) error {
 	var names []string

@@ -66,9 +66,7 @@ type attempt struct {
 
 // logsArgs reads what to print of: "dag/checks build" and "dag checks build" are the same.
 func logsArgs(args []string, o logsOptions) (object, node string, err error) {
-	if len(args) > 1 && !strings.Contains(args[0], "/") {
-		args = slices.Concat([]string{args[0] + "/" + args[1]}, args[2:])
-	}
+	args = withRef(args)
 	switch {
 	case len(args) > 2:
 		return "", "", badUsage("logs takes KIND/NAME and a NODE, not %q", args[2])

@@ -85,7 +85,7 @@ func (a *app) plan(ctx context.Context) error {
 }
 
 func (a *app) planTable(t *state.Tree, table *render.Table) error {
-	if err := a.problems(t); err != nil {
+	if err := a.problems(t.Problems()); err != nil {
 		return err
 	}
 	if table.Len() == 0 && !a.global.quiet {

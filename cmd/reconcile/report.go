@@ -82,11 +82,12 @@ func newReport(out outcome) runReport {
 	counts := out.Counts
 	if out.Tree != nil {
 		counts = nil
-		for kind, c := range countTree(out.Tree) {
+		list := out.entries()
+		for kind, c := range countAll(list) {
 			counts = append(counts, state.Count{Kind: kind, Ready: c.Ready, Total: c.total()})
 			r.standing.add(c)
 		}
-		r.NotReady = listNotReady(entries(out.Tree))
+		r.NotReady = listNotReady(list)
 	}
 	for _, k := range kinds() {
 		for _, c := range counts {
@@ -107,7 +108,7 @@ func (a *app) report(out outcome) error {
 	if a.global.output != formatTable {
 		return a.print(r)
 	}
-	if err := a.problems(out.Tree); err != nil {
+	if err := a.problems(out.problems()); err != nil {
 		return err
 	}
 	if err := a.objectTable(a.listed(out, r), reportRows); err != nil {
@@ -155,7 +156,7 @@ func (a *app) listed(out outcome, r runReport) []objectRow {
 		return r.NotReady
 	}
 	var rows []objectRow
-	for _, e := range entries(out.Tree) {
+	for _, e := range out.entries() {
 		if standing(e).total() == 1 && (e.HasStatus() || expectsStatus(e)) && !spent(e) {
 			rows = append(rows, rowOf(e))
 		}
@@ -168,12 +169,12 @@ func spent(e *state.Entry) bool {
 	return e.Kind == schemas.ActionKind.Name && standing(e).Ready == 1
 }
 
-// problems prints the problems of the files of a tree.
-func (a *app) problems(t *state.Tree) error {
-	if t == nil || len(t.Problems()) == 0 {
+// problems prints the problems of files.
+func (a *app) problems(list []schemas.Problem) error {
+	if len(list) == 0 {
 		return nil
 	}
-	if err := render.Problems(a.stdout, a.palette(), t.Problems()); err != nil {
+	if err := render.Problems(a.stdout, a.palette(), list); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(a.stdout)
@@ -181,12 +182,24 @@ func (a *app) problems(t *state.Tree) error {
 }
 
 // entries lists all objects of a tree, by kind and name.
-func entries(t *state.Tree) []*state.Entry {
-	var all []*state.Entry
-	for _, kind := range t.Kinds() {
-		all = append(all, t.Entries(kind)...)
+func entries(t *state.Tree) []*state.Entry { return outcome{Tree: t}.entries() }
+
+// entries lists the objects that a run was about, by kind and name.
+func (o outcome) entries() []*state.Entry { return slices.Collect(o.Only.Entries(o.Tree)) }
+
+// problems lists what is wrong with the files of these objects.
+func (o outcome) problems() []schemas.Problem {
+	switch {
+	case o.Tree == nil:
+		return nil
+	case o.Only == nil:
+		return o.Tree.Problems()
 	}
-	return all
+	var out []schemas.Problem
+	for _, e := range o.entries() {
+		out = append(out, e.Problems...)
+	}
+	return out
 }
 
 func listNotReady(all []*state.Entry) []objectRow {

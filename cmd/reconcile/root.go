@@ -65,7 +65,7 @@ func newBareCmd(a *app) *cobra.Command {
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), *run) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), *run, nil) },
 	}
 	run.bind(root.Flags())
 	a.bindGlobal(root)

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -27,10 +29,11 @@ func (o *runOptions) bind(f *pflag.FlagSet) {
 type loopOptions struct {
 	watch    bool
 	commit   bool
-	push     bool            // which implies commit
-	progress render.Progress // never nil
-	talk     bool            // progress shows what is said in clarifications, too
-	look     bool            // decide once; start nothing, wait for nothing, and leave commits to runs
+	push     bool                   // which implies commit
+	progress render.Progress        // never nil
+	talk     bool                   // progress shows what is said in clarifications, too
+	look     bool                   // decide once; start nothing, wait for nothing, and leave commits to runs
+	only     *controllers.Selection // what is performed; nil: everything
 }
 
 // outcome is how a run ended.
@@ -39,17 +42,18 @@ type outcome struct {
 	// of each kind there are.
 	Unchanged bool
 	Counts    []state.Count
-	Tree      *state.Tree // at its fixed point
-	Exit      int         // 0, 3 or 4: what the statuses say
-	Held      bool        // something is not in the memory, since a lock could not be had
-	Busy      error       // ledgers that could not be had; nil: all could
-	Waits     []string    // what people have to do, a line each
-	Ran       int         // effects performed by this run
-	Wrote     int         // files written: statuses, derived specs, the memory's
-	Commit    string      // the commit that was made, or ""
-	Pushed    bool        // all that is committed is on the remote
-	Sent      bool        // this run pushed something
-	Took      bool        // what others pushed was taken in
+	Tree      *state.Tree            // at its fixed point
+	Only      *controllers.Selection // what the run was about
+	Exit      int                    // 0, 3 or 4: what the statuses say
+	Held      bool                   // something is not in the memory, since a lock could not be had
+	Busy      error                  // ledgers that could not be had; nil: all could
+	Waits     []string               // what people have to do, a line each
+	Ran       int                    // effects performed by this run
+	Wrote     int                    // files written: statuses, derived specs, the memory's
+	Commit    string                 // the commit that was made, or ""
+	Pushed    bool                   // all that is committed is on the remote
+	Sent      bool                   // this run pushed something
+	Took      bool                   // what others pushed was taken in
 }
 
 // reconcileFunc drives the tree at a.global.dir to its fixed point. When ctx ends it stops and returns ctx.Err().
@@ -58,20 +62,63 @@ type reconcileFunc func(ctx context.Context, a *app, o loopOptions) (outcome, er
 func newRunCmd(a *app) *cobra.Command {
 	o := &runOptions{}
 	cmd := &cobra.Command{
-		Use:   "run",
+		Use:   "run [dag/NAME [NODE]]",
 		Short: "Do what is missing until nothing is left to do (also without a command)",
-		Example: "  reconcile run            # once, to the fixed point\n" +
-			"  reconcile run --watch    # and again whenever something changes",
-		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), *o) },
+		Long: `Do what is missing until nothing is left to do: of the whole tree, of one DAG, or of one node with all that it needs. What
+has succeeded is not run again. The questions that nodes ask are put and answered with them; nothing else starts.`,
+		Example: "  reconcile run                         # once, to the fixed point\n" +
+			"  reconcile run --watch                 # and again whenever something changes\n" +
+			"  reconcile run dag/checks unit_tests   # that node and what it needs",
+		Args: arguments(0, 3, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			only, err := a.selection(cmd.Context(), args, *o)
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), *o, only)
+		},
+		ValidArgsFunction: a.completeNodes(schemas.DAGKind),
 	}
 	o.bind(cmd.Flags())
 	return cmd
 }
 
-func (a *app) run(ctx context.Context, o runOptions) error {
+// selection reads what to perform; nil is everything.
+func (a *app) selection(ctx context.Context, args []string, o runOptions) (*controllers.Selection, error) {
+	args = withRef(args)
+	switch {
+	case len(args) == 0:
+		return nil, nil
+	case o.watch:
+		return nil, badUsage("--watch performs everything; leave out either it or %s", args[0])
+	case len(args) > 2:
+		return nil, badUsage("run takes one DAG and one NODE, not %q", args[2])
+	}
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	e, err := find(t, args[0])
+	switch {
+	case err != nil:
+		return nil, badUsage("%v", err)
+	case e.Kind != schemas.DAGKind.Name:
+		return nil, badUsage("%s is not run by itself; DAGs are, and their nodes", e.Ref)
+	case e.Gone():
+		return nil, badUsage("%v", notFound(t, e.Ref))
+	case len(args) == 2 && e.Object != nil:
+		err = findNode(e, args[1])
+	}
+	if err != nil {
+		return nil, badUsage("%v", err)
+	}
+	return &controllers.Selection{DAG: e.Name, Nodes: args[1:]}, nil
+}
+
+func (a *app) run(ctx context.Context, o runOptions, only *controllers.Selection) error {
 	progress := a.progress()
-	options := loopOptions{watch: o.watch, commit: o.commit || o.push, push: o.push, progress: progress, talk: true}
+	options := loopOptions{watch: o.watch, commit: o.commit || o.push, push: o.push, progress: progress, talk: true, only: only}
 	out, err := a.reconcile(ctx, a, options)
 	progress.Close()
 	if err != nil {

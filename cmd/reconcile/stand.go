@@ -48,16 +48,14 @@ func expectsStatus(e *state.Entry) bool {
 	return true
 }
 
-// countTree counts a whole tree by kind.
-func countTree(t *state.Tree) map[string]count {
+// countAll counts objects by kind.
+func countAll(list []*state.Entry) map[string]count {
 	counts := map[string]count{}
-	for _, kind := range t.Kinds() {
-		var c count
-		for _, e := range t.Entries(kind) {
-			c.add(standing(e))
-		}
-		if c.total() > 0 {
-			counts[kind] = c
+	for _, e := range list {
+		is := standing(e)
+		if is.total() > 0 {
+			is.add(counts[e.Kind])
+			counts[e.Kind] = is
 		}
 	}
 	return counts

@@ -34,7 +34,7 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 	}
 	defer store.Close()
 	sum, fresh := store.Fresh()
-	fresh = fresh && !o.watch && (sum.Commit || !o.commit) && !sum.Mirror
+	fresh = fresh && !o.watch && o.only == nil && (sum.Commit || !o.commit) && !sum.Mirror
 	if fresh && (o.look || !o.push && !sum.Push) {
 		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit, Waits: sum.Lines}, nil
 	}
@@ -85,7 +85,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	l := &loop.Loop{
 		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
 		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory, Outputs: outputKeeper{w},
-		Doing: doing, Movable: w.movable,
+		Doing: doing, Movable: w.movable, Only: w.options.only,
 	}
 	if w.repo != nil {
 		l.Commit = w.repo.commit
@@ -108,11 +108,11 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	if r.Interrupted && err == nil && !w.options.watch {
 		err = context.Canceled
 	}
-	out := outcome{Tree: r.Tree, Ran: r.Ran, Wrote: r.Wrote, Commit: w.share.known(r.Commit), Held: r.Held, Busy: r.Busy,
+	out := outcome{Tree: r.Tree, Only: l.Only, Ran: r.Ran, Wrote: r.Wrote, Commit: w.share.known(r.Commit), Held: r.Held, Busy: r.Busy,
 		Pushed: r.Pushed, Sent: r.Sent, Took: r.Took}
 	if r.Tree != nil {
-		out.Exit = int(controllers.Verdict(r.Tree))
-		for _, w := range controllers.Waits(r.Tree) {
+		out.Exit = int(l.Only.Verdict(r.Tree))
+		for _, w := range l.Only.Waits(r.Tree) {
 			out.Waits = append(out.Waits, w.String())
 		}
 	}

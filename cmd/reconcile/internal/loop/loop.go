@@ -55,6 +55,8 @@ type Loop struct {
 	Now     func() time.Time
 	// CPUs is the number of processors that limits.concurrentTasks 0 stands for.
 	CPUs int
+	// Only is what is performed, by Once and Look; nil: everything. Everything is decided and recorded, whatever it is.
+	Only *controllers.Selection
 	// Document encodes a spec that records call for; nil when none is to be written.
 	Document func(controllers.Spec) ([]byte, error)
 	// Memory keeps what agents learned; nil when nothing is to be kept.

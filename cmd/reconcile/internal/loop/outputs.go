@@ -26,16 +26,23 @@ func (s *session) restoreOutputs(ctx context.Context) bool {
 	if s.Outputs == nil || len(s.restores) == 0 {
 		return false
 	}
+	in, restored := s.Only.In(s.tree), false
 	for _, ref := range sortedRefs(s.restores) {
+		var rest []controllers.Restore
 		for _, r := range s.restores[ref] {
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				return false
+			case !in(r.Owner, r.Node):
+				rest = append(rest, r)
+			default:
+				s.restoreRun(ctx, r)
+				restored = true
 			}
-			s.restoreRun(ctx, r)
 		}
+		set(s.restores, ref, rest, len(rest) > 0) // the next decision says what is left
 	}
-	clear(s.restores) // the next decision says what is left
-	return true
+	return restored
 }
 
 func (s *session) restoreRun(ctx context.Context, r controllers.Restore) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -46,6 +47,8 @@ type session struct {
 
 	archiveAt time.Time // when a spec is due for the archive; zero: none will be
 
+	began         time.Time
+	worked        map[schemas.Ref]bool          // whose effects this run has claimed
 	mine          map[string]controllers.Effect // claimed by this process and not finished, by key
 	held          map[string]string             // keys that cannot be started, and why
 	fault         error                         // why this process cannot perform anything
@@ -75,7 +78,7 @@ type wake struct {
 
 func (l *Loop) newSession(watching bool) *session {
 	return &session{
-		Loop: l, watching: watching,
+		Loop: l, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
 		restores: map[schemas.Ref][]controllers.Restore{},
 		mine:     map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},
@@ -250,17 +253,46 @@ func (s *session) idle() bool {
 	if len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.foreign() {
 		return false
 	}
-	for _, w := range s.wakes {
-		if w.await {
-			return false
-		}
-	}
-	return true
+	return !s.awaits(s.Only)
 }
 
-// foreign reports whether another process performs something, be it that nobody wants it any more: while it is being
-// ended, the statuses are not what they will be.
-func (s *session) foreign() bool { return s.Store.ClaimedElsewhere() }
+// awaits reports whether something selected becomes due that a one-shot run waits for.
+func (s *session) awaits(only *controllers.Selection) bool {
+	for ref, w := range s.wakes {
+		if w.await && only.Works(s.tree, ref) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreign reports whether another process performs something selected, be it that nobody wants it any more: while it is
+// being ended, the statuses are not what they will be. Anything else matters while it may take the places of what is
+// selected.
+func (s *session) foreign() bool {
+	return s.Store.ClaimedElsewhere() && (s.Only == nil || s.selectedElsewhere() || s.queued())
+}
+
+// selectedElsewhere reports whether another process has claimed something selected.
+func (s *session) selectedElsewhere() bool {
+	in := s.Only.In(s.tree)
+	for e := range s.Only.Entries(s.tree) {
+		for i := range e.Claims {
+			if c := &e.Claims[i]; c.Process != s.id() && in(e.Ref, c.Node) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// queued reports whether something selected is wanted and not claimed by this process.
+func (s *session) queued() bool {
+	in := s.Only.In(s.tree)
+	return slices.ContainsFunc(s.wanted(), func(e controllers.Effect) bool {
+		return s.mine[e.Key].Key == "" && in(e.Owner, e.Node)
+	})
+}
 
 // id names this process in claims; "" before it claimed anything.
 func (s *session) id() string {

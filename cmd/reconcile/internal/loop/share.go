@@ -66,7 +66,8 @@ func (e *starved) Unwrap() error { return state.ErrBusy }
 // stands still.
 type sharing struct {
 	theirs   map[string]time.Time // as Share.Elsewhere
-	awaited  []controllers.Effect // wanted, and claimed elsewhere
+	awaited  []controllers.Effect // wanted, selected, and claimed elsewhere
+	abroad   []schemas.Ref        // the owners of all that is wanted and claimed elsewhere
 	since    time.Time            // when the run began to wait for them
 	told     bool                 // and said so
 	unpushed []string             // keys of effects whose results the remote lacks
@@ -264,13 +265,17 @@ func (s *session) split(wanted []controllers.Effect) []controllers.Effect {
 	if s.Share == nil {
 		return wanted
 	}
-	s.theirs, s.awaited = s.Share.Elsewhere(), nil
+	s.theirs, s.awaited, s.abroad = s.Share.Elsewhere(), nil, nil
+	in := s.Only.In(s.tree)
 	var free []controllers.Effect
 	for _, e := range wanted {
-		if _, theirs := s.theirs[e.Key]; theirs && s.mine[e.Key].Key == "" {
-			s.awaited = append(s.awaited, e)
-		} else {
+		if _, theirs := s.theirs[e.Key]; !theirs || s.mine[e.Key].Key != "" {
 			free = append(free, e)
+			continue
+		}
+		s.abroad = append(s.abroad, e.Owner)
+		if in(e.Owner, e.Node) {
+			s.awaited = append(s.awaited, e)
 		}
 	}
 	if len(s.awaited) == 0 {
@@ -304,8 +309,8 @@ func (s *session) open() []schemas.Ref {
 			}
 		}
 	}
-	for _, e := range s.awaited {
-		open[e.Owner] = true
+	for _, owner := range s.abroad {
+		open[owner] = true
 	}
 	return slices.SortedFunc(maps.Keys(open), schemas.Ref.Compare)
 }

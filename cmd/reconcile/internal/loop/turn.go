@@ -41,6 +41,7 @@ func (s *session) advance(ctx context.Context) (claimed []controllers.Effect, er
 		if err := s.foldLedgers(ctx); err != nil {
 			return err
 		}
+		s.rest()
 		return s.flush(ctx, false)
 	})
 	if s.journal != nil {
@@ -241,7 +242,7 @@ func (s *session) decide() {
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
-	s.adopt(controllers.Settle(s.tree, now, dirty, func(done, total int) { s.doing("decide", done, total) }))
+	s.adopt(s.Only.Settle(s.tree, now, dirty, func(done, total int) { s.doing("decide", done, total) }))
 	s.dirty = map[schemas.Ref]bool{}
 }
 
@@ -291,7 +292,7 @@ func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
 	if s.stopping || s.Store.Orphaned() {
 		return nil, nil // what a killed process left running is ended before anything may start under the same key
 	}
-	claims := controllers.Admit(s.tree, s.split(s.wanted()), s.id(), s.CPUs, s.ahead())
+	claims := controllers.Admit(s.tree, s.split(s.wanted()), s.Only, s.id(), s.CPUs, s.ahead())
 	if len(claims) == 0 {
 		return nil, nil
 	}
@@ -310,7 +311,7 @@ func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
 		return nil, err
 	}
 	for _, e := range claims {
-		s.mine[e.Key] = e
+		s.mine[e.Key], s.worked[e.Owner] = e, true
 	}
 	if err := s.refresh(ctx, []string{}); err != nil {
 		return claims, err

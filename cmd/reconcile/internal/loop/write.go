@@ -245,7 +245,7 @@ func (s *session) tidy(run context.Context) error {
 	if s.Memory != nil {
 		s.Memory.Save()
 	}
-	if behind || s.left || s.busy() || len(s.effects) > 0 || s.restoring() || s.unrestored || s.forgets() || len(s.barredLedgers) > 0 {
+	if behind || s.left || s.busy() || len(s.effects) > 0 || s.awaits(nil) || s.restoring() || s.unrestored || s.forgets() || len(s.barredLedgers) > 0 {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
@@ -285,6 +285,7 @@ func (s *session) checkpoint(ctx context.Context) error {
 	if err := errors.Join(s.foldLedgers(ctx), s.settleMemory(ctx, true), s.compactMemory(ctx)); err != nil {
 		return err
 	}
+	s.rest()
 	if err := s.flush(ctx, true); err != nil {
 		return err
 	}
@@ -301,7 +302,29 @@ func (s *session) checkpoint(ctx context.Context) error {
 }
 
 func (s *session) busy() bool {
-	return len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.foreign()
+	return len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.Store.ClaimedElsewhere()
+}
+
+// rest stops the clocks of the DAGs of which nothing runs: of those that are not selected, and of all when this run is
+// about to end.
+func (s *session) rest() {
+	all := !s.busy() && !s.watching && (s.stopping || s.idle())
+	if !all && s.Only == nil {
+		return
+	}
+	var dags []schemas.Ref // one whose time runs is decided again when that is over
+	for ref := range s.wakes {
+		if ref.Kind == schemas.DAGKind.Name && (all || ref.Name != s.Only.DAG) {
+			dags = append(dags, ref)
+		}
+	}
+	stopped := controllers.StopClocks(s.tree, s.Now(), dags, s.began, s.worked)
+	for _, e := range stopped {
+		s.unwritten[e.Ref] = true
+	}
+	if len(stopped) > 0 {
+		s.tree = s.tree.With(stopped...)
+	}
 }
 
 // summary is what a run with nothing to do prints instead of looking at every object.
