@@ -25,6 +25,7 @@ type Missing struct {
 // declared are the outputs that specs declare, and which of them do not exist.
 type declared struct {
 	root    *os.Root
+	bare    bool
 	nodes   map[schemas.Ref]map[string][]string // paths by node
 	owners  map[string][]schemas.Ref            // by path
 	missing map[string]bool                     // by path
@@ -47,7 +48,7 @@ func outputsOf(o *schemas.Object) map[string][]string {
 
 // newDeclared collects the declared outputs of all objects. Nothing is known of the files yet.
 func (s *Store) newDeclared(m *model) *declared {
-	d := &declared{root: s.root, nodes: map[schemas.Ref]map[string][]string{}, owners: map[string][]schemas.Ref{},
+	d := &declared{root: s.root, bare: s.opts.Bare, nodes: map[schemas.Ref]map[string][]string{}, owners: map[string][]schemas.Ref{},
 		missing: map[string]bool{}, lost: s.lost}
 	for ref := range m.slots {
 		d.set(m, ref)
@@ -92,6 +93,9 @@ func (d *declared) set(m *model, ref schemas.Ref) []string {
 
 // look finds out which of the paths exist, each by one call, and returns the objects that declare what has changed.
 func (d *declared) look(paths []string) []schemas.Ref {
+	if d.bare {
+		return nil
+	}
 	var changed []schemas.Ref
 	for p, gone := range missingOf(d.root, paths) {
 		if gone == d.missing[p] || len(d.owners[p]) == 0 {

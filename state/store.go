@@ -31,6 +31,8 @@ type Options struct {
 	Log *slog.Logger
 	// NoCache neither reads nor writes caches.
 	NoCache bool
+	// Bare says that the folder has nothing of the tree but settings, specs and state: declared outputs are not looked for.
+	Bare bool
 	// Check reports what the kinds themselves cannot know of an object, for example that an expression does not
 	// compile. It is part of Build: its verdicts are cached.
 	Check func(o *schemas.Object, r *schemas.Report)

@@ -106,7 +106,7 @@ func (a *app) layOut(ctx context.Context, repo *gitrepo.Repo, base, head, dir st
 		return nil, err
 	}
 	o := a.storeOptions()
-	o.NoCache = true
+	o.NoCache, o.Bare = true, true
 	if m.store, err = state.Open(dir, o); err != nil {
 		return nil, err
 	}
