@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // specArchive is the folder below state/ whose spec files are read as if they were in specs/.
@@ -62,11 +63,11 @@ var errDiffers = errors.New("another file is there")
 
 // dropTwin removes a spec that the archive has already.
 func (s *Store) dropTwin(m Move) error {
-	here, err := s.root.ReadFile(m.From)
+	here, err := regular.Read(s.root, m.From)
 	if err != nil {
 		return err
 	}
-	there, err := s.root.ReadFile(m.To)
+	there, err := regular.Read(s.root, m.To)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // The cache holds what earlier processes decoded, so that a tree that did not change is not decoded again. It is one
@@ -89,7 +91,7 @@ func (c *cache) load() map[string]*file {
 	if c.store.opts.NoCache {
 		return nil
 	}
-	f, err := c.store.root.Open(cachePath)
+	f, _, err := regular.Open(c.store.root, cachePath)
 	if err != nil {
 		c.broken = true
 		return nil
@@ -225,7 +227,7 @@ func (c *cache) openOut() bool {
 // openNew opens the file in which the cache is written anew, or returns nil while another process does that. It has one
 // name, so that what a killed process left is used again; whoever writes it holds a lock on it.
 func (c *cache) openNew() *os.File {
-	f, err := c.store.root.OpenFile(cacheTemp, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, _, err := regular.OpenFile(c.store.root, cacheTemp, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil
 	}
@@ -245,7 +247,7 @@ func (c *cache) isAt(f *os.File, p string) bool {
 
 // openOld opens the cache to append to it, or returns nil when it is not (any more) one of this program.
 func (c *cache) openOld() *os.File {
-	f, err := c.store.root.OpenFile(cachePath, os.O_RDWR|os.O_APPEND, 0)
+	f, _, err := regular.OpenFile(c.store.root, cachePath, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil
 	}
@@ -287,7 +289,7 @@ func (c *cache) close() {
 
 // compact copies the records that the model still holds to a new file.
 func (c *cache) compact(m *model) {
-	f, err := c.store.root.Open(cachePath)
+	f, _, err := regular.Open(c.store.root, cachePath)
 	if err != nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // DamagedState is the Code of the problems of files that MoveAside would move.
@@ -182,7 +183,7 @@ func (s *Store) moveAside(p string) error {
 
 // carry moves a file to another file system, as a copy that is durable before the original goes.
 func (s *Store) carry(from, to string) error {
-	data, err := s.root.ReadFile(from)
+	data, err := regular.Read(s.root, from)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -68,7 +69,7 @@ func isTree(dir string, kinds schemas.Kinds) bool {
 	}
 	var standard schemas.SettingsSpec
 	standard.Default()
-	root, err := os.OpenRoot(filepath.Join(dir, standard.Folders.Specs))
+	root, err := regular.Root(filepath.Join(dir, standard.Folders.Specs))
 	if err != nil {
 		return false
 	}
@@ -78,7 +79,7 @@ func isTree(dir string, kinds schemas.Kinds) bool {
 
 // hasObject reports whether a file in a folder of root, or below it, is an object of ours. Links are not followed.
 func hasObject(root *os.Root, dir string, depth int, d *schemas.Decoder) bool {
-	f, err := root.Open(dir)
+	f, err := regular.Folder(root, dir)
 	if err != nil {
 		return false
 	}
@@ -113,7 +114,7 @@ func isOurs(root *os.Root, name string, d *schemas.Decoder) bool {
 	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	f, err := root.Open(name)
+	f, _, err := regular.Open(root, name)
 	if err != nil {
 		return false
 	}

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // folder is an open directory. Everything in it is reached through its descriptor and without following links, so
@@ -20,14 +22,11 @@ type folder struct {
 	content []byte // of read
 }
 
-// nonBlocking opens without waiting for the other end of a pipe.
-const nonBlocking = unix.O_NONBLOCK
-
 const openFolderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
 // openFolder opens the folder at a slash path below root; "." is the root itself.
 func openFolder(root *os.Root, p string) (*folder, error) {
-	f, err := root.Open(".")
+	f, err := regular.Folder(root, ".")
 	if err != nil {
 		return nil, err
 	}

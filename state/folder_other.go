@@ -6,10 +6,9 @@ import (
 	"errors"
 	"io"
 	"os"
-)
 
-// nonBlocking has no use here: forms are looked at before files are opened.
-const nonBlocking = 0
+	"reconcile.dev/reconcile/state/regular"
+)
 
 // folder is an open directory. Everything in it is reached through an [os.Root] of its own, so that nothing leads out
 // of the tree.
@@ -52,7 +51,7 @@ func (d *folder) close() {
 // list adds the next names of the folder to l, some hundreds or thousands; more is false at the end.
 func (d *folder) list(l *listing) (more bool, err error) {
 	if d.dir == nil {
-		if d.dir, err = d.root.Open("."); err != nil {
+		if d.dir, err = regular.Folder(d.root, "."); err != nil {
 			return false, err
 		}
 	}
@@ -79,20 +78,13 @@ func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
 	if st, err := lstat(d.root, name); err != nil || st.form() != formFile {
 		return nil, st, errors.Join(err, notFile(st))
 	}
-	f, err := d.root.Open(name)
+	f, fi, err := regular.Open(d.root, name)
 	if err != nil {
 		return nil, stat{}, err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, stat{}, err
-	}
 	st := statOf(fi)
-	switch {
-	case st.form() != formFile:
-		return nil, st, errNotFile
-	case st.Size > limit:
+	if st.Size > limit {
 		return nil, st, errTooLarge
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))

@@ -15,6 +15,7 @@ import (
 	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Summary is what a run that reached its fixed point leaves for the next one, which, when nothing changed since, has
@@ -61,6 +62,9 @@ func (s *Store) Fresh() (Summary, bool) {
 		return Summary{}, false
 	}
 	l := &layout{kinds: s.opts.Kinds, specs: was.Folders.Specs, state: was.Folders.State}
+	if s.checkFolders(l) != nil {
+		return Summary{}, false
+	}
 	first := &glance{gen: s.generation(), layout: l}
 	is, err := s.sumTree(context.Background(), first, was.Globs)
 	if err != nil {
@@ -252,7 +256,7 @@ func (s *Store) replaceLocal(p string, data []byte) error {
 		return err
 	}
 	temp := p + ".new"
-	if err := s.root.WriteFile(temp, data, 0o644); err != nil {
+	if err := regular.Write(s.root, temp, data, 0o644); err != nil {
 		_ = s.root.Remove(temp)
 		return fmt.Errorf("write %s: %w", p, err)
 	}
@@ -263,7 +267,7 @@ func (s *Store) replaceLocal(p string, data []byte) error {
 }
 
 func (s *Store) readSettled() (settled, bool) {
-	b, err := s.root.ReadFile(settledPath)
+	b, err := regular.Read(s.root, settledPath)
 	if err != nil || len(b) < checksumSize {
 		return settled{}, false
 	}
@@ -279,12 +283,11 @@ func (s *Store) readSettled() (settled, bool) {
 // journalsHold reports whether some journal says anything, or was left behind by a process that died.
 func (s *Store) journalsHold() bool {
 	for _, name := range s.journalNames() {
-		f, err := s.root.Open(journalDir + "/" + name + journalSuffix)
+		f, fi, err := regular.Open(s.root, journalDir+"/"+name+journalSuffix)
 		if err != nil {
 			continue
 		}
-		fi, err := f.Stat()
-		holds := err == nil && (fi.Size() > 0 || (s.own == nil || s.own.name != name) && !isLocked(f))
+		holds := fi.Size() > 0 || (s.own == nil || s.own.name != name) && !isLocked(f)
 		f.Close()
 		if holds {
 			return true

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // inputs are the files that the globs of nodes match, and their digests.
@@ -163,15 +163,11 @@ func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 		return known
 	}
 	now := s.opts.FileNow()
-	f, err := s.root.OpenFile(p, os.O_RDONLY|nonBlocking, 0)
+	f, fi, err := regular.Open(s.root, p)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() {
-		return nil
-	}
 	out := &inputFile{stat: statOf(fi)}
 	out.racy = out.stat.racyAt(now)
 	if out.digest, err = s.digestOf(p, f); err != nil {

@@ -18,6 +18,7 @@ import (
 	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // A journal is what one process says about effects: that it claims one, that one was started, how one ended. Each
@@ -167,7 +168,7 @@ func (j *Journal) create(content []byte) (*os.File, error) {
 }
 
 func syncFolder(root *os.Root, dir string) error {
-	d, err := root.Open(dir)
+	d, err := regular.Folder(root, dir)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/proc"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 func processStart(pid int) int64 { return proc.Start(pid) }
@@ -83,7 +84,7 @@ func (s *Store) journalNames() []string {
 
 // folderNames are the names in a local folder; none if it cannot be read.
 func (s *Store) folderNames(dir string) []string {
-	d, err := s.root.Open(dir)
+	d, err := regular.Folder(s.root, dir)
 	if err != nil {
 		return nil
 	}
@@ -111,15 +112,11 @@ func (s *Store) otherJournals() []*journalView {
 // readJournal reads what another process added to its journal. When the file is not the one that was read before, its
 // old view is forgotten.
 func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool) {
-	f, err := s.root.OpenFile(journalDir+"/"+name+journalSuffix, os.O_RDONLY|nonBlocking, 0)
+	f, fi, err := regular.Open(s.root, journalDir+"/"+name+journalSuffix)
 	if err != nil {
 		return // removed since it was listed; the next look forgets the view
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() {
-		return
-	}
 	st, v := statOf(fi), m.journals[name]
 	if v != nil && (st.Ino != v.stat.Ino || st.Size < v.size) {
 		v.touchAll(touched)
@@ -232,7 +229,7 @@ func (s *Store) sweepJournals() {
 		if !strings.HasSuffix(name, journalNew) {
 			continue
 		}
-		f, err := s.root.Open(journalDir + "/" + name)
+		f, _, err := regular.Open(s.root, journalDir+"/"+name)
 		if err != nil {
 			continue
 		}

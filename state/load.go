@@ -25,6 +25,9 @@ func (s *Store) Load(ctx context.Context) (*Tree, error) {
 func (s *Store) load(ctx context.Context) (*Tree, error) {
 	settings := s.readSettings()
 	s.useSettings(settings.spec)
+	if err := s.checkFolders(s.layout()); err != nil {
+		return nil, err
+	}
 	old := s.known()
 	m := newModel(s.layout())
 	m.settings = settings

@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // LogPath is where the full output of the effect with the given key goes, below the root. Logs are local to a clone, and
@@ -67,7 +68,7 @@ func (s *Store) RemoveLooseLogs(ctx context.Context) error {
 // logs lists all logs, sorted.
 func (s *Store) logs() ([]string, error) {
 	var logs []string
-	err := fs.WalkDir(s.root.FS(), logDir, func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(regular.FS(s.root), logDir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // there are none, or it was removed just now

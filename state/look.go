@@ -57,6 +57,22 @@ func (u *update) replaceTroubles(now []trouble) {
 	u.model.troubles = next
 }
 
+// unhide touches the objects whose specs something unreadable may hide, or no longer does.
+func (u *update) unhide(before trouble) {
+	if after, _ := u.model.obstacle(); after != before {
+		u.touchSpecless()
+	}
+}
+
+// touchSpecless touches the objects that have left traces and no spec: whether they are gone is to be told anew.
+func (u *update) touchSpecless() {
+	for ref, s := range u.model.slots {
+		if len(s.specs) == 0 {
+			u.touch(ref)
+		}
+	}
+}
+
 // paths looks at some files and folders.
 func (u *update) paths(ctx context.Context, hints []string) error {
 	var want []seen

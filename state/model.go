@@ -138,11 +138,37 @@ func (m *model) entry(ref schemas.Ref) *Entry {
 		e.StatusPath = m.layout.statusPath(ref)
 	}
 	m.fillJournals(e)
+	if e.Gone() && (e.status != nil || e.RunCount() > 0) {
+		e.Problems = m.hidden(ref)
+	}
 	if e.Object != nil {
 		e.Inputs = m.inputs.of(ref)
 		e.Missing = m.declared.of(e)
 	}
 	return e
+}
+
+// hidden is the problem of an object that has left traces and no spec, while something in specs/ cannot be read: its spec
+// may be there, so that nobody may take it for gone, and what it did for nothing. There is none where all can be read.
+func (m *model) hidden(ref schemas.Ref) []schemas.Problem {
+	t, ok := m.obstacle()
+	if !ok {
+		return nil
+	}
+	return []schemas.Problem{{
+		Place: schemas.Place{Path: t.path}, Severity: schemas.Error, Code: t.code, Ref: ref,
+		Message: "this cannot be read, and the object's spec may be in it; its status and records are kept",
+	}}
+}
+
+// obstacle is the first thing in specs/ that cannot be read, if there is one.
+func (m *model) obstacle() (first trouble, ok bool) {
+	for p, t := range m.troubles {
+		if (within(m.layout.specs, p) || p == m.layout.specs) && (!ok || p < first.path) {
+			first, ok = t, true
+		}
+	}
+	return first, ok
 }
 
 func (m *model) fill(e *Entry, s *slot) {

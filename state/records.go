@@ -7,6 +7,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // record is the file that a finished run becomes.
@@ -98,7 +99,7 @@ func (s *Store) place(batch *durable.Staged, made []record, runs []*schemas.Run)
 
 // recorded reports whether the run has a file that can be used.
 func (s *Store) recorded(r *schemas.Run) bool {
-	data, err := s.root.ReadFile(s.layout().runPath(r.Key))
+	data, err := regular.Read(s.root, s.layout().runPath(r.Key))
 	if err != nil {
 		return false
 	}

@@ -44,9 +44,11 @@ func (u *update) run(ctx context.Context, hints []string) error {
 		s.seenGen, hints = gen, nil
 		look = u.all
 	}
+	obstacle, _ := u.model.obstacle()
 	if err := look(ctx, hints); err != nil {
 		return err
 	}
+	u.unhide(obstacle)
 	u.judge()
 	if err := u.inputs(ctx, hints); err != nil {
 		return err

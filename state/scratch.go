@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Scratch is a new file without a name, for what is too large to be held in memory; see [durable.Scratch]. Of a tree that
@@ -22,7 +23,7 @@ func (s *Store) Scratch() (*os.File, error) {
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return nil, err
 	}
-	root, elsewhere := os.OpenRoot(os.TempDir())
+	root, elsewhere := regular.Root(os.TempDir())
 	if elsewhere != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Options say how a store works. Kinds and Now must be set.
@@ -76,9 +77,9 @@ type Store struct {
 }
 
 // Open returns a store for the tree in dir, which must be an existing folder; an empty one is a tree without objects.
-// Nothing is read or written yet.
+// Nothing is read or written yet. The error wraps ErrFolder where something else stands in place of the folder of local files.
 func Open(dir string, o Options) (*Store, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.Root(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("tree %s does not exist; make the folder, or point -C at another: %w", dir, err)
@@ -93,6 +94,9 @@ func Open(dir string, o Options) (*Store, error) {
 	s.settings.Default()
 	s.decoder = schemas.NewDecoder(o.Kinds, s.settings.Limits.FileSize)
 	s.cache = newCache(s)
+	if err := s.checkFolder(localDir, ""); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
 	return s, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // ErrBusy is the error of Lock and Fold when somebody else holds the lock for too long: trying again later may help.
@@ -176,7 +177,7 @@ func (s *Store) upToDate(c Change) bool {
 	if st.Size != int64(len(c.Data)) || st.form() != formFile {
 		return false
 	}
-	old, err := s.root.ReadFile(c.Path)
+	old, err := regular.Read(s.root, c.Path)
 	return err == nil && bytes.Equal(old, c.Data)
 }
 
@@ -304,7 +305,7 @@ func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == ni
 // sweepLock takes what a killed process left of the lock of p out of the way, by taking the lock. One that is held is
 // left alone.
 func (s *Store) sweepLock(ctx context.Context, p string) error {
-	if left, err := fs.Glob(s.root.FS(), p+".*"); err != nil || len(left) == 0 {
+	if left, err := fs.Glob(regular.FS(s.root), p+".*"); err != nil || len(left) == 0 {
 		return err
 	}
 	o := s.lockOptions()
@@ -358,7 +359,7 @@ func (s *Store) generation() int64 {
 // bump tells other processes that the tree was changed: it appends a byte, so that no bump is lost. This process knows
 // what it wrote itself.
 func (s *Store) bump() error {
-	f, err := s.root.OpenFile(generationPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, _, err := regular.OpenFile(s.root, generationPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("count a change: %w", err)
 	}

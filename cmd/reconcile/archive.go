@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // movable are the spec files of these that may go to the archive: all outside of a repository, else those that are as the
@@ -66,7 +67,7 @@ func archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.T
 	var moved []string
 	err = git.Files(ctx, head.Hash, gone, func(f gitrepo.Stored) error {
 		if slices.ContainsFunc(byName[path.Base(f.Path)], func(p string) bool {
-			data, err := s.Root().ReadFile(p)
+			data, err := regular.Read(s.Root(), p)
 			return err == nil && bytes.Equal(data, f.Data)
 		}) {
 			moved = append(moved, f.Path)

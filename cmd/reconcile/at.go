@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // atFlag binds --at to a command that looks at the tree.
@@ -89,7 +90,7 @@ func (m *laidOut) close() {
 
 // layOut lays a tree out in dir. Which folders it has, the settings of base say.
 func (a *app) layOut(ctx context.Context, repo *gitrepo.Repo, base, head, dir string) (m *laidOut, err error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.Root(dir)
 	if err != nil {
 		return nil, err
 	}

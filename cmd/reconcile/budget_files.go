@@ -12,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/tokens"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // What agent programs read by themselves, as patterns of [fs.Glob].
@@ -50,7 +51,7 @@ func (c *contextFiles) matching(patterns ...string) []render.BudgetItem {
 	for _, p := range patterns {
 		names := []string{p}
 		if strings.ContainsRune(p, '*') {
-			names, _ = fs.Glob(c.root.FS(), p) // the patterns are ours: none is malformed
+			names, _ = fs.Glob(regular.FS(c.root), p) // the patterns are ours: none is malformed
 		}
 		out = append(out, c.named(names[:min(len(names), budgetFiles)]...)...)
 	}
@@ -99,18 +100,9 @@ type boundedText struct {
 	size int64
 }
 
-var errNoFile = errors.New("it is no regular file")
-
 // readBeginning reads at most budgetFileLimit bytes of a file below the root.
 func readBeginning(root *os.Root, name string) (boundedText, error) {
-	info, err := root.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errNoFile
-	}
-	if err != nil {
-		return boundedText{}, err
-	}
-	f, err := root.Open(name)
+	f, info, err := regular.Open(root, name)
 	if err != nil {
 		return boundedText{}, err
 	}

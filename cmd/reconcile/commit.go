@@ -18,6 +18,7 @@ import (
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // committer records what reconcile wrote in git: everything below the state folder that it owns, and the specs of its
@@ -220,7 +221,7 @@ func (c commands) wrote(p string) bool {
 	if o == nil {
 		return false
 	}
-	is, err := c.store.Root().ReadFile(p)
+	is, err := regular.Read(c.store.Root(), p)
 	if err != nil {
 		return false
 	}
@@ -238,7 +239,7 @@ func (c *committer) owes(ctx context.Context, o *schemas.Object) bool {
 		is := schemas.NewDecoder(kinds(), 0).Decode(o.Path, data).Object
 		return is != nil && is.Digest == o.Digest
 	}
-	data, err := c.store.Root().ReadFile(o.Path)
+	data, err := regular.Read(c.store.Root(), o.Path)
 	if err != nil || !same(data) {
 		return false
 	}

@@ -80,6 +80,8 @@ func codeOf(err error) int {
 		return exitUsage
 	case errors.As(err, &v):
 		return v.code
+	case errors.Is(err, state.ErrFolder):
+		return exitInvalid
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, gitrepo.ErrDenied):

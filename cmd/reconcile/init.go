@@ -16,6 +16,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/importer"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // template is what every tree begins with, example is work to look at.
@@ -182,7 +183,7 @@ func (a *app) addIgnored(dir string, lines ...string) error {
 		return err
 	}
 	defer root.Close()
-	old, err := root.ReadFile(name)
+	old, err := regular.Read(root, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w", name, unwrapPath(err))
 	}
@@ -245,7 +246,7 @@ func (a *app) writeNew(dir string, files []templateFile, missing bool) error {
 }
 
 func openFolder(dir string) (*os.Root, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.Root(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, unwrapPath(err))
 	}
@@ -290,7 +291,7 @@ func findName(root *os.Root, f templateFile) (nameState, error) {
 	case !info.Mode().IsRegular() || info.Size() != int64(len(f.data)):
 		return nameTaken, nil
 	}
-	old, err := root.ReadFile(f.path)
+	old, err := regular.Read(root, f.path)
 	switch {
 	case err != nil:
 		return nameUnknown, fmt.Errorf("read %s: %w", f.path, unwrapPath(err))

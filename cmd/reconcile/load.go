@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // kinds is the table of kinds that the whole command line works with.
@@ -102,7 +103,7 @@ func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 
 // root opens the folder of the tree, for files beside the objects: logs, events, templates.
 func (a *app) root() (*os.Root, error) {
-	r, err := os.OpenRoot(a.global.dir)
+	r, err := regular.Root(a.global.dir)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", a.global.dir, unwrapPath(err))
 	}

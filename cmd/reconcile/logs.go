@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // logsOptions are the flags of logs.
@@ -282,11 +283,11 @@ func openLog(root *os.Root, path string) (*os.File, error) {
 	if path == "" {
 		return nil, fs.ErrNotExist
 	}
-	info, err := root.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	if info, err := root.Lstat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, fs.ErrNotExist
 	}
-	return root.Open(path)
+	f, _, err := regular.Open(root, path)
+	return f, err
 }
 
 // seekTail moves to the beginning of the last n lines of a file; negative: to its beginning.

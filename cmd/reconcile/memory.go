@@ -73,6 +73,9 @@ func (a *app) openForMemory() (*state.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.CheckFolders(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	switch wrong, unusable := s.CheckSettings(); {
 	case unusable:
 		fmt.Fprintf(a.stderr, "reconcile: %s; nothing was done, since the memory may be turned off there\n", clean(wrong.Error()))

@@ -20,6 +20,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 func newMemoryScanCmd(a *app) *cobra.Command {
@@ -143,7 +144,7 @@ func (r *secretScan) look(name, shown string) error {
 		r.Skipped = append(r.Skipped, fmt.Sprintf("%s: it has more than %d MiB", shown, largestScanned>>20))
 		return nil
 	}
-	data, err := os.ReadFile(name)
+	data, err := regular.ReadPath(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

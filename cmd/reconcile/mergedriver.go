@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // What git is told of the merge driver.
@@ -81,7 +82,7 @@ func mergeFiles(ctx context.Context, base, ours, theirs string) error {
 func mergeSides(ctx context.Context, base, ours, theirs string) (merged []byte, conflicts bool, err error) {
 	var sides [3][]byte
 	for i, name := range []string{base, ours, theirs} {
-		if sides[i], err = os.ReadFile(name); err != nil {
+		if sides[i], err = regular.ReadPath(name); err != nil {
 			return nil, false, fmt.Errorf("read a side of the merge: %w", err)
 		}
 	}
@@ -94,7 +95,7 @@ func mergeSides(ctx context.Context, base, ours, theirs string) (merged []byte, 
 
 // replaceFile gives a file new content: a new file takes its place when it is whole.
 func replaceFile(name string, data []byte) error {
-	root, err := os.OpenRoot(filepath.Dir(name))
+	root, err := regular.Root(filepath.Dir(name))
 	if err == nil {
 		defer root.Close()
 		err = durable.WriteFile(root, ".", filepath.Base(name), data)
@@ -117,7 +118,7 @@ func (a *app) installMergeDriver(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := regular.Root(dir)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
 	}
@@ -140,7 +141,7 @@ func (a *app) stateFolder(dir string) (string, error) {
 
 // addAttribute adds a line to .gitattributes, unless one is there that says how files of the pattern are merged.
 func (a *app) addAttribute(root *os.Root, dir, pattern string) error {
-	old, err := root.ReadFile(attributes)
+	old, err := regular.Read(root, attributes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w", attributes, unwrapPath(err))
 	}

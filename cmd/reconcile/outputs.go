@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/outputs"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // outputKeeper implements loop.Outputs: declared outputs in the local cache.
@@ -54,7 +54,7 @@ func (a *app) lookAtOutputs(ctx context.Context, e *state.Entry) (outputsPage, e
 	if spec == nil {
 		return p, nil
 	}
-	root, err := os.OpenRoot(a.global.dir)
+	root, err := regular.Root(a.global.dir)
 	if err != nil {
 		return p, err
 	}

@@ -18,6 +18,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // planOptions are the flags of plan.
@@ -118,7 +119,7 @@ const pullLimit = 16 << 20
 // loadPull reads a saved plan, which may be anybody's.
 func (a *app) loadPull(name string) (*mirror.Pull, error) {
 	full := a.within(name)
-	root, err := os.OpenRoot(filepath.Dir(full))
+	root, err := regular.Root(filepath.Dir(full))
 	if err != nil {
 		return nil, fmt.Errorf("read the plan %s: %w", name, unwrapPath(err))
 	}
@@ -131,7 +132,7 @@ func (a *app) loadPull(name string) (*mirror.Pull, error) {
 	case !info.Mode().IsRegular() || info.Size() > pullLimit:
 		return nil, fmt.Errorf("read the plan %s: it is no file of at most %d MiB", name, pullLimit>>20)
 	}
-	data, err := root.ReadFile(base)
+	data, err := regular.Read(root, base)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan %s: %w", name, unwrapPath(err))
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/eval"
 	"reconcile.dev/reconcile/vectors/source"
@@ -115,7 +115,7 @@ func (c *goCode) read(ctx context.Context, dir string) error {
 		case !d.Type().IsRegular() || name != "go.mod" && (filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go")):
 			return nil
 		}
-		text, err := os.ReadFile(p)
+		text, err := regular.ReadPath(p)
 		if err != nil {
 			return err
 		}

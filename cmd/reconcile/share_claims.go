@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // holderPath is where a tree keeps the name under which it claims effects.
@@ -33,7 +34,7 @@ func (s *share) name() (string, error) {
 		return "", err
 	}
 	root := s.store.Root()
-	if was, err := root.ReadFile(holderPath); err == nil {
+	if was, err := regular.Read(root, holderPath); err == nil {
 		if name, at, ok := strings.Cut(strings.TrimSpace(string(was)), " "); ok && at == place && len(name) == 16 {
 			s.holder = name
 			return name, nil

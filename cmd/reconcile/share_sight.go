@@ -8,6 +8,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/proc"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // sightsPath is where a tree keeps since when the claims of others have been as they are. It may be lost: then they are
@@ -37,7 +38,7 @@ func (s *share) recall() {
 	if !ok || err != nil || fi.Size() > sightsLimit {
 		return
 	}
-	data, err := s.store.Root().ReadFile(sightsPath)
+	data, err := regular.Read(s.store.Root(), sightsPath)
 	var was sights
 	if err != nil || json.Unmarshal(data, &was) != nil || was.Boot == "" || was.Boot != proc.Self().Tag {
 		return

@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 func newStateCmd(a *app) *cobra.Command {
@@ -54,7 +55,7 @@ func (a *app) agentState(ctx context.Context) error {
 // would write it. A file that cannot be read is told of, and left to the next run.
 func (a *app) agentFile(s *state.Store, t *state.Tree) (map[string]json.RawMessage, error) {
 	where := path.Join(t.Settings().Folders.State, "agent-status.json")
-	old, err := s.Root().ReadFile(where)
+	old, err := regular.Read(s.Root(), where)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

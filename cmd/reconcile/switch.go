@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // switchOptions are the flags of switch.
@@ -132,7 +133,7 @@ func editPhase(root *os.Root, t *state.Tree, e *state.Entry, phase string) (phas
 	byHand := func(err error) error {
 		return fmt.Errorf("%s: %w; set spec.phase to %s by hand", path, err, phase)
 	}
-	src, err := root.ReadFile(path)
+	src, err := regular.Read(root, path)
 	if err != nil {
 		return phaseEdit{}, byHand(unwrapPath(err))
 	}

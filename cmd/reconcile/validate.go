@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -178,17 +180,15 @@ func isSpecFile(name string) bool {
 
 // readBounded reads a regular file, and not more of it than shows that it is too large.
 func readBounded(name string, limit int) ([]byte, error) {
-	info, err := os.Stat(name)
+	f, info, err := regular.OpenPath(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
+	defer f.Close()
 	if info.Size() > int64(limit) {
 		return make([]byte, limit+1), nil // the decoder says so, in its own words
 	}
-	return os.ReadFile(name)
+	return io.ReadAll(f)
 }
 
 func (a *app) printValidation(v validation) error {

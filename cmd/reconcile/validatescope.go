@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // problemsOf are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will
@@ -46,7 +47,7 @@ func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schema
 	p := schemas.Problem{Place: schemas.Place{Path: e.Object.Path}, Severity: schemas.Warning, Code: "scope-violation",
 		Ref: e.Ref, Field: "spec.to", Message: refused.Error(),
 		Suggestion: "list it in canClarify of the agent that asks, or in can_clarify of its workflow step"}
-	if data, err := s.Root().ReadFile(e.Object.Path); err == nil {
+	if data, err := regular.Read(s.Root(), e.Object.Path); err == nil {
 		p.Place, p.Source = schemas.Locate(e.Object.Path, data, "spec", "to")
 		p.Path = e.Object.Path
 	}
@@ -56,7 +57,7 @@ func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schema
 func adviceProblem(s *state.Store, advice controllers.Advice) schemas.Problem {
 	p := schemas.Problem{Place: schemas.Place{Path: advice.File}, Severity: schemas.Warning, Code: advice.Code, Ref: advice.Ref,
 		Field: schemas.FieldPath(advice.Field), Message: advice.Message, Suggestion: advice.Suggestion}
-	if data, err := s.Root().ReadFile(advice.File); err == nil {
+	if data, err := regular.Read(s.Root(), advice.File); err == nil {
 		p.Place, p.Source = schemas.Locate(advice.File, data, advice.Field...)
 		p.Path = advice.File
 	}

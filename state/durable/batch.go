@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // few is up to how many files, or folders, are synced one by one: beyond it, one sync of the file system is quicker.
@@ -162,7 +164,7 @@ func (w *writer) remove(op Op) error {
 }
 
 func syncFile(root *os.Root, name string) error {
-	f, err := root.OpenFile(name, os.O_RDWR, 0)
+	f, _, err := regular.OpenFile(root, name, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (w *writer) vet(target string) (fs.FileMode, error) {
 	case err != nil:
 		return 0, err
 	case !fi.Mode().IsRegular():
-		return 0, fmt.Errorf("%w: it is a %s and not a regular file", ErrRefused, describe(fi.Mode()))
+		return 0, fmt.Errorf("%w: it is a %s and not a regular file; remove it", ErrRefused, describe(fi.Mode()))
 	}
 	return fi.Mode().Perm(), nil
 }
@@ -71,7 +71,7 @@ func (w *writer) vetDir(dir string) error {
 	case err != nil:
 		return err
 	case !fi.IsDir():
-		return fmt.Errorf("%w: %s is a %s and not a folder", ErrRefused, dir, describe(fi.Mode()))
+		return fmt.Errorf("%w: %s is a %s and not a folder; put the folder itself there", ErrRefused, dir, describe(fi.Mode()))
 	}
 	w.checked[dir] = true
 	return nil

@@ -8,6 +8,8 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // folders keeps folders open for the length of one call of this package. A path is walked below the root once, when
@@ -21,7 +23,7 @@ func (f *folders) at(dir string) (int, error) {
 	if d := f.open[dir]; d != nil {
 		return int(d.Fd()), nil
 	}
-	d, err := f.root.Open(dir)
+	d, err := regular.Folder(f.root, dir)
 	if err != nil {
 		return -1, err
 	}

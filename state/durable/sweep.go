@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/state/proc"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -53,7 +54,7 @@ func Sweep(root *os.Root, tmpDir string) error {
 	if err := w.vetDir(w.tmp); err != nil {
 		return fail("sweep", tmpDir, err)
 	}
-	entries, err := fs.ReadDir(root.FS(), w.tmp)
+	entries, err := regular.List(root, w.tmp)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail("sweep", tmpDir, err)
 	}
@@ -99,7 +100,7 @@ func (w *writer) sweep(name string) error {
 }
 
 func (w *writer) sweepBeside(note string) error {
-	data, err := w.root.ReadFile(note)
+	data, err := regular.Read(w.root, note)
 	if err != nil {
 		return ignoreMissing(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const canSyncTree = true
@@ -13,7 +15,7 @@ const canSyncTree = true
 // syncTree writes the whole file system that holds dir to disk (syncfs(2); since Linux 5.8 it reports errors of
 // writing back). errors.ErrUnsupported says that the system has no such call.
 func syncTree(root *os.Root, dir string) error {
-	f, err := root.Open(dir)
+	f, err := regular.Folder(root, dir)
 	if err != nil {
 		return err
 	}
@@ -29,7 +31,7 @@ func syncTree(root *os.Root, dir string) error {
 
 // syncDir makes the names in dir durable.
 func syncDir(root *os.Root, dir string) error {
-	f, err := root.Open(dir)
+	f, err := regular.Folder(root, dir)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ package durable
 import (
 	"errors"
 	"os"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const canSyncTree = false
@@ -13,7 +15,7 @@ func syncTree(*os.Root, string) error { return errors.ErrUnsupported }
 
 // syncDir makes the names in dir durable.
 func syncDir(root *os.Root, dir string) error {
-	f, err := root.Open(dir)
+	f, err := regular.Folder(root, dir)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"path"
 	"slices"
 	"syscall"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // DefaultMode is the mode of files that did not exist, before the umask. Files that exist keep theirs.
@@ -124,7 +126,7 @@ func (w *writer) placeBeside(target, temp string) error {
 	if _, err := w.vet(target); err != nil {
 		return err
 	}
-	src, err := w.root.Open(temp)
+	src, _, err := regular.Open(w.root, temp)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/proc"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // osDisk is the disk of the protocol below an os.Root. The folder of F is held open, so each step is one short call.
@@ -167,7 +168,8 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dir.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, _, err := regular.Open(dir, name)
+	return f, err
 }
 
 // osFile is an open lock file, as it was when it was opened.
@@ -206,7 +208,7 @@ func (d *osDisk) lockGuard(ctx context.Context, budget time.Duration) (guard, er
 	defer dir.Close()
 	name := guardName(d.path)
 	for {
-		f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|nonblock, 0o644)
+		f, _, err := regular.OpenFile(dir, name, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return nil, err
 		}

@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nonblock keeps open from waiting for the other end of a named pipe.
-const nonblock = unix.O_NONBLOCK
-
 // noLinks is what link says on a file system that has none (link(2)).
 const noLinks = unix.EPERM
 

@@ -7,8 +7,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const nonblock = 0
-
 // noLinks is what linking says on a file system that has none, such as FAT.
 const noLinks = windows.ERROR_INVALID_FUNCTION
 

@@ -16,10 +16,10 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Dir is the folder of the cache, below the root.
@@ -48,16 +48,9 @@ func Digest(ctx context.Context, root *os.Root, name string) (schemas.Output, er
 
 func openRegular(root *os.Root, name string) (*os.File, schemas.Output, error) {
 	out := schemas.Output{Path: name}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, fi, err := regular.Open(root, name)
 	if err != nil {
 		return nil, out, err
-	}
-	fi, err := f.Stat()
-	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
-		return nil, out, errors.Join(err, f.Close())
 	}
 	if fi.Mode()&0o100 != 0 {
 		out.Mode = schemas.OutputExecutable
@@ -123,7 +116,8 @@ func Open(root *os.Root, out schemas.Output) (*os.File, error) {
 	if !Has(root, out) {
 		return nil, fmt.Errorf("%s: %w", out.Path, ErrMissing)
 	}
-	return root.Open(entry(out))
+	f, _, err := regular.Open(root, entry(out))
+	return f, err
 }
 
 // Restore writes a missing output into the work tree, from the cache, durably. It never replaces anything: the error

@@ -14,11 +14,12 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // entries lists the entries of the cache, the newest first.
 func entries(root *os.Root) ([]fs.FileInfo, error) {
-	list, err := fs.ReadDir(root.FS(), Dir)
+	list, err := regular.List(root, Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -73,7 +74,7 @@ func Verify(ctx context.Context, root *os.Root) (Stats, error) {
 	for _, fi := range list {
 		s.Entries++
 		s.Bytes += fi.Size()
-		f, err := root.Open(Dir + "/" + fi.Name())
+		f, _, err := regular.Open(root, Dir+"/"+fi.Name())
 		if err != nil {
 			continue // it was removed meanwhile
 		}

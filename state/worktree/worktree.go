@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Errors that callers tell apart with errors.Is.
@@ -85,7 +87,7 @@ func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
 	if !fi.Mode().IsRegular() || fi.Size() > limit {
 		return Layout{}, fmt.Errorf("%s: %w", dotgit, ErrBroken)
 	}
-	data, err := os.ReadFile(dotgit)
+	data, err := regular.ReadPath(dotgit)
 	if err != nil {
 		return Layout{}, err
 	}
@@ -101,7 +103,7 @@ func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
 }
 
 func withCommon(l Layout) (Layout, error) {
-	data, err := os.ReadFile(filepath.Join(l.GitDir, "commondir"))
+	data, err := regular.ReadPath(filepath.Join(l.GitDir, "commondir"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		l.Common = l.GitDir

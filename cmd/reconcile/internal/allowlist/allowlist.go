@@ -20,6 +20,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -76,7 +77,7 @@ func read(dir string) ([]entry, error) {
 	case !info.Mode().IsRegular() || info.Size() > sizeLimit:
 		return nil, fmt.Errorf("%s is not a file of at most %d bytes; remove it, and run \"reconcile allow\" again", p, sizeLimit)
 	}
-	data, err := os.ReadFile(p)
+	data, err := regular.ReadPath(p)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (l *List) change(edit func([]entry) []entry) (err error) {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(l.dir)
+	root, err := regular.Root(l.dir)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Level says how bad a finding is.
@@ -123,7 +124,7 @@ func examine(ctx context.Context, env *Env) (findings []Finding, done func()) {
 
 // open opens what the checks share. What cannot be opened stays nil, which the check "tree" reports.
 func (e *Env) open(ctx context.Context) (done func()) {
-	e.root, _ = os.OpenRoot(e.Dir)
+	e.root, _ = regular.Root(e.Dir)
 	e.store, _ = e.Open(false)
 	if e.store != nil {
 		e.tree, _ = e.store.Load(ctx)

@@ -3,10 +3,11 @@ package doctor
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // fileSystem is what the kernel says of a file system.
@@ -45,7 +46,7 @@ func watchLimits() (watches, instances int, err error) {
 }
 
 func readLimit(name string) (int, error) {
-	text, err := os.ReadFile("/proc/sys/fs/inotify/" + name)
+	text, err := regular.ReadPath("/proc/sys/fs/inotify/" + name)
 	if err != nil {
 		return 0, err
 	}

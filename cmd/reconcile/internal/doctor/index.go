@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // What the index of search is kept in, and what is kept of it locally.
@@ -60,7 +62,7 @@ func (e *Env) unignored(ctx context.Context, name string) bool {
 
 // sizeOf is how many bytes the files below a folder have whose names match, and how many there are.
 func (e *Env) sizeOf(dir, pattern string) (size, files int64) {
-	_ = fs.WalkDir(e.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(regular.FS(e.root), dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil // what cannot be listed counts nothing
 		}
@@ -79,7 +81,7 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<2
 
 // dropCache removes what the next run reads anew. Vectors that an endpoint made stay: each is checked when it is read.
 func (e *Env) dropCache(context.Context) error {
-	entries, err := fs.ReadDir(e.root.FS(), cacheFolder)
+	entries, err := regular.List(e.root, cacheFolder)
 	for _, entry := range entries {
 		if entry.Name() != embeddingsDir {
 			err = errors.Join(err, e.root.RemoveAll(path.Join(cacheFolder, entry.Name())))

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -75,7 +76,7 @@ func (e *Env) judge(name string, info lock.Info) Finding {
 func (e *Env) lockedFiles() ([]string, error) {
 	var files []string
 	for _, folder := range []string{e.settings().Folders.State, ".reconcile"} {
-		err := fs.WalkDir(e.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+		err := fs.WalkDir(regular.FS(e.root), folder, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
@@ -126,7 +127,7 @@ func checkLitter(ctx context.Context, e *Env) []Finding {
 
 func (e *Env) temporary() []Finding {
 	var old []string
-	err := fs.WalkDir(e.root.FS(), tempFolder, func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(regular.FS(e.root), tempFolder, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

@@ -13,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // checkMemory examines what the memory promises: every file can be read, the manifest says what the issue files say,
@@ -108,7 +109,7 @@ func (m *memoryCheck) manifest() {
 		return
 	}
 	name := m.dir + "/manifest.json"
-	data, err := m.root.ReadFile(name)
+	data, err := regular.Read(m.root, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		m.found = append(m.found, warn(name+" is missing", rebuildFix).by(m.rebuild))
@@ -165,7 +166,7 @@ func (m *memoryCheck) pending() string {
 
 // eachJSON reads the JSON files of a folder, sorted by name. A folder that is not there has none.
 func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) error {
-	entries, err := fs.ReadDir(root.FS(), dir)
+	entries, err := regular.List(root, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -174,7 +175,7 @@ func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) erro
 			continue
 		}
 		name := path.Join(dir, entry.Name())
-		data, readErr := root.ReadFile(name)
+		data, readErr := regular.Read(root, name)
 		if errors.Is(readErr, fs.ErrNotExist) {
 			continue // it was just replaced by another, or removed
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 func checkProgram(_ context.Context, e *Env) []Finding { return ok(e.Program) }
@@ -77,7 +78,7 @@ func checkWriting(_ context.Context, e *Env) []Finding {
 	if err != nil {
 		return []Finding{bad(fmt.Sprintf("files cannot be written: %v", err), "check permissions and free space of .reconcile")}
 	}
-	back, err := e.root.ReadFile(testFile)
+	back, err := regular.Read(e.root, testFile)
 	if rmErr := e.root.Remove(testFile); err == nil {
 		err = rmErr
 	}
@@ -96,7 +97,7 @@ func checkClock(_ context.Context, e *Env) []Finding {
 	if err := errors.Join(e.makeScratch(), e.root.MkdirAll(tempFolder, 0o755)); err != nil {
 		return skipped(err.Error())
 	}
-	if err := e.root.WriteFile(name, nil, 0o644); err != nil {
+	if err := regular.Write(e.root, name, nil, 0o644); err != nil {
 		return skipped(err.Error())
 	}
 	info, err := e.root.Lstat(name)

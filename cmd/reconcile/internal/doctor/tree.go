@@ -14,15 +14,22 @@ import (
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // checkTree examines specs and settings, by the code that a run uses.
 func checkTree(ctx context.Context, e *Env) []Finding {
 	switch {
 	case e.root == nil || e.store == nil:
+		if _, err := e.Open(false); errors.Is(err, state.ErrFolder) {
+			return []Finding{noFolder(err)}
+		}
 		return []Finding{bad(e.Dir+" cannot be opened", "check that it is a folder and that you may read it")}
 	case e.tree == nil:
 		_, err := e.store.Load(ctx)
+		if errors.Is(err, state.ErrFolder) {
+			return []Finding{noFolder(err)}
+		}
 		return []Finding{bad(fmt.Sprintf("%s cannot be read: %v", e.Dir, err), "check the permissions of its folders")}
 	}
 	specs := e.settings().Folders.Specs
@@ -67,6 +74,13 @@ const (
 	damagedJournal = "damaged-journal"
 )
 
+// noFolder is the finding of something in place of one of the tree's own folders.
+func noFolder(err error) Finding {
+	f := bad(err.Error(), "what is in the tree was not examined")
+	f.Invalid = true
+	return f
+}
+
 // checkState examines whether what reconcile and its peers wrote can be read.
 func checkState(_ context.Context, e *Env) []Finding {
 	if e.tree == nil {
@@ -80,7 +94,7 @@ func checkState(_ context.Context, e *Env) []Finding {
 		}
 	}
 	shared := e.settings().Folders.State + "/agent-status.json"
-	if data, err := e.root.ReadFile(shared); !errors.Is(err, fs.ErrNotExist) && (err != nil || !json.Valid(data)) {
+	if data, err := regular.Read(e.root, shared); !errors.Is(err, fs.ErrNotExist) && (err != nil || !json.Valid(data)) {
 		found = append(found, bad(shared+" is not valid JSON",
 			"the next run sets it aside under .reconcile/damaged and writes it anew"))
 	}
@@ -123,7 +137,7 @@ func checkDamaged(_ context.Context, e *Env) []Finding {
 		return skipped("the tree cannot be read")
 	}
 	var names []string
-	_ = fs.WalkDir(e.root.FS(), ".reconcile/damaged", func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(regular.FS(e.root), ".reconcile/damaged", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			names = append(names, name)
 		}

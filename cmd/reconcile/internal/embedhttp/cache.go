@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path"
@@ -20,6 +18,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/gofrs/flock"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Cache keeps vectors in files that several processes share. It never fails: what it cannot read it lacks, and what it
@@ -91,7 +91,7 @@ func (c *Cache) vectors(segment int) string {
 
 // list returns the numbers of the segments, the oldest first.
 func (c *Cache) list() []int {
-	entries, _ := fs.ReadDir(c.root.FS(), c.dir)
+	entries, _ := regular.List(c.root, c.dir)
 	var out []int
 	for _, e := range entries {
 		name, isKeys := strings.CutSuffix(e.Name(), ".keys")
@@ -113,13 +113,12 @@ func (c *Cache) refresh() {
 }
 
 func (c *Cache) readKeys(segment int) {
-	f, err := c.root.Open(c.keys(segment))
+	f, info, err := regular.Open(c.root, c.keys(segment))
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > c.limit/segments+longestKeys {
+	if info.Size() > c.limit/segments+longestKeys {
 		return
 	}
 	from := c.read[segment]
@@ -155,7 +154,7 @@ func (c *Cache) get(keys []key, dimensions int) [][]float32 {
 		}
 		f, opened := files[r.segment]
 		if !opened {
-			f, _ = c.root.Open(c.vectors(r.segment))
+			f, _, _ = regular.Open(c.root, c.vectors(r.segment))
 			files[r.segment] = f
 		}
 		out[i] = readVector(f, k, r)
@@ -212,7 +211,7 @@ func (c *Cache) append(keys []key, vectors [][]float32) error {
 // lock keeps other processes from appending. The root opens the file first: it refuses what leads out of the tree.
 func (c *Cache) lock() (unlock func(), err error) {
 	name := path.Join(c.dir, lockName)
-	f, err := c.root.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
+	f, _, err := regular.OpenFile(c.root, name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -297,14 +296,9 @@ func (c *Cache) appendTo(segment int, keys []key, vectors [][]float32) error {
 
 // end opens a file of rows of this size, and says where the next one begins: over one that was not written to its end.
 func (c *Cache) end(name string, size int64) (*os.File, int64, error) {
-	f, err := c.root.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
+	f, info, err := regular.OpenFile(c.root, name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, 0, err
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		_ = f.Close()
-		return nil, 0, errors.Join(err, fs.ErrInvalid)
 	}
 	return f, info.Size() / size * size, nil
 }

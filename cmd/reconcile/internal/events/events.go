@@ -18,6 +18,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Where the log is, below the root of the tree.
@@ -74,7 +75,7 @@ func Append(root *os.Root, events []Event) error {
 	if err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
-	f, err := root.OpenFile(Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, _, err := regular.OpenFile(root, Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
@@ -171,17 +172,11 @@ func openFile(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return nil, nil, nil
 	}
-	file, err := root.Open(path)
+	file, info, err := regular.Open(root, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil // it was put aside just now
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err = file.Stat(); err != nil {
-		return nil, nil, errors.Join(err, file.Close())
-	}
-	return file, info, nil
+	return file, info, err
 }
 
 func scan(r io.Reader, f Filter) ([]Event, error) {

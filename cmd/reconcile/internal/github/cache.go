@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -62,7 +64,7 @@ func (c *cache) ask(r *http.Request) known {
 }
 
 func (c *cache) read(file, url string) known {
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadPath(file)
 	if err != nil {
 		return known{}
 	}

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -80,7 +81,7 @@ func newLimits(dir, host, token string, now func() time.Time) *limits {
 		return l
 	}
 	l.file = filepath.Join(dir, fmt.Sprintf("limit-%x.json", sha256.Sum256([]byte(host+"\n"+token)))[:30])
-	data, err := os.ReadFile(l.file)
+	data, err := regular.ReadPath(l.file)
 	var kept Limited
 	if err == nil && len(data) < 4096 && json.Unmarshal(data, &kept) == nil && kept.Until.Before(now().Add(longestLimit)) {
 		l.current = &kept

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Values of an attribute without a text of its own.
@@ -35,7 +37,7 @@ func readAttributes(file string, macros bool) []attrLine {
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() >= attrLimit {
 		return nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadPath(file)
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // gitConfig is git's configuration: system, global, repository, work tree and environment, later ones winning.
@@ -26,7 +28,7 @@ type gitConfig struct {
 func loadConfig(l layout, git string) (*gitConfig, error) {
 	c := &gitConfig{l: l, git: git, opaque: os.Getenv("GIT_CONFIG_PARAMETERS") != ""} // from git -c, in a form of its own
 	for _, path := range configPaths(l) {
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadPath(path)
 		if err != nil {
 			continue // absent, or not ours to read: git goes on, too
 		}

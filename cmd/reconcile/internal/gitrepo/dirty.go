@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 func (n *native) dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
@@ -19,7 +21,7 @@ func (n *native) dirty(ctx context.Context, branch string, prefixes []string) ([
 		return nil, err
 	}
 	defer scan.store.close()
-	root, err := os.OpenRoot(n.worktree)
+	root, err := regular.Root(n.worktree)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (s *scan) folder(path string, was blob) error {
 	if err != nil {
 		return err
 	}
-	names, err := fs.ReadDir(s.disk.FS(), path)
+	names, err := regular.List(s.disk, path)
 	if err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ func (s *scan) file(path string, fi os.FileInfo, was blob) error {
 	}
 	hash, known := s.indexed(path, statOf(fi))
 	if !known {
-		data, err := s.disk.ReadFile(filepath.FromSlash(path))
+		data, err := regular.Read(s.disk, filepath.FromSlash(path))
 		if errors.Is(err, os.ErrNotExist) {
 			return s.gone(path, was)
 		}

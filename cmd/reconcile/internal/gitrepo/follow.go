@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // pending is a commit whose index entries have yet to follow. It is on disk before the branch moves, so that a process
@@ -30,7 +32,7 @@ func (w *workshop) pendingPath() string { return filepath.Join(w.dir, "pending.j
 // pendings reads the record. One that cannot be read is none: it is replaced atomically, so that only foreign damage
 // gets here, and all that is lost is a courtesy.
 func (w *workshop) pendings() []pending {
-	data, err := os.ReadFile(w.pendingPath())
+	data, err := regular.ReadPath(w.pendingPath())
 	if err != nil {
 		return nil
 	}
@@ -284,7 +286,7 @@ func readIndex(path string) ([]byte, fs.FileMode, fileTime, error) {
 	if err != nil {
 		return nil, 0, fileTime{}, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadPath(path)
 	return data, fi.Mode().Perm(), timeOf(fi), err
 }
 

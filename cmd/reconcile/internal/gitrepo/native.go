@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // native is the backend that needs no git command.
@@ -31,7 +33,7 @@ func newNative(l layout, m mode) *native {
 // supported says why the repository's format is beyond this backend, if it is.
 func (n *native) supported() error {
 	path := filepath.Join(n.common, "config")
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadPath(path)
 	if err != nil {
 		return err
 	}
@@ -394,7 +396,7 @@ func (n *native) readIndex() (*index, error) {
 }
 
 func (t *turn) readFiles(ctx context.Context) error {
-	root, err := os.OpenRoot(t.worktree)
+	root, err := regular.Root(t.worktree)
 	if err != nil {
 		return err
 	}
@@ -426,7 +428,7 @@ func readWorkFile(root *os.Root, path string) (readFile, error) {
 	if !fi.Mode().IsRegular() {
 		return readFile{}, fmt.Errorf("%s: not a plain file; reconcile commits no folders, symlinks or devices", path)
 	}
-	data, err := root.ReadFile(name)
+	data, err := regular.Read(root, name)
 	if errors.Is(err, os.ErrNotExist) {
 		return readFile{}, nil
 	}

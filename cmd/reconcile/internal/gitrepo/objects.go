@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // object is one object to be written.
@@ -58,7 +60,7 @@ func alternates(common string) []string {
 	var found []string
 	seen := map[string]bool{}
 	for queue := []string{filepath.Join(common, "objects")}; len(queue) > 0; queue = queue[1:] {
-		data, err := os.ReadFile(filepath.Join(queue[0], "info", "alternates"))
+		data, err := regular.ReadPath(filepath.Join(queue[0], "info", "alternates"))
 		if err != nil {
 			continue
 		}
@@ -123,7 +125,7 @@ func (s *objectStore) lookup(hash plumbing.Hash) (plumbing.EncodedObject, error)
 // readLoose reads an object that is a file of its own.
 func readLoose(dir string, hash plumbing.Hash) (_ plumbing.EncodedObject, err error) {
 	name := hash.String()
-	f, err := os.Open(filepath.Join(dir, name[:2], name[2:]))
+	f, _, err := regular.OpenPath(filepath.Join(dir, name[:2], name[2:]), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

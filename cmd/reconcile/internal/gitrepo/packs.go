@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // pack is one pack of the repository. go-git decodes its objects; its index is only looked into where a search leads,
@@ -56,7 +58,7 @@ func openPacks(dir string) ([]*pack, error) {
 }
 
 func openPack(base string) (*pack, error) {
-	idx, err := os.Open(base + ".idx")
+	idx, _, err := regular.OpenPath(base+".idx", os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

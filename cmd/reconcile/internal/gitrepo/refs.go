@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // errMoved says that the reference is no longer where the work started: start over.
@@ -56,14 +58,14 @@ func readLooseHead(path string) (string, error) {
 	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(filepath.ToSlash(to), "refs/") {
 		return "ref: " + filepath.ToSlash(to), nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadPath(path)
 	return strings.TrimSpace(string(data)), err
 }
 
 // checkUnborn refuses a branch that has no commit but had one: its reference was lost, and a commit on it would be a
 // root commit that forgets all history.
 func checkUnborn(l layout, ref string) error {
-	log, err := os.ReadFile(filepath.Join(l.common, "logs", filepath.FromSlash(ref)))
+	log, err := regular.ReadPath(filepath.Join(l.common, "logs", filepath.FromSlash(ref)))
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(log) == 0 {
 		return nil
 	}
@@ -97,7 +99,7 @@ func resolveRef(l layout, ref string) (string, error) {
 func readRef(l layout, ref string) (string, error) {
 	path := filepath.Join(l.common, filepath.FromSlash(ref))
 	for range 2 {
-		data, err := os.ReadFile(path)
+		data, err := regular.ReadPath(path)
 		if err == nil {
 			value := strings.TrimSpace(string(data))
 			if value == "" {
@@ -124,7 +126,7 @@ func notDir(path string) bool {
 
 func packedRef(l layout, ref string) (string, error) {
 	path := filepath.Join(l.common, "packed-refs")
-	data, err := os.ReadFile(path)
+	data, err := regular.ReadPath(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
@@ -309,11 +311,11 @@ func appendLine(path, line string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
+	f, fi, err := regular.OpenPath(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o666)
 	if err != nil {
 		return err
 	}
-	if fi, err := f.Stat(); err == nil && fi.Size() > 0 {
+	if fi.Size() > 0 {
 		last := make([]byte, 1)
 		if _, err := f.ReadAt(last, fi.Size()-1); err == nil && last[0] != '\n' {
 			line = "\n" + line

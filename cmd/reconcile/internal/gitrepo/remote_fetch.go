@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Fetch asks the remote where everything is, and brings the objects of it: one exchange. It moves no reference of this
@@ -92,7 +94,7 @@ func readRefs(dir string) (remoteRefs, error) {
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(p)
+		data, err := regular.ReadPath(p)
 		if err != nil {
 			return err
 		}
@@ -141,7 +143,7 @@ func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte,
 // looseText reads a small blob that is a file of its own, as a fetch of a few objects makes them. What is something else
 // is nil.
 func (s *objectStore) looseText(hash string) (text []byte, err error) {
-	f, err := os.Open(filepath.Join(s.dirs[0], hash[:2], hash[2:]))
+	f, _, err := regular.OpenPath(filepath.Join(s.dirs[0], hash[:2], hash[2:]), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // modeModule is that of a submodule.
@@ -63,7 +64,7 @@ const (
 
 // sift finds out what is to be done with each file. Files of the user's that changed are a *Conflict.
 func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) ([]fileChange, error) {
-	root, err := os.OpenRoot(g.n.worktree)
+	root, err := regular.Root(g.n.worktree)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +216,7 @@ func (g *ground) compare(root *os.Root, e edit, fi os.FileInfo) (stand, there, e
 		if hash, known := s.indexed(e.path, at.stat); known {
 			return g.judge(e, blob{at.mode, hash}), at, nil
 		}
-		if data, err = root.ReadFile(filepath.FromSlash(e.path)); err != nil {
+		if data, err = regular.Read(root, filepath.FromSlash(e.path)); err != nil {
 			break
 		}
 		hash, err := s.stored(e.path, data)
@@ -342,7 +343,7 @@ type staged struct {
 // them out, with their filters, line ends and links.
 func (g *ground) stage(ctx context.Context, changes []fileChange) (_ *staged, err error) {
 	s := &staged{g: g, changes: changes, dir: path.Join(g.n.scratch, "adopt")}
-	if s.root, err = os.OpenRoot(g.n.worktree); err != nil {
+	if s.root, err = regular.Root(g.n.worktree); err != nil {
 		return nil, err
 	}
 	defer func() {

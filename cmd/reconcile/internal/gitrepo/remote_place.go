@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // blob reads a blob, with git where a partial clone has yet to get it.
@@ -92,7 +94,7 @@ func (s *staged) syncCheckout(names []string) error {
 		if !fi.Mode().IsRegular() {
 			return nil
 		}
-		f, err := s.root.OpenFile(name, os.O_RDWR, 0)
+		f, _, err := regular.OpenFile(s.root, name, os.O_RDWR, 0)
 		if errors.Is(err, os.ErrPermission) {
 			return nil // it is read-only, and so is what the caller may do about it
 		}
@@ -289,7 +291,7 @@ func (n *native) takeBack(ctx context.Context, w *workshop, store *objectStore, 
 
 // undo makes the edits whose files are still as the first half of the edit has them.
 func (g *ground) undo(ctx context.Context, edits []edit) error {
-	root, err := os.OpenRoot(g.n.worktree)
+	root, err := regular.Root(g.n.worktree)
 	if err != nil {
 		return err
 	}

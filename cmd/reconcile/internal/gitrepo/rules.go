@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // rules answers what .gitignore and .gitattributes say of single paths. Only the files on the way to a path are read,
@@ -50,7 +52,7 @@ func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
 }
 
 func readIgnore(file string, domain []string) []gitignore.Pattern {
-	data, err := os.ReadFile(file)
+	data, err := regular.ReadPath(file)
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // patience is how long a held lock is waited for before the commit gives up, or leaves the index for later.
@@ -105,7 +107,7 @@ func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	d, err := os.Open(dir)
+	d, err := regular.FolderPath(dir)
 	if err != nil {
 		return err
 	}

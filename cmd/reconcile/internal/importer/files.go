@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Sources are what commands can be taken from.
@@ -29,7 +31,7 @@ func (e *NothingError) Error() string { return e.Looked }
 
 // Find finds the commands of one of Sources in a folder. It runs at most just, which prints what a justfile says.
 func Find(ctx context.Context, dir, source string) (Found, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.Root(dir)
 	if err != nil {
 		return Found{}, &NothingError{fmt.Sprintf("there is no folder %s", dir)}
 	}
@@ -126,7 +128,7 @@ func read(root *os.Root, name string) ([]byte, error) {
 	case info.Size() > fileSize:
 		return nil, fmt.Errorf("%s has %d bytes; commands are taken from files of at most %d", name, info.Size(), fileSize)
 	}
-	data, err := root.ReadFile(name)
+	data, err := regular.Read(root, name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -155,7 +157,7 @@ func workflowFiles(root *os.Root) (files []Source, err error) {
 
 // entries are the names in a folder, in order; none if it cannot be read.
 func entries(root *os.Root, dir string) (names []string) {
-	list, err := fs.ReadDir(root.FS(), dir)
+	list, err := regular.List(root, dir)
 	if err != nil {
 		return nil
 	}
@@ -204,7 +206,7 @@ func modulesBelow(root *os.Root) (modules []goModule, err error) {
 		}
 		return modules, nil
 	}
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(regular.FS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil // a folder that cannot be read has no module

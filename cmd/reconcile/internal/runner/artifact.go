@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -77,7 +77,7 @@ func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
 	if err := a.checkArtifact(name); err != nil {
 		return nil, err
 	}
-	f, err := a.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, _, err := regular.Open(a.root, name)
 	if err != nil {
 		return nil, notReadable(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -132,7 +133,7 @@ func (a *attempt) writeWork(p string, data []byte) error {
 	if err := a.root.MkdirAll(workDir, 0o755); err != nil {
 		return err
 	}
-	return a.root.WriteFile(p, data, 0o644)
+	return regular.Write(a.root, p, data, 0o644)
 }
 
 // removeWorkOf removes the files that the run with that key was given.

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // leaseFile is the one file of all leases. It stays empty: a lease is a lock on two of its bytes, and a digest of the
@@ -37,10 +39,10 @@ type lease struct {
 
 func (l *leases) open() error {
 	l.once.Do(func() {
-		l.base, l.err = l.root.OpenFile(leaseFile, os.O_RDWR|os.O_CREATE, 0o644)
+		l.base, _, l.err = regular.OpenFile(l.root, leaseFile, os.O_RDWR|os.O_CREATE, 0o644)
 		if errors.Is(l.err, fs.ErrNotExist) {
 			if l.err = l.root.MkdirAll(path.Dir(leaseFile), 0o755); l.err == nil {
-				l.base, l.err = l.root.OpenFile(leaseFile, os.O_RDWR|os.O_CREATE, 0o644)
+				l.base, _, l.err = regular.OpenFile(l.root, leaseFile, os.O_RDWR|os.O_CREATE, 0o644)
 			}
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // leaseDir holds one locked file for each lease. A file without a lock is litter.
@@ -48,7 +50,7 @@ func (l *leases) take(key string) (*lease, error) {
 // lock opens and locks the file. A file that was removed between the two is no lease: its remover held the lock.
 func (k *lease) lock() (*os.File, error) {
 	for {
-		f, err := k.root.OpenFile(k.name, os.O_RDWR|os.O_CREATE, 0o644)
+		f, _, err := regular.OpenFile(k.root, k.name, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +88,7 @@ func (k *lease) discard() error {
 
 // runs reports whether another runner that lives holds the lease.
 func (k *lease) runs() bool {
-	f, err := k.root.OpenFile(k.name, os.O_RDWR, 0)
+	f, _, err := regular.OpenFile(k.root, k.name, os.O_RDWR, 0)
 	if err != nil {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
@@ -217,7 +218,7 @@ func (k *sink) append(b []byte) (err error) {
 		if err = k.root.MkdirAll(path.Dir(k.path), 0o755); err != nil {
 			return err
 		}
-		if k.log, err = k.root.OpenFile(k.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
+		if k.log, _, err = regular.OpenFile(k.root, k.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
 			return err
 		}
 	}

@@ -81,9 +81,6 @@ func describeExit(ws exitStatus) string {
 	return fmt.Sprintf("exit code %d", ws.ExitStatus())
 }
 
-// nonblock keeps an open from waiting for a pipe's other end.
-const nonblock = unix.O_NONBLOCK
-
 // readNow reads what is there, without waiting; 0 or less when nothing is.
 func readNow(fd uintptr, b []byte) int {
 	n, err := unix.Read(int(fd), b)

@@ -49,8 +49,6 @@ func exitCode(s exitStatus) int { return int(s) }
 
 func describeExit(s exitStatus) string { return fmt.Sprintf("exit code %d", s) }
 
-const nonblock = 0
-
 // newPipe returns a pipe's reading and writing end.
 func newPipe() (r, w *os.File, err error) { return os.Pipe() }
 

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // conclude fills in the record after the command's end. An error fails a run that had seemed to succeed.
@@ -64,7 +64,7 @@ func (a *attempt) readRegular(name string) ([]byte, error) {
 	if err := a.checkRegular(name); err != nil {
 		return nil, err
 	}
-	f, err := a.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, _, err := regular.Open(a.root, name)
 	if err != nil {
 		return nil, err
 	}

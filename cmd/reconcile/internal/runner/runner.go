@@ -14,6 +14,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Options say how a Runner runs; every field but Root has a usable zero value.
@@ -105,7 +106,7 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := regular.Root(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}

@@ -70,12 +70,7 @@ func (w *Watcher) cover(dir string) error {
 		return w.uncovered(dir, err)
 	}
 	w.watched[dir] = true
-	f, err := os.Open(name)
-	if err != nil {
-		return w.uncovered(dir, err)
-	}
-	entries, err := f.ReadDir(-1)
-	f.Close()
+	entries, err := os.ReadDir(name)
 	if err != nil {
 		return w.uncovered(dir, err)
 	}

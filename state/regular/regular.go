@@ -1,0 +1,136 @@
+// Package regular opens files and folders by names that may stand for anything: in a tree, whoever can commit, or run a
+// command there, decides what a name stands for. What is not of the expected form is refused, also when it took the
+// place of a file a moment ago, and no open waits for the other end of a pipe.
+package regular
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// ErrNot says that a name stands for something else than a regular file: a folder, a pipe, a socket, a device.
+var ErrNot = errors.New("it is not a regular file; remove it or put a file in its place")
+
+// Open opens a file of root for reading. The error wraps ErrNot when it is not a regular file.
+func Open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	return OpenFile(root, name, os.O_RDONLY, 0)
+}
+
+// OpenFile is root.OpenFile for regular files, for reading or writing. The error wraps ErrNot when it is not one.
+func OpenFile(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(name, flag|nonBlocking, perm)
+	return vet(f, err, name)
+}
+
+// OpenPath is OpenFile for a path of the system, outside of any root.
+func OpenPath(name string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(name, flag|nonBlocking, perm)
+	return vet(f, err, name)
+}
+
+// vet returns an open file with what the system says of it, and closes it when it is not a regular one.
+func vet(f *os.File, err error, name string) (*os.File, fs.FileInfo, error) {
+	if err != nil {
+		if noFile(err) {
+			err = &fs.PathError{Op: "open", Path: name, Err: ErrNot}
+		}
+		return nil, nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNot}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, fi, nil
+}
+
+// Read returns the content of a regular file of root.
+func Read(root *os.Root, name string) ([]byte, error) {
+	return content(Open(root, name))
+}
+
+// ReadPath is Read for a path of the system, outside of any root.
+func ReadPath(name string) ([]byte, error) {
+	return content(OpenPath(name, os.O_RDONLY, 0))
+}
+
+// content reads an open file to its end and closes it.
+func content(f *os.File, fi fs.FileInfo, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, 0, max(min(fi.Size(), 1<<30)+1, 512)) // files of /proc have no size, and some are to be read at once
+	for {
+		n, err := f.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) == cap(b):
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}
+
+// Write is root.WriteFile.
+func Write(root *os.Root, name string, data []byte, perm fs.FileMode) error {
+	f, _, err := OpenFile(root, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// Folder opens a folder of root.
+func Folder(root *os.Root, name string) (*os.File, error) {
+	return root.OpenFile(name, os.O_RDONLY|folderOnly, 0)
+}
+
+// FolderPath is Folder for a path of the system, outside of any root.
+func FolderPath(dir string) (*os.File, error) {
+	return os.OpenFile(dir, os.O_RDONLY|folderOnly, 0)
+}
+
+// Root is os.OpenRoot.
+func Root(dir string) (*os.Root, error) {
+	if dir == "" || strings.HasSuffix(dir, string(os.PathSeparator)) {
+		return os.OpenRoot(dir) // ends in a separator: the system opens folders only
+	}
+	// With a separator at the end, the system opens nothing but a folder.
+	return os.OpenRoot(dir + string(os.PathSeparator))
+}
+
+// FS is root.FS.
+func FS(root *os.Root) fs.FS { return files{root} }
+
+// files is the file system of a root, as package fs sees it.
+type files struct{ root *os.Root }
+
+func (f files) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	d, err := Folder(f.root, name)
+	if err == nil {
+		return d, nil
+	}
+	file, _, err := Open(f.root, name)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+func (f files) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name) }
+
+// ReadDir lists a folder, sorted by name.
+func (f files) ReadDir(name string) ([]fs.DirEntry, error) { return List(f.root, name) }
