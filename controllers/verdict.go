@@ -20,17 +20,14 @@ const (
 )
 
 // Verdict judges the statuses and problems of a tree.
-func Verdict(t *state.Tree) Exit {
-	for _, p := range t.Problems() {
-		if p.Severity == schemas.Error {
-			return ExitInvalid
-		}
-	}
-	return (*Selection)(nil).Verdict(t)
-}
+func Verdict(t *state.Tree) Exit { return (*Selection)(nil).Verdict(t) }
 
-// Verdict judges the objects that a selection is about, and of its DAG what is selected.
+// Verdict judges the objects that a selection is about, and of its DAG what is selected. Where that is everything, files
+// that belong to no object count, too.
 func (s *Selection) Verdict(t *state.Tree) Exit {
+	if s == nil && slices.ContainsFunc(t.Problems(), func(p schemas.Problem) bool { return p.Severity == schemas.Error }) {
+		return ExitInvalid
+	}
 	verdict := ExitReady
 	for e := range s.Entries(t) {
 		switch {
