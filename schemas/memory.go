@@ -110,6 +110,9 @@ type MemoryRecord struct {
 	Anchors map[string][]Anchor `json:"anchors,omitempty"`
 	// Record is, of an undoing, the name of the compaction that is undone.
 	Record string `json:"record,omitempty"`
+	// Recalls are, of a sum of recalls, those that it stands for: the ends of the names of their records, each
+	// <issue>-<ms>-<digest>. The sum is of one observation and of one month.
+	Recalls []string `json:"recalls,omitempty"`
 	// Tokens is, of a recall, the length of what was recalled; Displaced what rereading would have taken.
 	Tokens    int `json:"tokens,omitempty"`
 	Displaced int `json:"displaced,omitempty"`
@@ -120,6 +123,7 @@ const (
 	RecordRemoved     = "removed"
 	RecordVerified    = "verified"
 	RecordRecalled    = "recalled"
+	RecordRecalls     = "recalls" // a sum
 	RecordCompacted   = "compacted"
 	RecordUncompacted = "uncompacted"
 )

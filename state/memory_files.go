@@ -188,6 +188,15 @@ func (s *Store) Add(p string, data []byte) error {
 	return durable.Add(s.root, tmpDir, p, data)
 }
 
+// Change makes changes of files of state/ durable, in their order: after a crash a first part of them is there. The tree
+// must be locked by this store.
+func (s *Store) Change(ops []durable.Op) error {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return err
+	}
+	return durable.Apply(s.root, tmpDir, ops)
+}
+
 // PutNew writes a file durably unless it exists. was is its content if it does: what to make of that is the caller's
 // matter. Processes that work on the tree are told by Announce.
 func (s *Store) PutNew(p string, data []byte) (was []byte, err error) {

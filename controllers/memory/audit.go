@@ -100,9 +100,9 @@ func (in *Audited) unused(standing []schemas.Observation) []string {
 // lastRecalls says when observations were last recalled.
 func lastRecalls(records map[string]schemas.MemoryRecord) map[string]schemas.Stamp {
 	last := map[string]schemas.Stamp{}
-	for _, r := range records {
+	for _, r := range Recalls(records) {
 		for _, id := range r.IDs {
-			if r.Type == schemas.RecordRecalled && !r.At.Before(last[id].Time) {
+			if !r.At.Before(last[id].Time) {
 				last[id] = r.At
 			}
 		}
@@ -130,8 +130,8 @@ func (in *Audited) recalledLate(all []schemas.Observation) []Reason {
 		byID[all[i].ID] = &all[i]
 	}
 	late := map[string]schemas.Stamp{}
-	for _, r := range in.Records {
-		if r.Type != schemas.RecordRecalled || r.At.Before(in.Since) {
+	for _, r := range Recalls(in.Records) {
+		if r.At.Before(in.Since) {
 			continue
 		}
 		for _, id := range r.IDs {

@@ -198,13 +198,14 @@ func (f *Facts) addRecords(records map[string]schemas.MemoryRecord) {
 			if !undone[name] {
 				f.compactions[r.Issue] = append(f.compactions[r.Issue], compaction{name, r})
 			}
-		case schemas.RecordRemoved, schemas.RecordVerified, schemas.RecordRecalled:
+		case schemas.RecordRemoved, schemas.RecordVerified, schemas.RecordRecalled, schemas.RecordRecalls:
 			for _, id := range r.IDs {
 				f.touch(id, r.At)
 				f.addRecord(name, &r, id)
 			}
 		}
 	}
+	f.countRecalls(records)
 	for _, all := range f.compactions {
 		slices.SortFunc(all, compareCompactions)
 	}
@@ -213,14 +214,34 @@ func (f *Facts) addRecords(records map[string]schemas.MemoryRecord) {
 	}
 }
 
+// countRecalls counts each recall of an observation once, in however many sums and records it is.
+func (f *Facts) countRecalls(records map[string]schemas.MemoryRecord) {
+	in := map[string][]string{}
+	summed := map[string]bool{} // observations of which there are sums
+	for name, r := range records {
+		switch r.Type {
+		case schemas.RecordRecalled:
+			for _, id := range r.IDs {
+				in[id] = append(in[id], recallOf(name))
+			}
+		case schemas.RecordRecalls:
+			in[r.IDs[0]], summed[r.IDs[0]] = append(in[r.IDs[0]], r.Recalls...), true
+		}
+	}
+	for id, recalls := range in {
+		if summed[id] {
+			slices.Sort(recalls)
+			recalls = slices.Compact(recalls)
+		}
+		f.recalls[id] = len(recalls)
+	}
+}
+
 // numberRecalls notes which recalls observations were in, where compaction may have to tell them apart.
 func (f *Facts) numberRecalls(records map[string]schemas.MemoryRecord) {
 	f.recalledBy = map[string][]int{}
 	number := 0
-	for _, r := range records {
-		if r.Type != schemas.RecordRecalled {
-			continue
-		}
+	for _, r := range Recalls(records) {
 		number++
 		for _, id := range r.IDs {
 			if _, issue, _, ok := ParseID(id); ok && len(f.compactions[issue]) > 0 {
@@ -244,8 +265,6 @@ func (f *Facts) addRecord(name string, r *schemas.MemoryRecord, id string) {
 	switch r.Type {
 	case schemas.RecordRemoved:
 		f.removed[id] = true
-	case schemas.RecordRecalled:
-		f.recalls[id]++
 	case schemas.RecordVerified:
 		old, ok := f.verified[id]
 		if !ok || r.At.After(old.at.Time) || r.At.Equal(old.at.Time) && name > old.record {

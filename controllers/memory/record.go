@@ -16,6 +16,9 @@ import (
 func EncodeRecord(r schemas.MemoryRecord) (name string, data []byte, err error) {
 	r.Version = schemas.MemoryVersion
 	r.IDs = sortedIDs(r.IDs)
+	if r.Type == schemas.RecordRecalls {
+		return encodeSum(r)
+	}
 	if data, err = state.Encode(r); err != nil {
 		return "", nil, fmt.Errorf("write a %s record: %w", r.Type, err)
 	}
@@ -47,6 +50,10 @@ func ParseRecord(data []byte) (schemas.MemoryRecord, error) {
 			return r, fmt.Errorf("%w: %.150q is not the id of an observation", ErrDamaged, id)
 		}
 	}
+	if r.Type == schemas.RecordRecalls {
+		return r, checkSum(&r)
+	}
+	r.Recalls = nil
 	return r, nil
 }
 

@@ -2,6 +2,8 @@ package memstore
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
@@ -118,12 +120,26 @@ func (s *settling) dirtyRecords(dirty map[int]bool) {
 			}
 		}
 	}
+	var went []string
 	for name := range s.before.records {
 		if _, ok := s.names[name]; !ok {
-			for issue := range s.view.owners {
-				dirty[issue] = true
-			}
-			return
+			went = append(went, name)
 		}
 	}
+	if len(went) > 0 && !s.summed(went) {
+		for issue := range s.view.owners {
+			dirty[issue] = true
+		}
+	}
+}
+
+// summed reports whether sums of recalls stand for all records of these names. What sums say of observations, their issues
+// are folded for.
+func (s *settling) summed(went []string) bool {
+	recalls := memory.Recalls(s.records(recallNames(s.names)))
+	return !slices.ContainsFunc(went, func(name string) bool {
+		recall, single := strings.CutPrefix(name, schemas.RecordRecalled+"-")
+		_, told := recalls[recall]
+		return !told && (single || !strings.HasPrefix(name, schemas.RecordRecalls+"-"))
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -244,19 +243,25 @@ func (f *Files) unfoldedRecalls() map[string]int {
 		return nil
 	}
 	folded := f.folded()
-	maps.DeleteFunc(names, func(name string, id state.Identity) bool {
-		return folded[name] == id || !strings.HasPrefix(name, schemas.RecordRecalled+"-")
-	})
 	if folded == nil { // nothing is known: perhaps all are in the issue files
 		return nil
 	}
-	out := map[string]int{}
-	for _, r := range f.records(names) {
-		for _, id := range r.IDs {
-			out[id]++
+	names = recallNames(names)
+	news := maps.Clone(names)
+	maps.DeleteFunc(news, func(name string, id state.Identity) bool { return folded[name] == id })
+	return memory.Uncounted(f.records(news), func(yield func(string, schemas.MemoryRecord) bool) {
+		maps.DeleteFunc(names, func(name string, _ state.Identity) bool { _, is := news[name]; return is })
+		for name := range folded { // those that a sum has replaced, too
+			if _, is := names[name]; !is && !yield(name, schemas.MemoryRecord{Type: schemas.RecordRecalled}) {
+				return
+			}
 		}
-	}
-	return out
+		for name, r := range f.records(names) {
+			if !yield(name, r) {
+				return
+			}
+		}
+	})
 }
 
 // readEach reads files of one folder on all processors, each once, and calls fn for those that can be read, several at the

@@ -51,7 +51,11 @@ func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, e
 	if err := f.keepInStep(ctx, dirty); err != nil {
 		return s.out, fmt.Errorf("keep %s in step: %w", f.manifestPath(), err)
 	}
-	if len(dirty) > 0 {
+	summed, err := s.sumRecalls()
+	if err != nil {
+		return s.out, err
+	}
+	if len(dirty) > 0 || summed {
 		s.remember()
 	}
 	s.sum()

@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -42,12 +41,10 @@ func (f *Files) Stats(ctx context.Context) (schemas.MemoryStats, error) {
 		}
 	}
 	records, err := f.recordNames()
-	for name, id := range records {
+	for _, id := range records {
 		out.DiskBytes += id.Size
-		if strings.HasPrefix(name, schemas.RecordRecalled+"-") {
-			out.Recalls++
-		}
 	}
+	out.Recalls = f.recallCount(records)
 	out.DiskBytes += f.size(v)
 	return out, errors.Join(err, ctx.Err())
 }

@@ -1,0 +1,76 @@
+package memstore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+)
+
+// recallNames are, of the names of records, those of recalls and of sums of recalls.
+func recallNames(names map[string]state.Identity) map[string]state.Identity {
+	out := maps.Clone(names)
+	maps.DeleteFunc(out, func(name string, _ state.Identity) bool {
+		return !strings.HasPrefix(name, schemas.RecordRecalled+"-") && !strings.HasPrefix(name, schemas.RecordRecalls+"-")
+	})
+	return out
+}
+
+// recallCount counts the recalls that are on record. Only sums have to be read for it.
+func (f *Files) recallCount(names map[string]state.Identity) int {
+	single, sums := 0, map[string]state.Identity{}
+	for name, id := range names {
+		switch {
+		case strings.HasPrefix(name, schemas.RecordRecalled+"-"):
+			single++
+		case strings.HasPrefix(name, schemas.RecordRecalls+"-"):
+			sums[name] = id
+		}
+	}
+	if len(sums) == 0 {
+		return single
+	}
+	return len(memory.Recalls(f.records(recallNames(names))))
+}
+
+// sumRecalls replaces records of recalls by sums. Counts stay what they are, so that no file has to be folded for it.
+func (s *settling) sumRecalls() (done bool, err error) {
+	add, drop, err := memory.SumRecalls(s.records(recallNames(s.names)), s.o.Now())
+	if err != nil || len(add)+len(drop) == 0 {
+		return false, err
+	}
+	ops := make([]durable.Op, 0, len(add)+len(drop))
+	for _, name := range slices.Sorted(maps.Keys(add)) {
+		ops = append(ops, durable.Op{Path: s.recordPath(name), Data: add[name]})
+	}
+	for _, name := range drop {
+		ops = append(ops, durable.Op{Path: s.recordPath(name)})
+	}
+	if err := s.store.Change(ops); err != nil {
+		return false, fmt.Errorf("sum the records of recalls in %s: %w", s.recordsDir(), err)
+	}
+	s.writes.Add(int64(len(add)))
+	s.out.Wrote = true
+	names, err := s.recordNames()
+	if err != nil {
+		return false, err
+	}
+	for name := range s.names { // what others recorded meanwhile is not folded yet
+		if _, is := names[name]; !is {
+			delete(s.names, name)
+		}
+	}
+	for name := range add {
+		if id, is := names[name]; is {
+			s.names[name] = id
+		}
+	}
+	return true, s.store.Announce()
+}
+
+func (f *Files) recordPath(name string) string { return f.recordsDir() + "/" + name + ".json" }
