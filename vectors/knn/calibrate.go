@@ -16,16 +16,19 @@ const (
 	foreignGrowth = 4
 	// hopeless is how far a part of the sample may be behind for the rest to be asked.
 	hopeless = 0.03
+	// amongShare is which share of the nearest are to be among those that are kept, and amongMost how many these may be.
+	amongShare, amongMost = 0.98, 256
 )
 
 // wantDefault and wantThorough are the shares of the nearest that are to be found, for each kind of probes: for vectors of the
 // index a little more than is promised of all.
 var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.98}, [kinds]float64{own: 0.996, foreign: 0.99}
 
-// efforts are how many candidates default and thorough searches keep.
-type efforts struct{ normal, thorough int }
+// efforts are how many candidates default and thorough searches follow, and among how many of the best by their codes the
+// nearest are.
+type efforts struct{ normal, thorough, among int }
 
-var leastEfforts = efforts{DefaultEfSearch, DefaultEfThorough}
+var leastEfforts = efforts{normal: DefaultEfSearch, thorough: DefaultEfThorough}
 
 // sampleOf are about n of the numbers below all, at equal distances.
 func sampleOf(all, n int) (sample []int) {
@@ -121,6 +124,8 @@ type probe struct {
 	unit  []float32
 	limit float32
 	most  int // how many of these there are at most
+	// ranks are the places of the nearest, in the order of codes that walks compare.
+	ranks []int
 }
 
 // The kinds of probes.
@@ -155,6 +160,7 @@ func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float3
 		defer func() { w.vector = nil }()
 	}
 	probes := l.probes()
+	v.efforts.among = among(probes)
 	v.efforts.normal = l.enough(probes, DefaultEfSearch, wantDefault)
 	v.efforts.thorough = l.enough(probes, max(DefaultEfThorough, v.efforts.normal), wantThorough)
 	if failed := l.failed.Swap(nil); failed != nil {
@@ -213,12 +219,50 @@ func (w *walker) aim(v *view, p *probe) {
 		return // nothing is left of equal vectors
 	}
 	w.ask(v, p, SearchOptions{Exact: true})
+	var near []uint32
 	for _, h := range w.answers {
 		if h.Slot != p.slot && p.most < DefaultK {
 			p.most++
 			p.limit = h.Similarity
+			near = append(near, h.Slot)
 		}
 	}
+	if v.hasEntry() && p.kind == own {
+		p.ranks = w.ranks(v, near)
+	}
+}
+
+// ranks are the places that some slots have among all, by their distances from w.query as walks compare them: how many are
+// nearer than each.
+func (w *walker) ranks(v *view, slots []uint32) []int {
+	keys := w.keysOf(v, v.whole)
+	dists, ranks := make([]uint64, len(slots)), make([]int, len(slots))
+	for _, key := range keys {
+		if i := slices.Index(slots, slotOf(key, 0)); i >= 0 {
+			dists[i] = key >> distShift
+		}
+	}
+	for _, key := range keys {
+		for i, d := range dists {
+			if key>>distShift < d {
+				ranks[i]++
+			}
+		}
+	}
+	return ranks
+}
+
+// among is how many of the best by their codes have enough of the nearest among them.
+func among(probes []probe) int {
+	var ranks []int
+	for _, p := range probes {
+		ranks = append(ranks, p.ranks...)
+	}
+	if len(ranks) == 0 {
+		return 0
+	}
+	slices.Sort(ranks)
+	return min(ranks[int(amongShare*float64(len(ranks)-1))]+1, amongMost)
 }
 
 // ask leaves the nearest of a probe in w.answers. Links to its slot and from it are not followed: what is searched for is most

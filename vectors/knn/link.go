@@ -166,7 +166,7 @@ func (l *linker) choose(w *walker, batch []uint32, levels []int, ways []way, at 
 	for level := levels[i]; level >= 0; level-- {
 		w.pool.reset(l.o.EfConstruction, v.m)
 		if v.hasEntry() && level <= v.top {
-			w.walk(v, code, level, l.o.EfConstruction, v.m, starts...)
+			w.walk(v, code, level, l.o.EfConstruction, 0, v.m, starts...)
 			starts = append(starts[:0], w.pool.keys...)
 		}
 		for _, p := range w.peers {

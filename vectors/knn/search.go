@@ -18,8 +18,9 @@ const DefaultK = 10
 type SearchOptions struct {
 	// K is the largest number of hits.
 	K int
-	// Ef is how many candidates a search keeps, and compares by whole codes; the best of these it compares exactly. More find
-	// more and take longer. By default what Index.Efforts says; at least K.
+	// Ef is how many candidates a search follows. More find more and take longer. Those, and as many more as it takes for codes
+	// to have the nearest among them, it compares by whole codes, and the best of these exactly. By default what Index.Efforts
+	// says; at least K.
 	Ef       int
 	Thorough bool
 	// Exact finds the K most similar vectors for certain.
@@ -138,7 +139,7 @@ func (w *walker) find(v *view, o SearchOptions) {
 	case o.Ef > n/dense:
 		w.scanCodes(v, o)
 	default:
-		w.walk(v, &w.query, 0, o.Ef, alike(o), w.descend(v, &w.query, 0))
+		w.walk(v, &w.query, 0, o.Ef, v.efforts.among, alike(o), w.approach(v, &w.query)...)
 		w.rerank(v, o, w.pool.keys)
 	}
 }

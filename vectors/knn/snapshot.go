@@ -14,7 +14,7 @@ import (
 var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 const (
-	magic = "rcnknn\x00\x03" // ends with the version
+	magic = "rcnknn\x00\x04" // ends with the version
 	// headerFields are the numbers of the header that are no checksums; see header.
 	headerFields = 16
 	sections     = 13
@@ -27,13 +27,13 @@ const (
 type header struct {
 	dims, m, efConstruction, efSearch, efThorough, graphFrom uint64
 	slots, tower, graph, entry, top                          uint64
-	scale, whole, normal, thorough, calibrated               uint64
+	scale, whole, normal, thorough, among, calibrated        uint64
 	sums                                                     [sections]uint64
 }
 
 func (h *header) fields() []*uint64 {
 	return []*uint64{&h.dims, &h.m, &h.efConstruction, &h.efSearch, &h.efThorough, &h.graphFrom,
-		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.scale, &h.whole, &h.normal, &h.thorough, &h.calibrated}
+		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.scale, &h.whole, &h.normal, &h.thorough, &h.among, &h.calibrated}
 }
 
 // sizes are the sizes of the sections in bytes, in their order.
@@ -181,7 +181,7 @@ func (x *Index) headerOf(v *view, moved []uint32, links int) header {
 	h := header{dims: uint64(o.Dims), m: uint64(o.M), efConstruction: uint64(o.EfConstruction),
 		efSearch: uint64(o.EfSearch), efThorough: uint64(o.EfThorough), graphFrom: uint64(o.GraphFrom),
 		slots: uint64(v.live), entry: noSlot, scale: uint64(math.Float32bits(v.scale)),
-		normal: uint64(v.efforts.normal), thorough: uint64(v.efforts.thorough), calibrated: uint64(v.calibrated)}
+		normal: uint64(v.efforts.normal), thorough: uint64(v.efforts.thorough), among: uint64(v.efforts.among), calibrated: uint64(v.calibrated)}
 	if v.whole {
 		h.whole = 1
 	}
@@ -288,7 +288,7 @@ func (h *header) options() (Options, bool) {
 	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.tower == 0
 	scale := math.Float32frombits(uint32(h.scale))
 	coded := h.scale <= math.MaxUint32 && scale > 0 && scale <= 127/smallest && h.whole <= 1
-	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.calibrated <= MaxVectors
+	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.among <= amongMost && h.calibrated <= MaxVectors
 	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned) && coded && calibrated
 }
 
@@ -306,7 +306,7 @@ func Open(data []byte) (*Index, error) {
 		return nil, ErrDamaged
 	}
 	v := &view{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top),
-		efforts: efforts{int(h.normal), int(h.thorough)}, calibrated: int(h.calibrated)}
+		efforts: efforts{int(h.normal), int(h.thorough), int(h.among)}, calibrated: int(h.calibrated)}
 	var parts [sections][]byte
 	at := uint64(headerSize)
 	for i, size := range h.sizes(v.shape) {

@@ -148,7 +148,7 @@ func (l *linker) lead(reach *reach, slot uint32) (before uint32) {
 	v, w := l.v, l.walkers[0]
 	w.salt = 0
 	code := w.take(v, slot)
-	w.walk(v, code, 0, l.o.EfConstruction, v.m, w.descend(v, code, 0))
+	w.walk(v, code, 0, l.o.EfConstruction, 0, v.m, w.descend(v, code, 0))
 	host := uint32(noSlot)
 	for _, key := range w.pool.keys {
 		at := slotOf(key, 0)

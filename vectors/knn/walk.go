@@ -10,14 +10,15 @@ import (
 
 // walker is the scratch of one search or one insertion at a time: no search allocates after the first ones.
 type walker struct {
-	pool  pool
-	hits  pool     // of a filtered walk: what the filter lets pass
-	best  []uint64 // candidates by their whole codes
-	seen  []uint64
-	slots []uint32
-	dists []int32
-	lows  []int32 // the part of the lower nibbles in dists
-	found []uint64
+	pool   pool
+	hits   pool     // of a filtered walk: what the filter lets pass
+	best   []uint64 // candidates by their whole codes
+	starts []uint64
+	seen   []uint64
+	slots  []uint32
+	dists  []int32
+	lows   []int32 // the part of the lower nibbles in dists
+	found  []uint64
 	// vector, unless nil, reads exact vectors; similarities are the same on every machine then. See calibrate.
 	vector func(slot uint32) []float32
 	// hidden is a slot that a walk acts as if it were not there; noSlot: none.
@@ -164,18 +165,34 @@ func (w *walker) descend(v *view, q *coded, level int) uint64 {
 	return best
 }
 
-// walk leaves the ef best of a level in w.pool, beginning with the keys in starts. See pool for alike.
-func (w *walker) walk(v *view, q *coded, level, ef, alike int, starts ...uint64) {
+// beam is how many candidates a search keeps above the lowest level. Where vectors are in many tight groups, the nearest one
+// that a greedy descent comes to may be in another group, and no link leads from there to the right one.
+const beam = 8
+
+// approach returns where a walk of the lowest level begins: the best that a walk of the level above keeps.
+func (w *walker) approach(v *view, q *coded) []uint64 {
+	if v.top == 0 {
+		w.starts = append(w.starts[:0], w.descend(v, q, 0))
+		return w.starts
+	}
+	w.walk(v, q, 1, beam, 0, beam, w.descend(v, q, 1))
+	w.starts = append(w.starts[:0], w.pool.keys...)
+	return w.starts
+}
+
+// walk leaves the best of a level in w.pool, beginning with the keys in starts: it follows the ef best, and keeps as many, or
+// more. See pool for alike.
+func (w *walker) walk(v *view, q *coded, level, ef, keep, alike int, starts ...uint64) {
 	w.forget(v.len())
-	w.pool.reset(ef, alike)
+	w.pool.reset(max(ef, keep), alike)
 	for _, key := range starts {
 		if w.see(slotOf(key, w.salt)) {
 			w.pool.add(key &^ done)
 		}
 	}
 	p := &w.pool
-	for next := 0; next < len(p.keys); {
-		next = w.follow(v, level, next)
+	for next := 0; next < min(ef, len(p.keys)); {
+		next = w.follow(v, level, next, ef)
 		w.measure(v, q)
 		w.sift(v, level, p.worst())
 		for _, key := range w.found {
@@ -188,20 +205,21 @@ func (w *walker) walk(v *view, q *coded, level, ef, alike int, starts ...uint64)
 // but the later ones might have proved too far away to be followed, had the neighbours of the first been looked at before.
 const abreast = 4
 
-// follow sets w.slots to the unseen neighbours of the best candidates from next on that were not followed yet, and returns
-// where the others begin. The links of those that come after them are fetched: they are followed then, unless better ones are
+// follow sets w.slots to the unseen neighbours of the best candidates from next on that were not followed yet and are among the
+// ef best, and returns where the others begin. The links of those that come after them are fetched: they are followed then, unless better ones are
 // found now.
-func (w *walker) follow(v *view, level, next int) int {
+func (w *walker) follow(v *view, level, next, ef int) int {
 	p := &w.pool
 	w.slots = w.slots[:0]
-	for n := 0; n < abreast && next < len(p.keys); next++ {
+	last := min(ef, len(p.keys))
+	for n := 0; n < abreast && next < last; next++ {
 		if key := p.keys[next]; key&done == 0 {
 			p.keys[next] |= done
 			w.enter(v, slotOf(key, w.salt), level)
 			n++
 		}
 	}
-	for at, n := next, 0; n < abreast && at < len(p.keys); at++ {
+	for at, n := next, 0; n < abreast && at < last; at++ {
 		if key := p.keys[at]; key&done == 0 {
 			kernel.Prefetch(v.links(slotOf(key, w.salt), level))
 			n++

@@ -40,6 +40,10 @@ func (v *vectorFigures) kindsOf(n int) (specs []knntest.Spec) {
 			for _, spec.Noise = range []float32{0.01, 0.2} {
 				specs = append(specs, spec)
 			}
+			spec.Dims = dims[0]
+			for _, spec.Noise = range []float32{0.01, 0.1, 0.2} {
+				specs = append(specs, spec)
+			}
 		}
 	}
 	return specs
