@@ -27,6 +27,7 @@ type Advice struct {
 type Surroundings struct {
 	Program func(name string) bool // whether a program can be found
 	Input   func(glob string) bool // whether a glob of inputs matches a file
+	Git     bool                   // whether the tree is in a git repository
 }
 
 // Advise returns what is to be said about the tree's specs, by file and field.
@@ -45,6 +46,7 @@ func Advise(t *state.Tree, s Surroundings) []Advice {
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
 			all = append(all, adviseInputs(e, spec, s)...)
+			all = append(all, adviseKeep(e, spec, s)...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(a.File, b.File) })
@@ -89,6 +91,17 @@ func adviseInputs(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []
 			}
 			all = append(all, Advice{Code: "no-input", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "inputs", k},
 				Message: fmt.Sprintf("%q matches no file", glob), Suggestion: "paths are below the root of the tree; ** stands for any folders"})
+		}
+	}
+	return all
+}
+
+// adviseKeep warns of outputs that are to be kept in git where there is none.
+func adviseKeep(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []Advice) {
+	for i := range spec.Nodes {
+		if o := spec.Nodes[i].Outputs; !s.Git && o.Keep {
+			all = append(all, Advice{Code: "no-repository", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "outputs", "keep"},
+				Message: "outputs are kept in git, and the tree is in no git repository", Suggestion: "run git init, or leave out keep"})
 		}
 	}
 	return all

@@ -21,7 +21,7 @@ func TestAdvise(t *testing.T) {
 		"specs/gone.yaml":   "kind: Agent\nmetadata: {name: gone}\nspec: {role: r, runner: {command: {argv: [gone]}}}",
 		"specs/path.yaml":   "kind: Agent\nmetadata: {name: path}\nspec: {role: r, runner: {command: {argv: [gone], env: {PATH: /opt}}}}",
 		"specs/person.yaml": "kind: Agent\nmetadata: {name: person}\nspec: {role: r, runner: {human: {contact: ada}}}",
-		"specs/work.yaml":   "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
+		"specs/work.yaml":   "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
 	}
 	var objects []*schemas.Object
 	settings := new(schemas.SettingsSpec)
@@ -44,6 +44,12 @@ func TestAdvise(t *testing.T) {
 		Program: func(name string) bool { return name == "there" },
 		Input:   func(glob string) bool { return glob == "found" },
 	})
+	for _, a := range Advise(state.NewTree(settings, nil, entries...), Surroundings{
+		Program: func(string) bool { return true }, Input: func(string) bool { return true }, Git: true}) {
+		if a.Code == "no-repository" {
+			t.Errorf("in a repository: %+v", a)
+		}
+	}
 	var got []string
 	for _, a := range all {
 		got = append(got, a.File+" "+a.Code+" "+strings.Trim(fmt.Sprint(a.Field), "[]"))
@@ -51,7 +57,7 @@ func TestAdvise(t *testing.T) {
 	want := []string{
 		"reconcile.yaml no-effect spec commands allow", "reconcile.yaml no-effect spec commands block",
 		"specs/branch.yaml no-effect spec branch", "specs/gone.yaml missing-program spec runner command argv 0",
-		"specs/work.yaml no-input spec nodes 1 inputs 2",
+		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -1,8 +1,10 @@
 package controllers
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -10,7 +12,7 @@ import (
 
 // A node that has succeeded may lack its declared outputs: in a fresh clone, or after a cleanup. Nothing follows from
 // that alone, but that the local cache gives back what it has. Only where a node that has to run needs the outputs, they
-// are restored from git, or the node that made them runs again under the same key.
+// are restored from git, where they are kept, or the node that made them runs again under the same key.
 
 // bringBack looks for missing outputs that the nodes need which are about to start, or that were asked for. A node waits
 // while outputs that it needs are restored. Where outputs cannot be restored, the node that made them is marked to run
@@ -113,9 +115,18 @@ func (f *fold) restore(i int32) (r Restore, ok bool) {
 			continue
 		}
 		out, all := run.OutputsAt(missing.Files)
-		cached := slices.Contains(missing.Cached, run.Key)
-		if all && cached {
-			return Restore{Owner: f.Ref, Node: n.Name, Run: run, Outputs: out}, true
+		if !all || slices.Contains(missing.Lost, run.Key) {
+			continue
+		}
+		from := Restore{Owner: f.Ref, Node: n.Name, Run: run, Outputs: out, Cached: slices.Contains(missing.Cached, run.Key)}
+		if n.Outputs.Keep {
+			from.Ref = keptRefs + run.Key
+		}
+		switch {
+		case from.Cached:
+			return from, true
+		case from.Ref != "" && !ok:
+			r, ok = from, true
 		}
 	}
 	return r, ok
@@ -133,7 +144,7 @@ func (f *fold) tidyUp() {
 		if f.next[i].State != schemas.NodeSucceeded || len(f.Missing[f.p.spec.Nodes[i].Name].Files) == 0 {
 			continue
 		}
-		if r, ok := f.restore(i); ok {
+		if r, ok := f.restore(i); ok && r.Cached {
 			f.bring(r)
 		}
 	}
@@ -153,7 +164,48 @@ func (r *Restore) what() string {
 
 // why says what a run would restore.
 func (r *Restore) why() string {
-	return "outputs of its success are not here: " + r.Outputs[0].Path + more(len(r.Outputs)-1) + "; from the local cache"
+	return "outputs of its success are not here: " + r.Outputs[0].Path + more(len(r.Outputs)-1) + "; from " + r.From()
+}
+
+// From says where the outputs are.
+func (r *Restore) From() string {
+	if r.Cached {
+		return "the local cache"
+	}
+	return r.Ref
+}
+
+// keptRefs is the folder of the references that hold outputs. What follows is the key of a run.
+const keptRefs = "refs/reconcile/outputs/"
+
+// Kept lists the recorded successes of which the outputs are to be kept in git, in the order of their keys. unsure reports
+// of the key of a run whether the tree does not tell, since the spec cannot be read.
+func Kept(t *state.Tree) (runs []*schemas.Run, unsure func(key string) bool) {
+	broken := map[string]bool{}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if e.Broken() {
+			broken[e.Name] = true
+			continue
+		}
+		if e.Object == nil || !bytes.Contains(e.Object.Canonical(), []byte(`"keep":true`)) {
+			continue // most need not be decoded for it
+		}
+		keeps := map[string]bool{}
+		spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+		for i := range spec.Nodes {
+			keeps[spec.Nodes[i].Name] = spec.Nodes[i].Outputs.Keep
+		}
+		for _, r := range e.Runs() {
+			if keeps[r.Node] && r.Outcome == schemas.OutcomeSucceeded && len(r.Outputs) > 0 {
+				runs = append(runs, r)
+			}
+		}
+	}
+	slices.SortFunc(runs, func(a, b *schemas.Run) int { return strings.Compare(a.Key, b.Key) })
+	return runs, func(key string) bool {
+		dag, _, ok := schemas.SplitRunKey(key)
+		return ok && broken[dag]
+	}
 }
 
 // expects lists the outputs that node i finds at its start, as far as is known now.

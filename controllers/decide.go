@@ -104,7 +104,11 @@ type Restore struct {
 	Owner   schemas.Ref
 	Node    string
 	Run     *schemas.Run
-	Outputs []schemas.Output // those that are missing; the local cache has them
+	Outputs []schemas.Output // those that are missing
+	// Cached says that the local cache has them.
+	Cached bool
+	// Ref is the reference in git that is to have them, too; "" where they are not kept.
+	Ref string
 }
 
 // Recall is what an agent is about to do, for whoever looks for what is worth remembering then.

@@ -43,6 +43,8 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"the time spent is forgotten", "dag_clock.go", "known = f.old.Active", "_ = f.old.Active"},
 	{"what waits hides a failure", "dag_phase.go", "if n.failed > 0 { // which", "if false { // which"},
 	{"what was not asked for starts", "admit.go", "if !a.selected(e.Owner, e.Node) {", "if false {"},
+	{"what is kept in git is fetched although nobody needs it", "dag_outputs.go", "ok && r.Cached {", "ok {"},
+	{"what could not be restored is asked for again", "dag_outputs.go", "if !all || slices.Contains(missing.Lost, run.Key) {", "if !all {"},
 	{"asked outputs are made again where nothing may run", "dag_outputs.go", "return f.gate.open && (verb", "return true || (verb"},
 	{"the time between runs counts", "dag_clock.go", "out = append(out, &entry)", "_ = append(out, &entry)"},
 	{"foreign claims are ignored", "admit.go", "\t\tu.foreign++\n", ""},

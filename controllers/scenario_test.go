@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	rm PATH                   a spec is removed
 //	inputs DAG NODE DIGEST    the declared inputs have this content now
 //	missing DAG NODE [FILE…]  these declared outputs do not exist now
+//	lost DAG NODE             what the records describe of them could not be restored
 //	cached DAG NODE           the local cache has what the records describe of them
 //	wait DURATION             time passes
 //	only [DAG [NODE…]]        the run is asked for that and decides all that it affects; alone: for everything again
@@ -104,6 +105,16 @@ func (s *scenario) step(verb string, args []string) bool {
 		if e.Missing[args[1]] = (state.Missing{Files: args[2:]}); len(args) == 2 {
 			delete(e.Missing, args[1])
 		}
+	case "lost":
+		e := s.entry(dagRef(args[0]))
+		m := e.Missing[args[1]]
+		for _, r := range e.Runs() {
+			if r.Node == args[1] {
+				m.Lost = append(m.Lost, r.Key)
+			}
+		}
+		e.Missing = maps.Clone(e.Missing)
+		e.Missing[args[1]] = m
 	case "cached":
 		e := s.entry(dagRef(args[0]))
 		m := e.Missing[args[1]]

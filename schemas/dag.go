@@ -104,6 +104,8 @@ type Outputs struct {
 	Files []string `json:"files,omitempty"`
 	// JSON is a path below the root of a file that the node writes; its value is the node's result.
 	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
+	// Keep has the outputs of each success in git, as refs/reconcile/outputs/<key of the run>, for as long as its record.
+	Keep bool `json:"keep,omitempty"`
 }
 
 // Paths are all declared outputs: the files, then the JSON file.

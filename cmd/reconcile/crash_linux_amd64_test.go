@@ -26,7 +26,7 @@ metadata: {name: three}
 spec:
   session: work
   nodes:
-    - {name: first, script: "echo first >> ../effects; echo '{\"n\": 1}' > first.json", outputs: {json: first.json}}
+    - {name: first, script: "echo first >> ../effects; echo '{\"n\": 1}' > first.json", outputs: {json: first.json, keep: true}}
     - {name: second, needs: [first], script: "echo second >> ../effects; echo $RECONCILE_NEED_FIRST_RESULT"}
     - {name: third, needs: [first], when: "needs.first.result.n == 2", run: ["false"]}
 `,

@@ -77,8 +77,25 @@ func afterCrashedPush(s crashtest.Spec) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	if refs != here+" refs/heads/main" || left != "" {
+	main, kept, _ := strings.Cut(refs, "\n")
+	if main != here+" refs/heads/main" || left != "" {
 		return fmt.Errorf("the branch is at %s, the remote has\n%s\nand not committed is\n%s", here, refs, left)
+	}
+	return keptWhole(s, kept)
+}
+
+// keptWhole checks that the remote keeps the outputs of the one record that has some, and nothing else.
+func keptWhole(s crashtest.Spec, refs string) error {
+	tree, ref, _ := strings.Cut(refs, " ")
+	key, ok := strings.CutPrefix(ref, "refs/reconcile/outputs/")
+	if _, err := os.Lstat(filepath.Join(s.Root, "state/runs", key+".json")); !ok || err != nil {
+		return fmt.Errorf("the remote keeps %q: %w", refs, err)
+	}
+	want, err1 := gitSays(s, "hash-object", "first.json")
+	got, err2 := gitSays(s, "-C", "../hub.git", "rev-parse", tree+":first.json")
+	here, err3 := gitSays(s, "rev-parse", ref)
+	if err := errors.Join(err1, err2, err3); err != nil || got != want || here != tree {
+		return fmt.Errorf("the remote keeps %s, of which first.json is %s, want %s; here is %s: %w", refs, got, want, here, err)
 	}
 	return nil
 }

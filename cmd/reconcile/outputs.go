@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -12,13 +13,19 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// outputKeeper implements loop.Outputs: declared outputs in the local cache.
+// outputKeeper implements loop.Outputs: declared outputs in the local cache and in git.
 type outputKeeper struct{ *wiring }
 
-// Restore implements loop.Outputs.
+// Restore implements loop.Outputs. Where the cache lacks something, or it is damaged, git is asked for what is kept there.
 func (k outputKeeper) Restore(ctx context.Context, r controllers.Restore) error {
 	for _, o := range r.Outputs {
-		if err := outputs.Restore(ctx, k.store.Root(), o); err != nil {
+		err := outputs.Restore(ctx, k.store.Root(), o)
+		if errors.Is(err, outputs.ErrMissing) && r.Ref != "" {
+			if err = k.fill(ctx, r); err == nil {
+				err = outputs.Restore(ctx, k.store.Root(), o)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // problemsOf are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will
@@ -36,7 +37,9 @@ func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
 			problems = append(problems, scopeProblem(s, e, refused))
 		}
 	}
-	for _, advice := range controllers.Advise(t, controllers.Surroundings{Program: programIn(s.Dir()), Input: s.HasInput}) {
+	_, err := worktree.Find(s.Dir())
+	around := controllers.Surroundings{Program: programIn(s.Dir()), Input: s.HasInput, Git: err == nil}
+	for _, advice := range controllers.Advise(t, around) {
 		problems = append(problems, adviceProblem(s, advice))
 	}
 	slices.SortStableFunc(problems, func(a, b schemas.Problem) int { return strings.Compare(a.Path, b.Path) })

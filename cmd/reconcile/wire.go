@@ -66,10 +66,11 @@ type wiring struct {
 	store    *state.Store
 	settings *schemas.SettingsSpec
 	options  loopOptions
-	repo     *committer // nil when nothing is to be committed
-	share    *share     // nil when nothing is to be pushed
-	mirror   *mirroring // nil when nothing is to be mirrored
-	warned   string     // what warnOnce said last
+	repo     *committer      // nil when nothing is to be committed
+	share    *share          // nil when nothing is to be pushed
+	mirror   *mirroring      // nil when nothing is to be mirrored
+	unkept   map[string]bool // runs whose outputs cannot be kept in git, by key
+	warned   string          // what warnOnce said last
 }
 
 func (w *wiring) run(ctx context.Context) (outcome, error) {

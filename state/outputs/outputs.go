@@ -7,6 +7,7 @@
 package outputs
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -140,6 +141,26 @@ func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 		_ = root.Remove(entry(out)) // if it stays, it is found to be wrong again
 	}
 	return err
+}
+
+// Read returns the content of out, from the cache, else from the work tree. The error wraps ErrMissing if neither has it.
+func Read(ctx context.Context, root *os.Root, out schemas.Output) ([]byte, error) {
+	for _, open := range []func() (*os.File, error){
+		func() (*os.File, error) { return Open(root, out) },
+		func() (*os.File, error) { f, _, err := openRegular(root, out.Path); return f, err },
+	} {
+		f, err := open()
+		if err != nil {
+			continue
+		}
+		var data bytes.Buffer
+		err = copyVerified(ctx, &data, f, out)
+		_ = f.Close() // it was only read
+		if err == nil || ctx.Err() != nil {
+			return data.Bytes(), err
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", out.Path, ErrMissing)
 }
 
 // entry is the path of the entry of out, which is valid.

@@ -158,3 +158,49 @@ func TestSweep(t *testing.T) {
 		}
 	}
 }
+
+// endless counts what is read of it.
+type endless struct{ n int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.n += int64(len(p)); e.n > 1<<30 {
+		return 0, errors.New("1 GiB was read")
+	}
+	return len(p), nil
+}
+
+// TestFillTrustsNobody takes nothing into the cache but the content that is on record, and reads little more than that.
+func TestFillTrustsNobody(t *testing.T) {
+	root, _ := open(t)
+	write(t, root, "app", "one", 0o644)
+	o := put(t, root, "app", 0)
+	for _, text := range []string{"two", "on", "one and more", ""} {
+		if err := Fill(t.Context(), root, o, strings.NewReader(text)); !errors.Is(err, ErrMissing) || Has(root, o) {
+			t.Errorf("filled with %q: %v", text, err)
+		}
+	}
+	var e endless
+	if err := Fill(t.Context(), root, o, &e); !errors.Is(err, ErrMissing) || e.n > 1<<20 {
+		t.Errorf("%d bytes were read: %v", e.n, err)
+	}
+	if err := Fill(t.Context(), root, o, strings.NewReader("one")); err != nil || !Has(root, o) {
+		t.Errorf("not filled: %v", err)
+	}
+}
+
+// TestRead finds the content of an output in the cache, else in the work tree, and nothing else.
+func TestRead(t *testing.T) {
+	root, _ := open(t)
+	write(t, root, "app", "one", 0o644)
+	o := put(t, root, "app", 10)
+	for _, c := range []struct{ cache, file, want string }{
+		{"one", "two", "one"}, {"two", "one", "one"}, {"", "one", "one"}, {"two", "two", ""}, {"", "more than one", ""},
+	} {
+		write(t, root, "app", c.file, 0o644)
+		write(t, root, entry(o), c.cache, 0o644)
+		data, err := Read(t.Context(), root, o)
+		if string(data) != c.want || (c.want == "") != errors.Is(err, ErrMissing) {
+			t.Errorf("%+v: %q, %v", c, data, err)
+		}
+	}
+}

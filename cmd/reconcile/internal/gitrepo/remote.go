@@ -54,6 +54,7 @@ func (unwritable) Unwrap() error { return ErrUnreachable }
 //	claims/<key>    a blob: who performs an effect, and for how long without a sign of life
 //	waiting/<id>    a blob: who lost the race to the branch, and is to be let through
 //	pending/<id>    a commit that could not be pushed before its maker had to go
+//	outputs/<key>   a tree: files that a run left behind
 type Remote struct {
 	repo    *Repo
 	git     *command
@@ -101,6 +102,7 @@ const (
 	claimRefs   = sharedRefs + "claims/"
 	waitingRefs = sharedRefs + "waiting/"
 	pendingRefs = sharedRefs + "pending/"
+	keptRefs    = sharedRefs + "outputs/"
 )
 
 // remoteConfig is for exchanges with a remote: objects synced but in one go, and no waiting
@@ -113,10 +115,7 @@ var remoteConfig = []string{"-c", "core.fsync=loose-object,pack,pack-metadata", 
 // origin. branch is the one to share, and must be the one that is checked out; "" is that one. On a detached HEAD the
 // branch must be named. It talks to nobody.
 func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error) {
-	if r.command == nil {
-		return nil, fmt.Errorf("%s: %w; pushing and fetching do", r.worktree, ErrUnsupported)
-	}
-	if r.why != nil {
+	if r.command != nil && r.why != nil {
 		return nil, fmt.Errorf("%s: %w; reconcile shares only repositories with SHA-1 names and plain files for references; "+
 			"leave out --push (or git.push in reconcile.yaml) and push yourself, or share another repository: references become "+
 			"files with git refs migrate --ref-format=files, names cannot be converted in place", r.common, r.why)
@@ -138,12 +137,36 @@ func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error)
 	if !validRef("refs/heads/" + branch) {
 		return nil, fmt.Errorf("%q: not a branch name", branch)
 	}
+	m, err := r.newRemote(head)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.configure(ctx, name, branch)
+}
+
+// Source is Remote for fetching only: HEAD may be detached.
+func (r *Repo) Source(ctx context.Context, name string) (*Remote, error) {
+	head, err := r.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.newRemote(head)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.configure(ctx, name, head.Branch())
+}
+
+func (r *Repo) newRemote(head Head) (*Remote, error) {
+	if r.command == nil {
+		return nil, fmt.Errorf("%s: %w; pushing and fetching do", r.worktree, ErrUnsupported)
+	}
 	m := &Remote{repo: r, git: r.command.(*command), local: head.Ref, patient: 5 * time.Minute, now: time.Now, jitter: rand.Float64,
 		beat: rand.IntN(1 << 30), // another process may have the same holder
 		seen: map[string]sighting{}, held: map[string]string{}, united: map[string]united{}, alien: map[Pending]bool{},
 		waiting: waiting{id: fmt.Sprintf("%016x", rand.Uint64()), pace: firstPace}}
 	sweepFetches(m.now())
-	return m, m.configure(ctx, name, branch)
+	return m, nil
 }
 
 // configure finds out which remote is meant, and how to reach it.

@@ -41,31 +41,48 @@ type remoteRefs struct {
 	shared map[string]string // by full reference
 }
 
-// refs fetches into references that only a git directory of our own has, which is gone again at the end. Nothing is
-// locked meanwhile, the user's FETCH_HEAD and remote-tracking branches stay, and what a killed process leaves is outside
-// of the repository.
+// refs looks at all references of the remote that reconcilers share but the outputs, which are large and asked for one by
+// one.
 func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
+	var specs []string
+	for _, dir := range []string{claimRefs, waitingRefs, pendingRefs} {
+		specs = append(specs, "+"+dir+"*:refs/worktree/shared/"+strings.TrimPrefix(dir, sharedRefs)+"*")
+	}
+	err = m.aside(ctx, func(fetch fetchFunc, dir string) error {
+		said, err := fetch(append(specs, "+"+m.ref+":refs/worktree/head")...)
+		if err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+m.ref) {
+			said, err = fetch(specs...)
+		}
+		if err != nil {
+			return m.unreachable(ctx, said, err)
+		}
+		refs, err = readRefs(dir)
+		return err
+	})
+	return refs, err
+}
+
+// fetchFunc is git fetch of refspecs into refs/worktree.
+type fetchFunc func(specs ...string) (answer, error)
+
+// aside fetches into references that only a git directory of our own has, which is gone again at the end; dir is where they
+// are files meanwhile. Nothing is locked, the user's FETCH_HEAD and remote-tracking branches stay, and what a killed
+// process leaves is outside of the repository.
+func (m *Remote) aside(ctx context.Context, do func(fetch fetchFunc, dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", fetchFolder)
 	if err != nil {
-		return refs, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "commondir": m.repo.common + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return refs, err
+			return err
 		}
 	}
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", m.name,
-		"+" + sharedRefs + "*:refs/worktree/shared/*", "+" + m.ref + ":refs/worktree/head"}
-	env := []string{"GIT_DIR=" + dir}
-	said, err := m.talk(ctx, false, env, args...)
-	if err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+m.ref) {
-		said, err = m.talk(ctx, false, env, args[:len(args)-1]...)
-	}
-	if err != nil {
-		return refs, m.unreachable(ctx, said, err)
-	}
-	return readRefs(filepath.Join(dir, "refs", "worktree"))
+	return do(func(specs ...string) (answer, error) {
+		args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", m.name}
+		return m.talk(ctx, false, []string{"GIT_DIR=" + dir}, append(args, specs...)...)
+	}, filepath.Join(dir, "refs", "worktree"))
 }
 
 // fetchFolder is what the names of those git directories begin with, and abandonedFetch the age at which one has nobody

@@ -11,11 +11,14 @@ import (
 	"reconcile.dev/reconcile/state/outputs"
 )
 
-// Outputs keeps what nodes leave behind. Nothing of it is called concurrently, nor under the lock of the tree.
+// Outputs keeps what nodes leave behind. Nothing of it is called concurrently, nor, but for Sweep, under the lock of the
+// tree.
 type Outputs interface {
 	// Restore writes missing outputs back. It replaces nothing: the error wraps
 	// fs.ErrExist if one of them is there by now.
 	Restore(ctx context.Context, r controllers.Restore) error
+	// Keep brings git in step with what is to be kept of the outputs. It is called when what was committed is on the remote.
+	Keep(ctx context.Context, t *state.Tree) error
 	// Sweep removes what no record of the tree names. It is called under the lock of the tree while nothing runs.
 	Sweep(t *state.Tree) error
 }
@@ -56,8 +59,23 @@ func (s *session) restoreRun(ctx context.Context, r controllers.Restore) {
 	}
 	s.Store.Lose(r.Run.Key)
 	s.unrestored = s.unrestored || !errors.Is(err, outputs.ErrMissing)
-	s.warn(fmt.Sprintf("the outputs of %s of %s cannot be restored from the local cache: %v; if a node needs them, %s runs again",
-		r.Node, r.Owner, err, r.Node))
+	s.warn(fmt.Sprintf("the outputs of %s of %s cannot be restored from %s: %v; if a node needs them, %s runs again",
+		r.Node, r.Owner, r.From(), err, r.Node))
+}
+
+// keepOutputs brings git in step with the outputs that are to be kept. What fails is tried again by the next run: nothing
+// depends on it.
+func (s *session) keepOutputs(ctx context.Context) {
+	if s.Outputs == nil {
+		return
+	}
+	ctx, cancel := s.network(ctx)
+	defer cancel()
+	err := s.Outputs.Keep(ctx, s.tree)
+	was := s.unkept
+	if s.unkept = err; err != nil && (was == nil || was.Error() != err.Error()) && ctx.Err() == nil {
+		s.warn(fmt.Sprintf("outputs are not kept in git: %v; the next run tries again", err))
+	}
 }
 
 // restoring reports whether outputs are to be restored.

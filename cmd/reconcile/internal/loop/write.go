@@ -241,11 +241,12 @@ func (s *session) tidy(run context.Context) error {
 	if err := s.publish(run, done); err != nil {
 		return err
 	}
+	s.keepOutputs(run)
 	s.changedAt, s.tidied, s.withheld = time.Time{}, true, len(open) > 0
 	if s.Memory != nil {
 		s.Memory.Save()
 	}
-	if behind || s.left || s.busy() || len(s.effects) > 0 || s.awaits(nil) || s.restoring() || s.unrestored || s.forgets() || len(s.barredLedgers) > 0 {
+	if behind || s.left || s.busy() || len(s.effects) > 0 || s.awaits(nil) || s.restoring() || s.unrestored || s.unkept != nil || s.forgets() || len(s.barredLedgers) > 0 {
 		return nil // nothing may be believed settled while there is something to do
 	}
 	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })

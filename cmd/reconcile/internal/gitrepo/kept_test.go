@@ -1,0 +1,135 @@
+package gitrepo
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+)
+
+const keptKey = "dags/job/build-0123456789abcdef-1"
+
+func keptFiles() []KeptFile {
+	return []KeptFile{{"out/app", false, []byte("app\n")}, {"out-put", true, []byte("#!/bin/sh\n")}, {"out/a/b", false, nil}}
+}
+
+// TestKept keeps files, and finds them again where references are packed and after gc.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.open()
+	hash, err := r.Keep(t.Context(), keptKey, keptFiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.equal("the tree", f.git("ls-tree", "-r", "--format=%(objectmode) %(path)", keptRefs+keptKey),
+		"100755 out-put\n100644 out/a/b\n100644 out/app")
+	if again, err := r.Keep(t.Context(), keptKey, keptFiles()); err != nil || again != hash {
+		t.Errorf("the same files make another tree: %s, %v", again, err)
+	}
+	f.sound()
+	for _, step := range []string{"", "pack-refs --all --prune", "gc -q --prune=now"} {
+		if step != "" {
+			f.git(strings.Fields(step)...)
+		}
+		if kept, err := r.Kept(); err != nil || !maps.Equal(kept, map[string]string{keptKey: hash}) {
+			t.Errorf("after git %s: %v, %v", step, kept, err)
+		}
+		f.equal("app", readKept(t, r, hash, "out/app"), "app\n")
+	}
+	if _, err := r.Keep(t.Context(), "dags/job/build.lock", nil); err == nil {
+		t.Error("a name that git refuses was kept")
+	}
+	if err := r.Drop(t.Context(), map[string]string{keptKey: strings.Repeat("1", 40)}); err == nil {
+		t.Error("what is another tree by now was dropped")
+	}
+	err = r.Drop(t.Context(), map[string]string{keptKey: hash})
+	if kept, err2 := r.Kept(); err != nil || err2 != nil || len(kept) > 0 {
+		t.Errorf("%v is kept after all: %v", kept, errors.Join(err, err2))
+	}
+	f.sound()
+}
+
+func readKept(t *testing.T, r *Repo, tree, path string) string {
+	t.Helper()
+	file, err := r.OpenKept(t.Context(), tree, path)
+	if err != nil {
+		return err.Error()
+	}
+	data, err := io.ReadAll(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// TestOpenKeptRefuses what is no ordinary file of a tree.
+func TestOpenKeptRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.open()
+	f.write("plain", "x")
+	if err := os.Symlink("/etc/passwd", f.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	f.git("add", "plain", "link")
+	f.git("commit", "-qm", "Link")
+	tree := f.git("rev-parse", "HEAD^{tree}")
+	for _, c := range [][2]string{{tree, "link"}, {tree, "gone"}, {tree, "src"}, {tree, "../plain"}, {tree, "plain/x"},
+		{f.git("rev-parse", "HEAD"), "plain"}, {f.git("rev-parse", "HEAD:plain"), "plain"}, {strings.Repeat("1", 40), "plain"}} {
+		if file, err := r.OpenKept(t.Context(), c[0], c[1]); err == nil {
+			file.Close()
+			t.Errorf("%s of %s was opened", c[1], c[0])
+		}
+	}
+	f.equal("plain", readKept(t, r, tree, "plain"), "x")
+}
+
+// TestKeptOnRemote pushes what is kept, fetches it when it is asked for and not before, and removes it.
+func TestKeptOnRemote(t *testing.T) {
+	t.Parallel()
+	f, other, bare := shared(t)
+	hash, err := f.open().Keep(t.Context(), keptKey, keptFiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, mine := f.remote(), map[string]string{keptKey: hash}
+	if err := m.ChangeKept(t.Context(), nil, mine); err != nil {
+		t.Fatal(err)
+	}
+	there := other.remote()
+	if _, err := there.Fetch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.try("cat-file", "-e", hash); err == nil {
+		t.Error("a look at the remote brought what is kept there")
+	}
+	head, kept, err := there.Kept(t.Context())
+	if err != nil || head != f.git("rev-parse", "HEAD") || !maps.Equal(kept, mine) {
+		t.Errorf("%s, %v, %v", head, kept, err)
+	}
+	other.git("checkout", "-q", "--detach")
+	source, err := other.open().Source(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := source.FetchKept(t.Context(), keptKey)
+	if err != nil || got != hash {
+		t.Errorf("%s, %v", got, err)
+	}
+	f.equal("app", readKept(t, other.open(), hash, "out/app"), "app\n")
+	f.equal("references", other.git("for-each-ref", "refs/reconcile", "refs/worktree"), "")
+	if _, err := source.FetchKept(t.Context(), keptKey+"0"); !errors.Is(err, ErrNotKept) {
+		t.Errorf("what nobody keeps: %v", err)
+	}
+	if err := m.ChangeKept(t.Context(), map[string]string{keptKey: strings.Repeat("1", 40)}, map[string]string{keptKey: ""}); err == nil {
+		t.Error("what somebody else changed was removed")
+	}
+	if err := m.ChangeKept(t.Context(), mine, map[string]string{keptKey: ""}); err != nil {
+		t.Error(err)
+	}
+	f.equal("the remote", (&fixture{t, bare}).git("for-each-ref", "refs/reconcile"), "")
+	other.sound()
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/outputs"
+)
+
+// keptLimit is how many bytes of outputs are kept of one run. Many servers refuse larger files.
+const keptLimit = 50 << 20
+
+// Keep implements loop.Outputs. Wanted is what records and specs say, present is what references say. A run that does not
+// commit leaves it to one that does.
+func (k outputKeeper) Keep(ctx context.Context, t *state.Tree) error {
+	if k.repo == nil {
+		return nil
+	}
+	runs, unsure := controllers.Kept(t)
+	here, err := k.repo.git.Kept()
+	if err != nil || len(runs)+len(here) == 0 {
+		return err
+	}
+	wanted := map[string]*schemas.Run{}
+	for _, r := range runs {
+		if _, err := k.store.Root().Lstat(k.store.RunPath(r.Key)); err == nil { // else it was pruned just now
+			wanted[r.Key] = r
+		}
+	}
+	surplus := func(key string) bool { return wanted[key] == nil && !unsure(key) }
+	head, there, err := k.keptThere(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if wanted[r.Key] == nil || here[r.Key] != "" || there[r.Key] != "" || k.unkept[r.Key] {
+			continue
+		}
+		if here[r.Key], err = k.keep(ctx, r); err != nil {
+			return err
+		}
+	}
+	if k.share != nil {
+		if err := k.shareKept(ctx, head, here, there, surplus); err != nil {
+			return err
+		}
+	}
+	maps.DeleteFunc(here, func(key, _ string) bool { return !surplus(key) })
+	return k.repo.git.Drop(ctx, here)
+}
+
+// keptThere asks the remote, if there is one, for its branch and for what is kept there.
+func (k outputKeeper) keptThere(ctx context.Context) (head string, kept map[string]string, err error) {
+	if k.share == nil {
+		return "", nil, nil
+	}
+	return k.share.remote.Kept(ctx)
+}
+
+// keep keeps the outputs of a run, if they are here, and may be. hash is "" where they are not.
+func (k outputKeeper) keep(ctx context.Context, r *schemas.Run) (hash string, err error) {
+	var files []gitrepo.KeptFile
+	size := int64(0)
+	for _, o := range r.Outputs {
+		if size += o.Size; size > keptLimit {
+			k.refuse(r, fmt.Sprintf("they have more than %d MiB", keptLimit>>20))
+			return "", nil
+		}
+		data, err := outputs.Read(ctx, k.store.Root(), o)
+		if errors.Is(err, outputs.ErrMissing) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if rule := secretIn(data); rule != "" {
+			k.refuse(r, fmt.Sprintf("%s has what looks like a secret (%s); take it out, or leave out outputs.keep", o.Path, rule))
+			return "", nil
+		}
+		files = append(files, gitrepo.KeptFile{Path: o.Path, Executable: o.Mode == schemas.OutputExecutable, Data: data})
+	}
+	return k.repo.git.Keep(ctx, r.Key, files)
+}
+
+// refuse says, once, why outputs are not kept.
+func (k outputKeeper) refuse(r *schemas.Run, why string) {
+	if k.unkept == nil {
+		k.unkept = map[string]bool{}
+	}
+	k.unkept[r.Key] = true
+	k.warn(fmt.Sprintf("the outputs of %s of %s are not kept in git: %s", r.Node, r.Owner, why))
+}
+
+// secretIn names the rule by which data has a secret; "" if it has none.
+func secretIn(data []byte) string {
+	text := string(data)
+	if found := slices.Concat(secrets.Find(text), secrets.Private(text)); len(found) > 0 {
+		return found[0].Rule
+	}
+	return ""
+}
+
+// shareKept brings the remote in step: outputs whose records are on the branch are pushed, and those go whose records have
+// gone from the branch, which is known where its head is ours.
+func (k outputKeeper) shareKept(ctx context.Context, head string, here, there map[string]string, surplus func(string) bool) error {
+	is, err := k.repo.git.Head(ctx)
+	if err != nil || is.Hash != head {
+		return err // others have pushed since, or GitHub makes the commits: the next run sees to it
+	}
+	var new []string
+	for key, hash := range here {
+		if hash != "" && hash != there[key] && !surplus(key) {
+			new = append(new, key)
+		}
+	}
+	recorded, err := k.share.recorded(ctx, head, new)
+	if err != nil {
+		return err
+	}
+	now := map[string]string{}
+	for _, key := range recorded {
+		now[key] = here[key]
+	}
+	for key := range there {
+		if surplus(key) {
+			now[key] = ""
+		}
+	}
+	return k.share.remote.ChangeKept(ctx, there, now)
+}
+
+// fill adds to the local cache what it lacks of the outputs of a run, from git: from this repository, else from the remote.
+func (k outputKeeper) fill(ctx context.Context, r controllers.Restore) error {
+	repo, err := gitrepo.OpenToCommit(k.global.dir)
+	if err != nil {
+		return err
+	}
+	here, err := repo.Kept()
+	if err != nil {
+		return err
+	}
+	if hash := here[r.Run.Key]; hash != "" && k.fillFrom(ctx, repo, hash, r) == nil {
+		return nil
+	}
+	remote, err := repo.Source(ctx, k.settings.Git.Remote)
+	if err != nil {
+		return err
+	}
+	hash, err := remote.FetchKept(ctx, r.Run.Key)
+	if err != nil {
+		return err
+	}
+	return k.fillFrom(ctx, repo, hash, r)
+}
+
+// fillFrom adds files of a tree to the cache, which takes only what the record describes.
+func (k outputKeeper) fillFrom(ctx context.Context, repo *gitrepo.Repo, tree string, r controllers.Restore) error {
+	for _, o := range r.Outputs {
+		if outputs.Has(k.store.Root(), o) {
+			continue
+		}
+		from, err := repo.OpenKept(ctx, tree, o.Path)
+		if err == nil {
+			err = errors.Join(outputs.Fill(ctx, k.store.Root(), o, from), from.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Ref, err)
+		}
+	}
+	return nil
+}
