@@ -33,6 +33,9 @@ type Run struct {
 	// Outputs are the declared outputs as they were when the run succeeded. Records of earlier versions have none; then
 	// only the existence of the files is known.
 	Outputs []Output `json:"outputs,omitempty"`
+	// Again are the missing outputs for which a node runs again. Only claims have it: an attempt that is killed leaves half of
+	// them.
+	Again []string `json:"again,omitempty"`
 	// Asks is what the agent wants to know before it can go on; set when the outcome is Asked.
 	Asks *Ask `json:"asks,omitempty"`
 	// Resolution is what the agent says of the answers that it was given, where it says so.

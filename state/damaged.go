@@ -122,6 +122,24 @@ func (s *Store) putAside(ctx context.Context, p string) error {
 	return errors.Join(s.moveAside(p), s.bump())
 }
 
+// MoveTornAside moves to .reconcile/damaged/ what the killed runs left of the outputs that they were making again, and
+// returns the paths: half of a file must not count as an output, nor as what a person made of it. Nothing of the runs may
+// be alive, and the tree must be locked by this store.
+func (s *Store) MoveTornAside(ctx context.Context, orphans []Orphan) (moved []string, err error) {
+	for _, o := range orphans {
+		for _, p := range o.Again {
+			if _, err := s.root.Lstat(p); err != nil {
+				continue
+			}
+			if err := s.putAside(ctx, p); err != nil {
+				return moved, err
+			}
+			moved = append(moved, p)
+		}
+	}
+	return moved, nil
+}
+
 // exchange puts next in the place of a damaged file, of which a copy is in .reconcile/damaged/ first: whenever this is
 // interrupted, nothing is lost.
 func (s *Store) exchange(ctx context.Context, p string, damaged, next []byte) error {

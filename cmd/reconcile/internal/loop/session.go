@@ -128,7 +128,13 @@ func (s *session) recover(ctx context.Context) error {
 	if err := s.Perform.ReapAll(ctx, orphans); err != nil {
 		return fmt.Errorf("end what a killed run left behind: %w", err)
 	}
-	return s.locked(ctx, func() error { return s.Store.Bury(ctx, orphans) })
+	return s.locked(ctx, func() error {
+		torn, err := s.Store.MoveTornAside(ctx, orphans)
+		for _, p := range torn {
+			s.warn(fmt.Sprintf("%s: the run that was making it again was killed; what it left was moved to .reconcile/damaged", p))
+		}
+		return errors.Join(err, s.Store.Bury(ctx, orphans))
+	})
 }
 
 func (s *session) locked(ctx context.Context, do func() error) error {

@@ -306,6 +306,7 @@ func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
 	runs := make([]schemas.Run, len(claims))
 	for i, e := range claims {
 		runs[i] = e.Claim()
+		runs[i].Again = e.Task.Again
 	}
 	if err := s.journal.Claim(runs); err != nil {
 		return nil, err
