@@ -181,6 +181,7 @@ func (e *encoder) input(path string, f *inputFile) {
 		e.str(path)
 		e.stat(&f.stat)
 		e.bool(f.racy)
+		e.b = binary.LittleEndian.AppendUint64(e.b, f.rules)
 		e.b = append(e.b, f.digest[:]...)
 	})
 }

@@ -119,6 +119,9 @@ func (d *decoder) payload(payload []byte) cachePart {
 		case blockInputs:
 			path := strings.Clone(d.shared())
 			in := &inputFile{stat: d.stat(), racy: d.bool()}
+			if b := d.take(8); len(b) == 8 {
+				in.rules = binary.LittleEndian.Uint64(b)
+			}
 			copy(in.digest[:], d.take(sha256.Size))
 			part.inputs[path] = in
 		}

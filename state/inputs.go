@@ -26,13 +26,15 @@ type inputs struct {
 	files   map[string]*inputFile
 	digests map[schemas.Ref]map[string]string
 	read    []string // files that the cache does not know yet
+	rules   summer   // how version control stores them, as of the last look at all
 }
 
 // inputFile is a file that a glob matches.
 type inputFile struct {
 	stat   stat
 	racy   bool
-	digest [sha256.Size]byte // of the content
+	digest [sha256.Size]byte // of the content, as version control stores it
+	rules  uint64            // what that followed from
 }
 
 // globber is a spec with nodes that declare inputs.
@@ -42,7 +44,7 @@ type globber interface{ InputGlobs() map[string][]string }
 func (s *Store) newInputs(m *model) *inputs {
 	in := &inputs{nodes: map[schemas.Ref]map[string][]string{}, files: map[string]*inputFile{}}
 	if s.model != nil {
-		in.files = s.model.inputs.files
+		in.files, in.rules = s.model.inputs.files, s.model.inputs.rules
 	} else {
 		in.files = s.cache.inputs
 	}
@@ -130,14 +132,28 @@ func (s *Store) HasInput(glob string) bool {
 
 // findInputs walks the work tree for all globs at once.
 func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[string]*inputFile, error) {
-	files := map[string]*inputFile{}
-	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) {
-		if f := s.inputFile(in, p, st); f != nil {
+	in.rules = summer{}
+	s.addRules(&in.rules, in.globs)
+	found := map[string]stat{}
+	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) { found[p] = st }, in.rules.addRule)
+	files := make(map[string]*inputFile, len(found))
+	for _, p := range slices.Sorted(maps.Keys(found)) {
+		if f := s.inputFile(in, p, found[p]); f != nil {
 			files[p] = f
 		}
-	})
+	}
 	return files, err
 }
+
+// addRules adds what the whole repository says of how files are stored.
+func (s *Store) addRules(to *summer, globs []string) {
+	if len(globs) > 0 && s.opts.StoredBy != nil {
+		to.addText("\x00stored", s.opts.StoredBy())
+	}
+}
+
+// addRule adds a .gitattributes below the tree.
+func (s *summer) addRule(p string, st stat) { s.addFile("\x00rules", []byte(p), &st) }
 
 // readInput looks at one file that may have changed.
 func (s *Store) readInput(in *inputs, p string) {
@@ -159,7 +175,7 @@ func (s *Store) readInput(in *inputs, p string) {
 // inputFile returns what is known of a file, reading it if it changed; nil when it cannot be read.
 func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 	known := in.files[p]
-	if known != nil && known.stat == st && !known.racy {
+	if known != nil && known.stat == st && !known.racy && known.rules == in.rules.A {
 		return known
 	}
 	now := s.opts.FileNow()
@@ -168,7 +184,7 @@ func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 		return nil
 	}
 	defer f.Close()
-	out := &inputFile{stat: statOf(fi)}
+	out := &inputFile{stat: statOf(fi), rules: in.rules.A}
 	out.racy = out.stat.racyAt(now)
 	if out.digest, err = s.digestOf(p, f); err != nil {
 		return nil
@@ -241,6 +257,7 @@ func (in *inputs) digest(globs []string, matched map[string][]string) string {
 
 // addTo adds the files to a fingerprint.
 func (in *inputs) addTo(s *summer) {
+	s.merge(in.rules.sum)
 	for p, f := range in.files {
 		addInput(s, p, &f.stat)
 	}

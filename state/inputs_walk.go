@@ -8,13 +8,16 @@ import (
 	"strings"
 )
 
-// walkInputs calls found for every regular file that some glob matches. What can never be an input is left out:
+// attributesFile says how git stores files, in any folder.
+const attributesFile = ".gitattributes"
+
+// walkInputs calls found for every regular file that some glob matches, and rule for the attributes in their folders. What can never be an input is left out:
 // state, local files, .git, and snapshots.
-func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, found func(p string, st stat)) error {
+func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, found, rule func(p string, st stat)) error {
 	if len(globs) == 0 {
 		return nil
 	}
-	w := &inputWalk{ctx: ctx, root: root, layout: l, found: found}
+	w := &inputWalk{ctx: ctx, root: root, layout: l, found: found, rule: rule}
 	patterns := make([]globPath, len(globs))
 	for i, g := range globs {
 		patterns[i] = splitGlob(g)
@@ -67,6 +70,7 @@ type inputWalk struct {
 	root   *os.Root
 	layout *layout
 	found  func(string, stat)
+	rule   func(string, stat)
 }
 
 func (w *inputWalk) folder(d *folder, dir string, depth int, globs []globPath) error {
@@ -129,6 +133,12 @@ func (w *inputWalk) file(d *folder, dir string, name []byte, globs []globPath) {
 	p := string(name)
 	if dir != "" {
 		p = dir + "/" + p
+	}
+	if string(name) == attributesFile {
+		var st stat
+		if d.stat(name, &st) == nil {
+			w.rule(p, st)
+		}
 	}
 	if neverInput(w.layout, p) || !slices.ContainsFunc(globs, func(g globPath) bool { return matchGlob(g.glob, p) }) {
 		return

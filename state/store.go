@@ -43,6 +43,9 @@ type Options struct {
 	// Stored returns what turns the bytes of a file, by its path, into what version control stores, so that inputs have
 	// the same digest however they are checked out; nil where they are the same. May be nil.
 	Stored func(path string) func([]byte) []byte
+	// StoredBy returns what Stored follows from, but for .gitattributes below the tree: a text that differs when Stored may.
+	// It is asked before each look at all inputs; Stored answers by what held then. May be nil.
+	StoredBy func() string
 }
 
 // LargeTree is how many files make a tree large: some 12,000 objects.

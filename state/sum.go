@@ -44,6 +44,12 @@ func (s *summer) addTrouble(t trouble) {
 	s.addBytes(b)
 }
 
+func (s *summer) addText(role, text string) {
+	b := append(s.buf[:0], "........"...)
+	b = append(append(append(b, role...), 0), text...)
+	s.addBytes(b)
+}
+
 // addBytes adds one member; the first eight bytes of b are the place for the hash's salt.
 func (s *summer) addBytes(b []byte) {
 	binary.LittleEndian.PutUint64(b, 0)

@@ -93,14 +93,14 @@ func codeOf(err error) int {
 	return exitFailure
 }
 
-// leaves takes joined errors apart; nil has none. Equal texts are kept once.
+// leaves takes errors apart that errors.Join has joined; nil has none. Equal texts are kept once.
 func leaves(err error) []error {
 	if err == nil {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
+	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+		return []error{err} // one error, of perhaps several causes in words of its own
 	}
 	var out []error
 	for _, e := range joined.Unwrap() {

@@ -25,6 +25,7 @@ func TestExitCode(t *testing.T) {
 		{exitWith(3), 3},
 		{exitWith(4), 4},
 		{busy, 75},
+		{fmt.Errorf("%w: %w; run the command again", state.ErrBusy, state.ErrStolen), 75},
 		{context.Canceled, 130},
 		{fmt.Errorf("turn: %w", context.Canceled), 130},
 		{errors.New("broken"), 1},

@@ -32,32 +32,47 @@ func (a *app) open() (*state.Store, error) {
 
 // storeOptions are those of every store on the tree.
 func (a *app) storeOptions() state.Options {
+	stored, storedBy := storedIn(a.global.dir)
 	return state.Options{
 		Kinds: kinds(), Now: a.now, FileNow: time.Now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
-		Large: a.frugal, Log: a.log, Stored: storedIn(a.global.dir),
+		Large: a.frugal, Log: a.log, Stored: stored, StoredBy: storedBy,
 	}
 }
 
-// storedIn tells how git stores the files of the tree in dir. The repository is opened when the first file is asked about.
-func storedIn(dir string) func(path string) func([]byte) []byte {
-	open := sync.OnceValue(func() *gitrepo.Conversions {
-		repo, err := gitrepo.Open(dir)
-		if err != nil {
+// storedIn tells how git stores the files of the tree in dir, and what that follows from. The repository is opened when a
+// file is asked about, and anew after each question for what it follows from.
+func storedIn(dir string) (stored func(path string) func([]byte) []byte, by func() string) {
+	var mu sync.Mutex
+	open := sync.OnceValue(func() *gitrepo.Conversions { return conversions(dir) })
+	stored = func(path string) func([]byte) []byte {
+		mu.Lock()
+		get := open
+		mu.Unlock()
+		c := get()
+		if c == nil {
 			return nil
 		}
-		stored, err := repo.Conversions(context.Background())
-		if err != nil {
-			return nil
-		}
-		return stored
-	})
-	return func(path string) func([]byte) []byte {
-		stored := open()
-		if stored == nil {
-			return nil
-		}
-		return stored.Stored(path)
+		return c.Stored(path)
 	}
+	return stored, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		open = sync.OnceValue(func() *gitrepo.Conversions { return conversions(dir) })
+		return gitrepo.ConversionSources(dir)
+	}
+}
+
+// conversions are those of the repository that dir is in; nil where there is none that can be read.
+func conversions(dir string) *gitrepo.Conversions {
+	repo, err := gitrepo.Open(dir)
+	if err != nil {
+		return nil
+	}
+	c, err := repo.Conversions(context.Background())
+	if err != nil {
+		return nil
+	}
+	return c
 }
 
 // frugal trades some time for memory: with Go's default the heap may grow to twice what a tree takes, which with 50,000

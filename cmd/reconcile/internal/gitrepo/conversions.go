@@ -2,7 +2,13 @@ package gitrepo
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
+
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // Conversions tell how git stores files of a tree. They are safe for concurrent use.
@@ -58,3 +64,46 @@ func (s *Conversions) indexed(file string) []byte {
 	defer store.close()
 	return indexContent(s.index, store, file)
 }
+
+// ConversionSources is a text that differs when git may store the files of the tree in dir in another form: it tells of the
+// configuration, of the user's and the repository's attributes, and of the .gitattributes from the top of the work tree down
+// to dir. It opens nothing.
+func ConversionSources(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	l, err := worktree.Find(abs)
+	if err != nil {
+		return ""
+	}
+	files := append(configPaths(layout{worktree: l.Top, gitDir: l.GitDir, common: l.Common}), attributePaths(l.Common)...)
+	for at := abs; len(at) >= len(l.Top); at = filepath.Dir(at) {
+		files = append(files, filepath.Join(at, ".gitattributes"))
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	var b strings.Builder
+	for _, name := range files {
+		if fi, err := os.Stat(name); err == nil {
+			fmt.Fprintf(&b, "%+v", statOf(fi))
+		}
+		b.WriteByte('\n')
+	}
+	for _, v := range os.Environ() {
+		if strings.HasPrefix(v, "GIT_CONFIG") || strings.HasPrefix(v, "GIT_ATTR") {
+			b.WriteString(v + "\n")
+		}
+	}
+	return b.String()
+}
+
+// attributePaths are the files of attributes that are in no folder of the work tree, but for one that the configuration names.
+func attributePaths(common string) []string {
+	home, _ := os.UserHomeDir()
+	xdg := envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	return []string{systemAttributes, filepath.Join(xdg, "git", "attributes"), filepath.Join(common, "info", "attributes")}
+}
+
+const systemAttributes = "/etc/gitattributes"

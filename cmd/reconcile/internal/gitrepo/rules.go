@@ -44,7 +44,7 @@ func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
 		r.ignoreBase = append(r.ignoreBase, readIgnore(p, nil)...)
 	}
 	if no, _ := strconv.ParseBool(os.Getenv("GIT_ATTR_NOSYSTEM")); !no {
-		r.attrBase = append(r.attrBase, readAttributes("/etc/gitattributes", true))
+		r.attrBase = append(r.attrBase, readAttributes(systemAttributes, true))
 	}
 	r.attrBase = append(r.attrBase, readAttributes(file("core.attributesfile", "attributes"), true))
 	r.attrLast = readAttributes(filepath.Join(l.common, "info", "attributes"), true)
