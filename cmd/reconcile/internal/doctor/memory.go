@@ -13,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -25,7 +26,7 @@ func checkMemory(_ context.Context, e *Env) []Finding {
 	if on := e.settings().Memory.Enabled; on != nil && !*on {
 		return ok("the memory is turned off: memory.enabled is false")
 	}
-	m := &memoryCheck{Env: e, dir: e.settings().Folders.State + "/memory", sources: map[string]string{}}
+	m := &memoryCheck{Env: e, dir: e.settings().Folders.State + "/memory", taken: map[string]memory.Taken{}, removed: map[string]bool{}}
 	for _, look := range []func() error{m.issues, m.archives, m.records} {
 		if err := look(); err != nil {
 			return []Finding{bad(fmt.Sprintf("the memory cannot be read: %v", err), "check the permissions of "+m.dir)}
@@ -45,10 +46,11 @@ type memoryCheck struct {
 	dir     string
 	files   int
 	entries []schemas.ObservationIndex
-	sources map[string]string // what was taken in: name of the observation → digest of its spec
-	missing []string          // observations that were not taken in yet
-	gone    []string          // what was taken in and is not there any more
-	unread  bool              // some issue file could not be read
+	taken   map[string]memory.Taken // what was taken in, by the name of the Observation
+	removed map[string]bool         // observations
+	missing []string                // observations that were not taken in yet
+	gone    []string                // what was taken in and is not there any more
+	unread  bool                    // some issue file could not be read
 	found   []Finding
 }
 
@@ -69,9 +71,7 @@ func (m *memoryCheck) issues() error {
 		for i := range file.Observations {
 			m.entries = append(m.entries, file.Observations[i].Index())
 		}
-		for source, digest := range file.Sources {
-			m.sources[source] = digest
-		}
+		memory.TakenIn(file, m.taken)
 	})
 }
 
@@ -85,8 +85,14 @@ func (m *memoryCheck) archives() error {
 
 func (m *memoryCheck) records() error {
 	return eachJSON(m.root, m.dir+"/records", func(name string, data []byte) {
-		if _, err := memory.ParseRecord(data); err != nil {
+		r, err := memory.ParseRecord(data)
+		if err != nil {
 			m.damaged(name, err)
+		}
+		if r.Type == schemas.RecordRemoved {
+			for _, id := range r.IDs {
+				m.removed[id] = true
+			}
 		}
 	})
 }
@@ -125,28 +131,56 @@ func (m *memoryCheck) specs() {
 	if m.unread {
 		return
 	}
-	var edited []string
+	var edited, wrong []string
 	for _, e := range m.tree.Entries(schemas.ObservationKind.Name) {
-		taken, known := m.sources[e.Name]
+		taken, known := m.taken[e.Name]
 		switch {
 		case e.Object == nil:
 		case !known:
 			m.missing = append(m.missing, e.Name)
-		case taken != e.Object.Digest:
+		case taken.Digest == e.Object.Digest:
+		case m.holds(e, taken):
+			wrong = append(wrong, e.Ref.String())
+		default:
 			edited = append(edited, e.Ref.String())
 		}
 	}
-	for name := range m.sources {
+	for name := range m.taken {
 		e := m.tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name})
 		if e == nil || e.Gone() {
 			m.gone = append(m.gone, name)
 		}
 	}
 	slices.Sort(m.gone)
+	if len(wrong) > 0 {
+		m.found = append(m.found, warn("what is on record for them is not their digest, and all else is as they say: "+some(wrong),
+			rebuildFix).by(m.rebuild))
+	}
 	if len(edited) > 0 {
 		m.found = append(m.found, warn("edited after they were taken in: "+some(edited),
 			"put the text back, and write a new observation, which may supersede the old one"))
 	}
+}
+
+// holds reports whether all that is stored of a capture is what its spec makes: then it is the digest on record that is wrong.
+func (m *memoryCheck) holds(e *state.Entry, taken memory.Taken) bool {
+	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
+	if spec == nil {
+		return false
+	}
+	var stored []schemas.Observation
+	for _, name := range []string{"issue-%d.json", "archive/issue-%d-archived.json"} {
+		data, err := regular.Read(m.root, m.dir+"/"+fmt.Sprintf(name, taken.Issue))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		file, parsed := memory.Parse(data)
+		if err != nil || parsed != nil {
+			return false
+		}
+		stored = append(stored, file.Observations...)
+	}
+	return memory.Holds(memory.Spec{Name: e.Name, ObservationSpec: spec}, taken, stored, m.removed)
 }
 
 // pending tells what the next run does: as with all specs, nothing is wrong with what has not run yet.
