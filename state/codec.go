@@ -89,6 +89,8 @@ func (e *encoder) file(f *file, data []byte) {
 			e.b = append(e.b, bodyLedger)
 			e.uint(uint64(b.Last))
 			e.uint(uint64(b.Open))
+			e.bool(b.Doubled)
+			e.rejected(b.Rejected)
 			e.bytes(b.packed)
 		default:
 			e.b = append(e.b, bodyRaw)

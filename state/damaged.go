@@ -17,6 +17,9 @@ import (
 // DamagedState is the Code of the problems of files that MoveAside would move.
 const DamagedState = "damaged-state"
 
+// RejectedRecordCode is the Code of the problems of records of a ledger that cannot be used, while the others can.
+const RejectedRecordCode = "rejected-record"
+
 // MoveAside moves every file under state/ that cannot be used to .reconcile/damaged/, so that it is decided again what
 // belongs there, and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
 //

@@ -192,7 +192,8 @@ func (d *decoder) ledger(p string) any {
 	if !ok {
 		d.fail()
 	}
-	return &Ledger{Issue: issue, Path: p, Last: int(d.uint()), Open: int(d.uint()), packed: d.bytes()}
+	return &Ledger{Issue: issue, Path: p, Last: int(d.uint()), Open: int(d.uint()), Doubled: d.bool(), Rejected: d.rejected(),
+		packed: d.bytes()}
 }
 
 func (d *decoder) spec() *specBody {

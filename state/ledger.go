@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -24,15 +25,27 @@ type Ledger struct {
 	Last  int    // the highest sequence number that was given, also to records that were lost; 0 for none
 	Open  int    // records that are neither resolved nor abandoned
 	Path  string // below the root
+	// Doubled says that several records have one number.
+	Doubled bool
+	// Rejected are the records that cannot be used. They are not among Records, and stay in the file as they are.
+	Rejected []RejectedRecord
 
 	packed  []byte // the records, as encoder.ledger writes them
 	decode  sync.Once
 	records []schemas.Clarification
 }
 
+// RejectedRecord is a record of a ledger that cannot be used.
+type RejectedRecord struct {
+	Line   int    // of its beginning in the file, from 1
+	Number int    // its place among the records, from 1
+	ID     string // if it is one of the issue
+	Reason string // as a clause: "its id is not one of issue 42"
+}
+
 // ParseLedger reads the content of the ledger file at p. Fields that schemas does not name, and states of
-// clarifications that it does not know, are accepted: a newer program, or another one, may have written them. Anything
-// else that is not as it should be is an error, also a record with the number of another issue.
+// clarifications that it does not know, are accepted: a newer program, or another one, may have written them. Of records,
+// those that are not as they should be, as with the number of another issue, are rejected. Anything else is an error.
 func ParseLedger(p string, data []byte) (*Ledger, error) {
 	issue, ok := ledgerIssue(path.Base(p))
 	if !ok {
@@ -40,18 +53,16 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 	}
 	l := &Ledger{Issue: issue, Path: p}
 	records, last, err := decodeLedger(issue, data)
+	if err != nil || slices.ContainsFunc(records, func(c schemas.Clarification) bool { return !isOf(issue, c.ID) }) {
+		records, last, err = l.decodeEach(data)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if seq, err := sequence(issue, last); err == nil {
-		l.Last = seq
-	}
+	l.giveNumber(last)
+	l.Doubled = doubled(records)
 	for i := range records {
-		seq, err := sequence(issue, records[i].ID)
-		if err != nil {
-			return nil, fmt.Errorf("record %d of %d: %w", i+1, len(records), err)
-		}
-		l.Last = max(l.Last, seq)
+		l.giveNumber(records[i].ID)
 		if records[i].Open() {
 			l.Open++
 		}
@@ -62,13 +73,86 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 	return l, nil
 }
 
+// doubled reports whether several records have one id.
+func doubled(records []schemas.Clarification) bool {
+	given := make(map[string]bool, len(records))
+	for i := range records {
+		given[records[i].ID] = true
+	}
+	return len(given) < len(records)
+}
+
+// isOf reports whether an id is one of the issue.
+func isOf(issue int, id string) bool {
+	_, err := sequence(issue, id)
+	return err == nil
+}
+
+// giveNumber takes note of an id that was given, if it is one of the issue.
+func (l *Ledger) giveNumber(id string) {
+	if seq, err := sequence(l.Issue, id); err == nil {
+		l.Last = max(l.Last, seq)
+	}
+}
+
+// decodeEach is decodeLedger for a ledger with records that cannot be used: those are rejected.
+func (l *Ledger) decodeEach(data []byte) (records []schemas.Clarification, last string, err error) {
+	raws, last, err := decodeLedgerAs[json.RawMessage](l.Issue, data)
+	if err != nil {
+		return nil, "", err
+	}
+	at := 0
+	for i, raw := range raws {
+		if next := bytes.Index(data[at:], raw); next >= 0 {
+			at += next
+		}
+		c, err := decodeRecord(l.Issue, raw)
+		if err == nil {
+			records = append(records, c)
+		} else {
+			line := 1 + bytes.Count(data[:at], []byte("\n"))
+			id := idIn(raw)
+			if !isOf(l.Issue, id) {
+				id = ""
+			}
+			l.Rejected = append(l.Rejected, RejectedRecord{Line: line, Number: i + 1, ID: id, Reason: err.Error()})
+			l.giveNumber(id)
+		}
+		at += len(raw)
+	}
+	return records, last, nil
+}
+
+// decodeRecord reads one record of a ledger.
+func decodeRecord(issue int, raw []byte) (c schemas.Clarification, err error) {
+	if err = json.Unmarshal(raw, &c); err != nil {
+		return c, plain(err)
+	}
+	_, err = sequence(issue, c.ID)
+	return c, err
+}
+
+// idIn is the id of a record that may be wrong otherwise.
+func idIn(raw []byte) string {
+	var head struct{ ID string }
+	if json.Unmarshal(raw, &head) != nil {
+		return ""
+	}
+	return head.ID
+}
+
 // decodeLedger returns the records in the content of a ledger, and its [schemas.LedgerLastID], if that is a text. A list
 // that is missing is not read as an empty one. The texts of the records are parts of data.
 func decodeLedger(issue int, data []byte) (records []schemas.Clarification, last string, err error) {
+	return decodeLedgerAs[schemas.Clarification](issue, data)
+}
+
+// decodeLedgerAs is decodeLedger for records of type R.
+func decodeLedgerAs[R any](issue int, data []byte) (records []R, last string, err error) {
 	var l struct {
-		IssueNumber    *int                     `json:"issueNumber"`
-		Clarifications *[]schemas.Clarification `json:"clarifications"`
-		LastID         any                      `json:"lastId"` // of whatever type: no other program has to know it
+		IssueNumber    *int `json:"issueNumber"`
+		Clarifications *[]R `json:"clarifications"`
+		LastID         any  `json:"lastId"` // of whatever type: no other program has to know it
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := decodeState(data, data, &l); err != nil {
@@ -143,7 +227,8 @@ func LedgerIssue(ref schemas.Ref) (issue int, ok bool) {
 
 // sameLedger reports whether two ledgers say the same.
 func sameLedger(a, b *Ledger) bool {
-	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.packed, b.packed)
+	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.packed, b.packed) &&
+		slices.Equal(a.Rejected, b.Rejected)
 }
 
 // Ledger returns the ledger of an issue, or nil.

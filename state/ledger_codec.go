@@ -1,6 +1,7 @@
 package state
 
 import (
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -15,6 +16,27 @@ func (e *encoder) ledger(records []schemas.Clarification) {
 	for i := range records {
 		e.clarification(&records[i])
 	}
+}
+
+// rejected writes why records cannot be used.
+func (e *encoder) rejected(list []RejectedRecord) {
+	e.uint(uint64(len(list)))
+	for _, r := range list {
+		e.uint(uint64(r.Line))
+		e.uint(uint64(r.Number))
+		e.str(r.ID)
+		e.str(r.Reason)
+	}
+}
+
+// rejected reads what encoder.rejected wrote.
+func (d *decoder) rejected() []RejectedRecord {
+	var list []RejectedRecord
+	for range d.count() {
+		list = append(list, RejectedRecord{Line: int(d.uint()), Number: int(d.uint()), ID: strings.Clone(d.shared()),
+			Reason: strings.Clone(d.shared())})
+	}
+	return list
 }
 
 func (e *encoder) clarification(c *schemas.Clarification) {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -280,6 +281,8 @@ func (m *model) problems() []schemas.Problem {
 			out = append(append(out, b.problems...), b.cross...)
 		case *damage:
 			out = append(out, m.damaged(f, b))
+		case *Ledger:
+			out = append(out, rejections(b)...)
 		}
 	}
 	for _, t := range m.troubles {
@@ -298,6 +301,19 @@ func (m *model) damaged(f *file, d *damage) schemas.Problem {
 		Message:    "this state file cannot be used: " + secrets.Redact(d.text),
 		Suggestion: "the next run moves it to " + path.Join(damagedDir, f.path) + ".<n> and decides again",
 	}
+}
+
+// rejections are the problems of a ledger's records that cannot be used.
+func rejections(l *Ledger) []schemas.Problem {
+	var out []schemas.Problem
+	for _, r := range l.Rejected {
+		out = append(out, schemas.Problem{
+			Place: schemas.Place{Path: l.Path, Line: r.Line}, Severity: schemas.Warning, Code: RejectedRecordCode, Ref: l.Ref(),
+			Message:    fmt.Sprintf("record %d cannot be used: %s", r.Number, secrets.Redact(r.Reason)),
+			Suggestion: "all other records are used; have the program that wrote this one correct it, or remove it",
+		})
+	}
+	return out
 }
 
 // troubleProblem is an error in specs/, where it hides what the user declared, and a warning elsewhere.

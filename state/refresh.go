@@ -182,6 +182,8 @@ func isFaulty(f *file) bool {
 		return len(b.problems) > 0 || len(b.cross) > 0
 	case *damage:
 		return true
+	case *Ledger:
+		return len(b.Rejected) > 0
 	}
 	return false
 }

@@ -21,6 +21,12 @@ func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([
 	kept := f.records[:0]
 	for i := range f.records {
 		r := &f.records[i]
+		if r.bad {
+			if !slices.ContainsFunc(slices.Concat(was, to), func(o record) bool { return o.saysAs(r) }) {
+				kept = append(kept, *r)
+			}
+			continue
+		}
 		carry, err := r.carry(recordLike(was, r), recordLike(to, r), ownOf(ours, &r.Clarification))
 		if err != nil {
 			return nil, err

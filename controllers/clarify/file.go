@@ -29,6 +29,7 @@ type record struct {
 	schemas.Clarification
 	raw     json.RawMessage // as it stands in the file; nil: it was changed
 	gone    bool            // taken up by another record
+	bad     bool            // it cannot be used, and stays as it stands: only ID and Request are known, if they are texts
 	extra   extras
 	entries []extras // unknown fields of the turns, by their place in Thread
 }
@@ -44,7 +45,7 @@ var (
 	turnFields = []string{"round", "from", "type", "body", "timestamp"}
 )
 
-// readFile reads a ledger. Fields that are left out are zero.
+// readFile reads a ledger. Fields that are left out are zero. A record that cannot be used is bad.
 func readFile(data []byte, issue int) (*file, error) {
 	var head struct {
 		IssueNumber    *int              `json:"issueNumber"`
@@ -66,13 +67,30 @@ func readFile(data []byte, issue int) (*file, error) {
 		return nil, err
 	}
 	for i, raw := range head.Clarifications {
-		r := &f.records[i]
-		r.raw = raw
-		if err := quick.Unmarshal(raw, &r.Clarification); err != nil {
-			return nil, fmt.Errorf("%w: record %d: %w", ErrNoLedger, i+1, err)
-		}
+		f.records[i] = parseRecord(raw, issue)
 	}
 	return f, nil
+}
+
+// parseRecord reads one record of the ledger of an issue.
+func parseRecord(raw json.RawMessage, issue int) record {
+	r := record{raw: raw}
+	err := quick.Unmarshal(raw, &r.Clarification)
+	if of, _, ok := ParseID(r.ID); err == nil && ok && of == issue {
+		return r
+	}
+	var head struct{ ID, Request string }
+	if quick.Unmarshal(raw, &head) != nil {
+		head.ID, head.Request = "", ""
+	}
+	return record{raw: raw, bad: true, Clarification: schemas.Clarification{ID: head.ID, Request: head.Request}}
+}
+
+// saysAs reports whether two records stand there alike, but for blanks.
+func (r *record) saysAs(o *record) bool {
+	a, err := compact(r.raw)
+	b, err2 := compact(o.raw)
+	return err == nil && err2 == nil && bytes.Equal(a, b)
 }
 
 // index makes the records found by their ids and names.
@@ -85,6 +103,9 @@ func (f *file) index() {
 
 func (f *file) note(i int) {
 	r := &f.records[i]
+	if r.bad && r.Request == "" {
+		return // of another program: it stands in nobody's way
+	}
 	if !slices.Contains(f.byID[r.ID], i) {
 		f.byID[r.ID] = append(f.byID[r.ID], i)
 	}
@@ -104,8 +125,10 @@ func (r *record) thaw() (err error) {
 	if r.extra, err = unknown(r.raw, recordFields); err != nil {
 		return err
 	}
-	if err := quick.Unmarshal(r.raw, &inner); err != nil {
+	if err := quick.Unmarshal(r.raw, &inner); err != nil && !r.bad {
 		return fmt.Errorf("%w: %w", ErrNoLedger, err)
+	} else if r.bad {
+		inner.Thread = nil // what it says is written anew
 	}
 	r.entries = make([]extras, len(inner.Thread))
 	for i, t := range inner.Thread {
@@ -160,7 +183,7 @@ func (r *record) set(c *schemas.Clarification) error {
 			}
 		}
 	}
-	r.Clarification, r.entries = *c, entries
+	r.Clarification, r.entries, r.bad = *c, entries, false
 	return nil
 }
 
@@ -176,7 +199,12 @@ func compareRecords(a, b *record) int {
 	if okA != okB {
 		return cmp.Compare(btoi(!okA), btoi(!okB))
 	}
-	return cmp.Or(cmp.Compare(x, y), strings.Compare(a.ID, b.ID), strings.Compare(a.Request, b.Request))
+	order := cmp.Or(cmp.Compare(x, y), strings.Compare(a.ID, b.ID), cmp.Compare(btoi(a.bad), btoi(b.bad)),
+		strings.Compare(a.Request, b.Request))
+	if order == 0 && a.bad {
+		return bytes.Compare(a.raw, b.raw)
+	}
+	return order
 }
 
 func btoi(b bool) int {

@@ -136,9 +136,7 @@ func TestFoldRefusesTwins(t *testing.T) {
 
 func TestFoldNoLedger(t *testing.T) {
 	for _, old := range []string{"", " ", "{", "null", "[]", "7", `{"issueNumber":41,"clarifications":[]}`,
-		`{"clarifications":[]}`, `{"issueNumber":42,"clarifications":[{"id":7}]}`,
-		`{"issueNumber":42,"clarifications":[{"thread":[1]}]}`,
-		goldenLedger[:len(goldenLedger)-4], `{"issueNumber":42,"clarifications":[{"created":"yesterday"}]}`} {
+		`{"clarifications":[]}`, goldenLedger[:len(goldenLedger)-4]} {
 		out, err := Fold([]byte(old), 42, []schemas.Clarification{answeredRecord(t)})
 		if !errors.Is(err, ErrNoLedger) || out != nil {
 			t.Errorf("%q: %q, %v", old, out, err)

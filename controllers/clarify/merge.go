@@ -37,6 +37,14 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 	}
 	all := map[[2]string]*record{}
 	for _, r := range slices.Concat(x.records, y.records) {
+		if r.bad {
+			text, err := r.plain()
+			if err != nil {
+				return nil, err
+			}
+			all[[2]string{"", string(text)}] = &record{raw: text, bad: true, Clarification: r.Clarification}
+			continue
+		}
 		if err := r.thaw(); err != nil {
 			return nil, err
 		}
@@ -56,6 +64,15 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 	}
 	x.sort()
 	return x.encode()
+}
+
+// plain is the text of a bad record in canonical form.
+func (r *record) plain() (json.RawMessage, error) {
+	flat, err := compact(r.raw)
+	if err != nil {
+		return nil, err
+	}
+	return appendIndented(nil, flat, "    ")
 }
 
 // lastSeq is the number in the value of a ledger's [schemas.LedgerLastID], 0 for what is no id of the issue.

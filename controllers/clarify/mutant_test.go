@@ -20,6 +20,8 @@ var mutants = []struct{ name, file, good, bad string }{
 		"case schemas.OutcomeCancelled, schemas.OutcomeSucceeded, "},
 	{"every answer that is too long is asked for again", "runs.go", "long++; long == 1", "long++; long >= 1"},
 	{"an answer that is too long is a failure at once", "runs.go", "long++; long == 1", "long++; long == 0"},
+	{"a record that cannot be used takes a number", "file.go", "if r.bad && r.Request == \"\" {", "if false {"},
+	{"the first record keeps its number before ours", "renumber.go", "o.Request != \"\" }", "false }"},
 	{"a success without the answer resolves", "task.go", "&& d.sawAnswer(r)", ""},
 	{"what was refused is taken later", "replies.go", "if f := refusalOf(st, r); f != nil {",
 		"if f := refusalOf(st, r); false {"},

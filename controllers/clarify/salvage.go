@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	quick "github.com/segmentio/encoding/json"
-
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -17,7 +15,7 @@ import (
 // stand. Where the text has an id that is higher than theirs, [schemas.LedgerLastID] keeps it: what is asked later is
 // numbered from there on. It is nil for a text in which nothing of the issue is to be found. It is pure.
 //
-// A record counts as whole if it can be read and its id is one of the issue.
+// A record counts as whole if it is JSON and its id is one of the issue.
 func Salvage(damaged []byte, issue int) []byte {
 	f := &file{issue: issue, extra: extras{}}
 	f.scrape(bytes.TrimPrefix(damaged, []byte("\ufeff")))
@@ -83,13 +81,14 @@ func (f *file) scrapeRecords(d *json.Decoder) (whole bool) {
 		return false
 	}
 	for d.More() {
-		r := record{}
-		if d.Decode(&r.raw) != nil {
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
 			return false
 		}
-		if !sound(r.raw) || quick.Unmarshal(r.raw, &r.Clarification) != nil {
+		if !sound(raw) {
 			continue
 		}
+		r := parseRecord(raw, f.issue)
 		if of, _, ok := ParseID(r.ID); ok && of == f.issue {
 			f.records = append(f.records, r)
 		}

@@ -53,9 +53,16 @@ func checkNumbers(l *state.Ledger) []Finding {
 		given[seq] = true
 	}
 	var found []Finding
+	for _, r := range l.Rejected {
+		if _, seq, ok := clarify.ParseID(r.ID); ok {
+			given[seq] = true
+		}
+		found = append(found, warn(fmt.Sprintf("%s:%d: record %d cannot be used: %s", l.Path, r.Line, r.Number, r.Reason),
+			"all other records are used; have the program that wrote this one correct it, or remove it"))
+	}
 	if len(twice) > 0 {
 		found = append(found, warn(fmt.Sprintf("%s: several records have the id %s", l.Path, some(twice)),
-			"two branches or programs gave it: the next run renumbers what is only here; rename the others by hand"))
+			"two branches or programs gave it: the next run gives all but one the next numbers"))
 	}
 	if missing := l.Last + 1 - len(given); missing > 0 {
 		first := 1

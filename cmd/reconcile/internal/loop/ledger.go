@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,38 @@ func (s *session) derive(ctx context.Context) error {
 		return err
 	}
 	s.decide()
+	return nil
+}
+
+// renumber gives each record of other programs that has the number of another one a number of its own, before anything is
+// made of it.
+func (s *session) renumber(ctx context.Context) error {
+	for _, l := range s.tree.Ledgers() {
+		if !l.Doubled || s.barredLedgers[l.Issue] != nil {
+			continue
+		}
+		ours := controllers.LedgersOf(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
+		renumbered := false
+		err := s.Store.Fold(ctx, l.Path, func(old []byte) ([]byte, error) {
+			next, err := clarify.Renumber(old, l.Issue, ours)
+			renumbered = err == nil && !bytes.Equal(old, next)
+			return next, err
+		})
+		switch {
+		case errors.Is(err, state.ErrBusy):
+			s.bar(l.Issue, err)
+		case errors.Is(err, clarify.ErrNoLedger): // another program was writing it
+		case err != nil:
+			return err
+		case renumbered:
+			s.changedAt = s.Now()
+			s.warn(fmt.Sprintf("%s: several records had one number; all but one have the next ones now", l.Path))
+			if err := s.refresh(ctx, []string{l.Path}); err != nil {
+				return err
+			}
+			s.touch(l.Ref())
+		}
+	}
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (s *session) turn(ctx context.Context) error {
 // advance brings the tree up to date, decides and writes, and returns what was claimed.
 func (s *session) advance(ctx context.Context) (claimed []controllers.Effect, err error) {
 	err = s.locked(ctx, func() (err error) {
-		if err := errors.Join(s.look(ctx), s.setAside(ctx)); err != nil {
+		if err := errors.Join(s.look(ctx), s.setAside(ctx), s.renumber(ctx)); err != nil {
 			return err
 		}
 		s.decide()

@@ -1,0 +1,85 @@
+package clarify
+
+import (
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Renumber gives records of other programs that have the number of another record the next numbers, so that each can be
+// meant. The number stays with the record of a request, else with the one that ours has taken up, else with the first.
+// Copies of one matter are united. ours are the records of all requests of the issue that have a number. It is pure; a
+// ledger without such records comes back as it is, byte for byte. The error is [ErrNoLedger].
+func Renumber(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
+	f, err := readFile(old, issue)
+	if err != nil {
+		return nil, err
+	}
+	last := lastSeq(f.extra[schemas.LedgerLastID], issue)
+	for i := range f.records {
+		last = max(last, LastSeq(issue, f.records[i].ID))
+	}
+	for _, c := range ours {
+		last = max(last, LastSeq(issue, c.ID))
+	}
+	changed := false
+	for i := range f.records {
+		r := &f.records[i]
+		keeper := f.keeper(r, ours)
+		if r.bad || r.gone || r.Request != "" || keeper == nil || keeper == r {
+			continue
+		}
+		changed = true
+		if keeper.Request == "" && sameMatter(&keeper.Clarification, &r.Clarification) {
+			if err := keeper.unite(r); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		last++
+		c := r.Clarification
+		c.ID = FormatID(issue, last)
+		if err := r.set(&c); err != nil {
+			return nil, err
+		}
+	}
+	if !changed {
+		return old, nil
+	}
+	f.forgetLast()
+	f.sort()
+	return f.encode()
+}
+
+// keeper is the record that the number of r stays with; nil where no other has it.
+func (f *file) keeper(r *record, ours []schemas.Clarification) *record {
+	var same []*record
+	for i := range f.records {
+		if o := &f.records[i]; o.ID == r.ID && !o.bad && !o.gone {
+			same = append(same, o)
+		}
+	}
+	if len(same) < 2 {
+		return nil
+	}
+	i := slices.IndexFunc(same, func(o *record) bool { return o.Request != "" })
+	if i < 0 {
+		i = slices.IndexFunc(same, func(o *record) bool {
+			return slices.ContainsFunc(ours, func(c schemas.Clarification) bool {
+				return c.ID == o.ID && (sameMatter(&o.Clarification, &c) || takenUp(&o.Clarification, &c))
+			})
+		})
+	}
+	return same[max(i, 0)]
+}
+
+// unite takes a copy of the record into it.
+func (r *record) unite(o *record) error {
+	for _, each := range []*record{r, o} {
+		if err := each.thaw(); err != nil {
+			return err
+		}
+	}
+	o.gone = true
+	return r.join(o)
+}
