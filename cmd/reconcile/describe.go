@@ -59,6 +59,9 @@ func (a *app) describe(ctx context.Context, what, at string) error {
 		d.Path = e.Object.Path
 	}
 	if at == "" {
+		if a.global.output == formatTable {
+			a.noteInterrupted(e)
+		}
 		if d.outputsPage, err = a.lookAtOutputs(ctx, e); err != nil {
 			return err
 		}
@@ -81,7 +84,7 @@ type page struct {
 
 func (p *page) describe(e *state.Entry, d description) {
 	p.head(e, d)
-	p.section("Why", p.lines(d.Why))
+	p.section("Why", p.lines(whyBeside(d.Why, e.Problems)))
 	if e.Broken() {
 		p.section("Problems", p.problemText(e.Problems))
 	}

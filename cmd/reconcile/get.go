@@ -55,6 +55,9 @@ func (a *app) get(ctx context.Context, what []string, o getOptions) error {
 		return err
 	}
 	defer done()
+	if o.at == "" && a.global.output == formatTable {
+		a.noteOn(t, what)
+	}
 	switch {
 	case len(what) == 0:
 		return a.getAll(t, selected)
