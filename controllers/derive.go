@@ -74,8 +74,11 @@ func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
 
 // asks adds what the latest runs of a DAG's nodes under their present keys asked.
 func (d *deriver) asks(e *state.Entry) {
+	if e.Object == nil || !e.RunsHave(state.Asks) {
+		return
+	}
 	st, ok := e.Status().(*schemas.DAGStatus)
-	if !ok || e.Object == nil {
+	if !ok {
 		return
 	}
 	for i, r := range e.Runs() {

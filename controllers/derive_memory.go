@@ -21,7 +21,7 @@ func remembers(t *state.Tree) bool {
 // learned adds what the runs of an object taught, an observation for each run. It goes by records alone: the object may
 // be broken or gone by now.
 func (d *deriver) learned(e *state.Entry) {
-	if !d.remembers {
+	if !d.remembers || !e.RunsHave(state.Learned) {
 		return
 	}
 	for _, r := range e.Runs() {

@@ -127,7 +127,7 @@ func phaseOf(e *state.Entry) string {
 	if !e.HasStatus() {
 		return ""
 	}
-	return e.Status().Base().Phase
+	return e.Brief().Phase
 }
 
 // rows are the places that are left.
@@ -184,8 +184,8 @@ func (r *rows) allDone(t *state.Tree, session *state.Entry) bool {
 		r.broken = brokenDAGs(t)
 	}
 	for _, dag := range dagsOf(t, session.Ref) {
-		st, ok := dag.Status().(*schemas.DAGStatus)
-		if !ok || dag.Object == nil || st.ObservedDigest != dag.Object.Digest || !endedWell(st.Phase) {
+		st := dag.Brief()
+		if dag.Object == nil || st.ObservedDigest != dag.Object.Digest || !endedWell(st.Phase) {
 			return false
 		}
 	}

@@ -134,4 +134,4 @@ func (s *Selection) stalls(t *state.Tree, e *state.Entry) bool {
 	return false
 }
 
-func isStalled(e *state.Entry) bool { return e.Status().Base().Condition(schemas.Stalled) != nil }
+func isStalled(e *state.Entry) bool { return e.Brief().Stalled != "" }

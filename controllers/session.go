@@ -53,7 +53,7 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
 	sum := summary{invalid: in.World.invalidDAGs(in.Name)}
 	for _, e := range dagsOf(in.Tree, in.Ref) {
 		sum.dags++
-		dag := in.World.dagStatus(e)
+		dag := in.World.dagBrief(e)
 		phase := schemas.DAGPending
 		if dag != nil {
 			phase = dag.Phase
@@ -71,7 +71,7 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
 		case schemas.DAGFailed:
 			sum.failed = append(sum.failed, e.Name)
 			sum.failedAt = later(sum.failedAt, dag.FinishedAt)
-			if !over(dag) {
+			if dag.FinishedAt.IsZero() { // something of it waits
 				sum.live++
 				st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
 			}

@@ -36,7 +36,7 @@ func (s *Selection) Verdict(t *state.Tree) Exit {
 		case !e.HasStatus():
 			continue
 		}
-		if c := e.Status().Base().Condition(schemas.Stalled); c != nil && c.Reason == ReasonInvalidSpec {
+		if e.Brief().StalledReason == ReasonInvalidSpec {
 			return ExitInvalid
 		}
 		if s.stalls(t, e) {
@@ -72,8 +72,7 @@ func isReady(e *state.Entry) bool {
 	if !e.HasStatus() {
 		return !e.Broken()
 	}
-	c := e.Status().Base().Condition(schemas.Ready)
-	return c != nil && c.Status == schemas.True
+	return e.Brief().Ready == schemas.True
 }
 
 // Why explains, a line each, why an object is not ready and what it waits for; nothing when it is ready.

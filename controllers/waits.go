@@ -32,9 +32,12 @@ func (s *Selection) Waits(t *state.Tree) []Wait {
 	in := s.In(t)
 	var out []Wait
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if !e.Brief().Blocked {
+			continue
+		}
 		st, ok := e.Status().(*schemas.DAGStatus)
 		spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
-		if !ok || spec == nil || !anyBlocked(st) {
+		if !ok || spec == nil {
 			continue
 		}
 		for i := range spec.Nodes {
@@ -59,15 +62,6 @@ func (s *Selection) Waits(t *state.Tree) []Wait {
 		}
 	}
 	return out
-}
-
-func anyBlocked(st *schemas.DAGStatus) bool {
-	for _, s := range st.Nodes {
-		if s.State == schemas.NodeBlocked {
-			return true
-		}
-	}
-	return false
 }
 
 // contactOf is how to reach the person who is an agent.

@@ -92,6 +92,22 @@ func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
 	return st
 }
 
+// dagBrief is dagStatus in brief; nil where there is no status.
+func (w *World) dagBrief(e *state.Entry) *schemas.Brief {
+	if w.work == nil || w.work[e.Ref] {
+		st := w.dagStatus(e)
+		if st == nil {
+			return nil
+		}
+		b := schemas.BriefOf(st)
+		return &b
+	}
+	if !e.HasStatus() {
+		return nil
+	}
+	return e.Brief()
+}
+
 // sessionStatus is dagStatus for sessions.
 func (w *World) sessionStatus(e *state.Entry) *schemas.SessionStatus {
 	s := e.Status()
@@ -187,6 +203,9 @@ func (w *World) gather(e *state.Entry) {
 				d.answers = append(d.answers, e)
 			}
 		}
+	}
+	if !e.RunsHave(state.OfAgent) {
+		return
 	}
 	for _, r := range e.Runs() {
 		if r.Agent != "" {

@@ -162,12 +162,8 @@ func (m *model) sound(ref schemas.Ref) *schemas.Object {
 
 // spent reports whether a file declares an action that was applied: it waits for its target no more.
 func (m *model) spent(f *file) bool {
-	s := m.slots[f.body.(*specBody).ref]
-	if s == nil || s.status == nil {
-		return false
-	}
-	st, ok := s.statusBody().(*schemas.ActionStatus)
-	return ok && st.Phase == schemas.ActionApplied
+	ref := f.body.(*specBody).ref
+	return ref.Kind == schemas.ActionKind.Name && m.slots[ref].phase() == schemas.ActionApplied
 }
 
 // accepted reports whether a file declares a request that has its number.

@@ -10,8 +10,9 @@ import (
 
 // What the body of a record is.
 const (
-	bodySpec = iota + 1
-	bodyRaw  // the JSON of a status or run, without space
+	bodySpec   = iota + 1
+	bodyStatus // what is looked at most, then the JSON without space
+	bodyRun    // the same of a record
 	bodyDamage
 	bodyLedger // the header, then the records
 )
@@ -92,12 +93,29 @@ func (e *encoder) file(f *file, data []byte) {
 			e.bool(b.Doubled)
 			e.rejected(b.Rejected)
 			e.bytes(b.packed)
-		default:
-			e.b = append(e.b, bodyRaw)
+		case *heldStatus:
+			e.b = append(e.b, bodyStatus)
+			e.brief(b.inBrief())
+			e.packed = minify(e.packed[:0], data)
+			e.bytes(e.packed)
+		case *heldRun:
+			e.b = append(e.b, bodyRun, byte(b.has))
 			e.packed = minify(e.packed[:0], data)
 			e.bytes(e.packed)
 		}
 	})
+}
+
+func (e *encoder) brief(b *schemas.Brief) {
+	for _, s := range []string{b.Phase, b.ObservedDigest, string(b.Ready), string(b.Stalled), b.StalledReason} {
+		e.str(s)
+	}
+	e.int(int64(b.Progress.Done))
+	e.int(int64(b.Progress.Total))
+	e.int(int64(b.Running))
+	e.bool(b.Blocked)
+	e.bool(!b.FinishedAt.IsZero())
+	e.int(b.FinishedAt.UnixMilli())
 }
 
 func (e *encoder) spec(b *specBody) {

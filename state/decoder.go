@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 	"unsafe"
 
 	"reconcile.dev/reconcile/schemas"
@@ -153,7 +154,8 @@ func (d *decoder) file() *file {
 		f.sum = binary.LittleEndian.Uint64(sum)
 	}
 	switch body := d.byte(); {
-	case (body == bodySpec) != (f.area == areaSpecs), (body == bodyLedger || body == bodyRaw) && (body == bodyLedger) != (f.area == areaLedgers):
+	case (body == bodySpec) != (f.area == areaSpecs), (body == bodyLedger) && f.area != areaLedgers,
+		(body == bodyStatus) && f.area != areaStatus, (body == bodyRun) && f.area != areaRuns:
 		d.fail()
 	case body == bodySpec:
 		f.body = d.spec()
@@ -164,9 +166,15 @@ func (d *decoder) file() *file {
 		f.path = strings.Clone(f.path)
 		f.body = d.ledger(f.path)
 		return f
-	case body == bodyRaw:
+	case body == bodyStatus:
 		f.path = strings.Clone(f.path)
-		f.body = d.raw(f)
+		h := &heldStatus{store: d.store, path: f.path, brief: d.brief(), raw: d.bytes()}
+		h.sumUp.Do(func() {}) // it has been
+		f.body = h
+		return f
+	case body == bodyRun:
+		f.path = strings.Clone(f.path)
+		f.body = &heldRun{key: d.store.layout().runKey(f.path), has: Traits(d.byte()), raw: d.bytes()}
 		return f
 	default:
 		d.fail()
@@ -175,15 +183,16 @@ func (d *decoder) file() *file {
 	return f
 }
 
-// raw is the body of a status or record, to be decoded when it is asked for. It points into the block.
-func (d *decoder) raw(f *file) any {
-	switch raw := d.bytes(); f.area {
-	case areaStatus:
-		return &heldStatus{store: d.store, path: f.path, raw: raw}
-	case areaRuns:
-		return &heldRun{key: d.store.layout().runKey(f.path), raw: raw}
+func (d *decoder) brief() (b schemas.Brief) {
+	b.Phase, b.ObservedDigest = d.shared(), d.shared()
+	b.Ready, b.Stalled, b.StalledReason = schemas.ConditionStatus(d.shared()), schemas.ConditionStatus(d.shared()), d.shared()
+	b.Progress.Done, b.Progress.Total, b.Running = int(d.int()), int(d.int()), int(d.int())
+	b.Blocked = d.bool()
+	finished := d.bool()
+	if at := d.int(); finished {
+		b.FinishedAt = schemas.NewTime(time.UnixMilli(at))
 	}
-	return nil
+	return b
 }
 
 // ledger reads a ledger that this program has parsed before. It points into the block.

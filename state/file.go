@@ -295,7 +295,7 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 		if err != nil {
 			return damageOf(err)
 		}
-		return &heldRun{key: key, is: r}
+		return holdRun(key, r)
 	case areaLedgers:
 		return decodeLedgerFile(p, data)
 	}

@@ -28,6 +28,8 @@ type Summary struct {
 	Push   bool      `json:"push,omitempty"`   // the settings say so: what is new elsewhere is to be asked first
 	Mirror bool      `json:"mirror,omitempty"` // the settings say so: GitHub may be behind
 	Lines  []string  `json:"lines,omitempty"`  // what else the run had to say
+	// Clocks are the objects that are decided again at some time although nothing changes.
+	Clocks []schemas.Ref `json:"-"`
 }
 
 // Count counts the objects of a kind.
@@ -45,6 +47,7 @@ type settled struct {
 	Outputs []string        `json:"outputs,omitempty"` // declared and present
 	Missing []string        `json:"missing,omitempty"` // declared and not present
 	Sum     sum             `json:"sum"`
+	Base    uint64          `json:"base"` // the hash of the file that says what each file held
 	At      time.Time       `json:"at"`
 	Summary Summary         `json:"summary"`
 }
@@ -202,14 +205,18 @@ func (s *Store) Settle(sum Summary) error {
 	if s.generation() != s.seenGen || !s.outputsStand(present, missing) {
 		return ErrChanged
 	}
-	l := s.layout()
-	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs,
-		present, missing, s.model.sum(), s.opts.Now(), sum})
-	if err != nil {
-		return fmt.Errorf("record that the tree is settled: %w", err)
-	}
 	if err := errors.Join(s.ensureLocal(localDir), s.bump()); err != nil {
 		return err
+	}
+	base, err := s.writeBase(sum.Clocks)
+	if err != nil {
+		return err
+	}
+	l := s.layout()
+	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs,
+		present, missing, s.model.sum(), base, s.opts.Now(), sum})
+	if err != nil {
+		return fmt.Errorf("record that the tree is settled: %w", err)
 	}
 	return s.replaceLocal(settledPath, append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(b)), b...))
 }

@@ -17,6 +17,9 @@ type heldStatus struct {
 	path  string
 	raw   []byte // what to decode; nil when that is done
 	is    schemas.Status
+
+	sumUp sync.Once
+	brief schemas.Brief
 }
 
 func holdStatus(s schemas.Status) *heldStatus {
@@ -43,10 +46,17 @@ func (h *heldStatus) get() schemas.Status {
 	return h.is
 }
 
+// inBrief sums up the status, without decoding it.
+func (h *heldStatus) inBrief() *schemas.Brief {
+	h.sumUp.Do(func() { h.brief = schemas.BriefOf(h.get()) })
+	return &h.brief
+}
+
 // heldRun is the record in a file.
 type heldRun struct {
 	once sync.Once
 	key  string
+	has  Traits
 	raw  []byte // what to decode; nil when that is done
 	is   *schemas.Run
 }
@@ -64,6 +74,31 @@ func (h *heldRun) get() *schemas.Run {
 	})
 	return h.is
 }
+
+// Traits say what records have, all of them together.
+type Traits uint8
+
+// What a record may have.
+const (
+	Asks    Traits = 1 << iota // a question
+	Learned                    // something to remember
+	OfAgent                    // an agent that it is of
+	Outputs                    // declared outputs
+)
+
+func traitsOf(r *schemas.Run) (t Traits) {
+	for _, has := range []struct {
+		it   bool
+		mark Traits
+	}{{r.Asks != nil, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs}} {
+		if has.it {
+			t |= has.mark
+		}
+	}
+	return t
+}
+
+func holdRun(key string, r *schemas.Run) *heldRun { return &heldRun{key: key, is: r, has: traitsOf(r)} }
 
 // heldRuns are the records of an object.
 type heldRuns struct {
@@ -90,6 +125,25 @@ func (h *heldRuns) get() []*schemas.Run {
 		sortRuns(h.all)
 	})
 	return h.all
+}
+
+func (h *heldRuns) traits() (t Traits) {
+	if h == nil {
+		return 0
+	}
+	if h.files == nil && h.more == nil {
+		for _, r := range h.all {
+			t |= traitsOf(r)
+		}
+		return t
+	}
+	for _, f := range h.files {
+		t |= f.has
+	}
+	for _, r := range h.more {
+		t |= traitsOf(r)
+	}
+	return t
 }
 
 func (h *heldRuns) count() int {
@@ -141,6 +195,14 @@ func (e *Entry) someRuns() *heldRuns {
 // Status is what the status file says; nil when there is no such file. Callers must not change it.
 func (e *Entry) Status() schemas.Status { return e.status.get() }
 
+// Brief sums up the status; it is empty when there is none. Callers must not change it.
+func (e *Entry) Brief() *schemas.Brief {
+	if e.status == nil {
+		return new(schemas.Brief)
+	}
+	return e.status.inBrief()
+}
+
 // HasStatus reports whether there is a status.
 func (e *Entry) HasStatus() bool { return e.status != nil }
 
@@ -149,6 +211,9 @@ func (e *Entry) SetStatus(s schemas.Status) { e.status = holdStatus(s) }
 
 // Runs are the finished effects of this object, sorted by Node, NodeKey and Seq. Callers must not change them.
 func (e *Entry) Runs() []*schemas.Run { return e.runs.get() }
+
+// RunsHave reports whether some record has one of the traits. Nothing is decoded for it.
+func (e *Entry) RunsHave(t Traits) bool { return e.runs.traits()&t != 0 }
 
 // RunCount is how many Runs there are.
 func (e *Entry) RunCount() int { return e.runs.count() }

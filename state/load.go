@@ -22,6 +22,22 @@ func (s *Store) Load(ctx context.Context) (*Tree, error) {
 	return s.load(ctx)
 }
 
+// LoadChanged is Load for a process that decides. changed are the objects of which anything differs from the tree that was
+// settled last, or anything that they are judged by, and those that are to be decided again at some time although nothing
+// changes. known is false where that cannot be told: then everything is to be decided.
+func (s *Store) LoadChanged(ctx context.Context) (t *Tree, changed []schemas.Ref, known bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = map[string]*file{}
+	t, err = s.load(ctx)
+	before := s.before
+	if s.before = nil; err != nil {
+		return nil, nil, false, err
+	}
+	changed, known = s.changedSince(s.model, before)
+	return t, changed, known, nil
+}
+
 func (s *Store) load(ctx context.Context) (*Tree, error) {
 	settings := s.readSettings()
 	s.useSettings(settings.spec)
@@ -29,6 +45,9 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 		return nil, err
 	}
 	old := s.known()
+	if s.before != nil {
+		s.before = old
+	}
 	m := newModel(s.layout())
 	m.settings = settings
 	// Journals come before the files: a result moves from the one to the other, in this order, and must be seen.

@@ -44,6 +44,17 @@ func (s *slot) statusBody() schemas.Status {
 	return held.get()
 }
 
+// phase is that of the status; "" when there is none that can be used.
+func (s *slot) phase() string {
+	if s == nil || s.status == nil {
+		return ""
+	}
+	if held, ok := s.status.body.(*heldStatus); ok {
+		return held.inBrief().Phase
+	}
+	return ""
+}
+
 func newModel(l *layout) *model {
 	return &model{
 		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, troubles: map[string]trouble{},

@@ -52,7 +52,7 @@ func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run, d *drafts) e
 	look := nearby{root: s.root}
 	defer look.close()
 	for _, r := range all {
-		s.wrote(&look, r.path, r.data, &heldRun{key: r.run.Key, is: r.run})
+		s.wrote(&look, r.path, r.data, holdRun(r.run.Key, r.run))
 	}
 	return s.bump()
 }

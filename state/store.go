@@ -65,7 +65,8 @@ type Store struct {
 	model    *model                                                    // nil until the first Load
 	seenGen  int64                                                     // the generation that model knows of
 	cache    *cache
-	first    *glance // what Fresh saw; nil once it is used
+	before   map[string]*file // what was known before the load that LoadChanged does
+	first    *glance          // what Fresh saw; nil once it is used
 	own      *Journal
 	moved    []schemas.Ref     // objects whose damaged files were moved aside since the last look
 	locks    lock.Options      // of all locks, but for Agent and Log; the zero value but in tests

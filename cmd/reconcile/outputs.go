@@ -39,6 +39,9 @@ func (k outputKeeper) Sweep(t *state.Tree) error {
 	}
 	return outputs.Sweep(k.store.Root(), outputLimit(t.Settings()), func(name func(schemas.Output)) {
 		for _, e := range t.Entries(schemas.DAGKind.Name) {
+			if !e.RunsHave(state.Outputs) {
+				continue
+			}
 			for _, r := range e.Runs() {
 				for _, o := range r.Outputs {
 					name(o)

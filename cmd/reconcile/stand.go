@@ -25,14 +25,14 @@ func (c *count) add(o count) {
 
 // standing counts one object: exactly one field of the result is 1, or none for an object whose spec is gone.
 func standing(e *state.Entry) count {
-	switch ready := condition(e, schemas.Ready); {
+	switch b := e.Brief(); {
 	case e.Broken():
 		return count{Invalid: 1}
 	case e.Gone():
 		return count{}
-	case isTrue(condition(e, schemas.Stalled)):
+	case b.Stalled == schemas.True:
 		return count{Failed: 1}
-	case isTrue(ready) || ready == nil && !expectsStatus(e):
+	case b.Ready == schemas.True || b.Ready == "" && !expectsStatus(e):
 		return count{Ready: 1}
 	}
 	return count{Waiting: 1}

@@ -93,7 +93,8 @@ const foldTries = 10
 // foldLedgers brings the ledgers up to date with the statuses of the requests, before anything rests on these: a number
 // is ours once it is in the ledger. What another program has written meanwhile is decided on first.
 func (s *session) foldLedgers(ctx context.Context) error {
-	if s.requests == nil { // at the beginning
+	if !s.swept {
+		s.swept = true
 		if err := s.Store.SweepLedgers(ctx); err != nil {
 			return err
 		}

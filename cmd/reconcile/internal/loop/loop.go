@@ -147,12 +147,10 @@ func (l *Loop) Once(ctx context.Context) (Result, error) {
 func (l *Loop) Look(ctx context.Context) (Result, error) {
 	s := l.newSession(false)
 	s.stopping = true
-	tree, err := l.Store.Load(ctx)
-	if err != nil {
+	if err := s.load(ctx); err != nil {
 		return Result{}, err
 	}
-	s.tree = tree
-	_, err = s.advance(ctx)
+	_, err := s.advance(ctx)
 	return Result{Tree: s.tree, Wrote: s.wrote, Held: s.forgets(), Busy: s.ledgerError(), Wake: s.nextWake()}, err
 }
 

@@ -39,6 +39,7 @@ type session struct {
 	rescan bool                 // look everywhere at the next turn
 
 	requests map[schemas.Ref]bool // requests and ledgers that changed since the ledgers were folded; nil: any may have
+	swept    bool                 // what killed processes left of the locks of ledgers
 	// barredLedgers are those that could not be had, by issue, and why; barredAt is when one was tried last.
 	barredLedgers map[int]error
 	barredAt      time.Time
@@ -95,11 +96,10 @@ func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 		return nil, err
 	}
 	start := l.Now()
-	tree, err := l.Store.Load(ctx)
-	if err != nil {
+	if err := s.load(ctx); err != nil {
 		return nil, err
 	}
-	s.tree, s.scanned, s.scanCost = tree, l.Now(), l.Now().Sub(start)
+	s.scanned, s.scanCost = l.Now(), l.Now().Sub(start)
 	if l.Share == nil {
 		return s, nil
 	}
@@ -108,6 +108,26 @@ func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 		return nil, fmt.Errorf("%w; nothing was run", err)
 	}
 	return s, nil
+}
+
+// load reads the tree. Where it is known what differs from the tree that was settled last, only that is decided: what the
+// statuses and the ledgers say of the rest stands, and nothing of it was to be done.
+func (s *session) load(ctx context.Context) error {
+	tree, changed, known, err := s.Store.LoadChanged(ctx)
+	if err != nil {
+		return err
+	}
+	s.tree = tree
+	if known && s.Only == nil { // what was asked for by name may be to do in a tree that was settled
+		s.dirty, s.requests = map[schemas.Ref]bool{}, map[schemas.Ref]bool{}
+		for _, ref := range changed {
+			if ref.Kind == schemas.ClarificationRequestKind.Name {
+				s.requests[ref] = true // a ledger may not have it yet
+			}
+		}
+		s.touch(changed...)
+	}
+	return nil
 }
 
 // recover takes over what killed processes left: their results become files, and what they left running is ended

@@ -1,0 +1,334 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/outputs"
+)
+
+// A run that decides only what differs from the settled tree leaves the same files, and runs the same nodes, as one that
+// decides everything, whatever was done to the tree in between.
+func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
+	const seeds, rounds = 4, 40
+	var known, ran atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range uint64(seeds) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(seed, 1)), now: time.Now().Add(-100 * 24 * time.Hour)}
+				e.begin()
+				e.run(e.dir, false)
+				for range rounds {
+					done := e.some()
+					if e.settled() {
+						known.Add(1)
+					}
+					ran.Add(int64(e.compare(done)))
+				}
+			})
+		}
+	})
+	if known.Load() < seeds*rounds/2 || ran.Load() < seeds*rounds/10 {
+		t.Errorf("in %d of %d rounds it was known what had changed, and %d nodes ran", known.Load(), seeds*rounds, ran.Load())
+	}
+}
+
+// compare runs the tree, and a copy of it of which nothing is known, and counts the nodes that ran.
+func (e *edits) compare(done string) int {
+	whole := filepath.Join(e.t.TempDir(), "tree")
+	e.copyTo(whole)
+	ranHere, ranThere := e.run(e.dir, false), e.run(whole, true)
+	if !slices.Equal(ranHere, ranThere) {
+		e.t.Fatalf("after %s: ran %v, and %v where everything is decided", done, ranHere, ranThere)
+	}
+	if differ := compareTrees(e.t, e.dir, whole); differ != "" {
+		e.t.Fatalf("after %s: %s", done, differ)
+	}
+	return len(ranHere)
+}
+
+// edits changes a tree at random.
+type edits struct {
+	t   *testing.T
+	dir string
+	rnd *rand.Rand
+	now time.Time
+	n   int
+}
+
+func (e *edits) put(name, kind, object, spec string) {
+	put(e.t, e.dir, name, fmt.Sprintf(envelope, kind, object, spec))
+}
+
+func (e *edits) begin() {
+	for i := range 3 {
+		e.put(fmt.Sprintf("specs/agents/a%d.yaml", i), "Agent", fmt.Sprintf("a%d", i),
+			fmt.Sprintf("  canClarify: [a%d]\n  runner: {human: {}}", (i+1)%3))
+		e.session(i%2, "Active")
+		e.dag(i)
+		e.request(i)
+	}
+	put(e.t, e.dir, "src/one.txt", "1")
+}
+
+func (e *edits) session(i int, phase string) {
+	e.put(fmt.Sprintf("specs/sessions/s%d.yaml", i), "Session", fmt.Sprintf("s%d", i), "  phase: "+phase+"\n  issue: 7")
+}
+
+func (e *edits) dag(i int) {
+	e.n++
+	e.put(fmt.Sprintf("specs/d%d.yaml", i), "DAG", fmt.Sprintf("d%d", i), fmt.Sprintf("  session: s%d\n  description: edit %d\n"+
+		"  policy: {timeout: 48h}\n  nodes:\n    - {name: a, run: [echo, \"%d\"], inputs: [\"src/%d*.txt\", \"src/one.txt\"]}\n"+
+		"    - {name: b, run: [\"true\"], needs: [a], outputs: {files: [out/d%d]}}\n    - {name: c, agent: a%d, prompt: look, needs: [b]}",
+		e.rnd.IntN(2), e.n, e.rnd.IntN(3), i, i, e.rnd.IntN(3)))
+}
+
+func (e *edits) request(i int) {
+	e.put(fmt.Sprintf("specs/questions/q%d.yaml", i), "ClarificationRequest", fmt.Sprintf("q%d", i),
+		fmt.Sprintf("  {issue: %d, from: a%d, to: a%d, topic: T%d, question: \"What is %d?\", blocking: %v}",
+			7+i%2, i%3, (i+1)%3, i, e.rnd.IntN(100), i%2 == 0))
+}
+
+// some does one to three things and says what.
+func (e *edits) some() string {
+	var done []string
+	for range 1 + e.rnd.IntN(2) {
+		what := e.one(e.rnd.IntN(32), e.rnd.IntN(5))
+		done = append(done, what)
+	}
+	return strings.Join(done, ", ")
+}
+
+func (e *edits) one(what, i int) string {
+	e.n++
+	dag := fmt.Sprintf("specs/d%d.yaml", i)
+	switch what {
+	case 0, 1, 20, 21:
+		e.dag(i)
+		return "edit d" + fmt.Sprint(i)
+	case 22, 23, 24:
+		e.session(i%2, "Active")
+		return "start a session"
+	case 25, 26:
+		put(e.t, e.dir, "src/one.txt", fmt.Sprint(e.n))
+		return "edit the input of all"
+	case 27, 28:
+		return "remove " + e.removeSome("out")
+	case 29, 30:
+		return "empty " + e.emptyLedger()
+	case 2:
+		os.Remove(filepath.Join(e.dir, dag))
+		return "remove " + dag
+	case 3:
+		put(e.t, e.dir, dag, "kind: [")
+		return "break " + dag
+	case 4:
+		os.Rename(filepath.Join(e.dir, dag), filepath.Join(e.dir, "specs", fmt.Sprintf("moved-%d.yaml", e.n)))
+		return "move " + dag
+	case 5:
+		e.put(fmt.Sprintf("specs/D%d.yaml", i), "DAG", fmt.Sprintf("d%d", e.rnd.IntN(5)),
+			"  session: s1\n  nodes:\n    - {name: x, run: [\"true\"]}")
+		return fmt.Sprintf("a file that differs from %s by case", dag)
+	case 6:
+		e.session(i%3, []string{"Active", "Paused", "Completed", "Suspended"}[e.rnd.IntN(4)])
+		return "edit a session"
+	case 7:
+		os.Remove(filepath.Join(e.dir, fmt.Sprintf("specs/sessions/s%d.yaml", i%3)))
+		return "remove a session"
+	case 8:
+		return "remove " + e.removeSome("state/dags", "state/sessions", "state/clarificationrequests", "state/actions")
+	case 9:
+		return "damage " + e.changeSome("state/dags", "state/sessions", "state/agents")
+	case 10:
+		return "remove " + e.removeSome(fmt.Sprintf("state/runs/dags/d%d", i))
+	case 11:
+		return "remove " + e.removeSome("state/clarifications")
+	case 12:
+		put(e.t, e.dir, fmt.Sprintf("src/%d.txt", i), fmt.Sprint(e.n))
+		return "edit an input"
+	case 13:
+		return "remove " + e.removeSome("src")
+	case 14:
+		return "remove " + e.removeSome("out")
+	case 15:
+		e.put(fmt.Sprintf("specs/actions/act-%d.yaml", e.n), "Action", fmt.Sprintf("act-%d", e.n), fmt.Sprintf(
+			"  {target: dag/d%d, node: c, verb: %s}", i, []string{"approve", "hold", "skip", "retry"}[e.rnd.IntN(4)]))
+		return "act on d" + fmt.Sprint(i)
+	case 16:
+		e.put(fmt.Sprintf("specs/replies/r-%d.yaml", e.n), "Reply", fmt.Sprintf("r-%d", e.n), fmt.Sprintf(
+			"  {clarification: q%d, type: %s, from: a%d, body: \"It is so.\"}", i, []string{"answer", "resolution"}[i%2], (i+1)%3))
+		return "reply to q" + fmt.Sprint(i)
+	case 17:
+		e.request(i)
+		return "edit q" + fmt.Sprint(i)
+	case 18:
+		os.Remove(filepath.Join(e.dir, fmt.Sprintf("specs/agents/a%d.yaml", i%3)))
+		if e.rnd.IntN(2) == 0 {
+			e.put(fmt.Sprintf("specs/agents/a%d.yaml", i%3), "Agent", fmt.Sprintf("a%d", i%3), "  runner: {human: {}}")
+		}
+		return "edit an agent"
+	}
+	e.now = e.now.Add(time.Duration(1+e.rnd.IntN(50)) * time.Hour)
+	return "wait"
+}
+
+// anyOf names a file in some folders, by chance; "" if there is none.
+func (e *edits) anyOf(folders []string) string {
+	var all []string
+	for _, f := range folders {
+		list, _ := filepath.Glob(filepath.Join(e.dir, f, "*"))
+		all = append(all, list...)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return all[e.rnd.IntN(len(all))]
+}
+
+func (e *edits) removeSome(folders ...string) string {
+	p := e.anyOf(folders)
+	os.Remove(p)
+	return filepath.Base(p)
+}
+
+// changeSome changes a status by hand, or leaves half of it.
+func (e *edits) changeSome(folders ...string) string {
+	p := e.anyOf(folders)
+	data, err := os.ReadFile(p)
+	if err != nil {
+		return "nothing"
+	}
+	if e.rnd.IntN(2) == 0 {
+		data = data[:len(data)/2]
+	} else {
+		data = bytes.ReplaceAll(data, []byte(`"phase": "`), []byte(`"phase": "S`))
+		data = bytes.ReplaceAll(data, []byte(`"Succeeded"`), []byte(`"Failed"`))
+	}
+	put(e.t, e.dir, strings.TrimPrefix(p, e.dir+"/"), string(data))
+	return filepath.Base(p)
+}
+
+// emptyLedger does what another program may do that writes over a ledger.
+func (e *edits) emptyLedger() string {
+	p := e.anyOf([]string{"state/clarifications"})
+	if issue, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(p), ".json"), "issue-"); ok {
+		put(e.t, e.dir, "state/clarifications/"+filepath.Base(p), "{\"issueNumber\": "+issue+", \"clarifications\": []}\n")
+	}
+	return filepath.Base(p)
+}
+
+// keeper restores outputs from the cache.
+type keeper struct{ root *os.Root }
+
+func (k keeper) Restore(ctx context.Context, r controllers.Restore) error {
+	for _, o := range r.Outputs {
+		if err := outputs.Restore(ctx, k.root, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (keeper) Sweep(*state.Tree) error { return nil }
+
+func (e *edits) open(dir string, whole bool) *state.Store {
+	s, err := state.Open(dir, state.Options{Kinds: controllers.Schemas(), Now: func() time.Time { return e.now },
+		FileNow: time.Now, NoCache: whole, Build: "test"})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return s
+}
+
+// settled reports whether a run knows what differs from the settled tree.
+func (e *edits) settled() bool {
+	s := e.open(e.dir, false)
+	defer s.Close()
+	_, _, known, err := s.LoadChanged(e.t.Context())
+	return err == nil && known
+}
+
+// run runs once and returns what ran.
+func (e *edits) run(dir string, whole bool) []string {
+	s := e.open(dir, whole)
+	defer s.Close()
+	p := newActor(always(0, schemas.OutcomeSucceeded))
+	p.edit = func(r *schemas.Run) {
+		r.StartedAt, r.FinishedAt = schemas.NewTime(e.now), schemas.NewTime(e.now)
+		if r.Node == "b" {
+			_, name, _ := strings.Cut(r.Owner, "/")
+			put(e.t, dir, "out/"+name, "made")
+			made, err := outputs.Put(context.Background(), s.Root(), "out/"+name, 1<<20)
+			if err != nil {
+				e.t.Error(err)
+			}
+			r.Outputs = []schemas.Output{made}
+		}
+	}
+	l := &Loop{Store: s, Perform: p, Outputs: keeper{s.Root()}, Now: func() time.Time { return e.now }, CPUs: 2}
+	if _, err := l.Once(e.t.Context()); err != nil {
+		e.t.Fatal(err)
+	}
+	ran := p.done()
+	slices.Sort(ran)
+	return ran
+}
+
+func (e *edits) copyTo(dir string) {
+	for _, folder := range []string{"specs", "state", "src", "out", outputs.Dir} {
+		if _, err := os.Stat(filepath.Join(e.dir, folder)); err != nil {
+			continue
+		}
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(e.dir, folder))); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// compareTrees names a file in which two trees differ; "" if there is none.
+func compareTrees(t *testing.T, a, b string) string {
+	here, there := filesOf(t, a), filesOf(t, b)
+	for p, text := range here {
+		if other, ok := there[p]; !ok || other != text {
+			return fmt.Sprintf("%s:\n%s\nwhere everything is decided:\n%s", p, text, other)
+		}
+	}
+	for p, text := range there {
+		if _, ok := here[p]; !ok {
+			return fmt.Sprintf("%s is missing; where everything is decided:\n%s", p, text)
+		}
+	}
+	return ""
+}
+
+func filesOf(t *testing.T, dir string) map[string]string {
+	files := map[string]string{}
+	for _, folder := range []string{"specs", "state", "out"} {
+		err := fs.WalkDir(os.DirFS(dir), folder, func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil //nolint:nilerr // a folder that does not exist holds nothing
+			}
+			data, err := os.ReadFile(filepath.Join(dir, p))
+			files[p] = string(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
