@@ -34,7 +34,9 @@ func (s *Store) LoadChanged(ctx context.Context) (t *Tree, changed []schemas.Ref
 	if s.before = nil; err != nil {
 		return nil, nil, false, err
 	}
-	changed, known = s.changedSince(s.model, before)
+	if changed, known = s.changedSince(s.model, before); !known {
+		s.large(len(s.model.files))
+	}
 	return t, changed, known, nil
 }
 
@@ -93,9 +95,6 @@ func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(found) > LargeTree && s.opts.Large != nil {
-		s.opts.Large()
-	}
 	files := make([]*file, 0, len(found))
 	want := found[:0] // never ahead of what is being looked at
 	for _, f := range found {
@@ -105,8 +104,18 @@ func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]
 			want = append(want, f)
 		}
 	}
+	if len(want) > LargeTree || s.before == nil {
+		s.large(len(files) + len(want))
+	}
 	read, more, err := s.readFiles(ctx, want, known)
 	return append(files, read...), append(troubles, more...), err
+}
+
+// large tells the program if a tree is large of which all is going to be looked at.
+func (s *Store) large(files int) {
+	if files > LargeTree && s.opts.Large != nil {
+		s.opts.Large()
+	}
 }
 
 // current reports whether a file was not changed since f was read.

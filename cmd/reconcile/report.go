@@ -106,6 +106,7 @@ func newReport(out outcome) runReport {
 func (a *app) report(out outcome) error {
 	r := newReport(out)
 	if a.global.output != formatTable {
+		explain(r.NotReady)
 		return a.print(r)
 	}
 	if err := a.problems(out.problems()); err != nil {
@@ -213,13 +214,22 @@ func listNotReady(all []*state.Entry) []objectRow {
 }
 
 func rowOf(e *state.Entry) objectRow {
-	return objectRow{Ref: e.Ref.String(), Phase: phaseCell(e).Text, Reason: because(e), entry: e}
+	return objectRow{Ref: e.Ref.String(), entry: e}
+}
+
+// explain fills in how the objects stand. Of a large tree few are shown.
+func explain(list []objectRow) {
+	for i := range list {
+		list[i].Phase, list[i].Reason = phaseCell(list[i].entry).Text, because(list[i].entry)
+	}
 }
 
 // objectTable lists objects, at most rows of them.
 func (a *app) objectTable(list []objectRow, rows int) error {
 	t := render.NewTable(a.palette(), "OBJECT", "READY", "PHASE", "STATUS")
-	for _, n := range list[:min(rows, len(list))] {
+	shown := list[:min(rows, len(list))]
+	explain(shown)
+	for _, n := range shown {
 		t.Cells(render.Cell{Text: n.Ref}, readyCell(n.entry), phaseCell(n.entry), render.Cell{Text: n.Reason})
 	}
 	if err := t.Write(a.stdout); err != nil || len(list) <= rows {
