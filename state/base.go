@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // base is what each file of the tree held when Settle was called last. It lets a run decide only what may have changed
@@ -137,7 +138,7 @@ func (s *Store) readBase(was settled, m *model) *base {
 		was.Folders.Specs != m.layout.specs || was.Folders.State != m.layout.state {
 		return nil
 	}
-	data, err := s.root.ReadFile(basePath)
+	data, err := regular.Read(s.root, basePath)
 	if err != nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 // both cases it is written anew. It is not synced.
 
 // cacheVersion changes with the format of records, and with the meaning of what is in them.
-const cacheVersion = "reconcile tree cache 7\n"
+const cacheVersion = "reconcile tree cache 8\n"
 
 const (
 	cacheHeader = len(cacheVersion) + 8 // the hash of what else a cache depends on

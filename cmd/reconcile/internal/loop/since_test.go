@@ -243,6 +243,8 @@ func (k keeper) Restore(ctx context.Context, r controllers.Restore) error {
 	return nil
 }
 
+func (keeper) Keep(context.Context, *state.Tree) error { return nil }
+
 func (keeper) Sweep(*state.Tree) error { return nil }
 
 func (e *edits) open(dir string, whole bool) *state.Store {
