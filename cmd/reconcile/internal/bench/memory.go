@@ -30,6 +30,7 @@ type remembered struct {
 	texts *lexicaltest.Corpus
 	begun time.Time
 	next  int // number of the next capture
+	alike int // how many observations in a row say nearly the same; 0: none do
 }
 
 // memoryStores are the sizes of the stores, and what is specified for them (agentx-spec, memory pipeline 7.1).
@@ -70,8 +71,18 @@ func (r *remembered) spec() *schemas.ObservationSpec {
 		Agent: agents[r.next%len(agents)], Issue: 1 + r.next*7919%issues, Session: fmt.Sprint("session-", r.next),
 		Timestamp: schemas.NewTime(at), SourceTokens: 20_000,
 	}
+	common := ""
 	for i := range entriesEach {
-		e := schemas.ObservationEntry{Category: categories[i%len(categories)], Content: r.texts.Text(25 + i)}
+		e := schemas.ObservationEntry{Category: categories[i%len(categories)]}
+		if r.alike == 0 {
+			e.Content = r.texts.Text(25 + i)
+		} else {
+			if i%r.alike == 0 {
+				common = r.texts.Text(30)
+			}
+			e.Category = categories[i/r.alike%len(categories)]
+			e.Content = common + " " + r.texts.Text(8)
+		}
 		e.Summary = memory.Summary(e.Content)
 		if i%3 == 0 {
 			p := fmt.Sprintf("src/file%d.go", i)
