@@ -180,6 +180,7 @@ func (w *wiring) runner(ctx context.Context, memory *remembering) (*runner.Runne
 		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
 		OutputCache: outputLimit(s),
 		Redact:      secrets.RedactBytes,
+		Asked:       func(key string) bool { return askedBy(w.store.Root(), s.Folders.Specs, key) },
 		Recall:      func(task controllers.Recall) string { return memory.recall(ctx, task) }, Learn: memory.learn,
 	})
 }

@@ -33,6 +33,9 @@ type Said struct {
 	Ask *schemas.Ask
 }
 
+// ErrEmpty is the error of a task whose output has no text.
+var ErrEmpty = errors.New("the output is empty: print what was done, or ask in the form: " + AskForm)
+
 // Read tells what the output of a task means. Format is "json" or "text", as in schemas.CommandRunner.Output.
 //
 // JSON output is an object with "reconcile": 1 and the fields of this contract, or any other value, which is the
@@ -50,7 +53,7 @@ func Read(format string, stdout []byte) (Said, error) {
 	case near != "":
 		return Said{}, fmt.Errorf("the line %q is no question that can be put; the form is: %s", shorten(near, 100), AskForm)
 	case text == "":
-		return Said{}, errors.New("the output is empty: print what was done, or ask in the form: " + AskForm)
+		return Said{}, ErrEmpty
 	}
 	return textResult(text)
 }

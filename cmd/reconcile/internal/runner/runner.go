@@ -45,6 +45,9 @@ type Options struct {
 	// what is to be kept of what an agent said, and how many tokens that had. Both are called concurrently; may be nil.
 	Recall func(controllers.Recall) string
 	Learn  func(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
+	// Asked reports whether the run with that key asked a question by command: then it owes no output. It is called
+	// concurrently; may be nil.
+	Asked func(key string) bool
 }
 
 func (o Options) withDefaults() Options {

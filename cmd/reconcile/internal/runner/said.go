@@ -67,7 +67,11 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 	case err != nil:
 		return agentio.Said{}, err
 	case !a.task.Answer:
-		return agentio.Read(a.task.Output, out)
+		said, err := agentio.Read(a.task.Output, out)
+		if errors.Is(err, agentio.ErrEmpty) && a.o.Asked != nil && a.o.Asked(a.effect.Key) {
+			return agentio.Said{}, nil // it asked by command, and waits for the answer
+		}
+		return said, err
 	}
 	answer, err := agentio.ReadAnswer(a.task.Output, out)
 	if long := (*agentio.TooLongError)(nil); errors.As(err, &long) {
