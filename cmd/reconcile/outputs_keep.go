@@ -18,76 +18,88 @@ import (
 // keptLimit is how many bytes of outputs are kept of one run. Many servers refuse larger files.
 const keptLimit = 50 << 20
 
-// Keep implements loop.Outputs. Wanted is what records and specs say, present is what references say. A run that does not
-// commit leaves it to one that does.
-func (k outputKeeper) Keep(ctx context.Context, t *state.Tree) error {
+// kept is how what is kept in git differs from what is to be.
+type kept struct {
+	wanted  []*schemas.Run    // what records and specs say, in the order of keys
+	here    map[string]string // what references of this repository say: trees, by key
+	surplus func(key string) bool
+}
+
+// compare returns nil where there is nothing to keep, and nothing is kept. A run that does not commit leaves it to one that
+// does.
+func (k outputKeeper) compare(t *state.Tree) (*kept, error) {
 	if k.repo == nil {
-		return nil
+		return nil, nil
 	}
 	runs, unsure := controllers.Kept(t)
+	runs = slices.DeleteFunc(runs, func(r *schemas.Run) bool {
+		_, err := k.store.Root().Lstat(k.store.RunPath(r.Key))
+		return err != nil // it was pruned just now
+	})
 	here, err := k.repo.git.Kept()
 	if err != nil || len(runs)+len(here) == 0 {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, r := range runs {
+		wanted[r.Key] = true
+	}
+	return &kept{runs, here, func(key string) bool { return !wanted[key] && !unsure(key) }}, nil
+}
+
+// Keep implements loop.Outputs.
+func (k outputKeeper) Keep(ctx context.Context, t *state.Tree) error {
+	d, err := k.compare(t)
+	if d == nil || err != nil {
 		return err
 	}
-	wanted := map[string]*schemas.Run{}
-	for _, r := range runs {
-		if _, err := k.store.Root().Lstat(k.store.RunPath(r.Key)); err == nil { // else it was pruned just now
-			wanted[r.Key] = r
+	for _, r := range d.wanted {
+		if d.here[r.Key] == "" && !k.unkept[r.Key] {
+			err = errors.Join(err, k.keep(ctx, r))
 		}
 	}
-	surplus := func(key string) bool { return wanted[key] == nil && !unsure(key) }
-	head, there, err := k.keptThere(ctx)
-	if err != nil {
+	return err
+}
+
+// Publish implements loop.Outputs.
+func (k outputKeeper) Publish(ctx context.Context, t *state.Tree) error {
+	d, err := k.compare(t)
+	if d == nil || err != nil {
 		return err
-	}
-	for _, r := range runs {
-		if wanted[r.Key] == nil || here[r.Key] != "" || there[r.Key] != "" || k.unkept[r.Key] {
-			continue
-		}
-		if here[r.Key], err = k.keep(ctx, r); err != nil {
-			return err
-		}
 	}
 	if k.share != nil {
-		if err := k.shareKept(ctx, head, here, there, surplus); err != nil {
+		if err := k.push(ctx, d); err != nil {
 			return err
 		}
 	}
-	maps.DeleteFunc(here, func(key, _ string) bool { return !surplus(key) })
-	return k.repo.git.Drop(ctx, here)
+	maps.DeleteFunc(d.here, func(key, _ string) bool { return !d.surplus(key) })
+	return k.repo.git.Drop(ctx, d.here)
 }
 
-// keptThere asks the remote, if there is one, for its branch and for what is kept there.
-func (k outputKeeper) keptThere(ctx context.Context) (head string, kept map[string]string, err error) {
-	if k.share == nil {
-		return "", nil, nil
-	}
-	return k.share.remote.Kept(ctx)
-}
-
-// keep keeps the outputs of a run, if they are here, and may be. hash is "" where they are not.
-func (k outputKeeper) keep(ctx context.Context, r *schemas.Run) (hash string, err error) {
+// keep keeps the outputs of a run, if they are here, and may be kept.
+func (k outputKeeper) keep(ctx context.Context, r *schemas.Run) error {
 	var files []gitrepo.KeptFile
 	size := int64(0)
 	for _, o := range r.Outputs {
 		if size += o.Size; size > keptLimit {
 			k.refuse(r, fmt.Sprintf("they have more than %d MiB", keptLimit>>20))
-			return "", nil
+			return nil
 		}
 		data, err := outputs.Read(ctx, k.store.Root(), o)
 		if errors.Is(err, outputs.ErrMissing) {
-			return "", nil
+			return nil
 		}
 		if err != nil {
-			return "", err
+			return err
 		}
 		if rule := secretIn(data); rule != "" {
 			k.refuse(r, fmt.Sprintf("%s has what looks like a secret (%s); take it out, or leave out outputs.keep", o.Path, rule))
-			return "", nil
+			return nil
 		}
 		files = append(files, gitrepo.KeptFile{Path: o.Path, Executable: o.Mode == schemas.OutputExecutable, Data: data})
 	}
-	return k.repo.git.Keep(ctx, r.Key, files)
+	_, err := k.repo.git.Keep(ctx, r.Key, files)
+	return err
 }
 
 // refuse says, once, why outputs are not kept.
@@ -108,16 +120,20 @@ func secretIn(data []byte) string {
 	return ""
 }
 
-// shareKept brings the remote in step: outputs whose records are on the branch are pushed, and those go whose records have
-// gone from the branch, which is known where its head is ours.
-func (k outputKeeper) shareKept(ctx context.Context, head string, here, there map[string]string, surplus func(string) bool) error {
+// push brings the remote in step: outputs whose records are on the branch are pushed, and those go whose records have gone
+// from the branch, which is known where its head is ours.
+func (k outputKeeper) push(ctx context.Context, d *kept) error {
+	head, there, err := k.share.remote.Kept(ctx)
+	if err != nil {
+		return err
+	}
 	is, err := k.repo.git.Head(ctx)
 	if err != nil || is.Hash != head {
 		return err // others have pushed since, or GitHub makes the commits: the next run sees to it
 	}
 	var new []string
-	for key, hash := range here {
-		if hash != "" && hash != there[key] && !surplus(key) {
+	for key, hash := range d.here {
+		if hash != there[key] && !d.surplus(key) {
 			new = append(new, key)
 		}
 	}
@@ -127,10 +143,10 @@ func (k outputKeeper) shareKept(ctx context.Context, head string, here, there ma
 	}
 	now := map[string]string{}
 	for _, key := range recorded {
-		now[key] = here[key]
+		now[key] = d.here[key]
 	}
 	for key := range there {
-		if surplus(key) {
+		if d.surplus(key) {
 			now[key] = ""
 		}
 	}

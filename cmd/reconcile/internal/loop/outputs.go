@@ -17,8 +17,11 @@ type Outputs interface {
 	// Restore writes missing outputs back. It replaces nothing: the error wraps
 	// fs.ErrExist if one of them is there by now.
 	Restore(ctx context.Context, r controllers.Restore) error
-	// Keep brings git in step with what is to be kept of the outputs. It is called when what was committed is on the remote.
+	// Keep adds to git what is to be kept there of the outputs. It is called when their records are committed.
 	Keep(ctx context.Context, t *state.Tree) error
+	// Publish brings the remote, if there is one, in step with that, and removes what is to be kept no more. It is called
+	// when the records are on the remote.
+	Publish(ctx context.Context, t *state.Tree) error
 	// Sweep removes what no record of the tree names. It is called under the lock of the tree while nothing runs.
 	Sweep(t *state.Tree) error
 }
@@ -63,19 +66,30 @@ func (s *session) restoreRun(ctx context.Context, r controllers.Restore) {
 		r.Node, r.Owner, r.From(), err, r.Node))
 }
 
-// keepOutputs brings git in step with the outputs that are to be kept. What fails is tried again by the next run: nothing
-// depends on it.
+// keepOutputs adds to git the outputs that are to be kept there. What fails is tried again by the next run: nothing depends
+// on it.
 func (s *session) keepOutputs(ctx context.Context) {
-	if s.Outputs == nil {
+	if s.Outputs != nil {
+		s.noteUnkept(ctx, s.Outputs.Keep(ctx, s.tree))
+	}
+}
+
+// publishOutputs follows, once the records are on the remote.
+func (s *session) publishOutputs(ctx context.Context) {
+	if s.Outputs == nil || s.unkept != nil {
 		return
 	}
 	ctx, cancel := s.network(ctx)
 	defer cancel()
-	err := s.Outputs.Keep(ctx, s.tree)
-	was := s.unkept
-	if s.unkept = err; err != nil && (was == nil || was.Error() != err.Error()) && ctx.Err() == nil {
-		s.warn(fmt.Sprintf("outputs are not kept in git: %v; the next run tries again", err))
+	s.noteUnkept(ctx, s.Outputs.Publish(ctx, s.tree))
+}
+
+func (s *session) noteUnkept(ctx context.Context, err error) {
+	if s.unkept = err; err == nil || ctx.Err() != nil || err.Error() == s.unkeptTold {
+		return
 	}
+	s.unkeptTold = err.Error()
+	s.warn(fmt.Sprintf("outputs are not kept in git: %v; the next run tries again", err))
 }
 
 // restoring reports whether outputs are to be restored.

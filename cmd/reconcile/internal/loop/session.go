@@ -28,7 +28,8 @@ type session struct {
 	restores map[schemas.Ref][]controllers.Restore
 	// unrestored says that the cache has outputs that could not be written: the next run tries again.
 	unrestored bool
-	unkept     error // why git is not in step with the outputs that are to be kept
+	unkept     error  // why git is not in step with the outputs that are to be kept
+	unkeptTold string // what was said of that last
 	wakes      map[schemas.Ref]wake
 
 	holders map[string]holder // other processes that this run waits for

@@ -245,6 +245,8 @@ func (k keeper) Restore(ctx context.Context, r controllers.Restore) error {
 
 func (keeper) Keep(context.Context, *state.Tree) error { return nil }
 
+func (keeper) Publish(context.Context, *state.Tree) error { return nil }
+
 func (keeper) Sweep(*state.Tree) error { return nil }
 
 func (e *edits) open(dir string, whole bool) *state.Store {

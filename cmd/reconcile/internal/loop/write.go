@@ -238,10 +238,11 @@ func (s *session) tidy(run context.Context) error {
 		}
 		behind = made.Behind
 	}
+	s.keepOutputs(ctx)
 	if err := s.publish(run, done); err != nil {
 		return err
 	}
-	s.keepOutputs(run)
+	s.publishOutputs(run)
 	s.changedAt, s.tidied, s.withheld = time.Time{}, true, len(open) > 0
 	if s.Memory != nil {
 		s.Memory.Save()
