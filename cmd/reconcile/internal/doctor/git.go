@@ -21,9 +21,8 @@ func checkGit(ctx context.Context, e *Env) []Finding {
 	if _, err := exec.LookPath("git"); err != nil {
 		return []Finding{warn("git is not on the PATH, so the repository was not examined", "install git")}
 	}
-	if name := e.blocked(); name != "" {
-		return []Finding{bad(name+" is not a regular file; git waits for it without end, so the repository was not examined",
-			"remove it or put a file in its place")}
+	if err := e.blocked(); err != nil {
+		return []Finding{bad(err.Error(), "the repository was not examined")}
 	}
 	dir, err := e.git(ctx, "rev-parse", "--absolute-git-dir")
 	if err != nil {
@@ -44,8 +43,8 @@ func checkGit(ctx context.Context, e *Env) []Finding {
 
 // git runs a git command in the tree and returns what it prints.
 func (e *Env) git(ctx context.Context, args ...string) (string, error) {
-	if name := e.blocked(); name != "" {
-		return "", fmt.Errorf("git %s: %s is not a regular file", args[0], name)
+	if err := e.blocked(); err != nil {
+		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, gitPatience)
 	defer cancel()

@@ -101,6 +101,9 @@ func open(dir string, m mode) (*Repo, error) {
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
 		return nil, err
 	}
+	if err := worktree.Blocked(abs); err != nil {
+		return nil, err
+	}
 	found, err := worktree.Find(abs)
 	if err != nil {
 		return nil, err
