@@ -28,6 +28,8 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"an escalated question lets its node go on", "dag_ask.go", "return ReasonEscalated, fmt.Sprintf(\"Clarification %s escalated, waits for a human\", st.ID)", "return \"\", \"\""},
 	{"what may not be asked is waited for", "dag_ask.go",
 		"f.World.scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)) == nil", "true"},
+	{"a refused question is asked again and again", "dag_ask.go", "case r.pauses && f.refusedAgain(i):", "case false:"},
+	{"what nobody can answer is handed out", "ready.go", "case q.wrong != \"\":", "case false:"},
 	{"a further round becomes a question of its own", "matter_task.go", "next = q\n", "_ = q\n"},
 	{"the scope is not guarded", "matter.go",
 		"if err := w.scopeOf(spec.From).Check(spec); err != nil {", "if err := error(nil); err != nil {"},
@@ -98,7 +100,7 @@ func runMutant(t *testing.T, file, src string) (string, error) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "test", "-short", "-failfast", "-vet=off", "-overlay", path,
-		"-run", "TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit", ".")
+		"-run", "TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable", ".")
 	cmd.Env = append(os.Environ(), mutantEnv+"=1")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
