@@ -35,7 +35,7 @@ func (s *Store) LoadChanged(ctx context.Context) (t *Tree, changed []schemas.Ref
 		return nil, nil, false, err
 	}
 	if changed, known = s.changedSince(s.model, before); !known {
-		s.large(len(s.model.files))
+		s.large(len(s.model.files), LargeTree/4) // what is made of it takes far more than the files
 	}
 	return t, changed, known, nil
 }
@@ -105,16 +105,16 @@ func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]
 		}
 	}
 	if len(want) > LargeTree || s.before == nil {
-		s.large(len(files) + len(want))
+		s.large(len(files)+len(want), LargeTree)
 	}
 	read, more, err := s.readFiles(ctx, want, known)
 	return append(files, read...), append(troubles, more...), err
 }
 
 // large tells the program if a tree is large of which all is going to be looked at.
-func (s *Store) large(files int) {
-	if files > LargeTree && s.opts.Large != nil {
-		s.opts.Large()
+func (s *Store) large(files, from int) {
+	if files > from && s.opts.Large != nil {
+		s.opts.Large(files)
 	}
 }
 

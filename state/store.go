@@ -37,9 +37,9 @@ type Options struct {
 	// Check reports what the kinds themselves cannot know of an object, for example that an expression does not
 	// compile. It is part of Build: its verdicts are cached.
 	Check func(o *schemas.Object, r *schemas.Report)
-	// Large is called when a load finds more than LargeTree files of which all is read, or to be decided, so that the
-	// program can prepare for it. May be nil.
-	Large func()
+	// Large is called when a load finds more than LargeTree files of which all is read, or a quarter of that of which all is
+	// to be decided, so that the program can prepare for it. May be nil.
+	Large func(files int)
 	// Stored returns what turns the bytes of a file, by its path, into what version control stores, so that inputs have
 	// the same digest however they are checked out; nil where they are the same. May be nil.
 	Stored func(path string) func([]byte) []byte

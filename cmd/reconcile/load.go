@@ -75,9 +75,15 @@ func conversions(dir string) *gitrepo.Conversions {
 	return c
 }
 
-// frugal trades some time for memory: with Go's default the heap may grow to twice what a tree takes, which with 50,000
-// objects is more than 300 MB.
-func (a *app) frugal() { a.collectAt(25) }
+// frugal trades some time for memory, the more the larger the tree is: with Go's default the heap may grow to twice what a
+// tree takes, which with 50,000 objects is more than 300 MB.
+func (a *app) frugal(files int) {
+	if files > state.LargeTree {
+		a.collectAt(25)
+	} else {
+		a.collectAt(60)
+	}
+}
 
 // hasty trades some memory for time, for a command that ends soon and, unless frugal is called, has a small tree: Go
 // collects garbage whenever some megabytes were allocated, which is a tenth of the time of a DAG of quick commands.
