@@ -43,7 +43,7 @@ func mattersOf(t *state.Tree, issue int, active bool) []matter {
 			}
 			m := recordOf(t, l.Issue, c)
 			if e := imports[c.ID]; e != nil && m.request == nil {
-				recorded[e.Name] = true
+				recorded[e.Name], m.Why = true, cmp.Or(m.Why, condition(e, schemas.Stalled).Message)
 			}
 			if m.request != nil {
 				recorded[m.request.Name] = true

@@ -45,9 +45,10 @@ func ledger(t *testing.T, issue int, records ...schemas.Clarification) *state.Le
 }
 
 // agentEntry is an agent that a person is.
-func agentEntry(t *testing.T, name string) *state.Entry {
+func agentEntry(t *testing.T, name string, asks ...string) *state.Entry {
 	t.Helper()
-	src := "apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: " + name + "}\nspec: {runner: {human: {}}}\n"
+	src := "apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: " + name + "}\n" +
+		"spec: {runner: {human: {}}, canClarify: [" + strings.Join(asks, ", ") + "]}\n"
 	d := schemas.NewDecoder(kinds(), 0).Decode("specs/agents/"+name+".yaml", []byte(src))
 	if d.Object == nil {
 		t.Fatal(d.Problems)
@@ -88,7 +89,7 @@ func town(t *testing.T) *state.Tree {
 		Thread:     []schemas.ThreadEntry{{ClarificationTurn: own.Thread[0], Source: "request"}}}
 	refusal := request(t, "clr-53-001", 53, refusedWith("not for you"))
 	schemas.SpecAs[*schemas.ClarificationRequestSpec](refusal.Object).Imported = "CLR-53-001"
-	return state.NewTree(nil, nil, agentEntry(t, "engineer"), agentEntry(t, "architect"), refusal,
+	return state.NewTree(nil, nil, agentEntry(t, "engineer", "architect"), agentEntry(t, "architect"), refusal,
 		request(t, "db-layer", 42, st), request(t, "fresh", 42, nil), request(t, "refused", 42, refusedWith("not allowed")),
 		request(t, "elsewhere", 7, nil),
 	).WithLedgers(

@@ -194,7 +194,7 @@ func TestCrowdAsks(t *testing.T) {
 	crowd.Go(func() {
 		p := &peer{filepath.Join(c.dir, "state/clarifications/issue-42.json"), "peer"}
 		for i := range foreign {
-			p.ask(t, 42, "ops", "sales", fmt.Sprintf("What of order%d?", i))
+			p.ask(t, 42, "engineer", "lead", fmt.Sprintf("What of order%d?", i))
 		}
 	})
 	crowd.Wait()

@@ -95,7 +95,7 @@ func TestTalkLines(t *testing.T) {
 	late := answered(3, "").Clarified
 	late.Turn = nil
 	escalated := answered(4, "").Clarified
-	escalated.Topic, escalated.Escalation = "Cache", &schemas.Escalation{Action: "Decide: reconcile clarify resolve CLR-42-004 TEXT"}
+	escalated.Topic, escalated.Escalation = "Cache", &schemas.Escalation{Reason: schemas.EscalatedTarget, Action: "Decide: reconcile clarify resolve CLR-42-004 TEXT"}
 	for _, c := range []struct {
 		event *controllers.Clarified
 		want  []string
@@ -103,7 +103,7 @@ func TestTalkLines(t *testing.T) {
 		{question, []string{"[Engineer -> Architect] Clarification needed (CLR-42-001):", "  Is T<S> fine?"}},
 		{long, []string{"[Architect] A line.", "  A line.", "  A line.", "  A line.", "  A line.", "  …"}},
 		{late, []string{"[Architect] CLR-42-003: no answer in time"}},
-		{escalated, []string{"[ESCALATED] CLR-42-004: Cache", "  Decide: reconcile clarify resolve CLR-42-004 TEXT"}},
+		{escalated, []string{"[ESCALATED] CLR-42-004: Cache", "  Why: the agent that was asked is not there any more (TargetGone)", "  Decide: reconcile clarify resolve CLR-42-004 TEXT"}},
 	} {
 		if got := talkLines(c.event); !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
