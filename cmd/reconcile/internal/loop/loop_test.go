@@ -27,6 +27,8 @@ type actor struct {
 	edit func(*schemas.Run)
 	// grace is how long a run that is cancelled takes to end.
 	grace time.Duration
+	// now is when runs start.
+	now func() time.Time
 
 	mu      sync.Mutex
 	reports []controllers.Report
@@ -39,7 +41,7 @@ type actor struct {
 
 func newActor(act func(string, int) (time.Duration, string)) *actor {
 	return &actor{
-		act: act, notify: make(chan struct{}, 1), cancel: map[string]context.CancelCauseFunc{}, runs: map[string]int{},
+		act: act, now: time.Now, notify: make(chan struct{}, 1), cancel: map[string]context.CancelCauseFunc{}, runs: map[string]int{},
 	}
 }
 
@@ -63,7 +65,7 @@ const broken = "Broken"
 
 func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 	took, outcome := a.act(e.Node, n)
-	start := time.Now()
+	start := a.now()
 	a.report(controllers.Report{Kind: controllers.Started, Key: e.Key, At: start, PID: 1})
 	select {
 	case <-time.After(took):

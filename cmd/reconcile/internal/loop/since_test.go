@@ -271,6 +271,7 @@ func (e *edits) run(dir string, whole bool) []string {
 	s := e.open(dir, whole)
 	defer s.Close()
 	p := newActor(always(0, schemas.OutcomeSucceeded))
+	p.now = func() time.Time { return e.now }
 	p.edit = func(r *schemas.Run) {
 		r.StartedAt, r.FinishedAt = schemas.NewTime(e.now), schemas.NewTime(e.now)
 		if r.Node == "b" {
