@@ -13,7 +13,7 @@ const (
 	// nibbles; else walks compare whole codes.
 	nibblesKeep, nibblesAmong = 0.97, 48
 	// foreignGrowth bounds how much longer default searches take because of queries that are unlike all vectors.
-	foreignGrowth = 4
+	foreignGrowth = 6
 	// hopeless is how far a part of the sample may be behind for the rest to be asked.
 	hopeless = 0.03
 	// amongShare is which share of the nearest are to be among those that are kept, and amongMost how many these may be.
