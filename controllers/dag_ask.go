@@ -94,9 +94,8 @@ func (f *fold) refused(i int32) []refusal {
 	r := &f.recs[i]
 	var out []refusal
 	for _, q := range r.questions {
-		st := f.World.requestStatus(q.entry)
-		if c := st.Condition(schemas.Stalled); c != nil && st.ID == "" {
-			out = append(out, refusal{q.spec, c.Message})
+		if why := untaken(f.World.requestStatus(q.entry)); why != "" {
+			out = append(out, refusal{q.spec, why})
 		}
 	}
 	if r.asked == 0 {

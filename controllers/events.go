@@ -64,7 +64,7 @@ func objectEvent(before, after *state.Entry, old, now schemas.Status) (Event, bo
 		return e, false
 	}
 	e.Time, e.Reason, e.Message = c.LastTransitionTime, c.Reason, c.Message
-	e.Warning = e.Warning || c.Reason == ReasonRefused
+	e.Warning = e.Warning || c.Reason == ReasonRefused || c.Reason == ReasonScopeViolation
 	if old == nil {
 		return e, true
 	}

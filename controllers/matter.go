@@ -78,7 +78,11 @@ func (w *World) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 	st *schemas.ClarificationRequestStatus) (judgement, bool) {
 	if st.ID == "" {
 		if err := w.scopeOf(spec.From).Check(spec); err != nil {
-			return judgement{class: failed, reason: ReasonScopeViolation, message: err.Error()}, true
+			j := judgement{class: failed, reason: ReasonScopeViolation, message: err.Error()}
+			if spec.Imported != "" {
+				j.class = waiting // nobody here asked it
+			}
+			return j, true
 		}
 	}
 	for _, name := range []string{spec.From, spec.To} {

@@ -41,7 +41,7 @@ func (w *World) judgeReply(e *state.Entry) (j judgement, digest string, wrong bo
 	standing, why := clarify.StandingOf(st, clarify.Reply{Name: e.Name, Digest: digest, Spec: replySpec(e)})
 	switch {
 	case standing == clarify.Refused:
-		return judgement{class: ready, reason: ReasonRefused, message: why}, digest, true // nobody has to do anything
+		return judgement{class: waiting, reason: ReasonRefused, message: why}, digest, true
 	case standing == clarify.Edited:
 		return immutable("", fmt.Sprintf("a reply cannot be changed once %s has taken it; put the text back, and write a new "+
 			"one", to.Ref)), digestIn(st, e.Name), true

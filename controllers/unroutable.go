@@ -41,6 +41,18 @@ func Unroutable(t *state.Tree, c *schemas.Clarification) string {
 	return ""
 }
 
+// Untaken says why a request was never taken: its agent may not ask that, or its file is broken; "" for one that was, or that no
+// run has looked at.
+func Untaken(e *state.Entry) string { return untaken(requestStatusOf(e)) }
+
+func untaken(st *schemas.ClarificationRequestStatus) string {
+	c := st.Condition(schemas.Ready)
+	if st.ID == "" && c != nil && (c.Reason == ReasonScopeViolation || st.Condition(schemas.Stalled) != nil) {
+		return c.Message
+	}
+	return ""
+}
+
 // declareAgent says how an agent comes into the tree; a name that no agent can have cannot.
 func declareAgent(t *state.Tree, agent string) string {
 	if schemas.CheckName(agent) != nil {

@@ -57,7 +57,7 @@ func Counts(t *state.Tree) []state.Count {
 				continue
 			}
 			n.Total++
-			if isReady(e) {
+			if Settled(e) {
 				n.Ready++
 			}
 		}
@@ -66,6 +66,17 @@ func Counts(t *state.Tree) []state.Count {
 		}
 	}
 	return out
+}
+
+// Settled reports whether nothing is left to do about an object: it is ready, or a reply that was refused.
+func Settled(e *state.Entry) bool { return isReady(e) || refusedReply(e) }
+
+func refusedReply(e *state.Entry) bool {
+	if e.Kind != schemas.ReplyKind.Name || e.Broken() || !e.HasStatus() {
+		return false
+	}
+	c := e.Status().Base().Condition(schemas.Ready)
+	return c != nil && c.Reason == ReasonRefused
 }
 
 func isReady(e *state.Entry) bool {

@@ -85,6 +85,14 @@ func (a *app) speaker(flag, name string) (string, error) {
 	return who, err
 }
 
+// worker is [app.speaker] for --agent of who takes up work, which says it: outside of a run nothing else does.
+func (a *app) worker(agent string) (string, error) {
+	if agent == "" && !a.insideRun() {
+		return "", nil
+	}
+	return a.speaker("--agent", agent)
+}
+
 // runKey is the key of the run of a node that this process is part of; "" where it is part of none.
 func (a *app) runKey() string {
 	if in := a.runHere(); in != nil {

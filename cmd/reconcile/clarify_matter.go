@@ -43,7 +43,7 @@ func mattersOf(t *state.Tree, issue int, active bool) []matter {
 			}
 			m := recordOf(t, l.Issue, c)
 			if e := imports[c.ID]; e != nil && m.request == nil {
-				recorded[e.Name], m.Why = true, cmp.Or(m.Why, condition(e, schemas.Stalled).Message)
+				recorded[e.Name], m.Why = true, cmp.Or(m.Why, controllers.Untaken(e))
 			}
 			if m.request != nil {
 				recorded[m.request.Name] = true
@@ -177,15 +177,13 @@ func requestOf(t *state.Tree, e *state.Entry) matter {
 		first := schemas.ClarificationTurn{Round: 1, From: spec.From, Type: schemas.TurnQuestion, Body: spec.Question}
 		m.Thread, m.Round = []schemas.ThreadEntry{{ClarificationTurn: first, Source: "request"}}, 1
 	}
-	if m.refused() {
-		m.Why = condition(e, schemas.Stalled).Message
-	}
+	m.Why = controllers.Untaken(e)
 	return m
 }
 
 // refused reports whether a request was never taken: its agent may not ask there, or it is broken.
 func (m *matter) refused() bool {
-	return m.ID == "" && m.request != nil && isTrue(condition(m.request, schemas.Stalled))
+	return m.ID == "" && m.request != nil && controllers.Untaken(m.request) != ""
 }
 
 func requestRef(name string) schemas.Ref {

@@ -72,6 +72,7 @@ var kindColumns = map[string][]column{
 		specColumn("TYPE", func(s *schemas.ReplySpec) string { return s.Type }),
 		specColumn("FROM", func(s *schemas.ReplySpec) string { return s.From }),
 		specColumn("CLARIFICATION", func(s *schemas.ReplySpec) string { return s.Clarification }),
+		{"WHY", func(e *state.Entry, _ time.Time) render.Cell { return orDash(because(e)) }},
 	},
 	schemas.ObservationKind.Name: {
 		ready,

@@ -100,6 +100,10 @@ type hookReport struct {
 }
 
 func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
+	var err error
+	if o.agent, err = a.worker(o.agent); err != nil {
+		return err
+	}
 	if err := o.check(outcome); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type news struct {
 	talk  *events.Subscription
 	told  int      // of the dropped events of talk
 	found findings // of the monitor in this turn
-	// refused are the replies that were refused in this turn, with the reasons.
+	// refused are the replies and questions that were refused in this turn, with the reasons.
 	refused []string
 }
 
@@ -59,7 +59,7 @@ func (n *news) record(list []controllers.Event) {
 		}
 		out[i] = events.Event{Time: at, Ref: e.Ref.String(), Node: e.Node, Type: kind, Reason: e.Reason, Message: eventText(e),
 			Clarification: e.Clarified, Memory: e.Remembered}
-		if e.Ref.Kind == schemas.ReplyKind.Name && e.Reason == controllers.ReasonRefused {
+		if e.Reason == controllers.ReasonRefused || e.Reason == controllers.ReasonScopeViolation {
 			n.refused = append(n.refused, e.Ref.String()+" was refused: "+e.Message)
 		}
 	}

@@ -79,8 +79,14 @@ func (f *issueFlag) Set(s string) error {
 }
 
 func (a *app) ready(ctx context.Context, o readyOptions) error {
-	if o.claim && o.agent == "" {
-		return badUsage("--claim needs --agent, the name of who takes the item")
+	var err error
+	if o.claim {
+		if o.agent, err = a.worker(o.agent); err != nil {
+			return err
+		}
+		if o.agent == "" {
+			return badUsage("--claim needs --agent, the name of who takes the item")
+		}
 	}
 	s, t, err := a.load(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -32,7 +33,7 @@ func standing(e *state.Entry) count {
 		return count{}
 	case b.Stalled == schemas.True:
 		return count{Failed: 1}
-	case b.Ready == schemas.True || b.Ready == "" && !expectsStatus(e):
+	case controllers.Settled(e) || b.Ready == "" && !expectsStatus(e):
 		return count{Ready: 1}
 	}
 	return count{Waiting: 1}

@@ -17,6 +17,7 @@ type question struct {
 	request string // the name of its request; "" for a record of another program
 	spec    *schemas.ClarificationRequestSpec
 	status  *schemas.ClarificationRequestStatus
+	wrong   string // why nobody can answer it; "" where somebody can
 }
 
 // questions lists those of the issue, by id: of requests, and what only its ledger tells of.
@@ -32,7 +33,7 @@ func (d *desk) questions() []question {
 		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
 		if spec != nil && ok && st.ID != "" {
 			known[st.ID] = true
-			out = append(out, question{st.ID, e.Name, spec, st})
+			out = append(out, question{st.ID, e.Name, spec, st, ""})
 		}
 	}
 	for _, l := range d.tree.Ledgers() {
@@ -41,7 +42,7 @@ func (d *desk) questions() []question {
 		}
 		for _, c := range l.Records() {
 			if !known[c.ID] && !controllers.Orphaned(d.tree, &c) {
-				out = append(out, recorded(&c))
+				out = append(out, d.recorded(&c))
 			}
 		}
 	}
@@ -50,13 +51,14 @@ func (d *desk) questions() []question {
 }
 
 // recorded is a question that another program wrote into the ledger, as far as it bears on a reply.
-func recorded(c *schemas.Clarification) question {
+func (d *desk) recorded(c *schemas.Clarification) question {
 	st := &schemas.ClarificationRequestStatus{ID: c.ID, Round: c.Round, MaxRounds: c.MaxRounds}
 	st.Phase = c.Status
 	for _, t := range c.Thread {
 		st.Thread = append(st.Thread, schemas.ThreadEntry{ClarificationTurn: t, Source: clarify.SourceLedger})
 	}
-	return question{c.ID, "", &schemas.ClarificationRequestSpec{From: c.From, To: c.To, Topic: c.Topic}, st}
+	return question{c.ID, "", &schemas.ClarificationRequestSpec{From: c.From, To: c.To, Topic: c.Topic}, st,
+		controllers.Unroutable(d.tree, c)}
 }
 
 // takes are the states in which a question can be meant by a verb that names none. An answer to what was escalated is
@@ -121,7 +123,7 @@ func (d *desk) waiting() []string {
 	var out []string
 	mine := d.questions()
 	for _, it := range d.ready {
-		if it.Kind == controllers.ItemQuestion && slices.ContainsFunc(mine, func(q question) bool { return q.id == it.Clarification }) {
+		if it.Kind == controllers.ItemQuestion && it.Reason != controllers.ReasonUnroutable && slices.ContainsFunc(mine, func(q question) bool { return q.id == it.Clarification }) {
 			out = append(out, it.Clarification)
 		}
 	}
@@ -164,6 +166,9 @@ func (d *desk) say(c *Comment, q *question, typ, text, name string) (*controller
 	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: by(c.Author), Body: discreet(text)}
 	if q.request == "" {
 		spec.Clarification = q.id
+		if q.wrong != "" {
+			return nil, errors.New(code(q.id) + " takes nothing: " + code(q.wrong))
+		}
 		if why := clarify.Objection(q.spec, q.status, clarify.Reply{Name: name, Spec: spec}); why != "" {
 			return nil, errors.New(code(why))
 		}
