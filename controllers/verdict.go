@@ -57,7 +57,7 @@ func Counts(t *state.Tree) []state.Count {
 				continue
 			}
 			n.Total++
-			if Settled(e) {
+			if isReady(e) || RefusedReply(e) {
 				n.Ready++
 			}
 		}
@@ -68,10 +68,8 @@ func Counts(t *state.Tree) []state.Count {
 	return out
 }
 
-// Settled reports whether nothing is left to do about an object: it is ready, or a reply that was refused.
-func Settled(e *state.Entry) bool { return isReady(e) || refusedReply(e) }
-
-func refusedReply(e *state.Entry) bool {
+// RefusedReply reports whether an object is a reply that was refused: it is not ready, and nothing is left to do about it.
+func RefusedReply(e *state.Entry) bool {
 	if e.Kind != schemas.ReplyKind.Name || e.Broken() || !e.HasStatus() {
 		return false
 	}

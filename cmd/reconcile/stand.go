@@ -33,7 +33,7 @@ func standing(e *state.Entry) count {
 		return count{}
 	case b.Stalled == schemas.True:
 		return count{Failed: 1}
-	case controllers.Settled(e) || b.Ready == "" && !expectsStatus(e):
+	case b.Ready == schemas.True || controllers.RefusedReply(e) || b.Ready == "" && !expectsStatus(e):
 		return count{Ready: 1}
 	}
 	return count{Waiting: 1}
