@@ -167,7 +167,7 @@ func (c *chaos) breakOrRemove(i int) {
 	c.note("break %s", path)
 	kind := map[bool]string{true: "DAG", false: "Session"}[strings.Contains(path, "dags")]
 	name := strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], ".yaml")
-	c.put(path, head(kind, name)+"spec: {nonsense: 1}\n")
+	c.put(path, head(kind, name)+fmt.Sprintf("spec: {nonsense: 1%s}\n", pick(c.r, "", fmt.Sprintf(", session: s%d", c.r.IntN(3)))))
 }
 
 func (c *chaos) pass() {

@@ -39,6 +39,7 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"a reply counts for two requests", "matter.go", "by != \"\" && by != e.Name", "by == \"nobody\""},
 	{"rings are not broken", "clarification.go",
 		"if order := in.World.orders()[in.Name]; order != nil {", "if order := in.World.orders()[in.Name]; order != nil && false {"},
+	{"a session that a broken file named is forgotten", "settle.go", "e.Brief().StalledReason == ReasonInvalidSpec && !s.sessions", "false"},
 	{"the victim of a ring is not looked at", "settle.go", "\ts.addOrdered(w)\n", ""},
 	{"a node whose key moved keeps its question", "settle_matters.go", "s.touchLeft(old, e)", "_ = old"},
 	{"a wait for people counts for the time limit", "dag_clock.go", "if f.b.human[i] || emptySpan(span) {", "if emptySpan(span) {"},

@@ -82,10 +82,10 @@ type settler struct {
 	changed map[schemas.Ref]bool
 	// ranking tells that places may have changed hands.
 	ranking bool
-	// workers tells that the working agents are marked.
-	workers bool
-	told    []func(done, total int)
-	index   *matterIndex // of tree, shared with the worlds over it; nil until asked for
+	// workers tells that the working agents are marked, sessions that all sessions are.
+	workers, sessions bool
+	told              []func(done, total int)
+	index             *matterIndex // of tree, shared with the worlds over it; nil until asked for
 }
 
 // touch marks an object, and what reads it, to be decided.
@@ -140,8 +140,15 @@ func (s *settler) addReferrers(ref schemas.Ref, kinds ...string) {
 	}
 }
 
-// touchDAG adds what reads a DAG: its session, the actions on it, and its agents; those of before too.
+// touchDAG adds what reads a DAG: its session, the actions on it, and its agents; those of before too. Of one that was broken
+// nothing tells which session its file named.
 func (s *settler) touchDAG(e *state.Entry) {
+	if e.Brief().StalledReason == ReasonInvalidSpec && !s.sessions {
+		s.sessions = true
+		for _, session := range s.tree.Entries(schemas.SessionKind.Name) {
+			s.addSession(session.Name)
+		}
+	}
 	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Session != "" {
 		s.addSession(st.Session)
 	}
@@ -246,7 +253,7 @@ func (s *settler) round() bool {
 	}
 	was := s.tree
 	s.tree, s.index = s.tree.With(changed...), nil
-	s.work, s.ranking = map[schemas.Ref]bool{}, false
+	s.work, s.ranking, s.sessions = map[schemas.Ref]bool{}, false, false
 	s.touchMoved(was, changed)
 	if w.seats == nil {
 		return s.work == nil || len(s.work) > 0
