@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -152,4 +155,41 @@ func (k strike) changed(t *testing.T, dir string) {
 		}
 	}
 	writeFiles(t, dir, write)
+}
+
+// TestCaptureThatLosesTheManifest: a capture whose lock of the manifest is lost while it is held, as when the clock jumps or
+// another program takes it for abandoned, ends with 75; what it learned is kept, and the next run goes on.
+func TestCaptureThatLosesTheManifest(t *testing.T) {
+	t.Parallel()
+	const lock = "state/memory/manifest.json.lock"
+	capture := afterMemoryRun("capture", "memory", "capture", "--agent", "engineer", "--issue", "29", "talk.jsonl")
+	spec, err := capture.fixture(t, blow{mode: crashtest.Fail})()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(spec.Root, lock)
+	taken, lost := false, false
+	spec.Skip = func(c crashtest.Call) bool {
+		if taken && !lost && strings.HasSuffix(c.Path, ".tmp") { // it writes the new manifest, and stands still meanwhile
+			lost = true
+			if err := errors.Join(os.Remove(at), os.WriteFile(at, []byte("{}"), 0o666)); err != nil {
+				t.Error(err)
+			}
+		}
+		taken = taken || c.To == lock
+		return true
+	}
+	r, err := crashtest.Run(t.Context(), spec)
+	if err != nil || r.Exit != exitBusy || !lost {
+		t.Errorf("%v, lost %v, exit %d, want %d\n%s", err, lost, r.Exit, exitBusy, r.Stderr)
+	}
+	if err := os.Remove(at); err != nil {
+		t.Error(err)
+	}
+	for _, args := range [][]string{{"-q"}, {"memory", "list", "--issue", "29"}} {
+		spec.Cmd = append(spec.Cmd[:1:1], args...)
+		if out, err := rerun(spec); err != nil || args[0] == "memory" && bytes.Count(out, []byte("Keep one file for each")) != 1 {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
 }

@@ -81,10 +81,13 @@ func (k outputKeeper) keep(ctx context.Context, r *schemas.Run) error {
 	var files []gitrepo.KeptFile
 	size := int64(0)
 	for _, o := range r.Outputs {
-		if size += o.Size; size > keptLimit {
-			k.refuse(r, fmt.Sprintf("they have more than %d MiB", keptLimit>>20))
-			return nil
-		}
+		size += o.Size
+	}
+	if size > keptLimit {
+		k.refuse(r, fmt.Sprintf("they have more than %d MiB", keptLimit>>20))
+		return nil
+	}
+	for _, o := range r.Outputs {
 		data, err := outputs.Read(ctx, k.store.Root(), o)
 		if errors.Is(err, outputs.ErrMissing) {
 			return nil
