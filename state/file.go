@@ -124,8 +124,8 @@ func (g *gather) trouble(t trouble) {
 const chunk = 128
 
 // readFiles reads and decodes files, in parallel. Files that vanished meanwhile are left out; what cannot be read
-// becomes a trouble.
-func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*file) ([]*file, []trouble, error) {
+// becomes a trouble. What the system said of them was asked for after since; if that is zero, it is asked for again.
+func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*file, since time.Time) ([]*file, []trouble, error) {
 	out := make([]*file, len(want))
 	var mu sync.Mutex
 	var troubles []trouble
@@ -134,13 +134,15 @@ func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*fi
 	var wg sync.WaitGroup
 	for range min(workers(), len(parts)) {
 		wg.Go(func() {
+			r := reader{store: s, known: known, since: since}
+			defer r.close()
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(parts) {
 					return
 				}
 				p := parts[i]
-				bad := s.readPart(want[p.from:p.to], out[p.from:p.to], known)
+				bad := r.part(want[p.from:p.to], out[p.from:p.to])
 				s.Working()
 				mu.Lock()
 				troubles = append(troubles, bad...)
@@ -155,14 +157,13 @@ func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*fi
 
 type part struct{ from, to int }
 
-// partition cuts a list of files into parts of one folder and area each.
+// partition cuts a list of files into parts of one home and area each.
 func partition(want []seen) []part {
 	var parts []part
 	for i := 0; i < len(want); {
-		dir := path.Dir(want[i].path)
+		home := want[i].home()
 		j := i + 1
-		for j < len(want) && j-i < chunk && want[j].area == want[i].area && want[j].path[:min(len(dir)+1, len(want[j].path))] == dir+"/" &&
-			path.Dir(want[j].path) == dir {
+		for j < len(want) && j-i < chunk && want[j].area == want[i].area && want[j].home() == home {
 			j++
 		}
 		parts = append(parts, part{i, j})
@@ -171,17 +172,59 @@ func partition(want []seen) []part {
 	return parts
 }
 
-// readPart reads files of one folder.
-func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad []trouble) {
-	dir := path.Dir(want[0].path)
-	d, err := openFolder(s.root, dir)
+// home is the folder that is opened to read a file: its own, or, as there are few records in a folder each, the one of
+// the records of all objects of a kind.
+func (f *seen) home() string {
+	home := path.Dir(f.path)
+	if f.area == areaRuns {
+		home = path.Dir(home)
+	}
+	return home
+}
+
+// reader reads files, one after another.
+type reader struct {
+	store *Store
+	known map[string]*file
+	since time.Time
+
+	home   string
+	folder *folder // the open one; nil before the first
+	buf    []byte
+}
+
+func (r *reader) close() {
+	if r.folder != nil {
+		r.folder.close()
+	}
+}
+
+func (r *reader) goTo(home string) error {
+	if r.folder != nil && r.home == home {
+		return nil
+	}
+	d, err := openFolder(r.store.root, home)
 	if err != nil {
+		return err
+	}
+	r.close()
+	if r.buf == nil {
+		r.buf = make([]byte, 64<<10)
+	}
+	d.use(r.buf)
+	r.home, r.folder = home, d
+	return nil
+}
+
+// part reads files of one home.
+func (r *reader) part(want []seen, out []*file) (bad []trouble) {
+	s, home := r.store, want[0].home()
+	if err := r.goTo(home); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return []trouble{unreadable(dir, err)}
+		return []trouble{unreadable(home, err)}
 	}
-	defer d.close()
 	kind := byte(blockStates)
 	switch want[0].area {
 	case areaSpecs:
@@ -196,7 +239,7 @@ func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad 
 			s.cache.write(to)
 			to = s.cache.encoder(kind)
 		}
-		f, err := s.readFile(d, w, known[w.path], to)
+		f, err := r.file(w, to)
 		switch {
 		case err == nil:
 			out[i] = f
@@ -207,28 +250,24 @@ func (s *Store) readPart(want []seen, out []*file, known map[string]*file) (bad 
 	return bad
 }
 
-// readFile reads and decodes one file of the open folder d and notes for the cache what it found. When the content is
-// the old one's, so is what it holds.
-func (s *Store) readFile(d *folder, w seen, old *file, to *encoder) (*file, error) {
+// file reads and decodes one file and notes for the cache what it found. When the content is the one that is known, so is
+// what it holds.
+func (r *reader) file(w seen, to *encoder) (*file, error) {
+	s, old := r.store, r.known[w.path]
 	limit := s.limit(w.area)
 	f := &file{path: w.path, area: w.area, stat: w.stat}
 	if w.area == areaOther {
 		return f, nil
 	}
-	now := s.opts.FileNow()
-	data, st, err := d.read(path.Base(w.path), limit)
-	if errors.Is(err, errNotFile) && w.area == areaSpecs {
-		f.link = true
-		data, st, err = s.readLink(w.path, limit)
-	}
+	data, now, err := r.read(f, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
-		s.tooLarge(f, st, limit)
+		s.tooLarge(f, limit)
 		return f, nil
 	case err != nil:
 		return nil, err
 	}
-	f.stat, f.racy, f.sum = st, st.racyAt(now), xxhash.Sum64(data)
+	f.racy, f.sum = f.stat.racyAt(now), xxhash.Sum64(data)
 	if old != nil && old.sum == f.sum && old.stat.Size == f.stat.Size && old.area == f.area && old.body != nil {
 		f.body = old.body
 		if *f != *old {
@@ -239,6 +278,23 @@ func (s *Store) readFile(d *folder, w seen, old *file, to *encoder) (*file, erro
 	f.body = s.decode(w.area, w.path, data)
 	to.file(f, data)
 	return f, nil
+}
+
+// read returns the content of f, and a moment before the system said of it what is noted in f.
+func (r *reader) read(f *file, limit int64) (data []byte, now time.Time, err error) {
+	name := f.path[len(r.home)+1:]
+	if !r.since.IsZero() && f.stat.Size <= limit {
+		if data, ok := r.folder.readAs(name, &f.stat); ok {
+			return data, r.since, nil
+		}
+	}
+	now = r.store.opts.FileNow()
+	data, f.stat, err = r.folder.read(name, limit)
+	if errors.Is(err, errNotFile) && f.area == areaSpecs {
+		f.link = true
+		data, f.stat, err = r.store.readLink(f.path, limit)
+	}
+	return data, now, err
 }
 
 func (s *Store) limit(a area) int64 {
@@ -262,9 +318,8 @@ func (s *Store) readLink(p string, limit int64) ([]byte, stat, error) {
 	return d.read(path.Base(to), limit)
 }
 
-func (s *Store) tooLarge(f *file, st stat, limit int64) {
-	f.stat = st
-	text := fmt.Sprintf("the file has %d bytes; the limit is %d (limits.fileSize in %s)", st.Size, limit,
+func (s *Store) tooLarge(f *file, limit int64) {
+	text := fmt.Sprintf("the file has %d bytes; the limit is %d (limits.fileSize in %s)", f.stat.Size, limit,
 		schemas.SettingsPath)
 	if f.area != areaSpecs {
 		f.body = &damage{text: text}

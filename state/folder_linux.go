@@ -36,7 +36,7 @@ func openFolder(root *os.Root, p string) (*folder, error) {
 
 // below opens the folder at a slash path below d; "." is d once more.
 func (d *folder) below(p string) (*folder, error) {
-	if fd, ok := openBeneath(d.fd, p); ok {
+	if fd, ok := openBeneath(d.fd, p, openFolderFlags); ok {
 		return &folder{fd: fd}, nil
 	}
 	fd, err := openat(d.fd, ".", openFolderFlags)
@@ -58,13 +58,13 @@ func (d *folder) below(p string) (*folder, error) {
 	return cur, nil
 }
 
-// openBeneath opens a folder below another by one call, which follows no link. ok is false where that cannot be, for
+// openBeneath opens what is below a folder by one call, which follows no link. ok is false where that cannot be, for
 // whatever reason: kernels before 5.6 and some sandboxes do not know the call.
-func openBeneath(dir int, p string) (fd int, ok bool) {
+func openBeneath(dir int, p string, flags uint64) (fd int, ok bool) {
 	if !fs.ValidPath(p) {
 		return 0, false
 	}
-	how := unix.OpenHow{Flags: openFolderFlags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(dir, p, &how)
 	return fd, err == nil
 }
@@ -167,14 +167,51 @@ func (s *stat) from(x *unix.Statx_t) {
 	s.Mode = uint32(x.Mode&0o7777) | uint32(formOf(byte(x.Mode>>12)))<<formShift // S_IFMT holds the DT_ constants
 }
 
-// read returns the content of a regular file in the folder, and what the system said of it just before. Anything else
-// than a regular file is not read and does not block. The content is good until the next read in the same folder.
-func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
-	fd, err := openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
-	if err != nil {
-		if errors.Is(err, unix.ELOOP) {
-			err = errNotFile
+const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+
+// open opens a file at a slash path below d, without following links.
+func (d *folder) open(p string) (int, error) {
+	name := p
+	if i := strings.LastIndexByte(p, '/'); i >= 0 {
+		if fd, ok := openBeneath(d.fd, p, openFileFlags); ok {
+			return fd, nil
 		}
+		sub, err := d.below(p[:i])
+		if err != nil {
+			return -1, err
+		}
+		defer sub.close()
+		d, name = sub, p[i+1:]
+	}
+	fd, err := openat(d.fd, name, openFileFlags)
+	if errors.Is(err, unix.ELOOP) {
+		err = errNotFile
+	}
+	return fd, err
+}
+
+// readAs is read for what the system says that st is of the path: a regular file that is not too large. ok is false when
+// it is of another size or not there; it may be another file of the same size, of which the system says something else
+// then. A name that has become a pipe is opened, which does not block.
+func (d *folder) readAs(p string, st *stat) (data []byte, ok bool) {
+	fd, err := d.open(p)
+	if err != nil {
+		return nil, false
+	}
+	size := int(st.Size)
+	if cap(d.content) <= size {
+		d.content = make([]byte, 0, size+size/2+1)
+	}
+	n, err := unix.Read(fd, d.content[:size+1]) // one more, so that it shows that there is no more
+	_ = unix.Close(fd)
+	return d.content[:max(n, 0)], err == nil && n == size
+}
+
+// read returns the content of a regular file at a slash path below d, and what the system said of it just before. Anything
+// else than a regular file is not read and does not block. The content is good until the next read in the same folder.
+func (d *folder) read(p string, limit int64) ([]byte, stat, error) {
+	fd, err := d.open(p)
+	if err != nil {
 		return nil, stat{}, err
 	}
 	defer unix.Close(fd)

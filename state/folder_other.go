@@ -72,8 +72,11 @@ func (d *folder) stat(name []byte, st *stat) error {
 	return err
 }
 
-// read returns the content of a regular file in the folder, and what the system said of it just before. Anything else
-// than a regular file is not read and does not block. The content is good until the next read in the same folder.
+// readAs leaves it to read.
+func (d *folder) readAs(string, *stat) (data []byte, ok bool) { return nil, false }
+
+// read returns the content of a regular file at a slash path below d, and what the system said of it just before. Anything
+// else than a regular file is not read and does not block. The content is good until the next read in the same folder.
 func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
 	if st, err := lstat(d.root, name); err != nil || st.form() != formFile {
 		return nil, st, errors.Join(err, notFile(st))

@@ -91,7 +91,7 @@ func (s *Store) known() map[string]*file {
 
 // look scans the folders, unless that was done in the same generation, and reads what is not known already.
 func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]*file, []trouble, error) {
-	found, troubles, err := s.scanFirst(ctx, gen)
+	found, troubles, since, err := s.scanFirst(ctx, gen)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]
 	if len(want) > LargeTree || s.before == nil {
 		s.large(len(files)+len(want), LargeTree)
 	}
-	read, more, err := s.readFiles(ctx, want, known)
+	read, more, err := s.readFiles(ctx, want, known, since)
 	return append(files, read...), append(troubles, more...), err
 }
 
@@ -123,16 +123,18 @@ func (f *file) current(now seen) bool {
 	return f != nil && !f.racy && f.stat == now.stat && f.area == now.area && (f.body != nil || f.area == areaOther)
 }
 
-// scanFirst is scanAll, or what Fresh saw less than a second ago.
-func (s *Store) scanFirst(ctx context.Context, gen int64) ([]seen, []trouble, error) {
+// scanFirst is scanAll, or what Fresh saw less than a second ago. since is a moment before the look, if that is known.
+func (s *Store) scanFirst(ctx context.Context, gen int64) (found []seen, troubles []trouble, since time.Time, err error) {
 	first := s.first
 	s.first = nil
 	l := s.layout()
 	if first == nil || s.opts.FileNow().Sub(first.at) > time.Second || first.gen != gen || first.layout.specs != l.specs || first.layout.state != l.state {
-		return s.scanAll(ctx)
+		since = s.opts.FileNow()
+		found, troubles, err = s.scanAll(ctx)
+		return found, troubles, since, err
 	}
-	found, troubles := first.seen()
-	return found, troubles, nil
+	found, troubles = first.seen()
+	return found, troubles, time.Time{}, nil
 }
 
 func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // How a Refresh finds out what became of files: all of them, or those that hints name.
@@ -14,6 +15,7 @@ import (
 // all looks at every file.
 func (u *update) all(ctx context.Context, _ []string) error {
 	s, m := u.store, u.model
+	since := s.opts.FileNow()
 	found, troubles, err := s.scanAll(ctx)
 	if err != nil {
 		return err
@@ -26,7 +28,7 @@ func (u *update) all(ctx context.Context, _ []string) error {
 			want = append(want, f)
 		}
 	}
-	read, more, err := s.readFiles(ctx, want, m.files)
+	read, more, err := s.readFiles(ctx, want, m.files, since)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 	}
 	slices.SortFunc(want, bySeenPath)
 	want = slices.CompactFunc(want, func(a, b seen) bool { return a.path == b.path })
-	read, troubles, err := u.store.readFiles(ctx, want, u.model.files)
+	read, troubles, err := u.store.readFiles(ctx, want, u.model.files, time.Time{})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -271,7 +272,7 @@ func (u *update) written(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(want, bySeenPath)
-	files, troubles, err := u.store.readFiles(ctx, want, nil)
+	files, troubles, err := u.store.readFiles(ctx, want, nil, time.Time{})
 	for _, f := range files {
 		u.put(f)
 	}
