@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -166,27 +167,38 @@ func (k outputKeeper) fill(ctx context.Context, r controllers.Restore) error {
 	if err != nil {
 		return err
 	}
-	if hash := here[r.Run.Key]; hash != "" && k.fillFrom(ctx, repo, hash, r) == nil {
-		return nil
+	if hash := here[r.Run.Key]; hash != "" {
+		err := k.fillFrom(ctx, func(path string) (io.ReadCloser, error) { return repo.OpenKept(ctx, hash, path) }, r)
+		if err == nil {
+			return nil
+		}
 	}
 	remote, err := repo.Source(ctx, k.settings.Git.Remote)
 	if err != nil {
 		return err
 	}
-	hash, err := remote.FetchKept(ctx, r.Run.Key)
-	if err != nil {
-		return err
+	return remote.FetchKept(ctx, r.Run.Key, sentLimit(r.Run.Outputs), func(open gitrepo.OpenFunc) error {
+		return k.fillFrom(ctx, open, r)
+	})
+}
+
+// sentLimit is how many bytes git needs at most for outputs that were kept: what names and frames them is beside them.
+func sentLimit(all []schemas.Output) int64 {
+	const names = 1 << 20
+	size, most := int64(0), int64(keptLimit)
+	for _, o := range all {
+		size += min(max(o.Size, 0), most) + 4096
 	}
-	return k.fillFrom(ctx, repo, hash, r)
+	return min(size, most+int64(len(all))*4096)*101/100 + names
 }
 
 // fillFrom adds files of a tree to the cache, which takes only what the record describes.
-func (k outputKeeper) fillFrom(ctx context.Context, repo *gitrepo.Repo, tree string, r controllers.Restore) error {
+func (k outputKeeper) fillFrom(ctx context.Context, open gitrepo.OpenFunc, r controllers.Restore) error {
 	for _, o := range r.Outputs {
 		if outputs.Has(k.store.Root(), o) {
 			continue
 		}
-		from, err := repo.OpenKept(ctx, tree, o.Path)
+		from, err := open(o.Path)
 		if err == nil {
 			err = errors.Join(outputs.Fill(ctx, k.store.Root(), o, from), from.Close())
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -130,10 +131,15 @@ func (r *Repo) Drop(ctx context.Context, kept map[string]string) error {
 // OpenKept reads a file of a tree. Nothing that it says is to be believed: anybody who can push may have made it. The error
 // wraps ErrNotKept if there is no such file, or no ordinary one.
 func (r *Repo) OpenKept(ctx context.Context, tree, path string) (io.ReadCloser, error) {
+	return r.openKept(ctx, r.layout, nil, tree, path)
+}
+
+// openKept is OpenKept for a tree among the objects of l, which env has git look at.
+func (r *Repo) openKept(ctx context.Context, l layout, env []string, tree, path string) (io.ReadCloser, error) {
 	if r.command == nil {
 		return nil, fmt.Errorf("%s: %w", r.worktree, ErrUnsupported)
 	}
-	store := newObjectStore(r.layout)
+	store := newObjectStore(l)
 	defer store.close()
 	at, err := store.file(plumbing.NewHash(tree), path)
 	switch {
@@ -146,6 +152,7 @@ func (r *Repo) OpenKept(ctx context.Context, tree, path string) (io.ReadCloser, 
 	}
 	k := r.command.(*command)
 	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), "cat-file", "blob", at.hash.String())
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -214,24 +221,83 @@ func (m *Remote) ChangeKept(ctx context.Context, was, now map[string]string) err
 	return nil
 }
 
-// FetchKept brings what is kept on the remote under a key, and returns its hash. The error wraps ErrNotKept if there is
-// nothing. No reference of this repository changes.
-func (m *Remote) FetchKept(ctx context.Context, key string) (hash string, err error) {
+// FetchKept brings what is kept on the remote under a key into a folder of its own, which is gone when use returns; open is
+// [Repo.OpenKept] there. Nothing of this repository changes. Of a remote that sends more than most bytes the rest is not
+// awaited. The error wraps ErrNotKept then, and if there is nothing.
+func (m *Remote) FetchKept(ctx context.Context, key string, most int64, use func(open OpenFunc) error) error {
 	ref := keptRefs + key
 	if !validRef(ref) {
-		return "", fmt.Errorf("%q: not a name for a reference", ref)
+		return fmt.Errorf("%q: not a name for a reference", ref)
 	}
-	err = m.aside(ctx, func(fetch fetchFunc, dir string) error {
-		said, err := fetch("+" + ref + ":refs/worktree/kept")
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return m.aside(limited, func(fetch fetchFunc, dir string) error {
+		dir = filepath.Dir(filepath.Dir(dir))
+		objects, err := borrowing(dir, m.repo.common)
+		if err != nil {
+			return err
+		}
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			watchSize(limited, objects, most, cancel)
+		}()
+		said, err := fetch(objects, "+"+ref+":refs/worktree/kept")
+		cancel()
+		<-watched
 		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case folderSize(objects) > most:
+			return fmt.Errorf("%s on %s: %w: it has more than the %d bytes that its record tells of", ref, m.name, ErrNotKept, most)
 		case err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+ref):
 			return fmt.Errorf("%s on %s: %w", ref, m.name, ErrNotKept)
 		case err != nil:
 			return m.unreachable(ctx, said, err)
 		}
-		data, err := regular.ReadPath(filepath.Join(dir, "kept"))
-		hash = strings.TrimSpace(string(data))
-		return err
+		hash, err := regular.ReadPath(filepath.Join(dir, "refs", "worktree", "kept"))
+		if err != nil {
+			return err
+		}
+		return use(func(path string) (io.ReadCloser, error) {
+			return m.repo.openKept(ctx, layout{m.repo.worktree, dir, dir}, []string{objectsVar + objects}, strings.TrimSpace(string(hash)), path)
+		})
 	})
-	return hash, err
+}
+
+// objectsVar names the folder of objects to git.
+const objectsVar = "GIT_OBJECT_DIRECTORY="
+
+// OpenFunc reads a file of a tree.
+type OpenFunc func(path string) (io.ReadCloser, error)
+
+// watchSize calls stop once a folder has more than most bytes, and returns then, or when ctx ends.
+func watchSize(ctx context.Context, dir string, most int64, stop func()) {
+	const often = 20 * time.Millisecond
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if folderSize(dir) > most {
+				stop()
+				return
+			}
+		}
+	}
+}
+
+// folderSize adds up the files below a folder. What goes meanwhile does not count.
+func folderSize(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if fi, err := d.Info(); err == nil {
+				size += fi.Size()
+			}
+		}
+		return nil
+	})
+	return size
 }

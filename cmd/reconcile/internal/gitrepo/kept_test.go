@@ -4,9 +4,12 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const keptKey = "dags/job/build-0123456789abcdef-1"
@@ -54,7 +57,12 @@ func TestKept(t *testing.T) {
 
 func readKept(t *testing.T, r *Repo, tree, path string) string {
 	t.Helper()
-	file, err := r.OpenKept(t.Context(), tree, path)
+	return readOpen(t, func(path string) (io.ReadCloser, error) { return r.OpenKept(t.Context(), tree, path) }, path)
+}
+
+func readOpen(t *testing.T, open OpenFunc, path string) string {
+	t.Helper()
+	file, err := open(path)
 	if err != nil {
 		return err.Error()
 	}
@@ -115,14 +123,23 @@ func TestKeptOnRemote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := source.FetchKept(t.Context(), keptKey)
-	if err != nil || got != hash {
-		t.Errorf("%s, %v", got, err)
+	err = source.FetchKept(t.Context(), keptKey, 1<<20, func(open OpenFunc) error {
+		f.equal("app", readOpen(t, open, "out/app"), "app\n")
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
-	f.equal("app", readKept(t, other.open(), hash, "out/app"), "app\n")
+	if _, err := other.try("cat-file", "-e", hash); err == nil {
+		t.Error("what is kept on the remote stays in this repository")
+	}
 	f.equal("references", other.git("for-each-ref", "refs/reconcile", "refs/worktree"), "")
-	if _, err := source.FetchKept(t.Context(), keptKey+"0"); !errors.Is(err, ErrNotKept) {
+	unused := func(OpenFunc) error { return errors.New("used") }
+	if err := source.FetchKept(t.Context(), keptKey+"0", 1<<20, unused); !errors.Is(err, ErrNotKept) {
 		t.Errorf("what nobody keeps: %v", err)
+	}
+	if err := source.FetchKept(t.Context(), keptKey, 100, unused); !errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), "more than the 100 bytes") {
+		t.Errorf("more than is to be sent: %v", err)
 	}
 	if err := m.ChangeKept(t.Context(), map[string]string{keptKey: strings.Repeat("1", 40)}, map[string]string{keptKey: ""}); err == nil {
 		t.Error("what somebody else changed was removed")
@@ -132,4 +149,37 @@ func TestKeptOnRemote(t *testing.T) {
 	}
 	f.equal("the remote", (&fixture{t, bare}).git("for-each-ref", "refs/reconcile"), "")
 	other.sound()
+}
+
+// TestFetchKeptEndsWithTheLimit: a remote that sends too much, and then goes on without end, is not waited for, and nothing of it
+// stays.
+func TestFetchKeptEndsWithTheLimit(t *testing.T) {
+	t.Parallel()
+	f, other, _ := shared(t)
+	data := make([]byte, 3<<20)
+	rand.NewChaCha8([32]byte{}).Read(data) //nolint:errcheck // it never fails
+	hash, err := f.open().Keep(t.Context(), keptKey, []KeptFile{{Path: "out/app", Data: data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.remote().ChangeKept(t.Context(), nil, map[string]string{keptKey: hash}); err != nil {
+		t.Fatal(err)
+	}
+	server := filepath.Join(resolved(t, t.TempDir()), "server")
+	script := "#!/bin/sh\ngit-upload-pack \"$@\" | dd bs=65536 count=40\nexec cat\n"
+	if err := os.WriteFile(server, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	other.git("config", "remote.origin.uploadpack", server)
+	source, err := other.open().Source(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.patient = 20 * time.Second
+	before := other.git("count-objects", "-v")
+	err = source.FetchKept(t.Context(), keptKey, 1<<18, func(OpenFunc) error { return errors.New("used") })
+	if !errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), "more than the 262144 bytes") {
+		t.Error(err)
+	}
+	f.equal("objects", other.git("count-objects", "-v"), before)
 }

@@ -49,9 +49,9 @@ func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
 		specs = append(specs, "+"+dir+"*:refs/worktree/shared/"+strings.TrimPrefix(dir, sharedRefs)+"*")
 	}
 	err = m.aside(ctx, func(fetch fetchFunc, dir string) error {
-		said, err := fetch(append(specs, "+"+m.ref+":refs/worktree/head")...)
+		said, err := fetch("", append(specs, "+"+m.ref+":refs/worktree/head")...)
 		if err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+m.ref) {
-			said, err = fetch(specs...)
+			said, err = fetch("", specs...)
 		}
 		if err != nil {
 			return m.unreachable(ctx, said, err)
@@ -62,8 +62,9 @@ func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
 	return refs, err
 }
 
-// fetchFunc is git fetch of refspecs into refs/worktree.
-type fetchFunc func(specs ...string) (answer, error)
+// fetchFunc is git fetch of refspecs into refs/worktree. What it brings is written into the folder objects as it comes; ""
+// are the objects of the repository.
+type fetchFunc func(objects string, specs ...string) (answer, error)
 
 // aside fetches into references that only a git directory of our own has, which is gone again at the end; dir is where they
 // are files meanwhile. Nothing is locked, the user's FETCH_HEAD and remote-tracking branches stay, and what a killed
@@ -79,10 +80,24 @@ func (m *Remote) aside(ctx context.Context, do func(fetch fetchFunc, dir string)
 			return err
 		}
 	}
-	return do(func(specs ...string) (answer, error) {
+	return do(func(objects string, specs ...string) (answer, error) {
+		env, config := []string{"GIT_DIR=" + dir}, []string(nil)
+		if objects != "" { // few objects are else unpacked in memory
+			env, config = append(env, objectsVar+objects), []string{"-c", "fetch.unpackLimit=1"}
+		}
 		args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", m.name}
-		return m.talk(ctx, false, []string{"GIT_DIR=" + dir}, append(args, specs...)...)
+		return m.talk(ctx, false, env, slices.Concat(config, args, specs)...)
 	}, filepath.Join(dir, "refs", "worktree"))
+}
+
+// borrowing makes a folder of objects in dir that has those of a repository, too.
+func borrowing(dir, common string) (string, error) {
+	objects := filepath.Join(dir, "objects")
+	info := filepath.Join(objects, "info")
+	if err := os.MkdirAll(info, 0o700); err != nil {
+		return "", err
+	}
+	return objects, os.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(common, "objects")+"\n"), 0o600)
 }
 
 // fetchFolder is what the names of those git directories begin with, and abandonedFetch the age at which one has nobody
