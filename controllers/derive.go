@@ -20,34 +20,43 @@ type Spec struct {
 	Spec schemas.Spec
 }
 
+// Derive is [Decider.Derive] for a single tree.
+func Derive(t *state.Tree) []Spec { return new(Decider).Derive(t) }
+
 // Derive lists the spec files that the tree lacks: the requests of nodes whose latest run ended with a question, and those
 // of open questions that other programs wrote into ledgers; and, if there is a memory, the observations of what agents
 // learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
 // Settle has decided.
-func Derive(t *state.Tree) []Spec {
-	d := &deriver{tree: t, w: newWorld(t, time.Time{}, nil), remembers: remembers(t)}
-	for _, e := range t.Entries(schemas.DAGKind.Name) {
-		d.asks(e)
-		d.learned(e)
-	}
-	for _, l := range t.Ledgers() {
-		if l.Open > 0 {
-			d.imports(l)
+func (d *Decider) Derive(t *state.Tree) []Spec {
+	v := &deriver{tree: t, w: newWorld(t, time.Time{}, nil), remembers: remembers(t)}
+	due := d.calls.since(t)
+	again := map[schemas.Ref]bool{}
+	look := func(ref schemas.Ref, by ...func()) {
+		before := len(v.out)
+		for _, f := range by {
+			f()
+		}
+		if len(v.out) > before {
+			again[ref] = true // until it is there
 		}
 	}
-	d.found = newResolutions(t)
-	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		d.learned(e)
-		d.resolved(e)
+	for _, e := range due.of(t, schemas.DAGKind.Name) {
+		look(e.Ref, func() { v.asks(e) }, func() { v.learned(e) })
 	}
-	return d.out
+	for _, l := range due.ledgers(t) {
+		look(l.Ref(), func() { v.imports(l) })
+	}
+	for _, e := range due.of(t, schemas.ClarificationRequestKind.Name) {
+		look(e.Ref, func() { v.learned(e) }, func() { v.resolved(e) })
+	}
+	d.calls = calls{tree: t, again: again}
+	return v.out
 }
 
 type deriver struct {
 	tree      *state.Tree
 	w         *World
 	remembers bool
-	found     resolutions
 	out       []Spec
 	derived   map[schemas.Ref]bool
 }

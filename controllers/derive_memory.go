@@ -86,20 +86,18 @@ func (d *deriver) resolved(e *state.Entry) {
 	if !d.remembers || st.Phase != schemas.ClarificationResolved || st.ResolvedAt.IsZero() || st.ID == "" {
 		return
 	}
-	name := e.Name
-	if len(resolvedPrefix)+len(name) > longestName {
-		name = nameFor(resolvedPrefix+name, name)[len(resolvedPrefix):]
-		if !d.lacks(observationRef(resolvedPrefix + name)) {
-			return
-		}
-	} else if d.found.has(name) {
+	name := resolvedPrefix + e.Name
+	if len(name) > longestName {
+		name = nameFor(name, e.Name)
+	}
+	if !d.lacks(observationRef(name)) {
 		return
 	}
 	spec := requestSpec(e)
 	if spec == nil || e.Object.Digest != st.ObservedDigest {
 		return
 	}
-	d.observe(resolvedPrefix+name, d.resolution(e.Name, spec, st))
+	d.observe(name, d.resolution(e.Name, spec, st))
 	rest(e, Out{})
 }
 
@@ -108,29 +106,6 @@ const (
 	resolvedPrefix = "resolved-"
 	longestName    = 63
 )
-
-// resolutions finds the observations of resolved requests. It is asked for the requests in the order of their names,
-// and walks along: this happens in every turn, for every request that was ever resolved.
-type resolutions []*state.Entry
-
-func newResolutions(t *state.Tree) resolutions {
-	all := t.Entries(schemas.ObservationKind.Name)
-	from, _ := slices.BinarySearchFunc(all, resolvedPrefix, func(e *state.Entry, name string) int {
-		return strings.Compare(e.Name, name)
-	})
-	return all[from:]
-}
-
-func (r *resolutions) has(request string) bool {
-	for len(*r) > 0 {
-		of, ok := strings.CutPrefix((*r)[0].Name, resolvedPrefix)
-		if !ok || of >= request {
-			return ok && of == request && !(*r)[0].Gone()
-		}
-		*r = (*r)[1:]
-	}
-	return false
-}
 
 // resolution is the decision that a clarification came to, as an observation of who gave it: who resolved an escalated
 // one, if that is an agent of the tree, else who was asked.

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -28,6 +30,45 @@ func remembering(t *testing.T) *sim {
 		"spec: {session: days, nodes: [{name: build, agent: engineer, prompt: go}]}\n")
 	s.settle()
 	return s
+}
+
+// TestDeriveFollows changes what lets a spec be called for, beside the object that calls for it: derive compares what is looked
+// at with everything.
+func TestDeriveFollows(t *testing.T) {
+	s := remembering(t)
+	s.work(func(r *schemas.Run) {
+		r.Learned = []schemas.ObservationEntry{entry(schemas.CategoryDecision, "The days are long.")}
+	})
+	foreign := schemas.Clarification{ID: clarify.FormatID(29, 1), From: "engineer", To: "stranger", Topic: "days",
+		Status: schemas.ClarificationPending, Round: 1, MaxRounds: 2, Created: schemas.NewTime(s.now), StaleAfter: schemas.NewTime(s.now)}
+	ledger, err := json.Marshal(schemas.Ledger{IssueNumber: 29, Clarifications: []schemas.Clarification{foreign}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.setLedger(29, ledger)
+	called := func(want ...string) {
+		t.Helper()
+		s.settle()
+		var got []string
+		for _, spec := range s.derive() {
+			got = append(got, spec.Ref.Kind)
+			s.write(spec)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v is called for, want %v", got, want)
+		}
+	}
+	called(schemas.ObservationKind.Name)
+	called()
+	for path, d := range s.specs {
+		if d.Ref.Kind == schemas.ObservationKind.Name {
+			s.put(path, "")
+		}
+	}
+	called(schemas.ObservationKind.Name)
+	s.put("specs/agents/stranger.yaml", head("Agent", "stranger")+"spec: {runner: {human: {}}}\n")
+	called(schemas.ClarificationRequestKind.Name)
+	called()
 }
 
 // observations are the derived ones, and no other spec is derived.

@@ -50,6 +50,13 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"what could not be restored is asked for again", "dag_outputs.go", "if !all || slices.Contains(missing.Lost, run.Key) {", "if !all {"},
 	{"asked outputs are made again where nothing may run", "dag_outputs.go", "return f.gate.open && (verb", "return true || (verb"},
 	{"the time between runs counts", "dag_clock.go", "out = append(out, &entry)", "_ = append(out, &entry)"},
+	{"the sums of sessions lag behind", "session_sum.go", "\t\t\ts.put(is)\n", "\t\t\t_ = is\n"},
+	{"a decision that nobody took over counts", "session_sum.go", "\tclear(s.ahead)\n", "\tclear(s.parts)\n"},
+	{"DAGs that ended before are forgotten", "session_sum.go", "return r.before && ", "return false && "},
+	{"a spec that is gone is not called for again", "calls.go", "if went(was, is) {", "if went(was, is) && false {"},
+	{"a question that an agent may ask by now is not asked", "calls.go", "if digestOf(was) != digestOf(is) {", "if digestOf(was) != digestOf(is) && false {"},
+	{"what could not be written is not called for again", "calls.go", "due{refs: maps.Clone(c.again)}", "due{refs: maps.Collect(maps.All(map[schemas.Ref]bool{}))}"},
+	{"ledgers that change are not looked at", "calls.go", "d.refs[l.Ref()] = true", "_ = l"},
 	{"foreign claims are ignored", "admit.go", "\t\tu.foreign++\n", ""},
 }
 
@@ -101,7 +108,7 @@ func runMutant(t *testing.T, file, src string) (string, error) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "test", "-short", "-failfast", "-vet=off", "-overlay", path,
-		"-run", "TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable", ".")
+		"-run", "TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable|TestSums|TestDeriveFollows", ".")
 	cmd.Env = append(os.Environ(), mutantEnv+"=1")
 	out, err := cmd.CombinedOutput()
 	return string(out), err

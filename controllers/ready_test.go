@@ -172,7 +172,7 @@ nodes:
 		r.Asks = &schemas.Ask{To: "lead", Topic: "Pooling", Question: "Pool or not?", Blocking: true}
 	})
 	s.settle()
-	for _, spec := range Derive(s.tree()) {
+	for _, spec := range s.derive() {
 		s.write(spec)
 	}
 	s.settle()

@@ -245,7 +245,7 @@ func (s *sim) cancelUnwanted() {
 func (s *scenario) converse(verb string, args []string) bool {
 	switch verb {
 	case "derive":
-		for _, spec := range Derive(s.tree()) {
+		for _, spec := range s.derive() {
 			fmt.Fprintf(&s.out, "write %s\n", spec.Path)
 			s.write(spec)
 		}

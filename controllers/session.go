@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
@@ -32,7 +33,7 @@ func decideSession(in In) Out {
 		past.add(done.At, ReasonApplied, actMessage(done, in.Ref))
 	}
 	st.History = past.entries()
-	j := judgeSession(s, sum, old.Phase)
+	j := in.World.judgeSession(s, sum, old.Phase)
 	if !s.open && st.Running > 0 && (j.class == ready || j.class == waiting) {
 		j.class = working // until what runs has finished or was ended
 	}
@@ -40,51 +41,41 @@ func decideSession(in In) Out {
 	return Out{Status: st}
 }
 
-// summary counts a session's DAGs.
+// summary is what a session's phase follows from.
 type summary struct {
-	dags, done, live int            // live: working, about to, or waiting
-	invalid          []*state.Entry // whose files cannot be used; not among dags
-	failed           []string
-	failedAt         schemas.Time // when the last of them failed
+	*dagSum
+	done, live int            // live: working, about to, or waiting
+	invalid    []*state.Entry // whose files cannot be used; not among dags
+}
+
+// failedAt is when the last of the failed DAGs failed.
+func (s *summary) failedAt(w *World) (at schemas.Time) {
+	for _, name := range s.failed {
+		if dag := w.dagBrief(w.tree.Entry(dagRef(name))); dag != nil {
+			at = later(at, dag.FinishedAt)
+		}
+	}
+	return at
 }
 
 // tally adds up the DAGs of the session into its status.
-func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
-	sum := summary{invalid: in.World.invalidDAGs(in.Name)}
-	for _, e := range dagsOf(in.Tree, in.Ref) {
-		sum.dags++
-		dag := in.World.dagBrief(e)
-		phase := schemas.DAGPending
-		if dag != nil {
-			phase = dag.Phase
-			st.Progress.Done += dag.Progress.Done
-			st.Progress.Total += dag.Progress.Total
-			st.Running += dag.Running
-		}
-		if st.DAGs == nil {
-			st.DAGs = map[string]int{}
-		}
-		st.DAGs[phase]++
-		switch phase {
-		case schemas.DAGSucceeded, schemas.DAGCancelled:
-			sum.done++
-		case schemas.DAGFailed:
-			sum.failed = append(sum.failed, e.Name)
-			sum.failedAt = later(sum.failedAt, dag.FinishedAt)
-			if dag.FinishedAt.IsZero() { // something of it waits
-				sum.live++
-				st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
-			}
-		default:
-			sum.live++
-			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
-		}
-		if dag != nil && !dag.FinishedAt.IsZero() {
-			past.add(dag.FinishedAt, "DAG"+phase,
-				fmt.Sprintf("%s: %d of %d nodes done", e.Ref, dag.Progress.Done, dag.Progress.Total))
+func tally(in In, st *schemas.SessionStatus, past *chronicle) *summary {
+	sum := &summary{dagSum: in.World.dagSum(in.Name)}
+	sum.done, sum.live = sum.phases[schemas.DAGSucceeded]+sum.phases[schemas.DAGCancelled], len(sum.active)
+	st.Progress, st.Running = sum.progress, sum.running
+	if sum.dags > 0 {
+		st.DAGs = maps.Clone(sum.phases)
+	}
+	st.ActiveDAGs = append(st.ActiveDAGs, sum.active...)
+	for i := range sum.ended.list {
+		if e := &sum.ended.list[i]; past.admits(e.ended) {
+			entry := e.entry()
+			past.add(entry.At, entry.Reason, entry.Message)
 		}
 	}
-	for _, e := range sum.invalid {
+	for _, name := range sum.dagSum.invalid {
+		e := in.Tree.Entry(dagRef(name))
+		sum.invalid = append(sum.invalid, e)
 		if dag := in.World.dagStatus(e); dag != nil && dag.Running > 0 {
 			sum.live++
 			st.Running += dag.Running
@@ -97,7 +88,7 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) summary {
 
 // judgeSession finds the phase. A session ends Completed only when that is asked for; it is Failed while a DAG of it is
 // and nothing of it runs or waits (decision 7).
-func judgeSession(s *seat, sum summary, phase string) judgement {
+func (w *World) judgeSession(s *seat, sum *summary, phase string) judgement {
 	switch s.reason {
 	case ReasonInvalidTransition:
 		return judgement{phase: phase, class: invalid, reason: s.reason, message: s.message}
@@ -112,7 +103,7 @@ func judgeSession(s *seat, sum summary, phase string) judgement {
 	case ReasonSessionLimit:
 		return judgement{phase: waitingPhase(phase), class: waiting, reason: s.reason, message: s.message}
 	}
-	return judgeActive(s, sum, phase)
+	return w.judgeActive(s, sum, phase)
 }
 
 // waitingPhase is Created for a session that never had a place, and Paused for one that lost it to a higher rank.
@@ -124,13 +115,13 @@ func waitingPhase(phase string) string {
 	return schemas.SessionPaused
 }
 
-func judgeActive(s *seat, sum summary, phase string) judgement {
+func (w *World) judgeActive(s *seat, sum *summary, phase string) judgement {
 	complete := s.wish == schemas.SessionCompleted
 	switch {
 	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags && len(sum.invalid) == 0):
 		return judgement{phase: schemas.SessionCompleted, class: ready, reason: ReasonCompleted, message: completedMessage}
 	case len(sum.failed) > 0 && sum.live == 0:
-		return judgement{phase: schemas.SessionFailed, class: failed, reason: ReasonDAGFailed, since: sum.failedAt.Time,
+		return judgement{phase: schemas.SessionFailed, class: failed, reason: ReasonDAGFailed, since: sum.failedAt(w).Time,
 			message: fmt.Sprintf("dag/%s failed%s; retry it when the cause is gone", sum.failed[0], more(len(sum.failed)-1))}
 	case complete && sum.done == sum.dags && sum.live == 0:
 		return judgement{phase: schemas.SessionActive, class: waiting, reason: ReasonCompletionPending,

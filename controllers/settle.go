@@ -23,6 +23,23 @@ type Decision struct {
 	Removed []*state.Entry
 }
 
+// Decider decides over the trees of a run, one after the other. What it added up over one tree it keeps for the next, and
+// adds up anew only what differs: what it decides never depends on that. Its zero value decides over any tree. It belongs to
+// one goroutine.
+type Decider struct {
+	// Only is what the run was asked for; nil: everything. Where nodes were asked for, the missing outputs of these nodes and
+	// of all that they need are brought back.
+	Only *Selection
+
+	sums  dagSums
+	calls calls
+}
+
+// Settle is [Decider.Settle] for a single tree.
+func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
+	return new(Decider).Settle(t, now, dirty, told...)
+}
+
 // Settle decides until nothing changes any more. dirty are the objects that changed since the last decision over this
 // tree; what they affect is decided too. With nil everything is decided, which is what a change of the settings needs.
 //
@@ -33,14 +50,8 @@ type Decision struct {
 // bounded by the number of sessions and a constant.
 //
 // told, if there is one, is told of every object that is decided how many there are in its round, and how many were.
-func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
-	return (*Selection)(nil).Settle(t, now, dirty, told...)
-}
-
-// Settle is [Settle] for a run of the selection: where nodes were asked for, the missing outputs of these nodes and of all
-// that they need are brought back.
-func (only *Selection) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
-	s := &settler{now: now, only: only, given: t, tree: t, changed: map[schemas.Ref]bool{}, told: told}
+func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
+	s := &settler{now: now, only: d.Only, sums: &d.sums, given: t, tree: t, changed: map[schemas.Ref]bool{}, told: told}
 	if dirty == nil {
 		s.outs = make(map[schemas.Ref]Out, t.Len())
 	} else {
@@ -55,17 +66,17 @@ func (only *Selection) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref,
 			break
 		}
 	}
-	d := Decision{Tree: s.tree, Outs: s.outs}
+	made := Decision{Tree: s.tree, Outs: s.outs}
 	for ref := range s.changed {
-		d.Changed = append(d.Changed, ref)
+		made.Changed = append(made.Changed, ref)
 	}
-	slices.SortFunc(d.Changed, schemas.Ref.Compare)
-	for _, ref := range d.Changed {
-		if out, old := d.Outs[ref], t.Entry(ref); out.Status == nil && old != nil && old.HasStatus() {
-			d.Removed = append(d.Removed, old)
+	slices.SortFunc(made.Changed, schemas.Ref.Compare)
+	for _, ref := range made.Changed {
+		if out, old := made.Outs[ref], t.Entry(ref); out.Status == nil && old != nil && old.HasStatus() {
+			made.Removed = append(made.Removed, old)
 		}
 	}
-	return d
+	return made
 }
 
 // extraRounds are those beside one for each session: the first, one for new numbers and moved keys, one for replies that
@@ -75,6 +86,7 @@ const extraRounds = 4
 type settler struct {
 	now     time.Time
 	only    *Selection
+	sums    *dagSums
 	given   *state.Tree
 	tree    *state.Tree
 	work    map[schemas.Ref]bool // nil: everything
@@ -242,7 +254,7 @@ func (s *settler) touchTarget(ref schemas.Ref) {
 // round decides once, puts the statuses into the tree, and reports whether another round is needed.
 func (s *settler) round() bool {
 	w := newWorld(s.tree, s.now, s.work)
-	w.only, w.matters = s.only, s.matters()
+	w.only, w.matters, w.sums = s.only, s.matters(), s.sums
 	if s.work != nil && s.ranking {
 		s.addReseated(w)
 	}
@@ -300,15 +312,17 @@ func (s *settler) decide(w *World) []*state.Entry {
 	if s.work == nil {
 		total = s.tree.Len()
 	}
+	w.tell = func() {
+		for _, tell := range s.told {
+			tell(min(done, total), total)
+		}
+		done++
+	}
 	for _, k := range Kinds {
 		if k.Decide == nil {
 			continue
 		}
 		for _, e := range s.pending(k.Name) {
-			for _, tell := range s.told {
-				tell(done, total)
-			}
-			done++
 			out := w.decide(e, k.Decide)
 			s.outs[e.Ref] = out
 			if e.Status() == out.Status {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -25,17 +26,23 @@ type sim struct {
 	entries map[schemas.Ref]*state.Entry
 	dirty   map[schemas.Ref]bool
 	last    Decision
+	decider Decider        // as a run has it: it decides over all trees
 	only    *Selection     // what the run that decides was asked for
 	checks  bool           // compare with a full decision, and so on, at every settle
 	ledgers map[int][]byte // by issue
+	parsed  map[int]*state.Ledger
+	// settings are those without a file.
+	settings *schemas.SettingsSpec
 }
 
 var simDecoder = schemas.NewDecoder(Schemas(), 0)
 
 func newSim(t testing.TB) *sim {
-	return &sim{t: t, now: time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC), specs: map[string]schemas.Decoded{},
+	settings := new(schemas.SettingsSpec)
+	settings.Default()
+	return &sim{t: t, settings: settings, now: time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC), specs: map[string]schemas.Decoded{},
 		entries: map[schemas.Ref]*state.Entry{}, dirty: map[schemas.Ref]bool{}, checks: true,
-		ledgers: map[int][]byte{}}
+		ledgers: map[int][]byte{}, parsed: map[int]*state.Ledger{}}
 }
 
 // put writes a spec file; empty text removes it.
@@ -100,8 +107,7 @@ func (s *sim) entry(ref schemas.Ref) *state.Entry {
 }
 
 func (s *sim) tree() *state.Tree {
-	settings := new(schemas.SettingsSpec)
-	settings.Default()
+	settings := s.settings
 	for _, d := range s.specs {
 		if d.Ref.Kind == schemas.SettingsKind.Name && d.Object != nil {
 			settings = d.Object.Spec().(*schemas.SettingsSpec)
@@ -121,11 +127,14 @@ func (s *sim) tree() *state.Tree {
 func (s *sim) parsedLedgers() []*state.Ledger {
 	var out []*state.Ledger
 	for issue, data := range s.ledgers {
-		l, err := state.ParseLedger(fmt.Sprintf("state/clarifications/issue-%d.json", issue), data)
-		if err != nil {
-			s.t.Fatal(err)
+		if s.parsed[issue] == nil {
+			l, err := state.ParseLedger(fmt.Sprintf("state/clarifications/issue-%d.json", issue), data)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			s.parsed[issue] = l
 		}
-		out = append(out, l)
+		out = append(out, s.parsed[issue])
 	}
 	return out
 }
@@ -133,6 +142,7 @@ func (s *sim) parsedLedgers() []*state.Ledger {
 // setLedger replaces the ledger of an issue, as another program does.
 func (s *sim) setLedger(issue int, data []byte) {
 	s.ledgers[issue] = data
+	delete(s.parsed, issue)
 	s.dirty[schemas.Ref{Kind: state.LedgerKind, Name: fmt.Sprintf("issue-%d", issue)}] = true
 }
 
@@ -178,7 +188,11 @@ func (s *sim) settle() Decision {
 	s.relate()
 	t := s.tree()
 	dirty := slices.SortedFunc(maps.Keys(s.dirty), schemas.Ref.Compare)
-	d := s.only.Settle(t, s.now, dirty)
+	s.decider.Only = s.only
+	if s.checks {
+		s.decider.Settle(t, s.now.Add(time.Hour), dirty) // nobody takes it over
+	}
+	d := s.decider.Settle(t, s.now, dirty)
 	if s.checks {
 		s.check(t, d)
 	}
@@ -245,7 +259,7 @@ func decodeForTest(t testing.TB, ref schemas.Ref, b []byte) schemas.Status {
 // check holds what is true of every decision against d.
 func (s *sim) check(t *state.Tree, d Decision) {
 	s.t.Helper()
-	full := s.only.Settle(t, s.now, nil)
+	full := (&Decider{Only: s.only}).Settle(t, s.now, nil)
 	for ref, out := range full.Outs {
 		var status schemas.Status
 		if e := d.Tree.Entry(ref); e != nil {
@@ -261,7 +275,7 @@ func (s *sim) check(t *state.Tree, d Decision) {
 			sameEffects(s.t, ref, s.last.Outs[ref].Effects, out.Effects)
 		}
 	}
-	again := s.only.Settle(d.Tree, s.now, nil)
+	again := (&Decider{Only: s.only}).Settle(d.Tree, s.now, nil)
 	for _, ref := range again.Changed {
 		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status()),
 			s.text(ref, again.Tree.Entry(ref).Status()))
@@ -275,6 +289,19 @@ func (s *sim) check(t *state.Tree, d Decision) {
 			}
 		}
 	}
+}
+
+// derive lists the specs that the tree lacks: as many as whoever sees it for the first time finds.
+func (s *sim) derive() []Spec {
+	s.t.Helper()
+	t := s.tree()
+	all := Derive(t)
+	for range 2 { // also where nobody has written them
+		if specs := s.decider.Derive(t); !reflect.DeepEqual(specs, all) {
+			s.t.Errorf("what is looked at calls for %v, and everything for %v", specs, all)
+		}
+	}
+	return all
 }
 
 func (s *sim) text(ref schemas.Ref, st schemas.Status) string {

@@ -79,7 +79,7 @@ func (k *talk) turn() {
 		before := k.tree()
 		k.settle()
 		k.listen(before)
-		specs := Derive(k.tree())
+		specs := k.derive()
 		for _, spec := range specs {
 			k.note("derived %s", spec.Ref)
 			k.write(spec)
@@ -127,7 +127,14 @@ func (k *talk) step() {
 }
 
 func (k *talk) disturb(n int) {
-	switch k.r.IntN(8) {
+	switch k.r.IntN(9) {
+	case 8:
+		for _, path := range slices.Sorted(maps.Keys(k.specs)) {
+			if k.specs[path].Ref.Kind == schemas.ObservationKind.Name && k.r.IntN(2) == 0 {
+				k.note("%s is removed", path)
+				k.put(path, "")
+			}
+		}
 	case 0:
 		k.agent(pick(k.r, "engineer", "architect"))
 	case 1:

@@ -20,8 +20,12 @@ type World struct {
 	outs  map[schemas.Ref]Out
 	seats map[string]*seat // by session; nil until asked for
 	deeds map[string]*deeds
-	// invalid are the broken DAGs by session; nil until asked for.
+	// invalid are the broken DAGs by session; nil until asked for, where everything is decided.
 	invalid map[string][]*state.Entry
+	tell    func() // told of every decision; may be nil
+	// sums are those of sessions; summed tells that they are as decided now.
+	sums   *dagSums
+	summed bool
 
 	// What decisions about clarifications share; each is nil until asked for, but matters.
 	matters  *matterIndex
@@ -53,6 +57,9 @@ func (w *World) asked(owner schemas.Ref, node string) bool {
 func (w *World) decide(e *state.Entry, by func(In) Out) Out {
 	if out, ok := w.outs[e.Ref]; ok {
 		return out
+	}
+	if w.tell != nil {
+		w.tell()
 	}
 	out := by(In{Entry: e, Tree: w.tree, World: w, Now: w.now})
 	rest(e, out)
@@ -129,12 +136,31 @@ func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
 	return out
 }
 
-// invalidDAGs lists the DAGs of a session whose files cannot be used, by name.
-func (w *World) invalidDAGs(session string) []*state.Entry {
+// dagSum adds up the DAGs of a session, each as it is decided now; it is not to be changed.
+func (w *World) dagSum(session string) *dagSum {
+	if w.work != nil {
+		if !w.summed {
+			w.sums.follow(w.tree)
+			w.summed = true
+			for ref := range w.work {
+				if e := w.tree.Entry(ref); ref.Kind == schemas.DAGKind.Name && e != nil {
+					w.sums.decided(e, w.dagBrief(e))
+				}
+			}
+		}
+		return w.sums.session(session)
+	}
 	if w.invalid == nil {
 		w.invalid = brokenDAGs(w.tree)
 	}
-	return w.invalid[session]
+	sum := new(dagSum)
+	for _, e := range dagsOf(w.tree, sessionRef(session)) {
+		sum.add(e.Name, partOf(session, w.dagBrief(e)))
+	}
+	for _, e := range w.invalid[session] {
+		sum.add(e.Name, part{session: session, broken: true})
+	}
+	return sum
 }
 
 // brokenDAGs lists the DAGs whose files cannot be used by the session that they name, or belonged to.

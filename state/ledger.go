@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -241,6 +242,20 @@ func (t *Tree) Ledger(issue int) *Ledger {
 
 // Ledgers returns all ledgers, sorted by issue.
 func (t *Tree) Ledgers() []*Ledger { return t.ledgers }
+
+// LedgersSince yields the ledgers that differ from those of an earlier tree, by issue.
+func (t *Tree) LedgersSince(was *Tree) iter.Seq[*Ledger] {
+	return func(yield func(*Ledger) bool) {
+		if len(was.ledgers) == len(t.ledgers) && (len(t.ledgers) == 0 || &was.ledgers[0] == &t.ledgers[0]) {
+			return
+		}
+		for _, l := range t.ledgers {
+			if was.Ledger(l.Issue) != l && !yield(l) {
+				return
+			}
+		}
+	}
+}
 
 // WithLedgers returns a tree in which the given ledgers replace those of the same issues.
 func (t *Tree) WithLedgers(ledgers ...*Ledger) *Tree {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -70,6 +71,35 @@ func (t *Tree) Entry(ref schemas.Ref) *Entry {
 
 // Entries returns all objects of a kind, sorted by name.
 func (t *Tree) Entries(kind string) []*Entry { return t.shelves[kind] }
+
+// Since yields what differs of a kind between an earlier tree and this one, by name: the entry there and the entry here, one
+// of which is nil where the object came or went. was may be nil: then everything came.
+func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
+	return func(yield func(was, is *Entry) bool) {
+		var old []*Entry
+		if was != nil {
+			old = was.shelves[kind]
+		}
+		now := t.shelves[kind]
+		if len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
+			return
+		}
+		for len(old)+len(now) > 0 {
+			var a, b *Entry
+			switch {
+			case len(now) == 0 || len(old) > 0 && old[0].Name < now[0].Name:
+				a, old = old[0], old[1:]
+			case len(old) == 0 || now[0].Name < old[0].Name:
+				b, now = now[0], now[1:]
+			default:
+				a, b, old, now = old[0], now[0], old[1:], now[1:]
+			}
+			if a != b && !yield(a, b) {
+				return
+			}
+		}
+	}
+}
 
 // Kinds returns the kinds that have entries, sorted.
 func (t *Tree) Kinds() []string { return slices.Sorted(maps.Keys(t.shelves)) }

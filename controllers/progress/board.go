@@ -30,7 +30,7 @@ func (v *View) Idle() bool { return v.Running == 0 && v.Queued == 0 }
 
 // board is what View knows of the tree that it has seen last. Looking at the next one costs as much as what differs.
 type board struct {
-	seen  []*state.Entry
+	seen  *state.Tree
 	play  map[string]*dag // by name: those that have work, or had some
 	order []*dag          // sorted by name; nil: to be made
 }
@@ -173,27 +173,14 @@ func (t *Tracker) look() {
 	if t.tree == nil {
 		return
 	}
-	old, now := b.seen, t.tree.Entries(schemas.DAGKind.Name)
-	b.seen = now
-	if len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
-		return
-	}
-	for _, e := range now {
-		for len(old) > 0 && old[0].Name < e.Name {
-			b.drop(old[0].Name)
-			old = old[1:]
+	for was, is := range t.tree.Since(b.seen, schemas.DAGKind.Name) {
+		if is == nil {
+			b.drop(was.Name)
+		} else {
+			b.update(is)
 		}
-		if len(old) > 0 && old[0].Name == e.Name {
-			same := old[0] == e
-			if old = old[1:]; same {
-				continue
-			}
-		}
-		b.update(e)
 	}
-	for _, e := range old {
-		b.drop(e.Name)
-	}
+	b.seen = t.tree
 }
 
 func (b *board) drop(name string) {

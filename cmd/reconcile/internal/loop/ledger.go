@@ -25,7 +25,7 @@ func (s *session) derive(ctx context.Context) error {
 	}
 	var changes []state.Change
 	var paths []string
-	for _, spec := range controllers.Derive(s.tree) {
+	for _, spec := range s.decider.Derive(s.tree) {
 		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.Memory != nil {
 			s.Memory.Anchor(o)
 		} else if s.stopping {

@@ -17,6 +17,7 @@ type session struct {
 	*Loop
 	journal  *state.Journal
 	tree     *state.Tree
+	decider  controllers.Decider
 	hints    <-chan Hint
 	watching bool
 	stopping bool // nothing new is started
@@ -81,7 +82,7 @@ type wake struct {
 
 func (l *Loop) newSession(watching bool) *session {
 	return &session{
-		Loop: l, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
+		Loop: l, decider: controllers.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
 		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
 		restores: map[schemas.Ref][]controllers.Restore{},
 		mine:     map[string]controllers.Effect{}, held: map[string]string{}, laps: map[string]int{},

@@ -242,7 +242,7 @@ func (s *session) decide() {
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
-	s.adopt(s.Only.Settle(s.tree, now, dirty, func(done, total int) { s.doing("decide", done, total) }))
+	s.adopt(s.decider.Settle(s.tree, now, dirty, func(done, total int) { s.doing("decide", done, total) }))
 	s.dirty = map[schemas.Ref]bool{}
 }
 
