@@ -18,7 +18,7 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 		return nil, time.Time{}
 	}
 	folders := t.Settings().Folders
-	a := archiver{ended: endedThreads(t)}
+	a := archiver{matterIndex{tree: t}}
 	for _, k := range []schemas.Kind{schemas.ActionKind, schemas.ReplyKind, schemas.ObservationKind} {
 		for _, e := range t.Entries(k.Name) {
 			if e.Object == nil || !strings.HasPrefix(e.Object.Path, folders.Specs+"/") {
@@ -41,34 +41,22 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 	return moves, next
 }
 
-// archiver finds when specs had their effect.
-type archiver struct {
-	ended map[string]time.Time // threads, by the name and the id of their requests
-}
+// archiver finds when specs had their effect. Of most it decodes nothing: a tree may have tens of thousands.
+type archiver struct{ matters matterIndex }
 
-// endedThreads are the threads that ended, and when.
-func endedThreads(t *state.Tree) map[string]time.Time {
-	ended := map[string]time.Time{}
-	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
-		if !ok || e.Broken() {
-			continue
-		}
-		at := st.ResolvedAt.Time
-		if st.Phase == schemas.ClarificationAbandoned {
-			at = conditionSince(st)
-		}
-		if !at.IsZero() && (st.Phase == schemas.ClarificationResolved || st.Phase == schemas.ClarificationAbandoned) {
-			ended[e.Name], ended[st.ID] = at, at
-		}
+// endedAt is when the thread that a reply calls by name or number has ended; zero where it has not.
+func (a *archiver) endedAt(clarification string) time.Time {
+	e := a.matters.request(clarification)
+	if e == nil || e.Broken() {
+		return time.Time{}
 	}
-	return ended
-}
-
-// isRefused reports whether a reply could not be taken when it came: nothing more becomes of it.
-func isRefused(st schemas.Status) bool {
-	c := st.Base().Condition(schemas.Ready)
-	return c != nil && c.Reason == ReasonRefused
+	switch st := requestStatusOf(e); st.Phase {
+	case schemas.ClarificationResolved:
+		return st.ResolvedAt.Time
+	case schemas.ClarificationAbandoned:
+		return conditionSince(st)
+	}
+	return time.Time{}
 }
 
 // conditionSince is when the Ready condition of an object became what it is.
@@ -82,20 +70,20 @@ func conditionSince(st schemas.Status) time.Time {
 // doneAt is when a spec had its effect; ok is false while it has not, or something is wrong with it. It follows from files
 // alone, so that all clones agree.
 func (a *archiver) doneAt(e *state.Entry) (at time.Time, ok bool) {
-	switch spec := e.Object.Spec().(type) {
-	case *schemas.ActionSpec:
-		st, applied := e.Status().(*schemas.ActionStatus)
-		if !applied || st.Phase != schemas.ActionApplied || st.ObservedDigest != e.Object.Digest {
+	switch e.Kind {
+	case schemas.ActionKind.Name:
+		if b := e.Brief(); b.Phase != schemas.ActionApplied || b.ObservedDigest != e.Object.Digest {
 			return at, false
 		}
-		at = conditionSince(st)
-	case *schemas.ReplySpec:
-		if !e.HasStatus() || isRefused(e.Status()) {
-			at = a.ended[spec.Clarification]
+		at = conditionSince(e.Status())
+	case schemas.ReplyKind.Name:
+		if !e.HasStatus() || RefusedReply(e) {
+			at = a.endedAt(textIn(e.Object.Canonical(), "clarification"))
 		}
-	case *schemas.ObservationSpec:
+	case schemas.ObservationKind.Name:
 		if !e.HasStatus() && (e.Accepted == "" || e.Accepted == e.Object.Digest) {
-			at = spec.Timestamp.Time
+			// One that cannot be read so is not due.
+			at, _ = time.Parse(time.RFC3339, textIn(e.Object.Canonical(), "timestamp"))
 		}
 	}
 	return at, !at.IsZero()

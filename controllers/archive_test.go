@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +20,7 @@ func TestArchivable(t *testing.T) {
 		return c
 	}
 	entry := func(k schemas.Kind, name, path string, spec schemas.Spec, status schemas.Status) *state.Entry {
-		canonical, err := json.Marshal(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := schemas.NewObject(k, schemas.Metadata{Name: name}, path, "d", canonical, nil)
+		o := schemas.NewObject(k, schemas.Metadata{Name: name}, path, "d", canonical(spec), nil)
 		e := &state.Entry{Ref: schemas.Ref{Kind: k.Name, Name: name}, Object: o}
 		e.SetStatus(status)
 		return e
@@ -37,7 +32,8 @@ func TestArchivable(t *testing.T) {
 	}
 	seen := func(name string, at time.Time, status schemas.Status) *state.Entry {
 		return entry(schemas.ObservationKind, name, "specs/observations/"+name+".yaml",
-			&schemas.ObservationSpec{Timestamp: schemas.NewTime(at)}, status)
+			&schemas.ObservationSpec{Timestamp: schemas.NewTime(at), Entries: []schemas.ObservationEntry{{
+				Content: `"timestamp":"2020-01-01T00:00:00Z"`, Digests: map[string]string{"timestamp": "2020-01-01T00:00:00Z"}}}}, status)
 	}
 	thread := func(name, phase string) *state.Entry {
 		st := &schemas.ClarificationRequestStatus{Common: ready(old), ID: "CLR-1-00" + name, ResolvedAt: schemas.NewTime(old)}

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,12 +14,22 @@ import (
 
 // benchObject makes an object without a decoder, for the benchmarks.
 func benchObject(k schemas.Kind, name string, spec schemas.Spec) *schemas.Object {
+	b := canonical(spec)
+	path := "specs/" + k.Plural + "/" + name + ".yaml"
+	return schemas.NewObject(k, schemas.Metadata{Name: name}, path, digest(b), b, spec.References())
+}
+
+// canonical is a spec as JSON with sorted keys.
+func canonical(spec schemas.Spec) []byte {
+	var fields any
 	b, err := json.Marshal(spec)
+	if err = errors.Join(err, json.Unmarshal(b, &fields)); err == nil {
+		b, err = json.Marshal(fields)
+	}
 	if err != nil {
 		panic(err)
 	}
-	path := "specs/" + k.Plural + "/" + name + ".yaml"
-	return schemas.NewObject(k, schemas.Metadata{Name: name}, path, digest(b), b, spec.References())
+	return b
 }
 
 // benchDAG is a tree with a session and a DAG of n nodes, ten in a layer, each needing two of the layer before.
@@ -190,4 +201,31 @@ func BenchmarkSettleTree(b *testing.B) {
 			Settle(t, benchNow, []schemas.Ref{dagRef("d00042")})
 		}
 	})
+}
+
+// BenchmarkArchivable looks for what may go to the archive in a tree of which nothing was decoded yet.
+func BenchmarkArchivable(b *testing.B) {
+	var entries []*state.Entry
+	for i := range 10_000 {
+		spec := &schemas.ObservationSpec{Agent: "engineer", Issue: i % 100, Timestamp: schemas.NewTime(benchNow)}
+		for k := range 5 {
+			spec.Entries = append(spec.Entries, schemas.ObservationEntry{Category: schemas.Categories()[0],
+				Content: fmt.Sprintf("Observation %d of %d: the repository pattern keeps the statements of the database in one place.", k, i),
+				Anchors: []string{"docs/db.md"}, Digests: map[string]string{"docs/db.md": "absent"}})
+		}
+		o := benchObject(schemas.ObservationKind, fmt.Sprintf("o%d", i), spec)
+		entries = append(entries, &state.Entry{Ref: o.Ref, Object: o})
+	}
+	tree := state.NewTree(nil, nil, entries...)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		for _, e := range entries {
+			e.Object.Release()
+		}
+		b.StartTimer()
+		if moves, next := Archivable(tree, benchNow); len(moves) > 0 || next.IsZero() {
+			b.Fatal(moves, next)
+		}
+	}
 }

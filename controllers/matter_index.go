@@ -120,22 +120,22 @@ func (x *matterIndex) file() {
 	x.replies = map[string][]*state.Entry{}
 	for _, e := range x.tree.Entries(schemas.ReplyKind.Name) {
 		if e.Object != nil && len(e.Object.Refs) == 0 {
-			if id := numberIn(e.Object.Canonical()); id != "" {
+			if id := textIn(e.Object.Canonical(), "clarification"); id != "" {
 				x.replies[id] = append(x.replies[id], e)
 			}
 		}
 	}
 }
 
-// numberIn finds the field "clarification" in the canonical JSON of a reply, without decoding it: within a text, no
-// quotation mark stands without a backslash before it.
-func numberIn(canonical []byte) string {
-	const field = `"clarification":"`
-	i := bytes.Index(canonical, []byte(field))
+// textIn finds a field in the canonical JSON of a spec, without decoding it: the last one of that name whose value is a text
+// without escapes. Within a text, no quotation mark stands without a backslash before it.
+func textIn(canonical []byte, field string) string {
+	key := []byte(`"` + field + `":"`)
+	i := bytes.LastIndex(canonical, key)
 	if i < 0 {
 		return ""
 	}
-	rest := canonical[i+len(field):]
+	rest := canonical[i+len(key):]
 	return string(rest[:max(0, bytes.IndexByte(rest, '"'))])
 }
 
