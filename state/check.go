@@ -168,9 +168,10 @@ func (m *model) spent(f *file) bool {
 
 // accepted reports whether a file declares a request that has its number.
 func (m *model) accepted(f *file) bool {
-	s := m.slots[f.body.(*specBody).ref]
-	if s == nil || s.status == nil {
-		return false
+	ref := f.body.(*specBody).ref
+	s := m.slots[ref]
+	if ref.Kind != schemas.ClarificationRequestKind.Name || s == nil || s.status == nil {
+		return false // of other kinds no status is decoded for this
 	}
 	st, ok := s.statusBody().(*schemas.ClarificationRequestStatus)
 	return ok && st.ID != ""

@@ -68,8 +68,8 @@ func (e *encoder) stat(s *stat) {
 	e.uint(uint64(s.Mode))
 }
 
-// file writes a file; data is its content, for what is kept as it is.
-func (e *encoder) file(f *file, data []byte) {
+// file writes a file; data is its content, and packed that without space, if there is such a thing.
+func (e *encoder) file(f *file, data, packed []byte) {
 	e.record(func() {
 		e.str(f.path)
 		e.b = append(e.b, byte(f.area))
@@ -96,14 +96,21 @@ func (e *encoder) file(f *file, data []byte) {
 		case *heldStatus:
 			e.b = append(e.b, bodyStatus)
 			e.brief(b.inBrief())
-			e.packed = minify(e.packed[:0], data)
-			e.bytes(e.packed)
+			e.text(data, packed)
 		case *heldRun:
 			e.b = append(e.b, bodyRun, byte(b.has))
-			e.packed = minify(e.packed[:0], data)
-			e.bytes(e.packed)
+			e.text(data, packed)
 		}
 	})
+}
+
+// text writes JSON without space; packed is that, if somebody made it.
+func (e *encoder) text(data, packed []byte) {
+	if packed == nil {
+		e.packed = minify(e.packed[:0], data)
+		packed = e.packed
+	}
+	e.bytes(packed)
 }
 
 func (e *encoder) brief(b *schemas.Brief) {

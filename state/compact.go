@@ -13,6 +13,7 @@ import (
 
 // room is what decoding a status needs for a while. It belongs to one goroutine at a time.
 type room struct {
+	shape      shapeReader
 	packed     []byte
 	conditions [3]schemas.Condition
 	history    [schemas.HistoryLimit]schemas.HistoryEntry

@@ -271,12 +271,12 @@ func (r *reader) file(w seen, to *encoder) (*file, error) {
 	if old != nil && old.sum == f.sum && old.stat.Size == f.stat.Size && old.area == f.area && old.body != nil {
 		f.body = old.body
 		if *f != *old {
-			to.file(f, data)
+			to.file(f, data, nil)
 		}
 		return f, nil
 	}
 	f.body = s.decode(w.area, w.path, data)
-	to.file(f, data)
+	to.file(f, data, packedOf(f.body))
 	return f, nil
 }
 
@@ -343,9 +343,15 @@ func (s *Store) decode(a area, p string, data []byte) any {
 func (s *Store) decodeState(a area, p string, data []byte) any {
 	switch a {
 	case areaStatus:
+		if h := s.shapedStatus(p, data); h != nil {
+			return h
+		}
 		return s.decodeStatusFile(p, data)
 	case areaRuns:
 		key := s.layout().runKey(p)
+		if h := s.shapedRun(key, data); h != nil {
+			return h
+		}
 		r, err := decodeRun(key, data, bytes.Clone(data))
 		if err != nil {
 			return damageOf(err)
@@ -357,6 +363,34 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 	return nil
 }
 
+func (s *Store) shapedRun(key string, data []byte) *heldRun {
+	r := s.room()
+	defer s.rooms.Put(r)
+	return r.shapedRun(s.shapes().run, key, data)
+}
+
+func (s *Store) shapedStatus(p string, data []byte) *heldStatus {
+	_, ref := s.layout().classify(p)
+	of := s.shapes().statuses[ref.Kind]
+	if of == nil || schemas.CheckName(ref.Name) != nil {
+		return nil
+	}
+	r := s.room()
+	defer s.rooms.Put(r)
+	h := r.shapedStatus(of, ref, data)
+	if h != nil {
+		h.store, h.path = s, p
+	}
+	return h
+}
+
+func (s *Store) room() *room {
+	if r, ok := s.rooms.Get().(*room); ok {
+		return r
+	}
+	return new(room)
+}
+
 func (s *Store) decodeStatusFile(p string, data []byte) any {
 	_, ref := s.layout().classify(p)
 	k, _ := s.opts.Kinds.Find(ref.Kind)
@@ -366,10 +400,7 @@ func (s *Store) decodeStatusFile(p string, data []byte) any {
 	if err := schemas.CheckName(ref.Name); err != nil {
 		return &damage{text: "it is not named like an object: " + err.Error()}
 	}
-	r, _ := s.rooms.Get().(*room)
-	if r == nil {
-		r = new(room)
-	}
+	r := s.room()
 	defer s.rooms.Put(r)
 	st, err := r.decodeStatus(k, ref.Name, data)
 	if err != nil {

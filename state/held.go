@@ -8,7 +8,8 @@ import (
 )
 
 // What files under state/ hold is decoded when it is first asked for: most of a tree is not looked at in a run. The bytes
-// are those of the cache, which has only what was decoded before, so that this cannot fail.
+// are those of the cache, which has only what was decoded before or had the shape of what decodes, or of a file that has that
+// shape, so that this cannot fail.
 
 // heldStatus is the status in a file.
 type heldStatus struct {
@@ -96,6 +97,17 @@ func traitsOf(r *schemas.Run) (t Traits) {
 		}
 	}
 	return t
+}
+
+// packedOf is the text of a file, without space, that its body was not decoded from yet; nil where there is none.
+func packedOf(body any) []byte {
+	switch b := body.(type) {
+	case *heldStatus:
+		return b.raw
+	case *heldRun:
+		return b.raw
+	}
+	return nil
 }
 
 func holdRun(key string, r *schemas.Run) *heldRun { return &heldRun{key: key, is: r, has: traitsOf(r)} }

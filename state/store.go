@@ -76,7 +76,8 @@ type Store struct {
 	folded   map[int]*Ledger   // what this process wrote into ledgers since the last look, by issue
 
 	held    atomic.Pointer[Lock]
-	rooms   sync.Pool    // of *room
+	rooms   sync.Pool // of *room
+	shapes  func() *shapes
 	decoded atomic.Int64 // files decoded so far, for tests
 }
 
@@ -94,7 +95,7 @@ func Open(dir string, o Options) (*Store, error) {
 		o.FileNow = o.Now
 	}
 	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds),
-		lost: map[string]bool{}}
+		lost: map[string]bool{}, shapes: shapesOf(o.Kinds)}
 	s.settings.Default()
 	s.decoder = schemas.NewDecoder(o.Kinds, s.settings.Limits.FileSize)
 	s.cache = newCache(s)
