@@ -1,16 +1,13 @@
 package clarify
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"reconcile.dev/reconcile/internal/mutants"
 )
 
-// mutants are faults that the tests of this package must notice.
-var mutants = []struct{ name, file, good, bad string }{
+// faults are those that the tests of this package must notice.
+var faults = []mutants.Mutant{
 	{"a pending question can be resolved", "moves.go", "schemas.ClarificationPending: {",
 		"schemas.ClarificationPending: {schemas.ClarificationResolved, "},
 	{"moves are not checked", "moves.go", "if !Legal(from, to) {", "if false {"},
@@ -31,55 +28,4 @@ var mutants = []struct{ name, file, good, bad string }{
 	{"the upstream agent gives way", "rings.go", "cmp.Compare(a.Rank, b.Rank)", "cmp.Compare(b.Rank, a.Rank)"},
 }
 
-// TestMutants builds this package with one fault at a time and expects its tests to fail.
-func TestMutants(t *testing.T) {
-	if testing.Short() || os.Getenv(mutantEnv) != "" {
-		t.Skip("takes a build for each mutant")
-	}
-	for _, m := range mutants {
-		t.Run(strings.ReplaceAll(m.name, " ", "_"), func(t *testing.T) {
-			src, err := os.ReadFile(m.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := strings.Count(string(src), m.good); n != 1 {
-				t.Fatalf("%q stands %d times in %s, want once", m.good, n, m.file)
-			}
-			out, err := runMutant(t, m.file, strings.Replace(string(src), m.good, m.bad, 1))
-			switch {
-			case err == nil:
-				t.Errorf("no test notices that %s", m.name)
-			case !strings.Contains(out, "--- FAIL"):
-				t.Errorf("the mutant does not run: %v\n%s", err, out)
-			}
-		})
-	}
-}
-
-const mutantEnv = "CLARIFY_MUTANT"
-
-// runMutant runs the tests of the package with one file replaced.
-func runMutant(t *testing.T, file, src string) (string, error) {
-	t.Helper()
-	dir := t.TempDir()
-	changed := filepath.Join(dir, file)
-	if err := os.WriteFile(changed, []byte(src), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	here, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {here: changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, overlay, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "test", "-short", "-failfast", "-vet=off", "-overlay", path, ".")
-	cmd.Env = append(os.Environ(), mutantEnv+"=1")
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
+func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults, Args: []string{"-short"}}.Run(t) }

@@ -1,19 +1,15 @@
 package github_test
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/internal/mutants"
 )
 
-// mutants are faults that a test of this package must notice: those that would write twice, tell a secret, take for gone
+// faults are those that a test of this package must notice: those that would write twice, tell a secret, take for gone
 // what is there, or have GitHub ban its user.
-var mutants = []struct{ name, file, good, bad, test string }{
+var faults = []mutants.Mutant{
 	{"a creation is sent again", "wire.go",
 		"if m == once && sent.Load() && unclear(err) {", "if false {", "TestWhatCreatesIsNotSentAgain"},
 	{"what was never sent is uncertain", "wire.go",
@@ -44,46 +40,9 @@ var mutants = []struct{ name, file, good, bad, test string }{
 		"return m.GetState() == \"active\", err", "_ = m\n\treturn err == nil, err", "TestWhoMayDoWhat"},
 }
 
-// mutantEnv is set in the tests of a mutant.
-const mutantEnv = "GITHUB_MUTANT"
-
-// TestMutants builds this package with one fault at a time and expects the test that is there for it to fail.
 func TestMutants(t *testing.T) {
-	if testing.Short() || os.Getenv(mutantEnv) != "" {
-		t.Skip("takes a build for each mutant")
+	if !testing.Short() {
+		githubtest.Start(t) // skips where no emulator is installed
 	}
-	githubtest.Start(t) // skips where no emulator is installed
-	for _, m := range mutants {
-		t.Run(strings.ReplaceAll(m.name, " ", "_"), func(t *testing.T) {
-			t.Parallel()
-			src := string(must[[]byte](t)(os.ReadFile(m.file)))
-			if n := strings.Count(src, m.good); n != 1 {
-				t.Fatalf("%q stands %d times in %s, want once", m.good, n, m.file)
-			}
-			out, err := runMutant(t, m.file, strings.Replace(src, m.good, m.bad, 1), m.test)
-			switch {
-			case err == nil:
-				t.Errorf("no test notices that %s", m.name)
-			case !strings.Contains(out, "--- FAIL"):
-				t.Errorf("the mutant does not run: %v\n%s", err, out)
-			}
-		})
-	}
-}
-
-// runMutant runs some tests of the package with one file replaced.
-func runMutant(t *testing.T, file, src, tests string) (string, error) {
-	t.Helper()
-	dir := t.TempDir()
-	changed, list := filepath.Join(dir, file), filepath.Join(dir, "overlay.json")
-	overlay := map[string]map[string]string{"Replace": {must[string](t)(filepath.Abs(file)): changed}}
-	for path, data := range map[string][]byte{changed: []byte(src), list: must[[]byte](t)(json.Marshal(overlay))} {
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-failfast", "-vet=off", "-overlay", list, "-run", tests, ".")
-	cmd.Env = append(os.Environ(), mutantEnv+"=1", githubtest.Required+"=required")
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	mutants.Suite{Mutants: faults, Env: []string{githubtest.Required + "=required"}, Parallel: true}.Run(t)
 }

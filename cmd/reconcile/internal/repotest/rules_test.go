@@ -37,6 +37,7 @@ var floors = []floor{
 	{folder: "vectors", may: []string{"schemas"}, never: slices.Concat(network, inout)},
 	{folder: "controllers", may: []string{"schemas", "state", "vectors/lexical"}, never: slices.Concat(network, inout, chance)},
 	{folder: "cmd/reconcile/internal", may: []string{"schemas", "state", "vectors", "controllers"}, apart: true},
+	{folder: "internal/mutants"}, // for tests only
 	{folder: "cmd/reconcile", may: []string{"schemas", "state", "vectors", "controllers", "cmd/reconcile/internal"}},
 }
 

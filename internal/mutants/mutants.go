@@ -1,0 +1,90 @@
+// Package mutants holds tests to what they are for: it builds a package with one fault at a time and expects its tests to
+// fail. It is for tests only.
+package mutants
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Mutant is a fault: its name, a file by its path from the folder of the test, what stands there once, what stands there
+// instead, and which tests must notice it, as go test -run has it; without, all that the suite runs.
+type Mutant [5]string
+
+// Suite is the faults that the tests of one package must notice.
+type Suite struct {
+	Mutants []Mutant
+	Args    []string // more arguments of go test
+	Env     []string // more variables of its environment
+	// Parallel builds and tests several mutants at once.
+	Parallel bool
+}
+
+// underTest is set in the environment of the tests of a mutant.
+const underTest = "RECONCILE_MUTANT"
+
+// Run makes a subtest of each mutant. With -short it only looks whether they can still be made.
+func (s Suite) Run(t *testing.T) {
+	if os.Getenv(underTest) != "" {
+		t.Skip("this is a mutant")
+	}
+	for _, m := range s.Mutants {
+		t.Run(strings.ReplaceAll(m[0], " ", "_"), func(t *testing.T) {
+			if s.Parallel {
+				t.Parallel()
+			}
+			overlay := m.overlay(t)
+			if testing.Short() {
+				return
+			}
+			out, err := s.test(t, m, overlay)
+			switch {
+			case err == nil:
+				t.Errorf("no test notices that %s", m[0])
+			case !strings.Contains(out, "--- FAIL"):
+				t.Errorf("the mutant does not run: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// overlay writes the file with the fault, and a file for go test -overlay, whose path it returns.
+func (m Mutant) overlay(t *testing.T) string {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, good, bad := m[1], m[2], m[3]
+	src, err := os.ReadFile(file)
+	must(err)
+	if n := strings.Count(string(src), good); n != 1 {
+		t.Fatalf("%q stands %d times in %s, want once", good, n, file)
+	}
+	here, err := filepath.Abs(file)
+	must(err)
+	dir := t.TempDir()
+	changed, list := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {here: changed}})
+	must(err)
+	must(os.WriteFile(changed, []byte(strings.Replace(string(src), good, bad, 1)), 0o644))
+	must(os.WriteFile(list, replace, 0o644))
+	return list
+}
+
+// test runs the tests with the fault and returns what they print.
+func (s Suite) test(t *testing.T, m Mutant, overlay string) (string, error) {
+	args := append([]string{"test", "-failfast", "-vet=off", "-overlay", overlay}, s.Args...)
+	if tests := m[4]; tests != "" {
+		args = append(args, "-run", tests)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append(args, ".")...)
+	cmd.Env = append(append(os.Environ(), s.Env...), underTest+"=1")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
