@@ -72,6 +72,15 @@ func envOr(key, other string) string {
 	return other
 }
 
+// userFile is the file that a setting names, else the one of that name among the user's settings of git.
+func (c *gitConfig) userFile(ctx context.Context, key, other string) string {
+	if v, ok := c.get(ctx, key); ok {
+		return absolute(c.l.worktree, expandHome(v))
+	}
+	home, _ := os.UserHomeDir()
+	return filepath.Join(envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config")), "git", other)
+}
+
 // get returns the last value of "section.key" or "section.subsection.key", and whether there is one.
 func (c *gitConfig) get(ctx context.Context, name string) (string, bool) {
 	if v, ok := environmentConfig(name); ok {

@@ -1,13 +1,16 @@
 package gitrepo
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
+	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -67,7 +70,7 @@ func (s *Conversions) indexed(file string) []byte {
 
 // ConversionSources is a text that differs when git may store the files of the tree in dir in another form: it tells of the
 // configuration, of the user's and the repository's attributes, and of the .gitattributes from the top of the work tree down
-// to dir. It opens nothing.
+// to dir. It opens only the configuration. Attributes that an included file of the configuration names are not among them.
 func ConversionSources(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -77,7 +80,8 @@ func ConversionSources(dir string) string {
 	if err != nil {
 		return ""
 	}
-	files := append(configPaths(layout{worktree: l.Top, gitDir: l.GitDir, common: l.Common}), attributePaths(l.Common)...)
+	at := layout{worktree: l.Top, gitDir: l.GitDir, common: l.Common}
+	files := slices.Concat(configPaths(at), attributePaths(l.Common), namedAttributes(at))
 	for at := abs; len(at) >= len(l.Top); at = filepath.Dir(at) {
 		files = append(files, filepath.Join(at, ".gitattributes"))
 		if at == filepath.Dir(at) {
@@ -97,6 +101,26 @@ func ConversionSources(dir string) string {
 		}
 	}
 	return b.String()
+}
+
+// attributesKey is the setting that names the user's attributes.
+const attributesKey = "core.attributesfile"
+
+// namedAttributes is the file that the configuration names. It is read as such only where it has the word.
+func namedAttributes(l layout) []string {
+	_, named := environmentConfig(attributesKey)
+	for _, p := range configPaths(l) {
+		data, err := regular.ReadPath(p)
+		named = named || err == nil && bytes.Contains(bytes.ToLower(data), []byte("attributesfile"))
+	}
+	if !named {
+		return nil
+	}
+	c, err := loadConfig(l, "")
+	if err != nil {
+		return nil
+	}
+	return []string{c.userFile(context.Background(), attributesKey, "attributes")}
 }
 
 // attributePaths are the files of attributes that are in no folder of the work tree, but for one that the configuration names.

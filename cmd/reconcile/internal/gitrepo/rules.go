@@ -32,21 +32,13 @@ type rules struct {
 func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
 	r := &rules{l: l, cfg: c, ignores: map[string][]gitignore.Pattern{}, attrs: map[string][]attrLine{}, filters: map[string]bool{}}
 	r.ends, r.fold = readLineEnds(ctx, c), c.flag(ctx, "core.ignorecase", false)
-	home, _ := os.UserHomeDir()
-	xdg := filepath.Join(envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config")), "git")
-	file := func(key, other string) string {
-		if v, ok := c.get(ctx, key); ok {
-			return absolute(l.worktree, expandHome(v))
-		}
-		return filepath.Join(xdg, other)
-	}
-	for _, p := range []string{file("core.excludesfile", "ignore"), filepath.Join(l.common, "info", "exclude")} {
+	for _, p := range []string{c.userFile(ctx, "core.excludesfile", "ignore"), filepath.Join(l.common, "info", "exclude")} {
 		r.ignoreBase = append(r.ignoreBase, readIgnore(p, nil)...)
 	}
 	if no, _ := strconv.ParseBool(os.Getenv("GIT_ATTR_NOSYSTEM")); !no {
 		r.attrBase = append(r.attrBase, readAttributes(systemAttributes, true))
 	}
-	r.attrBase = append(r.attrBase, readAttributes(file("core.attributesfile", "attributes"), true))
+	r.attrBase = append(r.attrBase, readAttributes(c.userFile(ctx, attributesKey, "attributes"), true))
 	r.attrLast = readAttributes(filepath.Join(l.common, "info", "attributes"), true)
 	return r
 }
