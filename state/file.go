@@ -86,6 +86,7 @@ type seen struct {
 
 // gather is the visitor that keeps everything.
 type gather struct {
+	watch    *watch   // nil: none
 	full     [][]seen // lists that have no more room: one that grows would be copied again and again
 	files    []seen
 	troubles []trouble
@@ -115,6 +116,8 @@ func (g *gather) appendTo(to []seen) []seen {
 	}
 	return append(to, g.files...)
 }
+
+func (g *gather) folder(d *folder, dir string) { g.watch.add(d, dir) }
 
 func (g *gather) trouble(t trouble) {
 	g.troubles = append(g.troubles, t)

@@ -97,7 +97,8 @@ type noting struct {
 	troubles []trouble
 	full     [][]noted // lists that have no more room
 	files    []noted
-	names    []byte // of files, one behind the other
+	names    []byte   // of files, one behind the other
+	folders  []string // that are worth watching
 }
 
 type noted struct {
@@ -120,6 +121,8 @@ func (n *noting) file(a area, dir string, name []byte, st *stat) {
 	n.names = append(n.names, name...)
 	n.files = append(n.files, noted{dir, n.names[at:len(n.names):len(n.names)], a, *st})
 }
+
+func (n *noting) folder(_ *folder, dir string) { n.folders = append(n.folders, dir) }
 
 func (n *noting) trouble(t trouble) {
 	n.addTrouble(t)

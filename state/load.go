@@ -123,12 +123,14 @@ func (f *file) current(now seen) bool {
 	return f != nil && !f.racy && f.stat == now.stat && f.area == now.area && (f.body != nil || f.area == areaOther)
 }
 
-// scanFirst is scanAll, or what Fresh saw less than a second ago. since is a moment before the look, if that is known.
+// scanFirst is scanAll, or what Fresh saw, if that was less than a second ago or is watched since. since is a moment before
+// the look, if that is known.
 func (s *Store) scanFirst(ctx context.Context, gen int64) (found []seen, troubles []trouble, since time.Time, err error) {
 	first := s.first
 	s.first = nil
 	l := s.layout()
-	if first == nil || s.opts.FileNow().Sub(first.at) > time.Second || first.gen != gen || first.layout.specs != l.specs || first.layout.state != l.state {
+	if first == nil || !s.watch.stands() && s.opts.FileNow().Sub(first.at) > time.Second ||
+		first.gen != gen || first.layout.specs != l.specs || first.layout.state != l.state {
 		since = s.opts.FileNow()
 		found, troubles, err = s.scanAll(ctx)
 		return found, troubles, since, err
@@ -141,8 +143,10 @@ func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {
 	gathers := make([]gather, workers())
 	visitors := make([]visitor, len(gathers))
 	for i := range gathers {
+		gathers[i].watch = s.watch
 		visitors[i] = &gathers[i]
 	}
+	s.watch.restart()
 	if err := scan(ctx, s.root, s.layout(), visitors...); err != nil {
 		return nil, nil, err
 	}

@@ -19,14 +19,23 @@ import (
 // prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a
 // status stands, written or not, until somebody else changes its file.
 func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
+	look := (*update).paths
+	if hints == nil {
+		look = (*update).all
+	}
+	return s.refresh(ctx, prev, hints, look)
+}
+
+func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look looker) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.watch.hear()
 	prev = s.withFolded(prev)
 	if s.model == nil || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
 		return s.reload(ctx, prev)
 	}
 	u := s.update()
-	if err := u.run(ctx, hints); err != nil {
+	if err := u.run(ctx, hints, look); err != nil {
 		s.model = nil // half of it is new: the next look starts afresh
 		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
 	}
@@ -36,17 +45,19 @@ func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree,
 	return next, changed, nil
 }
 
+// looker finds out what became of files, of those that hints name or of all.
+type looker func(u *update, ctx context.Context, hints []string) error
+
 // run brings the model up to date.
-func (u *update) run(ctx context.Context, hints []string) error {
+func (u *update) run(ctx context.Context, hints []string, look looker) error {
 	s := u.store
 	u.journals()
-	look := u.paths
-	if gen := s.generation(); hints == nil || gen != s.seenGen {
+	if gen := s.generation(); gen != s.seenGen {
 		s.seenGen, hints = gen, nil
-		look = u.all
+		look = (*update).all
 	}
 	obstacle, _ := u.model.obstacle()
-	if err := look(ctx, hints); err != nil {
+	if err := look(u, ctx, hints); err != nil {
 		return err
 	}
 	u.unhide(obstacle)

@@ -16,6 +16,9 @@ import (
 
 // visitor takes what one worker of a scan finds. dir is the slash path of the folder; name is valid during the call.
 type visitor interface {
+	// folder is called of a folder that is worth watching, before its names are read; d is nil where that of the specs, or
+	// of the state, does not exist.
+	folder(d *folder, dir string)
 	file(a area, dir string, name []byte, st *stat)
 	trouble(t trouble)
 }
@@ -67,7 +70,8 @@ func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) er
 	s := &scanner{root: root, layout: l}
 	s.wake.L = &s.mu
 	s.spare.New = func() any { return new(listing) }
-	s.push(0, task{place: &place{dir: l.state, area: areaNone}}, task{place: &place{dir: l.specs, area: areaSpecs}})
+	// The specs come last: what Fresh saw of them is not watched yet.
+	s.push(0, task{place: &place{dir: l.specs, area: areaSpecs}}, task{place: &place{dir: l.state, area: areaNone}})
 	stop := context.AfterFunc(ctx, func() { s.fail(ctx.Err()) })
 	defer stop()
 	var wg sync.WaitGroup
@@ -165,11 +169,16 @@ func (s *scanner) list(t task, v visitor) {
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			v.trouble(unreadable(t.dir, err))
+		} else if t.up == nil {
+			v.folder(nil, t.dir)
 		}
 		return
 	}
 	t.folder = f
 	t.users.Store(1)
+	if t.watched() {
+		v.folder(f, t.dir)
+	}
 	for {
 		l := s.spare.Get().(*listing)
 		l.reset()
@@ -188,6 +197,10 @@ func (s *scanner) list(t task, v visitor) {
 		s.push(1, task{t.place, l})
 	}
 }
+
+// watched reports whether a change in the folder matters to a run that goes on: it does not in the folders of records, of
+// which there are as many as objects. Their files never change, and processes of ours say when they add some.
+func (p *place) watched() bool { return p.area != areaRuns || p.depth < 3 }
 
 func (s *scanner) open(p *place) (*folder, error) {
 	if p.up == nil {

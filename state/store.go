@@ -73,6 +73,7 @@ type Store struct {
 	lost     map[string]bool   // keys of runs whose outputs this process could not restore
 	forced   []schemas.Ref     // objects whose entries are to be made anew at the next look
 	listed   map[string]listed // folders whose names were read, see newcomers
+	watch    *watch            // tells what changes; nil: nobody does
 	folded   map[int]*Ledger   // what this process wrote into ledgers since the last look, by issue
 
 	held    atomic.Pointer[Lock]
@@ -122,6 +123,7 @@ func (s *Store) Close() error {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
 	s.cache.close()
+	s.unwatch()
 	return s.root.Close()
 }
 

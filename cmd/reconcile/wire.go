@@ -45,6 +45,9 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 	if o.look {
 		return w.look(ctx)
 	}
+	if !o.watch {
+		store.Watch()
+	}
 	if err := w.openRepo(); err != nil {
 		return outcome{}, err
 	}

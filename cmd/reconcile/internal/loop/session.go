@@ -61,7 +61,9 @@ type session struct {
 	gone          map[schemas.Ref]*state.Entry  // objects whose status, and records, are to go, as last seen
 	written       map[schemas.Ref]stamp         // what was last written
 	recordedOf    map[schemas.Ref]int           // bytes of results since then
-	scanned       time.Time                     // end of the last full scan
+	scanned       time.Time                     // end of the last look for changes everywhere
+	whole         time.Time                     // end of the last look at every file
+	moved         bool                          // git put other files in place: every file is to be looked at
 	scanCost      time.Duration                 // what it took
 	stale         bool                          // something ran since the last full scan
 	removedAgents []string                      // whose entries in the projection are to go
@@ -97,11 +99,15 @@ func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}
+	if !watching {
+		l.Store.Watch()
+	}
 	start := l.Now()
 	if err := s.load(ctx); err != nil {
 		return nil, err
 	}
 	s.scanned, s.scanCost = l.Now(), l.Now().Sub(start)
+	s.whole = s.scanned
 	if l.Share == nil {
 		return s, nil
 	}
@@ -205,6 +211,7 @@ func (s *session) once(ctx context.Context) error {
 			continue
 		}
 		if !s.stale && !s.rescan {
+			s.Store.Unwatch()
 			if s.Share == nil {
 				return nil
 			}

@@ -148,7 +148,7 @@ func (s *session) adoptTip(ctx context.Context) (moved bool, err error) {
 		return err
 	})
 	if moved {
-		s.rescan, s.took = true, true
+		s.rescan, s.moved, s.took = true, true, true
 		if s.watching {
 			s.changedAt = s.Now() // a commit of the user's is to be pushed, and with it what had to wait for it
 		}

@@ -143,13 +143,21 @@ func (s *session) look(ctx context.Context) error {
 			hints = slices.Concat(hints, s.working(), s.asking())
 		}
 	}
-	if err := s.refresh(ctx, hints); err != nil {
+	whole := s.moved || start.Sub(s.whole) >= s.tree.Settings().Watch.Rescan.Std()
+	look := s.refresh
+	if hints == nil && !whole {
+		look = s.refreshChanged
+	}
+	if err := look(ctx, hints); err != nil {
 		return err
 	}
 	s.paths = nil
 	if hints == nil {
 		s.rescan, s.stale = false, false
 		s.scanned, s.scanCost = s.Now(), s.Now().Sub(start)
+		if whole {
+			s.moved, s.whole = false, s.scanned
+		}
 		return nil
 	}
 	if s.stale && s.inputsMatter() {
@@ -191,7 +199,16 @@ func (s *session) asking() []string {
 }
 
 func (s *session) refresh(ctx context.Context, hints []string) error {
-	tree, refs, err := s.Store.Refresh(ctx, s.tree, hints)
+	return s.take(s.Store.Refresh(ctx, s.tree, hints))
+}
+
+// refreshChanged looks everywhere where the system has told of changes, or cannot tell.
+func (s *session) refreshChanged(ctx context.Context, _ []string) error {
+	return s.take(s.Store.RefreshChanged(ctx, s.tree))
+}
+
+// take takes over the tree that a look returned.
+func (s *session) take(tree *state.Tree, refs []schemas.Ref, err error) error {
 	if err != nil {
 		return fmt.Errorf("look at the tree again: %w", err)
 	}

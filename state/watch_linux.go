@@ -1,0 +1,179 @@
+package state
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch is told by the kernel (inotify) what changes in folders. A nil one is never told anything.
+type watch struct {
+	fd int
+
+	mu      sync.Mutex // scans add folders from several goroutines
+	dirs    map[int32]string
+	changed map[string]bool // what changed since take was called last; true: it is or was a folder
+	lost    bool            // something may have changed that is not in there
+}
+
+// mostChanged bounds what is remembered: of more changes, a look at everything is as cheap.
+const mostChanged = 1 << 16
+
+const watchMask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM |
+	unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+
+// openWatch returns nil where there is none to be had.
+func openWatch() *watch {
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	return &watch{fd: fd, lost: true}
+}
+
+// close returns at once: the kernel takes some milliseconds over it.
+func (w *watch) close() {
+	if w != nil {
+		go unix.Close(w.fd)
+	}
+}
+
+// restart forgets what it was told: a look at everything begins, and adds all folders.
+func (w *watch) restart() {
+	if w == nil {
+		return
+	}
+	w.hear()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dirs == nil {
+		w.dirs = map[int32]string{}
+	}
+	w.changed, w.lost = map[string]bool{}, false
+}
+
+// add watches a folder, whose names must be read after that. Without d it does not exist, and is known not to.
+func (w *watch) add(d *folder, dir string) {
+	if w == nil {
+		return
+	}
+	wd := -1
+	if d != nil && isLocalDisk(d.fd) {
+		wd, _ = unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(d.fd), watchMask)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case wd >= 0:
+		w.dirs[int32(wd)] = dir
+	case d != nil:
+		w.lost = true
+	}
+}
+
+// covers reports whether a folder is watched.
+func (w *watch) covers(dir string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.dirs {
+		if d == dir {
+			return true
+		}
+	}
+	return false
+}
+
+// isLocalDisk reports whether the kernel sees all changes in a folder: on network file systems, and on those that another
+// system shares with this one, it does not.
+func isLocalDisk(fd int) bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return false
+	}
+	switch uint32(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.OVERLAYFS_SUPER_MAGIC, zfsMagic, bcachefsMagic:
+		return true
+	}
+	return false
+}
+
+const (
+	zfsMagic      = 0x2fc12fc1
+	bcachefsMagic = 0xca451a4e
+)
+
+// stands reports whether all changes since restart are known.
+func (w *watch) stands() bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.lost
+}
+
+// take returns what changed since it was called last; ok is false where that is not known.
+func (w *watch) take() (changed map[string]bool, ok bool) {
+	if w == nil {
+		return nil, false
+	}
+	w.hear()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost {
+		return nil, false
+	}
+	changed = maps.Clone(w.changed)
+	clear(w.changed)
+	return changed, true
+}
+
+// hear reads what the kernel has to tell by now.
+func (w *watch) hear() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := unix.Read(w.fd, buf)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return
+		case err != nil || n < unix.SizeofInotifyEvent:
+			w.lost = true
+			return
+		default:
+			w.events(buf[:n])
+		}
+	}
+}
+
+func (w *watch) events(b []byte) {
+	for len(b) >= unix.SizeofInotifyEvent {
+		e := (*unix.InotifyEvent)(unsafe.Pointer(&b[0]))
+		name := b[unix.SizeofInotifyEvent:][:e.Len]
+		b = b[unix.SizeofInotifyEvent+int(e.Len):]
+		w.event(e, unix.ByteSliceToString(name))
+	}
+}
+
+func (w *watch) event(e *unix.InotifyEvent, name string) {
+	dir, known := w.dirs[e.Wd]
+	switch {
+	case e.Mask&unix.IN_IGNORED != 0:
+		delete(w.dirs, e.Wd)
+	case !known, name == "", len(w.changed) >= mostChanged: // the queue ran over, or the folder itself changed
+		w.lost = true
+	default:
+		p := dir + "/" + name
+		w.changed[p] = w.changed[p] || e.Mask&unix.IN_ISDIR != 0
+	}
+}
