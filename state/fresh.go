@@ -161,7 +161,7 @@ func (s *Store) sumTree(ctx context.Context, look *glance, globs []string) (sum,
 	if st, err := lstat(s.root, schemas.SettingsPath); err == nil {
 		all.addFile("", []byte(schemas.SettingsPath), &st)
 	}
-	s.addRules(&all, globs)
+	s.addRules(&all, globs, s.storedBy(globs))
 	err := walkInputs(ctx, s.root, l, globs, func(p string, st stat) { addInput(&all, p, &st) }, all.addRule)
 	return all.sum, err
 }

@@ -4,14 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -24,9 +19,13 @@ type inputs struct {
 	globs   []string // of all nodes, sorted, each once
 	nodes   map[schemas.Ref]map[string][]string
 	files   map[string]*inputFile
+	matched map[string][]string      // the files of each glob, sorted; nil until they are summed up
+	users   map[string][]schemas.Ref // who has each glob, sorted
 	digests map[schemas.Ref]map[string]string
-	read    []string // files that the cache does not know yet
-	rules   summer   // how version control stores them, as of the last look at all
+	read    []string        // files that the cache does not know yet
+	rules   summer          // how version control stores them, as of the last look at all
+	stored  string          // of these, what the whole repository says
+	ruling  map[string]stat // of these, the files below the tree
 }
 
 // inputFile is a file that a glob matches.
@@ -42,28 +41,53 @@ type globber interface{ InputGlobs() map[string][]string }
 
 // newInputs collects the globs of all objects and keeps what is known of the files.
 func (s *Store) newInputs(m *model) *inputs {
-	in := &inputs{nodes: map[schemas.Ref]map[string][]string{}, files: map[string]*inputFile{}}
-	if s.model != nil {
-		in.files, in.rules = s.model.inputs.files, s.model.inputs.rules
+	in := &inputs{nodes: map[schemas.Ref]map[string][]string{}, users: map[string][]schemas.Ref{}, files: map[string]*inputFile{}}
+	if was := s.inputsKnown(); was != nil {
+		in.files, in.rules, in.stored, in.ruling = was.files, was.rules, was.stored, was.ruling
 	} else {
 		in.files = s.cache.inputs
 	}
-	all := map[string]bool{}
-	for ref, sl := range m.slots {
-		for _, f := range sl.specs {
-			for node, globs := range globsOf(f.body.(*specBody).object) {
-				if in.nodes[ref] == nil {
-					in.nodes[ref] = map[string][]string{}
-				}
-				in.nodes[ref][node] = globs
-				for _, g := range globs {
-					all[g] = true
-				}
+	for ref := range m.slots {
+		nodes := m.globsOf(ref)
+		if nodes == nil {
+			continue
+		}
+		in.nodes[ref] = nodes
+		for _, globs := range nodes {
+			for _, g := range globs {
+				in.users[g] = append(in.users[g], ref)
 			}
 		}
 	}
-	in.globs = slices.Sorted(maps.Keys(all))
+	for g, refs := range in.users {
+		slices.SortFunc(refs, schemas.Ref.Compare)
+		in.users[g] = slices.Compact(refs)
+	}
+	in.globs = slices.Sorted(maps.Keys(in.users))
 	return in
+}
+
+func (s *Store) inputsKnown() *inputs {
+	if s.model == nil {
+		return nil
+	}
+	return s.model.inputs
+}
+
+// globsOf are the globs of an object's nodes; nil where there are none.
+func (m *model) globsOf(ref schemas.Ref) map[string][]string {
+	var nodes map[string][]string
+	if s := m.slots[ref]; s != nil {
+		for _, f := range s.specs {
+			for node, globs := range globsOf(f.body.(*specBody).object) {
+				if nodes == nil {
+					nodes = map[string][]string{}
+				}
+				nodes[node] = globs
+			}
+		}
+	}
+	return nodes
 }
 
 // globsOf looks into the canonical form first: most objects have no inputs and need not be decoded for it.
@@ -89,21 +113,30 @@ func matchGlob(glob, p string) bool {
 	return ok && err == nil
 }
 
-// readInputs looks at the files that the globs match and computes the digests. hints, when not nil, are the only files
-// that may have changed.
-func (s *Store) readInputs(ctx context.Context, m *model, hints []string) error {
+// readInputs looks at the files that the globs match, computes the digests that may have changed, and returns whose. hints,
+// when not nil, are the only files that may have changed.
+func (s *Store) readInputs(ctx context.Context, m *model, hints []string) ([]schemas.Ref, error) {
 	in := m.inputs
+	var changed []string
 	if hints == nil {
 		files, err := s.findInputs(ctx, m.layout, in)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		changed = differing(in.files, files)
 		in.files = files
 	}
 	for _, p := range hints {
-		s.readInput(in, p)
+		if s.readInput(in, p) {
+			changed = append(changed, p)
+		}
 	}
-	in.sum()
+	return s.summed(in, changed), nil
+}
+
+// summed computes the digests that rest on changed files, and keeps in the cache what was read for them.
+func (s *Store) summed(in *inputs, changed []string) []schemas.Ref {
+	refs := in.sum(changed)
 	e := s.cache.encoder(blockInputs)
 	for _, p := range in.read {
 		if f := in.files[p]; f != nil {
@@ -112,7 +145,28 @@ func (s *Store) readInputs(ctx context.Context, m *model, hints []string) error 
 	}
 	in.read = nil
 	s.cache.write(e)
-	return nil
+	return refs
+}
+
+// differing are the paths at which two sets of files differ.
+func differing(was, is map[string]*inputFile) []string {
+	var out []string
+	for p, f := range is {
+		if !sameInput(was[p], f) {
+			out = append(out, p)
+		}
+	}
+	for p := range was {
+		if is[p] == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// sameInput reports whether two looks at a file found the same in it; nil stands for no file.
+func sameInput(a, b *inputFile) bool {
+	return a == b || a != nil && b != nil && a.digest == b.digest
 }
 
 // HasInput reports whether a glob of inputs of the tree, as of the last look, matches a file.
@@ -132,10 +186,13 @@ func (s *Store) HasInput(glob string) bool {
 
 // findInputs walks the work tree for all globs at once.
 func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[string]*inputFile, error) {
-	in.rules = summer{}
-	s.addRules(&in.rules, in.globs)
+	in.rules, in.stored, in.ruling = summer{}, s.storedBy(in.globs), map[string]stat{}
+	s.addRules(&in.rules, in.globs, in.stored)
 	found := map[string]stat{}
-	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) { found[p] = st }, in.rules.addRule)
+	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) { found[p] = st }, func(p string, st stat) {
+		in.ruling[p] = st
+		in.rules.addRule(p, st)
+	})
 	files := make(map[string]*inputFile, len(found))
 	for _, p := range slices.Sorted(maps.Keys(found)) {
 		if f := s.inputFile(in, p, found[p]); f != nil {
@@ -145,18 +202,26 @@ func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[stri
 	return files, err
 }
 
-// addRules adds what the whole repository says of how files are stored.
-func (s *Store) addRules(to *summer, globs []string) {
+// storedBy is what the whole repository says of how files are stored; "" where nobody asks.
+func (s *Store) storedBy(globs []string) string {
+	if len(globs) == 0 || s.opts.StoredBy == nil {
+		return ""
+	}
+	return s.opts.StoredBy()
+}
+
+// addRules adds what storedBy says.
+func (s *Store) addRules(to *summer, globs []string, stored string) {
 	if len(globs) > 0 && s.opts.StoredBy != nil {
-		to.addText("\x00stored", s.opts.StoredBy())
+		to.addText("\x00stored", stored)
 	}
 }
 
 // addRule adds a .gitattributes below the tree.
 func (s *summer) addRule(p string, st stat) { s.addFile("\x00rules", []byte(p), &st) }
 
-// readInput looks at one file that may have changed.
-func (s *Store) readInput(in *inputs, p string) {
+// readInput looks at one file that may have changed, and reports whether it did.
+func (s *Store) readInput(in *inputs, p string) bool {
 	st, err := lstat(s.root, p)
 	if err == nil && st.form() == formLink {
 		st, err = followLink(s.root, p)
@@ -165,11 +230,18 @@ func (s *Store) readInput(in *inputs, p string) {
 	if err == nil && st.form() == formFile {
 		f = s.inputFile(in, p, st)
 	}
+	return in.set(p, f)
+}
+
+// set takes what a look at a file found, and reports whether it differs; nil: there is no such file.
+func (in *inputs) set(p string, f *inputFile) bool {
+	same := sameInput(in.files[p], f)
 	if f == nil {
 		delete(in.files, p)
 	} else {
 		in.files[p] = f
 	}
+	return !same
 }
 
 // inputFile returns what is known of a file, reading it if it changed; nil when it cannot be read.
@@ -210,51 +282,6 @@ func (s *Store) digestOf(p string, f io.Reader) (digest [sha256.Size]byte, err e
 	return digest, err
 }
 
-// sum computes the digest of each node's inputs: over the paths and contents of all files that its globs match, in the
-// order of the paths.
-func (in *inputs) sum() {
-	in.digests = map[schemas.Ref]map[string]string{}
-	if len(in.nodes) == 0 {
-		return
-	}
-	paths := slices.Sorted(maps.Keys(in.files))
-	matched := map[string][]string{}
-	for _, g := range in.globs {
-		for _, p := range paths {
-			if matchGlob(g, p) {
-				matched[g] = append(matched[g], p)
-			}
-		}
-	}
-	known := map[string]string{} // many nodes have the same globs
-	for ref, nodes := range in.nodes {
-		out := make(map[string]string, len(nodes))
-		for node, globs := range nodes {
-			key := strings.Join(globs, "\x00")
-			if known[key] == "" {
-				known[key] = in.digest(globs, matched)
-			}
-			out[node] = known[key]
-		}
-		in.digests[ref] = out
-	}
-}
-
-func (in *inputs) digest(globs []string, matched map[string][]string) string {
-	var paths []string
-	for _, g := range globs {
-		paths = append(paths, matched[g]...)
-	}
-	slices.Sort(paths)
-	h := sha256.New()
-	for _, p := range slices.Compact(paths) {
-		io.WriteString(h, p)
-		h.Write([]byte{0})
-		h.Write(in.files[p].digest[:])
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
 // addTo adds the files to a fingerprint.
 func (in *inputs) addTo(s *summer) {
 	s.merge(in.rules.sum)
@@ -265,97 +292,3 @@ func (in *inputs) addTo(s *summer) {
 
 // addInput sets input files apart from the same files in other roles.
 func addInput(s *summer, p string, st *stat) { s.addFile("\x00input", []byte(p), st) }
-
-// RefreshInputs looks again at all files that inputs match, as Refresh does with a hint for each.
-func (s *Store) RefreshInputs(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.model == nil || prev == nil {
-		return s.reload(ctx, prev)
-	}
-	u := s.update()
-	if err := errors.Join(u.inputs(ctx, nil), u.written(ctx)); err != nil {
-		s.model = nil
-		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
-	}
-	next, changed := u.apply(prev)
-	return next, changed, nil
-}
-
-// inputs looks at what the globs match, as far as hints, or a change of the globs, ask for it.
-func (u *update) inputs(ctx context.Context, hints []string) error {
-	was := u.model.inputs
-	if u.changedGlobs() {
-		u.model.inputs = u.store.newInputs(u.model)
-	}
-	next := u.model.inputs
-	if !slices.Equal(next.globs, was.globs) {
-		hints = nil
-	}
-	look := u.inputHints(next, hints)
-	if len(was.globs)+len(next.globs) == 0 || next == was && look != nil && len(look) == 0 {
-		return nil
-	}
-	before := was.digests
-	if err := u.store.readInputs(ctx, u.model, look); err != nil {
-		return err
-	}
-	for _, all := range []map[schemas.Ref]map[string]string{before, next.digests} {
-		for ref := range all {
-			if !maps.Equal(before[ref], next.digests[ref]) {
-				u.touch(ref)
-			}
-		}
-	}
-	return nil
-}
-
-// inputHints are those of the hints that are inputs or were; nil stands for everything.
-func (u *update) inputHints(in *inputs, hints []string) []string {
-	if hints == nil || len(in.globs) == 0 {
-		return hints
-	}
-	look := []string{}
-	for _, p := range hints {
-		if strings.HasSuffix(p, "/") {
-			continue
-		}
-		p = path.Clean(p)
-		if in.files[p] != nil || !neverInput(u.model.layout, p) && in.matches(p) {
-			look = append(look, p)
-		} else if u.mayHoldInputs(in, p) {
-			return nil
-		}
-	}
-	return look
-}
-
-// mayHoldInputs reports whether p is a folder in which inputs may be, or was one in which some were.
-func (u *update) mayHoldInputs(in *inputs, p string) bool {
-	if st, err := lstat(u.store.root, p); err == nil {
-		return st.form() == formFolder && !neverInput(u.model.layout, p+"/x")
-	}
-	for known := range in.files {
-		if within(p, known) {
-			return true
-		}
-	}
-	return false
-}
-
-// changedGlobs reports whether an object that has, or had, inputs is touched.
-func (u *update) changedGlobs() bool {
-	for ref := range u.touched {
-		if u.model.inputs.nodes[ref] != nil {
-			return true
-		}
-		if s := u.model.slots[ref]; s != nil {
-			for _, f := range s.specs {
-				if len(globsOf(f.body.(*specBody).object)) > 0 {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}

@@ -68,7 +68,7 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 	}
 	s.judgeAll(m)
 	m.inputs = s.newInputs(m)
-	if err := s.readInputs(ctx, m, nil); err != nil {
+	if _, err := s.readInputs(ctx, m, nil); err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
 	m.declared = s.newDeclared(m)

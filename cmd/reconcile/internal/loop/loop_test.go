@@ -447,6 +447,30 @@ func TestRemovedObjectLeavesNothing(t *testing.T) {
 	})
 }
 
+// TestInputsThatANodeMakes: what a node wrote is known when the next one starts, and in the end to everybody.
+func TestInputsThatANodeMakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: make, run: [x]}\n    - {name: use, run: [x], needs: [make], inputs: [\"src/*.go\"]}\n"+
+			"    - {name: last, run: [x], needs: [use], inputs: [\"docs/*.md\"]}")
+		put(t, dir, "specs/beside.yaml", fmt.Sprintf(envelope, "DAG", "beside", "  session: work\n  nodes:\n"+
+			"    - {name: read, run: [x], inputs: [\"src/*.go\"]}"))
+		a := newActor(func(node string, _ int) (time.Duration, string) {
+			if node == "make" {
+				put(t, dir, "src/made.go", "package made")
+			}
+			return pollSpecs / 10, schemas.OutcomeSucceeded
+		})
+		if _, err := newLoop(t, dir, a).Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ran := a.done()
+		slices.Sort(ran)
+		if want := []string{"last Succeeded", "make Succeeded", "read Succeeded", "read Succeeded", "use Succeeded"}; !slices.Equal(ran, want) {
+			t.Errorf("ran %q, want %q", ran, want)
+		}
+	})
+}
+
 func TestEndlessChaseIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := tree(t, "    - {name: a, run: [x], inputs: [log.txt]}")

@@ -31,11 +31,7 @@ func (s *session) advance(ctx context.Context) (claimed []controllers.Effect, er
 		if err := errors.Join(s.look(ctx), s.setAside(ctx), s.renumber(ctx)); err != nil {
 			return err
 		}
-		s.decide()
-		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx), s.save(ctx), s.settleMemory(ctx, false)); err != nil {
-			return err
-		}
-		if claimed, err = s.claim(ctx); err != nil {
+		if claimed, err = s.start(ctx); err != nil {
 			return err
 		}
 		if err := s.foldLedgers(ctx); err != nil {
@@ -49,6 +45,27 @@ func (s *session) advance(ctx context.Context) (claimed []controllers.Effect, er
 	}
 	return claimed, err
 }
+
+// start decides, writes what has to be there first, and claims what may start.
+func (s *session) start(ctx context.Context) ([]controllers.Effect, error) {
+	for tries := 1; ; tries++ {
+		s.decide()
+		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx), s.save(ctx), s.settleMemory(ctx, false)); err != nil {
+			return nil, err
+		}
+		claims := s.claimable()
+		moved, err := s.inputsMoved(ctx, claims)
+		if err != nil {
+			return nil, err
+		}
+		if !moved || tries == inputTries {
+			return s.claim(ctx, claims)
+		}
+	}
+}
+
+// inputTries bounds how often a turn decides anew because inputs change while it looks at them.
+const inputTries = 10
 
 // doing tells what the turn is at, and keeps the lock of the tree young: it is renewed for as long as work goes on.
 func (s *session) doing(step string, done, total int) {
@@ -133,7 +150,7 @@ func (s *session) count(r *schemas.Run) {
 }
 
 // look brings the tree up to date: with the journals always, with all files when a scan is asked for or another
-// process wrote, else with those that were hinted at; and, when something finished, with what it may have changed.
+// process wrote, else with those that were hinted at; and, when something finished, with specs that it may have changed.
 func (s *session) look(ctx context.Context) error {
 	start := s.Now()
 	var hints []string // nil: everywhere
@@ -159,14 +176,6 @@ func (s *session) look(ctx context.Context) error {
 			s.moved, s.whole = false, s.scanned
 		}
 		return nil
-	}
-	if s.stale && s.inputsMatter() {
-		tree, refs, err := s.Store.RefreshInputs(ctx, s.tree)
-		if err != nil {
-			return fmt.Errorf("look at inputs again: %w", err)
-		}
-		s.tree = tree
-		s.touch(refs...)
 	}
 	return nil
 }
@@ -221,11 +230,25 @@ func (s *session) take(tree *state.Tree, refs []schemas.Ref, err error) error {
 	return nil
 }
 
-// inputsMatter reports whether some object that is not done declares inputs.
-func (s *session) inputsMatter() bool {
-	return slices.ContainsFunc(s.tree.Entries(schemas.DAGKind.Name), func(e *state.Entry) bool {
-		return len(e.Inputs) > 0 && (s.dirty == nil || s.dirty[e.Ref] || len(s.effects[e.Ref]) > 0)
-	})
+// inputsMoved reports whether inputs of nodes that are about to start differ from what was decided on, because of something
+// that ran since all files were looked at.
+func (s *session) inputsMoved(ctx context.Context, claims []controllers.Effect) (bool, error) {
+	nodes := map[schemas.Ref][]string{}
+	for _, e := range claims {
+		if owner := s.tree.Entry(e.Owner); s.stale && owner != nil && owner.Inputs[e.Node] != "" {
+			nodes[e.Owner] = append(nodes[e.Owner], e.Node)
+		}
+	}
+	if len(nodes) == 0 {
+		return false, nil
+	}
+	tree, refs, err := s.Store.RefreshInputs(ctx, s.tree, nodes)
+	if err != nil {
+		return false, fmt.Errorf("look at inputs again: %w", err)
+	}
+	s.tree = tree
+	s.touch(refs...)
+	return len(refs) > 0, nil
 }
 
 // touch marks objects to be decided again.
@@ -304,12 +327,16 @@ func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
 	}
 }
 
-// claim puts on record, synced, what this process is about to start, and decides once more, now that it is claimed.
-func (s *session) claim(ctx context.Context) ([]controllers.Effect, error) {
+// claimable lists what this process may start.
+func (s *session) claimable() []controllers.Effect {
 	if s.stopping || s.Store.Orphaned() {
-		return nil, nil // what a killed process left running is ended before anything may start under the same key
+		return nil // what a killed process left running is ended before anything may start under the same key
 	}
-	claims := controllers.Admit(s.tree, s.split(s.wanted()), s.Only, s.id(), s.CPUs, s.ahead())
+	return controllers.Admit(s.tree, s.split(s.wanted()), s.Only, s.id(), s.CPUs, s.ahead())
+}
+
+// claim puts on record, synced, what this process is about to start, and decides once more, now that it is claimed.
+func (s *session) claim(ctx context.Context, claims []controllers.Effect) ([]controllers.Effect, error) {
 	if len(claims) == 0 {
 		return nil, nil
 	}

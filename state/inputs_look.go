@@ -1,0 +1,159 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// RefreshInputs looks again at all files that the inputs of some nodes match, as Refresh does with a hint for each.
+func (s *Store) RefreshInputs(ctx context.Context, prev *Tree, nodes map[schemas.Ref][]string) (*Tree, []schemas.Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil || prev == nil {
+		return s.reload(ctx, prev)
+	}
+	u := s.update()
+	var globs []string
+	for ref, some := range nodes {
+		for _, node := range some {
+			globs = append(globs, s.model.inputs.nodes[ref][node]...)
+		}
+	}
+	slices.Sort(globs)
+	if err := errors.Join(u.matching(ctx, slices.Compact(globs)), u.written(ctx)); err != nil {
+		s.model = nil
+		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
+	}
+	next, changed := u.apply(prev)
+	return next, changed, nil
+}
+
+// matching looks at what some of the globs match. Where files are stored in other ways than before, it looks at all.
+func (u *update) matching(ctx context.Context, globs []string) error {
+	if len(globs) == 0 {
+		return nil
+	}
+	s, in := u.store, u.model.inputs
+	whole := s.storedBy(globs) != in.stored
+	found, ruling := map[string]stat{}, map[string]bool{}
+	err := walkInputs(ctx, s.root, u.model.layout, globs, func(p string, st stat) { found[p] = st }, func(p string, st stat) {
+		ruling[p] = true
+		whole = whole || in.ruling[p] != st
+	})
+	if err != nil {
+		return err
+	}
+	for p, was := range in.ruling {
+		if !ruling[p] {
+			st, err := lstat(s.root, p)
+			whole = whole || err != nil || st != was
+		}
+	}
+	before := in.digests
+	if whole {
+		refs, err := s.readInputs(ctx, u.model, nil)
+		u.touchDigested(before, refs)
+		return err
+	}
+	var changed []string
+	for p, st := range found {
+		if in.set(p, s.inputFile(in, p, st)) {
+			changed = append(changed, p)
+		}
+	}
+	for _, g := range globs {
+		for _, p := range in.matched[g] {
+			if _, ok := found[p]; !ok && in.set(p, nil) {
+				changed = append(changed, p)
+			}
+		}
+	}
+	slices.Sort(changed)
+	u.touchDigested(before, s.summed(in, changed))
+	return nil
+}
+
+// touchDigested touches those of the objects whose inputs have other digests than before.
+func (u *update) touchDigested(before map[schemas.Ref]map[string]string, refs []schemas.Ref) {
+	for _, ref := range refs {
+		if !maps.Equal(before[ref], u.model.inputs.digests[ref]) {
+			u.touch(ref)
+		}
+	}
+}
+
+// inputs looks at what the globs match, as far as hints, or a change of the globs, ask for it.
+func (u *update) inputs(ctx context.Context, hints []string) error {
+	was := u.model.inputs
+	if u.changedGlobs() {
+		u.model.inputs = u.store.newInputs(u.model)
+	}
+	next := u.model.inputs
+	if !slices.Equal(next.globs, was.globs) {
+		hints = nil
+	}
+	look := u.inputHints(next, hints)
+	if len(was.globs)+len(next.globs) == 0 || next == was && look != nil && len(look) == 0 {
+		return nil
+	}
+	before := was.digests
+	refs, err := u.store.readInputs(ctx, u.model, look)
+	if err != nil {
+		return err
+	}
+	if next != was {
+		refs = slices.AppendSeq(refs, maps.Keys(before)) // some may have none any more
+	}
+	u.touchDigested(before, refs)
+	return nil
+}
+
+// inputHints are those of the hints that are inputs or were; nil stands for everything.
+func (u *update) inputHints(in *inputs, hints []string) []string {
+	if hints == nil || len(in.globs) == 0 {
+		return hints
+	}
+	look := []string{}
+	for _, p := range hints {
+		if strings.HasSuffix(p, "/") {
+			continue
+		}
+		p = path.Clean(p)
+		if in.files[p] != nil || !neverInput(u.model.layout, p) && in.matches(p) {
+			look = append(look, p)
+		} else if u.mayHoldInputs(in, p) {
+			return nil
+		}
+	}
+	return look
+}
+
+// mayHoldInputs reports whether p is a folder in which inputs may be, or was one in which some were.
+func (u *update) mayHoldInputs(in *inputs, p string) bool {
+	if st, err := lstat(u.store.root, p); err == nil {
+		return st.form() == formFolder && !neverInput(u.model.layout, p+"/x")
+	}
+	for known := range in.files {
+		if within(p, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// changedGlobs reports whether an object that is touched has other globs than it had.
+func (u *update) changedGlobs() bool {
+	for ref := range u.touched {
+		if !maps.EqualFunc(u.model.inputs.nodes[ref], u.model.globsOf(ref), slices.Equal) {
+			return true
+		}
+	}
+	return false
+}

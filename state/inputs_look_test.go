@@ -1,0 +1,90 @@
+package state
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// TestRefreshInputsIsLoad edits files at random without a word to the store, and the globs with one. Of the nodes that it is
+// asked about, RefreshInputs then knows what a Load from nothing does.
+func TestRefreshInputsIsLoad(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			dir, r := t.TempDir(), rand.New(rand.NewPCG(seed, 5))
+			pick := func(words ...string) string { return words[r.IntN(len(words))] }
+			dag := func(name string) string {
+				return fmt.Sprintf("apiVersion: %s\nkind: DAG\nmetadata: {name: %s}\nspec:\n  session: s\n  nodes:\n"+
+					"  - {name: n0, run: [x], inputs: [%s]}\n  - {name: n1, run: [x], inputs: ['src/*.go', %s]}\n", schemas.APIVersion, name,
+					pick("'src/a.*'", "'**/b.go'", "'docs/**'"), pick("'docs/*.md'", "'src/x/*.go'", "src/a.go"))
+			}
+			for _, name := range []string{"a", "b", "c"} {
+				put(t, dir, map[string]string{"specs/" + name + ".yaml": dag(name), "src/" + name + ".go": name})
+			}
+			kept := storedAsRulesSay(t, dir, false)
+			tree := load(t, kept)
+			for step := range 150 {
+				p := pick("src/a.go", "src/b.go", "src/x/b.go", "docs/a.md", "docs/deep/b.go", "src/.gitattributes", ".gitattributes", "rules")
+				switch r.IntN(4) {
+				case 0:
+					if err := os.RemoveAll(filepath.Join(dir, p)); err != nil {
+						t.Fatal(err)
+					}
+				case 1:
+					name := pick("a", "b", "c")
+					put(t, dir, map[string]string{"specs/" + name + ".yaml": dag(name)})
+					var err error
+					if tree, _, err = kept.Refresh(t.Context(), tree, []string{"specs/" + name + ".yaml"}); err != nil {
+						t.Fatal(err)
+					}
+				default:
+					put(t, dir, map[string]string{p: pick("one", "two", "more")})
+				}
+				ask := map[schemas.Ref][]string{{Kind: "DAG", Name: pick("a", "b", "c")}: {"n0", "n1"}, {Kind: "DAG", Name: "a"}: {pick("n0", "n1")}}
+				next, refs, err := kept.RefreshInputs(t.Context(), tree, ask)
+				if err != nil {
+					t.Fatal(err)
+				}
+				anew := load(t, storedAsRulesSay(t, dir, true))
+				for ref, nodes := range ask {
+					for _, n := range nodes {
+						if got, want := next.Entry(ref).Inputs[n], anew.Entry(ref).Inputs[n]; got != want {
+							t.Fatalf("step %d, %s: %s of %s is %s, want %s", step, p, n, ref, got, want)
+						}
+					}
+				}
+				if want := diff(tree, next); fmt.Sprint(refs) != fmt.Sprint(want) {
+					t.Fatalf("step %d: RefreshInputs names %v, different are %v", step, refs, want)
+				}
+				tree = next
+			}
+		})
+	}
+}
+
+// storedAsRulesSay opens a tree where what files hold depends on the files .gitattributes and rules.
+func storedAsRulesSay(t *testing.T, dir string, anew bool) *Store {
+	t.Helper()
+	read := func(p string) string {
+		data, err := os.ReadFile(filepath.Join(dir, p))
+		if err != nil {
+			return "none"
+		}
+		return string(data)
+	}
+	s, err := Open(dir, Options{Kinds: testKinds, Now: time.Now, NoCache: anew, StoredBy: func() string { return read("rules") },
+		Stored: func(string) func([]byte) []byte {
+			by := read("rules") + read(".gitattributes") + read("src/.gitattributes")
+			return func(data []byte) []byte { return append([]byte(by), data...) }
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
