@@ -127,8 +127,8 @@ func (g *gather) trouble(t trouble) {
 const chunk = 128
 
 // readFiles reads and decodes files, in parallel. Files that vanished meanwhile are left out; what cannot be read
-// becomes a trouble. What the system said of them was asked for after since; if that is zero, it is asked for again.
-func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*file, since time.Time) ([]*file, []trouble, error) {
+// becomes a trouble.
+func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*file) ([]*file, []trouble, error) {
 	out := make([]*file, len(want))
 	var mu sync.Mutex
 	var troubles []trouble
@@ -137,7 +137,7 @@ func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*fi
 	var wg sync.WaitGroup
 	for range min(workers(), len(parts)) {
 		wg.Go(func() {
-			r := reader{store: s, known: known, since: since}
+			r := reader{store: s, known: known}
 			defer r.close()
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
@@ -189,7 +189,6 @@ func (f *seen) home() string {
 type reader struct {
 	store *Store
 	known map[string]*file
-	since time.Time
 
 	home   string
 	folder *folder // the open one; nil before the first
@@ -262,7 +261,13 @@ func (r *reader) file(w seen, to *encoder) (*file, error) {
 	if w.area == areaOther {
 		return f, nil
 	}
-	data, now, err := r.read(f, limit)
+	now := s.opts.FileNow()
+	data, st, err := r.folder.read(w.path[len(r.home)+1:], limit)
+	if errors.Is(err, errNotFile) && w.area == areaSpecs {
+		f.link = true
+		data, st, err = s.readLink(w.path, limit)
+	}
+	f.stat = st
 	switch {
 	case errors.Is(err, errTooLarge):
 		s.tooLarge(f, limit)
@@ -281,23 +286,6 @@ func (r *reader) file(w seen, to *encoder) (*file, error) {
 	f.body = s.decode(w.area, w.path, data)
 	to.file(f, data, packedOf(f.body))
 	return f, nil
-}
-
-// read returns the content of f, and a moment before the system said of it what is noted in f.
-func (r *reader) read(f *file, limit int64) (data []byte, now time.Time, err error) {
-	name := f.path[len(r.home)+1:]
-	if !r.since.IsZero() && f.stat.Size <= limit {
-		if data, ok := r.folder.readAs(name, &f.stat); ok {
-			return data, r.since, nil
-		}
-	}
-	now = r.store.opts.FileNow()
-	data, f.stat, err = r.folder.read(name, limit)
-	if errors.Is(err, errNotFile) && f.area == areaSpecs {
-		f.link = true
-		data, f.stat, err = r.store.readLink(f.path, limit)
-	}
-	return data, now, err
 }
 
 func (s *Store) limit(a area) int64 {

@@ -164,7 +164,7 @@ func (s *stat) from(x *unix.Statx_t) {
 	s.Mtime = x.Mtime.Sec*1e9 + int64(x.Mtime.Nsec)
 	s.Ctime = x.Ctime.Sec*1e9 + int64(x.Ctime.Nsec)
 	s.Ino = x.Ino
-	s.Mode = uint32(x.Mode&0o7777) | uint32(formOf(byte(x.Mode>>12)))<<formShift // S_IFMT holds the DT_ constants
+	s.Mode = modeOf(uint32(x.Mode))
 }
 
 const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
@@ -188,23 +188,6 @@ func (d *folder) open(p string) (int, error) {
 		err = errNotFile
 	}
 	return fd, err
-}
-
-// readAs is read for what the system says that st is of the path: a regular file that is not too large. ok is false when
-// it is of another size or not there; it may be another file of the same size, of which the system says something else
-// then. A name that has become a pipe is opened, which does not block.
-func (d *folder) readAs(p string, st *stat) (data []byte, ok bool) {
-	fd, err := d.open(p)
-	if err != nil {
-		return nil, false
-	}
-	size := int(st.Size)
-	if cap(d.content) <= size {
-		d.content = make([]byte, 0, size+size/2+1)
-	}
-	n, err := unix.Read(fd, d.content[:size+1]) // one more, so that it shows that there is no more
-	_ = unix.Close(fd)
-	return d.content[:max(n, 0)], err == nil && n == size
 }
 
 // read returns the content of a regular file at a slash path below d, and what the system said of it just before. Anything
@@ -233,13 +216,20 @@ func (d *folder) read(p string, limit int64) ([]byte, stat, error) {
 }
 
 func statFD(fd int, st *stat) error {
-	var x unix.Statx_t
-	const mask = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_INO | unix.STATX_SIZE | unix.STATX_MTIME | unix.STATX_CTIME
-	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, &x)
+	var x unix.Stat_t
+	err := unix.Fstat(fd, &x)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Fstat(fd, &x)
+	}
 	if err == nil {
-		st.from(&x)
+		*st = stat{Size: x.Size, Mtime: x.Mtim.Nano(), Ctime: x.Ctim.Nano(), Ino: x.Ino, Mode: modeOf(x.Mode)}
 	}
 	return err
+}
+
+// modeOf takes the mode of the system.
+func modeOf(mode uint32) uint32 {
+	return mode&0o7777 | uint32(formOf(byte(mode>>12)))<<formShift // S_IFMT holds the DT_ constants
 }
 
 // readAll reads as many bytes as b is long, which are all that a file has, or fewer when it was cut short meanwhile. What

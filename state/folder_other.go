@@ -72,9 +72,6 @@ func (d *folder) stat(name []byte, st *stat) error {
 	return err
 }
 
-// readAs leaves it to read.
-func (d *folder) readAs(string, *stat) (data []byte, ok bool) { return nil, false }
-
 // read returns the content of a regular file at a slash path below d, and what the system said of it just before. Anything
 // else than a regular file is not read and does not block. The content is good until the next read in the same folder.
 func (d *folder) read(name string, limit int64) ([]byte, stat, error) {

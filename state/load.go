@@ -91,7 +91,7 @@ func (s *Store) known() map[string]*file {
 
 // look scans the folders, unless that was done in the same generation, and reads what is not known already.
 func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]*file, []trouble, error) {
-	found, troubles, since, err := s.scanFirst(ctx, gen)
+	found, troubles, err := s.scanFirst(ctx, gen, len(known) == 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]
 	if len(want) > LargeTree || s.before == nil {
 		s.large(len(files)+len(want), LargeTree)
 	}
-	read, more, err := s.readFiles(ctx, want, known, since)
+	read, more, err := s.readFiles(ctx, want, known)
 	return append(files, read...), append(troubles, more...), err
 }
 
@@ -123,23 +123,21 @@ func (f *file) current(now seen) bool {
 	return f != nil && !f.racy && f.stat == now.stat && f.area == now.area && (f.body != nil || f.area == areaOther)
 }
 
-// scanFirst is scanAll, or what Fresh saw, if that was less than a second ago or is watched since. since is a moment before
-// the look, if that is known.
-func (s *Store) scanFirst(ctx context.Context, gen int64) (found []seen, troubles []trouble, since time.Time, err error) {
+// scanFirst is scanAll, or what Fresh saw, if that was less than a second ago or is watched since.
+func (s *Store) scanFirst(ctx context.Context, gen int64, unread bool) ([]seen, []trouble, error) {
 	first := s.first
 	s.first = nil
 	l := s.layout()
 	if first == nil || !s.watch.stands() && s.opts.FileNow().Sub(first.at) > time.Second ||
 		first.gen != gen || first.layout.specs != l.specs || first.layout.state != l.state {
-		since = s.opts.FileNow()
-		found, troubles, err = s.scanAll(ctx)
-		return found, troubles, since, err
+		return s.scanAll(ctx, unread)
 	}
-	found, troubles = first.seen()
-	return found, troubles, time.Time{}, nil
+	found, troubles := first.seen()
+	return found, troubles, nil
 }
 
-func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {
+// scanAll finds all files. unread says that each is going to be read: then the system is asked about it only once it is open.
+func (s *Store) scanAll(ctx context.Context, unread bool) ([]seen, []trouble, error) {
 	gathers := make([]gather, workers())
 	visitors := make([]visitor, len(gathers))
 	for i := range gathers {
@@ -147,7 +145,7 @@ func (s *Store) scanAll(ctx context.Context) ([]seen, []trouble, error) {
 		visitors[i] = &gathers[i]
 	}
 	s.watch.restart()
-	if err := scan(ctx, s.root, s.layout(), visitors...); err != nil {
+	if err := newScanner(s.root, s.layout(), unread).scan(ctx, visitors...); err != nil {
 		return nil, nil, err
 	}
 	n := 0

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 )
 
 // How a Refresh finds out what became of files: all of them, or those that hints name.
@@ -15,8 +14,7 @@ import (
 // all looks at every file.
 func (u *update) all(ctx context.Context, _ []string) error {
 	s, m := u.store, u.model
-	since := s.opts.FileNow()
-	found, troubles, err := s.scanAll(ctx)
+	found, troubles, err := s.scanAll(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -28,7 +26,7 @@ func (u *update) all(ctx context.Context, _ []string) error {
 			want = append(want, f)
 		}
 	}
-	read, more, err := s.readFiles(ctx, want, m.files, since)
+	read, more, err := s.readFiles(ctx, want, m.files)
 	if err != nil {
 		return err
 	}
@@ -91,7 +89,7 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 	}
 	slices.SortFunc(want, bySeenPath)
 	want = slices.CompactFunc(want, func(a, b seen) bool { return a.path == b.path })
-	read, troubles, err := u.store.readFiles(ctx, want, u.model.files, time.Time{})
+	read, troubles, err := u.store.readFiles(ctx, want, u.model.files)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -283,7 +282,7 @@ func (u *update) written(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(want, bySeenPath)
-	files, troubles, err := u.store.readFiles(ctx, want, nil, time.Time{})
+	files, troubles, err := u.store.readFiles(ctx, want, nil)
 	for _, f := range files {
 		u.put(f)
 	}

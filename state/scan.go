@@ -54,6 +54,7 @@ const maxDepth = 32
 type scanner struct {
 	root   *os.Root
 	layout *layout
+	unread bool // files that are going to be read are not looked at, if they are known to be files
 
 	mu      sync.Mutex // held for moments only: who waits for it long is put to sleep, which costs more than most folders
 	wake    sync.Cond
@@ -67,9 +68,18 @@ type scanner struct {
 
 // scan looks at all files of the tree's folders with one worker for each visitor, the first of which is the caller.
 func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) error {
-	s := &scanner{root: root, layout: l}
+	return newScanner(root, l, false).scan(ctx, visitors...)
+}
+
+func newScanner(root *os.Root, l *layout, unread bool) *scanner {
+	s := &scanner{root: root, layout: l, unread: unread}
 	s.wake.L = &s.mu
 	s.spare.New = func() any { return new(listing) }
+	return s
+}
+
+func (s *scanner) scan(ctx context.Context, visitors ...visitor) error {
+	l := s.layout
 	// The specs come last: what Fresh saw of them is not watched yet.
 	s.push(0, task{place: &place{dir: l.specs, area: areaSpecs}}, task{place: &place{dir: l.state, area: areaNone}})
 	stop := context.AfterFunc(ctx, func() { s.fail(ctx.Err()) })
@@ -298,6 +308,10 @@ func (s *scanner) lookFile(p *place, name []byte, f form, st *stat, v visitor) {
 	}
 	if f == formSpecial {
 		v.trouble(trouble{p.dir + "/" + string(name), "not-a-file", "it is a device, a pipe or a socket; remove it"})
+		return
+	}
+	if s.unread && f == formFile && a != areaOther {
+		v.file(a, p.dir, name, st)
 		return
 	}
 	if st.Mode == 0 && p.stat(name, st) != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -76,13 +78,22 @@ func conversions(dir string) *gitrepo.Conversions {
 }
 
 // frugal trades some time for memory, the more the larger the tree is: with Go's default the heap may grow to twice what a
-// tree takes, which with 50,000 objects is more than 300 MB.
+// tree takes, which with 50,000 objects is more than 300 MB. Until the heap has the size that such a tree takes, nothing is
+// collected: most of what is allocated on the way stays.
 func (a *app) frugal(files int) {
+	then := 60
 	if files > state.LargeTree {
-		a.collectAt(25)
-	} else {
-		a.collectAt(60)
+		then = 25
 	}
+	if a.getenv("GOGC") != "" {
+		return
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	const least, of = 4 << 20, 3 << 9 // the heap that Go begins with, and what a file takes
+	first := uint64(files) * of * 100 / max(live[0].Value.Uint64(), least)
+	debug.SetGCPercent(max(int(first)-100, then))
+	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(then) })
 }
 
 // hasty trades some memory for time, for a command that ends soon and, unless frugal is called, has a small tree: Go
