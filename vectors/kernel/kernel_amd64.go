@@ -169,3 +169,8 @@ func halvesAVX2(a, b *float32, n int, scale float32)
 //
 //go:noescape
 func prefetch(p unsafe.Pointer, n int)
+
+// prefetchRows does so for the rows, of n bytes each, that ids lists. count is at least 1.
+//
+//go:noescape
+func prefetchRows(p unsafe.Pointer, n int, ids *uint32, count int)

@@ -11,6 +11,8 @@ func l2(a, b []float32) float32    { return l2Go(a, b) }
 func halves(a, b []float32)        { halvesGo(a, b) }
 func prefetch(unsafe.Pointer, int) {}
 
+func prefetchRows(unsafe.Pointer, int, *uint32, int) {}
+
 func joinNibbles(code []int8, high, low []byte) { joinNibblesGo(code, high, low) }
 
 func dotsNibbles(q []int8, plane []byte, stride int, ids []uint32, out []int32) {

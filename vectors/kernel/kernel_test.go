@@ -392,7 +392,11 @@ func TestPrefetchReadsNothing(t *testing.T) {
 	Prefetch(s)
 	Prefetch(s[:0])
 	Prefetch([]uint64{1})
-	if n := testing.AllocsPerRun(10, func() { Prefetch(s) }); n != 0 {
+	rows := []uint32{0, 99, 100, 1 << 31} // some of which are not there
+	PrefetchRows(s, 10, rows)
+	PrefetchRows(s, 10, nil)
+	PrefetchRows(s[:0], 10, rows)
+	if n := testing.AllocsPerRun(10, func() { Prefetch(s); PrefetchRows(s, 10, rows) }); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 }

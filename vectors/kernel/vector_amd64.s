@@ -154,6 +154,31 @@ eight:
 	VZEROUPPER
 	RET
 
+// func prefetchRows(p unsafe.Pointer, n int, ids *uint32, count int)
+TEXT ·prefetchRows(SB), NOSPLIT, $0-32
+	MOVQ p+0(FP), SI
+	MOVQ n+8(FP), BX
+	MOVQ ids+16(FP), DI
+	MOVQ count+24(FP), CX
+
+row:
+	MOVL  (DI), AX
+	IMULQ BX, AX
+	LEAQ  (AX)(BX*1), DX
+	ADDQ  SI, DX
+	ADDQ  SI, AX
+	ANDQ  $~63, AX
+
+line:
+	PREFETCHT1 (AX)
+	ADDQ       $64, AX
+	CMPQ       AX, DX
+	JLT        line
+	ADDQ       $4, DI
+	DECQ       CX
+	JNZ        row
+	RET
+
 // func prefetch(p unsafe.Pointer, n int)
 TEXT ·prefetch(SB), NOSPLIT, $0-16
 	MOVQ p+0(FP), SI

@@ -16,13 +16,14 @@ const (
 	foreignGrowth = 6
 	// hopeless is how far a part of the sample may be behind for the rest to be asked.
 	hopeless = 0.03
-	// amongShare is which share of the nearest are to be among those that are kept, and amongMost how many these may be.
-	amongShare, amongMost = 0.98, 256
+	// amongShare is which share of the nearest are to be among those that are kept, amongWhole the same where walks compare whole
+	// codes, so that those that are kept can be compared exactly only, and amongMost how many these may be.
+	amongShare, amongWhole, amongMost = 0.99, 0.96, 256
 )
 
 // wantDefault and wantThorough are the shares of the nearest that are to be found, for each kind of probes: for vectors of the
 // index a little more than is promised of all.
-var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.98}, [kinds]float64{own: 0.996, foreign: 0.99}
+var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.98}, [kinds]float64{own: 0.996, foreign: 0.994}
 
 // efforts are how many candidates default and thorough searches follow, and among how many of the best by their codes the
 // nearest are.
@@ -160,7 +161,7 @@ func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float3
 		defer func() { w.vector = nil }()
 	}
 	probes := l.probes()
-	v.efforts.among = among(probes)
+	v.efforts.among = among(probes, v.whole)
 	v.efforts.normal = l.enough(probes, DefaultEfSearch, wantDefault)
 	v.efforts.thorough = l.enough(probes, max(DefaultEfThorough, v.efforts.normal), wantThorough)
 	if failed := l.failed.Swap(nil); failed != nil {
@@ -253,7 +254,7 @@ func (w *walker) ranks(v *view, slots []uint32) []int {
 }
 
 // among is how many of the best by their codes have enough of the nearest among them.
-func among(probes []probe) int {
+func among(probes []probe, whole bool) int {
 	var ranks []int
 	for _, p := range probes {
 		ranks = append(ranks, p.ranks...)
@@ -262,7 +263,11 @@ func among(probes []probe) int {
 		return 0
 	}
 	slices.Sort(ranks)
-	return min(ranks[int(amongShare*float64(len(ranks)-1))]+1, amongMost)
+	share := amongShare
+	if whole {
+		share = amongWhole
+	}
+	return min(ranks[int(share*float64(len(ranks)-1))]+1, amongMost)
 }
 
 // ask leaves the nearest of a probe in w.answers. Links to its slot and from it are not followed: what is searched for is most

@@ -93,10 +93,11 @@ func (c *coder) encodeRow(to *coded, v, rotated []float32) {
 // the rotated vector in rotated.
 func (c *coder) encode(to *coded, v, rotated []float32) {
 	c.rotate(to, v, rotated)
-	largest := float32(0)
-	for _, x := range rotated {
-		largest = max(largest, x, -x)
+	bits := uint32(0)
+	for _, x := range rotated { // as numbers without sign, whose order is that of their bits
+		bits = max(bits, math.Float32bits(x)&^(1<<31))
 	}
+	largest := math.Float32frombits(bits)
 	ratio := int64(unitRatio)
 	if largest*c.scale > 127 {
 		ratio = max(1, int64(127/float64(float32(largest*c.scale))*unitRatio))

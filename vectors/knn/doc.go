@@ -11,9 +11,9 @@
 // Up to [Options.GraphFrom] vectors are scanned: all codes of 1 bit, those of 8 bits of the best, the best of these exactly.
 // More are in a graph that is walked (Malkov and Yashunin, "Efficient and Robust Approximate Nearest Neighbor Search Using
 // Hierarchical Navigable Small World Graphs", 2020): from the entry at the highest level greedily down, at the level above
-// the lowest among a few, then at the lowest level among the ef best until none of them has a neighbour that is better. It
-// looks at the upper nibbles only, if a sample of the vectors shows that these keep their order: what it takes is the memory
-// that it waits for. All ef, and as many more as it takes for the nearest of a sample to be among them, are compared by both,
+// the lowest among some, the more the larger ef is, then at the lowest level among the ef best until none of them has a
+// neighbour that is better. It looks at the upper nibbles only, if a sample of the vectors shows that these keep their order:
+// what it takes is the memory that it waits for. All ef, and as many more as it takes for the nearest of a sample to be among them, are compared by both,
 // and of these exactly, in their order, until what codes were off says that no other can be among the best. A walk that
 // would meet most of the vectors is a scan of the codes instead. A filter takes part in the walk: what does not pass is
 // walked through. What few pass is scanned.

@@ -2,6 +2,7 @@ package knn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,11 @@ func small(dims int) Options {
 // clustered are items with IDs in no order.
 func clustered(n, dims int, seed uint64) []Item {
 	return itemsOf(knntest.Spec{N: n, Queries: 1, Dims: dims, Seed: seed}.Make())
+}
+
+// compareHits puts the most similar first, and equals in the order of their IDs.
+func compareHits(a, b Hit) int {
+	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
 }
 
 func itemsOf(d *knntest.Data) []Item {

@@ -174,7 +174,7 @@ func (l *linker) choose(w *walker, batch []uint32, levels []int, ways []way, at 
 				w.pool.add(p.key)
 			}
 		}
-		links := w.choose(v, code, slot, w.pool.keys, v.m)
+		links := w.choose(v, code, slot, level, w.pool.keys, v.m)
 		v.setLinks(slot, level, links)
 		for _, to := range links {
 			back = append(back, backlink{to, slot, level})
@@ -207,13 +207,13 @@ func (l *linker) meet(w *walker, code *coded, batch []uint32, ways []way, i int)
 // another link than to the vector itself is reached through that link (Malkov and Yashunin, "Efficient and Robust
 // Approximate Nearest Neighbor Search Using Hierarchical Navigable Small World Graphs", 2020, algorithm 4). Candidates that
 // equal the vector take at most half of the links. The result is valid until the next call.
-func (w *walker) choose(v *view, code *coded, slot uint32, candidates []uint64, m int) []uint32 {
+func (w *walker) choose(v *view, code *coded, slot uint32, level int, candidates []uint64, m int) []uint32 {
 	w.kept = w.kept[:0]
 	self := w.one(v, code, slot)
 	equal := 0
 	for _, key := range candidates {
 		to, dist := slotOf(key, w.salt), distOf(key)
-		if dist <= self && equal >= m/2 || !v.has(to) || !w.apart(v, code, to, dist) {
+		if dist <= self && equal >= m/2 || !v.has(to) || !w.apart(v, code, to, dist, level) {
 			continue
 		}
 		if dist <= self {
@@ -226,19 +226,24 @@ func (w *walker) choose(v *view, code *coded, slot uint32, candidates []uint64, 
 	return w.kept
 }
 
-// apart reports whether a candidate, at a distance from a code, is not nearer to a kept link than to the code: not only by a
-// tenth of the squared distance, which keeps a few more links that lead far (Subramanya et al., "DiskANN: Fast Accurate
-// Billion-point Nearest Neighbor Search on a Single Node", 2019).
-func (w *walker) apart(v *view, code *coded, slot uint32, dist int32) bool {
+// apart reports whether a candidate, at a distance from a code, is not nearer to a kept link than to the code: at the lowest
+// level not only by a tenth of the squared distance, which keeps a few more links that lead far (Subramanya et al., "DiskANN:
+// Fast Accurate Billion-point Nearest Neighbor Search on a Single Node", 2019). Above it, where few of a group of near vectors
+// are, that would keep links within the group instead of some that lead out of it.
+func (w *walker) apart(v *view, code *coded, slot uint32, dist int32, level int) bool {
 	if len(w.kept) == 0 {
 		return true
 	}
 	q := w.offer(v, slot)
 	w.slots = append(w.slots[:0], w.kept...)
 	w.measure(v, q)
+	tenths := int64(10)
+	if level == 0 {
+		tenths = 11
+	}
 	limit := 10 * (int64(code.norm) + int64(dist))
 	for _, d := range w.dists {
-		if 11*(int64(q.norm)+int64(d)) < limit {
+		if tenths*(int64(q.norm)+int64(d)) < limit {
 			return false
 		}
 	}
@@ -283,13 +288,13 @@ func (l *linker) extend(w *walker, group []backlink) {
 	}
 	w.rest = links
 	if len(links) > room {
-		links = w.prune(v, slot, links, room)
+		links = w.prune(v, slot, level, links, room)
 	}
 	v.setLinks(slot, level, links)
 }
 
 // prune chooses which of the links of a slot to keep.
-func (w *walker) prune(v *view, slot uint32, links []uint32, room int) []uint32 {
+func (w *walker) prune(v *view, slot uint32, level int, links []uint32, room int) []uint32 {
 	w.salt = saltOf(slot)
 	code := w.take(v, slot)
 	w.slots = append(w.slots[:0], links...)
@@ -299,5 +304,5 @@ func (w *walker) prune(v *view, slot uint32, links []uint32, room int) []uint32 
 		w.pool.keys = append(w.pool.keys, keyOf(dist, w.slots[i], w.salt))
 	}
 	slices.Sort(w.pool.keys)
-	return w.choose(v, code, slot, w.pool.keys, room)
+	return w.choose(v, code, slot, level, w.pool.keys, room)
 }

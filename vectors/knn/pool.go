@@ -62,13 +62,13 @@ func (p *pool) add(key uint64) int {
 		}
 		n--
 	}
-	low, high := 0, n
-	for low < high {
-		if mid := int(uint(low+high) >> 1); p.keys[mid] < key {
-			low = mid + 1
-		} else {
-			high = mid
+	low := 0
+	for rest := n; rest > 0; {
+		half := (rest + 1) / 2
+		if p.keys[low+half-1] < key {
+			low += half
 		}
+		rest -= half
 	}
 	if p.crowded(low, key) {
 		return len(p.keys)

@@ -177,17 +177,22 @@ func (w *walker) exact(v *view, o SearchOptions) {
 		}
 		w.bound = popBound(w.bound)
 		w.answer(v, o, top.slot)
-		w.settle(o)
+		w.settle(v, o)
 	}
 }
 
 // settle moves the last answer to its place, and keeps K.
-func (w *walker) settle(o SearchOptions) {
+func (w *walker) settle(v *view, o SearchOptions) {
 	a := w.answers
-	for i := len(a) - 1; i > 0 && compareHits(a[i], a[i-1]) < 0; i-- {
+	for i := len(a) - 1; i > 0 && before(v, a[i], a[i-1]); i-- {
 		a[i], a[i-1] = a[i-1], a[i]
 	}
 	w.answers = a[:min(len(a), o.K)]
+}
+
+// before reports whether a hit comes before another: it is more similar, or has the lower ID. Hits have no IDs yet.
+func before(v *view, a, b Hit) bool {
+	return a.Similarity > b.Similarity || a.Similarity == b.Similarity && v.id(a.Slot) < v.id(b.Slot)
 }
 
 // bound is the highest possible similarity of a slot.

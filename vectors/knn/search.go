@@ -41,11 +41,6 @@ type Hit struct {
 	Similarity float32
 }
 
-// compareHits puts the most similar first, and equals in the order of their IDs.
-func compareHits(a, b Hit) int {
-	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
-}
-
 // Numbers of the search, chosen by measurements on 768 dimensions.
 const (
 	// scanned is how many of the best by their codes of 1 bit are compared by those of 8 bits, at least; 1 in 64
@@ -57,6 +52,8 @@ const (
 	narrow = 10
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
 	dense = 40
+	// fetched is how many bytes of the vectors that are compared exactly next are fetched.
+	fetched = 4096
 )
 
 // Search finds the vectors that are most similar to the query by cosine, the most similar first. The error says what is
@@ -73,6 +70,7 @@ func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
 	v.encode(&w.query, query, w.rotated)
 	w.salt = 0
 	w.find(v, o)
+	w.name(v)
 	return append(o.Into[:0], w.answers...), nil
 }
 
@@ -139,7 +137,7 @@ func (w *walker) find(v *view, o SearchOptions) {
 	case o.Ef > n/dense:
 		w.scanCodes(v, o)
 	default:
-		w.walk(v, &w.query, 0, o.Ef, v.efforts.among, alike(o), w.approach(v, &w.query)...)
+		w.walk(v, &w.query, 0, o.Ef, v.efforts.among, alike(o), w.approach(v, &w.query, o.Ef)...)
 		w.rerank(v, o, w.pool.keys)
 	}
 }
@@ -152,20 +150,21 @@ func (o *SearchOptions) passes(v *view, slot uint32) bool {
 	return (o.Filter == nil || o.Filter.Has(slot)) && v.has(slot)
 }
 
-// rerank compares candidates by whole codes, the best of these exactly, and leaves the answers.
+// rerank compares candidates, nearest first, by whole codes, the best of these exactly, and leaves the answers.
 func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
-	w.slots = w.slots[:0]
+	w.slots, w.best = w.slots[:0], w.best[:0]
 	for _, key := range keys {
 		if slot := slotOf(key, 0); o.passes(v, slot) {
-			w.slots = append(w.slots, slot)
+			w.slots, w.best = append(w.slots, slot), append(w.best, key&^done)
 		}
 	}
-	w.weigh(v, &w.query)
-	w.best = w.best[:0]
-	for i, dist := range w.dists {
-		w.best = append(w.best, keyOf(dist, w.slots[i], 0))
+	if !v.whole { // else keys have the distances of whole codes
+		w.weigh(v, &w.query)
+		for i, dist := range w.dists {
+			w.best[i] = keyOf(dist, w.slots[i], 0)
+		}
+		slices.Sort(w.best)
 	}
-	slices.Sort(w.best)
 	w.settleBest(v, o)
 }
 
@@ -173,21 +172,37 @@ func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
 // K best.
 func (w *walker) settleBest(v *view, o SearchOptions) {
 	least, most := float32(math.MaxFloat32), float32(-math.MaxFloat32) // that codes were off
+	ahead := max(1, fetched/(4*v.dims))
+	for i := range min(ahead, len(w.best)) {
+		w.fetch(v, i)
+	}
 	for i, key := range w.best {
 		about := v.similarity(&w.query, distOf(key))
 		if i >= 8 && len(w.answers) >= o.K && about+most+(most-least) < w.answers[o.K-1].Similarity {
 			break
 		}
-		if i+1 < len(w.best) && w.vector == nil {
-			kernel.Prefetch(v.vector(slotOf(w.best[i+1], 0)))
-		}
+		w.fetch(v, i+ahead)
 		off := w.answer(v, o, slotOf(key, 0)) - about
 		least, most = min(least, off), max(most, off)
-		w.settle(o)
+		w.settle(v, o)
 	}
 }
 
-// answer adds a slot to the answers, if it is similar enough, and returns how similar it is.
+// fetch has the exact vector of a candidate fetched, if there are so many.
+func (w *walker) fetch(v *view, i int) {
+	if i < len(w.best) && w.vector == nil {
+		kernel.Prefetch(v.vector(slotOf(w.best[i], 0)))
+	}
+}
+
+// name sets the IDs of the answers.
+func (w *walker) name(v *view) {
+	for i := range w.answers {
+		w.answers[i].ID = v.id(w.answers[i].Slot)
+	}
+}
+
+// answer adds a slot to the answers, without its ID, if it is similar enough, and returns how similar it is.
 func (w *walker) answer(v *view, o SearchOptions, slot uint32) float32 {
 	var dot float32
 	if w.vector == nil {
@@ -196,8 +211,11 @@ func (w *walker) answer(v *view, o SearchOptions, slot uint32) float32 {
 		dot = float32(kernel.StableDot(w.query.unit, w.vector(slot)))
 	}
 	similarity := min(1, max(-1, dot))
+	if n := len(w.answers); n >= o.K && similarity < w.answers[n-1].Similarity {
+		return similarity
+	}
 	if o.MinSimilarity == 0 || similarity >= o.MinSimilarity {
-		w.answers = append(w.answers, Hit{slot, v.id(slot), similarity})
+		w.answers = append(w.answers, Hit{Slot: slot, Similarity: similarity})
 	}
 	return similarity
 }
@@ -221,7 +239,7 @@ func (w *walker) walkFiltered(v *view, o SearchOptions) {
 		}
 		p.keys[next] |= done
 		w.slots = w.slots[:0]
-		w.enter(v, slotOf(key, 0), 0)
+		w.enter(v, v.links(slotOf(key, 0), 0))
 		w.measure(v, code)
 		if budget -= len(w.slots); budget < 0 {
 			w.slots = o.Filter.appendTo(w.slots[:0], v.len())

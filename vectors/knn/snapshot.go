@@ -14,7 +14,7 @@ import (
 var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 const (
-	magic = "rcnknn\x00\x04" // ends with the version
+	magic = "rcnknn\x00\x05" // ends with the version
 	// headerFields are the numbers of the header that are no checksums; see header.
 	headerFields = 16
 	sections     = 13

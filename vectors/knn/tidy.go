@@ -100,7 +100,7 @@ func (w *walker) heal(v *view, slot uint32, level int, links []uint32) []uint32 
 		if len(w.kept) >= room {
 			break
 		}
-		if to := slotOf(key, w.salt); w.apart(v, code, to, distOf(key)) {
+		if to := slotOf(key, w.salt); w.apart(v, code, to, distOf(key), level) {
 			w.kept = append(w.kept, to)
 		}
 	}

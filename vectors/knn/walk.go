@@ -14,6 +14,8 @@ type walker struct {
 	hits   pool     // of a filtered walk: what the filter lets pass
 	best   []uint64 // candidates by their whole codes
 	starts []uint64
+	met    []uint64   // all that a walk compares which keeps more than it follows
+	ahead  [][]uint32 // links that are followed next
 	seen   []uint64
 	slots  []uint32
 	dists  []int32
@@ -76,29 +78,33 @@ func (w *walker) measure(v *view, q *coded) {
 		return
 	}
 	w.dists = slices.Grow(w.dists[:0], len(w.slots))[:len(w.slots)]
+	kernel.PrefetchRows(v.base.coarse, 1, w.slots)
 	v.dots(q.code, highPlane, w.slots, w.dists)
 	middle := (128 - 8) * q.sum
-	n := uint32(len(v.base.coarse))
 	for i, dot := range w.dists {
-		norm := int32(0)
-		if slot := w.slots[i]; slot < n {
-			norm = v.base.coarse[slot]
-		} else {
-			norm = v.tail.coarse[slot-n]
-		}
-		w.dists[i] = far(norm, 16*dot-middle, q.ratio)
+		w.dists[i] = far(normAt(v.base.coarse, v.tail.coarse, w.slots[i]), 16*dot-middle, q.ratio)
 	}
+}
+
+// normAt is the norm of a slot, of those of the base and of the tail.
+func normAt(base, tail []int32, slot uint32) int32 {
+	if n := uint32(len(base)); slot >= n {
+		return tail[slot-n]
+	}
+	return base[slot]
 }
 
 // weigh does so by whole codes.
 func (w *walker) weigh(v *view, q *coded) {
 	n := len(w.slots)
 	w.dists, w.lows = slices.Grow(w.dists[:0], n)[:n], slices.Grow(w.lows[:0], n)[:n]
+	kernel.PrefetchRows(v.base.low, v.stride, w.slots)
+	kernel.PrefetchRows(v.base.norms, 1, w.slots)
 	v.dots(q.code, highPlane, w.slots, w.dists)
 	v.dots(q.code, lowPlane, w.slots, w.lows) // has nothing left to put in order
 	join(w.dists, w.lows, q.sum)
 	for i, dot := range w.dists {
-		w.dists[i] = far(v.norm(w.slots[i]), dot, q.ratio)
+		w.dists[i] = far(normAt(v.base.norms, v.tail.norms, w.slots[i]), dot, q.ratio)
 	}
 }
 
@@ -165,16 +171,18 @@ func (w *walker) descend(v *view, q *coded, level int) uint64 {
 	return best
 }
 
-// beam is how many candidates a search keeps above the lowest level. Where vectors are in many tight groups, the nearest one
-// that a greedy descent comes to may be in another group, and no link leads from there to the right one.
-const beam = 8
+// A search keeps above the lowest level one of beamShare candidates that it follows there, but leastBeam to mostBeam.
+const beamShare, leastBeam, mostBeam = 16, 2, 16
 
-// approach returns where a walk of the lowest level begins: the best that a walk of the level above keeps.
-func (w *walker) approach(v *view, q *coded) []uint64 {
+// approach returns where a search that follows the ef best begins at the lowest level: the best that a walk of the level above
+// keeps. Where vectors are in many tight groups, the nearest one that a greedy descent comes to may be in another group, and no
+// link leads from there to the right one.
+func (w *walker) approach(v *view, q *coded, ef int) []uint64 {
 	if v.top == 0 {
 		w.starts = append(w.starts[:0], w.descend(v, q, 0))
 		return w.starts
 	}
+	beam := min(max(leastBeam, ef/beamShare), mostBeam)
 	w.walk(v, q, 1, beam, 0, beam, w.descend(v, q, 1))
 	w.starts = append(w.starts[:0], w.pool.keys...)
 	return w.starts
@@ -184,20 +192,26 @@ func (w *walker) approach(v *view, q *coded) []uint64 {
 // more. See pool for alike.
 func (w *walker) walk(v *view, q *coded, level, ef, keep, alike int, starts ...uint64) {
 	w.forget(v.len())
-	w.pool.reset(max(ef, keep), alike)
+	w.pool.reset(ef, alike)
+	w.met = w.met[:0]
 	for _, key := range starts {
 		if w.see(slotOf(key, w.salt)) {
 			w.pool.add(key &^ done)
+			w.met = append(w.met, key&^done)
+			kernel.Prefetch(v.links(slotOf(key, w.salt), level))
 		}
 	}
 	p := &w.pool
 	for next := 0; next < min(ef, len(p.keys)); {
 		next = w.follow(v, level, next, ef)
 		w.measure(v, q)
-		w.sift(v, level, p.worst())
+		w.sift(v, level, p.worst(), keep > ef)
 		for _, key := range w.found {
 			next = min(next, p.add(key))
 		}
+	}
+	if keep > ef {
+		p.keys = append(p.keys[:0], lowest(w.met, keep)...)
 	}
 }
 
@@ -212,12 +226,17 @@ func (w *walker) follow(v *view, level, next, ef int) int {
 	p := &w.pool
 	w.slots = w.slots[:0]
 	last := min(ef, len(p.keys))
-	for n := 0; n < abreast && next < last; next++ {
+	w.ahead = w.ahead[:0]
+	for ; len(w.ahead) < abreast && next < last; next++ {
 		if key := p.keys[next]; key&done == 0 {
 			p.keys[next] |= done
-			w.enter(v, slotOf(key, w.salt), level)
-			n++
+			links := v.links(slotOf(key, w.salt), level)
+			kernel.Prefetch(links)
+			w.ahead = append(w.ahead, links)
 		}
+	}
+	for _, links := range w.ahead {
+		w.enter(v, links)
 	}
 	for at, n := next, 0; n < abreast && at < last; at++ {
 		if key := p.keys[at]; key&done == 0 {
@@ -228,13 +247,16 @@ func (w *walker) follow(v *view, level, next, ef int) int {
 	return next
 }
 
-// sift leaves in w.found the keys of w.slots, with their w.dists, that are below a limit. The best of them may be
-// followed next.
-func (w *walker) sift(v *view, level int, limit uint64) {
+// sift leaves in w.found the keys of w.slots, with their w.dists, that are below a limit, and adds all to w.met if it is to. The
+// best of them may be followed next.
+func (w *walker) sift(v *view, level int, limit uint64, all bool) {
 	w.found = slices.Grow(w.found[:0], len(w.slots))[:len(w.slots)]
 	n, best := 0, uint64(math.MaxUint64)
 	for i, dist := range w.dists {
 		key := keyOf(dist, w.slots[i], w.salt)
+		if all {
+			w.met = append(w.met, key)
+		}
 		w.found[n] = key
 		if key < limit {
 			n++
@@ -247,9 +269,8 @@ func (w *walker) sift(v *view, level int, limit uint64) {
 	}
 }
 
-// enter adds to w.slots the unseen neighbours of a slot.
-func (w *walker) enter(v *view, slot uint32, level int) {
-	block := v.links(slot, level)
+// enter adds to w.slots the unseen neighbours that a block of links leads to.
+func (w *walker) enter(v *view, block []uint32) {
 	n, all := len(w.slots), uint32(v.len())
 	w.slots = slices.Grow(w.slots, len(block))[:n+len(block)]
 	for i := range block {
