@@ -85,12 +85,12 @@ func (a *app) speaker(flag, name string) (string, error) {
 	return who, err
 }
 
-// worker is [app.speaker] for --agent of who takes up work, which says it: outside of a run nothing else does.
+// worker is [app.actor] for --agent of who takes up work. Outside of a run, and in one without an agent, the flag says it.
 func (a *app) worker(agent string) (string, error) {
-	if agent == "" && !a.insideRun() {
-		return "", nil
+	if in := a.runHere(); in == nil || in.Agent == "" {
+		return agent, nil
 	}
-	return a.speaker("--agent", agent)
+	return a.actor("--agent", agent)
 }
 
 // runKey is the key of the run of a node that this process is part of; "" where it is part of none.
