@@ -130,7 +130,28 @@ func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the tree in %s: %w", a.global.dir, err)
 	}
-	return s, controllers.Current(t, a.now(), s.Journaled()), nil
+	return s, a.withJournals(s, t), nil
+}
+
+// refresh looks again at a tree that load or refresh has returned: at the files that hints name, or at all, and at journals.
+func (a *app) refresh(ctx context.Context, s *state.Store, t *state.Tree, hints []string) (*state.Tree, error) {
+	if t == a.shown {
+		t = a.written
+	}
+	next, changed, err := s.Refresh(ctx, t, hints)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == a.written && len(changed) == 0:
+		return a.shown, nil
+	}
+	return a.withJournals(s, next), nil
+}
+
+// withJournals adds what the journals of running processes have to a tree as files have it.
+func (a *app) withJournals(s *state.Store, t *state.Tree) *state.Tree {
+	a.written, a.shown = t, controllers.Current(t, a.now(), s.Journaled())
+	return a.shown
 }
 
 // root opens the folder of the tree, for files beside the objects: logs, events, templates.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 )
 
@@ -71,6 +72,8 @@ type app struct {
 	prefix         string       // the path of here below the tree in global.dir; "" at its top
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file
+	shown          *state.Tree  // what load or refresh returned last,
+	written        *state.Tree  // and the same as the files have it
 	refused        error        // why the endpoint for vectors may not be asked; nil: it may, or there is none
 }
 

@@ -227,7 +227,7 @@ func (a *app) recordHook(
 		return nil, lockTimeout(err, "nothing was recorded, try again")
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if t, _, err = s.Refresh(ctx, t, nil); err != nil {
+	if t, err = a.refresh(ctx, s, t, nil); err != nil {
 		return nil, err
 	}
 	r, err := decide(t)
@@ -283,7 +283,7 @@ func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 			a.note("some spec files cannot be used; \"reconcile validate\" lists them")
 		}
 	}
-	next, _, err = s.Refresh(ctx, t, nil)
+	next, err = a.refresh(ctx, s, t, nil)
 	return next, whole, err
 }
 

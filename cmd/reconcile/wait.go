@@ -125,7 +125,7 @@ func (a *app) wait(ctx context.Context, args []string, o waitOptions) error {
 		return err
 	}
 	defer s.Close()
-	w := &waiter{store: s, tree: t, goal: g, told: map[schemas.Ref]string{}}
+	w := &waiter{app: a, store: s, tree: t, goal: g, told: map[schemas.Ref]string{}}
 	w.warn = func(text string) { fmt.Fprintln(a.stderr, clean(text)) } // also with --quiet: it is no progress
 	for _, arg := range args {
 		e, err := find(t, arg)
@@ -191,6 +191,7 @@ func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
 
 // waiter follows the files of some objects.
 type waiter struct {
+	app   *app
 	store *state.Store
 	tree  *state.Tree
 	goal  goal
@@ -246,13 +247,9 @@ func (w *waiter) next(ctx context.Context) error {
 		return ctx.Err()
 	case <-timer.C:
 	}
-	changed := w.changed()
-	if len(changed) == 0 {
-		return nil
-	}
-	t, _, err := w.store.Refresh(ctx, w.tree, changed)
+	t, err := w.app.refresh(ctx, w.store, w.tree, w.changed())
 	if err != nil {
-		return fmt.Errorf("look at %s again: %w", strings.Join(changed, ", "), err)
+		return fmt.Errorf("look again: %w", err)
 	}
 	w.tree = t
 	return nil
@@ -264,7 +261,7 @@ func (w *waiter) changed() []string {
 	if first {
 		w.seen = map[string]stamp{}
 	}
-	var out []string
+	out := []string{} // none: only the journals
 	for _, path := range w.paths() {
 		now := w.stamp(path)
 		if now != w.seen[path] || first {
