@@ -87,6 +87,9 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 		for len(old)+len(now) > 0 {
 			var a, b *Entry
 			switch {
+			case len(old) > 0 && len(now) > 0 && old[0] == now[0]:
+				old, now = old[1:], now[1:]
+				continue
 			case len(now) == 0 || len(old) > 0 && old[0].Name < now[0].Name:
 				a, old = old[0], old[1:]
 			case len(old) == 0 || now[0].Name < old[0].Name:
@@ -94,7 +97,7 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 			default:
 				a, b, old, now = old[0], now[0], old[1:], now[1:]
 			}
-			if a != b && !yield(a, b) {
+			if !yield(a, b) {
 				return
 			}
 		}
