@@ -65,6 +65,36 @@ func TestSecondLoadDecodesNothing(t *testing.T) {
 	}
 }
 
+// TestSettledFilesAreInTheCache checks that a process decodes nothing of what an earlier one wrote, or read when it was
+// young, and settled; and that what somebody else changed before that is not taken for it.
+func TestSettledFilesAreInTheCache(t *testing.T) {
+	for _, meddle := range []bool{false, true} {
+		dir := t.TempDir()
+		put(t, dir, map[string]string{"specs/checks.yaml": dagYAML, "specs/health.yaml": sessionYAML, "state/runs/dags/checks/build-1.json": "{}"})
+		s := open(t, dir)
+		load(t, s)
+		locked(t, s, func() { write(t, s, Change{Path: s.StatusPath(health), Data: statusOf(t, health, "Active")}) })
+		if meddle {
+			put(t, dir, map[string]string{s.StatusPath(health): string(statusOf(t, health, "Paused"))})
+		}
+		must(t, s.Settle(Summary{}))
+		next := open(t, dir)
+		if _, fresh := next.Fresh(); fresh == meddle {
+			t.Errorf("another wrote %v: fresh %v", meddle, fresh)
+		}
+		want := "Active"
+		if meddle {
+			want = "Paused"
+		}
+		if got := load(t, next).Entry(health).Brief().Phase; got != want {
+			t.Errorf("another wrote %v: phase %s, want %s", meddle, got, want)
+		}
+		if n := next.decoded.Load(); n != 0 {
+			t.Errorf("another wrote %v: %d files were decoded again", meddle, n)
+		}
+	}
+}
+
 // TestCacheDamage checks that no damage to the cache changes what is loaded.
 func TestCacheDamage(t *testing.T) {
 	dir, want := cachedTree(t)

@@ -18,7 +18,7 @@ import (
 )
 
 // file is what is known of one file of the tree: what the system says of it and what it holds. A file is immutable
-// once others can see it, but for specBody.cross.
+// once others can see it, but for racy, which Settle takes away, and specBody.cross.
 type file struct {
 	path string
 	area area

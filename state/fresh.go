@@ -211,6 +211,9 @@ func (s *Store) Settle(sum Summary) error {
 	if err := errors.Join(s.ensureLocal(localDir), s.bump()); err != nil {
 		return err
 	}
+	if err := s.ripen(context.Background()); err != nil {
+		return fmt.Errorf("read again what was written: %w", err)
+	}
 	base, err := s.writeBase(sum.Clocks)
 	if err != nil {
 		return err
@@ -222,6 +225,32 @@ func (s *Store) Settle(sum Summary) error {
 		return fmt.Errorf("record that the tree is settled: %w", err)
 	}
 	return s.replaceLocal(settledPath, append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(b)), b...))
+}
+
+// ripen reads the files again that were so young when they were read or written that a further change could look the same.
+// They are old enough now, so that the next process finds all of them in the cache, also after a first run. One that holds
+// something else by now stays as it is known here: then the tree is not settled.
+func (s *Store) ripen(ctx context.Context) error {
+	var young []seen
+	for p, f := range s.model.files {
+		if f.racy && f.area != areaOther {
+			young = append(young, seen{p, f.area, f.stat})
+		}
+	}
+	slices.SortFunc(young, bySeenPath)
+	for part := range slices.Chunk(young, Batch) {
+		read, _, err := s.readFiles(ctx, part, s.model.files)
+		if err != nil {
+			return err
+		}
+		for _, f := range read {
+			if old := s.model.files[f.path]; !f.racy && old.sum == f.sum && old.stat == f.stat {
+				old.racy = false
+			}
+		}
+	}
+	s.cache.finish(s.model)
+	return nil
 }
 
 // outputsStand reports whether exactly the first of the declared outputs exist.
