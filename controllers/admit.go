@@ -20,8 +20,8 @@ import (
 //
 // Among effects that compete, the smaller Rank goes first; within a rank the session with the fewest claims, then the
 // one that got a place least recently, so that no session waits for ever for its equals; then the Key decides.
-func Admit(t *state.Tree, wanted []Effect, only *Selection, self string, cpus, lookahead int) []Effect {
-	a := &admission{cpus: cpus, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]Effect{},
+func Admit(t *state.Tree, wanted []*Effect, only *Selection, self string, cpus, lookahead int) []Effect {
+	a := &admission{cpus: cpus, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]*Effect{},
 		shares: map[string]*share{}, selected: only.In(t)}
 	for _, e := range wanted {
 		a.enter(t, e, self)
@@ -48,12 +48,12 @@ type share struct {
 type admission struct {
 	cpus, lookahead int
 	groups          map[string]*usage
-	lines           map[line]*[]Effect
+	lines           map[line]*[]*Effect
 	shares          map[string]*share
 	selected        func(owner schemas.Ref, node string) bool
 }
 
-func (a *admission) enter(t *state.Tree, e Effect, self string) {
+func (a *admission) enter(t *state.Tree, e *Effect, self string) {
 	s := a.shares[e.Session]
 	if s == nil {
 		s = new(share)
@@ -72,7 +72,7 @@ func (a *admission) enter(t *state.Tree, e Effect, self string) {
 	}
 	at := line{e.Rank, e.Session}
 	if a.lines[at] == nil {
-		a.lines[at] = new([]Effect)
+		a.lines[at] = new([]*Effect)
 	}
 	*a.lines[at] = append(*a.lines[at], e)
 }
@@ -127,7 +127,7 @@ func (a *admission) room(groups []Group) bool {
 func (a *admission) admit(t *state.Tree) []Effect {
 	byRank := map[int][]string{}
 	for at, queue := range a.lines {
-		slices.SortFunc(*queue, func(x, y Effect) int { return strings.Compare(x.Key, y.Key) })
+		slices.SortFunc(*queue, func(x, y *Effect) int { return strings.Compare(x.Key, y.Key) })
 		byRank[at.rank] = append(byRank[at.rank], at.session)
 	}
 	if len(a.lines) > 1 {
@@ -180,14 +180,14 @@ func (a *admission) serve(rank int, sessions []string) []Effect {
 	var out []Effect
 	for len(sessions) > 0 {
 		name := slices.MinFunc(sessions, a.turn)
-		e, ok := a.next(line{rank, name})
-		if !ok {
+		e := a.next(line{rank, name})
+		if e == nil {
 			sessions = slices.DeleteFunc(sessions, func(s string) bool { return s == name })
 			continue
 		}
 		a.count(e.Groups, true)
 		a.shares[name].claims++
-		out = append(out, e)
+		out = append(out, *e)
 	}
 	return out
 }
@@ -198,16 +198,16 @@ func (a *admission) turn(x, y string) int {
 	return cmp.Or(cmp.Compare(s.claims, o.claims), s.last.Compare(o.last.Time), strings.Compare(x, y))
 }
 
-// next takes the first effect of the line that fits. What does not fit now will not fit later in this admission, for
+// next takes the first effect of the line that fits; nil: none does. What does not fit now will not fit later in this admission, for
 // claims only grow, so it is dropped.
-func (a *admission) next(at line) (Effect, bool) {
+func (a *admission) next(at line) *Effect {
 	queue := a.lines[at]
 	for len(*queue) > 0 {
 		e := (*queue)[0]
 		*queue = (*queue)[1:]
 		if a.room(e.Groups) {
-			return e, true
+			return e
 		}
 	}
-	return Effect{}, false
+	return nil
 }

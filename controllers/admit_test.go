@@ -44,8 +44,17 @@ func (p *pool) tree() *state.Tree {
 	return state.NewTree(nil, nil, list...)
 }
 
+// pointers point at the elements of a slice.
+func pointers(effects []Effect) []*Effect {
+	out := make([]*Effect, len(effects))
+	for i := range effects {
+		out[i] = &effects[i]
+	}
+	return out
+}
+
 func (p *pool) admit(process string, lookahead int) {
-	for _, e := range Admit(p.tree(), p.wanted, p.only, process, p.cpus, lookahead) {
+	for _, e := range Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead) {
 		entry := p.entries[e.Owner.Name]
 		if claimOf(entry, e.Key) != nil {
 			p.t.Fatalf("%s was admitted twice", e.Key)

@@ -145,10 +145,10 @@ func BenchmarkAdmit(b *testing.B) {
 		wanted = append(wanted, Effect{Key: fmt.Sprintf("dags/%s/n%04d-0-1", s, i), Owner: dagRef(s), Session: s,
 			Groups: []Group{{tasksGroup, 0}, {"session/" + s, 50}}, Rank: i % 3})
 	}
-	t := state.NewTree(nil, nil)
+	t, all := state.NewTree(nil, nil), pointers(wanted)
 	b.ReportAllocs()
 	for b.Loop() {
-		Admit(t, wanted, nil, "p", 4, 8)
+		Admit(t, all, nil, "p", 4, 8)
 	}
 }
 

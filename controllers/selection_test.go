@@ -33,7 +33,7 @@ func selectionSim(t *testing.T) *sim {
 
 func admitted(s *sim, only *Selection) string {
 	var names []string
-	for _, e := range Admit(s.tree(), s.effects(), only, "p", 8, 0) {
+	for _, e := range Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0) {
 		names = append(names, e.Owner.Name+"/"+e.Node)
 	}
 	slices.Sort(names)

@@ -325,7 +325,7 @@ func (s *session) selectedElsewhere() bool {
 // queued reports whether something selected is wanted and not claimed by this process.
 func (s *session) queued() bool {
 	in := s.Only.In(s.tree)
-	return slices.ContainsFunc(s.wanted(), func(e controllers.Effect) bool {
+	return slices.ContainsFunc(s.wanted(), func(e *controllers.Effect) bool {
 		return s.mine[e.Key].Key == "" && in(e.Owner, e.Node)
 	})
 }

@@ -261,13 +261,13 @@ func (s *session) result(key string) {
 }
 
 // split takes from the wanted effects those that other reconcilers have claimed.
-func (s *session) split(wanted []controllers.Effect) []controllers.Effect {
+func (s *session) split(wanted []*controllers.Effect) []*controllers.Effect {
 	if s.Share == nil {
 		return wanted
 	}
 	s.theirs, s.awaited, s.abroad = s.Share.Elsewhere(), nil, nil
 	in := s.Only.In(s.tree)
-	var free []controllers.Effect
+	var free []*controllers.Effect
 	for _, e := range wanted {
 		if _, theirs := s.theirs[e.Key]; !theirs || s.mine[e.Key].Key != "" {
 			free = append(free, e)
@@ -275,7 +275,7 @@ func (s *session) split(wanted []controllers.Effect) []controllers.Effect {
 		}
 		s.abroad = append(s.abroad, e.Owner)
 		if in(e.Owner, e.Node) {
-			s.awaited = append(s.awaited, e)
+			s.awaited = append(s.awaited, *e)
 		}
 	}
 	if len(s.awaited) == 0 {

@@ -366,10 +366,12 @@ func (s *session) claim(ctx context.Context, claims []controllers.Effect) ([]con
 }
 
 // wanted lists all effects that the decisions want and that can be had, in a fixed order.
-func (s *session) wanted() []controllers.Effect {
-	var all []controllers.Effect
+func (s *session) wanted() []*controllers.Effect {
+	var all []*controllers.Effect
 	for _, ref := range sortedRefs(s.effects) {
-		for _, e := range s.effects[ref] {
+		effects := s.effects[ref]
+		for i := range effects {
+			e := &effects[i]
 			if s.held[e.Key] == "" && !s.onBarredLedger(e.Owner, e.Node) {
 				all = append(all, e)
 			}
