@@ -99,9 +99,12 @@ func (u *update) inputs(ctx context.Context, hints []string) error {
 	if !slices.Equal(next.globs, was.globs) {
 		hints = nil
 	}
-	look := u.inputHints(next, hints)
-	if len(was.globs)+len(next.globs) == 0 || next == was && look != nil && len(look) == 0 {
+	if len(was.globs)+len(next.globs) == 0 {
 		return nil
+	}
+	look, globs := u.inputHints(next, hints)
+	if next == was && look != nil && len(look) == 0 {
+		return u.matching(ctx, globs)
 	}
 	before := was.digests
 	refs, err := u.store.readInputs(ctx, u.model, look)
@@ -112,15 +115,16 @@ func (u *update) inputs(ctx context.Context, hints []string) error {
 		refs = slices.AppendSeq(refs, maps.Keys(before)) // some may have none any more
 	}
 	u.touchDigested(before, refs)
-	return nil
+	return u.matching(ctx, globs)
 }
 
-// inputHints are those of the hints that are inputs or were; nil stands for everything.
-func (u *update) inputHints(in *inputs, hints []string) []string {
-	if hints == nil || len(in.globs) == 0 {
-		return hints
+// inputHints are those of the hints that are inputs or were, nil standing for everything, and the globs that reach into those
+// that are folders or were.
+func (u *update) inputHints(in *inputs, hints []string) (look, globs []string) {
+	if hints == nil {
+		return nil, nil
 	}
-	look := []string{}
+	look = []string{}
 	for _, p := range hints {
 		if strings.HasSuffix(p, "/") {
 			continue
@@ -128,11 +132,13 @@ func (u *update) inputHints(in *inputs, hints []string) []string {
 		p = path.Clean(p)
 		if in.files[p] != nil || !neverInput(u.model.layout, p) && in.matches(p) {
 			look = append(look, p)
-		} else if u.mayHoldInputs(in, p) {
-			return nil
+		}
+		if len(in.globs) > 0 && u.mayHoldInputs(in, p) {
+			globs = append(globs, in.reaching(p)...)
 		}
 	}
-	return look
+	slices.Sort(globs)
+	return look, slices.Compact(globs)
 }
 
 // mayHoldInputs reports whether p is a folder in which inputs may be, or was one in which some were.
@@ -146,6 +152,24 @@ func (u *update) mayHoldInputs(in *inputs, p string) bool {
 		}
 	}
 	return false
+}
+
+// reaching lists the globs that may match something below a folder.
+func (in *inputs) reaching(dir string) []string {
+	var out []string
+	for _, glob := range in.globs {
+		g, reaches, depth := splitGlob(glob), true, 0
+		if dir != "." {
+			for name := range strings.SplitSeq(dir, "/") {
+				reaches = reaches && g.below(depth, name)
+				depth++
+			}
+		}
+		if reaches {
+			out = append(out, glob)
+		}
+	}
+	return out
 }
 
 // changedGlobs reports whether an object that is touched has other globs than it had.

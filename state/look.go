@@ -3,6 +3,8 @@ package state
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -81,7 +83,10 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 			want = append(want, u.newcomers(path.Clean(dir))...)
 			continue
 		}
-		f, whole := u.path(path.Clean(p))
+		f, whole, err := u.path(ctx, path.Clean(p))
+		if err != nil {
+			return err
+		}
 		if whole {
 			return u.all(ctx, nil)
 		}
@@ -165,29 +170,71 @@ func bySeenPath(a, b seen) int {
 	return cmp.Or(strings.Compare(path.Dir(a.path), path.Dir(b.path)), strings.Compare(a.path, b.path))
 }
 
-// path returns the file to read for a hint, and drops what is gone. whole says that only a look at everything tells
-// what became of it: it is or was a folder, or a link.
-func (u *update) path(p string) (want []seen, whole bool) {
+// path returns the files to read for a hint, and drops what is gone. whole says that only a look at everything tells
+// what became of it: it holds the tree's folders, or is none of what a tree has.
+func (u *update) path(ctx context.Context, p string) (want []seen, whole bool, err error) {
 	l := u.model.layout
 	a, _ := l.classify(p)
 	st, err := lstat(u.store.root, p)
-	switch {
+	switch below := within(l.specs, p) || within(l.state, p); {
 	case err == nil && st.form() == formLink && a == areaSpecs:
-		return u.link(p), false
+		return u.link(p), false, nil
 	case err == nil && st.form() == formFile:
 		f := seen{p, a, st}
 		if a == areaNone || u.model.files[p].current(f) {
-			return nil, u.model.troubles[p] != (trouble{})
+			return nil, u.model.troubles[p] != (trouble{}), nil
 		}
-		return []seen{f}, false
+		return []seen{f}, false, nil
 	case err != nil && u.model.files[p] != nil:
 		u.drop(p)
-		return nil, false
-	case err != nil && a != areaNone && u.model.troubles[p] == (trouble{}) && !u.model.holds(p):
-		return nil, false // it came and went
+		return nil, false, nil
+	case below && errors.Is(err, fs.ErrNotExist):
+		u.dropBelow(p, nil)
+		return nil, false, nil
+	case below && err == nil && st.form() == formFolder:
+		return u.folder(ctx, p)
+	default:
+		return nil, below || p == "." || p == l.specs || p == l.state || within(p, l.specs) || within(p, l.state), nil
 	}
-	return nil, p == "." || p == l.specs || p == l.state || within(l.specs, p) || within(l.state, p) ||
-		within(p, l.specs) || within(p, l.state)
+}
+
+// folder returns the files in a folder that are to be read, and drops what is gone there.
+func (u *update) folder(ctx context.Context, dir string) (want []seen, whole bool, err error) {
+	found := &gather{watch: u.store.watch}
+	s := newScanner(u.store.root, u.model.layout, false)
+	from := s.placeOf(dir, found)
+	if from == nil {
+		return nil, true, nil
+	}
+	if err := s.scanFrom(ctx, []*place{from}, found); err != nil {
+		return nil, false, err
+	}
+	there := map[string]bool{}
+	for _, f := range found.appendTo(nil) {
+		there[f.path] = true
+		if !u.model.files[f.path].current(f) {
+			want = append(want, f)
+		}
+	}
+	u.dropBelow(dir, there)
+	for _, t := range found.troubles {
+		u.trouble(t)
+	}
+	return want, false, nil
+}
+
+// dropBelow forgets a folder, but for some files in it.
+func (u *update) dropBelow(dir string, keep map[string]bool) {
+	for p := range u.model.files {
+		if within(dir, p) && !keep[p] {
+			u.drop(p)
+		}
+	}
+	for p := range u.model.troubles {
+		if p == dir || within(dir, p) {
+			u.drop(p)
+		}
+	}
 }
 
 // link returns a linked spec to be read, or notes what is wrong with the link.

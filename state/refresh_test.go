@@ -80,7 +80,17 @@ func (w *walker) pick(words ...string) string { return words[w.rand.IntN(len(wor
 func (w *walker) edit() []string {
 	name := w.pick("a", "b", "c")
 	folder := w.pick("specs", "specs", "specs/x", "specs/X")
-	switch w.rand.IntN(19) {
+	switch w.rand.IntN(22) {
+	case 19:
+		w.write("src/"+w.pick("a", "b", "x/a", "x/b")+".go", w.pick("package a", "package b"))
+		return []string{w.pick("src", ".")}
+	case 20:
+		w.write("specs/"+w.pick("x", "x/y")+"/"+w.pick("a", "b", "dag-c", ".b", "d.yaml/a")+".yaml", w.pick(w.session(name), w.dag(name)))
+		return []string{"specs/x"}
+	case 21:
+		w.write("state/"+w.pick("sessions", "dags")+"/"+name+".json", w.status(name))
+		w.remove("state/" + w.pick("sessions", "dags") + "/a.json")
+		return []string{"state/sessions", "state/dags"}
 	case 0, 1, 2:
 		return w.write(folder+"/"+w.pick("a", "b", "c", "A")+".yaml", w.session(name))
 	case 3, 4, 5:
@@ -270,5 +280,41 @@ func TestLoadAfterFresh(t *testing.T) {
 	s.first.at = s.first.at.Add(-2 * time.Second)
 	if n := len(load(t, s).Entries(health.Kind)); n != 4 {
 		t.Errorf("%d objects; want that which came while it did something else, too", n)
+	}
+}
+
+// TestFolderHintIsAboutThatFolder: what changed elsewhere is not looked at.
+func TestFolderHintIsAboutThatFolder(t *testing.T) {
+	w := &walker{T: t, dir: t.TempDir(), rand: rand.New(rand.NewPCG(1, 1))}
+	session := func(name, title string) string {
+		return fmt.Sprintf("apiVersion: %s\nkind: Session\nmetadata: {name: %s}\nspec: {title: %s}\n", schemas.APIVersion, name, title)
+	}
+	w.write("specs/far.yaml", session("far", "One"))
+	w.write("specs/x/y/near.yaml", session("near", "One"))
+	w.store = open(t, w.dir)
+	tree := load(t, w.store)
+	titles := func(hints ...string) (out string) {
+		t.Helper()
+		var err error
+		if tree, _, err = w.store.Refresh(t.Context(), tree, hints); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range tree.Entries("Session") {
+			out += e.Name + " " + e.Object.Spec().(*schemas.SessionSpec).Title + ";"
+		}
+		return out
+	}
+	w.write("specs/far.yaml", session("far", "Two"))
+	w.write("specs/x/y/near.yaml", session("near", "Two"))
+	w.write("specs/x/new.yaml", session("new", "One"))
+	if got := titles("specs/x"); got != "far One;near Two;new One;" {
+		t.Error(got)
+	}
+	w.remove("specs/x/y")
+	if got := titles("specs/x/y"); got != "far One;new One;" {
+		t.Error(got)
+	}
+	if got := titles("specs"); got != "far Two;new One;" {
+		t.Error(got)
 	}
 }

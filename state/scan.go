@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -79,9 +80,40 @@ func newScanner(root *os.Root, l *layout, unread bool) *scanner {
 }
 
 func (s *scanner) scan(ctx context.Context, visitors ...visitor) error {
-	l := s.layout
 	// The specs come last: what Fresh saw of them is not watched yet.
-	s.push(0, task{place: &place{dir: l.specs, area: areaSpecs}}, task{place: &place{dir: l.state, area: areaNone}})
+	return s.scanFrom(ctx, s.tops(), visitors...)
+}
+
+// tops are the folders of the tree.
+func (s *scanner) tops() []*place {
+	return []*place{{dir: s.layout.specs, area: areaSpecs}, {dir: s.layout.state, area: areaNone}}
+}
+
+// placeOf is a folder below these, to begin with; nil if a scan would not get there.
+func (s *scanner) placeOf(dir string, v visitor) *place {
+	for _, p := range s.tops() {
+		if !within(p.dir, dir) {
+			continue
+		}
+		for name := range strings.SplitSeq(dir[len(p.dir)+1:], "/") {
+			if p = s.lookFolder(p, []byte(name), v); p == nil || hidden(name) {
+				return nil
+			}
+			if st, err := lstat(s.root, p.dir); err != nil || st.form() != formFolder {
+				return nil
+			}
+		}
+		p.up = nil
+		return p
+	}
+	return nil
+}
+
+// scanFrom looks at all files of some folders and those below.
+func (s *scanner) scanFrom(ctx context.Context, from []*place, visitors ...visitor) error {
+	for _, p := range from {
+		s.push(0, task{place: p})
+	}
 	stop := context.AfterFunc(ctx, func() { s.fail(ctx.Err()) })
 	defer stop()
 	var wg sync.WaitGroup
