@@ -49,6 +49,32 @@ func (s *Store) RefreshChanged(ctx context.Context, prev *Tree) (*Tree, []schema
 	return s.refresh(ctx, prev, nil, (*update).told)
 }
 
+// Told returns those of the hints, as Refresh takes them, where anything changed since the last look at everything: none
+// where nothing did, and all of them where the system does not tell.
+func (s *Store) Told(hints []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.hear()
+	changed, ok := s.watch.told()
+	if !ok {
+		return hints
+	}
+	folders := map[string]bool{} // in which something changed
+	for p, isFolder := range changed {
+		if isFolder {
+			return hints // what was in it is not named
+		}
+		folders[path.Dir(p)+"/"] = true
+	}
+	var out []string
+	for _, p := range hints {
+		if _, ok := changed[p]; ok || folders[p] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // watchSeen watches the folders that Fresh saw.
 func (s *Store) watchSeen(g *glance) {
 	s.watch.restart()

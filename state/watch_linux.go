@@ -117,6 +117,16 @@ func (w *watch) stands() bool {
 	return !w.lost
 }
 
+// told returns what take will; the caller must not change it.
+func (w *watch) told() (changed map[string]bool, ok bool) {
+	if w == nil {
+		return nil, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed, !w.lost
+}
+
 // take returns what changed since it was called last; ok is false where that is not known.
 func (w *watch) take() (changed map[string]bool, ok bool) {
 	if w == nil {

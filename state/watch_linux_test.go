@@ -169,6 +169,36 @@ func TestWatchAfterFresh(t *testing.T) {
 	}
 }
 
+func TestTold(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"specs/a.yaml": "", "specs/replies/b.yaml": "", "state/sessions/x.json": "{}"})
+	s := open(t, dir)
+	hints := []string{"specs/a.yaml", "specs/b.yaml", "specs/replies/"}
+	told := func(what string, want ...string) {
+		t.Helper()
+		if got := s.Told(hints); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	told("nothing is watched", hints...)
+	s.Watch()
+	tree := load(t, s)
+	told("nothing changed")
+	put(t, dir, map[string]string{"specs/b.yaml": "x", "specs/other.yaml": "x"})
+	told("a spec", "specs/b.yaml")
+	told("again", "specs/b.yaml")
+	put(t, dir, map[string]string{"specs/replies/c.yaml": "x"})
+	told("a reply", "specs/b.yaml", "specs/replies/")
+	tree = changed(t, s, tree)
+	told("all was looked at")
+	must(t, os.Rename(filepath.Join(dir, "specs/replies"), filepath.Join(dir, "specs/gone")))
+	told("a folder", hints...)
+	changed(t, s, tree)
+	told("all was looked at again")
+	s.Unwatch()
+	told("nothing is watched any more", hints...)
+}
+
 // watchMutants are faults in what is made of what the system tells.
 var watchMutants = []struct{ name, file, good, bad string }{
 	{"a full queue is nothing", "watch_linux.go", `case !known, name == "", len`, `case !known && e.Wd >= 0, name == "" && e.Wd >= 0, len`},
@@ -176,6 +206,7 @@ var watchMutants = []struct{ name, file, good, bad string }{
 	{"folders that come are no news", "watch.go", "case isFolder && !u.ownFolder(p):", "case false:"},
 	{"statuses of others come alone", "watch.go", "for p, old := range was {", "for p, old := range map[string]*file{} {"},
 	{"what Fresh saw needs no watch", "watch.go", "\t\ts.watchSeen(s.first)\n", "\t\ts.watch.restart()\n"},
+	{"folders are named by what is in them", "watch.go", "\t\tif isFolder {\n\t\t\treturn hints", "\t\tif false {\n\t\t\treturn hints"},
 	{"folders that were not there need no watch", "watch.go", "if !ok || u.uncovered(len(changed) > 0) {", "if !ok {"},
 }
 
@@ -199,7 +230,7 @@ func TestWatchMutants(t *testing.T) {
 			must(t, errors.Join(err, os.WriteFile(list, overlay, 0o644),
 				os.WriteFile(other, []byte(strings.Replace(string(src), m.good, m.bad, 1)), 0o644)))
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-failfast", "-vet=off", "-overlay", list,
-				"-run", "TestRefreshChanged|TestWatchAfterFresh", ".")
+				"-run", "TestRefreshChanged|TestWatchAfterFresh|TestTold", ".")
 			cmd.Env = append(os.Environ(), watchMutantEnv+"=1")
 			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "--- FAIL") {
 				t.Errorf("no test notices that %s: %v\n%s", m.name, err, out)

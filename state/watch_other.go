@@ -11,6 +11,7 @@ func (*watch) close()                        {}
 func (*watch) restart()                      {}
 func (*watch) add(*folder, string)           {}
 func (*watch) hear()                         {}
+func (*watch) told() (map[string]bool, bool) { return nil, false }
 func (*watch) stands() bool                  { return false }
 func (*watch) covers(string) bool            { return false }
 func (*watch) take() (map[string]bool, bool) { return nil, false }
