@@ -176,11 +176,12 @@ type dagSums struct {
 // follow brings the sums up to date with a tree.
 func (s *dagSums) follow(t *state.Tree) {
 	if s.parts == nil {
-		s.parts, s.of, s.ahead = map[string]part{}, map[string]*dagSum{}, map[string]bool{}
+		s.parts = make(map[string]part, len(t.Entries(schemas.DAGKind.Name)))
+		s.of, s.ahead = map[string]*dagSum{}, map[string]bool{}
 	}
 	for was, is := range t.Since(s.tree, schemas.DAGKind.Name) {
 		if is == nil {
-			s.set(was.Name)
+			s.drop(was.Name)
 		} else {
 			s.put(is)
 		}
@@ -189,7 +190,7 @@ func (s *dagSums) follow(t *state.Tree) {
 		if e := t.Entry(dagRef(name)); e != nil {
 			s.put(e)
 		} else {
-			s.set(name)
+			s.drop(name)
 		}
 	}
 	clear(s.ahead)
@@ -202,47 +203,52 @@ func (s *dagSums) put(e *state.Entry) {
 	if e.HasStatus() {
 		brief = e.Brief()
 	}
-	s.set(e.Name, partsOf(e, brief)...)
+	s.take(e, brief)
 }
 
 // decided takes a DAG as it was decided, until the next tree.
 func (s *dagSums) decided(e *state.Entry, brief *schemas.Brief) {
 	s.ahead[e.Name] = true
-	s.set(e.Name, partsOf(e, brief)...)
+	s.take(e, brief)
 }
 
-// partsOf is what a DAG adds to the session that its spec names, if there is a spec.
-func partsOf(e *state.Entry, brief *schemas.Brief) []part {
-	switch {
-	case e.Broken():
-		return []part{{session: sessionOfBroken(e), broken: true}}
-	case e.Object == nil:
-		return nil
+func (s *dagSums) take(e *state.Entry, brief *schemas.Brief) {
+	if e.Broken() {
+		s.set(e.Name, part{session: sessionOfBroken(e), broken: true})
+		return
 	}
-	for _, r := range e.Object.Refs {
-		if r.To.Kind == schemas.SessionKind.Name {
-			return []part{partOf(r.To.Name, brief)}
+	if e.Object != nil {
+		for _, r := range e.Object.Refs {
+			if r.To.Kind == schemas.SessionKind.Name {
+				s.set(e.Name, partOf(r.To.Name, brief))
+				return
+			}
 		}
 	}
-	return nil
+	s.drop(e.Name) // it belongs to no session
 }
 
 // set replaces what a DAG adds.
-func (s *dagSums) set(name string, parts ...part) {
+func (s *dagSums) set(name string, p part) {
 	was, had := s.parts[name]
-	if had && len(parts) == 1 && was == parts[0] {
+	if had && was == p {
 		return
 	}
 	if had {
 		s.of[was.session].remove(name, was)
-		delete(s.parts, name)
 	}
-	for _, p := range parts {
-		if s.of[p.session] == nil {
-			s.of[p.session] = new(dagSum)
-		}
-		s.of[p.session].add(name, p)
-		s.parts[name] = p
+	if s.of[p.session] == nil {
+		s.of[p.session] = new(dagSum)
+	}
+	s.of[p.session].add(name, p)
+	s.parts[name] = p
+}
+
+// drop takes away what a DAG adds.
+func (s *dagSums) drop(name string) {
+	if was, had := s.parts[name]; had {
+		s.of[was.session].remove(name, was)
+		delete(s.parts, name)
 	}
 }
 
