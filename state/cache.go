@@ -273,6 +273,13 @@ func (c *cache) finish(m *model) {
 	}
 }
 
+// end ends the writing of what was read outside of a load.
+func (c *cache) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.close()
+}
+
 // close closes the file that is written to, and puts a new one in its place before it gives up the lock on it.
 func (c *cache) close() {
 	if c.out == nil {

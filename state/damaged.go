@@ -27,6 +27,9 @@ const RejectedRecordCode = "rejected-record"
 // again by the next Refresh that is hinted at it. In the place of one that is moved comes what salvage makes of it, if
 // that is not nil.
 func (s *Store) MoveAside(ctx context.Context, salvage func(damaged []byte, issue int) []byte) ([]string, error) {
+	if err := s.whole(ctx); err != nil {
+		return nil, err
+	}
 	bad := s.damagedFiles()
 	if len(bad) == 0 {
 		return nil, nil
@@ -224,7 +227,10 @@ func (s *Store) clear(p string) error {
 	}
 	f, t := s.model.files[p], s.model.troubles[p]
 	if f != nil {
-		if _, bad := f.body.(*damage); !bad {
+		if _, bad := f.body.(*damage); !bad && !f.unread() {
+			return nil
+		}
+		if h, ok := f.body.(*heldRun); ok && h.known() != nil {
 			return nil
 		}
 	} else if t == (trouble{}) {

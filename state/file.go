@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"sync"
@@ -128,7 +129,7 @@ const chunk = 128
 
 // readFiles reads and decodes files, in parallel. Files that vanished meanwhile are left out; what cannot be read
 // becomes a trouble.
-func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*file) ([]*file, []trouble, error) {
+func (s *Store) readFiles(ctx context.Context, root *os.Root, want []seen, known map[string]*file) ([]*file, []trouble, error) {
 	out := make([]*file, len(want))
 	var mu sync.Mutex
 	var troubles []trouble
@@ -137,7 +138,7 @@ func (s *Store) readFiles(ctx context.Context, want []seen, known map[string]*fi
 	var wg sync.WaitGroup
 	for range min(workers(), len(parts)) {
 		wg.Go(func() {
-			r := reader{store: s, known: known}
+			r := reader{store: s, root: root, known: known}
 			defer r.close()
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
@@ -188,6 +189,7 @@ func (f *seen) home() string {
 // reader reads files, one after another.
 type reader struct {
 	store *Store
+	root  *os.Root
 	known map[string]*file
 
 	home   string
@@ -205,7 +207,7 @@ func (r *reader) goTo(home string) error {
 	if r.folder != nil && r.home == home {
 		return nil
 	}
-	d, err := openFolder(r.store.root, home)
+	d, err := openFolder(r.root, home)
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ var ErrChanged = errors.New("the tree changed meanwhile")
 func (s *Store) Settle(sum Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.model == nil || s.opts.NoCache {
+	if s.model == nil || s.model.later != nil || s.opts.NoCache {
 		return nil
 	}
 	if !s.waitOutTick() || s.journalsHold() {
@@ -239,7 +239,7 @@ func (s *Store) ripen(ctx context.Context) error {
 	}
 	slices.SortFunc(young, bySeenPath)
 	for part := range slices.Chunk(young, Batch) {
-		read, _, err := s.readFiles(ctx, part, s.model.files)
+		read, _, err := s.readFiles(ctx, s.root, part, s.model.files)
 		if err != nil {
 			return err
 		}

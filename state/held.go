@@ -55,14 +55,20 @@ func (h *heldStatus) inBrief() *schemas.Brief {
 
 // heldRun is the record in a file.
 type heldRun struct {
-	once sync.Once
-	key  string
-	has  Traits
-	raw  []byte // what to decode; nil when that is done
-	is   *schemas.Run
+	once  sync.Once
+	later *later // that it was left to; then it has nothing else but its key
+	key   string
+	has   Traits
+	raw   []byte // what to decode; nil when that is done
+	is    *schemas.Run
 }
 
 func (h *heldRun) get() *schemas.Run {
+	if h.later != nil {
+		if h = h.known(); h == nil {
+			return nil
+		}
+	}
 	h.once.Do(func() {
 		if h.raw == nil {
 			return
@@ -131,10 +137,14 @@ func (h *heldRuns) get() []*schemas.Run {
 		}
 		h.all = make([]*schemas.Run, 0, len(h.files)+len(h.more))
 		for _, f := range h.files {
-			h.all = append(h.all, f.get())
+			if r := f.get(); r != nil {
+				h.all = append(h.all, r)
+			}
 		}
 		h.all = append(h.all, h.more...)
-		sortRuns(h.all)
+		if sortRuns(h.all); len(h.all) == 0 {
+			h.all = nil // as where there are no records
+		}
 	})
 	return h.all
 }
@@ -150,7 +160,9 @@ func (h *heldRuns) traits() (t Traits) {
 		return t
 	}
 	for _, f := range h.files {
-		t |= f.has
+		if f = f.known(); f != nil {
+			t |= f.has
+		}
 	}
 	for _, r := range h.more {
 		t |= traitsOf(r)
@@ -162,7 +174,13 @@ func (h *heldRuns) count() int {
 	if h == nil {
 		return 0
 	}
-	return h.n
+	n := h.n
+	for _, f := range h.files {
+		if f.known() == nil {
+			n--
+		}
+	}
+	return n
 }
 
 // same reports, without decoding, whether two lists are of the same records.

@@ -14,12 +14,14 @@ import (
 // Load looks at every file of the tree and returns what it holds. Files that did not change since they were read, by
 // this process or, through the cache, by an earlier one, are not read again.
 //
+// Records that nobody has read are left unread where they are many, until something of one of them is asked for.
+//
 // What is wrong with the tree's files is in Tree.Problems. The error is only about the tree as a whole: a folder that
 // vanished, or ctx.
 func (s *Store) Load(ctx context.Context) (*Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.load(ctx)
+	return s.load(ctx, true)
 }
 
 // LoadChanged is Load for a process that decides. changed are the objects of which anything differs from the tree that was
@@ -29,7 +31,7 @@ func (s *Store) LoadChanged(ctx context.Context) (t *Tree, changed []schemas.Ref
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = map[string]*file{}
-	t, err = s.load(ctx)
+	t, err = s.load(ctx, false)
 	before := s.before
 	if s.before = nil; err != nil {
 		return nil, nil, false, err
@@ -40,7 +42,7 @@ func (s *Store) LoadChanged(ctx context.Context) (t *Tree, changed []schemas.Ref
 	return t, changed, known, nil
 }
 
-func (s *Store) load(ctx context.Context) (*Tree, error) {
+func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
 	settings := s.readSettings()
 	s.useSettings(settings.spec)
 	if err := s.checkFolders(s.layout()); err != nil {
@@ -55,7 +57,7 @@ func (s *Store) load(ctx context.Context) (*Tree, error) {
 	// Journals come before the files: a result moves from the one to the other, in this order, and must be seen.
 	s.readJournals(m)
 	gen := s.generation()
-	files, troubles, err := s.look(ctx, old, gen)
+	files, troubles, err := s.look(ctx, m, old, gen, leave)
 	if err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
@@ -86,11 +88,17 @@ func (s *Store) known() map[string]*file {
 	case s.model.settings.spec.Limits.FileSize != s.settings.Limits.FileSize:
 		return nil // what was too large may be so no more
 	}
+	if s.model.later != nil {
+		read := maps.Clone(s.model.files)
+		maps.DeleteFunc(read, func(_ string, f *file) bool { return f.unread() })
+		return read
+	}
 	return s.model.files
 }
 
-// look scans the folders, unless that was done in the same generation, and reads what is not known already.
-func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]*file, []trouble, error) {
+// look scans the folders, unless that was done in the same generation, and reads what is not known already. With leave it
+// may leave records unread, for m.
+func (s *Store) look(ctx context.Context, m *model, known map[string]*file, gen int64, leave bool) ([]*file, []trouble, error) {
 	found, troubles, err := s.scanFirst(ctx, gen, len(known) == 0)
 	if err != nil {
 		return nil, nil, err
@@ -104,10 +112,15 @@ func (s *Store) look(ctx context.Context, known map[string]*file, gen int64) ([]
 			want = append(want, f)
 		}
 	}
+	var unread []*file
+	if leave {
+		want, unread, m.later = s.leave(want)
+	}
 	if len(want) > LargeTree || s.before == nil {
 		s.large(len(files)+len(want), LargeTree)
 	}
-	read, more, err := s.readFiles(ctx, want, known)
+	files = append(files, unread...)
+	read, more, err := s.readFiles(ctx, s.root, want, known)
 	return append(files, read...), append(troubles, more...), err
 }
 

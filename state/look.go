@@ -28,7 +28,7 @@ func (u *update) all(ctx context.Context, _ []string) error {
 			want = append(want, f)
 		}
 	}
-	read, more, err := s.readFiles(ctx, want, m.files)
+	read, more, err := s.readFiles(ctx, s.root, want, m.files)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 	}
 	slices.SortFunc(want, bySeenPath)
 	want = slices.CompactFunc(want, func(a, b seen) bool { return a.path == b.path })
-	read, troubles, err := u.store.readFiles(ctx, want, u.model.files)
+	read, troubles, err := u.store.readFiles(ctx, u.store.root, want, u.model.files)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type model struct {
 	troubles map[string]trouble
 	journals map[string]*journalView
 	inputs   *inputs
+	later    *later // records that were left unread; nil: none
 	declared *declared
 	links    map[string]bool // spec files that are links: a change of what they lead to is not seen at their own path
 	missing  map[string]bool // spec files with a reference to what does not exist
@@ -216,7 +217,7 @@ func (m *model) fillJournals(e *Entry) {
 			filed = make(map[string]bool, e.RunCount()+len(own.results))
 			if e.runs != nil {
 				for _, r := range e.runs.files {
-					filed[r.key] = true
+					filed[r.key] = r.known() != nil
 				}
 			}
 		}
@@ -279,7 +280,7 @@ func (m *model) tree() *Tree {
 		}
 	}
 	t := NewTree(m.settings.spec, m.problems(), entries...)
-	t.ledgers = m.ledgers()
+	t.ledgers, t.later = m.ledgers(), m.later
 	return t
 }
 

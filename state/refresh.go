@@ -30,7 +30,7 @@ func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look lo
 	defer s.mu.Unlock()
 	s.watch.hear()
 	prev = s.withFolded(prev)
-	if s.model == nil || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
+	if s.model == nil || s.model.later != nil || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
 		return s.reload(ctx, prev)
 	}
 	u := s.update()
@@ -76,7 +76,7 @@ func (s *Store) settingsChanged() bool {
 
 // reload loads everything and compares.
 func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
-	next, err := s.load(ctx)
+	next, err := s.load(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -282,7 +282,7 @@ func (u *update) written(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(want, bySeenPath)
-	files, troubles, err := u.store.readFiles(ctx, want, nil)
+	files, troubles, err := u.store.readFiles(ctx, u.store.root, want, nil)
 	for _, f := range files {
 		u.put(f)
 	}

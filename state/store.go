@@ -76,10 +76,12 @@ type Store struct {
 	watch    *watch            // tells what changes; nil: nobody does
 	folded   map[int]*Ledger   // what this process wrote into ledgers since the last look, by issue
 
-	held    atomic.Pointer[Lock]
-	rooms   sync.Pool // of *room
-	shapes  func() *shapes
-	decoded atomic.Int64 // files decoded so far, for tests
+	held   atomic.Pointer[Lock]
+	rooms  sync.Pool // of *room
+	shapes func() *shapes
+
+	leaveFrom int          // leaveRecords, but in tests
+	decoded   atomic.Int64 // files decoded so far, for tests
 }
 
 // Open returns a store for the tree in dir, which must be an existing folder; an empty one is a tree without objects.
@@ -96,7 +98,7 @@ func Open(dir string, o Options) (*Store, error) {
 		o.FileNow = o.Now
 	}
 	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds),
-		lost: map[string]bool{}, shapes: shapesOf(o.Kinds)}
+		lost: map[string]bool{}, shapes: shapesOf(o.Kinds), leaveFrom: leaveRecords}
 	s.settings.Default()
 	s.decoder = schemas.NewDecoder(o.Kinds, s.settings.Limits.FileSize)
 	s.cache = newCache(s)

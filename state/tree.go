@@ -17,6 +17,7 @@ type Tree struct {
 	referrers map[schemas.Ref][]schemas.Ref
 	settings  *schemas.SettingsSpec
 	problems  []schemas.Problem // sorted by path, line, column
+	later     *later            // records that were left unread; nil: none
 	ledgers   []*Ledger         // sorted by issue
 }
 
@@ -123,7 +124,13 @@ func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref { return t.referrers[ref
 func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
 
 // Problems returns every problem of every file, sorted by place.
-func (t *Tree) Problems() []schemas.Problem { return t.problems }
+func (t *Tree) Problems() []schemas.Problem {
+	if t.later == nil {
+		return t.problems
+	}
+	t.later.read()
+	return sortProblems(slices.Concat(t.problems, t.later.problems))
+}
 
 // NewTree builds a tree of entries, which it takes over. Later entries of one Ref replace earlier ones.
 func NewTree(settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {

@@ -42,7 +42,7 @@ func (a *app) noteInterrupted(e *state.Entry) {
 
 // interrupted are the nodes that are said to run, and that no process runs.
 func interrupted(e *state.Entry) []string {
-	if e.Kind != schemas.DAGKind.Name || !e.HasStatus() {
+	if e.Kind != schemas.DAGKind.Name || e.Brief().Running == 0 {
 		return nil
 	}
 	st, ok := e.Status().(*schemas.DAGStatus)
