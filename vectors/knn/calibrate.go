@@ -23,7 +23,7 @@ const (
 
 // wantDefault and wantThorough are the shares of the nearest that are to be found, for each kind of probes: for vectors of the
 // index a little more than is promised of all.
-var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.98}, [kinds]float64{own: 0.996, foreign: 0.994}
+var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.985}, [kinds]float64{own: 0.996, foreign: 0.996}
 
 // efforts are how many candidates default and thorough searches follow, and among how many of the best by their codes the
 // nearest are.
