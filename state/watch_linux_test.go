@@ -1,18 +1,16 @@
 package state
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/internal/mutants"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -191,7 +189,7 @@ func TestTold(t *testing.T) {
 	told("a reply", "specs/b.yaml", "specs/replies/")
 	tree = changed(t, s, tree)
 	told("all was looked at")
-	must(t, os.Rename(filepath.Join(dir, "specs/replies"), filepath.Join(dir, "specs/gone")))
+	put(t, dir, map[string]string{"specs/new/d.yaml": "x"})
 	told("a folder", hints...)
 	changed(t, s, tree)
 	told("all was looked at again")
@@ -199,42 +197,15 @@ func TestTold(t *testing.T) {
 	told("nothing is watched any more", hints...)
 }
 
-// watchMutants are faults in what is made of what the system tells.
-var watchMutants = []struct{ name, file, good, bad string }{
-	{"a full queue is nothing", "watch_linux.go", `case !known, name == "", len`, `case !known && e.Wd >= 0, name == "" && e.Wd >= 0, len`},
-	{"no folder is watched", "scan.go", "\tif t.watched() {\n\t\tv.folder(f, t.dir)\n\t}\n", ""},
-	{"folders that come are no news", "watch.go", "case isFolder && !u.ownFolder(p):", "case false:"},
-	{"statuses of others come alone", "watch.go", "for p, old := range was {", "for p, old := range map[string]*file{} {"},
-	{"what Fresh saw needs no watch", "watch.go", "\t\ts.watchSeen(s.first)\n", "\t\ts.watch.restart()\n"},
-	{"folders are named by what is in them", "watch.go", "\t\tif isFolder {\n\t\t\treturn hints", "\t\tif false {\n\t\t\treturn hints"},
-	{"folders that were not there need no watch", "watch.go", "if !ok || u.uncovered(len(changed) > 0) {", "if !ok {"},
+// watchMutants are faults in what is made of what the system tells, each with the test that must notice it.
+var watchMutants = []mutants.Mutant{
+	{"a full queue is nothing", "watch_linux.go", `case !known, name == "", len`, `case !known && e.Wd >= 0, name == "" && e.Wd >= 0, len`, "TestRefreshChanged"},
+	{"no folder is watched", "scan.go", "\tif t.watched() {\n\t\tv.folder(f, t.dir)\n\t}\n", "", "TestRefreshChanged"},
+	{"folders that come are no news", "watch.go", "case isFolder && !u.ownFolder(p):", "case false:", "TestRefreshChanged"},
+	{"statuses of others come alone", "watch.go", "for p, old := range was {", "for p, old := range map[string]*file{} {", "TestRefreshChanged"},
+	{"what Fresh saw needs no watch", "watch.go", "\t\ts.watchSeen(s.first)\n", "\t\ts.watch.restart()\n", "TestWatchAfterFresh"},
+	{"folders are named by what is in them", "watch.go", "\t\tif isFolder {\n\t\t\treturn hints", "\t\tif isFolder && hints == nil {\n\t\t\treturn hints", "TestTold"},
+	{"folders that were not there need no watch", "watch.go", "if !ok || u.uncovered(len(changed) > 0) {", "if !ok {", "TestRefreshChanged"},
 }
 
-const watchMutantEnv = "STATE_WATCH_MUTANT"
-
-func TestWatchMutants(t *testing.T) {
-	if testing.Short() || os.Getenv(watchMutantEnv) != "" {
-		t.Skip("takes a build for each mutant")
-	}
-	for _, m := range watchMutants {
-		t.Run(strings.ReplaceAll(m.name, " ", "_"), func(t *testing.T) {
-			src, err := os.ReadFile(m.file)
-			here, err2 := filepath.Abs(m.file)
-			must(t, errors.Join(err, err2))
-			if n := strings.Count(string(src), m.good); n != 1 {
-				t.Fatalf("%q stands %d times in %s, want once", m.good, n, m.file)
-			}
-			dir := t.TempDir()
-			other, list := filepath.Join(dir, m.file), filepath.Join(dir, "overlay.json")
-			overlay, err := json.Marshal(map[string]map[string]string{"Replace": {here: other}})
-			must(t, errors.Join(err, os.WriteFile(list, overlay, 0o644),
-				os.WriteFile(other, []byte(strings.Replace(string(src), m.good, m.bad, 1)), 0o644)))
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-failfast", "-vet=off", "-overlay", list,
-				"-run", "TestRefreshChanged|TestWatchAfterFresh|TestTold", ".")
-			cmd.Env = append(os.Environ(), watchMutantEnv+"=1")
-			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "--- FAIL") {
-				t.Errorf("no test notices that %s: %v\n%s", m.name, err, out)
-			}
-		})
-	}
-}
+func TestWatchMutants(t *testing.T) { mutants.Suite{Mutants: watchMutants}.Run(t) }
