@@ -59,5 +59,5 @@ var faults = []mutants.Mutant{
 
 func TestMutants(t *testing.T) {
 	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run",
-		"TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable"}}.Run(t)
+		"TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable|TestSums|TestDerive"}}.Run(t)
 }

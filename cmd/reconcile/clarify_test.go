@@ -75,7 +75,9 @@ func request(t *testing.T, name string, issue int, st *schemas.ClarificationRequ
 
 func refusedWith(message string) *schemas.ClarificationRequestStatus {
 	st := &schemas.ClarificationRequestStatus{}
-	st.Conditions = []schemas.Condition{{Type: schemas.Stalled, Status: schemas.True, Message: message}}
+	st.Conditions = []schemas.Condition{
+		{Type: schemas.Ready, Status: schemas.False, Message: message}, {Type: schemas.Stalled, Status: schemas.True, Message: message},
+	}
 	return st
 }
 
