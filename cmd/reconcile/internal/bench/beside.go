@@ -59,7 +59,7 @@ func (b *bench) besides(ctx context.Context, _ []int) error {
 	if err != nil {
 		return err
 	}
-	got, err := alternate(max(1, b.runs/2), b.afterForgetting(ctx, binaries[0], trees[0]), b.afterForgetting(ctx, binaries[1], trees[1]))
+	got, err := alternate(b.runs, b.afterForgetting(ctx, binaries[0], trees[0]), b.afterForgetting(ctx, binaries[1], trees[1]))
 	if err != nil {
 		return err
 	}
