@@ -3,7 +3,7 @@ package controllers
 import (
 	"testing"
 
-	"reconcile.dev/reconcile/internal/mutants"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // faults are those that the tests of this package must notice.

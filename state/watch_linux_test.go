@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/internal/mutants"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestRefreshChangedIsLoad makes random edits to a small tree and checks that what the system told of them leads to the

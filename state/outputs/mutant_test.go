@@ -3,7 +3,7 @@ package outputs
 import (
 	"testing"
 
-	"reconcile.dev/reconcile/internal/mutants"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // faults are those that a test of this package must notice: those that believe bytes which others wrote.

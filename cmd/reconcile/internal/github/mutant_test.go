@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
-	"reconcile.dev/reconcile/internal/mutants"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // faults are those that a test of this package must notice: those that would write twice, tell a secret, take for gone

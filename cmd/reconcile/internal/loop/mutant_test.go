@@ -3,7 +3,7 @@ package loop
 import (
 	"testing"
 
-	"reconcile.dev/reconcile/internal/mutants"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // faults are those in finding what differs from the settled tree, which the comparison with whole runs must notice.

@@ -36,7 +36,7 @@ var opensItself = map[string]string{
 	"cmd/reconcile/internal/bench":                "a program of its own",
 	"cmd/reconcile/internal/check":                "a program of its own",
 	"cmd/reconcile/internal/crashtest":            "a program for tests",
-	"internal/mutants":                            "a program for tests",
+	"state/mutants":                               "a program for tests",
 	"cmd/reconcile/internal/gen":                  "a program of its own",
 	"cmd/reconcile/internal/release":              "a program of its own",
 	"schemas":                                     "what it reads is part of the program",

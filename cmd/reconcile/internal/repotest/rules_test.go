@@ -31,13 +31,13 @@ var (
 // floors: the first row whose folder holds a package is the one that it has to keep to.
 var floors = []floor{
 	{folder: "schemas", never: slices.Concat(network, inout, chance)},
+	{folder: "state/mutants"}, // for tests only
 	{folder: "state", may: []string{"schemas"}, never: slices.Concat(network, []string{"os/exec"})},
 	{folder: "vectors/lexical", may: []string{"schemas"}, never: slices.Concat(network, inout)},
 	{folder: "vectors/project", may: []string{"schemas", "state", "vectors"}, never: slices.Concat(network, inout)},
 	{folder: "vectors", may: []string{"schemas"}, never: slices.Concat(network, inout)},
 	{folder: "controllers", may: []string{"schemas", "state", "vectors/lexical"}, never: slices.Concat(network, inout, chance)},
 	{folder: "cmd/reconcile/internal", may: []string{"schemas", "state", "vectors", "controllers"}, apart: true},
-	{folder: "internal/mutants"}, // for tests only
 	{folder: "cmd/reconcile", may: []string{"schemas", "state", "vectors", "controllers", "cmd/reconcile/internal"}},
 }
 
