@@ -161,21 +161,23 @@ func (s *session) look(ctx context.Context) error {
 		}
 	}
 	whole := s.moved || start.Sub(s.whole) >= s.tree.Settings().Watch.Rescan.Std()
-	look := s.refresh
+	var err error
 	if hints == nil && !whole {
-		look = s.refreshChanged
+		err = s.take(s.Store.RefreshChanged(ctx, s.tree))
+	} else {
+		err = s.refresh(ctx, hints)
 	}
-	if err := look(ctx, hints); err != nil {
+	if err != nil {
 		return err
 	}
 	s.paths = nil
-	if hints == nil {
-		s.rescan, s.stale = false, false
-		s.scanned, s.scanCost = s.Now(), s.Now().Sub(start)
-		if whole {
-			s.moved, s.whole = false, s.scanned
-		}
+	if hints != nil {
 		return nil
+	}
+	s.rescan, s.stale = false, false
+	s.scanned, s.scanCost = s.Now(), s.Now().Sub(start)
+	if whole {
+		s.moved, s.whole = false, s.scanned
 	}
 	return nil
 }
@@ -209,11 +211,6 @@ func (s *session) asking() []string {
 
 func (s *session) refresh(ctx context.Context, hints []string) error {
 	return s.take(s.Store.Refresh(ctx, s.tree, hints))
-}
-
-// refreshChanged looks everywhere where the system has told of changes, or cannot tell.
-func (s *session) refreshChanged(ctx context.Context, _ []string) error {
-	return s.take(s.Store.RefreshChanged(ctx, s.tree))
 }
 
 // take takes over the tree that a look returned.
