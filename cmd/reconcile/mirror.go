@@ -13,10 +13,10 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
-	engine "reconcile.dev/reconcile/cmd/reconcile/internal/mirror"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
 )
 
 // claimBoard is a remote in memory on which reconcilers claim things.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	engine "reconcile.dev/reconcile/cmd/reconcile/internal/mirror"
+	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/state"

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	engine "reconcile.dev/reconcile/cmd/reconcile/internal/mirror"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 )

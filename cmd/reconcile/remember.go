@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"

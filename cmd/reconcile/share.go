@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"

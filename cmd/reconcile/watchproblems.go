@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
-	engine "reconcile.dev/reconcile/cmd/reconcile/internal/mirror"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
@@ -149,8 +149,8 @@ func (m *mirrored) sync(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	records := engine.NewRecords(store, m.rig.Repo, false, func(string) {})
-	out := &engine.Mirror{Remote: client, Records: records, Now: time.Now}
+	records := mirroring.NewRecords(store, m.rig.Repo, false, func(string) {})
+	out := &mirroring.Mirror{Remote: client, Records: records, Now: time.Now}
 	if out.Keys, err = records.Keys(ctx, ""); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (m *mirrored) sync(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	in := &engine.Inbox{
+	in := &mirroring.Inbox{
 		Mirror: out, Listener: client,
 		Tree:  store.Load,
 		Write: func(controllers.Spec) error { return errors.New("nobody wrote anything") },

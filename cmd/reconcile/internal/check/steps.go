@@ -44,9 +44,9 @@ func tools(name string, args ...string) []string {
 
 // raced are the packages whose goroutines share something.
 var raced = []string{
-	"./state/...", "./vectors/...", "./cmd/reconcile/internal/loop", "./cmd/reconcile/internal/runner",
+	"./state/...", "./vectors/...", "./cmd/reconcile/internal/engine/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
-	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/claims", "./cmd/reconcile/internal/memstore",
+	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/engine/claims", "./cmd/reconcile/internal/memstore",
 	"./cmd/reconcile/internal/embedhttp",
 }
 

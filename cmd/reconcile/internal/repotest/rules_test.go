@@ -16,7 +16,9 @@ type floor struct {
 	may []string
 	// never lists packages that it must not import.
 	never []string
-	// apart means that the packages of the floor must not import each other, but for those in wiring.
+	// except lists folders of may that the floor must not import all the same.
+	except []string
+	// apart means that the packages of the floor must not import each other, but for those in exceptions.
 	apart bool
 }
 
@@ -37,19 +39,30 @@ var floors = []floor{
 	{folder: "vectors/project", may: []string{"schemas", "state", "vectors"}, never: slices.Concat(network, inout)},
 	{folder: "vectors", may: []string{"schemas"}, never: slices.Concat(network, inout)},
 	{folder: "controllers", may: []string{"schemas", "state", "vectors/lexical"}, never: slices.Concat(network, inout, chance)},
-	{folder: "cmd/reconcile/internal", may: []string{"schemas", "state", "vectors", "controllers"}, apart: true},
-	{folder: "cmd/reconcile", may: []string{"schemas", "state", "vectors", "controllers", "cmd/reconcile/internal"}},
+	{folder: "cmd/reconcile/internal/engine", may: append(core, "cmd/reconcile/internal"), except: append(surfaces, "cmd/reconcile/internal/ops"),
+		never: flagging},
+	{folder: "cmd/reconcile/internal/ops", may: append(core, "cmd/reconcile/internal"), except: surfaces, never: flagging},
+	{folder: "cmd/reconcile/internal/mcp", may: append(core, "cmd/reconcile/internal/ops")},
+	{folder: "cmd/reconcile/internal/web", may: append(core, "cmd/reconcile/internal/ops")},
+	{folder: "cmd/reconcile/internal", may: core, apart: true},
+	{folder: "cmd/reconcile", may: append(core, "cmd/reconcile/internal")},
 }
 
-// wiring lists the imports between packages of cmd/reconcile/internal that are all right, each with its reason.
-var wiring = map[string]string{
+// core are the floors 0 to 2. Slices of one length and capacity are copied when they are appended to.
+var (
+	core     = slices.Clip([]string{"schemas", "state", "vectors", "controllers"})
+	surfaces = slices.Clip([]string{"cmd/reconcile/internal/mcp", "cmd/reconcile/internal/web"})
+	flagging = []string{"github.com/spf13", "golang.org/x/term", "flag"} // engine and operations have no flags
+)
+
+// exceptions lists the imports between packages of floor 3 that are all right, each with its reason.
+var exceptions = map[string]string{
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/memstore":              "a program of its own: it measures the memory on disk",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/gitrepo":               "a program of its own: it measures commits beside git's",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/render":                "a program of its own: it writes specs as the program does",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/github":                "a program of its own: it measures the mirror",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/github/githubtest":     "a program of its own: it measures the mirror",
-	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/mirror":                "a program of its own: it measures the mirror",
-	"cmd/reconcile/internal/mirror -> cmd/reconcile/internal/github":               "speaks in its types; a fake GitHub has them, too",
+	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/engine/mirroring":      "a program of its own: it measures the mirror",
 	"cmd/reconcile/internal/memstore/storetest -> cmd/reconcile/internal/memstore": "tests what implements its interface",
 	"cmd/reconcile/internal/check -> cmd/reconcile/internal/github/githubtest":     "a program of its own: it installs what those tests need",
 }
@@ -75,10 +88,12 @@ func broken(folder, imported string) string {
 	case !isOurs:
 		return ""
 	case f.apart && within(ours, f.folder):
-		if ours == folder || within(ours, folder) || wiring[folder+" -> "+ours] != "" {
+		if ours == folder || within(ours, folder) || exceptions[folder+" -> "+ours] != "" {
 			return ""
 		}
-		return fmt.Sprintf("the packages of %s are wired together in cmd/reconcile, by small interfaces", f.folder)
+		return fmt.Sprintf("the packages of %s are joined by cmd/reconcile/internal/engine", f.folder)
+	case withinAny(ours, f.except):
+		return fmt.Sprintf("%s must not import a floor above it", f.folder)
 	case within(ours, f.folder) || withinAny(ours, f.may):
 		return ""
 	}
@@ -132,11 +147,22 @@ func TestBrokenImportsAreSeen(t *testing.T) {
 		{"controllers", module + "/state", true},
 		{"controllers/graph", "os", false},
 		{"controllers", "math/rand/v2", false},
-		{"controllers", module + "/cmd/reconcile/internal/loop", false},
-		{"cmd/reconcile/internal/loop", module + "/controllers", true},
-		{"cmd/reconcile/internal/loop", module + "/cmd/reconcile/internal/runner", false},
-		{"cmd/reconcile/internal/loop", module + "/cmd/reconcile/internal/loop/deep", true},
-		{"cmd/reconcile", module + "/cmd/reconcile/internal/loop", true},
+		{"controllers", module + "/cmd/reconcile/internal/engine/loop", false},
+		{"cmd/reconcile/internal/engine/loop", module + "/controllers", true},
+		{"cmd/reconcile/internal/engine/loop", module + "/cmd/reconcile/internal/runner", true},
+		{"cmd/reconcile/internal/engine/loop", module + "/cmd/reconcile/internal/engine/claims", true},
+		{"cmd/reconcile/internal/engine", module + "/cmd/reconcile/internal/ops", false},
+		{"cmd/reconcile/internal/engine", "github.com/spf13/cobra", false},
+		{"cmd/reconcile/internal/runner", module + "/cmd/reconcile/internal/engine/loop", false},
+		{"cmd/reconcile/internal/runner", module + "/cmd/reconcile/internal/runner/deep", true},
+		{"cmd/reconcile/internal/ops", module + "/cmd/reconcile/internal/engine", true},
+		{"cmd/reconcile/internal/ops", module + "/cmd/reconcile/internal/render", true},
+		{"cmd/reconcile/internal/ops", module + "/cmd/reconcile/internal/web", false},
+		{"cmd/reconcile/internal/ops", "github.com/spf13/pflag", false},
+		{"cmd/reconcile/internal/mcp", module + "/cmd/reconcile/internal/ops", true},
+		{"cmd/reconcile/internal/mcp", module + "/cmd/reconcile/internal/gitrepo", false},
+		{"cmd/reconcile/internal/gitrepo", module + "/cmd/reconcile/internal/ops", false},
+		{"cmd/reconcile", module + "/cmd/reconcile/internal/engine/loop", true},
 		{"pkg/new", "strings", false},
 	} {
 		if why := broken(c.folder, c.imported); (why == "") != c.allowed {
@@ -159,17 +185,17 @@ func TestProgramStartsLight(t *testing.T) {
 	}
 }
 
-// TestReasonsForWiringAreUsed keeps the list of exceptions from outliving them.
-func TestReasonsForWiringAreUsed(t *testing.T) {
+// TestReasonsForExceptionsAreUsed keeps the list of exceptions from outliving them.
+func TestReasonsForExceptionsAreUsed(t *testing.T) {
 	used := map[string]bool{}
 	for _, s := range sources(t) {
 		for _, imported := range s.imports() {
 			used[s.folder()+" -> "+strings.TrimPrefix(imported, module+"/")] = true
 		}
 	}
-	for pair := range wiring {
+	for pair := range exceptions {
 		if !used[pair] {
-			t.Errorf("wiring allows %s, which no file needs", pair)
+			t.Errorf("exceptions allows %s, which no file needs", pair)
 		}
 	}
 }
@@ -188,7 +214,7 @@ func banned(s source) []string {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if n.Recv == nil && n.Name.Name == "init" {
-				add(n, "no init functions: wiring is plain code in cmd/reconcile")
+				add(n, "no init functions: what joins packages is plain code")
 			}
 		case *ast.GoStmt:
 			if within(s.folder(), "controllers") {
@@ -199,11 +225,18 @@ func banned(s source) []string {
 				!mayLook(s.folder(), n.Sel.Name) {
 				add(n, "no time.%s outside cmd/reconcile: the time is an argument", n.Sel.Name)
 			}
+			if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] == "os" && slices.Contains(process, n.Sel.Name) &&
+				withinAny(s.folder(), []string{"cmd/reconcile/internal/engine", "cmd/reconcile/internal/ops"}) {
+				add(n, "no os.%s in the engine and in operations: streams and exit codes are those of a surface", n.Sel.Name)
+			}
 		}
 		return true
 	})
 	return found
 }
+
+// process are the names of package os that belong to surfaces.
+var process = []string{"Stdin", "Stdout", "Stderr", "Exit", "Args"}
 
 // onClock lists what folders outside cmd/reconcile may use of the clock, with the reason.
 var onClock = []struct {

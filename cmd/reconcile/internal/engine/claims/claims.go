@@ -8,21 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/state"
 )
-
-// Performer is who performs what was claimed; the methods are those that package loop describes.
-type Performer interface {
-	Submit(controllers.Effect)
-	SetForeign(map[string]int)
-	Cancel(key, why string)
-	Notify() <-chan struct{}
-	Drain() []controllers.Report
-	Backlog() int
-	ReapAll(ctx context.Context, orphans []state.Orphan) error
-	Close(ctx context.Context) error
-}
 
 // Claim is a claim that another reconciler has.
 type Claim struct {
@@ -44,7 +33,7 @@ type Remote interface {
 
 // Options say what a Keeper works with. All of them but Grace must be set.
 type Options struct {
-	Inner  Performer
+	Inner  loop.Performer
 	Remote Remote
 	// For is how long a claim stands without being renewed.
 	For time.Duration

@@ -1,4 +1,4 @@
-// Package mirror keeps issues on GitHub in step with a tree.
+// Package mirroring keeps issues on GitHub in step with a tree.
 //
 // What should stand there is decided by controllers/mirror; [Mirror.Out] compares it with what is on record below
 // state/github, and makes, edits, adds and removes what differs. A tree of which nothing changed costs no request.
@@ -10,4 +10,4 @@
 //
 // Nobody else's work is touched: not a comment that somebody edited, not a label that was there before, not who is
 // assigned, nor whether an issue is open.
-package mirror
+package mirroring
