@@ -13,6 +13,8 @@ type Kind struct {
 	schemas.Kind
 	// Decide is nil for kinds that have nothing to decide (Settings).
 	Decide func(In) Out
+	// Check becomes CheckObject of the kind. nil: nothing can be wrong.
+	Check func(*schemas.Object, *schemas.Report)
 }
 
 // In is all that a decision may depend on.

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +53,24 @@ var whenFunctions = []string{
 func CheckWhen(condition string, needs []string) error {
 	_, _, err := compileWhen(condition, needs)
 	return err
+}
+
+// checkConditions reports conditions of a DAG's nodes that do not compile.
+func checkConditions(o *schemas.Object, r *schemas.Report) {
+	if !bytes.Contains(o.Canonical(), []byte(`"when":`)) {
+		return // most need not be decoded for it
+	}
+	dag := schemas.SpecAs[*schemas.DAGSpec](o)
+	defer o.Release()
+	for i, n := range dag.Nodes {
+		if n.When == "" {
+			continue
+		}
+		if err := CheckWhen(n.When, n.Needs); err != nil {
+			r.At("nodes", i, "when").Errorf("bad-condition", "%v", err).
+				Suggest(`for example: needs.build.exitCode == 0`)
+		}
+	}
 }
 
 // WhenError is a problem at one place of a condition.

@@ -28,6 +28,9 @@ type Kind struct {
 	// CheckAgainst reports what is wrong with an object in view of one that it refers to. It runs once the whole tree is
 	// known, for each reference to an object that is sound by itself. nil: nothing can be wrong.
 	CheckAgainst func(o, to *Object, r *Report)
+	// CheckObject reports what [Spec].Check cannot know, since it takes more than this package: that an expression does
+	// not compile, for example. It runs on what is sound by itself. nil: nothing can be wrong.
+	CheckObject func(o *Object, r *Report)
 }
 
 // Singular is the lower-case word used in references and on the command line: "clarificationrequest".

@@ -411,19 +411,20 @@ func (s *Store) decodeSpec(p string, data []byte) any {
 	if b.at.Path == "" {
 		b.at.Path = p
 	}
-	if k, ok := s.opts.Kinds.Find(d.Ref.Kind); !ok || k.NewStatus == nil {
+	k, ok := s.opts.Kinds.Find(d.Ref.Kind)
+	if !ok || k.NewStatus == nil {
 		b.ref, b.object, b.refs = schemas.Ref{}, nil, nil // Settings in a wrong place, which the decoder has refused
 	}
-	if b.object != nil && s.opts.Check != nil {
-		s.checkFurther(b, p, data)
+	if b.object != nil && k.CheckObject != nil {
+		checkObject(k, b, p, data)
 	}
 	return b
 }
 
-// checkFurther runs the check that the options add to the kind's own.
-func (s *Store) checkFurther(b *specBody, p string, data []byte) {
+// checkObject runs Kind.CheckObject.
+func checkObject(k schemas.Kind, b *specBody, p string, data []byte) {
 	var r schemas.Report
-	s.opts.Check(b.object, &r)
+	k.CheckObject(b.object, &r)
 	b.problems = append(b.problems, located(&r, b.ref, p, data)...)
 	if slices.ContainsFunc(b.problems, func(p schemas.Problem) bool { return p.Severity == schemas.Error }) {
 		b.object, b.refs = nil, b.object.Refs

@@ -26,7 +26,7 @@ type Options struct {
 	FileNow func() time.Time
 	// Agent is the name that stands in lock files.
 	Agent string
-	// Build identifies the program. Caches of another build are not used.
+	// Build identifies the program, with the checks of its kinds. Caches of another build are not used.
 	Build string
 	// Log is told of every acquire and release of a lock, at debug level, with filePath, agent and durationMs. May be nil.
 	Log *slog.Logger
@@ -34,9 +34,6 @@ type Options struct {
 	NoCache bool
 	// Bare says that the folder has nothing of the tree but settings, specs and state: declared outputs are not looked for.
 	Bare bool
-	// Check reports what the kinds themselves cannot know of an object, for example that an expression does not
-	// compile. It is part of Build: its verdicts are cached.
-	Check func(o *schemas.Object, r *schemas.Report)
 	// Large is called when a load finds more than LargeTree files of which all is read, or a quarter of that of which all is
 	// to be decided, so that the program can prepare for it. May be nil.
 	Large func(files int)

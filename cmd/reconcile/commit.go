@@ -13,10 +13,10 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -225,7 +225,7 @@ func (c commands) wrote(p string) bool {
 	if err != nil {
 		return false
 	}
-	was, err := encodeSpec(controllers.Spec{Ref: o.Ref, Spec: o.Spec()})
+	was, err := document.Spec(o.Ref, o.Spec())
 	return err == nil && bytes.Equal(is, was)
 }
 

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -212,7 +213,7 @@ func (p *page) spec(e *state.Entry) string {
 		return ""
 	}
 	var b bytes.Buffer
-	if err := render.YAML(&b, fields); err != nil {
+	if err := document.YAML(&b, fields); err != nil {
 		return ""
 	}
 	return render.Text(b.String())

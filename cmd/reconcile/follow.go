@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
+	"reconcile.dev/reconcile/schemas/document"
 )
 
 // How soon a line of the log is seen: at once where the file system tells of it, else at the next look.
@@ -115,7 +116,7 @@ func (f *follower) line(b *bytes.Buffer, e *events.Event) error {
 		return enc.Encode(e)
 	case formatYAML:
 		b.WriteString("---\n")
-		return render.YAML(b, e)
+		return document.YAML(b, e)
 	}
 	kind := f.palette().Paint(eventColor(e), fmt.Sprintf("%-7s", render.Line(e.Type)))
 	fmt.Fprintf(b, "%s  %s  %-12s  %-28s  %s\n", e.Time.UTC().Format(time.DateTime), kind, render.Line(e.Reason),

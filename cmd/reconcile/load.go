@@ -36,7 +36,7 @@ func (a *app) open() (*state.Store, error) {
 func (a *app) storeOptions() state.Options {
 	stored, storedBy := storedIn(a.global.dir)
 	return state.Options{
-		Kinds: kinds(), Now: a.now, FileNow: time.Now, Agent: "reconcile", Build: buildIdentity(), Check: checkObject,
+		Kinds: kinds(), Now: a.now, FileNow: time.Now, Agent: "reconcile", Build: buildIdentity(),
 		Large: a.frugal, Log: a.log, Stored: stored, StoredBy: storedBy,
 	}
 }

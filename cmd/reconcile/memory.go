@@ -89,7 +89,7 @@ func (a *app) openForMemory() (*state.Store, error) {
 // memoryOf is the memory of an open tree.
 func (a *app) memoryOf(s *state.Store) *memstore.Files {
 	return memstore.Open(s, memstore.Options{
-		Now: a.now, Kinds: kinds(), Document: encodeSpec, Warn: a.warnMemory, Settings: s.Settings(),
+		Now: a.now, Kinds: kinds(), Warn: a.warnMemory, Settings: s.Settings(),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -80,7 +81,7 @@ func writeHeard(store *state.Store, s controllers.Spec) error {
 	if err := checkDiscreetSpec(s.Ref.Name, s.Spec); err != nil {
 		return err
 	}
-	src, err := encodeSpec(s)
+	src, err := document.Spec(s.Ref, s.Spec)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -104,7 +104,7 @@ func (a *app) planPull(ctx context.Context, o planOptions) error {
 // savePull writes a plan for --from.
 func (a *app) savePull(name string, p *mirror.Pull) error {
 	var b bytes.Buffer
-	if err := render.JSON(&b, p); err != nil {
+	if err := document.JSON(&b, p); err != nil {
 		return err
 	}
 	if err := os.WriteFile(a.within(name), b.Bytes(), 0o644); err != nil {

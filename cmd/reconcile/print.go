@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas/document"
 )
 
 // prepare is what every command begins with.
@@ -38,9 +39,9 @@ func (a *app) checkFlags() error {
 // print writes a result as -o json or yaml says.
 func (a *app) print(v any) error {
 	if a.global.output == formatYAML {
-		return render.YAML(a.stdout, v)
+		return document.YAML(a.stdout, v)
 	}
-	return render.JSON(a.stdout, v)
+	return document.JSON(a.stdout, v)
 }
 
 // palette is what stdout can do: on a terminal it paints, unless somebody objects, and fits the width.

@@ -32,7 +32,7 @@ type remembering struct {
 // outlives a change of them.
 func (w *wiring) newRemembering(doing func(step string, done, total int)) *remembering {
 	r := &remembering{wiring: w}
-	r.files = memstore.Open(w.store, memstore.Options{Now: w.now, Kinds: kinds(), Document: encodeSpec, Warn: r.worry,
+	r.files = memstore.Open(w.store, memstore.Options{Now: w.now, Kinds: kinds(), Warn: r.worry,
 		Doing: doing})
 	return r
 }

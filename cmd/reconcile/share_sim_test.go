@@ -424,7 +424,7 @@ func (c *simClone) run(ctx context.Context) (loop.Result, error) {
 	w := &simWorker{clone: c, notify: make(chan struct{}, 1), cancel: map[string]context.CancelFunc{}}
 	reach := &reach{warn: func(string) {}, name: "hub"}
 	c.keeper = claims.New(claims.Options{Inner: w, Remote: c, For: simClaim, Retry: reach.retry})
-	l := &loop.Loop{Store: store, Perform: c.keeper, Now: time.Now, CPUs: 2, Document: encodeSpec, Share: c,
+	l := &loop.Loop{Store: store, Perform: c.keeper, Now: time.Now, CPUs: 2, Share: c,
 		Commit: c.record, Passing: passes}
 	r, err := l.Once(ctx)
 	c.keeper.Stop(context.Background())

@@ -87,7 +87,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	news := w.newNews()
 	defer news.close()
 	l := &loop.Loop{
-		Document: encodeSpec, Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
+		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
 		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory, Outputs: outputKeeper{w},
 		Doing: doing, Movable: w.movable, Only: w.options.only,
 	}
@@ -130,7 +130,7 @@ func (w *wiring) look(ctx context.Context) (outcome, error) {
 	defer memory.files.Close() //nolint:errcheck // it was only read
 	news := w.newNews()
 	defer news.close()
-	l := &loop.Loop{Document: encodeSpec, Store: w.store, Now: w.now, Warn: w.warn, Record: news.record, Memory: memory,
+	l := &loop.Loop{Store: w.store, Now: w.now, Warn: w.warn, Record: news.record, Memory: memory,
 		Doing: doing}
 	r, err := l.Look(ctx)
 	out := outcome{Tree: r.Tree, Wrote: r.Wrote, Held: r.Held, Busy: r.Busy}

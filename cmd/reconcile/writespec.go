@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,20 +8,11 @@ import (
 	"path"
 	"strings"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 )
-
-// specDocument is a spec as it is written to a file.
-type specDocument struct {
-	APIVersion string           `json:"apiVersion"`
-	Kind       string           `json:"kind"`
-	Metadata   schemas.Metadata `json:"metadata"`
-	Spec       schemas.Spec     `json:"spec"`
-}
 
 // writeSpec writes a spec as a new file, durably, and returns its path: specs/<kinds>/<name>.yaml. What is written was
 // decoded before: a text that is too long is refused here, as a mistake on the command line, not by the next run, and so
@@ -34,7 +24,7 @@ func writeSpec(s *state.Store, t *state.Tree, k schemas.Kind, name string, spec 
 		return "", err
 	}
 	where := path.Join(t.Settings().Folders.Specs, k.Plural, name+".yaml")
-	src, err := encodeSpec(controllers.Spec{Ref: schemas.Ref{Kind: k.Name, Name: name}, Spec: spec})
+	src, err := document.Spec(schemas.Ref{Kind: k.Name, Name: name}, spec)
 	if err != nil {
 		return "", err
 	}
@@ -45,15 +35,6 @@ func writeSpec(s *state.Store, t *state.Tree, k schemas.Kind, name string, spec 
 		return "", err
 	}
 	return where, s.Announce()
-}
-
-// encodeSpec writes a spec as YAML.
-func encodeSpec(s controllers.Spec) ([]byte, error) {
-	doc := specDocument{APIVersion: schemas.APIVersion, Kind: s.Ref.Kind, Spec: s.Spec}
-	doc.Metadata.Name = s.Ref.Name
-	var b bytes.Buffer
-	err := render.YAML(&b, doc)
-	return b.Bytes(), err
 }
 
 // judgeSpec says what is wrong with the text of a spec, nil if nothing is: by the code that reads it in the next run.

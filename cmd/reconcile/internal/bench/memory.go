@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +11,10 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/lexical/lexicaltest"
 )
@@ -107,7 +106,7 @@ func (r *remembered) make(ctx context.Context) error {
 	}
 	for r.next < r.n/entriesEach {
 		name := fmt.Sprintf("capture-%d", r.next)
-		src, err := encodeObservation(controllers.Spec{Ref: schemas.Ref{Kind: "Observation", Name: name}, Spec: r.spec()})
+		src, err := document.Spec(schemas.Ref{Kind: "Observation", Name: name}, r.spec())
 		if err != nil {
 			return err
 		}
@@ -134,16 +133,8 @@ func (r *remembered) in(do func(*state.Store, *memstore.Files) error) error {
 	if err != nil {
 		return err
 	}
-	m := memstore.Open(s, memstore.Options{Now: time.Now, Kinds: controllers.Schemas(), Document: encodeObservation})
+	m := memstore.Open(s, memstore.Options{Now: time.Now, Kinds: controllers.Schemas()})
 	return errors.Join(do(s, m), m.Close(), s.Close())
-}
-
-// encodeObservation writes a spec as the program does.
-func encodeObservation(s controllers.Spec) ([]byte, error) {
-	var b bytes.Buffer
-	err := render.YAML(&b, map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
-		"metadata": map[string]any{"name": s.Ref.Name}, "spec": s.Spec})
-	return b.Bytes(), err
 }
 
 // memorySearch: searches in a process that has searched before, for one to five words.

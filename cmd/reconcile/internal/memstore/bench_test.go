@@ -110,7 +110,7 @@ func openMemory(b *testing.B, dir string) *memstore.Files {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := memstore.Open(store, memstore.Options{Now: time.Now, Kinds: controllers.Schemas(), Document: document})
+	m := memstore.Open(store, memstore.Options{Now: time.Now, Kinds: controllers.Schemas()})
 	b.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			b.Error(err)

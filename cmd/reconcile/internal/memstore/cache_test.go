@@ -71,7 +71,7 @@ func (x *tree) plain() []any {
 	x.t.Helper()
 	y := openTree(x.t, x.dir)
 	y.Files = memstore.Open(y.store, memstore.Options{
-		Now: func() time.Time { return x.now }, Kinds: controllers.Schemas(), Document: document, NoCache: true,
+		Now: func() time.Time { return x.now }, Kinds: controllers.Schemas(), NoCache: true,
 	})
 	return y.answers()
 }

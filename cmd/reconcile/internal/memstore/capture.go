@@ -14,7 +14,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
@@ -48,7 +47,7 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	a.look(memory.Spec{Name: name, ObservationSpec: clean}, d)
 	defer d.close()
 	defer a.wait()
-	src, err := f.o.Document(controllers.Spec{Ref: schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, Spec: clean})
+	src, err := f.encode(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}, clean)
 	if err != nil {
 		return Captured{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}

@@ -43,7 +43,7 @@ func writeOn(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	files := memstore.Open(store, memstore.Options{Now: time.Now, Kinds: controllers.Schemas(), Document: document})
+	files := memstore.Open(store, memstore.Options{Now: time.Now, Kinds: controllers.Schemas()})
 	for i := range perWriter {
 		issue := 1
 		if i%2 == 1 {

@@ -25,11 +25,8 @@ func disturbed(x *tree, happens func(path string)) *memstore.Files {
 	}
 	files := memstore.Open(store, memstore.Options{
 		Now: func() time.Time { return noon }, Kinds: controllers.Schemas(), Warn: func(s string) { x.told = append(x.told, s) },
-		Document: func(s controllers.Spec) ([]byte, error) {
-			happens("specs/observations/" + s.Ref.Name + ".yaml")
-			return document(s)
-		},
 	})
+	files.BeforeEncoding(func(name string) { happens("specs/observations/" + name + ".yaml") })
 	x.t.Cleanup(func() {
 		if err := errors.Join(files.Close(), store.Close()); err != nil {
 			x.t.Error(err)

@@ -6,18 +6,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// Options say how a store works. Now, Kinds and Document must be set.
+// Options say how a store works. Now and Kinds must be set.
 type Options struct {
 	Now func() time.Time
-	// Kinds are those of the program; Document writes a spec as the file of one, YAML.
-	Kinds    schemas.Kinds
-	Document func(controllers.Spec) ([]byte, error)
+	// Kinds are those of the program.
+	Kinds schemas.Kinds
 	// Warn is told what a person should know and no error is. May be nil.
 	Warn func(string)
 	// Doing is told what is being done and how many issues of it are done, again and again while it goes on. May be nil.
@@ -35,6 +34,7 @@ type Files struct {
 	given   func() *schemas.SettingsSpec
 	anchors anchors
 	shares  shares
+	encode  func(schemas.Ref, schemas.Spec) ([]byte, error) // a spec as a file
 
 	candidateRoom sync.Pool // of *[]memory.Candidate, for the index phase of a recall
 
@@ -66,7 +66,7 @@ var _ Store = (*Files)(nil)
 
 // Open returns the memory of a tree. Nothing is read or written yet.
 func Open(store *state.Store, o Options) *Files {
-	f := &Files{store: store, o: o, anchors: anchors{store: store, cached: !o.NoCache}}
+	f := &Files{store: store, o: o, encode: document.Spec, anchors: anchors{store: store, cached: !o.NoCache}}
 	f.given = sync.OnceValue(func() *schemas.SettingsSpec {
 		if o.Settings != nil {
 			return o.Settings

@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -43,7 +42,7 @@ func openTree(t *testing.T, dir string) *tree {
 	}
 	x.store = store
 	x.Files = memstore.Open(store, memstore.Options{
-		Now: now, Kinds: controllers.Schemas(), Document: document, Warn: func(s string) { x.told = append(x.told, s) },
+		Now: now, Kinds: controllers.Schemas(), Warn: func(s string) { x.told = append(x.told, s) },
 	})
 	t.Cleanup(func() {
 		if err := x.Close(); err != nil {
@@ -54,12 +53,6 @@ func openTree(t *testing.T, dir string) *tree {
 		}
 	})
 	return x
-}
-
-// document writes a spec as the program does.
-func document(s controllers.Spec) ([]byte, error) {
-	return yaml.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
-		"metadata": map[string]any{"name": s.Ref.Name}, "spec": s.Spec})
 }
 
 // spec is a capture with an entry for each content.
@@ -217,7 +210,7 @@ func TestT2_StoreAndRetrieveByIssue(t *testing.T) {
 func TestSettleTakesInSpecs(t *testing.T) {
 	x := newTree(t)
 	s := spec("engineer", 7, noon, "Retries are limited to three")
-	src, err := document(controllers.Spec{Ref: schemas.Ref{Kind: "Observation", Name: "by-hand"}, Spec: s})
+	src, err := document.Spec(schemas.Ref{Kind: "Observation", Name: "by-hand"}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 )
 
 // A lock that cannot be had: the capture is kept, says so, and the next run takes it in.
@@ -259,7 +259,7 @@ func TestFiftyThousandObservations(t *testing.T) {
 			content := fmt.Sprintf("fact %d of capture%d", j, i)
 			s.Entries = append(s.Entries, schemas.ObservationEntry{Category: schemas.CategoryKeyFact, Content: content})
 		}
-		src, err := document(controllers.Spec{Ref: schemas.Ref{Kind: "Observation", Name: fmt.Sprintf("c%d", i)}, Spec: s})
+		src, err := document.Spec(schemas.Ref{Kind: "Observation", Name: fmt.Sprintf("c%d", i)}, s)
 		if err != nil {
 			t.Fatal(err)
 		}

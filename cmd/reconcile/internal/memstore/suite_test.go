@@ -23,7 +23,7 @@ func openForSuite(t *testing.T) storetest.Opened {
 		t.Fatal(err)
 	}
 	files := memstore.Open(store, memstore.Options{
-		Now: now, Kinds: controllers.Schemas(), Document: document, Warn: func(s string) { t.Error("warned:", s) },
+		Now: now, Kinds: controllers.Schemas(), Warn: func(s string) { t.Error("warned:", s) },
 	})
 	t.Cleanup(func() {
 		if err := files.Close(); err != nil {

@@ -57,7 +57,7 @@ func (b *tableBuilder) add(s source, f *schemas.MemoryFile) {
 		}
 		b.rows = r.appendTo(b.rows)
 		if !b.bare {
-			b.docs = append(b.docs, document(o))
+			b.docs = append(b.docs, lexicalDocument(o))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (b *tableBuilder) bytes(lex []byte, basis uint64) []byte {
 	return out
 }
 
-// document is what of an observation can be found by its words. Of equally good ones the newer comes first.
-func document(o *schemas.Observation) lexical.Document {
+// lexicalDocument is what of an observation can be found by its words. Of equally good ones the newer comes first.
+func lexicalDocument(o *schemas.Observation) lexical.Document {
 	return lexical.Document{Title: o.Summary, Body: o.Content, Key: ^uint64(o.Timestamp.UnixMilli())}
 }

@@ -9,6 +9,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 )
 
 // minute is an instant of the example in AgentX's requirements.
@@ -197,7 +198,7 @@ func TestChatTurns(t *testing.T) {
 }
 
 func TestClarificationJSON(t *testing.T) {
-	golden(t, "clarify/escalated.json", rendered(t, func(w io.Writer) error { return JSON(w, escalated()) }))
+	golden(t, "clarify/escalated.json", rendered(t, func(w io.Writer) error { return document.JSON(w, escalated()) }))
 }
 
 func TestClarificationTable(t *testing.T) {

@@ -3,8 +3,9 @@ package render
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas/document"
 )
 
 // Line makes s fit for one line of a terminal: control characters, line ends and tabs, invalid bytes and the invisible
@@ -24,7 +25,7 @@ func escape(s, keep string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case strings.ContainsRune(keep, r), !hidden(r):
+		case strings.ContainsRune(keep, r), !document.Hidden(r):
 			b.WriteRune(r)
 		default:
 			b.WriteString(escaped(r))
@@ -42,18 +43,6 @@ func isPlain(s string) bool {
 		}
 	}
 	return true
-}
-
-// hidden reports whether a terminal would act on r, or show nothing for it.
-func hidden(r rune) bool {
-	const softHyphen, joiner, lineSeparator, paragraphSeparator = '\u00ad', '\u200d', '\u2028', '\u2029'
-	switch r {
-	case softHyphen, joiner:
-		return false
-	case lineSeparator, paragraphSeparator:
-		return true
-	}
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }
 
 func escaped(r rune) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 )
 
 // Problems writes problems for people, by [schemas.Problem.Format]; with a palette, places and warnings are painted.
@@ -157,7 +158,7 @@ func SARIF(w io.Writer, version, prefix string, problems []schemas.Problem) erro
 		}
 		run.Results = append(run.Results, r)
 	}
-	return JSON(w, sarifLog{
+	return document.JSON(w, sarifLog{
 		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
 	})
 }

@@ -2,15 +2,13 @@ package render
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 )
 
 func TestLineAndText(t *testing.T) {
@@ -39,7 +37,7 @@ func FuzzText(f *testing.F) {
 	f.Add("a\x1b[2Jb\u202e\xc2\x9b\xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, r := range Text(s) {
-			if hidden(r) && r != '\n' && r != '\t' {
+			if document.Hidden(r) && r != '\n' && r != '\t' {
 				t.Fatalf("%q let %U through", s, r)
 			}
 		}
@@ -128,30 +126,6 @@ func TestCutAndWrap(t *testing.T) {
 	got := strings.Join(Wrap("one two  three\nunbreakable-word four", 9), "|")
 	if want := "one two|three|unbreakable-word|four"; got != want {
 		t.Errorf("Wrap = %q, want %q", got, want)
-	}
-}
-
-func TestJSONAndYAML(t *testing.T) {
-	for _, s := range []string{"plain <b> & c", "esc \x1b del \x7f", "bidi \u202e, tag \U000e0041, bom \ufeff", "two\nlines"} {
-		var j, y bytes.Buffer
-		if err := JSON(&j, map[string]string{"k": s}); err != nil {
-			t.Fatal(err)
-		}
-		if err := YAML(&y, map[string]string{"k": s}); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range map[string]string{"json": j.String(), "yaml": y.String()} {
-			if Text(text) != text {
-				t.Errorf("%s of %q holds hidden characters: %q", name, s, text)
-			}
-		}
-		var fromJSON, fromYAML map[string]string
-		if err := json.Unmarshal(j.Bytes(), &fromJSON); err != nil || fromJSON["k"] != s {
-			t.Errorf("json of %q reads as %q, %v", s, fromJSON["k"], err)
-		}
-		if err := yaml.Unmarshal(y.Bytes(), &fromYAML); err != nil || fromYAML["k"] != s {
-			t.Errorf("yaml of %q reads as %q, %v", s, fromYAML["k"], err)
-		}
 	}
 }
 

@@ -59,7 +59,6 @@ var (
 var exceptions = map[string]string{
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/memstore":              "a program of its own: it measures the memory on disk",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/gitrepo":               "a program of its own: it measures commits beside git's",
-	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/render":                "a program of its own: it writes specs as the program does",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/github":                "a program of its own: it measures the mirror",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/github/githubtest":     "a program of its own: it measures the mirror",
 	"cmd/reconcile/internal/bench -> cmd/reconcile/internal/engine/mirroring":      "a program of its own: it measures the mirror",

@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -20,9 +21,6 @@ import (
 // that another program put into a ledger, what an agent learned. What comes in is a file first, and takes effect because
 // it is there. At the end of a run nothing new is asked.
 func (s *session) derive(ctx context.Context) error {
-	if s.Document == nil {
-		return nil
-	}
 	var changes []state.Change
 	var paths []string
 	for _, spec := range s.decider.Derive(s.tree) {
@@ -31,7 +29,7 @@ func (s *session) derive(ctx context.Context) error {
 		} else if s.stopping {
 			continue
 		}
-		data, err := s.Document(spec)
+		data, err := document.Spec(spec.Ref, spec.Spec)
 		if err != nil {
 			return fmt.Errorf("%s: %w", spec.Ref, err)
 		}

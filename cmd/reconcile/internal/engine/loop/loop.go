@@ -57,8 +57,6 @@ type Loop struct {
 	CPUs int
 	// Only is what is performed, by Once and Look; nil: everything. Everything is decided and recorded, whatever it is.
 	Only *controllers.Selection
-	// Document encodes a spec that records call for; nil when none is to be written.
-	Document func(controllers.Spec) ([]byte, error)
 	// Memory keeps what agents learned; nil when nothing is to be kept.
 	Memory Memory
 	// Movable returns the spec files of these that may go to the archive: those without changes that have yet to be

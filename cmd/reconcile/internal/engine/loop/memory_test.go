@@ -104,16 +104,11 @@ func (m *shelf) Told() []controllers.Event {
 	return out
 }
 
-func encodeSpec(s controllers.Spec) ([]byte, error) {
-	return state.Encode(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
-		"metadata": map[string]string{"name": s.Ref.Name}, "spec": s.Spec})
-}
-
 func newRemembering(t *testing.T, dir string, a *actor) (*Loop, *shelf, *[]controllers.Event) {
 	l := newLoop(t, dir, a)
 	m := &shelf{store: l.Store, dir: dir}
 	var told []controllers.Event
-	l.Memory, l.Document, l.Record = m, encodeSpec, func(list []controllers.Event) { told = append(told, list...) }
+	l.Memory, l.Record = m, func(list []controllers.Event) { told = append(told, list...) }
 	return l, m, &told
 }
 

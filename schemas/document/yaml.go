@@ -1,4 +1,4 @@
-package render
+package document
 
 import (
 	"encoding/json"
