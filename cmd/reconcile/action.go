@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -138,7 +139,7 @@ func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) e
 			return err
 		}
 	}
-	where, err := writeSpec(s, t, schemas.ActionKind, actionName(spec), &spec)
+	where, err := specs.Write(s, t, schemas.ActionKind, actionName(spec), &spec)
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func actionName(spec schemas.ActionSpec) string {
 	const most = 30
 	_, name, _ := strings.Cut(spec.Target, "/")
 	name = strings.TrimRight(name[:min(len(name), most)], "-._")
-	digest := contentHex(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli(), spec.All)
+	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli(), spec.All)
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 

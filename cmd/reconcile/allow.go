@@ -2,19 +2,14 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/allowlist"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 )
-
-// allowVariable lists addresses, separated by commas, that one process may send to.
-const allowVariable = "RECONCILE_ALLOW"
 
 // allowFlags are the flags of allow.
 type allowFlags struct {
@@ -32,7 +27,7 @@ variable whose value goes along, and allow them. A tree may come from anybody: u
 is sent there, search goes by words, and nothing is mirrored.
 
 What is allowed is written to allowed.json in the configuration folder of the user, and holds for all trees that name
-the same address and the same variable. For one process, as in CI, ` + allowVariable + `=URL,… does the same.`,
+the same address and the same variable. For one process, as in CI, ` + egress.AllowVariable + `=URL,… does the same.`,
 		Example: "  reconcile allow --list\n  reconcile allow\n  reconcile allow --remove https://api.example.com/v1",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.allow(cmd, *o) },
@@ -53,7 +48,7 @@ type destinationRow struct {
 }
 
 func (a *app) allow(cmd *cobra.Command, o allowFlags) error {
-	list, err := a.allowed()
+	list, err := a.egress().Allowed()
 	if err != nil {
 		return err
 	}
@@ -71,7 +66,7 @@ func (a *app) allow(cmd *cobra.Command, o allowFlags) error {
 	settings := t.Settings()
 	wanted := settings.Destinations()
 	for _, d := range wanted {
-		if err := namesKey(d); err != nil {
+		if err := egress.CheckVariable(d); err != nil {
 			return err
 		}
 	}
@@ -116,50 +111,4 @@ func (a *app) printDestinations(list *allowlist.List, wanted []schemas.Destinati
 	}
 	a.note("wrote %s", list.Path())
 	return nil
-}
-
-// allowed is what the user lets trees send elsewhere.
-func (a *app) allowed() (*allowlist.List, error) {
-	dir, err := os.UserConfigDir()
-	if err == nil {
-		dir = filepath.Join(dir, "reconcile")
-	} // else there is no list, and nothing can be added to it
-	return allowlist.Open(dir, a.getenv(allowVariable))
-}
-
-// notAllowed says why nothing is sent to an address of the settings, and what to do.
-type notAllowed struct {
-	text string
-	told atomic.Bool
-}
-
-func (e *notAllowed) Error() string { return e.text }
-
-// permit returns an error that says what to do when nothing may be sent to a destination.
-func (a *app) permit(d schemas.Destination) error {
-	if err := namesKey(d); err != nil {
-		return err
-	}
-	list, err := a.allowed()
-	if err != nil {
-		return err
-	}
-	if list.Allows(d) {
-		return nil
-	}
-	with := ""
-	if d.Env != "" {
-		with = fmt.Sprintf(" with the value of %s", d.Env)
-	}
-	return &notAllowed{text: fmt.Sprintf("%s: %s has %s sent to %s%s, which you have not allowed: nothing is sent; if you trust it, "+
-		"run \"reconcile allow\"", schemas.SettingsPath, d.Setting, d.What, d.URL, with)}
-}
-
-// namesKey returns an error when a destination is to get a variable that no settings may name.
-func namesKey(d schemas.Destination) error {
-	if d.Env == "" || d.Env == schemas.GitHubTokenVariable || schemas.IsKeyVariable(d.Env) {
-		return nil
-	}
-	return &notAllowed{text: fmt.Sprintf("%s: index.apiKeyEnv names %s, and only variables called RECONCILE_… or …_API_KEY can be "+
-		"named: nothing is sent; put the key into one of these", schemas.SettingsPath, d.Env)}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 )
 
 // listener is an endpoint for embeddings that remembers what it was sent.
@@ -123,12 +125,12 @@ func TestNothingIsSentUnasked(t *testing.T) {
 		t.Errorf("what was not allowed was sent: %q, %q", other.seen(), l.seen()[len(heads):])
 	}
 
-	f.env[allowVariable] = "https://example.com, " + l.URL + "/v1/"
+	f.env[egress.AllowVariable] = "https://example.com, " + l.URL + "/v1/"
 	f.do("index", "--rebuild")
 	if n := len(l.seen()); n == len(heads) {
-		t.Errorf("%s allowed nothing", allowVariable)
+		t.Errorf("%s allowed nothing", egress.AllowVariable)
 	}
-	delete(f.env, allowVariable)
+	delete(f.env, egress.AllowVariable)
 	if code, _, _ := f.do("allow", "--remove", l.URL+"/v1"); code != 0 {
 		t.Errorf("allow --remove: exit %d", code)
 	}
@@ -160,7 +162,7 @@ func TestOnlyKeysAreNamed(t *testing.T) {
 	if code, _, said := f.do("allow"); code == 0 || !strings.Contains(said, "AWS_SECRET_ACCESS_KEY") {
 		t.Errorf("allow: exit %d: %s", code, said)
 	}
-	f.env[allowVariable] = l.URL + "/v1"
+	f.env[egress.AllowVariable] = l.URL + "/v1"
 	if code, out, said := f.do("search", "lock"); code != 0 || !strings.Contains(out, "docs/locks.md") {
 		t.Errorf("search: exit %d\n%s%s", code, out, said)
 	}

@@ -88,7 +88,7 @@ func (c *contextFiles) count(name string) (render.BudgetItem, bool) {
 	c.counted = append(c.counted, countedFile{name, info})
 	text, err := readBeginning(c.root, name)
 	if err != nil {
-		it.Note = fmt.Sprintf("not counted: %v", unwrapPath(err))
+		it.Note = fmt.Sprintf("not counted: %v", regular.Cause(err))
 		return it, true
 	}
 	return text.item(name), true

@@ -16,9 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // askOptions are the flags of ask.
@@ -84,7 +86,7 @@ func (a *app) ask(ctx context.Context, o askOptions) error {
 	if m, ok := nextRoundOf(t, spec); ok {
 		return a.askOn(ctx, s, t, m, spec, o)
 	}
-	where, err := writeSpec(s, t, schemas.ClarificationRequestKind, name, spec)
+	where, err := specs.Write(s, t, schemas.ClarificationRequestKind, name, spec)
 	if err != nil {
 		return err
 	}
@@ -210,7 +212,7 @@ func checkArtifacts(root *os.Root, paths []string) error {
 		case errors.Is(err, fs.ErrNotExist):
 			return badUsage("--artifact %s: there is no such file in the tree", p)
 		case err != nil:
-			return badUsage("--artifact %s: %v; name a file below the root of the tree", p, unwrapPath(err))
+			return badUsage("--artifact %s: %v; name a file below the root of the tree", p, regular.Cause(err))
 		case !info.Mode().IsRegular():
 			return badUsage("--artifact %s is no file", p)
 		}
@@ -222,11 +224,11 @@ func checkArtifacts(root *os.Root, paths []string) error {
 // digest. Two nodes that ask the same ask twice, for each waits for its own answer.
 func requestName(spec *schemas.ClarificationRequestSpec) string {
 	dag, node, _ := schemas.SplitRunKey(spec.Run)
-	digest := contentHex(4, spec.Issue, spec.From, spec.To, spec.Topic, spec.Question, spec.Blocking,
+	digest := specs.NameDigest(4, spec.Issue, spec.From, spec.To, spec.Topic, spec.Question, spec.Blocking,
 		strings.Join(spec.Artifacts, "\n"), dag, node)
 	const longest = 40
 	topic := slug(spec.Topic)
-	return fitName(topic[:min(len(topic), longest)], "-"+digest)
+	return specs.FitName(topic[:min(len(topic), longest)], "-"+digest)
 }
 
 // freshName is [requestName], and a further name where the question was asked before and abandoned: nobody waits for the
@@ -239,7 +241,7 @@ func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
 		if e == nil || e.Gone() || requestStatus(e).Phase != schemas.ClarificationAbandoned {
 			return name
 		}
-		name = fitName(first, "-"+strconv.Itoa(n))
+		name = specs.FitName(first, "-"+strconv.Itoa(n))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -113,7 +114,7 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 	if !utf8.ValidString(from) {
 		return badUsage("--from is not UTF-8")
 	}
-	if err := checkDiscreet("--from", from); err != nil {
+	if err := specs.CheckSecret("--from", from); err != nil {
 		return err
 	}
 	s, t, err := a.load(ctx)
@@ -147,7 +148,7 @@ func (a *app) reply(
 		return err
 	}
 	name := replyName(&m, spec, r.letter, m.Round)
-	where, err := writeSpec(s, t, schemas.ReplyKind, name, spec)
+	where, err := specs.Write(s, t, schemas.ReplyKind, name, spec)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func replyName(m *matter, spec *schemas.ReplySpec, letter string, round int) str
 	if m.request == nil {
 		base = strings.ToLower(m.ID)
 	}
-	return fitName(base, "-"+letter+"-"+contentHex(3, spec.Clarification, spec.Type, spec.From, spec.Body, round))
+	return specs.FitName(base, "-"+letter+"-"+specs.NameDigest(3, spec.Clarification, spec.Type, spec.From, spec.Body, round))
 }
 
 // check refuses what a run would refuse, before anything is written: what the picture of the states has no place for,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 )
 
@@ -49,7 +50,7 @@ func (m *mirrorStrikes) fixture(b blow) (crashtest.Spec, error) {
 		"specs/health.yaml": fmt.Sprintf(head, "Session", "health", fmt.Sprintf("{issue: %d}", issue)),
 		"specs/alone.yaml":  fmt.Sprintf(head, "Session", "alone", "{title: Alone}"),
 	})
-	return crashtest.Spec{Cmd: []string{m.bin}, Dir: dir, Root: dir, Env: append(slices.Clip(m.env), allowVariable+"="+rig.URL), Mode: b.mode, Errno: b.errno}, nil
+	return crashtest.Spec{Cmd: []string{m.bin}, Dir: dir, Root: dir, Env: append(slices.Clip(m.env), egress.AllowVariable+"="+rig.URL), Mode: b.mode, Errno: b.errno}, nil
 }
 
 // after runs once more, and looks at what stands on GitHub.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/doctor"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
@@ -75,12 +76,12 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 
 // patient is what the doctor looks at.
 func (a *app) patient() doctor.Env {
-	v := readBuild()
+	v := process.ReadBuild()
 	env := doctor.Env{
 		Dir: a.global.dir, Now: a.now, Environ: os.Environ(), Git: gitrepo.Inspect,
 		Program: fmt.Sprintf("reconcile %s, %s, %s", v.Version, v.Go, v.Platform),
 		Open: func(noCache bool) (*state.Store, error) {
-			o := a.storeOptions()
+			o := a.config().StoreOptions()
 			o.NoCache = noCache
 			return state.Open(a.global.dir, o)
 		},

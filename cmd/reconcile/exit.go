@@ -73,10 +73,14 @@ func codeOf(err error) int {
 	var usage *usageError
 	var v *verdict
 	var driver *driverError
+	var request interface {
+		error
+		BadRequest() // of errors of the engine about what was asked for
+	}
 	switch {
 	case errors.As(err, &driver):
 		return exitDriver
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &request):
 		return exitUsage
 	case errors.As(err, &v):
 		return v.code

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -380,7 +381,7 @@ func checkDiscreetFact(f index.Statement) error {
 	delete(fields, "digest")
 	for name, value := range fields {
 		if text, ok := value.(string); ok && !slices.Contains(f.About(), text) {
-			if err := checkDiscreet(name, text); err != nil {
+			if err := specs.CheckSecret(name, text); err != nil {
 				return err
 			}
 		}

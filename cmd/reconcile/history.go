@@ -91,7 +91,7 @@ func (a *app) history(ctx context.Context, word, rev string, limit int) error {
 	if err != nil {
 		return err
 	}
-	repo, commit, err := a.revision(ctx, rev)
+	repo, commit, err := a.config().Revision(ctx, rev)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -107,7 +109,7 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 	if err := o.check(outcome); err != nil {
 		return err
 	}
-	a.hasty()
+	process.TuneGC(a.getenv, process.GCLatency)
 	conversation, err := a.readTranscript(o)
 	if err != nil {
 		return err
@@ -164,7 +166,7 @@ func (o *hookOptions) check(outcome string) error {
 	if outcome == schemas.OutcomeDone {
 		word = "finish"
 	}
-	if err := checkDiscreet("--session", o.session); err != nil {
+	if err := specs.CheckSecret("--session", o.session); err != nil {
 		return err
 	}
 	const most = 1000

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -117,7 +118,7 @@ func (a *app) readTranscript(o hookOptions) (*transcript, error) {
 		return t, nil
 	}
 	if t.session == "" && schemas.CheckName(call.Session) == nil &&
-		checkDiscreet("", call.Session) == nil {
+		specs.CheckSecret("", call.Session) == nil {
 		t.session = call.Session
 	}
 	t.named = expandHome(call.Transcript)

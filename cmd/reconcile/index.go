@@ -11,14 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/embedhttp"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
-	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -65,13 +64,13 @@ func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index
 		k.Ignored = ignores.Folder
 	}
 	var err error
-	k.Embedder, err = a.embedder(s, t.Settings().Index)
+	k.Embedder, a.refused, err = a.egress().Embedder(s.Root(), t.Settings().Index, a.warnIndex)
 	return k, err
 }
 
 // openIndexed opens the tree, and who keeps its index.
 func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *index.Keeper, error) {
-	a.brisk()
+	process.TuneGC(a.getenv, process.GCBatch)
 	s, t, err := a.load(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -80,7 +79,7 @@ func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *inde
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, s.Close())
 	}
-	k.Long = a.steady
+	k.Long = func() { process.TuneGC(a.getenv, process.GCDefault) }
 	return s, t, k, nil
 }
 
@@ -168,11 +167,11 @@ func (a *app) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) e
 
 // warnIndex tells of what the index has to do without, and keeps nobody from working.
 func (a *app) warnIndex(err error) {
-	if refused, ok := errors.AsType[*notAllowed](err); ok {
-		if refused.told.Swap(true) {
-			return // it is the cause of several warnings
+	if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
+		if !denied.FirstReport() {
+			return
 		}
-		err = refused
+		err = denied
 	}
 	a.warnLine(err.Error())
 	if a.log != nil {
@@ -348,24 +347,4 @@ func orNothing(s string) string {
 		return "nothing"
 	}
 	return s
-}
-
-// embeddingsLimit is how many bytes of vectors are kept that an endpoint made, so that none is asked for twice.
-const embeddingsLimit = 2 << 30
-
-// embedder makes the vectors as the settings say; nil is the built-in one.
-func (a *app) embedder(s *state.Store, x schemas.IndexSettings) (embed.Embedder, error) {
-	if x.Embedder != schemas.EmbedderOpenAI {
-		return nil, nil
-	}
-	d, _ := x.Destination()
-	key := ""
-	if a.refused = a.permit(d); a.refused == nil {
-		key = a.getenv(x.APIKeyEnv)
-	}
-	return embedhttp.New(embedhttp.Options{
-		Endpoint: x.Endpoint, Model: x.Model, Dimensions: x.Dimensions, Key: key, Refused: a.refused, Batch: x.Batch,
-		RequestsPerMinute: x.RequestsPerMinute, UserAgent: "reconcile", Warn: a.warnIndex,
-		Cache: embedhttp.NewCache(s.Root(), ".reconcile/cache/embeddings", embeddingsLimit),
-	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/importer"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
@@ -28,9 +28,6 @@ const (
 	templateDir = "template"
 	exampleDir  = "example"
 )
-
-// scratchDir is where files are made before they are moved into their place, below the root.
-const scratchDir = ".reconcile/tmp"
 
 // initOptions are the flags of init.
 type initOptions struct {
@@ -185,7 +182,7 @@ func (a *app) addIgnored(dir string, lines ...string) error {
 	defer root.Close()
 	old, err := regular.Read(root, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read %s: %w", name, unwrapPath(err))
+		return fmt.Errorf("read %s: %w", name, regular.Cause(err))
 	}
 	text := string(old)
 	there := strings.Fields(text)
@@ -197,7 +194,7 @@ func (a *app) addIgnored(dir string, lines ...string) error {
 		text += "\n"
 	}
 	text += strings.Join(lines, "\n") + "\n"
-	if err := durable.WriteFile(root, scratchDir, name, []byte(text)); err != nil {
+	if err := durable.WriteFile(root, specs.Scratch, name, []byte(text)); err != nil {
 		return err
 	}
 	a.note("wrote %s", filepath.Join(dir, name))
@@ -237,7 +234,7 @@ func (a *app) writeNew(dir string, files []templateFile, missing bool) error {
 			"use --missing to add only the others", dir, strings.Join(taken, ", "))
 	}
 	for _, f := range free {
-		if err := durable.WriteFile(root, scratchDir, f.path, f.data); err != nil {
+		if err := durable.WriteFile(root, specs.Scratch, f.path, f.data); err != nil {
 			return err
 		}
 		a.note("wrote %s", filepath.Join(dir, filepath.FromSlash(f.path)))
@@ -248,7 +245,7 @@ func (a *app) writeNew(dir string, files []templateFile, missing bool) error {
 func openFolder(dir string) (*os.Root, error) {
 	root, err := regular.Root(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+		return nil, fmt.Errorf("open %s: %w", dir, regular.Cause(err))
 	}
 	return root, nil
 }
@@ -257,46 +254,16 @@ func openFolder(dir string) (*os.Root, error) {
 // is neither: an init that was killed can simply be repeated.
 func sortFiles(root *os.Root, files []templateFile) (free []templateFile, taken []string, err error) {
 	for _, f := range files {
-		is, err := findName(root, f)
+		is, err := specs.Look(root, f.path, f.data)
 		if err != nil {
 			return nil, nil, err
 		}
 		switch is {
-		case nameFree:
+		case specs.Free:
 			free = append(free, f)
-		case nameTaken:
+		case specs.Taken:
 			taken = append(taken, f.path)
 		}
 	}
 	return free, taken, nil
-}
-
-// nameState is what there is under the name of a file that is to be written.
-type nameState int
-
-const (
-	nameUnknown nameState = iota
-	nameFree
-	nameSame  // a file with the very content
-	nameTaken // something else
-)
-
-func findName(root *os.Root, f templateFile) (nameState, error) {
-	info, err := root.Lstat(f.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nameFree, nil
-	case err != nil:
-		return nameUnknown, fmt.Errorf("look for %s: %w", f.path, unwrapPath(err))
-	case !info.Mode().IsRegular() || info.Size() != int64(len(f.data)):
-		return nameTaken, nil
-	}
-	old, err := regular.Read(root, f.path)
-	switch {
-	case err != nil:
-		return nameUnknown, fmt.Errorf("read %s: %w", f.path, unwrapPath(err))
-	case bytes.Equal(old, f.data):
-		return nameSame, nil
-	}
-	return nameTaken, nil
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -41,8 +42,8 @@ func (a *app) initGitHub(dir string, o initOptions) error {
 			"-C %s after each reconcile in them", dir, below)
 	}
 	release := o.release
-	if release == "" && releaseForm.MatchString(readBuild().Version) {
-		release = readBuild().Version
+	if release == "" && releaseForm.MatchString(process.ReadBuild().Version) {
+		release = process.ReadBuild().Version
 	}
 	if o.release != "" && !releaseForm.MatchString(o.release) && !fileForm.MatchString(o.release) {
 		return badUsage("--release %s: write a release as v1.2.3, which means the same today and tomorrow, a file of one as "+

@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // logOff turns the structured log off; the levels are those of slog.
@@ -52,7 +53,7 @@ func (a *app) openLog() error {
 	if name := a.global.logFile; name != "" {
 		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 		if err != nil {
-			return badUsage("--log-file %s: %v; name a file that can be written", name, unwrapPath(err))
+			return badUsage("--log-file %s: %v; name a file that can be written", name, regular.Cause(err))
 		}
 		a.logTo, w = file, file
 	}

@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 )
 
@@ -72,8 +72,7 @@ type app struct {
 	prefix         string       // the path of here below the tree in global.dir; "" at its top
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file
-	shown          *state.Tree  // what load or refresh returned last,
-	written        *state.Tree  // and the same as the files have it
+	reader         tree.Reader  // of the tree that load opened
 	refused        error        // why the endpoint for vectors may not be asked; nil: it may, or there is none
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
@@ -122,7 +123,7 @@ func checkWho(command, agent string, issue issueFlag) error {
 		return badUsage("reconcile memory %s needs --agent and --issue (0 for none); for example: "+
 			"reconcile memory %[1]s --agent engineer --issue 29", command)
 	}
-	if err := checkDiscreet("--agent", agent); err != nil {
+	if err := specs.CheckSecret("--agent", agent); err != nil {
 		return err
 	}
 	if err := schemas.CheckName(agent); err != nil {

@@ -18,11 +18,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // captureOptions are the flags of capture.
@@ -99,7 +102,7 @@ type captureReport struct {
 }
 
 func (a *app) capture(ctx context.Context, o captureOptions, file string) error {
-	a.hasty()
+	process.TuneGC(a.getenv, process.GCLatency)
 	a.fillWho(&o.agent, &o.issue)
 	if o.session == "" {
 		o.session = a.getenv("RECONCILE_SESSION")
@@ -245,7 +248,7 @@ func (o *captureOptions) check() error {
 		o.format = formSummary
 	}
 	o.format = cmp.Or(o.format, formAuto)
-	if err := checkDiscreet("--session", o.session); err != nil {
+	if err := specs.CheckSecret("--session", o.session); err != nil {
 		return err
 	}
 	if o.session != "" && schemas.CheckName(o.session) != nil {
@@ -265,7 +268,7 @@ func (o *captureOptions) check() error {
 // checkAnchors refuses paths that lead out of the tree, or hold a secret.
 func checkAnchors(paths []string) error {
 	for _, p := range paths {
-		if err := checkDiscreet("--anchor", p); err != nil {
+		if err := specs.CheckSecret("--anchor", p); err != nil {
 			return err
 		}
 		if !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\\\x00") {
@@ -303,7 +306,7 @@ func (a *app) readInput(file string) ([]byte, error) {
 		name = file
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, badUsage("%s: %v; name a file, or - for standard input", file, unwrapPath(err))
+			return nil, badUsage("%s: %v; name a file, or - for standard input", file, regular.Cause(err))
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
@@ -314,7 +317,7 @@ func (a *app) readInput(file string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, inputLimit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", name, unwrapPath(err))
+		return nil, fmt.Errorf("read %s: %w", name, regular.Cause(err))
 	case len(data) > inputLimit:
 		return nil, badUsage("%s has more than %s: capture it in parts", name, render.Bytes(inputLimit))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/state"
@@ -141,7 +142,7 @@ func (a *app) person(by string) (string, error) {
 		return "", err
 	}
 	who = cmp.Or(who, a.login())
-	return who, checkDiscreet("--by", who)
+	return who, specs.CheckSecret("--by", who)
 }
 
 // done tells that something was done to observations.

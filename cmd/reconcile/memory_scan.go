@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -112,7 +113,7 @@ func (a *app) scanned(s *state.Store, paths []string) []scannedPath {
 func (r *secretScan) walk(ctx context.Context, full, shown string) error {
 	return filepath.WalkDir(full, func(name string, d fs.DirEntry, err error) error {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return fmt.Errorf("%s: %w", shown, unwrapPath(err))
+			return fmt.Errorf("%s: %w", shown, regular.Cause(err))
 		}
 		if d.IsDir() {
 			if name != full && slices.Contains([]string{".git", ".reconcile"}, d.Name()) {
@@ -138,7 +139,7 @@ func (r *secretScan) look(name, shown string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", shown, unwrapPath(err))
+		return fmt.Errorf("%s: %w", shown, regular.Cause(err))
 	}
 	if info.Size() > largestScanned {
 		r.Skipped = append(r.Skipped, fmt.Sprintf("%s: it has more than %d MiB", shown, largestScanned>>20))
@@ -149,7 +150,7 @@ func (r *secretScan) look(name, shown string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", shown, unwrapPath(err))
+		return fmt.Errorf("%s: %w", shown, regular.Cause(err))
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
 		r.Skipped = append(r.Skipped, shown+": it is no text")
@@ -195,7 +196,7 @@ func (a *app) printScan(r secretScan) error {
 	case formatGitHub:
 		return render.GitHub(a.stdout, a.repositoryPath(), r.problems())
 	case formatSARIF:
-		return render.SARIF(a.stdout, readBuild().Version, a.repositoryPath(), r.problems())
+		return render.SARIF(a.stdout, process.ReadBuild().Version, a.repositoryPath(), r.problems())
 	case formatTable:
 		return a.printSecrets(r)
 	}

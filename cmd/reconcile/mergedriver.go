@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/merge"
 	"reconcile.dev/reconcile/schemas"
@@ -120,7 +121,7 @@ func (a *app) installMergeDriver(ctx context.Context, dir string) error {
 	}
 	root, err := regular.Root(dir)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, unwrapPath(err))
+		return fmt.Errorf("open %s: %w", dir, regular.Cause(err))
 	}
 	defer root.Close()
 	if err := a.addAttribute(root, dir, folder+"/**"); err != nil {
@@ -131,7 +132,7 @@ func (a *app) installMergeDriver(ctx context.Context, dir string) error {
 
 // stateFolder is the folder of the state in the tree in dir.
 func (a *app) stateFolder(dir string) (string, error) {
-	s, err := state.Open(dir, a.storeOptions())
+	s, err := state.Open(dir, a.config().StoreOptions())
 	if err != nil {
 		return "", fmt.Errorf("open the tree in %s: %w", dir, err)
 	}
@@ -143,7 +144,7 @@ func (a *app) stateFolder(dir string) (string, error) {
 func (a *app) addAttribute(root *os.Root, dir, pattern string) error {
 	old, err := regular.Read(root, attributes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read %s: %w", attributes, unwrapPath(err))
+		return fmt.Errorf("read %s: %w", attributes, regular.Cause(err))
 	}
 	for line := range strings.Lines(string(old)) {
 		words := strings.Fields(line)
@@ -159,7 +160,7 @@ func (a *app) addAttribute(root *os.Root, dir, pattern string) error {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	if err := durable.WriteFile(root, scratchDir, attributes, []byte(text+pattern+" merge=reconcile\n")); err != nil {
+	if err := durable.WriteFile(root, specs.Scratch, attributes, []byte(text+pattern+" merge=reconcile\n")); err != nil {
 		return err
 	}
 	a.note("wrote %s", filepath.Join(dir, attributes))

@@ -14,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
@@ -22,38 +23,11 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// The environment of the mirror.
-const (
-	tokenVariable = schemas.GitHubTokenVariable
-	otherToken    = "GH_TOKEN"             // as gh has it
-	keyVariable   = "RECONCILE_MIRROR_KEY" // signs markers instead of the key in the tree
-)
+// keyVariable is the environment variable whose value signs markers instead of the key in the tree.
+const keyVariable = "RECONCILE_MIRROR_KEY"
 
 // mirrorKeyLength is the least length of a key from the environment.
 const mirrorKeyLength = 16
-
-// githubToken is the token of the environment, "" if there is none.
-func (a *app) githubToken() string { return cmp.Or(a.getenv(tokenVariable), a.getenv(otherToken)) }
-
-// githubClient speaks with a repository as the settings say. Answers are kept below .reconcile/; dry is given the calls
-// that would change something, nil has them sent.
-func (a *app) githubClient(s *schemas.GitHubSettings, repo string, dry func(github.Call)) (*github.Client, error) {
-	pace := s.Pace.Std()
-	if pace == 0 {
-		pace = -time.Nanosecond // none, where zero is the default
-	}
-	address := a.getenv("GITHUB_API_URL")
-	if d, ok := s.Destination(); ok && d.URL != schemas.CanonicalAddress(address) {
-		if err := a.permit(d); err != nil {
-			return nil, err
-		}
-		address = s.BaseURL
-	}
-	return github.New(github.Options{
-		Repo: repo, Token: a.githubToken(), BaseURL: address, Pace: pace, Dry: dry,
-		Cache: filepath.Join(a.global.dir, ".reconcile", "cache", "github"), UserAgent: "reconcile/" + readBuild().Version,
-	})
-}
 
 // mirroring keeps the issues of a repository on GitHub in step with the tree of a run.
 type mirroring struct {
@@ -73,12 +47,12 @@ func (w *wiring) openMirror() *mirroring {
 	if !set.Mirror {
 		return nil
 	}
-	if w.githubToken() == "" {
+	if w.egress().GitHubToken() == "" {
 		w.warn(fmt.Sprintf("%s says github.mirror: true, and neither %s nor %s is set: nothing is mirrored to %s. Set one to a "+
-			"token that may write on issues, or set github.mirror to false", schemas.SettingsPath, tokenVariable, otherToken, set.Repo))
+			"token that may write on issues, or set github.mirror to false", schemas.SettingsPath, egress.TokenVariable, egress.OtherToken, set.Repo))
 		return nil
 	}
-	client, err := w.githubClient(set, set.Repo, nil)
+	client, err := w.egress().GitHub(w.global.dir, set, set.Repo, nil)
 	if err != nil {
 		w.warn(fmt.Sprintf("nothing is mirrored to GitHub: %v", err))
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas/document"
@@ -78,14 +79,14 @@ func (m *mirroring) hear(
 
 // writeHeard writes a spec that a comment became, as one of the command line is.
 func writeHeard(store *state.Store, s controllers.Spec) error {
-	if err := checkDiscreetSpec(s.Ref.Name, s.Spec); err != nil {
+	if err := specs.CheckSecrets(s.Ref.Name, s.Spec); err != nil {
 		return err
 	}
 	src, err := document.Spec(s.Ref, s.Spec)
 	if err != nil {
 		return err
 	}
-	if err := writeNew(store.Root(), s.Path, src); err != nil {
+	if err := specs.Create(store.Root(), s.Path, src); err != nil {
 		return err
 	}
 	return store.Announce()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 )
 
@@ -29,7 +30,7 @@ func newMirrored(t *testing.T) *mirrored {
 	t.Helper()
 	m := &mirrored{T: t, rig: githubtest.Start(t), dir: t.TempDir(),
 		env: map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot), "HOME": t.TempDir()}}
-	m.env[allowVariable] = m.rig.URL
+	m.env[egress.AllowVariable] = m.rig.URL
 	m.issue = m.rig.Issue(t, githubtest.Mona, "Health endpoint")
 	const head = "apiVersion: reconcile.dev/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec: %s\n"
 	writeFiles(t, m.dir, map[string]string{

@@ -82,13 +82,13 @@ func (a *app) planSide(ctx context.Context, repo *gitrepo.Repo, base, head strin
 		return nil, fmt.Errorf("make a folder for the tree: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left of it, the system clears away
-	m, err := a.layOut(ctx, repo, base, head, dir)
+	m, err := a.config().Checkout(ctx, repo, base, head, dir)
 	if err != nil {
 		return nil, err
 	}
-	defer m.close()
+	defer m.Close()
 	s := &side{specs: map[string][sha256.Size]byte{}}
-	if s.tree, err = m.store.Load(ctx); err != nil {
+	if s.tree, err = m.Store.Load(ctx); err != nil {
 		return nil, err
 	}
 	folders := s.tree.Settings().Folders
@@ -104,14 +104,14 @@ func (a *app) planSide(ctx context.Context, repo *gitrepo.Repo, base, head strin
 		return nil, err
 	}
 	if wanted := inputsOf(s.tree); wanted != nil {
-		if err := repo.FilesLike(ctx, head, wanted, m.put); err != nil {
+		if err := repo.FilesLike(ctx, head, wanted, m.Put); err != nil {
 			return nil, err
 		}
-		if s.tree, err = m.store.Load(ctx); err != nil {
+		if s.tree, err = m.Store.Load(ctx); err != nil {
 			return nil, err
 		}
 	}
-	for _, p := range problemsOf(m.store, s.tree) {
+	for _, p := range problemsOf(m.Store, s.tree) {
 		if within(p.Path, folders.Specs) {
 			s.problems = append(s.problems, p)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
@@ -31,12 +32,12 @@ func (a *app) planGitHub(ctx context.Context) error {
 	switch {
 	case set.Repo == "":
 		return fmt.Errorf("which repository the tree is mirrored to is not known: set github.repo in %s", schemas.SettingsPath)
-	case a.githubToken() == "":
-		return fmt.Errorf("neither %s nor %s is set: it takes a token to see what stands on the issues of %s", tokenVariable,
-			otherToken, set.Repo)
+	case a.egress().GitHubToken() == "":
+		return fmt.Errorf("neither %s nor %s is set: it takes a token to see what stands on the issues of %s", egress.TokenVariable,
+			egress.OtherToken, set.Repo)
 	}
 	calls := []plannedCall{}
-	client, err := a.githubClient(set, set.Repo, func(c github.Call) {
+	client, err := a.egress().GitHub(a.global.dir, set, set.Repo, func(c github.Call) {
 		calls = append(calls, plannedCall{c.Method, c.Path, c.Body})
 	})
 	if err != nil {

@@ -68,7 +68,7 @@ func (o *planOptions) check(cmd *cobra.Command, format string) error {
 
 // planPull plans between two commits, and says so on a pull request where that is asked for.
 func (a *app) planPull(ctx context.Context, o planOptions) error {
-	repo, base, err := a.revision(ctx, o.base)
+	repo, base, err := a.config().Revision(ctx, o.base)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (a *app) savePull(name string, p *mirror.Pull) error {
 		return err
 	}
 	if err := os.WriteFile(a.within(name), b.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the plan to %s: %w", name, unwrapPath(err))
+		return fmt.Errorf("write the plan to %s: %w", name, regular.Cause(err))
 	}
 	return nil
 }
@@ -121,20 +121,20 @@ func (a *app) loadPull(name string) (*mirror.Pull, error) {
 	full := a.within(name)
 	root, err := regular.Root(filepath.Dir(full))
 	if err != nil {
-		return nil, fmt.Errorf("read the plan %s: %w", name, unwrapPath(err))
+		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
 	}
 	defer root.Close()
 	base := filepath.Base(full)
 	info, err := root.Lstat(base)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the plan %s: %w", name, unwrapPath(err))
+		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
 	case !info.Mode().IsRegular() || info.Size() > pullLimit:
 		return nil, fmt.Errorf("read the plan %s: it is no file of at most %d MiB", name, pullLimit>>20)
 	}
 	data, err := regular.Read(root, base)
 	if err != nil {
-		return nil, fmt.Errorf("read the plan %s: %w", name, unwrapPath(err))
+		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
 	}
 	p := new(mirror.Pull)
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -204,11 +204,11 @@ func (a *app) pullClient() (*github.Client, error) {
 	settings := s.Settings().GitHub
 	repo := cmp.Or(a.getenv("GITHUB_REPOSITORY"), settings.Repo)
 	switch {
-	case a.githubToken() == "":
+	case a.egress().GitHubToken() == "":
 		return nil, errors.New("GITHUB_TOKEN is not set: it takes a token that may write on pull requests; --out FILE keeps the " +
 			"plan for where there is one")
 	case repo == "":
 		return nil, fmt.Errorf("which repository the pull request is of is not known: set github.repo in %s", schemas.SettingsPath)
 	}
-	return a.githubClient(&settings, repo, nil)
+	return a.egress().GitHub(a.global.dir, &settings, repo, nil)
 }

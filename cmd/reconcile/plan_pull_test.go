@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 	"reconcile.dev/reconcile/controllers/mirror"
 )
@@ -91,7 +92,7 @@ func (p *pulls) plan(number int, change func(*mirror.Pull)) string {
 func (p *pulls) say(args ...string) (int, string) {
 	p.Helper()
 	var out, complaints bytes.Buffer
-	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot), allowVariable: p.url}
+	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot), egress.AllowVariable: p.url}
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now,
 		getenv: func(name string) string { return env[name] }}
 	code := a.main(p.Context(), append([]string{"-C", p.dir, "plan"}, args...))

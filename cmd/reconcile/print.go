@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -14,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas/document"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // prepare is what every command begins with.
@@ -29,7 +28,7 @@ func (a *app) checkFlags() error {
 	info, err := os.Stat(a.global.dir)
 	switch {
 	case err != nil:
-		return badUsage("-C %s: %v; name the folder of a tree", a.global.dir, unwrapPath(err))
+		return badUsage("-C %s: %v; name the folder of a tree", a.global.dir, regular.Cause(err))
 	case !info.IsDir():
 		return badUsage("-C %s is a file; name the folder of a tree", a.global.dir)
 	}
@@ -73,15 +72,6 @@ func (a *app) warnLine(text string) { fmt.Fprintln(a.stderr, "warning: "+render.
 
 // clean makes text from files fit for the terminal.
 func clean(s string) string { return render.Text(s) }
-
-// unwrapPath drops operation and path of a file error, where the message names the path already.
-func unwrapPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
 
 // sortedKeys returns the keys of a map in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

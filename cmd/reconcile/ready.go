@@ -227,7 +227,7 @@ func (a *app) recordHook(
 		return nil, lockTimeout(err, "nothing was recorded, try again")
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if t, err = a.refresh(ctx, s, t, nil); err != nil {
+	if t, err = a.reader.Refresh(ctx, s, t, nil); err != nil {
 		return nil, err
 	}
 	r, err := decide(t)
@@ -283,7 +283,7 @@ func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 			a.note("some spec files cannot be used; \"reconcile validate\" lists them")
 		}
 	}
-	next, err = a.refresh(ctx, s, t, nil)
+	next, err = a.reader.Refresh(ctx, s, t, nil)
 	return next, whole, err
 }
 

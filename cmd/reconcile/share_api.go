@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas"
@@ -20,8 +21,8 @@ func (w *wiring) openAPI() (*github.Client, error) {
 	asked := w.settings.Git.Via != viaGit
 	repo := cmp.Or(w.settings.GitHub.Repo, w.getenv("GITHUB_REPOSITORY"))
 	switch {
-	case w.githubToken() != "" && repo != "":
-		client, err := w.githubClient(&w.settings.GitHub, repo, nil)
+	case w.egress().GitHubToken() != "" && repo != "":
+		client, err := w.egress().GitHub(w.global.dir, &w.settings.GitHub, repo, nil)
 		if err != nil && asked {
 			return nil, fmt.Errorf("%s: git.via: %s: %w; nothing was run", schemas.SettingsPath, w.settings.Git.Via, err)
 		}
@@ -31,7 +32,7 @@ func (w *wiring) openAPI() (*github.Client, error) {
 			schemas.SettingsPath, w.settings.Git.Via)
 	case asked:
 		return nil, fmt.Errorf("%s: git.via: %s needs %s: a token that may write contents; nothing was run", schemas.SettingsPath,
-			w.settings.Git.Via, tokenVariable)
+			w.settings.Git.Via, egress.TokenVariable)
 	}
 	return nil, nil
 }

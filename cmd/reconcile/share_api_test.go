@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 )
 
 // maker is a GitHub that makes commits in a bare repository, past its hooks, and nothing else. What it is asked is what
@@ -112,7 +114,7 @@ func protected(t *testing.T, via string) (*crowd, *maker) {
 		"specs/d.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: d}\nspec:\n  session: s\n" +
 			"  nodes:\n    - {name: one, run: [echo, one]}\n    - {name: two, run: [echo, two], needs: [one]}\n",
 	})
-	c.env = append(c.env, "GITHUB_TOKEN=some-token", "GIT_CONFIG_NOSYSTEM=1", allowVariable+"="+server.URL)
+	c.env = append(c.env, "GITHUB_TOKEN=some-token", "GIT_CONFIG_NOSYSTEM=1", egress.AllowVariable+"="+server.URL)
 	c.git("init", "-q", "-b", "main")
 	c.git("config", "user.name", "Ada")
 	c.git("config", "user.email", "ada@example.org")

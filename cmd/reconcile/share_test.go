@@ -62,7 +62,7 @@ func sharedBy(t *testing.T) (dir string, open func(clone string) *share) {
 	return dir, func(clone string) *share {
 		t.Helper()
 		a := &app{global: globalFlags{dir: filepath.Join(dir, clone)}}
-		store, err := state.Open(a.global.dir, a.storeOptions())
+		store, err := state.Open(a.global.dir, a.config().StoreOptions())
 		if err != nil {
 			t.Fatal(err)
 		}

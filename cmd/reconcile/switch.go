@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -67,7 +68,7 @@ func (a *app) switchTo(ctx context.Context, name string, o switchOptions) error 
 	for _, ed := range edits {
 		ops = append(ops, durable.Op{Path: ed.entry.Object.Path, Data: ed.data})
 	}
-	if err := durable.Apply(s.Root(), scratchDir, ops); err != nil {
+	if err := durable.Apply(s.Root(), specs.Scratch, ops); err != nil {
 		return err
 	}
 	for _, ed := range edits {
@@ -135,7 +136,7 @@ func editPhase(root *os.Root, t *state.Tree, e *state.Entry, phase string) (phas
 	}
 	src, err := regular.Read(root, path)
 	if err != nil {
-		return phaseEdit{}, byHand(unwrapPath(err))
+		return phaseEdit{}, byHand(regular.Cause(err))
 	}
 	data, err := edit.Spec(src, "phase", phase)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -103,7 +104,7 @@ func countFiles(s *state.Store, t *state.Tree) int {
 // check adds what is to be said about the file or folder full; p is what it is called on the command line.
 func (v *validation) check(s *state.Store, t *state.Tree, full, p string) error {
 	if _, err := os.Stat(full); err != nil {
-		return fmt.Errorf("%s: %w", p, unwrapPath(err))
+		return fmt.Errorf("%s: %w", p, regular.Cause(err))
 	}
 	if rel, ok := below(s.Dir(), full); ok && (isSpecs(t, rel) || rel == schemas.SettingsPath) {
 		v.pick(s, t, rel)
@@ -196,7 +197,7 @@ func (a *app) printValidation(v validation) error {
 	case formatGitHub:
 		return render.GitHub(a.stdout, a.repositoryPath(), v.Problems)
 	case formatSARIF:
-		return render.SARIF(a.stdout, readBuild().Version, a.repositoryPath(), v.Problems)
+		return render.SARIF(a.stdout, process.ReadBuild().Version, a.repositoryPath(), v.Problems)
 	case formatTable:
 		return a.printProblems(v)
 	}

@@ -247,7 +247,7 @@ func (w *waiter) next(ctx context.Context) error {
 		return ctx.Err()
 	case <-timer.C:
 	}
-	t, err := w.app.refresh(ctx, w.store, w.tree, w.changed())
+	t, err := w.app.reader.Refresh(ctx, w.store, w.tree, w.changed())
 	if err != nil {
 		return fmt.Errorf("look again: %w", err)
 	}

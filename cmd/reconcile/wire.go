@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
@@ -39,7 +40,7 @@ func reconcileTree(ctx context.Context, a *app, o loopOptions) (outcome, error) 
 		return outcome{Unchanged: true, Counts: sum.Counts, Exit: sum.Exit, Waits: sum.Lines}, nil
 	}
 	if !o.watch {
-		a.hasty()
+		process.TuneGC(a.getenv, process.GCLatency)
 	}
 	w := &wiring{app: a, store: store, settings: store.Settings(), options: o}
 	if o.look {

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 	"reconcile.dev/reconcile/controllers/mirror"
 )
@@ -157,7 +158,7 @@ func TestPlanCommentWorkflow(t *testing.T) {
 	from := filepath.Join(p.dir, p.plan(p.number, func(k *mirror.Pull) { k.Steps[0].Ref = "::error::forged" }))
 	m.must(fmt.Sprintf("mkdir %[1]s/plan; mv %[2]s %[1]s/plan/plan.json", m.temp, from))
 	out := m.must(script(t, "workflows/plan-comment.yml", "Comment"), "HEAD="+p.head, "GITHUB_TOKEN="+githubtest.Token(githubtest.Bot),
-		"GITHUB_REPOSITORY="+p.rig.Repo, allowVariable+"="+p.url)
+		"GITHUB_REPOSITORY="+p.rig.Repo, egress.AllowVariable+"="+p.url)
 	if got := p.comments(p.number); len(got) != 1 || !strings.Contains(got[0], "never ran") {
 		t.Errorf("there stands %q", got)
 	}

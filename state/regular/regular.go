@@ -134,3 +134,12 @@ func (f files) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name)
 
 // ReadDir lists a folder, sorted by name.
 func (f files) ReadDir(name string) ([]fs.DirEntry, error) { return List(f.root, name) }
+
+// Cause is a file error without its operation and path, for a message that names the path already.
+func Cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

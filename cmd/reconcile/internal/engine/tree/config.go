@@ -1,0 +1,79 @@
+// Package tree opens trees: the store of a directory, what running processes have in their journals, and the tree as a
+// commit has it.
+package tree
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/state"
+)
+
+// Config is what opening a tree takes of the process.
+type Config struct {
+	Dir    string              // of the tree
+	Now    func() time.Time    // the clock of the records
+	Getenv func(string) string // the environment
+	Log    *slog.Logger        // nil: nothing is logged
+}
+
+// Open opens the tree without reading it.
+func (c Config) Open() (*state.Store, error) {
+	s, err := state.Open(c.Dir, c.StoreOptions())
+	if err != nil {
+		return nil, fmt.Errorf("open the tree in %s: %w", c.Dir, err)
+	}
+	return s, nil
+}
+
+// StoreOptions are those of every store on the tree.
+func (c Config) StoreOptions() state.Options {
+	stored, storedBy := storedIn(c.Dir)
+	return state.Options{
+		Kinds: controllers.Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
+		Large: func(files int) { process.SaveMemory(c.Getenv, files, files > state.LargeTree) },
+		Log:   c.Log, Stored: stored, StoredBy: storedBy,
+	}
+}
+
+// storedIn returns how git stores the files of the tree in dir, and what that depends on. The repository is opened when
+// the first file is asked about, and again after each question for what it depends on.
+func storedIn(dir string) (stored func(path string) func([]byte) []byte, by func() string) {
+	var mu sync.Mutex
+	open := sync.OnceValue(func() *gitrepo.Conversions { return conversions(dir) })
+	stored = func(path string) func([]byte) []byte {
+		mu.Lock()
+		get := open
+		mu.Unlock()
+		c := get()
+		if c == nil {
+			return nil
+		}
+		return c.Stored(path)
+	}
+	return stored, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		open = sync.OnceValue(func() *gitrepo.Conversions { return conversions(dir) })
+		return gitrepo.ConversionSources(dir)
+	}
+}
+
+// conversions are those of the repository that dir is in; nil where there is none that can be read.
+func conversions(dir string) *gitrepo.Conversions {
+	repo, err := gitrepo.Open(dir)
+	if err != nil {
+		return nil
+	}
+	c, err := repo.Conversions(context.Background())
+	if err != nil {
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,49 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/state"
+)
+
+// Reader reads a tree with the statuses that the journals of running processes lead to. It takes no lock and changes
+// nothing.
+type Reader struct {
+	Now func() time.Time
+
+	current *state.Tree // what Load or Refresh returned last,
+	files   *state.Tree // and the same as the files have it
+}
+
+// Load reads all of the tree.
+func (r *Reader) Load(ctx context.Context, s *state.Store) (*state.Tree, error) {
+	t, err := s.Load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the tree in %s: %w", s.Dir(), err)
+	}
+	return r.withJournals(s, t), nil
+}
+
+// Refresh looks again at a tree that Load or Refresh returned: at the files that hints name, or at all, and at journals.
+func (r *Reader) Refresh(ctx context.Context, s *state.Store, t *state.Tree, hints []string) (*state.Tree, error) {
+	if t == r.current {
+		t = r.files
+	}
+	next, changed, err := s.Refresh(ctx, t, hints)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == r.files && len(changed) == 0:
+		return r.current, nil
+	}
+	return r.withJournals(s, next), nil
+}
+
+// withJournals adds what the journals of running processes have to a tree as its files have it.
+func (r *Reader) withJournals(s *state.Store, t *state.Tree) *state.Tree {
+	r.files, r.current = t, controllers.Current(t, r.Now(), s.Journaled())
+	return r.current
+}
