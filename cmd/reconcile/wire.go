@@ -88,7 +88,7 @@ func (w *wiring) run(ctx context.Context) (outcome, error) {
 	news := w.newNews()
 	defer news.close()
 	l := &loop.Loop{
-		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(),
+		Store: w.store, Perform: perform, Now: w.now, CPUs: runtime.NumCPU(), Linger: true,
 		Warn: w.warn, Record: news.record, Observe: news.observe, Memory: memory, Outputs: outputKeeper{w},
 		Doing: doing, Movable: w.movable, Only: w.options.only,
 	}

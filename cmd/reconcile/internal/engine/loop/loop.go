@@ -4,9 +4,9 @@
 //
 //	take in what happened (results, other processes' writes, changed files)
 //	→ decide (controllers.Settle) → claim what may start (controllers.Admit) → decide again
-//	→ write the claims to the journal (synced), the statuses as files
+//	→ write the claims to the journal (synced), start what was claimed, write the statuses as files
 //
-// and, the lock released, start what was claimed and end what is no longer wanted. Results come back from the
+// and, the lock released, end what is no longer wanted. Results come back from the
 // [Performer], are synced to the journal, and cause the next turn. [Loop.Once] ends at the fixed point; [Loop.Watch]
 // goes on, with hints from a watcher. Both are the same turns: given the same inputs and clock they leave the same
 // bytes.
@@ -55,6 +55,9 @@ type Loop struct {
 	Now     func() time.Time
 	// CPUs is the number of processors that limits.concurrentTasks 0 stands for.
 	CPUs int
+	// Linger keeps the lock of the tree from turn to turn while what runs ends at once, for some milliseconds. Others wait
+	// that long for it.
+	Linger bool
 	// Only is what is performed, by Once and Look; nil: everything. Everything is decided and recorded, whatever it is.
 	Only *controllers.Selection
 	// Memory keeps what agents learned; nil when nothing is to be kept.
@@ -148,7 +151,7 @@ func (l *Loop) Look(ctx context.Context) (Result, error) {
 	if err := s.load(ctx); err != nil {
 		return Result{}, err
 	}
-	_, err := s.advance(ctx)
+	err := s.advance(ctx)
 	return Result{Tree: s.tree, Wrote: s.wrote, Held: s.forgets(), Busy: s.ledgerError(), Wake: s.nextWake()}, err
 }
 

@@ -25,6 +25,8 @@ type actor struct {
 	act func(node string, n int) (time.Duration, string)
 	// edit changes the record of a run; may be nil.
 	edit func(*schemas.Run)
+	// silent actors do not say that something started, as where it waits for room.
+	silent bool
 	// grace is how long a run that is cancelled takes to end.
 	grace time.Duration
 	// now is when runs start.
@@ -66,7 +68,9 @@ const broken = "Broken"
 func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 	took, outcome := a.act(e.Node, n)
 	start := a.now()
-	a.report(controllers.Report{Kind: controllers.Started, Key: e.Key, At: start, PID: 1})
+	if !a.silent {
+		a.report(controllers.Report{Kind: controllers.Started, Key: e.Key, At: start, PID: 1})
+	}
 	select {
 	case <-time.After(took):
 	case <-ctx.Done():

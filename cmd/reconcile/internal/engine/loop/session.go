@@ -46,6 +46,10 @@ type session struct {
 	barredLedgers map[int]error
 	barredAt      time.Time
 
+	lock     *state.Lock // kept since the last turn; nil: none is
+	lockedAt time.Time   // when it was taken
+	started  bool        // the last turn started something
+
 	recollect recollection // how the memory stands to tree
 	compacted time.Time    // when it was looked last whether something is to be compacted
 
@@ -163,15 +167,6 @@ func (s *session) recover(ctx context.Context) error {
 		}
 		return errors.Join(err, s.Store.Bury(ctx, orphans))
 	})
-}
-
-func (s *session) locked(ctx context.Context, do func() error) error {
-	lock, err := s.Store.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	err = do()
-	return errors.Join(err, lock.Release())
 }
 
 // errStopped ends a session that was told to stop.

@@ -12,51 +12,64 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// turn takes in what happened, decides, and writes, all under the tree's lock; then it starts and ends effects.
+// turn takes in what happened, decides, starts effects, and writes, all under the tree's lock; then it ends what is no longer
+// wanted.
 func (s *session) turn(ctx context.Context) error {
 	if err := s.record(); err != nil {
 		return err
 	}
-	claimed, err := s.advance(ctx)
-	s.perform(claimed) // what is claimed is ours to do, even if writing failed
+	err := s.advance(ctx)
+	s.perform(nil)
+	s.cancel()
 	if err == nil && s.Observe != nil {
 		s.Observe(nil, s.tree)
 	}
 	return err
 }
 
-// advance brings the tree up to date, decides and writes, and returns what was claimed.
-func (s *session) advance(ctx context.Context) (claimed []controllers.Effect, err error) {
-	err = s.locked(ctx, func() (err error) {
-		if err := errors.Join(s.look(ctx), s.setAside(ctx), s.renumber(ctx)); err != nil {
-			return err
-		}
-		if claimed, err = s.start(ctx); err != nil {
-			return err
-		}
-		if err := s.foldLedgers(ctx); err != nil {
-			return err
-		}
-		s.rest()
-		return s.flush(ctx, false)
-	})
+// advance brings the tree up to date, decides, starts what may start, and writes.
+func (s *session) advance(ctx context.Context) error {
+	if err := s.takeLock(ctx); err != nil {
+		return err
+	}
+	err := s.underLock(ctx)
+	if err == nil {
+		err = s.settleLock()
+	} else {
+		err = errors.Join(err, s.unlock())
+	}
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Sync())
 	}
-	return claimed, err
+	return err
 }
 
-// start decides, writes what has to be there first, and claims what may start.
-func (s *session) start(ctx context.Context) ([]controllers.Effect, error) {
+func (s *session) underLock(ctx context.Context) error {
+	s.started = false
+	if err := errors.Join(s.look(ctx), s.setAside(ctx), s.renumber(ctx)); err != nil {
+		return err
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if err := s.foldLedgers(ctx); err != nil {
+		return err
+	}
+	s.rest()
+	return s.flush(ctx, false)
+}
+
+// start decides, writes what has to be there first, and claims and starts what may start.
+func (s *session) start(ctx context.Context) error {
 	for tries := 1; ; tries++ {
 		s.decide()
 		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx), s.save(ctx), s.settleMemory(ctx, false)); err != nil {
-			return nil, err
+			return err
 		}
 		claims := s.claimable()
 		moved, err := s.inputsMoved(ctx, claims)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !moved || tries == inputTries {
 			return s.claim(ctx, claims)
@@ -332,15 +345,16 @@ func (s *session) claimable() []controllers.Effect {
 	return controllers.Admit(s.tree, s.split(s.wanted()), s.Only, s.id(), s.CPUs, s.ahead())
 }
 
-// claim puts on record, synced, what this process is about to start, and decides once more, now that it is claimed.
-func (s *session) claim(ctx context.Context, claims []controllers.Effect) ([]controllers.Effect, error) {
+// claim puts on record, synced, what this process is about to start, starts it, and decides once more, now that it is
+// claimed. What is written of that is written while it runs: the journal has it.
+func (s *session) claim(ctx context.Context, claims []controllers.Effect) error {
 	if len(claims) == 0 {
-		return nil, nil
+		return nil
 	}
 	if s.journal == nil {
 		journal, err := s.Store.Journal()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.journal = journal
 	}
@@ -350,16 +364,18 @@ func (s *session) claim(ctx context.Context, claims []controllers.Effect) ([]con
 		runs[i].Again = e.Task.Again
 	}
 	if err := s.journal.Claim(runs); err != nil {
-		return nil, err
+		return err
 	}
 	for _, e := range claims {
 		s.mine[e.Key], s.worked[e.Owner] = e, true
 	}
+	s.started = true
+	s.perform(claims)
 	if err := s.refresh(ctx, []string{}); err != nil {
-		return claims, err
+		return err
 	}
 	s.decide()
-	return claims, nil
+	return nil
 }
 
 // wanted lists all effects that the decisions want and that can be had, in a fixed order.
@@ -377,14 +393,12 @@ func (s *session) wanted() []*controllers.Effect {
 	return all
 }
 
-// perform starts what was claimed and ends what runs and is no longer wanted.
+// perform starts what was claimed, as far as other processes leave room.
 func (s *session) perform(claimed []controllers.Effect) {
-	wanted := map[string]bool{}
 	usage := map[string]int{}
 	for ref, effects := range s.effects {
 		elsewhere := s.elsewhere(ref)
 		for _, e := range effects {
-			wanted[e.Key] = true
 			if elsewhere[e.Key] {
 				for _, g := range e.Groups {
 					usage[g.Name]++
@@ -395,6 +409,16 @@ func (s *session) perform(claimed []controllers.Effect) {
 	s.Perform.SetForeign(usage)
 	for _, e := range claimed {
 		s.Perform.Submit(e)
+	}
+}
+
+// cancel ends what runs and is no longer wanted.
+func (s *session) cancel() {
+	wanted := map[string]bool{}
+	for _, effects := range s.effects {
+		for i := range effects {
+			wanted[effects[i].Key] = true
+		}
 	}
 	for key := range s.mine {
 		if !wanted[key] {

@@ -9,28 +9,39 @@ import (
 )
 
 // wait returns when there is reason for another turn: a result, a hint, a wake-up, or time to look again. It returns
-// errStopped when ctx ends.
+// errStopped when ctx ends. A lock that the last turn kept is given up if nothing happens at once.
 func (s *session) wait(ctx context.Context) error {
 	timer := time.NewTimer(s.untilNext())
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return errStopped
-	case <-s.Perform.Notify():
-		s.hear()
-		s.gather(ctx)
-	case h, ok := <-s.hints:
-		if !ok {
-			s.hints = nil
-			break
-		}
-		s.hint(h)
-	case <-timer.C:
-		if s.foreign() || s.specsDue() {
-			s.rescan = true
-		}
+	var quick <-chan time.Time
+	if s.lock != nil {
+		quick = time.After(startFor)
 	}
-	return nil
+	for {
+		select {
+		case <-quick:
+			if err := s.unlock(); err != nil {
+				return err
+			}
+			continue
+		case <-ctx.Done():
+			return errStopped
+		case <-s.Perform.Notify():
+			s.hear()
+			s.gather(ctx)
+		case h, ok := <-s.hints:
+			if !ok {
+				s.hints = nil
+				return nil
+			}
+			s.hint(h)
+		case <-timer.C:
+			if s.foreign() || s.specsDue() {
+				s.rescan = true
+			}
+		}
+		return nil
+	}
 }
 
 // gather collects further results for as long as enough work is queued that no processor waits for a turn, and the end of

@@ -353,7 +353,7 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	if interrupted {
 		s.flushBy = time.Now().Add(flushFor)
 	}
-	err := s.drain(ctx)
+	err := errors.Join(s.unlock(), s.drain(ctx))
 	if errors.Is(cause, errStopped) {
 		cause = nil
 	}
