@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 )
 
@@ -71,7 +72,7 @@ func newForeign(t *testing.T, endpoint, variable string) *foreign {
 func (f *foreign) do(args ...string) (code int, out, complaints string) {
 	f.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: time.Now, reconcile: reconcileTree,
+	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: time.Now, engine: engine.Run,
 		getenv: func(name string) string { return f.env[name] }}
 	code = a.main(f.Context(), append([]string{"-C", f.dir}, args...))
 	return code, stdout.String(), stderr.String()

@@ -22,7 +22,7 @@ func (a *app) memoryItems(ctx context.Context, s *state.Store, o budgetOptions) 
 		return nil, 0, refused(err)
 	}
 	return []render.BudgetItem{{
-		Name: "recalled-observations", Tokens: found.Tokens, Note: plural(len(found.IDs), "observation"),
+		Name: "recalled-observations", Tokens: found.Tokens, Note: render.Plural(len(found.IDs), "observation"),
 	}}, found.Displaced, nil
 }
 
@@ -41,6 +41,6 @@ func conversationItem(name string, data []byte) render.BudgetItem {
 		}
 	}
 	it := boundedText{said.String(), size}.item(name)
-	it.Note = plural(len(messages), "message")
+	it.Note = render.Plural(len(messages), "message")
 	return it
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -323,11 +324,11 @@ func TestBusyTreeKeepsWhatWasAsked(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "tree"))); err != nil {
 		t.Fatal(err)
 	}
-	busy := func(context.Context, *app, loopOptions) (outcome, error) {
-		return outcome{}, fmt.Errorf("lock the tree: %w", state.ErrBusy)
+	busy := func(context.Context, engine.Options, engine.Request) (engine.Result, error) {
+		return engine.Result{}, fmt.Errorf("lock the tree: %w", state.ErrBusy)
 	}
 	var stdout, stderr strings.Builder
-	a := &app{stdout: &stdout, stderr: &stderr, getenv: func(string) string { return "" }, now: time.Now, reconcile: busy}
+	a := &app{stdout: &stdout, stderr: &stderr, getenv: func(string) string { return "" }, now: time.Now, engine: busy}
 	code := a.main(t.Context(), []string{"-C", dir, "clarify", "ask", "--from", "engineer", "--to", "architect",
 		"--topic", "T", "--question", "Q", "--request", "asked"})
 	if code != exitBusy || !strings.Contains(stderr.String(), "reconcile: LOCK_TIMEOUT: lock the tree") {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -29,7 +30,7 @@ func (a *app) noteUnnamed(t *state.Tree) {
 		}
 	}
 	if n > 0 {
-		a.note("not listed: %s of files in which no object can be named; \"reconcile validate\" shows them", plural(n, "problem"))
+		a.note("not listed: %s of files in which no object can be named; \"reconcile validate\" shows them", render.Plural(n, "problem"))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -58,9 +59,9 @@ func (a *app) takenIn(ctx context.Context, s *state.Store, issue int, l *learned
 func (l *learned) line() string {
 	if l.Held {
 		return fmt.Sprintf("learned %s, %d known already: kept in %s; the next run takes it into the memory",
-			plural(l.new, "observation"), len(l.Repeats), l.Path)
+			render.Plural(l.new, "observation"), len(l.Repeats), l.Path)
 	}
-	return fmt.Sprintf("learned %s, %d known already: %s", plural(len(l.ObservationIDs), "observation"), len(l.Repeats), l.Path)
+	return fmt.Sprintf("learned %s, %d known already: %s", render.Plural(len(l.ObservationIDs), "observation"), len(l.Repeats), l.Path)
 }
 
 // remind is what an agent is told of earlier work when it takes up an issue. One that cannot be reminded works without.

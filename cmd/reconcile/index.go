@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
@@ -49,22 +49,9 @@ func newIndexCmd(a *app) *cobra.Command {
 }
 
 // keeper is who keeps the index of an open tree.
-func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (*index.Keeper, error) {
-	k := &index.Keeper{
-		Store: s, Now: a.now, Warn: once(a.warnIndex), Progress: a.indexProgress(),
-		Ignored: func(string, bool) func(string, bool) bool {
-			return func(name string, _ bool) bool { return name == ".git" }
-		},
-	}
-	if r, err := gitrepo.Open(a.global.dir); err == nil {
-		ignores, err := r.Ignores(ctx)
-		if err != nil {
-			return nil, err
-		}
-		k.Ignored = ignores.Folder
-	}
-	var err error
-	k.Embedder, a.refused, err = a.egress().Embedder(s.Root(), t.Settings().Index, a.warnIndex)
+func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (k *index.Keeper, err error) {
+	o := indexing.Options{Tree: a.config(), Warn: a.warnIndex, Progress: a.indexProgress()}
+	k, a.refused, err = indexing.NewKeeper(ctx, o, s, t)
 	return k, err
 }
 
@@ -179,16 +166,6 @@ func (a *app) warnIndex(err error) {
 	}
 }
 
-// once passes on what was not said yet: an index is built of words first, and then with vectors.
-func once(warn func(error)) func(error) {
-	var said sync.Map
-	return func(err error) {
-		if _, again := said.LoadOrStore(err.Error(), true); !again {
-			warn(err)
-		}
-	}
-}
-
 // indexProgress tells people on a terminal how far building is; elsewhere a long one says a line now and then.
 func (a *app) indexProgress() func(step string, done, total int) {
 	const often = 2 * time.Second
@@ -243,7 +220,7 @@ func (a *app) noteHow(x *index.Kept) {
 		a.note("built the index: %s nodes of %s inputs, in %s (%s)", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs),
 			how.Took.Round(time.Millisecond), how.Rebuilt)
 	case how.Changed+how.Gone > 0:
-		a.note("took in %s that changed and %d that went, in %s", plural(how.Changed, "input"), how.Gone, how.Took.Round(time.Millisecond))
+		a.note("took in %s that changed and %d that went, in %s", render.Plural(how.Changed, "input"), how.Gone, how.Took.Round(time.Millisecond))
 	default:
 		a.note("the index is up to date: %s nodes of %s inputs", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs))
 	}
@@ -333,10 +310,10 @@ func (a *app) printIndexStats(s indexStats) error {
 			s.M, s.EfConstruction, s.EfSearch, s.EfThorough)
 	}
 	if s.Large+s.Binary > 0 {
-		fmt.Fprintf(a.stdout, "left out: %s larger than index.maxFileSize, %s without text\n", plural(s.Large, "file"), plural(s.Binary, "file"))
+		fmt.Fprintf(a.stdout, "left out: %s larger than index.maxFileSize, %s without text\n", render.Plural(s.Large, "file"), render.Plural(s.Binary, "file"))
 	}
 	if s.Unreadable > 0 {
-		fmt.Fprintf(a.stdout, "left out because they cannot be read: %s\n", plural(s.Unreadable, "path"))
+		fmt.Fprintf(a.stdout, "left out because they cannot be read: %s\n", render.Plural(s.Unreadable, "path"))
 	}
 	a.printShape(&s.shape)
 	return nil

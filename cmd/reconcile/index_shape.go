@@ -42,13 +42,13 @@ func shapeOf(g *graph.Graph, s graph.Stats, b *index.Book) shape {
 
 func (a *app) printShape(s *shape) {
 	fmt.Fprintf(a.stdout, "%s, the largest of %s nodes; %s without edges; cycles: %d of calls, %d of imports\n",
-		plural(s.Components, "component"), render.Grouped(s.Largest), render.Grouped(s.Isolated),
+		render.Plural(s.Components, "component"), render.Grouped(s.Largest), render.Grouped(s.Isolated),
 		s.Cycles[graph.Calls.String()], s.Cycles[graph.Imports.String()])
 	if s.HubEdges > 0 {
 		fmt.Fprintf(a.stdout, "the most edges, %s, has %s\n", render.Grouped(s.HubEdges), render.Line(s.Hub))
 	}
 	if s.Stated+s.Provenances+s.Conflicts > 0 {
-		fmt.Fprintf(a.stdout, "stated: %s, %s, %s (%d open)\n", plural(s.Stated, "edge"), plural(s.Provenances, "provenance"),
-			plural(s.Conflicts, "conflict"), s.Unresolved)
+		fmt.Fprintf(a.stdout, "stated: %s, %s, %s (%d open)\n", render.Plural(s.Stated, "edge"), render.Plural(s.Provenances, "provenance"),
+			render.Plural(s.Conflicts, "conflict"), s.Unresolved)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 )
 
 // A signal may come before the tree was read. A run is interrupted then, and says so once; for a watcher it is the
@@ -29,7 +31,7 @@ func TestInterruptedAtTheStart(t *testing.T) {
 		stop()
 		var out, errs bytes.Buffer
 		a := &app{stdout: &out, stderr: &errs, getenv: func(string) string { return "" }, now: time.Now,
-			reconcile: reconcileTree}
+			engine: engine.Run}
 		if code := a.main(ctx, append(c.args, "-C", dir)); code != c.code {
 			t.Errorf("%q: exit code %d, want %d", c.args, code, c.code)
 		}

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/state/durable"
@@ -31,7 +32,7 @@ func main() {
 func mainRun() int {
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, ancestry: runner.Ancestry, reconcile: reconcileTree,
+		getenv: os.Getenv, ancestry: runner.Ancestry, engine: engine.Run,
 	}
 	var err error
 	if a.now, err = clock(os.Getenv("RECONCILE_NOW")); err != nil {
@@ -39,6 +40,19 @@ func mainRun() int {
 		return exitUsage
 	}
 	return a.main(onDemand(sync.OnceValue(interruptible)), os.Args[1:])
+}
+
+// clock returns the clock of the records. RECONCILE_NOW (RFC 3339) stops it, so that runs can be compared byte by byte;
+// what waits for a time then waits for ever.
+func clock(stopped string) (func() time.Time, error) {
+	if stopped == "" {
+		return time.Now, nil
+	}
+	at, err := time.Parse(time.RFC3339, stopped)
+	if err != nil {
+		return nil, fmt.Errorf("RECONCILE_NOW=%q is not RFC 3339, for example 2026-02-27T10:00:00Z", stopped)
+	}
+	return func() time.Time { return at }, nil
 }
 
 // interruptible returns a context that the first SIGINT or SIGTERM ends. After that the signals act as they always do,
@@ -66,7 +80,7 @@ type app struct {
 	getenv         func(string) string
 	ancestry       iter.Seq[[]string] // the environments of this process's ancestors; nil: not looked at
 	now            func() time.Time
-	reconcile      reconcileFunc
+	engine         func(context.Context, engine.Options, engine.Request) (engine.Result, error)
 	global         globalFlags
 	here           string       // where the user stands: the current directory, or -C; set with global.dir by enterTree
 	prefix         string       // the path of here below the tree in global.dir; "" at its top

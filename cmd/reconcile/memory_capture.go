@@ -202,7 +202,7 @@ func (a *app) learn(m *memstore.Files, o *captureOptions, text []byte) (memory.L
 // warnUnread warns of what a conversation holds and nobody has read.
 func (a *app) warnUnread(skipped int) {
 	if skipped > 0 {
-		a.note("warning: %s of the conversation could not be read: broken, or of no known form", plural(skipped, "line"))
+		a.note("warning: %s of the conversation could not be read: broken, or of no known form", render.Plural(skipped, "line"))
 	}
 }
 
@@ -349,7 +349,7 @@ func (a *app) printCaptured(r captureReport) error {
 		a.note("wrote %s", r.Path)
 	}
 	if n := len(r.Repeats); n > 0 {
-		a.note("%s known already", plural(n, "observation"))
+		a.note("%s known already", render.Plural(n, "observation"))
 	}
 	if r.Dropped > 0 {
 		a.note("%d of %d found were left out", r.Dropped, r.Found)

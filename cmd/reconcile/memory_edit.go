@@ -99,7 +99,7 @@ func (a *app) memoryRemove(ctx context.Context, m *memstore.Files, ids []string,
 	}
 	if n := len(originals); n > 0 {
 		a.note("%s of what was removed stand in the archive: \"reconcile memory list --archived\" lists them, and "+
-			"--with-originals would have removed them, too", plural(n, "original"))
+			"--with-originals would have removed them, too", render.Plural(n, "original"))
 	}
 	return a.done(ctx, m, ids, "removed", nil)
 }
@@ -221,8 +221,8 @@ func (a *app) printRebuilt(r rebuildReport) error {
 	if r.Wrote {
 		change = "files were written"
 	}
-	_, err := fmt.Fprintf(a.stdout, "rebuilt %s of %s in %s; %s\n", plural(r.Observations, "observation"),
-		plural(r.Issues, "issue"), r.Took, change)
+	_, err := fmt.Fprintf(a.stdout, "rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"),
+		render.Plural(r.Issues, "issue"), r.Took, change)
 	return err
 }
 

@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/state"
@@ -42,24 +41,10 @@ func (a *app) tellRecalled(ctx context.Context, s *state.Store, o recallOptions,
 		found.IDs, found.Tokens, a.now()))
 }
 
-// tellMemory writes an event of the memory into the logs. The event log wants the lock of the tree; it can be lost, so
-// that an event that cannot be written is a warning.
+// tellMemory writes an event of the memory into the logs. The event log can be lost, so that an event that cannot be written
+// is a warning.
 func (a *app) tellMemory(ctx context.Context, s *state.Store, e controllers.Event) {
-	sort := events.Normal
-	if e.Warning {
-		sort = events.Warning
-	}
-	list := []events.Event{{
-		Time: e.Time, Ref: e.Ref.String(), Type: sort, Reason: e.Reason, Message: eventText(e), Memory: e.Remembered,
-	}}
-	if a.log != nil {
-		logEvents(a.log, list)
-	}
-	lock, err := s.Lock(ctx)
-	if err == nil {
-		err = errors.Join(events.Append(s.Root(), list), lock.Release())
-	}
-	if err != nil {
+	if err := eventlog.Append(ctx, s, a.log, e); err != nil {
 		a.warnMemory("event log: " + err.Error())
 	}
 }

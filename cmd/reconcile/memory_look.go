@@ -259,7 +259,7 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 		switch {
 		case found.Least > 0:
 			a.note("nothing fits into the budget: of %s, none takes less than a budget of %d tokens; write --budget %d, or more",
-				plural(found.Total, "note"), found.Least, found.Least)
+				render.Plural(found.Total, "note"), found.Least, found.Least)
 		case found.Text == "":
 			a.note("nothing to recall")
 		}

@@ -209,7 +209,7 @@ func (a *app) warnSkipped(files []string) {
 		a.warnLine("not looked into: " + s)
 	}
 	if more := len(files) - listedSkips; more > 0 {
-		fmt.Fprintf(a.stderr, "warning: and %s more; -o json has all\n", plural(more, "file"))
+		fmt.Fprintf(a.stderr, "warning: and %s more; -o json has all\n", render.Plural(more, "file"))
 	}
 }
 
@@ -223,10 +223,10 @@ func (a *app) printSecrets(r secretScan) error {
 	}
 	verdict := "no secrets"
 	if len(r.Secrets) > 0 {
-		verdict = plural(len(r.Secrets), "secret") +
+		verdict = render.Plural(len(r.Secrets), "secret") +
 			"; remove them, and replace them where they are used: git's history keeps what was committed"
 		fmt.Fprintln(a.stdout)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s looked into, %s\n", plural(r.Files, "file"), verdict)
+	_, err := fmt.Fprintf(a.stdout, "%s looked into, %s\n", render.Plural(r.Files, "file"), verdict)
 	return err
 }

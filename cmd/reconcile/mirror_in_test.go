@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 )
@@ -95,7 +96,7 @@ func (d *desk) run(args ...string) string {
 func (d *desk) runIn(dir string, args ...string) (code int, said string) {
 	var out, complaints bytes.Buffer
 	env := map[string]string{"GITHUB_TOKEN": githubtest.Token(githubtest.Bot), egress.AllowVariable: d.rig.URL}
-	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now, reconcile: reconcileTree,
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now, engine: engine.Run,
 		getenv: func(name string) string { return env[name] }}
 	code = a.main(d.Context(), append([]string{"-C", dir, "run"}, args...))
 	return code, complaints.String() + out.String()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
 )
@@ -47,7 +48,7 @@ func newMirrored(t *testing.T) *mirrored {
 func (m *mirrored) do(args ...string) (code int, out, complaints string) {
 	m.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: time.Now, reconcile: reconcileTree,
+	a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: time.Now, engine: engine.Run,
 		getenv: func(name string) string { return m.env[name] }}
 	code = a.main(m.Context(), append([]string{"-C", m.dir}, args...))
 	return code, stdout.String(), stderr.String()
@@ -279,7 +280,7 @@ func TestWatchMirrors(t *testing.T) {
 	t.Parallel()
 	m := newMirrored(t)
 	rd, wr := io.Pipe()
-	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: wr, now: time.Now, reconcile: reconcileTree,
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: wr, now: time.Now, engine: engine.Run,
 		getenv: func(name string) string { return m.env[name] }}
 	done := make(chan int, 1)
 	ctx, stop := context.WithCancel(t.Context())

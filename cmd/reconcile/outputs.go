@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -12,44 +11,6 @@ import (
 	"reconcile.dev/reconcile/state/outputs"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-// outputKeeper implements loop.Outputs: declared outputs in the local cache and in git.
-type outputKeeper struct{ *wiring }
-
-// Restore implements loop.Outputs. Where the cache lacks something, or it is damaged, git is asked for what is kept there.
-func (k outputKeeper) Restore(ctx context.Context, r controllers.Restore) error {
-	for _, o := range r.Outputs {
-		err := outputs.Restore(ctx, k.store.Root(), o)
-		if errors.Is(err, outputs.ErrMissing) && r.Ref != "" {
-			if err = k.fill(ctx, r); err == nil {
-				err = outputs.Restore(ctx, k.store.Root(), o)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Sweep implements loop.Outputs.
-func (k outputKeeper) Sweep(t *state.Tree) error {
-	if k.store.OthersAtWork() {
-		return nil // what they add is not on record yet
-	}
-	return outputs.Sweep(k.store.Root(), outputLimit(t.Settings()), func(name func(schemas.Output)) {
-		for _, e := range t.Entries(schemas.DAGKind.Name) {
-			if !e.RunsHave(state.Outputs) {
-				continue
-			}
-			for _, r := range e.Runs() {
-				for _, o := range r.Outputs {
-					name(o)
-				}
-			}
-		}
-	})
-}
 
 // outputsPage tells of a DAG's declared outputs that are not here, or that have changed since their runs.
 type outputsPage struct {
@@ -96,5 +57,3 @@ func (p outputsPage) lines() []string {
 	}
 	return out
 }
-
-func outputLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCache) }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
-	engine "reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
@@ -43,22 +43,22 @@ func (a *app) planGitHub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records := engine.NewRecords(s, set.Repo, true, func(string) {})
-	keys, err := a.mirrorKeys(ctx, records)
+	records := mirroring.NewRecords(s, set.Repo, true, func(string) {})
+	keys, err := mirroring.KeysOf(ctx, a.getenv, records)
 	if err != nil {
 		return err
 	}
-	issues, err := project(ctx, t, records, a.filesOnline(set))
+	issues, err := mirroring.ProjectTree(ctx, t, records, mirroring.FilesOnline(a.config(), set))
 	if err != nil {
 		return err
 	}
-	e := &engine.Mirror{Remote: client, Records: records, Keys: keys, Now: a.now, Dry: true}
+	e := &mirroring.Mirror{Remote: client, Records: records, Keys: keys, Now: a.now, Dry: true}
 	rep, err := e.Out(ctx, issues)
 	for _, n := range rep.Notes {
 		a.note("%s", n)
 	}
 	if err = errors.Join(err, rep.Later); rep.Left > 0 && err == nil {
-		err = fmt.Errorf("what %s would take cannot be told; the notes say why", plural(rep.Left, "issue"))
+		err = fmt.Errorf("what %s would take cannot be told; the notes say why", render.Plural(rep.Left, "issue"))
 	}
 	return errors.Join(a.printCalls(calls, err == nil), err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -251,26 +252,24 @@ func (a *app) monitor(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 
 // looked is monitor that starts nothing and waits for nothing.
 func (a *app) looked(ctx context.Context, s *state.Store, t *state.Tree, noRun bool) (*state.Tree, error) {
-	next, _, err := a.updated(ctx, s, t, noRun, loopOptions{look: true})
+	next, _, err := a.updated(ctx, s, t, noRun, engine.Request{DecideOnly: true})
 	return next, err
 }
 
 // monitored is monitor that also tells whether a run has brought the memory in step with the tree.
 func (a *app) monitored(ctx context.Context, s *state.Store, t *state.Tree, noRun bool) (*state.Tree, bool, error) {
-	return a.updated(ctx, s, t, noRun, loopOptions{})
+	return a.updated(ctx, s, t, noRun, engine.Request{})
 }
 
-func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun bool, o loopOptions,
+func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun bool, q engine.Request,
 ) (next *state.Tree, whole bool, err error) {
 	switch {
 	case noRun || a.insideRun():
 	case anyClaim(t):
 		a.note("another run is at work; this is how things stand")
 	default:
-		o.progress = a.progress()
-		out, err := a.reconcile(ctx, a, o)
-		o.progress.Close()
-		if out.Busy != nil && o.look {
+		out, err := a.reconcile(ctx, q, false)
+		if out.Busy != nil && q.DecideOnly {
 			a.note("%v", out.Busy)
 		} else {
 			err = errors.Join(err, out.Busy)
@@ -279,7 +278,7 @@ func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 			return nil, false, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}
 		whole = !out.Held
-		if out.Exit == exitInvalid {
+		if out.Verdict == exitInvalid {
 			a.note("some spec files cannot be used; \"reconcile validate\" lists them")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -76,13 +77,13 @@ type objectRow struct {
 }
 
 // newReport gathers what there is to say about a run.
-func newReport(out outcome) runReport {
+func newReport(out engine.Result) runReport {
 	r := runReport{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
 		Pushed: out.Pushed, Took: out.Took, sent: out.Sent}
 	counts := out.Counts
 	if out.Tree != nil {
 		counts = nil
-		list := out.entries()
+		list := entriesOf(out)
 		for kind, c := range countAll(list) {
 			counts = append(counts, state.Count{Kind: kind, Ready: c.Ready, Total: c.total()})
 			r.standing.add(c)
@@ -103,13 +104,13 @@ func newReport(out outcome) runReport {
 
 // report prints how a run ended: the objects, or where they are many those that are not ready, and a line that sums up.
 // A run for which nothing had changed lists only what failed.
-func (a *app) report(out outcome) error {
+func (a *app) report(out engine.Result) error {
 	r := newReport(out)
 	if a.global.output != formatTable {
 		explain(r.NotReady)
 		return a.print(r)
 	}
-	if err := a.problems(out.problems()); err != nil {
+	if err := a.problems(problemsIn(out)); err != nil {
 		return err
 	}
 	if err := a.objectTable(a.listed(out, r), reportRows); err != nil {
@@ -149,7 +150,7 @@ func (a *app) noObjects() string {
 }
 
 // listed chooses the objects that a run lists.
-func (a *app) listed(out outcome, r runReport) []objectRow {
+func (a *app) listed(out engine.Result, r runReport) []objectRow {
 	if a.global.quiet {
 		return slices.DeleteFunc(r.NotReady, func(row objectRow) bool { return standing(row.entry).Waiting == 1 })
 	}
@@ -157,7 +158,7 @@ func (a *app) listed(out outcome, r runReport) []objectRow {
 		return r.NotReady
 	}
 	var rows []objectRow
-	for _, e := range out.entries() {
+	for _, e := range entriesOf(out) {
 		if standing(e).total() == 1 && (e.HasStatus() || expectsStatus(e)) && !spent(e) {
 			rows = append(rows, rowOf(e))
 		}
@@ -183,13 +184,13 @@ func (a *app) problems(list []schemas.Problem) error {
 }
 
 // entries lists all objects of a tree, by kind and name.
-func entries(t *state.Tree) []*state.Entry { return outcome{Tree: t}.entries() }
+func entries(t *state.Tree) []*state.Entry { return entriesOf(engine.Result{Tree: t}) }
 
-// entries lists the objects that a run was about, by kind and name.
-func (o outcome) entries() []*state.Entry { return slices.Collect(o.Only.Entries(o.Tree)) }
+// entriesOf lists the objects that a run was about, by kind and name.
+func entriesOf(o engine.Result) []*state.Entry { return slices.Collect(o.Only.Entries(o.Tree)) }
 
-// problems lists what is wrong with the files of these objects.
-func (o outcome) problems() []schemas.Problem {
+// problemsIn lists what is wrong with the files of the objects that a run was about.
+func problemsIn(o engine.Result) []schemas.Problem {
 	switch {
 	case o.Tree == nil:
 		return nil
@@ -197,7 +198,7 @@ func (o outcome) problems() []schemas.Problem {
 		return o.Tree.Problems()
 	}
 	var out []schemas.Problem
-	for _, e := range o.entries() {
+	for _, e := range entriesOf(o) {
 		out = append(out, e.Problems...)
 	}
 	return out
@@ -251,7 +252,7 @@ func (a *app) printWrapped(text string) error {
 
 // summary is "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
 func (r runReport) summary() string {
-	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, plural(r.Total, "object"), r.kinds())
+	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, render.Plural(r.Total, "object"), r.kinds())
 	for _, part := range []struct {
 		n    int
 		word string
@@ -273,7 +274,7 @@ func (r runReport) deeds() string {
 	case r.Ran == 0 && r.Wrote == 0 && r.Commit == "":
 		return "nothing to do" + r.exchanged()
 	}
-	s := plural(r.Ran, "run") + ", " + plural(r.Wrote, "file") + " written"
+	s := render.Plural(r.Ran, "run") + ", " + render.Plural(r.Wrote, "file") + " written"
 	if r.Commit != "" {
 		s += ", committed as " + shortHash(r.Commit)
 	}
@@ -310,10 +311,3 @@ func (r runReport) kinds() string {
 }
 
 func shortHash(hash string) string { return hash[:min(len(hash), 10)] }
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -24,40 +24,6 @@ func (o *runOptions) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.commit, "commit", false, "commit what was written (also: git.commit in reconcile.yaml)")
 	f.BoolVar(&o.push, "push", false, "share the branch: commit, push, take in what others push (also: git.push)")
 }
-
-// loopOptions is what a command asks of the loop.
-type loopOptions struct {
-	watch    bool
-	commit   bool
-	push     bool                   // which implies commit
-	progress render.Progress        // never nil
-	talk     bool                   // progress shows what is said in clarifications, too
-	look     bool                   // decide once; start nothing, wait for nothing, and leave commits to runs
-	only     *controllers.Selection // what is performed; nil: everything
-}
-
-// outcome is how a run ended.
-type outcome struct {
-	// Unchanged says that nothing had changed since the last run. Tree is nil then, and Counts tells how many objects
-	// of each kind there are.
-	Unchanged bool
-	Counts    []state.Count
-	Tree      *state.Tree            // at its fixed point
-	Only      *controllers.Selection // what the run was about
-	Exit      int                    // 0, 3 or 4: what the statuses say
-	Held      bool                   // something is not in the memory, since a lock could not be had
-	Busy      error                  // ledgers that could not be had; nil: all could
-	Waits     []string               // what people have to do, a line each
-	Ran       int                    // effects performed by this run
-	Wrote     int                    // files written: statuses, derived specs, the memory's
-	Commit    string                 // the commit that was made, or ""
-	Pushed    bool                   // all that is committed is on the remote
-	Sent      bool                   // this run pushed something
-	Took      bool                   // what others pushed was taken in
-}
-
-// reconcileFunc drives the tree at a.global.dir to its fixed point. When ctx ends it stops and returns ctx.Err().
-type reconcileFunc func(ctx context.Context, a *app, o loopOptions) (outcome, error)
 
 func newRunCmd(a *app) *cobra.Command {
 	o := &runOptions{}
@@ -117,14 +83,11 @@ func (a *app) selection(ctx context.Context, args []string, o runOptions) (*cont
 }
 
 func (a *app) run(ctx context.Context, o runOptions, only *controllers.Selection) error {
-	progress := a.progress()
-	options := loopOptions{watch: o.watch, commit: o.commit || o.push, push: o.push, progress: progress, talk: true, only: only}
-	out, err := a.reconcile(ctx, a, options)
-	progress.Close()
+	out, err := a.reconcile(ctx, engine.Request{Watch: o.watch, Commit: o.commit || o.push, Push: o.push, Only: only}, true)
 	if err != nil {
 		return err
 	}
-	if out.Tree == nil && out.Exit != exitOK {
+	if out.Tree == nil && out.Verdict != exitOK {
 		if out.Tree, err = a.lookAgain(ctx); err != nil {
 			return err
 		}
@@ -138,7 +101,7 @@ func (a *app) run(ctx context.Context, o runOptions, only *controllers.Selection
 	if out.Held {
 		return exitWith(exitBusy)
 	}
-	return exitWith(out.Exit)
+	return exitWith(int(out.Verdict))
 }
 
 // lookAgain reads the tree that a run did not need to read, to tell what is wrong in it.

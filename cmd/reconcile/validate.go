@@ -216,9 +216,9 @@ func (a *app) printProblems(v validation) error {
 	}
 	verdict := "no problems"
 	if len(v.Problems) > 0 {
-		verdict = plural(v.Errors, "error") + ", " + plural(v.Warnings, "warning")
+		verdict = render.Plural(v.Errors, "error") + ", " + render.Plural(v.Warnings, "warning")
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s checked, %s\n", plural(v.Files, "file"), verdict)
+	_, err := fmt.Fprintf(a.stdout, "%s checked, %s\n", render.Plural(v.Files, "file"), verdict)
 	return err
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -18,9 +18,9 @@ func TestWaitGoesByWhatIsThere(t *testing.T) {
 		"specs/job.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: job}\n" +
 			"spec: {session: work, nodes: [{name: do, run: [echo]}]}\n",
 	})
-	a := &app{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }, now: time.Now, reconcile: reconcileTree}
+	a := &app{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }, now: time.Now, engine: engine.Run}
 	a.global.dir = dir
-	if _, err := a.reconcile(t.Context(), a, loopOptions{progress: render.Silent{}}); err != nil {
+	if _, err := a.reconcile(t.Context(), engine.Request{}, false); err != nil {
 		t.Fatal(err)
 	}
 	other, err := a.open()

@@ -40,3 +40,11 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 	}
 	return fmt.Sprintf("%d%s", d/large, l)
 }
+
+// Plural is "1 file" or "3 files".
+func Plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

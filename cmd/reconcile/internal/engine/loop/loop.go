@@ -164,3 +164,14 @@ func (l *Loop) Watch(ctx context.Context, hints <-chan Hint) (Result, error) {
 	s.hints = hints
 	return s.end(ctx, s.watch(ctx))
 }
+
+// Latest returns a function that hands values to a channel with room for one, of which only the latest counts.
+func Latest[T any](to chan T) func(T) {
+	return func(v T) {
+		select {
+		case <-to:
+		default:
+		}
+		to <- v
+	}
+}

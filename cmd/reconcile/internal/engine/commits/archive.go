@@ -1,0 +1,77 @@
+package commits
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// Movable returns the spec files of these that may go to the archive: all outside of a repository, else those that are as
+// the branch has them. c may be nil: then the repository is the one that the tree in dir is in.
+func (c *Committer) Movable(ctx context.Context, dir string, paths []string) ([]string, error) {
+	repo, err := c.repository(dir)
+	switch {
+	case errors.Is(err, gitrepo.ErrNotARepo):
+		return paths, nil
+	case err != nil:
+		return nil, nil // whatever is wrong there: nothing moves
+	}
+	dirty, err := repo.Dirty(ctx, "", paths)
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(dirty, p) }), err
+}
+
+func (c *Committer) repository(dir string) (*gitrepo.Repo, error) {
+	if c != nil {
+		return c.Git, nil
+	}
+	return gitrepo.Open(dir)
+}
+
+// Archived are the files that went from specs to the archive since the branch was committed to: their old paths, which
+// exist no more.
+func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.Tree) ([]string, error) {
+	folders := t.Settings().Folders
+	byName := map[string][]string{} // paths in the archive
+	for _, k := range []schemas.Kind{schemas.ActionKind, schemas.ReplyKind, schemas.ObservationKind} {
+		for _, e := range t.Entries(k.Name) {
+			if e.Object != nil && strings.HasPrefix(e.Object.Path, state.ArchiveDir(folders.State)+"/") {
+				byName[path.Base(e.Object.Path)] = append(byName[path.Base(e.Object.Path)], e.Object.Path)
+			}
+		}
+	}
+	if len(byName) == 0 {
+		return nil, nil
+	}
+	gone, err := git.Dirty(ctx, "", []string{folders.Specs})
+	gone = slices.DeleteFunc(gone, func(p string) bool {
+		_, err := s.Root().Lstat(p)
+		return byName[path.Base(p)] == nil || !errors.Is(err, fs.ErrNotExist)
+	})
+	if err != nil || len(gone) == 0 {
+		return nil, err
+	}
+	head, err := git.Head(ctx)
+	if err != nil || head.Hash == "" {
+		return nil, err
+	}
+	var moved []string
+	err = git.Files(ctx, head.Hash, gone, func(f gitrepo.Stored) error {
+		if slices.ContainsFunc(byName[path.Base(f.Path)], func(p string) bool {
+			data, err := regular.Read(s.Root(), p)
+			return err == nil && bytes.Equal(data, f.Data)
+		}) {
+			moved = append(moved, f.Path)
+		}
+		return nil
+	})
+	return moved, err
+}

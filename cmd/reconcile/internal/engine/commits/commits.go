@@ -1,0 +1,228 @@
+// Package commits records in git what reconcile wrote to a tree.
+package commits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// Options say what a Committer works with.
+type Options struct {
+	Dir   string // of the tree
+	Store *state.Store
+	Now   func() time.Time
+	Warn  func(text string)
+}
+
+// Request says why something is to be committed: the user asked for it, or the settings do.
+type Request struct {
+	Commit, Push bool
+}
+
+// Shared is the branch as several reconcilers work on it.
+type Shared interface {
+	// Public leaves out of the paths that are to be committed what must not leave this clone yet. private reports whether
+	// there is any.
+	Public(ctx context.Context, t *state.Tree, paths []string) (public []string, private bool, err error)
+	// MovedTo notes the commit that the branch is at.
+	MovedTo(commit string) (moved bool)
+}
+
+// Committer records what reconcile wrote in git: everything below the state folder that it owns, and the specs of its
+// commands, as far as they differ from the branch, so that a run also commits what a killed one had written.
+type Committer struct {
+	Git    *gitrepo.Repo
+	Shared Shared // nil: the branch is not shared
+
+	o Options
+}
+
+// NoRepositoryError says that something is to be committed or pushed where there is no git repository.
+type NoRepositoryError struct {
+	Request Request // what the user asked for
+	Setting string  // the setting that says so, where the user did not ask
+	Err     error
+}
+
+func (e *NoRepositoryError) Error() string {
+	if e.Request == (Request{}) {
+		return fmt.Sprintf("%s says %s: true: %v, or set %[2]s to false; nothing was run", schemas.SettingsPath, e.Setting, e.Err)
+	}
+	return fmt.Sprintf("commit: %v; nothing was run", e.Err)
+}
+
+func (e *NoRepositoryError) Unwrap() error { return e.Err }
+
+// Open opens the repository to commit to, which a run does before it does anything else. It returns nil if nothing is to
+// be committed.
+func Open(o Options, r Request) (*Committer, error) {
+	s := o.Store.Settings()
+	if !r.Commit && !r.Push && !s.Git.Commit && !s.Git.Push {
+		return nil, nil
+	}
+	repo, err := gitrepo.OpenToCommit(o.Dir)
+	switch {
+	case errors.Is(err, gitrepo.ErrNotARepo):
+		setting := "git.commit"
+		if !s.Git.Commit {
+			setting = "git.push"
+		}
+		return nil, &NoRepositoryError{Request: r, Setting: setting, Err: err}
+	case err != nil:
+		return nil, fmt.Errorf("open the repository to commit to: %w", err)
+	}
+	if err := repo.Storable(context.Background(), s.Folders.State+"/any.json"); err != nil {
+		return nil, fmt.Errorf("commit: %w; nothing was run", err)
+	}
+	return New(o, repo), nil
+}
+
+// New returns a Committer to an open repository.
+func New(o Options, repo *gitrepo.Repo) *Committer { return &Committer{Git: repo, o: o} }
+
+// Commit records what belongs to the tree. A memory that is not whole would make a commit in which an observation stands
+// and what follows from it does not: then neither is part of it.
+func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope) (loop.Committed, error) {
+	settings := t.Settings()
+	branch := settings.Git.Branch
+	if c.Shared != nil {
+		branch = "" // it is the one that is checked out
+	}
+	commands := ownership.CommandsIn(c.o.Store, t)
+	ours := slices.Concat(ownership.Written(settings), ownership.Questions(t), commands.Paths())
+	if scope.Whole {
+		ours = slices.Concat(ours, []string{c.o.Store.MemoryDir()}, ownership.Observations(t))
+	}
+	paths, err := c.Git.Dirty(ctx, branch, ours)
+	left := ownership.Unsettled(t, scope.Open)
+	paths = slices.DeleteFunc(paths, func(p string) bool {
+		command := commands.Object(p)
+		return left(p) || ownership.ByHand(settings, p) || command != nil && !commands.Wrote(p) && !c.owes(ctx, command)
+	})
+	if err == nil {
+		var moved []string
+		moved, err = Archived(ctx, c.Git, c.o.Store, t)
+		paths = append(paths, moved...)
+	}
+	private := false
+	if c.Shared != nil && err == nil {
+		paths, private, err = c.Shared.Public(ctx, t, paths)
+	}
+	if err != nil || len(paths) == 0 {
+		return loop.Committed{Behind: private}, errors.Join(err, c.Git.Settle(ctx))
+	}
+	head, err := c.Git.Head(ctx)
+	if err != nil {
+		return loop.Committed{}, err
+	}
+	res, err := c.Git.Commit(ctx, gitrepo.Commit{
+		Paths: paths, Author: settings.Git.Author, Sign: settings.Git.Sign, When: c.o.Now(), Branch: branch,
+		Message: gitrepo.Message(changesOf(paths, settings.Folders.State, t), trailers(head)...),
+	})
+	if errors.Is(err, gitrepo.ErrNothing) {
+		return loop.Committed{Behind: private}, nil
+	}
+	if res.Warning != "" {
+		c.o.Warn(res.Warning)
+	}
+	if c.Shared != nil && err == nil {
+		c.Shared.MovedTo(res.Hash)
+	}
+	return loop.Committed{Hash: res.Hash, Behind: private || res.Warning != ""}, err
+}
+
+// owes reports whether a file is an action that took effect as it stands, whoever wrote it, and that the branch does not
+// know: it was asked for once, and who got to know of it without its effect would do it once more.
+func (c *Committer) owes(ctx context.Context, o *schemas.Object) bool {
+	if o == nil || o.Kind != schemas.ActionKind.Name {
+		return false
+	}
+	same := func(data []byte) bool {
+		is := schemas.NewDecoder(controllers.Schemas(), 0).Decode(o.Path, data).Object
+		return is != nil && is.Digest == o.Digest
+	}
+	data, err := regular.Read(c.o.Store.Root(), o.Path)
+	if err != nil || !same(data) {
+		return false
+	}
+	head, err := c.Git.Head(ctx)
+	if err != nil || head.Hash == "" {
+		return err == nil
+	}
+	known := false
+	err = c.Git.Files(ctx, head.Hash, []string{o.Path}, func(f gitrepo.Stored) error {
+		known = same(f.Data)
+		return nil
+	})
+	return err == nil && !known
+}
+
+// trailers name the input: the commit that the tree stood on.
+func trailers(h gitrepo.Head) []gitrepo.Trailer {
+	if h.Hash == "" {
+		return nil
+	}
+	return []gitrepo.Trailer{{Key: "Reconcile-Input", Value: h.Hash}}
+}
+
+// changesOf tells which objects the paths belong to, each once, in the order of the paths. Records speak for their
+// owner. The facts follow.
+func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
+	var out []gitrepo.Change
+	seen := map[string]bool{}
+	for _, p := range paths {
+		ref, ok := ownership.Subject(strings.TrimPrefix(p, dir+"/"))
+		if !ok || seen[ref.String()] {
+			continue
+		}
+		seen[ref.String()] = true
+		e := t.Entry(ref)
+		gone := ref.Kind != state.MemoryKind && (e == nil || e.Gone())
+		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(e), Gone: gone})
+	}
+	return append(out, factsOf(paths, dir)...)
+}
+
+// factsOf tells which facts the paths state or take back.
+func factsOf(paths []string, dir string) []gitrepo.Change {
+	ids, stated := index.FactsIn(slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		return path.Dir(p) != state.FactsDir(dir)
+	}))
+	var out []gitrepo.Change
+	for _, id := range ids {
+		out = append(out, gitrepo.Change{Object: "fact/" + id, Fact: true, Gone: !stated[id]})
+	}
+	return out
+}
+
+// noteOf says of a DAG how far it got, and of a question how it stands; other objects have nothing to tell in a few words.
+func noteOf(e *state.Entry) string {
+	if e == nil {
+		return ""
+	}
+	switch st := e.Status().(type) {
+	case *schemas.DAGStatus:
+		if st.Progress.Total > 0 {
+			return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
+		}
+	case *schemas.ClarificationRequestStatus:
+		if st.ID != "" {
+			return st.ID + " " + st.Phase
+		}
+	}
+	return ""
+}

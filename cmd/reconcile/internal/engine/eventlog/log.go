@@ -1,0 +1,112 @@
+package eventlog
+
+import (
+	"context"
+	"log/slog"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Log logs events: what was said in clarifications with the fields of agentx-spec 12.3, all others at debug level
+// unless something is wrong.
+func Log(log *slog.Logger, list []events.Event) {
+	for _, e := range list {
+		level, msg, attrs := eventAttrs(&e)
+		log.LogAttrs(context.Background(), level, msg, attrs...)
+	}
+}
+
+func eventAttrs(e *events.Event) (slog.Level, string, []slog.Attr) {
+	if e.Clarification != nil {
+		return clarifiedAttrs(e.Clarification)
+	}
+	if e.Memory != nil {
+		return rememberedAttrs(e.Memory)
+	}
+	attrs := []slog.Attr{slog.String("ref", e.Ref), slog.String("reason", e.Reason), slog.String("message", e.Message)}
+	if e.Node != "" {
+		attrs = append(attrs, slog.String("node", e.Node))
+	}
+	switch {
+	case e.Reason == controllers.ReasonScopeViolation:
+		return slog.LevelWarn, "scope-violation", attrs
+	case e.Type == events.Warning:
+		return slog.LevelWarn, "event", attrs
+	}
+	return slog.LevelDebug, "event", attrs
+}
+
+func clarifiedAttrs(c *controllers.Clarified) (slog.Level, string, []slog.Attr) {
+	attrs := []slog.Attr{
+		slog.String("clarificationId", c.ClarificationID), slog.Int("issueNumber", c.IssueNumber),
+		slog.String("fromAgent", c.FromAgent), slog.String("toAgent", c.ToAgent), slog.Int("round", c.Round),
+		slog.String("status", c.Status), slog.String("topic", c.Topic), slog.Bool("blocking", c.Blocking),
+	}
+	if c.Escalation != nil {
+		attrs = append(attrs, slog.Any("escalation", c.Escalation))
+	}
+	level := slog.LevelInfo
+	if c.Type == controllers.ClarificationStale || c.Type == controllers.ClarificationEscalated {
+		level = slog.LevelWarn
+	}
+	return level, c.Type, attrs
+}
+
+func rememberedAttrs(m *controllers.Remembered) (slog.Level, string, []slog.Attr) {
+	return slog.LevelInfo, m.Type, []slog.Attr{
+		slog.String("agent", m.Agent), slog.Int("issueNumber", m.IssueNumber), slog.Int("count", m.Count),
+		slog.Int("totalTokens", m.TotalTokens), slog.Any("observationIds", m.ObservationIDs),
+	}
+}
+
+// findings are what the monitor found in a turn. Whatever it finds it acts upon in the same turn, so events tell of it.
+type findings struct {
+	stale             map[string]bool // by id
+	stuck, deadlocked int
+}
+
+func (f *findings) add(list []events.Event) {
+	for i := range list {
+		c := list[i].Clarification
+		switch {
+		case c == nil:
+		case c.Type == controllers.ClarificationStale:
+			if f.stale == nil {
+				f.stale = map[string]bool{}
+			}
+			f.stale[c.ClarificationID] = true
+		case c.Escalation != nil && c.Escalation.Reason == schemas.EscalatedStuck:
+			f.stuck++
+		case c.Escalation != nil && c.Escalation.Reason == schemas.EscalatedDeadlock:
+			f.deadlocked++
+		}
+	}
+}
+
+// log tells what was found in the turn that led to the tree: what became stale in it or still is, what went in circles,
+// and what was in a ring. Without an open question there was nothing to look at, and nothing is logged; where nothing is
+// wrong it is of interest for debugging only.
+func (f *findings) log(log *slog.Logger, t *state.Tree) {
+	stale, open := len(f.stale), len(f.stale)+f.stuck+f.deadlocked
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
+		if !ok || st.ID == "" || !schemas.ClarificationOpen(st.Phase) {
+			continue
+		}
+		if open++; st.Phase == schemas.ClarificationStale && !f.stale[st.ID] {
+			stale++
+		}
+	}
+	level := slog.LevelDebug
+	if stale+f.stuck+f.deadlocked > 0 {
+		level = slog.LevelInfo
+	}
+	if open > 0 {
+		log.LogAttrs(context.Background(), level, "monitor", slog.Int("staleCount", stale), slog.Int("stuckCount", f.stuck),
+			slog.Int("deadlockedCount", f.deadlocked))
+	}
+	*f = findings{}
+}

@@ -1,0 +1,207 @@
+package outputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+	cache "reconcile.dev/reconcile/state/outputs"
+)
+
+// keptLimit is how many bytes of outputs are kept of one run. Many servers refuse larger files.
+const keptLimit = 50 << 20
+
+// kept is how what is kept in git differs from what is to be.
+type kept struct {
+	wanted  []*schemas.Run    // what records and specs say, in the order of keys
+	here    map[string]string // what references of this repository say: trees, by key
+	surplus func(key string) bool
+}
+
+// compare returns nil where there is nothing to keep, and nothing is kept. A run that does not commit leaves it to one that
+// does.
+func (k *Keeper) compare(t *state.Tree) (*kept, error) {
+	if k.o.Git == nil {
+		return nil, nil
+	}
+	runs, unsure := controllers.Kept(t)
+	runs = slices.DeleteFunc(runs, func(r *schemas.Run) bool {
+		_, err := k.o.Store.Root().Lstat(k.o.Store.RunPath(r.Key))
+		return err != nil // it was pruned just now
+	})
+	here, err := k.o.Git.Kept()
+	if err != nil || len(runs)+len(here) == 0 {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, r := range runs {
+		wanted[r.Key] = true
+	}
+	return &kept{runs, here, func(key string) bool { return !wanted[key] && !unsure(key) }}, nil
+}
+
+// Keep implements loop.Outputs.
+func (k *Keeper) Keep(ctx context.Context, t *state.Tree) error {
+	d, err := k.compare(t)
+	if d == nil || err != nil {
+		return err
+	}
+	for _, r := range d.wanted {
+		if d.here[r.Key] == "" && !k.unkept[r.Key] {
+			err = errors.Join(err, k.keep(ctx, r))
+		}
+	}
+	return err
+}
+
+// Publish implements loop.Outputs.
+func (k *Keeper) Publish(ctx context.Context, t *state.Tree) error {
+	d, err := k.compare(t)
+	if d == nil || err != nil {
+		return err
+	}
+	if k.o.Share != nil {
+		if err := k.push(ctx, d); err != nil {
+			return err
+		}
+	}
+	maps.DeleteFunc(d.here, func(key, _ string) bool { return !d.surplus(key) })
+	return k.o.Git.Drop(ctx, d.here)
+}
+
+// keep keeps the outputs of a run, if they are here, and may be kept.
+func (k *Keeper) keep(ctx context.Context, r *schemas.Run) error {
+	var files []gitrepo.KeptFile
+	size := int64(0)
+	for _, o := range r.Outputs {
+		size += o.Size
+	}
+	if size > keptLimit {
+		k.refuse(r, fmt.Sprintf("they have more than %d MiB", keptLimit>>20))
+		return nil
+	}
+	for _, o := range r.Outputs {
+		data, err := cache.Read(ctx, k.o.Store.Root(), o)
+		if errors.Is(err, cache.ErrMissing) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if rule := secretIn(data); rule != "" {
+			k.refuse(r, fmt.Sprintf("%s has what looks like a secret (%s); take it out, or leave out outputs.keep", o.Path, rule))
+			return nil
+		}
+		files = append(files, gitrepo.KeptFile{Path: o.Path, Executable: o.Mode == schemas.OutputExecutable, Data: data})
+	}
+	_, err := k.o.Git.Keep(ctx, r.Key, files)
+	return err
+}
+
+// refuse says, once, why outputs are not kept.
+func (k *Keeper) refuse(r *schemas.Run, why string) {
+	k.unkept[r.Key] = true
+	k.o.Warn(fmt.Sprintf("the outputs of %s of %s are not kept in git: %s", r.Node, r.Owner, why))
+}
+
+// secretIn names the rule by which data has a secret; "" if it has none.
+func secretIn(data []byte) string {
+	text := string(data)
+	if found := slices.Concat(secrets.Find(text), secrets.Private(text)); len(found) > 0 {
+		return found[0].Rule
+	}
+	return ""
+}
+
+// push brings the remote in step: outputs whose records are on the branch are pushed, and those go whose records have gone
+// from the branch, which is known where its head is ours.
+func (k *Keeper) push(ctx context.Context, d *kept) error {
+	head, there, err := k.o.Share.Remote().Kept(ctx)
+	if err != nil {
+		return err
+	}
+	is, err := k.o.Git.Head(ctx)
+	if err != nil || is.Hash != head {
+		return err // others have pushed since, or GitHub makes the commits: the next run sees to it
+	}
+	var new []string
+	for key, hash := range d.here {
+		if hash != there[key] && !d.surplus(key) {
+			new = append(new, key)
+		}
+	}
+	recorded, err := k.o.Share.Recorded(ctx, head, new)
+	if err != nil {
+		return err
+	}
+	now := map[string]string{}
+	for _, key := range recorded {
+		now[key] = d.here[key]
+	}
+	for key := range there {
+		if d.surplus(key) {
+			now[key] = ""
+		}
+	}
+	return k.o.Share.Remote().ChangeKept(ctx, there, now)
+}
+
+// fill adds to the local cache what it lacks of the outputs of a run, from git: from this repository, else from the remote.
+func (k *Keeper) fill(ctx context.Context, r controllers.Restore) error {
+	repo, err := gitrepo.OpenToCommit(k.o.Dir)
+	if err != nil {
+		return err
+	}
+	here, err := repo.Kept()
+	if err != nil {
+		return err
+	}
+	if hash := here[r.Run.Key]; hash != "" {
+		err := k.fillFrom(ctx, func(path string) (io.ReadCloser, error) { return repo.OpenKept(ctx, hash, path) }, r)
+		if err == nil {
+			return nil
+		}
+	}
+	remote, err := repo.Source(ctx, k.o.Settings.Git.Remote)
+	if err != nil {
+		return err
+	}
+	return remote.FetchKept(ctx, r.Run.Key, sentLimit(r.Run.Outputs), func(open gitrepo.OpenFunc) error {
+		return k.fillFrom(ctx, open, r)
+	})
+}
+
+// sentLimit is how many bytes git needs at most for outputs that were kept: what names and frames them is beside them.
+func sentLimit(all []schemas.Output) int64 {
+	const names = 1 << 20
+	size, most := int64(0), int64(keptLimit)
+	for _, o := range all {
+		size += min(max(o.Size, 0), most) + 4096
+	}
+	return min(size, most+int64(len(all))*4096)*101/100 + names
+}
+
+// fillFrom adds files of a tree to the cache, which takes only what the record describes.
+func (k *Keeper) fillFrom(ctx context.Context, open gitrepo.OpenFunc, r controllers.Restore) error {
+	for _, o := range r.Outputs {
+		if cache.Has(k.o.Store.Root(), o) {
+			continue
+		}
+		from, err := open(o.Path)
+		if err == nil {
+			err = errors.Join(cache.Fill(ctx, k.o.Store.Root(), o, from), from.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Ref, err)
+		}
+	}
+	return nil
+}

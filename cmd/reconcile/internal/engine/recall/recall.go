@@ -1,0 +1,167 @@
+// Package recall connects the memory to a run: agents are reminded at their start, and what they say is learned.
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/lock"
+)
+
+// Options say what a Memory works with.
+type Options struct {
+	Store *state.Store
+	Now   func() time.Time
+	Log   *slog.Logger // nil: nothing is logged
+	Warn  func(text string)
+	// Count is called with how far work is that takes long.
+	Count func(step string, done, total int)
+}
+
+// Memory connects the memory to a run: the loop keeps it in step with the tree, the runner reminds agents of what is in it,
+// and learns for it. Runs do the latter two beside the loop, which hears of them at its next turn.
+type Memory struct {
+	o     Options
+	files *memstore.Files
+	busy  string // the file whose lock could not be had; only the loop's, as is wrote
+	wrote int    // files of the memory that were written and that the loop knows of
+
+	mu     sync.Mutex
+	events []controllers.Event // since Told was called
+}
+
+// New opens the memory; nothing is read yet. Settings are those of the tree at any time, since a watcher outlives a change
+// of them.
+func New(o Options) *Memory {
+	r := &Memory{o: o}
+	r.files = memstore.Open(o.Store, memstore.Options{Now: o.Now, Kinds: controllers.Schemas(), Warn: r.warn, Doing: o.Count})
+	return r
+}
+
+// Close gives up what reading needs.
+func (r *Memory) Close() error { return r.files.Close() }
+
+// warn reports what is wrong with the memory. It stops no work.
+func (r *Memory) warn(text string) {
+	r.o.Warn("warning: " + text)
+	r.addEvents(controllers.NewMemoryWarning(text, r.o.Now()))
+}
+
+func (r *Memory) addEvents(e ...controllers.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e...)
+}
+
+// Told implements [loop.Memory].
+func (r *Memory) Told() []controllers.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.events
+	r.events = nil
+	return out
+}
+
+// Save implements [loop.Memory].
+func (r *Memory) Save() { r.files.Save() }
+
+// Settle implements [loop.Memory].
+func (r *Memory) Settle(ctx context.Context, t *state.Tree) (loop.Settled, error) {
+	done, err := r.files.Settle(ctx, t)
+	for _, s := range done.Stored {
+		r.addEvents(controllers.NewMemoryEvent(controllers.MemoryStored, s.Agent, s.Issue, s.IDs, s.Tokens, r.o.Now()))
+	}
+	for _, text := range done.Warnings {
+		r.warn(text)
+	}
+	r.reportBusy(err)
+	return loop.Settled{Edited: done.Edited, Events: r.Told(), Wrote: r.written()}, err
+}
+
+// written counts the files of the memory that were written since the last call.
+func (r *Memory) written() int {
+	was := r.wrote
+	r.wrote = r.files.Written()
+	return r.wrote - was
+}
+
+// reportBusy reports, once, which lock cannot be had: the loop tries again.
+func (r *Memory) reportBusy(err error) {
+	var held *lock.BusyError
+	if !errors.As(err, &held) {
+		r.busy = ""
+		return
+	}
+	if r.busy != held.Path {
+		r.busy = held.Path
+		r.warn("Memory capture skipped: lock timeout on " + held.Path)
+	}
+}
+
+// Compact implements [loop.Memory].
+func (r *Memory) Compact(ctx context.Context) (loop.Settled, error) {
+	done, err := r.files.CompactDue(ctx)
+	for _, c := range done {
+		r.addEvents(controllers.NewMemoryCompacted(c.Issue, c.Before, c.After, r.o.Now()))
+	}
+	r.reportBusy(err)
+	return loop.Settled{Events: r.Told(), Wrote: r.written()}, err
+}
+
+// Anchor implements [loop.Memory].
+func (r *Memory) Anchor(o *schemas.ObservationSpec) {
+	for i := range o.Entries {
+		e := &o.Entries[i]
+		for _, p := range e.Anchors {
+			digest := r.files.Digest(p)
+			if digest == "" || e.Digests[p] != "" {
+				continue
+			}
+			if e.Digests == nil {
+				e.Digests = map[string]string{}
+			}
+			e.Digests[p] = digest
+		}
+	}
+}
+
+// Recall is what an agent is told at its start. One that cannot be reminded works without.
+func (r *Memory) Recall(ctx context.Context, task controllers.Recall) string {
+	found, err := r.files.Recall(ctx, memstore.Request{
+		Agent: task.Agent, Issue: task.Issue, Context: task.Context, Repeatable: true,
+	})
+	if err != nil {
+		r.warn(fmt.Sprintf("Memory recall skipped for %s: %v", task.Agent, err))
+		return ""
+	}
+	if len(found.IDs) == 0 {
+		return ""
+	}
+	r.addEvents(controllers.NewMemoryEvent(controllers.MemoryRecalled, task.Agent, task.Issue, found.IDs, found.Tokens, r.o.Now()))
+	if found.Displaced > 0 && r.o.Log != nil {
+		r.o.Log.Info(fmt.Sprintf("Memory recall displaced %d tokens of manual re-read", found.Displaced), "agent", task.Agent,
+			"issueNumber", task.Issue)
+	}
+	return found.Text
+}
+
+// Learn is what is worth keeping of what an agent said in a run.
+func (r *Memory) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
+	got := memory.LearnRun(r.source(l.Agent, l.Issue, l.At, l.Text))
+	return got.Entries, got.SourceTokens
+}
+
+func (r *Memory) source(agent string, issue int, at time.Time, text string) memory.Source {
+	return memory.Source{Agent: agent, Issue: issue, At: at, Text: text, Exists: r.files.Exists, Digest: r.files.Digest,
+		Known: r.files.Known}
+}

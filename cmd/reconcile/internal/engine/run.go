@@ -1,0 +1,289 @@
+// Package engine runs the loop over a tree: it opens the tree, connects the loop to git, a remote, GitHub, the memory and the
+// logs, and watches.
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/recall"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/slash"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+)
+
+// Sink receives what a run has to say while it goes on. Count, Warn and Note may be called from any goroutine.
+type Sink interface {
+	eventlog.Observer
+	// Count is called, as often as one likes, with how far counted work is that may take long: "read", "write".
+	Count(step string, done, total int)
+	// Note is called with what happened: a line that stays.
+	Note(text string)
+	// Warn is called with what is wrong and does not end the run.
+	Warn(text string)
+}
+
+// Options say what a run works with. All but Inside, Show and WarnIndex must be set.
+type Options struct {
+	Tree tree.Config
+	Sink Sink
+	// Inside is the run of this tree that this process is part of; nil: none.
+	Inside *runner.Inside
+	// Show writes what a command in a comment on GitHub asks for, as Markdown.
+	Show func(*state.Tree, slash.View) string
+	// WarnIndex is called with what the endpoint for vectors lacks or refuses.
+	WarnIndex func(error)
+}
+
+// Request is what is asked of a run.
+type Request struct {
+	Watch      bool                   // stay, and run whenever something changes
+	Commit     bool                   // commit what was written, whatever the settings say
+	Push       bool                   // share the branch; it implies Commit
+	DecideOnly bool                   // decide once; start nothing, wait for nothing, and leave commits to runs
+	Only       *controllers.Selection // what is performed; nil: everything
+}
+
+// Result is how a run ended.
+type Result struct {
+	// Unchanged says that nothing had changed since the last run. Tree is nil then, and Counts tells how many objects
+	// of each kind there are.
+	Unchanged bool
+	Counts    []state.Count
+	Tree      *state.Tree            // at its fixed point
+	Only      *controllers.Selection // what the run was about
+	Verdict   controllers.Exit       // what the statuses say
+	Held      bool                   // something is not in the memory, since a lock could not be had
+	Busy      error                  // ledgers that could not be had; nil: all could
+	Waits     []string               // what people have to do, a line each
+	Ran       int                    // effects performed by this run
+	Wrote     int                    // files written: statuses, derived specs, the memory's
+	Commit    string                 // the commit that was made, or ""
+	Pushed    bool                   // all that is committed is on the remote
+	Sent      bool                   // this run pushed something
+	Took      bool                   // what others pushed was taken in
+}
+
+// NestedError says that a run was asked for inside of a run of the same tree.
+type NestedError struct{ Key string } // of the outer run
+
+func (e *NestedError) Error() string {
+	return fmt.Sprintf("this is part of the run %s of the same tree; "+
+		"a run inside a run would wait for itself: take the call out of the node, or point -C at another tree", e.Key)
+}
+
+// Run drives the tree to its fixed point. When ctx ends it stops and returns ctx.Err(), but for a watcher, whose normal end
+// that is. The error is a *NestedError or a *commits.NoRepositoryError where the run was refused before it began.
+func Run(ctx context.Context, o Options, q Request) (Result, error) {
+	if o.Inside != nil {
+		return Result{}, &NestedError{o.Inside.Key}
+	}
+	store, err := o.Tree.Open()
+	if err != nil {
+		return Result{}, err
+	}
+	defer store.Close()
+	sum, fresh := store.Fresh()
+	fresh = fresh && !q.Watch && q.Only == nil && (sum.Commit || !q.Commit) && !sum.Mirror
+	unchanged := Result{Unchanged: true, Counts: sum.Counts, Verdict: controllers.Exit(sum.Exit), Waits: sum.Lines}
+	if fresh && (q.DecideOnly || !q.Push && !sum.Push) {
+		return unchanged, nil
+	}
+	if !q.Watch {
+		process.TuneGC(o.Tree.Getenv, process.GCLatency)
+	}
+	r := &run{o: o, request: q, store: store, settings: store.Settings()}
+	if q.DecideOnly {
+		return r.decide(ctx)
+	}
+	if !q.Watch {
+		store.Watch()
+	}
+	if err := r.openRemote(ctx); err != nil {
+		return Result{}, err
+	}
+	if fresh {
+		inSync := r.share == nil
+		if r.share != nil {
+			inSync, err = r.share.InSync(ctx)
+		}
+		if err != nil || inSync {
+			unchanged.Pushed = inSync
+			return unchanged, err
+		}
+	}
+	return r.run(ctx)
+}
+
+// run is one run of the loop with all that it is connected to.
+type run struct {
+	o        Options
+	request  Request
+	store    *state.Store
+	settings *schemas.SettingsSpec
+	commits  *commits.Committer // nil when nothing is to be committed
+	share    *share.Share       // nil when nothing is to be pushed
+	mirror   *mirroring.Runner  // nil when nothing is to be mirrored
+	warned   string             // what warnOnce said last
+}
+
+// openRemote opens the repository, if something is to be committed, and the remote, if something is to be pushed: a run that
+// could not commit or push what it did refuses before it does anything.
+func (r *run) openRemote(ctx context.Context) (err error) {
+	r.commits, err = commits.Open(commits.Options{Dir: r.o.Tree.Dir, Store: r.store, Now: r.o.Tree.Now, Warn: r.o.Sink.Warn},
+		commits.Request{Commit: r.request.Commit, Push: r.request.Push})
+	if err != nil || !r.request.Push && !r.settings.Git.Push {
+		return err
+	}
+	r.share, err = share.Open(ctx, share.Options{Dir: r.o.Tree.Dir, Store: r.store, Settings: r.settings, Commits: r.commits,
+		Egress: egress.Policy{Getenv: r.o.Tree.Getenv}, Watching: r.request.Watch, Warn: r.o.Sink.Warn})
+	return err
+}
+
+func (r *run) run(ctx context.Context) (Result, error) {
+	memory := r.openMemory()
+	defer memory.Close() //nolint:errcheck // it was only read
+	perform, err := r.runner(ctx, memory)
+	if err != nil {
+		return Result{}, err
+	}
+	events := r.openEvents()
+	defer events.Close()
+	l := r.loop(memory, events)
+	l.Perform, l.CPUs, l.Linger, l.Only = perform, runtime.NumCPU(), true, r.request.Only
+	l.Observe, l.Outputs = events.Observe, r.outputs()
+	l.Movable = func(ctx context.Context, paths []string) ([]string, error) {
+		return r.commits.Movable(ctx, r.o.Tree.Dir, paths)
+	}
+	if r.commits != nil {
+		l.Commit = r.commits.Commit
+		l.Passing = r.passing
+	}
+	if r.share != nil {
+		l.Share, l.Perform = r.share, r.share.Guard(perform)
+		defer r.share.Close(ctx)
+	}
+	r.mirror = r.openMirror()
+	if r.mirror != nil && !r.request.Watch {
+		r.mirror.In(ctx)
+	}
+	var res loop.Result
+	if r.request.Watch {
+		res, err = r.watch(ctx, l)
+	} else if res, err = l.Once(ctx); err == nil && !res.Interrupted && r.mirror != nil {
+		res.Commit = cmp.Or(r.mirror.Once(ctx, res), res.Commit)
+	}
+	if res.Interrupted && err == nil && !r.request.Watch {
+		err = context.Canceled
+	}
+	return r.result(l, res), err
+}
+
+func (r *run) result(l *loop.Loop, res loop.Result) Result {
+	out := Result{Tree: res.Tree, Only: l.Only, Ran: res.Ran, Wrote: res.Wrote, Commit: r.share.Known(res.Commit), Held: res.Held,
+		Busy: res.Busy, Pushed: res.Pushed, Sent: res.Sent, Took: res.Took}
+	if res.Tree != nil {
+		out.Verdict = l.Only.Verdict(res.Tree)
+		for _, w := range l.Only.Waits(res.Tree) {
+			out.Waits = append(out.Waits, w.String())
+		}
+	}
+	return out
+}
+
+// decide decides once, for a caller that only wants to know the state.
+func (r *run) decide(ctx context.Context) (Result, error) {
+	memory := r.openMemory()
+	defer memory.Close() //nolint:errcheck // it was only read
+	events := r.openEvents()
+	defer events.Close()
+	res, err := r.loop(memory, events).Look(ctx)
+	out := Result{Tree: res.Tree, Wrote: res.Wrote, Held: res.Held, Busy: res.Busy}
+	if res.Tree != nil {
+		out.Verdict = controllers.Verdict(res.Tree)
+	}
+	return out, err
+}
+
+// loop is what every loop on the tree has.
+func (r *run) loop(memory *recall.Memory, events *eventlog.Recorder) *loop.Loop {
+	return &loop.Loop{Store: r.store, Now: r.o.Tree.Now, Warn: r.o.Sink.Warn, Record: events.Record, Memory: memory,
+		Doing: r.o.Sink.Count}
+}
+
+func (r *run) openMemory() *recall.Memory {
+	return recall.New(recall.Options{Store: r.store, Now: r.o.Tree.Now, Log: r.o.Tree.Log, Warn: r.o.Sink.Warn, Count: r.o.Sink.Count})
+}
+
+func (r *run) openEvents() *eventlog.Recorder {
+	return eventlog.New(eventlog.Options{Root: r.store.Root(), Now: r.o.Tree.Now, Log: r.o.Tree.Log, Observer: r.o.Sink,
+		Warn: r.o.Sink.Warn})
+}
+
+func (r *run) outputs() *outputs.Keeper {
+	o := outputs.Options{Dir: r.o.Tree.Dir, Store: r.store, Settings: r.settings, Share: r.share, Warn: r.o.Sink.Warn}
+	if r.commits != nil {
+		o.Git = r.commits.Git
+	}
+	return outputs.New(o)
+}
+
+func (r *run) openMirror() *mirroring.Runner {
+	return mirroring.OpenRunner(mirroring.RunnerOptions{Tree: r.o.Tree, Store: r.store, Settings: r.settings, Commits: r.commits,
+		Share: r.share, Watching: r.request.Watch, Show: r.o.Show, Warn: r.o.Sink.Warn, Note: r.o.Sink.Note})
+}
+
+// passing reports an error of git or of the remote that a watcher outlives: a rebase, for example, and changes of the
+// user that are in the way of what others pushed.
+func (r *run) passing(err error) bool {
+	var conflict *gitrepo.Conflict
+	if r.request.Watch && errors.As(err, &conflict) {
+		r.warnOnce(err)
+		return true
+	}
+	if r.share != nil {
+		r.share.Outage(err)
+	}
+	return share.Transient(err)
+}
+
+// warnOnce reports an error that lasts, the first time.
+func (r *run) warnOnce(err error) {
+	if text := err.Error(); text != r.warned {
+		r.warned = text
+		r.o.Sink.Warn(text)
+	}
+}
+
+func (r *run) runner(ctx context.Context, memory *recall.Memory) (*runner.Runner, error) {
+	ctx = context.WithoutCancel(ctx) // what has begun to start is started; then it is ended in order
+	s := r.settings
+	slots := s.Limits.ConcurrentTasks
+	if slots == 0 {
+		slots = runtime.NumCPU()
+	}
+	return runner.New(runner.Options{
+		Root: r.o.Tree.Dir, Now: r.o.Tree.Now, Grace: s.Runs.Grace.Std(), Slots: slots,
+		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
+		OutputCache: outputs.CacheLimit(s),
+		Redact:      secrets.RedactBytes,
+		Asked:       func(key string) bool { return askedBy(r.store.Root(), s.Folders.Specs, key) },
+		Recall:      func(task controllers.Recall) string { return memory.Recall(ctx, task) }, Learn: memory.Learn,
+	})
+}

@@ -1,0 +1,310 @@
+// Package share works on a branch of a remote repository together with other reconcilers: it fetches, adopts and pushes
+// commits, and keeps claims on effects there.
+package share
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Options say what a Share works with.
+type Options struct {
+	Dir      string // of the tree
+	Store    *state.Store
+	Settings *schemas.SettingsSpec
+	Commits  *commits.Committer
+	Egress   egress.Policy
+	Watching bool // the run does not end by itself, so it waits for a remote that is away
+	Warn     func(text string)
+}
+
+// Share is a branch that this run shares with others: what the loop and the keeper of claims need of a remote.
+type Share struct {
+	o      Options
+	git    *gitrepo.Repo
+	remote *gitrepo.Remote
+	api    *github.Client // makes commits that git may not push; nil: nobody does
+	keeper *claims.Keeper
+	health health
+	// private are the specs of which it was reported that what follows from them is not shared.
+	private string
+
+	mu        sync.Mutex // guards what follows; the keeper asks beside the loop
+	holder    string     // who has our claims; "" until it is needed
+	tip       gitrepo.Tip
+	made      map[string]string        // by the name of a commit here, the one that GitHub made in its place
+	before    bool                     // tip was fetched before the loop began, and is as good for its first look
+	base      string                   // the commit that this run knows the branch at; other runs on this tree move it, too
+	asked     bool                     // the remote, at least once
+	kept      []byte                   // the content of sightingsPath
+	firstSeen map[string]time.Duration // of the claims in it, by hash
+}
+
+// Open finds the remote, and has commits follow what is shared.
+func Open(ctx context.Context, o Options) (*Share, error) {
+	api, err := openAPI(o)
+	if err != nil {
+		return nil, err
+	}
+	remote, err := o.Commits.Git.Remote(ctx, o.Settings.Git.Remote, o.Settings.Git.Branch)
+	if err != nil {
+		return nil, fmt.Errorf("push: %w; nothing was run", err)
+	}
+	s := newShare(o, remote)
+	s.api = api
+	o.Commits.Shared = s
+	return s, nil
+}
+
+func newShare(o Options, remote *gitrepo.Remote) *Share {
+	return &Share{o: o, git: o.Commits.Git, remote: remote, made: map[string]string{}, firstSeen: map[string]time.Duration{},
+		health: health{name: remote.String(), watching: o.Watching, warn: o.Warn}}
+}
+
+// InSync reports whether the remote has all that there is here, and nothing more.
+func (s *Share) InSync(ctx context.Context) (bool, error) {
+	news, err := s.Fetch(ctx, false)
+	if err != nil {
+		return false, fmt.Errorf("%w; nothing was run", err)
+	}
+	s.before = true
+	head, err := s.git.Head(ctx)
+	return !news && err == nil && s.tip.Head == head.Hash, err
+}
+
+// Remote is the remote repository.
+func (s *Share) Remote() *gitrepo.Remote { return s.remote }
+
+// Guard puts the keeper of claims before what performs effects.
+func (s *Share) Guard(inner loop.Performer) *claims.Keeper {
+	s.keeper = claims.New(claims.Options{Inner: inner, Remote: s.Claims(), For: s.o.Settings.Git.ClaimFor.Std(),
+		Grace: s.o.Settings.Runs.Grace.Std(), Retry: s.health.retry})
+	return s.keeper
+}
+
+// Close gives back what is left on the remote of this run, for as long as a run that was told to end may take.
+func (s *Share) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	s.keeper.Stop(ctx)
+	_ = s.remote.Close(ctx) // others find out by themselves
+}
+
+// Fetch implements loop.Share.
+func (s *Share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
+	s.mu.Lock()
+	tip, known := s.tip, s.before
+	s.before = false
+	s.mu.Unlock()
+	if known {
+		err = s.seen(tip)
+	} else {
+		tip, err = s.ask(ctx, turn)
+	}
+	if err != nil {
+		return false, err
+	}
+	head, err := s.git.Head(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.base == "" {
+		s.base = head.Hash
+	}
+	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0) || s.base != head.Hash, err
+}
+
+// MovedTo notes the commit that the branch is at, and reports whether it was at another one.
+func (s *Share) MovedTo(commit string) (moved bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	moved = s.base != commit
+	s.base = commit
+	return moved
+}
+
+// ask asks the remote how it stands.
+func (s *Share) ask(ctx context.Context, turn bool) (tip gitrepo.Tip, err error) {
+	s.mu.Lock()
+	if !s.asked {
+		s.asked = true
+		s.recallSightings()
+	}
+	s.mu.Unlock()
+	if turn {
+		tip, err = s.remote.Turn(ctx)
+	} else {
+		tip, err = s.remote.Fetch(ctx)
+	}
+	s.health.observe(reading, err)
+	if err != nil {
+		return tip, err
+	}
+	s.mu.Lock()
+	s.tip = tip
+	s.saveSightings()
+	s.mu.Unlock()
+	return tip, s.seen(tip)
+}
+
+// seen tells the keeper, if there is one yet, who has claimed what.
+func (s *Share) seen(tip gitrepo.Tip) error {
+	if s.keeper == nil {
+		return nil
+	}
+	me, err := s.name()
+	var others []claims.Claim
+	for _, c := range tip.Claims {
+		if c.Holder != me {
+			others = append(others, claims.Claim{Key: c.Key, Until: c.Expires})
+		}
+	}
+	s.keeper.Seen(others)
+	return err
+}
+
+// Adopt implements loop.Share.
+func (s *Share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error) {
+	s.mu.Lock()
+	tip, ours := s.tip, s.isOurs(s.tip)
+	s.mu.Unlock()
+	got, err := s.remote.Adopt(ctx, tip, ownership.Owners(s.o.Store, t))
+	if err != nil {
+		return false, err
+	}
+	if got.Warning != "" {
+		s.o.Warn(got.Warning)
+	}
+	head, err := s.git.Head(ctx)
+	moved = s.MovedTo(head.Hash)
+	if ours && head.Hash == tip.Head && len(got.Paths) == 0 {
+		return false, err // it has another name, and is what was here
+	}
+	return moved || got.Moved, err
+}
+
+// Push implements loop.Share.
+func (s *Share) Push(ctx context.Context, done []string) (sent, again bool, err error) {
+	head, err := s.remote.Ready(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	s.mu.Lock()
+	same := head == "" || head == s.tip.Head
+	s.mu.Unlock()
+	if !same {
+		if sent, again, err := s.send(ctx, head); again || err != nil {
+			return sent, again, err
+		}
+		s.mu.Lock()
+		s.tip.Head = head
+		s.mu.Unlock()
+	}
+	s.keeper.Pushed(done)
+	s.sweep(ctx, head)
+	s.remote.SweepTickets(ctx)
+	return !same, false, nil
+}
+
+// sweep gives back claims that nobody needs any more: those that have run out, and those of killed runs on this tree whose
+// results are on the branch. What fails is left for the next time.
+func (s *Share) sweep(ctx context.Context, head string) {
+	me, err := s.name()
+	if err != nil || head == "" {
+		return
+	}
+	s.mu.Lock()
+	var over, own []string
+	for _, c := range s.tip.Claims {
+		switch {
+		case c.Key == "" || s.keeper.Has(c.Key):
+		case !time.Now().Before(c.Expires):
+			over = append(over, c.Key)
+		case c.Holder == me:
+			own = append(own, c.Key)
+		}
+	}
+	s.tip.Claims = nil // once for each look at the remote
+	s.mu.Unlock()
+	done, err := s.Recorded(ctx, head, own)
+	if over = append(over, done...); err != nil || len(over) == 0 {
+		return
+	}
+	if _, err := s.Claims().Take(ctx, over); err == nil {
+		_ = s.remote.Drop(ctx, over)
+	}
+}
+
+// Owed implements loop.Share.
+func (s *Share) Owed(ctx context.Context) ([]string, error) {
+	me, err := s.name()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	head := s.tip.Head
+	var here []string
+	for _, c := range s.tip.Claims {
+		if c.Key != "" && c.Holder == me && !s.keeper.Has(c.Key) && s.done(c.Key) {
+			here = append(here, c.Key)
+		}
+	}
+	s.mu.Unlock()
+	if head == "" || len(here) == 0 {
+		return here, nil
+	}
+	there, err := s.Recorded(ctx, head, here)
+	return slices.DeleteFunc(here, func(key string) bool { return slices.Contains(there, key) }), err
+}
+
+// done reports whether the result of an effect is a file of this tree.
+func (s *Share) done(key string) bool {
+	_, err := s.o.Store.Root().Lstat(s.o.Store.RunPath(key))
+	return err == nil
+}
+
+// Recorded returns the keys whose results a commit has.
+func (s *Share) Recorded(ctx context.Context, commit string, keys []string) (done []string, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	paths := make([]string, len(keys))
+	for i, key := range keys {
+		paths[i] = s.o.Store.RunPath(key)
+	}
+	err = s.git.Files(ctx, commit, paths, func(f gitrepo.Stored) error {
+		if i := slices.Index(paths, f.Path); i >= 0 {
+			done = append(done, keys[i])
+		}
+		return nil
+	})
+	return done, err
+}
+
+// Leave implements loop.Share.
+func (s *Share) Leave(ctx context.Context) error {
+	head, err := s.git.Head(ctx)
+	if err != nil {
+		return err
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return s.remote.Leave(ctx, hex.EncodeToString(id[:]), head.Hash)
+}
+
+// Elsewhere implements loop.Share.
+func (s *Share) Elsewhere() map[string]time.Time { return s.keeper.Elsewhere() }

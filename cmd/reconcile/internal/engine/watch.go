@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// watch runs the loop with hints from the file system: from the tree's own folders, and from where the inputs of nodes
+// are. A watcher's end by a signal is its normal end.
+func (r *run) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
+	s := r.settings
+	watcher, err := watch.New(r.o.Tree.Dir, watch.Options{
+		Paths: watchedPaths(s, nil), Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
+		Warn: func(err error) { r.o.Sink.Warn(err.Error()) },
+	})
+	if err != nil {
+		return loop.Result{}, err
+	}
+	hints := make(chan loop.Hint)
+	over := make(chan struct{})
+	defer close(over)
+	var written <-chan struct{}
+	if r.mirror != nil {
+		tell, wrote, stop := r.mirror.Follow(ctx)
+		defer stop()
+		written = wrote
+		followTree(l, tell)
+	}
+	tell, stop := indexing.Follow(ctx, indexing.FollowOptions{Tree: r.o.Tree, Store: r.store, Settings: s, Warn: r.o.Sink.Warn, Index: r.o.WarnIndex})
+	defer stop()
+	followTree(l, tell)
+	go forward(watcher.Hints(), written, hints, over)
+	r.o.Sink.Note("watching " + r.o.Tree.Dir + "; Ctrl-C ends it")
+	followInputs(l, watcher.Follow)
+	reportProblems(l, r.o.Sink.Warn)
+	res, err := l.Watch(ctx, hints)
+	if res.Tree == nil && ctx.Err() != nil && interrupted(err) {
+		// It was told to end before it had read the tree: that is a normal end too, and tells how things stand.
+		res.Tree, err = r.store.Load(context.WithoutCancel(ctx))
+	}
+	return res, errors.Join(err, watcher.Close())
+}
+
+// interrupted reports whether all that went wrong is that a context ended.
+func interrupted(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+		return errors.Is(err, context.Canceled)
+	}
+	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !interrupted(e) })
+}
+
+// followInputs tells a watcher where the globs of the tree's nodes can match, after each turn that changed it.
+func followInputs(l *loop.Loop, follow func(paths []string)) {
+	observe := l.Observe
+	var last []string
+	l.Observe = func(reports []controllers.Report, t *state.Tree) {
+		observe(reports, t)
+		if reports != nil || t == nil {
+			return
+		}
+		if paths := watchedPaths(t.Settings(), t); !slices.Equal(paths, last) {
+			last = paths
+			follow(paths)
+		}
+	}
+}
+
+// followTree hands on the tree after each turn that changed it.
+func followTree(l *loop.Loop, tell func(*state.Tree)) {
+	observe := l.Observe
+	var last *state.Tree
+	l.Observe = func(reports []controllers.Report, t *state.Tree) {
+		observe(reports, t)
+		if reports == nil && t != nil && t != last {
+			last = t
+			tell(t)
+		}
+	}
+}
+
+// watchedPaths are the folders of specs and state, the settings, and the folders above which no input can be.
+func watchedPaths(s *schemas.SettingsSpec, t *state.Tree) []string {
+	paths := []string{schemas.SettingsPath, s.Folders.Specs, s.Folders.State}
+	if t == nil {
+		return paths
+	}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if len(e.Inputs) == 0 {
+			continue
+		}
+		for _, n := range schemas.SpecAs[*schemas.DAGSpec](e.Object).Nodes {
+			for _, glob := range n.Inputs {
+				paths = append(paths, watchedPath(glob))
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// watchedPath is the file that a glob names, or the folder in and below which it can match.
+func watchedPath(glob string) string {
+	if !strings.ContainsAny(glob, `*?[{\`) {
+		return glob
+	}
+	base, _ := doublestar.SplitPattern(glob)
+	return base
+}
+
+// forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed. written
+// has a token when records were written beside the loop.
+func forward(from <-chan watch.Hint, written <-chan struct{}, to chan<- loop.Hint, over <-chan struct{}) {
+	defer close(to)
+	for {
+		var hint loop.Hint
+		select {
+		case h, ok := <-from:
+			if !ok {
+				return
+			}
+			hint = loop.Hint{Paths: h.Paths, Full: h.Full}
+		case <-written:
+			hint.Written = true
+		case <-over:
+			return
+		}
+		select {
+		case to <- hint:
+		case <-over:
+			return
+		}
+	}
+}

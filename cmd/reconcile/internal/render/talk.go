@@ -1,0 +1,56 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// mostTalk is how many lines are shown of one turn.
+const mostTalk = 5
+
+// TalkLines are what was said in a clarification in the form of a chat: "[Engineer -> Architect] Clarification needed
+// (CLR-42-001):" and the beginning of the question. "reconcile clarify show" has all of it.
+func TalkLines(c *controllers.Clarified) []string {
+	switch {
+	case c.Turn == nil:
+		return []string{"[" + DisplayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}
+	case c.Escalation != nil:
+		return escalationLines(c)
+	}
+	var b strings.Builder
+	shown := Clarification{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
+		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Status: c.Status},
+		Human:         true} // of the routing, the run of the agent tells
+	if err := ChatTurn(&b, shown, 0); err != nil {
+		return nil // a strings.Builder takes everything
+	}
+	// The chat is Markdown, in which < must be told from HTML; here nothing is.
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(b.String(), "&lt;", "<")), "\n")
+	if len(lines) > mostTalk {
+		lines = append(lines[:mostTalk], "  …")
+	}
+	return lines
+}
+
+// escalationLines are what a human has to decide: why, the open question, the positions and the options.
+func escalationLines(c *controllers.Clarified) []string {
+	const most = 400 // columns of one text; "reconcile clarify show" has all of it
+	e := c.Escalation
+	lines := []string{"[ESCALATED] " + c.ClarificationID + ": " + Line(c.Topic),
+		"  Why: " + clarify.Because(e.Reason, c.Turn.Body)}
+	for i, p := range e.Positions {
+		head := "  " + DisplayName(p.Agent) + ": "
+		if i == 0 { // the side that asks
+			head = "  Open question of " + DisplayName(p.Agent) + ": "
+		}
+		lines = append(lines, head+Cut(Line(strings.Join(strings.Fields(p.Body), " ")), most))
+	}
+	for i, o := range e.Options {
+		lines = append(lines, fmt.Sprintf("  %d. %s", i+1, o))
+	}
+	return append(lines, "  "+e.Action)
+}
