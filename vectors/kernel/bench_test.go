@@ -65,27 +65,10 @@ func BenchmarkNibbles(b *testing.B) {
 	}
 }
 
-func BenchmarkScanBits(b *testing.B) {
-	r := random(2)
-	words := Words(benchDims)
-	q, all, out := make([]uint64, words), make([]uint64, words*farRows), make([]int32, farRows)
-	for i := range all {
-		all[i] = r.Uint64()
-	}
-	for _, rows := range []int{nearRows, 10_000, farRows} {
-		benchLevels(b, fmt.Sprint(rows), func(b *testing.B) {
-			for b.Loop() {
-				ScanBits(q, all, words, out[:rows])
-			}
-			perRow(b, rows)
-		})
-	}
-}
-
 func BenchmarkCodes(b *testing.B) {
 	r := random(3)
 	v, rotated := floats(r, benchDims), make([]float32, benchDims)
-	code, words := make([]int8, benchDims), make([]uint64, Words(benchDims))
+	code := make([]int8, benchDims)
 	rotation := NewRotation(benchDims, 1)
 	benchLevels(b, "rotate", func(b *testing.B) {
 		for b.Loop() {
@@ -95,11 +78,6 @@ func BenchmarkCodes(b *testing.B) {
 	benchLevels(b, "quantize", func(b *testing.B) {
 		for b.Loop() {
 			QuantizeInt8(code, v, 40)
-		}
-	})
-	benchLevels(b, "signs", func(b *testing.B) {
-		for b.Loop() {
-			SignBits(words, v)
 		}
 	})
 }

@@ -1,11 +1,11 @@
-// Package kernel has the inner loops of vector search: inner products, distances and scans over float32 vectors, over
-// the halves of codes of eight bits and codes of one bit a dimension, and what makes such codes of vectors.
+// Package kernel has the inner loops of vector search: inner products, distances and scans over float32 vectors and over
+// the halves of codes of eight bits a dimension, and what makes such codes of vectors.
 //
 // # Levels
 //
 // Each loop exists for several instruction sets, see [Instructions]. The best that the processor has is chosen at
 // start; [Use] chooses another one, for tests and benchmarks. What works on integers ([DotsNibbles],
-// [ScanNibbles], [ScanBits]) or makes codes ([QuantizeInt8], [SignBits], [Rotation]) gives the same bits at every level
+// [ScanNibbles]) or makes codes ([QuantizeInt8], [Rotation]) gives the same bits at every level
 // and on every machine, so that an index which is made by these alone is the same bytes everywhere; [Norm], too.
 // [Dot], [Cosine] and [L2] add float32 numbers in an order that depends on the level: their results differ in the last
 // digits, and are good for ranking and not for deciding how an index is built.
@@ -15,9 +15,7 @@
 // A code of eight bits is a component times a scale, rounded ([QuantizeInt8]). That loses little when all components
 // are of about the same size, which those of embeddings are not: a few are large in every vector. A random [Rotation]
 // keeps all distances and evens the components out. It is made of random signs and Walsh-Hadamard transforms, after
-// Ailon and Chazelle, "The Fast Johnson-Lindenstrauss Transform and Approximate Nearest Neighbors" (2009). The signs of
-// the rotated components ([SignBits]) are the code of one bit; the Hamming distance of two of them ([ScanBits]) grows
-// with the angle between the vectors: Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (2002).
+// Ailon and Chazelle, "The Fast Johnson-Lindenstrauss Transform and Approximate Nearest Neighbors" (2009).
 //
 // # Nibbles
 //

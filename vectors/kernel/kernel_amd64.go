@@ -71,18 +71,6 @@ func scanNibbles(q []int8, plane []byte, stride int, out []int32) {
 	}
 }
 
-// scanBits works on eight rows at a time with AVX-512; below it, one instruction that counts the bits of a word is as
-// good as AVX2.
-func scanBits(q, codes []uint64, words int, out []int32) {
-	done := 0
-	if Level() == AVX512 && cpu.X86.HasAVX512VPOPCNTDQ {
-		if done = len(out) &^ 7; done > 0 {
-			scanBitsAVX512(&q[0], words, &codes[0], done, &out[0])
-		}
-	}
-	scanBitsGo(q, codes[done*words:], words, out[done:])
-}
-
 func quantizeInt8(dst []int8, v []float32, scale float32) {
 	even := 0
 	if Level() >= AVX2 {
@@ -91,16 +79,6 @@ func quantizeInt8(dst []int8, v []float32, scale float32) {
 		}
 	}
 	quantizeInt8Go(dst[even:], v[even:], scale)
-}
-
-func signBits(dst []uint64, v []float32) {
-	even := 0
-	if Level() >= AVX2 {
-		if even = len(v) &^ 63; even > 0 {
-			signBitsAVX2(&dst[0], &v[0], even)
-		}
-	}
-	signBitsGo(dst[even/64:], v[even:])
 }
 
 func walsh(v []float32, signs []uint32, scale float32) {
@@ -140,20 +118,10 @@ func dotsNibblesAVX2(q *int8, n int, plane *byte, stride int, ids *uint32, count
 //go:noescape
 func joinNibblesAVX2(code *int8, high, low *byte, n, step int)
 
-// scanBitsAVX512 needs words to be at least 1, and rows a multiple of 8, at least 8.
-//
-//go:noescape
-func scanBitsAVX512(q *uint64, words int, codes *uint64, rows int, out *int32)
-
 // quantizeInt8AVX2 needs n to be a multiple of 8.
 //
 //go:noescape
 func quantizeInt8AVX2(dst *int8, v *float32, n int, scale float32)
-
-// signBitsAVX2 needs n to be a multiple of 64.
-//
-//go:noescape
-func signBitsAVX2(dst *uint64, v *float32, n int)
 
 // walshAVX2 needs n to be a power of two, at least 8.
 //

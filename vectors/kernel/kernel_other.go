@@ -23,10 +23,6 @@ func scanNibbles(q []int8, plane []byte, stride int, out []int32) {
 	scanNibblesGo(q, plane, stride, out)
 }
 
-func scanBits(q, codes []uint64, words int, out []int32) { scanBitsGo(q, codes, words, out) }
-
 func quantizeInt8(dst []int8, v []float32, scale float32) { quantizeInt8Go(dst, v, scale) }
-
-func signBits(dst []uint64, v []float32) { signBitsGo(dst, v) }
 
 func walsh(v []float32, signs []uint32, scale float32) { walshGo(v, signs, scale) }

@@ -173,44 +173,6 @@ func TestNibblesAreExactAtAllLevels(t *testing.T) {
 	})
 }
 
-func TestScanBitsIsExactAtAllLevels(t *testing.T) {
-	atLevels(t, func(t *testing.T) {
-		r := random(3)
-		for words := range 70 {
-			for _, rows := range []int{0, 1, 7, 8, 9, 16, 31, 64} {
-				all, q := make([]uint64, words*rows), make([]uint64, words)
-				for i := range q {
-					q[i] = r.Uint64()
-				}
-				for i := range all {
-					all[i] = r.Uint64()
-				}
-				if rows > 1 { // the nearest and the farthest row
-					for i := range q {
-						all[i], all[words+i] = q[i], ^q[i]
-					}
-				}
-				out, intact := guarded(rows)
-				ScanBits(q, all, words, out)
-				for i, got := range out {
-					want := int32(0)
-					for j := range q {
-						for d := q[j] ^ all[i*words+j]; d != 0; d &= d - 1 {
-							want++
-						}
-					}
-					if got != want {
-						t.Fatalf("row %d of %d with %d words: %d, want %d", i, rows, words, got, want)
-					}
-				}
-				if !intact() {
-					t.Fatalf("%d rows of %d words: written beside out", rows, words)
-				}
-			}
-		}
-	})
-}
-
 func TestQuantizeInt8(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	special := []float32{0, 0.5, 1.5, 2.5, -0.5, -1.5, 126.4, 126.5, 127, 127.5, 1e30, inf, -126.5, -127, -128, -1e30, -inf, nan, 0.49999997}
@@ -227,26 +189,6 @@ func TestQuantizeInt8(t *testing.T) {
 			QuantizeInt8(got, v, 50.3)
 			if quantizeInt8Go(want, v, 50.3); !slices.Equal(got, want) {
 				t.Fatalf("%d components: %v, want %v", n, got, want)
-			}
-		}
-	})
-}
-
-func TestSignBits(t *testing.T) {
-	atLevels(t, func(t *testing.T) {
-		r := random(5)
-		for _, n := range lengths() {
-			v := floats(r, n)
-			if n > 0 {
-				v[r.IntN(n)] = float32(math.Copysign(0, -1))
-			}
-			got := slices.Repeat([]uint64{^uint64(0)}, Words(n))
-			SignBits(got, v)
-			for i := range 64 * len(got) {
-				want := i < n && math.Signbit(float64(v[i]))
-				if bit := got[i/64]>>(i%64)&1 == 1; bit != want {
-					t.Fatalf("bit %d of %d is %v, want %v", i, n, bit, want)
-				}
 			}
 		}
 	})
@@ -405,7 +347,6 @@ func TestNothingAllocates(t *testing.T) {
 	r := random(10)
 	q, code := codes(r, 768), codes(r, 768)
 	high, low, _ := planes(r, 768, 384, 16)
-	words, bits := make([]uint64, 12), make([]uint64, 12*16)
 	v, rotation := floats(r, 768), NewRotation(768, 1)
 	atLevels(t, func(t *testing.T) {
 		n := testing.AllocsPerRun(10, func() {
@@ -415,10 +356,8 @@ func TestNothingAllocates(t *testing.T) {
 			ScanNibbles(q, low, 384, out[:])
 			Join(code, high[:384], low[:384])
 			Split(high[:384], low[:384], code)
-			ScanBits(words, bits, 12, out[:])
 			rotation.Apply(v, v)
 			QuantizeInt8(q, v, 100)
-			SignBits(words, v)
 		})
 		if n != 0 {
 			t.Errorf("%g allocations", n)
@@ -439,10 +378,7 @@ func TestMistakesPanic(t *testing.T) {
 		"out":           func() { DotsNibbles(make([]int8, 128), make([]byte, 192), 64, []uint32{1}, out) },
 		"stride":        func() { ScanNibbles(make([]int8, 128), make([]byte, 192), 63, out) },
 		"scan":          func() { ScanNibbles(make([]int8, 128), make([]byte, 191), 64, out) },
-		"bits":          func() { ScanBits(make([]uint64, 2), make([]uint64, 5), 2, out) },
-		"words":         func() { ScanBits(make([]uint64, 2), make([]uint64, 9), 3, out) },
 		"quantize":      func() { QuantizeInt8(make([]int8, 2), make([]float32, 3), 1) },
-		"signs":         func() { SignBits(make([]uint64, 2), make([]float32, 64)) },
 		"rotation":      func() { NewRotation(0, 1) },
 		"rotate":        func() { NewRotation(8, 1).Apply(make([]float32, 8), make([]float32, 9)) },
 	} {

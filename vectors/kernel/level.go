@@ -11,8 +11,7 @@ const (
 	Portable Instructions = iota
 	// AVX2 needs AVX2 and FMA, which x86 processors have since about 2013.
 	AVX2
-	// AVX512 needs the foundation of AVX-512 and its dot products of bytes (VNNI): since about 2019. Where the counting
-	// of bits (VPOPCNTDQ) is missing, that alone is done as in AVX2.
+	// AVX512 needs the foundation of AVX-512 and its dot products of bytes (VNNI): since about 2019.
 	AVX512
 )
 

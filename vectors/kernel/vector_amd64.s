@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Making codes, with AVX2: quantising, signs, and the steps of a rotation.
+// Making codes, with AVX2: quantising, and the steps of a rotation.
 
 // func quantizeInt8AVX2(dst *int8, v *float32, n int, scale float32)
 TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-28
@@ -29,24 +29,6 @@ eight:
 	ADDQ         $8, AX
 	CMPQ         AX, BX
 	JLT          eight
-	VZEROUPPER
-	RET
-
-// func signBitsAVX2(dst *uint64, v *float32, n int)
-TEXT ·signBitsAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ v+8(FP), SI
-	MOVQ n+16(FP), BX
-	SHRQ $3, BX
-
-eight:
-	VMOVUPS   (SI), Y0
-	VMOVMSKPS Y0, AX
-	MOVB      AX, (DI)
-	ADDQ      $32, SI
-	INCQ      DI
-	DECQ      BX
-	JNZ       eight
 	VZEROUPPER
 	RET
 

@@ -50,7 +50,7 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 	return x, context.Cause(ctx)
 }
 
-// finish makes the graph of a view whose base is filled, if it is large enough for one, and the order of the IDs. It
+// finish makes the graph or the lists of a view whose base is filled, if it is large enough, and the order of the IDs. It
 // returns which row each slot was filled as. The error is that of the context.
 func (x *Index) finish(ctx context.Context, v *view, progress func(done, total int)) (rows []uint32, err error) {
 	n := v.base.len()
@@ -58,10 +58,7 @@ func (x *Index) finish(ctx context.Context, v *view, progress func(done, total i
 	if n >= x.options.GraphFrom && v.dims >= graphDims {
 		rows = x.buildGraph(v, progress)
 	} else {
-		rows = make([]uint32, n)
-		for i := range rows {
-			rows[i] = uint32(i)
-		}
+		rows = x.buildLists(v)
 	}
 	if ctx.Err() != nil { // what was made is not complete
 		return nil, context.Cause(ctx)
@@ -97,7 +94,6 @@ func (s shape) segmentOf(n int) segment {
 		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
 		norms: make([]int32, n), coarse: make([]int32, n),
 		towers: slices.Repeat([]uint32{noSlot}, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride),
-		bits: make([]uint64, n*s.words),
 	}
 }
 
@@ -138,6 +134,27 @@ func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 	l.findAll()
 	order := v.met()
 	v.reorder(order)
+	return order
+}
+
+// buildLists makes the lists of the base, if it is large enough, and puts what is in one next to each other. It returns that order.
+func (x *Index) buildLists(v *view) []uint32 {
+	x.linkerOf(v).makeLists()
+	if !v.inLists() {
+		return v.alive()
+	}
+	order := slices.Concat(v.lists.members...)
+	if len(order) != v.len() {
+		return nil // stopped
+	}
+	v.reorder(order)
+	at := uint32(0)
+	for _, members := range v.lists.members {
+		for i := range members {
+			members[i] = at
+			at++
+		}
+	}
 	return order
 }
 
@@ -184,12 +201,13 @@ func (v *view) reorder(order []uint32) {
 	arrange(s.towers, 1, order)
 	arrange(s.high, v.stride, order)
 	arrange(s.low, v.stride, order)
-	arrange(s.bits, v.words, order)
 	arrange(s.links, v.cap0(), order)
 	arrange(s.vectors, v.dims, order)
 	rename(s.links, moved)
 	rename(v.tower, moved)
-	v.entry = moved[v.entry]
+	if v.hasEntry() {
+		v.entry = moved[v.entry]
+	}
 }
 
 // rename replaces slots by what they have become.

@@ -9,6 +9,8 @@ const (
 	// fitted is of how many vectors codes are made to fit, judged with how many it is judged whether their upper nibbles keep
 	// the order, and asked with how many searches are calibrated.
 	fitted, judged, asked = 2048, 64, 200
+	// askedFew is the same of asked where there is no graph.
+	askedFew = 100
 	// nibblesKeep is the least share of the nearest by whole codes that must be among the nibblesAmong nearest by upper
 	// nibbles; else walks compare whole codes.
 	nibblesKeep, nibblesAmong = 0.97, 48
@@ -110,7 +112,7 @@ func (w *walker) keysOf(v *view, whole bool) []uint64 {
 		if whole {
 			norms = s.s.norms[s.from:s.to]
 		}
-		w.scanSpan(v, s, whole)
+		w.scanSpan(v, &w.query, s, whole)
 		for i, dot := range w.dists {
 			w.found = append(w.found, keyOf(far(norms[i], dot, w.query.ratio), s.slot+uint32(i), 0))
 		}
@@ -163,7 +165,11 @@ func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float3
 	probes := l.probes()
 	v.efforts.among = among(probes, v.whole)
 	v.efforts.normal = l.enough(probes, DefaultEfSearch, wantDefault)
-	v.efforts.thorough = l.enough(probes, max(DefaultEfThorough, v.efforts.normal), wantThorough)
+	least := max(DefaultEfThorough, v.efforts.normal)
+	if !v.graph {
+		least = max(least, 2*v.efforts.normal) // what is looked at is to grow, too, and not only what is kept
+	}
+	v.efforts.thorough = l.enough(probes, least, wantThorough)
 	if failed := l.failed.Swap(nil); failed != nil {
 		return *failed
 	}
@@ -196,7 +202,11 @@ func harder(ef int) int {
 func (l *linker) probes() []probe {
 	v := l.v
 	alive := v.alive()
-	sample := sampleOf(len(alive), asked)
+	n := asked
+	if !v.graph {
+		n = askedFew
+	}
+	sample := sampleOf(len(alive), n)
 	probes := make([]probe, kinds*len(sample))
 	l.parallel(len(sample), func(w *walker, i int) {
 		slot := alive[sample[i]]
@@ -228,7 +238,7 @@ func (w *walker) aim(v *view, p *probe) {
 			near = append(near, h.Slot)
 		}
 	}
-	if v.hasEntry() && p.kind == own {
+	if p.kind == own {
 		p.ranks = w.ranks(v, near)
 	}
 }
@@ -326,7 +336,7 @@ func (x *Index) recalibrate(v *view) {
 	_ = x.linkerOf(v).calibrate(v.exact) // what is in memory can be read
 }
 
-// refit makes the codes of a view without a graph anew, to fit its vectors. Views before keep theirs.
+// refit makes the codes and the lists of a view without a graph anew, to fit its vectors. Views before keep theirs.
 func (x *Index) refit(v *view) {
 	alive := v.alive()
 	_ = v.fitTo(len(alive), func(row int, into []float32) error {
@@ -335,7 +345,7 @@ func (x *Index) refit(v *view) {
 	})
 	for _, s := range []*segment{&v.base, &v.tail} {
 		fresh := v.segmentOf(s.len())
-		s.slacks, s.norms, s.coarse, s.high, s.low, s.bits = fresh.slacks, fresh.norms, fresh.coarse, fresh.high, fresh.low, fresh.bits
+		s.slacks, s.norms, s.coarse, s.high, s.low = fresh.slacks, fresh.norms, fresh.coarse, fresh.high, fresh.low
 	}
 	l := x.linkerOf(v)
 	l.parallel(len(alive), func(w *walker, i int) {
@@ -343,4 +353,5 @@ func (x *Index) refit(v *view) {
 		v.code(alive[i], &w.query)
 	})
 	l.judge()
+	l.makeLists()
 }

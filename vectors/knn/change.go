@@ -122,6 +122,8 @@ func (x *Index) put(items []Item) {
 		x.refit(v)
 		x.linkAll(v)
 		x.recalibrate(v)
+	case v.inLists():
+		w.enlist(v, batch)
 	}
 	x.adapt(v, len(items))
 	x.publish(v, func() {
@@ -146,7 +148,6 @@ func (v *view) code(slot uint32, c *coded) {
 	s, row := v.at(slot)
 	s.slacks[row], s.norms[row], s.coarse[row] = c.slack, c.norm, coarseNorm(c.code[:v.dims])
 	kernel.Split(v.high(slot), v.low(slot), c.code)
-	copy(s.bits[row*v.words:], c.bits)
 }
 
 // slotFor takes a slot of the tail for an ID, with an empty block of links and a tower if there is a graph. A hole is used
@@ -196,7 +197,6 @@ func (s *segment) grow(sh shape, graph bool) {
 	s.norms, s.coarse = append(s.norms, 0), append(s.coarse, 0)
 	s.towers = append(s.towers, noSlot)
 	s.high, s.low = extended(s.high, sh.stride), extended(s.low, sh.stride)
-	s.bits = extended(s.bits, sh.words)
 	s.vectors = extended(s.vectors, sh.dims)
 	if graph {
 		s.links = extended(s.links, sh.cap0())
@@ -243,7 +243,7 @@ func (x *Index) linkAll(v *view) {
 
 // makeBlocks gives each slot an empty block of links.
 func (v *view) makeBlocks() {
-	v.graph, v.entry, v.top = true, noSlot, 0
+	v.graph, v.entry, v.top, v.lists = true, noSlot, 0, lists{}
 	for _, s := range []*segment{&v.base, &v.tail} {
 		s.links = slices.Repeat([]uint32{noSlot}, s.len()*v.cap0())
 		s.towers = slices.Repeat([]uint32{noSlot}, s.len())

@@ -27,7 +27,6 @@ const (
 type coder struct {
 	dims     int
 	stride   int // of the rows of nibbles, in bytes
-	words    int // of the codes of 1 bit
 	rotation *kernel.Rotation
 	ones     []byte // a row of nibbles that are 1
 	// A code is a rotated unit vector without the centre, times the scale. whole says that walks compare whole codes, because
@@ -43,7 +42,6 @@ func newCoder(dims int) *coder {
 	return &coder{
 		dims:     dims,
 		stride:   stride,
-		words:    kernel.Words(dims),
 		scale:    float32(127 / math.Min(1, deviations/math.Sqrt(float64(dims)))),
 		centre:   make([]float32, dims),
 		rotation: kernel.NewRotation(dims, rotationSeed),
@@ -57,15 +55,14 @@ type coded struct {
 	code  []int8    // 2*stride long; zeros behind dims
 	sum   int32     // of the components of the code
 	norm  int32     // of their squares
-	bits  []uint64
-	size  float32 // the length of the vector
-	slack float32 // at least the distance of the rotated vector from what the code stands for
+	size  float32   // the length of the vector
+	slack float32   // at least the distance of the rotated vector from what the code stands for
 	// ratio is the scale of the code by that of the coder, in parts of unitRatio: a query may lie far from all vectors.
 	ratio int64
 }
 
 func (c *coder) row() coded {
-	return coded{unit: make([]float32, c.dims), code: make([]int8, 2*c.stride), bits: make([]uint64, c.words)}
+	return coded{unit: make([]float32, c.dims), code: make([]int8, 2*c.stride)}
 }
 
 // check says what is wrong with a vector; nil if nothing is.
@@ -119,7 +116,6 @@ func (c *coder) quantize(to *coded, rotated []float32, ratio int64) {
 	kernel.QuantizeInt8(to.code[:c.dims], rotated, c.scaleAt(ratio))
 	clear(to.code[c.dims:])
 	to.sum, to.norm = c.sumOf(to.code), normOf(to.code)
-	kernel.SignBits(to.bits, rotated)
 }
 
 // scaleAt is the scale of a code with a ratio.
@@ -179,8 +175,17 @@ func (c *coder) apart(q *coded, dist int32) float64 {
 	return float64(q.norm)/(at*at) + float64(dist)/(at*scale)
 }
 
-// similarity is what a distance of codes says about the cosine.
-func (c *coder) similarity(q *coded, dist int32) float32 { return float32(1 - c.apart(q, dist)/2) }
+// dist is the distance of a slot that codes tell to be so far apart from a query, the inverse of apart.
+func (c *coder) dist(q *coded, apart float64) float64 {
+	at, scale := float64(c.scaleAt(q.ratio)), float64(c.scale)
+	return (apart - float64(q.norm)/(at*at)) * at * scale
+}
+
+// similarity says what a distance of codes tells about the cosine, of a query and of slots: first plus each times the distance.
+func (c *coder) similarity(q *coded) (first, each float64) {
+	at, scale := float64(c.scaleAt(q.ratio)), float64(c.scale)
+	return 1 - float64(q.norm)/(2*at*at), -1 / (2 * at * scale)
+}
 
 // fit makes a coder of the same dimensions for vectors of which it is given some, of length 1: their mean is its centre, and
 // it covers all but a few of their components.
@@ -200,15 +205,16 @@ func (c *coder) fit(sample [][]float32) *coder {
 		fitted.centre[i] = float32(sum / float64(len(sample)))
 	}
 	c.rotation.Apply(fitted.centre, fitted.centre)
-	sizes := make([]float32, 0, len(sample)*c.dims)
+	sizes := make([]uint64, 0, len(sample)*c.dims) // the bits of numbers without sign, whose order is theirs
 	for _, v := range sample {
 		c.rotation.Apply(rotated, v)
 		for i, x := range fitted.centre {
-			sizes = append(sizes, max(rotated[i]-x, x-rotated[i]))
+			sizes = append(sizes, uint64(math.Float32bits(rotated[i]-x)&^(1<<31)))
 		}
 	}
-	slices.Sort(sizes)
-	if most := sizes[len(sizes)-1-len(sizes)/cutOff]; most > smallest {
+	within := len(sizes) - len(sizes)/cutOff
+	pick(sizes, within)
+	if most := math.Float32frombits(uint32(slices.Max(sizes[:within]))); most > smallest {
 		fitted.scale = 127 / most
 	} else {
 		fitted.scale = 127 / smallest

@@ -57,7 +57,12 @@ func build(t testing.TB, o Options, items []Item) *Index {
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	items := clustered(3*peerReach*linkedFor, 64, 1) // the last batches have more than are compared with each other
-	o := small(64)
+	testSameBytes(t, small(64), items)
+	testSameBytes(t, Options{Dims: 64}, items)
+}
+
+// testSameBytes: with and without a graph.
+func testSameBytes(t *testing.T, o Options, items []Item) {
 	want := build(t, o, items).AppendTo(nil)
 	for _, threads := range []int{1, 2, 7} {
 		o.Threads = threads
@@ -193,11 +198,14 @@ func cosine(a, b []float32) float64 {
 
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			history(t, seed)
-		})
+	const dims = 40
+	for _, o := range []Options{small(dims), {Dims: dims}} {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprintf("graph from %d, %d", o.GraphFrom, seed), func(t *testing.T) {
+				t.Parallel()
+				history(t, o, seed)
+			})
+		}
 	}
 }
 
@@ -238,12 +246,11 @@ func (m model) change(t *testing.T, x *Index, r *rand.Rand, fresh []Item, next i
 }
 
 // history does random changes to an index and a model.
-func history(t *testing.T, seed uint64) {
-	const dims = 40
+func history(t *testing.T, o Options, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 2))
-	fresh := clustered(6000, dims, seed+10)
+	fresh := clustered(6000, o.Dims, seed+10)
 	m := model{}
-	x, err := New(small(dims))
+	x, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +258,7 @@ func history(t *testing.T, seed uint64) {
 		for _, item := range fresh[:500] {
 			m[item.ID] = item.Vector
 		}
-		x = build(t, small(dims), fresh[:500])
+		x = build(t, o, fresh[:500])
 	}
 	next := 500
 	for round := range 12 {

@@ -33,141 +33,88 @@ func (v *view) spans(do func(span)) {
 	}
 }
 
-// scanAll compares the query with all vectors: by their codes of 1 bit, the best of these by those of 8 bits, and the best of
-// these exactly. Few codes are compared without those of 1 bit.
-func (w *walker) scanAll(v *view, o SearchOptions) {
-	want := max(scanned, v.live/64, 4*o.Ef)
-	if 4*want >= v.live || v.live*v.stride <= cached {
-		w.scanCodes(v, o)
-		return
-	}
-	limit, at := w.bitLimit(v, o.K, want), 0
-	w.slots = w.slots[:0]
-	v.spans(func(s span) {
-		n := s.to - s.from
-		for i, d := range w.dists[at : at+n] {
-			if d <= limit {
-				w.slots = append(w.slots, s.slot+uint32(i))
-			}
-		}
-		at += n
-	})
-	w.rank(v, o)
-}
+// kept is how many candidates a scan compares by whole codes.
+func kept(v *view, o SearchOptions) int { return max(o.Ef, v.efforts.among) }
 
 // scanCodes compares the codes of all vectors as a walk does, and the best that it keeps exactly.
 func (w *walker) scanCodes(v *view, o SearchOptions) {
-	keys := slices.DeleteFunc(w.keysOf(v, v.whole), func(key uint64) bool { return !o.passes(v, slotOf(key, 0)) })
-	w.rerank(v, o, lowest(keys, o.Ef))
+	w.best.reset(kept(v, o))
+	v.spans(func(s span) { w.sieveSpan(v, o, s) })
+	w.rerank(v, o, w.best.kept())
 }
 
-// scanSpan sets w.dists to the inner products of the query with the codes of a span, or with what their upper nibbles tell.
-func (w *walker) scanSpan(v *view, s span, whole bool) {
+// sieveSpan offers w.best the slots of a span, and returns how many pass.
+func (w *walker) sieveSpan(v *view, o SearchOptions, s span) (passed int) {
+	norms := s.s.coarse[s.from:s.to]
+	if v.whole {
+		norms = s.s.norms[s.from:s.to]
+	}
+	w.scanSpan(v, &w.query, s, v.whole)
+	all := o.Filter == nil && v.born == nil
+	for i, dot := range w.dists {
+		slot := s.slot + uint32(i)
+		if all || o.passes(v, slot) {
+			passed++
+			w.best.offer(keyOf(far(norms[i], dot, w.query.ratio), slot, 0))
+		}
+	}
+	return passed
+}
+
+// sieveSlots offers it w.slots.
+func (w *walker) sieveSlots(v *view) {
+	w.measure(v, &w.query)
+	for i, dist := range w.dists {
+		w.best.offer(keyOf(dist, w.slots[i], 0))
+	}
+}
+
+// scanSpan sets w.dists to the inner products of a code with the codes of a span, or with what their upper nibbles tell.
+func (w *walker) scanSpan(v *view, q *coded, s span, whole bool) {
 	n := s.to - s.from
 	w.dists = slices.Grow(w.dists[:0], n)[:n]
-	kernel.ScanNibbles(w.query.code, s.s.high[s.from*v.stride:s.to*v.stride], v.stride, w.dists)
+	kernel.ScanNibbles(q.code, s.s.high[s.from*v.stride:s.to*v.stride], v.stride, w.dists)
 	if !whole {
-		middle := (128 - 8) * w.query.sum
+		middle := (128 - 8) * q.sum
 		for i, dot := range w.dists {
 			w.dists[i] = 16*dot - middle
 		}
 		return
 	}
 	w.lows = slices.Grow(w.lows[:0], n)[:n]
-	kernel.ScanNibbles(w.query.code, s.s.low[s.from*v.stride:s.to*v.stride], v.stride, w.lows)
-	join(w.dists, w.lows, w.query.sum)
+	kernel.ScanNibbles(q.code, s.s.low[s.from*v.stride:s.to*v.stride], v.stride, w.lows)
+	join(w.dists, w.lows, q.sum)
 }
 
-// lowest puts the n lowest keys first, in order, and returns them.
-func lowest(keys []uint64, n int) []uint64 {
-	part := keys
-	for rest := n; rest > 0 && rest < len(part); {
-		pivot := middleOf(part[0], part[len(part)/2], part[len(part)-1])
-		below, above := 0, len(part)-1
-		for below <= above {
-			switch {
-			case part[below] < pivot:
-				below++
-			case part[above] > pivot:
-				above--
-			default:
-				part[below], part[above] = part[above], part[below]
-				below++
-				above--
-			}
-		}
-		switch {
-		case rest <= above+1:
-			part = part[:above+1]
-		case rest >= below:
-			part, rest = part[below:], rest-below
-		default:
-			rest = 0
-		}
-	}
-	keys = keys[:min(n, len(keys))]
-	slices.Sort(keys)
-	return keys
-}
-
-// middleOf is the one in the middle of three.
-func middleOf(a, b, c uint64) uint64 { return max(min(a, b), min(max(a, b), c)) }
-
-// bitLimit sets w.dists to the distances of the query's code of 1 bit from those of all rows, and returns up to which
-// distance there are about as many as wanted, or those that may be among the k nearest, if these are more: the distances of
-// two vectors that are equally near differ by chance. It counts how often each occurs.
-func (w *walker) bitLimit(v *view, k, want int) int32 {
-	w.dists = w.dists[:0]
-	v.spans(func(s span) {
-		at, n := len(w.dists), s.to-s.from
-		w.dists = slices.Grow(w.dists, n)[:at+n]
-		kernel.ScanBits(w.query.bits, s.s.bits[s.from*v.words:s.to*v.words], v.words, w.dists[at:])
-	})
-	most := 64 * v.words // where a damaged file has bits beyond those of the dimensions
-	w.counts = slices.Grow(w.counts[:0], most+1)[:most+1]
-	clear(w.counts)
-	for _, d := range w.dists {
-		w.counts[d]++
-	}
-	near := w.countsTo(k)
-	share := min(1, float64(near)/float64(v.dims))
-	chance := 2 * math.Sqrt(2*float64(v.dims)*share*(1-share))
-	return int32(min(most, max(w.countsTo(want), near+int(chance))))
-}
-
-// countsTo is up to which distance w.counts counts as many as wanted.
-func (w *walker) countsTo(want int) int {
-	sum := 0
-	for limit, n := range w.counts {
-		if sum += int(n); sum >= want {
-			return limit
-		}
-	}
-	return len(w.counts) - 1
-}
-
-// scanSlots compares the query with w.slots.
+// scanSlots compares the query with those of w.slots that pass.
 func (w *walker) scanSlots(v *view, o SearchOptions) {
 	w.slots = slices.DeleteFunc(w.slots, func(slot uint32) bool { return !v.has(slot) })
-	w.rank(v, o)
-}
-
-// rank compares w.slots as a walk does, and the best that it keeps exactly.
-func (w *walker) rank(v *view, o SearchOptions) {
-	w.measure(v, &w.query)
-	w.found = w.found[:0]
-	for i, dist := range w.dists {
-		if o.passes(v, w.slots[i]) {
-			w.found = append(w.found, keyOf(dist, w.slots[i], 0))
-		}
-	}
-	w.rerank(v, o, lowest(w.found, o.Ef))
+	w.best.reset(kept(v, o))
+	w.sieveSlots(v)
+	w.rerank(v, o, w.best.kept())
 }
 
 // exact finds the K best for certain: a code says how similar a vector is at most, and vectors are compared in that order
-// until none that is left can be better than the K found.
+// until none that is left can be better than the K found. Which can be is known once the K best by codes are compared.
 func (w *walker) exact(v *view, o SearchOptions) {
+	w.best.reset(o.K)
+	w.found = w.found[:0]
+	v.spans(func(s span) {
+		w.scanSpan(v, &w.query, s, true)
+		for i, dot := range w.dists {
+			if slot := s.slot + uint32(i); o.passes(v, slot) {
+				key := keyOf(far(s.s.norms[s.from+i], dot, w.query.ratio), slot, 0)
+				w.found = append(w.found, key)
+				w.best.offer(key)
+			}
+		}
+	})
+	for _, key := range w.best.kept() {
+		w.answer(v, o, slotOf(key, 0))
+		w.settle(v, o)
+	}
 	w.bounds(v, o)
+	w.answers = w.answers[:0]
 	heapify(w.bound)
 	for len(w.bound) > 0 {
 		top := w.bound[0]
@@ -201,21 +148,40 @@ type bound struct {
 	slot       uint32
 }
 
-// bounds sets w.bound for all slots that pass. Two unit vectors whose distance is d have a similarity of 1-d*d/2, and d is
-// at least the distance of what their codes stand for less those of the vectors from their codes.
+// bounds sets w.bound for the slots in w.found that may be among the K best, as w.answers are. Two unit vectors whose distance is
+// d have a similarity of 1-d*d/2, and d is at least the distance of what their codes stand for less those of the vectors from
+// their codes.
 func (w *walker) bounds(v *view, o SearchOptions) {
 	w.bound = w.bound[:0]
 	slack := v.distance(w.rotated, &w.query)
-	v.spans(func(s span) {
-		w.scanSpan(v, s, true)
-		for i, dot := range w.dists {
-			if slot := s.slot + uint32(i); o.passes(v, slot) {
-				apart := math.Sqrt(max(0, v.apart(&w.query, far(s.s.norms[s.from+i], dot, w.query.ratio))))
-				least := max(0, float32(apart)-slack-s.s.slacks[s.from+i])
-				w.bound = append(w.bound, bound{1 - least*least/2 + rounding, slot})
-			}
+	limit := uint64(math.MaxUint64)
+	if len(w.answers) >= o.K {
+		limit = v.farthest(&w.query, w.answers[o.K-1].Similarity, slack)
+	}
+	for _, key := range w.found {
+		if key <= limit {
+			s, row := v.at(slotOf(key, 0))
+			apart := math.Sqrt(max(0, v.apart(&w.query, distOf(key))))
+			least := max(0, float32(apart)-slack-s.slacks[row])
+			w.bound = append(w.bound, bound{1 - least*least/2 + rounding, slotOf(key, 0)})
 		}
-	})
+	}
+}
+
+// farthest is the highest key of a slot whose vector may be as similar to a query, of some slack, as that.
+func (v *view) farthest(q *coded, similarity, slack float32) uint64 {
+	most := float32(0)
+	for _, s := range []*segment{&v.base, &v.tail} {
+		for _, x := range s.slacks {
+			most = max(most, x)
+		}
+	}
+	apart := math.Sqrt(2*max(0, 1-float64(similarity))+4*rounding) + float64(slack) + float64(most) + rounding
+	dist := v.dist(q, apart*apart)
+	if !(dist < math.MaxInt32-nearest) { // of a damaged file it may be no number
+		return math.MaxUint64
+	}
+	return keyOf(int32(dist)+2, 0, 0)
 }
 
 // heapify makes a heap with the highest bound first.

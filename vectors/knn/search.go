@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -43,11 +42,6 @@ type Hit struct {
 
 // Numbers of the search, chosen by measurements on 768 dimensions.
 const (
-	// scanned is how many of the best by their codes of 1 bit are compared by those of 8 bits, at least; 1 in 64
-	// of many, and 4 for each that a search keeps.
-	scanned = 256
-	// cached is how many bytes of nibbles are compared about as fast as codes of 1 bit are, and what these leave.
-	cached = 1 << 20
 	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
 	narrow = 10
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
@@ -127,11 +121,13 @@ func (w *walker) find(v *view, o SearchOptions) {
 	case n == 0:
 	case o.Exact || v.dims < graphDims:
 		w.exact(v, o)
-	case o.Filter != nil && (!v.hasEntry() || o.Filter.Len() < n/narrow):
+	case o.Filter != nil && o.Filter.Len() < n/narrow:
 		w.slots = o.Filter.appendTo(w.slots[:0], n)
 		w.scanSlots(v, o)
+	case !v.hasEntry() && (!v.inLists() || lookedAt*o.Ef >= v.live):
+		w.scanCodes(v, o)
 	case !v.hasEntry():
-		w.scanAll(v, o)
+		w.scanLists(v, o)
 	case o.Filter != nil:
 		w.walkFiltered(v, o)
 	case o.Ef > n/dense:
@@ -150,38 +146,39 @@ func (o *SearchOptions) passes(v *view, slot uint32) bool {
 	return (o.Filter == nil || o.Filter.Has(slot)) && v.has(slot)
 }
 
-// rerank compares candidates, nearest first, by whole codes, the best of these exactly, and leaves the answers.
+// rerank compares candidates by whole codes, the best of these exactly, and leaves the answers.
 func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
-	w.slots, w.best = w.slots[:0], w.best[:0]
+	w.slots, w.ranked = w.slots[:0], w.ranked[:0]
 	for _, key := range keys {
 		if slot := slotOf(key, 0); o.passes(v, slot) {
-			w.slots, w.best = append(w.slots, slot), append(w.best, key&^done)
+			w.slots, w.ranked = append(w.slots, slot), append(w.ranked, key&^done)
 		}
 	}
 	if !v.whole { // else keys have the distances of whole codes
 		w.weigh(v, &w.query)
 		for i, dist := range w.dists {
-			w.best[i] = keyOf(dist, w.slots[i], 0)
+			w.ranked[i] = keyOf(dist, w.slots[i], 0)
 		}
-		slices.Sort(w.best)
 	}
 	w.settleBest(v, o)
 }
 
-// settleBest compares w.best exactly, until what codes are off for those so far says that none of the others is among the
-// K best.
+// settleBest compares w.ranked exactly, the K nearest first, but for those of which what codes were off so far says that they are
+// not among the K best.
 func (w *walker) settleBest(v *view, o SearchOptions) {
+	pick(w.ranked, o.K)
+	first, each := v.similarity(&w.query)
 	least, most := float32(math.MaxFloat32), float32(-math.MaxFloat32) // that codes were off
 	ahead := max(1, fetched/(4*v.dims))
-	for i := range min(ahead, len(w.best)) {
+	for i := range min(ahead, len(w.ranked)) {
 		w.fetch(v, i)
 	}
-	for i, key := range w.best {
-		about := v.similarity(&w.query, distOf(key))
-		if i >= 8 && len(w.answers) >= o.K && about+most+(most-least) < w.answers[o.K-1].Similarity {
-			break
-		}
+	for i, key := range w.ranked {
 		w.fetch(v, i+ahead)
+		about := float32(first + float64(each*float64(distOf(key))))
+		if i >= 8 && len(w.answers) >= o.K && about+most+(most-least) < w.answers[o.K-1].Similarity {
+			continue
+		}
 		off := w.answer(v, o, slotOf(key, 0)) - about
 		least, most = min(least, off), max(most, off)
 		w.settle(v, o)
@@ -190,8 +187,8 @@ func (w *walker) settleBest(v *view, o SearchOptions) {
 
 // fetch has the exact vector of a candidate fetched, if there are so many.
 func (w *walker) fetch(v *view, i int) {
-	if i < len(w.best) && w.vector == nil {
-		kernel.Prefetch(v.vector(slotOf(w.best[i], 0)))
+	if i < len(w.ranked) && w.vector == nil {
+		kernel.Prefetch(v.vector(slotOf(w.ranked[i], 0)))
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 const (
-	magic = "rcnknn\x00\x05" // ends with the version
+	magic = "rcnknn\x00\x06" // ends with the version
 	// headerFields are the numbers of the header that are no checksums; see header.
-	headerFields = 16
+	headerFields = 18
 	sections     = 13
 	headerSize   = (len(magic) + 8*(headerFields+sections+1) + sectionLine - 1) / sectionLine * sectionLine
 	sectionLine  = 64
@@ -26,20 +26,20 @@ const (
 // then one of the header itself.
 type header struct {
 	dims, m, efConstruction, efSearch, efThorough, graphFrom uint64
-	slots, tower, graph, entry, top                          uint64
+	slots, tower, graph, entry, top, lists                   uint64
 	scale, whole, normal, thorough, among, calibrated        uint64
 	sums                                                     [sections]uint64
 }
 
 func (h *header) fields() []*uint64 {
 	return []*uint64{&h.dims, &h.m, &h.efConstruction, &h.efSearch, &h.efThorough, &h.graphFrom,
-		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.scale, &h.whole, &h.normal, &h.thorough, &h.among, &h.calibrated}
+		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.lists, &h.scale, &h.whole, &h.normal, &h.thorough, &h.among, &h.calibrated}
 }
 
 // sizes are the sizes of the sections in bytes, in their order.
 func (h *header) sizes(s shape) [sections]uint64 {
 	n := h.slots
-	return [sections]uint64{4 * uint64(s.dims), 8 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.stride), n * uint64(s.words) * 8,
+	return [sections]uint64{4 * uint64(s.dims), 8 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.stride), h.listBytes(s),
 		h.graph*n*uint64(s.cap0())*4 + 4*h.tower, n * uint64(s.dims) * 4}
 }
 
@@ -90,7 +90,7 @@ func (x *Index) image() *image {
 		{raw(towers)},
 		rows(runs, v.stride, func(s *segment) []byte { return s.high }),
 		rows(runs, v.stride, func(s *segment) []byte { return s.low }),
-		rows(runs, v.words, func(s *segment) []uint64 { return s.bits }),
+		v.lists.pieces(moved),
 		{raw(links)},
 		rows(runs, v.dims, func(s *segment) []float32 { return s.vectors }),
 	}}
@@ -180,7 +180,7 @@ func (x *Index) headerOf(v *view, moved []uint32, links int) header {
 	o := x.options
 	h := header{dims: uint64(o.Dims), m: uint64(o.M), efConstruction: uint64(o.EfConstruction),
 		efSearch: uint64(o.EfSearch), efThorough: uint64(o.EfThorough), graphFrom: uint64(o.GraphFrom),
-		slots: uint64(v.live), entry: noSlot, scale: uint64(math.Float32bits(v.scale)),
+		slots: uint64(v.live), entry: noSlot, lists: uint64(len(v.lists.members)), scale: uint64(math.Float32bits(v.scale)),
 		normal: uint64(v.efforts.normal), thorough: uint64(v.efforts.thorough), among: uint64(v.efforts.among), calibrated: uint64(v.calibrated)}
 	if v.whole {
 		h.whole = 1
@@ -284,8 +284,8 @@ func (h *header) options() (Options, bool) {
 		EfThorough: int(h.efThorough), GraphFrom: int(h.graphFrom)}
 	set, err := o.withDefaults()
 	o.Threads = set.Threads
-	linked := h.graph == 1 && h.entry < h.slots && h.top <= maxLevel && h.tower <= 2*MaxVectors
-	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.tower == 0
+	linked := h.graph == 1 && h.lists == 0 && h.entry < h.slots && h.top <= maxLevel && h.tower <= 2*MaxVectors
+	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.tower == 0 && h.lists <= mostLists
 	scale := math.Float32frombits(uint32(h.scale))
 	coded := h.scale <= math.MaxUint32 && scale > 0 && scale <= 127/smallest && h.whole <= 1
 	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.among <= amongMost && h.calibrated <= MaxVectors
@@ -324,9 +324,12 @@ func Open(data []byte) (*Index, error) {
 	low := int(h.graph*h.slots) * v.cap0()
 	v.base = segment{ids: numbers[uint64](parts[1]), sizes: numbers[float32](parts[3]), slacks: numbers[float32](parts[4]),
 		norms: numbers[int32](parts[5]), coarse: numbers[int32](parts[6]), towers: numbers[uint32](parts[7]),
-		high: parts[8], low: parts[9], bits: numbers[uint64](parts[10]),
+		high: parts[8], low: parts[9],
 		links: links[:low:low], vectors: numbers[float32](parts[12])}
 	v.tower = links[low:]
+	if v.lists, ok = listsOf(v.shape, parts[10], int(h.lists), int(h.slots)); !ok {
+		return nil, ErrDamaged
+	}
 	x := newIndex(o, v)
 	x.order, x.frozen = numbers[uint32](parts[2]), true
 	x.parts, x.sums = parts, h.sums

@@ -28,6 +28,9 @@ func (x *Index) tidy() {
 			}
 		}
 	}
+	if v.inLists() {
+		v.bury()
+	}
 	holes := slices.Clone(v.holes)
 	for _, slot := range x.dead {
 		if int(slot) >= v.base.len() {

@@ -1,6 +1,7 @@
 package knn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -42,7 +43,7 @@ func (x *Index) Verify() error {
 			return err
 		}
 	}
-	if err := v.verifyGraph(); err != nil {
+	if err := cmp.Or(v.verifyGraph(), w.verifyLists(v)); err != nil {
 		return err
 	}
 	return x.verifyAnswers()
@@ -99,6 +100,34 @@ func (w *walker) verifyVector(v *view, slot uint32) error {
 	}
 	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.distance(w.rotated, code)-2*rounding) {
 		return fmt.Errorf("%w: length or distance in slot %d", ErrDamaged, slot)
+	}
+	return nil
+}
+
+// verifyLists checks that each slot is in the list of the pivot nearest to it, and in no other.
+func (w *walker) verifyLists(v *view) error {
+	if !v.inLists() {
+		return nil
+	}
+	p, seen := &v.lists.pivots, make([]bool, v.len())
+	for i, norm := range p.norms {
+		kernel.Join(w.linked.code, p.high[i*v.stride:(i+1)*v.stride], p.low[i*v.stride:(i+1)*v.stride])
+		if normOf(w.linked.code) != norm {
+			return fmt.Errorf("%w: the length of pivot %d", ErrDamaged, i)
+		}
+	}
+	n := 0
+	for i, members := range v.lists.members {
+		for _, slot := range members {
+			if int(slot) >= v.len() || !v.has(slot) || seen[slot] || w.listOf(v, slot) != uint32(i) {
+				return fmt.Errorf("%w: slot %d does not belong into list %d", ErrDamaged, slot, i)
+			}
+			seen[slot] = true
+			n++
+		}
+	}
+	if n != v.live {
+		return fmt.Errorf("%w: %d of %d vectors are in lists", ErrDamaged, n, v.live)
 	}
 	return nil
 }

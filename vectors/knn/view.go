@@ -28,7 +28,6 @@ type segment struct {
 	towers  []uint32 // where the links of the levels above the lowest begin in view.tower; noSlot if there are none
 	high    []byte   // upper nibbles of the codes
 	low     []byte   // lower nibbles
-	bits    []uint64
 	links   []uint32 // cap0 a slot; empty if there is no graph
 	vectors []float32
 }
@@ -53,6 +52,8 @@ type view struct {
 	// efforts are what searches were calibrated to, when there were so many vectors.
 	efforts    efforts
 	calibrated int
+	// lists has the slots where there is no graph; nothing if they are few.
+	lists lists
 	// graph says that there are links. entry is where walks begin, at level top; noSlot if nothing is linked.
 	graph bool
 	entry uint32

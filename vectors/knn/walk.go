@@ -12,7 +12,8 @@ import (
 type walker struct {
 	pool   pool
 	hits   pool     // of a filtered walk: what the filter lets pass
-	best   []uint64 // candidates by their whole codes
+	best   sieve    // candidates by what a scan compares
+	ranked []uint64 // candidates by their whole codes
 	starts []uint64
 	met    []uint64   // all that a walk compares which keeps more than it follows
 	ahead  [][]uint32 // links that are followed next
@@ -34,8 +35,7 @@ type walker struct {
 	offered coded // only the code, of a slot that it may be linked to
 	rotated []float32
 	given   []float32 // to Assemble
-	counts  []uint32
-	peers   []peer // of the slot that is linked
+	peers   []peer    // of the slot that is linked
 	kept    []uint32
 	rest    []uint32
 	answers []Hit

@@ -1,0 +1,241 @@
+package knn
+
+import (
+	"math"
+	"slices"
+
+	"reconcile.dev/reconcile/vectors/kernel"
+)
+
+// Numbers of the lists.
+const (
+	// listed is how many vectors a list has on average, and mostLists how many lists there are at most.
+	listed, mostLists = 64, 1024
+	// drawn is from how many vectors for each list pivots are chosen, and moves how often they are moved.
+	drawn, moves = 24, 2
+	// lookedAt is how many vectors a search compares for each one that it keeps.
+	lookedAt = 8
+)
+
+// lists are groups of near slots, each around a pivot: what the codes in it are on average. Views share them: what changes
+// is another array.
+type lists struct {
+	pivots  segment // has codes only
+	members [][]uint32
+}
+
+// makeLists divides all slots into lists, if they are enough.
+func (l *linker) makeLists() {
+	v := l.v
+	v.lists = lists{}
+	if v.live < fitFrom || v.dims < graphDims {
+		return
+	}
+	alive := v.alive()
+	n := min(len(alive)/listed, mostLists)
+	var sample []uint32
+	for _, i := range sampleOf(len(alive), n*drawn) {
+		sample = append(sample, alive[i])
+	}
+	l.drawPivots(sample, n)
+	for range moves {
+		l.movePivots(l.divide(sample))
+	}
+	v.lists.members = l.divide(alive)
+}
+
+// drawPivots chooses at most n of some slots for pivots, each by chance: the farther from all before, the likelier (Arthur and
+// Vassilvitskii, "k-means++: The Advantages of Careful Seeding", 2007).
+func (l *linker) drawPivots(sample []uint32, n int) {
+	v, w := l.v, l.walkers[0]
+	p := v.pivotsOf(n)
+	apart := slices.Repeat([]uint64{math.MaxUint32}, len(sample))
+	for i, next := 0, 0; i < n; i++ {
+		code := w.take(v, sample[next])
+		v.setPivot(&p, i, code.code)
+		w.slots = append(w.slots[:0], sample...) // ascending: their order stays
+		w.weigh(v, code)
+		sum := uint64(0)
+		for k, dist := range w.dists {
+			apart[k] = min(apart[k], uint64(max(0, code.norm+dist)))
+			sum += apart[k]
+		}
+		if sum == 0 { // all others equal a pivot
+			p = p.first(i+1, v.stride)
+			break
+		}
+		for rest := mix(uint64(i)) % sum; ; next = (next + 1) % len(sample) {
+			if rest < apart[next] {
+				break
+			}
+			rest -= apart[next]
+		}
+	}
+	v.lists.pivots = p
+}
+
+// pivotsOf has room for n pivots.
+func (s shape) pivotsOf(n int) segment {
+	return segment{norms: make([]int32, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride)}
+}
+
+// first are the first n pivots.
+func (s *segment) first(n, stride int) segment {
+	return segment{norms: s.norms[:n], high: s.high[:n*stride], low: s.low[:n*stride]}
+}
+
+// setPivot makes a code a pivot.
+func (s shape) setPivot(p *segment, i int, code []int8) {
+	p.norms[i] = normOf(code)
+	kernel.Split(p.high[i*s.stride:(i+1)*s.stride], p.low[i*s.stride:(i+1)*s.stride], code)
+}
+
+// divide returns for each pivot which slots are nearer to it than to the others.
+func (l *linker) divide(slots []uint32) [][]uint32 {
+	v := l.v
+	of := make([]uint32, len(slots))
+	l.parallel(len(slots), func(w *walker, i int) { of[i] = w.listOf(v, slots[i]) })
+	members := make([][]uint32, len(v.lists.pivots.norms))
+	for i, slot := range slots {
+		members[of[i]] = append(members[of[i]], slot)
+	}
+	return members
+}
+
+// listOf is the number of the pivot that is nearest to a slot.
+func (w *walker) listOf(v *view, slot uint32) uint32 {
+	w.scanPivots(v, w.take(v, slot))
+	return slotOf(slices.Min(w.found), 0)
+}
+
+// scanPivots sets w.found to the keys of all pivots for a code.
+func (w *walker) scanPivots(v *view, q *coded) {
+	p := &v.lists.pivots
+	w.scanSpan(v, q, span{p, 0, len(p.norms), 0}, true)
+	w.found = slices.Grow(w.found[:0], len(w.dists))[:len(w.dists)]
+	for i, dot := range w.dists {
+		w.found[i] = keyOf(far(p.norms[i], dot, q.ratio), uint32(i), 0)
+	}
+}
+
+// movePivots moves each pivot to the middle of its members.
+func (l *linker) movePivots(members [][]uint32) {
+	v := l.v
+	p := v.pivotsOf(len(members))
+	l.parallel(len(members), func(w *walker, i int) {
+		sums := make([]int32, 2*v.stride)
+		for _, slot := range members[i] {
+			for k, x := range w.take(v, slot).code {
+				sums[k] += int32(x)
+			}
+		}
+		for k, sum := range sums {
+			w.linked.code[k] = int8(sum / int32(max(1, len(members[i]))))
+		}
+		v.setPivot(&p, i, w.linked.code)
+	})
+	v.lists.pivots = p
+}
+
+// enlist adds slots to their lists.
+func (w *walker) enlist(v *view, slots []uint32) {
+	v.lists.members = slices.Clone(v.lists.members)
+	for _, slot := range slots {
+		at := w.listOf(v, slot)
+		v.lists.members[at] = append(v.lists.members[at], slot)
+	}
+}
+
+// bury takes slots that died out of the lists.
+func (v *view) bury() {
+	gone := func(slot uint32) bool { return int(slot) >= v.len() || !v.has(slot) }
+	fresh := make([][]uint32, len(v.lists.members))
+	for i, members := range v.lists.members {
+		fresh[i] = members
+		if slices.ContainsFunc(members, gone) {
+			fresh[i] = slices.DeleteFunc(slices.Clone(members), gone)
+		}
+	}
+	v.lists.members = fresh
+}
+
+// inLists reports whether the vectors are in lists.
+func (v *view) inLists() bool { return len(v.lists.members) > 0 }
+
+// scanLists compares the query with the members of the nearest lists, until as many are compared as it is to look at.
+func (w *walker) scanLists(v *view, o SearchOptions) {
+	w.best.reset(kept(v, o))
+	w.scanPivots(v, &w.query)
+	keys, left := w.found, lookedAt*o.Ef
+	for len(keys) > 0 && left > 0 {
+		next := lowest(keys, 1+left*len(v.lists.members)/v.live)
+		keys = keys[len(next):]
+		for _, key := range next {
+			if left -= w.scanList(v, o, v.lists.members[slotOf(key, 0)]); left <= 0 {
+				break
+			}
+		}
+	}
+	w.rerank(v, o, w.best.kept())
+}
+
+// scanList compares the query with the members of a list, and returns how many pass.
+func (w *walker) scanList(v *view, o SearchOptions, members []uint32) (passed int) {
+	if n := len(members); n > 0 && int(members[n-1]) < v.base.len() && members[n-1]-members[0] == uint32(n-1) {
+		return w.sieveSpan(v, o, span{&v.base, int(members[0]), int(members[0]) + n, members[0]})
+	}
+	w.slots = w.slots[:0]
+	for _, slot := range members {
+		if int(slot) < v.len() && o.passes(v, slot) {
+			w.slots = append(w.slots, slot)
+		}
+	}
+	w.sieveSlots(v)
+	return len(w.slots)
+}
+
+// listBytes is how many bytes the lists have in the format: how many members the lists up to each one have, the norms of the
+// pivots, the members, and the pivots.
+func (h *header) listBytes(s shape) uint64 {
+	if h.lists == 0 {
+		return 0
+	}
+	return h.lists*(8+2*uint64(s.stride)) + 4*h.slots
+}
+
+// pieces are the lists in the format, with slots as they will be.
+func (l *lists) pieces(moved []uint32) [][]byte {
+	var ends, all []uint32
+	for _, members := range l.members {
+		for _, slot := range members {
+			if int(slot) < len(moved) && moved[slot] != noSlot {
+				all = append(all, moved[slot])
+			}
+		}
+		ends = append(ends, uint32(len(all)))
+	}
+	p := &l.pivots
+	return [][]byte{raw(ends), raw(p.norms), raw(all), p.high, p.low}
+}
+
+// listsOf are the lists that bytes hold, used as they are.
+func listsOf(s shape, b []byte, n, slots int) (l lists, ok bool) {
+	if n == 0 {
+		return lists{}, true
+	}
+	next := func(size int) []byte { part := b[:size:size]; b = b[size:]; return part }
+	ends := numbers[uint32](next(4 * n))
+	l.pivots.norms = numbers[int32](next(4 * n))
+	all := numbers[uint32](next(4 * slots))
+	l.pivots.high, l.pivots.low = next(n*s.stride), next(n*s.stride)
+	l.members = make([][]uint32, n)
+	from := uint32(0)
+	for i, to := range ends {
+		if to < from || int(to) > len(all) {
+			return l, false
+		}
+		l.members[i] = all[from:to:to]
+		from = to
+	}
+	return l, int(from) == slots
+}
