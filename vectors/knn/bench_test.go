@@ -50,7 +50,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	d := knntest.Spec{N: 20_000, Queries: 200, Dims: 768, Seed: 1}.Make()
+	d := knntest.Spec{N: DefaultGraphFrom, Queries: 200, Dims: 768, Seed: 1}.Make()
 	items := itemsOf(d)
 	for b.Loop() {
 		if _, err := Build(context.Background(), Options{}, items, nil); err != nil {
@@ -60,7 +60,7 @@ func BenchmarkBuild(b *testing.B) {
 }
 
 func BenchmarkPut(b *testing.B) {
-	x, d := benchmarked(b, 20_000)
+	x, d := benchmarked(b, DefaultGraphFrom)
 	for i := 0; b.Loop(); i++ {
 		if err := x.Put(Item{uint64(i % 1000), d.Query(i % d.Queries)}); err != nil {
 			b.Fatal(err)

@@ -24,8 +24,11 @@ const (
 )
 
 // wantDefault and wantThorough are the shares of the nearest that are to be found, for each kind of probes: for vectors of the
-// index a little more than is promised of all.
-var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.985}, [kinds]float64{own: 0.996, foreign: 0.996}
+// index a little more than is promised of all. The others are those of lists, where more costs little.
+var (
+	wantDefault, wantThorough               = [kinds]float64{own: 0.97, foreign: 0.985}, [kinds]float64{own: 0.996, foreign: 0.996}
+	wantDefaultOfLists, wantThoroughOfLists = [kinds]float64{own: 0.99, foreign: 0.985}, [kinds]float64{own: 0.998, foreign: 0.998}
+)
 
 // efforts are how many candidates default and thorough searches follow, and among how many of the best by their codes the
 // nearest are.
@@ -164,12 +167,12 @@ func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float3
 	}
 	probes := l.probes()
 	v.efforts.among = among(probes, v.whole)
-	v.efforts.normal = l.enough(probes, DefaultEfSearch, wantDefault)
-	least := max(DefaultEfThorough, v.efforts.normal)
+	normal, thorough, growth := wantDefault, wantThorough, 1
 	if !v.graph {
-		least = max(least, 2*v.efforts.normal) // what is looked at is to grow, too, and not only what is kept
+		normal, thorough, growth = wantDefaultOfLists, wantThoroughOfLists, 2
 	}
-	v.efforts.thorough = l.enough(probes, least, wantThorough)
+	v.efforts.normal = l.enough(probes, DefaultEfSearch, normal)
+	v.efforts.thorough = l.enough(probes, max(DefaultEfThorough, growth*v.efforts.normal), thorough)
 	if failed := l.failed.Swap(nil); failed != nil {
 		return *failed
 	}

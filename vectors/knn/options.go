@@ -43,7 +43,7 @@ type Options struct {
 	// EfSearch is how many candidates a search keeps; EfThorough the same for thorough ones. By default a build measures on
 	// some of the vectors how many it takes, see [Index.Efforts].
 	EfSearch, EfThorough int
-	// GraphFrom is from how many vectors on there is a graph; fewer are scanned. 20,000 by default.
+	// GraphFrom is from how many vectors on there is a graph; fewer are in lists. 50,000 by default.
 	GraphFrom int
 	// Threads is how many goroutines build and link, by default as many as there are processors. What is built does
 	// not depend on it.
@@ -57,7 +57,7 @@ const (
 	DefaultEfConstruction = 144
 	DefaultEfSearch       = 64
 	DefaultEfThorough     = 192
-	DefaultGraphFrom      = 20_000
+	DefaultGraphFrom      = 50_000
 )
 
 func (o Options) withDefaults() (Options, error) {

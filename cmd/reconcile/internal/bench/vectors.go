@@ -17,8 +17,11 @@ import (
 // Sizes of what vectors are measured with.
 const (
 	graphVectors = 100_000
+	listVectors  = knn.DefaultGraphFrom - 1 // the most without a graph
 	flatVectors  = 10_000
+	fewVectors   = 3000
 	vectorDims   = 768
+	shortDims    = 100
 	vectorAsked  = 1000 // queries
 )
 
@@ -355,7 +358,7 @@ func (v *vectorFigures) filtered(context.Context, []int) error {
 	return nil
 }
 
-// flat: few vectors, which need no graph, and are ready at once.
+// flat: few vectors, which need no graph, and are ready at once, also after one more.
 func (v *vectorFigures) flat(context.Context, []int) error {
 	x, err := v.index(v.spec(knntest.Clustered, flatVectors))
 	if err != nil {
@@ -369,5 +372,8 @@ func (v *vectorFigures) flat(context.Context, []int) error {
 	v.least(name, perSecond(p.mean), perSecond(x.scan()), perSecond(p.mean), rate(p.mean), 8000, " q/s")
 	v.least(name+", recall", "", "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 99, " %")
 	v.row(name+", ready after", short(x.built.wall), "", short(x.built.wall), ms(x.built.wall), 150, " ms")
-	return nil
+	if x.built.cpu > 0 {
+		v.row(name+", ready after, processor time", short(x.built.cpu), "", short(x.built.cpu), ms(x.built.cpu), 300, " ms")
+	}
+	return v.insertInto(x)
 }

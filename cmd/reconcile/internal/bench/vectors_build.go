@@ -46,6 +46,10 @@ func (v *vectorFigures) insert(context.Context, []int) error {
 	if err != nil {
 		return err
 	}
+	return v.insertInto(x)
+}
+
+func (v *vectorFigures) insertInto(x *vectorIndex) error {
 	grown, err := knn.Open(x.bytes)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 	} else {
 		defer program.remove()
 	}
-	for _, n := range []int{flatVectors, graphVectors} {
+	for _, n := range []int{fewVectors, flatVectors, listVectors, graphVectors} {
 		for _, spec := range v.kindsOf(n) {
 			if err := v.kind(ctx, spec, program); err != nil {
 				return err
@@ -27,7 +27,7 @@ func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 }
 
 func (v *vectorFigures) kindsOf(n int) (specs []knntest.Spec) {
-	dims := []int{100, 256, 384, vectorDims}
+	dims := []int{shortDims, 256, 384, vectorDims}
 	for i, shape := range knntest.Shapes() {
 		spec := v.spec(shape, n)
 		spec.Dims = dims[i%len(dims)]
@@ -79,6 +79,9 @@ func (v *vectorFigures) kind(ctx context.Context, spec knntest.Spec, program *hn
 			return err
 		}
 		v.least(name+s.name, perSecond(p.mean), "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100*s.recall, " %")
+		if spec.N <= flatVectors && spec.Dims == shortDims && !s.thorough {
+			v.least(name+", by default", perSecond(p.mean), "", perSecond(p.mean), rate(p.mean), 8000, " q/s")
+		}
 		self, err := x.findsItself(o)
 		if err != nil {
 			return err
