@@ -15,7 +15,7 @@ const (
 	// nibbles; else walks compare whole codes.
 	nibblesKeep, nibblesAmong = 0.97, 48
 	// foreignGrowth bounds how much longer default searches take because of queries that are unlike all vectors.
-	foreignGrowth = 6
+	foreignGrowth = 8
 	// hopeless is how far a part of the sample may be behind for the rest to be asked.
 	hopeless = 0.03
 	// amongShare is which share of the nearest are to be among those that are kept, amongWhole the same where walks compare whole
@@ -26,7 +26,7 @@ const (
 // wantDefault and wantThorough are the shares of the nearest that are to be found, for each kind of probes: for vectors of the
 // index a little more than is promised of all. The others are those of lists, where more costs little.
 var (
-	wantDefault, wantThorough               = [kinds]float64{own: 0.97, foreign: 0.985}, [kinds]float64{own: 0.996, foreign: 0.996}
+	wantDefault, wantThorough               = [kinds]float64{own: 0.97, foreign: 0.985}, [kinds]float64{own: 0.996, foreign: 0.998}
 	wantDefaultOfLists, wantThoroughOfLists = [kinds]float64{own: 0.99, foreign: 0.985}, [kinds]float64{own: 0.998, foreign: 0.998}
 )
 

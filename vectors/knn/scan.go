@@ -171,11 +171,11 @@ func (w *walker) bounds(v *view, o SearchOptions) {
 // farthest is the highest key of a slot whose vector may be as similar to a query, of some slack, as that.
 func (v *view) farthest(q *coded, similarity, slack float32) uint64 {
 	most := float32(0)
-	for _, s := range []*segment{&v.base, &v.tail} {
-		for _, x := range s.slacks {
+	v.spans(func(s span) {
+		for _, x := range s.s.slacks[s.from:s.to] {
 			most = max(most, x)
 		}
-	}
+	})
 	apart := math.Sqrt(2*max(0, 1-float64(similarity))+4*rounding) + float64(slack) + float64(most) + rounding
 	dist := v.dist(q, apart*apart)
 	if !(dist < math.MaxInt32-nearest) { // of a damaged file it may be no number
