@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/state"
@@ -77,7 +78,7 @@ func (a *app) plan(ctx context.Context) error {
 	case formatTable:
 		err = a.planTable(t, table)
 	case formatGitHub:
-		err = render.GitHub(a.stdout, a.repositoryPath(), problemsOf(s, t))
+		err = render.GitHub(a.stdout, a.repositoryPath(), tree.Problems(s, t))
 	default:
 		err = a.print(steps)
 	}

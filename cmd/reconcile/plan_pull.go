@@ -1,24 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/plan"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/document"
-	"reconcile.dev/reconcile/state/regular"
 )
 
 // planOptions are the flags of plan.
@@ -76,7 +70,7 @@ func (a *app) planPull(ctx context.Context, o planOptions) error {
 	if err != nil {
 		return err
 	}
-	p, problems, err := a.planBetween(ctx, repo, base, head)
+	p, problems, err := plan.Between(ctx, a.config(), repo, base, head)
 	if err != nil {
 		return err
 	}
@@ -90,7 +84,7 @@ func (a *app) planPull(ctx context.Context, o planOptions) error {
 	}
 	switch {
 	case o.out != "":
-		err = a.savePull(o.out, p)
+		err = plan.Save(a.within(o.out), o.out, p)
 	case o.pull != 0:
 		heads := []string{head}
 		if second, err := repo.Resolve(ctx, head+"^2"); err == nil {
@@ -101,60 +95,9 @@ func (a *app) planPull(ctx context.Context, o planOptions) error {
 	return errors.Join(err, verdict)
 }
 
-// savePull writes a plan for --from.
-func (a *app) savePull(name string, p *mirror.Pull) error {
-	var b bytes.Buffer
-	if err := document.JSON(&b, p); err != nil {
-		return err
-	}
-	if err := os.WriteFile(a.within(name), b.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the plan to %s: %w", name, regular.Cause(err))
-	}
-	return nil
-}
-
-// pullLimit is the most that a saved plan may have, in bytes.
-const pullLimit = 16 << 20
-
-// loadPull reads a saved plan, which may be anybody's.
-func (a *app) loadPull(name string) (*mirror.Pull, error) {
-	full := a.within(name)
-	root, err := regular.Root(filepath.Dir(full))
-	if err != nil {
-		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
-	}
-	defer root.Close()
-	base := filepath.Base(full)
-	info, err := root.Lstat(base)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
-	case !info.Mode().IsRegular() || info.Size() > pullLimit:
-		return nil, fmt.Errorf("read the plan %s: it is no file of at most %d MiB", name, pullLimit>>20)
-	}
-	data, err := regular.Read(root, base)
-	if err != nil {
-		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
-	}
-	p := new(mirror.Pull)
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err = dec.Decode(p); err == nil {
-		if _, more := dec.Token(); more != io.EOF {
-			err = errors.New("something follows it")
-		} else {
-			err = p.Check()
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s is not a plan that \"reconcile plan --out\" wrote: %w", name, err)
-	}
-	return p, nil
-}
-
 // planFrom says what was planned elsewhere.
 func (a *app) planFrom(ctx context.Context, o planOptions) error {
-	p, err := a.loadPull(o.from)
+	p, err := plan.Load(a.within(o.from), o.from)
 	if err != nil {
 		return err
 	}
@@ -164,51 +107,52 @@ func (a *app) planFrom(ctx context.Context, o planOptions) error {
 	return a.sayPull(ctx, p, []string{o.head})
 }
 
-// pullKeys sign the comment on a pull request. They are no secret: whose the comment is, GitHub says.
-var pullKeys = mirror.Keys{"reconcile plan --pull-request"}
-
-// sayPull says what was planned in the one comment of ours on the pull request, if that is at one of heads.
+// sayPull says what was planned on the pull request, and tells the user what was said.
 func (a *app) sayPull(ctx context.Context, p *mirror.Pull, heads []string) error {
-	client, err := a.pullClient()
-	if err != nil {
+	said, err := plan.Say(ctx, a.config(), p, heads)
+	switch {
+	case err != nil:
 		return err
-	}
-	pull, err := client.PullRequest(ctx, p.Number)
-	if err != nil {
-		return fmt.Errorf("pull request #%d: %w", p.Number, err)
-	}
-	if !slices.Contains(heads, pull.Head.OID) {
-		a.note("pull request #%d is at %.10s, and this plan is of %.10s: nothing was said there; plan again", p.Number,
-			pull.Head.OID, heads[len(heads)-1])
+	case said.At != "":
+		a.note("pull request #%d is at %.10s, and this plan is of %.10s: nothing was said there; plan again", p.Number, said.At,
+			heads[len(heads)-1])
 		return nil
-	}
-	key := mirror.PullKey(p.Number)
-	mine := func(body string) bool { return mirror.Marked(body) == key }
-	did, err := client.Stick(ctx, p.Number, mine, pullKeys.Seal(key, p.Body()), p.Speaks())
-	if err != nil {
-		return fmt.Errorf("comment on pull request #%d: %w", p.Number, err)
 	}
 	a.note("pull request #%d: %s", p.Number, map[github.Stuck]string{
 		github.StuckNothing: "it changes no specs, nothing was said", github.StuckSame: "the comment says so already",
-		github.StuckEdited: "the comment was edited", github.StuckCreated: "a comment was made"}[did])
+		github.StuckEdited: "the comment was edited", github.StuckCreated: "a comment was made"}[said.Did])
 	return nil
 }
 
-// pullClient speaks with the repository of the workflow that this is part of, or else with the one of the settings.
-func (a *app) pullClient() (*github.Client, error) {
-	s, err := a.open()
-	if err != nil {
-		return nil, err
+// printPull prints a plan between two commits.
+func (a *app) printPull(p *mirror.Pull, problems []schemas.Problem) error {
+	switch a.global.output {
+	case formatGitHub:
+		return render.GitHub(a.stdout, a.repositoryPath(), problems)
+	case formatMarkdown:
+		_, err := fmt.Fprintln(a.stdout, p.Body())
+		return err
+	case formatTable:
+		return a.pullTable(p, problems)
 	}
-	defer s.Close()
-	settings := s.Settings().GitHub
-	repo := cmp.Or(a.getenv("GITHUB_REPOSITORY"), settings.Repo)
-	switch {
-	case a.egress().GitHubToken() == "":
-		return nil, errors.New("GITHUB_TOKEN is not set: it takes a token that may write on pull requests; --out FILE keeps the " +
-			"plan for where there is one")
-	case repo == "":
-		return nil, fmt.Errorf("which repository the pull request is of is not known: set github.repo in %s", schemas.SettingsPath)
+	return a.print(p)
+}
+
+func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
+	err := render.Problems(a.stdout, a.palette(), problems)
+	if len(problems) > 0 {
+		fmt.Fprintln(a.stdout)
 	}
-	return a.egress().GitHub(a.global.dir, &settings, repo, nil)
+	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
+	for _, s := range p.Steps {
+		table.Row(s.Ref, orDash(s.Node).Text, s.Verb, s.Why)
+	}
+	if table.Len() == 0 && !a.global.quiet {
+		fmt.Fprintln(a.stdout, "nothing would change")
+	}
+	err = errors.Join(err, table.Write(a.stdout))
+	if cost := p.Cost(); cost != "" && !a.global.quiet {
+		fmt.Fprintf(a.stdout, "\nat most %s\n", cost)
+	}
+	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -57,7 +58,7 @@ func (a *app) validate(ctx context.Context, paths []string) error {
 	defer s.Close()
 	v := validation{Problems: []schemas.Problem{}}
 	if len(paths) == 0 {
-		v.Files, v.Problems = countFiles(s, t), append(v.Problems, problemsOf(s, t)...)
+		v.Files, v.Problems = countFiles(s, t), append(v.Problems, tree.Problems(s, t)...)
 	}
 	for _, p := range paths {
 		if err := v.check(s, t, a.within(p), p); err != nil {
@@ -124,27 +125,24 @@ func below(root, full string) (string, bool) {
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
-// within reports whether the slash path p is the folder dir or in it.
 // isSpecs reports whether a path is one at which spec files are read.
 func isSpecs(t *state.Tree, p string) bool {
 	folders := t.Settings().Folders
-	return within(p, folders.Specs) || within(p, state.ArchiveDir(folders.State))
+	return tree.Within(p, folders.Specs) || tree.Within(p, state.ArchiveDir(folders.State))
 }
-
-func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 // pick takes over the problems of the tree's files at and below rel.
 func (v *validation) pick(s *state.Store, t *state.Tree, rel string) {
 	files := map[string]bool{}
 	for _, kind := range t.Kinds() {
 		for _, e := range t.Entries(kind) {
-			if e.Object != nil && within(e.Object.Path, rel) {
+			if e.Object != nil && tree.Within(e.Object.Path, rel) {
 				files[e.Object.Path] = true
 			}
 		}
 	}
-	for _, p := range problemsOf(s, t) {
-		if within(p.Path, rel) {
+	for _, p := range tree.Problems(s, t) {
+		if tree.Within(p.Path, rel) {
 			files[p.Path] = true
 			v.Problems = append(v.Problems, p)
 		}

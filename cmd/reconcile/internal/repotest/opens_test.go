@@ -27,7 +27,7 @@ var opensItself = map[string]string{
 	"cmd/reconcile/memory_capture.go":                "who calls names the file, which may be a pipe",
 	"cmd/reconcile/fact.go":                          "who calls names the file, which may be a pipe",
 	"cmd/reconcile/log.go":                           "who calls names the file, which may be a pipe",
-	"cmd/reconcile/plan_pull.go":                     "who calls names the file that is written",
+	"cmd/reconcile/internal/engine/plan/pull.go":     "who calls names the file that is written",
 	"cmd/reconcile/schema.go":                        "who calls names the folder that is written",
 	"cmd/reconcile/internal/engine/tree/checkout.go": "it writes into a folder that it has just made",
 	"cmd/reconcile/internal/gitrepo/remote_fetch":    "it writes into a folder that it has just made",

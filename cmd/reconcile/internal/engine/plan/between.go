@@ -1,9 +1,10 @@
-package main
+// Package plan tells what a run would do: between two commits, on a pull request, and on GitHub's issues. Nothing of it runs
+// anything.
+package plan
 
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,8 +14,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
@@ -30,14 +31,14 @@ type side struct {
 	settings string
 }
 
-// planBetween plans what the specs of head would do over the settings and the state of base. Nothing of the work tree
+// Between plans what the specs of head would do over the settings and the state of base. Nothing of the work tree
 // counts, and of head's own settings and state nothing either: whoever made head may not be one of ours.
-func (a *app) planBetween(ctx context.Context, repo *gitrepo.Repo, base, head string) (*mirror.Pull, []schemas.Problem, error) {
-	before, err := a.planSide(ctx, repo, base, base)
+func Between(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head string) (*mirror.Pull, []schemas.Problem, error) {
+	before, err := planSide(ctx, c, repo, base, base)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plan over the base %s: %w", base, err)
 	}
-	after, err := a.planSide(ctx, repo, base, head)
+	after, err := planSide(ctx, c, repo, base, head)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plan over %s: %w", head, err)
 	}
@@ -76,13 +77,13 @@ func differ(a, b *state.Tree, ref schemas.Ref) bool {
 }
 
 // planSide lays out and plans one side.
-func (a *app) planSide(ctx context.Context, repo *gitrepo.Repo, base, head string) (*side, error) {
+func planSide(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head string) (*side, error) {
 	dir, err := os.MkdirTemp("", "reconcile-plan-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the tree: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left of it, the system clears away
-	m, err := a.config().Checkout(ctx, repo, base, head, dir)
+	m, err := c.Checkout(ctx, repo, base, head, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +112,12 @@ func (a *app) planSide(ctx context.Context, repo *gitrepo.Repo, base, head strin
 			return nil, err
 		}
 	}
-	for _, p := range problemsOf(m.Store, s.tree) {
-		if within(p.Path, folders.Specs) {
+	for _, p := range tree.Problems(m.Store, s.tree) {
+		if tree.Within(p.Path, folders.Specs) {
 			s.problems = append(s.problems, p)
 		}
 	}
-	s.steps = controllers.Plan(s.tree, a.now())
+	s.steps = controllers.Plan(s.tree, c.Now())
 	return s, nil
 }
 
@@ -139,7 +140,7 @@ func inputsOf(t *state.Tree) func(string) bool {
 	folders := t.Settings().Folders
 	ours := []string{folders.Specs, folders.State, schemas.SettingsPath, ".reconcile"}
 	return func(p string) bool {
-		if slices.ContainsFunc(ours, func(dir string) bool { return within(strings.ToLower(p), strings.ToLower(dir)) }) {
+		if slices.ContainsFunc(ours, func(dir string) bool { return tree.Within(strings.ToLower(p), strings.ToLower(dir)) }) {
 			return false
 		}
 		return slices.ContainsFunc(globs, func(g string) bool {
@@ -155,7 +156,7 @@ func pullSteps(before, after *state.Tree, added []controllers.Step) []mirror.Pul
 	steps := []mirror.PullStep{}
 	moved := map[schemas.Ref]bool{}
 	move := func(here, there *state.Tree, verb, why string) {
-		for _, e := range entries(here) {
+		for e := range (*controllers.Selection)(nil).Entries(here) {
 			if other := there.Entry(e.Ref); !e.Gone() && (other == nil || other.Gone()) {
 				moved[e.Ref] = true
 				steps = append(steps, mirror.PullStep{Ref: e.Ref.String(), Verb: verb, Why: why})
@@ -192,37 +193,4 @@ func seconds(d time.Duration) int64 {
 		n++
 	}
 	return n
-}
-
-// printPull prints a plan between two commits.
-func (a *app) printPull(p *mirror.Pull, problems []schemas.Problem) error {
-	switch a.global.output {
-	case formatGitHub:
-		return render.GitHub(a.stdout, a.repositoryPath(), problems)
-	case formatMarkdown:
-		_, err := fmt.Fprintln(a.stdout, p.Body())
-		return err
-	case formatTable:
-		return a.pullTable(p, problems)
-	}
-	return a.print(p)
-}
-
-func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
-	err := render.Problems(a.stdout, a.palette(), problems)
-	if len(problems) > 0 {
-		fmt.Fprintln(a.stdout)
-	}
-	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
-	for _, s := range p.Steps {
-		table.Row(s.Ref, orDash(s.Node).Text, s.Verb, s.Why)
-	}
-	if table.Len() == 0 && !a.global.quiet {
-		fmt.Fprintln(a.stdout, "nothing would change")
-	}
-	err = errors.Join(err, table.Write(a.stdout))
-	if cost := p.Cost(); cost != "" && !a.global.quiet {
-		fmt.Fprintf(a.stdout, "\nat most %s\n", cost)
-	}
-	return err
 }

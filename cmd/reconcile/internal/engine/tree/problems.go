@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"errors"
@@ -15,10 +15,10 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// problemsOf are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will
+// Problems are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will
 // refuse: a file can be right and ask what its agent may not ask. That is a warning, as a workflow that allows it may be on
 // its way; a run makes the request Stalled.
-func problemsOf(s *state.Store, t *state.Tree) []schemas.Problem {
+func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
 	scopes := map[string]clarify.Scope{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
@@ -80,3 +80,6 @@ func programIn(root string) func(string) bool {
 		return err == nil
 	}
 }
+
+// Within reports whether the slash path p is the folder dir or in it.
+func Within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

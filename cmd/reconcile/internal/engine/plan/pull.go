@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// pullLimit is the most that a saved plan may have, in bytes.
+const pullLimit = 16 << 20
+
+// Load reads a plan that [Save] wrote, which may be anybody's, from the file full, which messages call name.
+func Load(full, name string) (*mirror.Pull, error) {
+	root, err := regular.Root(filepath.Dir(full))
+	if err != nil {
+		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
+	}
+	defer root.Close()
+	base := filepath.Base(full)
+	info, err := root.Lstat(base)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
+	case !info.Mode().IsRegular() || info.Size() > pullLimit:
+		return nil, fmt.Errorf("read the plan %s: it is no file of at most %d MiB", name, pullLimit>>20)
+	}
+	data, err := regular.Read(root, base)
+	if err != nil {
+		return nil, fmt.Errorf("read the plan %s: %w", name, regular.Cause(err))
+	}
+	p := new(mirror.Pull)
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(p); err == nil {
+		if _, more := dec.Token(); more != io.EOF {
+			err = errors.New("something follows it")
+		} else {
+			err = p.Check()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a plan that \"reconcile plan --out\" wrote: %w", name, err)
+	}
+	return p, nil
+}
+
+// pullKeys sign the comment on a pull request. They are no secret: whose the comment is, GitHub says.
+var pullKeys = mirror.Keys{"reconcile plan --pull-request"}
+
+// Said is what was done with the comment on a pull request.
+type Said struct {
+	// At is the commit that the pull request is at, where that is none of those that were planned: then nothing was said.
+	At string
+	// Did is what became of the comment.
+	Did github.Stuck
+}
+
+// Say says what was planned in the one comment of ours on the pull request, if that is at one of heads.
+func Say(ctx context.Context, c tree.Config, p *mirror.Pull, heads []string) (Said, error) {
+	client, err := pullClient(c)
+	if err != nil {
+		return Said{}, err
+	}
+	pull, err := client.PullRequest(ctx, p.Number)
+	if err != nil {
+		return Said{}, fmt.Errorf("pull request #%d: %w", p.Number, err)
+	}
+	if !slices.Contains(heads, pull.Head.OID) {
+		return Said{At: pull.Head.OID}, nil
+	}
+	key := mirror.PullKey(p.Number)
+	mine := func(body string) bool { return mirror.Marked(body) == key }
+	did, err := client.Stick(ctx, p.Number, mine, pullKeys.Seal(key, p.Body()), p.Speaks())
+	if err != nil {
+		return Said{}, fmt.Errorf("comment on pull request #%d: %w", p.Number, err)
+	}
+	return Said{Did: did}, nil
+}
+
+// pullClient speaks with the repository of the workflow that this is part of, or else with the one of the settings.
+func pullClient(c tree.Config) (*github.Client, error) {
+	s, err := c.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	settings, policy := s.Settings().GitHub, egress.Policy{Getenv: c.Getenv}
+	repo := cmp.Or(c.Getenv("GITHUB_REPOSITORY"), settings.Repo)
+	switch {
+	case policy.GitHubToken() == "":
+		return nil, errors.New("GITHUB_TOKEN is not set: it takes a token that may write on pull requests; --out FILE keeps the " +
+			"plan for where there is one")
+	case repo == "":
+		return nil, fmt.Errorf("which repository the pull request is of is not known: set github.repo in %s", schemas.SettingsPath)
+	}
+	return policy.GitHub(c.Dir, &settings, repo, nil)
+}
+
+// Save writes a plan to the file full, which messages call name.
+func Save(full, name string, p *mirror.Pull) error {
+	var b bytes.Buffer
+	if err := document.JSON(&b, p); err != nil {
+		return err
+	}
+	if err := os.WriteFile(full, b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the plan to %s: %w", name, regular.Cause(err))
+	}
+	return nil
+}
