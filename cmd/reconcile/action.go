@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/user"
 	"path"
 	"slices"
 	"strings"
@@ -111,11 +110,11 @@ func (v verb) least() int {
 
 func (a *app) act(ctx context.Context, v verb, args []string, o actionOptions) error {
 	if v.people {
-		if err := a.onlyPeople(v.name); err != nil {
+		if err := a.caller().OnlyPeople(v.name); err != nil {
 			return err
 		}
 	}
-	by, err := a.actor("--by", o.by)
+	by, err := a.caller().Actor("--by", o.by)
 	if err != nil {
 		return err
 	}
@@ -204,19 +203,6 @@ func (v verb) target(t *state.Tree, word, node string) (string, error) {
 		err = findNode(e, node)
 	}
 	return e.Ref.String(), err
-}
-
-// login is who sits at the terminal, as far as the system tells.
-func (a *app) login() string {
-	for _, name := range []string{"GITHUB_ACTOR", "USER", "USERNAME"} {
-		if v := a.getenv(name); v != "" {
-			return v
-		}
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return ""
 }
 
 // actionName is retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that tells apart what is asked

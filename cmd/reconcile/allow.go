@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/allowlist"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
@@ -52,8 +53,8 @@ func (a *app) allow(cmd *cobra.Command, o allowFlags) error {
 	if err != nil {
 		return err
 	}
-	if in := a.caller(); in != nil && !o.list { // the list holds for all trees: a run of any of them is refused
-		return notInRun("allow what is sent elsewhere", in)
+	if in := a.caller().AnyRun(); in != nil && !o.list { // the list holds for all trees: a run of any of them is refused
+		return caller.NotInRun("allow what is sent elsewhere", in)
 	}
 	if o.remove != "" {
 		return a.disallow(list, o.remove)

@@ -99,7 +99,7 @@ func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, err
 	spec := &schemas.ClarificationRequestSpec{
 		From: o.from, To: o.to, Topic: o.topic, Blocking: !o.nonBlocking, Artifacts: o.artifacts, Issue: max(o.issue, 0),
 	}
-	if a.insideRun() {
+	if a.caller().InRun() {
 		if err := a.fillFromRun(spec, o.issue < 0); err != nil {
 			return nil, err
 		}
@@ -125,10 +125,10 @@ func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, err
 
 // fillFromRun adds what the run that this process is part of says: who asks, about which issue, and which node waits.
 func (a *app) fillFromRun(spec *schemas.ClarificationRequestSpec, issue bool) (err error) {
-	if spec.From, err = a.speaker("--from", spec.From); err != nil {
+	if spec.From, err = a.caller().Speaker("--from", spec.From); err != nil {
 		return err
 	}
-	spec.Run = a.runKey()
+	spec.Run = a.caller().RunKey()
 	if n, err := strconv.Atoi(a.getenv("RECONCILE_ISSUE")); err == nil && issue {
 		spec.Issue = n
 	}
@@ -347,7 +347,7 @@ func agentError(m *matter) error {
 // printMatter prints the thread after a question, and beside it what can be done next. An agent that asked inside of a
 // run, where open says that the answer is still to come, is told only that.
 func (a *app) printMatter(m *matter, open bool) error {
-	if a.insideRun() && open && a.global.output == formatTable {
+	if a.caller().InRun() && open && a.global.output == formatTable {
 		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(m))
 		return err
 	}
@@ -357,7 +357,7 @@ func (a *app) printMatter(m *matter, open bool) error {
 
 // hint tells people, beside the results, what can be done next about a matter.
 func (a *app) hint(m *matter) {
-	if next := nextFor(m); next != "" && !a.insideRun() {
+	if next := nextFor(m); next != "" && !a.caller().InRun() {
 		a.note("%s", next)
 	}
 }

@@ -107,7 +107,7 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 		}
 		text = a.discreet("the text", text)
 	}
-	from, err := a.speaker("--from", from)
+	from, err := a.caller().Speaker("--from", from)
 	if err != nil {
 		return err
 	}
@@ -159,8 +159,8 @@ func (a *app) reply(
 // runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits
 // for the answer.
 func (a *app) runOf(m *matter) string {
-	if spec := requestSpec(m.request); spec != nil && sameTask(spec.Run, a.runKey()) {
-		return a.runKey()
+	if spec := requestSpec(m.request); spec != nil && sameTask(spec.Run, a.caller().RunKey()) {
+		return a.caller().RunKey()
 	}
 	return ""
 }

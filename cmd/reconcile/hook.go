@@ -103,7 +103,7 @@ type hookReport struct {
 
 func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 	var err error
-	if o.agent, err = a.worker(o.agent); err != nil {
+	if o.agent, err = a.caller().Worker(o.agent); err != nil {
 		return err
 	}
 	if err := o.check(outcome); err != nil {

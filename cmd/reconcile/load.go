@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/controllers"
@@ -22,6 +23,11 @@ func kinds() schemas.Kinds { return controllers.Schemas() }
 // config is what opening the tree takes of this process.
 func (a *app) config() tree.Config {
 	return tree.Config{Dir: a.global.dir, Now: a.now, Getenv: a.getenv, Log: a.log}
+}
+
+// caller is who called this process.
+func (a *app) caller() caller.Caller {
+	return caller.Caller{Dir: a.global.dir, Getenv: a.getenv, Ancestry: a.ancestry}
 }
 
 // egress says where this process may send data.

@@ -165,7 +165,7 @@ func (a *app) observation(o *captureOptions, l memory.Learned) *schemas.Observat
 		Agent: o.agent, Issue: o.issue.number, Session: o.session, Timestamp: schemas.NewTime(a.now()),
 		Entries: l.Entries, SourceTokens: l.SourceTokens,
 	}
-	spec.Run = a.runKey()
+	spec.Run = a.caller().RunKey()
 	return spec
 }
 

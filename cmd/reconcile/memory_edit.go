@@ -137,11 +137,11 @@ func bindBy(cmd *cobra.Command, by *string) {
 
 // person is [app.actor] for --by, checked: in a run without an agent, who is logged in.
 func (a *app) person(by string) (string, error) {
-	who, err := a.actor("--by", by)
+	who, err := a.caller().Actor("--by", by)
 	if err != nil {
 		return "", err
 	}
-	who = cmp.Or(who, a.login())
+	who = cmp.Or(who, a.caller().Login())
 	return who, specs.CheckSecret("--by", who)
 }
 

@@ -82,7 +82,7 @@ func (f *issueFlag) Set(s string) error {
 func (a *app) ready(ctx context.Context, o readyOptions) error {
 	var err error
 	if o.claim {
-		if o.agent, err = a.worker(o.agent); err != nil {
+		if o.agent, err = a.caller().Worker(o.agent); err != nil {
 			return err
 		}
 		if o.agent == "" {
@@ -264,7 +264,7 @@ func (a *app) monitored(ctx context.Context, s *state.Store, t *state.Tree, noRu
 func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun bool, q engine.Request,
 ) (next *state.Tree, whole bool, err error) {
 	switch {
-	case noRun || a.insideRun():
+	case noRun || a.caller().InRun():
 	case anyClaim(t):
 		a.note("another run is at work; this is how things stand")
 	default:
