@@ -32,13 +32,7 @@ func (a act) record(now schemas.Time) schemas.AppliedAction {
 // newActs lists the valid actions on target that are not among those applied, in the order of At, then name.
 func newActs(t *state.Tree, target *state.Entry, applied []schemas.AppliedAction) []act {
 	var acts []act
-	for _, r := range t.Referrers(target.Ref) {
-		if r.Kind != schemas.ActionKind.Name {
-			if r.Kind > schemas.ActionKind.Name {
-				break // sorted by kind
-			}
-			continue
-		}
+	for _, r := range t.ReferrersOf(target.Ref, schemas.ActionKind.Name) {
 		if slices.ContainsFunc(applied, func(a schemas.AppliedAction) bool { return a.Name == r.Name }) {
 			continue
 		}

@@ -83,7 +83,7 @@ func (d *due) add(e *state.Entry) {
 // of lists the entries of a kind that are due, by name.
 func (d *due) of(t *state.Tree, kind string) []*state.Entry {
 	if d.refs == nil {
-		return t.Entries(kind)
+		return t.Active(kind) // what is dormant calls for nothing
 	}
 	var out []*state.Entry
 	for ref := range d.refs {

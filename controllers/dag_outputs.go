@@ -182,7 +182,7 @@ const keptRefs = "refs/reconcile/outputs/"
 // of the key of a run whether the tree does not tell, since the spec cannot be read.
 func Kept(t *state.Tree) (runs []*schemas.Run, unsure func(key string) bool) {
 	broken := map[string]bool{}
-	for _, e := range t.Entries(schemas.DAGKind.Name) {
+	for _, e := range t.Active(schemas.DAGKind.Name) {
 		if e.Broken() {
 			broken[e.Name] = true
 			continue

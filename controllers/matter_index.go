@@ -99,10 +99,8 @@ func (x *matterIndex) request(clarification string) *state.Entry {
 // repliesTo lists the replies to a request with that name and number, by name. Broken ones are not among them.
 func (x *matterIndex) repliesTo(name, id string) []*state.Entry {
 	var out []*state.Entry
-	for _, r := range x.tree.Referrers(requestRef(name)) {
-		if r.Kind == schemas.ReplyKind.Name {
-			out = append(out, x.tree.Entry(r))
-		}
+	for _, r := range x.tree.ReferrersOf(requestRef(name), schemas.ReplyKind.Name) {
+		out = append(out, x.tree.Entry(r))
 	}
 	if id != "" {
 		x.file()
@@ -203,10 +201,7 @@ func (x *matterIndex) questionsOf(dag string) []*dagQuestion {
 		return out
 	}
 	var out []*dagQuestion
-	for _, r := range x.tree.Referrers(dagRef(dag)) {
-		if r.Kind != schemas.ClarificationRequestKind.Name {
-			continue
-		}
+	for _, r := range x.tree.ReferrersOf(dagRef(dag), schemas.ClarificationRequestKind.Name) {
 		e := x.tree.Entry(r)
 		if q := newDAGQuestion(e, requestSpec(e), dag); q != nil {
 			out = append(out, q)

@@ -115,6 +115,22 @@ func (s *Selection) Entries(t *state.Tree) iter.Seq[*state.Entry] {
 	}
 }
 
+// Active are the Entries that are not dormant, where the selection is everything: what is dormant is ready.
+func (s *Selection) Active(t *state.Tree) iter.Seq[*state.Entry] {
+	if s != nil {
+		return s.Entries(t)
+	}
+	return func(yield func(*state.Entry) bool) {
+		for _, kind := range t.Kinds() {
+			for _, e := range t.Active(kind) {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // stalls reports whether a stalled object keeps a selected part from success: a node that is not selected does not.
 func (s *Selection) stalls(t *state.Tree, e *state.Entry) bool {
 	if s == nil {

@@ -175,9 +175,8 @@ type dagSums struct {
 
 // follow brings the sums up to date with a tree.
 func (s *dagSums) follow(t *state.Tree) {
-	if s.parts == nil {
-		s.parts = make(map[string]part, len(t.Entries(schemas.DAGKind.Name)))
-		s.of, s.ahead = map[string]*dagSum{}, map[string]bool{}
+	if s.tree == nil || !t.SameDormant(s.tree) {
+		s.begin(t)
 	}
 	for was, is := range t.Since(s.tree, schemas.DAGKind.Name) {
 		if is == nil {
@@ -195,6 +194,21 @@ func (s *dagSums) follow(t *state.Tree) {
 	}
 	clear(s.ahead)
 	s.tree = t
+}
+
+// begin takes all DAGs of a tree.
+func (s *dagSums) begin(t *state.Tree) {
+	s.parts, s.of, s.ahead, s.tree = map[string]part{}, map[string]*dagSum{}, map[string]bool{}, t
+	for o := range t.Dormant(schemas.DAGKind.Name) {
+		for _, ref := range o.Refs {
+			if ref.Kind == schemas.SessionKind.Name {
+				s.set(o.Name, partOf(ref.Name, &o.Brief))
+			}
+		}
+	}
+	for _, e := range t.Active(schemas.DAGKind.Name) {
+		s.put(e)
+	}
 }
 
 // put takes a DAG as it is in the tree.

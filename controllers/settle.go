@@ -138,16 +138,18 @@ func (s *settler) add(ref schemas.Ref) {
 
 // addReferrers adds the referrers of the given kinds; a DAG or a request brings its own readers along.
 func (s *settler) addReferrers(ref schemas.Ref, kinds ...string) {
-	for _, r := range s.tree.Referrers(ref) {
-		if !slices.Contains(kinds, r.Kind) || s.work == nil || s.work[r] {
-			continue
-		}
-		s.work[r] = true
-		switch r.Kind {
-		case schemas.DAGKind.Name:
-			s.touchDAG(s.tree.Entry(r))
-		case schemas.ClarificationRequestKind.Name:
-			s.touchRequest(s.tree.Entry(r))
+	for _, kind := range kinds {
+		for _, r := range s.tree.ReferrersOf(ref, kind) {
+			if s.work == nil || s.work[r] {
+				continue
+			}
+			s.work[r] = true
+			switch kind {
+			case schemas.DAGKind.Name:
+				s.touchDAG(s.tree.Entry(r))
+			case schemas.ClarificationRequestKind.Name:
+				s.touchRequest(s.tree.Entry(r))
+			}
 		}
 	}
 }

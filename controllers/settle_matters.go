@@ -70,10 +70,7 @@ func (s *settler) touchAgent(ref schemas.Ref, e *state.Entry) {
 		return
 	}
 	s.addReferrers(ref, schemas.DAGKind.Name)
-	for _, r := range s.tree.Referrers(ref) {
-		if r.Kind != schemas.ClarificationRequestKind.Name {
-			continue
-		}
+	for _, r := range s.tree.ReferrersOf(ref, schemas.ClarificationRequestKind.Name) {
 		if q := s.tree.Entry(r); schemas.ClarificationOpen(requestStatusOf(q).Phase) {
 			s.addRequest(q)
 		}
@@ -138,10 +135,7 @@ func (s *settler) touchMoved(was *state.Tree, changed []*state.Entry) {
 
 // touchLeft touches the open requests of nodes whose key moved, or that were skipped.
 func (s *settler) touchLeft(was, is *state.Entry) {
-	for _, r := range s.tree.Referrers(is.Ref) {
-		if r.Kind != schemas.ClarificationRequestKind.Name {
-			continue
-		}
+	for _, r := range s.tree.ReferrersOf(is.Ref, schemas.ClarificationRequestKind.Name) {
 		e := s.tree.Entry(r)
 		spec := requestSpec(e)
 		if spec == nil || !schemas.ClarificationOpen(requestStatusOf(e).Phase) {

@@ -29,7 +29,7 @@ func (s *Selection) Verdict(t *state.Tree) Exit {
 		return ExitInvalid
 	}
 	verdict := ExitReady
-	for e := range s.Entries(t) {
+	for e := range s.Active(t) {
 		switch {
 		case e.Broken():
 			return ExitInvalid
@@ -52,7 +52,11 @@ func Counts(t *state.Tree) []state.Count {
 	var out []state.Count
 	for _, k := range Kinds {
 		n := state.Count{Kind: k.Name}
-		for _, e := range t.Entries(k.Name) {
+		for range t.Dormant(k.Name) {
+			n.Total++
+			n.Ready++
+		}
+		for _, e := range t.Active(k.Name) {
 			if e.Gone() {
 				continue
 			}

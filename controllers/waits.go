@@ -31,7 +31,7 @@ func Waits(t *state.Tree) []Wait { return (*Selection)(nil).Waits(t) }
 func (s *Selection) Waits(t *state.Tree) []Wait {
 	in := s.In(t)
 	var out []Wait
-	for _, e := range t.Entries(schemas.DAGKind.Name) {
+	for _, e := range t.Active(schemas.DAGKind.Name) {
 		if !e.Brief().Blocked {
 			continue
 		}

@@ -128,10 +128,8 @@ func (w *World) sessionStatus(e *state.Entry) *schemas.SessionStatus {
 // dagsOf lists the DAGs whose specs name the session, by name.
 func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
 	var out []*state.Entry
-	for _, r := range t.Referrers(session) {
-		if r.Kind == schemas.DAGKind.Name {
-			out = append(out, t.Entry(r))
-		}
+	for _, r := range t.ReferrersOf(session, schemas.DAGKind.Name) {
+		out = append(out, t.Entry(r))
 	}
 	return out
 }
@@ -166,7 +164,7 @@ func (w *World) dagSum(session string) *dagSum {
 // brokenDAGs lists the DAGs whose files cannot be used by the session that they name, or belonged to.
 func brokenDAGs(t *state.Tree) map[string][]*state.Entry {
 	out := map[string][]*state.Entry{}
-	for _, e := range t.Entries(schemas.DAGKind.Name) {
+	for _, e := range t.Active(schemas.DAGKind.Name) {
 		if e.Broken() {
 			session := sessionOfBroken(e)
 			out[session] = append(out[session], e)
@@ -205,7 +203,7 @@ func (w *World) deedsOf(agent string) *deeds {
 	if w.deeds == nil {
 		w.deeds = map[string]*deeds{}
 		for _, kind := range []schemas.Kind{schemas.DAGKind, schemas.ClarificationRequestKind} {
-			for _, e := range w.tree.Entries(kind.Name) {
+			for _, e := range w.tree.Active(kind.Name) {
 				w.gather(e)
 			}
 		}

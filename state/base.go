@@ -11,55 +11,41 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// base is what each file of the tree held when Settle was called last. It lets a run decide only what may have changed
-// since. Nothing depends on it: where it is lost, damaged or of another program, everything is decided.
+// base is what each file of the tree held when Settle was called last. It lets a run read and decide only what may have
+// changed since. Nothing depends on it: where it is lost, damaged or of another program, everything is read and decided.
 type base struct {
-	slots  []uint64 // a hash table of pairs: of a path, and of what the file held
-	files  int      // how many of them are files of the tree, the settings among them
-	inputs int
-	clocks []schemas.Ref // objects that are decided again at some time although nothing changes
+	files    []baseFile
+	inputs   []baseInput
+	settings uint64        // what they held
+	records  uint64        // in the cache
+	clocks   []schemas.Ref // objects that are decided again at some time although nothing changes
+	dormant  []Dormant     // sorted
+	slots    []uint32      // hash tables of files and inputs by their paths: 1 + the index; 0: free
+	inSlots  []uint32
 }
+
+// baseFile is what a file of the tree was.
+type baseFile struct {
+	path    uint64    // the hash of its path
+	content uint64    // of what it held
+	look    [2]uint64 // of what the file system said of it, as in a sum
+	at      uint64    // of the cache's record of it; 0: not known
+	owner   uint64    // 1 + the index of the dormant object that it is of; 0: of none
+}
+
+// baseInput is what an input was, which may be a file of the tree, too.
+type baseInput struct{ path, content uint64 }
 
 const (
-	basePath    = cacheDir + "/base"
-	baseVersion = "reconcile settled tree 1\n"
-	baseHeader  = len(baseVersion) + 5*8 // key, hash of the rest, numbers of files and inputs, length of the table in pairs
+	basePath      = cacheDir + "/base"
+	baseVersion   = "reconcile settled tree 2\n"
+	baseHeader    = len(baseVersion) + 7*8 // key, hash of the rest, settings, records, numbers of files and inputs, bytes of what follows these
+	baseFileSize  = 6 * 8
+	baseInputSize = 2 * 8
 )
 
-func newBase(files int) *base {
-	n := 16
-	for n*3 < files*4 {
-		n *= 2
-	}
-	return &base{slots: make([]uint64, 2*n)}
-}
-
-// at is where the pair of a path stands, or is to stand.
-func (b *base) at(path uint64) int {
-	mask := uint64(len(b.slots)/2 - 1)
-	for i := path & mask; ; i = (i + 1) & mask {
-		if at := 2 * i; b.slots[at] == path || b.slots[at] == 0 {
-			return int(at)
-		}
-	}
-}
-
-func (b *base) add(path, content uint64) {
-	at := b.at(path)
-	b.slots[at], b.slots[at+1] = path, content
-}
-
-// find returns what the file held; ok is false for one that did not exist.
-func (b *base) find(path uint64) (content uint64, ok bool) {
-	at := b.at(path)
-	return b.slots[at+1], b.slots[at] != 0
-}
-
-// hashOf is the hash of a path, which is never zero: that stands for no file. hashOfInput is that of an input, which may be
-// a file of the tree, too.
-func hashOf(p string) uint64 { return max(1, xxhash.Sum64String(p)) }
-
-func hashOfInput(p string) uint64 { return hashOf("\x00input\x00" + p) }
+// hashOf is the hash of a path.
+func hashOf(p string) uint64 { return xxhash.Sum64String(p) }
 
 // content is a hash of what a file holds: of what was not read, of what the file system says of it.
 func (f *file) content() uint64 {
@@ -76,32 +62,111 @@ func (f *file) content() uint64 {
 
 func (f *inputFile) content() uint64 { return binary.LittleEndian.Uint64(f.digest[:]) }
 
-// base is what the model knows.
-func (m *model) base(clocks []schemas.Ref) *base {
-	b := newBase(len(m.files) + len(m.inputs.files) + 1)
-	b.clocks, b.files, b.inputs = clocks, len(m.files)+1, len(m.inputs.files)
-	b.add(hashOf(schemas.SettingsPath), m.settings.sum)
+// table makes a hash table of n hashes.
+func table(n int, hash func(i int) uint64) []uint32 {
+	size := 16
+	for size*3 < n*4 {
+		size *= 2
+	}
+	slots, mask := make([]uint32, size), uint64(size-1)
+	for i := range n {
+		at := hash(i) & mask
+		for slots[at] != 0 {
+			at = (at + 1) & mask
+		}
+		slots[at] = uint32(i + 1)
+	}
+	return slots
+}
+
+// lookUp returns the index of a hash, or -1.
+func lookUp(slots []uint32, hash uint64, at func(i int) uint64) int {
+	mask := uint64(len(slots) - 1)
+	for s := hash & mask; slots[s] != 0; s = (s + 1) & mask {
+		if i := int(slots[s] - 1); at(i) == hash {
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *base) index() {
+	b.slots = table(len(b.files), func(i int) uint64 { return b.files[i].path })
+	b.inSlots = table(len(b.inputs), func(i int) uint64 { return b.inputs[i].path })
+}
+
+// find returns the index of a file by the hash of its path; -1 if there was none.
+func (b *base) find(path uint64) int {
+	return lookUp(b.slots, path, func(i int) uint64 { return b.files[i].path })
+}
+
+// file is find by the path; nil if there was none.
+func (b *base) file(p string) *baseFile {
+	if i := b.find(hashOf(p)); i >= 0 {
+		return &b.files[i]
+	}
+	return nil
+}
+
+// input returns what an input held; ok is false for one that did not exist.
+func (b *base) input(p string) (content uint64, ok bool) {
+	i := lookUp(b.inSlots, hashOf(p), func(i int) uint64 { return b.inputs[i].path })
+	if i < 0 {
+		return 0, false
+	}
+	return b.inputs[i].content, true
+}
+
+// base is what the model knows; asleep are the objects that become dormant.
+func (m *model) base(clocks, asleep []schemas.Ref) *base {
+	b := &base{clocks: clocks, settings: m.settings.sum, files: make([]baseFile, 0, len(m.files)+m.dormant.files())}
+	owners := b.putDormant(m, asleep)
+	var hash summer
 	for p, f := range m.files {
-		b.add(hashOf(p), f.content())
+		dir, name := splitPath(p)
+		e := baseFile{path: hashOf(p), content: f.content(), look: hash.look(dir, []byte(name), &f.stat), at: uint64(f.at)}
+		if len(owners) > 0 {
+			e.owner = owners[m.refOf(f)]
+		}
+		b.files = append(b.files, e)
 	}
 	for p, f := range m.inputs.files {
-		b.add(hashOfInput(p), f.content())
+		b.inputs = append(b.inputs, baseInput{hashOf(p), f.content()})
 	}
 	return b
 }
 
+// sum is the fingerprint of the files of the tree.
+func (b *base) sum() (s sum) {
+	for i := range b.files {
+		s.merge(sum{b.files[i].look[0], b.files[i].look[1], 1})
+	}
+	return s
+}
+
 func (b *base) encode(key uint64) []byte {
-	out := make([]byte, 0, baseHeader+8*len(b.slots)+64*len(b.clocks))
-	out = append(out, baseVersion...)
-	for _, n := range []uint64{key, 0, uint64(b.files), uint64(b.inputs), uint64(len(b.slots) / 2)} {
-		out = binary.LittleEndian.AppendUint64(out, n)
-	}
-	for _, n := range b.slots {
-		out = binary.LittleEndian.AppendUint64(out, n)
-	}
+	var e encoder
+	e.uint(uint64(len(b.clocks)))
 	for _, ref := range b.clocks {
-		out = append(append(append(append(out, ref.Kind...), '/'), ref.Name...), '\n')
+		e.str(ref.Kind)
+		e.str(ref.Name)
 	}
+	e.dormant(b.dormant)
+	out := make([]byte, 0, baseHeader+baseFileSize*len(b.files)+baseInputSize*len(b.inputs)+len(e.b))
+	out = append(out, baseVersion...)
+	for _, n := range []uint64{key, 0, b.settings, b.records, uint64(len(b.files)), uint64(len(b.inputs)), uint64(len(e.b))} {
+		out = binary.LittleEndian.AppendUint64(out, n)
+	}
+	for i := range b.files {
+		f := &b.files[i]
+		for _, n := range [...]uint64{f.path, f.content, f.look[0], f.look[1], f.at, f.owner} {
+			out = binary.LittleEndian.AppendUint64(out, n)
+		}
+	}
+	for _, f := range b.inputs {
+		out = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(out, f.path), f.content)
+	}
+	out = append(out, e.b...)
 	binary.LittleEndian.PutUint64(out[len(baseVersion)+8:], xxhash.Sum64(out[len(baseVersion)+16:]))
 	return out
 }
@@ -109,8 +174,8 @@ func (b *base) encode(key uint64) []byte {
 // hashOfBase is the hash that stands in an encoded base.
 func hashOfBase(data []byte) uint64 { return binary.LittleEndian.Uint64(data[len(baseVersion)+8:]) }
 
-// decodeBase returns nil for what is not the whole base with that hash.
-func decodeBase(data []byte, key, hash uint64) *base {
+// decodeBase returns nil for what is not the whole base with that hash. It keeps data, which must not change.
+func (s *Store) decodeBase(data []byte, key, hash uint64) *base {
 	if len(data) < baseHeader || string(data[:len(baseVersion)]) != baseVersion {
 		return nil
 	}
@@ -119,15 +184,28 @@ func decodeBase(data []byte, key, hash uint64) *base {
 	if number(0) != key || number(1) != hash || xxhash.Sum64(rest[16:]) != hash {
 		return nil
 	}
-	b := &base{files: int(number(2)), inputs: int(number(3)), slots: make([]uint64, 2*number(4))}
-	rest = rest[40:]
-	for i := range b.slots {
-		b.slots[i] = number(i)
+	b := &base{settings: number(2), records: number(3), files: make([]baseFile, number(4)), inputs: make([]baseInput, number(5))}
+	if uint64(len(data)-baseHeader) != baseFileSize*number(4)+baseInputSize*number(5)+number(6) {
+		return nil
 	}
-	for line := range strings.Lines(string(rest[8*len(b.slots):])) {
-		kind, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "/")
-		b.clocks = append(b.clocks, schemas.Ref{Kind: kind, Name: name})
+	rest = data[baseHeader:]
+	for i := range b.files {
+		b.files[i] = baseFile{number(0), number(1), [2]uint64{number(2), number(3)}, number(4), number(5)}
+		rest = rest[baseFileSize:]
 	}
+	for i := range b.inputs {
+		b.inputs[i] = baseInput{number(0), number(1)}
+		rest = rest[baseInputSize:]
+	}
+	d := newDecoder(s)
+	d.b = rest
+	for range d.count() {
+		b.clocks = append(b.clocks, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
+	}
+	if b.dormant = d.dormant(); d.bad {
+		return nil
+	}
+	b.index()
 	return b
 }
 
@@ -142,25 +220,24 @@ func (s *Store) readBase(was settled, m *model) *base {
 	if err != nil {
 		return nil
 	}
-	b := decodeBase(data, s.cache.key(), was.Base)
-	if b == nil {
-		return nil
-	}
-	if sum, ok := b.find(hashOf(schemas.SettingsPath)); !ok || sum != m.settings.sum {
+	b := s.decodeBase(data, s.cache.key(), was.Base)
+	if b == nil || b.settings != m.settings.sum {
 		return nil
 	}
 	return b
 }
 
-// writeBase keeps what the model knows, and returns its hash.
-func (s *Store) writeBase(clocks []schemas.Ref) (uint64, error) {
-	data := s.model.base(clocks).encode(s.cache.key())
+// writeBase keeps what is known of the tree, and returns the hash of that.
+func (s *Store) writeBase(b *base) (uint64, error) {
+	b.records = uint64(s.cache.records)
+	data := b.encode(s.cache.key())
 	return hashOfBase(data), s.replaceLocal(basePath, data)
 }
 
 // since finds what differs from the tree that was settled.
 type since struct {
 	*update
+	was   settled
 	base  *base
 	known map[string]*file // what earlier processes read
 	specs map[schemas.Ref]bool
@@ -183,15 +260,24 @@ func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.R
 	if b == nil {
 		return nil, false
 	}
-	u := &since{update: s.update(), base: b, known: known, specs: map[schemas.Ref]bool{}}
+	return s.since(m, was, b, known).refs()
+}
+
+func (s *Store) since(m *model, was settled, b *base, known map[string]*file) *since {
+	u := &since{update: s.update(), was: was, base: b, known: known, specs: map[schemas.Ref]bool{}}
 	u.model = m
+	return u
+}
+
+// refs are the objects that are to be decided again, sorted; ok is false where everything is.
+func (u *since) refs() (refs []schemas.Ref, ok bool) {
 	if !u.files() {
 		return nil, false
 	}
 	u.inputs()
-	u.outputs(was)
+	u.outputs()
 	u.readers()
-	for _, ref := range b.clocks {
+	for _, ref := range u.base.clocks {
 		u.touch(ref)
 	}
 	for ref := range u.touched {
@@ -204,22 +290,22 @@ func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.R
 // files touches what files are about that came, went, or hold something else. It is false where what that bears on cannot
 // be told any more.
 func (u *since) files() bool {
-	left := u.base.files - 1
+	left := len(u.base.files) - u.model.dormant.files()
 	for p, f := range u.model.files {
-		sum, had := u.base.find(hashOf(p))
-		if had {
+		was := u.base.file(p)
+		if was != nil {
 			left--
 		}
-		if had && sum == f.content() {
+		if was != nil && was.content == f.content() {
 			continue
 		}
 		if !u.readable(f) {
 			return false
 		}
-		if had && f.area == areaSpecs && !u.forget(p, sum) {
+		if was != nil && f.area == areaSpecs && !u.forget(p, was.content) {
 			return false
 		}
-		u.about(f, !had)
+		u.about(f, was == nil)
 	}
 	if left == 0 {
 		return true
@@ -228,8 +314,8 @@ func (u *since) files() bool {
 		if u.model.files[p] != nil {
 			continue
 		}
-		if sum, had := u.base.find(hashOf(p)); had {
-			if left--; !u.forget(p, sum) {
+		if was := u.base.file(p); was != nil {
+			if left--; !u.forget(p, was.content) {
 				return false
 			}
 		}
@@ -281,9 +367,9 @@ func (u *since) about(f *file, moved bool) {
 func (u *since) inputs() {
 	in := u.model.inputs
 	var changed []string
-	left := u.base.inputs
+	left := len(u.base.inputs)
 	for p, f := range in.files {
-		sum, had := u.base.find(hashOfInput(p))
+		sum, had := u.base.input(p)
 		if had {
 			left--
 		}
@@ -303,9 +389,9 @@ func (u *since) inputs() {
 }
 
 // outputs touches the objects of which a declared output came or went, or is missing: the cache of outputs may have it now.
-func (u *since) outputs(was settled) {
+func (u *since) outputs() {
 	gone := map[string]bool{}
-	for _, p := range was.Missing {
+	for _, p := range u.was.Missing {
 		gone[p] = true
 	}
 	for p, owners := range u.model.declared.owners {

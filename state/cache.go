@@ -22,7 +22,7 @@ import (
 // both cases it is written anew. It is not synced.
 
 // cacheVersion changes with the format of records, and with the meaning of what is in them.
-const cacheVersion = "reconcile tree cache 8\n"
+const cacheVersion = "reconcile tree cache 9\n"
 
 const (
 	cacheHeader = len(cacheVersion) + 8 // the hash of what else a cache depends on
@@ -199,6 +199,13 @@ func (c *cache) writeLocked(e *encoder) {
 	binary.LittleEndian.PutUint64(e.b[4:], xxhash.Sum64(payload))
 	if _, err := c.out.Write(e.b); err != nil {
 		c.broken = true
+		return
+	}
+	end, err := c.out.Seek(0, io.SeekCurrent)
+	for i, f := range e.files {
+		if f.at = 0; err == nil {
+			f.at = end - int64(len(e.b)-e.starts[i])
+		}
 	}
 }
 
@@ -268,7 +275,7 @@ func (c *cache) finish(m *model) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.close()
-	if live := len(m.files) + len(m.inputs.files); c.records > 2*live+1000 {
+	if live := len(m.files) + len(m.inputs.files); m.dormant == nil && c.records > 2*live+1000 {
 		c.compact(m)
 	}
 }
@@ -329,7 +336,7 @@ func (b block) read(f *os.File) ([]byte, error) {
 // copyLive writes the records of a block that the model still holds to the new cache.
 func (c *cache) copyLive(m *model, payload []byte) {
 	e := c.encoder(payload[0])
-	_ = eachRecord(payload, func(record []byte) {
+	_ = eachRecord(payload, func(record []byte, _ int) {
 		d := decoder{b: record}
 		p := d.shared()
 		live := false
@@ -338,7 +345,9 @@ func (c *cache) copyLive(m *model, payload []byte) {
 			live = f != nil && f.stat == d.stat()
 		} else if f := m.files[p]; f != nil {
 			d.byte()
-			live = f.stat == d.stat() && f.racy == d.bool()
+			if live = f.stat == d.stat() && f.racy == d.bool(); live {
+				e.of(f)
+			}
 		}
 		if live {
 			e.record(func() { e.b = append(e.b, record...) })

@@ -223,7 +223,7 @@ func FuzzCache(f *testing.F) {
 		if len(payload) == 0 {
 			return
 		}
-		part := newDecoder(s).payload(payload)
+		part := newDecoder(s).payload(payload, 0)
 		if !part.ok {
 			return
 		}

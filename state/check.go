@@ -253,6 +253,12 @@ func (m *model) names(kind string) []string {
 			}
 		}
 	}
+	for o := range m.dormant.all(kind) {
+		if out = append(out, o.Name); len(out) > suggestible {
+			out = nil
+			break
+		}
+	}
 	slices.Sort(out)
 	m.nameLists[kind] = out
 	return out

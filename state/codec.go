@@ -3,6 +3,8 @@ package state
 import (
 	"encoding/binary"
 
+	"github.com/cespare/xxhash/v2"
+
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -21,7 +23,9 @@ const (
 type encoder struct {
 	b       []byte // room for the block's header, then the payload
 	records int
-	packed  []byte // used again from file to file
+	files   []*file // whose records these are, if they are of files of the tree
+	starts  []int   // of these records in b
+	packed  []byte  // used again from file to file
 }
 
 // encoder returns an empty encoder, maybe one that was used before; write takes it back.
@@ -29,7 +33,7 @@ func (c *cache) encoder(kind byte) *encoder {
 	e := c.spare.Get().(*encoder)
 	e.b = append(e.b[:0], make([]byte, blockHeader)...)
 	e.b = append(e.b, kind)
-	e.records = 0
+	e.records, e.files, e.starts = 0, e.files[:0], e.starts[:0]
 	return e
 }
 
@@ -51,13 +55,23 @@ func (e *encoder) bool(v bool) {
 	}
 }
 
-// record writes a record with its length in front, in four bytes, so that it can be skipped.
+// recordHeader is the length of a record, in four bytes, and four of its hash: it can be skipped, and read by itself.
+const recordHeader = 4 + 4
+
+// record writes a record behind its header.
 func (e *encoder) record(write func()) {
 	at := len(e.b)
-	e.b = append(e.b, 0, 0, 0, 0)
+	e.b = append(e.b, make([]byte, recordHeader)...)
 	write()
-	binary.LittleEndian.PutUint32(e.b[at:], uint32(len(e.b)-at-4))
+	record := e.b[at+recordHeader:]
+	binary.LittleEndian.PutUint32(e.b[at:], uint32(len(record)))
+	binary.LittleEndian.PutUint32(e.b[at+4:], uint32(xxhash.Sum64(record)))
 	e.records++
+}
+
+// of says that the next record is that of a file.
+func (e *encoder) of(f *file) {
+	e.files, e.starts = append(e.files, f), append(e.starts, len(e.b))
 }
 
 func (e *encoder) stat(s *stat) {
@@ -70,6 +84,7 @@ func (e *encoder) stat(s *stat) {
 
 // file writes a file; data is its content, and packed that without space, if there is such a thing.
 func (e *encoder) file(f *file, data, packed []byte) {
+	e.of(f)
 	e.record(func() {
 		e.str(f.path)
 		e.b = append(e.b, byte(f.area))

@@ -106,17 +106,20 @@ func (d *decoder) block(f *os.File, b block) cachePart {
 	if err != nil {
 		return cachePart{}
 	}
-	return d.payload(payload)
+	return d.payload(payload, b.at)
 }
 
-func (d *decoder) payload(payload []byte) cachePart {
+// payload decodes what a block holds; at is where it begins in the file.
+func (d *decoder) payload(payload []byte, at int64) cachePart {
 	part := cachePart{inputs: map[string]*inputFile{}}
 	kind := payload[0]
-	err := eachRecord(payload, func(record []byte) {
+	err := eachRecord(payload, func(record []byte, start int) {
 		d.b = record
 		switch kind {
 		case blockSpecs, blockStates, blockLedgers:
-			part.files = append(part.files, d.file())
+			f := d.file()
+			f.at = at + int64(start)
+			part.files = append(part.files, f)
 		case blockInputs:
 			path := strings.Clone(d.shared())
 			in := &inputFile{stat: d.stat(), racy: d.bool()}
@@ -132,18 +135,19 @@ func (d *decoder) payload(payload []byte) cachePart {
 	return part
 }
 
-// eachRecord cuts a payload into its records.
-func eachRecord(payload []byte, do func(record []byte)) error {
-	for b := payload[1:]; len(b) > 0; {
-		if len(b) < 4 {
+// eachRecord cuts a payload into its records; start is where the header of each begins.
+func eachRecord(payload []byte, do func(record []byte, start int)) error {
+	for start := 1; start < len(payload); {
+		b := payload[start:]
+		if len(b) < recordHeader {
 			return errDamaged
 		}
-		n := binary.LittleEndian.Uint32(b)
-		if uint64(n) > uint64(len(b)-4) {
+		n := int(binary.LittleEndian.Uint32(b))
+		if n > len(b)-recordHeader {
 			return errDamaged
 		}
-		do(b[4 : 4+n])
-		b = b[4+n:]
+		do(b[recordHeader:recordHeader+n], start)
+		start += recordHeader + n
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type file struct {
 	link bool // path is a symbolic link to the file
 	stat stat
 	sum  uint64 // of the content
+	at   int64  // of the cache's record of it; 0: not known
 	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *damage, or nil for what is not decoded
 }
 
@@ -279,7 +280,7 @@ func (r *reader) file(w seen, to *encoder) (*file, error) {
 	}
 	f.racy, f.sum = f.stat.racyAt(now), xxhash.Sum64(data)
 	if old != nil && old.sum == f.sum && old.stat.Size == f.stat.Size && old.area == f.area && old.body != nil {
-		f.body = old.body
+		f.body, f.at = old.body, old.at
 		if *f != *old {
 			to.file(f, data, nil)
 		}

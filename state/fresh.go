@@ -30,6 +30,8 @@ type Summary struct {
 	Lines  []string  `json:"lines,omitempty"`  // what else the run had to say
 	// Clocks are the objects that are decided again at some time although nothing changes.
 	Clocks []schemas.Ref `json:"-"`
+	// Dormant are objects that want nothing until something of them, or of what they refer to, changes.
+	Dormant []schemas.Ref `json:"-"`
 }
 
 // Count counts the objects of a kind.
@@ -166,13 +168,10 @@ func (s *Store) sumTree(ctx context.Context, look *glance, globs []string) (sum,
 	return all.sum, err
 }
 
-// sum is the fingerprint of what the model knows; it equals that of Fresh exactly when nothing else has changed.
-func (m *model) sum() sum {
-	var all summer
-	for p, f := range m.files {
-		dir, name := splitPath(p)
-		all.addFile(dir, []byte(name), &f.stat)
-	}
+// sum is the fingerprint of what the model knows, of which is is the base; it equals that of Fresh exactly when nothing else
+// has changed.
+func (m *model) sum(is *base) sum {
+	all := summer{sum: is.sum()}
 	for _, t := range m.troubles {
 		all.addTrouble(t)
 	}
@@ -205,7 +204,7 @@ func (s *Store) Settle(sum Summary) error {
 		return s.unsettle()
 	}
 	present, missing := s.model.declared.split()
-	if s.generation() != s.seenGen || !s.outputsStand(present, missing) {
+	if s.roused.Load() || s.generation() != s.seenGen || !s.outputsStand(present, missing) {
 		return ErrChanged
 	}
 	if err := errors.Join(s.ensureLocal(localDir), s.bump()); err != nil {
@@ -214,13 +213,14 @@ func (s *Store) Settle(sum Summary) error {
 	if err := s.ripen(context.Background()); err != nil {
 		return fmt.Errorf("read again what was written: %w", err)
 	}
-	base, err := s.writeBase(sum.Clocks)
+	is := s.model.base(sum.Clocks, sum.Dormant)
+	base, err := s.writeBase(is)
 	if err != nil {
 		return err
 	}
 	l := s.layout()
 	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs,
-		present, missing, s.model.sum(), base, s.opts.Now(), sum})
+		present, missing, s.model.sum(is), base, s.opts.Now(), sum})
 	if err != nil {
 		return fmt.Errorf("record that the tree is settled: %w", err)
 	}
@@ -245,7 +245,7 @@ func (s *Store) ripen(ctx context.Context) error {
 		}
 		for _, f := range read {
 			if old := s.model.files[f.path]; !f.racy && old.sum == f.sum && old.stat == f.stat {
-				old.racy = false
+				old.racy, old.at = false, f.at
 			}
 		}
 	}

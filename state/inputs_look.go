@@ -16,7 +16,7 @@ import (
 func (s *Store) RefreshInputs(ctx context.Context, prev *Tree, nodes map[schemas.Ref][]string) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.model == nil || prev == nil {
+	if s.model == nil || s.roused.Load() || prev == nil {
 		return s.reload(ctx, prev)
 	}
 	u := s.update()

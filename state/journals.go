@@ -166,10 +166,8 @@ type Orphan struct {
 func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, dir := range []string{tmpDir, WorkDir} {
-		if err := durable.Sweep(s.root, dir); err != nil {
-			return nil, fmt.Errorf("remove what a killed process was writing: %w", err)
-		}
+	if err := durable.Sweep(s.root, tmpDir); err != nil {
+		return nil, fmt.Errorf("remove what a killed process was writing: %w", err)
 	}
 	s.sweepJournals()
 	var orphans []Orphan

@@ -124,7 +124,7 @@ func TestLoadChangedReadsAllRecords(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(dir, "state/runs/dags/gone"))) // to know whether it is gone, all are read
 	s := openLeaving(t, dir)
 	load(t, s)
-	tree, _, _, err := s.LoadChanged(t.Context())
+	tree, _, _, err := s.LoadChanged(t.Context(), false)
 	must(t, err)
 	if n := s.decoded.Load(); tree.later != nil || n != 2+manyRecords+1 {
 		t.Errorf("%d files were decoded", n)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -26,10 +25,15 @@ func (s *Store) Load(ctx context.Context) (*Tree, error) {
 
 // LoadChanged is Load for a process that decides. changed are the objects of which anything differs from the tree that was
 // settled last, or anything that they are judged by, and those that are to be decided again at some time although nothing
-// changes. known is false where that cannot be told: then everything is to be decided.
-func (s *Store) LoadChanged(ctx context.Context) (t *Tree, changed []schemas.Ref, known bool, err error) {
+// changes. known is false where that cannot be told: then everything is to be decided. With some, objects may be left dormant.
+func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.roused.Store(false); some {
+		if t, changed, known, err = s.loadActive(ctx); known || err != nil {
+			return t, changed, known, err
+		}
+	}
 	s.before = map[string]*file{}
 	t, err = s.load(ctx, false)
 	before := s.before
@@ -76,6 +80,7 @@ func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
 	m.declared = s.newDeclared(m)
 	m.declared.look(m.declared.paths())
 	s.model, s.seenGen, s.folded = m, gen, nil
+	s.roused.Store(false)
 	s.cache.finish(m)
 	return m.tree(), nil
 }
@@ -87,6 +92,11 @@ func (s *Store) known() map[string]*file {
 		return s.cache.load()
 	case s.model.settings.spec.Limits.FileSize != s.settings.Limits.FileSize:
 		return nil // what was too large may be so no more
+	}
+	if s.model.dormant != nil {
+		known := s.cache.load()
+		maps.Copy(known, s.model.files)
+		return known
 	}
 	if s.model.later != nil {
 		read := maps.Clone(s.model.files)
@@ -138,14 +148,12 @@ func (f *file) current(now seen) bool {
 
 // scanFirst is scanAll, or what Fresh saw, if that was less than a second ago or is watched since.
 func (s *Store) scanFirst(ctx context.Context, gen int64, unread bool) ([]seen, []trouble, error) {
-	first := s.first
-	s.first = nil
-	l := s.layout()
-	if first == nil || !s.watch.stands() && s.opts.FileNow().Sub(first.at) > time.Second ||
-		first.gen != gen || first.layout.specs != l.specs || first.layout.state != l.state {
+	if !s.seenFirst(gen) {
+		s.first = nil
 		return s.scanAll(ctx, unread)
 	}
-	found, troubles := first.seen()
+	found, troubles := s.first.seen()
+	s.first = nil
 	return found, troubles, nil
 }
 
@@ -188,7 +196,8 @@ func (s *Store) judgeAll(m *model) {
 	}
 }
 
-// diff returns the objects whose entries differ, and the ledgers that do, sorted.
+// diff returns the objects whose entries differ, but for those that are dormant in one of the trees, and the ledgers that do,
+// sorted.
 func diff(prev, next *Tree) []schemas.Ref {
 	if prev == nil {
 		prev = NewTree(nil, nil)
@@ -201,7 +210,10 @@ func diff(prev, next *Tree) []schemas.Ref {
 		}
 		for _, shelf := range t.shelves {
 			for _, e := range shelf {
-				o := other.Entry(e.Ref)
+				o := other.loaded(e.Ref)
+				if o == nil && other.dormant.has(e.Ref) {
+					continue
+				}
 				if o == nil || t == next && !sameEntry(o, e) {
 					out = append(out, e.Ref)
 				}

@@ -21,12 +21,20 @@ func (u *update) all(ctx context.Context, _ []string) error {
 		return err
 	}
 	there := make(map[string]bool, len(found))
+	asleep := m.dormant.files()
 	var want []seen
 	for _, f := range found {
+		if u.asleep(f) {
+			asleep--
+			continue
+		}
 		there[f.path] = true
 		if !m.files[f.path].current(f) {
 			want = append(want, f)
 		}
+	}
+	if u.rousing = u.rousing || asleep > 0; u.rousing {
+		return nil
 	}
 	read, more, err := s.readFiles(ctx, s.root, want, m.files)
 	if err != nil {
@@ -47,6 +55,16 @@ func (u *update) all(ctx context.Context, _ []string) error {
 		}
 	}
 	return nil
+}
+
+// asleep reports whether a file is that of a dormant object. If it has changed, that is to be loaded.
+func (u *update) asleep(f seen) bool {
+	was, ok := u.model.dormant.owns(f.path)
+	if ok {
+		dir, name := splitPath(f.path)
+		u.rousing = u.rousing || was.look != new(summer).look(dir, []byte(name), &f.stat)
+	}
+	return ok
 }
 
 func (u *update) replaceTroubles(now []trouble) {
@@ -159,6 +177,9 @@ func (u *update) newcomer(d *folder, dir string, name []byte) (seen, bool) {
 	if a, _ := u.model.layout.classify(p); a != areaSpecs || u.model.files[p] != nil {
 		return seen{}, false
 	}
+	if _, asleep := u.model.dormant.owns(p); asleep {
+		return seen{}, false
+	}
 	var st stat
 	if d.stat(name, &st) != nil || st.form() != formFile {
 		return seen{}, false
@@ -176,11 +197,18 @@ func (u *update) path(ctx context.Context, p string) (want []seen, whole bool, e
 	l := u.model.layout
 	a, _ := l.classify(p)
 	st, err := lstat(u.store.root, p)
+	if _, asleep := u.model.dormant.owns(p); asleep && err != nil {
+		u.rousing = true
+		return nil, false, nil
+	}
 	switch below := within(l.specs, p) || within(l.state, p); {
 	case err == nil && st.form() == formLink && a == areaSpecs:
 		return u.link(p), false, nil
 	case err == nil && st.form() == formFile:
 		f := seen{p, a, st}
+		if u.asleep(f) {
+			return nil, false, nil
+		}
 		if a == areaNone || u.model.files[p].current(f) {
 			return nil, u.model.troubles[p] != (trouble{}), nil
 		}
@@ -188,6 +216,8 @@ func (u *update) path(ctx context.Context, p string) (want []seen, whole bool, e
 	case err != nil && u.model.files[p] != nil:
 		u.drop(p)
 		return nil, false, nil
+	case below && u.model.dormant != nil && (err != nil || st.form() == formFolder):
+		return nil, true, nil // dormant files may have been in it
 	case below && errors.Is(err, fs.ErrNotExist):
 		u.dropBelow(p, nil)
 		return nil, false, nil

@@ -21,7 +21,8 @@ type model struct {
 	troubles map[string]trouble
 	journals map[string]*journalView
 	inputs   *inputs
-	later    *later // records that were left unread; nil: none
+	later    *later    // records that were left unread; nil: none
+	dormant  *dormants // objects that were not loaded; nil: none
 	declared *declared
 	links    map[string]bool // spec files that are links: a change of what they lead to is not seen at their own path
 	missing  map[string]bool // spec files with a reference to what does not exist
@@ -138,7 +139,7 @@ func (m *model) drop(p string) *file {
 // exists reports whether some file, broken or not, declares ref.
 func (m *model) exists(ref schemas.Ref) bool {
 	s := m.slots[ref]
-	return s != nil && len(s.specs) > 0
+	return s != nil && len(s.specs) > 0 || m.dormant.has(ref)
 }
 
 // entry makes the entry of an object from its files; an entry of nothing is empty.
@@ -221,9 +222,9 @@ func (m *model) fillJournals(e *Entry) {
 				}
 			}
 		}
-		for _, r := range own.sorted {
-			if !filed[r.Key] {
-				filed[r.Key] = true
+		for key, r := range own.results {
+			if !filed[key] {
+				filed[key] = true
 				e.addResult(r)
 			}
 		}
@@ -238,11 +239,11 @@ func (m *model) fillJournals(e *Entry) {
 	})
 }
 
-func sortRuns(rs []*schemas.Run) { slices.SortFunc(rs, compareRuns) }
-
-func compareRuns(a, b *schemas.Run) int {
-	return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.NodeKey, b.NodeKey), cmp.Compare(a.Seq, b.Seq),
-		strings.Compare(a.Key, b.Key))
+func sortRuns(rs []*schemas.Run) {
+	slices.SortFunc(rs, func(a, b *schemas.Run) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.NodeKey, b.NodeKey), cmp.Compare(a.Seq, b.Seq),
+			strings.Compare(a.Key, b.Key))
+	})
 }
 
 func appendErrors(to, from []schemas.Problem) []schemas.Problem {
@@ -280,7 +281,7 @@ func (m *model) tree() *Tree {
 		}
 	}
 	t := NewTree(m.settings.spec, m.problems(), entries...)
-	t.ledgers, t.later = m.ledgers(), m.later
+	t.ledgers, t.later, t.dormant = m.ledgers(), m.later, m.dormant
 	return t
 }
 

@@ -20,11 +20,12 @@ func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	return err
 }
 
-// Surplus returns the keys of the records that Prune would remove.
+// Surplus returns the keys of the records that Prune would remove. Of dormant objects there are none: they were pruned
+// before the tree was settled.
 func (t *Tree) Surplus(keep int) []string {
 	var out []string
 	for _, kind := range t.Kinds() {
-		for _, e := range t.Entries(kind) {
+		for _, e := range t.Active(kind) {
 			out = append(out, e.surplus(keep)...)
 		}
 	}

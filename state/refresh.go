@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,11 +31,13 @@ func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look lo
 	defer s.mu.Unlock()
 	s.watch.hear()
 	prev = s.withFolded(prev)
-	if s.model == nil || s.model.later != nil || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
+	if s.model == nil || s.model.later != nil || s.roused.Load() || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
 		return s.reload(ctx, prev)
 	}
 	u := s.update()
-	if err := u.run(ctx, hints, look); err != nil {
+	if err := u.run(ctx, hints, look); errors.Is(err, errRoused) {
+		return s.reload(ctx, prev)
+	} else if err != nil {
 		s.model = nil // half of it is new: the next look starts afresh
 		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
 	}
@@ -59,13 +62,25 @@ func (u *update) run(ctx context.Context, hints []string, look looker) error {
 	if err := look(u, ctx, hints); err != nil {
 		return err
 	}
+	if u.rousing {
+		return errRoused
+	}
 	u.unhide(obstacle)
 	u.judge()
 	if err := u.inputs(ctx, hints); err != nil {
 		return err
 	}
 	u.outputs(hints)
-	return u.written(ctx)
+	if err := u.written(ctx); err != nil {
+		return err
+	}
+	for ref := range u.touched {
+		u.rousing = u.rousing || u.model.dormant.has(ref)
+	}
+	if u.rousing {
+		return errRoused
+	}
+	return nil
 }
 
 func (s *Store) settingsChanged() bool {
@@ -81,6 +96,11 @@ func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, e
 		return nil, nil, err
 	}
 	changed := diff(prev, next)
+	if prev != nil {
+		for o := range prev.dormant.each() {
+			changed = append(changed, o.Ref) // whether it changed is not known
+		}
+	}
 	for _, ref := range s.moved {
 		if ref.Kind == LedgerKind {
 			changed = append(changed, ref)
@@ -101,6 +121,7 @@ type update struct {
 	faulty             bool                 // problems may have changed
 	statuses           map[string]bool      // status files that were read anew, or went
 	moved              map[schemas.Ref]bool // what was moved aside
+	rousing            bool                 // something bears on dormant objects
 }
 
 func (s *Store) update() *update {
@@ -111,6 +132,12 @@ func (u *update) touch(ref schemas.Ref) {
 	if ref != (schemas.Ref{}) {
 		u.touched[ref] = true
 	}
+}
+
+// bears notes what a file that came, changed or went has to do with dormant objects.
+func (u *update) bears(f *file) {
+	d := u.model.dormant
+	u.rousing = u.rousing || d != nil && (d.has(u.model.refOf(f)) || d.bearsOn(f))
 }
 
 // put takes a file that is new or was changed.
@@ -130,6 +157,9 @@ func (u *update) put(f *file) {
 	if old != nil && old.area == areaOther && f.area == areaOther && old.stat == f.stat {
 		u.model.put(f) // nothing is known of its content
 		return
+	}
+	if u.bears(f); old != nil {
+		u.bears(old)
 	}
 	ref := u.model.refOf(f)
 	if old != nil && old.area == f.area && u.model.refOf(old) == ref {
@@ -167,6 +197,7 @@ func (u *update) drop(p string) {
 		return
 	}
 	u.reread(f)
+	u.bears(f)
 	ref := u.model.refOf(f)
 	u.touch(ref)
 	u.faulty = u.faulty || isFaulty(f)
@@ -305,9 +336,6 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 			continue
 		}
 		e, was := u.model.entry(ref), prev.Entry(ref)
-		if was != nil {
-			e.runs.follow(was.runs)
-		}
 		if was != nil && !u.statuses[e.StatusPath] {
 			e.status = was.status // the caller's, which may be ahead of the file
 		}

@@ -37,6 +37,8 @@ type Options struct {
 	// Large is called when a load finds more than LargeTree files of which all is read, or a quarter of that of which all is
 	// to be decided, so that the program can prepare for it. May be nil.
 	Large func(files int)
+	// DormantFrom is from how many files of dormant objects on LoadChanged leaves them; 0: some thousand.
+	DormantFrom int
 	// Stored returns what turns the bytes of a file, by its path, into what version control stores, so that inputs have
 	// the same digest however they are checked out; nil where they are the same. May be nil.
 	Stored func(path string) func([]byte) []byte
@@ -77,6 +79,8 @@ type Store struct {
 	rooms  sync.Pool // of *room
 	shapes func() *shapes
 
+	roused atomic.Bool // somebody asked for dormant objects: everything is to be loaded
+
 	leaveFrom int          // leaveRecords, but in tests
 	decoded   atomic.Int64 // files decoded so far, for tests
 }
@@ -90,6 +94,9 @@ func Open(dir string, o Options) (*Store, error) {
 			return nil, fmt.Errorf("tree %s does not exist; make the folder, or point -C at another: %w", dir, err)
 		}
 		return nil, fmt.Errorf("tree %s: %w", dir, err)
+	}
+	if o.DormantFrom == 0 {
+		o.DormantFrom = manyDormant
 	}
 	if o.FileNow == nil {
 		o.FileNow = o.Now

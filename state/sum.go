@@ -23,7 +23,18 @@ type summer struct {
 const second = 0x9e3779b97f4a7c15
 
 func (s *summer) addFile(dir string, name []byte, st *stat) {
-	b := append(s.buf[:0], "........"...)
+	s.addBytes(s.fileBytes(dir, name, st))
+}
+
+// look is what addFile would add to an empty sum.
+func (s *summer) look(dir string, name []byte, st *stat) [2]uint64 {
+	b := s.fileBytes(dir, name, st)
+	s.buf = b
+	return looks(b)
+}
+
+func (s *summer) fileBytes(dir string, name []byte, st *stat) []byte {
+	b := append(s.buf[:0], salt...)
 	b = append(b, dir...)
 	b = append(b, '/')
 	b = append(b, name...)
@@ -32,12 +43,18 @@ func (s *summer) addFile(dir string, name []byte, st *stat) {
 	b = binary.LittleEndian.AppendUint64(b, uint64(st.Mtime))
 	b = binary.LittleEndian.AppendUint64(b, uint64(st.Ctime))
 	b = binary.LittleEndian.AppendUint64(b, st.Ino)
-	b = binary.LittleEndian.AppendUint32(b, st.Mode)
-	s.addBytes(b)
+	return binary.LittleEndian.AppendUint32(b, st.Mode)
+}
+
+// seenAs returns the hash of a file's path, as [hashOf], and what look returns of it.
+func (s *summer) seenAs(dir string, name []byte, st *stat) (path uint64, look [2]uint64) {
+	b := s.fileBytes(dir, name, st)
+	s.buf = b
+	return xxhash.Sum64(b[len(salt) : len(salt)+len(dir)+1+len(name)]), looks(b)
 }
 
 func (s *summer) addTrouble(t trouble) {
-	b := append(s.buf[:0], "........"...)
+	b := append(s.buf[:0], salt...)
 	b = append(b, t.path...)
 	b = append(b, 0, 1)
 	b = append(b, t.code...)
@@ -45,19 +62,28 @@ func (s *summer) addTrouble(t trouble) {
 }
 
 func (s *summer) addText(role, text string) {
-	b := append(s.buf[:0], "........"...)
+	b := append(s.buf[:0], salt...)
 	b = append(append(append(b, role...), 0), text...)
 	s.addBytes(b)
 }
 
-// addBytes adds one member; the first eight bytes of b are the place for the hash's salt.
+// salt is the place for the salt of a hash.
+const salt = "........"
+
+// addBytes adds one member; it begins with the place for the salt.
 func (s *summer) addBytes(b []byte) {
-	binary.LittleEndian.PutUint64(b, 0)
-	s.A += xxhash.Sum64(b)
-	binary.LittleEndian.PutUint64(b, second)
-	s.B += xxhash.Sum64(b)
-	s.Files++
+	look := looks(b)
+	s.merge(sum{look[0], look[1], 1})
 	s.buf = b
+}
+
+// looks are the two hashes of a member.
+func looks(b []byte) (two [2]uint64) {
+	for i, by := range []uint64{0, second} {
+		binary.LittleEndian.PutUint64(b, by)
+		two[i] = xxhash.Sum64(b)
+	}
+	return two
 }
 
 func (s *sum) merge(o sum) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
@@ -19,6 +20,7 @@ type Tree struct {
 	problems  []schemas.Problem // sorted by path, line, column
 	later     *later            // records that were left unread; nil: none
 	ledgers   []*Ledger         // sorted by issue
+	dormant   *dormants         // objects that were not loaded; nil: all were
 }
 
 // Entry is all that a tree knows of one object. An object whose spec is gone has an entry for as long as a status,
@@ -63,6 +65,14 @@ type Claim struct {
 
 // Entry returns what is known of ref, or nil.
 func (t *Tree) Entry(ref schemas.Ref) *Entry {
+	if e := t.loaded(ref); e != nil || !t.dormant.has(ref) {
+		return e
+	}
+	return t.dormant.full.get().Entry(ref)
+}
+
+// loaded is Entry without loading anything.
+func (t *Tree) loaded(ref schemas.Ref) *Entry {
 	shelf := t.shelves[ref.Kind]
 	if i, ok := find(shelf, ref.Name); ok {
 		return shelf[i]
@@ -70,18 +80,29 @@ func (t *Tree) Entry(ref schemas.Ref) *Entry {
 	return nil
 }
 
-// Entries returns all objects of a kind, sorted by name.
-func (t *Tree) Entries(kind string) []*Entry { return t.shelves[kind] }
+// Entries returns all objects of a kind, sorted by name. Dormant ones are loaded for it: who needs none of them asks for
+// those that are Active.
+func (t *Tree) Entries(kind string) []*Entry {
+	if t.sleeps(kind) {
+		return t.entries(kind)
+	}
+	return t.shelves[kind]
+}
 
 // Since yields what differs of a kind between an earlier tree and this one, by name: the entry there and the entry here, one
 // of which is nil where the object came or went. was may be nil: then everything came.
 func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 	return func(yield func(was, is *Entry) bool) {
 		var old []*Entry
-		if was != nil {
-			old = was.shelves[kind]
-		}
 		now := t.shelves[kind]
+		switch {
+		case was != nil && was.dormant.same(t.dormant):
+			old = was.shelves[kind]
+		case was != nil:
+			old, now = was.Entries(kind), t.Entries(kind)
+		default:
+			now = t.Entries(kind)
+		}
 		if len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
 			return
 		}
@@ -106,7 +127,14 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 }
 
 // Kinds returns the kinds that have entries, sorted.
-func (t *Tree) Kinds() []string { return slices.Sorted(maps.Keys(t.shelves)) }
+func (t *Tree) Kinds() []string {
+	kinds := slices.Collect(maps.Keys(t.shelves))
+	if t.dormant != nil {
+		kinds = slices.AppendSeq(kinds, maps.Keys(t.dormant.kinds))
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
 
 // Len counts the entries of all kinds.
 func (t *Tree) Len() int {
@@ -114,11 +142,33 @@ func (t *Tree) Len() int {
 	for _, s := range t.shelves {
 		n += len(s)
 	}
+	for range t.dormant.each() {
+		n++
+	}
 	return n
 }
 
 // Referrers returns the objects whose specs mention ref, sorted. ref itself need not exist.
-func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref { return t.referrers[ref] }
+func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref {
+	dormant := t.dormantReferrers(ref)
+	if len(dormant) == 0 {
+		return t.referrers[ref]
+	}
+	all := slices.Concat(t.referrers[ref], dormant)
+	slices.SortFunc(all, schemas.Ref.Compare)
+	return all
+}
+
+// ReferrersOf is Referrers for one kind.
+func (t *Tree) ReferrersOf(ref schemas.Ref, kind string) []schemas.Ref {
+	all := t.referrers[ref]
+	if t.sleeps(kind) {
+		all = t.Referrers(ref)
+	}
+	from := sort.Search(len(all), func(i int) bool { return all[i].Kind >= kind })
+	n := sort.Search(len(all)-from, func(i int) bool { return all[from+i].Kind > kind })
+	return all[from : from+n]
+}
 
 // Settings returns the tree's settings with defaults; never nil.
 func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
@@ -193,6 +243,7 @@ func (t *Tree) With(entries ...*Entry) *Tree {
 	next.shelves = maps.Clone(t.shelves)
 	cloned := map[string]bool{}
 	linked := false
+	next.rouse(entries)
 	for _, e := range entries {
 		shelf := next.shelves[e.Kind]
 		if !cloned[e.Kind] {

@@ -191,6 +191,10 @@ func (s *Store) wrote(look *nearby, p string, data []byte, body any) {
 	if s.model == nil {
 		return
 	}
+	if _, asleep := s.model.dormant.owns(p); asleep {
+		s.roused.Store(true)
+		return
+	}
 	st, err := look.lstat(p)
 	if data == nil || a == areaNone || err != nil || st.Size != int64(len(data)) {
 		s.model.drop(p)

@@ -83,8 +83,12 @@ func newReport(out engine.Result) runReport {
 	counts := out.Counts
 	if out.Tree != nil {
 		counts = nil
-		list := entriesOf(out)
-		for kind, c := range countAll(list) {
+		list := slices.Collect(out.Only.Active(out.Tree))
+		counted := countAll(list)
+		if out.Only == nil {
+			addDormant(counted, out.Tree)
+		}
+		for kind, c := range counted {
 			counts = append(counts, state.Count{Kind: kind, Ready: c.Ready, Total: c.total()})
 			r.standing.add(c)
 		}

@@ -62,6 +62,19 @@ func countAll(list []*state.Entry) map[string]count {
 	return counts
 }
 
+// addDormant counts the objects of a tree that are dormant: they are ready.
+func addDormant(counts map[string]count, t *state.Tree) {
+	for _, k := range kinds() {
+		c := counts[k.Name]
+		for range t.Dormant(k.Name) {
+			c.Ready++
+		}
+		if c.total() > 0 {
+			counts[k.Name] = c
+		}
+	}
+}
+
 func condition(e *state.Entry, typ string) *schemas.Condition {
 	if !e.HasStatus() {
 		return nil

@@ -35,9 +35,9 @@ func (p *projection) session(e *state.Entry, i *Issue) {
 	}
 	b.progress(st.Progress)
 	var rows [][]string
-	for _, ref := range p.t.Referrers(e.Ref) {
+	for _, ref := range p.t.ReferrersOf(e.Ref, schemas.DAGKind.Name) {
 		d := p.t.Entry(ref)
-		if d == nil || ref.Kind != schemas.DAGKind.Name {
+		if d == nil {
 			continue
 		}
 		if ds, ok := d.Status().(*schemas.DAGStatus); ok {

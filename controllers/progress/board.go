@@ -173,6 +173,12 @@ func (t *Tracker) look() {
 	if t.tree == nil {
 		return
 	}
+	if b.seen == nil {
+		b.seen = t.tree
+		for _, e := range t.tree.Active(schemas.DAGKind.Name) {
+			b.update(e)
+		}
+	}
 	for was, is := range t.tree.Since(b.seen, schemas.DAGKind.Name) {
 		if is == nil {
 			b.drop(was.Name)

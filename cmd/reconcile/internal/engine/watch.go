@@ -96,7 +96,7 @@ func watchedPaths(s *schemas.SettingsSpec, t *state.Tree) []string {
 	if t == nil {
 		return paths
 	}
-	for _, e := range t.Entries(schemas.DAGKind.Name) {
+	for _, e := range t.Active(schemas.DAGKind.Name) {
 		if len(e.Inputs) == 0 {
 			continue
 		}

@@ -13,7 +13,6 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 )
 
 // surroundings is an environment that reconcile could run in.
@@ -86,8 +85,7 @@ func TestNeeds(t *testing.T) {
 	if env := lines[len(lines)-2:]; !slices.Equal(env, want) {
 		t.Errorf("got %q, want %q", env, want)
 	}
-	g.end()
-	if left, _ := os.ReadDir(filepath.Join(g.dir, state.WorkDir)); len(left) > 0 {
+	if left, _ := os.ReadDir(filepath.Join(g.dir, workDir)); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }

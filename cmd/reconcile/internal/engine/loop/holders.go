@@ -44,7 +44,7 @@ func (s *session) tellOfHolders() {
 func (s *session) heldElsewhere() map[string][]*state.Claim {
 	out := map[string][]*state.Claim{}
 	for _, kind := range s.tree.Kinds() {
-		for _, e := range s.tree.Entries(kind) {
+		for _, e := range s.tree.Active(kind) {
 			for i := range e.Claims {
 				if c := &e.Claims[i]; c.Process != s.id() {
 					out[c.Process] = append(out[c.Process], c)

@@ -9,20 +9,34 @@ import (
 // faults are those in finding what differs from the settled tree, which the comparison with whole runs must notice, and in how
 // long the lock of the tree is held.
 var faults = []mutants.Mutant{
-	{"what becomes due is forgotten", "../../../../../state/base.go", "range b.clocks {\n\t\tu.touch", "range b.clocks[:0] {\n\t\tu.touch"},
+	{"what becomes due is forgotten", "../../../../../state/base.go", "range u.base.clocks {\n\t\tu.touch", "range u.base.clocks[:0] {\n\t\tu.touch"},
 	{"who refers to what changed is forgotten", "../../../../../state/base.go", "\tu.readers()\n", ""},
 	{"inputs are forgotten", "../../../../../state/base.go", "\tu.inputs()\n", ""},
 	{"inputs are not looked at before a node starts", "turn.go", "if owner := s.tree.Entry(e.Owner); s.stale && ",
 		"if owner := s.tree.Entry(e.Owner); false && "},
 	{"the lock of the tree is kept over slow commands", "wait.go", "quick = time.After(startFor)", "quick = nil"},
-	{"outputs are forgotten", "../../../../../state/base.go", "\tu.outputs(was)\n", ""},
-	{"what is gone is forgotten", "../../../../../state/base.go", "if left--; !u.forget(p, sum) {", "if left--; sum == 0 {"},
-	{"a status changed by hand is believed", "../../../../../state/base.go", "if had && sum == f.content() {",
-		"if had && (f.area == areaStatus || sum == f.content()) {"},
-	{"ledgers are believed", "../../../../../state/base.go", "\t\tu.about(f, !had)\n",
-		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, !had)\n\t\t}\n"},
+	{"outputs are forgotten", "../../../../../state/base.go", "\tu.outputs()\n", ""},
+	{"what is gone is forgotten", "../../../../../state/base.go", "if left--; !u.forget(p, was.content) {", "if left--; was.content == 0 {"},
+	{"a status changed by hand is believed", "../../../../../state/base.go", "if was != nil && was.content == f.content() {",
+		"if was != nil && (f.area == areaStatus || was.content == f.content()) {"},
+	{"ledgers are believed", "../../../../../state/base.go", "\t\tu.about(f, was == nil)\n",
+		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, was == nil)\n\t\t}\n"},
+}
+
+// dormantFaults are those in leaving dormant objects.
+var dormantFaults = []mutants.Mutant{
+	{"a change of a dormant file is not seen during a run", "../../../../../state/look.go", "was.look != new(summer)", "false && was.look != new(summer)"},
+	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !there[i] && !l.differs(", "if false && !l.differs("},
+	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.bearsOn(f))", "|| true)"},
+	{"what bears on them during a run is ignored", "../../../../../state/refresh.go", "d != nil && (d.has", "false && (d.has"},
+	{"dormant objects are not counted", "../../../../../controllers/session_sum.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"\")"},
+	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.roused.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
 }
 
 func TestMutants(t *testing.T) {
-	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run", "TestRunSinceSettled|TestInputsThatANodeMakes|TestLockDoesNotLinger"}}.Run(t)
+	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run", "TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger"}}.Run(t)
+}
+
+func TestDormantMutants(t *testing.T) {
+	mutants.Suite{Mutants: dormantFaults, Args: []string{"-short", "-run", "TestRunSinceSettledLeaves|TestTreeWithDormantObjects"}}.Run(t)
 }

@@ -125,7 +125,7 @@ func (l *Loop) begin(ctx context.Context, watching bool) (*session, error) {
 // load reads the tree. Where it is known what differs from the tree that was settled last, only that is decided: what the
 // statuses and the ledgers say of the rest stands, and nothing of it was to be done.
 func (s *session) load(ctx context.Context) error {
-	tree, changed, known, err := s.Store.LoadChanged(ctx)
+	tree, changed, known, err := s.Store.LoadChanged(ctx, s.Only == nil)
 	if err != nil {
 		return err
 	}

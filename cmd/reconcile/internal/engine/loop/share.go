@@ -303,7 +303,7 @@ func (s *session) open() []schemas.Ref {
 	}
 	open := map[schemas.Ref]bool{}
 	for _, kind := range s.tree.Kinds() {
-		for _, e := range s.tree.Entries(kind) {
+		for _, e := range s.tree.Active(kind) {
 			if len(e.Claims) > 0 {
 				open[e.Ref] = true
 			}

@@ -47,6 +47,134 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 	}
 }
 
+// The same holds where most of the tree is dormant, whatever is done to dormant objects before and during the run.
+func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
+	const seeds = 4
+	rounds := 30
+	if testing.Short() {
+		rounds = 15
+	}
+	var left, roused atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range uint64(seeds) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(seed, 2)), now: time.Now().Add(-100 * 24 * time.Hour)}
+				e.begin()
+				e.put("specs/calm.yaml", "Session", "calm", "  title: calm")
+				for i := range finishedDAGs {
+					e.finished(i)
+				}
+				e.run(e.dir, false)
+				for range rounds {
+					done := e.meddle(e.dir, e.rnd.IntN(14), e.rnd.IntN(finishedDAGs))
+					if e.rnd.IntN(2) == 0 {
+						done += ", " + e.some()
+					}
+					if e.rnd.IntN(2) == 0 {
+						e.during = 1 + []int{1, 2, 4, 5, 5, 5, 6, 8, 9, 11}[e.rnd.IntN(10)]
+						done += e.meddler()
+					}
+					dormant := e.dormant()
+					left.Add(int64(min(dormant, 1)))
+					e.compare(done)
+					if e.during = 0; dormant > 0 && e.left == 0 {
+						roused.Add(1)
+					}
+				}
+			})
+		}
+	})
+	if left.Load() < int64(seeds*rounds/4) || roused.Load() < seeds || left.Load()-roused.Load() < int64(seeds*rounds/10) {
+		t.Errorf("in %d of %d rounds objects were left, and in %d of these all were loaded in the end", left.Load(), seeds*rounds, roused.Load())
+	}
+}
+
+const finishedDAGs = 40
+
+func (e *edits) finished(i int) { e.finishedAs(e.dir, "specs", fmt.Sprintf("f%d", i), i, "true") }
+
+func (e *edits) finishedAs(dir, folder, file string, i int, command string) {
+	put(e.t, dir, folder+"/"+file+".yaml", fmt.Sprintf(envelope, "DAG", fmt.Sprintf("f%d", i),
+		fmt.Sprintf("  session: s%d\n  nodes:\n    - {name: x, run: [%q]}", i%2, command)))
+}
+
+// meddler has a DAG run that meddles.
+func (e *edits) meddler() string {
+	e.put("specs/meddler.yaml", "DAG", "meddler", fmt.Sprintf("  session: calm\n  description: edit %d\n"+
+		"  nodes:\n    - {name: m, run: [echo, \"%d\"]}", e.n, e.n))
+	return fmt.Sprintf(", %d during the run", e.during-1)
+}
+
+// meddle does something to an object that is dormant, most likely.
+func (e *edits) meddle(dir string, what, i int) string {
+	name := fmt.Sprintf("f%d", i)
+	spec := filepath.Join(dir, "specs", name+".yaml")
+	status := filepath.Join(dir, "state/dags", name+".json")
+	switch what {
+	case 0, 1:
+		e.finishedAs(dir, "specs", name, i, fmt.Sprint("edit-", e.n))
+		return "edit " + name
+	case 2:
+		os.Remove(spec)
+		return "remove " + name
+	case 3:
+		put(e.t, dir, "specs/"+name+".yaml", "kind: [")
+		return "break " + name
+	case 4:
+		os.Rename(spec, filepath.Join(dir, "specs", fmt.Sprintf("moved-%d.yaml", e.n)))
+		return "move " + name
+	case 5:
+		e.finishedAs(dir, "specs", strings.ToUpper(name), finishedDAGs+e.n, "true")
+		return "a file that differs from that of " + name + " by case"
+	case 6:
+		e.finishedAs(dir, "specs/more", name, i, "true")
+		return "declare " + name + " twice"
+	case 7:
+		at := e.now.Add(time.Duration(e.n) * time.Second)
+		os.Chtimes(spec, at, at)
+		return "touch " + name
+	case 8:
+		os.Remove(status)
+		return "remove the status of " + name
+	case 9:
+		data, _ := os.ReadFile(status)
+		put(e.t, dir, "state/dags/"+name+".json", strings.ReplaceAll(string(data), `"Succeeded"`, `"Failed"`))
+		return "edit the status of " + name
+	case 10:
+		os.RemoveAll(filepath.Join(dir, "state/runs/dags", name))
+		return "remove the records of " + name
+	case 11:
+		put(e.t, dir, fmt.Sprintf("specs/actions/again-%d.yaml", e.n), fmt.Sprintf(envelope, "Action", fmt.Sprintf("again-%d", e.n),
+			fmt.Sprintf("  {target: dag/%s, node: x, verb: retry}", name)))
+		return "try " + name + " again"
+	case 12:
+		put(e.t, dir, "specs/sessions/s0.yaml", fmt.Sprintf(envelope, "Session", "s0", fmt.Sprintf("  phase: Active\n  issue: %d", e.n)))
+		return "edit the session of many"
+	}
+	e.finishedAs(dir, "specs", fmt.Sprintf("new-%d", e.n), finishedDAGs+e.n, "true")
+	return "add a DAG"
+}
+
+// dormant counts the objects that a run leaves.
+func (e *edits) dormant() int {
+	s := e.open(e.dir, false)
+	defer s.Close()
+	s.Fresh()
+	tree, _, _, err := s.LoadChanged(e.t.Context(), true)
+	if err != nil {
+		return 0
+	}
+	return countDormant(tree)
+}
+
+func countDormant(t *state.Tree) (n int) {
+	for range t.Dormant(schemas.DAGKind.Name) {
+		n++
+	}
+	return n
+}
+
 // compare runs the tree, and a copy of it of which nothing is known, and counts the nodes that ran.
 func (e *edits) compare(done string) int {
 	whole := filepath.Join(e.t.TempDir(), "tree")
@@ -68,6 +196,9 @@ type edits struct {
 	rnd *rand.Rand
 	now time.Time
 	n   int
+	// during is what a node does to a dormant object while it runs, and 1; 0: nothing.
+	during int
+	left   int // objects that the last run in dir left
 }
 
 func (e *edits) put(name, kind, object, spec string) {
@@ -251,7 +382,7 @@ func (keeper) Sweep(*state.Tree) error { return nil }
 
 func (e *edits) open(dir string, whole bool) *state.Store {
 	s, err := state.Open(dir, state.Options{Kinds: controllers.Schemas(), Now: func() time.Time { return e.now },
-		FileNow: time.Now, NoCache: whole, Build: "test"})
+		FileNow: time.Now, NoCache: whole, Build: "test", DormantFrom: 1})
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -262,7 +393,7 @@ func (e *edits) open(dir string, whole bool) *state.Store {
 func (e *edits) settled() bool {
 	s := e.open(e.dir, false)
 	defer s.Close()
-	_, _, known, err := s.LoadChanged(e.t.Context())
+	_, _, known, err := s.LoadChanged(e.t.Context(), true)
 	return err == nil && known
 }
 
@@ -270,9 +401,13 @@ func (e *edits) settled() bool {
 func (e *edits) run(dir string, whole bool) []string {
 	s := e.open(dir, whole)
 	defer s.Close()
+	s.Fresh()
 	p := newActor(always(0, schemas.OutcomeSucceeded))
 	p.now = func() time.Time { return e.now }
 	p.edit = func(r *schemas.Run) {
+		if r.Owner == "dag/meddler" && e.during > 0 {
+			e.meddle(dir, e.during-1, e.n%finishedDAGs)
+		}
 		r.StartedAt, r.FinishedAt = schemas.NewTime(e.now), schemas.NewTime(e.now)
 		if r.Node == "b" {
 			_, name, _ := strings.Cut(r.Owner, "/")
@@ -285,8 +420,12 @@ func (e *edits) run(dir string, whole bool) []string {
 		}
 	}
 	l := &Loop{Store: s, Perform: p, Outputs: keeper{s.Root()}, Now: func() time.Time { return e.now }, CPUs: 2}
-	if _, err := l.Once(e.t.Context()); err != nil {
+	is, err := l.Once(e.t.Context())
+	if err != nil {
 		e.t.Fatal(err)
+	}
+	if !whole {
+		e.left = countDormant(is.Tree)
 	}
 	ran := p.done()
 	slices.Sort(ran)

@@ -341,7 +341,7 @@ func (s *session) summary() state.Summary {
 	return state.Summary{
 		Lines: lines,
 		Wake:  earlier(earlier(s.nextWake(), s.wakeMemory()), s.archiveAt), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
+		Clocks: sortedRefs(s.wakes), Dormant: controllers.Dormant(s.tree), Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }
 

@@ -55,7 +55,7 @@ func (k *Keeper) Sweep(t *state.Tree) error {
 		return nil // what they add is not on record yet
 	}
 	return cache.Sweep(k.o.Store.Root(), CacheLimit(t.Settings()), func(name func(schemas.Output)) {
-		for _, e := range t.Entries(schemas.DAGKind.Name) {
+		for _, e := range t.Active(schemas.DAGKind.Name) {
 			if !e.RunsHave(state.Outputs) {
 				continue
 			}

@@ -1,0 +1,71 @@
+package loop
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// A tree of which objects are dormant answers as the whole tree does. Once it was asked for one of them, the store looks at
+// the whole tree, and says of nothing that it is settled before.
+func TestTreeWithDormantObjects(t *testing.T) {
+	e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(1, 3)), now: time.Now().Add(-time.Hour)}
+	e.begin()
+	for i := range finishedDAGs {
+		e.finished(i)
+	}
+	e.run(e.dir, false)
+	e.dag(0)
+	s, all := e.open(e.dir, false), e.open(e.dir, true)
+	defer s.Close()
+	defer all.Close()
+	s.Fresh()
+	some, changed, known, err := s.LoadChanged(t.Context(), true)
+	whole, err2 := all.Load(t.Context())
+	if err != nil || err2 != nil || !known || !slices.Contains(changed, schemas.Ref{Kind: "DAG", Name: "d0"}) {
+		t.Fatal(changed, known, err, err2)
+	}
+	if n := countDormant(some); n != finishedDAGs {
+		t.Fatalf("%d objects are dormant, of %d that could be", n, finishedDAGs)
+	}
+	if got, want := controllers.Counts(some), controllers.Counts(whole); !slices.Equal(got, want) {
+		t.Errorf("counts %v, of the whole tree %v", got, want)
+	}
+	if some.Len() != whole.Len() || !slices.Equal(some.Kinds(), whole.Kinds()) {
+		t.Errorf("%d objects of %v, of the whole tree %d of %v", some.Len(), some.Kinds(), whole.Len(), whole.Kinds())
+	}
+	session := schemas.Ref{Kind: "Session", Name: "s0"}
+	if got, want := some.Referrers(session), whole.Referrers(session); !slices.Equal(got, want) {
+		t.Errorf("referrers %v, of the whole tree %v", got, want)
+	}
+	if got, want := some.ReferrersOf(session, "DAG"), whole.ReferrersOf(session, "DAG"); !slices.Equal(got, want) || len(got) == 0 {
+		t.Errorf("DAGs %v, of the whole tree %v", got, want)
+	}
+	if err := s.Settle(state.Summary{}); err != nil {
+		t.Errorf("before anybody asks: %v", err)
+	}
+	name := func(e *state.Entry) string { return e.Name + " " + e.Object.Digest + " " + e.Brief().Phase }
+	got, want := names(some.Entries("DAG"), name), names(whole.Entries("DAG"), name)
+	if !slices.Equal(got, want) {
+		t.Errorf("entries %v, of the whole tree %v", got, want)
+	}
+	if err := s.Settle(state.Summary{}); err == nil {
+		t.Error("a store that knows only some of the tree says that it is settled")
+	}
+	next, changed, err := s.Refresh(t.Context(), some, []string{})
+	if err != nil || countDormant(next) > 0 || !slices.Contains(changed, schemas.Ref{Kind: "DAG", Name: "f7"}) {
+		t.Errorf("after that %d are dormant and %d changed: %v", countDormant(next), len(changed), err)
+	}
+}
+
+func names(list []*state.Entry, of func(*state.Entry) string) (out []string) {
+	for _, e := range list {
+		out = append(out, of(e))
+	}
+	return out
+}
