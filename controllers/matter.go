@@ -177,7 +177,7 @@ func (w *World) scopeOf(from string) clarify.Scope {
 	if e := w.tree.Entry(agentRef(from)); e != nil {
 		agent = schemas.SpecAs[*schemas.AgentSpec](e.Object)
 	}
-	s := clarify.NewScope(from, agent, steps(w.tree))
+	s := clarify.NewScope(from, agent, WorkflowSteps(w.tree))
 	if w.scopes == nil {
 		w.scopes = map[string]clarify.Scope{}
 	}
@@ -190,8 +190,8 @@ func ScopeOf(t *state.Tree, from string) clarify.Scope {
 	return (&World{tree: t}).scopeOf(from)
 }
 
-// steps are those of all workflows, by the workflows' names and their own order.
-func steps(t *state.Tree) iter.Seq[*schemas.Step] {
+// WorkflowSteps are the steps of all workflows that can be used, by the workflows' names and their own order.
+func WorkflowSteps(t *state.Tree) iter.Seq[*schemas.Step] {
 	return func(yield func(*schemas.Step) bool) {
 		for _, e := range t.Entries(schemas.WorkflowKind.Name) {
 			spec := schemas.SpecAs[*schemas.WorkflowSpec](e.Object)

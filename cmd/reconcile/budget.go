@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math"
-	"os"
-	"path"
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/budget"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -102,140 +98,14 @@ func (a *app) invalid(e *state.Entry) error {
 
 // newBudget collects what fills the context.
 func (a *app) newBudget(ctx context.Context, s *state.Store, t *state.Tree, o budgetOptions) (render.Budget, error) {
-	b := render.Budget{Agent: o.agent, IssueNumber: o.issue.number, ContextWindow: schemas.DefaultContextWindow}
-	files := &contextFiles{root: s.Root()}
-	e := t.Entry(agentRef(o.agent))
-	definition := files.definition(e, o.agent)
-	if len(definition) == 0 && (e == nil || e.Gone()) {
-		return b, notFound(t, agentRef(o.agent))
-	}
-	if e != nil && e.Object != nil {
-		b.ContextWindow = schemas.SpecAs[*schemas.AgentSpec](e.Object).ContextWindow
-	}
-	memory, displaced, err := a.memoryItems(ctx, s, o)
-	if err != nil {
-		return b, err
-	}
-	conversation, err := a.conversationItems(s.Root(), t, o)
-	if err != nil {
-		return b, err
-	}
-	b.DisplacedTokens = displaced
-	b.Sections = []render.BudgetSection{
-		{Name: "instructions", Items: files.matching(instructionFiles...)},
-		{Name: "skills", Items: files.matching(skillFiles...)},
-		{Name: "agent definition", Items: definition},
-		{Name: "templates", Items: files.templates(t, o.agent)},
-		{Name: "memory", Items: memory},
-		{Name: "conversation", Items: conversation},
-	}
-	sumUp(&b)
-	return b, nil
-}
-
-// sumUp fills in sums, shares and the level.
-func sumUp(b *render.Budget) {
-	for i := range b.Sections {
-		sec := &b.Sections[i]
-		if sec.Items == nil {
-			sec.Items = []render.BudgetItem{}
-		}
-		for _, it := range sec.Items {
-			sec.Tokens += it.Tokens
-		}
-		sec.Percent = shareOf(sec.Tokens, b.ContextWindow)
-		b.TotalTokens += sec.Tokens
-	}
-	b.Percent = shareOf(b.TotalTokens, b.ContextWindow)
-	b.Level = budgetLevel(b.TotalTokens, b.ContextWindow)
-}
-
-// budgetLevel is the level of a context with so many tokens in a window: 70 % and 90 % are the thresholds.
-func budgetLevel(total, window int) string {
-	switch {
-	case total*10 >= window*9:
-		return render.BudgetCritical
-	case total*10 >= window*7:
-		return render.BudgetCompact
-	}
-	return render.BudgetOK
-}
-
-// shareOf is what part of the window n tokens are, in percent with one decimal, rounded down so that a share never
-// shows a threshold that it has not reached.
-func shareOf(n, window int) float64 {
-	return math.Floor(float64(n)*1000/float64(max(window, 1))) / 10
-}
-
-// conversationItems are the conversation so far: the file that was given, else what the agent printed in its last run.
-func (a *app) conversationItems(root *os.Root, t *state.Tree, o budgetOptions) ([]render.BudgetItem, error) {
+	r := budget.Request{Agent: o.agent, Issue: o.issue.number}
 	if o.conversation != "" {
-		data, err := a.readInput(o.conversation)
-		if err != nil {
-			return nil, err
-		}
-		return []render.BudgetItem{conversationItem(o.conversation, data)}, nil
+		r.Conversation = &budget.Text{Name: o.conversation, Read: func() ([]byte, error) { return a.readInput(o.conversation) }}
 	}
-	run := lastRunOf(t, o.agent)
-	if run == nil {
-		return nil, nil
+	m := a.memoryOf(s)
+	b, err := budget.Count(ctx, s, t, m, r)
+	if errors.Is(err, budget.ErrNoAgent) {
+		err = notFound(t, agentRef(o.agent))
 	}
-	text, err := readBeginning(root, run.Log)
-	if err != nil {
-		return []render.BudgetItem{{
-			Name: run.Key, Tokens: tokens.Count(run.Output), Note: "the end of its output; the log is gone",
-		}}, nil
-	}
-	it := text.item(run.Log)
-	it.Note = "the log of the last run"
-	return []render.BudgetItem{it}, nil
-}
-
-// lastRunOf is the run of an agent that ended last; nil for none.
-func lastRunOf(t *state.Tree, agent string) *schemas.Run {
-	var last *schemas.Run
-	for _, k := range []schemas.Kind{schemas.DAGKind, schemas.ClarificationRequestKind} {
-		for _, e := range t.Entries(k.Name) {
-			for _, r := range e.Runs() {
-				if r.Agent == agent && (last == nil || r.FinishedAt.After(last.FinishedAt.Time)) {
-					last = r
-				}
-			}
-		}
-	}
-	return last
-}
-
-// definition lists the files that define an agent: its spec, and those of agent programs.
-func (c *contextFiles) definition(e *state.Entry, agent string) []render.BudgetItem {
-	var out []render.BudgetItem
-	if e != nil && e.Object != nil {
-		out = c.named(e.Object.Path)
-	}
-	return append(out, c.matching(".claude/agents/"+agent+".md", ".github/agents/"+agent+".md",
-		".github/agents/"+agent+".*.md")...)
-}
-
-// templates lists the templates that the agent's steps name, or, where none does, all that the tree has.
-func (c *contextFiles) templates(t *state.Tree, agent string) []render.BudgetItem {
-	var out []render.BudgetItem
-	for step := range workflowSteps(t) {
-		if step.Agent != agent || step.Template == "" {
-			continue
-		}
-		found := c.named(step.Template)
-		if len(found) == 0 && !c.exists(step.Template) {
-			found = c.named(path.Join(templateFolder, step.Template), path.Join(templateFolder, step.Template+".md"))
-		}
-		out = append(out, found...)
-	}
-	if out == nil {
-		out = c.matching(templateFolder + "/*.md")
-	}
-	return out
-}
-
-func (c *contextFiles) exists(name string) bool {
-	_, err := c.root.Stat(name)
-	return !errors.Is(err, fs.ErrNotExist)
+	return b, refused(errors.Join(err, m.Close()))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -172,7 +172,7 @@ func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequ
 	if e := t.Entry(agentRef(spec.From)); e.Object != nil {
 		from = schemas.SpecAs[*schemas.AgentSpec](e.Object)
 	}
-	if err := clarify.NewScope(spec.From, from, workflowSteps(t)).Check(spec); err != nil {
+	if err := clarify.NewScope(spec.From, from, controllers.WorkflowSteps(t)).Check(spec); err != nil {
 		return err
 	}
 	return checkArtifacts(s.Root(), spec.Artifacts)
@@ -185,23 +185,6 @@ func checkAgent(t *state.Tree, name string) error {
 		return nil
 	}
 	return &clarify.Error{Kind: clarify.NotFound, Message: notFound(t, agentRef(name)).Error()}
-}
-
-// workflowSteps are the steps of all workflows that can be used, in the order of the workflows' names.
-func workflowSteps(t *state.Tree) iter.Seq[*schemas.Step] {
-	return func(yield func(*schemas.Step) bool) {
-		for _, e := range t.Entries(schemas.WorkflowKind.Name) {
-			if e.Object == nil {
-				continue
-			}
-			steps := schemas.SpecAs[*schemas.WorkflowSpec](e.Object).Steps
-			for i := range steps {
-				if !yield(&steps[i]) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // checkArtifacts refuses paths that lead to no file of the tree: who is asked would not see them.

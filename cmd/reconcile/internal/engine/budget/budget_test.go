@@ -1,6 +1,7 @@
-package main
+package budget
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,9 +46,14 @@ func TestContextFilesCountOnce(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("a secret of the machine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, dir, map[string]string{
+	for name, text := range map[string]string{
 		"AGENTS.md": "Be brief.", "skills/a/SKILL.md": "One.", "skills/b/SKILL.md": "Two.", "skills/c/other.md": "Not this.",
-	})
+	} {
+		p := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for from, to := range map[string]string{
 		"CLAUDE.md": "AGENTS.md", "GEMINI.md": outside, "loop.md": "loop.md", "gone.md": "nowhere.md",
 	} {
