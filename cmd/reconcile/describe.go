@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -39,7 +40,9 @@ type description struct {
 	Path      string   `json:"path,omitempty"`
 	Why       []string `json:"why"`       // why it is not ready, and when it is looked at again
 	Referrers []string `json:"referrers"` // objects that name it
-	outputsPage
+	// OutputsChanged are the declared outputs that have changed since their runs, by node.
+	OutputsChanged map[string][]string `json:"outputsChanged,omitempty"`
+	missing        map[string][]string // declared outputs, by node
 }
 
 func (a *app) describe(ctx context.Context, what, at string) error {
@@ -63,7 +66,7 @@ func (a *app) describe(ctx context.Context, what, at string) error {
 		if a.global.output == formatTable {
 			a.noteInterrupted(e)
 		}
-		if d.outputsPage, err = a.lookAtOutputs(ctx, e); err != nil {
+		if d.missing, d.OutputsChanged, err = outputs.Compare(ctx, a.global.dir, e); err != nil {
 			return err
 		}
 	}
@@ -93,7 +96,7 @@ func (p *page) describe(e *state.Entry, d description) {
 	p.section("Conditions", p.conditions(e))
 	p.section("Nodes", p.nodes(e))
 	p.failures(e)
-	p.section("Outputs", p.lines(d.outputsPage.lines()))
+	p.section("Outputs", p.lines(outputLines(d.missing, d.OutputsChanged)))
 	p.section("Actions", p.actions(e))
 	p.section("Referred to by", p.lines(d.Referrers))
 	p.section("History", p.history(e))
@@ -331,4 +334,16 @@ func (p *page) history(e *state.Entry) string {
 		t.Cells(ago(h.At, p.now()), render.Cell{Text: h.Reason}, render.Cell{Text: h.Message})
 	}
 	return text(t)
+}
+
+// outputLines lists declared outputs that are missing, or that have changed since their runs.
+func outputLines(missing, changed map[string][]string) []string {
+	var out []string
+	for _, node := range sortedKeys(missing) {
+		out = append(out, node+": outputs not here: "+strings.Join(missing[node], ", "))
+	}
+	for _, node := range sortedKeys(changed) {
+		out = append(out, node+": changed since its run: "+strings.Join(changed[node], ", "))
+	}
+	return out
 }
