@@ -182,9 +182,7 @@ func (s *session) announce() {
 		}
 		events = append(events, controllers.Events(untold[ref], s.tree.Entry(ref))...)
 	}
-	if len(events) > 0 {
-		s.Record(events)
-	}
+	s.tell(events)
 }
 
 // foldOnce folds every ledger that lacks something and can be had, and returns the issues of those that hold what was not

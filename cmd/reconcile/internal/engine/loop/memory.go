@@ -194,6 +194,7 @@ func (s *session) compactionDue() bool {
 
 func (s *session) tell(events []controllers.Event) {
 	if s.Record != nil && len(events) > 0 {
+		s.tellNews() // which was before
 		s.Record(events)
 	}
 }

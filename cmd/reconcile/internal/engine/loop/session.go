@@ -62,6 +62,7 @@ type session struct {
 	fault         error                         // why this process cannot perform anything
 	unwritten     map[schemas.Ref]bool          // status in tree differs from the file
 	untold        map[schemas.Ref]*state.Entry  // requests as they were before what Record is still to be told of
+	news          []news                        // of decisions, to be told before anything is written
 	gone          map[schemas.Ref]*state.Entry  // objects whose status, and records, are to go, as last seen
 	written       map[schemas.Ref]stamp         // what was last written
 	recordedOf    map[schemas.Ref]int           // bytes of results since then

@@ -298,7 +298,6 @@ func (s *session) decide() {
 
 // adopt takes a decision over.
 func (s *session) adopt(d controllers.Decision) {
-	var events []controllers.Event
 	for _, ref := range d.Changed {
 		s.unwritten[ref] = true
 		if s.requests != nil && ref.Kind == schemas.ClarificationRequestKind.Name {
@@ -309,11 +308,8 @@ func (s *session) adopt(d controllers.Decision) {
 		case ref.Kind == schemas.ClarificationRequestKind.Name:
 			s.hold(ref)
 		default:
-			events = append(events, controllers.Events(s.tree.Entry(ref), d.Tree.Entry(ref))...)
+			s.news = append(s.news, news{s.tree.Entry(ref), d.Tree.Entry(ref)})
 		}
-	}
-	if len(events) > 0 {
-		s.Record(events)
 	}
 	s.tree = d.Tree
 	for ref, out := range d.Outs {
@@ -326,6 +322,20 @@ func (s *session) adopt(d controllers.Decision) {
 	}
 	for _, e := range d.Removed {
 		s.gone[e.Ref] = e
+	}
+}
+
+// news is a decision that Record is still to be told of: nothing waits for that, but what is written does.
+type news struct{ was, is *state.Entry }
+
+func (s *session) tellNews() {
+	var events []controllers.Event
+	for _, n := range s.news {
+		events = append(events, controllers.Events(n.was, n.is)...)
+	}
+	s.news = nil
+	if len(events) > 0 {
+		s.Record(events)
 	}
 }
 
@@ -371,6 +381,7 @@ func (s *session) claim(ctx context.Context, claims []controllers.Effect) error 
 	}
 	s.started = true
 	s.perform(claims)
+	s.tellNews()
 	if err := s.refresh(ctx, []string{}); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 // flush writes the statuses that differ from their files, as far as they may not wait. force writes everything.
 func (s *session) flush(ctx context.Context, force bool) error {
+	s.tellNews()
 	now := s.Now()
 	var changes, applied []state.Change
 	stamps := map[schemas.Ref]stamp{}
@@ -103,9 +104,7 @@ func (s *session) setAside(ctx context.Context) error {
 			delete(rest, path)
 		}
 	}
-	if s.Record != nil && len(events) > 0 {
-		s.Record(events)
-	}
+	s.tell(events)
 	if err != nil {
 		return err
 	}
