@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/doctor"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
@@ -91,7 +92,25 @@ func (a *app) patient() doctor.Env {
 			_, err := m.Rebuild(ctx, t)
 			return errors.Join(err, m.Close())
 		},
-		Index: a.examineIndex, Reindex: a.rebuildIndex,
+		Index: func(ctx context.Context, s *state.Store, t *state.Tree) (string, error) {
+			k, err := a.keeper(ctx, s, t)
+			if err != nil {
+				return "", err
+			}
+			return indexing.Examine(k, t)
+		},
+		Reindex: func(ctx context.Context, s *state.Store, t *state.Tree) error {
+			k, err := a.keeper(ctx, s, t)
+			if err != nil {
+				return err
+			}
+			x, err := k.Rebuild(ctx, t)
+			if err != nil {
+				return err
+			}
+			x.Close()
+			return nil
+		},
 	}
 	if self, err := os.Executable(); err == nil {
 		env.Hold = []string{self, "doctor", "--hold-lock"}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,11 +11,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/state"
-	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -48,10 +44,15 @@ func newIndexCmd(a *app) *cobra.Command {
 	return cmd
 }
 
+// indexing says what keeping the index takes.
+func (a *app) indexing() indexing.Options {
+	note := func(text string) { a.note("%s", text) }
+	return indexing.Options{Tree: a.config(), Warn: a.warnIndex, Note: note, Progress: a.indexProgress()}
+}
+
 // keeper is who keeps the index of an open tree.
 func (a *app) keeper(ctx context.Context, s *state.Store, t *state.Tree) (k *index.Keeper, err error) {
-	o := indexing.Options{Tree: a.config(), Warn: a.warnIndex, Progress: a.indexProgress()}
-	k, a.refused, err = indexing.NewKeeper(ctx, o, s, t)
+	k, a.refused, err = indexing.NewKeeper(ctx, a.indexing(), s, t)
 	return k, err
 }
 
@@ -70,86 +71,14 @@ func (a *app) openIndexed(ctx context.Context) (*state.Store, *state.Tree, *inde
 	return s, t, k, nil
 }
 
-// withIndex brings the index up to date and hands it to do; what is missing of a new one is made afterwards.
+// withIndex brings the index up to date and hands it to do.
 func (a *app) withIndex(ctx context.Context, do func(*state.Store, *index.Kept) error) error {
 	s, t, k, err := a.openIndexed(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	x, err := k.Refresh(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer func() { x.Close() }()
-	err = do(s, x)
-	if errors.Is(err, vectors.ErrDamaged) { // what is large is compared with its sums as it is read
-		repaired, failed := k.Repair(ctx, t, err)
-		if failed != nil {
-			return errors.Join(err, failed)
-		}
-		x.Close()
-		x = repaired
-		err = do(s, x)
-	}
-	if err != nil || x.Finish == nil {
-		return err
-	}
-	a.note("the index is built (%s); until then, search goes by words only", x.How.Rebuilt)
-	whole, err := x.Finish(ctx)
-	if _, written := errors.AsType[*fs.PathError](err); written {
-		a.warnIndex(fmt.Errorf("the index could not be kept, and is built again next time: %w", err))
-		return nil // what was asked for was answered
-	}
-	if err != nil {
-		return err
-	}
-	x.Close()
-	x = whole
-	a.ignoreIndex(s, k)
-	return nil
-}
-
-// ignoreIndex keeps the index, which was just built, out of git, or tells how where the folder has a .gitignore already.
-func (a *app) ignoreIndex(s *state.Store, k *index.Keeper) {
-	dir, name := path.Split(index.SnapshotPath)
-	if _, err := gitrepo.Open(a.global.dir); err != nil || k.Ignored(path.Clean(dir), true)(name, false) {
-		return
-	}
-	if wrote, err := s.Ignore(path.Clean(dir), "*.snapshot"); err != nil || !wrote {
-		a.note("%s is derived, and git does not ignore it: add the line %s to .gitignore", index.SnapshotPath, ignoredIndex)
-	}
-}
-
-// ignoredIndex is the line of .gitignore that keeps the index out of git.
-const ignoredIndex = "/vectors/*.snapshot"
-
-// examineIndex says what is in an index that is there, or why it cannot be used.
-func (a *app) examineIndex(ctx context.Context, s *state.Store, t *state.Tree) (string, error) {
-	k, err := a.keeper(ctx, s, t)
-	if err != nil {
-		return "", err
-	}
-	x, err := k.Open(t)
-	if err != nil {
-		return "", err
-	}
-	defer x.Close()
-	return fmt.Sprintf("%s nodes, vectors by %s", render.Grouped(x.Graph().Nodes()), orNothing(x.Meta().Model)), x.Verify()
-}
-
-// rebuildIndex puts a new index in the place of one that cannot be used.
-func (a *app) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) error {
-	k, err := a.keeper(ctx, s, t)
-	if err != nil {
-		return err
-	}
-	x, err := k.Rebuild(ctx, t)
-	if err != nil {
-		return err
-	}
-	x.Close()
-	return nil
+	return indexing.Use(ctx, a.indexing(), k, t, func(x *index.Kept) error { return do(s, x) })
 }
 
 // warnIndex tells of what the index has to do without, and keeps nobody from working.
@@ -196,7 +125,7 @@ func (a *app) index(ctx context.Context, o indexFlags) error {
 	}
 	defer x.Close()
 	if x.How.Rebuilt != "" {
-		a.ignoreIndex(s, k)
+		indexing.Ignore(a.indexing(), k)
 	}
 	if o.verify {
 		if err := a.verifyIndex(ctx, k, t, x); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/importer"
 	"reconcile.dev/reconcile/state/durable"
@@ -170,7 +171,7 @@ func (a *app) writeTree(dir string, o initOptions, work *imported) error {
 }
 
 // ignoredLines are the lines of .gitignore for what is local to a clone.
-var ignoredLines = []string{"/.reconcile/", "/state/**/*.lock", ignoredIndex}
+var ignoredLines = []string{"/.reconcile/", "/state/**/*.lock", indexing.IgnoreLine}
 
 // addIgnored adds lines to .gitignore, but for those that are there.
 func (a *app) addIgnored(dir string, lines ...string) error {

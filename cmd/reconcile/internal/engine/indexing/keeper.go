@@ -17,6 +17,8 @@ type Options struct {
 	Tree tree.Config
 	// Warn is called with what the index has to do without. It keeps nobody from working.
 	Warn func(error)
+	// Note is called with what a person should know.
+	Note func(text string)
 	// Progress is called with how far building is; may be nil.
 	Progress func(step string, done, total int)
 }
