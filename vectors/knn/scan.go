@@ -33,8 +33,10 @@ func (v *view) spans(do func(span)) {
 	}
 }
 
-// kept is how many candidates a scan compares by whole codes.
-func kept(v *view, o SearchOptions) int { return max(o.Ef, v.efforts.among) }
+// kept is how many candidates a scan compares by whole codes. A search that is to look at most vectors needs not keep most.
+func kept(v *view, o SearchOptions) int {
+	return max(o.K, v.efforts.among, min(o.Ef, keptAll+o.Ef/keptOf))
+}
 
 // scanCodes compares the codes of all vectors as a walk does, and the best that it keeps exactly.
 func (w *walker) scanCodes(v *view, o SearchOptions) {

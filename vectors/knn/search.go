@@ -44,6 +44,8 @@ type Hit struct {
 const (
 	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
 	narrow = 10
+	// Of Ef candidates a scan keeps keptAll, and 1 in keptOf besides.
+	keptAll, keptOf = 256, 8
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
 	dense = 40
 	// fetched is how many bytes of the vectors that are compared exactly next are fetched.
