@@ -283,7 +283,7 @@ func (r *run) runner(ctx context.Context, memory *recall.Memory) (*runner.Runner
 		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
 		OutputCache: outputs.CacheLimit(s),
 		Redact:      secrets.RedactBytes,
-		Asked:       func(key string) bool { return askedBy(r.store.Root(), s.Folders.Specs, key) },
+		Specs:       s.Folders.Specs,
 		Recall:      func(task controllers.Recall) string { return memory.Recall(ctx, task) }, Learn: memory.Learn,
 	})
 }

@@ -45,9 +45,8 @@ type Options struct {
 	// what is to be kept of what an agent said, and how many tokens that had. Both are called concurrently; may be nil.
 	Recall func(controllers.Recall) string
 	Learn  func(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
-	// Asked reports whether the run with that key asked a question by command: then it owes no output. It is called
-	// concurrently; may be nil.
-	Asked func(key string) bool
+	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": there is none.
+	Specs string
 }
 
 func (o Options) withDefaults() Options {

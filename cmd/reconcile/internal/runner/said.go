@@ -68,7 +68,7 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 		return agentio.Said{}, err
 	case !a.task.Answer:
 		said, err := agentio.Read(a.task.Output, out)
-		if errors.Is(err, agentio.ErrEmpty) && a.o.Asked != nil && a.o.Asked(a.effect.Key) {
+		if errors.Is(err, agentio.ErrEmpty) && a.o.Specs != "" && askedBy(a.root, a.o.Specs, a.effect.Key) {
 			return agentio.Said{}, nil // it asked by command, and waits for the answer
 		}
 		return said, err

@@ -1,4 +1,4 @@
-package engine
+package runner
 
 import (
 	"bytes"
@@ -9,7 +9,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// askedBy reports whether the run with that key wrote a question, as "reconcile clarify ask" and "clarify question" do.
+// askedBy reports whether the run with that key wrote a question below the folder of specs, as "reconcile clarify ask" and
+// "clarify question" do.
 func askedBy(root *os.Root, specs, key string) bool {
 	for _, k := range []schemas.Kind{schemas.ClarificationRequestKind, schemas.ReplyKind} {
 		dir := path.Join(specs, k.Plural)
