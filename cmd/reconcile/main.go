@@ -1,7 +1,7 @@
 // Command reconcile keeps a tree of specs and statuses true: what is declared under specs/ is compared with what has
 // happened, the missing work is done, and the outcome is written to state/.
 //
-// This package holds the commands, their flags, the wiring and the exit codes. One file per command: its flags are the
+// This package holds the commands, their flags, what they print and the exit codes. One file per command: its flags are the
 // fields of an options struct, a constructor binds them, and its run method does the work on an [app].
 package main
 
