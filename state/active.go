@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"os"
 	"time"
@@ -54,7 +53,7 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 	}
 	gen := s.generation()
 	was, ok := s.readSettled()
-	if !ok || !s.seenFirst(gen) {
+	if !ok || !s.seenFirst(gen) || s.first.troubled() {
 		return nil, nil, false, nil
 	}
 	l := &activeLoad{Store: s, first: s.first, model: m, woken: map[uint64]bool{}, known: map[string]*file{}}
@@ -145,35 +144,30 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 
 // compare finds out what differs from the base, and reports whether what it was is known.
 func (l *activeLoad) compare() bool {
-	there := make([]bool, len(l.base.files))
-	for f, i := range l.matched() {
-		if i < 0 {
-			l.found = append(l.found, found{f.noted, -1})
-			continue
-		}
-		there[i] = true
-		was := &l.base.files[i]
+	there, others := make([]bool, len(l.base.files)), map[int]bool{}
+	for f := range l.first.each() {
+		i := l.base.findLook(f.look)
 		switch {
-		case was.look != f.look:
-			if !l.differs(was) && f.area != areaOther {
-				return false
-			}
-			l.found = append(l.found, found{f.noted, -1})
-		case was.owner == 0:
-			l.found = append(l.found, found{f.noted, i})
+		case i >= 0:
+			there[i] = true
+		case f.area == areaOther:
+			others[l.base.find(hashOf(f.dir+"/"+string(f.name)))] = true // what they held is not known
+		}
+		if i < 0 || l.base.files[i].owner == 0 {
+			l.found = append(l.found, found{f, i})
 		}
 	}
 	for i := range l.base.files {
-		if !there[i] && !l.differs(&l.base.files[i]) {
+		if !there[i] && !l.differs(&l.base.files[i]) && !others[i] {
 			return false
 		}
 	}
 	if len(l.woken) == 0 {
 		return true
 	}
-	for f, i := range l.matched() {
-		if i >= 0 && l.woken[l.base.files[i].owner] && l.base.files[i].look == f.look {
-			l.found = append(l.found, found{f.noted, i})
+	for f := range l.first.each() {
+		if i := l.base.findLook(f.look); i >= 0 && l.woken[l.base.files[i].owner] {
+			l.found = append(l.found, found{f, i})
 		}
 	}
 	return true
@@ -191,35 +185,10 @@ func (l *activeLoad) differs(was *baseFile) bool {
 	return f != nil
 }
 
-// look is what a scan found, as the base has it.
-type look struct {
-	*noted
-	look [2]uint64
-}
-
 // found is a file that is not left; in is where the base has it as it is, or -1.
 type found struct {
 	*noted
 	in int
-}
-
-// matched yields the files that Fresh saw, each with its index in the base, or -1.
-func (l *activeLoad) matched() iter.Seq2[look, int] {
-	return func(yield func(look, int) bool) {
-		var hash summer
-		for i := range l.first.parts {
-			n := &l.first.parts[i]
-			for _, list := range append(n.full, n.files) {
-				for j := range list {
-					f := &list[j]
-					path, is := hash.seenAs(f.dir, f.name, &f.stat)
-					if !yield(look{f, is}, l.base.find(path)) {
-						return
-					}
-				}
-			}
-		}
-	}
 }
 
 // collect takes the files that are not left from the cache, or has them read.

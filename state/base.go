@@ -20,8 +20,9 @@ type base struct {
 	records  uint64        // in the cache
 	clocks   []schemas.Ref // objects that are decided again at some time although nothing changes
 	dormant  []Dormant     // sorted
-	slots    []uint32      // hash tables of files and inputs by their paths: 1 + the index; 0: free
-	inSlots  []uint32
+	slots    []uint32      // hash tables of files by their paths, and by their looks: 1 + the index; 0: free
+	looks    []uint32
+	inSlots  []uint32 // of inputs
 }
 
 // baseFile is what a file of the tree was.
@@ -92,12 +93,22 @@ func lookUp(slots []uint32, hash uint64, at func(i int) uint64) int {
 
 func (b *base) index() {
 	b.slots = table(len(b.files), func(i int) uint64 { return b.files[i].path })
+	b.looks = table(len(b.files), func(i int) uint64 { return b.files[i].look[0] })
 	b.inSlots = table(len(b.inputs), func(i int) uint64 { return b.inputs[i].path })
 }
 
 // find returns the index of a file by the hash of its path; -1 if there was none.
 func (b *base) find(path uint64) int {
 	return lookUp(b.slots, path, func(i int) uint64 { return b.files[i].path })
+}
+
+// findLook is find by what the file system says of a file.
+func (b *base) findLook(look [2]uint64) int {
+	i := lookUp(b.looks, look[0], func(i int) uint64 { return b.files[i].look[0] })
+	if i >= 0 && b.files[i].look != look {
+		return -1
+	}
+	return i
 }
 
 // file is find by the path; nil if there was none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -107,11 +108,12 @@ type noted struct {
 	dir  string
 	name []byte
 	area area
+	look [2]uint64
 	stat stat
 }
 
 func (n *noting) file(a area, dir string, name []byte, st *stat) {
-	n.addFile(dir, name, st)
+	look := n.addFile(dir, name, st)
 	if len(n.files) == cap(n.files) {
 		n.full = append(n.full, n.files)
 		n.files = make([]noted, 0, 1024)
@@ -121,7 +123,7 @@ func (n *noting) file(a area, dir string, name []byte, st *stat) {
 	}
 	at := len(n.names)
 	n.names = append(n.names, name...)
-	n.files = append(n.files, noted{dir, n.names[at:len(n.names):len(n.names)], a, *st})
+	n.files = append(n.files, noted{dir, n.names[at:len(n.names):len(n.names)], a, look, *st})
 }
 
 func (n *noting) folder(_ *folder, dir string) { n.folders = append(n.folders, dir) }
@@ -131,16 +133,34 @@ func (n *noting) trouble(t trouble) {
 	n.troubles = append(n.troubles, t)
 }
 
-// seen is what a scan would return.
-func (g *glance) seen() (found []seen, troubles []trouble) {
-	for i := range g.parts {
-		n := &g.parts[i]
-		for _, list := range append(n.full, n.files) {
-			for _, f := range list {
-				found = append(found, seen{f.dir + "/" + string(f.name), f.area, f.stat})
+// each yields the files.
+func (g *glance) each() iter.Seq[*noted] {
+	return func(yield func(*noted) bool) {
+		for i := range g.parts {
+			n := &g.parts[i]
+			for _, list := range append(n.full, n.files) {
+				for j := range list {
+					if !yield(&list[j]) {
+						return
+					}
+				}
 			}
 		}
-		troubles = append(troubles, n.troubles...)
+	}
+}
+
+// troubled reports whether something could not be looked at.
+func (g *glance) troubled() bool {
+	return slices.ContainsFunc(g.parts, func(n noting) bool { return len(n.troubles) > 0 })
+}
+
+// seen is what a scan would return.
+func (g *glance) seen() (found []seen, troubles []trouble) {
+	for f := range g.each() {
+		found = append(found, seen{f.dir + "/" + string(f.name), f.area, f.stat})
+	}
+	for i := range g.parts {
+		troubles = append(troubles, g.parts[i].troubles...)
 	}
 	return found, troubles
 }

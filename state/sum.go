@@ -22,8 +22,8 @@ type summer struct {
 // second sets the second hash apart from the first.
 const second = 0x9e3779b97f4a7c15
 
-func (s *summer) addFile(dir string, name []byte, st *stat) {
-	s.addBytes(s.fileBytes(dir, name, st))
+func (s *summer) addFile(dir string, name []byte, st *stat) (look [2]uint64) {
+	return s.addBytes(s.fileBytes(dir, name, st))
 }
 
 // look is what addFile would add to an empty sum.
@@ -46,12 +46,6 @@ func (s *summer) fileBytes(dir string, name []byte, st *stat) []byte {
 	return binary.LittleEndian.AppendUint32(b, st.Mode)
 }
 
-// seenAs returns the hash of a file's path, as [hashOf], and what look returns of it.
-func (s *summer) seenAs(dir string, name []byte, st *stat) (path uint64, look [2]uint64) {
-	b := s.fileBytes(dir, name, st)
-	s.buf = b
-	return xxhash.Sum64(b[len(salt) : len(salt)+len(dir)+1+len(name)]), looks(b)
-}
 
 func (s *summer) addTrouble(t trouble) {
 	b := append(s.buf[:0], salt...)
@@ -71,10 +65,11 @@ func (s *summer) addText(role, text string) {
 const salt = "........"
 
 // addBytes adds one member; it begins with the place for the salt.
-func (s *summer) addBytes(b []byte) {
-	look := looks(b)
+func (s *summer) addBytes(b []byte) (look [2]uint64) {
+	look = looks(b)
 	s.merge(sum{look[0], look[1], 1})
 	s.buf = b
+	return look
 }
 
 // looks are the two hashes of a member.

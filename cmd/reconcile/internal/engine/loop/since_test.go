@@ -67,7 +67,7 @@ func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
 				}
 				e.run(e.dir, false)
 				for range rounds {
-					done := e.meddle(e.dir, e.rnd.IntN(14), e.rnd.IntN(finishedDAGs))
+					done := e.meddle(e.dir, e.rnd.IntN(15), e.rnd.IntN(finishedDAGs))
 					if e.rnd.IntN(2) == 0 {
 						done += ", " + e.some()
 					}
@@ -151,6 +151,12 @@ func (e *edits) meddle(dir string, what, i int) string {
 	case 12:
 		put(e.t, dir, "specs/sessions/s0.yaml", fmt.Sprintf(envelope, "Session", "s0", fmt.Sprintf("  phase: Active\n  issue: %d", e.n)))
 		return "edit the session of many"
+	case 13:
+		link := filepath.Join(dir, "specs", fmt.Sprintf("link-%d.yaml", e.n/20))
+		if os.Remove(link) != nil {
+			os.Symlink("nowhere.yaml", link)
+		}
+		return "a link that leads nowhere comes or goes"
 	}
 	e.finishedAs(dir, "specs", fmt.Sprintf("new-%d", e.n), finishedDAGs+e.n, "true")
 	return "add a DAG"
