@@ -238,8 +238,12 @@ func (s *Store) readBase(was settled, m *model) *base {
 	return b
 }
 
-// writeBase keeps what is known of the tree, and returns the hash of that.
+// writeBase keeps what is known of the tree, and returns the hash of that; 0 where something cannot be looked at: once it can,
+// everything is to be decided.
 func (s *Store) writeBase(b *base) (uint64, error) {
+	if len(s.model.troubles) > 0 {
+		return 0, nil
+	}
 	b.records = uint64(s.cache.records)
 	data := b.encode(s.cache.key())
 	return hashOfBase(data), s.replaceLocal(basePath, data)

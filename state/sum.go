@@ -46,7 +46,6 @@ func (s *summer) fileBytes(dir string, name []byte, st *stat) []byte {
 	return binary.LittleEndian.AppendUint32(b, st.Mode)
 }
 
-
 func (s *summer) addTrouble(t trouble) {
 	b := append(s.buf[:0], salt...)
 	b = append(b, t.path...)

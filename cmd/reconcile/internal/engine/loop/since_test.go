@@ -472,6 +472,10 @@ func filesOf(t *testing.T, dir string) map[string]string {
 			if err != nil || d.IsDir() {
 				return nil //nolint:nilerr // a folder that does not exist holds nothing
 			}
+			if d.Type()&fs.ModeSymlink != 0 {
+				files[p], err = os.Readlink(filepath.Join(dir, p))
+				return err
+			}
 			data, err := os.ReadFile(filepath.Join(dir, p))
 			files[p] = string(data)
 			return err
