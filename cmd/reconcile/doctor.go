@@ -2,20 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/doctor"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/state"
 )
 
 // doctorOptions are the flags of doctor.
@@ -59,7 +52,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if o.fix {
 		examine = doctor.Fix
 	}
-	findings := examine(ctx, a.patient())
+	findings := examine(ctx, doctor.New(doctor.Options{Tree: a.config(), Indexing: a.indexing(), WarnMemory: a.warnMemory}))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -73,61 +66,6 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 		return exitWith(exitInvalid)
 	}
 	return exitWith(exitFailure)
-}
-
-// patient is what the doctor looks at.
-func (a *app) patient() doctor.Env {
-	v := process.ReadBuild()
-	env := doctor.Env{
-		Dir: a.global.dir, Now: a.now, Environ: os.Environ(), Git: gitrepo.Inspect,
-		Program: fmt.Sprintf("reconcile %s, %s, %s", v.Version, v.Go, v.Platform),
-		Open: func(noCache bool) (*state.Store, error) {
-			o := a.config().StoreOptions()
-			o.NoCache = noCache
-			return state.Open(a.global.dir, o)
-		},
-		Reap: a.reapAll,
-		Remember: func(ctx context.Context, s *state.Store, t *state.Tree) error {
-			m := a.memoryOf(s)
-			_, err := m.Rebuild(ctx, t)
-			return errors.Join(err, m.Close())
-		},
-		Index: func(ctx context.Context, s *state.Store, t *state.Tree) (string, error) {
-			k, err := a.keeper(ctx, s, t)
-			if err != nil {
-				return "", err
-			}
-			return indexing.Examine(k, t)
-		},
-		Reindex: func(ctx context.Context, s *state.Store, t *state.Tree) error {
-			k, err := a.keeper(ctx, s, t)
-			if err != nil {
-				return err
-			}
-			x, err := k.Rebuild(ctx, t)
-			if err != nil {
-				return err
-			}
-			x.Close()
-			return nil
-		},
-	}
-	if self, err := os.Executable(); err == nil {
-		env.Hold = []string{self, "doctor", "--hold-lock"}
-	}
-	if repo, err := gitrepo.Open(a.global.dir); err == nil {
-		env.Settle = repo.Settle
-	}
-	return env
-}
-
-// reapAll ends what killed runs left running.
-func (a *app) reapAll(ctx context.Context, orphans []state.Orphan) error {
-	r, err := runner.New(runner.Options{Root: a.global.dir, Now: a.now})
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.ReapAll(ctx, orphans), r.Close(ctx))
 }
 
 func (a *app) printFindings(findings []doctor.Finding) error {

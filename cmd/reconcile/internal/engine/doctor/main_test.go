@@ -173,8 +173,8 @@ func put(dir, name, text string) error {
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// tree makes a healthy tree in a git repository.
-func tree(t *testing.T) (string, Env) {
+// newTree makes a healthy tree in a git repository.
+func newTree(t *testing.T) (string, Env) {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, plant(dir))

@@ -51,7 +51,7 @@ func wantHealthy(t *testing.T, fs []Finding) {
 }
 
 func TestHealthyTree(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	wantHealthy(t, Check(t.Context(), e))
 	if out, err := e.git(t.Context(), "status", "--porcelain"); err != nil || out != "" {
 		t.Errorf("the examination left %q in %s: %v", out, dir, err)
@@ -73,7 +73,7 @@ func TestMissingFolder(t *testing.T) {
 }
 
 func TestInvalidSpec(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, put(dir, "specs/sessions/bad.yaml", "kind: [\n"))
 	fs := Check(t.Context(), e)
 	if f := want(t, fs, "tree", Error, "1 error,"); f.Fixable || !f.Invalid {
@@ -85,7 +85,7 @@ func TestInvalidSpec(t *testing.T) {
 }
 
 func TestKilledRun(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, murder(dir))
 	fs := Check(t.Context(), e)
 	want(t, fs, "journals", Warn, "1 results and 1 effects")
@@ -116,7 +116,7 @@ func TestKilledRun(t *testing.T) {
 }
 
 func TestLogOfAForgottenRun(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	log := state.LogPath("dags/gone/build-0123456789abcdef-1")
 	must(t, put(dir, log, "hello\n"))
 	if f := want(t, Check(t.Context(), e), "litter", Warn, "1 log of runs that nothing tells of any more: "+log); !f.Fixable {
@@ -129,7 +129,7 @@ func TestLogOfAForgottenRun(t *testing.T) {
 }
 
 func TestRepairThatFails(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, murder(dir))
 	for name, reap := range map[string]func(context.Context, []state.Orphan) error{
 		"the next run of reconcile ends them": nil,
@@ -141,7 +141,7 @@ func TestRepairThatFails(t *testing.T) {
 }
 
 func TestDamagedState(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, put(dir, "state/sessions/health.json", "<<<<<<< HEAD\n"))
 	must(t, put(dir, "state/clarifications/issue-1.json", `{"torn`))
 	fs := Check(t.Context(), e)
@@ -203,7 +203,7 @@ func TestGit(t *testing.T) {
 		}, Warn, ".reconcile/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, e := tree(t)
+			dir, e := newTree(t)
 			must(t, c.harm(dir))
 			want(t, checkGit(t.Context(), &e), "", c.level, c.text)
 		})
@@ -211,7 +211,7 @@ func TestGit(t *testing.T) {
 }
 
 func TestGitBranchWithoutCommits(t *testing.T) {
-	_, e := tree(t)
+	_, e := newTree(t)
 	if _, err := e.git(t.Context(), "symbolic-ref", "HEAD", "refs/heads/unborn"); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestGitBranchWithoutCommits(t *testing.T) {
 }
 
 func TestPendingCommitIsSettled(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, put(dir, ".git/reconcile/pending.json", "{}"))
 	e.Settle = func(context.Context) error { return os.Remove(filepath.Join(dir, ".git/reconcile/pending.json")) }
 	if bad := show(Fix(t.Context(), e)); bad != "" {
@@ -232,7 +232,7 @@ func TestPendingCommitIsSettled(t *testing.T) {
 // TestLocksThatDoNotWork: the other process says that it has the lock when it has not, which is how a file system looks
 // on which locks do nothing.
 func TestLocksThatDoNotWork(t *testing.T) {
-	_, e := tree(t)
+	_, e := newTree(t)
 	e.Hold = hold(t, "pretend")
 	want(t, Check(t.Context(), e), "flock", Error, "two processes got the same lock")
 	e.Hold = []string{"false"}
@@ -240,7 +240,7 @@ func TestLocksThatDoNotWork(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	_, e := tree(t)
+	_, e := newTree(t)
 	for offset, c := range map[time.Duration]struct {
 		level Level
 		text  string
@@ -255,7 +255,7 @@ func TestClock(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	_, e := tree(t)
+	_, e := newTree(t)
 	e.Environ = append(e.Environ, "RECONCILE_RUN=x", "GIT_INDEX_FILE=/tmp/other")
 	fs := Check(t.Context(), e)
 	want(t, fs, "environment", Warn, "RECONCILE_RUN")
@@ -292,7 +292,7 @@ func TestCompare(t *testing.T) {
 
 // TestDamagedCache: whatever is in the cache, the tree is what the files say.
 func TestDamagedCache(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	wantHealthy(t, Check(t.Context(), e))
 	must(t, filepath.WalkDir(filepath.Join(dir, ".reconcile/cache"), func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -333,7 +333,7 @@ func TestSome(t *testing.T) {
 }
 
 func TestIndex(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	broken := errors.New("the index is damaged")
 	e.Index = func(context.Context, *state.Store, *state.Tree) (string, error) { return "7 nodes", broken }
 	want(t, Check(t.Context(), e), "index", OK, "there is none")
@@ -352,7 +352,7 @@ func TestIndex(t *testing.T) {
 }
 
 func TestCommittedIndex(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, put(dir, "vectors/index.snapshot", "x"))
 	if out, err := e.git(t.Context(), "add", "-f", "vectors/index.snapshot"); err != nil {
 		t.Fatal(out, err)
@@ -361,7 +361,7 @@ func TestCommittedIndex(t *testing.T) {
 }
 
 func TestDroppedCacheKeepsWhatWasPaidFor(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, put(dir, ".reconcile/cache/embeddings/a/b", "vector"))
 	must(t, put(dir, ".reconcile/cache/specs/c", "wrong"))
 	var err error

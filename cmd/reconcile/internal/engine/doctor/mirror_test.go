@@ -11,7 +11,7 @@ import (
 // mirroredTree makes a healthy tree whose session and DAG are on record as shown on GitHub.
 func mirroredTree(t *testing.T) (string, Env) {
 	t.Helper()
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, put(dir, "reconcile.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\n"+
 		"spec: {github: {repo: octo/widgets, mirror: true}}\n"))
 	must(t, put(dir, "state/github/issue-7.json", issueRecord("octo/widgets", 7, "session/health")))

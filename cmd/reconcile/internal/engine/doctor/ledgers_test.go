@@ -60,7 +60,7 @@ func ledgerText(t *testing.T, records ...schemas.Clarification) string {
 }
 
 func TestLedgers(t *testing.T) {
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	ours := withQuestion(t, dir, e)
 	theirs := schemas.Clarification{ID: "CLR-42-002", From: "a", To: "b", Status: "resolved"}
 	far := theirs

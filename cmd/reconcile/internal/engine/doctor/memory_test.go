@@ -25,7 +25,7 @@ spec:
 // remembering is a tree whose memory has one observation.
 func remembering(t *testing.T) (string, Env) {
 	t.Helper()
-	dir, e := tree(t)
+	dir, e := newTree(t)
 	must(t, put(dir, "specs/observations/seen.yaml", seen))
 	e.Remember = func(ctx context.Context, s *state.Store, tr *state.Tree) error { return remember(dir, tr) }
 	s, err := e.Open(true)
