@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"reconcile.dev/reconcile/schemas"
@@ -125,6 +126,37 @@ type heldRuns struct {
 	more  []*schemas.Run // of journals
 	n     int            // how many they are
 	all   []*schemas.Run // sorted, once they were asked for
+	filed *filedRuns     // of files, where they were sorted before; may be nil
+}
+
+// filedRuns are the records of some files, shared by the entries of an object that have the same ones.
+type filedRuns struct {
+	once sync.Once
+	all  []*schemas.Run // sorted
+}
+
+func (f *filedRuns) of(files []*heldRun) []*schemas.Run {
+	f.once.Do(func() {
+		f.all = make([]*schemas.Run, 0, len(files))
+		for _, h := range files {
+			if r := h.get(); r != nil {
+				f.all = append(f.all, r)
+			}
+		}
+		sortRuns(f.all)
+	})
+	return f.all
+}
+
+// follow has the records of the same files, which the entry had before, not sorted again.
+func (h *heldRuns) follow(was *heldRuns) {
+	switch {
+	case h == nil || len(h.files) == 0:
+	case was != nil && was.filed != nil && slices.Equal(h.files, was.files):
+		h.filed = was.filed
+	default:
+		h.filed = new(filedRuns)
+	}
 }
 
 func (h *heldRuns) get() []*schemas.Run {
@@ -135,18 +167,32 @@ func (h *heldRuns) get() []*schemas.Run {
 		if h.all != nil {
 			return
 		}
-		h.all = make([]*schemas.Run, 0, len(h.files)+len(h.more))
-		for _, f := range h.files {
-			if r := f.get(); r != nil {
-				h.all = append(h.all, r)
-			}
+		filed := h.filed
+		if filed == nil {
+			filed = new(filedRuns)
 		}
-		h.all = append(h.all, h.more...)
-		if sortRuns(h.all); len(h.all) == 0 {
+		sortRuns(h.more) // in order already, unless they are of several journals
+		if h.all = mergeRuns(filed.of(h.files), h.more); len(h.all) == 0 {
 			h.all = nil // as where there are no records
 		}
 	})
 	return h.all
+}
+
+// mergeRuns joins two sorted lists.
+func mergeRuns(a, b []*schemas.Run) []*schemas.Run {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a[:len(a):len(a)], b...)
+	}
+	out := make([]*schemas.Run, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		from := &a
+		if compareRuns(b[0], a[0]) < 0 {
+			from = &b
+		}
+		out, *from = append(out, (*from)[0]), (*from)[1:]
+	}
+	return append(append(out, a...), b...)
 }
 
 func (h *heldRuns) traits() (t Traits) {

@@ -25,6 +25,7 @@ type journalView struct {
 // journalOwner is what a journal says about the effects of one object.
 type journalOwner struct {
 	results map[string]*schemas.Run
+	sorted  []*schemas.Run // the results
 	claims  map[string]*Claim
 }
 
@@ -44,7 +45,7 @@ func (v *journalView) take(l line) {
 	v.touched[ref] = true
 	own := v.owners[ref]
 	if own == nil {
-		own = &journalOwner{map[string]*schemas.Run{}, map[string]*Claim{}}
+		own = &journalOwner{results: map[string]*schemas.Run{}, claims: map[string]*Claim{}}
 		v.owners[ref] = own
 	}
 	switch {
@@ -60,12 +61,23 @@ func (v *journalView) take(l line) {
 		}
 		v.keys[l.Key], own.claims[l.Key] = &c, &c
 	case l.Op == opFinish && l.Run != nil && l.Run.Done():
-		own.results[l.Key] = l.Run
+		own.add(l.Key, l.Run)
 		fallthrough
 	case l.Op == opRelease:
 		delete(v.keys, l.Key)
 		delete(own.claims, l.Key)
 	}
+}
+
+// add takes a result, in place of an earlier one of the same effect.
+func (o *journalOwner) add(key string, r *schemas.Run) {
+	if was := o.results[key]; was != nil {
+		i := slices.Index(o.sorted, was)
+		o.sorted = slices.Delete(o.sorted, i, i+1)
+	}
+	o.results[key] = r
+	i, _ := slices.BinarySearchFunc(o.sorted, r, compareRuns)
+	o.sorted = slices.Insert(o.sorted, i, r)
 }
 
 // results are all results, sorted by key.

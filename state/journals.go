@@ -166,8 +166,10 @@ type Orphan struct {
 func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := durable.Sweep(s.root, tmpDir); err != nil {
-		return nil, fmt.Errorf("remove what a killed process was writing: %w", err)
+	for _, dir := range []string{tmpDir, WorkDir} {
+		if err := durable.Sweep(s.root, dir); err != nil {
+			return nil, fmt.Errorf("remove what a killed process was writing: %w", err)
+		}
 	}
 	s.sweepJournals()
 	var orphans []Orphan

@@ -222,9 +222,9 @@ func (m *model) fillJournals(e *Entry) {
 				}
 			}
 		}
-		for key, r := range own.results {
-			if !filed[key] {
-				filed[key] = true
+		for _, r := range own.sorted {
+			if !filed[r.Key] {
+				filed[r.Key] = true
 				e.addResult(r)
 			}
 		}
@@ -239,11 +239,11 @@ func (m *model) fillJournals(e *Entry) {
 	})
 }
 
-func sortRuns(rs []*schemas.Run) {
-	slices.SortFunc(rs, func(a, b *schemas.Run) int {
-		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.NodeKey, b.NodeKey), cmp.Compare(a.Seq, b.Seq),
-			strings.Compare(a.Key, b.Key))
-	})
+func sortRuns(rs []*schemas.Run) { slices.SortFunc(rs, compareRuns) }
+
+func compareRuns(a, b *schemas.Run) int {
+	return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.NodeKey, b.NodeKey), cmp.Compare(a.Seq, b.Seq),
+		strings.Compare(a.Key, b.Key))
 }
 
 func appendErrors(to, from []schemas.Problem) []schemas.Problem {

@@ -7,6 +7,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
+// WorkDir holds the files that runs are given, below the root. Spare ones have names that durable.Sweep knows.
+const WorkDir = localDir + "/work"
+
 // Where this program keeps what is local to a clone, below the root.
 const (
 	localDir       = ".reconcile"

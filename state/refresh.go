@@ -336,6 +336,9 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 			continue
 		}
 		e, was := u.model.entry(ref), prev.Entry(ref)
+		if was != nil {
+			e.runs.follow(was.runs)
+		}
 		if was != nil && !u.statuses[e.StatusPath] {
 			e.status = was.status // the caller's, which may be ahead of the file
 		}

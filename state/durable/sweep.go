@@ -26,6 +26,9 @@ const (
 
 var tempCount atomic.Uint64 // makes names unique within the process
 
+// TempName is a name that nobody else uses, for a file that Sweep is to remove once this process has ended.
+func TempName() string { return tempName() }
+
 // tempName is TAG-PID-START-COUNT.tmp: a name that no other process or call uses, and that tells its maker.
 func tempName() string {
 	id := proc.Self()

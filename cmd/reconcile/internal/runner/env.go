@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -13,12 +14,10 @@ import (
 	"syscall"
 
 	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state"
 )
 
 const (
-	workDir = ".reconcile/work" // files that a run is given
-
 	maxNeedEnv  = 4 << 10  // the longest result of a needed node that goes into the environment
 	maxNeedsEnv = 64 << 10 // and all of them together
 )
@@ -56,10 +55,10 @@ func (a *attempt) environment() []string {
 	}
 	env = append(env, needsEnv(a.task.Needs)...)
 	if len(a.task.Needs) > 0 {
-		env = set(env, "RECONCILE_NEEDS="+a.absolute(needsPath(a.effect.Key)))
+		env = set(env, "RECONCILE_NEEDS="+a.absolute(path.Join(state.WorkDir, needsName(a.effect.Key))))
 	}
 	if a.memory != "" {
-		env = set(env, "RECONCILE_MEMORY="+a.absolute(memoryPath(a.effect.Key)))
+		env = set(env, "RECONCILE_MEMORY="+a.absolute(path.Join(state.WorkDir, memoryName(a.effect.Key))))
 	}
 	if a.task.OutputJSON != "" {
 		env = set(env, "RECONCILE_RESULT="+a.absolute(a.task.OutputJSON))
@@ -114,7 +113,7 @@ func resultText(v any) (text string, ok bool) {
 	return text, len(text) <= maxNeedEnv && !strings.Contains(text, "\x00")
 }
 
-func needsPath(key string) string { return path.Join(workDir, flat(key)+".needs.json") }
+func needsName(key string) string { return flat(key) + ".needs.json" }
 
 // writeNeeds writes the file that RECONCILE_NEEDS names.
 func (a *attempt) writeNeeds() error {
@@ -125,34 +124,41 @@ func (a *attempt) writeNeeds() error {
 	if err != nil {
 		return err
 	}
-	return a.writeWork(needsPath(a.effect.Key), b)
+	return a.writeWork(needsName(a.effect.Key), b)
 }
 
 // writeWork writes a file that a run is given.
-func (a *attempt) writeWork(p string, data []byte) error {
-	if err := a.root.MkdirAll(workDir, 0o755); err != nil {
-		return err
+func (a *attempt) writeWork(name string, data []byte) error {
+	f, err := a.files.write(name, data)
+	if err == nil {
+		a.work = append(a.work, f)
 	}
-	return regular.Write(a.root, p, data, 0o644)
+	return err
 }
 
 // removeWorkOf removes the files that the run with that key was given.
 func (r *Runner) removeWorkOf(key string) (err error) {
-	for _, p := range []string{needsPath(key), memoryPath(key)} {
-		e := r.root.Remove(p)
-		if !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, syscall.ENOTDIR) {
-			err = errors.Join(err, e)
-		}
+	for _, name := range []string{needsName(key), memoryName(key)} {
+		err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, name)))
+	}
+	return err
+}
+
+func removeIfThere(root *os.Root, p string) error {
+	err := root.Remove(p)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
 	}
 	return err
 }
 
 func (a *attempt) removeWork() {
-	if len(a.task.Needs) > 0 || a.memory != "" {
-		if a.removeWorkOf(a.effect.Key) != nil {
+	for _, f := range a.work {
+		if a.files.release(f) != nil {
 			a.leave(a.effect.Key)
 		}
 	}
+	a.work = nil
 }
 
 // leave remembers a file of a key that could not be removed now; Close tries again.
@@ -162,7 +168,8 @@ func (r *Runner) leave(key string) {
 	r.litter = append(r.litter, key)
 }
 
-func (r *Runner) removeLitter() (err error) {
+func (r *Runner) removeLitter() error {
+	err := r.files.close()
 	for _, key := range r.litter {
 		err = errors.Join(err, r.removeWorkOf(key))
 	}

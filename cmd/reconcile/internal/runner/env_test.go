@@ -13,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // surroundings is an environment that reconcile could run in.
@@ -85,7 +86,8 @@ func TestNeeds(t *testing.T) {
 	if env := lines[len(lines)-2:]; !slices.Equal(env, want) {
 		t.Errorf("got %q, want %q", env, want)
 	}
-	if left, _ := os.ReadDir(filepath.Join(g.dir, workDir)); len(left) > 0 {
+	g.end()
+	if left, _ := os.ReadDir(filepath.Join(g.dir, state.WorkDir)); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }

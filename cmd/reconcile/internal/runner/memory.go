@@ -1,14 +1,12 @@
 package runner
 
 import (
-	"path"
-
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
 )
 
-func memoryPath(key string) string { return path.Join(workDir, flat(key)+".memory.md") }
+func memoryName(key string) string { return flat(key) + ".memory.md" }
 
 // remind looks for what the agent should know of earlier work, and writes it to the file that RECONCILE_MEMORY names.
 func (a *attempt) remind() error {
@@ -18,7 +16,7 @@ func (a *attempt) remind() error {
 	if a.memory = a.o.Recall(*a.task.Recall); a.memory == "" {
 		return nil
 	}
-	return a.writeWork(memoryPath(a.effect.Key), []byte(a.memory))
+	return a.writeWork(memoryName(a.effect.Key), []byte(a.memory))
 }
 
 // reminded is text with what was found below it.

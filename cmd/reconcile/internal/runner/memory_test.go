@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 const section = "## Memory Recall\n\nNotes of earlier work.\n\n| [decision] Use one adapter.\n"
@@ -62,7 +63,8 @@ func TestAgentsAreReminded(t *testing.T) {
 			if len(m.recalled) != 1 || m.recalled[0] != theRecall {
 				t.Errorf("asked for %+v", m.recalled)
 			}
-			if left, _ := os.ReadDir(filepath.Join(g.dir, workDir)); len(left) > 0 {
+			g.end()
+			if left, _ := os.ReadDir(filepath.Join(g.dir, state.WorkDir)); len(left) > 0 {
 				t.Errorf("%s is left", left[0].Name())
 			}
 		})

@@ -33,6 +33,12 @@ func spawn(path string, argv []string, dir string, env []string, files []*os.Fil
 	return p, nil
 }
 
+// onlyName reports whether a file has one name, as the system told of it.
+func onlyName(fi os.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1
+}
+
 // keepPrivate keeps commands from inheriting what this process inherited beyond its standard streams: a make's job server,
 // sockets and locks of whoever started it. What this program opens itself is never inherited.
 func keepPrivate() {

@@ -19,6 +19,9 @@ type process struct {
 	err    error
 }
 
+// onlyName is false: nothing is renamed there while it is open.
+func onlyName(os.FileInfo) bool { return false }
+
 // spawn starts a program. The first three files become its standard ones; they stay open here.
 func spawn(path string, argv []string, dir string, env []string, files []*os.File) (*process, error) {
 	h, err := os.StartProcess(path, argv, &os.ProcAttr{Dir: dir, Env: env, Files: files[:3],

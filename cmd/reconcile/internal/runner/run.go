@@ -45,6 +45,7 @@ type attempt struct {
 	record  schemas.Run
 	lease   *lease
 	sink    *sink
+	work    []*workFile
 	input   *os.File // what stdin is still fed through; may be nil
 	command command
 	memory  string // what the agent is told of earlier work

@@ -83,6 +83,7 @@ type Runner struct {
 	base    []string // environment that every command starts from
 	secrets *secrets
 	leases  *leases
+	files   *workFiles
 
 	closing chan struct{} // closed by Close
 	hurry   chan struct{} // closed when there is no grace left
@@ -120,7 +121,7 @@ func New(o Options) (*Runner, error) {
 	return &Runner{
 		o: o, root: root, null: null, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: findSecrets(o.Environ, dir),
-		leases: &leases{root: root}, closing: make(chan struct{}), hurry: make(chan struct{}), notify: make(chan struct{}, 1),
+		leases: &leases{root: root}, files: &workFiles{root: root}, closing: make(chan struct{}), hurry: make(chan struct{}), notify: make(chan struct{}, 1),
 		jobs: map[string]*job{}, used: map[string]int{},
 	}, nil
 }

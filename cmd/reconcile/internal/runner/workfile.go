@@ -1,0 +1,120 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"path"
+	"sync"
+
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// workFiles are the files that runs are given. That of a run that has ended is given to a later one, with another name and
+// content: to make a file and to remove it costs some file systems more than all else around a quick command.
+type workFiles struct {
+	root *os.Root // the tree
+
+	mu    sync.Mutex // guards what follows
+	dir   *os.Root   // state.WorkDir; nil until there is a spare
+	spare []*workFile
+}
+
+// workFile is one of them.
+type workFile struct {
+	file *os.File
+	name string // in state.WorkDir
+}
+
+// write makes a file in state.WorkDir.
+func (w *workFiles) write(name string, data []byte) (*workFile, error) {
+	if f := w.again(name, data); f != nil {
+		return f, nil
+	}
+	if err := w.root.MkdirAll(state.WorkDir, 0o755); err != nil {
+		return nil, err
+	}
+	file, _, err := regular.OpenFile(w.root, path.Join(state.WorkDir, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	f := &workFile{file, name}
+	if _, err := file.WriteAt(data, 0); err != nil {
+		return nil, errors.Join(err, w.remove(f))
+	}
+	return f, nil
+}
+
+// again uses a spare file; nil if there is none that can be used.
+func (w *workFiles) again(name string, data []byte) *workFile {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.spare) == 0 {
+		return nil
+	}
+	f := w.spare[len(w.spare)-1]
+	w.spare = w.spare[:len(w.spare)-1]
+	_, err := f.file.WriteAt(data, 0)
+	if err == nil {
+		err = f.file.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		err = w.dir.Rename(f.name, name)
+	}
+	if err != nil || !w.named(f, name) {
+		_ = w.remove(f) // a new file says what is wrong, if anything is
+		return nil
+	}
+	f.name = name
+	return f
+}
+
+// release takes a file away from a run that has ended. It is kept if nobody else can have it: the run may have moved it, or
+// given it other names.
+func (w *workFiles) release(f *workFile) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dir == nil {
+		w.dir, _ = w.root.OpenRoot(state.WorkDir) // else the file is removed
+	}
+	if spare := durable.TempName(); w.named(f, f.name) && w.dir.Rename(f.name, spare) == nil {
+		f.name = spare
+		w.spare = append(w.spare, f)
+		return nil
+	}
+	return w.remove(f)
+}
+
+// named reports whether a file has a name, and no other.
+func (w *workFiles) named(f *workFile, name string) bool {
+	if w.dir == nil {
+		return false
+	}
+	is, err := f.file.Stat()
+	if err != nil || !onlyName(is) {
+		return false
+	}
+	there, err := w.root.Lstat(path.Join(state.WorkDir, name))
+	return err == nil && os.SameFile(is, there)
+}
+
+func (w *workFiles) remove(f *workFile) error {
+	_ = f.file.Close()
+	return removeIfThere(w.root, path.Join(state.WorkDir, f.name))
+}
+
+// close removes the spare files.
+func (w *workFiles) close() (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.spare {
+		err = errors.Join(err, w.remove(f))
+	}
+	w.spare = nil
+	if w.dir != nil {
+		err = errors.Join(err, w.dir.Close())
+		w.dir = nil
+	}
+	return err
+}
