@@ -62,8 +62,8 @@ run is at work it only writes: that run takes it from there.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.act(cmd.Context(), v, args, *o) },
 		ValidArgsFunction: a.completeNodes(targets...),
 	}
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&o.by, "by", "", "who asks; in a run its agent (default: the user's login name)")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "the `REASON`, for the record")
+	cmd.Flags().StringVar(&o.by, "by", "", "the `NAME` of who asks; in a run its agent (default: the user's login name)")
 	if v.name == schemas.VerbRetry {
 		cmd.Flags().BoolVar(&o.all, "all", false, "run every node of the DAG again, also those that succeeded")
 	}

@@ -14,7 +14,7 @@ import (
 
 // clarifyOptions are the flags that clarify and its commands share.
 type clarifyOptions struct {
-	issue int // -1: of all
+	issue issueFlag // not given: of all
 	json  bool
 	noRun bool
 }
@@ -46,7 +46,7 @@ func newClarifyCmd(a *app) *cobra.Command {
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatMarkdown)
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
 	f.BoolVar(&o.noRun, "no-run", false, "do not bring the tree up to date, before or after")
-	cmd.Flags().IntVar(&o.issue, "issue", -1, "show the threads of the issue `N` (0: about no issue)")
+	cmd.Flags().Var(&o.issue, "issue", "show the threads of the issue `N`; 0 for those about none")
 	cmd.AddCommand(newClarifyShowCmd(a, o), newClarifyStaleCmd(a, o), newAskCmd(a, o))
 	for _, r := range replyCommands {
 		cmd.AddCommand(newReplyCmd(a, o, r))
@@ -73,10 +73,6 @@ func noClarifyCommand(cmd *cobra.Command, args []string) error {
 func (a *app) clarifyFlags(cmd *cobra.Command, o *clarifyOptions) error {
 	if o.json {
 		a.global.output = formatJSON
-	}
-	// -1 is what the flag is where it is not given: nobody may give it.
-	if f := cmd.Flags().Lookup("issue"); f != nil && f.Changed && strings.HasPrefix(f.Value.String(), "-") {
-		return badUsage("--issue %s: issues have numbers from 1, and 0 stands for none", f.Value)
 	}
 	return a.checkFlags()
 }
@@ -112,8 +108,9 @@ func (a *app) clarify(ctx context.Context, o clarifyOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.issue >= 0 {
-		return a.printThreads(ledgerView{IssueNumber: &o.issue, Clarifications: shown(mattersOf(t, o.issue, false))})
+	if o.issue.given {
+		n := o.issue.number
+		return a.printThreads(ledgerView{IssueNumber: &n, Clarifications: shown(mattersOf(t, n, false))})
 	}
 	list := shown(mattersOf(t, -1, true))
 	if a.global.output != formatTable {

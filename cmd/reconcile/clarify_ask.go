@@ -27,7 +27,7 @@ import (
 type askOptions struct {
 	*clarifyOptions
 	request     string
-	issue       int // -1: that of the run
+	issue       issueFlag // not given: that of the run
 	from, to    string
 	topic       string
 	question    string
@@ -52,13 +52,13 @@ with the answer. A question to an agent that has answered the node already is th
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.ask(cmd.Context(), *o) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.issue, "issue", -1, "the issue `N` that the question is about (default: RECONCILE_ISSUE)")
+	f.Var(&o.issue, "issue", "the issue `N` that the question is about (default: RECONCILE_ISSUE)")
 	f.StringVar(&o.from, "from", "", "the `AGENT` that asks (in a run: its agent)")
 	f.StringVar(&o.to, "to", "", "the `AGENT` that is asked")
-	f.StringVar(&o.topic, "topic", "", "the subject, at most 200 characters")
-	f.StringVar(&o.question, "question", "", "what is asked, at most 2000 characters; - reads standard input")
+	f.StringVar(&o.topic, "topic", "", "the subject, a `TEXT` of at most 200 characters")
+	f.StringVar(&o.question, "question", "", "what is asked, a `TEXT` of at most 2000 characters; - reads standard input")
 	f.BoolVar(&o.nonBlocking, "non-blocking", false, "the agent can go on without the answer")
-	f.StringArrayVar(&o.artifacts, "artifact", nil, "a file of the tree that the other agent should see; may be repeated")
+	f.StringArrayVar(&o.artifacts, "artifact", nil, "a `FILE` of the tree that the other agent should see; may be repeated")
 	f.StringVar(&o.request, "request", "", "the `NAME` of the request (default: made from the question)")
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, a.completeNamesOf(schemas.AgentKind))
@@ -97,10 +97,10 @@ func (a *app) ask(ctx context.Context, o askOptions) error {
 // requestFrom makes the request of flags and environment.
 func (a *app) requestFrom(o *askOptions) (*schemas.ClarificationRequestSpec, error) {
 	spec := &schemas.ClarificationRequestSpec{
-		From: o.from, To: o.to, Topic: o.topic, Blocking: !o.nonBlocking, Artifacts: o.artifacts, Issue: max(o.issue, 0),
+		From: o.from, To: o.to, Topic: o.topic, Blocking: !o.nonBlocking, Artifacts: o.artifacts, Issue: o.issue.number,
 	}
 	if a.caller().InRun() {
-		if err := a.fillFromRun(spec, o.issue < 0); err != nil {
+		if err := a.fillFromRun(spec, !o.issue.given); err != nil {
 			return nil, err
 		}
 	}

@@ -39,7 +39,7 @@ prints one object a line.`,
 		ValidArgsFunction: a.completeObjects(false),
 	}
 	f := cmd.Flags()
-	f.DurationVar(&o.since, "since", 0, "only what happened in this time, for example 1h")
+	f.DurationVar(&o.since, "since", 0, "only what happened in this `DURATION`, for example 1h")
 	f.StringVar(&o.typ, "type", "", "only events of this `TYPE`: "+strings.Join(events.Types(), ", "))
 	f.BoolVarP(&o.follow, "follow", "f", false, "stay, and print what happens as it happens")
 	_ = cmd.RegisterFlagCompletionFunc("type",

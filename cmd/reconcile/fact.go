@@ -85,7 +85,7 @@ another file.`,
 		Args: arguments(2, 2, "what is related and to what"),
 	}
 	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(edgeNames(), ", "))
-	cmd.Flags().Float32Var(&r.Weight, "weight", 1, "how strong the relation is: above 0 up to 1")
+	cmd.Flags().Float32Var(&r.Weight, "weight", 1, "how strong the relation is: a `NUMBER` above 0, up to 1")
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(edgeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
 		types, err := parseNames("--type", []string{r.Type}, graph.ParseEdgeType)
@@ -113,7 +113,7 @@ commit, review, url, agent, or another name.`,
 		Args: arguments(1, 1, "what comes from there"),
 	}
 	cmd.Flags().StringVar(&from, "source", "", "`TYPE:ID` of where it comes from")
-	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "how sure that is: 0 to 1")
+	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "how sure that is: a `NUMBER` from 0 to 1")
 	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
 		kind, id, ok := strings.Cut(from, ":")
 		if !ok || id == "" || schemas.CheckName(kind) != nil {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -64,6 +67,39 @@ func TestCommandsAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// The help of each flag that takes a value names what it takes (FILE, N, REASON), not a type of Go.
+func TestFlagsNameTheirValues(t *testing.T) {
+	checked := 0
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			name, _ := pflag.UnquoteUsage(f)
+			switch _, isChoice := f.Value.(*choice); {
+			case f.Name == "help" || f.Value.Type() == "bool":
+				return
+			case name == strings.ToLower(name) && !strings.Contains(name, "="):
+				t.Errorf("%s --%s: help calls its value %q", c.CommandPath(), f.Name, name)
+			case isChoice && name == "FORMAT" && f.Name != "output" && f.Name != "format":
+				t.Errorf("%s --%s: its value is not a format", c.CommandPath(), f.Name)
+			}
+			if _, known := expectedValues[f.Value.Type()]; !known && !ownWords[f.Value.Type()] {
+				t.Errorf("%s --%s: no text says what a wrong value of type %s should be", c.CommandPath(), f.Name, f.Value.Type())
+			}
+			checked++
+		})
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRootCmd(&app{}))
+	if checked < 50 {
+		t.Errorf("only %d flags were checked", checked)
+	}
+}
+
+// ownWords are types of flags that accept every text, or whose errors are the program's own: choices and issues.
+var ownWords = map[string]bool{"string": true, "stringArray": true, "choice": true, "N": true}
 
 func TestSelector(t *testing.T) {
 	labels := map[string]string{"team": "core", "tier": "1", "empty": ""}

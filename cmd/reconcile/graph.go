@@ -40,7 +40,7 @@ func newGraphCmd(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: a.completeObjects(false, schemas.DAGKind, schemas.WorkflowKind),
 	}
-	cmd.Flags().Var(&choice{value: &o.format, allowed: formats}, "format", "draw as "+strings.Join(formats, ", "))
+	cmd.Flags().Var(&choice{value: &o.format, allowed: formats}, "format", "draw as `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

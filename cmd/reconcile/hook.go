@@ -63,7 +63,7 @@ func newHookPhaseCmd(a *app, name, short, outcome string) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "the `AGENT` that works")
 	f.Var(&o.issue, "issue", "the issue that the work is about; 0 for none")
-	f.StringVar(&o.note, "note", "", "a remark for the record")
+	f.StringVar(&o.note, "note", "", "a remark for the record, a `TEXT`")
 	f.BoolVar(&o.noRun, "no-run", false, "only write the record; the next run takes it up")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	if outcome == schemas.OutcomeDone {

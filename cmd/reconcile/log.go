@@ -22,15 +22,10 @@ const logOff = "off"
 // logLevels are what --log can be.
 func logLevels() []string { return []string{"debug", "info", "warn", "error", logOff} }
 
-// levelFlag is a choice that help calls LEVEL.
-type levelFlag struct{ choice }
-
-func (*levelFlag) Type() string { return "LEVEL" }
-
 // bindLog binds the flags of the structured log.
 func (a *app) bindLog(root *cobra.Command, f *pflag.FlagSet) {
-	f.Var(&levelFlag{choice{&a.global.logLevel, logLevels()}}, "log",
-		"log what happens as JSON lines to stderr: "+strings.Join(logLevels(), ", ")+" (also: RECONCILE_LOG)")
+	f.Var(&choice{&a.global.logLevel, logLevels()}, "log",
+		"log what happens as JSON lines to stderr, from `LEVEL` on: "+strings.Join(logLevels(), ", ")+" (also: RECONCILE_LOG)")
 	f.StringVar(&a.global.logFile, "log-file", "", "append the log to `FILE` instead (default level: info)")
 	_ = root.RegisterFlagCompletionFunc("log", cobra.FixedCompletions(logLevels(), cobra.ShellCompDirectiveNoFileComp))
 }

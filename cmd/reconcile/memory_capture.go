@@ -76,7 +76,7 @@ takes it into the memory.`,
 	f.Var(&o.issue, "issue", "the issue that it is about; 0 for none (default: RECONCILE_ISSUE)")
 	f.StringVar(&o.session, "session", "", "the `SESSION` of the work (default: RECONCILE_SESSION)")
 	f.Var(&choice{&o.format, []string{formAuto, formConversation, formSummary}}, "format",
-		"what the text is: auto, conversation or summary (default auto)")
+		"the `FORMAT` of the text: auto, conversation or summary (default auto)")
 	f.BoolVar(&o.summary, "summary", false, "the same as --format summary")
 	f.StringVar(&o.category, "category", "",
 		"the `CATEGORY` of a text without sections: "+strings.Join(schemas.Categories(), ", "))

@@ -74,7 +74,7 @@ undoing the compaction brings them back. --with-originals removes them instead, 
 		ValidArgsFunction: a.completeMemory,
 	}
 	bindBy(cmd, &o.by)
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "the `REASON`, for the record")
 	cmd.Flags().BoolVar(&o.originals, "with-originals", false, "of what compaction made, remove the originals, too")
 	return cmd
 }
@@ -132,7 +132,7 @@ func withOriginals(ctx context.Context, m *memstore.Files, ids []string) (gone, 
 
 func bindBy(cmd *cobra.Command, by *string) {
 	cmd.Flags().StringVar(by, "by", "",
-		"the agent or person that says so (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
+		"the `NAME` of the agent or person that says so (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
 }
 
 // person is [app.actor] for --by, checked: in a run without an agent, who is logged in.

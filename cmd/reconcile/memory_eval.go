@@ -59,8 +59,8 @@ func newMemoryEvalCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.memoryEval(cmd.Context(), *o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.gold, "gold", "", "the gold set; - reads standard input")
-	f.StringVar(&o.by, "by", bySearch, "how to ask: "+bySearch+" or "+byRecall)
+	f.StringVar(&o.gold, "gold", "", "the `FILE` with the gold set; - reads standard input")
+	f.StringVar(&o.by, "by", bySearch, "the `WAY` to ask: "+bySearch+" or "+byRecall)
 	f.Float64Var(&o.recall1, "min-recall1", 0, "fail when recall@1 is below this `SHARE`")
 	f.Float64Var(&o.recall5, "min-recall5", 0, "fail when recall@5 is below this `SHARE`")
 	f.Float64Var(&o.recall10, "min-recall10", 0, "fail when recall@10 is below this `SHARE`")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -171,7 +172,10 @@ func flagWords(err error) string {
 	const text = `; a text that begins with "-" goes to the end, after "--"`
 	var unknown *pflag.NotExistError
 	var syntax *pflag.InvalidSyntaxError
+	var invalid *pflag.InvalidValueError
 	switch {
+	case errors.As(err, &invalid):
+		return invalidValue(invalid)
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) == 1:
 		return fmt.Sprintf("unknown flag: -%s", unknown.GetSpecifiedName()) + text
 	case errors.As(err, &unknown) && slug(unknown.GetSpecifiedName()) != strings.ToLower(unknown.GetSpecifiedName()),
@@ -179,6 +183,29 @@ func flagWords(err error) string {
 		return "unknown flag" + text
 	}
 	return err.Error()
+}
+
+// expectedValues say what a flag of each of pflag's types takes. Other types report that themselves.
+var expectedValues = map[string]string{
+	"int":         "a whole number, for example 10",
+	"float32":     "a number, for example 0.5",
+	"float64":     "a number, for example 0.5",
+	"duration":    "a duration, for example 30s, 5m or 1h30m",
+	"bool":        "true or false",
+	"stringSlice": `a list separated by commas; a value that has a comma or a quotation mark stands in "…"`,
+}
+
+// invalidValue says which value of which flag is wrong, and what was expected, in place of the words of Go's parsers.
+func invalidValue(err *pflag.InvalidValueError) string {
+	want, ok := expectedValues[err.GetFlag().Value.Type()]
+	if !ok {
+		return err.Error()
+	}
+	text := strings.TrimSuffix(err.Error(), errors.Unwrap(err).Error())
+	if errors.Is(err, strconv.ErrRange) {
+		text += "is out of range; "
+	}
+	return text + "must be " + want
 }
 
 // didYouMean is ` (did you mean "x"?)` for the nearest of words, or nothing.
@@ -221,7 +248,7 @@ const (
 // outputFlag binds -o to the given formats; a command with formats of its own calls it again for its own flags.
 func (a *app) outputFlag(cmd *cobra.Command, f *pflag.FlagSet, formats ...string) {
 	a.global.output = formats[0]
-	f.VarP(&choice{value: &a.global.output, allowed: formats}, "output", "o", "print as "+strings.Join(formats, ", "))
+	f.VarP(&choice{value: &a.global.output, allowed: formats}, "output", "o", "print as `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -238,7 +265,8 @@ func (c *choice) String() string {
 	return *c.value
 }
 
-func (c *choice) Type() string { return "FORMAT" }
+// Type is not shown: the usage of each choice names its value in backquotes.
+func (c *choice) Type() string { return "choice" }
 
 func (c *choice) Set(s string) error {
 	for _, w := range c.allowed {

@@ -41,7 +41,7 @@ When the time is up it exits with 1 and says what it still waits for.`,
 	}
 	cmd.Flags().StringVar(&o.condition, "for", "condition=Ready",
 		"what to wait for: `condition=NAME[=VALUE]` or phase=NAME")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "wait at most this `DURATION`, for example 5m; 0 looks once")
 	return cmd
 }
 
