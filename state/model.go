@@ -242,8 +242,13 @@ func (m *model) fillJournals(e *Entry) {
 func sortRuns(rs []*schemas.Run) { slices.SortFunc(rs, compareRuns) }
 
 func compareRuns(a, b *schemas.Run) int {
-	return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.NodeKey, b.NodeKey), cmp.Compare(a.Seq, b.Seq),
-		strings.Compare(a.Key, b.Key))
+	if c := strings.Compare(a.Node, b.Node); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.NodeKey, b.NodeKey); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Key, b.Key))
 }
 
 func appendErrors(to, from []schemas.Problem) []schemas.Problem {
