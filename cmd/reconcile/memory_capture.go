@@ -103,6 +103,10 @@ type captureReport struct {
 
 func (a *app) capture(ctx context.Context, o captureOptions, file string) error {
 	process.TuneGC(a.getenv, process.GCLatency)
+	var err error
+	if o.agent, err = a.caller().Worker(o.agent); err != nil {
+		return err
+	}
 	a.fillWho(&o.agent, &o.issue)
 	if o.session == "" {
 		o.session = a.getenv("RECONCILE_SESSION")
