@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func checkFilled(s Spot, text string) {
 	}
 }
 
-// Uses of a path. What a spec has written must stay out of observed state.
+// Uses of a path. What is written to is not the root itself.
 type pathUse bool
 
 const (
@@ -56,20 +57,32 @@ const (
 	writes pathUse = true
 )
 
-// checkPath reports a path that is not a plain slash path below the root, or leads into git's, reconcile's or, if it
-// is written to, the tree's own files.
-func checkPath(s Spot, p string, use pathUse) {
+// checkPath reports a path that is not a plain slash path below the root, or leads into git's or reconcile's own files.
+func checkPath(s Spot, p string, use pathUse) (ok bool) {
 	if why, hint := badPath(p, use); why != "" {
 		f := s.Errorf("bad-path", "%s", why)
 		if hint != "" {
 			f.Suggest("write %q", hint)
 		}
+		return false
+	}
+	return true
+}
+
+func checkPaths(r *Report, paths []string, field ...any) {
+	for i, p := range paths {
+		checkPath(r.At(field...).At(i), p, reads)
 	}
 }
 
-func checkPaths(r *Report, paths []string, use pathUse, field ...any) {
-	for i, p := range paths {
-		checkPath(r.At(field...).At(i), p, use)
+// checkOutput is checkPath for a file that a spec has written, which must stay out of the folder of observed state too.
+func checkOutput(s Spot, p string) {
+	if !checkPath(s, p, writes) {
+		return
+	}
+	folder := cmp.Or(s.report.state, defaultStateFolder)
+	if low := strings.ToLower(p) + "/"; strings.HasPrefix(low, strings.ToLower(folder)+"/") {
+		s.Errorf("bad-path", "leads into %s, which only reconcile writes", folder)
 	}
 }
 
@@ -106,11 +119,11 @@ func badPath(p string, use pathUse) (why, hint string) {
 	if p == "." && use == writes {
 		return "is the root of the tree itself", ""
 	}
-	return badParts(parts, use), ""
+	return badParts(parts), ""
 }
 
-func badParts(parts []string, use pathUse) string {
-	for i, part := range parts {
+func badParts(parts []string) string {
+	for _, part := range parts {
 		low := strings.TrimRight(strings.ToLower(part), ". ")
 		switch {
 		case part == ".":
@@ -118,8 +131,6 @@ func badParts(parts []string, use pathUse) string {
 			return "has a part that ends in a dot or a space, which Windows drops"
 		case low == ".git" || low == "git~1" || low == ".reconcile":
 			return "leads into " + part + ", which is not the spec's to name"
-		case i == 0 && low == "state" && use == writes:
-			return "leads into state, which only reconcile writes"
 		}
 	}
 	return ""

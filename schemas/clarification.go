@@ -149,7 +149,7 @@ func (s *ClarificationRequestSpec) Check(r *Report) {
 	checkFilled(r.At("topic"), s.Topic)
 	checkLine(r.At("topic"), s.Topic)
 	checkFilled(r.At("question"), s.Question)
-	checkPaths(r, s.Artifacts, reads, "artifacts")
+	checkPaths(r, s.Artifacts, "artifacts")
 	if most := s.roundsCap(); s.MaxRounds > most {
 		r.At("maxRounds").Warnf("no-effect", "this question ends after %d rounds: more has no effect", most)
 	}

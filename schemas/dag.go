@@ -326,9 +326,11 @@ func (n *Node) check(r *Report, i int) {
 	n.checkWork(at)
 	checkArgv(at.At("run"), n.Run)
 	checkGlobs(r, n.Inputs, "nodes", i, "inputs")
-	checkPaths(r, n.Outputs.Files, writes, "nodes", i, "outputs", "files")
+	for k, p := range n.Outputs.Files {
+		checkOutput(at.At("outputs", "files", k), p)
+	}
 	if n.Outputs.JSON != "" {
-		checkPath(at.At("outputs", "json"), n.Outputs.JSON, writes)
+		checkOutput(at.At("outputs", "json"), n.Outputs.JSON)
 	}
 	if n.WorkingDir != "" {
 		checkPath(at.At("workingDir"), n.WorkingDir, reads)

@@ -18,6 +18,7 @@ const DefaultFileSize = 1 << 20
 type Decoder struct {
 	kinds   Kinds
 	maxSize int
+	state   string    // the folder of observed state; empty: the default
 	stores  sync.Pool // of *valueStore
 
 	// plans are by kind. Each is made when the first object of the kind is met, since making all of them takes milliseconds.
@@ -32,6 +33,14 @@ func NewDecoder(kinds Kinds, maxSize int) *Decoder {
 	for _, k := range kinds {
 		d.plans[k.Name] = sync.OnceValues(func() (*plan, error) { return compile(k) })
 	}
+	return d
+}
+
+// DecoderFor returns the decoder of a tree with these settings: it reads files up to limits.fileSize, and refuses specs
+// that write into folders.state.
+func DecoderFor(kinds Kinds, s *SettingsSpec) *Decoder {
+	d := NewDecoder(kinds, s.Limits.FileSize)
+	d.state = s.Folders.State
 	return d
 }
 
@@ -53,6 +62,7 @@ type Decoded struct {
 // or, for workflows, .toml. It never panics and never stops at the first problem.
 func (d *Decoder) Decode(path string, src []byte) Decoded {
 	s := newSource(path)
+	s.state = d.state
 	s.store = d.stores.Get().(*valueStore)
 	defer func() {
 		s.store.empty()
@@ -196,7 +206,7 @@ func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) Spec
 		return nil
 	}
 	applyDefaults(spec, root.get("metadata").str("name"))
-	var r Report
+	r := Report{state: s.state}
 	spec.Check(&r)
 	for _, f := range r.findings {
 		if at := append([]any{"spec"}, f.Field...); !hurt.covers(f, at) {

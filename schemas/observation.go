@@ -69,7 +69,7 @@ func (s *ObservationSpec) Check(r *Report) {
 		checkFilled(r.At("entries", i, "content"), e.Content)
 		checkDiscreet(r.At("entries", i, "content"), e.Content)
 		checkDiscreet(r.At("entries", i, "summary"), e.Summary)
-		checkPaths(r, e.Anchors, reads, "entries", i, "anchors")
+		checkPaths(r, e.Anchors, "entries", i, "anchors")
 		e.checkLinks(r, i)
 	}
 }

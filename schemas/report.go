@@ -6,7 +6,10 @@ import (
 )
 
 // Report collects the findings of one spec while [Spec.Check] runs. The zero Report is ready to use.
-type Report struct{ findings []*Finding }
+type Report struct {
+	findings []*Finding
+	state    string // the folder of observed state; empty: the default
+}
 
 // Finding is a problem of a spec whose position in the file is not known yet; the decoder turns it into a [Problem].
 type Finding struct {

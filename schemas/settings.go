@@ -42,6 +42,9 @@ type SettingsSpec struct {
 	Index IndexSettings `json:"index,omitzero"`
 }
 
+// defaultStateFolder is Folders.State where settings do not say otherwise.
+const defaultStateFolder = "state"
+
 // Folders names the folders of the tree, relative to the root.
 type Folders struct {
 	// Specs holds desired state. Default specs.
@@ -202,7 +205,7 @@ type CommandSettings struct {
 // Default fills in what was left out.
 func (s *SettingsSpec) Default() {
 	orDefault(&s.Folders.Specs, "specs")
-	orDefault(&s.Folders.State, "state")
+	orDefault(&s.Folders.State, defaultStateFolder)
 	orDefault(&s.Limits.Sessions, 100)
 	orDefault(&s.Limits.Engineers, 500)
 	orDefault(&s.Limits.FileSize, 1<<20)

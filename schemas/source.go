@@ -22,6 +22,7 @@ const (
 // source is one file while it is decoded: its text, and what is wrong with it.
 type source struct {
 	path     string
+	state    string // the folder of observed state; empty: the default
 	text     []byte // after the gate: UTF-8, no byte order mark, line ends \n
 	unsaid   int    // errors beyond maxProblems
 	ref      Ref

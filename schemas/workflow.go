@@ -100,7 +100,7 @@ func (st *Step) check(r *Report, i int) {
 	checkRef(at("agent"), st.Agent)
 	checkLine(at("title"), st.Title)
 	if st.Output != "" {
-		checkPath(at("output"), st.Output, writes)
+		checkOutput(at("output"), st.Output)
 	}
 	if st.Template != "" {
 		checkPath(at("template"), st.Template, reads)

@@ -72,6 +72,7 @@ func (c *cache) key() uint64 {
 		add(k.Plural)
 	}
 	_, _ = h.Write(binary.AppendUvarint(nil, uint64(c.store.settings.Limits.FileSize)))
+	add(c.store.settings.Folders.State)
 	return h.Sum64()
 }
 

@@ -90,8 +90,8 @@ func (s *Store) known() map[string]*file {
 	switch {
 	case s.model == nil:
 		return s.cache.load()
-	case s.model.settings.spec.Limits.FileSize != s.settings.Limits.FileSize:
-		return nil // what was too large may be so no more
+	case !sameDecoder(s.model.settings.spec, s.settings):
+		return nil // what was too large, or led into the folder of state, may do so no more
 	}
 	if s.model.dormant != nil {
 		known := s.cache.load()

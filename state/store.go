@@ -104,7 +104,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds),
 		lost: map[string]bool{}, shapes: shapesOf(o.Kinds), leaveFrom: leaveRecords}
 	s.settings.Default()
-	s.decoder = schemas.NewDecoder(o.Kinds, s.settings.Limits.FileSize)
+	s.decoder = schemas.DecoderFor(o.Kinds, s.settings)
 	s.cache = newCache(s)
 	if err := s.checkFolder(localDir, ""); err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -152,10 +152,15 @@ func (s *Store) layoutOf(spec *schemas.SettingsSpec) *layout {
 	return &layout{kinds: s.opts.Kinds, specs: spec.Folders.Specs, state: spec.Folders.State}
 }
 
+// sameDecoder reports whether files are read alike under both settings.
+func sameDecoder(a, b *schemas.SettingsSpec) bool {
+	return a.Limits.FileSize == b.Limits.FileSize && a.Folders.State == b.Folders.State
+}
+
 // useSettings takes over what the settings say about the tree itself.
 func (s *Store) useSettings(spec *schemas.SettingsSpec) {
-	if s.settings.Limits.FileSize != spec.Limits.FileSize {
-		s.decoder = schemas.NewDecoder(s.opts.Kinds, spec.Limits.FileSize)
+	if !sameDecoder(s.settings, spec) {
+		s.decoder = schemas.DecoderFor(s.opts.Kinds, spec)
 	}
 	s.settings = spec
 	s.lay.Store(s.layoutOf(spec))

@@ -62,7 +62,7 @@ func (i *imported) encode(specs, source string) error {
 		{specFile(specs, schemas.DAGKind, source), dag},
 	}
 	for _, f := range i.files {
-		for _, p := range schemas.NewDecoder(kinds(), defaultSettings().Limits.FileSize).Decode(f.path, f.data).Problems {
+		for _, p := range schemas.DecoderFor(kinds(), defaultSettings()).Decode(f.path, f.data).Problems {
 			if p.Severity == schemas.Error {
 				return fmt.Errorf("the commands make no valid spec: %s: %s", p.Field, p.Message)
 			}

@@ -177,7 +177,7 @@ func (a *app) observation(o *captureOptions, l memory.Learned) *schemas.Observat
 func (a *app) learn(m *memstore.Files, o *captureOptions, text []byte) (memory.Learned, error) {
 	source := memory.Source{
 		Agent: o.agent, Issue: o.issue.number, Session: o.session, At: a.now(),
-		Exists: m.Exists, Digest: m.Digest, Known: m.Known,
+		Exists: m.Exists, Digest: m.Digest, Known: m.Known, StateFolder: m.StateFolder(),
 	}
 	if o.format != formSummary {
 		said, err := memory.ReadTranscript(text)

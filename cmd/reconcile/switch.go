@@ -142,7 +142,7 @@ func editPhase(root *os.Root, t *state.Tree, e *state.Entry, phase string) (phas
 	if err != nil {
 		return phaseEdit{}, byHand(err)
 	}
-	d := schemas.NewDecoder(kinds(), t.Settings().Limits.FileSize).Decode(path, data)
+	d := schemas.DecoderFor(kinds(), t.Settings()).Decode(path, data)
 	if d.Object == nil || d.Object.Ref != e.Ref {
 		return phaseEdit{}, byHand(errors.New("the text cannot be changed safely"))
 	}

@@ -12,13 +12,13 @@ import (
 const anchorLimit = 10
 
 // anchors are the paths that a content names and that exist, sorted, each once.
-func anchors(content string, exists func(string) bool) []string {
-	if exists == nil {
+func (s *Source) anchors(content string) []string {
+	if s.Exists == nil {
 		return nil
 	}
 	var out []string
 	for word := range strings.FieldsFuncSeq(content, partsPaths) {
-		if p := existing(word, exists); p != "" && !slices.Contains(out, p) {
+		if p := s.existing(word); p != "" && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 		if len(out) == anchorLimit {
@@ -36,7 +36,7 @@ func partsPaths(r rune) bool {
 
 // existing is the path below the root that a word means; "" if it means none that exists. Of one that begins elsewhere
 // (/home/ann/work/app/main.go) it is the longest end that exists.
-func existing(word string, exists func(string) bool) string {
+func (s *Source) existing(word string) string {
 	name := pathIn(word)
 	if name == "" {
 		return ""
@@ -44,11 +44,11 @@ func existing(word string, exists func(string) bool) string {
 	absolute := strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':'
 	for absolute && name != "" {
 		_, name, _ = strings.Cut(name, "/")
-		if strings.Contains(name, "/") && ofProject(name) && exists(name) {
+		if strings.Contains(name, "/") && s.ofProject(name) && s.Exists(name) {
 			return name
 		}
 	}
-	if name == "" || !ofProject(name) || !exists(name) {
+	if name == "" || !s.ofProject(name) || !s.Exists(name) {
 		return ""
 	}
 	return name
@@ -80,7 +80,7 @@ func withoutLine(word string) string {
 }
 
 // ofProject reports whether a path is one that entries may name, and not what reconcile derives.
-func ofProject(name string) bool {
-	first, _, _ := strings.Cut(strings.ToLower(name), "/")
-	return first != "state" && schemas.IsPath(name)
+func (s *Source) ofProject(name string) bool {
+	state := s.StateFolder != "" && strings.HasPrefix(strings.ToLower(name)+"/", strings.ToLower(s.StateFolder)+"/")
+	return !state && schemas.IsPath(name)
 }

@@ -69,6 +69,7 @@ func TestAnchors(t *testing.T) {
 		}
 		return false
 	}
+	source := &Source{Exists: exists, StateFolder: "state"}
 	for content, want := range map[string][]string{
 		"": nil, "Makefile is no path by itself": nil, "see `src/a.go:12:3`, (src/a.go#L10) and \"./src/db/adapter.go\".": {"src/a.go",
 			"src/db/adapter.go"},
@@ -78,11 +79,17 @@ func TestAnchors(t *testing.T) {
 		"README.md! src/a.go, src//a.go; src/./a.go .github/workflows/ci.yml":   {".github/workflows/ci.yml", "README.md", "src/a.go"},
 		"src/\u200db.go": nil, "日本/語.md。": nil, "日本/語.md": {"日本/語.md"}, strings.Repeat("a/", 5000): nil, "x=src/a.go|src/a.go": {"src/a.go"},
 	} {
-		if got := anchors(content, exists); !reflect.DeepEqual(got, want) {
+		if got := source.anchors(content); !reflect.DeepEqual(got, want) {
 			t.Errorf("%.60q: %q, want %q", content, got, want)
 		}
 	}
-	if got := anchors("src/a.go", nil); got != nil {
+	source.StateFolder = "results"
+	files = append(files, "state/tree.go", "results/memory/manifest.json", "resultset.go")
+	content, want := "state/tree.go Results/memory/manifest.json results/memory/manifest.json resultset.go", []string{"resultset.go", "state/tree.go"}
+	if got := source.anchors(content); !reflect.DeepEqual(got, want) {
+		t.Errorf("with another folder of state: %q, want %q", got, want)
+	}
+	if got := new(Source).anchors("src/a.go"); got != nil {
 		t.Errorf("without a tree: %q", got)
 	}
 }

@@ -24,6 +24,8 @@ type Source struct {
 	// Exists reports whether a path below the root is a file; nil: no anchors. Digest is its content's, "" if unknown.
 	Exists func(path string) bool
 	Digest func(path string) string
+	// StateFolder is the folder of observed state: entries are about no file in it.
+	StateFolder string
 	// Known is the id of an observation that says the same as a content (see Same), "" if there is none.
 	Known func(content string) (id string)
 }
@@ -88,7 +90,7 @@ func clean(s Source) cleaned {
 	c.text = c.take(s.Text)
 	for _, m := range withoutPrivate(s.Messages) {
 		if m.Role == RoleEdit {
-			m.Content = located(m.Content, s.Exists)
+			m.Content = s.located(m.Content)
 		}
 		if m.Content = c.take(m.Content); m.Content != "" {
 			c.messages = append(c.messages, m)
@@ -124,15 +126,15 @@ func (c *cleaned) take(text string) string {
 
 // located makes the paths of edits relative to the root, where they exist there. Absolute ones that do not are no files
 // of the project: they are left out.
-func located(content string, exists func(string) bool) string {
+func (s *Source) located(content string) string {
 	var out []edit
 	for _, e := range readEdits(content) {
-		if exists != nil {
-			if p := existing(e.path, exists); p != "" {
+		if s.Exists != nil {
+			if p := s.existing(e.path); p != "" {
 				e.path = p
 			}
 		}
-		if ofProject(e.path) {
+		if s.ofProject(e.path) {
 			out = append(out, e)
 		}
 	}
@@ -148,7 +150,7 @@ func (s *Source) finish(c cleaned, all []remark) Learned {
 		}
 		r.place = i
 		r.worth += float64(i) / float64(len(all)) // of equals the later one
-		r.Anchors = anchors(r.Content, s.Exists)
+		r.Anchors = s.anchors(r.Content)
 		ready = append(ready, r)
 	}
 	different := distinct(ready)

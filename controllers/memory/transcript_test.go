@@ -161,7 +161,7 @@ func TestEditsOutsideOfTheFolder(t *testing.T) {
 	if err != nil || len(got) != 2 || got[1] != (Message{RoleEdit, "Wrote src/a.go\nWrote /etc/passwd\nWrote ../../x"}) {
 		t.Fatalf("%v, %q", err, got)
 	}
-	if text := located(got[1].Content, nil); text != "Wrote src/a.go" {
+	if text := new(Source).located(got[1].Content); text != "Wrote src/a.go" {
 		t.Errorf("of the project: %q", text)
 	}
 }

@@ -39,6 +39,9 @@ type digested struct {
 	racy   bool
 }
 
+// StateFolder is the folder of observed state, by the settings.
+func (f *Files) StateFolder() string { return f.settings().Folders.State }
+
 // Exists reports whether there is a file or folder of the tree at path that an observation may be about: not one of
 // git's, or of what this program keeps, and not behind a link.
 func (f *Files) Exists(path string) bool {

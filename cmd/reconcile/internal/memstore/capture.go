@@ -328,7 +328,7 @@ func (f *Files) decode(path string, src []byte) (*schemas.Object, error) {
 	f.decodeMu.Lock()
 	defer f.decodeMu.Unlock()
 	if f.decoder == nil {
-		f.decoder = schemas.NewDecoder(f.o.Kinds, f.settings().Limits.FileSize)
+		f.decoder = schemas.DecoderFor(f.o.Kinds, f.settings())
 	}
 	d := f.decoder.Decode(path, src)
 	var wrong []string

@@ -72,7 +72,8 @@ func (m *Runner) hear(
 		Mirror:   &Mirror{Remote: m.client, Records: records, Keys: keys, Now: m.o.Tree.Now},
 		Listener: m.client, Commands: store.Settings().GitHub.Commands, Tree: store.Load, Watch: m.comments,
 		Write: func(s controllers.Spec) error { return writeHeard(store, s) }, Show: m.o.Show,
-		Known: memory.Source{Exists: files.Exists, Digest: files.Digest, Known: files.Known},
+		Known: memory.Source{Exists: files.Exists, Digest: files.Digest, Known: files.Known,
+			StateFolder: files.StateFolder()},
 	}, ctx)
 	m.reportHeard(heard)
 	return err

@@ -163,5 +163,5 @@ func (r *Memory) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
 
 func (r *Memory) source(agent string, issue int, at time.Time, text string) memory.Source {
 	return memory.Source{Agent: agent, Issue: issue, At: at, Text: text, Exists: r.files.Exists, Digest: r.files.Digest,
-		Known: r.files.Known}
+		Known: r.files.Known, StateFolder: r.files.StateFolder()}
 }
