@@ -198,7 +198,7 @@ func (s *dagSums) follow(t *state.Tree) {
 
 // begin takes all DAGs of a tree.
 func (s *dagSums) begin(t *state.Tree) {
-	s.parts, s.of, s.ahead, s.tree = map[string]part{}, map[string]*dagSum{}, map[string]bool{}, t
+	s.parts, s.of, s.ahead, s.tree = make(map[string]part, t.Len()), map[string]*dagSum{}, map[string]bool{}, t
 	for o := range t.Dormant(schemas.DAGKind.Name) {
 		for _, ref := range o.Refs {
 			if ref.Kind == schemas.SessionKind.Name {

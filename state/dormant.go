@@ -23,6 +23,7 @@ type Dormant struct {
 	Brief schemas.Brief
 	Refs  []schemas.Ref // what it refers to
 	path  uint64        // the hash of its path in lower case
+	coded []byte        // as the base has it; nil: not coded yet
 }
 
 // dormants are those of a tree.
@@ -244,6 +245,10 @@ func (e *encoder) dormant(list []Dormant) {
 	e.uint(uint64(len(list)))
 	for i := range list {
 		o := &list[i]
+		if o.coded != nil {
+			e.b = append(e.b, o.coded...)
+			continue
+		}
 		e.str(o.Kind)
 		e.str(o.Name)
 		e.brief(&o.Brief)
@@ -260,12 +265,13 @@ func (d *decoder) dormant() []Dormant {
 	n := d.count()
 	list := make([]Dormant, n)
 	for i := range list {
-		o := &list[i]
+		o, from := &list[i], d.b
 		o.Ref = schemas.Ref{Kind: d.kindName(), Name: d.shared()}
 		o.Brief, o.path = d.brief(), d.uint()
 		for range d.count() {
 			o.Refs = append(o.Refs, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
 		}
+		o.coded = from[:len(from)-len(d.b)]
 	}
 	return list
 }
