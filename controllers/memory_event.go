@@ -45,11 +45,7 @@ func NewMemoryEvent(typ, agent string, issue int, ids []string, tokens int, at t
 	}
 	e.Remembered = &Remembered{Type: typ, Agent: agent, IssueNumber: issue, Count: len(ids), TotalTokens: tokens,
 		ObservationIDs: ids, Timestamp: at.UnixMilli()}
-	noun := "observations"
-	if len(ids) == 1 {
-		noun = "observation"
-	}
-	e.Message = fmt.Sprintf("%d %s %s %s, %d tokens", len(ids), noun, what, issueWords(issue), tokens)
+	e.Message = fmt.Sprintf("%s %s %s, %s", schemas.Count(len(ids), "observation"), what, issueWords(issue), schemas.Count(tokens, "token"))
 	return e
 }
 
@@ -63,7 +59,7 @@ func issueWords(n int) string {
 // NewMemoryCompacted tells that the observations of an issue became fewer.
 func NewMemoryCompacted(issue, before, after int, at time.Time) Event {
 	return Event{Time: schemas.NewTime(at), Ref: schemas.Ref{Kind: "Memory", Name: fmt.Sprintf("issue-%d", issue)},
-		Reason: wasCompacted, Message: fmt.Sprintf("%d observations became %d", before, after)}
+		Reason: wasCompacted, Message: fmt.Sprintf("%s became %d", schemas.Count(before, "observation"), after)}
 }
 
 // NewMemoryWarning tells what a person should know about the memory.

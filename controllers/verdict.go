@@ -143,7 +143,7 @@ func whyNodes(e *state.Entry, st *schemas.DAGStatus) []string {
 		}
 	}
 	if n := len(out) - most; n > 0 {
-		out = append(slices.Clip(out[:most]), fmt.Sprintf("and %d nodes more", n))
+		out = append(slices.Clip(out[:most]), "and "+schemas.Count(n, "node")+" more")
 	}
 	return out
 }

@@ -1,8 +1,6 @@
 package controllers
 
 import (
-	"fmt"
-
 	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -23,7 +21,7 @@ func decideWorkflow(in In) Out {
 	spec := in.Object.Spec().(*schemas.WorkflowSpec)
 	layers, ok := stepLayers(spec)
 	j := judgement{phase: "Valid", class: ready, reason: ReasonValid,
-		message: fmt.Sprintf("%d steps in %d layers", len(spec.Steps), len(layers))}
+		message: schemas.Count(len(spec.Steps), "step") + " in " + schemas.Count(len(layers), "layer")}
 	if !ok {
 		j = judgement{phase: "Invalid", class: invalid, reason: ReasonInvalidSpec,
 			message: in.Object.Path + ": steps need each other in a circle, or need steps that do not exist"}

@@ -3,6 +3,8 @@ package schemas
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Report collects the findings of one spec while [Spec.Check] runs. The zero Report is ready to use.
@@ -78,4 +80,16 @@ func (f *Finding) Near(s string, words []string) *Finding {
 func (f *Finding) Also(note string, field ...any) *Finding {
 	f.Related = append(f.Related, Related{Field: field, Note: note})
 	return f
+}
+
+// Count writes a number of things for messages: "1 file", "3 files", "2 processes".
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }

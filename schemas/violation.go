@@ -253,9 +253,9 @@ func (j *judge) outOfRange(x violation) {
 			j.fail("blank", x.path, "is empty")
 			return
 		}
-		j.fail("out-of-range", x.path, "has %d characters, at least %s are needed", length, limit)
+		j.fail("out-of-range", x.path, "has %s, at least %s are needed", Count(length, "character"), limit)
 	case "maxLength":
-		j.fail("out-of-range", x.path, "has %d characters, at most %s are allowed", length, limit)
+		j.fail("out-of-range", x.path, "has %s, at most %s are allowed", Count(length, "character"), limit)
 	case "minItems":
 		if len(x.value.items) == 0 {
 			p := j.fail("blank", x.path, "the list is empty").hint("add an item")
@@ -264,9 +264,9 @@ func (j *judge) outOfRange(x violation) {
 			}
 			return
 		}
-		j.fail("out-of-range", x.path, "has %d items, at least %s are needed", len(x.value.items), limit)
+		j.fail("out-of-range", x.path, "has %s, at least %s are needed", Count(len(x.value.items), "item"), limit)
 	case "maxItems":
-		j.fail("out-of-range", x.path, "has %d items, at most %s are allowed", len(x.value.items), limit)
+		j.fail("out-of-range", x.path, "has %s, at most %s are allowed", Count(len(x.value.items), "item"), limit)
 	}
 }
 

@@ -228,7 +228,7 @@ func noID(word string) error {
 func argumentName(word string) string {
 	const most = 63 // bytes, as a name has
 	if len(word) > most || strings.ContainsFunc(word, unicode.IsSpace) {
-		return fmt.Sprintf("a text of %d characters", utf8.RuneCountInString(word))
+		return "a text of " + schemas.Count(utf8.RuneCountInString(word), "character")
 	}
 	return strconv.Quote(word)
 }

@@ -93,7 +93,7 @@ func missingText(n int64) string {
 	if n == events.Unknown {
 		return "the log was cut or begun anew; events may be missing here"
 	}
-	return fmt.Sprintf("%d lines of the log are missing here: it was put aside more than once before they were read", n)
+	return "missing here: " + render.Plural(int(n), "line") + " of the log, which was put aside more than once before all was read"
 }
 
 // write prints events at once: what is behind a pipe sees each as soon as it is there.

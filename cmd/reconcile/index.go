@@ -146,12 +146,12 @@ func (a *app) index(ctx context.Context, o indexFlags) error {
 func (a *app) noteHow(x *index.Kept) {
 	switch how := x.How; {
 	case how.Rebuilt != "":
-		a.note("built the index: %s nodes of %s inputs, in %s (%s)", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs),
+		a.note("built the index: %s of %s, in %s (%s)", render.GroupedPlural(x.Graph().Nodes(), "node"), render.GroupedPlural(how.Inputs, "input"),
 			how.Took.Round(time.Millisecond), how.Rebuilt)
 	case how.Changed+how.Gone > 0:
 		a.note("took in %s that changed and %d that went, in %s", render.Plural(how.Changed, "input"), how.Gone, how.Took.Round(time.Millisecond))
 	default:
-		a.note("the index is up to date: %s nodes of %s inputs", render.Grouped(x.Graph().Nodes()), render.Grouped(how.Inputs))
+		a.note("the index is up to date: %s of %s", render.GroupedPlural(x.Graph().Nodes(), "node"), render.GroupedPlural(how.Inputs, "input"))
 	}
 }
 
@@ -232,8 +232,8 @@ func (a *app) printIndexStats(s indexStats) error {
 	if s.Nodes > 0 {
 		fmt.Fprintln(a.stdout)
 	}
-	fmt.Fprintf(a.stdout, "%s nodes, %s edges, %s inputs; vectors by %s\n", render.Grouped(s.Nodes), render.Grouped(s.Edges),
-		render.Grouped(s.Inputs), orNothing(s.Model))
+	fmt.Fprintf(a.stdout, "%s, %s, %s; vectors by %s\n", render.GroupedPlural(s.Nodes, "node"),
+		render.GroupedPlural(s.Edges, "edge"), render.GroupedPlural(s.Inputs, "input"), orNothing(s.Model))
 	if s.Model != "" {
 		fmt.Fprintf(a.stdout, "links made with m %d and efConstruction %d; a search keeps %d candidates, a thorough one %d\n",
 			s.M, s.EfConstruction, s.EfSearch, s.EfThorough)

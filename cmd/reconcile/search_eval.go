@@ -150,7 +150,7 @@ func (a *app) printSearchEval(out *evaluated) error {
 	if err := t.Write(a.stdout); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\n%s questions, %s functions of %s files below %s\n", render.Grouped(out.Questions),
-		render.Grouped(out.Functions), render.Grouped(out.Files), clean(out.Folder))
+	fmt.Fprintf(a.stdout, "\n%s, %s of %s below %s\n", render.GroupedPlural(out.Questions, "question"),
+		render.GroupedPlural(out.Functions, "function"), render.GroupedPlural(out.Files, "file"), clean(out.Folder))
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // PullVersion is that of the form of a Pull.
@@ -134,9 +136,9 @@ func (p *Pull) Body() string {
 	b.paragraph("%s", p.summary())
 	if p.Errors > 0 {
 		b.paragraph("**%s** in the specs, shown as annotations of the files: until that is repaired, what it concerns is stalled.",
-			count(p.Errors, "error"))
+			schemas.Count(p.Errors, "error"))
 	} else if p.Warnings > 0 {
-		b.paragraph("%s in the specs, shown as annotations of the files.", count(p.Warnings, "warning"))
+		b.paragraph("%s in the specs, shown as annotations of the files.", schemas.Count(p.Warnings, "warning"))
 	}
 	if p.Settings {
 		b.paragraph("The settings change, too. This is planned with those of the base; the new ones count after the merge.")
@@ -152,18 +154,11 @@ func (p *Pull) Body() string {
 // short is a commit as people write it.
 func short(commit string) string { return commit[:min(len(commit), 10)] }
 
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // summary is one sentence.
 func (p *Pull) summary() string {
 	anyway := ""
 	if p.Anyway > 0 {
-		anyway = fmt.Sprintf(" A run takes %s with and without this.", count(p.Anyway, "step"))
+		anyway = fmt.Sprintf(" A run takes %s with and without this.", schemas.Count(p.Anyway, "step"))
 	}
 	if len(p.Steps) == 0 {
 		return "Nothing would change." + anyway
@@ -200,7 +195,7 @@ func (p *Pull) Cost() string {
 	if k.Runs == 0 && k.People == 0 {
 		return ""
 	}
-	text := count(k.Runs, "run") + ", retries included"
+	text := schemas.Count(k.Runs, "run") + ", retries included"
 	if k.Runs > k.Endless {
 		text += fmt.Sprintf(", of %s in all", span(k.Seconds))
 	}
@@ -208,7 +203,7 @@ func (p *Pull) Cost() string {
 		text += fmt.Sprintf("; no limit ends %d of them", k.Endless)
 	}
 	if k.People > 0 {
-		text += fmt.Sprintf("; %s for people", count(k.People, "task"))
+		text += fmt.Sprintf("; %s for people", schemas.Count(k.People, "task"))
 	}
 	return text
 }

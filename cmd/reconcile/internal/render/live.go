@@ -210,7 +210,7 @@ func (l *Live) lines(width, height int) []string {
 // headline counts: "6 of 9 nodes done, about 40s left, 2 running, 1 waiting". A failed node that is not tried again is not
 // done.
 func headline(v progress.View) string {
-	s := fmt.Sprintf("%d of %s done", v.Done, nodesWord(v.Total))
+	s := fmt.Sprintf("%d of %s done", v.Done, Plural(v.Total, "node"))
 	if left := v.Left.Round(time.Second); left > 0 {
 		word := "about"
 		if v.Least {
@@ -227,13 +227,6 @@ func headline(v progress.View) string {
 		}
 	}
 	return s
-}
-
-func nodesWord(n int) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
 }
 
 // nodeLines are the rows of the view, in two columns: names take half of the width at most.

@@ -200,7 +200,7 @@ func memoryTallies(b *strings.Builder, p Palette, title string, counts map[strin
 func Bytes(n int64) string {
 	switch {
 	case n < 1000:
-		return fmt.Sprintf("%d bytes", n)
+		return Plural(int(n), "byte")
 	case n < 1000_000:
 		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
 	}

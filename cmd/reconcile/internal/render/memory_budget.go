@@ -131,6 +131,11 @@ func percentText(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) +
 
 func padLeft(s string, width int) string { return strings.Repeat(" ", max(width-len(s), 0)) + s }
 
+// GroupedPlural is Plural with the number as Grouped writes it: "12,345 nodes".
+func GroupedPlural(n int, word string) string {
+	return strings.Replace(Plural(n, word), strconv.Itoa(n), Grouped(n), 1)
+}
+
 // Grouped writes a number with commas between groups of three digits: 12,345.
 func Grouped(n int) string {
 	s := strconv.Itoa(n)

@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"time"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // Age writes a length of time in its one or two largest units, as kubectl does: 45s, 3m, 2h5m, 3d, 2y30d. Below ten
@@ -43,8 +45,5 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 
 // Plural is "1 file" or "3 files".
 func Plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
+	return schemas.Count(n, word)
 }

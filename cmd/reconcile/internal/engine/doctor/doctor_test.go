@@ -88,7 +88,7 @@ func TestKilledRun(t *testing.T) {
 	dir, e := newTree(t)
 	must(t, murder(dir))
 	fs := Check(t.Context(), e)
-	want(t, fs, "journals", Warn, "1 results and 1 effects")
+	want(t, fs, "journals", Warn, "1 result and 1 effect without")
 	want(t, fs, "locks", Warn, "corpse lock: state/agent-status.json.lock")
 	want(t, fs, "litter", Warn, "1 temporary file ")
 	if out, _ := e.git(t.Context(), "status", "--porcelain"); out != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
@@ -178,18 +179,18 @@ func checkJournals(_ context.Context, e *Env) []Finding {
 			live++
 		case j.Damaged:
 			found = append(found, warn(fmt.Sprintf("process %s was killed, and its journal is damaged: "+
-				"%d results before the damage, %d effects without a result", j.Process, j.Results, j.Claims),
+				"%s before the damage, %s without a result", j.Process, schemas.Count(j.Results, "result"), schemas.Count(j.Claims, "effect")),
 				"doctor --fix keeps the results; what has none runs again").by(e.recover))
 		default:
-			found = append(found, warn(fmt.Sprintf("process %s was killed and left %d results and %d effects without one",
-				j.Process, j.Results, j.Claims),
+			found = append(found, warn(fmt.Sprintf("process %s was killed and left %s and %s without one",
+				j.Process, schemas.Count(j.Results, "result"), schemas.Count(j.Claims, "effect")),
 				"doctor --fix keeps the results and ends what still runs; so does the next run").by(e.recover))
 		}
 	}
 	if len(found) > 0 {
 		return found
 	}
-	return ok(fmt.Sprintf("%d processes at work, none was killed", live))
+	return ok(schemas.Count(live, "process") + " at work, none was killed")
 }
 
 // recover does what a run does first: results become files, and what still runs is ended before it is forgotten.
@@ -203,7 +204,7 @@ func (e *Env) recover(ctx context.Context) error {
 		return err
 	}
 	if e.Reap == nil {
-		return fmt.Errorf("%d effects may still run; the next run of reconcile ends them", len(orphans))
+		return fmt.Errorf("%s may still run; the next run of reconcile ends them", schemas.Count(len(orphans), "effect"))
 	}
 	if err := e.Reap(ctx, orphans); err != nil { // not under the lock: it takes as long as the programs take to end
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -129,13 +130,13 @@ func checkWatches(_ context.Context, e *Env) []Finding {
 	const others = 1024 // editors and the like want some, too
 	switch {
 	case watches < folders+others:
-		return []Finding{warn(fmt.Sprintf("%d watches for %d folders: --watch may have to poll", watches, folders),
+		return []Finding{warn(fmt.Sprintf("%s for %s: --watch may have to poll", schemas.Count(watches, "watch"), schemas.Count(folders, "folder")),
 			"sysctl fs.inotify.max_user_watches=524288")}
 	case instances < 16:
-		return []Finding{warn(fmt.Sprintf("only %d programs may watch at once: --watch may have to poll", instances),
+		return []Finding{warn(fmt.Sprintf("only %s may watch at once: --watch may have to poll", schemas.Count(instances, "program")),
 			"sysctl fs.inotify.max_user_instances=512")}
 	}
-	return ok(fmt.Sprintf("%d watches for %d folders", watches, folders))
+	return ok(schemas.Count(watches, "watch") + " for " + schemas.Count(folders, "folder"))
 }
 
 // folders counts the folders of the tree that --watch watches.

@@ -167,7 +167,7 @@ func checkCache(ctx context.Context, e *Env) []Finding {
 			return []Finding{bad(fmt.Sprintf("the tree cannot be read with its cache: %v", err), "").by(e.dropCache)}
 		}
 		if differ = compare(plain, cached); len(differ) == 0 {
-			return ok(fmt.Sprintf("says of %d objects what their files say", plain.Len()))
+			return ok("says of " + schemas.Count(plain.Len(), "object") + " what their files say")
 		}
 	}
 	return []Finding{bad("the cache says something else than the files about "+some(differ),

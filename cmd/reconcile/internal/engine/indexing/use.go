@@ -75,5 +75,5 @@ func Examine(k *index.Keeper, t *state.Tree) (string, error) {
 	if model == "" {
 		model = "nothing"
 	}
-	return fmt.Sprintf("%s nodes, vectors by %s", render.Grouped(x.Graph().Nodes()), model), x.Verify()
+	return fmt.Sprintf("%s, vectors by %s", render.GroupedPlural(x.Graph().Nodes(), "node"), model), x.Verify()
 }
