@@ -61,6 +61,7 @@ var kindColumns = map[string][]column{
 		since,
 	},
 	schemas.ClarificationRequestKind.Name: {
+		statusColumn("ID", func(s *schemas.ClarificationRequestStatus) string { return s.ID }),
 		ready, phase,
 		specColumn("FROM", func(s *schemas.ClarificationRequestSpec) string { return s.From }),
 		specColumn("TO", func(s *schemas.ClarificationRequestSpec) string { return s.To }),

@@ -22,6 +22,9 @@ func (a *app) completeObjects(bare bool, only ...schemas.Kind) completeFunc {
 		if word, _, ok := strings.Cut(typed, "/"); ok {
 			return a.completeNames(cmd, word), cobra.ShellCompDirectiveNoFileComp
 		}
+		if strings.HasPrefix(typed, "CLR-") && len(only) == 0 {
+			return a.completeIDs(cmd, ""), cobra.ShellCompDirectiveNoFileComp
+		}
 		return kindCompletions(bare, only)
 	}
 }
@@ -55,6 +58,24 @@ func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion 
 	var out []cobra.Completion
 	for _, e := range t.Entries(k.Name) {
 		out = append(out, cobra.CompletionWithDesc(word+"/"+e.Name, phaseCell(e).Text))
+	}
+	if k.Name == schemas.ClarificationRequestKind.Name {
+		out = append(out, a.completeIDs(cmd, word+"/")...)
+	}
+	return out
+}
+
+// completeIDs offers the ids of clarifications, each after prefix.
+func (a *app) completeIDs(cmd *cobra.Command, prefix string) []cobra.Completion {
+	t := a.loadQuietly(cmd)
+	if t == nil {
+		return nil
+	}
+	var out []cobra.Completion
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		if id := requestStatus(e).ID; id != "" {
+			out = append(out, cobra.CompletionWithDesc(prefix+id, e.Name))
+		}
 	}
 	return out
 }

@@ -48,7 +48,7 @@ prints one object a line.`,
 }
 
 func (a *app) events(ctx context.Context, what string, o eventsOptions) error {
-	filter, err := a.eventFilter(what, o)
+	filter, err := a.eventFilter(ctx, what, o)
 	if err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func (a *app) events(ctx context.Context, what string, o eventsOptions) error {
 }
 
 // eventFilter is what the command line asks for.
-func (a *app) eventFilter(what string, o eventsOptions) (events.Filter, error) {
+func (a *app) eventFilter(ctx context.Context, what string, o eventsOptions) (events.Filter, error) {
 	filter := events.Filter{Type: o.typ}
 	if what != "" {
-		ref, err := parseRef(what)
+		ref, err := a.refOf(ctx, what)
 		if err != nil {
 			return filter, err
 		}

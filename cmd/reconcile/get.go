@@ -43,7 +43,7 @@ func newGetCmd(a *app) *cobra.Command {
 }
 
 func (a *app) get(ctx context.Context, what []string, o getOptions) error {
-	if len(what) == 2 && !strings.Contains(what[0]+what[1], "/") {
+	if len(what) == 2 && !isObject(what[0]) && !strings.Contains(what[1], "/") {
 		what = []string{strings.Join(what, "/")} // "dag checks"
 	}
 	selected, err := parseSelector(o.selector)
@@ -61,10 +61,16 @@ func (a *app) get(ctx context.Context, what []string, o getOptions) error {
 	switch {
 	case len(what) == 0:
 		return a.getAll(t, selected)
-	case len(what) > 1 || strings.Contains(what[0], "/"):
+	case len(what) > 1 || isObject(what[0]):
 		return a.getNamed(t, what)
 	}
 	return a.getKinds(t, strings.Split(what[0], ","), selected)
+}
+
+// isObject reports whether a word names an object, and not a kind.
+func isObject(word string) bool {
+	_, ok := clarificationID(word)
+	return ok || strings.Contains(word, "/")
 }
 
 // getKinds prints the objects of one kind, or of several: a table for each that has some.

@@ -87,7 +87,7 @@ type fieldChange struct {
 }
 
 func (a *app) history(ctx context.Context, word, rev string, limit int) error {
-	ref, err := parseRef(word)
+	ref, err := a.refOf(ctx, word)
 	if err != nil {
 		return err
 	}

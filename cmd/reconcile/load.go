@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
@@ -68,8 +69,11 @@ func parseRef(word string) (schemas.Ref, error) {
 	return ref, nil
 }
 
-// find returns the object that word names as kind/name.
+// find returns the object that word names as kind/name, or a ClarificationRequest by the id of its clarification.
 func find(t *state.Tree, word string) (*state.Entry, error) {
+	if name, ok := clarificationID(word); ok {
+		return findByID(t, name)
+	}
 	ref, err := parseRef(word)
 	if err != nil {
 		return nil, err
@@ -78,6 +82,49 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 		return e, nil
 	}
 	return nil, notFound(t, ref)
+}
+
+// clarificationID is the id that word is, as CLR-42-001 or clarificationrequest/CLR-42-001, in any case.
+func clarificationID(word string) (id string, ok bool) {
+	kind, name, qualified := strings.Cut(word, "/")
+	if !qualified {
+		name = kind
+	} else if k, known := kinds().Find(kind); !known || k.Name != schemas.ClarificationRequestKind.Name {
+		return "", false
+	}
+	_, _, ok = clarify.ReadID(name)
+	return name, ok
+}
+
+// findByID returns the first request by name that has the id. A request whose name is the word itself comes first.
+func findByID(t *state.Tree, word string) (*state.Entry, error) {
+	if e := t.Entry(requestRef(word)); e != nil {
+		return e, nil
+	}
+	id, issue, _ := clarify.ReadID(word)
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		if requestStatus(e).ID == id {
+			return e, nil
+		}
+	}
+	return nil, noMatter(t, id, issue)
+}
+
+// refOf is parseRef for commands that need no object to be there: only an id is looked up in the tree.
+func (a *app) refOf(ctx context.Context, word string) (schemas.Ref, error) {
+	if _, ok := clarificationID(word); !ok {
+		return parseRef(word)
+	}
+	s, t, err := a.load(ctx)
+	if err != nil {
+		return schemas.Ref{}, err
+	}
+	defer s.Close()
+	e, err := find(t, word)
+	if err != nil {
+		return schemas.Ref{}, err
+	}
+	return e.Ref, nil
 }
 
 // withRef puts a kind and a name that were given as two words, "dag checks", into one.
