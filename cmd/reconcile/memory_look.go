@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 func newMemoryGetCmd(a *app) *cobra.Command {
@@ -162,6 +163,10 @@ func (a *app) memorySearch(ctx context.Context, query string, o searchOptions) e
 		}
 		a.logMemory("memory-search", slog.String("query", secrets.Redact(query)), slog.Int("results", len(rows)),
 			slog.Duration("latency", time.Since(began)))
+		if len(rows) == 0 && len(lexical.Terms(query)) == 0 && a.global.output == formatTable {
+			a.note("no observations: %s", nothingToFind(query))
+			return nil
+		}
 		return a.printRows(rows)
 	})
 }

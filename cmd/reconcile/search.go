@@ -279,7 +279,7 @@ func (o *searchFlags) hint(text string, unknown bool, elsewhere []string) string
 // nothingToFind says why nothing is found by a text that has no terms.
 func nothingToFind(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
-		return "these words are too common to search by: add words that say what it is about"
+		return "stop words, such as a, the and what, are too common to be searched for; add words that say what it is about"
 	}
 	return "there are no words in this, and signs are not searched: name what it is about"
 }
