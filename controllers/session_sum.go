@@ -152,8 +152,8 @@ func (r *recent) add(e ending) {
 	if i == 0 && r.before {
 		return
 	}
-	if r.list = slices.Insert(r.list, i, e); len(r.list) > 2*mostRecent {
-		r.list, r.before = slices.Delete(r.list, 0, mostRecent), true // not one at a time: what comes last is mostly the latest
+	if r.list = slices.Insert(r.list, i, e); len(r.list) > mostRecent {
+		r.list, r.before = slices.Delete(r.list, 0, mostRecent/2), true // not one at a time: what comes last is mostly the latest
 	}
 }
 

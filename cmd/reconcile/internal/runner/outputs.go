@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"time"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/outputs"
@@ -14,7 +15,7 @@ import (
 const maxOutputs = 128
 
 // keepOutputs describes the declared outputs of a success, and adds them to the cache. What cannot be read any more is
-// left out: of such an output only the existence counts. When reconcile ends meanwhile, all are.
+// left out: of such an output only the existence counts. When reconcile ends meanwhile and they take long, all are.
 func (a *attempt) keepOutputs() []schemas.Output {
 	paths := a.task.OutputPaths()
 	if len(paths) == 0 {
@@ -35,13 +36,16 @@ func (a *attempt) keepOutputs() []schemas.Output {
 	return out
 }
 
-// untilClosing returns a context that ends when the runner is being closed.
+// describeFor is how long a runner that is being closed goes on to describe the outputs of a success.
+const describeFor = 500 * time.Millisecond
+
+// untilClosing returns a context that ends soon after the runner is being closed.
 func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		select {
 		case <-r.closing:
-			cancel()
+			time.AfterFunc(describeFor, cancel)
 		case <-ctx.Done():
 		}
 	}()
