@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
 )
 
 // Output formats of digest beside those of all commands; text is what it calls the table.
@@ -45,17 +45,14 @@ resolved or are escalated.`,
 }
 
 func (a *app) digest(ctx context.Context, o digestOptions) error {
-	now := a.now()
-	since, err := parseSince(o.since, now)
+	since, err := parseSince(o.since, a.now())
 	if err != nil {
 		return err
 	}
-	s, t, err := a.load(ctx)
+	d, err := ops.Digest(ctx, a.env(), ops.DigestRequest{Since: since})
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	d := controllers.NewDigest(t, since, now)
 	switch a.global.output {
 	case formatJSON, formatYAML:
 		return a.print(d)

@@ -1,28 +1,24 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers/clarify"
-	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 )
 
 // The exit codes; scripts rely on them.
 const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2
-	exitInvalid     = 3
-	exitNotReady    = 4
-	exitBusy        = 75  // EX_TEMPFAIL of sysexits.h
-	exitDriver      = 129 // above 128, which git takes for an error of a merge driver and not for conflicts
-	exitInterrupted = 130
+	exitOK          = int(ops.OK)
+	exitFailure     = int(ops.Failure)
+	exitUsage       = int(ops.BadRequest)
+	exitInvalid     = int(ops.Invalid)
+	exitNotReady    = int(ops.NotReady)
+	exitBusy        = int(ops.Busy) // EX_TEMPFAIL of sysexits.h
+	exitDriver      = 129           // above 128, which git takes for an error of a merge driver and not for conflicts
+	exitInterrupted = int(ops.Interrupted)
 )
 
 // exitCodes explains the codes, in the order in which they win when several apply.
@@ -68,39 +64,31 @@ func exitCode(err error) int {
 	return exitCodes[best].code
 }
 
-// codeOf maps one error that joins no others.
+// codeOf maps one error that joins no others: what is the command line's own, and else by the table of operations.
 func codeOf(err error) int {
 	var usage *usageError
 	var v *verdict
 	var driver *driverError
-	var request interface {
-		error
-		BadRequest() // of errors of the engine about what was asked for
-	}
 	switch {
 	case errors.As(err, &driver):
 		return exitDriver
-	case errors.As(err, &usage), errors.As(err, &request):
+	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &v):
 		return v.code
-	case errors.Is(err, state.ErrFolder):
-		return exitInvalid
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case errors.Is(err, gitrepo.ErrDenied):
-		return exitFailure
-	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy), errors.Is(err, gitrepo.ErrUnreachable),
-		errors.Is(err, &clarify.Error{Kind: clarify.LockTimeout}), github.Later(err):
-		return exitBusy
 	}
-	return exitFailure
+	return int(ops.CodeOf(err))
 }
 
 // leaves takes errors apart that errors.Join has joined; nil has none. Equal texts are kept once.
 func leaves(err error) []error {
 	if err == nil {
 		return nil
+	}
+	if failed, ok := err.(*ops.Error); ok {
+		if parts := leaves(failed.Err); len(parts) > 1 {
+			return parts
+		}
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
@@ -38,18 +38,13 @@ func (a *app) egress() egress.Policy { return egress.Policy{Getenv: a.getenv} }
 func (a *app) open() (*state.Store, error) { return a.config().Open() }
 
 // load opens the tree and reads all of it, with what running processes have in their journals.
-func (a *app) load(ctx context.Context) (*state.Store, *state.Tree, error) {
-	s, err := a.open()
-	if err != nil {
-		return nil, nil, err
-	}
-	a.reader = tree.Reader{Now: a.now}
-	t, err := a.reader.Load(ctx, s)
-	if err != nil {
-		return nil, nil, errors.Join(err, s.Close())
-	}
-	return s, t, nil
+func (a *app) load(ctx context.Context) (s *state.Store, t *state.Tree, err error) {
+	s, t, a.reader, err = a.config().Load(ctx)
+	return s, t, err
 }
+
+// env is what operations work with.
+func (a *app) env() ops.Env { return ops.Env{Tree: a.config()} }
 
 // root opens the folder of the tree, for files beside the objects: logs, events, templates.
 func (a *app) root() (*os.Root, error) {

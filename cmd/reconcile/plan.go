@@ -7,10 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/state"
 )
 
 func newPlanCmd(a *app) *cobra.Command {
@@ -63,31 +61,32 @@ type planned struct {
 }
 
 func (a *app) plan(ctx context.Context) error {
-	s, t, err := a.load(ctx)
+	r, err := ops.Plan(ctx, a.env(), ops.PlanRequest{Advice: a.global.output == formatGitHub})
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	steps := []planned{}
-	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
-	for _, step := range controllers.Plan(t, a.now()) {
-		steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
-		table.Row(step.Ref.String(), orDash(step.Node).Text, step.Verb, step.Why)
-	}
 	switch a.global.output {
 	case formatTable:
-		err = a.planTable(t, table)
+		err = a.planTable(r)
 	case formatGitHub:
-		err = render.GitHub(a.stdout, a.repositoryPath(), tree.Problems(s, t))
+		err = render.GitHub(a.stdout, a.repositoryPath(), r.Problems)
 	default:
+		steps := []planned{}
+		for _, step := range r.Steps {
+			steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
+		}
 		err = a.print(steps)
 	}
-	return errors.Join(err, exitWith(int(controllers.Verdict(t))))
+	return errors.Join(err, exitWith(int(r.Verdict)))
 }
 
-func (a *app) planTable(t *state.Tree, table *render.Table) error {
-	if err := a.problems(t.Problems()); err != nil {
+func (a *app) planTable(r ops.PlanResult) error {
+	if err := a.problems(r.Problems); err != nil {
 		return err
+	}
+	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
+	for _, step := range r.Steps {
+		table.Row(step.Ref.String(), orDash(step.Node).Text, step.Verb, step.Why)
 	}
 	if table.Len() == 0 && !a.global.quiet {
 		fmt.Fprintln(a.stdout, "nothing to do")

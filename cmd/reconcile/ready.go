@@ -278,7 +278,7 @@ func (a *app) updated(ctx context.Context, s *state.Store, t *state.Tree, noRun 
 			return nil, false, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}
 		whole = !out.Held
-		if out.Verdict == exitInvalid {
+		if int(out.Verdict) == exitInvalid {
 			a.note("some spec files cannot be used; \"reconcile validate\" lists them")
 		}
 	}

@@ -87,7 +87,7 @@ func (a *app) run(ctx context.Context, o runOptions, only *controllers.Selection
 	if err != nil {
 		return err
 	}
-	if out.Tree == nil && out.Verdict != exitOK {
+	if out.Tree == nil && int(out.Verdict) != exitOK {
 		if out.Tree, err = a.lookAgain(ctx); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,20 @@ type Reader struct {
 
 	current *state.Tree // what Load or Refresh returned last,
 	files   *state.Tree // and the same as the files have it
+}
+
+// Load opens the tree and reads all of it, with what running processes have in their journals. The reader can look again.
+func (c Config) Load(ctx context.Context) (*state.Store, *state.Tree, Reader, error) {
+	r := Reader{Now: c.Now}
+	s, err := c.Open()
+	if err != nil {
+		return nil, nil, r, err
+	}
+	t, err := r.Load(ctx, s)
+	if err != nil {
+		return nil, nil, r, errors.Join(err, s.Close())
+	}
+	return s, t, r, nil
 }
 
 // Load reads all of the tree.

@@ -1,0 +1,70 @@
+package ops
+
+import (
+	"context"
+	"errors"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/state"
+)
+
+// Code says how an operation ended. The command line exits with it.
+type Code int
+
+// The codes of operations.
+const (
+	OK          Code = 0
+	Failure     Code = 1
+	BadRequest  Code = 2
+	Invalid     Code = 3  // some spec is invalid
+	NotReady    Code = 4  // some object failed or is stalled
+	Busy        Code = 75 // try again
+	Interrupted Code = 130
+)
+
+// Error is the error of an operation.
+type Error struct {
+	Code Code
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of an error that joins no others; OK for nil.
+func CodeOf(err error) Code {
+	var own *Error
+	var request interface {
+		error
+		BadRequest() // marks errors about what was asked for
+	}
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &own):
+		return own.Code
+	case errors.As(err, &request):
+		return BadRequest
+	case errors.Is(err, state.ErrFolder):
+		return Invalid
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	case errors.Is(err, gitrepo.ErrDenied):
+		return Failure
+	case errors.Is(err, state.ErrBusy), errors.Is(err, gitrepo.ErrBusy), errors.Is(err, gitrepo.ErrUnreachable),
+		errors.Is(err, &clarify.Error{Kind: clarify.LockTimeout}), github.Later(err):
+		return Busy
+	}
+	return Failure
+}
+
+// typed makes an error an *Error; nil stays nil.
+func typed(err error) error {
+	var own *Error
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	return &Error{Code: CodeOf(err), Err: err}
+}

@@ -1,0 +1,97 @@
+package repotest
+
+import (
+	"go/ast"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const opsFolder = "cmd/reconcile/internal/ops"
+
+// operations lists the operations: the exported functions of a file of ops whose second parameter is an Env.
+func operations(f *ast.File) []string {
+	var names []string
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil || !fn.Name.IsExported() || len(fn.Type.Params.List) < 2 {
+			continue
+		}
+		if env, ok := fn.Type.Params.List[1].Type.(*ast.Ident); ok && env.Name == "Env" {
+			names = append(names, fn.Name.Name)
+		}
+	}
+	return names
+}
+
+// opsCalls adds the functions of ops that a file calls.
+func opsCalls(s source, calls map[string]bool) {
+	imports := s.imports()
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && imports[x.Name] == module+"/"+opsFolder {
+				calls[sel.Sel.Name] = true
+			}
+		}
+		return true
+	})
+}
+
+// TestRulesOperationsAreReached: a surface offers each operation, and a test of ops calls it without a command line.
+func TestRulesOperationsAreReached(t *testing.T) {
+	var all []string
+	offered, tested := map[string]bool{}, map[string]bool{}
+	for _, s := range sources(t) {
+		switch {
+		case s.folder() == opsFolder:
+			all = append(all, operations(s.File)...)
+		case s.folder() == "cmd/reconcile" || withinAny(s.folder(), surfaces):
+			opsCalls(s, offered)
+		}
+	}
+	for _, p := range tracked(t) {
+		if path.Dir(p) != opsFolder || !strings.HasSuffix(p, "_test.go") {
+			continue
+		}
+		s, err := parse(p, filepath.Join(root(t), filepath.FromSlash(p)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opsCalls(s, tested)
+	}
+	if len(all) == 0 {
+		t.Fatal("no operations found")
+	}
+	for _, name := range all {
+		if !offered[name] {
+			t.Errorf("no surface reaches the operation %s", name)
+		}
+		if !tested[name] {
+			t.Errorf("no test in %s calls the operation %s", opsFolder, name)
+		}
+	}
+}
+
+// TestRulesOperationsAreSeen tests the rule itself.
+func TestRulesOperationsAreSeen(t *testing.T) {
+	const text = `package p
+import "` + module + "/" + opsFolder + `"
+func Get(ctx context.Context, env Env, q GetRequest) error { return ops.List(ctx, env) }
+func CodeOf(err error) int { return 0 }
+func private(ctx context.Context, env Env) {}
+`
+	s, err := parse(opsFolder+"/p.go", "p.go", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]bool{}
+	opsCalls(s, calls)
+	if got := operations(s.File); len(got) != 1 || got[0] != "Get" || !calls["List"] || len(calls) != 1 {
+		t.Errorf("operations %q, calls %v", got, calls)
+	}
+}
