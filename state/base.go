@@ -263,13 +263,8 @@ type since struct {
 // last, sorted; ok is false where everything is to be decided.
 func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.Ref, ok bool) {
 	was, ok := s.readSettled()
-	if !ok {
+	if !ok || m.journaled() {
 		return nil, false
-	}
-	for _, v := range m.journals {
-		if len(v.owners) > 0 || len(v.problems) > 0 {
-			return nil, false
-		}
 	}
 	b := s.readBase(was, m)
 	if b == nil {
