@@ -92,7 +92,7 @@ func leaves(err error) []error {
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
-		return []error{err} // one error, of perhaps several causes in words of its own
+		return []error{withFlag(err)} // one error, of perhaps several causes in words of its own
 	}
 	var out []error
 	for _, e := range joined.Unwrap() {
@@ -103,6 +103,19 @@ func leaves(err error) []error {
 		}
 	}
 	return out
+}
+
+// withFlag names the field that an error is about as the flag that it is on the command line.
+func withFlag(err error) error {
+	wrong, ok := errors.AsType[*ops.FieldError](err)
+	if !ok {
+		return err
+	}
+	flag := "--" + wrong.Field
+	if len(wrong.Field) == 1 {
+		flag = "-" + wrong.Field
+	}
+	return badUsage("%s", strings.Replace(err.Error(), wrong.Error(), flag+wrong.Text, 1))
 }
 
 // usageError is a wrong command line: exit code 2.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
@@ -44,7 +45,9 @@ func (a *app) load(ctx context.Context) (s *state.Store, t *state.Tree, err erro
 }
 
 // env is what operations work with.
-func (a *app) env() ops.Env { return ops.Env{Tree: a.config()} }
+func (a *app) env() ops.Env {
+	return ops.Env{Tree: a.config(), Prefix: a.prefix, Caller: a.caller(), Sink: &reporter{app: a, last: time.Now()}}
+}
 
 // root opens the folder of the tree, for files beside the objects: logs, events, templates.
 func (a *app) root() (*os.Root, error) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -69,6 +70,24 @@ func (a *app) note(format string, args ...any) {
 
 // warnLine prints a warning, on one line: what it quotes cannot pass for another message. --quiet does not silence it.
 func (a *app) warnLine(text string) { fmt.Fprintln(a.stderr, "warning: "+render.Line(text)) }
+
+// reporter prints what an operation reports besides its result.
+type reporter struct {
+	app  *app
+	last time.Time // when a line about counted work was printed
+}
+
+func (r *reporter) Note(text string) { r.app.note("%s", text) }
+func (r *reporter) Warn(text string) { r.app.warnLine(text) }
+
+// Count prints a line now and then.
+func (r *reporter) Count(step string, done, total int) {
+	const often = 2 * time.Second
+	if now := time.Now(); now.Sub(r.last) >= often && total > 0 {
+		r.last = now
+		r.app.note("%s %s of %s", step, render.Grouped(done), render.Grouped(total))
+	}
+}
 
 // clean makes text from files fit for the terminal.
 func clean(s string) string { return render.Text(s) }

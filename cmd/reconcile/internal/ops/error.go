@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
@@ -32,6 +33,25 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// FieldError says what is wrong with a field of a request. Surfaces name the field in their own way.
+type FieldError struct {
+	Field string // as in a request: min-score, k
+	Text  string // what follows the name: " 2: write 0 to 1"
+}
+
+func (e *FieldError) Error() string { return e.Field + e.Text }
+
+// BadRequest marks an error about what was asked for.
+func (e *FieldError) BadRequest() {}
+
+func badField(field, format string, args ...any) error {
+	return &Error{Code: BadRequest, Err: &FieldError{field, fmt.Sprintf(format, args...)}}
+}
+
+func badRequest(format string, args ...any) error {
+	return &Error{Code: BadRequest, Err: fmt.Errorf(format, args...)}
+}
 
 // CodeOf returns the code of an error that joins no others; OK for nil.
 func CodeOf(err error) Code {

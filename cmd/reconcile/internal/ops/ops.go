@@ -5,14 +5,41 @@ package ops
 
 import (
 	"context"
+	"fmt"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/state"
 )
 
 // Env is what an operation works with.
 type Env struct {
-	Tree tree.Config // opens the tree, and has the clock
+	Tree   tree.Config   // opens the tree, and has the clock
+	Prefix string        // the folder of the tree where the caller is, which names of files are relative to; "": the top
+	Caller caller.Caller // who asks
+	Sink   Sink          // nil: nobody listens
+}
+
+// Sink receives what an operation reports besides its result. Its methods may be called from any goroutine.
+type Sink interface {
+	// Note is called with what a person should know.
+	Note(text string)
+	// Warn is called with what is wrong and does not end the operation.
+	Warn(text string)
+	// Count is called, as often as one likes, with how far work is that may take long.
+	Count(step string, done, total int)
+}
+
+func (e Env) note(format string, args ...any) {
+	if e.Sink != nil {
+		e.Sink.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+func (e Env) warn(text string) {
+	if e.Sink != nil {
+		e.Sink.Warn(text)
+	}
 }
 
 // load opens and reads the tree. The caller closes the store.
