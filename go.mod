@@ -18,7 +18,7 @@ require (
 	github.com/pelletier/go-toml/v2 v2.4.3 // workflows in TOML
 	github.com/rivo/uniseg v0.4.7 // the width of text in tables
 	github.com/rogpeppe/go-internal v1.16.0 // testscript (tests only)
-	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // judges specs by the published schemas, as other programs do (tests and benchmarks only)
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // decides what is wrong with a spec, and judges what nodes leave by schemas of users
 	github.com/segmentio/encoding v0.5.4 // decodes canonical JSON and state files thrice as fast as encoding/json
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/pflag v1.0.9 // cobra's flags

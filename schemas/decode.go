@@ -21,17 +21,17 @@ type Decoder struct {
 	state   string    // the folder of observed state; empty: the default
 	stores  sync.Pool // of *valueStore
 
-	// plans are by kind. Each is made when the first object of the kind is met, since making all of them takes milliseconds.
-	plans map[string]func() (*plan, error)
+	// schemas are by kind. Each is compiled when the first object of the kind is met, since compiling all takes milliseconds.
+	schemas map[string]func() (*kindSchema, error)
 }
 
 // NewDecoder returns a decoder for the given kinds; maxSize is the largest file in bytes, 0 means DefaultFileSize.
 func NewDecoder(kinds Kinds, maxSize int) *Decoder {
 	orDefault(&maxSize, DefaultFileSize)
-	d := &Decoder{kinds: kinds, maxSize: maxSize, plans: make(map[string]func() (*plan, error), len(kinds))}
+	d := &Decoder{kinds: kinds, maxSize: maxSize, schemas: make(map[string]func() (*kindSchema, error), len(kinds))}
 	d.stores.New = func() any { return new(valueStore) }
 	for _, k := range kinds {
-		d.plans[k.Name] = sync.OnceValues(func() (*plan, error) { return compile(k) })
+		d.schemas[k.Name] = sync.OnceValues(func() (*kindSchema, error) { return compile(k) })
 	}
 	return d
 }
@@ -115,12 +115,12 @@ func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 	if !ok {
 		return nil, nil, nil
 	}
-	p, err := d.plans[k.Name]()
+	published, err := d.schemas[k.Name]()
 	if err != nil {
 		s.fail("schema", 0, 0, "", "%v", err)
 		return nil, nil, nil
 	}
-	s.judge(root, p, &hurt)
+	s.judge(root, published, &hurt)
 	spec := root.get("spec")
 	if spec == nil || spec.form != object || hurt.whole {
 		return nil, nil, nil

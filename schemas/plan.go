@@ -10,12 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// A published schema is compiled to a plan, which judges values as they were parsed, in two walks. The first only asks
-// whether a document keeps the schema: nearly every document does, and a general validator takes a quarter of the time of
-// reading the tree to find that out. The second tells of everything that a document does not keep. What a value breaks by
-// itself is decided in one place for both. A schema with a keyword that is not known here has no plan, which a test finds.
-//
-// A general validator, which the tests hold both walks to, takes milliseconds to start: the program does without it.
+// A published schema is compiled to a plan, which says whether a document keeps the schema: nearly every document does, and
+// the library takes a quarter of the time of reading the tree to find that out. What a plan does not accept is judged by the
+// library (see [kindSchema]). A schema with a keyword that is not known here has no plan, which a test finds.
 
 // plan is a published schema, or a part of one, prepared to judge.
 type plan struct {
@@ -25,8 +22,8 @@ type plan struct {
 	whole     bool // of a number: an integer
 	low, high *int64
 
-	words  []string    // of a text: all that it may be; nil for anything
-	checks []planCheck // of a text
+	words  []string            // of a text: all that it may be; nil for anything
+	checks []func(string) bool // of a text: formats and patterns
 
 	least, most int // characters of a text, items of a list; most is -1 without a limit
 
@@ -36,12 +33,6 @@ type plan struct {
 	required int   // how many of the fields must be there
 	others   *plan // of fields that are not named; nil for anything, where open says that there may be any
 	open     bool
-}
-
-// planCheck is a format or a pattern.
-type planCheck struct {
-	keyword string
-	keeps   func(string) bool
 }
 
 type planField struct {
@@ -133,14 +124,14 @@ func (p *plan) constraint(name string, v *value) bool {
 func (p *plan) check(keyword, is string) bool {
 	if keyword == "format" {
 		check := formats[is]
-		p.checks = append(p.checks, planCheck{keyword, func(s string) bool { return check(s) == nil }})
+		p.checks = append(p.checks, func(s string) bool { return check(s) == nil })
 		return check != nil
 	}
 	pattern, err := regexp.Compile(is)
 	if err != nil {
 		return false
 	}
-	p.checks = append(p.checks, planCheck{keyword, pattern.MatchString})
+	p.checks = append(p.checks, pattern.MatchString)
 	return true
 }
 
@@ -194,7 +185,7 @@ func (p *plan) require(names []string) bool {
 
 // accepts reports whether the value keeps the schema. A value that was reported already is not accepted.
 func (p *plan) accepts(v *value) bool {
-	if v.bad || p.breaks(v) != nil {
+	if v.bad || !p.keeps(v) {
 		return false
 	}
 	switch v.form {
@@ -226,112 +217,43 @@ func (p *plan) acceptsFields(fields []field) bool {
 	return required == p.required // no field is there twice
 }
 
-// explain tells of every keyword that the value at x, or a value below it, does not keep.
-func (p *plan) explain(x violation, tell func(violation)) {
-	x.shape = p.shape
-	for _, x.keyword = range p.breaks(x.value) {
-		tell(x)
-	}
-	if x.value.form != p.form {
-		return
-	}
-	if p.items != nil {
-		for i, item := range x.value.items {
-			p.items.explain(x.below(i, item, true), tell)
-		}
-	}
-	if p.form == object {
-		p.explainFields(x, tell)
-	}
-}
-
-func (p *plan) explainFields(x violation, tell func(violation)) {
-	required, unknown := 0, false
-	for i := range x.value.fields {
-		f := &x.value.fields[i]
-		switch at := p.find(f.name, i); {
-		case at >= 0:
-			below := &p.fields[at]
-			if below.required {
-				required++
-			}
-			below.plan.explain(x.below(f.name, f.value, below.required), tell)
-		case p.others != nil:
-			p.others.explain(x.below(f.name, f.value, false), tell)
-		default:
-			unknown = !p.open
-		}
-	}
-	if x.keyword = "required"; required < p.required {
-		tell(x)
-	}
-	if x.keyword = "additionalProperties"; unknown {
-		tell(x)
-	}
-}
-
-// breaks returns the keywords that a value by itself does not keep, whatever is below it; nil for none.
-func (p *plan) breaks(v *value) []string {
+// keeps reports whether a value by itself keeps the schema, whatever is below it.
+func (p *plan) keeps(v *value) bool {
 	if v.form != p.form {
-		return []string{"type"}
+		return false
 	}
 	switch v.form {
 	case number:
-		return p.breaksNumber(v.text)
+		return p.keepsNumber(v.text)
 	case text:
-		return p.breaksText(v.text)
+		return p.keepsText(v.text)
 	case list:
-		return p.miscounts(len(v.items), "minItems", "maxItems")
+		return p.within(len(v.items))
 	}
-	return nil
+	return true
 }
 
-// breaksNumber takes the canonical form of a number.
-func (p *plan) breaksNumber(s string) (broken []string) {
-	less, more := false, false
+// keepsNumber takes the canonical form of a number.
+func (p *plan) keepsNumber(s string) bool {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		less, more = p.low != nil && n < *p.low, p.high != nil && n > *p.high
-	} else {
-		f, _ := strconv.ParseFloat(s, 64) // it was one when it was read
-		if p.whole && f != math.Trunc(f) {
-			return []string{"type"}
-		}
-		less, more = p.low != nil && f < float64(*p.low), p.high != nil && f > float64(*p.high)
+		return (p.low == nil || n >= *p.low) && (p.high == nil || n <= *p.high)
 	}
-	if less {
-		broken = append(broken, "minimum")
-	}
-	if more {
-		broken = append(broken, "maximum")
-	}
-	return broken
+	f, _ := strconv.ParseFloat(s, 64) // it was one when it was read
+	return (!p.whole || f == math.Trunc(f)) && (p.low == nil || f >= float64(*p.low)) && (p.high == nil || f <= float64(*p.high))
 }
 
-func (p *plan) breaksText(s string) (broken []string) {
-	if p.least > 0 || p.most >= 0 {
-		broken = p.miscounts(utf8.RuneCountInString(s), "minLength", "maxLength")
+func (p *plan) keepsText(s string) bool {
+	if (p.least > 0 || p.most >= 0) && !p.within(utf8.RuneCountInString(s)) {
+		return false
 	}
 	if p.words != nil && !slices.Contains(p.words, s) {
-		broken = append(broken, "enum")
+		return false
 	}
-	for _, check := range p.checks {
-		if !check.keeps(s) {
-			broken = append(broken, check.keyword)
-		}
-	}
-	return broken
+	return !slices.ContainsFunc(p.checks, func(keeps func(string) bool) bool { return !keeps(s) })
 }
 
-// miscounts returns the keyword of the bound that n characters or items do not keep; nil for none.
-func (p *plan) miscounts(n int, least, most string) []string {
-	switch {
-	case n < p.least:
-		return []string{least}
-	case p.most >= 0 && n > p.most:
-		return []string{most}
-	}
-	return nil
-}
+// within reports whether n characters or items keep the bounds.
+func (p *plan) within(n int) bool { return n >= p.least && (p.most < 0 || n <= p.most) }
 
 // find returns the index of a named field, or -1. It looks from next on first: most files keep the order of the schema.
 func (p *plan) find(name string, next int) int {

@@ -30,7 +30,7 @@ var formats = map[string]func(string) error{
 	formatTime:     checkTime,
 }
 
-// shape is one JSON Schema in the order and the words that people see; a [plan] judges by it.
+// shape is one JSON Schema in the order and the words that people see.
 type shape struct {
 	types       string
 	description string
@@ -128,19 +128,6 @@ func (s *shape) names() []string {
 		out[i] = s.props[i].name
 	}
 	return out
-}
-
-// compile makes the plan by which documents of a kind are judged.
-func compile(k Kind) (*plan, error) {
-	root, err := parseSchema(Schema(k))
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlan(root, newShape(root))
-	if err != nil {
-		return nil, fmt.Errorf("compile the published schema of %s: %w", k.Name, err)
-	}
-	return p, nil
 }
 
 // checkTime tells what is wrong with a time, in the words of a problem.

@@ -8,12 +8,19 @@ import (
 )
 
 // judge holds the document to its kind's schema and reports everything that does not keep it in plain words.
-func (s *source) judge(root *value, p *plan, d *damage) {
-	if p.accepts(root) {
+func (s *source) judge(root *value, k *kindSchema, d *damage) {
+	if k.plan.accepts(root) {
+		return
+	}
+	found, err := k.violations(root)
+	if err != nil {
+		s.fail("schema", 0, 0, "", "%v", err)
 		return
 	}
 	j := judge{s: s, root: root, damage: d, said: map[string]bool{}}
-	p.explain(violation{value: root, required: true}, j.violation)
+	for _, x := range found {
+		j.violation(x)
+	}
 }
 
 type judge struct {
@@ -35,11 +42,7 @@ type violation struct {
 	shape    *shape
 	required bool   // the value cannot be left out
 	keyword  string // a const counts as an enum of one
-}
-
-// below is the place of an item or a field of x.
-func (x violation) below(step any, v *value, required bool) violation {
-	return violation{path: append(x.path[:len(x.path):len(x.path)], step), value: v, required: required}
+	cause    string // in the library's words
 }
 
 // violation reports what was not reported where it was parsed, or with the envelope.
@@ -58,8 +61,11 @@ func (j *judge) violation(x violation) {
 		j.wrongWord(x)
 	case "format", "pattern":
 		j.malformed(x)
-	default:
+	case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems":
 		j.outOfRange(x)
+	default:
+		j.damage.cut(j.root, x.path)
+		j.fail("wrong-value", x.path, "%s", x.cause)
 	}
 }
 

@@ -3,7 +3,6 @@ package repotest
 import (
 	"fmt"
 	"go/ast"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -170,20 +169,6 @@ func TestBrokenImportsAreSeen(t *testing.T) {
 	}
 }
 
-// TestProgramStartsLight: no module that the tests and tools use works before main, at every start of the program, because
-// something that it is built of imports it.
-func TestProgramStartsLight(t *testing.T) {
-	deps, err := exec.Command("go", "list", "-deps", module+"/cmd/reconcile").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dep := range strings.Fields(string(deps)) {
-		if strings.Contains(dep, "jsonschema") {
-			t.Errorf("the program links %s, which takes milliseconds before main; schemas judges by plans of its own", dep)
-		}
-	}
-}
-
 // TestReasonsForExceptionsAreUsed keeps the list of exceptions from outliving them.
 func TestReasonsForExceptionsAreUsed(t *testing.T) {
 	used := map[string]bool{}
@@ -209,6 +194,13 @@ func banned(s source) []string {
 		found = append(found, fmt.Sprintf("%s:%d: %s", s.path, s.line(n), fmt.Sprintf(format, args...)))
 	}
 	imports := s.imports()
+	for _, call := range beforeMain(s.File) {
+		if x, ok := call.Fun.(*ast.SelectorExpr); ok {
+			if pkg, ok := x.X.(*ast.Ident); ok && slices.Contains(compilers, imports[pkg.Name]) {
+				add(call, "no schema is compiled before main, at every start: compile it when it is first needed")
+			}
+		}
+	}
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
@@ -232,6 +224,26 @@ func banned(s source) []string {
 		return true
 	})
 	return found
+}
+
+// compilers are the packages that compile JSON Schemas, which takes milliseconds.
+var compilers = []string{"github.com/santhosh-tekuri/jsonschema/v5", module + "/schemas/validator"}
+
+// beforeMain returns the calls that initialize the package variables of a file.
+func beforeMain(f *ast.File) (calls []*ast.CallExpr) {
+	for _, d := range f.Decls {
+		if _, ok := d.(*ast.GenDecl); !ok {
+			continue
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				calls = append(calls, call)
+			}
+			_, later := n.(*ast.FuncLit)
+			return !later
+		})
+	}
+	return calls
 }
 
 // process are the names of package os that belong to surfaces.
@@ -272,15 +284,16 @@ func TestNothingBannedIsDone(t *testing.T) {
 // TestBannedThingsAreSeen tests the rule itself.
 func TestBannedThingsAreSeen(t *testing.T) {
 	const text = `package p
-import ("time"; clock "time")
+import ("time"; clock "time"; "reconcile.dev/reconcile/schemas/validator")
 func init() {}
+var now, later = validator.Compile(nil, nil), func() { validator.Compile(nil, nil) }
 func f() { go f(); _ = time.Now(); clock.Sleep(1); _ = time.Second }
 `
 	for folder, want := range map[string][]string{
-		"controllers":   {":3: no init", ":4: no goroutines", ":4: no time.Now", ":4: no time.Sleep"},
-		"state":         {":3: no init", ":4: no time.Now", ":4: no time.Sleep"},
-		"state/lock":    {":3: no init", ":4: no time.Sleep"},
-		"cmd/reconcile": {":3: no init"},
+		"controllers":   {":4: no schema", ":3: no init", ":5: no goroutines", ":5: no time.Now", ":5: no time.Sleep"},
+		"state":         {":4: no schema", ":3: no init", ":5: no time.Now", ":5: no time.Sleep"},
+		"state/lock":    {":4: no schema", ":3: no init", ":5: no time.Sleep"},
+		"cmd/reconcile": {":4: no schema", ":3: no init"},
 	} {
 		s, err := parse(folder+"/p.go", "p.go", text)
 		if err != nil {
