@@ -139,6 +139,14 @@ func Nearest(s string, words []string) string {
 	return best
 }
 
+// DidYouMean is ` (did you mean "x"?)` for the nearest of words, or "".
+func DidYouMean(s string, words []string) string {
+	if near := Nearest(s, words); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}
+
 // edits is the optimal-string-alignment distance between a and b, or limit+1 where it is certain to exceed limit.
 func edits(a, b []rune, limit int) int {
 	if limit < 0 || len(a)-len(b) > limit || len(b)-len(a) > limit {

@@ -2,24 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
-	"reconcile.dev/reconcile/vectors/graph"
-	"reconcile.dev/reconcile/vectors/source"
 )
 
 const factLong = `State what no file shows: that one thing is related to another, where something comes from, what contradicts what, and
@@ -57,7 +52,7 @@ func noFactCommand(cmd *cobra.Command, args []string) error {
 }
 
 // factCmd completes a command that states one fact, which read makes of its arguments and flags, and of a note.
-func (a *app) factCmd(cmd *cobra.Command, read func(args []string, note string) (index.Statement, error)) *cobra.Command {
+func (a *app) factCmd(cmd *cobra.Command, read func(args []string, note string) (ops.Statement, error)) *cobra.Command {
 	by, note := "", ""
 	bindBy(cmd, &by)
 	cmd.Flags().StringVar(&note, "note", "", "`WHY` that is so")
@@ -67,13 +62,13 @@ func (a *app) factCmd(cmd *cobra.Command, read func(args []string, note string) 
 		if err != nil {
 			return err
 		}
-		return a.stateFacts(cmd.Context(), by, f)
+		return ops.StateFacts(cmd.Context(), a.env(), ops.StateFactsRequest{Facts: []ops.Statement{f}, By: by}, a.printTaken)
 	}
 	return cmd
 }
 
 func newFactEdgeCmd(a *app) *cobra.Command {
-	r := &index.Relation{}
+	r := &ops.Relation{}
 	cmd := &cobra.Command{
 		Use:   "edge FROM TO --type TYPE",
 		Short: "State that one thing is related to another",
@@ -84,24 +79,20 @@ another file.`,
 			"  reconcile fact edge dag/checks docs/git.md --type used_pattern --weight 0.5",
 		Args: arguments(2, 2, "what is related and to what"),
 	}
-	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(edgeNames(), ", "))
+	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(ops.EdgeNames(), ", "))
 	cmd.Flags().Float32Var(&r.Weight, "weight", 1, "how strong the relation is: a `NUMBER` above 0, up to 1")
-	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(edgeNames(), cobra.ShellCompDirectiveNoFileComp))
-	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
-		types, err := parseNames("--type", []string{r.Type}, graph.ParseEdgeType)
-		if err != nil {
-			return nil, err
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(ops.EdgeNames(), cobra.ShellCompDirectiveNoFileComp))
+	return a.factCmd(cmd, func(args []string, note string) (ops.Statement, error) {
+		r.From, r.To, r.Note = args[0], args[1], note
+		if r.Weight == 0 { // which means 1 in a file
+			return nil, badUsage("--weight 0: write above 0 up to 1")
 		}
-		if !(r.Weight > 0 && r.Weight <= 1) {
-			return nil, badUsage("--weight %v: write above 0 up to 1", r.Weight)
-		}
-		r.From, r.To, r.Type, r.Note = args[0], args[1], types[0].String(), note
 		return r, nil
 	})
 }
 
 func newFactProvenanceCmd(a *app) *cobra.Command {
-	p := &index.Provenance{}
+	p := &ops.Provenance{}
 	from := ""
 	cmd := &cobra.Command{
 		Use:   "provenance NODE --source TYPE:ID",
@@ -114,13 +105,10 @@ commit, review, url, agent, or another name.`,
 	}
 	cmd.Flags().StringVar(&from, "source", "", "`TYPE:ID` of where it comes from")
 	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "how sure that is: a `NUMBER` from 0 to 1")
-	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
+	return a.factCmd(cmd, func(args []string, note string) (ops.Statement, error) {
 		kind, id, ok := strings.Cut(from, ":")
 		if !ok || id == "" || schemas.CheckName(kind) != nil {
 			return nil, badUsage("--source %q: write TYPE:ID, as commit:1a2b3c4d", from)
-		}
-		if !(p.Confidence >= 0 && p.Confidence <= 1) {
-			return nil, badUsage("--confidence %v: write 0 to 1", p.Confidence)
 		}
 		p.Node, p.SourceType, p.SourceID, p.Note = args[0], kind, id, note
 		return p, nil
@@ -128,7 +116,7 @@ commit, review, url, agent, or another name.`,
 }
 
 func newFactConflictCmd(a *app) *cobra.Command {
-	c := &index.Conflict{}
+	c := &ops.Conflict{}
 	cmd := &cobra.Command{
 		Use:     "conflict A B",
 		Short:   "State that two things contradict each other",
@@ -137,7 +125,7 @@ func newFactConflictCmd(a *app) *cobra.Command {
 		Args:    arguments(2, 2, "two things"),
 	}
 	cmd.Flags().StringVar(&c.Type, "type", "contradiction", "`TYPE` of the conflict: contradiction, supersession, duplicate, or another name")
-	return a.factCmd(cmd, func(args []string, note string) (index.Statement, error) {
+	return a.factCmd(cmd, func(args []string, note string) (ops.Statement, error) {
 		if err := schemas.CheckName(c.Type); err != nil {
 			return nil, badUsage("--type: %v", err)
 		}
@@ -155,32 +143,13 @@ func newFactResolveCmd(a *app) *cobra.Command {
 		Example: "  reconcile fact resolve conflict-0123456789ab \"docs/git.md is right\"",
 		Args:    arguments(2, -1, "the id of a conflict, and how it ended"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.factResolve(cmd.Context(), args[0], strings.Join(args[1:], " "), by)
+			q := ops.ResolveRequest{ID: args[0], Text: strings.Join(args[1:], " "), By: by}
+			return ops.ResolveConflict(cmd.Context(), a.env(), q, a.printTaken)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	bindBy(cmd, &by)
 	return cmd
-}
-
-func (a *app) factResolve(ctx context.Context, id, text, by string) error {
-	if strings.TrimSpace(text) == "" {
-		return badUsage("the resolution is empty: say how the conflict ended")
-	}
-	text = a.discreet("the text", text)
-	who, err := a.person(by)
-	if err != nil {
-		return err
-	}
-	return a.stating(ctx, by, func(s *state.Store, _ *index.Kept) ([]index.Statement, error) {
-		c, err := a.book(s).Conflict(id)
-		if err != nil {
-			return nil, err
-		}
-		c.Resolution, c.ResolvedBy = text, who
-		c.ResolvedAt = a.now().UTC().Truncate(time.Second)
-		return []index.Statement{c}, nil
-	})
 }
 
 func newFactReviewCmd(a *app) *cobra.Command {
@@ -191,11 +160,8 @@ func newFactReviewCmd(a *app) *cobra.Command {
 		Long:    "State what you make of something: " + verdicts + ". The digest of its text is on record with it.",
 		Example: "  reconcile fact review docs/git.md approved\n  reconcile fact review state/:Tree.Entry rejected --note \"it may panic\"",
 		Args:    arguments(2, 2, "what was reviewed, and one of "+verdicts),
-	}, func(args []string, note string) (index.Statement, error) {
-		if !slices.Contains(index.Verdicts, args[1]) {
-			return nil, badUsage("%q is no verdict%s; write one of %s", args[1], didYouMean(args[1], index.Verdicts), verdicts)
-		}
-		return &index.Review{Node: args[0], Verdict: args[1], Note: note}, nil
+	}, func(args []string, note string) (ops.Statement, error) {
+		return &ops.Review{Node: args[0], Verdict: args[1], Note: note}, nil
 	})
 }
 
@@ -207,12 +173,12 @@ func newFactTrustCmd(a *app) *cobra.Command {
 NODE --kind trust tells who changed it, when and why.`,
 		Example: "  reconcile fact trust docs/git.md 0.8 --note \"checked against the code\"",
 		Args:    arguments(2, 2, "what is to be trusted, and how far"),
-	}, func(args []string, note string) (index.Statement, error) {
+	}, func(args []string, note string) (ops.Statement, error) {
 		level, err := strconv.ParseFloat(args[1], 64)
-		if err != nil || !(level >= 0 && level <= 1) {
+		if err != nil {
 			return nil, badUsage("%q is no level of trust; write 0 to 1, as 0.8", args[1])
 		}
-		return &index.Trust{Node: args[0], Level: level, Note: note}, nil
+		return &ops.Trust{Node: args[0], Level: level, Note: note}, nil
 	})
 }
 
@@ -230,11 +196,11 @@ reviews or trusts. Nothing is written if one of them cannot be. Ids are given an
 			if err != nil {
 				return err
 			}
-			all, err := index.ParseFacts(data)
+			all, err := ops.ParseFacts(data)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return a.stateFacts(cmd.Context(), by, all...)
+			return ops.StateFacts(cmd.Context(), a.env(), ops.StateFactsRequest{Facts: all, By: by}, a.printTaken)
 		},
 	}
 	bindBy(cmd, &by)
@@ -252,9 +218,9 @@ func (a *app) readFacts(name string) ([]byte, error) {
 		defer f.Close()
 		from = f
 	}
-	data, err := io.ReadAll(io.LimitReader(from, index.FactsLimit+1))
-	if err == nil && len(data) > index.FactsLimit {
-		err = fmt.Errorf("%s has more than %d bytes; split it", name, index.FactsLimit)
+	data, err := io.ReadAll(io.LimitReader(from, ops.FactsLimit+1))
+	if err == nil && len(data) > ops.FactsLimit {
+		err = fmt.Errorf("%s has more than %d bytes; split it", name, ops.FactsLimit)
 	}
 	return data, err
 }
@@ -274,12 +240,7 @@ file by hand is removed there.`,
 }
 
 func (a *app) factRemove(ctx context.Context, ids []string) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if err := a.book(s).Withdraw(ctx, ids); err != nil {
+	if err := ops.RemoveFacts(ctx, a.env(), ids); err != nil {
 		return err
 	}
 	if a.global.output != formatTable {
@@ -287,104 +248,6 @@ func (a *app) factRemove(ctx context.Context, ids []string) error {
 	}
 	for _, id := range ids {
 		fmt.Fprintf(a.stdout, "%s: removed\n", clean(id))
-	}
-	return nil
-}
-
-// book is what is stated of the tree's nodes.
-func (a *app) book(s *state.Store) *index.Book { return &index.Book{Store: s, Warn: a.warnIndex} }
-
-// stateFacts states what is known from the command line alone.
-func (a *app) stateFacts(ctx context.Context, by string, all ...index.Statement) error {
-	return a.stating(ctx, by, func(*state.Store, *index.Kept) ([]index.Statement, error) { return all, nil })
-}
-
-// stating brings the index up to date, which knows the nodes, and writes the statements that make returns. Nothing is
-// written if one of them is of a node that there is not, is an edge that may not be, or holds a secret.
-func (a *app) stating(ctx context.Context, by string, make func(*state.Store, *index.Kept) ([]index.Statement, error)) error {
-	who, err := a.person(by)
-	if err != nil {
-		return err
-	}
-	return a.withIndex(ctx, func(s *state.Store, x *index.Kept) error {
-		all, err := make(s, x)
-		if err != nil {
-			return err
-		}
-		for _, f := range all {
-			index.Sign(f, who, a.now())
-			if err := errors.Join(a.settleFact(x, f), checkDiscreetFact(f)); err != nil {
-				return err
-			}
-		}
-		taken, err := a.book(s).State(ctx, all)
-		if err != nil {
-			return err
-		}
-		return a.printTaken(taken)
-	})
-}
-
-// settleFact puts the ids of nodes in the place of their names, and says why an edge cannot be.
-func (a *app) settleFact(x *index.Kept, f index.Statement) error {
-	g := x.Graph()
-	var refs []graph.Ref
-	var ids []string
-	for _, name := range f.About() {
-		r, err := a.nodeOf(x, name)
-		if err != nil {
-			return err
-		}
-		refs, ids = append(refs, r), append(ids, g.ID(r))
-	}
-	switch f := f.(type) {
-	case *index.Relation:
-		t, err := graph.ParseEdgeType(f.Type)
-		if err != nil {
-			return err
-		}
-		from, to := g.Node(refs[0]), g.Node(refs[1])
-		if err := graph.CheckEdge(t, &from, &to); err != nil {
-			return err
-		}
-		f.From, f.To = lasting(f.From, ids[0]), lasting(f.To, ids[1])
-	case *index.Provenance:
-		f.Node = ids[0]
-	case *index.Conflict:
-		f.A, f.B = ids[0], ids[1]
-	case *index.Review:
-		f.Node, f.Digest = ids[0], fmt.Sprintf("%016x", g.Node(refs[0]).Digest)
-	case *index.Trust:
-		f.Node = ids[0]
-	}
-	return nil
-}
-
-// lasting is what an edge names a node by: a symbol by its folder, if it was named so, since it may move.
-func lasting(name, id string) string {
-	if name = strings.TrimPrefix(name, "./"); source.IsAlias(name) {
-		return name
-	}
-	return id
-}
-
-// checkDiscreetFact refuses a fact that holds a secret, but for the names of nodes, which are in the tree already.
-func checkDiscreetFact(f index.Statement) error {
-	data, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
-	}
-	delete(fields, "digest")
-	for name, value := range fields {
-		if text, ok := value.(string); ok && !slices.Contains(f.About(), text) {
-			if err := specs.CheckSecret(name, text); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -397,4 +260,42 @@ func (a *app) printTaken(taken []index.Taken) error {
 		fmt.Fprintf(a.stdout, "%s: %s (%s)\n", t.ID, t.Change, clean(t.Path))
 	}
 	return nil
+}
+
+func newFactListCmd(a *app) *cobra.Command {
+	q := ops.FactsRequest{}
+	cmd := &cobra.Command{
+		Use:     "list [KIND/NAME|PATH[:SYMBOL]]",
+		Short:   "List what is stated, of everything or of one thing",
+		Long:    "List what is stated, of everything or of one thing. What was written by hand is listed, too.",
+		Example: "  reconcile fact list\n  reconcile fact list docs/git.md --kind review,trust",
+		Args:    arguments(0, 1, "an object, a file or a symbol"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				q.About = &args[0]
+			}
+			return ops.Facts(cmd.Context(), a.env(), q, a.printFacts)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	namesFlag(cmd, cmd.Flags(), &q.Kinds, "kind", "only facts of `KIND`: "+strings.Join(index.Kinds, ", ")+"; may be repeated", index.Kinds)
+	return cmd
+}
+
+func (a *app) printFacts(all []ops.Fact) error {
+	if a.global.output != formatTable {
+		return a.print(all)
+	}
+	if len(all) == 0 {
+		a.note("nothing is stated; reconcile fact --help tells what can be")
+	}
+	t := render.NewTable(a.palette(), "ID", "FACT", "BY", "AT")
+	for _, f := range all {
+		at := "-"
+		if !f.Fact.When().IsZero() {
+			at = f.Fact.When().UTC().Format(time.RFC3339)
+		}
+		t.Row(f.ID, f.Fact.Said(), orDash(f.Fact.By()).Text, at)
+	}
+	return t.Write(a.stdout)
 }

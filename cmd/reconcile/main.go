@@ -87,7 +87,6 @@ type app struct {
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file
 	reader         tree.Reader  // of the tree that load opened
-	refused        error        // why the endpoint for vectors may not be asked; nil: it may, or there is none
 }
 
 // main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -164,7 +165,7 @@ func (a *app) memorySearch(ctx context.Context, query string, o searchOptions) e
 		a.logMemory("memory-search", slog.String("query", secrets.Redact(query)), slog.Int("results", len(rows)),
 			slog.Duration("latency", time.Since(began)))
 		if len(rows) == 0 && len(lexical.Terms(query)) == 0 && a.global.output == formatTable {
-			a.note("no observations: %s", nothingToFind(query))
+			a.note("no observations: %s", ops.WithoutTerms(query))
 			return nil
 		}
 		return a.printRows(rows)

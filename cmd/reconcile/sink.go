@@ -58,7 +58,7 @@ func (a *app) reconcile(ctx context.Context, q engine.Request, talk bool) (engin
 	if a.global.quiet {
 		out.quiet = func(text string) { fmt.Fprintln(a.stderr, clean(text)) }
 	}
-	r, err := a.engine(ctx, engine.Options{Tree: a.config(), Sink: out, Inside: a.caller().Run(), Show: a.show, WarnIndex: a.warnIndex}, q)
+	r, err := a.engine(ctx, engine.Options{Tree: a.config(), Sink: out, Inside: a.caller().Run(), Show: a.show, WarnIndex: a.env().WarnIndex}, q)
 	out.Close()
 	if none, ok := errors.AsType[*commits.NoRepositoryError](err); ok {
 		switch {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -102,23 +100,6 @@ func (a *app) within(path string) string {
 		return path
 	}
 	return filepath.Join(a.here, path)
-}
-
-// treePath is what the tree calls a file of the command line, perhaps with a symbol or a line after a colon: what exists
-// where the user stands is meant first. Anything else is left as it is.
-func (a *app) treePath(word string) string {
-	file, _, _ := strings.Cut(word, ":")
-	if a.prefix == "" || file == "" || filepath.IsAbs(file) {
-		return word
-	}
-	if _, err := os.Lstat(a.within(file)); err != nil {
-		return word
-	}
-	below := filepath.Join(a.prefix, file)
-	if !filepath.IsLocal(below) {
-		return word
-	}
-	return filepath.ToSlash(below) + strings.TrimPrefix(word, file)
 }
 
 // realFolder is the path without links in its folders; a link at its end stays, since a spec may be one.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/state"
@@ -22,7 +23,8 @@ func open(t *testing.T) ops.Env {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
-	return ops.Env{Tree: tree.Config{Dir: dir, Now: now, Getenv: func(string) string { return "" }}}
+	getenv := func(string) string { return "" }
+	return ops.Env{Tree: tree.Config{Dir: dir, Now: now, Getenv: getenv}, Caller: caller.Caller{Dir: dir, Getenv: getenv}}
 }
 
 // refused checks that an operation ends with a code when it is canceled, and when its tree is not there.
@@ -122,3 +124,10 @@ func TestCodeOf(t *testing.T) {
 		}
 	}
 }
+
+// notes is a sink that keeps what an operation reports.
+type notes struct{ notes, warnings []string }
+
+func (n *notes) Note(text string)       { n.notes = append(n.notes, text) }
+func (n *notes) Warn(text string)       { n.warnings = append(n.warnings, text) }
+func (n *notes) Count(string, int, int) {}

@@ -1,4 +1,4 @@
-package main
+package answer
 
 import (
 	"fmt"
@@ -27,12 +27,12 @@ func TestNearestIDs(t *testing.T) {
 		"net/http":                  {"import:net/http"},
 		"something/else:Entirely":   nil,
 	} {
-		got := nearestIDs(word, slices.Values(ids), 3)
+		got := NearestIDs(word, slices.Values(ids), 3)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
 	}
-	if got := nearestIDs("state/", slices.Values(ids), 2); !slices.Equal(got, []string{"state/", "state/tree.go"}) {
+	if got := NearestIDs("state/", slices.Values(ids), 2); !slices.Equal(got, []string{"state/", "state/tree.go"}) {
 		t.Errorf("%q, want the two shortest that it begins", got)
 	}
 }
@@ -43,6 +43,6 @@ func BenchmarkNearestIDs(b *testing.B) {
 		ids[i] = fmt.Sprintf("pkg/folder%d/file%d.go:Type%d.Method%d", i%200, i%2000, i%9000, i)
 	}
 	for b.Loop() {
-		nearestIDs("pkg/folder7/file99.go:Tyep5.Mehtod5", slices.Values(ids), 3)
+		NearestIDs("pkg/folder7/file99.go:Tyep5.Mehtod5", slices.Values(ids), 3)
 	}
 }

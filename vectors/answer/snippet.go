@@ -1,30 +1,30 @@
-package main
+package answer
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 const (
-	// snippetLines is how many lines of a result are printed.
+	// snippetLines is how many lines of a result are shown.
 	snippetLines = 3
-	// snippetWidth is how many columns of a line are.
-	snippetWidth = 120
-	// heldFiles is how many bytes of files are kept for other results that stand in them.
+	// SnippetWidth is how many columns of a line are shown.
+	SnippetWidth = 120
+	// heldFiles is how many bytes of files are kept for other results in them.
 	heldFiles = 32 << 20
 )
 
-// snippets shows lines of what was found.
-type snippets struct {
-	linker
-	store *state.Store
-	terms []string
+// Snippets picks lines of what was found.
+type Snippets struct {
+	Terms []string                          // of the query
+	Read  func(path string) ([]byte, error) // reads a file of the tree, up to what is indexed
+
 	files map[string][]string // lines by path
 	held  int                 // bytes of them
 }
@@ -36,9 +36,9 @@ type passage struct {
 	score int // how many of the words it has
 }
 
-// of picks the passages of a node that have most of the words, in their order, with their lines, and says which words
-// the node has.
-func (s *snippets) of(n *graph.Node) (texts []string, lines []int, matched []string) {
+// Of picks the passages of a node that have most of the terms, in their order, with their lines, and the terms that the
+// node has.
+func (s *Snippets) Of(n *graph.Node) (texts []string, lines []int, matched []string) {
 	found := map[string]bool{}
 	var all []passage
 	for _, p := range s.passages(n) {
@@ -46,7 +46,7 @@ func (s *snippets) of(n *graph.Node) (texts []string, lines []int, matched []str
 			continue
 		}
 		terms := lexical.Terms(p.text)
-		for _, t := range s.terms {
+		for _, t := range s.Terms {
 			if slices.Contains(terms, t) {
 				found[t] = true
 				p.score++
@@ -60,11 +60,10 @@ func (s *snippets) of(n *graph.Node) (texts []string, lines []int, matched []str
 			lines = append(lines, p.line)
 		}
 	}
-	return outdented(texts), lines, sortedKeys(found)
+	return outdented(texts), lines, slices.Sorted(maps.Keys(found))
 }
 
-// best are those of the highest scores, in their order. Passages without any of the words are among them only where none
-// has one.
+// best returns the passages of the highest scores, in their order: those without any of the terms only where none has one.
 func best(all []passage) []passage {
 	slices.SortStableFunc(all, func(a, b passage) int { return b.score - a.score })
 	all = all[:min(len(all), snippetLines)]
@@ -75,7 +74,7 @@ func best(all []passage) []passage {
 	return all
 }
 
-// outdented drops the space that all lines begin with.
+// outdented removes the space that all lines begin with.
 func outdented(lines []string) []string {
 	least := -1
 	for _, l := range lines {
@@ -89,8 +88,8 @@ func outdented(lines []string) []string {
 	return lines
 }
 
-// passages are what a node stands for: of its file, as much as is indexed of a text, else its name.
-func (s *snippets) passages(n *graph.Node) []passage {
+// passages are the lines of a node in its file, as much as is indexed of a text; without a file, its name.
+func (s *Snippets) passages(n *graph.Node) []passage {
 	name := []passage{{text: n.Name}}
 	if n.Line == 0 || n.Path == "" {
 		return name
@@ -116,12 +115,12 @@ func (s *snippets) passages(n *graph.Node) []passage {
 	return out
 }
 
-// file are the lines of a file; none if it cannot be read, or is larger than what is indexed.
-func (s *snippets) file(p string) []string {
+// file returns the lines of a file; none if it cannot be read.
+func (s *Snippets) file(p string) []string {
 	if lines, ok := s.files[p]; ok {
 		return lines
 	}
-	data, _, err := s.store.ReadFile(p, int64(s.store.Settings().Index.MaxFileSize))
+	data, err := s.Read(p)
 	if err != nil {
 		return nil
 	}
@@ -132,10 +131,10 @@ func (s *snippets) file(p string) []string {
 	return s.files[p]
 }
 
-// pieces parts a line that is too long to be shown, between words where it can be, and marks where something is missing.
+// pieces splits a line that is too long to be shown, between words where it can be, and marks where something is missing.
 func pieces(line string) []string {
-	const room, mark = snippetWidth - 2, "…"
-	if utf8.RuneCountInString(line) <= snippetWidth {
+	const room, mark = SnippetWidth - 2, "…"
+	if utf8.RuneCountInString(line) <= SnippetWidth {
 		return []string{line}
 	}
 	var out []string

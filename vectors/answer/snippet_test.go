@@ -1,4 +1,4 @@
-package main
+package answer
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestPieces(t *testing.T) {
 	}
 	text := strings.Join(words, " ")
 	for _, line := range []string{
-		"", "short", strings.Repeat("x", snippetWidth), strings.Repeat("ü", snippetWidth), strings.Repeat("x", snippetWidth+1),
+		"", "short", strings.Repeat("x", SnippetWidth), strings.Repeat("ü", SnippetWidth), strings.Repeat("x", SnippetWidth+1),
 		strings.Repeat("ab\xff", 300), strings.Repeat(" ", 1000), strings.Repeat("long", 100_000), text, text + strings.Repeat("y", 200),
 	} {
 		got := pieces(line)
@@ -27,7 +27,7 @@ func TestPieces(t *testing.T) {
 		}
 		for i, p := range got {
 			marks := strings.HasPrefix(p, "…") == (i > 0) && strings.HasSuffix(p, "…") == (i < len(got)-1)
-			if utf8.RuneCountInString(p) > snippetWidth || !marks {
+			if utf8.RuneCountInString(p) > SnippetWidth || !marks {
 				t.Errorf("piece %d of %.40q… is %q", i, line, p)
 			}
 		}

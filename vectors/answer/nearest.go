@@ -1,4 +1,4 @@
-package main
+package answer
 
 import (
 	"cmp"
@@ -9,10 +9,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// nearestIDs are at most limit of ids, which are in a fixed order, that word was probably meant to be, the best first: those that it begins, then
-// those whose last part (a symbol, a file, a heading or a name) is its own, or else fewest edits away from it. What has no
-// last part, as a heading of signs only, is never meant.
-func nearestIDs(word string, ids iter.Seq[string], limit int) []string {
+// NearestIDs returns at most limit of ids, which are in a fixed order, that word was probably meant to be, the best first:
+// those that begin with it, then those whose last part (a symbol, a file, a heading or a name) is that of the word, or else
+// the fewest edits away from it. An id without a last part, as a heading of signs only, is never meant.
+func NearestIDs(word string, ids iter.Seq[string], limit int) []string {
 	low := strings.ToLower(strings.TrimPrefix(word, "./"))
 	last := lastPart(low)
 	var begun, lasts []string
@@ -50,13 +50,13 @@ func nearestIDs(word string, ids iter.Seq[string], limit int) []string {
 	return out
 }
 
-// lastPart is what of an id comes after its last separator: Tree.Entry of state/tree.go:Tree.Entry.
+// lastPart is the part of an id after its last separator: Tree.Entry of state/tree.go:Tree.Entry.
 func lastPart(id string) string {
 	id = strings.TrimSuffix(id, "/")
 	return id[strings.LastIndexAny(id, "/:#")+1:]
 }
 
-// shared is how many bytes two words have in common at their begins and at their ends.
+// shared is how many bytes two words have in common at their beginnings and ends.
 func shared(a, b string) int {
 	shorter := min(len(a), len(b))
 	begin := 0

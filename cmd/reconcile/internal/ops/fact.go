@@ -1,0 +1,249 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/source"
+)
+
+// Statement is what can be stated of nodes: a relation, a provenance, a conflict, a review or a change of trust.
+type (
+	Statement  = index.Statement
+	Relation   = index.Relation
+	Provenance = index.Provenance
+	Conflict   = index.Conflict
+	Review     = index.Review
+	Trust      = index.Trust
+)
+
+// StateFactsRequest are statements to record.
+type StateFactsRequest struct {
+	Facts []Statement // their nodes by any of their names
+	By    string      // "": the caller
+}
+
+// StateFacts records statements, each in a file. Nothing is written if one of them is of an unknown node, is an edge that
+// the rules do not allow, or holds a secret.
+func StateFacts(ctx context.Context, env Env, q StateFactsRequest, done func([]index.Taken) error) error {
+	for _, f := range q.Facts {
+		if err := checkFact(f); err != nil {
+			return err
+		}
+	}
+	who, err := env.person(q.By)
+	if err != nil {
+		return typed(err)
+	}
+	return env.withIndex(ctx, func(x *indexed) error { return x.state(ctx, who, q.Facts, done) })
+}
+
+// ResolveRequest says how a conflict ended.
+type ResolveRequest struct{ ID, Text, By string }
+
+// ResolveConflict records how a conflict ended.
+func ResolveConflict(ctx context.Context, env Env, q ResolveRequest, done func([]index.Taken) error) error {
+	if strings.TrimSpace(q.Text) == "" {
+		return badRequest("the resolution is empty: say how the conflict ended")
+	}
+	text := env.redact("the text", q.Text)
+	who, err := env.person(q.By)
+	if err != nil {
+		return typed(err)
+	}
+	return env.withIndex(ctx, func(x *indexed) error {
+		c, err := env.book(x.store).Conflict(q.ID)
+		if err != nil {
+			return err
+		}
+		c.Resolution, c.ResolvedBy = text, who
+		c.ResolvedAt = env.Tree.Now().UTC().Truncate(time.Second)
+		return x.state(ctx, who, []Statement{c}, done)
+	})
+}
+
+func (x *indexed) state(ctx context.Context, who string, all []Statement, done func([]index.Taken) error) error {
+	for _, f := range all {
+		index.Sign(f, who, x.Tree.Now())
+		if err := errors.Join(x.settle(f), checkSecrets(f)); err != nil {
+			return err
+		}
+	}
+	taken, err := x.book(x.store).State(ctx, all)
+	if err != nil {
+		return err
+	}
+	return done(taken)
+}
+
+// checkFact refuses values that a statement cannot have.
+func checkFact(f Statement) error {
+	switch f := f.(type) {
+	case *Relation:
+		types, err := parseNames("type", []string{f.Type}, graph.ParseEdgeType)
+		if err != nil {
+			return err
+		}
+		if f.Type = types[0].String(); !(f.Weight >= 0 && f.Weight <= 1) {
+			return badField("weight", " %v: write above 0 up to 1", f.Weight)
+		}
+	case *Provenance:
+		if !(f.Confidence >= 0 && f.Confidence <= 1) {
+			return badField("confidence", " %v: write 0 to 1", f.Confidence)
+		}
+	case *Review:
+		if !slices.Contains(index.Verdicts, f.Verdict) {
+			return badRequest("%q is no verdict%s; write one of %s", f.Verdict, schemas.DidYouMean(f.Verdict, index.Verdicts),
+				strings.Join(index.Verdicts, ", "))
+		}
+	case *Trust:
+		if !(f.Level >= 0 && f.Level <= 1) {
+			return badRequest("\"%v\" is no level of trust; write 0 to 1, as 0.8", f.Level)
+		}
+	}
+	return nil
+}
+
+// settle puts the ids of nodes in the place of their names, and says why an edge is not allowed.
+func (x *indexed) settle(f Statement) error {
+	var refs []graph.Ref
+	var ids []string
+	for _, name := range f.About() {
+		r, err := x.node(name)
+		if err != nil {
+			return err
+		}
+		refs, ids = append(refs, r), append(ids, x.Graph.ID(r))
+	}
+	switch f := f.(type) {
+	case *Relation:
+		t, err := graph.ParseEdgeType(f.Type)
+		if err != nil {
+			return err
+		}
+		from, to := x.Graph.Node(refs[0]), x.Graph.Node(refs[1])
+		if err := graph.CheckEdge(t, &from, &to); err != nil {
+			return err
+		}
+		f.From, f.To = lasting(f.From, ids[0]), lasting(f.To, ids[1])
+	case *Provenance:
+		f.Node = ids[0]
+	case *Conflict:
+		f.A, f.B = ids[0], ids[1]
+	case *Review:
+		f.Node, f.Digest = ids[0], fmt.Sprintf("%016x", x.Graph.Node(refs[0]).Digest)
+	case *Trust:
+		f.Node = ids[0]
+	}
+	return nil
+}
+
+// lasting is what an edge names a node by: a symbol by its folder, if it was named so, since it may move.
+func lasting(name, id string) string {
+	if name = strings.TrimPrefix(name, "./"); source.IsAlias(name) {
+		return name
+	}
+	return id
+}
+
+// checkSecrets refuses a fact that holds a secret, but for the names of nodes, which are in the tree already.
+func checkSecrets(f Statement) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	delete(fields, "digest")
+	for name, value := range fields {
+		if text, ok := value.(string); ok && !slices.Contains(f.About(), text) {
+			if err := specs.CheckSecret(name, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// FactsLimit is how many bytes a file of facts may have.
+const FactsLimit = index.FactsLimit
+
+// ParseFacts reads statements of the form of the files in state/graph/.
+func ParseFacts(data []byte) ([]Statement, error) { return index.ParseFacts(data) }
+
+// FactsRequest asks for what is stated.
+type FactsRequest struct {
+	About *string  // a node; nil: everything
+	Kinds []string // of index.Kinds; none: all
+}
+
+// Fact is a statement with its file.
+type Fact struct {
+	ID   string    `json:"id"`
+	Kind string    `json:"kind"`
+	Path string    `json:"path"`
+	Hand bool      `json:"byHand"` // written by hand: only the author of the file may change it
+	Fact Statement `json:"fact"`
+}
+
+// Facts lists what is stated, of everything or of one node.
+func Facts(ctx context.Context, env Env, q FactsRequest, found func([]Fact) error) error {
+	if i := slices.IndexFunc(q.Kinds, func(k string) bool { return !slices.Contains(index.Kinds, k) }); i >= 0 {
+		return badField("kind", ": there is no %q%s; there are %s", q.Kinds[i], schemas.DidYouMean(q.Kinds[i], index.Kinds),
+			strings.Join(index.Kinds, ", "))
+	}
+	if q.About != nil {
+		return env.withIndex(ctx, func(x *indexed) error {
+			r, err := x.node(*q.About)
+			if err != nil {
+				return err
+			}
+			return x.facts(x.book(x.store), q.Kinds, found, func(name string) bool {
+				is, ok := x.kept.Resolve(name)
+				return ok && is == r
+			})
+		})
+	}
+	s, err := env.Tree.Open()
+	if err != nil {
+		return typed(err)
+	}
+	defer s.Close()
+	return typed(env.facts(env.book(s), q.Kinds, found, nil))
+}
+
+// facts lists the facts of some kinds, and of the nodes that about admits; nil admits all.
+func (e Env) facts(b *index.Book, kinds []string, found func([]Fact) error, about func(node string) bool) error {
+	all, err := b.List()
+	if err != nil {
+		return err
+	}
+	out := []Fact{}
+	for _, f := range all {
+		if (len(kinds) == 0 || slices.Contains(kinds, f.Kind())) && (about == nil || slices.ContainsFunc(f.About(), about)) {
+			out = append(out, Fact{ID: f.ID, Kind: f.Kind(), Path: f.Path, Hand: !f.Own, Fact: f.Statement})
+		}
+	}
+	return found(out)
+}
+
+// RemoveFacts withdraws facts by their ids. Nothing is withdrawn if one of the ids is wrong.
+func RemoveFacts(ctx context.Context, env Env, ids []string) error {
+	s, err := env.Tree.Open()
+	if err != nil {
+		return typed(err)
+	}
+	defer s.Close()
+	return typed(env.book(s).Withdraw(ctx, ids))
+}

@@ -1,0 +1,138 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/answer"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// Operations on the index bring it up to date first, and call answer with their result as soon as there is one: what is
+// missing of a new index, its vectors, is made after that.
+
+// keeping is an open tree with what keeps its index.
+type keeping struct {
+	Env
+	store   *state.Store
+	tree    *state.Tree
+	keeper  *index.Keeper
+	options indexing.Options
+	denied  error // why the endpoint for vectors may not be asked; nil: it may, or there is none
+}
+
+// indexed is an index that is up to date.
+type indexed struct {
+	*keeping
+	answer.Index
+	kept *index.Kept
+}
+
+// keep opens the tree, and what keeps its index. The caller closes the store.
+func (e Env) keep(ctx context.Context) (*keeping, error) {
+	process.TuneGC(e.Tree.Getenv, process.GCBatch)
+	s, t, err := e.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k := &keeping{Env: e, store: s, tree: t, options: e.Indexing()}
+	if k.keeper, k.denied, err = indexing.NewKeeper(ctx, k.options, s, t); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	k.keeper.Long = func() { process.TuneGC(e.Tree.Getenv, process.GCDefault) }
+	return k, nil
+}
+
+// withIndex brings the index up to date and hands it to do.
+func (e Env) withIndex(ctx context.Context, do func(*indexed) error) error {
+	k, err := e.keep(ctx)
+	if err != nil {
+		return typed(err)
+	}
+	defer k.store.Close()
+	return typed(indexing.Use(ctx, k.options, k.keeper, k.tree, func(x *index.Kept) error { return do(k.indexed(x)) }))
+}
+
+func (k *keeping) indexed(x *index.Kept) *indexed {
+	return &indexed{k, answer.Index{Graph: x.Graph(), Stated: k.book(k.store).States}, x}
+}
+
+// book keeps the facts of an open tree.
+func (e Env) book(s *state.Store) *index.Book { return &index.Book{Store: s, Warn: e.WarnIndex} }
+
+// Indexing says what keeping the index takes.
+func (e Env) Indexing() indexing.Options {
+	o := indexing.Options{Tree: e.Tree, Warn: e.WarnIndex, Note: func(text string) { e.note("%s", text) }}
+	if e.Sink != nil {
+		o.Progress = func(step string, done, total int) { e.Sink.Count("index: "+step, done, total) }
+	}
+	return o
+}
+
+// WarnIndex reports and logs what the index has to do without.
+func (e Env) WarnIndex(err error) {
+	if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
+		if !denied.FirstReport() {
+			return
+		}
+		err = denied
+	}
+	e.warn(err.Error())
+	if e.Tree.Log != nil {
+		e.Tree.Log.Warn("index", "message", err.Error())
+	}
+}
+
+// node is the node that a word names. An unknown one is answered with what was probably meant.
+func (x *indexed) node(word string) (graph.Ref, error) {
+	if strings.TrimSpace(word) == "" {
+		return 0, badRequest("%q is the name of no node; \"reconcile search\" finds what there is by its words", word)
+	}
+	for _, find := range []func(string) (graph.Ref, bool){x.kept.Resolve, x.kept.Standing} {
+		if r, ok := find(x.inTree(word)); ok {
+			return r, nil
+		}
+	}
+	near := answer.NearestIDs(word, func(yield func(string) bool) {
+		for r := range x.Graph.All() {
+			if !yield(x.Graph.ID(r)) {
+				return
+			}
+		}
+	}, 3)
+	hint := "; \"reconcile search\" finds what there is by its words"
+	if len(near) > 0 {
+		for i := range near {
+			near[i] = render.Line(near[i])
+		}
+		hint = "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return 0, fmt.Errorf("%s is not in the index%s", render.Line(word), hint)
+}
+
+// inTree is what the tree calls a file, perhaps with a symbol or a line after a colon, that is named from where the caller
+// is. What exists there is meant first; anything else is left as it is.
+func (e Env) inTree(word string) string {
+	file, _, _ := strings.Cut(word, ":")
+	if e.Prefix == "" || file == "" || filepath.IsAbs(file) {
+		return word
+	}
+	if _, err := os.Lstat(filepath.Join(e.Tree.Dir, e.Prefix, file)); err != nil {
+		return word
+	}
+	below := filepath.Join(e.Prefix, file)
+	if !filepath.IsLocal(below) {
+		return word
+	}
+	return filepath.ToSlash(below) + strings.TrimPrefix(word, file)
+}

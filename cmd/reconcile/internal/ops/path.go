@@ -1,0 +1,95 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/answer"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// PathRequest asks for ways from one node to another, or to nodes of a kind, or in the last domain of Through.
+type PathRequest struct {
+	Walk
+	Ends      []string // from where, and to where, unless Kinds or Through say that
+	Paths     int      // how many ways at most
+	MaxLength int      // in edges; 0: 16, and any for the shortest way alone
+	MinWeight float64  // of the product of the weights
+	Through   []string // domains, in their order
+	EndKinds  []string
+}
+
+// PathResult are ways, the shorter ones first.
+type PathResult struct {
+	Paths []answer.Path `json:"paths"`
+	More  bool          `json:"more"`
+}
+
+// Path finds ways from one node to another.
+func Path(ctx context.Context, env Env, q PathRequest, found func(*PathResult) error) error {
+	r, err := q.route()
+	if err != nil {
+		return err
+	}
+	return env.withIndex(ctx, func(x *indexed) error {
+		if r.From, err = x.node(q.Ends[0]); err != nil {
+			return err
+		}
+		for _, word := range q.Ends[1:] {
+			to, err := x.node(word)
+			if err != nil {
+				return err
+			}
+			r.To = append(r.To, to)
+		}
+		var ways []graph.Path
+		out := &PathResult{Paths: []answer.Path{}}
+		if q.simple() {
+			if p, ok := x.Graph.ShortestPath(r.From, r.To[0], r.Filter); ok {
+				ways = append(ways, p)
+			}
+		} else if ways, out.More, err = x.Graph.Paths(r); err != nil {
+			return err
+		}
+		if len(ways) == 0 {
+			return fmt.Errorf("no such way leads from %s", strings.Join(q.Ends, " to "))
+		}
+		for _, p := range ways {
+			out.Paths = append(out.Paths, x.Path(p))
+		}
+		return found(out)
+	})
+}
+
+// route checks a request.
+func (q *PathRequest) route() (r graph.Route, err error) {
+	const most, longest = 1000, 16
+	switch {
+	case len(q.Ends) == 0 || len(q.Ends) > 2 || len(q.Ends) == 1 && len(q.Through)+len(q.EndKinds) == 0:
+		return r, badRequest("a path has two ends; name both, or one and where it leads to")
+	case q.Paths < 1 || q.Paths > most:
+		return r, badField("paths", " %d: write 1 to %d", q.Paths, most)
+	case q.MaxLength < 0 || q.MaxLength > longest:
+		return r, badField("max-length", " %d: write 1 to %d; left out, the shortest way may have any length", q.MaxLength, longest)
+	case !(q.MinWeight >= 0 && q.MinWeight <= 1):
+		return r, badField("min-weight", " %v: write 0 to 1", q.MinWeight)
+	}
+	r = graph.Route{MaxLength: q.MaxLength, MaxResults: q.Paths, MinWeight: q.MinWeight}
+	if r.MaxLength == 0 {
+		r.MaxLength = longest
+	}
+	if r.Filter, err = q.filter(); err != nil {
+		return r, err
+	}
+	if r.Through, err = parseNames("through", q.Through, graph.ParseDomain); err != nil {
+		return r, err
+	}
+	r.Ends, err = parseNames("end", q.EndKinds, graph.ParseNodeType)
+	return r, err
+}
+
+// simple reports whether no more than the shortest way between two nodes is asked for, whatever its length.
+func (q *PathRequest) simple() bool {
+	return q.Paths == 1 && q.MaxLength == 0 && q.MinWeight == 0 && len(q.Through)+len(q.EndKinds) == 0
+}

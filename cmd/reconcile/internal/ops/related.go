@@ -1,0 +1,113 @@
+package ops
+
+import (
+	"context"
+	"slices"
+
+	"reconcile.dev/reconcile/vectors/answer"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// Orders are the orders in which related nodes are visited.
+var Orders = []string{"breadth", "depth"}
+
+// RelatedRequest asks what a node is related to. A node is named kind/name, path, path:symbol or path:line.
+type RelatedRequest struct {
+	Walk
+	Node      string
+	Depth     int    // how many edges to go; not with Component
+	Limit     int    // of the nodes
+	Order     string // one of Orders
+	Component bool   // all that it is connected with
+}
+
+// RelatedResult are the nodes that are related to one, and what people stated of that one.
+type RelatedResult struct {
+	ID      string            `json:"id"`
+	Results []answer.Relation `json:"results"`
+	More    bool              `json:"more"`
+	Facts   []answer.Fact     `json:"facts,omitempty"`
+}
+
+// Related tells what a node is related to.
+func Related(ctx context.Context, env Env, q RelatedRequest, found func(*RelatedResult) error) error {
+	const deepest = 20
+	f, err := q.filter()
+	switch {
+	case err != nil:
+		return err
+	case q.Depth < 1 || q.Depth > deepest:
+		return badField("depth", " %d: write a depth of 1 to %d", q.Depth, deepest)
+	case q.Limit < 1:
+		return badField("k", " %d: write at least 1", q.Limit)
+	}
+	return env.withIndex(ctx, func(x *indexed) error {
+		r, err := x.node(q.Node)
+		if err != nil {
+			return err
+		}
+		var visits []graph.Visit
+		out := &RelatedResult{ID: x.Graph.ID(r), Results: []answer.Relation{}, Facts: x.Facts(r)}
+		if q.Component {
+			f.Direction = graph.Both
+			visits, out.More = x.Graph.Component(r, f, q.Limit+1)
+		} else {
+			reach := graph.Reach{Filter: f, Depth: q.Depth, Max: q.Limit + 1, DepthFirst: q.Order == Orders[1]}
+			visits, out.More = x.Graph.Walk([]graph.Ref{r}, reach)
+		}
+		for _, v := range visits {
+			if v.Node != r {
+				out.Results = append(out.Results, x.Relation(v, f))
+			}
+		}
+		return found(out)
+	})
+}
+
+// CyclesRequest asks for what leads back to itself over edges of one type: those of the walk, or else calls and imports.
+type CyclesRequest struct {
+	Walk
+	Node  *string // only cycles with this node; nil: all
+	Limit int
+}
+
+// CyclesResult are strongly connected components.
+type CyclesResult struct {
+	Cycles []answer.Cycle `json:"cycles"`
+	More   bool           `json:"more"`
+	Rest   int            `json:"-"` // how many more there are
+}
+
+// Cycles finds what leads back to itself.
+func Cycles(ctx context.Context, env Env, q CyclesRequest, found func(*CyclesResult) error) error {
+	f, err := q.filter()
+	if err != nil {
+		return err
+	}
+	if q.Limit < 1 {
+		return badField("k", " %d: write at least 1", q.Limit)
+	}
+	types := answer.CycleEdges
+	if len(f.Edges) > 0 {
+		types = f.Edges
+	}
+	return env.withIndex(ctx, func(x *indexed) error {
+		var only graph.Ref
+		if q.Node != nil {
+			if only, err = x.node(*q.Node); err != nil {
+				return err
+			}
+		}
+		all := []answer.Cycle{}
+		for _, t := range types {
+			f.Edges = []graph.EdgeType{t}
+			for _, group := range x.Graph.Cycles(f) {
+				if q.Node == nil || slices.Contains(group, only) {
+					all = append(all, x.Cycle(group, f))
+				}
+			}
+		}
+		shown := all[:min(len(all), q.Limit)]
+		return found(&CyclesResult{Cycles: shown, More: len(shown) < len(all), Rest: len(all) - len(shown)})
+	})
+}

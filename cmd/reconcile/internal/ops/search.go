@@ -1,0 +1,206 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode"
+
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/answer"
+	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/lexical"
+)
+
+// SearchRequest asks for what fits a text. Domains and kinds are those of nodes; none means all.
+type SearchRequest struct {
+	Text                   string
+	Domains, Kinds, Labels []string
+	Limit                  int
+	Mode                   string  // one of SearchModes
+	Explain                bool    // add what people stated of each result
+	Thorough               bool    // look at more candidates
+	MinSimilarity          float32 // by meaning, the least cosine: 0 to 1
+	// Of the mode related: the share of meaning, the least score, how many edges to go, and of which types.
+	Alpha, MinScore float64
+	Depth           int
+	Edges           []string
+}
+
+// NewSearch returns a request with the defaults.
+func NewSearch() SearchRequest {
+	return SearchRequest{Limit: 10, Mode: string(vectors.Hybrid), Alpha: 0.7, Depth: 2}
+}
+
+// RelatedMode is the mode of search that goes by meaning first and then over edges.
+const RelatedMode = string(vectors.Related)
+
+// SearchModes are the modes of search.
+func SearchModes() []string {
+	var out []string
+	for _, m := range vectors.Modes {
+		out = append(out, string(m))
+	}
+	return out
+}
+
+// SearchResult is what was found.
+type SearchResult struct {
+	Query        string       `json:"query"`
+	Status       string       `json:"status"` // found, or no_matches
+	Results      []answer.Hit `json:"results"`
+	AlsoExistsIn []string     `json:"also_exists_in,omitempty"`
+	Hint         string       `json:"hint,omitempty"` // what to do where nothing was found
+}
+
+// Search finds code, documents, decisions and work by words, meaning and relations.
+func Search(ctx context.Context, env Env, q SearchRequest, found func(*SearchResult) error) error {
+	query, err := q.query()
+	if err != nil {
+		return err
+	}
+	return env.withIndex(ctx, func(x *indexed) error {
+		a, err := x.kept.Search(ctx, query)
+		if err != nil {
+			return err
+		}
+		for _, w := range a.Warnings {
+			x.warnSearch(w)
+		}
+		return found(x.searchResult(&q, a))
+	})
+}
+
+// warnSearch reports what a search did without. That vectors are still being made is not reported; that they may not be made
+// is.
+func (x *indexed) warnSearch(w error) {
+	missing := errors.Is(w, vectors.ErrNoVectors)
+	switch {
+	case missing && x.denied != nil:
+		x.WarnIndex(x.denied)
+	case !missing || x.kept.Finish == nil:
+		x.WarnIndex(w)
+	}
+}
+
+func (x *indexed) searchResult(q *SearchRequest, a *vectors.Answer) *SearchResult {
+	out := &SearchResult{Query: q.Text, Status: "found", Results: []answer.Hit{}}
+	largest := int64(x.store.Settings().Index.MaxFileSize)
+	snippets := &answer.Snippets{Terms: lexical.Terms(q.Text), Read: func(p string) ([]byte, error) {
+		data, _, err := x.store.ReadFile(p, largest)
+		return data, err
+	}}
+	for i := range a.Results {
+		h := x.Hit(&a.Results[i], snippets)
+		if r, ok := x.Graph.Find(h.ID); ok && q.Explain {
+			h.Facts = x.Facts(r)
+		}
+		out.Results = append(out.Results, h)
+	}
+	for _, d := range a.AlsoExistsIn {
+		out.AlsoExistsIn = append(out.AlsoExistsIn, d.String())
+	}
+	if len(out.Results) == 0 {
+		out.Status, out.Hint = "no_matches", q.hint(a.NoMatches, out.AlsoExistsIn)
+	}
+	return out
+}
+
+// query checks a request.
+func (q *SearchRequest) query() (vectors.Query, error) {
+	const most = 1000
+	out := vectors.Query{Text: q.Text, Mode: vectors.Mode(q.Mode), Labels: q.Labels, Limit: q.Limit, Thorough: q.Thorough,
+		MinSimilarity: q.MinSimilarity}
+	err := checkQuery(q.Text)
+	switch {
+	case err != nil:
+	case q.Limit < 1 || q.Limit > most:
+		err = badField("k", " %d: write 1 to %d", q.Limit, most)
+	case !(q.MinSimilarity >= 0 && q.MinSimilarity <= 1):
+		err = badField("min-similarity", " %v: write 0 to 1", q.MinSimilarity)
+	case q.MinSimilarity > 0 && out.Mode == vectors.Lexical:
+		err = badField("min-similarity", " is about meaning: --mode lexical does not go by it")
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Domains, err = parseNames("domain", q.Domains, graph.ParseDomain); err != nil {
+		return out, err
+	}
+	if out.Types, err = parseNames("kind", q.Kinds, graph.ParseNodeType); err != nil {
+		return out, err
+	}
+	if err := checkKinds(out.Types, out.Domains); err != nil {
+		return out, err
+	}
+	for _, l := range q.Labels {
+		if k, v, ok := strings.Cut(l, "="); !ok || k == "" || v == "" {
+			return out, badField("label", " %q: write KEY=VALUE, as issue=42", l)
+		}
+	}
+	if out.Mode == vectors.Related {
+		out.Expansion, err = q.expansion()
+	}
+	return out, err
+}
+
+// checkQuery refuses texts that nothing can be found by.
+func checkQuery(text string) error {
+	const longest = 10_000
+	switch {
+	case strings.TrimSpace(text) == "":
+		return badRequest("the query is empty: name words to look for")
+	case len(text) > longest:
+		return badRequest("the query has %d bytes, at most %d are allowed: search for the words that matter", len(text), longest)
+	}
+	return nil
+}
+
+// expansion is how the mode related goes on from what it found.
+func (q *SearchRequest) expansion() (x graph.Expansion, err error) {
+	switch {
+	case !(q.Alpha > 0 && q.Alpha <= 1):
+		return x, badField("alpha", " %v: write above 0 up to 1", q.Alpha)
+	case !(q.MinScore >= 0 && q.MinScore <= 1):
+		return x, badField("min-score", " %v: write 0 to 1", q.MinScore)
+	case q.Depth < 1 || q.Depth > 8:
+		return x, badField("depth", " %d: write 1 to 8", q.Depth)
+	}
+	x = graph.Expansion{Alpha: q.Alpha, MinScore: q.MinScore, Depth: q.Depth}
+	x.Edges, err = parseNames("edge", q.Edges, graph.ParseEdgeType)
+	return x, err
+}
+
+// hint says what to do where nothing was found. unknown means that what was searched has none of the words.
+func (q *SearchRequest) hint(unknown bool, elsewhere []string) string {
+	if unknown && len(lexical.Terms(q.Text)) == 0 {
+		return WithoutTerms(q.Text)
+	}
+	if len(elsewhere) > 0 {
+		return "there is something in " + strings.Join(elsewhere, " and ") + ": search without --domain"
+	}
+	var narrow []string
+	for _, f := range []struct {
+		name string
+		used bool
+	}{
+		{"--kind", len(q.Kinds) > 0}, {"--label", len(q.Labels) > 0}, {"--min-similarity", q.MinSimilarity > 0},
+		{"--min-score", q.MinScore > 0},
+	} {
+		if f.used {
+			narrow = append(narrow, f.name)
+		}
+	}
+	if unknown || len(narrow) == 0 {
+		return "nothing has any of these words; try others"
+	}
+	return "something has the words, but not with these filters: search without " + strings.Join(narrow, ", ")
+}
+
+// WithoutTerms says why nothing is found by a text that has no terms.
+func WithoutTerms(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		return "stop words, such as a, the and what, are too common to be searched for; add words that say what it is about"
+	}
+	return "there are no words in this, and signs are not searched: name what it is about"
+}

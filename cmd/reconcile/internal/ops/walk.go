@@ -1,0 +1,119 @@
+package ops
+
+import (
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// Walk says over which edges and nodes a relation or a path may go, by their names; none means all.
+type Walk struct {
+	Edges, Domains, Kinds []string
+	Avoid                 []string // edges, domains or kinds
+	Direction             string   // one of Directions; "" is both
+}
+
+// Directions are the directions in which edges are walked.
+var Directions = []string{"both", "out", "in"}
+
+func (w *Walk) filter() (f graph.Filter, err error) {
+	switch w.Direction {
+	case "out":
+		f.Direction = graph.Out
+	case "in":
+		f.Direction = graph.In
+	case "", "both":
+	default:
+		return f, badField("direction", " %q: write one of %s", w.Direction, strings.Join(Directions, ", "))
+	}
+	if f.Edges, err = parseNames("edge", w.Edges, graph.ParseEdgeType); err != nil {
+		return f, err
+	}
+	if f.Domains, err = parseNames("domain", w.Domains, graph.ParseDomain); err != nil {
+		return f, err
+	}
+	if f.Types, err = parseNames("kind", w.Kinds, graph.ParseNodeType); err != nil {
+		return f, err
+	}
+	for _, name := range w.Avoid {
+		if err := avoid(&f, strings.ReplaceAll(name, "-", "_")); err != nil {
+			return f, err
+		}
+	}
+	return f, checkKinds(f.Types, f.Domains)
+}
+
+// parseNames parses the values of a field; a dash stands for an underscore.
+func parseNames[T any](field string, names []string, parse func(string) (T, error)) ([]T, error) {
+	var out []T
+	for _, name := range names {
+		t, err := parse(strings.ReplaceAll(name, "-", "_"))
+		if err != nil {
+			return nil, badField(field, ": %v", err)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// checkKinds refuses kinds if none of them is of a domain that is asked for.
+func checkKinds(kinds []graph.NodeType, domains []graph.Domain) error {
+	there := func(t graph.NodeType) bool { return slices.Contains(domains, t.Domain()) }
+	if len(kinds) == 0 || len(domains) == 0 || slices.ContainsFunc(kinds, there) {
+		return nil
+	}
+	return badRequest("kind %s is of the domain %s, which is not asked for: only %s", kinds[0], kinds[0].Domain(),
+		strings.Join(namesOf(domains), ", "))
+}
+
+// avoid removes what a name stands for from a filter.
+func avoid(f *graph.Filter, name string) error {
+	left := 0
+	if t, err := graph.ParseEdgeType(name); err == nil {
+		f.Edges = without(f.Edges, graph.EdgeTypes(), t)
+		left = len(f.Edges)
+	} else if t, err := graph.ParseNodeType(name); err == nil {
+		f.Types = without(f.Types, nodeTypes(), t)
+		left = len(f.Types)
+	} else if d, err := graph.ParseDomain(name); err == nil {
+		f.Domains = without(f.Domains, graph.Domains, d)
+		left = len(f.Domains)
+	} else {
+		return badField("avoid", ": %q is no type of edge (%s), no kind (%s) and no domain (%s)", name,
+			strings.Join(EdgeNames(), ", "), strings.Join(KindNames(), ", "), strings.Join(DomainNames(), ", "))
+	}
+	if left == 0 {
+		return badField("avoid", " %s leaves nothing of what the other flags ask for", name)
+	}
+	return nil
+}
+
+// without is some, or all if there are none, without one.
+func without[T comparable](some, all []T, one T) []T {
+	if len(some) == 0 {
+		some = all
+	}
+	return slices.DeleteFunc(slices.Clone(some), func(t T) bool { return t == one })
+}
+
+func nodeTypes() []graph.NodeType {
+	var all []graph.NodeType
+	for _, d := range graph.Domains {
+		all = append(all, d.Types()...)
+	}
+	return all
+}
+
+// EdgeNames, DomainNames and KindNames are the names that a Walk may have.
+func EdgeNames() []string   { return namesOf(graph.EdgeTypes()) }
+func DomainNames() []string { return namesOf(graph.Domains) }
+func KindNames() []string   { return namesOf(nodeTypes()) }
+
+func namesOf[T interface{ String() string }](all []T) []string {
+	out := make([]string, len(all))
+	for i, t := range all {
+		out[i] = t.String()
+	}
+	return out
+}

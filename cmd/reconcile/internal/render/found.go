@@ -1,0 +1,154 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"reconcile.dev/reconcile/vectors/answer"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// Hits writes the results of a search: of each what and where it is, and lines of it; with explain, also why it was found.
+func Hits(w io.Writer, p Palette, hits []answer.Hit, explain bool) error {
+	var b strings.Builder
+	for i := range hits {
+		writeHit(&b, p, i+1, &hits[i], explain)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeHit(b *strings.Builder, p Palette, rank int, h *answer.Hit, explain bool) {
+	id, what := Line(h.ID), h.Kind+"  "+placeOf(h.Path, h.Line)
+	fmt.Fprintf(b, "%2d  %s  %s\n", rank, p.Paint(Bold, id), p.Paint(Dim, what))
+	for i, line := range h.Snippet {
+		number := ""
+		if i < len(h.Lines) {
+			number = fmt.Sprint(h.Lines[i])
+		}
+		fmt.Fprintf(b, "%s %s\n", p.Paint(Dim, fmt.Sprintf("%5s", number)), Cut(Line(line), answer.SnippetWidth))
+	}
+	if explain {
+		fmt.Fprintf(b, "      %s\n", p.Paint(Dim, Line(h.Why())))
+		for _, f := range h.Facts {
+			fmt.Fprintf(b, "      %s\n", p.Paint(Dim, Line(f.String())))
+		}
+	}
+}
+
+// placeOf is a path, with its line. Names of files may hold anything, also line ends.
+func placeOf(path string, line int) string {
+	if line > 0 {
+		path = fmt.Sprintf("%s:%d", path, line)
+	}
+	return Line(path)
+}
+
+// Relations writes the nodes that are related to one, with how, and what people stated of that one.
+func Relations(w io.Writer, p Palette, relations []answer.Relation, facts []answer.Fact) error {
+	t := NewTable(p, "ID", "KIND", "PLACE", "HOW")
+	for _, r := range relations {
+		how := r.Link.String()
+		if r.Link.Stated {
+			how += " (" + r.Link.Path + ")"
+		}
+		t.Row(r.ID, r.Kind, placeOf(r.Path, r.Line), how)
+	}
+	if err := t.Write(w); err != nil {
+		return err
+	}
+	for _, f := range facts {
+		if _, err := fmt.Fprintln(w, Line(f.String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cycles writes a shortest way round each cycle.
+func Cycles(w io.Writer, p Palette, cycles []answer.Cycle) error {
+	t := NewTable(p, "CYCLE", "NODES", "PLACE", "ROUND")
+	for i, c := range cycles {
+		first, nodes := fmt.Sprintf("%d %s", i+1, c.Edge), fmt.Sprint(len(c.Nodes))
+		for _, l := range c.Round {
+			t.Row(first, nodes, placeOf(l.Path, l.Line), l.String())
+			first, nodes = "", ""
+		}
+	}
+	return t.Write(w)
+}
+
+// Paths writes ways, an edge on each line; numbered, if several were asked for.
+func Paths(w io.Writer, p Palette, paths []answer.Path, numbered bool) error {
+	columns := []string{"EDGE", "PLACE"}
+	if numbered {
+		columns = append([]string{"WAY"}, columns...)
+	}
+	t := NewTable(p, columns...)
+	for i, way := range paths {
+		rows := [][]string{}
+		for _, l := range way.Links {
+			rows = append(rows, []string{l.String(), placeOf(l.Path, l.Line)})
+		}
+		if len(rows) == 0 {
+			rows = append(rows, []string{way.Nodes[0], ""}) // the ends are the same
+		}
+		for j, row := range rows {
+			switch {
+			case !numbered:
+			case j == 0:
+				row = append([]string{fmt.Sprint(i + 1)}, row...)
+			default:
+				row = append([]string{""}, row...)
+			}
+			t.Row(row...)
+		}
+	}
+	return t.Write(w)
+}
+
+// IndexStats writes the figures of an index.
+func IndexStats(w io.Writer, p Palette, s *answer.Stats) error {
+	t := NewTable(p, "DOMAIN", "KIND", "NODES")
+	for _, d := range graph.Domains {
+		for _, kind := range d.Types() {
+			if n := s.Types[kind.String()]; n > 0 {
+				t.Row(d.String(), kind.String(), Grouped(n))
+			}
+		}
+	}
+	var b strings.Builder
+	t.Write(&b) // a buffer does not fail
+	if s.Nodes > 0 {
+		b.WriteByte('\n')
+	}
+	model := s.Model
+	if model == "" {
+		model = "nothing"
+	}
+	fmt.Fprintf(&b, "%s, %s, %s; vectors by %s\n", GroupedPlural(s.Nodes, "node"), GroupedPlural(s.Edges, "edge"),
+		GroupedPlural(s.Inputs, "input"), model)
+	if s.Model != "" {
+		fmt.Fprintf(&b, "links made with m %d and efConstruction %d; a search keeps %d candidates, a thorough one %d\n",
+			s.M, s.EfConstruction, s.EfSearch, s.EfThorough)
+	}
+	if s.Large+s.Binary > 0 {
+		fmt.Fprintf(&b, "left out: %s larger than index.maxFileSize, %s without text\n", Plural(s.Large, "file"), Plural(s.Binary, "file"))
+	}
+	if s.Unreadable > 0 {
+		fmt.Fprintf(&b, "left out because they cannot be read: %s\n", Plural(s.Unreadable, "path"))
+	}
+	fmt.Fprintf(&b, "%s, the largest of %s nodes; %s without edges; cycles: %d of calls, %d of imports\n",
+		Plural(s.Components, "component"), Grouped(s.Largest), Grouped(s.Isolated),
+		s.Cycles[graph.Calls.String()], s.Cycles[graph.Imports.String()])
+	if s.HubEdges > 0 {
+		fmt.Fprintf(&b, "the most edges, %s, has %s\n", Grouped(s.HubEdges), Line(s.Hub))
+	}
+	if s.Stated+s.Provenances+s.Conflicts > 0 {
+		fmt.Fprintf(&b, "stated: %s, %s, %s (%d open)\n", Plural(s.Stated, "edge"), Plural(s.Provenances, "provenance"),
+			Plural(s.Conflicts, "conflict"), s.Unresolved)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
