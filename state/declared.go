@@ -232,5 +232,5 @@ func (u *update) outputs(hints []string) {
 func (s *Store) OthersAtWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.journalNames(), func(name string) bool { return s.own == nil || s.own.name != name })
+	return slices.ContainsFunc(s.journalNames(), func(name string) bool { return s.own.Load() == nil || s.own.Load().name != name })
 }

@@ -347,7 +347,7 @@ func (s *Store) journalsHold() bool {
 		if err != nil {
 			continue
 		}
-		holds := fi.Size() > 0 || (s.own == nil || s.own.name != name) && !isLocked(f)
+		holds := fi.Size() > 0 || (s.own.Load() == nil || s.own.Load().name != name) && !isLocked(f)
 		f.Close()
 		if holds {
 			return true

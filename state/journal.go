@@ -97,8 +97,8 @@ type Journal struct {
 func (s *Store) Journal() (*Journal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own != nil {
-		return s.own, nil
+	if j := s.own.Load(); j != nil {
+		return j, nil
 	}
 	if err := s.ensureLocal(journalDir); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *Store) Journal() (*Journal, error) {
 	}
 	j.file = f
 	j.view.alive = true
-	s.own = j
+	s.own.Store(j)
 	return j, nil
 }
 
@@ -175,8 +175,8 @@ func syncFolder(root *os.Root, dir string) error {
 	return errors.Join(syncDir(d), d.Close())
 }
 
-// write appends lines, syncs if asked to, and takes them into the view.
-func (j *Journal) write(lines []line, sync bool) error {
+// write appends lines and takes them into the view. What is to be durable is synced by the next Sync.
+func (j *Journal) write(lines []line, durable bool) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -192,12 +192,10 @@ func (j *Journal) write(lines []line, sync bool) error {
 	if j.file == nil {
 		return fmt.Errorf("journal %s: %w", j.path(), os.ErrClosed)
 	}
-	if err := j.append(b, sync); err != nil {
+	if err := j.append(b); err != nil {
 		return fmt.Errorf("journal %s: %w", j.path(), err)
 	}
-	if sync {
-		j.late = false
-	}
+	j.late = j.late || durable
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	for _, l := range lines {
@@ -207,35 +205,32 @@ func (j *Journal) write(lines []line, sync bool) error {
 }
 
 // append writes b whole, or takes back what it wrote.
-func (j *Journal) append(b []byte, sync bool) error {
+func (j *Journal) append(b []byte) error {
 	at, err := j.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
-	if _, err = j.file.Write(b); err == nil && sync {
-		err = syncData(j.file)
-	}
-	if err != nil {
+	if _, err = j.file.Write(b); err != nil {
 		return errors.Join(err, j.file.Truncate(at))
 	}
 	return nil
 }
 
-// Claim records that this process is going to perform the given effects. They are on disk when it returns.
+// Claim records that this process is going to perform the given effects. Nothing of them may start before a sync
+// ([Store.SyncJournal]) has returned.
 func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
 
 // Finish records how effects ended. The results are on disk when it returns.
 func (j *Journal) Finish(runs []schemas.Run) error { return errors.Join(j.Record(runs), j.Sync()) }
 
-// Record is Finish without the sync: the results are on disk when Sync, Claim, or Store's Write or Fold returns.
+// Record is Finish without the sync: the results are on disk when Sync, or Store's Write or Fold returns.
 func (j *Journal) Record(runs []schemas.Run) error {
 	lines := runLines(opFinish, runs)
-	if err := j.write(lines, false); err != nil {
+	if err := j.write(lines, true); err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.late = j.late || len(lines) > 0
 	j.drafts.add(j.store, lines)
 	return nil
 }
@@ -254,15 +249,13 @@ func (j *Journal) Sync() error {
 	return nil
 }
 
-// syncJournal makes durable what is to be on disk before anything that may depend on it. It needs no lock.
-func (s *Store) syncJournal() error {
-	s.mu.Lock()
-	j := s.own
-	s.mu.Unlock()
-	if j == nil {
-		return nil
+// SyncJournal makes durable what this process claimed and recorded. It may be called from any goroutine, and returns at once
+// where there is nothing to sync.
+func (s *Store) SyncJournal() error {
+	if j := s.own.Load(); j != nil {
+		return j.Sync()
 	}
-	return j.Sync()
+	return nil
 }
 
 func runLines(op string, runs []schemas.Run) []line {
@@ -356,6 +349,7 @@ func (j *Journal) Close() error {
 		err = j.store.root.Remove(j.path())
 	}
 	err = errors.Join(err, j.file.Close())
-	j.file, j.store.own = nil, nil
+	j.file = nil
+	j.store.own.Store(nil)
 	return err
 }

@@ -9,8 +9,8 @@ import (
 // What is recorded is on disk before anything that may depend on it.
 func TestRecordsAreSyncedBeforeWhatFollows(t *testing.T) {
 	steps := map[string]func(t *testing.T, s *Store, j *Journal) error{
-		"Sync":  func(_ *testing.T, _ *Store, j *Journal) error { return j.Sync() },
-		"Claim": func(_ *testing.T, _ *Store, j *Journal) error { return j.Claim([]schemas.Run{run(2)}) },
+		"Sync":        func(_ *testing.T, _ *Store, j *Journal) error { return j.Sync() },
+		"SyncJournal": func(_ *testing.T, s *Store, _ *Journal) error { return s.SyncJournal() },
 		"Write": func(t *testing.T, s *Store, _ *Journal) error {
 			l, err := s.Lock(t.Context())
 			if err != nil {
@@ -21,7 +21,7 @@ func TestRecordsAreSyncedBeforeWhatFollows(t *testing.T) {
 			return err
 		},
 		"Fold": func(t *testing.T, s *Store, _ *Journal) error {
-			return s.Fold(t.Context(), "state/agent-status.json", func([]byte) ([]byte, error) { return []byte("{}\n"), nil })
+			return s.Fold(t.Context(), "state/agent-status.json", func(was []byte) ([]byte, error) { return append(was, "{}\n"...), nil })
 		},
 	}
 	for name, step := range steps {
@@ -31,17 +31,19 @@ func TestRecordsAreSyncedBeforeWhatFollows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := j.Record([]schemas.Run{finished(1)}); err != nil {
-				t.Fatal(err)
-			}
-			if !j.late {
-				t.Fatal("the record was synced at once: a turn with many results would cost a sync for each")
-			}
-			if err := step(t, s, j); err != nil {
-				t.Fatal(err)
-			}
-			if j.late {
-				t.Error("the record is still not synced")
+			for what, write := range map[string]func([]schemas.Run) error{"claim": j.Claim, "record": j.Record} {
+				if err := write([]schemas.Run{finished(1)}); err != nil {
+					t.Fatal(err)
+				}
+				if !j.late {
+					t.Fatalf("the %s was synced at once: a turn with many would cost a sync for each", what)
+				}
+				if err := step(t, s, j); err != nil {
+					t.Fatal(err)
+				}
+				if j.late {
+					t.Errorf("the %s is still not synced", what)
+				}
 			}
 		})
 	}

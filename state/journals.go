@@ -29,8 +29,8 @@ func (s *Store) readJournals(m *model) map[schemas.Ref]bool {
 		}
 	}
 	for _, name := range names {
-		if s.own != nil && name == s.own.name {
-			m.journals[name] = s.own.view
+		if s.own.Load() != nil && name == s.own.Load().name {
+			m.journals[name] = s.own.Load().view
 		} else {
 			s.readJournal(m, name, touched)
 		}
@@ -98,7 +98,7 @@ func (s *Store) otherJournals() []*journalView {
 	m := newModel(s.layout())
 	var out []*journalView
 	for _, name := range s.journalNames() {
-		if s.own != nil && name == s.own.name {
+		if s.own.Load() != nil && name == s.own.Load().name {
 			continue
 		}
 		s.readJournal(m, name, map[schemas.Ref]bool{})
@@ -202,7 +202,7 @@ func (s *Store) Orphaned() bool {
 		return false
 	}
 	for _, v := range s.model.journals {
-		if !v.alive && len(v.keys) > 0 && (s.own == nil || v != s.own.view) {
+		if !v.alive && len(v.keys) > 0 && (s.own.Load() == nil || v != s.own.Load().view) {
 			return true
 		}
 	}
@@ -217,7 +217,7 @@ func (s *Store) ClaimedElsewhere() bool {
 		return false
 	}
 	for _, v := range s.model.journals {
-		if v.alive && len(v.keys) > 0 && (s.own == nil || v != s.own.view) {
+		if v.alive && len(v.keys) > 0 && (s.own.Load() == nil || v != s.own.Load().view) {
 			return true
 		}
 	}

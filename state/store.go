@@ -64,16 +64,16 @@ type Store struct {
 	model    *model                                                    // nil until the first Load
 	seenGen  int64                                                     // the generation that model knows of
 	cache    *cache
-	before   map[string]*file // what was known before the load that LoadChanged does
-	first    *glance          // what Fresh saw; nil once it is used
-	own      *Journal
-	moved    []schemas.Ref     // objects whose damaged files were moved aside since the last look
-	locks    lock.Options      // of all locks, but for Agent and Log; the zero value but in tests
-	lost     map[string]bool   // keys of runs whose outputs this process could not restore
-	forced   []schemas.Ref     // objects whose entries are to be made anew at the next look
-	listed   map[string]listed // folders whose names were read, see newcomers
-	watch    *watch            // tells what changes; nil: nobody does
-	folded   map[int]*Ledger   // what this process wrote into ledgers since the last look, by issue
+	before   map[string]*file        // what was known before the load that LoadChanged does
+	first    *glance                 // what Fresh saw; nil once it is used
+	own      atomic.Pointer[Journal] // set under mu
+	moved    []schemas.Ref           // objects whose damaged files were moved aside since the last look
+	locks    lock.Options            // of all locks, but for Agent and Log; the zero value but in tests
+	lost     map[string]bool         // keys of runs whose outputs this process could not restore
+	forced   []schemas.Ref           // objects whose entries are to be made anew at the next look
+	listed   map[string]listed       // folders whose names were read, see newcomers
+	watch    *watch                  // tells what changes; nil: nobody does
+	folded   map[int]*Ledger         // what this process wrote into ledgers since the last look, by issue
 
 	held   atomic.Pointer[Lock]
 	rooms  sync.Pool // of *room

@@ -87,7 +87,7 @@ var errNotLocked = errors.New("the tree is not locked")
 // tree must be locked by this store. A file that could not be read is moved aside before another takes its place. With
 // the record of a run its log goes, afterwards.
 func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
-	if err := s.syncJournal(); err != nil {
+	if err := s.SyncJournal(); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
@@ -272,7 +272,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	if !torn && same(withLF(old), next) {
 		return s.sweepLock(ctx, p)
 	}
-	if err := s.syncJournal(); err != nil {
+	if err := s.SyncJournal(); err != nil {
 		return err
 	}
 	last := next

@@ -283,6 +283,7 @@ func (r *run) runner(ctx context.Context, memory *recall.Memory) (*runner.Runner
 		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
 		OutputCache: outputs.CacheLimit(s),
 		Redact:      secrets.RedactBytes,
+		Durable:     r.store.SyncJournal,
 		Specs:       s.Folders.Specs,
 		Recall:      func(task controllers.Recall) string { return memory.Recall(ctx, task) }, Learn: memory.Learn,
 	})

@@ -131,6 +131,9 @@ func (a *attempt) perform(b *buffers) error {
 	defer a.sink.close()
 	err := a.prepare()
 	if err == nil {
+		err = asFault(a.o.Durable())
+	}
+	if err == nil {
 		var end exit
 		if end, err = a.execute(b); err == nil {
 			err = a.conclude(end, b)

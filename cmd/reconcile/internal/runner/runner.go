@@ -41,6 +41,9 @@ type Options struct {
 	// Redact removes what must not be written; it gets one or more whole lines, may change them in place, and is
 	// called concurrently. Default: nothing beside what the package comment says.
 	Redact func([]byte) []byte
+	// Durable makes durable what this process has recorded of the effects that were submitted; no command starts before it
+	// has returned. It is called concurrently. Default: nothing is to be done.
+	Durable func() error
 	// Recall returns what an agent is to be told of earlier work, as a section of a prompt; "" for nothing. Learn returns
 	// what is to be kept of what an agent said, and how many tokens that had. Both are called concurrently; may be nil.
 	Recall func(controllers.Recall) string
@@ -55,6 +58,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Environ == nil {
 		o.Environ = os.Environ()
+	}
+	if o.Durable == nil {
+		o.Durable = func() error { return nil }
 	}
 	if o.Grace <= 0 {
 		o.Grace = 5 * time.Second

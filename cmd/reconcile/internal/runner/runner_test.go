@@ -130,6 +130,32 @@ func effect(key string, argv ...string) controllers.Effect {
 
 func sh(script string) controllers.Effect { return effect(theKey, "sh", "-c", script) }
 
+// What the effects are on record as is durable before anything of them runs.
+func TestCommandsStartAfterTheRecordIsDurable(t *testing.T) {
+	var g *rig
+	asked := 0
+	g = newRig(t, Options{Durable: func() error {
+		if _, err := os.Stat(filepath.Join(g.dir, "ran")); err == nil {
+			t.Error("the command ran first")
+		}
+		if asked++; asked == 1 {
+			return nil
+		}
+		return errors.New("the disk is gone")
+	}})
+	g.do(sh("echo > ran"))
+	if err := os.Remove(filepath.Join(g.dir, "ran")); err != nil {
+		t.Fatal("the command did not run:", err)
+	}
+	g.Submit(sh("echo > ran"))
+	if rep := g.await(theKey); rep.Kind != controllers.Broken || !strings.Contains(rep.Err.Error(), "the disk is gone") {
+		t.Errorf("reported as %+v", rep)
+	}
+	if _, err := os.Stat(filepath.Join(g.dir, "ran")); err == nil {
+		t.Error("the command ran although the record is not durable")
+	}
+}
+
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		name, script, outcome, message, output string

@@ -23,7 +23,8 @@ import (
 
 // Performer runs effects. Its methods return at once, but for Close and Reap.
 type Performer interface {
-	// Submit queues an effect; it starts when its groups and the processors have room.
+	// Submit queues an effect; it starts when its groups and the processors have room, and not before what this process
+	// recorded is durable ([state.Store.SyncJournal]).
 	Submit(controllers.Effect)
 	// SetForeign tells how many places of each group other processes hold.
 	SetForeign(map[string]int)

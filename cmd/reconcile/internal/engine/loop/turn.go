@@ -355,8 +355,8 @@ func (s *session) claimable() []controllers.Effect {
 	return controllers.Admit(s.tree, s.split(s.wanted()), s.Only, s.id(), s.CPUs, s.ahead())
 }
 
-// claim puts on record, synced, what this process is about to start, starts it, and decides once more, now that it is
-// claimed. What is written of that is written while it runs: the journal has it.
+// claim puts on record what this process is about to start, starts it, and decides once more, now that it is claimed. The
+// record is synced while the performer prepares. What is written of the decision is written while it runs: the journal has it.
 func (s *session) claim(ctx context.Context, claims []controllers.Effect) error {
 	if len(claims) == 0 {
 		return nil
@@ -381,6 +381,9 @@ func (s *session) claim(ctx context.Context, claims []controllers.Effect) error 
 	}
 	s.started = true
 	s.perform(claims)
+	if err := s.journal.Sync(); err != nil {
+		return err
+	}
 	s.tellNews()
 	if err := s.refresh(ctx, []string{}); err != nil {
 		return err
