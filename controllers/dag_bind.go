@@ -162,7 +162,8 @@ const engineerRole = "engineer"
 //	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
 //	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
 func (b *binding) newTask(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) Task {
-	t := Task{Dir: n.WorkingDir, OutputFiles: n.Outputs.Files, OutputJSON: n.Outputs.JSON, Argv: n.Run}
+	t := Task{Dir: n.WorkingDir, OutputFiles: n.Outputs.Files, OutputJSON: n.Outputs.JSON,
+		OutputSchema: n.Outputs.Schema, Argv: n.Run}
 	if n.Script != "" {
 		t.Argv = []string{"sh", "-c", n.Script}
 	}

@@ -29,6 +29,7 @@ func appendDefinition(b []byte, n *schemas.Node) []byte {
 	o.list("inputs", n.Inputs)
 	o.text("name", n.Name)
 	o.text("outputJSON", n.Outputs.JSON)
+	o.raw("outputSchema", n.Outputs.Schema)
 	o.list("outputs", n.Outputs.Files)
 	o.text("prompt", n.Prompt)
 	o.list("run", n.Run)
@@ -119,6 +120,14 @@ func (o *object) text(name, value string) {
 	if value != "" {
 		o.name(name)
 		o.b = appendText(o.b, value)
+	}
+}
+
+// raw writes a value that is canonical JSON already.
+func (o *object) raw(name string, value []byte) {
+	if len(value) > 0 {
+		o.name(name)
+		o.b = append(o.b, value...)
 	}
 }
 

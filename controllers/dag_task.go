@@ -124,7 +124,7 @@ func (f *fold) stdin(i int32, needs map[string]Need, attempt int) string {
 	}
 	work := agentio.Work{Session: f.p.spec.Session, DAG: f.p.name, Node: n.Name, Agent: n.Agent,
 		Issue: f.p.issue(f.b.sessionSpec()), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Needs: needs,
-		Clarifications: f.answers(i), Refusals: f.refusals(i)}
+		Schema: n.Outputs.Schema, Clarifications: f.answers(i), Refusals: f.refusals(i)}
 	if run := f.recs[i].failed; run != nil {
 		work.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"encoding/json"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/agentio"
@@ -76,9 +77,10 @@ type Task struct {
 	// Needs are the results of the nodes that this one needs, by name; the runner writes them to the file that
 	// RECONCILE_NEEDS names.
 	Needs map[string]Need
-	// OutputFiles must exist after a success; OutputJSON is read as the result.
-	OutputFiles []string
-	OutputJSON  string
+	// OutputFiles must exist after a success; OutputJSON is read as the result, which has to keep the JSON Schema OutputSchema.
+	OutputFiles  []string
+	OutputJSON   string
+	OutputSchema json.RawMessage `json:",omitempty"`
 	// Again are declared outputs that are missing and for which the node runs again: one that does not succeed leaves none
 	// of them, so that half of a file does not count as an output.
 	Again []string `json:",omitempty"`

@@ -2,9 +2,12 @@ package schemas
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/schemas/validator"
 )
 
 // DAGKind is the kind DAG.
@@ -104,6 +107,9 @@ type Outputs struct {
 	Files []string `json:"files,omitempty"`
 	// JSON is a path below the root of a file that the node writes; its value is the node's result.
 	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
+	// Schema is a JSON Schema (draft 2020-12) that the node's result has to keep; a result that does not fails the attempt. What it
+	// refers to is below its own $defs.
+	Schema json.RawMessage `json:"schema,omitempty" jsonschema:"type=object"`
 	// Keep has the outputs of each success in git, as refs/reconcile/outputs/<key of the run>, for as long as its record.
 	Keep bool `json:"keep,omitempty"`
 }
@@ -287,9 +293,11 @@ func (s *DAGSpec) Check(r *Report) {
 	checkTimeout(r.At("policy", "timeout"), p.Timeout)
 	p.Retry.check(r.At("policy", "retry"))
 	tasks := make([]task, len(s.Nodes))
+	compiled := map[string]*validator.Error{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		n.check(r, i)
+		n.checkSchema(r.At("nodes", i), compiled)
 		tasks[i] = task{n.Name, n.Needs}
 	}
 	checkGraph(r, graphWords{list: "nodes", name: "name", noun: "node"}, tasks)
@@ -340,6 +348,30 @@ func (n *Node) check(r *Report, i int) {
 		checkTimeout(at.At("timeout"), n.Timeout)
 	}
 	n.Retry.check(at.At("retry"))
+}
+
+// checkSchema reports a schema that cannot be used, or that there is no result for. compiled keeps what was found of each text.
+func (n *Node) checkSchema(at Spot, compiled map[string]*validator.Error) {
+	schema := n.Outputs.Schema
+	if len(schema) == 0 {
+		return
+	}
+	at = at.At("outputs", "schema")
+	if n.Agent == "" && n.Outputs.JSON == "" {
+		at.Errorf("missing", "a command has no result that could keep a schema").
+			Suggest("add outputs.json, with the path of the file that the node writes its result to")
+	}
+	invalid, known := compiled[string(schema)]
+	if !known {
+		if _, err := validator.Compile(schema, nil); err != nil {
+			errors.As(err, &invalid)
+		}
+		compiled[string(schema)] = invalid
+	}
+	if invalid != nil {
+		document, _ := validator.Value(schema) // it is part of the canonical form
+		at.At(validator.Steps(document, invalid.Path)...).Errorf("bad-schema", "is no JSON Schema: %s", invalid.Message)
+	}
 }
 
 // checkWork reports a node that does not say exactly one thing to do.

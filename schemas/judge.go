@@ -44,9 +44,8 @@ func (k *kindSchema) violations(root *value) ([]violation, error) {
 	for i, v := range found {
 		out[i] = resolve(root, k.plan.shape, v)
 	}
-	slices.SortFunc(out, func(a, b violation) int {
-		return cmp.Or(a.value.line-b.value.line, a.value.col-b.value.col,
-			strings.Compare(pathText(a.path), pathText(b.path)), strings.Compare(a.keyword, b.keyword))
+	slices.SortStableFunc(out, func(a, b violation) int {
+		return cmp.Or(a.value.line-b.value.line, a.value.col-b.value.col)
 	})
 	return out, err
 }

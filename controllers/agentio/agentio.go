@@ -39,6 +39,8 @@ type Work struct {
 	Model   string          `json:"model,omitempty"`
 	Prompt  string          `json:"prompt"`
 	Needs   map[string]Need `json:"needs,omitempty"`
+	// Schema is the JSON Schema that the result has to keep, if there is one.
+	Schema json.RawMessage `json:"schema,omitempty"`
 	// Clarifications are what the node asked before, oldest first; Refusals why other questions of it were not taken,
 	// as sentences.
 	Clarifications []Answered `json:"clarifications,omitempty"`
@@ -78,7 +80,7 @@ func (w *Work) Stdin(format string) string {
 		told.Failure = w.Failure.short()
 		return encode(told)
 	}
-	return w.Prompt + needsText(w.Needs) + clarificationsText(w.Clarifications) + refusalsText(w.Refusals) + w.Failure.text()
+	return w.Prompt + schemaText(w.Schema) + needsText(w.Needs) + clarificationsText(w.Clarifications) + refusalsText(w.Refusals) + w.Failure.text()
 }
 
 // encode is v as JSON with a newline; nothing if v has a result that is no JSON, which no recorded one is.
@@ -107,6 +109,14 @@ func tellAll(all []Answered) []Answered {
 // summedUp reports whether the summary stands for the thread.
 func (a *Answered) summedUp() bool {
 	return a.Status == schemas.ClarificationResolved && a.Summary != ""
+}
+
+// schemaText appends the schema of the result to a prompt. It is part of the task, and one line of JSON.
+func schemaText(schema json.RawMessage) string {
+	if len(schema) == 0 {
+		return ""
+	}
+	return "\n\nThe result has to keep this JSON Schema. One that does not is refused.\n" + string(schema) + "\n"
 }
 
 // needsText appends the results of earlier nodes to a prompt, marked as data: what they say is no instruction. A result

@@ -130,8 +130,8 @@ func pageWork() *Work {
 	zero := 0
 	return &Work{
 		Session: "health", DAG: "checks", Node: "implement", Agent: "engineer", Issue: 42, Attempt: 2,
-		Prompt: "Implement the database layer.",
-		Needs:  map[string]Need{"plan": {State: "Succeeded", ExitCode: &zero, Result: map[string]any{"steps": 3}}},
+		Prompt: "Implement the database layer.", Schema: json.RawMessage(`{"required":["files"],"type":"object"}`),
+		Needs: map[string]Need{"plan": {State: "Succeeded", ExitCode: &zero, Result: map[string]any{"steps": 3}}},
 		Clarifications: []Answered{{ID: "CLR-42-001", To: "architect", Topic: pageTopic,
 			Status: schemas.ClarificationAnswered, Thread: pageThread()}},
 		Refusals: []string{"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; " +

@@ -4,10 +4,12 @@ package validator
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -26,13 +28,26 @@ type Violation struct {
 // base is where a schema without an $id is said to be, so that no message names a file of this machine.
 const base = "reconcile:///schema.json"
 
+// Error is a schema that cannot be used.
+type Error struct {
+	Path    []string // leads from the schema to the place, where that is known
+	Message string
+}
+
+func (e *Error) Error() string {
+	if len(e.Path) == 0 {
+		return e.Message
+	}
+	return "at /" + strings.Join(e.Path, "/") + ": " + e.Message
+}
+
 // Compile compiles the text of a schema, which is of draft 2020-12 unless its $schema names another one. Formats are
-// asserted; those given are added to the ones of the standard.
+// asserted; those given are added to the ones of the standard. Every error is an [*Error].
 func Compile(schema []byte, formats map[string]func(string) error) (s *Schema, err error) {
 	defer func() {
 		// The library takes some keywords of a schema for granted before it has checked them.
 		if r := recover(); r != nil {
-			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", r)
+			s, err = nil, &Error{Message: fmt.Sprintf("it cannot be compiled: %v", r)}
 		}
 	}()
 	c := jsonschema.NewCompiler()
@@ -45,11 +60,11 @@ func Compile(schema []byte, formats map[string]func(string) error) (s *Schema, e
 		}
 	}
 	if err := c.AddResource(base, bytes.NewReader(schema)); err != nil {
-		return nil, plainError(err)
+		return nil, newError(err)
 	}
 	compiled, err := c.Compile(base)
 	if err != nil {
-		return nil, plainError(err)
+		return nil, newError(err)
 	}
 	return &Schema{compiled}, nil
 }
@@ -59,25 +74,24 @@ func refuse(name string) (io.ReadCloser, error) {
 		strings.TrimPrefix(name, "reconcile:///"))
 }
 
-// plainError drops the library's name and the schema's address from an error. Of a schema that breaks the rules for schemas it
-// names the first place.
-func plainError(err error) error {
+// newError drops the library's name and the schema's address from an error. Of a schema that breaks the rules for schemas it
+// keeps the first place.
+func newError(err error) *Error {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
 		v := violations(invalid, nil)[0]
-		return fmt.Errorf("at /%s: %s", strings.Join(v.Path, "/"), v.Message)
+		return &Error{v.Path, v.Message}
 	}
 	var compile *jsonschema.SchemaError
 	for errors.As(err, &compile) {
-		err = compile.Err
-		compile = nil
+		err, compile = compile.Err, nil
 	}
 	text := strings.ReplaceAll(err.Error(), "jsonschema: ", "")
-	return errors.New(strings.ReplaceAll(text, base, ""))
+	return &Error{Message: strings.ReplaceAll(text, base, "")}
 }
 
-// Validate returns every violation of a value: nil, a boolean, an int64, a float64, a string, or a []any or a map[string]any
-// of such values. The order is not defined. The error says that the schema never ends.
+// Validate returns every violation of a value: nil, a boolean, an int64, a float64, a json.Number, a string, or a []any or a
+// map[string]any of such values. The order is that of the paths. The error says that the schema never ends.
 func (s *Schema) Validate(v any) ([]Violation, error) {
 	err := s.compiled.Validate(v)
 	var invalid *jsonschema.ValidationError
@@ -85,9 +99,22 @@ func (s *Schema) Validate(v any) ([]Violation, error) {
 	case err == nil:
 		return nil, nil
 	case errors.As(err, &invalid):
-		return violations(invalid, nil), nil
+		found := violations(invalid, nil)
+		slices.SortFunc(found, func(a, b Violation) int {
+			return cmp.Or(slices.CompareFunc(a.Path, b.Path, compareTokens), strings.Compare(a.Keyword, b.Keyword), strings.Compare(a.Message, b.Message))
+		})
+		return found, nil
 	}
-	return nil, plainError(err)
+	return nil, newError(err)
+}
+
+// compareTokens orders indices by their numbers, since those of more digits are larger.
+func compareTokens(a, b string) int {
+	index := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
+	if index(a) && index(b) {
+		return cmp.Or(len(a)-len(b), strings.Compare(a, b))
+	}
+	return strings.Compare(a, b)
 }
 
 // violations appends the leaves of an error: they are the violations, everything above them says where.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,9 @@ func (a *attempt) settle(end exit, b *buffers) error {
 	if blocked(said) {
 		outcome = schemas.OutcomeAsked
 	} else {
+		if err := a.checkResult(said.Result); err != nil {
+			return err
+		}
 		if err := a.checkFiles(); err != nil {
 			return err
 		}
@@ -30,6 +34,18 @@ func (a *attempt) settle(end exit, b *buffers) error {
 	a.record.Outcome, a.record.Message = outcome, message
 	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution
 	return nil
+}
+
+// checkResult holds the result to the schema of the node, if it has one.
+func (a *attempt) checkResult(result json.RawMessage) error {
+	if len(a.task.OutputSchema) == 0 {
+		return nil
+	}
+	err := schemas.CheckResult(a.task.OutputSchema, result)
+	if err != nil && a.task.Output == "text" && a.task.OutputJSON == "" {
+		return fmt.Errorf("%w; what the agent prints is a string, since its runner says output: text", err)
+	}
+	return err
 }
 
 // blocked reports whether the command cannot go on without an answer. A question that does not block goes beside what

@@ -1,0 +1,52 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas/validator"
+)
+
+// CheckResult returns how the result of a node does not keep its outputs.schema: for each of the first places the path and the
+// cause. nil: it keeps the schema. An empty result is none at all.
+func CheckResult(schema, result []byte) error {
+	const most = 5
+	if len(result) == 0 {
+		return errors.New("there is no result, and outputs.schema asks for one")
+	}
+	compiled, err := validator.Compile(schema, nil)
+	if err != nil {
+		return fmt.Errorf("outputs.schema: %w", err)
+	}
+	v, err := validator.Value(result)
+	if err != nil {
+		return fmt.Errorf("the result cannot be judged by outputs.schema: %w", err)
+	}
+	found, err := compiled.Validate(v)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("the result does not keep outputs.schema")
+	for i, violation := range found[:min(len(found), most)] {
+		b.WriteString([]string{": ", "; "}[min(i, 1)])
+		if at := pathText(validator.Steps(v, violation.Path)); at != "" {
+			b.WriteString(at + ": ")
+		}
+		b.WriteString(shortText(violation.Message))
+	}
+	if more := len(found) - most; more > 0 {
+		fmt.Fprintf(&b, "; and %s", Count(more, "further problem"))
+	}
+	return errors.New(b.String())
+}
+
+// shortText cuts a message that quotes long names or values.
+func shortText(s string) string {
+	const most = 300
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
