@@ -16,6 +16,8 @@ type Kind struct {
 	Decide func(In) Out
 	// Check becomes CheckObject of the kind. nil: nothing can be wrong.
 	Check func(*schemas.Object, *schemas.Report)
+	// columns are those of [Kind.Columns]; nil: READY and PHASE.
+	columns []Column
 }
 
 // In is all that a decision may depend on.

@@ -101,6 +101,15 @@ func (ks Kinds) ParseRef(s string) (Ref, error) {
 	return Ref{Kind: k.Name, Name: name}, nil
 }
 
+// Words lists what kinds are called: singular and plural.
+func (ks Kinds) Words() []string {
+	var words []string
+	for _, k := range ks {
+		words = append(words, k.Singular(), k.Plural)
+	}
+	return words
+}
+
 func (ks Kinds) suggest(word string) string {
 	var words []string
 	for _, k := range ks {

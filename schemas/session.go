@@ -1,5 +1,7 @@
 package schemas
 
+import "fmt"
+
 // SessionKind is the kind Session.
 var SessionKind = Kind{
 	Name: "Session", Plural: "sessions", Aliases: []string{"s"},
@@ -93,6 +95,9 @@ type Progress struct {
 	Done  int `json:"done"`
 	Total int `json:"total"`
 }
+
+// String is done/total.
+func (p Progress) String() string { return fmt.Sprintf("%d/%d", p.Done, p.Total) }
 
 // Default fills in what was left out.
 func (s *SessionSpec) Default() {

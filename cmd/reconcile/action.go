@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -166,7 +167,7 @@ func (a *app) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	if len(waits) == 0 {
 		return fmt.Errorf("there is nothing to approve of %s, nor does anything else wait for an approval", what)
 	}
-	return fmt.Errorf("there is nothing to approve of %s; what waits: %s", what, shorten(waits, 3))
+	return fmt.Errorf("there is nothing to approve of %s; what waits: %s", what, schemas.Shorten(waits, 3))
 }
 
 // mootAction says of an action that changed nothing, which a run does not list, that it did not; else it is empty.
@@ -179,7 +180,7 @@ func (a *app) mootAction(ctx context.Context, name string) string {
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		st, ok := e.Status().(*schemas.DAGStatus)
 		if ok && slices.ContainsFunc(st.Actions, func(x schemas.AppliedAction) bool { return x.Name == name && x.Moot }) {
-			return because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
+			return controllers.Because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
 		}
 	}
 	return ""
@@ -187,7 +188,7 @@ func (a *app) mootAction(ctx context.Context, name string) string {
 
 // target checks what a verb is about, before anything is written.
 func (v verb) target(t *state.Tree, word, node string) (string, error) {
-	e, err := find(t, word)
+	e, err := ops.Find(t, word)
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +201,7 @@ func (v verb) target(t *state.Tree, word, node string) (string, error) {
 	case node != "" && !v.node:
 		return "", badUsage("a node cannot be told to %s; usage: reconcile %s", v.name, v.usage())
 	case node != "" && e.Object != nil:
-		err = findNode(e, node)
+		err = ops.FindNode(e, node)
 	}
 	return e.Ref.String(), err
 }

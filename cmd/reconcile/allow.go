@@ -105,7 +105,7 @@ func (a *app) printDestinations(list *allowlist.List, wanted []schemas.Destinati
 	}
 	table := render.NewTable(a.palette(), "SETTING", "ADDRESS", "VARIABLE", "SENDS", "ALLOWED")
 	for _, r := range rows {
-		table.Row(r.Setting, clean(r.URL), orDash(r.Variable).Text, r.Sends, map[bool]string{true: "yes", false: "no"}[r.Allowed])
+		table.Row(r.Setting, clean(r.URL), render.Word(r.Variable).Text, r.Sends, map[bool]string{true: "yes", false: "no"}[r.Allowed])
 	}
 	if err := table.Write(a.stdout); err != nil || only {
 		return err

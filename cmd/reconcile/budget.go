@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/budget"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -68,7 +69,7 @@ func (a *app) budget(ctx context.Context, o budgetOptions) error {
 		return err
 	}
 	defer s.Close()
-	if e := t.Entry(agentRef(o.agent)); e != nil && e.Broken() {
+	if e := t.Entry(ops.AgentRef(o.agent)); e != nil && e.Broken() {
 		return a.invalid(e)
 	}
 	b, err := a.newBudget(ctx, s, t, o)
@@ -105,7 +106,7 @@ func (a *app) newBudget(ctx context.Context, s *state.Store, t *state.Tree, o bu
 	m := a.memoryOf(s)
 	b, err := budget.Count(ctx, s, t, m, r)
 	if errors.Is(err, budget.ErrNoAgent) {
-		err = notFound(t, agentRef(o.agent))
+		err = ops.NotFound(t, ops.AgentRef(o.agent))
 	}
 	return b, refused(errors.Join(err, m.Close()))
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/state"
 )
@@ -66,7 +68,7 @@ func noClarifyCommand(cmd *cobra.Command, args []string) error {
 	if _, _, ok := clarify.ReadID(args[0]); ok {
 		return badUsage("usage: reconcile clarify show %s", args[0])
 	}
-	return badUsage("clarify has no command %s%s; there are %s", argumentName(args[0]), didYouMean(args[0], names),
+	return badUsage("clarify has no command %s%s; there are %s", ops.ArgumentName(args[0]), didYouMean(args[0], names),
 		strings.Join(names, ", "))
 }
 
@@ -110,9 +112,9 @@ func (a *app) clarify(ctx context.Context, o clarifyOptions) error {
 	}
 	if o.issue.given {
 		n := o.issue.number
-		return a.printThreads(ledgerView{IssueNumber: &n, Clarifications: shown(mattersOf(t, n, false))})
+		return a.printThreads(ledgerView{IssueNumber: &n, Clarifications: controllers.Threads(t, n, false)})
 	}
-	list := shown(mattersOf(t, -1, true))
+	list := controllers.Threads(t, -1, true)
 	if a.global.output != formatTable {
 		return a.printThreads(ledgerView{Clarifications: list})
 	}
@@ -127,11 +129,11 @@ func (a *app) clarifyShow(ctx context.Context, word string, o clarifyOptions) er
 	if err != nil {
 		return err
 	}
-	m, err := findMatter(t, word)
+	m, err := ops.FindThread(t, word)
 	if err != nil {
 		return err
 	}
-	return a.printThread(m.Clarification)
+	return a.printThread(m)
 }
 
 func (a *app) clarifyStale(ctx context.Context, o clarifyOptions) error {
@@ -139,7 +141,7 @@ func (a *app) clarifyStale(ctx context.Context, o clarifyOptions) error {
 	if err != nil {
 		return err
 	}
-	list := troubled(t, mattersOf(t, -1, true), a.now())
+	list := controllers.Troubled(t, controllers.Threads(t, -1, true), a.now())
 	if a.global.output != formatTable {
 		return a.printThreads(ledgerView{Clarifications: list})
 	}
@@ -161,16 +163,8 @@ func (a *app) current(ctx context.Context, noRun bool) (*state.Tree, error) {
 
 // ledgerView is several clarifications as -o json prints them: with an issue, in the form of its ledger.
 type ledgerView struct {
-	IssueNumber    *int                   `json:"issueNumber,omitempty"`
-	Clarifications []render.Clarification `json:"clarifications"`
-}
-
-func shown(matters []matter) []render.Clarification {
-	out := make([]render.Clarification, len(matters))
-	for i := range matters {
-		out[i] = matters[i].Clarification
-	}
-	return out
+	IssueNumber    *int                 `json:"issueNumber,omitempty"`
+	Clarifications []controllers.Thread `json:"clarifications"`
 }
 
 // printThreads prints threads one after the other; for programs, as one object.
@@ -192,7 +186,7 @@ func (a *app) printThreads(v ledgerView) error {
 	return nil
 }
 
-func (a *app) printThread(c render.Clarification) error {
+func (a *app) printThread(c controllers.Thread) error {
 	switch a.global.output {
 	case formatTable:
 		return render.ClarificationThread(a.stdout, a.palette(), c)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
@@ -80,7 +81,7 @@ func (a *app) ask(ctx context.Context, o askOptions) error {
 		return err
 	}
 	name := cmp.Or(o.request, freshName(t, spec))
-	if e := t.Entry(requestRef(name)); e != nil && !e.Gone() {
+	if e := t.Entry(ops.RequestRef(name)); e != nil && !e.Gone() {
 		return a.askedAlready(ctx, s, t, e, spec, o)
 	}
 	if m, ok := nextRoundOf(t, spec); ok {
@@ -169,7 +170,7 @@ func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequ
 		return badUsage("to: agent %q cannot ask itself", spec.To)
 	}
 	var from *schemas.AgentSpec
-	if e := t.Entry(agentRef(spec.From)); e.Object != nil {
+	if e := t.Entry(ops.AgentRef(spec.From)); e.Object != nil {
 		from = schemas.SpecAs[*schemas.AgentSpec](e.Object)
 	}
 	if err := clarify.NewScope(spec.From, from, controllers.WorkflowSteps(t)).Check(spec); err != nil {
@@ -178,13 +179,11 @@ func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequ
 	return checkArtifacts(s.Root(), spec.Artifacts)
 }
 
-func agentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
-
 func checkAgent(t *state.Tree, name string) error {
-	if e := t.Entry(agentRef(name)); e != nil && !e.Gone() {
+	if e := t.Entry(ops.AgentRef(name)); e != nil && !e.Gone() {
 		return nil
 	}
-	return &clarify.Error{Kind: clarify.NotFound, Message: notFound(t, agentRef(name)).Error()}
+	return &clarify.Error{Kind: clarify.NotFound, Message: ops.NotFound(t, ops.AgentRef(name)).Error()}
 }
 
 // checkArtifacts refuses paths that lead to no file of the tree: who is asked would not see them.
@@ -220,8 +219,8 @@ func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
 	first := requestName(spec)
 	name := first
 	for n := 2; ; n++ {
-		e := t.Entry(requestRef(name))
-		if e == nil || e.Gone() || requestStatus(e).Phase != schemas.ClarificationAbandoned {
+		e := t.Entry(ops.RequestRef(name))
+		if e == nil || e.Gone() || ops.RequestStatus(e).Phase != schemas.ClarificationAbandoned {
 			return name
 		}
 		name = specs.FitName(first, "-"+strconv.Itoa(n))
@@ -244,14 +243,14 @@ func (a *app) askedAlready(
 	ctx context.Context, s *state.Store, t *state.Tree, e *state.Entry, spec *schemas.ClarificationRequestSpec,
 	o askOptions,
 ) error {
-	if old := requestSpec(e); old == nil || !sameQuestion(old, spec) {
+	if old := ops.RequestSpec(e); old == nil || !sameQuestion(old, spec) {
 		return fmt.Errorf("%s is another question; nothing was written, choose another --request", e.Ref)
 	}
-	if requestStatus(e).Phase == schemas.ClarificationAbandoned {
+	if ops.RequestStatus(e).Phase == schemas.ClarificationAbandoned {
 		return fmt.Errorf("%s was abandoned, and nobody answers it any more; ask again under another --request, or without it",
 			e.Ref)
 	}
-	title := requestStatus(e).ID
+	title := ops.RequestStatus(e).ID
 	if title == "" {
 		title = e.Name
 	}
@@ -265,21 +264,21 @@ func sameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
 }
 
 // nextRoundOf finds the matter that a node's question goes on with: the one in which the same agent has answered it.
-func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) (matter, bool) {
+func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) (controllers.Thread, bool) {
 	if spec.Run == "" || !spec.Blocking {
-		return matter{}, false // the run goes on, and its success settles the matter
+		return controllers.Thread{}, false // the run goes on, and its success settles the matter
 	}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		old := requestSpec(e)
+		old := ops.RequestSpec(e)
 		if old == nil || old.To != spec.To || old.From != spec.From || !old.Blocking || !sameTask(old.Run, spec.Run) {
 			continue
 		}
-		if requestStatus(e).Phase == schemas.ClarificationAnswered {
-			m, err := findMatter(t, e.Name)
+		if ops.RequestStatus(e).Phase == schemas.ClarificationAnswered {
+			m, err := ops.FindThread(t, e.Name)
 			return m, err == nil
 		}
 	}
-	return matter{}, false
+	return controllers.Thread{}, false
 }
 
 // sameTask reports whether two runs are of one node as it is defined: their keys differ in the last number only.
@@ -290,12 +289,12 @@ func sameTask(a, b string) bool {
 
 // askOn asks the next question of a matter, unless it is one that was answered.
 func (a *app) askOn(
-	ctx context.Context, s *state.Store, t *state.Tree, m matter, spec *schemas.ClarificationRequestSpec, o askOptions,
+	ctx context.Context, s *state.Store, t *state.Tree, m controllers.Thread, spec *schemas.ClarificationRequestSpec, o askOptions,
 ) error {
 	for _, e := range m.Thread {
 		if e.Type == schemas.TurnQuestion && e.Body == spec.Question {
 			a.note("already asked: %s", m.Title())
-			return a.printThread(m.Clarification)
+			return a.printThread(m)
 		}
 	}
 	return a.reply(ctx, s, t, m, questionReply, spec.From, spec.Question, o.noRun)
@@ -307,18 +306,18 @@ func (a *app) awaitMatter(ctx context.Context, s *state.Store, t *state.Tree, na
 	if err != nil {
 		return err
 	}
-	m, err := findMatter(t, name)
+	m, err := ops.FindThread(t, name)
 	if err != nil {
 		return err
 	}
-	if err := a.printMatter(&m, m.Status == "" || m.Waiting()); err != nil || !m.refused() {
+	if err := a.printMatter(&m, m.Status == "" || m.Waiting()); err != nil || !m.Refused() {
 		return cmp.Or(err, agentError(&m))
 	}
 	return exitWith(exitNotReady)
 }
 
 // agentError is the failure of the agent that was asked, if that is why a human has to decide; nil otherwise.
-func agentError(m *matter) error {
+func agentError(m *controllers.Thread) error {
 	e := m.Escalation
 	if m.Status != schemas.ClarificationEscalated || e == nil || e.Reason != schemas.EscalatedAgent {
 		return nil
@@ -329,29 +328,29 @@ func agentError(m *matter) error {
 
 // printMatter prints the thread after a question, and beside it what can be done next. An agent that asked inside of a
 // run, where open says that the answer is still to come, is told only that.
-func (a *app) printMatter(m *matter, open bool) error {
+func (a *app) printMatter(m *controllers.Thread, open bool) error {
 	if a.caller().InRun() && open && a.global.output == formatTable {
 		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(m))
 		return err
 	}
 	a.hint(m)
-	return a.printThread(m.Clarification)
+	return a.printThread(*m)
 }
 
 // hint tells people, beside the results, what can be done next about a matter.
-func (a *app) hint(m *matter) {
+func (a *app) hint(m *controllers.Thread) {
 	if next := nextFor(m); next != "" && !a.caller().InRun() {
 		a.note("%s", next)
 	}
 }
 
-func nextFor(m *matter) string {
+func nextFor(m *controllers.Thread) string {
 	switch {
-	case m.refused():
+	case m.Refused():
 		return ""
-	case m.request != nil && isTrue(condition(m.request, schemas.Stalled)):
-		return fmt.Sprintf("nothing is taken until %s is put right: %s", m.request.Ref,
-			condition(m.request, schemas.Stalled).Message)
+	case m.Entry != nil && controllers.IsStalled(m.Entry):
+		return fmt.Sprintf("nothing is taken until %s is put right: %s", m.Entry.Ref,
+			controllers.ConditionOf(m.Entry, schemas.Stalled).Message)
 	case m.Status == "":
 		return "the next run takes it"
 	case m.Status == schemas.ClarificationAnswered:
@@ -365,8 +364,8 @@ func nextFor(m *matter) string {
 }
 
 // nextInRun is what an agent has to do that asks while it runs.
-func nextInRun(m *matter) string {
-	if spec := requestSpec(m.request); spec != nil && spec.Blocking && spec.Run != "" {
+func nextInRun(m *controllers.Thread) string {
+	if spec := ops.RequestSpec(m.Entry); spec != nil && spec.Blocking && spec.Run != "" {
 		return "end this run now; the node waits for the answer, and runs again with it"
 	}
 	return "go on; the answer comes with a later run"

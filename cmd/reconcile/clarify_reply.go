@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -122,7 +124,7 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 		return err
 	}
 	defer s.Close()
-	m, err := findMatter(t, args[0])
+	m, err := ops.FindThread(t, args[0])
 	if err != nil {
 		return err
 	}
@@ -131,10 +133,10 @@ func (a *app) replyTo(ctx context.Context, r replyCommand, args []string, from s
 
 // reply writes a reply to a matter, makes it take effect, and tells what came of it.
 func (a *app) reply(
-	ctx context.Context, s *state.Store, t *state.Tree, m matter, r replyCommand, from, text string, noRun bool,
+	ctx context.Context, s *state.Store, t *state.Tree, m controllers.Thread, r replyCommand, from, text string, noRun bool,
 ) error {
 	spec := &schemas.ReplySpec{Clarification: m.Request, Type: r.typ, From: from, Body: text}
-	if m.request == nil {
+	if m.Entry == nil {
 		spec.Clarification = m.ID
 	}
 	if r.typ == schemas.TurnQuestion {
@@ -158,8 +160,8 @@ func (a *app) reply(
 
 // runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits
 // for the answer.
-func (a *app) runOf(m *matter) string {
-	if spec := requestSpec(m.request); spec != nil && sameTask(spec.Run, a.caller().RunKey()) {
+func (a *app) runOf(m *controllers.Thread) string {
+	if spec := ops.RequestSpec(m.Entry); spec != nil && sameTask(spec.Run, a.caller().RunKey()) {
 		return a.caller().RunKey()
 	}
 	return ""
@@ -167,7 +169,7 @@ func (a *app) runOf(m *matter) string {
 
 // said finds the reply that says the same, in this round or, where it took the matter to the next one, in the round before:
 // a call that is repeated, because it was killed say, is the same reply.
-func (r replyCommand) said(t *state.Tree, m *matter, spec *schemas.ReplySpec) (name string, ok bool) {
+func (r replyCommand) said(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) (name string, ok bool) {
 	rounds := []int{m.Round}
 	if r.typ == schemas.TurnQuestion || r.typ == schemas.TurnResolution {
 		rounds = append(rounds, m.Round-1)
@@ -183,9 +185,9 @@ func (r replyCommand) said(t *state.Tree, m *matter, spec *schemas.ReplySpec) (n
 
 // replyName is <request>-<letter of the type>-<digest of content and round>: the same call in the same round is the
 // same reply.
-func replyName(m *matter, spec *schemas.ReplySpec, letter string, round int) string {
+func replyName(m *controllers.Thread, spec *schemas.ReplySpec, letter string, round int) string {
 	base := m.Request
-	if m.request == nil {
+	if m.Entry == nil {
 		base = strings.ToLower(m.ID)
 	}
 	return specs.FitName(base, "-"+letter+"-"+specs.NameDigest(3, spec.Clarification, spec.Type, spec.From, spec.Body, round))
@@ -193,11 +195,11 @@ func replyName(m *matter, spec *schemas.ReplySpec, letter string, round int) str
 
 // check refuses what a run would refuse, before anything is written: what the picture of the states has no place for,
 // what is for another agent to say, and an answer that is none.
-func (r replyCommand) check(t *state.Tree, m *matter, spec *schemas.ReplySpec) error {
+func (r replyCommand) check(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) error {
 	switch {
-	case m.refused():
+	case m.Refused():
 		return fmt.Errorf("%s was not taken: %s", m.Title(), m.Why)
-	case m.request == nil && m.Why != "":
+	case m.Entry == nil && m.Why != "":
 		return fmt.Errorf("%s cannot be changed: %s", m.Title(), m.Why)
 	case r.typ == schemas.TurnAnswer && spec.From != m.To && isAgent(t, spec.From):
 		return &clarify.Error{Kind: clarify.ScopeViolation, Message: fmt.Sprintf(
@@ -213,12 +215,12 @@ func (r replyCommand) check(t *state.Tree, m *matter, spec *schemas.ReplySpec) e
 }
 
 // objection is what the request itself would have against a reply for which there is an edge.
-func (r replyCommand) objection(t *state.Tree, m *matter, spec *schemas.ReplySpec) error {
-	request := requestSpec(m.request)
+func (r replyCommand) objection(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) error {
+	request := ops.RequestSpec(m.Entry)
 	if request == nil {
 		return nil // the run takes the question up first
 	}
-	st := *requestStatus(m.request)
+	st := *ops.RequestStatus(m.Entry)
 	st.Phase = m.Status // another program may have moved it
 	why := clarify.Objection(request, &st, clarify.Reply{Spec: spec, Agent: isAgent(t, spec.From)})
 	switch {
@@ -231,7 +233,7 @@ func (r replyCommand) objection(t *state.Tree, m *matter, spec *schemas.ReplySpe
 }
 
 func isAgent(t *state.Tree, name string) bool {
-	e := t.Entry(agentRef(name))
+	e := t.Entry(ops.AgentRef(name))
 	return e != nil && !e.Gone()
 }
 
@@ -245,17 +247,17 @@ func stateWord(status string) string {
 
 // awaitReply makes a reply take effect, and tells what became of the matter.
 func (a *app) awaitReply(
-	ctx context.Context, s *state.Store, t *state.Tree, before matter, r replyCommand, name string, noRun bool,
+	ctx context.Context, s *state.Store, t *state.Tree, before controllers.Thread, r replyCommand, name string, noRun bool,
 ) error {
 	t, err := a.monitor(ctx, s, t, noRun)
 	if err != nil {
 		return err
 	}
 	word := before.ID
-	if before.request != nil {
+	if before.Entry != nil {
 		word = before.Request // its id can still change, until it is pushed
 	}
-	m, err := findMatter(t, word)
+	m, err := ops.FindThread(t, word)
 	if err != nil {
 		return err
 	}
@@ -266,10 +268,10 @@ func (a *app) awaitReply(
 }
 
 // judge is what went wrong with a reply that was written.
-func (r replyCommand) judge(t *state.Tree, m *matter, name string) error {
+func (r replyCommand) judge(t *state.Tree, m *controllers.Thread, name string) error {
 	st := &schemas.ClarificationRequestStatus{}
-	if m.request != nil {
-		st = requestStatus(m.request)
+	if m.Entry != nil {
+		st = ops.RequestStatus(m.Entry)
 	}
 	for _, x := range st.Refused {
 		if x.Name == name {
@@ -287,12 +289,12 @@ func (r replyCommand) judge(t *state.Tree, m *matter, name string) error {
 }
 
 // printOutcome prints the thread after a question, and else a line: CLR-42-001: pending → answered.
-func (a *app) printOutcome(before, m *matter, r replyCommand) error {
+func (a *app) printOutcome(before, m *controllers.Thread, r replyCommand) error {
 	switch {
 	case r.typ == schemas.TurnQuestion:
 		return cmp.Or(a.printMatter(m, true), agentError(m))
 	case a.global.output != formatTable:
-		return a.printThread(m.Clarification)
+		return a.printThread(*m)
 	}
 	a.hint(m)
 	line := stateWord(m.Status)

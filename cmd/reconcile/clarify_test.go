@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -104,7 +106,7 @@ func town(t *testing.T) *state.Tree {
 	)
 }
 
-func titles(matters []matter) string {
+func titles(matters []controllers.Thread) string {
 	var out []string
 	for _, m := range matters {
 		out = append(out, m.Title())
@@ -125,7 +127,7 @@ func TestMattersOf(t *testing.T) {
 		{0, false, "CLR-0-001"},
 		{5, false, ""},
 	} {
-		if got := titles(mattersOf(tree, c.issue, c.active)); got != c.want {
+		if got := titles(controllers.Threads(tree, c.issue, c.active)); got != c.want {
 			t.Errorf("issue %d, active %t: %q, want %q", c.issue, c.active, got, c.want)
 		}
 	}
@@ -133,11 +135,11 @@ func TestMattersOf(t *testing.T) {
 
 // A record shows what the status of its request adds: sources, and what a human has to know.
 func TestMatterOfRecord(t *testing.T) {
-	m, err := findMatter(town(t), "CLR-42-001")
+	m, err := ops.FindThread(town(t), "CLR-42-001")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.request == nil || m.Escalation == nil || m.Summary != "in short" || m.IssueNumber != 42 {
+	if m.Entry == nil || m.Escalation == nil || m.Summary != "in short" || m.IssueNumber != 42 {
 		t.Errorf("the status is not seen: %+v", m)
 	}
 	if len(m.Thread) != 2 || m.Thread[0].Source != "request" || m.Thread[1].Source != "ledger" {
@@ -151,7 +153,7 @@ func TestFindMatter(t *testing.T) {
 		"CLR-42-001": "CLR-42-001", "clr-42-1": "CLR-42-001", "db-layer": "CLR-42-001", "Clr-42-1000": "CLR-42-1000",
 		"fresh": "fresh", "CLR-0-01": "CLR-0-001", "refused": "refused",
 	} {
-		if m, err := findMatter(tree, word); err != nil || m.Title() != want {
+		if m, err := ops.FindThread(tree, word); err != nil || m.Title() != want {
 			t.Errorf("%s: %s, %v", word, m.Title(), err)
 		}
 	}
@@ -160,7 +162,7 @@ func TestFindMatter(t *testing.T) {
 		"db-leyer": `"db-layer"`, "nothing-like-it": `"reconcile clarify" lists`, "CLR-42-": `"CLR-42-001"`,
 		"": "NOT_FOUND", "CLR-042-001": "NOT_FOUND",
 	} {
-		_, err := findMatter(tree, word)
+		_, err := ops.FindThread(tree, word)
 		if !errors.Is(err, &clarify.Error{Kind: clarify.NotFound}) || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%q: %v; want %s", word, err, hint)
 		}
@@ -192,8 +194,8 @@ func TestRepliesFollowThePicture(t *testing.T) {
 
 func TestReplyCheck(t *testing.T) {
 	tree := town(t)
-	find := func(word string) *matter {
-		m, err := findMatter(tree, word)
+	find := func(word string) *controllers.Thread {
+		m, err := ops.FindThread(tree, word)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +209,7 @@ func TestReplyCheck(t *testing.T) {
 	open := find("CLR-42-001")
 	open.Status = schemas.ClarificationPending
 	for _, c := range []struct {
-		m    *matter
+		m    *controllers.Thread
 		verb string
 		from string
 		body string
@@ -268,12 +270,12 @@ func TestRequestName(t *testing.T) {
 }
 
 func TestReplyName(t *testing.T) {
-	long := matter{request: &state.Entry{}}
+	long := controllers.Thread{Entry: &state.Entry{}}
 	long.Request = strings.Repeat("a", 56) + "-------"
-	foreign := matter{}
+	foreign := controllers.Thread{}
 	foreign.ID = "CLR-42-001"
 	seen := map[string]bool{}
-	for _, m := range []*matter{&long, &foreign} {
+	for _, m := range []*controllers.Thread{&long, &foreign} {
 		for _, r := range replyCommands {
 			for m.Round = 1; m.Round < 3; m.Round++ {
 				name := replyName(m, &schemas.ReplySpec{Type: r.typ, From: "ada", Body: "x"}, r.letter, m.Round)
@@ -306,13 +308,13 @@ func TestTroubled(t *testing.T) {
 	tree := town(t)
 	early, late := asked.Add(time.Minute), asked.Add(time.Hour)
 	var got []string
-	for _, c := range troubled(tree, mattersOf(tree, -1, true), early) {
+	for _, c := range controllers.Troubled(tree, controllers.Threads(tree, -1, true), early) {
 		got = append(got, c.Title())
 	}
 	if want := []string{"CLR-0-001", "CLR-42-001"}; !slices.Equal(got, want) {
 		t.Errorf("early: %q, want %q", got, want)
 	}
-	if list := troubled(tree, mattersOf(tree, -1, true), late); len(list) != 4 {
+	if list := controllers.Troubled(tree, controllers.Threads(tree, -1, true), late); len(list) != 4 {
 		t.Errorf("late: %d in trouble, want 4", len(list))
 	}
 }

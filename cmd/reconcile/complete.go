@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -57,7 +59,7 @@ func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion 
 	}
 	var out []cobra.Completion
 	for _, e := range t.Entries(k.Name) {
-		out = append(out, cobra.CompletionWithDesc(word+"/"+e.Name, phaseCell(e).Text))
+		out = append(out, cobra.CompletionWithDesc(word+"/"+e.Name, controllers.PhaseWord(e)))
 	}
 	if k.Name == schemas.ClarificationRequestKind.Name {
 		out = append(out, a.completeIDs(cmd, word+"/")...)
@@ -73,7 +75,7 @@ func (a *app) completeIDs(cmd *cobra.Command, prefix string) []cobra.Completion 
 	}
 	var out []cobra.Completion
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		if id := requestStatus(e).ID; id != "" {
+		if id := ops.RequestStatus(e).ID; id != "" {
 			out = append(out, cobra.CompletionWithDesc(prefix+id, e.Name))
 		}
 	}
@@ -89,7 +91,7 @@ func (a *app) completeNamesOf(k schemas.Kind) completeFunc {
 		}
 		var out []cobra.Completion
 		for _, e := range t.Entries(k.Name) {
-			out = append(out, cobra.CompletionWithDesc(e.Name, phaseCell(e).Text))
+			out = append(out, cobra.CompletionWithDesc(e.Name, controllers.PhaseWord(e)))
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -107,7 +109,7 @@ func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 		if err != nil || t == nil || t.Entry(ref) == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return nodeNames(t.Entry(ref)), cobra.ShellCompDirectiveNoFileComp
+		return controllers.NodeNames(t.Entry(ref)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

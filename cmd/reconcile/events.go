@@ -1,27 +1,27 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas/document"
 )
 
-// eventsOptions are the flags of events.
-type eventsOptions struct {
-	since  time.Duration
-	typ    string
-	follow bool
-}
-
 func newEventsCmd(a *app) *cobra.Command {
-	o := &eventsOptions{}
+	q, follow := &ops.EventsRequest{}, false
 	cmd := &cobra.Command{
 		Use:   "events [KIND/NAME]",
 		Short: "Show what changed, oldest first",
@@ -34,63 +34,28 @@ prints one object a line.`,
 			"  reconcile events --follow --type clarification-escalated -o json",
 		Args: arguments(0, 2, "an object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.events(cmd.Context(), strings.Join(args, "/"), *o)
+			q.Object = strings.Join(args, "/")
+			return a.events(cmd.Context(), *q, follow)
 		},
 		ValidArgsFunction: a.completeObjects(false),
 	}
 	f := cmd.Flags()
-	f.DurationVar(&o.since, "since", 0, "only what happened in this `DURATION`, for example 1h")
-	f.StringVar(&o.typ, "type", "", "only events of this `TYPE`: "+strings.Join(events.Types(), ", "))
-	f.BoolVarP(&o.follow, "follow", "f", false, "stay, and print what happens as it happens")
+	f.DurationVar(&q.Since, "since", 0, "only what happened in this `DURATION`, for example 1h")
+	f.StringVar(&q.Type, "type", "", "only events of this `TYPE`: "+strings.Join(events.Types(), ", "))
+	f.BoolVarP(&follow, "follow", "f", false, "stay, and print what happens as it happens")
 	_ = cmd.RegisterFlagCompletionFunc("type",
 		cobra.FixedCompletions(events.Types(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *app) events(ctx context.Context, what string, o eventsOptions) error {
-	filter, err := a.eventFilter(ctx, what, o)
+func (a *app) events(ctx context.Context, q ops.EventsRequest, follow bool) error {
+	if follow {
+		return a.followEvents(ctx, q)
+	}
+	found, err := ops.Events(ctx, a.env(), q)
 	if err != nil {
 		return err
 	}
-	if o.follow {
-		return a.followEvents(ctx, filter)
-	}
-	root, err := a.root()
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	found, err := events.Read(root, filter)
-	if err != nil {
-		return err
-	}
-	return a.printEvents(found)
-}
-
-// eventFilter is what the command line asks for.
-func (a *app) eventFilter(ctx context.Context, what string, o eventsOptions) (events.Filter, error) {
-	filter := events.Filter{Type: o.typ}
-	if what != "" {
-		ref, err := a.refOf(ctx, what)
-		if err != nil {
-			return filter, err
-		}
-		filter.Ref = ref.String()
-	}
-	if types := events.Types(); o.typ != "" && !slices.Contains(types, o.typ) {
-		return filter, badUsage("no event is of type %q%s; --type can be %s", o.typ, didYouMean(o.typ, types),
-			strings.Join(types, ", "))
-	}
-	if o.since < 0 {
-		return filter, badUsage("--since %s is negative", o.since)
-	}
-	if o.since > 0 {
-		filter.Since = a.now().Add(-o.since)
-	}
-	return filter, nil
-}
-
-func (a *app) printEvents(found []events.Event) error {
 	if a.global.output != formatTable {
 		if found == nil {
 			found = []events.Event{}
@@ -102,7 +67,7 @@ func (a *app) printEvents(found []events.Event) error {
 	}
 	t := render.NewTable(a.palette(), "AGE", "TYPE", "REASON", "OBJECT", "MESSAGE")
 	for _, e := range found {
-		t.Cells(ago(e.Time, a.now()), render.Cell{Text: e.Type, Color: eventColor(&e)}, render.Cell{Text: e.Reason},
+		t.Cells(render.Cell{Text: render.Age(a.now().Sub(e.Time.Time))}, render.Cell{Text: e.Type, Color: eventColor(&e)}, render.Cell{Text: e.Reason},
 			render.Cell{Text: eventObject(&e)}, render.Cell{Text: e.Message})
 	}
 	return t.Write(a.stdout)
@@ -117,3 +82,68 @@ func eventColor(e *events.Event) render.Color {
 
 // eventObject is "dag/checks build".
 func eventObject(e *events.Event) string { return strings.TrimSpace(fmt.Sprint(e.Ref, " ", e.Node)) }
+
+// followEvents prints what the log has, and then what is added to it, until ctx ends or nobody reads any more.
+func (a *app) followEvents(ctx context.Context, q ops.EventsRequest) error {
+	signal.Ignore(syscall.SIGPIPE)
+	for b, err := range ops.FollowEvents(ctx, a.env(), q) {
+		if err != nil {
+			return err
+		}
+		if b.Missing != 0 {
+			fmt.Fprintln(a.stderr, missingText(b.Missing))
+		}
+		if len(b.Events) > 0 {
+			if err := a.writeEvents(b.Events); err != nil {
+				return unlessGone(err)
+			}
+		}
+		if unread(a.stdout) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func missingText(n int64) string {
+	if n == events.Unknown {
+		return "the log was cut or begun anew; events may be missing here"
+	}
+	return "missing here: " + render.Plural(int(n), "line") + " of the log, which was put aside more than once before all was read"
+}
+
+// writeEvents prints events at once: what is behind a pipe sees each as soon as it is there.
+func (a *app) writeEvents(list []events.Event) error {
+	var b bytes.Buffer
+	for i := range list {
+		if err := a.eventLine(&b, &list[i]); err != nil {
+			return err
+		}
+	}
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}
+
+func (a *app) eventLine(b *bytes.Buffer, e *events.Event) error {
+	switch a.global.output {
+	case formatJSON:
+		enc := json.NewEncoder(b)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(e)
+	case formatYAML:
+		b.WriteString("---\n")
+		return document.YAML(b, e)
+	}
+	kind := a.palette().Paint(eventColor(e), fmt.Sprintf("%-7s", render.Line(e.Type)))
+	fmt.Fprintf(b, "%s  %s  %-12s  %-28s  %s\n", e.Time.UTC().Format(time.DateTime), kind, render.Line(e.Reason),
+		render.Line(eventObject(e)), render.Line(e.Message))
+	return nil
+}
+
+// unlessGone is err, or nil where it says that nobody reads any more.
+func unlessGone(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -101,28 +101,6 @@ func TestFlagsNameTheirValues(t *testing.T) {
 // ownWords are types of flags that accept every text, or whose errors are the program's own: choices and issues.
 var ownWords = map[string]bool{"string": true, "stringArray": true, "choice": true, "N": true}
 
-func TestSelector(t *testing.T) {
-	labels := map[string]string{"team": "core", "tier": "1", "empty": ""}
-	for text, want := range map[string]bool{
-		"": true, "team=core": true, "team==core": true, "team=web": false, "team!=web": true, "team!=core": false,
-		"team": true, "none": false, "!none": true, "!team": false, "none!=x": true, "empty=": true, "empty": true,
-		"team=core,tier=1": true, "team=core, tier=2": false, " team = core ": true,
-	} {
-		s, err := parseSelector(text)
-		if err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
-		if got := s.matches(labels); got != want {
-			t.Errorf("%q matches %v: %t", text, labels, got)
-		}
-	}
-	for _, text := range []string{"=x", "!", "!=x", "a=b,=c"} {
-		if s, err := parseSelector(text); err == nil {
-			t.Errorf("%q was read as %+v", text, s)
-		}
-	}
-}
-
 func TestParseGoal(t *testing.T) {
 	for text, want := range map[string]goal{
 		"condition=Ready":         {"Ready", "True"},

@@ -11,6 +11,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -129,7 +130,7 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 	var since schemas.Time
 	var left []schemas.Clarification
 	t, err = a.recordHook(ctx, s, t, func(t *state.Tree) (*schemas.Run, error) {
-		agent, err := findAgent(t, o.agent)
+		agent, err := ops.FindAgent(t, o.agent)
 		if err != nil {
 			return nil, err
 		}

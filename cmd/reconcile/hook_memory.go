@@ -12,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -141,7 +142,7 @@ func expandHome(p string) string {
 // memory.
 func (a *app) captureSession(ctx context.Context, s *state.Store, t *state.Tree, o hookOptions, said *transcript,
 ) (*learned, error) {
-	if _, err := findAgent(t, o.agent); err != nil {
+	if _, err := ops.FindAgent(t, o.agent); err != nil {
 		return nil, err
 	}
 	switch on := *s.Settings().Memory.Enabled; {

@@ -8,11 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -96,7 +96,7 @@ func (a *app) logs(ctx context.Context, args []string, o logsOptions) error {
 	owners := t.Entries(schemas.DAGKind.Name)
 	now := t
 	if object != "" {
-		e, err := find(t, object)
+		e, err := ops.Find(t, object)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func chosenAttempts(e, now *state.Entry, node string, o logsOptions) ([]attempt,
 		now = e
 	}
 	st, _ := now.Status().(*schemas.DAGStatus)
-	for _, name := range nodeNames(e) {
+	for _, name := range controllers.NodeNames(e) {
 		failed := st != nil && st.Nodes[name].State == schemas.NodeFailed
 		if node != "" && name != node || o.failed && !failed {
 			continue
@@ -171,7 +171,7 @@ func chosenAttempts(e, now *state.Entry, node string, o logsOptions) ([]attempt,
 	if node == "" || len(out) > 0 {
 		return out, nil
 	}
-	if err := findNode(e, node); err != nil && schemas.SpecAs[*schemas.DAGSpec](e.Object) != nil {
+	if err := ops.FindNode(e, node); err != nil && schemas.SpecAs[*schemas.DAGSpec](e.Object) != nil {
 		return nil, err
 	}
 	switch {
@@ -192,7 +192,7 @@ func attemptOf(e *state.Entry, node string, previous bool) (attempt, bool) {
 			fits, list = 1, append(list, nil) // its record was pruned; the status has it
 		} else {
 			n := st.Nodes[node]
-			return attempt{Owner: e.Ref.String(), Node: node, State: n.State, Took: took(n), Log: n.Log, Output: n.Output}, true
+			return attempt{Owner: e.Ref.String(), Node: node, State: n.State, Took: render.Took(n), Log: n.Log, Output: n.Output}, true
 		}
 	}
 	i := len(list) - 1
@@ -211,42 +211,8 @@ func attemptFromRun(e *state.Entry, r *schemas.Run, former bool) attempt {
 		at.State, at.Log = schemas.NodeRunning, state.LogPath(r.Key)
 		return at
 	}
-	at.Took = took(schemas.NodeStatus{StartedAt: r.StartedAt, FinishedAt: r.FinishedAt})
+	at.Took = render.Took(schemas.NodeStatus{StartedAt: r.StartedAt, FinishedAt: r.FinishedAt})
 	return at
-}
-
-// nodeNames lists the nodes of a DAG as declared, or, where the spec cannot be read, as the status knows them. Of a
-// clarification request they are the rounds in which somebody was run.
-func nodeNames(e *state.Entry) []string {
-	if e.Kind == schemas.ClarificationRequestKind.Name {
-		return roundNames(e)
-	}
-	var names []string
-	if dag := schemas.SpecAs[*schemas.DAGSpec](e.Object); dag != nil {
-		for _, n := range dag.Nodes {
-			names = append(names, n.Name)
-		}
-		return names
-	}
-	if st, ok := e.Status().(*schemas.DAGStatus); ok {
-		for _, layer := range st.Layers {
-			names = append(names, layer...)
-		}
-	}
-	return names
-}
-
-// roundNames lists the nodes under which the agent that is asked was run or runs: round_1, round_1_again, round_2.
-func roundNames(e *state.Entry) []string {
-	var names []string
-	for _, r := range e.Runs() {
-		names = append(names, r.Node)
-	}
-	for _, c := range e.Claims {
-		names = append(names, c.Node)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // head names an attempt where several are printed.

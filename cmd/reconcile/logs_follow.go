@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -56,16 +57,16 @@ func (a *app) followLog(ctx context.Context, s *state.Store, t *state.Tree, e *s
 
 // nodeToFollow is the node that is named, or the only one there is.
 func nodeToFollow(e *state.Entry, node string) (string, error) {
-	names := nodeNames(e)
+	names := controllers.NodeNames(e)
 	switch {
 	case node == "" && len(names) == 1:
 		return names[0], nil
 	case node == "":
-		return "", badUsage("--follow needs a node of %s: %s", e.Ref, shorten(names, 20))
+		return "", badUsage("--follow needs a node of %s: %s", e.Ref, schemas.Shorten(names, 20))
 	case e.Kind == schemas.DAGKind.Name:
-		return node, findNode(e, node)
+		return node, ops.FindNode(e, node)
 	case !slices.Contains(names, node):
-		return "", fmt.Errorf("%s has no round %q; it has %s", e.Ref, node, shorten(names, 20))
+		return "", fmt.Errorf("%s has no round %q; it has %s", e.Ref, node, schemas.Shorten(names, 20))
 	}
 	return node, nil
 }

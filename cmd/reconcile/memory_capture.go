@@ -21,6 +21,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
@@ -295,8 +296,8 @@ func (a *app) warnUnknownAgent(ctx context.Context, s *state.Store, name string)
 	if err != nil {
 		return // the next run tells
 	}
-	if e := t.Entry(agentRef(name)); e == nil || e.Gone() {
-		a.note("warning: %v; what it learned is kept under its name", notFound(t, agentRef(name)))
+	if e := t.Entry(ops.AgentRef(name)); e == nil || e.Gone() {
+		a.note("warning: %v; what it learned is kept under its name", ops.NotFound(t, ops.AgentRef(name)))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -30,7 +31,11 @@ func (a *app) show(t *state.Tree, v slash.View) string {
 	case slash.Status:
 		err = b.showStatus(t, v)
 	case slash.Explain:
-		b.showWhy(t, v)
+		var objects []render.Description
+		for _, e := range entriesNamed(t, v.Objects) {
+			objects = append(objects, render.Description{Entry: e, Why: controllers.Why(e, t)})
+		}
+		err = render.Explain(b.stdout, b.palette(), objects, v.Node, b.now())
 	case slash.Clarify:
 		err = b.showQuestions(t, v.Issue)
 	}
@@ -45,13 +50,7 @@ func (a *app) show(t *state.Tree, v slash.View) string {
 
 // showStatus prints the objects of an issue, and what can be worked on there.
 func (a *app) showStatus(t *state.Tree, v slash.View) error {
-	named := map[string][]*state.Entry{}
-	for _, ref := range v.Objects {
-		if e := t.Entry(ref); e != nil {
-			named[ref.Kind] = append(named[ref.Kind], e)
-		}
-	}
-	if err := a.kindTables(named); err != nil {
+	if err := render.ObjectTables(a.stdout, a.palette(), entriesNamed(t, v.Objects), a.now()); err != nil {
 		return err
 	}
 	items := slices.DeleteFunc(controllers.Ready(t, a.now()), func(it controllers.Item) bool { return !concerns(t, &it, v.Objects) })
@@ -66,42 +65,28 @@ func (a *app) showStatus(t *state.Tree, v slash.View) error {
 func concerns(t *state.Tree, it *controllers.Item, objects []schemas.Ref) bool {
 	return slices.ContainsFunc(objects, func(ref schemas.Ref) bool {
 		if e := t.Entry(ref); e != nil && ref.Kind == schemas.ClarificationRequestKind.Name {
-			return it.Clarification != "" && requestStatus(e).ID == it.Clarification
+			return it.Clarification != "" && ops.RequestStatus(e).ID == it.Clarification
 		}
 		return strings.HasPrefix(it.Name, ref.String()+"/")
 	})
 }
 
-// showWhy prints why objects stand as they do.
-func (a *app) showWhy(t *state.Tree, v slash.View) {
-	p := &page{app: a, p: a.palette()}
-	for i, ref := range v.Objects {
-		e := t.Entry(ref)
-		if e == nil {
-			continue
+func entriesNamed(t *state.Tree, refs []schemas.Ref) []*state.Entry {
+	var out []*state.Entry
+	for _, ref := range refs {
+		if e := t.Entry(ref); e != nil {
+			out = append(out, e)
 		}
-		if i > 0 {
-			p.b.WriteByte('\n')
-		}
-		if st, ok := e.Status().(*schemas.DAGStatus); ok && v.Node != "" {
-			n := st.Nodes[v.Node]
-			p.b.WriteString(render.Line(fmt.Sprintf("%s %s: %s", ref, v.Node, n.State)) + "\n")
-			p.section("Why", p.lines([]string{p.whyNode(n)}))
-			continue
-		}
-		p.head(e, description{})
-		p.section("Why", p.lines(controllers.Why(e, t)))
-		p.section("Nodes", p.nodes(e))
 	}
-	a.stdout.Write(p.b.Bytes()) //nolint:errcheck // a buffer does not fail
+	return out
 }
 
 // showQuestions prints the open questions of all issues, or all threads of one.
 func (a *app) showQuestions(t *state.Tree, issue int) error {
 	if issue >= 0 {
-		return a.printThreads(ledgerView{IssueNumber: &issue, Clarifications: shown(decidedMatters(t, issue, false))})
+		return a.printThreads(ledgerView{IssueNumber: &issue, Clarifications: controllers.DecidedThreads(t, issue, false)})
 	}
-	list := shown(decidedMatters(t, -1, true))
+	list := controllers.DecidedThreads(t, -1, true)
 	if len(list) == 0 {
 		return nil
 	}

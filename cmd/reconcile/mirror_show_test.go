@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -91,7 +92,7 @@ func TestShowWhatWasDecided(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
 	a := &app{getenv: func(string) string { return "" }, now: func() time.Time { return now }}
-	tree, request := shownTree(t, now), requestRef("release")
+	tree, request := shownTree(t, now), ops.RequestRef("release")
 	asked, err := clarify.Fold(nil, 42, controllers.LedgersOf(tree, []schemas.Ref{request})[42])
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func (a *app) planTable(r ops.PlanResult) error {
 	}
 	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
 	for _, step := range r.Steps {
-		table.Row(step.Ref.String(), orDash(step.Node).Text, step.Verb, step.Why)
+		table.Row(step.Ref.String(), render.Word(step.Node).Text, step.Verb, step.Why)
 	}
 	if table.Len() == 0 && !a.global.quiet {
 		fmt.Fprintln(a.stdout, "nothing to do")

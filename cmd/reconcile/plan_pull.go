@@ -145,7 +145,7 @@ func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
 	}
 	table := render.NewTable(a.palette(), "OBJECT", "NODE", "WOULD", "WHY")
 	for _, s := range p.Steps {
-		table.Row(s.Ref, orDash(s.Node).Text, s.Verb, s.Why)
+		table.Row(s.Ref, render.Word(s.Node).Text, s.Verb, s.Why)
 	}
 	if table.Len() == 0 && !a.global.quiet {
 		fmt.Fprintln(a.stdout, "nothing would change")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -95,7 +96,7 @@ func (a *app) ready(ctx context.Context, o readyOptions) error {
 	}
 	defer s.Close()
 	if o.agent != "" {
-		if _, err := findAgent(t, o.agent); err != nil {
+		if _, err := ops.FindAgent(t, o.agent); err != nil {
 			return err
 		}
 	}
@@ -140,25 +141,12 @@ func isPerson(t *state.Tree, agent string) bool {
 	return spec != nil && spec.Runner.Human != nil
 }
 
-// findAgent returns the entry of an agent that can be used.
-func findAgent(t *state.Tree, name string) (*state.Entry, error) {
-	ref := schemas.Ref{Kind: schemas.AgentKind.Name, Name: name}
-	e := t.Entry(ref)
-	switch {
-	case e == nil || e.Gone():
-		return nil, notFound(t, ref)
-	case e.Broken():
-		return nil, fmt.Errorf("%s cannot be used: %s", ref, e.Problems[0].Error())
-	}
-	return e, nil
-}
-
 // claim takes the first free item for an agent, if there is one, and prints it.
 func (a *app) claim(ctx context.Context, s *state.Store, t *state.Tree, o readyOptions) error {
 	var taken *controllers.Item
 	var all []controllers.Item
 	t, err := a.recordHook(ctx, s, t, func(t *state.Tree) (*schemas.Run, error) {
-		agent, err := findAgent(t, o.agent)
+		agent, err := ops.FindAgent(t, o.agent)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -56,8 +58,9 @@ type runReport struct {
 	Waits     []string    `json:"waits,omitempty"`    // what people have to do, a line each
 	NotReady  []objectRow `json:"notReady,omitempty"` // left out where the run did not need to look
 
-	sent     bool  // something was pushed
-	standing count // of all objects, where the run looked
+	sent     bool                      // something was pushed
+	standing controllers.StandingCount // of all objects, where the run looked
+	notReady []*state.Entry
 }
 
 // kindCount counts the objects of a kind.
@@ -72,8 +75,6 @@ type objectRow struct {
 	Ref    string `json:"ref"`
 	Phase  string `json:"phase,omitempty"`
 	Reason string `json:"reason"`
-
-	entry *state.Entry
 }
 
 // newReport gathers what there is to say about a run.
@@ -84,15 +85,15 @@ func newReport(out engine.Result) runReport {
 	if out.Tree != nil {
 		counts = nil
 		list := slices.Collect(out.Only.Active(out.Tree))
-		counted := countAll(list)
+		counted := controllers.StandingByKind(list)
 		if out.Only == nil {
 			addDormant(counted, out.Tree)
 		}
 		for kind, c := range counted {
-			counts = append(counts, state.Count{Kind: kind, Ready: c.Ready, Total: c.total()})
-			r.standing.add(c)
+			counts = append(counts, state.Count{Kind: kind, Ready: c.Ready, Total: c.Total()})
+			r.standing.Add(c)
 		}
-		r.NotReady = listNotReady(list)
+		r.notReady = controllers.NotReady(list)
 	}
 	for _, k := range kinds() {
 		for _, c := range counts {
@@ -111,13 +112,13 @@ func newReport(out engine.Result) runReport {
 func (a *app) report(out engine.Result) error {
 	r := newReport(out)
 	if a.global.output != formatTable {
-		explain(r.NotReady)
+		r.NotReady = rowsOf(r.notReady)
 		return a.print(r)
 	}
 	if err := a.problems(problemsIn(out)); err != nil {
 		return err
 	}
-	if err := a.objectTable(a.listed(out, r), reportRows); err != nil {
+	if err := render.StandingTable(a.stdout, a.palette(), a.listed(out, r), reportRows); err != nil {
 		return err
 	}
 	if a.global.quiet {
@@ -154,17 +155,17 @@ func (a *app) noObjects() string {
 }
 
 // listed chooses the objects that a run lists.
-func (a *app) listed(out engine.Result, r runReport) []objectRow {
+func (a *app) listed(out engine.Result, r runReport) []*state.Entry {
 	if a.global.quiet {
-		return slices.DeleteFunc(r.NotReady, func(row objectRow) bool { return standing(row.entry).Waiting == 1 })
+		return slices.DeleteFunc(r.notReady, func(e *state.Entry) bool { return controllers.Standing(e).Waiting == 1 })
 	}
 	if out.Tree == nil || out.Unchanged || r.Total > reportRows {
-		return r.NotReady
+		return r.notReady
 	}
-	var rows []objectRow
+	var rows []*state.Entry
 	for _, e := range entriesOf(out) {
-		if standing(e).total() == 1 && (e.HasStatus() || expectsStatus(e)) && !spent(e) {
-			rows = append(rows, rowOf(e))
+		if controllers.Standing(e).Total() == 1 && (e.HasStatus() || controllers.ExpectsStatus(e)) && !spent(e) {
+			rows = append(rows, e)
 		}
 	}
 	return rows
@@ -172,7 +173,7 @@ func (a *app) listed(out engine.Result, r runReport) []objectRow {
 
 // spent reports whether e is an action that was applied: it is over, and "get actions" lists it.
 func spent(e *state.Entry) bool {
-	return e.Kind == schemas.ActionKind.Name && standing(e).Ready == 1
+	return e.Kind == schemas.ActionKind.Name && controllers.Standing(e).Ready == 1
 }
 
 // problems prints the problems of files.
@@ -208,40 +209,26 @@ func problemsIn(o engine.Result) []schemas.Problem {
 	return out
 }
 
-func listNotReady(all []*state.Entry) []objectRow {
-	list := []objectRow{}
-	for _, e := range all {
-		if c := standing(e); c.total() == 1 && c.Ready == 0 {
-			list = append(list, rowOf(e))
+// rowsOf are objects as rows.
+func rowsOf(list []*state.Entry) []objectRow {
+	rows := make([]objectRow, len(list))
+	for i, e := range list {
+		rows[i] = objectRow{Ref: e.Ref.String(), Phase: cmp.Or(controllers.PhaseWord(e), "-"), Reason: controllers.Because(e)}
+	}
+	return rows
+}
+
+// addDormant counts the objects of a tree that are dormant: they are ready.
+func addDormant(counts map[string]controllers.StandingCount, t *state.Tree) {
+	for _, k := range kinds() {
+		c := counts[k.Name]
+		for range t.Dormant(k.Name) {
+			c.Ready++
+		}
+		if c.Total() > 0 {
+			counts[k.Name] = c
 		}
 	}
-	return list
-}
-
-func rowOf(e *state.Entry) objectRow {
-	return objectRow{Ref: e.Ref.String(), entry: e}
-}
-
-// explain fills in how the objects stand. Of a large tree few are shown.
-func explain(list []objectRow) {
-	for i := range list {
-		list[i].Phase, list[i].Reason = phaseCell(list[i].entry).Text, because(list[i].entry)
-	}
-}
-
-// objectTable lists objects, at most rows of them.
-func (a *app) objectTable(list []objectRow, rows int) error {
-	t := render.NewTable(a.palette(), "OBJECT", "READY", "PHASE", "STATUS")
-	shown := list[:min(rows, len(list))]
-	explain(shown)
-	for _, n := range shown {
-		t.Cells(render.Cell{Text: n.Ref}, readyCell(n.entry), phaseCell(n.entry), render.Cell{Text: n.Reason})
-	}
-	if err := t.Write(a.stdout); err != nil || len(list) <= rows {
-		return err
-	}
-	_, err := fmt.Fprintf(a.stdout, "… and %d more; \"reconcile get\" lists them\n", len(list)-rows)
-	return err
 }
 
 // printWrapped prints a sentence, on a terminal broken at words.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -65,16 +66,16 @@ func (a *app) selection(ctx context.Context, args []string, o runOptions) (*cont
 		return nil, err
 	}
 	defer s.Close()
-	e, err := find(t, args[0])
+	e, err := ops.Find(t, args[0])
 	switch {
 	case err != nil:
 		return nil, badUsage("%v", err)
 	case e.Kind != schemas.DAGKind.Name:
 		return nil, badUsage("%s is not run by itself; DAGs are, and their nodes", e.Ref)
 	case e.Gone():
-		return nil, badUsage("%v", notFound(t, e.Ref))
+		return nil, badUsage("%v", ops.NotFound(t, e.Ref))
 	case len(args) == 2 && e.Object != nil:
-		err = findNode(e, args[1])
+		err = ops.FindNode(e, args[1])
 	}
 	if err != nil {
 		return nil, badUsage("%v", err)

@@ -67,7 +67,7 @@ func (a *app) schema(word string) error {
 func findKind(word string) (schemas.Kind, error) {
 	k, ok := kinds().Find(word)
 	if !ok {
-		return k, badUsage("no kind is called %q%s; \"reconcile schema\" lists them", word, didYouMean(word, kindWords()))
+		return k, badUsage("no kind is called %q%s; \"reconcile schema\" lists them", word, didYouMean(word, kinds().Words()))
 	}
 	return k, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -82,7 +83,7 @@ func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	ref := schemas.Ref{Kind: schemas.SessionKind.Name, Name: word}
 	if schemas.CheckName(word) != nil {
 		var err error
-		if ref, err = parseRef(word); err != nil {
+		if ref, err = ops.ParseRef(word); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +93,7 @@ func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	e := t.Entry(ref)
 	switch {
 	case e == nil || e.Gone():
-		return nil, notFound(t, ref)
+		return nil, ops.NotFound(t, ref)
 	case e.Broken():
 		return nil, fmt.Errorf("%s cannot be switched to: %s", ref, e.Problems[0].Error())
 	}

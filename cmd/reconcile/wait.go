@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -92,17 +93,17 @@ func (g goal) metBy(e *state.Entry) bool {
 	case e == nil || outdated(e):
 		return false
 	case e.Broken():
-		c := condition(e, g.condition)
+		c := controllers.ConditionOf(e, g.condition)
 		return c != nil && c.Reason == controllers.ReasonInvalidSpec && strings.EqualFold(string(c.Status), g.value)
 	}
 	if g.condition == "" {
 		return e.HasStatus() && strings.EqualFold(e.Status().Base().Phase, g.value)
 	}
-	c := condition(e, g.condition)
+	c := controllers.ConditionOf(e, g.condition)
 	switch {
 	case c != nil:
 		return strings.EqualFold(string(c.Status), g.value)
-	case !expectsStatus(e) && g.condition == schemas.Ready:
+	case !controllers.ExpectsStatus(e) && g.condition == schemas.Ready:
 		return strings.EqualFold(g.value, string(schemas.True))
 	}
 	return e.HasStatus() && g.condition != schemas.Ready && strings.EqualFold(g.value, string(schemas.False))
@@ -128,7 +129,7 @@ func (a *app) wait(ctx context.Context, args []string, o waitOptions) error {
 	w := &waiter{app: a, store: s, tree: t, goal: g, told: map[schemas.Ref]string{}}
 	w.warn = func(text string) { fmt.Fprintln(a.stderr, clean(text)) } // also with --quiet: it is no progress
 	for _, arg := range args {
-		e, err := find(t, arg)
+		e, err := ops.Find(t, arg)
 		if err != nil {
 			return err
 		}
@@ -226,7 +227,7 @@ func (w *waiter) tellStalled(open []schemas.Ref) {
 			delete(w.told, ref)
 			continue
 		}
-		if why := because(e); why != w.told[ref] {
+		if why := controllers.Because(e); why != w.told[ref] {
 			w.told[ref] = why
 			w.warn(fmt.Sprintf("%s is stalled, and nothing will change that by itself: %s", ref, why))
 		}
@@ -235,7 +236,7 @@ func (w *waiter) tellStalled(open []schemas.Ref) {
 
 // stalled reports whether waiting for an object is in vain until somebody does something.
 func stalled(e *state.Entry) bool {
-	return e != nil && (e.Broken() || !outdated(e) && isTrue(condition(e, schemas.Stalled)))
+	return e != nil && (e.Broken() || !outdated(e) && controllers.IsStalled(e))
 }
 
 // next waits for a moment, and looks at the objects again whose files changed.
@@ -307,8 +308,8 @@ func (w *waiter) standing(ref schemas.Ref) string {
 	if e == nil {
 		return "it is gone"
 	}
-	s := "it is " + phaseCell(e).Text
-	if why := because(e); why != "" {
+	s := "it is " + controllers.PhaseWord(e)
+	if why := controllers.Because(e); why != "" {
 		s += " (" + why + ")"
 	}
 	if stalled(e) {

@@ -7,37 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Clarification is a question between two agents as it is shown: the record of its ledger, and what the status of its
-// request adds. Its JSON form is the record's, with issueNumber before it and the source of each turn.
-type Clarification struct {
-	IssueNumber int `json:"issueNumber"`
-	schemas.Clarification
-	// Thread stands for the record's.
-	Thread []schemas.ThreadEntry `json:"thread"`
-	// Escalation is nil where it was never escalated, and where another program wrote the record.
-	Escalation *schemas.Escalation `json:"escalation,omitempty"`
-	// Summary is the matter in one or two sentences, once it is resolved.
-	Summary string `json:"summary,omitempty"`
-	// Why says what is wrong with a question that is stale, stuck, or not taken.
-	Why string `json:"why,omitempty"`
-	// Human says that a person answers: nothing is routed by itself.
-	Human bool `json:"-"`
-}
-
-// Title is the id, or before there is one the name of the request.
-func (c *Clarification) Title() string {
-	if c.ID != "" {
-		return c.ID
-	}
-	return c.Request
-}
-
 // ClarificationTable lists clarifications, one a line; a last column WHY stands where one of them has a reason.
-func ClarificationTable(w io.Writer, p Palette, list []Clarification, now time.Time) error {
+func ClarificationTable(w io.Writer, p Palette, list []controllers.Thread, now time.Time) error {
 	heads := []string{"ID", "ISSUE", "FROM", "TO", "TOPIC", "STATUS", "ROUND", "AGE"}
 	why := false
 	for i := range list {
@@ -48,14 +24,14 @@ func ClarificationTable(w io.Writer, p Palette, list []Clarification, now time.T
 	}
 	t := NewTable(p, heads...)
 	for i := range list {
-		t.Cells(list[i].row(now)...)
+		t.Cells(threadRow(&list[i], now)...)
 	}
 	return t.Write(w)
 }
 
-func (c *Clarification) row(now time.Time) []Cell {
+func threadRow(c *controllers.Thread, now time.Time) []Cell {
 	const topicWidth = 48
-	issue, age, round, status := "-", "-", "-", c.stateWord()
+	issue, age, round, status := "-", "-", "-", c.StateWord()
 	if c.IssueNumber > 0 {
 		issue = "#" + strconv.Itoa(c.IssueNumber)
 	}
@@ -72,17 +48,6 @@ func (c *Clarification) row(now time.Time) []Cell {
 	}
 }
 
-// stateWord is the state; of a question that has none, whether it was refused or no run has taken it yet.
-func (c *Clarification) stateWord() string {
-	switch {
-	case c.Status != "":
-		return c.Status
-	case c.Why != "":
-		return "refused"
-	}
-	return "new"
-}
-
 // The layout of a thread: the rule and the width of what was said are those of the example in AgentX's requirements.
 const (
 	threadRule  = "-----------------------------------------------"
@@ -92,7 +57,7 @@ const (
 
 // ClarificationThread writes what was said in the layout of the example in AgentX's requirements, and below it, while
 // the matter is open, how it stands. Text of agents is indented, so that it cannot pass for a heading.
-func ClarificationThread(w io.Writer, p Palette, c Clarification) error {
+func ClarificationThread(w io.Writer, p Palette, c controllers.Thread) error {
 	t := &thread{Palette: p, c: &c}
 	t.line(2, p.Paint(Bold, Line(fmt.Sprintf("Clarification Thread: %s (%s)", c.Title(), issueWord(c.IssueNumber)))))
 	t.line(2, p.Paint(Dim, threadRule))
@@ -120,7 +85,7 @@ func issueWord(issue int) string {
 // thread is a thread that is being written.
 type thread struct {
 	Palette
-	c *Clarification
+	c *controllers.Thread
 	b strings.Builder
 }
 
@@ -139,7 +104,7 @@ func (t *thread) turn(i int) {
 		t.text(4, "", e.Body)
 	case schemas.TurnEscalation:
 		t.outcome(Red, "ESCALATED", e.From, e.Timestamp)
-		said, block := t.c.escalationOf(i)
+		said, block := escalationOf(t.c, i)
 		if said {
 			t.text(4, "", e.Body)
 		}
@@ -239,7 +204,7 @@ func (t *thread) standing() {
 	if c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) >= 0 {
 		return
 	}
-	word, at, text := c.stateWord(), schemas.Time{}, c.stands()
+	word, at, text := c.StateWord(), schemas.Time{}, c.Stands()
 	if c.Waiting() {
 		at = c.StaleAfter
 	}
@@ -254,30 +219,9 @@ func (t *thread) standing() {
 	t.line(4, Line(text))
 }
 
-// stands says in a sentence what the matter waits for.
-func (c *Clarification) stands() string {
-	if c.Why != "" {
-		return c.Why
-	}
-	rounds := fmt.Sprintf("Round %d of %d.", c.Round, c.MaxRounds)
-	switch c.Status {
-	case schemas.ClarificationPending, schemas.ClarificationStale:
-		return "Waits for the answer of " + c.To + ". " + rounds
-	case schemas.ClarificationAnswered:
-		return "Waits for " + c.From + " to ask on or to resolve it. " + rounds
-	case schemas.ClarificationEscalated:
-		return "Waits for a human: reconcile clarify resolve " + c.Title() + " TEXT"
-	case schemas.ClarificationAbandoned:
-		return c.From + " went on without an answer."
-	case "":
-		return "No run has taken it yet; the next one does."
-	}
-	return "The state " + c.Status + " is unknown to this program."
-}
-
 // escalationOf tells what to show of the escalation that is the i-th entry: what it says, unless that is only the block
 // in words, and the block of the last one.
-func (c *Clarification) escalationOf(i int) (said bool, block *schemas.Escalation) {
+func escalationOf(c *controllers.Thread, i int) (said bool, block *schemas.Escalation) {
 	if c.Escalation == nil || i != lastEscalation(c.Thread) {
 		return true, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -16,7 +17,7 @@ import (
 //
 // What agents said stays Markdown, but cannot break out: a code fence that is left open is closed, HTML is shown as
 // text, a Markdown heading is its marks and words, and a line that looks like a heading of the chat is quoted.
-func ClarificationChat(w io.Writer, c Clarification) error {
+func ClarificationChat(w io.Writer, c controllers.Thread) error {
 	chat := &chat{c: &c}
 	for i := range c.Thread {
 		chat.turn(i)
@@ -27,7 +28,7 @@ func ClarificationChat(w io.Writer, c Clarification) error {
 }
 
 // ChatTurn writes the i-th entry of a thread as Markdown, as in [ClarificationChat].
-func ChatTurn(w io.Writer, c Clarification, i int) error {
+func ChatTurn(w io.Writer, c controllers.Thread, i int) error {
 	chat := &chat{c: &c}
 	chat.turn(i)
 	_, err := io.WriteString(w, strings.Join(chat.parts, "\n"))
@@ -36,7 +37,7 @@ func ChatTurn(w io.Writer, c Clarification, i int) error {
 
 // chat collects the paragraphs of a thread, each with a line feed at its end.
 type chat struct {
-	c     *Clarification
+	c     *controllers.Thread
 	parts []string
 }
 
@@ -55,7 +56,7 @@ func (t *chat) turn(i int) {
 		t.add(append([]string{t.settles(e)}, indented(body)...)...)
 	case schemas.TurnEscalation:
 		lines := []string{t.escalated()}
-		said, block := t.c.escalationOf(i)
+		said, block := escalationOf(t.c, i)
 		if said {
 			lines = append(append(lines, ""), body...)
 		}
@@ -108,14 +109,14 @@ func (t *chat) end() {
 	case c.Status == "" && c.Why != "":
 		t.add("  [REFUSED: " + chatLine(strings.TrimSuffix(c.Why, ".")) + "]")
 	case c.Status == "" || c.Why != "":
-		t.add("  [" + chatLine(strings.TrimSuffix(c.stands(), ".")) + "]")
+		t.add("  [" + chatLine(strings.TrimSuffix(c.Stands(), ".")) + "]")
 	case c.Waiting() && c.Human:
 		t.add(fmt.Sprintf("  [Waiting for %s to answer: reconcile clarify answer %s TEXT]",
 			DisplayName(c.To), chatLine(c.Title())))
 	case c.Status == schemas.ClarificationAbandoned:
 		t.add("  [" + DisplayName(c.From) + " went on without an answer]")
 	case c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) < 0:
-		t.add(quoted([]string{t.escalated(), "", chatLine(c.stands())})...)
+		t.add(quoted([]string{t.escalated(), "", chatLine(c.Stands())})...)
 	}
 }
 

@@ -33,7 +33,7 @@ func StateColor(word string) Color {
 	switch word {
 	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok", "done":
 		return Green
-	case "Failed", "False", "Stalled", "error", "abandoned", "refused", "stuck":
+	case "Failed", "False", "Invalid", "Stalled", "error", "abandoned", "refused", "stuck":
 		return Red
 	case "Running", "Queued", "Reconciling", "working", "clarifying":
 		return Blue

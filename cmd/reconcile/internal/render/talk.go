@@ -22,7 +22,7 @@ func TalkLines(c *controllers.Clarified) []string {
 		return escalationLines(c)
 	}
 	var b strings.Builder
-	shown := Clarification{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
+	shown := controllers.Thread{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
 		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Status: c.Status},
 		Human:         true} // of the routing, the run of the agent tells
 	if err := ChatTurn(&b, shown, 0); err != nil {

@@ -1,0 +1,255 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// GetRequest asks for objects.
+type GetRequest struct {
+	// What names kinds, as "dags" or "sessions,dags", or objects, as "dag/checks" or a kind and a name; none means all.
+	What     []string
+	Selector string // a condition on labels, as "a=b,c!=d,e,!f"; not for objects that are named
+	At       string // a revision of git; "": the tree as it is
+}
+
+// GetResult has objects.
+type GetResult struct {
+	Entries []*state.Entry // in the order asked for
+	All     bool           // neither kinds nor objects were named
+	Kinds   []string       // what was asked for, if it was kinds
+	Single  bool           // one object was named
+	// Nameless counts the problems of files in which no object can be named. It is counted for All.
+	Nameless int
+	// Interrupted has the nodes of each DAG that its status says run, and that no process runs.
+	Interrupted map[schemas.Ref][]string
+}
+
+// Get lists objects.
+func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
+	if len(q.What) == 2 && !isObject(q.What[0]) && !strings.Contains(q.What[1], "/") {
+		q.What = []string{strings.Join(q.What, "/")} // "dag checks"
+	}
+	labels, err := parseSelector(q.Selector)
+	if err != nil {
+		return GetResult{}, err
+	}
+	t, done, err := env.loadAt(ctx, q.At)
+	if err != nil {
+		return GetResult{}, typed(err)
+	}
+	defer done()
+	var r GetResult
+	switch {
+	case len(q.What) == 0:
+		r.All = true
+		for _, kind := range t.Kinds() {
+			r.Entries = append(r.Entries, labels.pick(t.Entries(kind))...)
+		}
+		for _, p := range t.Problems() {
+			if p.Severity == schemas.Error && p.Ref == (schemas.Ref{}) {
+				r.Nameless++
+			}
+		}
+	case len(q.What) > 1 || isObject(q.What[0]):
+		r.Single = len(q.What) == 1
+		r.Entries, err = findAll(t, q.What)
+	default:
+		r.Entries, r.Kinds, err = ofKinds(t, strings.Split(q.What[0], ","), labels)
+	}
+	if q.At == "" {
+		r.Interrupted = interruptedIn(r.Entries)
+	}
+	return r, typed(err)
+}
+
+// isObject reports whether a word names an object, and not a kind.
+func isObject(word string) bool {
+	_, ok := clarificationID(word)
+	return ok || strings.Contains(word, "/")
+}
+
+func findAll(t *state.Tree, words []string) ([]*state.Entry, error) {
+	var out []*state.Entry
+	for _, word := range words {
+		e, err := Find(t, word)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// ofKinds lists the objects of the kinds that words name, and how the kinds are called: one by its plural, several as written.
+func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry, called []string, err error) {
+	var seen []string
+	for _, word := range words {
+		k, ok := controllers.Schemas().Find(word)
+		if !ok {
+			return nil, nil, badRequest("no kind is called %q%s", word, kindHint(word))
+		}
+		if len(words) == 1 {
+			words = []string{k.Plural}
+		}
+		if !slices.Contains(seen, k.Name) {
+			seen = append(seen, k.Name)
+			all = append(all, labels.pick(t.Entries(k.Name))...)
+		}
+	}
+	return all, words, nil
+}
+
+// kindHint is what was probably meant by a word that names no kind, and all kinds there are.
+func kindHint(word string) string {
+	var all []string
+	for _, k := range controllers.Kinds {
+		all = append(all, k.Plural)
+	}
+	return schemas.DidYouMean(word, controllers.Schemas().Words()) + "; kinds: " + strings.Join(all, ", ")
+}
+
+func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {
+	out := map[schemas.Ref][]string{}
+	for _, e := range entries {
+		if names := controllers.Interrupted(e); len(names) > 0 {
+			out[e.Ref] = names
+		}
+	}
+	return out
+}
+
+// loadAt reads the tree as a commit has it; "" is the tree as it is. done releases what it holds.
+func (e Env) loadAt(ctx context.Context, rev string) (t *state.Tree, done func(), err error) {
+	if rev == "" {
+		s, t, err := e.load(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return t, func() { _ = s.Close() }, nil // it saves a cache, no more
+	}
+	repo, commit, err := e.Tree.Revision(ctx, rev)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "reconcile-at-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder for the tree of %s: %w", rev, err)
+	}
+	remove := func() { _ = os.RemoveAll(dir) } // what is left of it, the system clears away
+	t, err = e.Tree.LoadAt(ctx, repo, commit, dir)
+	if err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("read the tree of %s: %w", rev, err)
+	}
+	return t, remove, nil
+}
+
+// Object is an object in one: spec and status together.
+type Object struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   schemas.Metadata  `json:"metadata"`
+	Spec       json.RawMessage   `json:"spec,omitempty"`
+	Status     schemas.Status    `json:"status,omitempty"`
+	Problems   []schemas.Problem `json:"problems,omitempty"`
+	// NotHere are the declared outputs that nodes which have succeeded lack, by node.
+	NotHere map[string][]string `json:"outputsNotHere,omitempty"`
+}
+
+// NewObject makes an Object of an entry.
+func NewObject(e *state.Entry) Object {
+	m := Object{
+		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},
+		Status: e.Status(), Problems: e.Problems, NotHere: controllers.NotHere(e),
+	}
+	if e.Object != nil {
+		m.Metadata, m.Spec = e.Object.Metadata, e.Object.Canonical()
+	}
+	return m
+}
+
+// ObjectList is several objects.
+type ObjectList struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Items      []Object `json:"items"`
+}
+
+// NewObjectList makes an ObjectList of entries.
+func NewObjectList(entries []*state.Entry) ObjectList {
+	l := ObjectList{APIVersion: schemas.APIVersion, Kind: "List", Items: make([]Object, len(entries))}
+	for i, e := range entries {
+		l.Items[i] = NewObject(e)
+	}
+	return l
+}
+
+// selector is a condition on labels.
+type selector []requirement
+
+// requirement is one part of a selector: key=value, key!=value, key or !key.
+type requirement struct {
+	key, value string
+	any        bool // the value does not matter
+	not        bool
+}
+
+// parseSelector reads "a=b,c!=d,e,!f".
+func parseSelector(s string) (selector, error) {
+	var out selector
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		var r requirement
+		key, value, ok := strings.Cut(part, "=")
+		if r.key, r.not = strings.CutSuffix(key, "!"); !ok {
+			r.key, r.not = strings.CutPrefix(part, "!")
+			r.any = true
+		}
+		r.key, r.value = strings.TrimSpace(r.key), strings.TrimSpace(strings.TrimPrefix(value, "="))
+		if r.key == "" {
+			return nil, badField("selector", " %q: %q names no label; write a=b, a!=b, a or !a", s, part)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (s selector) matches(labels map[string]string) bool {
+	for _, r := range s {
+		value, has := labels[r.key]
+		if match := has && (r.any || value == r.value); match == r.not {
+			return false
+		}
+	}
+	return true
+}
+
+// pick returns the entries whose labels match; a broken object has none.
+func (s selector) pick(entries []*state.Entry) []*state.Entry {
+	if len(s) == 0 {
+		return entries
+	}
+	var out []*state.Entry
+	for _, e := range entries {
+		var labels map[string]string
+		if e.Object != nil {
+			labels = e.Object.Metadata.Labels
+		}
+		if s.matches(labels) {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// HistoryRequest asks what changed of an object.
+type HistoryRequest struct {
+	Object string // kind/name, or the id of a clarification; it need not exist any more
+	At     string // the commit to go back from
+	Limit  int    // how many changes at most; at least 1
+}
+
+// HistoryResult has the changes of an object, newest first.
+type HistoryResult struct {
+	Ref     schemas.Ref
+	Paths   []string // the files of the object that were looked for
+	Changes []Change
+	Shallow bool // the clone does not have what is older
+}
+
+// Change is one commit that changed an object.
+type Change struct {
+	Commit string    `json:"commit"`
+	When   time.Time `json:"when"`
+	Author string    `json:"author"`
+	// Input is the commit that a run had read whose outcome this one records.
+	Input   string `json:"input,omitempty"`
+	Subject string `json:"subject"`
+	// Phase and Ready are set where they changed.
+	Phase *BeforeAfter `json:"phase,omitempty"`
+	Ready *BeforeAfter `json:"ready,omitempty"`
+	// Spec are the fields of the spec, the labels and annotations that changed, sorted.
+	Spec []FieldChange `json:"spec,omitempty"`
+	// Note is what befell a whole file: created, removed, or that it could not be read.
+	Note string `json:"note,omitempty"`
+}
+
+// BeforeAfter is a word before and after a commit.
+type BeforeAfter struct {
+	Was string `json:"was"`
+	Now string `json:"now"`
+}
+
+// String is "was → now"; "" where nothing changed.
+func (c *BeforeAfter) String() string {
+	if c == nil {
+		return ""
+	}
+	return cmp.Or(c.Was, "-") + " → " + cmp.Or(c.Now, "-")
+}
+
+// FieldChange is a field as JSON before and after; without one of them it was added or removed.
+type FieldChange struct {
+	Field string          `json:"field"`
+	Was   json.RawMessage `json:"was,omitempty"`
+	Now   json.RawMessage `json:"now,omitempty"`
+}
+
+// History tells which commits changed the spec or the status of an object.
+func History(ctx context.Context, env Env, q HistoryRequest) (r HistoryResult, err error) {
+	if q.Limit < 1 {
+		return r, badRequest("-n %d: at least 1", q.Limit)
+	}
+	if r.Ref, err = env.findRef(ctx, q.Object); err != nil {
+		return r, typed(err)
+	}
+	repo, commit, err := env.Tree.Revision(ctx, q.At)
+	if err != nil {
+		return r, typed(err)
+	}
+	status := ""
+	if status, r.Paths, err = env.pathsOf(ctx, r.Ref); err != nil {
+		return r, typed(err)
+	}
+	r.Changes = []Change{}
+	r.Shallow, err = repo.Past(ctx, commit, r.Paths, func(rev gitrepo.Revision) bool {
+		if c, of := changeOf(r.Ref, status, r.Paths, rev); of {
+			r.Changes = append(r.Changes, c)
+		}
+		return len(r.Changes) < q.Limit
+	})
+	if err != nil {
+		err = fmt.Errorf("read the history of %s: %w", r.Ref, err)
+	}
+	return r, typed(err)
+}
+
+// pathsOf are the files of an object: the status, "" if its kind has none, and with it the spec, where it is now. Of an
+// object that is gone, it is looked for where it would be by its name.
+func (env Env) pathsOf(ctx context.Context, ref schemas.Ref) (status string, all []string, err error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	defer s.Close()
+	if status = s.StatusPath(ref); status != "" {
+		all = append(all, status)
+	}
+	e := t.Entry(ref)
+	switch {
+	case ref.Kind == schemas.SettingsKind.Name:
+		return "", []string{schemas.SettingsPath}, nil
+	case e != nil && e.Object != nil:
+		return status, append(all, e.Object.Path), nil
+	case e != nil && len(e.Problems) > 0 && e.Problems[0].Path != "":
+		return status, append(all, e.Problems[0].Path), nil
+	}
+	k, _ := controllers.Schemas().Find(ref.Kind)
+	base := t.Settings().Folders.Specs + "/" + k.Plural + "/" + ref.Name
+	return status, append(all, base+".yaml", base+".yml", base+".json", base+".toml"), nil
+}
+
+// changeOf tells what a commit changed of an object; of is false where it changed nothing of this one: a file may have held
+// another before.
+func changeOf(ref schemas.Ref, statusPath string, paths []string, r gitrepo.Revision) (c Change, of bool) {
+	c = Change{Commit: r.Hash, When: r.When, Author: r.Author, Input: r.Input, Subject: r.Subject}
+	var notes []string
+	for i, p := range paths {
+		was, now := r.Was[i], r.Now[i]
+		if p != statusPath {
+			was, now = ownSpec(ref, p, was), ownSpec(ref, p, now)
+		}
+		if string(was) == string(now) && (was == nil) == (now == nil) {
+			continue
+		}
+		of = true
+		if p == statusPath {
+			notes = append(notes, c.status(was, now))
+		} else {
+			notes = append(notes, c.spec(ref, p, was, now))
+		}
+	}
+	c.Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
+	return c, of
+}
+
+// ownSpec is a spec, or nil where it is that of another object.
+func ownSpec(ref schemas.Ref, path string, data []byte) []byte {
+	if o := schemas.NewDecoder(controllers.Schemas(), 0).Decode(path, data).Object; o != nil && o.Ref != ref {
+		return nil
+	}
+	return data
+}
+
+func (c *Change) status(was, now []byte) (note string) {
+	phaseWas, readyWas := phaseAndReady(was)
+	phaseNow, readyNow := phaseAndReady(now)
+	if phaseWas != phaseNow {
+		c.Phase = &BeforeAfter{phaseWas, phaseNow}
+	}
+	if readyWas != readyNow {
+		c.Ready = &BeforeAfter{readyWas, readyNow}
+	}
+	switch {
+	case now == nil:
+		return "status removed"
+	case !isStatus(now):
+		return "status cannot be read"
+	case c.Phase == nil && c.Ready == nil:
+		return "status updated"
+	}
+	return ""
+}
+
+func isStatus(data []byte) bool {
+	_, _, err := state.DecodeStatus(controllers.Schemas(), data)
+	return err == nil
+}
+
+// phaseAndReady is the phase of a status, and whether it says that the object is ready; both empty for what is none.
+func phaseAndReady(data []byte) (phase, ready string) {
+	_, st, err := state.DecodeStatus(controllers.Schemas(), data)
+	if err != nil {
+		return "", ""
+	}
+	if cond := st.Base().Condition(schemas.Ready); cond != nil {
+		ready = string(cond.Status)
+	}
+	return st.Base().Phase, ready
+}
+
+// spec notes what changed between two versions of a spec file.
+func (c *Change) spec(ref schemas.Ref, path string, was, now []byte) (note string) {
+	fieldsWas, okWas := specFields(ref, path, was)
+	fieldsNow, okNow := specFields(ref, path, now)
+	switch {
+	case was == nil && okNow:
+		return "spec created"
+	case now == nil:
+		return "spec removed"
+	case !okNow:
+		return "spec is not valid"
+	case !okWas:
+		return "spec is valid again"
+	}
+	for _, field := range slices.Sorted(maps.Keys(fieldsWas)) {
+		if string(fieldsWas[field]) != string(fieldsNow[field]) {
+			c.Spec = append(c.Spec, FieldChange{field, fieldsWas[field], fieldsNow[field]})
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(fieldsNow)) {
+		if fieldsWas[field] == nil {
+			c.Spec = append(c.Spec, FieldChange{Field: field, Now: fieldsNow[field]})
+		}
+	}
+	slices.SortFunc(c.Spec, func(a, b FieldChange) int { return strings.Compare(a.Field, b.Field) })
+	if len(c.Spec) == 0 {
+		return "spec rewritten, and says the same"
+	}
+	return ""
+}
+
+// specFields are the fields of a spec by their dotted paths, each as JSON; ok is false where the file does not declare
+// ref.
+func specFields(ref schemas.Ref, path string, data []byte) (fields map[string]json.RawMessage, ok bool) {
+	o := schemas.NewDecoder(controllers.Schemas(), 0).Decode(path, data).Object
+	if o == nil || o.Ref != ref {
+		return nil, false
+	}
+	fields = map[string]json.RawMessage{}
+	flatten(fields, "spec", o.Canonical())
+	for name, value := range map[string]any{"metadata.labels": o.Metadata.Labels, "metadata.annotations": o.Metadata.Annotations} {
+		raw, _ := json.Marshal(value) // a map of texts
+		if string(raw) != "null" {
+			flatten(fields, name, raw)
+		}
+	}
+	return fields, true
+}
+
+// flatten adds what is below a field. Of lists of things with a name or an id, as nodes and steps, these stand for the
+// number: a node that moves does not change.
+func flatten(into map[string]json.RawMessage, field string, raw json.RawMessage) {
+	var object map[string]json.RawMessage
+	var list []json.RawMessage
+	switch {
+	case json.Unmarshal(raw, &object) == nil && len(object) > 0:
+		for name, value := range object {
+			flatten(into, field+"."+name, value)
+		}
+	case json.Unmarshal(raw, &list) == nil && len(list) > 0 && list[0][0] == '{':
+		for i, value := range list {
+			flatten(into, field+"["+elementName(value, i)+"]", value)
+		}
+	default:
+		into[field] = raw
+	}
+}
+
+func elementName(raw json.RawMessage, i int) string {
+	var named struct{ Name, ID string }
+	if json.Unmarshal(raw, &named) == nil && named.Name+named.ID != "" {
+		return named.Name + named.ID
+	}
+	return strconv.Itoa(i)
+}

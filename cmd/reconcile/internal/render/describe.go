@@ -1,0 +1,323 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
+	"reconcile.dev/reconcile/state"
+)
+
+// Description is an object with what Describe shows of it.
+type Description struct {
+	Entry     *state.Entry
+	Path      string
+	Why       []string            // why it is not ready
+	Referrers []string            // objects that name it
+	Missing   map[string][]string // declared outputs that are not here, by node
+	Changed   map[string][]string // declared outputs that have changed since their runs, by node
+}
+
+// page is a description under construction. Writing to its buffer does not fail.
+type page struct {
+	p   Palette
+	now time.Time
+	b   bytes.Buffer
+}
+
+// Describe tells all about an object.
+func Describe(w io.Writer, palette Palette, d Description, now time.Time) error {
+	p, e := &page{p: palette, now: now}, d.Entry
+	p.head(d)
+	p.section("Why", p.lines(whyBeside(d.Why, e.Problems)))
+	if e.Broken() {
+		p.section("Problems", p.problems(e.Problems))
+	}
+	p.section("Spec", p.spec(e))
+	p.section("Conditions", p.conditions(e))
+	p.section("Nodes", p.nodes(e))
+	p.failures(e)
+	p.section("Outputs", p.lines(outputLines(d.Missing, d.Changed)))
+	p.section("Actions", p.actions(e))
+	p.section("Referred to by", p.lines(d.Referrers))
+	p.section("History", p.history(e))
+	_, err := w.Write(p.b.Bytes())
+	return err
+}
+
+// Explain tells why objects stand as they do, or why one node of a DAG does.
+func Explain(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
+	p := &page{p: palette, now: now}
+	for i, d := range objects {
+		if i > 0 {
+			p.b.WriteByte('\n')
+		}
+		if st, ok := d.Entry.Status().(*schemas.DAGStatus); ok && node != "" {
+			n := st.Nodes[node]
+			p.b.WriteString(Line(fmt.Sprintf("%s %s: %s", d.Entry.Ref, node, n.State)) + "\n")
+			p.section("Why", p.lines([]string{p.whyNode(n)}))
+			continue
+		}
+		p.head(Description{Entry: d.Entry})
+		p.section("Why", p.lines(d.Why))
+		p.section("Nodes", p.nodes(d.Entry))
+	}
+	_, err := w.Write(p.b.Bytes())
+	return err
+}
+
+// whyBeside are the reasons for people, without those that are among the problems below them.
+func whyBeside(why []string, problems []schemas.Problem) []string {
+	return slices.DeleteFunc(slices.Clone(why), func(line string) bool {
+		return slices.ContainsFunc(problems, func(p schemas.Problem) bool { return strings.Contains(line, p.Error()) })
+	})
+}
+
+// sectionIndent begins each line of a section.
+const sectionIndent = "  "
+
+// table is a table for a section.
+func (p *page) table(heads ...string) *Table {
+	palette := p.p
+	if palette.Width > 0 {
+		palette.Width = max(palette.Width-len(sectionIndent), 1)
+	}
+	t := NewTable(palette, heads...)
+	t.Wrap = true
+	return t
+}
+
+// section writes a headline and an indented text, if there is one.
+func (p *page) section(head, text string) {
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(&p.b, "\n%s\n", p.p.Paint(Bold, head+":"))
+	for line := range strings.Lines(text) {
+		p.b.WriteString(sectionIndent + line)
+	}
+}
+
+func (p *page) head(d Description) {
+	e := d.Entry
+	t := NewTable(p.p)
+	t.Wrap = true
+	row := func(head, text string) {
+		if text != "" {
+			t.Cells(Cell{Text: head + ":", Color: Bold}, Cell{Text: text})
+		}
+	}
+	word := func(head, text string) { t.Cells(Cell{Text: head + ":", Color: Bold}, Word(text)) }
+	row("Object", e.Ref.String())
+	row("File", d.Path)
+	if d.Path != "" {
+		row("Labels", pairs(e.Object.Metadata.Labels))
+		row("Annotations", pairs(e.Object.Metadata.Annotations))
+	}
+	if phase := controllers.PhaseWord(e); phase != "" {
+		word("Phase", phase)
+	}
+	word("Ready", controllers.ReadyWord(e))
+	row("Status", controllers.Because(e))
+	switch st := e.Status().(type) {
+	case *schemas.DAGStatus:
+		row("Progress", st.Progress.String()+" nodes")
+		row("Started", p.instant(st.StartedAt))
+		row("Finished", p.instant(st.FinishedAt))
+	case *schemas.SessionStatus:
+		row("Progress", st.Progress.String()+" nodes")
+		row("Active DAGs", schemas.Shorten(st.ActiveDAGs, 10))
+	case *schemas.AgentStatus:
+		if st.AgentActivity.Status != "" {
+			word("Activity", st.AgentActivity.Status)
+		}
+		row("Last active", p.instant(st.LastActivity))
+	}
+	t.Write(&p.b)
+}
+
+// instant is a time with its distance from now; "" when there is none.
+func (p *page) instant(t schemas.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	at, d := t.UTC().Format("2006-01-02 15:04:05Z"), p.now.Sub(t.Time)
+	if d < 0 {
+		return fmt.Sprintf("%s (in %s)", at, Age(-d))
+	}
+	return fmt.Sprintf("%s (%s ago)", at, Age(d))
+}
+
+func pairs(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return strings.Join(out, ", ")
+}
+
+func (p *page) lines(lines []string) string {
+	t := p.table()
+	for _, l := range lines {
+		t.Row(l)
+	}
+	return t.text()
+}
+
+// text is a table as a string.
+func (t *Table) text() string {
+	var b strings.Builder
+	t.Write(&b)
+	return b.String()
+}
+
+func (p *page) problems(problems []schemas.Problem) string {
+	var b strings.Builder
+	Problems(&b, p.p, problems)
+	return b.String()
+}
+
+// longFields are left out of the spec that describe prints: nodes have a table of their own, the others are lists that
+// "reconcile get -o yaml" prints.
+var longFields = []string{"nodes", "steps", "entries"}
+
+// spec is the spec as written, without its long lists.
+func (p *page) spec(e *state.Entry) string {
+	if e.Object == nil {
+		return ""
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(e.Object.Canonical(), &fields); err != nil {
+		return ""
+	}
+	for _, f := range longFields {
+		delete(fields, f)
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := document.YAML(&b, fields); err != nil {
+		return ""
+	}
+	return Text(b.String())
+}
+
+func (p *page) conditions(e *state.Entry) string {
+	if !e.HasStatus() {
+		return ""
+	}
+	t := p.table("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
+	for _, c := range e.Status().Base().Conditions {
+		t.Cells(Cell{Text: c.Type}, Cell{Text: string(c.Status), Color: StateColor(string(c.Status))},
+			Cell{Text: c.Reason}, p.age(c.LastTransitionTime), Cell{Text: c.Message})
+	}
+	return t.text()
+}
+
+func (p *page) age(t schemas.Time) Cell { return Cell{Text: ageOf(t, p.now)} }
+
+func (p *page) nodes(e *state.Entry) string {
+	if e.Kind != schemas.DAGKind.Name {
+		return ""
+	}
+	st, _ := e.Status().(*schemas.DAGStatus)
+	t := p.table("NODE", "STATE", "ATTEMPTS", "TOOK", "EXIT", "WHY")
+	for _, name := range controllers.NodeNames(e) {
+		n, exit := schemas.NodeStatus{State: schemas.NodePending}, ""
+		if st != nil && st.Nodes[name].State != "" {
+			n = st.Nodes[name]
+		}
+		if n.ExitCode != nil {
+			exit = strconv.Itoa(*n.ExitCode)
+		}
+		t.Cells(Cell{Text: name}, Cell{Text: n.State, Color: StateColor(n.State)}, Cell{Text: strconv.Itoa(n.Attempts)},
+			p.duration(n), Word(exit), Cell{Text: p.whyNode(n)})
+	}
+	return t.text()
+}
+
+// failures shows the end of what failed nodes printed, of the first ones.
+func (p *page) failures(e *state.Entry) {
+	const most = 3
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok {
+		return
+	}
+	shown := 0
+	for _, name := range controllers.NodeNames(e) {
+		n := st.Nodes[name]
+		if n.State != schemas.NodeFailed || n.Output == "" && n.Log == "" {
+			continue
+		}
+		if shown++; shown > most {
+			p.section("More output", "reconcile logs "+e.Ref.String()+" --failed\n")
+			return
+		}
+		p.section("Output of "+name, strings.Join(Failure(e.Ref.String(), name, n.Output, n.Log), "\n")+"\n")
+	}
+}
+
+// duration is how long a node's last attempt took, or has taken so far.
+func (p *page) duration(n schemas.NodeStatus) Cell {
+	if n.State == schemas.NodeRunning && !n.StartedAt.IsZero() {
+		return Cell{Text: Age(p.now.Sub(n.StartedAt.Time))}
+	}
+	return Word(Took(n))
+}
+
+func (p *page) whyNode(n schemas.NodeStatus) string {
+	parts := slices.DeleteFunc([]string{n.Reason, n.Message}, func(s string) bool { return s == "" })
+	s := strings.Join(parts, ": ")
+	if !n.RetryAt.IsZero() {
+		s += "; next attempt at " + p.instant(n.RetryAt)
+	}
+	return s
+}
+
+func (p *page) actions(e *state.Entry) string {
+	var applied []schemas.AppliedAction
+	switch st := e.Status().(type) {
+	case *schemas.DAGStatus:
+		applied = st.Actions
+	case *schemas.SessionStatus:
+		applied = st.Actions
+	}
+	t := p.table("AGE", "VERB", "NODE", "BY", "ACTION")
+	for _, act := range applied {
+		t.Cells(p.age(act.At), Cell{Text: act.Verb}, Word(act.Node), Word(act.By), Cell{Text: act.Name})
+	}
+	return t.text()
+}
+
+func (p *page) history(e *state.Entry) string {
+	if !e.HasStatus() {
+		return ""
+	}
+	t := p.table("AGE", "REASON", "MESSAGE")
+	for _, h := range e.Status().Base().History {
+		t.Cells(p.age(h.At), Cell{Text: h.Reason}, Cell{Text: h.Message})
+	}
+	return t.text()
+}
+
+// outputLines lists declared outputs that are missing, or that have changed since their runs.
+func outputLines(missing, changed map[string][]string) []string {
+	var out []string
+	for _, node := range slices.Sorted(maps.Keys(missing)) {
+		out = append(out, node+": outputs not here: "+strings.Join(missing[node], ", "))
+	}
+	for _, node := range slices.Sorted(maps.Keys(changed)) {
+		out = append(out, node+": changed since its run: "+strings.Join(changed[node], ", "))
+	}
+	return out
+}

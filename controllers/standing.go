@@ -1,0 +1,178 @@
+package controllers
+
+import (
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// StandingCount counts objects by how they stand.
+type StandingCount struct {
+	Ready   int `json:"ready"`
+	Waiting int `json:"waiting"` // for someone, or for their turn, as they should
+	Failed  int `json:"failed"`  // or stalled
+	Invalid int `json:"invalid"`
+}
+
+// Total is the number of objects.
+func (c StandingCount) Total() int { return c.Ready + c.Waiting + c.Failed + c.Invalid }
+
+// Add adds the numbers of another count.
+func (c *StandingCount) Add(o StandingCount) {
+	c.Ready += o.Ready
+	c.Waiting += o.Waiting
+	c.Failed += o.Failed
+	c.Invalid += o.Invalid
+}
+
+// Standing counts one object: exactly one field of the result is 1, or none for an object whose spec is gone.
+func Standing(e *state.Entry) StandingCount {
+	switch b := e.Brief(); {
+	case e.Broken():
+		return StandingCount{Invalid: 1}
+	case e.Gone():
+		return StandingCount{}
+	case b.Stalled == schemas.True:
+		return StandingCount{Failed: 1}
+	case b.Ready == schemas.True || RefusedReply(e) || b.Ready == "" && !ExpectsStatus(e):
+		return StandingCount{Ready: 1}
+	}
+	return StandingCount{Waiting: 1}
+}
+
+// ExpectsStatus reports whether an object has a status at all times. Replies and observations have one only while
+// something is wrong with them, settings never.
+func ExpectsStatus(e *state.Entry) bool {
+	switch e.Kind {
+	case schemas.ReplyKind.Name, schemas.ObservationKind.Name, schemas.SettingsKind.Name:
+		return false
+	}
+	return true
+}
+
+// StandingByKind counts objects by kind. Kinds without objects are left out.
+func StandingByKind(list []*state.Entry) map[string]StandingCount {
+	counts := map[string]StandingCount{}
+	for _, e := range list {
+		if is := Standing(e); is.Total() > 0 {
+			is.Add(counts[e.Kind])
+			counts[e.Kind] = is
+		}
+	}
+	return counts
+}
+
+// ConditionOf returns a condition of an object; nil if it has no such condition.
+func ConditionOf(e *state.Entry, typ string) *schemas.Condition {
+	if !e.HasStatus() {
+		return nil
+	}
+	return e.Status().Base().Condition(typ)
+}
+
+// IsStalled reports whether the status of an object says that nothing will change by itself.
+func IsStalled(e *state.Entry) bool {
+	c := ConditionOf(e, schemas.Stalled)
+	return c != nil && c.Status == schemas.True
+}
+
+// ReadyWord is True, False, Unknown before the first run, or "" where there is nothing to say.
+func ReadyWord(e *state.Entry) string {
+	switch c := ConditionOf(e, schemas.Ready); {
+	case e.Broken():
+		return string(schemas.False)
+	case c != nil:
+		return string(c.Status)
+	case e.Gone() || !ExpectsStatus(e):
+		return ""
+	}
+	return string(schemas.Unknown)
+}
+
+// PhaseWord is the phase of an object, Invalid or Removed; "" where there is none.
+func PhaseWord(e *state.Entry) string {
+	switch {
+	case e.Broken():
+		return "Invalid"
+	case e.Gone():
+		return "Removed"
+	case e.HasStatus():
+		return e.Status().Base().Phase
+	}
+	return ""
+}
+
+// Because says in a line why an object is as it is; "" where there is nothing to say.
+func Because(e *state.Entry) string {
+	if e.Broken() {
+		return e.Problems[0].Error()
+	}
+	c := ConditionOf(e, schemas.Ready)
+	switch {
+	case c == nil && ExpectsStatus(e) && !e.Gone():
+		return "no run has looked at it yet"
+	case c == nil:
+		return ""
+	case c.Message == "":
+		return c.Reason
+	}
+	return c.Reason + ": " + c.Message
+}
+
+// NodeNames lists the nodes of a DAG as declared, or, where the spec cannot be read, as the status knows them. Of a
+// clarification request it lists the nodes under which the agent that is asked was run or runs: round_1, round_1_again.
+func NodeNames(e *state.Entry) []string {
+	var names []string
+	if e.Kind == schemas.ClarificationRequestKind.Name {
+		for _, r := range e.Runs() {
+			names = append(names, r.Node)
+		}
+		for _, c := range e.Claims {
+			names = append(names, c.Node)
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
+	if dag := schemas.SpecAs[*schemas.DAGSpec](e.Object); dag != nil {
+		for _, n := range dag.Nodes {
+			names = append(names, n.Name)
+		}
+		return names
+	}
+	if st, ok := e.Status().(*schemas.DAGStatus); ok {
+		names = slices.Concat(st.Layers...)
+	}
+	return names
+}
+
+// Interrupted lists the nodes of a DAG that are said to run and that no process runs.
+func Interrupted(e *state.Entry) []string {
+	if e.Kind != schemas.DAGKind.Name || e.Brief().Running == 0 {
+		return nil
+	}
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for name, n := range st.Nodes {
+		runs := func(c state.Claim) bool { return c.Node == name }
+		if n.State == schemas.NodeRunning && !slices.ContainsFunc(e.Claims, runs) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// NotReady lists the objects that wait, failed or are invalid.
+func NotReady(list []*state.Entry) []*state.Entry {
+	var out []*state.Entry
+	for _, e := range list {
+		if c := Standing(e); c.Total() == 1 && c.Ready == 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
