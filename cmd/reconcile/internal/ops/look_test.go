@@ -163,6 +163,7 @@ func TestEvents(t *testing.T) {
 func TestFollowEvents(t *testing.T) {
 	env := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var seen []string
 	for b, err := range ops.FollowEvents(ctx, env, ops.EventsRequest{}) {
 		if err != nil {
