@@ -295,7 +295,7 @@ func (a *app) printFacts(all []ops.Fact) error {
 		if !f.Fact.When().IsZero() {
 			at = f.Fact.When().UTC().Format(time.RFC3339)
 		}
-		t.Row(f.ID, f.Fact.Said(), orDash(f.Fact.By()).Text, at)
+		t.Row(f.ID, f.Fact.Said(), render.Word(f.Fact.By()).Text, at)
 	}
 	return t.Write(a.stdout)
 }

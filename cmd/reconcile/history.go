@@ -58,15 +58,15 @@ func (a *app) history(ctx context.Context, q ops.HistoryRequest) error {
 			by = "reconcile, from " + short(c.Input)
 		}
 		t.Cells(render.Cell{Text: short(c.Commit)}, render.Cell{Text: c.When.Format("2006-01-02 15:04:05Z")},
-			render.Cell{Text: clean(by)}, render.Word(c.Phase.String()), render.Word(c.Ready.String()), render.Word(clean(changed(&c))))
+			render.Cell{Text: clean(by)}, render.Word(c.Phase.String()), render.Word(c.Ready.String()), render.Word(clean(changedFields(&c))))
 	}
 	return t.Write(a.stdout)
 }
 
 func short(hash string) string { return hash[:min(len(hash), 8)] }
 
-// changed names the fields that a commit changed, and what happened to whole files.
-func changed(c *ops.Change) string {
+// changedFields names the fields that a commit changed, and what happened to whole files.
+func changedFields(c *ops.Change) string {
 	var parts []string
 	for _, f := range c.Spec {
 		parts = append(parts, f.Field)
