@@ -174,3 +174,37 @@ func (w *World) actionsOn(target *state.Entry) []schemas.AppliedAction {
 func immutable(phase, message string) judgement {
 	return judgement{phase: phase, class: invalid, reason: ReasonImmutable, message: message}
 }
+
+// actionAffects adds the target of an action: the present one and the one that it was applied to. Of an action of which
+// nothing is left, nothing says whom it affected.
+func actionAffects(c *Change) {
+	e := c.Entry
+	switch {
+	case e == nil:
+		c.AddAll()
+		return
+	case !c.Itself:
+		return
+	}
+	if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Target != "" {
+		if ref, err := targetKinds.ParseRef(st.Target); err == nil {
+			c.addTarget(ref)
+			if ref.Kind == schemas.SessionKind.Name && e.Gone() {
+				c.addActionHolders(e.Name)
+			}
+		}
+	}
+	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil {
+		if ref, err := spec.TargetRef(); err == nil {
+			c.addTarget(ref)
+		}
+	}
+}
+
+var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
+
+func (w Worklist) addTarget(ref schemas.Ref) {
+	if w.Tree().Entry(ref) != nil {
+		w.AddChanged(ref)
+	}
+}

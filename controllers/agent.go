@@ -193,3 +193,16 @@ func waitMessage(to string, st *schemas.ClarificationRequestStatus) string {
 	}
 	return "waits for " + to + " to answer " + st.ID
 }
+
+// agentAffects adds the questions of an agent that are open. An agent that comes or goes may be one that somebody asks for.
+func agentAffects(c *Change) {
+	if c.Entry == nil || c.Entry.Gone() || !c.Entry.HasStatus() {
+		c.AddAll()
+		return
+	}
+	for _, r := range c.Tree().ReferrersOf(c.Ref, schemas.ClarificationRequestKind.Name) {
+		if schemas.ClarificationOpen(requestStatusOf(c.Tree().Entry(r)).Phase) {
+			c.AddWithReaders(r)
+		}
+	}
+}

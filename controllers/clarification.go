@@ -142,7 +142,7 @@ func (w *World) requestStatus(e *state.Entry) *schemas.ClarificationRequestStatu
 	if w.work != nil && !w.work[e.Ref] {
 		return requestStatusOf(e)
 	}
-	if st, ok := w.decide(e, decideRequest).Status.(*schemas.ClarificationRequestStatus); ok {
+	if st, ok := w.decide(e).Status.(*schemas.ClarificationRequestStatus); ok {
 		return st
 	}
 	return new(schemas.ClarificationRequestStatus)

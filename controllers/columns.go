@@ -16,12 +16,12 @@ type Column struct {
 	Time func(*state.Entry) schemas.Time // shown by how long ago it was
 }
 
-// Columns are the columns of the kind's table, after the name.
-func (k Kind) Columns() []Column {
-	if k.columns == nil {
+// ColumnsOrDefault are the columns of the kind's table, after the name.
+func (k *Kind) ColumnsOrDefault() []Column {
+	if k.Columns == nil {
 		return []Column{readyColumn, phaseColumn}
 	}
-	return k.columns
+	return k.Columns
 }
 
 // Columns that several kinds have.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
@@ -128,6 +130,31 @@ func (f *fold) outcome(n nodeCounts) judgement {
 	}
 	return judgement{phase: schemas.DAGSucceeded, class: ready, reason: ReasonSucceeded,
 		message: fmt.Sprintf("%d of %d nodes done", n.done, len(f.next))}
+}
+
+// sameDAG is reflect.DeepEqual for the status that can be large; results are compared as JSON.
+func sameDAG(x, y schemas.Status) bool {
+	a, ok := x.(*schemas.DAGStatus)
+	b, ok2 := y.(*schemas.DAGStatus)
+	if !ok || !ok2 {
+		return false
+	}
+	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
+		a.Hold != b.Hold || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
+		!reflect.DeepEqual(a.Common, b.Common) || !slices.Equal(a.Actions, b.Actions) || !slices.Equal(a.Active, b.Active) ||
+		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
+		return false
+	}
+	if reflect.ValueOf(a.Nodes).Pointer() == reflect.ValueOf(b.Nodes).Pointer() {
+		return true // no node differed, so the decision kept the map
+	}
+	for name, x := range a.Nodes {
+		y, ok := b.Nodes[name]
+		if !ok || !sameNode(&x, &y) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameNode compares two states. Results are compared as JSON: files hold them indented, records do not.

@@ -2,6 +2,8 @@ package controllers
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/agentio"
@@ -9,15 +11,45 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Kind is one row of the table of kinds: the schema and the decision.
+// Kind is one row of the table of kinds: the schema, the decision, and all else that other code asks about a kind.
 type Kind struct {
 	schemas.Kind
 	// Decide is nil for kinds that have nothing to decide (Settings).
 	Decide func(In) Out
 	// Check becomes CheckObject of the kind. nil: nothing can be wrong.
 	Check func(*schemas.Object, *schemas.Report)
-	// columns are those of [Kind.Columns]; nil: READY and PHASE.
-	columns []Column
+	// Columns are those of the kind's table, after the name. nil: READY and PHASE.
+	Columns []Column
+
+	// DependsOn names the kinds of the objects whose change calls for another decision about those that refer to them.
+	DependsOn []string
+	// Affects adds what else is to be decided with an object, beyond what depends on it. nil: nothing.
+	Affects func(*Change)
+	// Sources are names, in place of a kind, of files that are no objects; Affects is also called when one of them changes.
+	Sources []string
+	// Before and After add, before and after a round in which not everything is decided, what the round calls for. nil: nothing.
+	Before, After func(*Round)
+	// OwnRound is set if each object of the kind may call for one more round.
+	OwnRound bool
+	// Shared is set if decisions about other objects use the decision about this one: then it is made once a round.
+	Shared bool
+	// KeepSpec keeps the decoded spec of an object that has nothing to do: others read it again and again.
+	KeepSpec bool
+	// Same compares two statuses, neither of them nil. nil: reflect.DeepEqual.
+	Same func(a, b schemas.Status) bool
+}
+
+func (k *Kind) dependsOn(kind string) bool { return slices.Contains(k.DependsOn, kind) }
+
+// same compares two statuses of the kind.
+func (k *Kind) same(a, b schemas.Status) bool {
+	switch {
+	case a == nil || b == nil:
+		return a == nil && b == nil
+	case k.Same != nil:
+		return k.Same(a, b)
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // In is all that a decision may depend on.

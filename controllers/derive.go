@@ -193,7 +193,7 @@ func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarifica
 		}
 		if spec := requestSpec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
 			out[issue] = append(out[issue], clarify.Record(e.Name, spec, st))
-			rest(e, Out{})
+			releaseSpec(e, Out{})
 		}
 	}
 	return out

@@ -98,7 +98,7 @@ func (d *deriver) resolved(e *state.Entry) {
 		return
 	}
 	d.observe(name, d.resolution(e.Name, spec, st))
-	rest(e, Out{})
+	releaseSpec(e, Out{})
 }
 
 // resolvedPrefix begins the names of the observations of resolved requests; the request's name follows, if it fits.

@@ -1,26 +1,88 @@
 package controllers
 
-import "reconcile.dev/reconcile/schemas"
+import (
+	"slices"
 
-// Kinds is the table of kinds. A new kind is a line here, a file in schemas and a file beside this one.
-var Kinds = []Kind{
-	{schemas.SessionKind, decideSession, nil, sessionColumns},
-	{schemas.AgentKind, decideAgent, nil, agentColumns},
-	{schemas.WorkflowKind, decideWorkflow, nil, workflowColumns},
-	{schemas.DAGKind, decideDAG, checkConditions, dagColumns},
-	{schemas.ClarificationRequestKind, decideRequest, nil, requestColumns},
-	{schemas.ReplyKind, decideReply, nil, replyColumns},
-	{schemas.ObservationKind, decideObservation, nil, observationColumns},
-	{schemas.ActionKind, decideAction, nil, actionColumns},
-	{schemas.SettingsKind, nil, nil, nil},
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Kinds is the table of kinds. A new kind is a row here, a file in schemas and a file beside this one.
+var Kinds = Table{
+	{Kind: schemas.SessionKind, Decide: decideSession, Columns: sessionColumns,
+		Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true},
+	{Kind: schemas.AgentKind, Decide: decideAgent, Columns: agentColumns,
+		Affects: agentAffects, KeepSpec: true},
+	{Kind: schemas.WorkflowKind, Decide: decideWorkflow, Columns: workflowColumns,
+		Affects: affectsEverything}, // a workflow says who may ask whom
+	{Kind: schemas.DAGKind, Decide: decideDAG, Check: checkConditions, Columns: dagColumns,
+		DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
+		Affects:   dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG},
+	{Kind: schemas.ClarificationRequestKind, Decide: decideRequest, Columns: requestColumns,
+		DependsOn: []string{schemas.DAGKind.Name}, Sources: []string{state.LedgerKind},
+		Affects: requestAffects, Before: addOrdered, After: addNumbered, Shared: true},
+	{Kind: schemas.ReplyKind, Decide: decideReply, Columns: replyColumns,
+		Affects: replyAffects},
+	{Kind: schemas.ObservationKind, Decide: decideObservation, Columns: observationColumns},
+	{Kind: schemas.ActionKind, Decide: decideAction, Columns: actionColumns,
+		DependsOn: []string{schemas.SessionKind.Name, schemas.DAGKind.Name}, Affects: actionAffects},
+	{Kind: schemas.SettingsKind,
+		Affects: affectsEverything},
 }
 
-// Schemas returns the schema half of the table, for whoever decodes.
-func Schemas() schemas.Kinds {
-	kinds := make(schemas.Kinds, len(Kinds))
-	for i, k := range Kinds {
-		kinds[i] = k.Kind
-		kinds[i].CheckObject = k.Check
+// Table is a table of kinds.
+type Table []Kind
+
+// Schemas returns the schema half of the table, for whoever decodes. Each kind carries its row.
+func (t Table) Schemas() schemas.Kinds {
+	kinds := make(schemas.Kinds, len(t))
+	for i := range t {
+		kinds[i] = t[i].Kind
+		kinds[i].CheckObject, kinds[i].Row = t[i].Check, &t[i]
 	}
 	return kinds
 }
+
+// Schemas returns the schema half of [Kinds].
+func Schemas() schemas.Kinds { return Kinds.Schemas() }
+
+// TableOf is the table that a tree was read with; [Kinds] for a tree that was not read.
+func TableOf(t *state.Tree) Table {
+	if t.Schemas() == nil {
+		return Kinds
+	}
+	return TableIn(t.Schemas())
+}
+
+// TableIn is the table that made the schema half kinds.
+func TableIn(kinds schemas.Kinds) Table {
+	t := make(Table, 0, len(kinds))
+	for _, k := range kinds {
+		if row, ok := k.Row.(*Kind); ok {
+			t = append(t, *row)
+		}
+	}
+	return t
+}
+
+// Row is the row of a kind; nil if the table has none.
+func (t Table) Row(kind string) *Kind {
+	for i := range t {
+		if t[i].Name == kind {
+			return &t[i]
+		}
+	}
+	return nil
+}
+
+// responsible is the row of a kind, or the one that has it among its sources; nil if there is none.
+func (t Table) responsible(kind string) *Kind {
+	for i := range t {
+		if t[i].Name == kind || slices.Contains(t[i].Sources, kind) {
+			return &t[i]
+		}
+	}
+	return nil
+}
+
+func affectsEverything(c *Change) { c.AddAll() }

@@ -33,7 +33,7 @@ type Step struct {
 func Plan(t *state.Tree, now time.Time) []Step {
 	d := Settle(t, now, nil)
 	var steps []Step
-	for _, k := range Kinds {
+	for _, k := range TableOf(t) {
 		for _, e := range t.Entries(k.Name) {
 			out, decided := d.Outs[e.Ref]
 			if !decided {

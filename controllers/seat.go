@@ -198,3 +198,50 @@ func endedWell(dagPhase string) bool {
 
 // lowestRank is the rank of background work.
 const lowestRank = 4
+
+// slotsMayChange is noted when sessions may get or lose their slots in the round.
+const slotsMayChange = "slots"
+
+// sessionAffects notes that slots may change.
+func sessionAffects(c *Change) { c.Note(slotsMayChange) }
+
+// addReassigned adds the sessions whose status does not show the slot that they have, and what depends on them.
+func addReassigned(r *Round) {
+	if r.Everything() || !r.Noted(slotsMayChange) {
+		return
+	}
+	for _, e := range r.Tree().Entries(schemas.SessionKind.Name) {
+		if s := r.World.seatOf(e.Name); s != nil && !s.shownBy(e.Status()) {
+			r.Add(e.Ref)
+			r.AddDependents(e.Ref)
+		}
+	}
+}
+
+// addAdmitted adds the sessions whose slot is another one after the round.
+func addAdmitted(r *Round) {
+	if r.World.seats == nil {
+		return
+	}
+	for name, is := range takeSeats(r.Tree()) {
+		if was := r.World.seats[name]; was == nil || was.gate != is.gate {
+			r.AddChanged(sessionRef(name))
+		}
+	}
+}
+
+// shownBy reports whether a session's status describes this slot already.
+func (s *seat) shownBy(status schemas.Status) bool {
+	if status == nil {
+		return false
+	}
+	base := status.Base()
+	c := base.Condition(schemas.Ready)
+	switch {
+	case c == nil:
+		return false
+	case s.open:
+		return base.Phase == schemas.SessionActive || base.Phase == schemas.SessionFailed
+	}
+	return c.Reason == s.reason && c.Message == s.message
+}

@@ -46,11 +46,11 @@ func (s *Selection) Verdict(t *state.Tree) Exit {
 	return verdict
 }
 
-// Counts counts the objects of each kind, in the order of the table. An object without a status that has nothing wrong
+// Counts counts the objects of each kind, in the order of the table of kinds. An object without a status that has nothing wrong
 // with it is ready: replies and observations only have one while something is.
 func Counts(t *state.Tree) []state.Count {
 	var out []state.Count
-	for _, k := range Kinds {
+	for _, k := range TableOf(t) {
 		n := state.Count{Kind: k.Name}
 		for range t.Dormant(k.Name) {
 			n.Total++

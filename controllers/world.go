@@ -11,10 +11,11 @@ import (
 // World is what decisions over one tree share: who may work, and what was decided already. What is asked for is worked
 // out once. A World belongs to one goroutine.
 type World struct {
-	tree *state.Tree
-	now  time.Time
-	only *Selection
-	asks func(owner schemas.Ref, node string) bool // nil until asked for
+	table Table
+	tree  *state.Tree
+	now   time.Time
+	only  *Selection
+	asks  func(owner schemas.Ref, node string) bool // nil until asked for
 	// work is what is being decided; nil means everything. The statuses of other objects in the tree are believed.
 	work  map[schemas.Ref]bool
 	outs  map[schemas.Ref]Out
@@ -37,7 +38,7 @@ type World struct {
 }
 
 func newWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
-	return &World{tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work)),
+	return &World{table: TableOf(t), tree: t, now: now, work: work, outs: make(map[schemas.Ref]Out, len(work)),
 		matters: &matterIndex{tree: t}}
 }
 
@@ -52,38 +53,35 @@ func (w *World) asked(owner schemas.Ref, node string) bool {
 	return w.asks(owner, node)
 }
 
-// decide returns the decision about e. A status that it does not change is the very one that e has. Decisions about DAGs,
-// sessions and requests, on which others rest, are made once.
-func (w *World) decide(e *state.Entry, by func(In) Out) Out {
+// decide is decideAs by the row of the table.
+func (w *World) decide(e *state.Entry) Out { return w.decideAs(e, w.table.Row(e.Kind)) }
+
+// decideAs returns the decision about e, an object of kind k. A status that it does not change is the very one that e has.
+// A decision that is shared is made once.
+func (w *World) decideAs(e *state.Entry, k *Kind) Out {
 	if out, ok := w.outs[e.Ref]; ok {
 		return out
 	}
 	if w.tell != nil {
 		w.tell()
 	}
-	out := by(In{Entry: e, Tree: w.tree, World: w, Now: w.now})
-	rest(e, out)
-	if sameStatus(e.Status(), out.Status) {
+	out := k.Decide(In{Entry: e, Tree: w.tree, World: w, Now: w.now})
+	if !k.KeepSpec {
+		releaseSpec(e, out)
+	}
+	if k.same(e.Status(), out.Status) {
 		out.Status = e.Status() // of two equal ones one is kept
 	}
-	if restsOn[e.Kind] {
+	if k.Shared {
 		w.outs[e.Ref] = out
 	}
 	return out
 }
 
-// restsOn are the kinds on whose decisions others rest.
-var restsOn = map[string]bool{
-	schemas.DAGKind.Name: true, schemas.SessionKind.Name: true, schemas.ClarificationRequestKind.Name: true,
-}
-
-// rest lets go of the spec of an object that has nothing to do: what is not decided again need not be held in full.
-// Sessions and agents are kept: all that belongs to them reads them.
-func rest(e *state.Entry, out Out) {
-	if e.Object == nil || e.Kind == schemas.SessionKind.Name || e.Kind == schemas.AgentKind.Name {
-		return
-	}
-	if len(out.Effects) == 0 && len(e.Claims) == 0 && out.Again.IsZero() {
+// releaseSpec releases the decoded spec of an object that has nothing to do: what is not decided again need not be held in
+// full.
+func releaseSpec(e *state.Entry, out Out) {
+	if e.Object != nil && len(out.Effects) == 0 && len(e.Claims) == 0 && out.Again.IsZero() {
 		e.Object.Release()
 	}
 }
@@ -93,7 +91,7 @@ func rest(e *state.Entry, out Out) {
 func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
 	s := e.Status()
 	if w.work == nil || w.work[e.Ref] {
-		s = w.decide(e, decideDAG).Status
+		s = w.decide(e).Status
 	}
 	st, _ := s.(*schemas.DAGStatus)
 	return st
@@ -119,7 +117,7 @@ func (w *World) dagBrief(e *state.Entry) *schemas.Brief {
 func (w *World) sessionStatus(e *state.Entry) *schemas.SessionStatus {
 	s := e.Status()
 	if w.work == nil || w.work[e.Ref] {
-		s = w.decide(e, decideSession).Status
+		s = w.decide(e).Status
 	}
 	st, _ := s.(*schemas.SessionStatus)
 	return st

@@ -31,6 +31,9 @@ type Kind struct {
 	// CheckObject reports what [Spec].Check cannot know, since it takes more than this package: that an expression does
 	// not compile, for example. It runs on what is sound by itself. nil: nothing can be wrong.
 	CheckObject func(o *Object, r *Report)
+
+	// Row is what the packages above know of the kind, for the one that made the table (controllers.Kind).
+	Row any
 }
 
 // Singular is the lower-case word used in references and on the command line: "clarificationrequest".

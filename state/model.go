@@ -286,7 +286,7 @@ func (m *model) tree() *Tree {
 		}
 	}
 	t := NewTree(m.settings.spec, m.problems(), entries...)
-	t.ledgers, t.later, t.dormant = m.ledgers(), m.later, m.dormant
+	t.kinds, t.ledgers, t.later, t.dormant = m.layout.kinds, m.ledgers(), m.later, m.dormant
 	return t
 }
 

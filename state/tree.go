@@ -14,6 +14,7 @@ import (
 // Tree is everything that a decision may look at: specs, statuses, records, ledgers, settings and problems, at one moment. It
 // is immutable; With makes the next one. Methods that return slices return shared ones: callers must not change them.
 type Tree struct {
+	kinds     schemas.Kinds
 	shelves   map[string][]*Entry // by kind, sorted by name
 	referrers map[schemas.Ref][]schemas.Ref
 	settings  *schemas.SettingsSpec
@@ -125,6 +126,9 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 		}
 	}
 }
+
+// Schemas is the table of kinds that the tree was read with; nil for a tree that NewTree made.
+func (t *Tree) Schemas() schemas.Kinds { return t.kinds }
 
 // Kinds returns the kinds that have entries, sorted.
 func (t *Tree) Kinds() []string {

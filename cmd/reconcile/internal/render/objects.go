@@ -34,13 +34,13 @@ func ObjectTables(w io.Writer, p Palette, entries []*state.Entry, now time.Time)
 
 func kindTable(w io.Writer, p Palette, k controllers.Kind, entries []*state.Entry, now time.Time) error {
 	heads := []string{"NAME"}
-	for _, c := range k.Columns() {
+	for _, c := range k.ColumnsOrDefault() {
 		heads = append(heads, c.Head)
 	}
 	t := NewTable(p, heads...)
 	for _, e := range entries {
 		row := []Cell{{Text: e.Name}}
-		for _, c := range k.Columns() {
+		for _, c := range k.ColumnsOrDefault() {
 			if c.Text != nil {
 				row = append(row, Word(c.Text(e)))
 			} else {
