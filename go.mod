@@ -25,12 +25,12 @@ require (
 	github.com/tiktoken-go/tokenizer v0.10.0 // the expression that cuts, compiled, and what counts are tested against
 	github.com/viterin/vek v0.4.3 // float32 vectors by AVX2
 	github.com/yuin/goldmark v1.8.7 // what of a comment on GitHub is text, and what code or a quotation
-	go.yaml.in/yaml/v2 v2.4.2 // YAML output
+	go.yaml.in/yaml/v2 v2.4.2 // YAML output with keys that are longer than sigs.k8s.io/yaml reads
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
 	golang.org/x/sys v0.49.0 // locks, process groups, directory scans, what the processor can do
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
 	golang.org/x/tools v0.52.0 // import rules and txtar (tests only)
-	sigs.k8s.io/yaml v1.6.0 // what YAML output is tested against
+	sigs.k8s.io/yaml v1.6.0 // YAML output, by the JSON form of values
 )
 
 require (

@@ -11,7 +11,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v2"
+	plainyaml "go.yaml.in/yaml/v2"
+	"sigs.k8s.io/yaml"
 )
 
 // JSON writes v indented by two spaces. Characters that HTML would need escaped are written as they are; those that a
@@ -64,8 +65,9 @@ func inJSON(r rune) string {
 
 func inYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
 
-// YAML writes v as one YAML document, by its JSON form. Where that needs escapes of its own for hidden characters,
-// which plain YAML text has none for, the JSON form itself is written, which is YAML too but for the longest escapes.
+// YAML writes v as one YAML document with sorted keys, by its JSON form, as Kubernetes does. Where that needs escapes of its
+// own for hidden characters, which plain YAML text has none for, the JSON form itself is written, which is YAML too but for the
+// longest escapes.
 func YAML(w io.Writer, v any) error {
 	raw, err := encode(v, "")
 	if err != nil {
@@ -77,7 +79,10 @@ func YAML(w io.Writer, v any) error {
 		}
 		return err
 	}
-	b, err := asYAML(raw)
+	b, err := yaml.JSONToYAML([]byte(raw))
+	if err != nil {
+		b, err = longKeysToYAML(raw)
+	}
 	if err != nil {
 		return fmt.Errorf("print %T as YAML: %w", v, err)
 	}
@@ -85,18 +90,15 @@ func YAML(w io.Writer, v any) error {
 	return err
 }
 
-// asYAML writes a JSON text as YAML, keys sorted.
-func asYAML(raw string) ([]byte, error) {
+// longKeysToYAML is yaml.JSONToYAML for JSON that has keys of more than 1,024 characters, which it cannot read.
+func longKeysToYAML(raw string) ([]byte, error) {
 	d := json.NewDecoder(strings.NewReader(raw))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	if b, ok := quickYAML(v); ok {
-		return b, nil
-	}
-	return yaml.Marshal(exact(v))
+	return plainyaml.Marshal(exact(v))
 }
 
 // exact gives the numbers in what was decoded the types that hold all their digits, as far as there are such. One that is
