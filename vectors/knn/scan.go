@@ -52,12 +52,19 @@ func (w *walker) sieveSpan(v *view, o SearchOptions, s span) (passed int) {
 		norms = s.s.norms[s.from:s.to]
 	}
 	w.scanSpan(v, &w.query, s, v.whole)
-	all := o.Filter == nil && v.born == nil
+	norms, ratio := norms[:len(w.dists)], w.query.ratio
+	if o.Filter == nil && v.born == nil {
+		for i, dot := range w.dists {
+			if dist := far(norms[i], dot, ratio); w.best.near(dist) {
+				w.best.offer(keyOf(dist, s.slot+uint32(i), 0))
+			}
+		}
+		return len(norms)
+	}
 	for i, dot := range w.dists {
-		slot := s.slot + uint32(i)
-		if all || o.passes(v, slot) {
+		if slot := s.slot + uint32(i); o.passes(v, slot) {
 			passed++
-			w.best.offer(keyOf(far(norms[i], dot, w.query.ratio), slot, 0))
+			w.best.offer(keyOf(far(norms[i], dot, ratio), slot, 0))
 		}
 	}
 	return passed

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -45,7 +46,7 @@ const (
 	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
 	narrow = 10
 	// Of Ef candidates a scan keeps keptAll, and 1 in keptOf besides.
-	keptAll, keptOf = 256, 8
+	keptAll, keptOf = 64, 8
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
 	dense = 40
 	// fetched is how many bytes of the vectors that are compared exactly next are fetched.
@@ -168,29 +169,38 @@ func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
 // settleBest compares w.ranked exactly, the K nearest first, but for those of which what codes were off so far says that they are
 // not among the K best.
 func (w *walker) settleBest(v *view, o SearchOptions) {
-	pick(w.ranked, o.K)
+	head := min(max(o.K, 8), len(w.ranked))
+	pick(w.ranked, head)
 	first, each := v.similarity(&w.query)
 	least, most := float32(math.MaxFloat32), float32(-math.MaxFloat32) // that codes were off
-	ahead := max(1, fetched/(4*v.dims))
-	for i := range min(ahead, len(w.ranked)) {
-		w.fetch(v, i)
-	}
-	for i, key := range w.ranked {
-		w.fetch(v, i+ahead)
-		about := float32(first + float64(each*float64(distOf(key))))
-		if i >= 8 && len(w.answers) >= o.K && about+most+(most-least) < w.answers[o.K-1].Similarity {
-			continue
+	about := func(key uint64) float32 { return float32(first + float64(each*float64(distOf(key)))) }
+	compare := func(keys []uint64) {
+		ahead := max(1, fetched/(4*v.dims))
+		for i := range min(ahead, len(keys)) {
+			w.fetch(v, keys[i])
 		}
-		off := w.answer(v, o, slotOf(key, 0)) - about
-		least, most = min(least, off), max(most, off)
-		w.settle(v, o)
+		for i, key := range keys {
+			if i+ahead < len(keys) {
+				w.fetch(v, keys[i+ahead])
+			}
+			off := w.answer(v, o, slotOf(key, 0)) - about(key)
+			least, most = min(least, off), max(most, off)
+			w.settle(v, o)
+		}
 	}
+	compare(w.ranked[:head])
+	rest := w.ranked[head:]
+	if len(w.answers) >= o.K {
+		worst := w.answers[o.K-1].Similarity - most - (most - least)
+		rest = slices.DeleteFunc(rest, func(key uint64) bool { return about(key) < worst })
+	}
+	compare(rest)
 }
 
-// fetch has the exact vector of a candidate fetched, if there are so many.
-func (w *walker) fetch(v *view, i int) {
-	if i < len(w.ranked) && w.vector == nil {
-		kernel.Prefetch(v.vector(slotOf(w.ranked[i], 0)))
+// fetch has the exact vector of a candidate fetched.
+func (w *walker) fetch(v *view, key uint64) {
+	if w.vector == nil {
+		kernel.Prefetch(v.vector(slotOf(key, 0)))
 	}
 }
 

@@ -15,6 +15,9 @@ type sieve struct {
 // reset empties it. It keeps n keys from then on.
 func (s *sieve) reset(n int) { s.keys, s.n, s.limit = s.keys[:0], n, 1<<64-1 }
 
+// near reports whether a key of this distance may be among the lowest.
+func (s *sieve) near(dist int32) bool { return uint32(nearest+dist) <= uint32(s.limit>>distShift) }
+
 // offer gives it a key.
 func (s *sieve) offer(key uint64) {
 	if key < s.limit {
