@@ -23,7 +23,7 @@ import (
 // checked page by page as they are used, and of the vectors, see [Stored.Confirm]; Verify checks these, too.
 const (
 	magic     = "RECINDEX"
-	version   = 11
+	version   = 12
 	pageSize  = 4096
 	tableAt   = 16
 	rowSize   = 32

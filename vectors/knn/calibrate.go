@@ -21,18 +21,17 @@ const (
 	// amongShare is which share of the nearest are to be among those that are kept, amongWhole the same where walks compare whole
 	// codes, so that those that are kept can be compared exactly only, and amongMost how many these may be.
 	amongShare, amongWhole, amongMost = 0.99, 0.96, 256
+	// tied is how many of the nearest an exact search for a probe finds besides: those that are as near as the last one count, too.
+	tied = 2 * DefaultK
 )
 
 // wantDefault and wantThorough are the shares of the nearest that are to be found, for each kind of probes: for vectors of the
-// index a little more than is promised of all. The others are those of lists, where more costs little.
-var (
-	wantDefault, wantThorough               = [kinds]float64{own: 0.97, foreign: 0.985}, [kinds]float64{own: 0.996, foreign: 0.998}
-	wantDefaultOfLists, wantThoroughOfLists = [kinds]float64{own: 0.99, foreign: 0.985}, [kinds]float64{own: 0.998, foreign: 0.998}
-)
+// index a little more than is promised of all. See inReach for lists.
+var wantDefault, wantThorough = [kinds]float64{own: 0.97, foreign: 0.985}, [kinds]float64{own: 0.996, foreign: 0.998}
 
-// efforts are how many candidates default and thorough searches follow, and among how many of the best by their codes the
-// nearest are.
-type efforts struct{ normal, thorough, among int }
+// efforts are how many candidates default and thorough searches follow, among how many of the best by their codes the
+// nearest are, and which lists default and thorough searches look at; 0: those that ef says.
+type efforts struct{ normal, thorough, among, reach, farReach int }
 
 var leastEfforts = efforts{normal: DefaultEfSearch, thorough: DefaultEfThorough}
 
@@ -130,8 +129,9 @@ type probe struct {
 	unit  []float32
 	limit float32
 	most  int // how many of these there are at most
-	// ranks are the places of the nearest, in the order of codes that walks compare.
-	ranks []int
+	// ranks are the places of the nearest, in the order of codes that walks compare; places where they are in lists.
+	ranks  []int
+	places []place
 }
 
 // The kinds of probes.
@@ -167,12 +167,12 @@ func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float3
 	}
 	probes := l.probes()
 	v.efforts.among = among(probes, v.whole)
-	normal, thorough, growth := wantDefault, wantThorough, 1
-	if !v.graph {
-		normal, thorough, growth = wantDefaultOfLists, wantThoroughOfLists, 2
+	if v.graph {
+		v.efforts.normal = l.enough(probes, DefaultEfSearch, wantDefault)
+		v.efforts.thorough = l.enough(probes, max(DefaultEfThorough, v.efforts.normal), wantThorough)
+	} else {
+		l.chooseReach(probes)
 	}
-	v.efforts.normal = l.enough(probes, DefaultEfSearch, normal)
-	v.efforts.thorough = l.enough(probes, max(DefaultEfThorough, growth*v.efforts.normal), thorough)
 	if failed := l.failed.Swap(nil); failed != nil {
 		return *failed
 	}
@@ -232,17 +232,22 @@ func (w *walker) aim(v *view, p *probe) {
 	if v.check(p.unit) != nil {
 		return // nothing is left of equal vectors
 	}
-	w.ask(v, p, SearchOptions{Exact: true})
+	w.ask(v, p, SearchOptions{Exact: true, K: DefaultK + 1 + tied})
 	var near []uint32
 	for _, h := range w.answers {
-		if h.Slot != p.slot && p.most < DefaultK {
-			p.most++
+		if h.Slot != p.slot && (p.most < DefaultK || h.Similarity == p.limit) {
+			p.most = min(p.most+1, DefaultK)
 			p.limit = h.Similarity
 			near = append(near, h.Slot)
 		}
 	}
 	if p.kind == own {
 		p.ranks = w.ranks(v, near)
+		slices.Sort(p.ranks)
+		p.ranks = p.ranks[:p.most]
+	}
+	if v.inLists() {
+		w.locate(v, p, near)
 	}
 }
 
@@ -256,7 +261,11 @@ func (w *walker) ranks(v *view, slots []uint32) []int {
 			dists[i] = key >> distShift
 		}
 	}
+	most := slices.Max(append(dists, 0))
 	for _, key := range keys {
+		if key>>distShift >= most {
+			continue
+		}
 		for i, d := range dists {
 			if key>>distShift < d {
 				ranks[i]++
@@ -286,14 +295,18 @@ func among(probes []probe, whole bool) int {
 // ask leaves the nearest of a probe in w.answers. Links to its slot and from it are not followed: what is searched for is most
 // often not in the index.
 func (w *walker) ask(v *view, p *probe, o SearchOptions) {
-	o.K = DefaultK + 1
-	v.encode(&w.query, p.unit, w.rotated)
-	w.salt = 0
+	w.encodeProbe(v, p)
 	if p.slot != v.entry {
 		w.hidden = p.slot
 	}
 	w.find(v, o)
 	w.hidden = noSlot
+}
+
+// encodeProbe sets w.query to that of a probe.
+func (w *walker) encodeProbe(v *view, p *probe) {
+	v.encode(&w.query, p.unit, w.rotated)
+	w.salt = 0
 }
 
 // share is what part of the nearest is found of the probes of a kind, among the first n of all.
@@ -304,7 +317,7 @@ func (l *linker) share(probes []probe, kind, ef, n int) float64 {
 		if p.kind != kind || p.most == 0 {
 			return
 		}
-		w.ask(l.v, p, SearchOptions{Ef: ef})
+		w.ask(l.v, p, SearchOptions{Ef: ef, K: DefaultK + 1})
 		for _, h := range w.answers {
 			if h.Slot != p.slot && h.Similarity >= p.limit && found[i] < p.most {
 				found[i]++

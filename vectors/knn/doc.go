@@ -8,9 +8,10 @@
 // apart. Codes are kept as two planes of nibbles. A search compares codes by their distance, and the best exactly.
 //
 // Up to [Options.GraphFrom] vectors are in lists of near ones, each around a pivot (Sivic and Zisserman, "Video Google: A Text
-// Retrieval Approach to Object Matching in Videos", 2003). A search compares the codes of the lists whose pivots are nearest,
-// until they are many times as many as ef; if that is all vectors, or these are few, it looks at no lists. Lists are made in a tenth of the
-// time that a graph takes.
+// Retrieval Approach to Object Matching in Videos", 2003). A search compares the codes of the lists whose pivots are nearest: by
+// default those whose pivots are not much farther than the nearest one (Chen et al., "SPANN: Highly-efficient Billion-scale
+// Approximate Nearest Neighborhood Search", 2021), else until they are many times as many as ef. If that is most vectors, or these
+// are few, it looks at no lists. Lists are made in a tenth of the time that a graph takes.
 //
 // More are in a graph that is walked (Malkov and Yashunin, "Efficient and Robust Approximate Nearest Neighbor Search Using
 // Hierarchical Navigable Small World Graphs", 2020): from the entry at the highest level greedily down, at the level above
@@ -21,9 +22,9 @@
 // would meet most of the vectors is a scan of the codes instead. A filter takes part in the walk: what does not pass is
 // walked through. What few pass is scanned.
 //
-// How large ef has to be depends on the vectors. A build searches for some of them, as if they were not in the index, and for
-// what lies between and beyond some, compares what is found with exact searches, and chooses the least that finds enough: for
-// the default and for thorough searches, see [Index.Efforts].
+// How large ef has to be, and how much farther pivots may be, depends on the vectors. A build searches for some of them, as if they
+// were not in the index, and for what lies between and beyond some, compares what is found with exact searches, and chooses the
+// least that finds enough: for the default and for thorough searches, see [Index.Efforts].
 //
 // An exact search scans the codes of 8 bits, which say how similar a vector is at most, and compares vectors in that
 // order until none that is left can be among the best.

@@ -162,21 +162,34 @@ func (v *view) bury() {
 // inLists reports whether the vectors are in lists.
 func (v *view) inLists() bool { return len(v.lists.members) > 0 }
 
-// scanLists compares the query with the members of the nearest lists, until as many are compared as it is to look at.
+// scanLists compares the query with the members of the nearest lists, until as many are compared as it is to look at, or those
+// within reach are.
 func (w *walker) scanLists(v *view, o SearchOptions) {
 	w.best.reset(kept(v, o))
 	w.scanPivots(v, &w.query)
-	keys, left := w.found, lookedAt*o.Ef
-	for len(keys) > 0 && left > 0 {
-		next := lowest(keys, 1+left*len(v.lists.members)/v.live)
+	near, most := len(w.found), lookedAt*o.Ef
+	if o.reach > 0 {
+		near = split(w.found, v.reached(&w.query, slices.Min(w.found), o.reach))
+	}
+	passed := w.scanNearest(v, o, w.found[:near], most)
+	if least := min(most, lookedAt*o.K); passed < least {
+		w.scanNearest(v, o, w.found[near:], least-passed)
+	}
+	w.rerank(v, o, w.candidates(v, o))
+}
+
+// scanNearest compares the query with the members of the nearest of some lists, until so many pass, and returns how many do.
+func (w *walker) scanNearest(v *view, o SearchOptions, keys []uint64, want int) (passed int) {
+	for len(keys) > 0 && passed < want {
+		next := lowest(keys, 1+(want-passed)*len(v.lists.members)/v.live)
 		keys = keys[len(next):]
 		for _, key := range next {
-			if left -= w.scanList(v, o, v.lists.members[slotOf(key, 0)]); left <= 0 {
+			if passed += w.scanList(v, o, v.lists.members[slotOf(key, 0)]); passed >= want {
 				break
 			}
 		}
 	}
-	w.rerank(v, o, w.best.kept())
+	return passed
 }
 
 // scanList compares the query with the members of a list, and returns how many pass.

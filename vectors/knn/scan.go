@@ -33,16 +33,42 @@ func (v *view) spans(do func(span)) {
 	}
 }
 
-// kept is how many candidates a scan compares by whole codes. A search that is to look at most vectors needs not keep most.
+// kept is how many candidates a scan keeps at most. A search that is to look at most vectors needs not keep most; one whose lists
+// are those within reach keeps as many whatever these are.
 func kept(v *view, o SearchOptions) int {
-	return max(o.K, v.efforts.among, min(o.Ef, keptAll+o.Ef/keptOf))
+	most := keptAll + o.Ef/keptOf
+	if o.reach == 0 {
+		most = min(most, o.Ef)
+	}
+	return max(o.K, v.efforts.among, most)
 }
 
 // scanCodes compares the codes of all vectors as a walk does, and the best that it keeps exactly.
 func (w *walker) scanCodes(v *view, o SearchOptions) {
 	w.best.reset(kept(v, o))
 	v.spans(func(s span) { w.sieveSpan(v, o, s) })
-	w.rerank(v, o, w.best.kept())
+	w.rerank(v, o, w.candidates(v, o))
+}
+
+// offBy is how many standard deviations of what the lower nibbles change in the difference of two distances a candidate may be
+// farther than the K best by the upper ones.
+const offBy = 4
+
+// candidates are the best that a scan keeps, without those that upper nibbles tell to be too far away.
+func (w *walker) candidates(v *view, o SearchOptions) []uint64 {
+	keys := w.best.kept()
+	if len(keys) <= o.K || v.whole {
+		return keys
+	}
+	pick(keys, o.K)
+	last := distOf(slices.Max(keys[:o.K]))
+	apart := math.Sqrt(max(0, v.apart(&w.query, last))) * float64(v.scale)
+	ratio, lower := float64(w.query.ratio)/unitRatio, 16/math.Sqrt(12)
+	limit := float64(last) + offBy*2*math.Sqrt2*lower*apart*ratio
+	if !(limit < math.MaxInt32-nearest) { // of a damaged file it may be no number
+		return keys
+	}
+	return keys[:o.K+split(keys[o.K:], keyOf(int32(limit)+1, 0, 0))]
 }
 
 // sieveSpan offers w.best the slots of a span, and returns how many pass.
@@ -100,7 +126,7 @@ func (w *walker) scanSlots(v *view, o SearchOptions) {
 	w.slots = slices.DeleteFunc(w.slots, func(slot uint32) bool { return !v.has(slot) })
 	w.best.reset(kept(v, o))
 	w.sieveSlots(v)
-	w.rerank(v, o, w.best.kept())
+	w.rerank(v, o, w.candidates(v, o))
 }
 
 // exact finds the K best for certain: a code says how similar a vector is at most, and vectors are compared in that order

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,6 +30,8 @@ type SearchOptions struct {
 	MinSimilarity float32
 	// Into is used for the result if it has room for K hits: then a search does not allocate.
 	Into []Hit
+	// reach, unless 0, is which lists it looks at.
+	reach int
 }
 
 // Hit is a vector that was found.
@@ -46,7 +47,7 @@ const (
 	// A filter that lets less than 1 in narrow vectors pass is searched by a scan of these.
 	narrow = 10
 	// Of Ef candidates a scan keeps keptAll, and 1 in keptOf besides.
-	keptAll, keptOf = 64, 8
+	keptAll, keptOf = 256, 8
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
 	dense = 40
 	// fetched is how many bytes of the vectors that are compared exactly next are fetched.
@@ -101,6 +102,7 @@ func (x *Index) complete(v *view, o SearchOptions) SearchOptions {
 	}
 	if o.Ef <= 0 {
 		o.Ef = x.effort(v, o.Thorough)
+		o.reach = x.reach(v, o)
 	}
 	o.K = min(o.K, max(1, v.len()))
 	o.Ef = min(max(o.Ef, o.K), max(1, v.len()))
@@ -116,6 +118,19 @@ func (x *Index) effort(v *view, thorough bool) int {
 	return normal
 }
 
+// reach is that of a search which leaves the effort to the index. What few pass, and more than were calibrated for, is farther away.
+func (x *Index) reach(v *view, o SearchOptions) int {
+	switch {
+	case o.Filter != nil || o.K > DefaultK:
+		return 0
+	case o.Thorough && x.options.EfThorough == 0:
+		return v.efforts.farReach
+	case !o.Thorough && x.options.EfSearch == 0:
+		return v.efforts.reach
+	}
+	return 0
+}
+
 // find leaves the hits for w.query in w.answers.
 func (w *walker) find(v *view, o SearchOptions) {
 	w.answers = w.answers[:0]
@@ -127,7 +142,7 @@ func (w *walker) find(v *view, o SearchOptions) {
 	case o.Filter != nil && o.Filter.Len() < n/narrow:
 		w.slots = o.Filter.appendTo(w.slots[:0], n)
 		w.scanSlots(v, o)
-	case !v.hasEntry() && (!v.inLists() || lookedAt*o.Ef >= v.live):
+	case !v.hasEntry() && (!v.inLists() || lookedAt*o.Ef >= v.live && o.reach == 0):
 		w.scanCodes(v, o)
 	case !v.hasEntry():
 		w.scanLists(v, o)
@@ -189,12 +204,24 @@ func (w *walker) settleBest(v *view, o SearchOptions) {
 		}
 	}
 	compare(w.ranked[:head])
-	rest := w.ranked[head:]
-	if len(w.answers) >= o.K {
-		worst := w.answers[o.K-1].Similarity - most - (most - least)
-		rest = slices.DeleteFunc(rest, func(key uint64) bool { return about(key) < worst })
+	for rest := w.ranked[head:]; len(rest) > 0; {
+		worst := float32(-math.MaxFloat32)
+		if len(w.answers) >= o.K {
+			worst = w.answers[o.K-1].Similarity - most - (most - least)
+		}
+		n := 0
+		for i, key := range rest {
+			if about(key) >= worst {
+				rest[i], rest[n] = rest[n], key
+				n++
+			}
+		}
+		if n == 0 {
+			break
+		}
+		compare(rest[:n])
+		rest = rest[n:] // what codes are off now may say that more of them can be among the best
 	}
-	compare(rest)
 }
 
 // fetch has the exact vector of a candidate fetched.

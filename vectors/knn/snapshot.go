@@ -14,9 +14,9 @@ import (
 var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 const (
-	magic = "rcnknn\x00\x06" // ends with the version
+	magic = "rcnknn\x00\x07" // ends with the version
 	// headerFields are the numbers of the header that are no checksums; see header.
-	headerFields = 18
+	headerFields = 20
 	sections     = 13
 	headerSize   = (len(magic) + 8*(headerFields+sections+1) + sectionLine - 1) / sectionLine * sectionLine
 	sectionLine  = 64
@@ -28,12 +28,14 @@ type header struct {
 	dims, m, efConstruction, efSearch, efThorough, graphFrom uint64
 	slots, tower, graph, entry, top, lists                   uint64
 	scale, whole, normal, thorough, among, calibrated        uint64
+	reach, farReach                                          uint64
 	sums                                                     [sections]uint64
 }
 
 func (h *header) fields() []*uint64 {
 	return []*uint64{&h.dims, &h.m, &h.efConstruction, &h.efSearch, &h.efThorough, &h.graphFrom,
-		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.lists, &h.scale, &h.whole, &h.normal, &h.thorough, &h.among, &h.calibrated}
+		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.lists, &h.scale, &h.whole, &h.normal, &h.thorough, &h.among, &h.calibrated,
+		&h.reach, &h.farReach}
 }
 
 // sizes are the sizes of the sections in bytes, in their order.
@@ -181,7 +183,8 @@ func (x *Index) headerOf(v *view, moved []uint32, links int) header {
 	h := header{dims: uint64(o.Dims), m: uint64(o.M), efConstruction: uint64(o.EfConstruction),
 		efSearch: uint64(o.EfSearch), efThorough: uint64(o.EfThorough), graphFrom: uint64(o.GraphFrom),
 		slots: uint64(v.live), entry: noSlot, lists: uint64(len(v.lists.members)), scale: uint64(math.Float32bits(v.scale)),
-		normal: uint64(v.efforts.normal), thorough: uint64(v.efforts.thorough), among: uint64(v.efforts.among), calibrated: uint64(v.calibrated)}
+		normal: uint64(v.efforts.normal), thorough: uint64(v.efforts.thorough), among: uint64(v.efforts.among), calibrated: uint64(v.calibrated),
+		reach: uint64(v.efforts.reach), farReach: uint64(v.efforts.farReach)}
 	if v.whole {
 		h.whole = 1
 	}
@@ -288,7 +291,8 @@ func (h *header) options() (Options, bool) {
 	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.tower == 0 && h.lists <= mostLists
 	scale := math.Float32frombits(uint32(h.scale))
 	coded := h.scale <= math.MaxUint32 && scale > 0 && scale <= 127/smallest && h.whole <= 1
-	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.among <= amongMost && h.calibrated <= MaxVectors
+	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.among <= amongMost && h.calibrated <= MaxVectors &&
+		h.reach <= mostReach && h.farReach <= mostReach
 	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned) && coded && calibrated
 }
 
@@ -306,7 +310,7 @@ func Open(data []byte) (*Index, error) {
 		return nil, ErrDamaged
 	}
 	v := &view{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top),
-		efforts: efforts{int(h.normal), int(h.thorough), int(h.among)}, calibrated: int(h.calibrated)}
+		efforts: efforts{int(h.normal), int(h.thorough), int(h.among), int(h.reach), int(h.farReach)}, calibrated: int(h.calibrated)}
 	var parts [sections][]byte
 	at := uint64(headerSize)
 	for i, size := range h.sizes(v.shape) {
