@@ -80,6 +80,17 @@ type Brief struct {
 	Abandoned []schemas.Clarification `json:"abandoned,omitempty"`
 }
 
+// AboutIssue is what the tree says of an issue: the titles and descriptions of its sessions.
+func AboutIssue(t *state.Tree, issue int) string {
+	var texts []string
+	for _, e := range t.Entries(schemas.SessionKind.Name) {
+		if s := schemas.SpecAs[*schemas.SessionSpec](e.Object); s != nil && s.Issue == issue && issue > 0 {
+			texts = append(texts, s.Title, s.Description)
+		}
+	}
+	return strings.TrimSpace(strings.Join(texts, "\n"))
+}
+
 // NewBrief gathers from the ledgers what an agent must know about an issue. Questions that were resolved before since
 // are left out. left is what [LeftBehind] said before the agent took the issue up.
 func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time, left []schemas.Clarification) Brief {

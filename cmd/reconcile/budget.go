@@ -101,12 +101,12 @@ func (a *app) invalid(e *state.Entry) error {
 func (a *app) newBudget(ctx context.Context, s *state.Store, t *state.Tree, o budgetOptions) (render.Budget, error) {
 	r := budget.Request{Agent: o.agent, Issue: o.issue.number}
 	if o.conversation != "" {
-		r.Conversation = &budget.Text{Name: o.conversation, Read: func() ([]byte, error) { return a.readInput(o.conversation) }}
+		r.Conversation = &budget.Text{Name: o.conversation, Read: a.textFrom(o.conversation).Read}
 	}
-	m := a.memoryOf(s)
+	m := a.env().Memory(s)
 	b, err := budget.Count(ctx, s, t, m, r)
 	if errors.Is(err, budget.ErrNoAgent) {
 		err = ops.NotFound(t, ops.AgentRef(o.agent))
 	}
-	return b, refused(errors.Join(err, m.Close()))
+	return b, errors.Join(err, m.Close())
 }

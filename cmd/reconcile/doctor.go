@@ -52,7 +52,7 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if o.fix {
 		examine = doctor.Fix
 	}
-	findings := examine(ctx, doctor.New(doctor.Options{Tree: a.config(), Indexing: a.env().Indexing(), WarnMemory: a.warnMemory}))
+	findings := examine(ctx, doctor.New(doctor.Options{Tree: a.config(), Indexing: a.env().Indexing(), WarnMemory: a.env().WarnMemory}))
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -243,13 +243,7 @@ func (a *app) factRemove(ctx context.Context, ids []string) error {
 	if err := ops.RemoveFacts(ctx, a.env(), ids); err != nil {
 		return err
 	}
-	if a.global.output != formatTable {
-		return a.print(doneReport{IDs: ids})
-	}
-	for _, id := range ids {
-		fmt.Fprintf(a.stdout, "%s: removed\n", clean(id))
-	}
-	return nil
+	return a.printDone(ids, "removed")
 }
 
 func (a *app) printTaken(taken []index.Taken) error {

@@ -98,7 +98,7 @@ type hookReport struct {
 	// Memory is what is remembered of earlier work, at a start: the section "## Memory Recall", or "".
 	Memory string `json:"memory,omitempty"`
 	// Learned is what an end kept; absent if no conversation was given.
-	Learned *learned `json:"learned,omitempty"`
+	Learned *ops.Learned `json:"learned,omitempty"`
 	controllers.Brief
 }
 
@@ -111,9 +111,11 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 		return err
 	}
 	process.TuneGC(a.getenv, process.GCLatency)
-	conversation, err := a.readTranscript(o)
-	if err != nil {
-		return err
+	var conversation *ops.Conversation
+	if o.transcript != "" {
+		if conversation, err = ops.ReadConversation(a.textFrom(o.transcript), o.session); err != nil {
+			return err
+		}
 	}
 	s, t, err := a.load(ctx)
 	if err != nil {
@@ -123,7 +125,10 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 	note := a.discreet("--note", o.note)
 	report := hookReport{Agent: o.agent, Issue: o.issue.number, Outcome: outcome}
 	if outcome == schemas.OutcomeDone { // before the work counts as done: what was learned is not to be lost
-		if report.Learned, err = a.captureSession(ctx, s, t, o, conversation); err != nil {
+		if _, err := ops.FindAgent(t, o.agent); err != nil {
+			return err
+		}
+		if report.Learned, err = a.env().CaptureSession(ctx, s, o.agent, o.issue.number, conversation); err != nil {
 			return err
 		}
 	}
@@ -153,13 +158,17 @@ func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
 		return err
 	}
 	if l := report.Learned; l != nil && l.Held && whole {
-		a.takenIn(ctx, s, o.issue.number, l)
+		a.env().Settled(ctx, s, o.issue.number, l)
 	}
 	report.Brief = controllers.NewBrief(t, o.agent, o.issue.number, since, left)
 	if outcome == schemas.OutcomeStarted {
-		report.Memory = a.remind(ctx, s, t, o)
+		report.Memory = a.env().Remind(ctx, s, t, o.agent, o.issue.number)
 	}
-	return errors.Join(a.printHook(report), report.Learned.exit())
+	err = a.printHook(report)
+	if l := report.Learned; l != nil && l.Held { // it is kept, and not yet in the memory
+		err = errors.Join(err, exitWith(exitBusy))
+	}
+	return err
 }
 
 func (o *hookOptions) check(outcome string) error {
@@ -233,7 +242,7 @@ func hookText(r hookReport) string {
 		b.WriteString("\n" + strings.TrimRight(r.Memory, "\n") + "\n")
 	}
 	if l := r.Learned; l != nil && l.Path != "" {
-		b.WriteString("\n" + l.line() + "\n")
+		b.WriteString("\n" + l.String() + "\n")
 	}
 	return b.String()
 }

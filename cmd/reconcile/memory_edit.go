@@ -1,20 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/state"
 )
 
 // doneReport is what verify and remove print for machines.
@@ -30,16 +23,12 @@ func newMemoryVerifyCmd(a *app) *cobra.Command {
 		Long: `Say that observations are still true of the files that they are about, as these are now. What may be stale is
 recalled as before then, until a file changes again.`,
 		Example: "  reconcile memory verify obs-engineer-29-1709035200000-a1b2c3",
-		Args:    memoryIDs,
+		Args:    arguments(1, -1, "the id of an observation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-				who, err := a.person(by)
-				if err != nil {
-					return err
-				}
-				err = m.Verify(cmd.Context(), args, who)
-				return a.done(cmd.Context(), m, args, "verified", err)
-			})
+			if err := ops.VerifyMemory(cmd.Context(), a.env(), ops.VerifyMemoryRequest{IDs: args, By: by}); err != nil {
+				return err
+			}
+			return a.printDone(args, "verified")
 		},
 		ValidArgsFunction: a.completeMemory,
 	}
@@ -47,14 +36,8 @@ recalled as before then, until a file changes again.`,
 	return cmd
 }
 
-// removeOptions are the flags of remove.
-type removeOptions struct {
-	by, reason string
-	originals  bool
-}
-
 func newMemoryRemoveCmd(a *app) *cobra.Command {
-	o := &removeOptions{}
+	q := ops.RemoveMemoryRequest{}
 	cmd := &cobra.Command{
 		Use:   "remove ID…",
 		Short: "Remove observations from the memory",
@@ -65,69 +48,29 @@ One that compaction made of others leaves these in the archive, where search and
 undoing the compaction brings them back. --with-originals removes them instead, and with them what was made of them.`,
 		Example: "  reconcile memory remove obs-engineer-29-1709035200000-a1b2c3 --reason \"was wrong\"\n" +
 			"  reconcile memory remove obs-engineer-29-1709035200000-d4e5f6 --with-originals",
-		Args: memoryIDs,
+		Args: arguments(1, -1, "the id of an observation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-				return a.memoryRemove(cmd.Context(), m, args, *o)
-			})
+			q.IDs = args
+			return a.memoryRemove(cmd.Context(), q)
 		},
 		ValidArgsFunction: a.completeMemory,
 	}
-	bindBy(cmd, &o.by)
-	cmd.Flags().StringVar(&o.reason, "reason", "", "the `REASON`, for the record")
-	cmd.Flags().BoolVar(&o.originals, "with-originals", false, "of what compaction made, remove the originals, too")
+	bindBy(cmd, &q.By)
+	cmd.Flags().StringVar(&q.Reason, "reason", "", "the `REASON`, for the record")
+	cmd.Flags().BoolVar(&q.Originals, "with-originals", false, "of what compaction made, remove the originals, too")
 	return cmd
 }
 
-func (a *app) memoryRemove(ctx context.Context, m *memstore.Files, ids []string, o removeOptions) error {
-	who, err := a.person(o.by)
+func (a *app) memoryRemove(ctx context.Context, q ops.RemoveMemoryRequest) error {
+	r, err := ops.RemoveMemory(ctx, a.env(), q)
 	if err != nil {
 		return err
 	}
-	gone, originals, err := withOriginals(ctx, m, ids)
-	if err != nil {
-		return a.named(ctx, m, ids, err)
-	}
-	if !o.originals {
-		gone = ids
-	}
-	if err := m.Remove(ctx, gone, who, a.discreet("--reason", o.reason)); err != nil {
-		return a.named(ctx, m, ids, err)
-	}
-	if o.originals {
-		return a.done(ctx, m, append(slices.Clone(ids), originals...), "removed", nil)
-	}
-	if n := len(originals); n > 0 {
+	if r.Archived > 0 {
 		a.note("%s of what was removed stand in the archive: \"reconcile memory list --archived\" lists them, and "+
-			"--with-originals would have removed them, too", render.Plural(n, "original"))
+			"--with-originals would have removed them, too", render.Plural(r.Archived, "original"))
 	}
-	return a.done(ctx, m, ids, "removed", nil)
-}
-
-// withOriginals are the ids with the originals of merged ones in their place, and these originals. What was made of
-// observations that are all removed is gone by itself, and its id may come to stand for others of its group.
-func withOriginals(ctx context.Context, m *memstore.Files, ids []string) (gone, originals []string, err error) {
-	for _, id := range ids {
-		o, err := m.ByID(ctx, id)
-		if err != nil {
-			return nil, nil, err
-		}
-		derived := false
-		for _, original := range o.Compacts {
-			_, err := m.ByID(ctx, original)
-			if err != nil && !errors.Is(err, memstore.ErrUnknown) {
-				return nil, nil, err
-			}
-			derived = derived || err == nil
-			if err == nil && !slices.Contains(slices.Concat(ids, originals), original) {
-				originals = append(originals, original)
-			}
-		}
-		if !derived {
-			gone = append(gone, id)
-		}
-	}
-	return append(gone, originals...), originals, nil
+	return a.printDone(r.IDs, "removed")
 }
 
 func bindBy(cmd *cobra.Command, by *string) {
@@ -135,26 +78,13 @@ func bindBy(cmd *cobra.Command, by *string) {
 		"the `NAME` of the agent or person that says so (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
 }
 
-// person is [app.actor] for --by, checked: in a run without an agent, who is logged in.
-func (a *app) person(by string) (string, error) {
-	who, err := a.caller().Actor("--by", by)
-	if err != nil {
-		return "", err
-	}
-	who = cmp.Or(who, a.caller().Login())
-	return who, specs.CheckSecret("--by", who)
-}
-
-// done tells that something was done to observations.
-func (a *app) done(ctx context.Context, m *memstore.Files, ids []string, what string, err error) error {
-	if err != nil {
-		return a.named(ctx, m, ids, err)
-	}
+// printDone prints what was done to things that have ids.
+func (a *app) printDone(ids []string, what string) error {
 	if a.global.output != formatTable {
 		return a.print(doneReport{IDs: ids})
 	}
 	for _, id := range ids {
-		fmt.Fprintf(a.stdout, "%s: %s\n", id, what)
+		fmt.Fprintf(a.stdout, "%s: %s\n", clean(id), what)
 	}
 	return nil
 }
@@ -172,56 +102,22 @@ What other programs have written into an issue file stays.`,
 	}
 }
 
-// rebuildReport is what rebuild prints for machines.
-type rebuildReport struct {
-	Observations int      `json:"observations"`
-	Issues       int      `json:"issues"`
-	Wrote        bool     `json:"wrote"`
-	Took         string   `json:"took"`
-	Warnings     []string `json:"warnings"`
-}
-
 func (a *app) memoryRebuild(ctx context.Context) error {
-	s, t, err := a.load(ctx)
+	r, err := ops.RebuildMemory(ctx, a.env())
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	lock, err := s.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	m := a.memoryOf(s)
-	began := time.Now() // of what is told, not of a record
-	settled, err := m.Rebuild(ctx, t)
-	if err = errors.Join(err, lock.Release()); err != nil {
-		return errors.Join(err, m.Close())
-	}
-	took := time.Since(began).Round(time.Millisecond)
-	r := rebuildReport{Wrote: settled.Wrote, Took: took.String(), Warnings: settled.Warnings}
-	stats, err := m.Stats(ctx)
-	if err = errors.Join(err, m.Close()); err != nil {
-		return err
-	}
-	r.Observations, r.Issues = stats.TotalObservations, stats.IssueCount
-	return a.printRebuilt(r)
-}
-
-func (a *app) printRebuilt(r rebuildReport) error {
 	if a.global.output != formatTable {
-		if r.Warnings == nil {
-			r.Warnings = []string{}
-		}
 		return a.print(r)
 	}
 	for _, w := range r.Warnings {
-		a.warnMemory(w)
+		a.env().WarnMemory(w)
 	}
 	change := "nothing had to be changed"
 	if r.Wrote {
 		change = "files were written"
 	}
-	_, err := fmt.Fprintf(a.stdout, "rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"),
+	_, err = fmt.Fprintf(a.stdout, "rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"),
 		render.Plural(r.Issues, "issue"), r.Took, change)
 	return err
 }
@@ -251,43 +147,11 @@ state/memory/archive/, and --undo puts them back. Whoever compacts the same file
 }
 
 func (a *app) memoryCompact(ctx context.Context, o compactOptions) error {
-	if o.undo && !o.issue.given {
-		return badUsage("--undo needs --issue: the issue whose last compaction is undone")
+	done, err := ops.CompactMemory(ctx, a.env(), ops.CompactMemoryRequest{Issue: o.issue.pointer(), Undo: o.undo})
+	if err != nil {
+		return err
 	}
-	return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-		done, err := o.do(ctx, m)
-		if errors.Is(err, memstore.ErrNothing) {
-			a.note("%v", err)
-			done, err = nil, nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, c := range done {
-			a.logMemory("memory-compacted", slog.Int("issueNumber", c.Issue), slog.Int("before", c.Before),
-				slog.Int("after", c.After), slog.String("record", c.Record))
-		}
-		return a.printCompacted(done, o)
-	})
-}
-
-func (o *compactOptions) do(ctx context.Context, m *memstore.Files) ([]memstore.Compacted, error) {
-	if !o.issue.given {
-		return m.CompactDue(ctx)
-	}
-	one := m.Compact
-	if o.undo {
-		one = m.Undo
-	}
-	c, err := one(ctx, o.issue.number)
-	return []memstore.Compacted{c}, err
-}
-
-func (a *app) printCompacted(done []memstore.Compacted, o compactOptions) error {
 	if a.global.output != formatTable {
-		if done == nil {
-			done = []memstore.Compacted{}
-		}
 		return a.print(done)
 	}
 	if len(done) == 0 && !o.issue.given {

@@ -3,19 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/secrets"
-	"reconcile.dev/reconcile/state"
-	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 func newMemoryGetCmd(a *app) *cobra.Command {
@@ -25,28 +20,17 @@ func newMemoryGetCmd(a *app) *cobra.Command {
 		Long: `Print observations in full: what was learned, by whom and when, what it is about, and how it stands. Of one ID
 -o json prints an object, of several a list.`,
 		Example:           "  reconcile memory get obs-engineer-29-1709035200000-a1b2c3",
-		Args:              memoryIDs,
+		Args:              arguments(1, -1, "the id of an observation"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.memoryGet(cmd.Context(), args) },
 		ValidArgsFunction: a.completeMemory,
 	}
 }
 
 func (a *app) memoryGet(ctx context.Context, ids []string) error {
-	return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-		found := make([]render.Memory, len(ids))
-		for i, id := range ids {
-			o, err := m.ByID(ctx, id)
-			if err != nil {
-				return a.named(ctx, m, ids[i:i+1], err)
-			}
-			found[i] = render.Memory{Observation: o, Stale: m.Stale(&o)}
-		}
-		return a.printMemories(found)
-	})
-}
-
-func (a *app) printMemories(found []render.Memory) error {
+	found, err := ops.GetMemory(ctx, a.env(), ids)
 	switch {
+	case err != nil:
+		return err
 	case a.global.output != formatTable && len(found) == 1:
 		return a.print(found[0])
 	case a.global.output != formatTable:
@@ -74,44 +58,34 @@ superseded or archived is left out, unless a flag asks for it.`,
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryList(cmd.Context(), *o) },
 	}
-	o.bind(a, cmd, cmd.Flags())
+	bindMemoryFilter(a, cmd, o)
 	return cmd
 }
 
 func (a *app) memoryList(ctx context.Context, o memoryFilter) error {
-	filter, err := o.filter(a.now())
+	filter, err := o.read(a.now())
 	if err != nil {
 		return err
 	}
-	return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-		rows, err := m.List(ctx, filter)
-		if err != nil {
-			return err
-		}
-		return a.printRows(rows)
-	})
+	rows, err := ops.ListMemory(ctx, a.env(), filter)
+	if err != nil {
+		return err
+	}
+	return a.printRows(rows)
 }
 
 // printRows prints lines of observations.
-func (a *app) printRows(rows []memstore.Row) error {
+func (a *app) printRows(rows []memory.Row) error {
 	if a.global.output != formatTable {
 		if rows == nil {
-			rows = []memstore.Row{}
+			rows = []memory.Row{}
 		}
 		return a.print(rows)
 	}
 	if len(rows) == 0 {
 		a.note("no observations")
 	}
-	return render.MemoryTable(a.stdout, a.palette(), shownRows(rows), a.now())
-}
-
-func shownRows(rows []memstore.Row) []render.MemoryRow {
-	out := make([]render.MemoryRow, len(rows))
-	for i, r := range rows {
-		out[i] = render.MemoryRow(r)
-	}
-	return out
+	return render.MemoryTable(a.stdout, a.palette(), rows, a.now())
 }
 
 // searchOptions are the flags of search.
@@ -137,46 +111,25 @@ A line of each is printed, with the tokens that reading all of it costs; "reconc
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.bind(a, cmd, cmd.Flags())
-	cmd.Flags().IntVar(&o.limit, "limit", memstore.DefaultLimit, "print at most `N` observations")
+	bindMemoryFilter(a, cmd, &o.memoryFilter)
+	cmd.Flags().IntVar(&o.limit, "limit", ops.MemorySearchLimit, "print at most `N` observations")
 	return cmd
 }
 
-func (a *app) memorySearch(ctx context.Context, query string, o searchOptions) error {
-	const longest = 10_000
-	switch {
-	case o.limit < 1:
-		return badUsage("--limit %d: at least one observation must be wanted", o.limit)
-	case len(query) > longest:
-		return badUsage("the query has %d bytes, at most %d are allowed: search for the words that matter", len(query), longest)
-	case strings.TrimSpace(query) == "":
-		return badUsage("the query is empty: name words to look for")
-	}
-	filter, err := o.filter(a.now())
+func (a *app) memorySearch(ctx context.Context, text string, o searchOptions) error {
+	filter, err := o.read(a.now())
 	if err != nil {
 		return err
 	}
-	return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-		began := time.Now() // of the log, not of a record
-		rows, err := m.Search(ctx, memstore.Query{Text: query, Filter: filter, Limit: o.limit})
-		if err != nil {
-			return err
-		}
-		a.logMemory("memory-search", slog.String("query", secrets.Redact(query)), slog.Int("results", len(rows)),
-			slog.Duration("latency", time.Since(began)))
-		if len(rows) == 0 && len(lexical.Terms(query)) == 0 && a.global.output == formatTable {
-			a.note("no observations: %s", ops.WithoutTerms(query))
-			return nil
-		}
-		return a.printRows(rows)
-	})
-}
-
-// logMemory logs what was done with the memory (agentx-spec, memory pipeline 12.2).
-func (a *app) logMemory(what string, attrs ...slog.Attr) {
-	if a.log != nil {
-		a.log.LogAttrs(context.Background(), slog.LevelInfo, what, attrs...)
+	r, err := ops.SearchMemory(ctx, a.env(), ops.SearchMemoryRequest{Text: text, MemoryFilter: filter, Limit: o.limit})
+	if err != nil {
+		return err
 	}
+	if r.Hint != "" && a.global.output == formatTable {
+		a.note("no observations: %s", r.Hint)
+		return nil
+	}
+	return a.printRows(r.Rows)
 }
 
 func newMemoryStatsCmd(a *app) *cobra.Command {
@@ -190,16 +143,14 @@ func newMemoryStatsCmd(a *app) *cobra.Command {
 }
 
 func (a *app) memoryStats(ctx context.Context) error {
-	return a.withMemory(func(_ *state.Store, m *memstore.Files) error {
-		stats, err := m.Stats(ctx)
-		if err != nil {
-			return err
-		}
-		if a.global.output != formatTable {
-			return a.print(stats)
-		}
-		return render.MemoryStatsText(a.stdout, a.palette(), stats, a.now())
-	})
+	stats, err := ops.MemoryStats(ctx, a.env())
+	if err != nil {
+		return err
+	}
+	if a.global.output != formatTable {
+		return a.print(stats)
+	}
+	return render.MemoryStatsText(a.stdout, a.palette(), stats, a.now())
 }
 
 // recallOptions are the flags of recall.
@@ -238,44 +189,14 @@ An agent that reconcile runs has the section in its prompt already.`,
 }
 
 func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error {
-	a.fillWho(&o.agent, &o.issue)
-	if err := checkWho("recall", o.agent, o.issue); err != nil {
-		return err
-	}
-	request := memstore.Request{Agent: o.agent, Issue: o.issue.number, By: o.agent}
+	q := ops.RecallRequest{Agent: o.agent, Issue: o.issue.pointer(), Context: func() (string, error) { return a.textOf(o.context) }}
 	if budgeted {
-		if o.budget < 0 {
-			return badUsage("--budget %d: a number of tokens is wanted, 0 for none", o.budget)
-		}
-		request.Budget = &o.budget
+		q.Budget = &o.budget
 	}
-	var err error
-	if request.Context, err = a.textOf(o.context); err != nil {
+	found, err := ops.Recall(ctx, a.env(), q)
+	if err != nil {
 		return err
 	}
-	return a.withMemory(func(s *state.Store, m *memstore.Files) error {
-		if !*s.Settings().Memory.Enabled {
-			a.note("%v", memstore.ErrDisabled)
-			return a.printRecall(memstore.Recalled{})
-		}
-		found, err := m.Recall(ctx, request)
-		if err != nil {
-			return err
-		}
-		switch {
-		case found.Least > 0:
-			a.note("nothing fits into the budget: of %s, none takes less than a budget of %d tokens; write --budget %d, or more",
-				render.Plural(found.Total, "note"), found.Least, found.Least)
-		case found.Text == "":
-			a.note("nothing to recall")
-		}
-		a.tellRecalled(ctx, s, o, found)
-		return a.printRecall(found)
-	})
-}
-
-// printRecall prints the section; for programs, with what it holds.
-func (a *app) printRecall(found memstore.Recalled) error {
 	if a.global.output != formatTable {
 		if found.IDs == nil {
 			found.IDs = []string{}
@@ -285,7 +206,7 @@ func (a *app) printRecall(found memstore.Recalled) error {
 	if found.Text == "" {
 		return nil
 	}
-	_, err := fmt.Fprint(a.stdout, endLine(a.harmless(found.Text)))
+	_, err = fmt.Fprint(a.stdout, endLine(a.harmless(found.Text)))
 	return err
 }
 

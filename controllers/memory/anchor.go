@@ -84,3 +84,17 @@ func (s *Source) ofProject(name string) bool {
 	state := s.StateFolder != "" && strings.HasPrefix(strings.ToLower(name)+"/", strings.ToLower(s.StateFolder)+"/")
 	return !state && schemas.IsPath(name)
 }
+
+// AddAnchor adds a file that an entry is about, with the digest of its content; "": it is unknown.
+func AddAnchor(e *schemas.ObservationEntry, path, digest string) {
+	if !slices.Contains(e.Anchors, path) {
+		e.Anchors = append(e.Anchors, path)
+	}
+	if digest == "" {
+		return
+	}
+	if e.Digests == nil {
+		e.Digests = map[string]string{}
+	}
+	e.Digests[path] = digest
+}

@@ -52,6 +52,45 @@ type Reason struct {
 	Reason string `json:"reason"`
 }
 
+// AuditBounds say how many of each sort an audit allows; negative: any number.
+type AuditBounds struct{ Exact, Near, Stale, Superseded, Secrets, Unused int }
+
+// AuditSort is one of the things that an audit looks for.
+type AuditSort struct {
+	Name, About string
+	Found, Most int
+	Lines       []string // one for each, for people
+}
+
+// Past reports whether more were found than are allowed.
+func (s *AuditSort) Past() bool { return s.Most >= 0 && s.Found > s.Most }
+
+// Sorts are the sorts of an audit, with their bounds.
+func (a *Audit) Sorts(most AuditBounds) []AuditSort {
+	return []AuditSort{
+		{"exact", "groups of exact duplicates", len(a.Exact), most.Exact, groupLines(a.Exact)},
+		{"near", "groups of near duplicates", len(a.Near), most.Near, groupLines(a.Near)},
+		{"stale", "may be stale", len(a.Stale), most.Stale, reasonLines(a.Stale)},
+		{"superseded", "recalled though superseded", len(a.Superseded), most.Superseded, reasonLines(a.Superseded)},
+		{"secrets", "hold secrets or private text", len(a.Secrets), most.Secrets, reasonLines(a.Secrets)},
+		{"unused", "never recalled", len(a.Unused), most.Unused, a.Unused},
+	}
+}
+
+func groupLines(groups []Duplicates) (out []string) {
+	for _, g := range groups {
+		out = append(out, strings.Join(g, " "))
+	}
+	return out
+}
+
+func reasonLines(reasons []Reason) (out []string) {
+	for _, r := range reasons {
+		out = append(out, r.ID+": "+r.Reason)
+	}
+	return out
+}
+
 // NewAudit looks for what should not be in a memory, or not in this way. It takes time in proportion to its size.
 func NewAudit(in Audited) Audit {
 	all := slices.Clone(in.Observations)

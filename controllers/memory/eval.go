@@ -167,3 +167,52 @@ func Evaluate(answers []Answer) Evaluation {
 	}
 	return e
 }
+
+// EvalBounds are the least values of the figures of an evaluation, and the highest of Tokens. 0 binds nothing.
+type EvalBounds struct {
+	Recall1, Recall5, Recall10, MRR, NDCG float64
+	Tokens                                int
+}
+
+// Figure is one figure of an evaluation.
+type Figure struct {
+	Name         string
+	Value, Bound float64
+	Most         bool // the bound is the highest allowed value, else the lowest
+}
+
+// Figures are the figures of an evaluation, with their bounds.
+func (e Evaluation) Figures(b EvalBounds) []Figure {
+	return []Figure{
+		{Name: "recall@1", Value: e.RecallAt1, Bound: b.Recall1},
+		{Name: "recall@5", Value: e.RecallAt5, Bound: b.Recall5},
+		{Name: "recall@10", Value: e.RecallAt10, Bound: b.Recall10},
+		{Name: "MRR", Value: e.MRR, Bound: b.MRR},
+		{Name: "nDCG@10", Value: e.NDCG, Bound: b.NDCG},
+		{Name: "tokens", Value: e.Tokens, Bound: float64(b.Tokens), Most: true},
+	}
+}
+
+// past reports whether the figure is beyond its bound. Rounding of a mean is forgiven.
+func (f Figure) past() bool {
+	const rounding = 1e-9
+	if f.Most {
+		return f.Bound > 0 && f.Value > f.Bound+rounding
+	}
+	return f.Value < f.Bound-rounding
+}
+
+// Past describes each bound that is not kept: what is, and what is wanted.
+func (e Evaluation) Past(b EvalBounds) []string {
+	out := []string{}
+	for _, f := range e.Figures(b) {
+		word := "least"
+		if f.Most {
+			word = "most"
+		}
+		if f.past() {
+			out = append(out, fmt.Sprintf("%s is %.4g, at %s %.4g is wanted", f.Name, f.Value, word, f.Bound))
+		}
+	}
+	return out
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -101,16 +102,8 @@ type Query struct {
 	Limit int // DefaultLimit if 0; negative: all
 }
 
-// Row tells of an observation what is needed to decide whether to read it: the index phase.
-type Row struct {
-	schemas.ObservationIndex         // Tokens is what reading it in full costs
-	Score                    float64 `json:"score,omitempty"` // of a search, by BM25
-	Stale                    string  `json:"stale,omitempty"` // why it may be stale: "src/db/adapter.go changed since"
-	SupersededBy             string  `json:"supersededBy,omitempty"`
-	Archived                 bool    `json:"archived,omitempty"`
-	RecallCount              int     `json:"recallCount,omitempty"`
-	SeenCount                int     `json:"seenCount,omitempty"`
-}
+// Row is a line of a list of observations.
+type Row = memory.Row
 
 // Request asks for what an agent should know before it begins.
 type Request struct {

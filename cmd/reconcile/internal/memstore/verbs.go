@@ -22,6 +22,32 @@ func (f *Files) Remove(ctx context.Context, ids []string, by, reason string) err
 	})
 }
 
+// WithOriginals returns ids with the originals of merged observations in their place, and these originals. What was made of
+// observations that are all removed is gone by itself, and its id may be given to others of its group.
+func (f *Files) WithOriginals(ctx context.Context, ids []string) (gone, originals []string, err error) {
+	for _, id := range ids {
+		o, err := f.ByID(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		derived := false
+		for _, original := range o.Compacts {
+			_, err := f.ByID(ctx, original)
+			if err != nil && !errors.Is(err, ErrUnknown) {
+				return nil, nil, err
+			}
+			derived = derived || err == nil
+			if err == nil && !slices.Contains(slices.Concat(ids, originals), original) {
+				originals = append(originals, original)
+			}
+		}
+		if !derived {
+			gone = append(gone, id)
+		}
+	}
+	return append(gone, originals...), originals, nil
+}
+
 // Verify implements [Store].
 func (f *Files) Verify(ctx context.Context, ids []string, by string) error {
 	found, err := f.all(ctx, ids)

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"cmp"
+	"path/filepath"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -15,6 +16,14 @@ func (e Env) person(by string) (string, error) {
 	}
 	who = cmp.Or(who, e.Caller.Login())
 	return who, specs.CheckSecret("--by", who)
+}
+
+// here is a path that is named from where the caller is.
+func (e Env) here(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(e.Tree.Dir, e.Prefix, p)
 }
 
 // redact removes secrets and private text, and warns where there were any.

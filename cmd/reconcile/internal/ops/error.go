@@ -7,6 +7,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/state"
 )
@@ -66,6 +67,8 @@ func CodeOf(err error) Code {
 	case errors.As(err, &own):
 		return own.Code
 	case errors.As(err, &request):
+		return BadRequest
+	case errors.Is(err, memstore.ErrInvalid):
 		return BadRequest
 	case errors.Is(err, state.ErrFolder):
 		return Invalid

@@ -127,7 +127,7 @@ func (e Env) inTree(word string) string {
 	if e.Prefix == "" || file == "" || filepath.IsAbs(file) {
 		return word
 	}
-	if _, err := os.Lstat(filepath.Join(e.Tree.Dir, e.Prefix, file)); err != nil {
+	if _, err := os.Lstat(e.here(file)); err != nil {
 		return word
 	}
 	below := filepath.Join(e.Prefix, file)

@@ -174,7 +174,7 @@ func (q *SearchRequest) expansion() (x graph.Expansion, err error) {
 // hint says what to do where nothing was found. unknown means that what was searched has none of the words.
 func (q *SearchRequest) hint(unknown bool, elsewhere []string) string {
 	if unknown && len(lexical.Terms(q.Text)) == 0 {
-		return WithoutTerms(q.Text)
+		return withoutTerms(q.Text)
 	}
 	if len(elsewhere) > 0 {
 		return "there is something in " + strings.Join(elsewhere, " and ") + ": search without --domain"
@@ -197,8 +197,8 @@ func (q *SearchRequest) hint(unknown bool, elsewhere []string) string {
 	return "something has the words, but not with these filters: search without " + strings.Join(narrow, ", ")
 }
 
-// WithoutTerms says why nothing is found by a text that has no terms.
-func WithoutTerms(text string) string {
+// withoutTerms says why nothing is found by a text that has no terms.
+func withoutTerms(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 		return "stop words, such as a, the and what, are too common to be searched for; add words that say what it is about"
 	}

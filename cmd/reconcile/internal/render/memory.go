@@ -8,29 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 )
 
-// MemoryRow is one observation in a list: its line of the manifest, and how it stands. Tokens is what it costs to read
-// all of it.
-type MemoryRow struct {
-	schemas.ObservationIndex
-	Score        float64 // of a search
-	Stale        string  // what has changed since it was made or verified; "" while nothing has
-	SupersededBy string  // the id of the newer observation that replaces it
-	Archived     bool
-	RecallCount  int
-	SeenCount    int
-}
-
 // MemoryTable lists observations, a line each.
-func MemoryTable(w io.Writer, p Palette, rows []MemoryRow, now time.Time) error {
+func MemoryTable(w io.Writer, p Palette, rows []memory.Row, now time.Time) error {
 	const width = 100
 	t := NewTable(p, "ID", "CATEGORY", "AGENT", "ISSUE", "AGE", "TOKENS", "SUMMARY")
 	for i := range rows {
 		r := &rows[i]
 		cell := Cell{Text: Cut(Line(r.Summary), width)}
-		if mark := r.mark(); mark != "" {
+		if mark := memoryMark(r); mark != "" {
 			cell = Cell{Text: cell.Text + " (" + mark + ")", Color: Dim}
 		}
 		t.Cells(Cell{Text: r.ID}, Cell{Text: r.Category}, Cell{Text: r.Agent}, Cell{Text: issueNumber(r.IssueNumber)},
@@ -39,8 +28,8 @@ func MemoryTable(w io.Writer, p Palette, rows []MemoryRow, now time.Time) error 
 	return t.Write(w)
 }
 
-// mark says what keeps an observation from being taken as it is; "" for nothing.
-func (r *MemoryRow) mark() string {
+// memoryMark says what keeps an observation from being taken as it is; "" for nothing.
+func memoryMark(r *memory.Row) string {
 	switch {
 	case r.Archived:
 		return "archived"
@@ -59,15 +48,8 @@ func stampAge(at schemas.Stamp, now time.Time) string {
 	return Age(now.Sub(at.Time))
 }
 
-// Memory is one observation in full.
-type Memory struct {
-	schemas.Observation
-	// Stale says what has changed since it was made or verified.
-	Stale string `json:"stale,omitempty"`
-}
-
 // MemoryText writes an observation: what it is about, then all that it says.
-func MemoryText(w io.Writer, p Palette, m Memory, now time.Time) error {
+func MemoryText(w io.Writer, p Palette, m memory.Full, now time.Time) error {
 	var b strings.Builder
 	b.WriteString(p.Paint(Bold, Line(m.ID)) + "\n")
 	t := Table{Palette: p, Indent: "  "}
@@ -83,7 +65,7 @@ func MemoryText(w io.Writer, p Palette, m Memory, now time.Time) error {
 	return err
 }
 
-func memoryFields(m *Memory, now time.Time) []figure {
+func memoryFields(m *memory.Full, now time.Time) []figure {
 	out := []figure{
 		{"category", m.Category},
 		{"agent", m.Agent},

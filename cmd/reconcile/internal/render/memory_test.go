@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -20,7 +21,7 @@ func anObservation() schemas.Observation {
 
 func TestMemoryTable(t *testing.T) {
 	o := anObservation()
-	rows := []MemoryRow{
+	rows := []memory.Row{
 		{ObservationIndex: o.Index()},
 		{ObservationIndex: o.Index(), Stale: "src/a.go changed since"},
 		{ObservationIndex: o.Index(), Stale: "src/a.go changed since", SupersededBy: "obs-x"},
@@ -51,7 +52,7 @@ func normalBlanks(s string) string {
 }
 
 func TestMemoryText(t *testing.T) {
-	m := Memory{Observation: anObservation(), Stale: "src/a.go changed since"}
+	m := memory.Full{Observation: anObservation(), Stale: "src/a.go changed since"}
 	m.SessionID, m.Source, m.SeenCount, m.RecallCount = "health", "engineer-29-1", 2, 1
 	m.Anchors = []schemas.Anchor{{Path: "src/a.go", Digest: "sha256:1"}, {Path: "b", Digest: schemas.AnchorAbsent}}
 	m.VerifiedAt, m.SupersededBy, m.Compacts = m.Timestamp, "obs-x", []string{"obs-y", "obs-z"}

@@ -24,7 +24,7 @@ var opensItself = map[string]string{
 	"state/proc":    "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/tree_linux.go":    "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/process":          "it opens the null device",
-	"cmd/reconcile/memory_capture.go":                "who calls names the file, which may be a pipe",
+	"cmd/reconcile/internal/ops/text.go":             "who calls names the file, which may be a pipe",
 	"cmd/reconcile/fact.go":                          "who calls names the file, which may be a pipe",
 	"cmd/reconcile/log.go":                           "who calls names the file, which may be a pipe",
 	"cmd/reconcile/internal/engine/plan/pull.go":     "who calls names the file that is written",

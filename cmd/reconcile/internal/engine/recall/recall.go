@@ -124,13 +124,9 @@ func (r *Memory) Anchor(o *schemas.ObservationSpec) {
 		e := &o.Entries[i]
 		for _, p := range e.Anchors {
 			digest := r.files.Digest(p)
-			if digest == "" || e.Digests[p] != "" {
-				continue
+			if e.Digests[p] == "" {
+				memory.AddAnchor(e, p, digest)
 			}
-			if e.Digests == nil {
-				e.Digests = map[string]string{}
-			}
-			e.Digests[p] = digest
 		}
 	}
 }

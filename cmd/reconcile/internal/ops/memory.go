@@ -1,0 +1,321 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/lexical"
+)
+
+// withMemory opens the memory of the tree for do; the tree itself is not read. Settings that cannot be read at all may have
+// turned the memory off: then nothing is done.
+func (e Env) withMemory(ctx context.Context, do func(*state.Store, *memstore.Files) error) (err error) {
+	defer func() { err = typed(err) }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, err := e.Tree.Open()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.CheckFolders(); err != nil {
+		return err
+	}
+	switch wrong, unusable := s.CheckSettings(); {
+	case unusable:
+		return &Error{Invalid, fmt.Errorf("%w; nothing was done, since the memory may be turned off there", wrong)}
+	case wrong != nil:
+		e.WarnMemory(wrong.Error() + "; the rest of the settings counts")
+	}
+	m := e.Memory(s)
+	return errors.Join(do(s, m), m.Close())
+}
+
+// Memory is the memory of an open tree.
+func (e Env) Memory(s *state.Store) *memstore.Files {
+	return memstore.Open(s, memstore.Options{Now: e.Tree.Now, Kinds: controllers.Schemas(), Warn: e.WarnMemory, Settings: s.Settings()})
+}
+
+// WarnMemory reports and logs what is wrong with the memory and does not end the operation.
+func (e Env) WarnMemory(text string) {
+	e.warn(text)
+	if e.Tree.Log != nil {
+		e.Tree.Log.Warn("memory", "message", text)
+	}
+}
+
+// logMemory logs what was done with the memory (agentx-spec, memory pipeline 12.2).
+func (e Env) logMemory(what string, attrs ...slog.Attr) {
+	if e.Tree.Log != nil {
+		e.Tree.Log.LogAttrs(context.Background(), slog.LevelInfo, what, attrs...)
+	}
+}
+
+// recordEvent writes an event of the memory into the logs. The event log can be lost, so that an event that cannot be
+// written is a warning.
+func (e Env) recordEvent(ctx context.Context, s *state.Store, event controllers.Event) {
+	if err := eventlog.Append(ctx, s, e.Tree.Log, event); err != nil {
+		e.WarnMemory("event log: " + err.Error())
+	}
+}
+
+// recordRecall records what was recalled, and notes what that saves.
+func (e Env) recordRecall(ctx context.Context, s *state.Store, agent string, issue int, found memstore.Recalled) {
+	if len(found.IDs) == 0 {
+		return
+	}
+	if found.Displaced > 0 {
+		saved := fmt.Sprintf("Memory recall displaced %d tokens of manual re-read", found.Displaced)
+		e.note("%s", saved)
+		e.logMemory(saved, slog.String("agent", agent), slog.Int("issueNumber", issue))
+	}
+	e.recordEvent(ctx, s, controllers.NewMemoryEvent(controllers.MemoryRecalled, agent, issue, found.IDs, found.Tokens, e.Tree.Now()))
+}
+
+// work is who the agent of a command is, and which issue its work is about: as the request says, else the environment of a
+// run.
+func (e Env) work(command, agent string, issue *int) (string, int, error) {
+	agent = cmp.Or(agent, e.Tree.Getenv("RECONCILE_AGENT"))
+	if n, err := strconv.ParseInt(e.Tree.Getenv("RECONCILE_ISSUE"), 10, 32); err == nil && n >= 0 && issue == nil {
+		of := int(n)
+		issue = &of
+	}
+	if agent == "" || issue == nil {
+		return "", 0, badRequest("reconcile memory %s needs --agent and --issue (0 for none); for example: "+
+			"reconcile memory %[1]s --agent engineer --issue 29", command)
+	}
+	if err := specs.CheckSecret("--agent", agent); err != nil {
+		return "", 0, err
+	}
+	if err := schemas.CheckName(agent); err != nil {
+		return "", 0, badField("agent", " %q: %v", agent, err)
+	}
+	return agent, *issue, nil
+}
+
+// MemoryFilter says which observations are wanted; the zero value means all that are neither superseded nor archived.
+type MemoryFilter struct {
+	Agent, Category string
+	Issue           *int
+	Since, Until    time.Time // learned at Since or later, before Until
+	Stale           bool      // only those that may be stale
+	Superseded      bool      // only those that a newer one replaces
+	Archived        bool      // only those that compaction archived
+	All             bool      // also those that are superseded or archived
+}
+
+func (f *MemoryFilter) filter() (memstore.Filter, error) {
+	choose := func(only bool) memstore.Choice {
+		switch {
+		case only:
+			return memstore.Only
+		case f.All:
+			return memstore.With
+		}
+		return memstore.Without
+	}
+	return memstore.Filter{Agent: f.Agent, Issue: f.Issue, Category: f.Category, Since: f.Since, Until: f.Until, Stale: f.Stale,
+		Superseded: choose(f.Superseded), Archived: choose(f.Archived)}, checkCategory(f.Category)
+}
+
+func checkCategory(word string) error {
+	if all := schemas.Categories(); word != "" && !slices.Contains(all, word) {
+		return badField("category", " %q%s: there are %s", word, schemas.DidYouMean(word, all), strings.Join(all, ", "))
+	}
+	return nil
+}
+
+// checkIDs refuses words that are no ids of observations.
+func checkIDs(ids []string) error {
+	for _, id := range ids {
+		if !schemas.IsObservationID(id) {
+			return badRequest("%q is not the id of an observation, which is obs-AGENT-ISSUE-MILLISECONDS-SIX as "+
+				"obs-engineer-29-1709035200000-a1b2c3; \"reconcile memory list\" lists them", id)
+		}
+	}
+	return nil
+}
+
+// explainUnknown replaces the error about an id that does not exist by one that says which was probably meant.
+func explainUnknown(ctx context.Context, m *memstore.Files, ids []string, err error) error {
+	if !errors.Is(err, memstore.ErrUnknown) {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := m.ByID(ctx, id); errors.Is(err, memstore.ErrUnknown) {
+			return unknownID(ctx, m, id)
+		}
+	}
+	return err
+}
+
+func unknownID(ctx context.Context, m *memstore.Files, id string) error {
+	rows, err := m.List(ctx, memstore.Filter{Superseded: memstore.With, Archived: memstore.With})
+	if err != nil {
+		return err
+	}
+	hint := "; \"reconcile memory list --all\" lists what there is"
+	if len(rows) == 0 {
+		hint = "; the memory is empty"
+	}
+	if near := nearestID(id, rows); near != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return fmt.Errorf("observation %s does not exist%s", id, hint)
+}
+
+// nearestID looks among the ids of the same agent and issue, since what is mistyped or lost is mostly the end of an id, and
+// among all that have the same end.
+func nearestID(id string, rows []memory.Row) string {
+	cut := strings.LastIndexByte(id, '-')
+	head, end := id[:strings.LastIndexByte(id[:cut], '-')], id[cut:]
+	var near []string
+	for i := range rows {
+		if strings.HasPrefix(rows[i].ID, head+"-") || strings.HasSuffix(rows[i].ID, end) {
+			near = append(near, rows[i].ID)
+		}
+	}
+	return schemas.Nearest(id, near)
+}
+
+// GetMemory returns observations in full.
+func GetMemory(ctx context.Context, env Env, ids []string) ([]memory.Full, error) {
+	if err := checkIDs(ids); err != nil {
+		return nil, err
+	}
+	found := make([]memory.Full, len(ids))
+	err := env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) error {
+		for i, id := range ids {
+			o, err := m.ByID(ctx, id)
+			if err != nil {
+				return explainUnknown(ctx, m, ids[i:i+1], err)
+			}
+			found[i] = memory.Full{Observation: o, Stale: m.Stale(&o)}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// ListMemory lists observations, by issue and time.
+func ListMemory(ctx context.Context, env Env, f MemoryFilter) (rows []memory.Row, err error) {
+	filter, err := f.filter()
+	if err != nil {
+		return nil, err
+	}
+	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
+		rows, err = m.List(ctx, filter)
+		return err
+	})
+	return rows, err
+}
+
+// MemorySearchLimit is how many observations a search returns, unless it says something else.
+const MemorySearchLimit = memstore.DefaultLimit
+
+// SearchMemoryRequest asks for observations that have any of the words of a text.
+type SearchMemoryRequest struct {
+	MemoryFilter
+	Text  string
+	Limit int
+}
+
+// SearchMemoryResult are observations, the best first.
+type SearchMemoryResult struct {
+	Rows []memory.Row
+	Hint string // why the text finds nothing at all; "": it may
+}
+
+// SearchMemory finds observations by words.
+func SearchMemory(ctx context.Context, env Env, q SearchMemoryRequest) (r SearchMemoryResult, err error) {
+	if q.Limit < 1 {
+		return r, badField("limit", " %d: at least one observation must be wanted", q.Limit)
+	}
+	if err := checkQuery(q.Text); err != nil {
+		return r, err
+	}
+	filter, err := q.filter()
+	if err != nil {
+		return r, err
+	}
+	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
+		began := time.Now() // of the log, not of a record
+		if r.Rows, err = m.Search(ctx, memstore.Query{Text: q.Text, Filter: filter, Limit: q.Limit}); err != nil {
+			return err
+		}
+		env.logMemory("memory-search", slog.String("query", secrets.Redact(q.Text)), slog.Int("results", len(r.Rows)),
+			slog.Duration("latency", time.Since(began)))
+		if len(r.Rows) == 0 && len(lexical.Terms(q.Text)) == 0 {
+			r.Hint = withoutTerms(q.Text)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// MemoryStats returns the figures of the memory.
+func MemoryStats(ctx context.Context, env Env) (stats schemas.MemoryStats, err error) {
+	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
+		stats, err = m.Stats(ctx)
+		return err
+	})
+	return stats, err
+}
+
+// RecallRequest asks for what an agent is told of earlier work when it begins.
+type RecallRequest struct {
+	Agent   string // "": that of the environment
+	Issue   *int   // nil: that of the environment
+	Context func() (string, error)
+	Budget  *int // in tokens; nil: that of the settings
+}
+
+// Recall returns what an agent is told of earlier work. It counts as recalled.
+func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recalled, err error) {
+	agent, issue, err := env.work("recall", q.Agent, q.Issue)
+	if err != nil {
+		return found, typed(err)
+	}
+	if q.Budget != nil && *q.Budget < 0 {
+		return found, badField("budget", " %d: a number of tokens is wanted, 0 for none", *q.Budget)
+	}
+	request := memstore.Request{Agent: agent, Issue: issue, By: agent, Budget: q.Budget}
+	if request.Context, err = q.Context(); err != nil {
+		return found, typed(err)
+	}
+	err = env.withMemory(ctx, func(s *state.Store, m *memstore.Files) (err error) {
+		if !*s.Settings().Memory.Enabled {
+			env.note("%v", memstore.ErrDisabled)
+			return nil
+		}
+		if found, err = m.Recall(ctx, request); err != nil {
+			return err
+		}
+		switch {
+		case found.Least > 0:
+			env.note("nothing fits into the budget: of %s, none takes less than a budget of %d tokens; write --budget %d, or more",
+				schemas.Count(found.Total, "note"), found.Least, found.Least)
+		case found.Text == "":
+			env.note("nothing to recall")
+		}
+		env.recordRecall(ctx, s, agent, issue, found)
+		return nil
+	})
+	return found, err
+}

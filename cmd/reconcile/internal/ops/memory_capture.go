@@ -1,0 +1,366 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// CaptureRequest is what an agent learned: a conversation, or a summary.
+type CaptureRequest struct {
+	Agent      string // "": that of the run, or of the environment
+	Issue      *int   // nil: that of the environment
+	Session    string // "": that of the environment
+	Form       string // memory.FormAuto, memory.FormConversation or memory.FormSummary; "": auto
+	Category   string // of a text without sections
+	Supersedes []string
+	Anchors    []string // files of the tree that it is about
+	Text       Text
+}
+
+// CaptureResult is what a capture stored.
+type CaptureResult struct {
+	memstore.Captured
+	// Found counts what the text held, Dropped what of it was beyond the 50 best or said nothing.
+	Found   int `json:"found"`
+	Dropped int `json:"dropped"`
+	// SourceTokens is the length of the text.
+	SourceTokens int `json:"sourceTokens"`
+}
+
+// learning is a text that is learned from: whose it is, and what it is.
+type learning struct {
+	agent, session string
+	issue          int
+	form, name     string
+}
+
+// Capture keeps what an agent learned.
+func Capture(ctx context.Context, env Env, q CaptureRequest) (r CaptureResult, err error) {
+	process.TuneGC(env.Tree.Getenv, process.GCLatency)
+	from, err := q.check(env)
+	if err != nil {
+		return r, typed(err)
+	}
+	err = env.withMemory(ctx, func(s *state.Store, m *memstore.Files) error {
+		if !*s.Settings().Memory.Enabled {
+			env.note("%v; nothing was captured", memstore.ErrDisabled)
+			return nil
+		}
+		text, err := q.Text.Read()
+		if err != nil {
+			return err
+		}
+		learned, err := env.learn(m, from, text)
+		if err != nil {
+			return err
+		}
+		r = CaptureResult{Found: learned.Found, Dropped: learned.Dropped, SourceTokens: learned.SourceTokens}
+		if len(learned.Entries) == 0 {
+			env.logMemory(nothingLearned, slog.String("agent", from.agent), slog.Int("issueNumber", from.issue))
+			return nil
+		}
+		if err := q.attach(ctx, m, learned.Entries); err != nil {
+			return err
+		}
+		for _, p := range q.Anchors {
+			if m.Digest(p) == schemas.AnchorAbsent {
+				env.note("warning: there is no %s in the tree; what was learned may be stale once there is", p)
+			}
+		}
+		env.noteUnknownAgent(ctx, s, from.agent)
+		r.Captured, err = env.store(ctx, s, m, from, learned)
+		return err
+	})
+	return r, err
+}
+
+// check completes a request from the environment, and refuses what no capture can be.
+func (q *CaptureRequest) check(e Env) (l learning, err error) {
+	if l.agent, err = e.Caller.Worker(q.Agent); err != nil {
+		return l, err
+	}
+	l.session = cmp.Or(q.Session, e.Tree.Getenv("RECONCILE_SESSION"))
+	l.form = cmp.Or(q.Form, memory.FormAuto)
+	if l.agent, l.issue, err = e.work("capture", l.agent, q.Issue); err != nil {
+		return l, err
+	}
+	if err := checkSession(l.session); err != nil {
+		return l, err
+	}
+	if err := checkCategory(q.Category); err != nil {
+		return l, err
+	}
+	if err := checkIDs(q.Supersedes); err != nil {
+		return l, fmt.Errorf("--supersedes: %w", err)
+	}
+	for _, p := range q.Anchors {
+		if err := specs.CheckSecret("--anchor", p); err != nil {
+			return l, err
+		}
+		if !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\\\x00") {
+			return l, badField("anchor", " %q: name a file of the tree by its path below the root, with slashes, as src/db/adapter.go", p)
+		}
+	}
+	return l, nil
+}
+
+func checkSession(name string) error {
+	if err := specs.CheckSecret("--session", name); err != nil {
+		return err
+	}
+	if err := schemas.CheckName(name); name != "" && err != nil {
+		return badField("session", " %q: %v", name, err)
+	}
+	return nil
+}
+
+const nothingLearned = "No observations extracted from session (empty summary)"
+
+// learn makes entries of a text.
+func (e Env) learn(m *memstore.Files, from learning, text []byte) (memory.Learned, error) {
+	source := memory.Source{
+		Agent: from.agent, Issue: from.issue, Session: from.session, At: e.Tree.Now(),
+		Exists: m.Exists, Digest: m.Digest, Known: m.Known, StateFolder: m.StateFolder(),
+	}
+	skipped, err := source.Read(from.form, from.name, text)
+	if err != nil {
+		return memory.Learned{}, err
+	}
+	if skipped > 0 {
+		e.note("warning: %s of the conversation could not be read: broken, or of no known form", schemas.Count(skipped, "line"))
+	}
+	learned := memory.Learn(source)
+	if len(learned.Entries) == 0 {
+		e.note(nothingLearned)
+	}
+	return learned, nil
+}
+
+// attach adds what the request says of the entries: what they are about and replace. The digest of each anchor is that of
+// its content now.
+func (q *CaptureRequest) attach(ctx context.Context, m *memstore.Files, entries []schemas.ObservationEntry) error {
+	for i := range entries {
+		e := &entries[i]
+		if q.Category != "" && e.Category == schemas.CategorySummary {
+			e.Category = q.Category
+		}
+		for _, p := range q.Anchors {
+			memory.AddAnchor(e, p, m.Digest(p))
+		}
+	}
+	for _, id := range q.Supersedes {
+		if err := supersede(ctx, m, entries, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// supersede lets the entry that fits best replace an older observation.
+func supersede(ctx context.Context, m *memstore.Files, entries []schemas.ObservationEntry, id string) error {
+	older, err := m.ByID(ctx, id)
+	if errors.Is(err, memstore.ErrUnknown) {
+		return fmt.Errorf("--supersedes: %w", unknownID(ctx, m, id))
+	}
+	if err != nil {
+		return err
+	}
+	at := memory.Fitting(entries, &older)
+	if at < 0 {
+		return badField("supersedes", " %s: the text says only what that observation says itself", id)
+	}
+	if e := &entries[at]; !slices.Contains(e.Supersedes, id) {
+		e.Supersedes = append(e.Supersedes, id)
+	}
+	return nil
+}
+
+// noteUnknownAgent warns of an agent that the tree does not have: what it learned is kept all the same. The tree is read
+// only where no file has the agent's name, for it may have 50,000 others.
+func (e Env) noteUnknownAgent(ctx context.Context, s *state.Store, name string) {
+	for _, ext := range []string{".yaml", ".yml", ".json"} {
+		if _, err := s.Root().Stat(path.Join(s.Settings().Folders.Specs, schemas.AgentKind.Plural, name+ext)); err == nil {
+			return
+		}
+	}
+	t, err := s.Load(ctx)
+	if err != nil {
+		return // the next run tells
+	}
+	if found := t.Entry(AgentRef(name)); found == nil || found.Gone() {
+		e.note("warning: %v; what it learned is kept under its name", NotFound(t, AgentRef(name)))
+	}
+}
+
+// store writes a capture, and records the event. That of a held one is recorded by the run that takes it into the memory;
+// that it is held is a warning.
+func (e Env) store(ctx context.Context, s *state.Store, m *memstore.Files, from learning, l memory.Learned) (memstore.Captured, error) {
+	c, err := m.Capture(ctx, &schemas.ObservationSpec{
+		Agent: from.agent, Issue: from.issue, Session: from.session, Timestamp: schemas.NewTime(e.Tree.Now()),
+		Entries: l.Entries, SourceTokens: l.SourceTokens, Run: e.Caller.RunKey(),
+	})
+	if err != nil {
+		return c, err
+	}
+	if c.Held {
+		e.recordEvent(ctx, s, controllers.NewMemoryWarning(c.Why, e.Tree.Now()))
+	}
+	if len(c.Observations) > 0 {
+		e.recordEvent(ctx, s, controllers.NewMemoryEvent(controllers.MemoryStored, from.agent, from.issue, observationIDs(c), c.Tokens,
+			e.Tree.Now()))
+	}
+	return c, nil
+}
+
+func observationIDs(c memstore.Captured) []string {
+	ids := make([]string, len(c.Observations))
+	for i := range c.Observations {
+		ids[i] = c.Observations[i].ID
+	}
+	return ids
+}
+
+// Learned is what the end of an agent's work stored.
+type Learned struct {
+	// Name is that of the Observation, Path its file; empty if the conversation held nothing to remember.
+	Name string `json:"name,omitempty"`
+	Path string `json:"path,omitempty"`
+	// ObservationIDs are what is new, Repeats the ids of what was known already.
+	ObservationIDs []string `json:"observationIds"`
+	Repeats        []string `json:"repeats,omitempty"`
+	// Held says that the memory was locked: the next run takes the Observation into the memory.
+	Held bool `json:"held,omitempty"`
+
+	added int // how many observations the Observation adds, also while it is held
+}
+
+func (l *Learned) String() string {
+	if l.Held {
+		return fmt.Sprintf("learned %s, %d known already: kept in %s; the next run takes it into the memory",
+			schemas.Count(l.added, "observation"), len(l.Repeats), l.Path)
+	}
+	return fmt.Sprintf("learned %s, %d known already: %s", schemas.Count(len(l.ObservationIDs), "observation"), len(l.Repeats), l.Path)
+}
+
+// Conversation is that of an agent's session.
+type Conversation struct {
+	text    []byte
+	session string
+	file    string // that a program named; "" if a person did
+}
+
+// ReadConversation reads the conversation of a session. What a program's own hook says of it names the file and the session.
+func ReadConversation(from Text, session string) (*Conversation, error) {
+	text, err := from.Read()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conversation{text: text, session: session}
+	var call struct {
+		Session    string `json:"session_id"`
+		Transcript string `json:"transcript_path"`
+	}
+	if json.Unmarshal(text, &call) != nil || call.Transcript == "" {
+		return c, nil
+	}
+	if c.session == "" && schemas.CheckName(call.Session) == nil && specs.CheckSecret("", call.Session) == nil {
+		c.session = call.Session
+	}
+	c.file = call.Transcript
+	if rest, ok := strings.CutPrefix(c.file, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			c.file = filepath.Join(home, rest)
+		}
+	}
+	c.text, err = FileText(c.file).Read()
+	return c, err
+}
+
+// CaptureSession keeps what an agent learned in a session that ends. nil: no conversation was given, or there is no memory.
+func (e Env) CaptureSession(ctx context.Context, s *state.Store, agent string, issue int, said *Conversation) (_ *Learned, err error) {
+	defer func() { err = typed(err) }()
+	switch on := *s.Settings().Memory.Enabled; {
+	case said == nil && on:
+		e.note("nothing is remembered of this session; to keep what was learned, give its conversation with --transcript FILE")
+		return nil, nil
+	case said == nil:
+		return nil, nil
+	case !on:
+		e.note("%v; nothing was captured", memstore.ErrDisabled)
+		return nil, nil
+	}
+	from := learning{agent: agent, issue: issue, session: said.session, form: memory.FormAuto}
+	if said.file != "" { // whatever file a program names: only a conversation is read as one
+		from.form, from.name = memory.FormConversation, said.file
+	}
+	m := e.Memory(s)
+	got, err := e.captureSession(ctx, s, m, from, said.text)
+	return got, errors.Join(err, m.Close())
+}
+
+func (e Env) captureSession(ctx context.Context, s *state.Store, m *memstore.Files, from learning, text []byte) (*Learned, error) {
+	l, err := e.learn(m, from, text)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.Entries) == 0 {
+		e.logMemory("memory-empty", slog.String("agent", from.agent), slog.Int("issueNumber", from.issue))
+		return &Learned{ObservationIDs: []string{}}, nil
+	}
+	c, err := e.store(ctx, s, m, from, l)
+	if err != nil {
+		return nil, err
+	}
+	return &Learned{Name: c.Name, Path: c.Path, ObservationIDs: observationIDs(c), Repeats: c.Repeats, Held: c.Held,
+		added: len(l.Entries) - len(c.Repeats)}, nil
+}
+
+// Settled notes that the run after a capture took in what a lock had held.
+func (e Env) Settled(ctx context.Context, s *state.Store, issue int, l *Learned) {
+	m := e.Memory(s)
+	all, err := m.ByIssue(ctx, issue)
+	if err = errors.Join(err, m.Close()); err != nil {
+		e.WarnMemory(err.Error())
+		return
+	}
+	l.Held, l.ObservationIDs = false, []string{}
+	for i := range all {
+		if all[i].Source == l.Name {
+			l.ObservationIDs = append(l.ObservationIDs, all[i].ID)
+		}
+	}
+}
+
+// Remind returns what an agent is told of earlier work when it takes up an issue. One that cannot be reminded works without.
+func (e Env) Remind(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
+	m := e.Memory(s)
+	defer m.Close() //nolint:errcheck // it was only read
+	found, err := m.Recall(ctx, memstore.Request{Agent: agent, Issue: issue, Context: controllers.AboutIssue(t, issue)})
+	switch {
+	case errors.Is(err, memstore.ErrDisabled):
+		return ""
+	case err != nil:
+		e.WarnMemory("Memory recall skipped: " + err.Error())
+		return ""
+	}
+	e.recordRecall(ctx, s, agent, issue, found)
+	return found.Text
+}

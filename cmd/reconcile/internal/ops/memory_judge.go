@@ -1,0 +1,194 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// AuditMemoryRequest asks for what should not be in the memory, or not in this way.
+type AuditMemoryRequest struct {
+	Most   memory.AuditBounds
+	Unused time.Duration // from what age on an observation counts as never recalled
+	Since  time.Time     // only what was learned or recalled since then
+}
+
+// AuditMemoryResult is what was found.
+type AuditMemoryResult struct {
+	memory.Audit
+	Past []string `json:"past"` // what there is more of than is allowed
+}
+
+// AuditMemory looks for duplicates, stale observations, secrets, and what is never recalled.
+func AuditMemory(ctx context.Context, env Env, q AuditMemoryRequest) (r AuditMemoryResult, err error) {
+	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
+		in := memory.Audited{Now: env.Tree.Now(), Unused: q.Unused, Since: q.Since, Stale: m.Stale}
+		if in.Records, err = m.Records(); err != nil {
+			return err
+		}
+		err = m.Each(ctx, func(o *schemas.Observation) error {
+			in.Observations = append(in.Observations, *o)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		r = AuditMemoryResult{Audit: memory.NewAudit(in), Past: []string{}}
+		for _, s := range r.Sorts(q.Most) {
+			if s.Past() {
+				r.Past = append(r.Past, fmt.Sprintf("%s: %d, at most %d allowed", s.Name, s.Found, s.Most))
+			}
+		}
+		return nil
+	})
+	return r, err
+}
+
+// Ways to put the questions of an evaluation.
+const (
+	BySearch = "search"
+	ByRecall = "recall"
+)
+
+// EvalMemoryRequest asks how well the memory finds what is known to answer questions.
+type EvalMemoryRequest struct {
+	Gold  Text   // the questions, with the ids that answer them
+	By    string // BySearch or ByRecall
+	Least memory.EvalBounds
+}
+
+// EvalMemoryResult are the figures of an evaluation.
+type EvalMemoryResult struct {
+	By string `json:"by"`
+	memory.Evaluation
+	Unknown []string        `json:"unknown"` // expected ids that the memory does not have
+	Past    []string        `json:"past"`    // bounds that are not kept
+	Answers []memory.Answer `json:"answers"`
+}
+
+// EvalMemory puts the questions of a gold set to the memory. Nothing counts as recalled.
+func EvalMemory(ctx context.Context, env Env, q EvalMemoryRequest) (r EvalMemoryResult, err error) {
+	if err := q.check(); err != nil {
+		return r, err
+	}
+	data, err := q.Gold.Read()
+	if err != nil {
+		return r, typed(err)
+	}
+	questions, err := memory.ParseGold(data)
+	if err != nil {
+		return r, badRequest("%s: %v", q.Gold.Name, err)
+	}
+	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) error {
+		if r, err = evaluate(ctx, m, q.By, questions); err != nil {
+			return err
+		}
+		r.Past = r.Evaluation.Past(q.Least)
+		if n := len(r.Unknown); n > 0 {
+			env.WarnMemory(fmt.Sprintf("the memory does not have %d of the expected observations, %s first; "+
+				"run reconcile if they are in specs, or correct %s", n, r.Unknown[0], q.Gold.Name))
+		}
+		return nil
+	})
+	return r, err
+}
+
+func (q *EvalMemoryRequest) check() error {
+	if ways := []string{BySearch, ByRecall}; !slices.Contains(ways, q.By) {
+		return badField("by", " %q%s: there are %s", q.By, schemas.DidYouMean(q.By, ways), strings.Join(ways, " and "))
+	}
+	for _, least := range []float64{q.Least.Recall1, q.Least.Recall5, q.Least.Recall10, q.Least.MRR, q.Least.NDCG} {
+		if math.IsNaN(least) || least < 0 || least > 1 {
+			return badRequest("a bound of %v: shares are between 0 and 1", least)
+		}
+	}
+	if q.Least.Tokens < 0 {
+		return badField("max-tokens", " %d: a number of tokens is wanted, 0 for no bound", q.Least.Tokens)
+	}
+	return nil
+}
+
+// evaluate puts all questions.
+func evaluate(ctx context.Context, m *memstore.Files, by string, questions []memory.Question) (EvalMemoryResult, error) {
+	r := EvalMemoryResult{By: by, Unknown: []string{}, Answers: []memory.Answer{}}
+	known, err := knownOf(ctx, m)
+	if err != nil {
+		return r, err
+	}
+	for _, q := range questions {
+		ids, err := put(ctx, m, by, q.Question)
+		if err != nil {
+			return r, fmt.Errorf("ask %q: %w", q.Question, err)
+		}
+		var results []memory.Result
+		for _, id := range known.merge(ids) { // originals are found, too
+			results = append(results, memory.Result{ID: id, Tokens: known.tokens[id]})
+		}
+		for _, id := range q.Expect {
+			if _, ok := known.tokens[id]; !ok && !slices.Contains(r.Unknown, id) {
+				r.Unknown = append(r.Unknown, id)
+			}
+		}
+		q.Expect = known.merge(q.Expect)
+		r.Answers = append(r.Answers, memory.Judge(q, results))
+	}
+	r.Evaluation = memory.Evaluate(r.Answers)
+	return r, nil
+}
+
+// knownIDs has the length of every observation, and by which one compaction replaced it.
+type knownIDs struct {
+	tokens map[string]int
+	merged map[string]string
+}
+
+func knownOf(ctx context.Context, m *memstore.Files) (knownIDs, error) {
+	k := knownIDs{map[string]int{}, map[string]string{}}
+	return k, m.Each(ctx, func(o *schemas.Observation) error {
+		k.tokens[o.ID] = o.Tokens
+		for _, id := range o.Compacts {
+			k.merged[id] = o.ID
+		}
+		return nil
+	})
+}
+
+// merge replaces ids by those of the observations that they were merged into, each once.
+func (k *knownIDs) merge(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		for range len(k.merged) { // of what was merged twice, too; a cycle in damaged files ends
+			next, ok := k.merged[id]
+			if !ok {
+				break
+			}
+			id = next
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// put returns the ids that answer a question, best first.
+func put(ctx context.Context, m *memstore.Files, by, question string) ([]string, error) {
+	if by == ByRecall {
+		found, err := m.Recall(ctx, memstore.Request{Agent: "eval", Context: question, Dry: true})
+		return found.IDs, err
+	}
+	rows, err := m.Search(ctx, memstore.Query{Text: question, Limit: 10})
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	return ids, err
+}
