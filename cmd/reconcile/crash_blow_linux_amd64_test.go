@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // blow is a way in which file-changing calls are struck, each n-th of them, n being every.
@@ -19,7 +20,7 @@ type blow struct {
 }
 
 // blows are the ways to strike a program: killed before a call, killed in the middle of a write, with a full disk, and with a
-// broken one. Of each only every n-th call is struck, none if n is 0; with RECONCILE_CRASH=all all are. They take long: a
+// broken one. Of each only every n-th call is struck, none if n is 0; with RECONCILE_SWEEP=all all are. They take long: a
 // test that asks for them is skipped with -short.
 func blows(t *testing.T, kill, torn, full, broken int) []blow {
 	if testing.Short() {
@@ -30,7 +31,7 @@ func blows(t *testing.T, kill, torn, full, broken int) []blow {
 		{"kill", crashtest.Kill, 0, kill}, {"torn", crashtest.Torn, 0, torn},
 		{"full", crashtest.Fail, syscall.ENOSPC, full}, {"broken", crashtest.Fail, syscall.EIO, broken},
 	} {
-		if b.every > 0 && os.Getenv("RECONCILE_CRASH") == "all" {
+		if b.every > 0 && os.Getenv(mutants.Sweep) == "all" {
 			b.every = 1
 		}
 		if b.every > 0 {

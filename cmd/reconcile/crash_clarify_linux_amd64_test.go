@@ -51,7 +51,7 @@ var strikes = []strike{
 // TestCrashClarify strikes the commands of the clarification protocol. What is left must parse; the same command, given
 // again, succeeds at once and ends in the same tree as one that nothing happened to: the same numbers, without a gap,
 // no litter, and no run that is on record is run again. By default a sample of the calls is struck, else all of them with
-// RECONCILE_CRASH=all.
+// RECONCILE_SWEEP=all.
 func TestCrashClarify(t *testing.T) {
 	for _, b := range blows(t, 43, 29, 97, 101) {
 		for _, s := range strikes {

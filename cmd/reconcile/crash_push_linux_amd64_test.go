@@ -14,7 +14,7 @@ import (
 )
 
 // TestCrashPush kills a run that shares its branch at a sample of its file-changing calls, or at all of them with
-// RECONCILE_CRASH=all. One more run ends with everything on the remote, without waiting for the claims of the killed one;
+// RECONCILE_SWEEP=all. One more run ends with everything on the remote, without waiting for the claims of the killed one;
 // what was on record does not run again, and no claim is left.
 func TestCrashPush(t *testing.T) {
 	for _, b := range blows(t, 23, 0, 0, 0) {

@@ -4,6 +4,8 @@ package mutants
 
 import (
 	"encoding/json"
+	"hash/fnv"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,18 +29,23 @@ type Suite struct {
 // underTest is set in the environment of the tests of a mutant.
 const underTest = "RECONCILE_MUTANT"
 
-// Run makes a subtest of each mutant. With -short it only looks whether they can still be made.
+// Sweep is the variable that, set to "all", has every mutant tested instead of a sample.
+const Sweep = "RECONCILE_SWEEP"
+
+// Run makes a subtest of each mutant. Of a large suite it tests a sample, which follows from what stands in the files, so that
+// a change of them tests others; of the rest, and with -short of all, it only looks whether they can still be made.
 func (s Suite) Run(t *testing.T) {
 	if os.Getenv(underTest) != "" {
 		t.Skip("this is a mutant")
 	}
-	for _, m := range s.Mutants {
+	sample := s.sample(t)
+	for i, m := range s.Mutants {
 		t.Run(strings.ReplaceAll(m[0], " ", "_"), func(t *testing.T) {
 			if s.Parallel {
 				t.Parallel()
 			}
 			overlay := m.overlay(t)
-			if testing.Short() {
+			if testing.Short() || !sample[i] {
 				return
 			}
 			out, err := s.test(t, m, overlay)
@@ -50,6 +57,32 @@ func (s Suite) Run(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sampleShare is the share of the mutants of a suite that is tested, at least two of them.
+const sampleShare = 6
+
+// sample chooses the mutants to test, by their position.
+func (s Suite) sample(t *testing.T) map[int]bool {
+	t.Helper()
+	seed := fnv.New64a()
+	for _, m := range s.Mutants {
+		src, err := os.ReadFile(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = seed.Write(src)
+	}
+	order := rand.New(rand.NewPCG(seed.Sum64(), 0)).Perm(len(s.Mutants))
+	size := max(2, len(order)/sampleShare)
+	if os.Getenv(Sweep) == "all" {
+		size = len(order)
+	}
+	chosen := map[int]bool{}
+	for _, i := range order[:min(size, len(order))] {
+		chosen[i] = true
+	}
+	return chosen
 }
 
 // overlay writes the file with the fault, and a file for go test -overlay, whose path it returns.

@@ -159,6 +159,13 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(chosen) != 2 || chosen[0].name != "format" || chosen[1].name != "vet" {
 		t.Errorf("chose %v, %v; want format, then vet", chosen, err)
 	}
+	all, err := choose(steps(), nil)
+	before, err2 := choose(steps(), []string{"quick"})
+	named := func(name string) func(step) bool { return func(s step) bool { return s.name == name } }
+	if err != nil || err2 != nil || slices.ContainsFunc(all, named("short")) || !slices.ContainsFunc(all, named("unit")) ||
+		!slices.ContainsFunc(before, named("short")) || slices.ContainsFunc(before, named("unit")) {
+		t.Errorf("all are %v, %v, the quick ones %v, %v; want unit, which covers short, and short", all, err, before, err2)
+	}
 	if _, err := choose(steps(), []string{"wet"}); err == nil || !strings.Contains(err.Error(), `"wet"`) {
 		t.Errorf("error %v, want one that names the unknown step", err)
 	}

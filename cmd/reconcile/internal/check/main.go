@@ -1,7 +1,9 @@
 // Command check checks this project, all of it:
 //
 //	go run ./cmd/reconcile/internal/check            every step
+//	go run ./cmd/reconcile/internal/check quick      what to run before a commit, in less than a minute
 //	go run ./cmd/reconcile/internal/check vet unit   these steps
+//	go run ./cmd/reconcile/internal/check -all       every step, and all of what is sampled otherwise
 //	go run ./cmd/reconcile/internal/check -list      what the steps are
 //
 // It needs Go, git and (the first time) the modules; nothing else. With npm it also tests against an emulator of GitHub,
@@ -24,6 +26,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 func main() {
@@ -36,6 +40,7 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
 	flags.SetOutput(out)
 	list := flags.Bool("list", false, "print the steps and what they check")
+	sweep := flags.Bool("all", false, "test every mutant, and strike every call, instead of a sample")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -56,27 +61,32 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 		return 1
 	}
 	c := &checker{root: root, out: out, env: cleanEnv(os.Environ()), ci: os.Getenv("CI") == "true"}
+	if *sweep {
+		c.env = append(c.env, mutants.Sweep+"=all")
+	}
 	return c.all(ctx, wanted)
 }
 
-// choose returns the steps with the given names, in their own order; all when there are no names.
+// quick stands for the steps to run before a commit.
+const quick = "quick"
+
+// choose returns the steps with the given names, in their own order. No names stand for all steps but those that a larger one
+// covers.
 func choose(all []step, names []string) ([]step, error) {
-	if len(names) == 0 {
-		return all, nil
-	}
 	wanted := map[string]bool{}
 	for _, n := range names {
 		wanted[n] = true
 	}
 	var chosen []step
-	var known []string
+	known := []string{quick}
 	for _, s := range all {
 		known = append(known, s.name)
-		if wanted[s.name] {
+		if wanted[s.name] || wanted[quick] && s.quick || len(names) == 0 && !s.covered {
 			chosen = append(chosen, s)
 			delete(wanted, s.name)
 		}
 	}
+	delete(wanted, quick)
 	for n := range wanted {
 		return nil, fmt.Errorf("no step is called %q; steps: %s", n, strings.Join(known, ", "))
 	}

@@ -14,6 +14,8 @@ import (
 type step struct {
 	name, about string
 	run         func(context.Context, *checker) result
+	quick       bool // run before a commit, too
+	covered     bool // by a larger step
 }
 
 // result is what became of a step.
@@ -59,22 +61,23 @@ const (
 // steps returns all steps, quick ones first.
 func steps() []step {
 	return []step{
-		{"format", "every Go file looks as gofmt would have it", checkFormat},
-		{"modules", "go.mod and go.sum are tidy, and the modules are what they were when they were added",
-			commands([]string{"go", "mod", "tidy", "-diff"}, []string{"go", "mod", "verify"})},
-		{"vet", "go vet finds nothing", commands([]string{"go", "vet", "./..."})},
-		{"staticcheck", "staticcheck finds nothing", commands(tools("staticcheck", "./..."))},
-		{"workflows", "actionlint finds nothing in .github/workflows", commands(tools("actionlint"))},
-		{"generated", "schemas and pages are what the Go types say",
-			commands([]string{"go", "run", "./cmd/reconcile/internal/gen", "-check"})},
-		{"rules", "imports run downward, and the documents name what exists", tests(rulesPackage)},
-		{"unit", "the tests of every package", unitTests},
-		{"scripts", "the command line behaves as its scripts say", onGitHub(scriptsPackage)},
-		{"github", "what speaks with GitHub does so as GitHub describes, with an emulator of it",
-			onGitHub(githubPackages...)},
-		{"race", "the race detector finds nothing where goroutines share something", raceTests},
-		{"release", "a release has all its parts", checkRelease},
-		{"container", "the image of the container builds, and the program runs in it", checkContainer},
+		{name: "format", about: "every Go file looks as gofmt would have it", run: checkFormat, quick: true},
+		{name: "modules", about: "go.mod and go.sum are tidy, and the modules are what they were when they were added",
+			run: commands([]string{"go", "mod", "tidy", "-diff"}, []string{"go", "mod", "verify"})},
+		{name: "vet", about: "go vet finds nothing", run: commands([]string{"go", "vet", "./..."}), quick: true},
+		{name: "staticcheck", about: "staticcheck finds nothing", run: commands(tools("staticcheck", "./..."))},
+		{name: "workflows", about: "actionlint finds nothing in .github/workflows", run: commands(tools("actionlint"))},
+		{name: "generated", about: "schemas and pages are what the Go types say",
+			run: commands([]string{"go", "run", "./cmd/reconcile/internal/gen", "-check"}), quick: true},
+		{name: "rules", about: "imports run downward, and the documents name what exists", run: tests(rulesPackage)},
+		{name: "short", about: "the short tests of every package", run: shortTests, quick: true, covered: true},
+		{name: "unit", about: "the tests of every package", run: unitTests},
+		{name: "scripts", about: "the command line behaves as its scripts say", run: onGitHub(scriptsPackage)},
+		{name: "github", about: "what speaks with GitHub does so as GitHub describes, with an emulator of it",
+			run: onGitHub(githubPackages...)},
+		{name: "race", about: "the race detector finds nothing where goroutines share something", run: raceTests},
+		{name: "release", about: "a release has all its parts", run: checkRelease},
+		{name: "container", about: "the image of the container builds, and the program runs in it", run: checkContainer},
 	}
 }
 
@@ -115,18 +118,29 @@ func tests(args ...string) func(context.Context, *checker) result {
 	return func(ctx context.Context, c *checker) result { return c.goTest(ctx, args) }
 }
 
+// shortTests runs the tests that take little time, but for those of packages that are a step of their own.
+func shortTests(ctx context.Context, c *checker) result {
+	return c.testOthers(ctx, append([]string{scriptsPackage}, githubPackages...), "-short")
+}
+
 // unitTests tests every package that is not a step of its own.
 func unitTests(ctx context.Context, c *checker) result {
+	return c.testOthers(ctx, append([]string{rulesPackage, scriptsPackage}, githubPackages...))
+}
+
+// testOthers tests all packages but those that some patterns name.
+func (c *checker) testOthers(ctx context.Context, patterns []string, flags ...string) result {
 	all, err := c.output(ctx, "go", "list", "./...")
 	if err != nil {
 		return failed(err.Error())
 	}
-	own, err := c.output(ctx, append([]string{"go", "list", rulesPackage, scriptsPackage}, githubPackages...)...)
+	own, err := c.output(ctx, append([]string{"go", "list"}, patterns...)...)
 	if err != nil {
 		return failed(err.Error())
 	}
 	apart := strings.Fields(own)
-	return c.goTest(ctx, slices.DeleteFunc(strings.Fields(all), func(p string) bool { return slices.Contains(apart, p) }))
+	others := slices.DeleteFunc(strings.Fields(all), func(p string) bool { return slices.Contains(apart, p) })
+	return c.goTest(ctx, append(flags, others...))
 }
 
 // raceTests tests some packages under the race detector, which needs a C compiler.

@@ -57,6 +57,9 @@ func sessions(page []string) []session {
 }
 
 func TestDocumentsShowWhatCommandsPrint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs all commands of the documents")
+	}
 	var shell *shell
 	for _, name := range documents(t) {
 		page := strings.Split(read(t, name), "\n")
