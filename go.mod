@@ -11,7 +11,7 @@ require (
 	github.com/fsnotify/fsnotify v1.10.1 // reconcile --watch
 	github.com/go-git/go-billy/v5 v5.9.2 // go-git's view of files
 	github.com/go-git/go-git/v5 v5.19.3 // commits without a git command
-	github.com/gofrs/flock v0.13.1 // file locks on Windows too
+	github.com/gofrs/flock v0.13.1 // file locks, but for the leases of runs
 	github.com/google/go-github/v60 v60.0.0 // the API of GitHub: its types, paths and encoding
 	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02 // a terminal without a screen (tests only)
 	github.com/invopop/jsonschema v0.14.0 // JSON Schemas from the Go types (generator only)

@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/gofrs/flock"
 
+	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -46,9 +48,10 @@ type cache struct {
 	records int  // in the file, also those that are replaced
 	broken  bool // the file must be written anew
 
-	mu  sync.Mutex
-	out *os.File
-	new bool // out is a file that is not in place yet
+	mu   sync.Mutex
+	out  *os.File
+	lock *flock.Flock // on out, while it is new
+	new  bool         // out is a file that is not in place yet
 
 	spare sync.Pool // of *encoder
 }
@@ -220,30 +223,31 @@ func (c *cache) openOut() bool {
 			return true
 		}
 	}
-	f := c.openNew()
+	f, l := c.openNew()
 	if f == nil {
 		return false
 	}
 	if _, err := f.Write(c.header()); err != nil {
-		_ = f.Close()
+		_ = closeLocked(f, l)
 		return false
 	}
-	c.out, c.new, c.broken, c.records = f, true, false, 0
+	c.out, c.lock, c.new, c.broken, c.records = f, l, true, false, 0
 	return true
 }
 
 // openNew opens the file in which the cache is written anew, or returns nil while another process does that. It has one
 // name, so that what a killed process left is used again; whoever writes it holds a lock on it.
-func (c *cache) openNew() *os.File {
+func (c *cache) openNew() (*os.File, *flock.Flock) {
 	f, _, err := regular.OpenFile(c.store.root, cacheTemp, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	if tryLockFile(f) && c.isAt(f, cacheTemp) && f.Truncate(0) == nil {
-		return f
+	l, err := filelock.Try(f)
+	if err == nil && l != nil && c.isAt(f, cacheTemp) && f.Truncate(0) == nil {
+		return f, l
 	}
-	_ = f.Close()
-	return nil
+	_ = closeLocked(f, l)
+	return nil, nil
 }
 
 // isAt reports whether f is still the file of that name: another process may have put it in the cache's place.
@@ -298,8 +302,8 @@ func (c *cache) close() {
 	} else if c.new {
 		c.broken = c.store.root.Rename(cacheTemp, cachePath) != nil
 	}
-	c.broken = c.out.Close() != nil || c.broken
-	c.out, c.new = nil, false
+	c.broken = closeLocked(c.out, c.lock) != nil || c.broken
+	c.out, c.lock, c.new = nil, nil, false
 }
 
 // compact copies the records that the model still holds to a new file.

@@ -16,6 +16,7 @@ import (
 	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -347,7 +348,7 @@ func (s *Store) journalsHold() bool {
 		if err != nil {
 			continue
 		}
-		holds := fi.Size() > 0 || (s.own.Load() == nil || s.own.Load().name != name) && !isLocked(f)
+		holds := fi.Size() > 0 || (s.own.Load() == nil || s.own.Load().name != name) && !filelock.Held(f)
 		f.Close()
 		if holds {
 			return true

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/gofrs/flock"
 	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -87,6 +89,7 @@ type Journal struct {
 
 	mu   sync.Mutex   // taken before Store.mu
 	file *os.File     // nil once closed; guarded by mu
+	lock *flock.Flock // on file: it tells others that this process lives; guarded by mu
 	late bool         // what stands in file was not all synced that is to be; guarded by mu
 	view *journalView // what stands in it; changed under both locks
 
@@ -105,11 +108,10 @@ func (s *Store) Journal() (*Journal, error) {
 	}
 	name := s.journalName()
 	j := &Journal{store: s, name: name, view: newJournalView(name, s.layout())}
-	f, err := j.create(nil)
-	if err != nil {
+	var err error
+	if j.file, j.lock, err = j.create(nil); err != nil {
 		return nil, err
 	}
-	j.file = f
 	j.view.alive = true
 	s.own.Store(j)
 	return j, nil
@@ -141,14 +143,14 @@ func (c *Claim) Holder() int {
 func (j *Journal) path() string { return journalDir + "/" + j.name + journalSuffix }
 
 // create makes the journal file with the given content, locked before others can see it under its name.
-func (j *Journal) create(content []byte) (*os.File, error) {
+func (j *Journal) create(content []byte) (*os.File, *flock.Flock, error) {
 	temp := journalDir + "/" + j.name + journalNew
 	_ = j.store.root.Remove(temp)
 	f, err := j.store.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("make the journal: %w", err)
+		return nil, nil, fmt.Errorf("make the journal: %w", err)
 	}
-	err = lockFile(f)
+	l, err := filelock.Wait(f)
 	if err == nil && len(content) > 0 {
 		if _, err = f.Write(content); err == nil {
 			err = f.Sync()
@@ -162,9 +164,17 @@ func (j *Journal) create(content []byte) (*os.File, error) {
 	}
 	if err != nil {
 		_ = j.store.root.Remove(temp)
-		return nil, errors.Join(fmt.Errorf("make the journal %s: %w", j.path(), err), f.Close())
+		return nil, nil, errors.Join(fmt.Errorf("make the journal %s: %w", j.path(), err), closeLocked(f, l))
 	}
-	return f, nil
+	return f, l, nil
+}
+
+// closeLocked closes a file and gives up the lock on it, which may be nil.
+func closeLocked(f *os.File, l *flock.Flock) error {
+	if l == nil {
+		return f.Close()
+	}
+	return errors.Join(f.Close(), l.Unlock())
 }
 
 func syncFolder(root *os.Root, dir string) error {
@@ -325,13 +335,13 @@ func (j *Journal) rewrite() error {
 		j.view = view
 		return nil
 	}
-	f, err := j.create(b)
+	f, l, err := j.create(b)
 	if err != nil {
 		return err
 	}
-	old := j.file
-	j.file, j.view = f, view
-	return old.Close()
+	old, oldLock := j.file, j.lock
+	j.file, j.lock, j.view = f, l, view
+	return closeLocked(old, oldLock)
 }
 
 // Close checkpoints the journal and removes it. Claims that are still open keep the file: the next process to Recover
@@ -348,8 +358,8 @@ func (j *Journal) Close() error {
 	if err == nil && len(j.view.keys) == 0 {
 		err = j.store.root.Remove(j.path())
 	}
-	err = errors.Join(err, j.file.Close())
-	j.file = nil
+	err = errors.Join(err, closeLocked(j.file, j.lock))
+	j.file, j.lock = nil, nil
 	j.store.own.Store(nil)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/proc"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -126,7 +127,7 @@ func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool)
 		v = newJournalView(name, m.layout)
 		m.journals[name] = v
 	}
-	if alive := isLocked(f); alive != v.alive {
+	if alive := filelock.Held(f); alive != v.alive {
 		v.alive = alive
 		v.touchAll(touched)
 	}
@@ -235,7 +236,7 @@ func (s *Store) sweepJournals() {
 		if err != nil {
 			continue
 		}
-		if !isLocked(f) {
+		if !filelock.Held(f) {
 			_ = s.root.Remove(journalDir + "/" + name) // if it stays, the next run tries again
 		}
 		f.Close()

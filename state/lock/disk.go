@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/proc"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -212,59 +215,78 @@ func (d *osDisk) lockGuard(ctx context.Context, budget time.Duration) (guard, er
 		if err != nil {
 			return nil, err
 		}
-		if err := waitFlock(ctx, f, budget); err != nil {
+		l, err := waitLock(ctx, f, budget)
+		if errors.Is(err, filelock.ErrReplaced) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 		mine, err := f.Stat()
 		now, err2 := dir.Lstat(name)
 		if err == nil && err2 == nil && os.SameFile(mine, now) {
-			return &osGuard{f}, nil
+			return &osGuard{f, l}, nil
 		}
-		_ = f.Close()
+		(&osGuard{f, l}).unlock()
 		if err := errors.Join(err, ignore(err2, fs.ErrNotExist)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// waitFlock locks f, and closes it if it cannot. A wait in the kernel cannot be broken off: it goes on by itself, and
-// lets go of the lock as soon as it has it.
-func waitFlock(ctx context.Context, f *os.File, budget time.Duration) error {
-	switch ok, err := tryFlock(f); {
+// waitLock locks f, and closes it if it cannot. A wait in the kernel cannot be broken off: it goes on by itself, and
+// gives up the lock as soon as it has it.
+func waitLock(ctx context.Context, f *os.File, budget time.Duration) (*flock.Flock, error) {
+	l, err := filelock.Try(f)
+	switch {
 	case err != nil:
 		_ = f.Close()
-		return fmt.Errorf("flock %s: %w", f.Name(), err)
-	case ok:
-		return nil
+		return nil, err
+	case l != nil:
+		return l, nil
 	}
-	done := make(chan error, 1)
-	go func() { done <- flock(f) }()
+	type result struct {
+		l   *flock.Flock
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		l, err := filelock.Wait(f)
+		done <- result{l, err}
+	}()
 	limit := time.NewTimer(budget)
 	defer limit.Stop()
 	var cause error
 	select {
-	case err := <-done:
-		if err != nil {
+	case r := <-done:
+		if r.err != nil {
 			_ = f.Close()
-			return fmt.Errorf("flock %s: %w", f.Name(), err)
 		}
-		return nil
+		return r.l, r.err
 	case <-ctx.Done():
 		cause = ctx.Err()
 	case <-limit.C:
 		cause = ErrBusy
 	}
 	go func() {
-		<-done
+		if r := <-done; r.err == nil {
+			_ = r.l.Unlock()
+		}
 		_ = f.Close()
 	}()
-	return cause
+	return nil, cause
 }
 
 // osGuard is a locked G.
-type osGuard struct{ f *os.File }
+type osGuard struct {
+	f *os.File
+	l *flock.Flock
+}
 
-func (g *osGuard) unlock() { _ = g.f.Close() }
+func (g *osGuard) unlock() {
+	_ = g.f.Close()
+	_ = g.l.Unlock()
+}
 
 func (g *osGuard) note() string {
 	data, err := io.ReadAll(io.NewSectionReader(g.f, 0, maxBody))
