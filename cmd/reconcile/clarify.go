@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
-	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // clarifyOptions are the flags that clarify and its commands share.
@@ -42,7 +43,9 @@ func newClarifyCmd(a *app) *cobra.Command {
 			"  reconcile clarify answer CLR-42-001 \"Two.\"",
 		Args:              noClarifyCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.clarifyFlags(cmd, o) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return a.clarify(cmd.Context(), *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.threads(cmd.Context(), ops.ThreadsRequest{Issue: o.issue.pointer(), NoRun: o.noRun})
+		},
 	}
 	f := cmd.PersistentFlags()
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatMarkdown)
@@ -50,7 +53,7 @@ func newClarifyCmd(a *app) *cobra.Command {
 	f.BoolVar(&o.noRun, "no-run", false, "do not bring the tree up to date, before or after")
 	cmd.Flags().Var(&o.issue, "issue", "show the threads of the issue `N`; 0 for those about none")
 	cmd.AddCommand(newClarifyShowCmd(a, o), newClarifyStaleCmd(a, o), newAskCmd(a, o))
-	for _, r := range replyCommands {
+	for _, r := range ops.ReplyVerbs {
 		cmd.AddCommand(newReplyCmd(a, o, r))
 	}
 	return cmd
@@ -86,7 +89,11 @@ func newClarifyShowCmd(a *app, o *clarifyOptions) *cobra.Command {
 		Example: "  reconcile clarify show CLR-42-001",
 		Args:    matterArguments(1, 1, "an id, as CLR-42-001"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.clarifyShow(cmd.Context(), args[0], *o)
+			found, err := ops.Threads(cmd.Context(), a.env(), ops.ThreadsRequest{ID: args[0], NoRun: o.noRun})
+			if err != nil {
+				return err
+			}
+			return a.printThread(found[0])
 		},
 		ValidArgsFunction: a.completeMatters,
 	}
@@ -100,65 +107,107 @@ func newClarifyStaleCmd(a *app, o *clarifyOptions) *cobra.Command {
 that were handed to a person for that are listed until the person has decided.`,
 		Example: "  reconcile clarify stale",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.clarifyStale(cmd.Context(), *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.threads(cmd.Context(), ops.ThreadsRequest{Troubled: true, NoRun: o.noRun})
+		},
 	}
 }
 
-// clarify lists the active questions, or shows the threads of an issue.
-func (a *app) clarify(ctx context.Context, o clarifyOptions) error {
-	t, err := a.current(ctx, o.noRun)
-	if err != nil {
+func newAskCmd(a *app, o *clarifyOptions) *cobra.Command {
+	q, issue := &ops.AskRequest{}, issueFlag{}
+	cmd := &cobra.Command{
+		Use:   "ask --from AGENT --to AGENT --topic TOPIC --question QUESTION",
+		Short: "Ask an agent",
+		Long: `Ask an agent: writes a ClarificationRequest, runs the tree, and prints what came of it.
+
+What may not be asked is refused, and nothing is written. The same question asked again is the same request: its thread
+is shown. Inside of a run, as an agent calls it, the command only writes; the run's agent is who asks and its issue is
+what is asked about, where the flags say nothing. The answer comes when the run is over: end it, and the node runs again
+with the answer. A question to an agent that has answered the node already is the next round of that matter.`,
+		Example: "  reconcile clarify ask --issue 42 --from engineer --to architect --topic \"Database layer\" \\\n" +
+			"    --question \"Dual layer or migrate?\" --artifact docs/adr/ADR-42.md",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if q.Question == stdinText {
+				if q.Question, err = a.textOf(q.Question); err != nil {
+					return err
+				}
+			}
+			q.Issue, q.NoRun = issue.pointer(), o.noRun
+			said, err := ops.Ask(cmd.Context(), a.env(), *q)
+			return a.printSaid(said, err)
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&issue, "issue", "the issue `N` that the question is about (default: RECONCILE_ISSUE)")
+	f.StringVar(&q.From, "from", "", "the `AGENT` that asks (in a run: its agent)")
+	f.StringVar(&q.To, "to", "", "the `AGENT` that is asked")
+	f.StringVar(&q.Topic, "topic", "", "the subject, a `TEXT` of at most 200 characters")
+	f.StringVar(&q.Question, "question", "", "what is asked, a `TEXT` of at most 2000 characters; - reads standard input")
+	f.BoolVar(&q.NonBlocking, "non-blocking", false, "the agent can go on without the answer")
+	f.StringArrayVar(&q.Artifacts, "artifact", nil, "a `FILE` of the tree that the other agent should see; may be repeated")
+	f.StringVar(&q.Request, "request", "", "the `NAME` of the request (default: made from the question)")
+	for _, name := range []string{"from", "to"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, a.completeNamesOf(schemas.AgentKind))
+	}
+	return cmd
+}
+
+func newReplyCmd(a *app, o *clarifyOptions, r ops.ReplyVerb) *cobra.Command {
+	from, use, least := "", r.Name+" ID TEXT", 2
+	if r.Wordless != "" {
+		use, least = r.Name+" ID [TEXT]", 1
+	}
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: r.Short,
+		Long: r.Short + `.
+
+Writes a Reply into specs/replies/ and runs the tree, so that it takes effect; while another run is at work, or inside
+of one, it only writes. It is possible while the matter is ` + r.When() + `.
+TEXT has at most 2000 characters; - reads it from standard input.`,
+		Example: "  reconcile clarify " + r.Name + " CLR-42-001 \"" + exampleTexts[r.Type] + "\"",
+		Args:    matterArguments(least, 2, "an id and a text"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q := ops.ReplyRequest{Verb: r.Name, ID: args[0], From: from, NoRun: o.noRun}
+			if len(args) == 2 {
+				var err error
+				if q.Text, err = a.textOf(args[1]); err != nil {
+					return err
+				}
+			}
+			said, err := ops.Reply(cmd.Context(), a.env(), q)
+			return a.printSaid(said, err)
+		},
+		ValidArgsFunction: a.completeMatters,
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the `AGENT` or person that says so "+
+		"(in a run: its agent; default: RECONCILE_AGENT, else the login name)")
+	return cmd
+}
+
+var exampleTexts = map[string]string{
+	schemas.TurnQuestion:    "And who sets the size of the pool?",
+	schemas.TurnAnswer:      "Two layers, one adapter each.",
+	schemas.TurnResolution:  "Clear: two layers.",
+	schemas.TurnEscalation:  "This needs a budget.",
+	schemas.TurnAbandonment: "The feature was dropped.",
+}
+
+// threads lists the open questions or those in trouble, or shows the threads of an issue.
+func (a *app) threads(ctx context.Context, q ops.ThreadsRequest) error {
+	list, err := ops.Threads(ctx, a.env(), q)
+	switch {
+	case err != nil:
 		return err
-	}
-	if o.issue.given {
-		n := o.issue.number
-		return a.printThreads(ledgerView{IssueNumber: &n, Clarifications: controllers.Threads(t, n, false)})
-	}
-	list := controllers.Threads(t, -1, true)
-	if a.global.output != formatTable {
-		return a.printThreads(ledgerView{Clarifications: list})
-	}
-	if len(list) == 0 {
+	case q.Issue != nil || a.global.output != formatTable:
+		return a.printThreads(ledgerView{IssueNumber: q.Issue, Clarifications: list})
+	case len(list) == 0 && q.Troubled:
+		a.note("no question is stale or stuck")
+	case len(list) == 0:
 		a.note("no open questions")
 	}
 	return render.ClarificationTable(a.stdout, a.palette(), list, a.now())
-}
-
-func (a *app) clarifyShow(ctx context.Context, word string, o clarifyOptions) error {
-	t, err := a.current(ctx, o.noRun)
-	if err != nil {
-		return err
-	}
-	m, err := ops.FindThread(t, word)
-	if err != nil {
-		return err
-	}
-	return a.printThread(m)
-}
-
-func (a *app) clarifyStale(ctx context.Context, o clarifyOptions) error {
-	t, err := a.current(ctx, o.noRun)
-	if err != nil {
-		return err
-	}
-	list := controllers.Troubled(t, controllers.Threads(t, -1, true), a.now())
-	if a.global.output != formatTable {
-		return a.printThreads(ledgerView{Clarifications: list})
-	}
-	if len(list) == 0 {
-		a.note("no question is stale or stuck")
-	}
-	return render.ClarificationTable(a.stdout, a.palette(), list, a.now())
-}
-
-// current brings the tree up to date, where that is wanted and possible now, and returns it.
-func (a *app) current(ctx context.Context, noRun bool) (*state.Tree, error) {
-	s, t, err := a.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return a.monitor(ctx, s, t, noRun)
 }
 
 // ledgerView is several clarifications as -o json prints them: with an issue, in the form of its ledger.
@@ -194,4 +243,74 @@ func (a *app) printThread(c controllers.Thread) error {
 		return render.ClarificationChat(a.stdout, c)
 	}
 	return a.print(c)
+}
+
+// printSaid prints what came of a question or a reply, and returns how it ended.
+func (a *app) printSaid(s *ops.Said, err error) error {
+	if s == nil {
+		return err
+	}
+	if failed := a.printOutcome(s); failed != nil {
+		return failed
+	}
+	return cmp.Or(err, exitWith(int(s.Verdict)))
+}
+
+// printOutcome prints the thread after a question, and else a line: CLR-42-001: pending → answered. An agent that asked inside
+// of a run and has to wait for the answer is told only that.
+func (a *app) printOutcome(s *ops.Said) error {
+	m, asked := &s.Thread, s.Reply == nil || s.Reply.Type == schemas.TurnQuestion
+	if s.Open && a.caller().InRun() && a.global.output == formatTable {
+		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(m))
+		return err
+	}
+	if !s.Seen && (asked || a.global.output == formatTable) {
+		a.hint(m)
+	}
+	if asked || a.global.output != formatTable {
+		return a.printThread(*m)
+	}
+	line := ops.ThreadState(m.Status)
+	if m.Round > s.Before.Round && m.Open() {
+		line += fmt.Sprintf(" (round %d)", m.Round) // the asking agent went on at once
+	}
+	if before := s.Before; before.Status != "" && (before.Status != m.Status || before.Round != m.Round) {
+		line = before.Status + " → " + line
+	}
+	_, err := fmt.Fprintln(a.stdout, clean(m.Title()+": "+line))
+	return err
+}
+
+// hint tells people, beside the results, what can be done next about a matter.
+func (a *app) hint(m *controllers.Thread) {
+	if next := nextFor(m); next != "" && !a.caller().InRun() {
+		a.note("%s", next)
+	}
+}
+
+func nextFor(m *controllers.Thread) string {
+	switch {
+	case m.Refused():
+		return ""
+	case m.Entry != nil && controllers.IsStalled(m.Entry):
+		return fmt.Sprintf("nothing is taken until %s is put right: %s", m.Entry.Ref,
+			controllers.ConditionOf(m.Entry, schemas.Stalled).Message)
+	case m.Status == "":
+		return "the next run takes it"
+	case m.Status == schemas.ClarificationAnswered:
+		return fmt.Sprintf("ask on or settle it: reconcile clarify question|resolve %s TEXT", m.Title())
+	case m.Status == schemas.ClarificationEscalated:
+		return fmt.Sprintf("a human decides: reconcile clarify resolve %s TEXT", m.Title())
+	case m.Waiting() && m.Human:
+		return fmt.Sprintf("%s answers by: reconcile clarify answer %s TEXT", m.To, m.Title())
+	}
+	return ""
+}
+
+// nextInRun is what an agent has to do that asks while it runs.
+func nextInRun(m *controllers.Thread) string {
+	if spec := ops.RequestSpec(m.Entry); spec != nil && spec.Blocking && spec.Run != "" {
+		return "end this run now; the node waits for the answer, and runs again with it"
+	}
+	return "go on; the answer comes with a later run"
 }

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -100,40 +98,3 @@ func TestFlagsNameTheirValues(t *testing.T) {
 
 // ownWords are types of flags that accept every text, or whose errors are the program's own: choices and issues.
 var ownWords = map[string]bool{"string": true, "stringArray": true, "choice": true, "N": true}
-
-func TestParseGoal(t *testing.T) {
-	for text, want := range map[string]goal{
-		"condition=Ready":         {"Ready", "True"},
-		"condition=Stalled=False": {"Stalled", "False"},
-		"phase=Succeeded":         {"", "Succeeded"},
-	} {
-		if got, err := parseGoal(text); err != nil || got != want {
-			t.Errorf("%q: %+v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "Ready", "phase=", "phase=A=B", "condition=", "condition=Ready=", "delete"} {
-		if got, err := parseGoal(text); err == nil {
-			t.Errorf("%q was read as %+v", text, got)
-		}
-	}
-}
-
-// The names of actions are names of objects, whatever the target is called, and differ where what is asked differs.
-func TestActionName(t *testing.T) {
-	at := schemas.NewTime(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC))
-	seen := map[string]bool{}
-	for _, v := range verbs {
-		for _, target := range []string{"a", "a-", "a.b_c", strings.Repeat("x", 29) + "--y", strings.Repeat("9", 63)} {
-			for _, node := range []string{"", "build"} {
-				name := actionName(schemas.ActionSpec{Verb: v.name, Target: "dag/" + target, Node: node, At: at})
-				if err := schemas.CheckName(name); err != nil {
-					t.Error(err)
-				}
-				if seen[name] {
-					t.Errorf("%s twice", name)
-				}
-				seen[name] = true
-			}
-		}
-	}
-}

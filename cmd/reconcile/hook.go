@@ -9,25 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 )
-
-// hookOptions are the flags of the hooks.
-type hookOptions struct {
-	agent string
-	issue issueFlag
-	note  string
-	noRun bool
-	// Of an end: the conversation, and the session that it was.
-	transcript string
-	session    string
-}
 
 func newHookCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -46,35 +32,36 @@ ready --claim", and keeps what was learned.`,
 		},
 	}
 	cmd.AddCommand(
-		newHookPhaseCmd(a, "start", "Say that an agent takes up work on an issue", schemas.OutcomeStarted),
-		newHookPhaseCmd(a, "finish", "Say that an agent has ended its work on an issue", schemas.OutcomeDone),
+		newHookPhaseCmd(a, "start", "Say that an agent takes up work on an issue", false),
+		newHookPhaseCmd(a, "finish", "Say that an agent has ended its work on an issue", true),
 	)
 	return cmd
 }
 
-func newHookPhaseCmd(a *app, name, short, outcome string) *cobra.Command {
-	o := &hookOptions{}
+func newHookPhaseCmd(a *app, name, short string, finish bool) *cobra.Command {
+	q, issue, transcript := &ops.HookRequest{Finish: finish}, issueFlag{}, ""
 	cmd := &cobra.Command{
 		Use:     name,
 		Short:   short,
 		Example: "  reconcile hook " + name + " --agent engineer --issue 42",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.hook(cmd.Context(), outcome, *o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if q.Issue = issue.pointer(); transcript != "" {
+				text := a.textFrom(transcript)
+				q.Transcript = &text
+			}
+			return a.hook(cmd.Context(), *q)
+		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.agent, "agent", "", "the `AGENT` that works")
-	f.Var(&o.issue, "issue", "the issue that the work is about; 0 for none")
-	f.StringVar(&o.note, "note", "", "a remark for the record, a `TEXT`")
-	f.BoolVar(&o.noRun, "no-run", false, "only write the record; the next run takes it up")
+	f.StringVar(&q.Agent, "agent", "", "the `AGENT` that works")
+	f.Var(&issue, "issue", "the issue that the work is about; 0 for none")
+	f.StringVar(&q.Note, "note", "", "a remark for the record, a `TEXT`")
+	f.BoolVar(&q.NoRun, "no-run", false, "only write the record; the next run takes it up")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
-	if outcome == schemas.OutcomeDone {
-		o.bindEnd(cmd)
+	if !finish {
+		return cmd
 	}
-	return cmd
-}
-
-// bindEnd adds the flags that only an end has.
-func (o *hookOptions) bindEnd(cmd *cobra.Command) {
 	cmd.Long = `Say that an agent has ended its work on an issue, and keep what it learned: --transcript names the conversation, as
 JSON lines with role and content, or as Claude Code, Codex, Copilot and Gemini write it; - is standard input. Standard
 input may also be what Claude Code tells its Stop and SessionEnd hooks, which names the file and the session. Secrets and
@@ -83,118 +70,20 @@ no conversation is refused. While another process holds the memory's locks, what
 takes it into the memory, and the exit code is 75.`
 	cmd.Example += "\n  reconcile hook finish --agent engineer --issue 42 --transcript session.jsonl" +
 		"\n  reconcile hook finish --agent engineer --issue 42 --transcript -   # as the command of a SessionEnd hook"
-	f := cmd.Flags()
-	f.StringVar(&o.transcript, "transcript", "", "the conversation of the session, a `FILE` or - for standard input")
-	f.StringVar(&o.session, "session", "", "the `SESSION` of the work, one of the tree or of the agent's program")
+	f.StringVar(&transcript, "transcript", "", "the conversation of the session, a `FILE` or - for standard input")
+	f.StringVar(&q.Session, "session", "", "the `SESSION` of the work, one of the tree or of the agent's program")
+	return cmd
 }
 
-// hookReport is what a hook prints for machines.
-type hookReport struct {
-	Agent string `json:"agent"`
-	Issue int    `json:"issue"`
-	// Outcome is Started or Done, Record the key of the record.
-	Outcome string `json:"outcome"`
-	Record  string `json:"record"`
-	// Memory is what is remembered of earlier work, at a start: the section "## Memory Recall", or "".
-	Memory string `json:"memory,omitempty"`
-	// Learned is what an end kept; absent if no conversation was given.
-	Learned *ops.Learned `json:"learned,omitempty"`
-	controllers.Brief
-}
-
-func (a *app) hook(ctx context.Context, outcome string, o hookOptions) error {
-	var err error
-	if o.agent, err = a.caller().Worker(o.agent); err != nil {
-		return err
-	}
-	if err := o.check(outcome); err != nil {
-		return err
-	}
-	process.TuneGC(a.getenv, process.GCLatency)
-	var conversation *ops.Conversation
-	if o.transcript != "" {
-		if conversation, err = ops.ReadConversation(a.textFrom(o.transcript), o.session); err != nil {
-			return err
-		}
-	}
-	s, t, err := a.load(ctx)
+func (a *app) hook(ctx context.Context, q ops.HookRequest) error {
+	r, err := ops.Hook(ctx, a.env(), q)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	note := a.discreet("--note", o.note)
-	report := hookReport{Agent: o.agent, Issue: o.issue.number, Outcome: outcome}
-	if outcome == schemas.OutcomeDone { // before the work counts as done: what was learned is not to be lost
-		if _, err := ops.FindAgent(t, o.agent); err != nil {
-			return err
-		}
-		if report.Learned, err = a.env().CaptureSession(ctx, s, o.agent, o.issue.number, conversation); err != nil {
-			return err
-		}
-	}
-	var since schemas.Time
-	var left []schemas.Clarification
-	t, err = a.recordHook(ctx, s, t, func(t *state.Tree) (*schemas.Run, error) {
-		agent, err := ops.FindAgent(t, o.agent)
-		if err != nil {
-			return nil, err
-		}
-		if last := controllers.LastHook(agent); last != nil {
-			since = last.FinishedAt
-		}
-		if outcome == schemas.OutcomeStarted {
-			left = controllers.LeftBehind(t, o.agent, o.issue.number)
-		}
-		r := controllers.NewHook(agent, outcome, o.issue.number, a.now())
-		r.Message = note
-		report.Record = r.Key
-		return &r, nil
-	})
-	if err != nil {
-		return err
-	}
-	t, whole, err := a.monitored(ctx, s, t, o.noRun)
-	if err != nil {
-		return err
-	}
-	if l := report.Learned; l != nil && l.Held && whole {
-		a.env().Settled(ctx, s, o.issue.number, l)
-	}
-	report.Brief = controllers.NewBrief(t, o.agent, o.issue.number, since, left)
-	if outcome == schemas.OutcomeStarted {
-		report.Memory = a.env().Remind(ctx, s, t, o.agent, o.issue.number)
-	}
-	err = a.printHook(report)
-	if l := report.Learned; l != nil && l.Held { // it is kept, and not yet in the memory
-		err = errors.Join(err, exitWith(exitBusy))
-	}
-	return err
+	return errors.Join(a.printHook(r), exitWith(int(r.Verdict)))
 }
 
-func (o *hookOptions) check(outcome string) error {
-	word := "start"
-	if outcome == schemas.OutcomeDone {
-		word = "finish"
-	}
-	if err := specs.CheckSecret("--session", o.session); err != nil {
-		return err
-	}
-	const most = 1000
-	switch {
-	case o.agent == "" || !o.issue.given:
-		return badUsage("reconcile hook %s needs --agent and --issue; for example: "+
-			"reconcile hook %[1]s --agent engineer --issue 42", word)
-	case len(o.note) > most:
-		return badUsage("--note has %d bytes, at most %d are allowed", len(o.note), most)
-	case o.session != "" && schemas.CheckName(o.session) != nil:
-		return badUsage("--session %q: %v", o.session, schemas.CheckName(o.session))
-	case o.session != "" && o.transcript == "":
-		return badUsage("--session says whose conversation --transcript is, and there is none; add --transcript FILE")
-	}
-	return nil
-}
-
-func (a *app) printHook(r hookReport) error {
+func (a *app) printHook(r ops.HookResult) error {
 	if r.Outcome == schemas.OutcomeDone {
 		for _, c := range r.Blocked {
 			a.note("warning: %s ends its work while its blocking question %s is open", r.Agent, c.ID)
@@ -208,7 +97,7 @@ func (a *app) printHook(r hookReport) error {
 }
 
 // hookText is what the agent must know, a paragraph for each question.
-func hookText(r hookReport) string {
+func hookText(r ops.HookResult) string {
 	var b strings.Builder
 	about := "no issue"
 	if r.Issue > 0 {

@@ -39,13 +39,14 @@ func (a *app) open() (*state.Store, error) { return a.config().Open() }
 
 // load opens the tree and reads all of it, with what running processes have in their journals.
 func (a *app) load(ctx context.Context) (s *state.Store, t *state.Tree, err error) {
-	s, t, a.reader, err = a.config().Load(ctx)
+	s, t, _, err = a.config().Load(ctx)
 	return s, t, err
 }
 
 // env is what operations work with.
 func (a *app) env() ops.Env {
-	return ops.Env{Tree: a.config(), Prefix: a.prefix, Caller: a.caller(), Sink: &reporter{app: a, last: time.Now()}}
+	return ops.Env{Tree: a.config(), Prefix: a.prefix, Caller: a.caller(), Sink: &reporter{app: a, last: time.Now()},
+		View: a.view, Engine: a.engine, Show: a.show}
 }
 
 // root opens the folder of the tree, for files beside the objects: logs, events, templates.

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/state/durable"
 )
@@ -86,7 +85,6 @@ type app struct {
 	prefix         string       // the path of here below the tree in global.dir; "" at its top
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file
-	reader         tree.Reader  // of the tree that load opened
 }
 
 // main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the

@@ -206,7 +206,7 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 	if found.Text == "" {
 		return nil
 	}
-	_, err = fmt.Fprint(a.stdout, endLine(a.harmless(found.Text)))
+	_, err = fmt.Fprint(a.stdout, render.EndLine(a.harmless(found.Text)))
 	return err
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -10,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -43,82 +42,17 @@ func terminalSize(w any) (width, height int) {
 	return 80, 24
 }
 
-// runReport is the result of a run for machines.
-type runReport struct {
-	Objects   []kindCount `json:"objects"` // in the order of the table of kinds
-	Ready     int         `json:"ready"`
-	Total     int         `json:"total"`
-	Unchanged bool        `json:"unchanged,omitempty"` // nothing had changed since the last run
-	Ran       int         `json:"ran"`
-	Wrote     int         `json:"wrote"`
-	Commit    string      `json:"commit,omitempty"`
-	Pushed    bool        `json:"pushed,omitempty"`   // all that is committed is on the remote
-	Took      bool        `json:"took,omitempty"`     // what others pushed was taken in
-	Held      bool        `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
-	Waits     []string    `json:"waits,omitempty"`    // what people have to do, a line each
-	NotReady  []objectRow `json:"notReady,omitempty"` // left out where the run did not need to look
-
-	sent     bool                      // something was pushed
-	standing controllers.StandingCount // of all objects, where the run looked
-	notReady []*state.Entry
-}
-
-// kindCount counts the objects of a kind.
-type kindCount struct {
-	Kind  string `json:"kind"`
-	Ready int    `json:"ready"`
-	Total int    `json:"total"`
-}
-
-// objectRow is one object, and why it is as it is.
-type objectRow struct {
-	Ref    string `json:"ref"`
-	Phase  string `json:"phase,omitempty"`
-	Reason string `json:"reason"`
-}
-
-// newReport gathers what there is to say about a run.
-func newReport(out engine.Result) runReport {
-	r := runReport{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
-		Pushed: out.Pushed, Took: out.Took, sent: out.Sent}
-	counts := out.Counts
-	if out.Tree != nil {
-		counts = nil
-		list := slices.Collect(out.Only.Active(out.Tree))
-		counted := controllers.StandingByKind(list)
-		if out.Only == nil {
-			addDormant(counted, out.Tree)
-		}
-		for kind, c := range counted {
-			counts = append(counts, state.Count{Kind: kind, Ready: c.Ready, Total: c.Total()})
-			r.standing.Add(c)
-		}
-		r.notReady = controllers.NotReady(list)
-	}
-	for _, k := range kinds() {
-		for _, c := range counts {
-			if c.Kind == k.Name {
-				r.Objects = append(r.Objects, kindCount{k.Name, c.Ready, c.Total})
-				r.Ready += c.Ready
-				r.Total += c.Total
-			}
-		}
-	}
-	return r
-}
-
 // report prints how a run ended: the objects, or where they are many those that are not ready, and a line that sums up.
 // A run for which nothing had changed lists only what failed.
-func (a *app) report(out engine.Result) error {
-	r := newReport(out)
+func (a *app) report(r ops.RunResult) error {
 	if a.global.output != formatTable {
-		r.NotReady = rowsOf(r.notReady)
+		r.Explain()
 		return a.print(r)
 	}
-	if err := a.problems(problemsIn(out)); err != nil {
+	if err := a.problems(r.Problems()); err != nil {
 		return err
 	}
-	if err := render.StandingTable(a.stdout, a.palette(), a.listed(out, r), reportRows); err != nil {
+	if err := render.StandingTable(a.stdout, a.palette(), a.listed(&r), reportRows); err != nil {
 		return err
 	}
 	if a.global.quiet {
@@ -128,10 +62,21 @@ func (a *app) report(out engine.Result) error {
 		a.note("%s", a.noObjects())
 		return nil
 	}
-	if err := a.printWrapped(r.summary()); err != nil {
+	if err := a.printWrapped(summary(&r)); err != nil {
 		return err
 	}
 	return a.waits(r.Waits)
+}
+
+// ended reports a run, and returns how it ended.
+func (a *app) ended(r ops.RunResult) error {
+	if err := a.report(r); err != nil {
+		return err
+	}
+	if r.Busy != nil {
+		return r.Busy
+	}
+	return exitWith(int(r.Verdict))
 }
 
 // waits tells what people have to do before all is done.
@@ -155,15 +100,15 @@ func (a *app) noObjects() string {
 }
 
 // listed chooses the objects that a run lists.
-func (a *app) listed(out engine.Result, r runReport) []*state.Entry {
+func (a *app) listed(r *ops.RunResult) []*state.Entry {
 	if a.global.quiet {
-		return slices.DeleteFunc(r.notReady, func(e *state.Entry) bool { return controllers.Standing(e).Waiting == 1 })
+		return slices.DeleteFunc(r.Unready, func(e *state.Entry) bool { return controllers.Standing(e).Waiting == 1 })
 	}
-	if out.Tree == nil || out.Unchanged || r.Total > reportRows {
-		return r.notReady
+	if !r.Looked() || r.Unchanged || r.Total > reportRows {
+		return r.Unready
 	}
 	var rows []*state.Entry
-	for _, e := range entriesOf(out) {
+	for e := range r.Entries() {
 		if controllers.Standing(e).Total() == 1 && (e.HasStatus() || controllers.ExpectsStatus(e)) && !spent(e) {
 			rows = append(rows, e)
 		}
@@ -188,49 +133,6 @@ func (a *app) problems(list []schemas.Problem) error {
 	return err
 }
 
-// entries lists all objects of a tree, by kind and name.
-func entries(t *state.Tree) []*state.Entry { return entriesOf(engine.Result{Tree: t}) }
-
-// entriesOf lists the objects that a run was about, by kind and name.
-func entriesOf(o engine.Result) []*state.Entry { return slices.Collect(o.Only.Entries(o.Tree)) }
-
-// problemsIn lists what is wrong with the files of the objects that a run was about.
-func problemsIn(o engine.Result) []schemas.Problem {
-	switch {
-	case o.Tree == nil:
-		return nil
-	case o.Only == nil:
-		return o.Tree.Problems()
-	}
-	var out []schemas.Problem
-	for _, e := range entriesOf(o) {
-		out = append(out, e.Problems...)
-	}
-	return out
-}
-
-// rowsOf are objects as rows.
-func rowsOf(list []*state.Entry) []objectRow {
-	rows := make([]objectRow, len(list))
-	for i, e := range list {
-		rows[i] = objectRow{Ref: e.Ref.String(), Phase: cmp.Or(controllers.PhaseWord(e), "-"), Reason: controllers.Because(e)}
-	}
-	return rows
-}
-
-// addDormant counts the objects of a tree that are dormant: they are ready.
-func addDormant(counts map[string]controllers.StandingCount, t *state.Tree) {
-	for _, k := range kinds() {
-		c := counts[k.Name]
-		for range t.Dormant(k.Name) {
-			c.Ready++
-		}
-		if c.Total() > 0 {
-			counts[k.Name] = c
-		}
-	}
-}
-
 // printWrapped prints a sentence, on a terminal broken at words.
 func (a *app) printWrapped(text string) error {
 	lines := []string{text}
@@ -242,43 +144,44 @@ func (a *app) printWrapped(text string) error {
 }
 
 // summary is "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
-func (r runReport) summary() string {
-	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, render.Plural(r.Total, "object"), r.kinds())
+func summary(r *ops.RunResult) string {
+	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, render.Plural(r.Total, "object"), kindCounts(r))
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{r.standing.Waiting, "waiting"}, {r.standing.Failed, "failed"}, {r.standing.Invalid, "invalid"}} {
+	}{{r.Standing.Waiting, "waiting"}, {r.Standing.Failed, "failed"}, {r.Standing.Invalid, "invalid"}} {
 		if part.n > 0 {
 			s += fmt.Sprintf(", %d %s", part.n, part.word)
 		}
 	}
-	if s += "; " + r.deeds(); r.Held {
+	if s += "; " + activity(r); r.Held {
 		s += "; the memory waits for a lock"
 	}
 	return s
 }
 
-func (r runReport) deeds() string {
+// activity is what a run did.
+func activity(r *ops.RunResult) string {
 	switch {
 	case r.Unchanged:
 		return "nothing changed since the last run"
 	case r.Ran == 0 && r.Wrote == 0 && r.Commit == "":
-		return "nothing to do" + r.exchanged()
+		return "nothing to do" + exchanged(r)
 	}
 	s := render.Plural(r.Ran, "run") + ", " + render.Plural(r.Wrote, "file") + " written"
 	if r.Commit != "" {
 		s += ", committed as " + shortHash(r.Commit)
 	}
-	return s + r.exchanged()
+	return s + exchanged(r)
 }
 
 // exchanged tells what went to the remote and what came from there.
-func (r runReport) exchanged() string {
+func exchanged(r *ops.RunResult) string {
 	var s string
 	switch {
-	case r.sent && r.Commit != "":
+	case r.Sent && r.Commit != "":
 		s = " and pushed"
-	case r.sent:
+	case r.Sent:
 		s = ", pushed what was committed before"
 	}
 	if r.Took {
@@ -287,8 +190,8 @@ func (r runReport) exchanged() string {
 	return s
 }
 
-// kinds lists the kinds with their counts.
-func (r runReport) kinds() string {
+// kindCounts lists the kinds with their counts.
+func kindCounts(r *ops.RunResult) string {
 	var parts []string
 	for _, c := range r.Objects {
 		k, _ := kinds().Find(c.Kind)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -57,7 +58,7 @@ func rootFor(a *app, args []string) *cobra.Command {
 }
 
 func newBareCmd(a *app) *cobra.Command {
-	run := &runOptions{}
+	run := &ops.RunRequest{}
 	root := &cobra.Command{
 		Use:               "reconcile",
 		Short:             "GitOps for teams of software agents",
@@ -66,9 +67,9 @@ func newBareCmd(a *app) *cobra.Command {
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), *run, nil) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), *run) },
 	}
-	run.bind(root.Flags())
+	bindRun(run, root.Flags())
 	a.bindGlobal(root)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -109,7 +110,7 @@ func addCommands(a *app, root *cobra.Command) {
 	add(groupLook, newGetCmd(a), newDescribeCmd(a), newHistoryCmd(a), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
 	add(groupLook, newReadyCmd(a), newStateCmd(a), newDigestCmd(a))
 	add(groupLook, newSearchCmd(a), newRelatedCmd(a), newPathCmd(a))
-	for _, v := range verbs {
+	for _, v := range ops.Verbs {
 		add(groupSteer, newVerbCmd(a, v))
 	}
 	add(groupSteer, newSwitchCmd(a), newHookCmd(a))
@@ -167,6 +168,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	return badUsage("%s%s; see \"%s --help\"", flagWords(err), hint, cmd.CommandPath())
 }
 
+// notInFlags reports whether a character cannot be in the name of a flag.
+func notInFlags(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-')
+}
+
 // flagWords is what pflag says of a flag, without what is no name: it may be a text that begins with a hyphen.
 func flagWords(err error) string {
 	const text = `; a text that begins with "-" goes to the end, after "--"`
@@ -178,7 +184,7 @@ func flagWords(err error) string {
 		return invalidValue(invalid)
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) == 1:
 		return fmt.Sprintf("unknown flag: -%s", unknown.GetSpecifiedName()) + text
-	case errors.As(err, &unknown) && slug(unknown.GetSpecifiedName()) != strings.ToLower(unknown.GetSpecifiedName()),
+	case errors.As(err, &unknown) && strings.ContainsFunc(unknown.GetSpecifiedName(), notInFlags),
 		errors.As(err, &syntax):
 		return "unknown flag" + text
 	}

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 )
@@ -52,21 +49,11 @@ func (s sink) Warn(text string) {
 	s.Note(text)
 }
 
-// reconcile runs the loop over the tree; talk shows what is said in clarifications.
-func (a *app) reconcile(ctx context.Context, q engine.Request, talk bool) (engine.Result, error) {
+// view shows a run on stderr; talk shows what is said in clarifications.
+func (a *app) view(talk bool) ops.View {
 	out := sink{Progress: a.progress(), talk: talk}
 	if a.global.quiet {
 		out.quiet = func(text string) { fmt.Fprintln(a.stderr, clean(text)) }
 	}
-	r, err := a.engine(ctx, engine.Options{Tree: a.config(), Sink: out, Inside: a.caller().Run(), Show: a.show, WarnIndex: a.env().WarnIndex}, q)
-	out.Close()
-	if none, ok := errors.AsType[*commits.NoRepositoryError](err); ok {
-		switch {
-		case none.Request.Push:
-			err = badUsage("--push: %v, or leave out --push; nothing was run", none.Err)
-		case none.Request.Commit:
-			err = badUsage("--commit: %v, or leave out --commit; nothing was run", none.Err)
-		}
-	}
-	return r, err
+	return out
 }

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -18,6 +20,13 @@ type Env struct {
 	Prefix string        // the folder of the tree where the caller is, which names of files are relative to; "": the top
 	Caller caller.Caller // who asks
 	Sink   Sink          // nil: nobody listens
+
+	// View shows a run of the loop while it goes on, with talk also what is said in clarifications; nil: runs are not shown.
+	View func(talk bool) View
+	// Engine runs the loop; nil: [engine.Run].
+	Engine func(context.Context, engine.Options, engine.Request) (engine.Result, error)
+	// Show writes what a command in a comment on GitHub asks for, as Markdown.
+	Show func(*state.Tree, slash.View) string
 }
 
 // Sink receives what an operation reports besides its result. Its methods may be called from any goroutine.
@@ -40,6 +49,32 @@ func (e Env) warn(text string) {
 	if e.Sink != nil {
 		e.Sink.Warn(text)
 	}
+}
+
+// openTree is an opened tree that can be read again.
+type openTree struct {
+	store  *state.Store
+	tree   *state.Tree
+	reader tree.Reader
+}
+
+// open opens and reads the tree. The caller closes the store.
+func (e Env) open(ctx context.Context) (o *openTree, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o = &openTree{}
+	o.store, o.tree, o.reader, err = e.Tree.Load(ctx)
+	return o, err
+}
+
+// refresh looks again at the files that hints name, or at all of them, and at the journals.
+func (o *openTree) refresh(ctx context.Context, hints []string) error {
+	t, err := o.reader.Refresh(ctx, o.store, o.tree, hints)
+	if err == nil {
+		o.tree = t
+	}
+	return err
 }
 
 // load opens and reads the tree. The caller closes the store.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -46,4 +47,12 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 // Plural is "1 file" or "3 files".
 func Plural(n int, word string) string {
 	return schemas.Count(n, word)
+}
+
+// EndLine is a text with a line feed at its end, unless it is empty.
+func EndLine(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
 }

@@ -1,4 +1,4 @@
-package main
+package ops
 
 import (
 	"context"
@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -25,9 +22,22 @@ const (
 	treeLook = 300 * time.Millisecond
 )
 
-// logFollower prints what the attempts of one node print, until the node has ended.
+// LogPart is a part of a log that is followed. An empty one says that there is nothing new.
+type LogPart struct {
+	Text    io.Reader // what was added; to be read before the next part. nil: nothing
+	Attempt int       // the number of another attempt, which begins here; 0: none does
+	Node    string    // of that attempt
+	Lines   int       // how many of the last lines of Ended to show; negative: all
+	Ended   *Attempt  // the node has ended, and this is on record of it; nil: it goes on, or the end was in its log
+}
+
+// errStopped says that the caller of an iterator has seen enough.
+var errStopped = errors.New("stopped")
+
+// logFollower yields what the attempts of one node print, until the node has ended.
 type logFollower struct {
-	*app
+	env   Env
+	yield func(LogPart) error // errStopped: the caller has seen enough
 	store *state.Store
 	tree  *state.Tree
 	ref   schemas.Ref
@@ -39,20 +49,40 @@ type logFollower struct {
 	told string   // what was said last of why nothing is printed
 }
 
-// followLog prints what a node prints until it ends, whichever process runs it.
-func (a *app) followLog(ctx context.Context, s *state.Store, t *state.Tree, e *state.Entry, node string, o logsOptions) error {
-	if a.global.output != formatTable {
-		return badUsage("--follow prints the log as it is; it does not go with -o %s", a.global.output)
+// FollowLog yields what a node prints until it ends, whichever process runs it, beginning with the last lines of what it has
+// printed, or all with a negative number. It also yields empty parts, some a second, so that a caller can stop. The end of ctx
+// is no error.
+func FollowLog(ctx context.Context, env Env, q LogsRequest, lines int) iter.Seq2[LogPart, error] {
+	return func(yield func(LogPart, error) bool) {
+		err := env.followLog(ctx, q, lines, func(p LogPart) error {
+			if !yield(p, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(LogPart{}, typed(err))
+		}
 	}
-	node, err := nodeToFollow(e, node)
+}
+
+func (e Env) followLog(ctx context.Context, q LogsRequest, lines int, yield func(LogPart) error) error {
+	s, t, err := e.load(ctx)
 	if err != nil {
 		return err
 	}
-	done := ctx.Done() // from here on a signal is a normal end
-	signal.Ignore(syscall.SIGPIPE)
-	f := &logFollower{app: a, store: s, tree: t, ref: e.Ref, node: node, tail: o.tail}
+	defer s.Close()
+	found, err := logged(t, q.Object)
+	if err != nil {
+		return err
+	}
+	node, err := nodeToFollow(found, q.Node)
+	if err != nil {
+		return err
+	}
+	f := &logFollower{env: e, yield: yield, store: s, tree: t, ref: found.Ref, node: node, tail: lines}
 	defer f.close()
-	return unlessGone(f.run(context.WithoutCancel(ctx), done))
+	return f.run(context.WithoutCancel(ctx), ctx.Done())
 }
 
 // nodeToFollow is the node that is named, or the only one there is.
@@ -62,9 +92,9 @@ func nodeToFollow(e *state.Entry, node string) (string, error) {
 	case node == "" && len(names) == 1:
 		return names[0], nil
 	case node == "":
-		return "", badUsage("--follow needs a node of %s: %s", e.Ref, schemas.Shorten(names, 20))
+		return "", badField("follow", " needs a node of %s: %s", e.Ref, schemas.Shorten(names, 20))
 	case e.Kind == schemas.DAGKind.Name:
-		return node, ops.FindNode(e, node)
+		return node, FindNode(e, node)
 	case !slices.Contains(names, node):
 		return "", fmt.Errorf("%s has no round %q; it has %s", e.Ref, node, schemas.Shorten(names, 20))
 	}
@@ -90,9 +120,6 @@ func (f *logFollower) run(ctx context.Context, done <-chan struct{}) error {
 			return f.copyNew()
 		case <-ticker.C:
 		}
-		if unread(f.stdout) {
-			return nil
-		}
 	}
 }
 
@@ -102,7 +129,7 @@ func (f *logFollower) look(ctx context.Context) (over bool, err error) {
 	if f.tree, _, err = f.store.Refresh(ctx, f.tree, []string{}); err != nil {
 		return false, err
 	}
-	e := f.decided(f.tree, f.ref).Entry(f.ref)
+	e := f.env.decided(f.tree, f.ref).Entry(f.ref)
 	if e == nil || e.Gone() {
 		return true, fmt.Errorf("%s was removed", f.ref)
 	}
@@ -129,7 +156,7 @@ func (f *logFollower) look(ctx context.Context) (over bool, err error) {
 			f.ref, f.node, why)
 	}
 	if why != f.told {
-		f.note("%s %s %s", f.ref, f.node, why)
+		f.env.note("%s %s %s", f.ref, f.node, why)
 		f.told = why
 	}
 	return false, nil
@@ -166,7 +193,7 @@ func (f *logFollower) begin(e *state.Entry, r *schemas.Run) error {
 		return err
 	}
 	if f.key != "" {
-		if _, err := fmt.Fprintf(f.stdout, "==> %s, attempt %d <==\n", render.Line(f.node), r.Seq); err != nil {
+		if err := f.yield(LogPart{Attempt: r.Seq, Node: f.node}); err != nil {
 			return err
 		}
 		f.tail = -1
@@ -179,12 +206,12 @@ func (f *logFollower) begin(e *state.Entry, r *schemas.Run) error {
 // copyNew prints what was added to the log. There is none before something is printed.
 func (f *logFollower) copyNew() error {
 	if f.key == "" {
-		return nil
+		return f.yield(LogPart{})
 	}
 	if f.log == nil {
 		log, err := openLog(f.store.Root(), state.LogPath(f.key))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return f.yield(LogPart{})
 		}
 		if err != nil {
 			return err
@@ -198,17 +225,17 @@ func (f *logFollower) copyNew() error {
 	if info, serr := f.log.Stat(); serr == nil && info.Size() < at {
 		err = rewind(f.log, 0) // the attempt was interrupted, and runs again
 	}
-	return errors.Join(err, f.copyText(f.stdout, f.log))
+	return errors.Join(err, f.yield(LogPart{Text: f.log}))
 }
 
 // printEnd prints what is on record of a node that has ended and has no log here.
 func (f *logFollower) printEnd(e *state.Entry) error {
 	at, ok := attemptOf(e, f.node, false)
 	if !ok {
-		f.note("%s %s has ended and never ran; \"reconcile describe %s\" says why", f.ref, f.node, f.ref)
+		f.env.note("%s %s has ended and never ran; \"reconcile describe %s\" says why", f.ref, f.node, f.ref)
 		return nil
 	}
-	return f.printLog(f.store.Root(), at, "", false, f.tail)
+	return f.yield(LogPart{Ended: &at, Lines: f.tail})
 }
 
 func (f *logFollower) close() {

@@ -1,0 +1,196 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Verb is one way to steer what runs.
+type Verb struct {
+	Name     string
+	Short    string
+	Session  bool // also of sessions
+	WholeDAG bool // also without a node
+	Node     bool // also of a node
+	People   bool // for people only: refused inside of a run
+}
+
+// Verbs lists the verbs of [Act].
+var Verbs = []Verb{
+	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true, false},
+	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true, false},
+	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, false, false},
+	{schemas.VerbResume, "Go on after a pause", true, true, false, false},
+	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true, true},
+	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true, false},
+	{schemas.VerbApprove, "Let a held node start, or say that a person's task is done", false, true, true, true},
+}
+
+// Usage is what the verb is about, as in "retry dag/NAME [NODE]|session/NAME".
+func (v Verb) Usage() string {
+	s := v.Name + " dag/NAME"
+	switch {
+	case !v.WholeDAG:
+		s += " NODE"
+	case v.Node:
+		s += " [NODE]"
+	}
+	if v.Session {
+		s += "|session/NAME"
+	}
+	return s
+}
+
+// ActRequest asks for a verb on a DAG, a node or a session.
+type ActRequest struct {
+	Verb   string
+	Target string // dag/NAME or session/NAME
+	Node   string // of a DAG; "": all of it
+	Reason string // for the record
+	By     string // who asks; "": the caller
+	All    bool   // of a retry: every node of the DAG again, also those that succeeded
+	NoRun  bool   // only write the action; the next run applies it
+}
+
+// ActResult is what an action led to.
+type ActResult struct {
+	Path string     // the file of the action
+	Run  *RunResult // the run that applied it; nil: another run applies it
+	Moot string     // why the action changed nothing; "" where it did, or was not applied yet
+}
+
+// Act writes an Action, and runs the tree once, so that it takes effect. While another run is at work it only writes. The
+// result counts also with an error, once it has a path.
+func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
+	i := slices.IndexFunc(Verbs, func(v Verb) bool { return v.Name == q.Verb })
+	if i < 0 {
+		return r, badRequest("there is no verb %q", q.Verb)
+	}
+	v := Verbs[i]
+	if v.People {
+		if err := env.Caller.OnlyPeople(v.Name); err != nil {
+			return r, typed(err)
+		}
+	}
+	by, err := env.Caller.Actor("--by", q.By)
+	if err != nil {
+		return r, typed(err)
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer s.Close()
+	spec := schemas.ActionSpec{Verb: v.Name, Reason: env.redact("--reason", q.Reason), By: by, At: schemas.NewTime(env.Tree.Now()),
+		Node: q.Node, All: q.All}
+	if spec.Target, err = v.target(t, q.Target, q.Node); err != nil {
+		return r, typed(err)
+	}
+	if q.All && (v.Name != schemas.VerbRetry || q.Node != "" || !strings.HasPrefix(spec.Target, "dag/")) {
+		return r, badField("all", " is about a whole DAG; usage: reconcile retry dag/NAME --all")
+	}
+	if v.Name == schemas.VerbApprove {
+		if err := env.approvable(t, spec); err != nil {
+			return r, typed(err)
+		}
+	}
+	if r.Path, err = specs.Write(s, t, schemas.ActionKind, actionName(spec), &spec); err != nil {
+		return r, typed(err)
+	}
+	env.note("wrote %s", r.Path)
+	r.Run, err = env.follow(ctx, t, q.NoRun)
+	r.Moot = env.mootAction(ctx, strings.TrimSuffix(path.Base(r.Path), ".yaml"))
+	return r, typed(err)
+}
+
+// approvable refuses an approval that would change nothing, and says what waits for one.
+func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
+	ref, err := spec.TargetRef()
+	if err != nil || controllers.Approvable(t, ref, spec.Node, e.Tree.Now()) {
+		return err
+	}
+	what := strings.TrimSpace(spec.Target + " " + spec.Node)
+	var waits []string
+	for _, w := range controllers.Waits(t) {
+		if strings.HasPrefix(w.Command, "reconcile "+schemas.VerbApprove) {
+			waits = append(waits, w.Command)
+		}
+	}
+	if len(waits) == 0 {
+		return fmt.Errorf("there is nothing to approve of %s, nor does anything else wait for an approval", what)
+	}
+	return fmt.Errorf("there is nothing to approve of %s; what waits: %s", what, schemas.Shorten(waits, 3))
+}
+
+// mootAction says why an action changed nothing; "" where it did.
+func (e Env) mootAction(ctx context.Context, name string) string {
+	s, t, err := e.load(ctx)
+	if err != nil {
+		return "" // the run reported what went wrong
+	}
+	defer s.Close()
+	for _, d := range t.Entries(schemas.DAGKind.Name) {
+		st, ok := d.Status().(*schemas.DAGStatus)
+		if ok && slices.ContainsFunc(st.Actions, func(x schemas.AppliedAction) bool { return x.Name == name && x.Moot }) {
+			return controllers.Because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
+		}
+	}
+	return ""
+}
+
+// target checks what a verb is about, before anything is written.
+func (v Verb) target(t *state.Tree, word, node string) (string, error) {
+	e, err := Find(t, word)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case e.Kind == schemas.SessionKind.Name && v.Session && node == "":
+	case e.Kind == schemas.SessionKind.Name && node != "":
+		return "", badRequest("%s is a session and has no nodes; leave %q out", e.Ref, node)
+	case e.Kind != schemas.DAGKind.Name:
+		return "", badRequest("%s cannot be told to %s; usage: reconcile %s", e.Ref, v.Name, v.Usage())
+	case node == "" && !v.WholeDAG:
+		return "", badRequest("%s needs a node; usage: reconcile %s", v.Name, v.Usage())
+	case node != "" && !v.Node:
+		return "", badRequest("a node cannot be told to %s; usage: reconcile %s", v.Name, v.Usage())
+	case node != "" && e.Object != nil:
+		err = FindNode(e, node)
+	}
+	return e.Ref.String(), err
+}
+
+// actionName is retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that tells apart what is asked
+// in one second. The target is cut where the name would get too long.
+func actionName(spec schemas.ActionSpec) string {
+	const most = 30
+	_, name, _ := strings.Cut(spec.Target, "/")
+	name = strings.TrimRight(name[:min(len(name), most)], "-._")
+	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli(), spec.All)
+	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
+}
+
+// follow makes what was written take effect: by a run, unless one is at work that will see it. nil: there was no run.
+func (e Env) follow(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
+	switch {
+	case noRun:
+		return nil, nil
+	case anyClaim(before):
+		e.note("another run is at work and takes it from here")
+		return nil, nil
+	}
+	r, err := e.run(ctx, engine.Request{})
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
+}

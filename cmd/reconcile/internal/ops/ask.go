@@ -1,0 +1,256 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// AskRequest is a question to an agent.
+type AskRequest struct {
+	From, To    string // agents; in a run it is the run's agent that asks
+	Topic       string
+	Question    string
+	Issue       *int // nil: that of the run, or none
+	NonBlocking bool // the agent can go on without the answer
+	Artifacts   []string
+	Request     string // the name of the request; "": made from the question
+	NoRun       bool   // only write the request
+}
+
+// Said is a thread after something was said in it.
+type Said struct {
+	Thread controllers.Thread
+	Before *controllers.Thread // the thread before a reply; nil after the first question
+	Reply  *ReplyVerb          // nil after the first question
+	Open   bool                // the answer is still to come
+	Seen   bool                // nothing was done: the question was answered before
+	// Verdict is NotReady if the question may not be asked, as the run that looked at it found.
+	Verdict Code
+}
+
+// Ask writes a ClarificationRequest and runs the tree, so that it takes effect. The same question asked again is the same
+// request; a question of a node to an agent that has answered it already is the next round of that thread. Nothing is written
+// of what may not be asked. The result is nil where there is no thread, and counts also with an error.
+func Ask(ctx context.Context, env Env, q AskRequest) (*Said, error) {
+	spec, err := env.question(q)
+	if err != nil {
+		return nil, typed(err)
+	}
+	o, err := env.open(ctx)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer o.store.Close()
+	if err := checkRequest(o.store, o.tree, spec); err != nil {
+		return nil, typed(err)
+	}
+	name := cmp.Or(q.Request, freshName(o.tree, spec))
+	if e := o.tree.Entry(RequestRef(name)); e != nil && !e.Gone() {
+		if err := sameRequest(e, spec); err != nil {
+			return nil, typed(err)
+		}
+		env.note("already asked: %s", cmp.Or(RequestStatus(e).ID, e.Name))
+	} else if m := nextRoundOf(o.tree, spec); m != nil {
+		return env.askOn(ctx, o, m, spec, q.NoRun)
+	} else {
+		where, err := specs.Write(o.store, o.tree, schemas.ClarificationRequestKind, name, spec)
+		if err != nil {
+			return nil, typed(err)
+		}
+		env.note("wrote %s", where)
+	}
+	if _, err := env.update(ctx, o, q.NoRun, engine.Request{}); err != nil {
+		return nil, typed(err)
+	}
+	m, err := FindThread(o.tree, name)
+	if err != nil {
+		return nil, typed(err)
+	}
+	said := &Said{Thread: m, Open: m.Status == "" || m.Waiting()}
+	if m.Refused() {
+		said.Verdict = NotReady
+	}
+	return said, typed(agentError(&m))
+}
+
+// question makes the spec of a request. In a run it adds who asks, about which issue, and which node waits.
+func (e Env) question(q AskRequest) (spec *schemas.ClarificationRequestSpec, err error) {
+	spec = &schemas.ClarificationRequestSpec{From: q.From, To: q.To, Topic: q.Topic, Blocking: !q.NonBlocking, Artifacts: q.Artifacts}
+	if q.Issue != nil {
+		spec.Issue = *q.Issue
+	}
+	if e.Caller.InRun() {
+		if spec.From, err = e.Caller.Speaker("--from", q.From); err != nil {
+			return nil, err
+		}
+		spec.Run = e.Caller.RunKey()
+		if n, err := strconv.Atoi(e.Tree.Getenv("RECONCILE_ISSUE")); err == nil && q.Issue == nil {
+			spec.Issue = n
+		}
+	}
+	for _, f := range []struct{ name, value string }{
+		{"from", spec.From}, {"to", spec.To}, {"topic", spec.Topic}, {"question", q.Question},
+	} {
+		if f.value == "" {
+			return nil, badField(f.name, " is missing; usage: reconcile clarify ask --issue N --from AGENT --to AGENT "+
+				"--topic TOPIC --question QUESTION")
+		}
+		if !utf8.ValidString(f.value) {
+			return nil, badField(f.name, " is not UTF-8")
+		}
+	}
+	spec.Topic, spec.Question = e.redact("--topic", spec.Topic), e.redact("--question", q.Question)
+	return spec, nil
+}
+
+// checkRequest refuses what the protocol does not allow (agentx-spec 6.3), before anything is written. Lengths, blank
+// texts and paths are checked when the file is made, by the code that reads it.
+func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequestSpec) error {
+	for _, name := range []string{spec.From, spec.To} {
+		if !isAgent(t, name) {
+			return &clarify.Error{Kind: clarify.NotFound, Message: NotFound(t, AgentRef(name)).Error()}
+		}
+	}
+	if spec.From == spec.To {
+		return badRequest("to: agent %q cannot ask itself", spec.To)
+	}
+	var from *schemas.AgentSpec
+	if e := t.Entry(AgentRef(spec.From)); e.Object != nil {
+		from = schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	}
+	if err := clarify.NewScope(spec.From, from, controllers.WorkflowSteps(t)).Check(spec); err != nil {
+		return err
+	}
+	return checkArtifacts(s.Root(), spec.Artifacts)
+}
+
+func isAgent(t *state.Tree, name string) bool {
+	e := t.Entry(AgentRef(name))
+	return e != nil && !e.Gone()
+}
+
+// checkArtifacts refuses paths that lead to no file of the tree: who is asked would not see them.
+func checkArtifacts(root *os.Root, paths []string) error {
+	for _, p := range paths {
+		info, err := root.Stat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return badField("artifact", " %s: there is no such file in the tree", p)
+		case err != nil:
+			return badField("artifact", " %s: %v; name a file below the root of the tree", p, regular.Cause(err))
+		case !info.Mode().IsRegular():
+			return badField("artifact", " %s is no file", p)
+		}
+	}
+	return nil
+}
+
+// requestName is made from what is asked, so that a repeated call is the same request (decision 12): the topic, and a
+// digest. Two nodes that ask the same ask twice, for each waits for its own answer.
+func requestName(spec *schemas.ClarificationRequestSpec) string {
+	dag, node, _ := schemas.SplitRunKey(spec.Run)
+	digest := specs.NameDigest(4, spec.Issue, spec.From, spec.To, spec.Topic, spec.Question, spec.Blocking,
+		strings.Join(spec.Artifacts, "\n"), dag, node)
+	const longest = 40
+	topic := slug(spec.Topic)
+	return specs.FitName(topic[:min(len(topic), longest)], "-"+digest)
+}
+
+// slug writes a text with lower-case letters, digits and hyphens; "question" if nothing of it is left.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
+	})
+	return cmp.Or(strings.Join(words, "-"), "question")
+}
+
+// freshName is [requestName], and a further name where the question was asked before and abandoned: nobody waits for the
+// answer to that.
+func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
+	first := requestName(spec)
+	name := first
+	for n := 2; ; n++ {
+		e := t.Entry(RequestRef(name))
+		if e == nil || e.Gone() || RequestStatus(e).Phase != schemas.ClarificationAbandoned {
+			return name
+		}
+		name = specs.FitName(first, "-"+strconv.Itoa(n))
+	}
+}
+
+// sameRequest refuses a name that another question has, or one that was abandoned.
+func sameRequest(e *state.Entry, spec *schemas.ClarificationRequestSpec) error {
+	old := RequestSpec(e)
+	if old == nil || old.Issue != spec.Issue || old.From != spec.From || old.To != spec.To || old.Topic != spec.Topic ||
+		old.Question != spec.Question || old.Blocking != spec.Blocking || !slices.Equal(old.Artifacts, spec.Artifacts) {
+		return fmt.Errorf("%s is another question; nothing was written, choose another --request", e.Ref)
+	}
+	if RequestStatus(e).Phase == schemas.ClarificationAbandoned {
+		return fmt.Errorf("%s was abandoned, and nobody answers it any more; ask again under another --request, or without it",
+			e.Ref)
+	}
+	return nil
+}
+
+// nextRoundOf finds the thread that a node's question goes on with: the one in which the same agent has answered it. nil: none.
+func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *controllers.Thread {
+	if spec.Run == "" || !spec.Blocking {
+		return nil // the run goes on, and its success settles the thread
+	}
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		old := RequestSpec(e)
+		if old == nil || old.To != spec.To || old.From != spec.From || !old.Blocking || !sameTask(old.Run, spec.Run) {
+			continue
+		}
+		if RequestStatus(e).Phase == schemas.ClarificationAnswered {
+			if m, err := FindThread(t, e.Name); err == nil {
+				return &m
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// sameTask reports whether two runs are of one node as it is defined: their keys differ in the last number only.
+func sameTask(a, b string) bool {
+	task := func(key string) string { return key[:max(strings.LastIndexByte(key, '-'), 0)] }
+	return a != "" && task(a) == task(b)
+}
+
+// askOn asks the next question of a thread, unless it is one that was answered.
+func (e Env) askOn(ctx context.Context, o *openTree, m *controllers.Thread, spec *schemas.ClarificationRequestSpec, noRun bool) (*Said, error) {
+	for _, turn := range m.Thread {
+		if turn.Type == schemas.TurnQuestion && turn.Body == spec.Question {
+			e.note("already asked: %s", m.Title())
+			return &Said{Thread: *m, Seen: true}, nil
+		}
+	}
+	return e.reply(ctx, o, m, &ReplyVerbs[0], spec.From, spec.Question, noRun)
+}
+
+// agentError is the failure of the agent that was asked, if that is why a human has to decide; nil otherwise.
+func agentError(m *controllers.Thread) error {
+	e := m.Escalation
+	if m.Status != schemas.ClarificationEscalated || e == nil || e.Reason != schemas.EscalatedAgent {
+		return nil
+	}
+	return &clarify.Error{Kind: clarify.AgentError, Message: fmt.Sprintf(
+		"agent '%s' failed twice on %s; it is escalated. %s", m.To, m.Title(), e.Action)}
+}

@@ -1,0 +1,134 @@
+package ops
+
+import (
+	"context"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// HookRequest says that an agent starts work outside of reconcile, or ends it.
+type HookRequest struct {
+	Agent  string // in a run of an agent: that one
+	Issue  *int   // what the work is about; 0: no issue
+	Finish bool
+	Note   string // for the record
+	NoRun  bool   // only write the record
+
+	Transcript *Text  // the conversation of an end; nil: none
+	Session    string // of the conversation; "": as it says
+}
+
+// HookResult is what the agent must know.
+type HookResult struct {
+	Agent string `json:"agent"`
+	Issue int    `json:"issue"`
+	// Outcome is Started or Done, Record the key of the record.
+	Outcome string `json:"outcome"`
+	Record  string `json:"record"`
+	// Memory is what is remembered of earlier work, at a start: the section "## Memory Recall", or "".
+	Memory string `json:"memory,omitempty"`
+	// Learned is what an end kept; absent if no conversation was given.
+	Learned *Learned `json:"learned,omitempty"`
+	controllers.Brief
+
+	Verdict Code `json:"-"` // Busy if what was learned is kept, and not yet in the memory
+}
+
+// Hook records that an agent starts or ends its work, runs the tree once, and tells what blocks the agent, answers to its
+// questions, and questions that wait for it. An end gives back what the agent took for the issue with [Claim].
+func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error) {
+	if r.Agent, err = env.Caller.Worker(q.Agent); err != nil {
+		return r, typed(err)
+	}
+	if r.Outcome = schemas.OutcomeStarted; q.Finish {
+		r.Outcome = schemas.OutcomeDone
+	}
+	if err := q.check(r.Agent); err != nil {
+		return r, typed(err)
+	}
+	r.Issue = *q.Issue
+	process.TuneGC(env.Tree.Getenv, process.GCLatency)
+	var said *Conversation
+	if q.Transcript != nil {
+		if said, err = ReadConversation(*q.Transcript, q.Session); err != nil {
+			return r, typed(err)
+		}
+	}
+	o, err := env.open(ctx)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer o.store.Close()
+	note := env.redact("--note", q.Note)
+	if q.Finish { // before the work counts as done: what was learned is not to be lost
+		if _, err = FindAgent(o.tree, r.Agent); err == nil {
+			r.Learned, err = env.CaptureSession(ctx, o.store, r.Agent, r.Issue, said)
+		}
+		if err != nil {
+			return r, typed(err)
+		}
+	}
+	var since schemas.Time
+	var left []schemas.Clarification
+	err = o.recordHook(ctx, func(t *state.Tree) (*schemas.Run, error) {
+		agent, err := FindAgent(t, r.Agent)
+		if err != nil {
+			return nil, err
+		}
+		if last := controllers.LastHook(agent); last != nil {
+			since = last.FinishedAt
+		}
+		if !q.Finish {
+			left = controllers.LeftBehind(t, r.Agent, r.Issue)
+		}
+		run := controllers.NewHook(agent, r.Outcome, r.Issue, env.Tree.Now())
+		run.Message, r.Record = note, run.Key
+		return &run, nil
+	})
+	if err != nil {
+		return r, typed(err)
+	}
+	whole, err := env.update(ctx, o, q.NoRun, engine.Request{})
+	if err != nil {
+		return r, typed(err)
+	}
+	if r.Learned != nil && r.Learned.Held && whole {
+		env.Settled(ctx, o.store, r.Issue, r.Learned)
+	}
+	if r.Learned != nil && r.Learned.Held {
+		r.Verdict = Busy
+	}
+	r.Brief = controllers.NewBrief(o.tree, r.Agent, r.Issue, since, left)
+	if !q.Finish {
+		r.Memory = env.Remind(ctx, o.store, o.tree, r.Agent, r.Issue)
+	}
+	return r, nil
+}
+
+func (q *HookRequest) check(agent string) error {
+	word := "start"
+	if q.Finish {
+		word = "finish"
+	}
+	if err := specs.CheckSecret("--session", q.Session); err != nil {
+		return err
+	}
+	const most = 1000
+	switch {
+	case agent == "" || q.Issue == nil:
+		return badRequest("reconcile hook %s needs --agent and --issue; for example: "+
+			"reconcile hook %[1]s --agent engineer --issue 42", word)
+	case len(q.Note) > most:
+		return badField("note", " has %d bytes, at most %d are allowed", len(q.Note), most)
+	case q.Session != "" && schemas.CheckName(q.Session) != nil:
+		return badField("session", " %q: %v", q.Session, schemas.CheckName(q.Session))
+	case q.Session != "" && q.Transcript == nil:
+		return badField("session", " says whose conversation --transcript is, and there is none; add --transcript FILE")
+	}
+	return nil
+}

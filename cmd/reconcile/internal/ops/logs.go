@@ -1,0 +1,225 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// LogsRequest asks for what the commands of a DAG, or the agent that was asked in a clarification, printed.
+type LogsRequest struct {
+	Object   string // kind/name, or the id of a clarification; "": all DAGs, which goes with Failed
+	Node     string // "": all nodes
+	Failed   bool   // only nodes that failed
+	Previous bool   // the attempt before the one that counts
+}
+
+// LogsResult has the attempts that were asked for.
+type LogsResult struct {
+	Of       schemas.Ref // what was asked for; zero: all DAGs
+	Attempts []Attempt   // never nil
+}
+
+// Attempt is one run of a node whose output can be shown.
+type Attempt struct {
+	Owner  string `json:"owner"`
+	Node   string `json:"node"`
+	State  string `json:"state"`
+	Took   string `json:"took,omitempty"`
+	Log    string `json:"log,omitempty"` // path below the root
+	Output string `json:"output"`        // the end of it
+
+	Former bool `json:"-"` // it ran before the node was changed
+}
+
+// Logs lists the attempts that count, or those before them.
+func Logs(ctx context.Context, env Env, q LogsRequest) (LogsResult, error) {
+	r := LogsResult{Attempts: []Attempt{}}
+	if q.Object == "" && !q.Failed {
+		return r, badRequest("logs needs a DAG or a clarification request, as in \"reconcile logs dag/NAME\"; --failed alone " +
+			"prints of all DAGs")
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer s.Close()
+	owners, now := t.Entries(schemas.DAGKind.Name), t
+	if q.Object != "" {
+		e, err := logged(t, q.Object)
+		if err != nil {
+			return r, typed(err)
+		}
+		r.Of, owners, now = e.Ref, []*state.Entry{e}, env.decided(t, e.Ref)
+	}
+	for _, e := range owners {
+		some, err := chosenAttempts(e, now.Entry(e.Ref), q)
+		if err != nil {
+			return r, typed(err)
+		}
+		r.Attempts = append(r.Attempts, some...)
+	}
+	return r, nil
+}
+
+// logged returns an object whose runs have logs.
+func logged(t *state.Tree, word string) (*state.Entry, error) {
+	e, err := Find(t, word)
+	if err == nil && e.Kind != schemas.DAGKind.Name && e.Kind != schemas.ClarificationRequestKind.Name {
+		err = badRequest("%s has no logs; DAGs and clarification requests have", e.Ref)
+	}
+	return e, err
+}
+
+// decided is the tree as the next turn of a run sees an object, so that it is known what counts, also while another process
+// runs it, or after an edit. Nothing is written.
+func (e Env) decided(t *state.Tree, ref schemas.Ref) *state.Tree {
+	return controllers.Settle(t, e.Tree.Now(), []schemas.Ref{ref}).Tree
+}
+
+// ReadLog opens the last lines of what an attempt printed, all of it with a negative number. whole is false where its log is
+// not here, and only what the record keeps is read.
+func ReadLog(_ context.Context, env Env, at Attempt, lines int) (text io.ReadCloser, whole bool, err error) {
+	root, err := regular.Root(env.Tree.Dir)
+	if err != nil {
+		return nil, false, typed(fmt.Errorf("open %s: %w", env.Tree.Dir, regular.Cause(err)))
+	}
+	defer root.Close()
+	log, err := openLog(root, at.Log)
+	if err != nil {
+		return io.NopCloser(strings.NewReader(lastLines(render.EndLine(at.Output), lines))), false, nil
+	}
+	return log, true, typed(seekTail(log, lines))
+}
+
+// chosenAttempts picks what the flags ask for of an object: e as it is on disk, now as it is decided.
+func chosenAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
+	var out []Attempt
+	if now == nil {
+		now = e
+	}
+	st, _ := now.Status().(*schemas.DAGStatus)
+	for _, name := range controllers.NodeNames(e) {
+		failed := st != nil && st.Nodes[name].State == schemas.NodeFailed
+		if q.Node != "" && name != q.Node || q.Failed && !failed {
+			continue
+		}
+		at, ok := attemptOf(now, name, q.Previous)
+		if !ok && !q.Previous {
+			at, ok = attemptOf(e, name, false)
+			at.Former = true
+		}
+		if ok {
+			out = append(out, at)
+		}
+	}
+	if q.Node == "" || len(out) > 0 {
+		return out, nil
+	}
+	if err := FindNode(e, q.Node); err != nil && schemas.SpecAs[*schemas.DAGSpec](e.Object) != nil {
+		return nil, err
+	}
+	switch {
+	case q.Previous:
+		return nil, fmt.Errorf("%s %s has had no attempt before; without --previous it is the one that counts", e.Ref, q.Node)
+	case q.Failed:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s %s has not run yet; \"reconcile describe %s\" says why", e.Ref, q.Node, e.Ref)
+}
+
+// attemptOf is the attempt of a node that counts, or the one before it.
+func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
+	list, fits := controllers.Attempts(e, node)
+	st, _ := e.Status().(*schemas.DAGStatus)
+	if fits == 0 && st != nil && !st.Nodes[node].FinishedAt.IsZero() {
+		if previous {
+			fits, list = 1, append(list, nil) // its record was pruned; the status has it
+		} else {
+			n := st.Nodes[node]
+			return Attempt{Owner: e.Ref.String(), Node: node, State: n.State, Took: render.Took(n), Log: n.Log, Output: n.Output}, true
+		}
+	}
+	i := len(list) - 1
+	if previous {
+		i--
+	}
+	if i < 0 {
+		return Attempt{}, false
+	}
+	return attemptFromRun(e, list[i], st != nil && i < len(list)-fits), true
+}
+
+func attemptFromRun(e *state.Entry, r *schemas.Run, Former bool) Attempt {
+	at := Attempt{Owner: e.Ref.String(), Node: r.Node, State: r.Outcome, Log: r.Log, Output: r.Output, Former: Former}
+	if !r.Done() {
+		at.State, at.Log = schemas.NodeRunning, state.LogPath(r.Key)
+		return at
+	}
+	at.Took = render.Took(schemas.NodeStatus{StartedAt: r.StartedAt, FinishedAt: r.FinishedAt})
+	return at
+}
+
+// openLog opens a regular file below the root.
+func openLog(root *os.Root, path string) (*os.File, error) {
+	if path == "" {
+		return nil, fs.ErrNotExist
+	}
+	if info, err := root.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, fs.ErrNotExist
+	}
+	f, _, err := regular.Open(root, path)
+	return f, err
+}
+
+// seekTail moves to the beginning of the last n lines of a file; negative: to its beginning.
+func seekTail(f *os.File, n int) error {
+	end, err := f.Seek(0, io.SeekEnd)
+	switch {
+	case err != nil || n == 0:
+		return err
+	case n < 0:
+		return rewind(f, 0)
+	}
+	block := make([]byte, 64<<10)
+	for at := end; at > 0; {
+		size := min(at, int64(len(block)))
+		at -= size
+		if _, err := f.ReadAt(block[:size], at); err != nil {
+			return err
+		}
+		for i := size - 1; i >= 0; i-- {
+			if block[i] != '\n' || at+i == end-1 {
+				continue // the end of the last line is not the beginning of another one
+			}
+			if n--; n <= 0 {
+				return rewind(f, min(at+i+1, end))
+			}
+		}
+	}
+	return rewind(f, 0)
+}
+
+func rewind(f *os.File, at int64) error {
+	_, err := f.Seek(at, io.SeekStart)
+	return err
+}
+
+// lastLines is the end of a text; of fewer lines, or with a negative number, all of it.
+func lastLines(s string, n int) string {
+	lines := strings.SplitAfter(s, "\n")
+	lines = lines[:len(lines)-1] // of a text that ends with a line feed, or is empty
+	if n < 0 || len(lines) <= n {
+		return s
+	}
+	return strings.Join(lines[len(lines)-n:], "")
+}

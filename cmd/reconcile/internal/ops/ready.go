@@ -1,0 +1,125 @@
+package ops
+
+import (
+	"context"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// ReadyRequest asks what can be worked on.
+type ReadyRequest struct {
+	Agent string // only what this agent can do; "": all
+	Issue *int   // only what is about this issue; nil: all
+	Taken bool   // also what somebody else took
+	NoRun bool   // only look: decide nothing before
+}
+
+// Ready lists what can be worked on now, the most urgent first. It is never nil. What follows from the files is decided and
+// written before, unless another run is at work; nothing is started.
+func Ready(ctx context.Context, env Env, q ReadyRequest) ([]controllers.Item, error) {
+	o, err := env.openReady(ctx, q)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer o.store.Close()
+	person := isPerson(o.tree, q.Agent)
+	items := []controllers.Item{}
+	for _, it := range controllers.Ready(o.tree, env.Tree.Now()) {
+		switch {
+		case !q.about(it):
+		case q.Agent != "" && it.Agent != q.Agent && (it.Agent != "" || !person):
+		case it.Claim != nil && it.Claim.By != q.Agent && !q.Taken:
+		default:
+			items = append(items, it)
+		}
+	}
+	return items, nil
+}
+
+func (q ReadyRequest) about(it controllers.Item) bool { return q.Issue == nil || it.Issue == *q.Issue }
+
+// openReady opens the tree for an agent of it, with all decided that can be.
+func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
+	o, err := e.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.Agent != "" {
+		_, err = FindAgent(o.tree, q.Agent)
+	}
+	if err == nil {
+		_, err = e.update(ctx, o, q.NoRun, engine.Request{DecideOnly: true})
+	}
+	if err != nil {
+		_ = o.store.Close() // it saves a cache, no more
+		return nil, err
+	}
+	return o, nil
+}
+
+func isPerson(t *state.Tree, agent string) bool {
+	e := t.Entry(AgentRef(agent))
+	if e == nil {
+		return false
+	}
+	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	return spec != nil && spec.Runner.Human != nil
+}
+
+// ClaimResult is what an agent took.
+type ClaimResult struct {
+	Agent string
+	Item  *controllers.Item // nil: there was nothing to take
+	// Unroutable are questions to the agent that are not handed out.
+	Unroutable []controllers.Item
+}
+
+// Claim takes the first free item of an agent, so that nobody else is given it. In a run the agent is that of the run. An item
+// that was taken is returned also with an error.
+func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err error) {
+	if r.Agent, err = env.Caller.Worker(q.Agent); err != nil {
+		return r, typed(err)
+	}
+	if r.Agent == "" {
+		return r, badField("claim", " needs --agent, the name of who takes the item")
+	}
+	q.Agent = r.Agent
+	o, err := env.openReady(ctx, q)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer o.store.Close()
+	err = o.recordHook(ctx, func(t *state.Tree) (*schemas.Run, error) {
+		agent, err := FindAgent(t, r.Agent)
+		if err != nil {
+			return nil, err
+		}
+		all := controllers.Ready(t, env.Tree.Now())
+		person := isPerson(t, r.Agent)
+		for i := range all {
+			it := &all[i]
+			switch {
+			case !q.about(*it):
+			case it.Free(r.Agent, person):
+				run := controllers.NewHook(agent, schemas.OutcomeStarted, it.Issue, env.Tree.Now())
+				run.For = it.Name
+				it.Claim = &controllers.ItemClaim{By: r.Agent, Since: run.StartedAt}
+				r.Item, r.Unroutable = it, nil
+				return &run, nil
+			case it.Reason == controllers.ReasonUnroutable && it.Agent == r.Agent:
+				r.Unroutable = append(r.Unroutable, *it)
+			}
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return ClaimResult{Agent: r.Agent}, typed(err)
+	}
+	if r.Item != nil && !anyClaim(o.tree) {
+		_, err = env.update(ctx, o, q.NoRun, engine.Request{DecideOnly: true})
+	}
+	return r, typed(err)
+}

@@ -1,0 +1,206 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// RunRequest asks for a run of the loop.
+type RunRequest struct {
+	Watch  bool   // stay, and run whenever something changes
+	Commit bool   // commit what was written, whatever the settings say
+	Push   bool   // share the branch; it implies Commit
+	Object string // the DAG to run, as dag/NAME; "": everything
+	Node   string // the node of Object to run, with all that it needs; "": all of it
+}
+
+// RunResult is how a run ended.
+type RunResult struct {
+	Objects   []KindCount `json:"objects"` // in the order of the table of kinds
+	Ready     int         `json:"ready"`
+	Total     int         `json:"total"`
+	Unchanged bool        `json:"unchanged,omitempty"` // nothing had changed since the last run
+	Ran       int         `json:"ran"`
+	Wrote     int         `json:"wrote"`
+	Commit    string      `json:"commit,omitempty"`
+	Pushed    bool        `json:"pushed,omitempty"`   // all that is committed is on the remote
+	Took      bool        `json:"took,omitempty"`     // what others pushed was merged
+	Held      bool        `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
+	Waits     []string    `json:"waits,omitempty"`    // what people have to do, a line each
+	NotReady  []ObjectRow `json:"notReady,omitempty"` // set by Explain; left out where the run did not need to look
+
+	Verdict  Code                      `json:"-"` // OK, Invalid or NotReady, and Busy if something is held
+	Busy     error                     `json:"-"` // what could not be locked; nil: nothing
+	Sent     bool                      `json:"-"` // something was pushed
+	Standing controllers.StandingCount `json:"-"` // of all objects, where the run looked
+	Unready  []*state.Entry            `json:"-"` // that wait, failed or are invalid, where the run looked
+
+	tree *state.Tree // nil where the run did not look
+	only *controllers.Selection
+}
+
+// Looked reports whether the run read the tree.
+func (r *RunResult) Looked() bool { return r.tree != nil }
+
+// Entries are the objects that the run was about, by kind and name; none where it did not look.
+func (r *RunResult) Entries() iter.Seq[*state.Entry] {
+	if r.tree == nil {
+		return func(func(*state.Entry) bool) {}
+	}
+	return r.only.Entries(r.tree)
+}
+
+// Problems lists what is wrong with the files of these objects, and where the run was about everything, of all files.
+func (r *RunResult) Problems() (out []schemas.Problem) {
+	if r.tree != nil && r.only == nil {
+		return r.tree.Problems()
+	}
+	for e := range r.Entries() {
+		out = append(out, e.Problems...)
+	}
+	return out
+}
+
+// KindCount counts the objects of a kind.
+type KindCount struct {
+	Kind  string `json:"kind"`
+	Ready int    `json:"ready"`
+	Total int    `json:"total"`
+}
+
+// ObjectRow is one object, and why it is as it is.
+type ObjectRow struct {
+	Ref    string `json:"ref"`
+	Phase  string `json:"phase,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Explain fills in NotReady from Unready.
+func (r *RunResult) Explain() {
+	for _, e := range r.Unready {
+		r.NotReady = append(r.NotReady, ObjectRow{e.Ref.String(), cmp.Or(controllers.PhaseWord(e), "-"), controllers.Because(e)})
+	}
+}
+
+// Run does what is missing until nothing is left to do.
+func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
+	only, err := env.selection(ctx, q)
+	if err != nil {
+		return RunResult{}, typed(err)
+	}
+	r, err := env.run(ctx, engine.Request{Watch: q.Watch, Commit: q.Commit || q.Push, Push: q.Push, Only: only})
+	if none, ok := errors.AsType[*commits.NoRepositoryError](err); ok {
+		switch {
+		case none.Request.Push:
+			err = badField("push", ": %v, or leave out --push; nothing was run", none.Err)
+		case none.Request.Commit:
+			err = badField("commit", ": %v, or leave out --commit; nothing was run", none.Err)
+		}
+	}
+	return r, typed(err)
+}
+
+// selection reads what to perform; nil is everything.
+func (e Env) selection(ctx context.Context, q RunRequest) (*controllers.Selection, error) {
+	switch {
+	case q.Object == "":
+		return nil, nil
+	case q.Watch:
+		return nil, badField("watch", " performs everything; leave out either it or %s", q.Object)
+	}
+	s, t, err := e.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	found, err := Find(t, q.Object)
+	switch {
+	case err != nil:
+	case found.Kind != schemas.DAGKind.Name:
+		err = badRequest("%s is not run by itself; DAGs are, and their nodes", found.Ref)
+	case found.Gone():
+		err = NotFound(t, found.Ref)
+	case q.Node == "":
+		return &controllers.Selection{DAG: found.Name}, nil
+	case found.Object != nil:
+		err = FindNode(found, q.Node)
+	}
+	if err != nil {
+		return nil, badRequest("%w", err)
+	}
+	return &controllers.Selection{DAG: found.Name, Nodes: []string{q.Node}}, nil
+}
+
+// run runs the loop for people, who see what is said in clarifications.
+func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
+	out, err := e.runLoop(ctx, q, true)
+	if err != nil {
+		return RunResult{}, err
+	}
+	if out.Tree == nil && out.Verdict != controllers.ExitReady { // it had no need to read what is wrong
+		s, t, err := e.load(ctx)
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			return RunResult{}, err
+		}
+		out.Tree = t
+	}
+	return newRunResult(out), nil
+}
+
+// newRunResult collects what is to be said about a run.
+func newRunResult(out engine.Result) RunResult {
+	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
+		Pushed: out.Pushed, Took: out.Took, Sent: out.Sent, Verdict: Code(out.Verdict)}
+	if out.Held {
+		r.Verdict = Busy
+	}
+	if out.Busy != nil {
+		r.Busy = lockTimeout(out.Busy, "run again")
+	}
+	counts := map[string]controllers.StandingCount{}
+	for _, c := range out.Counts {
+		counts[c.Kind] = controllers.StandingCount{Ready: c.Ready, Waiting: c.Total - c.Ready}
+	}
+	if out.Tree != nil {
+		counts = r.look(out)
+	}
+	for _, k := range controllers.Kinds {
+		if c := counts[k.Name]; c.Total() > 0 {
+			r.Objects = append(r.Objects, KindCount{k.Name, c.Ready, c.Total()})
+			r.Ready += c.Ready
+			r.Total += c.Total()
+		}
+	}
+	return r
+}
+
+// look fills in what the tree of a run tells, and counts its objects by kind.
+func (r *RunResult) look(out engine.Result) map[string]controllers.StandingCount {
+	r.tree, r.only = out.Tree, out.Only
+	active := slices.Collect(out.Only.Active(out.Tree))
+	r.Unready = controllers.NotReady(active)
+	counts := controllers.StandingByKind(active)
+	for _, k := range controllers.Kinds {
+		c := counts[k.Name]
+		if out.Only == nil {
+			for range out.Tree.Dormant(k.Name) {
+				c.Ready++
+			}
+		}
+		counts[k.Name] = c
+		r.Standing.Add(c)
+	}
+	return counts
+}

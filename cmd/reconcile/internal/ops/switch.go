@@ -1,0 +1,151 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// SwitchRequest asks for a session to be the active one of its owner.
+type SwitchRequest struct {
+	Session string // its name, or session/NAME
+	NoRun   bool   // only edit the specs; the next run follows them
+}
+
+// SwitchResult is what a switch changed.
+type SwitchResult struct {
+	Session schemas.Ref
+	Edits   []PhaseEdit // the specs that were changed; none where the session was the active one already
+	Run     *RunResult  // the run that followed; nil: there was none
+}
+
+// PhaseEdit is one spec that Switch changes.
+type PhaseEdit struct {
+	Ref   schemas.Ref
+	Path  string
+	Phase string // that the spec asks for now
+
+	data []byte
+}
+
+// Switch makes a session the active one of its owner: its spec asks for Active, and the owner's other sessions that ask for
+// Active then ask for Paused. Then the tree is run once. The result counts also with an error, for what was edited.
+func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer s.Close()
+	e, err := findSession(t, q.Session)
+	if err != nil {
+		return r, typed(err)
+	}
+	edits, err := planSwitch(s.Root(), t, e)
+	if err != nil {
+		return r, typed(err)
+	}
+	var changes []durable.Op
+	for _, ed := range edits {
+		changes = append(changes, durable.Op{Path: ed.Path, Data: ed.data})
+	}
+	if err := durable.Apply(s.Root(), specs.Scratch, changes); err != nil {
+		return r, typed(err)
+	}
+	r.Session, r.Edits = e.Ref, edits
+	r.Run, err = env.follow(ctx, t, q.NoRun)
+	return r, typed(err)
+}
+
+// findSession takes health as well as session/health.
+func findSession(t *state.Tree, word string) (*state.Entry, error) {
+	ref := schemas.Ref{Kind: schemas.SessionKind.Name, Name: word}
+	if schemas.CheckName(word) != nil {
+		var err error
+		if ref, err = ParseRef(word); err != nil {
+			return nil, err
+		}
+	}
+	if ref.Kind != schemas.SessionKind.Name {
+		return nil, badRequest("%s is no session", ref)
+	}
+	e := t.Entry(ref)
+	switch {
+	case e == nil || e.Gone():
+		return nil, NotFound(t, ref)
+	case e.Broken():
+		return nil, fmt.Errorf("%s cannot be switched to: %s", ref, e.Problems[0].Error())
+	}
+	return e, nil
+}
+
+// planSwitch works out the new text of every spec that must change; those that pause come first, so that a switch that
+// is cut short leaves no two sessions active.
+func planSwitch(root *os.Root, t *state.Tree, to *state.Entry) ([]PhaseEdit, error) {
+	var edits []PhaseEdit
+	var problems []error
+	change := func(e *state.Entry, phase string) {
+		ed, err := editPhase(root, t, e, phase)
+		if err != nil {
+			problems = append(problems, err)
+			return
+		}
+		edits = append(edits, ed)
+	}
+	owner := sessionSpec(to).Owner
+	for _, e := range t.Entries(schemas.SessionKind.Name) {
+		if s := sessionSpec(e); s != nil && e != to && owner != "" && s.Owner == owner && s.Phase == schemas.SessionActive {
+			change(e, schemas.SessionPaused)
+		}
+	}
+	if sessionSpec(to).Phase != schemas.SessionActive {
+		change(to, schemas.SessionActive)
+	}
+	return edits, errors.Join(problems...)
+}
+
+func sessionSpec(e *state.Entry) *schemas.SessionSpec {
+	return schemas.SpecAs[*schemas.SessionSpec](e.Object)
+}
+
+// editPhase changes the phase in a spec's text, and makes sure that the decoder sees exactly that change.
+func editPhase(root *os.Root, t *state.Tree, e *state.Entry, phase string) (PhaseEdit, error) {
+	path := e.Object.Path
+	byHand := func(err error) error {
+		return fmt.Errorf("%s: %w; set spec.phase to %s by hand", path, err, phase)
+	}
+	src, err := regular.Read(root, path)
+	if err != nil {
+		return PhaseEdit{}, byHand(regular.Cause(err))
+	}
+	data, err := edit.Spec(src, "phase", phase)
+	if err != nil {
+		return PhaseEdit{}, byHand(err)
+	}
+	d := schemas.DecoderFor(controllers.Schemas(), t.Settings()).Decode(path, data)
+	if d.Object == nil || d.Object.Ref != e.Ref {
+		return PhaseEdit{}, byHand(errors.New("the text cannot be changed safely"))
+	}
+	want := *sessionSpec(e)
+	want.Phase = phase
+	if !sameSpec(&want, schemas.SpecAs[*schemas.SessionSpec](d.Object)) {
+		return PhaseEdit{}, byHand(errors.New("the text cannot be changed safely"))
+	}
+	return PhaseEdit{e.Ref, path, phase, data}, nil
+}
+
+// sameSpec compares two specs by their canonical JSON.
+func sameSpec(a, b *schemas.SessionSpec) bool {
+	x, err1 := state.Encode(a)
+	y, err2 := state.Encode(b)
+	return err1 == nil && err2 == nil && slices.Equal(x, y)
+}

@@ -1,0 +1,41 @@
+package ops
+
+import (
+	"context"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/controllers"
+)
+
+// ThreadsRequest asks for what agents ask each other. Of ID, Issue and Troubled at most one is set.
+type ThreadsRequest struct {
+	ID       string // of one clarification, or the name of its request
+	Issue    *int   // all that were asked about an issue
+	Troubled bool   // the open ones that are overdue, go in circles or wait for each other
+	NoRun    bool   // do not bring the tree up to date before
+}
+
+// Threads lists clarifications by issue and number: those that are open, unless the request asks for others. The
+// list is never nil. The tree is
+// brought up to date before, so that what is overdue is asked again or handed to a person.
+func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]controllers.Thread, error) {
+	o, err := env.open(ctx)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer o.store.Close()
+	if _, err := env.update(ctx, o, q.NoRun, engine.Request{}); err != nil {
+		return nil, typed(err)
+	}
+	out := []controllers.Thread{}
+	switch {
+	case q.ID != "":
+		one, err := FindThread(o.tree, q.ID)
+		return append(out, one), typed(err)
+	case q.Issue != nil:
+		return append(out, controllers.Threads(o.tree, *q.Issue, false)...), nil
+	case q.Troubled:
+		return append(out, controllers.Troubled(o.tree, controllers.Threads(o.tree, -1, true), env.Tree.Now())...), nil
+	}
+	return append(out, controllers.Threads(o.tree, -1, true)...), nil
+}

@@ -1,0 +1,113 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// View shows a run of the loop while it goes on.
+type View interface {
+	engine.Sink
+	Close()
+}
+
+// unseen is the view of a run that is not shown, but for warnings.
+type unseen struct {
+	render.Silent
+	warn func(text string)
+}
+
+func (unseen) Said(*controllers.Clarified) {}
+func (unseen) Missed(int)                  {}
+func (u unseen) Warn(text string)          { u.warn(text) }
+
+// runLoop runs the loop over the tree; talk shows what is said in clarifications.
+func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.Result, error) {
+	var view View = unseen{warn: e.warn}
+	if e.View != nil {
+		view = e.View(talk)
+	}
+	defer view.Close()
+	run := engine.Run
+	if e.Engine != nil {
+		run = e.Engine
+	}
+	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Inside: e.Caller.Run(), Show: e.Show, WarnIndex: e.WarnIndex}, q)
+}
+
+// update brings the tree up to date by a run, so that questions whose time is over are noticed and what was written takes
+// effect. With DecideOnly nothing is started and nothing is waited for. With noRun, while
+// another run is at work, and as a part of one, it only looks: that run does the rest. whole reports whether the memory is up to date with the tree, too.
+func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Request) (whole bool, err error) {
+	switch {
+	case noRun || e.Caller.InRun():
+	case anyClaim(o.tree):
+		e.note("another run is at work; this is how things stand")
+	default:
+		out, err := e.runLoop(ctx, q, false)
+		if out.Busy != nil && q.DecideOnly {
+			e.note("%v", out.Busy)
+		} else {
+			err = errors.Join(err, out.Busy)
+		}
+		if err != nil {
+			return false, lockTimeout(err, "what was written is kept, the next run takes it up")
+		}
+		whole = !out.Held
+		if out.Verdict == controllers.ExitInvalid {
+			e.note("some spec files cannot be used; \"reconcile validate\" lists them")
+		}
+	}
+	return whole, o.refresh(ctx, nil)
+}
+
+// anyClaim reports whether a live process performs something in this tree.
+func anyClaim(t *state.Tree) bool {
+	for e := range (*controllers.Selection)(nil).Entries(t) {
+		if len(e.Claims) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lockTimeout gives the error of a lock that was not available its kind, and says what happens next; other errors it leaves
+// alone.
+func lockTimeout(err error, next string) error {
+	if !errors.Is(err, state.ErrBusy) {
+		return err
+	}
+	why := strings.TrimPrefix(err.Error(), clarify.LockTimeout+": ")
+	return &clarify.Error{Kind: clarify.LockTimeout, Message: why + "; " + next}
+}
+
+// recordHook writes the hook record that decide makes of the tree as it is under its lock, so that of several who
+// decide at once each sees what the others recorded. With nil nothing is written.
+func (o *openTree) recordHook(ctx context.Context, decide func(*state.Tree) (*schemas.Run, error)) (err error) {
+	lock, err := o.store.Lock(ctx)
+	if err != nil {
+		return lockTimeout(err, "nothing was recorded, try again")
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := o.refresh(ctx, nil); err != nil {
+		return err
+	}
+	r, err := decide(o.tree)
+	if err != nil || r == nil {
+		return err
+	}
+	data, err := state.EncodeRun(r)
+	if err != nil {
+		return err
+	}
+	_, err = o.store.Write(ctx, []state.Change{{Path: o.store.RunPath(r.Key), Data: data}})
+	return err
+}
