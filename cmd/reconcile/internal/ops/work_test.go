@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 	write(t, env, "specs/dags/bad.yaml", "kind: DAG\n")
 	r := mustRun(t, env)
 	r.Explain()
-	if r.Verdict != ops.Invalid || len(r.Problems()) == 0 || r.Standing.Waiting != 1 || len(r.NotReady) != 1 {
+	if r.Verdict != ops.Invalid || len(r.Problems()) == 0 || r.Standing.Waiting != 1 || len(r.NotReady) != 2 {
 		t.Errorf("with a broken file: %+v", r)
 	}
 	inside := inRun(env, "ada")
