@@ -101,7 +101,7 @@ func (s *scan) compare(path string, was blob) error {
 	case err != nil:
 		return err
 	case fi.IsDir():
-		return s.folder(path, was)
+		return s.folder(s.disk, filepath.FromSlash(path), path, was)
 	case was.mode == modeTree:
 		if err := s.gone(path, was); err != nil {
 			return err
@@ -111,16 +111,28 @@ func (s *scan) compare(path string, was blob) error {
 	return s.file(path, fi, was)
 }
 
-// folder compares a folder that exists.
-func (s *scan) folder(path string, was blob) error {
+// folder compares a folder that exists, by its name in parent. Each is opened once: to find the way from the work tree to it
+// for each file costs more than the rest.
+func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 	if was.mode == 0 && s.rules.ignoredFolder(path) || was.mode != 0 && was.mode != modeTree {
 		return nil
+	}
+	if err := s.ctx.Err(); err != nil {
+		return err
 	}
 	entries, err := s.store.tree(was.hash)
 	if err != nil {
 		return err
 	}
-	names, err := regular.List(s.disk, path)
+	here, err := parent.OpenRoot(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return s.gone(path, was)
+	}
+	if err != nil {
+		return err
+	}
+	defer here.Close()
+	names, err := regular.List(here, ".")
 	if err != nil {
 		return err
 	}
@@ -130,7 +142,7 @@ func (s *scan) folder(path string, was blob) error {
 		if passing(d.Name()) {
 			continue
 		}
-		if err := s.compareEntry(path+"/"+d.Name(), d, child(entries, d.Name())); err != nil {
+		if err := s.compareEntry(here, path+"/"+d.Name(), d, child(entries, d.Name())); err != nil {
 			return err
 		}
 	}
@@ -144,8 +156,11 @@ func (s *scan) folder(path string, was blob) error {
 	return nil
 }
 
-func (s *scan) compareEntry(path string, d fs.DirEntry, was blob) error {
-	if d.IsDir() || was.mode == modeTree {
+func (s *scan) compareEntry(in *os.Root, path string, d fs.DirEntry, was blob) error {
+	switch {
+	case d.IsDir():
+		return s.folder(in, d.Name(), path, was)
+	case was.mode == modeTree:
 		return s.compare(path, was)
 	}
 	fi, err := d.Info()
