@@ -8,15 +8,15 @@ import (
 
 // Explanation is what the published schema says of one field.
 type Explanation struct {
-	Path        string // "dag.spec.nodes.needs"
-	Type        string // "text", "list of text", "map of text", "set of fields", …
-	Description string
-	Default     string   // as JSON; empty when there is none
-	Enum        []string // the values that are allowed; empty when others are too
-	Examples    []string
-	Limits      []string // "at least 1", "at most 63 characters", …
-	Required    bool
-	Fields      []Explanation // of a set of fields or a list of them, in order; their own Fields are empty
+	Path        string        `json:"field"` // "dag.spec.nodes.needs"
+	Type        string        `json:"type"`  // "text", "list of text", "map of text", "set of fields", …
+	Required    bool          `json:"required,omitempty"`
+	Default     string        `json:"default,omitempty"` // as JSON; empty when there is none
+	Enum        []string      `json:"values,omitempty"`  // the values that are allowed; empty when others are too
+	Limits      []string      `json:"limits,omitempty"`  // "at least 1", "at most 63 characters", …
+	Examples    []string      `json:"examples,omitempty"`
+	Description string        `json:"description,omitempty"`
+	Fields      []Explanation `json:"fields,omitempty"` // of a set of fields or a list of them, in order; their own Fields are empty
 }
 
 // Explain describes a field of a kind: path is below the document, without indices: "spec", "nodes", "needs". The error

@@ -1,43 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"embed"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/importer"
-	"reconcile.dev/reconcile/state/durable"
-	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
-
-// template is what every tree begins with, example is work to look at.
-//
-//go:embed all:template all:example
-var template embed.FS
-
-const (
-	templateDir = "template"
-	exampleDir  = "example"
-)
-
-// initOptions are the flags of init.
-type initOptions struct {
-	missing bool
-	example bool
-	from    string
-	github  bool
-	release string
-}
 
 const initLong = `Make a tree in DIR, or in the current directory: reconcile.yaml with the settings, an empty specs/, and what git needs.
 No work is declared. --example adds a session, two agents, a workflow and a DAG that does a little real work, all with
@@ -58,7 +33,7 @@ With --github it makes the workflows for GitHub Actions, and the action that the
 specs change, by the clock and when people comment, and say on pull requests what these would do.`
 
 func newInitCmd(a *app) *cobra.Command {
-	o := &initOptions{}
+	q, w, github := ops.InitRequest{}, ops.InitWorkflowsRequest{}, false
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a tree: settings, a folder for specs, and what git needs",
@@ -68,203 +43,108 @@ func newInitCmd(a *app) *cobra.Command {
 			"  reconcile init --from make\n" +
 			"  reconcile init --github    # at the top of a repository",
 		Args: arguments(0, 1, "a folder"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.initWith(cmd.Context(), args, *o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				a.global.dir, q.Nested = a.within(args[0]), true
+			}
+			switch {
+			case q.From != "" && github:
+				return badUsage("--from makes a DAG of its own: leave out --example and --github")
+			case github:
+				w.Missing = q.Missing
+				return a.initWorkflows(cmd.Context(), w)
+			case w.Release != "":
+				return badUsage("--release needs --github: it is the release that workflows install")
+			}
+			return a.init(cmd.Context(), q)
+		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	cmd.Flags().BoolVar(&o.missing, "missing", false, "write the files whose names are free, and leave the others")
-	cmd.Flags().BoolVar(&o.example, "example", false, "also write a session, agents, a workflow and a DAG to look at")
-	cmd.Flags().Var(&choice{value: &o.from, allowed: importer.Sources}, "from",
-		"also write a DAG of the commands of `SOURCE`: "+strings.Join(importer.Sources, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(importer.Sources, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().BoolVar(&o.github, "github", false, "make the workflows for GitHub Actions instead")
-	cmd.Flags().StringVar(&o.release, "release", "", "the `VERSION` of reconcile that they install, a file of a release with its sum, or a path in the repository (default this version)")
+	cmd.Flags().BoolVar(&q.Missing, "missing", false, "write the files whose names are free, and leave the others")
+	cmd.Flags().BoolVar(&q.Example, "example", false, "also write a session, agents, a workflow and a DAG to look at")
+	choiceFlag(cmd, cmd.Flags(), &q.From, "from", "also write a DAG of the commands of `SOURCE`: "+strings.Join(ops.ImportSources, ", "),
+		ops.ImportSources)
+	cmd.Flags().BoolVar(&github, "github", false, "make the workflows for GitHub Actions instead")
+	cmd.Flags().StringVar(&w.Release, "release", "", "the `VERSION` of reconcile that they install, a file of a release with its sum, or a path in the repository (default this version)")
 	return cmd
 }
 
-func (a *app) initWith(ctx context.Context, args []string, o initOptions) error {
-	dir := a.global.dir
-	if len(args) == 1 {
-		dir = a.within(args[0])
+func (a *app) init(ctx context.Context, q ops.InitRequest) error {
+	r, err := ops.Init(ctx, a.env(), q)
+	if inside, ok := errors.AsType[*ops.InsideTreeError](err); ok {
+		inside.Tree = shownFromHere(inside.Tree)
+		return badUsage("%v. To make one all the same, name its folder: reconcile init DIR", inside)
 	}
-	switch {
-	case o.from != "" && (o.example || o.github):
-		return badUsage("--from makes a DAG of its own: leave out --example and --github")
-	case o.github:
-		return a.initGitHub(dir, o)
-	case o.release != "":
-		return badUsage("--release needs --github: it is the release that workflows install")
-	}
-	if len(args) == 0 {
-		if above := treeAbove(dir); above != "" {
-			return badUsage("%s is a folder of the tree %s: work there needs no other tree. To make one all the same, name its "+
-				"folder: reconcile init DIR", dir, above)
-		}
-	}
-	return a.init(ctx, dir, o)
-}
-
-// templateFile is one file of the template; its path is below the root of the tree.
-type templateFile struct {
-	path string
-	data []byte
-}
-
-func (a *app) init(ctx context.Context, dir string, o initOptions) error {
-	var work *imported
-	var err error
-	if o.from != "" {
-		if work, err = a.importFrom(ctx, dir, o.from); err != nil {
-			return err
-		}
-	}
-	if err := a.writeTree(dir, o, work); err != nil {
-		return err
-	}
-	if err := a.addIgnored(dir, ignoredLines...); err != nil {
-		return err
-	}
-	if err := a.installMergeDriver(ctx, dir); err != nil {
+	if err != nil {
 		return err
 	}
 	command := "reconcile"
-	if dir != "." {
-		command += " -C " + dir
+	if a.global.dir != "." {
+		command += " -C " + a.global.dir
 	}
 	switch {
-	case work != nil:
-		a.note("next: look at %s, and run: %s", filepath.Join(dir, filepath.FromSlash(work.dagFile())), command)
-		return a.printImported(work)
-	case o.example:
+	case r.Found != nil:
+		a.note("next: look at %s, and run: %s", r.DAG, command)
+		return a.printImported(r.Found)
+	case q.Example:
 		a.note("next: %s", command)
 	default:
-		a.note("next: write a spec into %s, and run: %s", filepath.Join(dir, "specs"), command)
+		a.note("next: write a spec into %s, and run: %s", filepath.Join(a.global.dir, "specs"), command)
 	}
 	return nil
 }
 
-// writeTree writes the files of a tree: what it begins with, unless it is there, and the work that was asked for.
-func (a *app) writeTree(dir string, o initOptions, work *imported) error {
-	var files []templateFile
-	if work == nil || !work.tree {
-		first, err := filesOf(template, templateDir)
-		if err != nil {
-			return err
-		}
-		files = first
-	}
-	if o.example {
-		more, err := filesOf(template, exampleDir)
-		if err != nil {
-			return err
-		}
-		files = append(files, more...)
-	}
-	if work != nil {
-		if err := checkFree(dir, work); err != nil {
-			return err
-		}
-		files = append(files, work.files...)
-	}
-	return a.writeNew(dir, files, o.missing)
-}
-
-// ignoredLines are the lines of .gitignore for what is local to a clone.
-var ignoredLines = []string{"/.reconcile/", "/state/**/*.lock", indexing.IgnoreLine}
-
-// addIgnored adds lines to .gitignore, but for those that are there.
-func (a *app) addIgnored(dir string, lines ...string) error {
-	const name = ".gitignore"
-	root, err := openFolder(dir)
+func (a *app) initWorkflows(ctx context.Context, q ops.InitWorkflowsRequest) error {
+	r, err := ops.InitWorkflows(ctx, a.env(), q)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	old, err := regular.Read(root, name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read %s: %w", name, regular.Cause(err))
+	if r.File != "" {
+		a.note("this build has no release number: write the release that workflows are to install into %s, in place of %s", r.File, r.Mark)
 	}
-	text := string(old)
-	there := strings.Fields(text)
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(there, l) })
-	if len(lines) == 0 {
+	a.note("next: read docs/actions.md of reconcile, commit .github, and push")
+	return nil
+}
+
+// importedNode is a line of what init --from prints.
+type importedNode struct {
+	Node  string   `json:"node"`
+	Run   []string `json:"run"`
+	Needs []string `json:"needs,omitempty"`
+	From  string   `json:"from"`
+	Held  string   `json:"held,omitempty"`
+}
+
+// printImported prints the nodes that were written, and says what was left out.
+func (a *app) printImported(found *importer.Found) error {
+	var nodes []importedNode
+	t := render.NewTable(a.palette(), "NODE", "RUNS", "FROM", "HELD")
+	for _, c := range found.Commands {
+		nodes = append(nodes, importedNode{Node: c.Name, Run: c.Run, Needs: c.Needs, From: c.From, Held: c.Held})
+		t.Row(c.Name, commandLine(c.Run), c.From, cmp.Or(c.Held, "-"))
+	}
+	if a.global.output != formatTable {
+		return a.print(nodes)
+	}
+	for _, o := range found.Omitted {
+		a.note("left out: %s: %s: %s", o.From, o.What, o.Why)
+	}
+	if a.global.quiet {
 		return nil
 	}
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	text += strings.Join(lines, "\n") + "\n"
-	if err := durable.WriteFile(root, specs.Scratch, name, []byte(text)); err != nil {
-		return err
-	}
-	a.note("wrote %s", filepath.Join(dir, name))
-	return nil
+	return t.Write(a.stdout)
 }
 
-// filesOf are the files below dir.
-func filesOf(from embed.FS, dir string) (files []templateFile, err error) {
-	err = fs.WalkDir(from, dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+// commandLine is a command in a line: of a text for a shell, its first line that says something.
+func commandLine(argv []string) string {
+	if len(argv) > 2 && argv[len(argv)-2] == "-c" {
+		line, more, _ := strings.Cut(strings.TrimSpace(argv[len(argv)-1]), "\n")
+		if more != "" {
+			line += " …"
 		}
-		data, err := from.ReadFile(name)
-		files = append(files, templateFile{path: strings.TrimPrefix(name, dir+"/"), data: data})
-		return err
-	})
-	return files, err
-}
-
-// writeNew writes files in dir whose names are free. Where one is taken it writes nothing at all, unless missing says to
-// write the others.
-func (a *app) writeNew(dir string, files []templateFile, missing bool) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder of the tree: %w", err)
+		return line
 	}
-	root, err := openFolder(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	free, taken, err := sortFiles(root, files)
-	if err != nil {
-		return err
-	}
-	if len(taken) > 0 && !missing {
-		return fmt.Errorf("%s has files of these names already, nothing was written: %s; "+
-			"use --missing to add only the others", dir, strings.Join(taken, ", "))
-	}
-	for _, f := range free {
-		if err := durable.WriteFile(root, specs.Scratch, f.path, f.data); err != nil {
-			return err
-		}
-		a.note("wrote %s", filepath.Join(dir, filepath.FromSlash(f.path)))
-	}
-	return nil
-}
-
-func openFolder(dir string) (*os.Root, error) {
-	root, err := regular.Root(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, regular.Cause(err))
-	}
-	return root, nil
-}
-
-// sortFiles tells the files whose names are free from those that are taken. A file that is there with the very content
-// is neither: an init that was killed can simply be repeated.
-func sortFiles(root *os.Root, files []templateFile) (free []templateFile, taken []string, err error) {
-	for _, f := range files {
-		is, err := specs.Look(root, f.path, f.data)
-		if err != nil {
-			return nil, nil, err
-		}
-		switch is {
-		case specs.Free:
-			free = append(free, f)
-		case specs.Taken:
-			taken = append(taken, f.path)
-		}
-	}
-	return free, taken, nil
+	return strings.Join(argv, " ")
 }

@@ -1,24 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/schemas"
 )
 
-// schemaOptions are the flags of schema.
-type schemaOptions struct {
-	dir string
-}
-
 func newSchemaCmd(a *app) *cobra.Command {
-	o := &schemaOptions{}
+	dir := ""
 	cmd := &cobra.Command{
 		Use:   "schema [KIND]",
 		Short: "Print the JSON Schema of a kind, for editors and other tools",
@@ -28,16 +22,16 @@ An editor with the YAML language server checks and completes a spec whose first 
 # yaml-language-server: $schema=PATH-OF-THE-SCHEMA`,
 		Example: "  reconcile schema dag\n  reconcile schema --dir .reconcile/schemas",
 		Args:    arguments(0, 1, "a kind"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case o.dir != "" && len(args) > 0:
+			case dir != "" && len(args) > 0:
 				return badUsage("--dir writes all schemas; leave %q out", args[0])
-			case o.dir != "":
-				return a.writeSchemas(o.dir)
+			case dir != "":
+				return a.writeSchemas(cmd.Context(), dir)
 			case len(args) == 0:
 				return a.listKinds()
 			}
-			return a.schema(args[0])
+			return a.schema(cmd.Context(), args[0])
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -46,30 +40,21 @@ An editor with the YAML language server checks and completes a spec whose first 
 			return kindCompletions(true, nil)
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "dir", "", "write the schemas of all kinds into `DIR`")
+	cmd.Flags().StringVar(&dir, "dir", "", "write the schemas of all kinds into `DIR`")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
 
-func (a *app) schema(word string) error {
-	k, err := findKind(word)
+func (a *app) schema(ctx context.Context, kind string) error {
+	schema, err := ops.Schema(ctx, a.env(), kind)
 	if err != nil {
 		return err
 	}
 	if a.global.output == formatYAML {
-		return a.print(json.RawMessage(schemas.Schema(k)))
+		return a.print(json.RawMessage(schema))
 	}
-	_, err = a.stdout.Write(schemas.Schema(k))
+	_, err = a.stdout.Write(schema)
 	return err
-}
-
-// findKind returns the kind that a word of the command line names.
-func findKind(word string) (schemas.Kind, error) {
-	k, ok := kinds().Find(word)
-	if !ok {
-		return k, badUsage("no kind is called %q%s; \"reconcile schema\" lists them", word, didYouMean(word, kinds().Words()))
-	}
-	return k, nil
 }
 
 // kindInfo is a kind as -o json lists it.
@@ -94,20 +79,14 @@ func (a *app) listKinds() error {
 	return t.Write(a.stdout)
 }
 
-// writeSchemas writes one file for each kind. They are derived, so files that are there are replaced.
-func (a *app) writeSchemas(dir string) error {
+// writeSchemas writes one file for each kind.
+func (a *app) writeSchemas(ctx context.Context, dir string) error {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(a.global.dir, dir)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder for the schemas: %w", err)
-	}
-	for _, k := range kinds() {
-		name := filepath.Join(dir, k.Singular()+".schema.json")
-		if err := os.WriteFile(name, schemas.Schema(k), 0o644); err != nil {
-			return fmt.Errorf("write a schema: %w", err)
-		}
+	written, err := ops.WriteSchemas(ctx, a.env(), dir)
+	for _, name := range written {
 		a.note("%s", name)
 	}
-	return nil
+	return err
 }

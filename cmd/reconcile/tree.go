@@ -64,18 +64,6 @@ func (a *app) enterTree(need treeNeed) error {
 	return err
 }
 
-// treeAbove is the tree that dir is a folder of, as it is shown; "" if there is none or dir is the tree itself.
-func treeAbove(dir string) string {
-	found, err := state.Find(dir, kinds())
-	if err != nil {
-		return ""
-	}
-	if real, err := realPath(dir); err != nil || real == found {
-		return ""
-	}
-	return shownFromHere(found)
-}
-
 // shownFromHere is the shorter of a folder's absolute path and that from the current directory.
 func shownFromHere(dir string) string {
 	if wd, err := realPath("."); err == nil {

@@ -66,7 +66,7 @@ func (m *machine) act(workflow, name string, event any, stubs map[string]string,
 // pin is an action as a workflow names it, with its hash.
 func pin(t *testing.T, workflow, action string) string {
 	t.Helper()
-	text, err := actions.ReadFile(actionsDir + "/.github/workflows/" + workflow)
+	text, err := os.ReadFile("internal/engine/scaffold/actions/.github/workflows/" + workflow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (m *machine) must(script string, env ...string) string {
 // script is that of a step of a file that init --github makes.
 func script(t *testing.T, file, name string) string {
 	t.Helper()
-	text, err := actions.ReadFile(actionsDir + "/.github/" + file)
+	text, err := os.ReadFile("internal/engine/scaffold/actions/.github/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,79 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+)
+
+// AllowRequest asks where the settings of the tree send data, and lets them.
+type AllowRequest struct {
+	List   bool   // only return the addresses
+	Remove string // take back what was allowed for this address, instead; "": nothing
+}
+
+// AllowResult are the addresses of the settings.
+type AllowResult struct {
+	Destinations []Destination
+	File         string // that has what is allowed
+}
+
+// Destination is an address of the settings.
+type Destination struct {
+	Setting  string `json:"setting"`
+	URL      string `json:"url"`
+	Variable string `json:"variable,omitempty"` // whose value goes along
+	Sends    string `json:"sends"`
+	Allowed  bool   `json:"allowed"`
+}
+
+// Allow lets the settings of the tree send data to the addresses that they name. Only a person may do that, also with the
+// trees of other runs: the list is that of the user.
+func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err error) {
+	defer func() { err = typed(err) }()
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	list, err := egress.Policy{Getenv: env.Tree.Getenv}.Allowed()
+	if err != nil {
+		return r, err
+	}
+	if in := env.Caller.AnyRun(); in != nil && !q.List {
+		return r, caller.NotInRun("allow what is sent elsewhere", in)
+	}
+	r.File = list.Path()
+	if q.Remove != "" {
+		n, err := list.Remove(q.Remove)
+		if err != nil {
+			return r, fmt.Errorf("write %s: %w", list.Path(), err)
+		}
+		if n == 0 {
+			return r, badRequest("%s does not allow %s", list.Path(), q.Remove)
+		}
+		return r, nil
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer s.Close()
+	settings := t.Settings()
+	wanted := settings.Destinations()
+	for _, d := range wanted {
+		if err := egress.CheckVariable(d); err != nil {
+			return r, err
+		}
+	}
+	if !q.List && len(wanted) > 0 {
+		if err := list.Add(wanted); err != nil {
+			return r, fmt.Errorf("write %s: %w", list.Path(), err)
+		}
+	}
+	r.Destinations = []Destination{}
+	for _, d := range wanted {
+		r.Destinations = append(r.Destinations, Destination{d.Setting, d.URL, d.Env, d.What, list.Allows(d)})
+	}
+	return r, nil
+}

@@ -1,0 +1,216 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/scaffold"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/importer"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/worktree"
+)
+
+// ImportSources are the sources of commands that Init knows.
+var ImportSources = importer.Sources
+
+// InitRequest asks for a tree in the folder of the environment.
+type InitRequest struct {
+	Missing bool   // write the files whose names are free, and leave the others
+	Example bool   // also write work to look at
+	From    string // also write a DAG of the commands of this source; "": none
+	Nested  bool   // also where the folder is in another tree
+}
+
+// InitResult is the work that a new tree declares.
+type InitResult struct {
+	DAG   string          // the file of the DAG that was imported; "": none was
+	Found *importer.Found // the commands; nil: none were imported
+}
+
+// InsideTreeError refuses a tree in a folder of another one.
+type InsideTreeError struct{ Dir, Tree string } // Tree is absolute
+
+func (e *InsideTreeError) Error() string {
+	return fmt.Sprintf("%s is a folder of the tree %s: work there needs no other tree", e.Dir, e.Tree)
+}
+
+// BadRequest marks an error about what was asked for.
+func (e *InsideTreeError) BadRequest() {}
+
+// Init makes a tree: settings, a folder for specs, and what git needs. Files that exist are not changed, but for lines that
+// are added to .gitignore and .gitattributes. It notes what it writes.
+func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error) {
+	defer func() { err = typed(err) }()
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	dir := env.Tree.Dir
+	if q.From != "" && q.Example {
+		return r, badField("from", " makes a DAG of its own: leave out --example and --github")
+	}
+	above, isTree := treeOf(dir)
+	if above != "" && !isTree && !q.Nested {
+		return r, &InsideTreeError{dir, above}
+	}
+	var files []scaffold.File
+	if q.From == "" || !isTree {
+		files = scaffold.Tree()
+	}
+	if q.Example {
+		files = append(files, scaffold.Example()...)
+	}
+	if q.From != "" {
+		found, specs, err := env.importFrom(ctx, q.From, isTree)
+		if err != nil {
+			return r, err
+		}
+		if err := scaffold.CheckFree(dir, specs); err != nil { // Missing does not help there
+			return r, err
+		}
+		r = InitResult{DAG: filepath.Join(dir, filepath.FromSlash(specs[len(specs)-1].Path)), Found: &found}
+		files = append(files, specs...)
+	}
+	if err := scaffold.Write(dir, files, q.Missing, env.noteWritten); err != nil {
+		return r, err
+	}
+	root, err := scaffold.Open(dir)
+	if err != nil {
+		return r, err
+	}
+	defer root.Close()
+	wrote, err := scaffold.AddLines(root, ".gitignore", scaffold.LacksIgnored)
+	if err != nil {
+		return r, err
+	}
+	if wrote {
+		env.noteWritten(filepath.Join(dir, ".gitignore"))
+	}
+	return r, InstallMergeDriver(ctx, env)
+}
+
+func (e Env) noteWritten(path string) { e.note("wrote %s", path) }
+
+// treeOf returns the tree that a folder is in, "" if there is none, and reports whether it is its top.
+func treeOf(dir string) (tree string, top bool) {
+	found, err := state.Find(dir, controllers.Schemas())
+	if err != nil {
+		return "", false
+	}
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", false
+	}
+	return found, abs == found
+}
+
+// importFrom finds the commands of a source, and makes the specs of them: a session, and then a DAG. It writes nothing.
+func (e Env) importFrom(ctx context.Context, source string, isTree bool) (importer.Found, []scaffold.File, error) {
+	dir := e.Tree.Dir
+	found, err := importer.Find(ctx, dir, source)
+	var nothing *importer.NothingError
+	switch {
+	case errors.As(err, &nothing):
+		return found, nil, badField("from", " %s finds nothing in %s: %v", source, dir, err)
+	case err != nil:
+		return found, nil, fmt.Errorf("--from %s in %s: %w", source, dir, err)
+	}
+	settings := &schemas.SettingsSpec{}
+	settings.Default()
+	folder := settings.Folders.Specs
+	if isTree {
+		s, t, err := e.load(ctx)
+		if err != nil {
+			return found, nil, err
+		}
+		defer s.Close()
+		folder = t.Settings().Folders.Specs
+		if err := checkNames(t, folder, source); err != nil {
+			return found, nil, err
+		}
+	}
+	files, err := importedSpecs(settings, folder, source, found)
+	return found, files, err
+}
+
+// importedSpecs makes the specs; what is written was read before, by the code that reads it in a run.
+func importedSpecs(settings *schemas.SettingsSpec, folder, source string, found importer.Found) ([]scaffold.File, error) {
+	session, err := importer.Session(source)
+	if err != nil {
+		return nil, err
+	}
+	dag, err := importer.DAG(source, found)
+	if err != nil {
+		return nil, err
+	}
+	files := []scaffold.File{
+		{Path: specFile(folder, schemas.SessionKind, source), Data: session},
+		{Path: specFile(folder, schemas.DAGKind, source), Data: dag},
+	}
+	for _, f := range files {
+		for _, p := range schemas.DecoderFor(controllers.Schemas(), settings).Decode(f.Path, f.Data).Problems {
+			if p.Severity == schemas.Error {
+				return nil, fmt.Errorf("the commands make no valid spec: %s: %s", p.Field, p.Message)
+			}
+		}
+	}
+	return files, nil
+}
+
+func specFile(folder string, k schemas.Kind, name string) string {
+	return path.Join(folder, k.Plural, name+".yaml")
+}
+
+// checkNames refuses where another file has an object of the name.
+func checkNames(t *state.Tree, folder, name string) error {
+	for _, k := range []schemas.Kind{schemas.SessionKind, schemas.DAGKind} {
+		e := t.Entry(schemas.Ref{Kind: k.Name, Name: name})
+		if e != nil && e.Object != nil && e.Object.Path != specFile(folder, k, name) {
+			return fmt.Errorf("%s exists already, in %s; nothing was written", e.Ref, e.Object.Path)
+		}
+	}
+	return nil
+}
+
+// InitWorkflowsRequest asks for the workflows for GitHub Actions in the folder of the environment, the top of a repository.
+type InitWorkflowsRequest struct {
+	Release string // that they install; "": that of this build, if it has one
+	Missing bool   // as in InitRequest
+}
+
+// InitWorkflowsResult says what is left to write.
+type InitWorkflowsResult struct {
+	File, Mark string // the file in which a release is to be written in the place of a mark; "": none
+}
+
+// InitWorkflows makes the workflows for GitHub Actions. It notes what it writes.
+func InitWorkflows(ctx context.Context, env Env, q InitWorkflowsRequest) (r InitWorkflowsResult, err error) {
+	defer func() { err = typed(err) }()
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	dir := env.Tree.Dir
+	if below := worktree.Below(dir); below != "" {
+		return r, badRequest("%s is not the top of its repository, where GitHub looks for workflows: run this there, and write "+
+			"-C %s after each reconcile in them", dir, below)
+	}
+	switch own := process.ReadBuild().Version; {
+	case q.Release != "" && !scaffold.IsRelease(q.Release):
+		return r, badField("release", " %s: write a release as v1.2.3, which means the same today and tomorrow, a file of one as "+
+			"https://…#sha256=SUM, or a path in the repository as ./tools/reconcile", q.Release)
+	case q.Release == "" && scaffold.IsVersion(own):
+		q.Release = own
+	}
+	if q.Release == "" {
+		r = InitWorkflowsResult{path.Join(dir, ".github/actions/reconcile/action.yml"), scaffold.ReleaseMark}
+	}
+	return r, scaffold.Write(dir, scaffold.Workflows(q.Release), q.Missing, env.noteWritten)
+}

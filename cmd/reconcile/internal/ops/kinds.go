@@ -1,0 +1,75 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Explanation is a field of a kind.
+type Explanation struct {
+	Kind schemas.Kind
+	schemas.Explanation
+}
+
+// Explain tells what may be written in a field: "dag.spec.nodes.needs".
+func Explain(_ context.Context, _ Env, field string) (Explanation, error) {
+	word, rest, _ := strings.Cut(field, ".")
+	k, err := findKind(word)
+	if err != nil {
+		return Explanation{}, err
+	}
+	var path []string
+	if rest != "" {
+		path = strings.Split(rest, ".")
+	}
+	e, err := schemas.Explain(k, path)
+	if err != nil {
+		return Explanation{}, badRequest("%v", err)
+	}
+	return Explanation{k, e}, nil
+}
+
+// Schema returns the JSON Schema of a kind.
+func Schema(_ context.Context, _ Env, kind string) ([]byte, error) {
+	k, err := findKind(kind)
+	if err != nil {
+		return nil, err
+	}
+	return schemas.Schema(k), nil
+}
+
+// findKind returns the kind that a word names.
+func findKind(word string) (schemas.Kind, error) {
+	kinds := controllers.Schemas()
+	k, ok := kinds.Find(word)
+	if !ok {
+		return k, badRequest("no kind is called %q%s; \"reconcile schema\" lists them", word, schemas.DidYouMean(word, kinds.Words()))
+	}
+	return k, nil
+}
+
+// WriteSchemas writes a file for each kind into a folder, and returns the names. They are derived, so files that are there
+// are replaced.
+func WriteSchemas(ctx context.Context, _ Env, dir string) (written []string, err error) {
+	defer func() { err = typed(err) }()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder for the schemas: %w", err)
+	}
+	for _, k := range controllers.Schemas() {
+		name := filepath.Join(dir, k.Singular()+".schema.json")
+		if err := os.WriteFile(name, schemas.Schema(k), 0o644); err != nil {
+			return written, fmt.Errorf("write a schema: %w", err)
+		}
+		written = append(written, name)
+	}
+	return written, nil
+}
