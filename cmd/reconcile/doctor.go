@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
@@ -48,24 +50,11 @@ func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if o.json {
 		a.global.output = formatJSON
 	}
-	examine := doctor.Check
-	if o.fix {
-		examine = doctor.Fix
-	}
-	findings := examine(ctx, doctor.New(doctor.Options{Tree: a.config(), Indexing: a.env().Indexing(), WarnMemory: a.env().WarnMemory}))
-	if err := ctx.Err(); err != nil {
+	r, err := ops.Doctor(ctx, a.env(), ops.DoctorRequest{Fix: o.fix})
+	if err != nil {
 		return err
 	}
-	if err := a.printFindings(findings); err != nil {
-		return err
-	}
-	switch worst, invalid := doctor.Worst(findings); {
-	case worst != doctor.Error:
-		return nil
-	case invalid:
-		return exitWith(exitInvalid)
-	}
-	return exitWith(exitFailure)
+	return cmp.Or(a.printFindings(r.Findings), exitWith(int(r.Verdict)))
 }
 
 func (a *app) printFindings(findings []doctor.Finding) error {

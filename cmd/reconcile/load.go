@@ -46,7 +46,7 @@ func (a *app) load(ctx context.Context) (s *state.Store, t *state.Tree, err erro
 // env is what operations work with.
 func (a *app) env() ops.Env {
 	return ops.Env{Tree: a.config(), Prefix: a.prefix, Caller: a.caller(), Sink: &reporter{app: a, last: time.Now()},
-		View: a.view, Engine: a.engine, Show: a.show}
+		View: a.view, Engine: a.engine}
 }
 
 // root opens the folder of the tree, for files beside the objects: logs, events, templates.

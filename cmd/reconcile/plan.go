@@ -12,7 +12,7 @@ import (
 )
 
 func newPlanCmd(a *app) *cobra.Command {
-	o := &planOptions{}
+	q, onGitHub := &ops.PlanChangeRequest{}, false
 	cmd := &cobra.Command{
 		Use:     "plan",
 		Aliases: []string{"diff"},
@@ -33,21 +33,25 @@ is looked at, and nothing is changed.`,
 			"  reconcile plan --base origin/main --pull-request 12    # and say so there",
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(cmd, a.global.output); err != nil {
+			if err := checkPlan(cmd, q, onGitHub, a.global.output); err != nil {
 				return err
 			}
 			switch {
-			case o.github:
+			case onGitHub:
 				return a.planGitHub(cmd.Context())
-			case o.from != "":
-				return a.planFrom(cmd.Context(), *o)
-			case o.base != "":
-				return a.planPull(cmd.Context(), *o)
+			case q.From != "" || q.Base != "":
+				return a.planChange(cmd.Context(), *q)
 			}
 			return a.plan(cmd.Context())
 		},
 	}
-	o.bind(cmd)
+	f := cmd.Flags()
+	f.StringVar(&q.Base, "base", "", "plan what the specs of --head would do over the settings and the state of `COMMIT`")
+	f.StringVar(&q.Head, "head", "", "the `COMMIT` whose specs count (default HEAD)")
+	f.IntVar(&q.PullRequest, "pull-request", 0, "say so in a comment on the pull request `NUMBER`")
+	f.StringVar(&q.Out, "out", "", "write it to `FILE` instead, for --from")
+	f.StringVar(&q.From, "from", "", "say what `FILE` holds, if its pull request is at --head")
+	f.BoolVar(&onGitHub, "github", false, "print the calls that would bring the issues on GitHub up to date, without making them")
 	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatMarkdown, formatGitHub)
 	return cmd
 }

@@ -89,16 +89,3 @@ func (a *app) within(path string) string {
 	}
 	return filepath.Join(a.here, path)
 }
-
-// realFolder is the path without links in its folders; a link at its end stays, since a spec may be one.
-func realFolder(p string) (string, error) {
-	abs, err := filepath.Abs(p)
-	if err != nil {
-		return "", err
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, filepath.Base(abs)), nil
-}

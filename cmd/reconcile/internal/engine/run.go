@@ -20,6 +20,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -39,14 +40,12 @@ type Sink interface {
 	Warn(text string)
 }
 
-// Options say what a run works with. All but Inside, Show and WarnIndex must be set.
+// Options say what a run works with. All but Inside and WarnIndex must be set.
 type Options struct {
 	Tree tree.Config
 	Sink Sink
 	// Inside is the run of this tree that this process is part of; nil: none.
 	Inside *runner.Inside
-	// Show writes what a command in a comment on GitHub asks for, as Markdown.
-	Show func(*state.Tree, slash.View) string
 	// WarnIndex is called with what the endpoint for vectors lacks or refuses.
 	WarnIndex func(error)
 }
@@ -244,9 +243,12 @@ func (r *run) outputs() *outputs.Keeper {
 	return outputs.New(o)
 }
 
+// show writes what a command in a comment on GitHub asks for, as Markdown.
+func (r *run) show(t *state.Tree, v slash.View) string { return render.Show(t, v, r.o.Tree.Now()) }
+
 func (r *run) openMirror() *mirroring.Runner {
 	return mirroring.OpenRunner(mirroring.RunnerOptions{Tree: r.o.Tree, Store: r.store, Settings: r.settings, Commits: r.commits,
-		Share: r.share, Watching: r.request.Watch, Show: r.o.Show, Warn: r.o.Sink.Warn, Note: r.o.Sink.Note})
+		Share: r.share, Watching: r.request.Watch, Show: r.show, Warn: r.o.Sink.Warn, Note: r.o.Sink.Note})
 }
 
 // passing reports an error of git or of the remote that a watcher outlives: a rebase, for example, and changes of the

@@ -10,7 +10,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
-	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -25,8 +24,6 @@ type Env struct {
 	View func(talk bool) View
 	// Engine runs the loop; nil: [engine.Run].
 	Engine func(context.Context, engine.Options, engine.Request) (engine.Result, error)
-	// Show writes what a command in a comment on GitHub asks for, as Markdown.
-	Show func(*state.Tree, slash.View) string
 }
 
 // Sink receives what an operation reports besides its result. Its methods may be called from any goroutine.

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -19,7 +18,7 @@ const hostileTopic = "```` ~~~ @everyone #1 <img src=x> <!-- x -->"
 
 func shownTree(t *testing.T, now time.Time) *state.Tree {
 	t.Helper()
-	d := schemas.NewDecoder(kinds(), 0)
+	d := schemas.NewDecoder(controllers.Schemas(), 0)
 	var entries []*state.Entry
 	for p, spec := range map[string]string{
 		"specs/sessions/health.json": `"Session", "metadata": {"name": "health"}, "spec": {"title": "T", "issue": 42}`,
@@ -44,10 +43,9 @@ func shownTree(t *testing.T, now time.Time) *state.Tree {
 func TestShow(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
-	a := &app{getenv: func(string) string { return "" }, now: func() time.Time { return now }}
 	tree := shownTree(t, now)
 	ref := func(word string) schemas.Ref {
-		r, err := kinds().ParseRef(word)
+		r, err := controllers.Schemas().ParseRef(word)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +63,7 @@ func TestShow(t *testing.T) {
 		{slash.View{Verb: slash.Clarify, Issue: 42}, []string{"CLR-42-001", "When?", "/cancel"}},
 		{slash.View{Verb: slash.Clarify, Issue: 7}, nil},
 	} {
-		got := a.show(tree, c.view)
+		got := Show(tree, c.view, now)
 		if c.want == nil {
 			if got != "There is nothing to tell." {
 				t.Errorf("%+v: %s", c.view, got)
@@ -91,8 +89,7 @@ func TestShow(t *testing.T) {
 func TestShowWhatWasDecided(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
-	a := &app{getenv: func(string) string { return "" }, now: func() time.Time { return now }}
-	tree, request := shownTree(t, now), ops.RequestRef("release")
+	tree, request := shownTree(t, now), schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: "release"}
 	asked, err := clarify.Fold(nil, 42, controllers.LedgersOf(tree, []schemas.Ref{request})[42])
 	if err != nil {
 		t.Fatal(err)
@@ -108,15 +105,15 @@ func TestShowWhatWasDecided(t *testing.T) {
 		open       bool
 	}{{"answer", "answered", true}, {"resolution", "resolved", false}} {
 		name := fmt.Sprint("r", i)
-		got := schemas.NewDecoder(kinds(), 0).Decode("specs/replies/"+name+".json", []byte(`{"apiVersion": "`+schemas.APIVersion+
+		got := schemas.NewDecoder(controllers.Schemas(), 0).Decode("specs/replies/"+name+".json", []byte(`{"apiVersion": "`+schemas.APIVersion+
 			`", "kind": "Reply", "metadata": {"name": "`+name+`"}, "spec": {"clarification": "release", "type": "`+reply.typ+
 			`", "from": "github:ada", "body": "On Monday."}}`))
 		if got.Object == nil {
 			t.Fatal(got.Problems)
 		}
 		tree = controllers.Settle(tree.With(&state.Entry{Ref: got.Ref, Object: got.Object}), now, nil).Tree
-		thread := a.show(tree, slash.View{Verb: slash.Clarify, Issue: 42})
-		for _, shown := range []string{a.show(tree, status), thread} {
+		thread := Show(tree, slash.View{Verb: slash.Clarify, Issue: 42}, now)
+		for _, shown := range []string{Show(tree, status, now), thread} {
 			if low := strings.ToLower(shown); !strings.Contains(low, reply.state) || strings.Contains(low, "pending") {
 				t.Errorf("after one more, %s:\n%s", reply.typ, shown)
 			}
@@ -124,7 +121,7 @@ func TestShowWhatWasDecided(t *testing.T) {
 		if !strings.Contains(thread, "On Monday.") {
 			t.Errorf("the %s is not in\n%s", reply.typ, thread)
 		}
-		open := a.show(tree, slash.View{Verb: slash.Clarify, Issue: -1})
+		open := Show(tree, slash.View{Verb: slash.Clarify, Issue: -1}, now)
 		if strings.Contains(open, "CLR-42-001") != reply.open || reply.open && !strings.Contains(open, reply.state) {
 			t.Errorf("after one more, %s:\n%s", reply.typ, open)
 		}

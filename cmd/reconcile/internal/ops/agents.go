@@ -1,0 +1,68 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// AgentsResult is what the agents do.
+type AgentsResult struct {
+	File   map[string]json.RawMessage // what state/agent-status.json says
+	Agents []Agent                    // by name; also those that no run has looked at yet
+}
+
+// Agent is one agent, with what it does.
+type Agent struct {
+	Name string
+	schemas.AgentActivity
+}
+
+// Agents tells what the agents do, from state/agent-status.json and the statuses in the tree, as the next run would write it.
+// Nothing is run. A file that cannot be read is reported, and left to the next run.
+func Agents(ctx context.Context, env Env) (r AgentsResult, err error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer s.Close()
+	where := path.Join(t.Settings().Folders.State, "agent-status.json")
+	old, err := regular.Read(s.Root(), where)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, typed(err)
+	}
+	data, err := controllers.FoldAgentStatus(old, t)
+	if errors.Is(err, controllers.ErrNoAgentStatus) {
+		env.note("%s: %v; the next run writes it anew", where, err)
+		data, err = controllers.FoldAgentStatus(nil, t)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &r.File)
+	}
+	if err != nil {
+		return r, typed(err)
+	}
+	names := slices.Collect(maps.Keys(r.File))
+	for _, e := range t.Entries(schemas.AgentKind.Name) {
+		if _, ok := r.File[e.Name]; !ok && !e.Gone() {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		agent := Agent{Name: name}
+		if raw, ok := r.File[name]; ok {
+			_ = json.Unmarshal(raw, &agent.AgentActivity) // fields of a wrong type, of another program, stay empty
+		}
+		r.Agents = append(r.Agents, agent)
+	}
+	return r, nil
+}

@@ -1,0 +1,57 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/budget"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// BudgetRequest asks what fills an agent's context.
+type BudgetRequest struct {
+	Agent        string
+	Issue        int   // of the work that memory is recalled for; 0: none
+	Conversation *Text // nil: the log of the agent's last run
+	FailOn       int   // the share of the window, in percent, from which on it is an error; 0: never
+}
+
+// Budget counts what fills an agent's context. The result counts also with an error, where it has an agent.
+func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err error) {
+	switch {
+	case q.Agent == "":
+		return b, badRequest("reconcile budget needs --agent; for example: reconcile budget --agent engineer")
+	case schemas.CheckName(q.Agent) != nil:
+		return b, badField("agent", " %q: %v", q.Agent, schemas.CheckName(q.Agent))
+	case q.FailOn < 0 || q.FailOn > 100:
+		return b, badField("fail-on", " %d: write a share of the window in percent, 1 to 100", q.FailOn)
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return b, typed(err)
+	}
+	defer s.Close()
+	if e := t.Entry(AgentRef(q.Agent)); e != nil && e.Broken() { // what it says may not be what was meant
+		var all []error
+		for _, p := range e.Problems {
+			all = append(all, &Error{Code: Invalid, Err: errors.New(p.Error())})
+		}
+		return b, errors.Join(append(all, &Error{Code: Invalid,
+			Err: fmt.Errorf("%s cannot be used as it is, so that nothing can be said of its context", e.Ref)})...)
+	}
+	m := env.Memory(s)
+	b, err = budget.Count(ctx, s, t, m, budget.Request{Agent: q.Agent, Issue: q.Issue, Conversation: (*budget.Text)(q.Conversation)})
+	if errors.Is(err, budget.ErrNoAgent) {
+		err = NotFound(t, AgentRef(q.Agent))
+	}
+	if err = errors.Join(err, m.Close()); err != nil {
+		return render.Budget{}, typed(err)
+	}
+	if q.FailOn > 0 && b.Percent >= float64(q.FailOn) {
+		err = fmt.Errorf("the context of %s is filled to %.1f %%, and --fail-on %d was asked for: shorten what it is "+
+			"given, or give the agent a larger contextWindow", q.Agent, b.Percent, q.FailOn)
+	}
+	return b, typed(err)
+}

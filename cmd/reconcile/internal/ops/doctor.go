@@ -1,0 +1,33 @@
+package ops
+
+import (
+	"context"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
+)
+
+// DoctorRequest asks what is wrong with the tree and its surroundings.
+type DoctorRequest struct {
+	Fix bool // repair what is safe to repair
+}
+
+// DoctorResult has what was found.
+type DoctorResult struct {
+	Findings []doctor.Finding
+	Verdict  Code // Failure if there are errors, Invalid if only specs are at fault
+}
+
+// Doctor examines the tree, what killed runs left in it, the caches, the repository, the file system and the environment.
+func Doctor(ctx context.Context, env Env, q DoctorRequest) (r DoctorResult, err error) {
+	examine := doctor.Check
+	if q.Fix {
+		examine = doctor.Fix
+	}
+	r.Findings = examine(ctx, doctor.New(doctor.Options{Tree: env.Tree, Indexing: env.Indexing(), WarnMemory: env.WarnMemory}))
+	if worst, invalid := doctor.Worst(r.Findings); worst == doctor.Error {
+		if r.Verdict = Failure; invalid {
+			r.Verdict = Invalid
+		}
+	}
+	return r, typed(ctx.Err())
+}

@@ -1,0 +1,188 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// ValidateRequest asks what is wrong with spec files.
+type ValidateRequest struct {
+	Paths []string // files and folders, named from where the caller is; none: all of the tree
+}
+
+// Validation is what is wrong with spec files.
+type Validation struct {
+	Files    int               `json:"files"` // that were checked
+	Errors   int               `json:"errors"`
+	Warnings int               `json:"warnings"`
+	Problems []schemas.Problem `json:"problems"`
+}
+
+// Validate checks the spec files of the tree by the code that a run uses. Files outside the tree's specs are checked each by
+// itself: what they refer to is not looked up.
+func Validate(ctx context.Context, env Env, q ValidateRequest) (Validation, error) {
+	v := Validation{Problems: []schemas.Problem{}}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return v, typed(err)
+	}
+	defer s.Close()
+	if len(q.Paths) == 0 {
+		v.Files, v.Problems = countFiles(s, t), append(v.Problems, tree.Problems(s, t)...)
+	}
+	for _, p := range q.Paths {
+		if err := v.check(s, t, env.within(p), p); err != nil {
+			return v, typed(err)
+		}
+	}
+	for _, p := range v.Problems {
+		if p.Severity == schemas.Error {
+			v.Errors++
+		} else {
+			v.Warnings++
+		}
+	}
+	return v, nil
+}
+
+// Verdict is Invalid where there are errors.
+func (v Validation) Verdict() Code {
+	if v.Errors > 0 {
+		return Invalid
+	}
+	return OK
+}
+
+// countFiles counts the spec files that are known by an object or by a problem, and the settings.
+func countFiles(s *state.Store, t *state.Tree) int {
+	files := map[string]bool{}
+	if _, err := s.Root().Lstat(schemas.SettingsPath); err == nil {
+		files[schemas.SettingsPath] = true
+	}
+	for _, kind := range t.Kinds() {
+		for _, e := range t.Entries(kind) {
+			if e.Object != nil {
+				files[e.Object.Path] = true
+			}
+		}
+	}
+	for _, p := range t.Problems() {
+		if isSpecs(t, p.Path) {
+			files[p.Path] = true
+		}
+	}
+	return len(files)
+}
+
+// check adds what is to be said about the file or folder full; p is what it is called on the command line.
+func (v *Validation) check(s *state.Store, t *state.Tree, full, p string) error {
+	if _, err := os.Stat(full); err != nil {
+		return fmt.Errorf("%s: %w", p, regular.Cause(err))
+	}
+	if rel, ok := below(s.Dir(), full); ok && (isSpecs(t, rel) || rel == schemas.SettingsPath) {
+		v.pick(s, t, rel)
+		return nil
+	}
+	return v.checkAlone(s, full, p, t.Settings().Limits.FileSize)
+}
+
+// below is the slash path of full below root, if it is there.
+func below(root, full string) (string, bool) {
+	a, err1 := realFolder(root, true)
+	b, err2 := realFolder(full, false)
+	if err1 != nil || err2 != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(a, b)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}
+
+// isSpecs reports whether a path is one at which spec files are read.
+func isSpecs(t *state.Tree, p string) bool {
+	folders := t.Settings().Folders
+	return tree.Within(p, folders.Specs) || tree.Within(p, state.ArchiveDir(folders.State))
+}
+
+// pick takes over the problems of the tree's files at and below rel.
+func (v *Validation) pick(s *state.Store, t *state.Tree, rel string) {
+	files := map[string]bool{}
+	for _, kind := range t.Kinds() {
+		for _, e := range t.Entries(kind) {
+			if e.Object != nil && tree.Within(e.Object.Path, rel) {
+				files[e.Object.Path] = true
+			}
+		}
+	}
+	for _, p := range tree.Problems(s, t) {
+		if tree.Within(p.Path, rel) {
+			files[p.Path] = true
+			v.Problems = append(v.Problems, p)
+		}
+	}
+	v.Files += max(len(files), 1)
+}
+
+// checkAlone judges the spec files at or below full, each by itself; shown is what full is called in the report.
+func (v *Validation) checkAlone(s *state.Store, full, shown string, limit int) error {
+	return filepath.WalkDir(full, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() || !isSpecFile(name) && name != full {
+			return nil
+		}
+		rel, err := filepath.Rel(full, name)
+		if err != nil {
+			return err
+		}
+		src, err := readBounded(name, limit)
+		if err != nil {
+			return err
+		}
+		v.Files++
+		v.Problems = append(v.Problems, s.Judge(path.Join(filepath.ToSlash(shown), filepath.ToSlash(rel)), src)...)
+		return nil
+	})
+}
+
+func isSpecFile(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// readBounded reads a regular file, and not more of it than shows that it is too large.
+func readBounded(name string, limit int) ([]byte, error) {
+	f, info, err := regular.OpenPath(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > int64(limit) {
+		return make([]byte, limit+1), nil // the decoder says so, in its own words
+	}
+	return io.ReadAll(f)
+}
+
+// realFolder is the path without links in its folders; all says whether a link at its end is followed: a spec may be one.
+func realFolder(p string, all bool) (string, error) {
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return "", err
+	}
+	if all {
+		return filepath.EvalSymlinks(abs)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	return filepath.Join(dir, filepath.Base(abs)), err
+}

@@ -1,0 +1,107 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/slash"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+)
+
+// showLimit is how much a comment shows of what a command prints, in characters.
+const showLimit = 20_000
+
+// Show writes what a command in a comment asks for, as the command line prints it, in a block of code: GitHub acts on
+// nothing in there.
+func Show(t *state.Tree, v slash.View, now time.Time) string {
+	var out strings.Builder
+	var err error
+	objects := entriesNamed(t, v.Objects)
+	switch v.Verb {
+	case slash.Status:
+		err = showStatus(&out, t, objects, now)
+	case slash.Explain:
+		var all []Description
+		for _, e := range objects {
+			all = append(all, Description{Entry: e, Why: controllers.Why(e, t)})
+		}
+		err = Explain(&out, Palette{}, all, v.Node, now)
+	case slash.Clarify:
+		err = showQuestions(&out, t, v.Issue, now)
+	}
+	if err != nil {
+		fmt.Fprintf(&out, "%v\n", err)
+	}
+	if strings.TrimSpace(out.String()) == "" {
+		return "There is nothing to tell."
+	}
+	return fenced(secrets.Redact(out.String()))
+}
+
+func entriesNamed(t *state.Tree, refs []schemas.Ref) []*state.Entry {
+	var out []*state.Entry
+	for _, ref := range refs {
+		if e := t.Entry(ref); e != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// showStatus prints objects of an issue, and what can be worked on there.
+func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Time) error {
+	if err := ObjectTables(w, Palette{}, entries, now); err != nil {
+		return err
+	}
+	items := slices.DeleteFunc(controllers.Ready(t, now), func(it controllers.Item) bool { return !concerns(entries, &it) })
+	if len(items) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return ReadyTable(w, Palette{}, items, true, now)
+}
+
+// concerns reports whether an item is about one of the objects.
+func concerns(objects []*state.Entry, it *controllers.Item) bool {
+	return slices.ContainsFunc(objects, func(e *state.Entry) bool {
+		if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
+			return it.Clarification != "" && st.ID == it.Clarification
+		}
+		return strings.HasPrefix(it.Name, e.Ref.String()+"/")
+	})
+}
+
+// showQuestions prints the open questions of all issues, or all threads of one.
+func showQuestions(w io.Writer, t *state.Tree, issue int, now time.Time) error {
+	if issue < 0 {
+		return ClarificationTable(w, Palette{}, controllers.DecidedThreads(t, -1, true), now)
+	}
+	for i, c := range controllers.DecidedThreads(t, issue, false) {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := ClarificationThread(w, Palette{}, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fenced is a text as a block of code that nothing in it ends. What is too long is cut, and says so.
+func fenced(text string) string {
+	cut := ""
+	if r := []rune(text); len(r) > showLimit {
+		text, cut = string(r[:showLimit]), "\n\n_There is more: the command line prints all of it._"
+	}
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + "text\n" + strings.TrimRight(Text(text), "\n") + "\n" + fence + cut
+}
