@@ -32,7 +32,6 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 	}
 	x := newIndex(o, v)
 	v.base = v.segmentOf(len(items))
-	v.base.vectors = make([]float32, len(items)*v.dims)
 	l := x.linkerOf(v)
 	l.stop = ctx.Done()
 	l.parallel(len(items), func(w *walker, i int) {
@@ -40,9 +39,14 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 		v.coder.encodeRow(&w.query, item.Vector, w.rotated)
 		v.fill(uint32(i), item.ID, &w.query)
 	})
-	if _, err := x.finish(ctx, v, progress); err != nil {
+	rows, err := x.finish(ctx, v, progress)
+	if err != nil {
 		return nil, err
 	}
+	v.base.vectors = make([]float32, len(items)*v.dims)
+	l.parallel(len(items), func(w *walker, slot int) {
+		unit(v.base.vectors[slot*v.dims:(slot+1)*v.dims], items[sorted[rows[slot]]].Vector)
+	})
 	if err := x.linkerOf(v).calibrate(v.exact); err != nil {
 		return nil, err
 	}

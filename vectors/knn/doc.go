@@ -61,8 +61,8 @@
 //	towers   4 n bytes: where the links above the lowest level begin, or 2^32-1
 //	high     n rows of the upper nibbles of codes, half a byte a dimension, padded to a multiple of 64
 //	low      n rows of the lower nibbles
-//	lists    for each list where it ends, 4 bytes; the norms of pivots, 4 bytes; the slots, 4 n bytes, list by list; pivots as
-//	         two planes; nothing with a graph or without lists
+//	lists    for each list where it ends, 4 bytes; the norms of pivots, 4 bytes; the slots, 4 n bytes, list by list; the upper
+//	         nibbles of pivots; nothing with a graph or without lists
 //	links    n blocks of 2 M slots, 4 bytes each, unused ones 2^32-1; then the towers, M slots a level; nothing without a graph
 //	vectors  n rows of 4 bytes a dimension, of length one
 //

@@ -11,8 +11,9 @@ import (
 const (
 	// listed is how many vectors a list has on average, and mostLists how many lists there are at most.
 	listed, mostLists = 64, 1024
-	// drawn is from how many vectors for each list pivots are chosen, and moves how often they are moved.
-	drawn, moves = 24, 2
+	// drawn is from how many vectors for each list pivots are chosen, movedBy to the middle of how many they are moved, and moves how
+	// often.
+	drawn, movedBy, moves = 12, 24, 2
 	// lookedAt is how many vectors a search compares for each one that it keeps.
 	lookedAt = 8
 )
@@ -20,7 +21,7 @@ const (
 // lists are groups of near slots, each around a pivot: what the codes in it are on average. Views share them: what changes
 // is another array.
 type lists struct {
-	pivots  segment // has codes only
+	pivots  segment // has the upper nibbles of codes only: what a pivot is
 	members [][]uint32
 }
 
@@ -33,26 +34,31 @@ func (l *linker) makeLists() {
 	}
 	alive := v.alive()
 	n := min(len(alive)/listed, mostLists)
-	var sample []uint32
-	for _, i := range sampleOf(len(alive), n*drawn) {
-		sample = append(sample, alive[i])
-	}
-	l.drawPivots(sample, n)
+	sample := sampleOfSlots(alive, n*movedBy)
+	l.drawPivots(sampleOfSlots(sample, n*drawn), n)
 	for range moves {
 		l.movePivots(l.divide(sample))
 	}
 	v.lists.members = l.divide(alive)
 }
 
+// sampleOfSlots are about n of some slots.
+func sampleOfSlots(slots []uint32, n int) (sample []uint32) {
+	for _, i := range sampleOf(len(slots), n) {
+		sample = append(sample, slots[i])
+	}
+	return sample
+}
+
 // drawPivots chooses at most n of some slots for pivots, each by chance: the farther from all before, the likelier (Arthur and
 // Vassilvitskii, "k-means++: The Advantages of Careful Seeding", 2007).
 func (l *linker) drawPivots(sample []uint32, n int) {
 	v, w := l.v, l.walkers[0]
-	p := v.pivotsOf(n)
+	p, low := v.pivotsOf(n), make([]byte, v.stride)
 	apart := slices.Repeat([]uint64{math.MaxUint32}, len(sample))
 	for i, next := 0, 0; i < n; i++ {
 		code := w.take(v, sample[next])
-		v.setPivot(&p, i, code.code)
+		v.setPivot(&p, i, code.code, low)
 		w.slots = append(w.slots[:0], sample...) // ascending: their order stays
 		w.weigh(v, code)
 		sum := uint64(0)
@@ -76,18 +82,18 @@ func (l *linker) drawPivots(sample []uint32, n int) {
 
 // pivotsOf has room for n pivots.
 func (s shape) pivotsOf(n int) segment {
-	return segment{norms: make([]int32, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride)}
+	return segment{coarse: make([]int32, n), high: make([]byte, n*s.stride)}
 }
 
 // first are the first n pivots.
 func (s *segment) first(n, stride int) segment {
-	return segment{norms: s.norms[:n], high: s.high[:n*stride], low: s.low[:n*stride]}
+	return segment{coarse: s.coarse[:n], high: s.high[:n*stride]}
 }
 
-// setPivot makes a code a pivot.
-func (s shape) setPivot(p *segment, i int, code []int8) {
-	p.norms[i] = normOf(code)
-	kernel.Split(p.high[i*s.stride:(i+1)*s.stride], p.low[i*s.stride:(i+1)*s.stride], code)
+// setPivot makes the upper nibbles of a code a pivot. low is scratch.
+func (s shape) setPivot(p *segment, i int, code []int8, low []byte) {
+	p.coarse[i] = coarseNorm(code[:s.dims])
+	kernel.Split(p.high[i*s.stride:(i+1)*s.stride], low, code)
 }
 
 // divide returns for each pivot which slots are nearer to it than to the others.
@@ -95,7 +101,7 @@ func (l *linker) divide(slots []uint32) [][]uint32 {
 	v := l.v
 	of := make([]uint32, len(slots))
 	l.parallel(len(slots), func(w *walker, i int) { of[i] = w.listOf(v, slots[i]) })
-	members := make([][]uint32, len(v.lists.pivots.norms))
+	members := make([][]uint32, len(v.lists.pivots.coarse))
 	for i, slot := range slots {
 		members[of[i]] = append(members[of[i]], slot)
 	}
@@ -111,10 +117,10 @@ func (w *walker) listOf(v *view, slot uint32) uint32 {
 // scanPivots sets w.found to the keys of all pivots for a code.
 func (w *walker) scanPivots(v *view, q *coded) {
 	p := &v.lists.pivots
-	w.scanSpan(v, q, span{p, 0, len(p.norms), 0}, true)
+	w.scanSpan(v, q, span{p, 0, len(p.coarse), 0}, false)
 	w.found = slices.Grow(w.found[:0], len(w.dists))[:len(w.dists)]
 	for i, dot := range w.dists {
-		w.found[i] = keyOf(far(p.norms[i], dot, q.ratio), uint32(i), 0)
+		w.found[i] = keyOf(far(p.coarse[i], dot, q.ratio), uint32(i), 0)
 	}
 }
 
@@ -132,7 +138,7 @@ func (l *linker) movePivots(members [][]uint32) {
 		for k, sum := range sums {
 			w.linked.code[k] = int8(sum / int32(max(1, len(members[i]))))
 		}
-		v.setPivot(&p, i, w.linked.code)
+		v.setPivot(&p, i, w.linked.code, make([]byte, v.stride))
 	})
 	v.lists.pivots = p
 }
@@ -169,7 +175,7 @@ func (w *walker) scanLists(v *view, o SearchOptions) {
 	w.scanPivots(v, &w.query)
 	near, most := len(w.found), lookedAt*o.Ef
 	if o.reach > 0 {
-		near = split(w.found, v.reached(&w.query, slices.Min(w.found), o.reach))
+		near = split(w.found, v.reached(&w.query, w.found, o.reach))
 	}
 	passed := w.scanNearest(v, o, w.found[:near], most)
 	if least := min(most, lookedAt*o.K); passed < least {
@@ -213,7 +219,7 @@ func (h *header) listBytes(s shape) uint64 {
 	if h.lists == 0 {
 		return 0
 	}
-	return h.lists*(8+2*uint64(s.stride)) + 4*h.slots
+	return h.lists*(8+uint64(s.stride)) + 4*h.slots
 }
 
 // pieces are the lists in the format, with slots as they will be.
@@ -228,7 +234,7 @@ func (l *lists) pieces(moved []uint32) [][]byte {
 		ends = append(ends, uint32(len(all)))
 	}
 	p := &l.pivots
-	return [][]byte{raw(ends), raw(p.norms), raw(all), p.high, p.low}
+	return [][]byte{raw(ends), raw(p.coarse), raw(all), p.high}
 }
 
 // listsOf are the lists that bytes hold, used as they are.
@@ -238,9 +244,9 @@ func listsOf(s shape, b []byte, n, slots int) (l lists, ok bool) {
 	}
 	next := func(size int) []byte { part := b[:size:size]; b = b[size:]; return part }
 	ends := numbers[uint32](next(4 * n))
-	l.pivots.norms = numbers[int32](next(4 * n))
+	l.pivots.coarse = numbers[int32](next(4 * n))
 	all := numbers[uint32](next(4 * slots))
-	l.pivots.high, l.pivots.low = next(n*s.stride), next(n*s.stride)
+	l.pivots.high = next(n * s.stride)
 	l.members = make([][]uint32, n)
 	from := uint32(0)
 	for i, to := range ends {

@@ -110,9 +110,9 @@ func (w *walker) verifyLists(v *view) error {
 		return nil
 	}
 	p, seen := &v.lists.pivots, make([]bool, v.len())
-	for i, norm := range p.norms {
-		kernel.Join(w.linked.code, p.high[i*v.stride:(i+1)*v.stride], p.low[i*v.stride:(i+1)*v.stride])
-		if normOf(w.linked.code) != norm {
+	for i, norm := range p.coarse {
+		kernel.Join(w.linked.code, p.high[i*v.stride:(i+1)*v.stride], nil)
+		if normOf(w.linked.code[:v.dims]) != norm {
 			return fmt.Errorf("%w: the length of pivot %d", ErrDamaged, i)
 		}
 	}

@@ -358,7 +358,8 @@ func (v *vectorFigures) filtered(context.Context, []int) error {
 	return nil
 }
 
-// flat: few vectors, which need no graph, and are ready at once, also after one more.
+// flat: few vectors, which need no graph, and are ready at once, also after one more. How soon a snapshot of them answers is
+// measured as well.
 func (v *vectorFigures) flat(context.Context, []int) error {
 	x, err := v.index(v.spec(knntest.Clustered, flatVectors))
 	if err != nil {
@@ -374,6 +375,9 @@ func (v *vectorFigures) flat(context.Context, []int) error {
 	v.row(name+", ready after", short(x.built.wall), "", short(x.built.wall), ms(x.built.wall), 150, " ms")
 	if x.built.cpu > 0 {
 		v.row(name+", ready after, processor time", short(x.built.cpu), "", short(x.built.cpu), ms(x.built.cpu), 300, " ms")
+	}
+	if err := v.opens(x, 2); err != nil {
+		return err
 	}
 	return v.insertInto(x)
 }

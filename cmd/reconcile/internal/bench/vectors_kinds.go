@@ -8,6 +8,9 @@ import (
 	"reconcile.dev/reconcile/vectors/knn/knntest"
 )
 
+// kindAsked is how many queries each kind is asked, fewer than others: there are many kinds.
+const kindAsked = 300
+
 // kinds: vectors of all kinds, beside hnswlib. Dims are those of common embeddings.
 func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 	program, missing := compileHNSW(ctx)
@@ -30,7 +33,7 @@ func (v *vectorFigures) kindsOf(n int) (specs []knntest.Spec) {
 	dims := []int{shortDims, 256, 384, vectorDims}
 	for i, shape := range knntest.Shapes() {
 		spec := v.spec(shape, n)
-		spec.Dims = dims[i%len(dims)]
+		spec.Dims, spec.Queries = dims[i%len(dims)], kindAsked
 		specs = append(specs, spec)
 		switch shape {
 		case knntest.Clustered:
