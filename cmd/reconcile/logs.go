@@ -57,6 +57,7 @@ that the record keeps is printed instead.`,
 	f.BoolVar(&q.Failed, "failed", false, "only nodes that failed; without a name, of all DAGs")
 	f.BoolVar(&q.Previous, "previous", false, "the attempt before the one that counts")
 	f.IntVar(&tail, "tail", -1, "only the last `N` lines of each log")
+	hideDefaults(f, "tail")
 	return cmd
 }
 

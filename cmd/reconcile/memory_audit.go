@@ -50,6 +50,7 @@ func newMemoryAuditCmd(a *app) *cobra.Command {
 	f.IntVar(&q.Most.Superseded, "max-superseded", 0, "allow `N` superseded observations that were recalled nevertheless")
 	f.IntVar(&q.Most.Secrets, "max-secrets", 0, "allow `N` observations with secrets")
 	f.IntVar(&q.Most.Unused, "max-unused", -1, "allow `N` observations that were never recalled")
+	hideDefaults(f, "max-exact", "max-near", "max-stale", "max-unused")
 	f.StringVar(&unusedAfter, "unused-after", "30d", "from what `AGE` on one counts as never recalled: 30d or 24h")
 	f.StringVar(&since, "since", "", "only what was learned or recalled from this `TIME` on: 30d, 2026-02-27 or an "+
 		"RFC 3339 time")

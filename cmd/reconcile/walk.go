@@ -34,6 +34,13 @@ func choiceFlag(cmd *cobra.Command, f *pflag.FlagSet, to *string, name, usage st
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// hideDefaults keeps the defaults of numbers out of the help, where they mean that no number is given.
+func hideDefaults(f *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		f.Lookup(name).DefValue = "0"
+	}
+}
+
 // changed are those of the flags that were given.
 func changed(cmd *cobra.Command, names ...string) []string {
 	var out []string

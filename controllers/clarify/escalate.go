@@ -46,7 +46,7 @@ func (d *decision) exhausted(e schemas.ThreadEntry) {
 	d.escalateBy(cause{schemas.EscalatedMaxRounds, e.Timestamp, roundsUsed(d.st.MaxRounds)}, e, question)
 }
 
-func roundsUsed(n int) string { return fmt.Sprintf("%d rounds did not settle it", n) }
+func roundsUsed(n int) string { return schemas.Count(n, "round") + " did not settle it" }
 
 // escalateBy escalates with an entry; an empty body is composed. question is one that could not be asked any more.
 func (d *decision) escalateBy(c cause, e schemas.ThreadEntry, question string) {
