@@ -9,20 +9,20 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// assembly is all that some inputs come to.
+// assembly is the content of several inputs.
 type assembly struct {
-	inputs []*Input     // sorted by name
-	items  []graph.Item // sorted by id
-	owner  map[string]int
-	alias  map[string][]string // ids by what they are called without their file, sorted
-	edges  []graph.Edge        // with ends that are there
-	loose  []looseEdge
-	facts  []facts // of those inputs that have any, in their order
+	inputs     []*Input     // sorted by name
+	items      []graph.Item // sorted by id
+	owner      map[string]int
+	alias      map[string][]string // ids by their names without the file, sorted
+	edges      []graph.Edge        // with ends that are there
+	unresolved []unresolvedEdge
+	facts      []facts // of those inputs that have any, in their order
 }
 
-// looseEdge is an edge as its input has it, of which an end is not there, or is named without its file: to where it
-// leads may be another matter when other inputs change.
-type looseEdge struct {
+// unresolvedEdge is an edge as its input states it, with an end that does not exist or that is named without its
+// file: changes of other inputs can change the node that it means.
+type unresolvedEdge struct {
 	graph.Edge
 	input int
 }
@@ -34,8 +34,8 @@ type facts struct {
 	conflicts   []graph.Conflict
 }
 
-// assemble puts inputs together. Of several items with one id, that of the input whose name comes first is taken: they
-// are packages of others, which many import.
+// assemble joins inputs. Of several items with one id, the one of the input whose name is first is used: these are
+// third-party packages, which many import.
 func assemble(inputs []Input, warn func(error)) *assembly {
 	a := &assembly{inputs: byName(inputs), owner: map[string]int{}, alias: map[string][]string{}}
 	for n, in := range a.inputs {
@@ -62,7 +62,7 @@ func assemble(inputs []Input, warn func(error)) *assembly {
 	return a
 }
 
-// aliasOf is what a symbol is called without its file; "" for other nodes.
+// aliasOf returns the name of a symbol without its file; "" for other nodes.
 func aliasOf(n *graph.Node) string {
 	if n.Type.Domain() != graph.Code {
 		return ""
@@ -71,7 +71,7 @@ func aliasOf(n *graph.Node) string {
 	return alias
 }
 
-// facts are the facts of an input, with what states them.
+// facts returns the facts of an input, with their source set.
 func (in *Input) facts() facts {
 	f := facts{provenances: slices.Clone(in.Provenances), conflicts: slices.Clone(in.Conflicts)}
 	for i := range f.provenances {
@@ -83,12 +83,12 @@ func (in *Input) facts() facts {
 	return f
 }
 
-// relate finds the ends of the edges of input n.
+// relate resolves the ends of the edges of input n.
 func (a *assembly) relate(n int, in *Input, warn func(error)) {
 	for _, e := range in.Edges {
-		from, to := a.find(e.From), a.find(e.To)
+		from, to := a.resolve(e.From), a.resolve(e.To)
 		if from != e.From || to != e.To {
-			a.loose = append(a.loose, looseEdge{e, n})
+			a.unresolved = append(a.unresolved, unresolvedEdge{e, n})
 		}
 		if from == "" || to == "" {
 			in.warnMissing(&e, from, warn)
@@ -99,7 +99,7 @@ func (a *assembly) relate(n int, in *Input, warn func(error)) {
 	}
 }
 
-// warnMissing tells of an edge that somebody wrote down and that leads nowhere. Of derived ones that is nothing new.
+// warnMissing warns of an edge that a user stated and that has a missing end. It ignores derived edges.
 func (in *Input) warnMissing(e *graph.Edge, from string, warn func(error)) {
 	if e.Source == "" {
 		return
@@ -111,7 +111,7 @@ func (in *Input) warnMissing(e *graph.Edge, from string, warn func(error)) {
 	warn(fmt.Errorf("%s: edge %s from %q to %q: there is no node %q (yet)", in.source(), e.Type, e.From, e.To, missing))
 }
 
-// edge is an edge between nodes that are there. One from a node that is not the input's own is stated by the input.
+// edge returns the edge between existing nodes. One from a node of another input has this input as its source.
 func (in *Input) edge(e graph.Edge, from, to string, own bool) graph.Edge {
 	e.From, e.To = from, to
 	if e.Source != "" || !own {
@@ -120,8 +120,8 @@ func (in *Input) edge(e graph.Edge, from, to string, own bool) graph.Edge {
 	return e
 }
 
-// find is the id of the node that an end of an edge means; "" if there is none.
-func (a *assembly) find(id string) string {
+// resolve returns the id of the node that an end of an edge means; "" if it does not exist.
+func (a *assembly) resolve(id string) string {
 	if _, ok := a.owner[id]; ok {
 		return id
 	}

@@ -19,16 +19,16 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// Options say how an index is built and opened.
+// Options configure how an index is built and opened.
 type Options struct {
-	// Embedder makes the vectors, each of length 1; nil is the built-in one, trained on what is indexed.
+	// Embedder makes the vectors, each of length 1; nil means the built-in one, trained on the indexed texts.
 	Embedder embed.Embedder
 	// WordsOnly makes an index without vectors, which takes a small part of the time.
 	WordsOnly bool
 	// Dims is how many numbers a vector has; 768 by default. With an Embedder it must be what that makes.
 	Dims int
-	// M and EfConstruction say how vectors are linked, see [knn.Options]; 0 is its default. A snapshot that is opened has to
-	// be linked so.
+	// M and EfConstruction configure the links between vectors, see [knn.Options]; 0 means its default. A snapshot that is
+	// opened must have the same.
 	M, EfConstruction int
 	// EfSearch is how many candidates a search keeps, EfThorough the same for a thorough one, which keeps no fewer; 0 is what
 	// the snapshot was calibrated to.
@@ -38,11 +38,12 @@ type Options struct {
 	Sound bool
 	// Tools names helpers that inputs were made with, and their versions.
 	Tools string
-	// Threads is how many goroutines work, by default as many as there are processors. The result does not depend on it.
+	// Threads is the number of worker goroutines, by default the number of processors. The result does not depend on
+	// it.
 	Threads int
-	// Progress, unless nil, is told what is done: texts of total in a step.
+	// Progress, unless nil, is called with the progress of a step: done texts of total.
 	Progress func(step string, done, total int)
-	// Warn, unless nil, hears of what goes on without something.
+	// Warn, unless nil, is called with each problem that does not stop the work.
 	Warn func(error)
 	// Scratch, unless nil, holds the vectors of an index that is built, instead of memory: 4 bytes for each number.
 	Scratch Scratch
@@ -51,7 +52,7 @@ type Options struct {
 	Forget func()
 }
 
-// Scratch is a file that nobody else uses. It is written from its begin, and must stay until what is built is written.
+// Scratch is a file for exclusive use. It is written from offset 0, and must stay until the result is written.
 type Scratch interface {
 	io.ReaderAt
 	io.WriterAt
@@ -75,12 +76,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// linking is how vectors are linked.
+// linking returns the options for linking vectors.
 func (o *Options) linking() knn.Options {
 	return knn.Options{Dims: o.Dims, M: o.M, EfConstruction: o.EfConstruction, Threads: o.Threads}
 }
 
-// ef is how many candidates a search among some vectors keeps.
+// ef returns the number of candidates of a search among some vectors.
 func (o *Options) ef(x *knn.Index, thorough bool) int {
 	normal, most := x.Efforts()
 	normal, most = cmp.Or(o.EfSearch, normal), cmp.Or(o.EfThorough, most)
@@ -96,9 +97,9 @@ type Snapshot struct{ parts *container }
 // Write hands out the bytes, piece by piece; a piece is valid during the call. The error is that of to, or of the Scratch.
 func (s *Snapshot) Write(to func([]byte) error) error { return s.parts.write(to) }
 
-// Build makes the snapshot of some inputs. Equal inputs make equal bytes, in whatever order they are, with any number of
-// threads, as long as the embedder makes equal vectors. An embedder that cannot be had makes a snapshot without vectors,
-// and a warning. The error is that of the context, of the Scratch, or of an embedder whose vectors cannot be used.
+// Build makes the snapshot of some inputs. Equal inputs give equal bytes, in any order and with any number of threads,
+// if the embedder gives equal vectors. If the embedder is not available, the snapshot has no vectors, and Build warns.
+// The error is that of the context, of the Scratch, or of an embedder with unusable vectors.
 func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	b := &building{Options: o.withDefaults(), ctx: ctx}
 	a := assemble(inputs, b.Warn)
@@ -111,7 +112,7 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	var refused []error
 	graphs.Go(func() { refused, wrong[0] = a.relations(c) })
 	words.Go(func() {
-		wrong[1] = findable(items, found)
+		wrong[1] = addWords(items, found)
 		b.Forget()
 	})
 	graphs.Wait()
@@ -147,26 +148,26 @@ func (a *assembly) nodes() []*graph.Item {
 	return out
 }
 
-// relations adds the graph and what belongs to it. What its rules refuse is left out, with a reason.
+// relations adds the graph and its sections. It skips facts that break the graph's rules, and returns the reasons.
 func (a *assembly) relations(c *container) (refused []error, err error) {
 	g, refused := a.graph()
 	if g == nil {
 		return nil, errors.Join(refused...)
 	}
 	c.add(sectionGraph, g.AppendTo(nil))
-	inputs, held := encodeHoldings(g, a)
+	inputs, held := encodeContributions(g, a)
 	c.add(sectionInputs, inputs)
 	c.add(sectionHoldings, held)
 	c.add(sectionAliases, encodeAliases(g, a))
-	loose, names := encodeLoose(a)
-	c.add(sectionLoose, loose)
-	c.add(sectionLooseNames, names)
+	loose, names := encodeUnresolved(a)
+	c.add(sectionUnresolved, loose)
+	c.add(sectionUnresolvedNames, names)
 	c.add(sectionFacts, encodeFacts(a.facts))
 	return refused, nil
 }
 
-// findable adds the words of items.
-func findable(items []*graph.Item, c *container) error {
+// addWords adds the words of items.
+func addWords(items []*graph.Item, c *container) error {
 	words, err := lexical.Build(documents(items))
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func findable(items []*graph.Item, c *container) error {
 	return nil
 }
 
-// graph makes the graph, nil if the format has no room for it, and tells what its rules refuse.
+// graph builds the graph, and returns the facts that break its rules. It is nil if the format has no room for it.
 func (a *assembly) graph() (*graph.Graph, []error) {
 	parts := graph.Parts{Nodes: make([]graph.Node, len(a.items)), Edges: a.edges}
 	for i := range a.items {
@@ -198,7 +199,7 @@ type building struct {
 	ctx context.Context
 }
 
-// documents are what is found by words: the name stands in the title, too, and is found by itself.
+// documents are the texts for the search by words: the name is also part of the title, and is found as a name.
 func documents(items []*graph.Item) []lexical.Document {
 	docs := make([]lexical.Document, len(items))
 	for i, it := range items {
@@ -207,7 +208,7 @@ func documents(items []*graph.Item) []lexical.Document {
 	return docs
 }
 
-// namesOf are the name of a node, and that of a symbol without what it belongs to: Entry of Tree.Entry.
+// namesOf returns the name of a node, and for a method the name without its type: Entry of Tree.Entry.
 func namesOf(n *graph.Node) []string {
 	if n.Name == "" {
 		return nil
@@ -218,7 +219,7 @@ func namesOf(n *graph.Node) []string {
 	return []string{n.Name}
 }
 
-// topics are the terms of each domain, of items that words were built of.
+// topics returns the terms of each domain, of the items that words were built from.
 func topics(words *lexical.Index, items []*graph.Item) (map[graph.Domain][]uint64, error) {
 	domains := make([]graph.Domain, len(items))
 	for i, it := range items {
@@ -237,7 +238,7 @@ func topics(words *lexical.Index, items []*graph.Item) (map[graph.Domain][]uint6
 	return keys, err
 }
 
-// vectors embeds all texts. Without an embedder that answers there are none, and that is a warning.
+// vectors embeds all texts. If the embedder is not available, it adds none and warns.
 func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error {
 	if b.WordsOnly {
 		return nil
@@ -290,7 +291,7 @@ func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64, places []u
 	return sorted, ids, places
 }
 
-// bySlot writes the places of slots, of which rows tells which ones they are.
+// bySlot encodes the place of each slot; rows has the number of its vector.
 func bySlot(places, rows []uint32) (out []byte) {
 	for _, row := range rows {
 		out = binary.LittleEndian.AppendUint32(out, places[row])
@@ -304,8 +305,8 @@ const forgetAfter = 64 * batch
 // batch is how many texts are embedded at a time.
 const batch = 256
 
-// embed makes the vectors of items, and hands them to take in batches, each with the number of its first: on several
-// goroutines, in any order.
+// embed makes the vectors of items, and passes them in batches to take, each with the number of its first: on
+// several goroutines, in any order.
 func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from int, vectors [][]float32) error) error {
 	return b.inBatches("embed", len(items), func(ctx context.Context, _, from, to int) error {
 		vectors, err := b.embedBatch(ctx, e, items[from:to])
@@ -316,8 +317,8 @@ func (b *building) embed(e embed.Embedder, items []*graph.Item, take func(from i
 	})
 }
 
-// inBatches calls do for each batch of n texts, on as many goroutines as there are Threads, each of which has a number.
-// The error is the first one, or that of the context, which is then done.
+// inBatches calls do for each batch of n texts, on Threads goroutines; each has a number. The error is the first one,
+// or that of the context, which is then done.
 func (b *building) inBatches(step string, n int, do func(ctx context.Context, thread, from, to int) error) error {
 	batches := make(chan int)
 	ctx, stop := context.WithCancelCause(b.ctx)

@@ -8,7 +8,8 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// ErrDamaged says that a snapshot or delta is not what was written, or was written by another version. It is built anew.
+// ErrDamaged reports that the bytes of a snapshot or delta were changed or come from another version. Rebuild the
+// index.
 var ErrDamaged = errors.New("the index is damaged, or of another version")
 
 // writer appends to a section.
@@ -72,7 +73,7 @@ func (w *writer) facts(f *facts) {
 	}
 }
 
-// reader reads a section. After an error all that it reads is zero.
+// reader reads a section. After an error all values that it reads are zero.
 type reader struct {
 	from []byte
 	bad  bool
@@ -92,7 +93,8 @@ func (r *reader) number() uint64 {
 	return n
 }
 
-// count is a number of things of at least size bytes each that follow: more than there is room for is damage.
+// count reads the number of following values of at least size bytes each. A number that exceeds the remaining bytes
+// is damage.
 func (r *reader) count(size int) int {
 	n := r.number()
 	if n > uint64(len(r.from)/size) {

@@ -8,13 +8,13 @@ import (
 	"reconcile.dev/reconcile/vectors/knn"
 )
 
-// delta is what is different from the snapshot, by input.
+// delta is the difference from the snapshot, by input.
 type delta struct {
 	inputs map[string]*changed
-	near   *nearVectors // vectors of texts that are not the snapshot's; nil if there are none
+	near   *deltaVectors // vectors of texts that are not the snapshot's; nil if there are none
 }
 
-// changed is an input that came, changed or went.
+// changed is an input that was added, changed or removed.
 type changed struct {
 	digest uint64
 	gone   bool
@@ -29,7 +29,7 @@ func (d *delta) clone() *delta {
 	return &delta{maps.Clone(d.inputs), d.near}
 }
 
-// vectors is the index of the delta's vectors; nil if there are none.
+// vectors returns the index of the delta's vectors; nil if it has none.
 func (d *delta) vectors() *knn.Index {
 	if d == nil || d.near == nil {
 		return nil
@@ -84,8 +84,8 @@ func decodeDelta(data []byte) (*delta, error) {
 	return d, nil
 }
 
-// Delta is what is different from the snapshot, as bytes one after the other; nil if there is no difference, and then
-// there is to be no delta file.
+// Delta returns the encoded difference from the snapshot, in parts; nil if there is no difference, and then no delta
+// file is needed.
 func (x *Index) Delta() [][]byte {
 	if x.delta == nil {
 		return nil

@@ -76,9 +76,9 @@ func FuzzSections(f *testing.F) {
 		if h, err := decodeInputs(data, nil, 2); err == nil && len(h.names) != len(h.digests) {
 			t.Error("inputs without digests")
 		}
-		some := &holdings{names: []string{"a", "b"}, section: data, places: 2}
+		some := &contributions{names: []string{"a", "b"}, section: data, places: 2}
 		if err := some.read(); err == nil {
-			some.holders(1, func(n int) bool { return len(some.of(n)) < len(data) && some.owner(0) < 2 })
+			some.holders(1, func(n int) bool { return len(some.nodesOf(n)) < len(data) && some.owner(0) < 2 })
 		}
 		if d, err := decodeDelta(data); err == nil {
 			if _, err := decodeDelta(d.encode()); err != nil {
@@ -90,13 +90,13 @@ func FuzzSections(f *testing.F) {
 				t.Error("what was read cannot be written and read again")
 			}
 		}
-		x := &Stored{base: &container{}, held: &holdings{names: []string{"a"}}}
-		x.base.add(sectionLoose, data)
+		x := &Stored{base: &container{}, contributions: &contributions{names: []string{"a"}}}
+		x.base.add(sectionUnresolved, data)
 		for at := range uint32(8) {
-			if e, err := x.looseAt(at); err == nil && e.input != 0 {
+			if e, err := x.unresolvedAt(at); err == nil && e.input != 0 {
 				t.Error("a loose edge of an input that there is not")
 			}
 		}
-		_ = hashed(data).of("a.go")
+		_ = hashTable(data).of("a.go")
 	})
 }

@@ -22,7 +22,7 @@ type Index struct {
 	lacks bool        // it has texts that should have vectors
 }
 
-// Open is Load and Ready.
+// Open calls Load and Ready.
 func Open(snapshot, changes []byte, o Options) (*Index, error) {
 	s, err := Load(snapshot, changes, o)
 	if err != nil {
@@ -31,7 +31,7 @@ func Open(snapshot, changes []byte, o Options) (*Index, error) {
 	return s.Ready()
 }
 
-// Ready is the index of what is stored. The error is ErrDamaged.
+// Ready returns the index of the stored snapshot and delta. The error is ErrDamaged.
 func (s *Stored) Ready() (*Index, error) {
 	if s.delta != nil {
 		m, err := s.merge(func(error) {}) // who made the delta was warned
@@ -47,7 +47,7 @@ func (s *Stored) Ready() (*Index, error) {
 	return &Index{Stored: s, graph: s.baseGraph, known: s.topics, words: words}, nil
 }
 
-// index makes what is searched of the snapshot and the delta.
+// index joins the snapshot and the delta for searching.
 func (m *merging) index() (x *Index, err error) {
 	x = &Index{Stored: m.Stored}
 	if x.graph, err = m.graph(); err != nil {
@@ -60,7 +60,7 @@ func (m *merging) index() (x *Index, err error) {
 		}
 		x.docs = append(x.docs, r)
 	}
-	passed := m.passedOver()
+	passed := m.replacedTexts()
 	base := lexical.Segment{Index: x.baseWords}
 	for r := range passed {
 		base.Deleted.Add(int(r))
@@ -77,18 +77,18 @@ func (m *merging) index() (x *Index, err error) {
 		return nil, damaged(err)
 	}
 	x.known = x.topics.With(known)
-	x.live = x.slotsBut(passed)
+	x.live = x.slotsExcept(passed)
 	x.lacks = x.lacking(m.fresh)
 	return x, nil
 }
 
-// Changed is how many texts and nodes are not as in the snapshot: when they are many, it is to be compacted.
+// Changed returns how many texts and nodes differ from the snapshot. If there are many, build a new snapshot.
 func (x *Index) Changed() int { return max(len(x.docs), x.graph.Changed()) }
 
-// Graph is the graph of everything.
+// Graph returns the graph of all nodes.
 func (x *Index) Graph() *graph.Graph { return x.graph }
 
-// Verify checks all of the snapshot, also what is otherwise checked as it is used.
+// Verify checks the whole snapshot, including sections that are otherwise checked on their first use.
 func (x *Index) Verify() error {
 	if err := x.base.verify(x.data); err != nil {
 		return err

@@ -11,17 +11,17 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Input is what is taken into the index, and replaced in it, as a whole.
+// Input is the unit of indexing: it is added, replaced and removed as a whole.
 type Input struct {
-	// Name is unique, a kind and what it is made of: "file:docs/git.md", "go:state/tree.go", "go:state/" (the
-	// package), "object:dag/build", "memory:state/memory/issue-42.json", "facts:state/graph/reviews.json".
+	// Name is unique, a kind and a source: "file:docs/git.md", "go:state/tree.go", "go:state/" (the package),
+	// "object:dag/build", "memory:state/memory/issue-42.json", "facts:state/graph/reviews.json".
 	Name string
-	// Digest tells whether it is still the one that was indexed: of the content, and of how that was read.
+	// Digest identifies the indexed version: a digest of the content, and of the way it was read.
 	Digest uint64
 	// Part has its nodes and texts, and edges. Edges that leave a node of another input are stated by this one: they stay
 	// when that node is replaced, and go with this input.
 	graph.Part
-	// Provenances and Conflicts are facts that somebody stated of nodes of any input.
+	// Provenances and Conflicts are stated facts about nodes of any input.
 	Provenances []graph.Provenance
 	Conflicts   []graph.Conflict
 }
@@ -66,8 +66,8 @@ func byName(inputs []Input) []*Input {
 	return out
 }
 
-// hasText reports whether an item is found by meaning. The packages of others are found by their names only; constants
-// and variables, of which there are many that say little, by their words.
+// hasText reports whether an item is found by meaning. Third-party packages are found by their names only; constants
+// and variables, which are many and say little, by their words.
 func hasText(it *graph.Item) bool {
 	switch it.Type {
 	case graph.Import, graph.Constant, graph.Variable:

@@ -6,21 +6,21 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Named is how exactly a text is the name of what was found; the larger, the better. 0: it is not.
+// Named is how exactly a text is the name of a result; larger is better. 0 means that it is not its name.
 type Named uint8
 
-// The ways to be named.
+// Degrees of Named.
 const (
-	LikePart  Named = iota + 1 // in other letter case, without what it belongs to: entry for Tree.Entry
+	LikePart  Named = iota + 1 // in other letter case, without its type: entry for Tree.Entry
 	LikeName                   // in other letter case: tree.entry
-	PartExact                  // without what it belongs to: Entry
+	PartExact                  // without its type: Entry
 	NameExact                  // Tree.Entry
 )
 
-// name is the text as the name of something; a call names a function.
+// name returns the query as a name; a call names a function.
 func (s *search) name() string { return strings.TrimSuffix(strings.TrimSpace(s.Text), "()") }
 
-// byName finds what the text is the name of.
+// byName finds the nodes with the query as their name.
 func (s *search) byName() error {
 	name := s.name()
 	docs, err := s.words.Named(name)
@@ -40,7 +40,7 @@ func (s *search) byName() error {
 	return nil
 }
 
-// named is how exactly a node is called so.
+// named returns how exactly a name is that of a node.
 func named(n *graph.Node, name string) Named {
 	for i, own := range namesOf(n) {
 		exact, like := NameExact, LikeName

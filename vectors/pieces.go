@@ -10,11 +10,11 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// pieceSize is how many bytes of a body one vector is made of: what a model reads of a text is limited.
+// pieceSize is the number of bytes of a body that one vector represents: models read a limited length.
 const pieceSize = 8 << 10
 
-// pieces are the texts that the vector of an item is made of: one, or of a long body several of about the same length, each
-// under the title.
+// pieces returns the texts to embed for an item: one, or for a long body several of about the same length, each under the
+// title.
 func pieces(it *graph.Item) (texts []string) {
 	body := it.Body
 	for left := pieceCount(it); left > 1; left-- {
@@ -92,7 +92,7 @@ func (b *building) embedBatch(ctx context.Context, e embed.Embedder, items []*gr
 	return m.vectors, nil
 }
 
-// flush embeds the texts that wait.
+// flush embeds the pending texts.
 func (m *embedding) flush(ctx context.Context) error {
 	if len(m.texts) == 0 {
 		return nil

@@ -11,13 +11,13 @@ import (
 // reached is how many nodes are looked at, before the filters, of what a search by relation comes to.
 const reached = 5000
 
-// faint says what is not started from: what is so many times less alike than the best.
-const faint = 4
+// seedCutoff is the factor below the best similarity from which on a node is not a start.
+const seedCutoff = 4
 
-// byRelation goes by meaning first, from the best of that over edges, and ranks what it comes to, and what is alike, by
-// alpha * similarity + (1 - alpha) * what came over edges. It starts from the best of everything and goes anywhere; the
-// filters hold for the results: the documents about the code that is meant are found from the code. Where there are no
-// vectors it goes by words, each text as similar as its score is near the best.
+// byRelation searches by meaning, expands the best results along edges, and ranks all reached nodes by alpha *
+// similarity + (1 - alpha) * the graph score. It starts from the best nodes of any kind and passes through any; the
+// filters apply only to the results, so that documents about code are found from that code. Without vectors it starts
+// from the search by words, and the similarity of a text is its score relative to the best.
 func (s *search) byRelation(ctx context.Context) error {
 	v, err := s.vector(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *search) byRelation(ctx context.Context) error {
 	var from []graph.Seed
 	ranked := free.ranked()
 	for _, r := range ranked[:min(len(ranked), seeds)] {
-		if score := free.similarity(r); score*faint >= free.similarity(ranked[0]) {
+		if score := free.similarity(r); score*seedCutoff >= free.similarity(ranked[0]) {
 			from = append(from, graph.Seed{Node: r, Score: score})
 		}
 	}
@@ -51,7 +51,7 @@ func (s *search) byRelation(ctx context.Context) error {
 	return nil
 }
 
-// begin finds what a search by relation starts from.
+// begin finds the nodes that a search by relation starts from.
 func (s *search) begin(v []float32) error {
 	if v == nil {
 		return s.byWords()
@@ -59,7 +59,7 @@ func (s *search) begin(v []float32) error {
 	return s.byNearest(v)
 }
 
-// similarity is how alike to the query a node is that was found by vectors, or else by words: 0 to 1.
+// similarity returns how similar a node, found by vectors or else by words, is to the query: 0 to 1.
 func (s *search) similarity(r graph.Ref) float64 {
 	f := s.places[r]
 	if f == nil {
@@ -75,14 +75,15 @@ func (s *search) similarity(r graph.Ref) float64 {
 	return f.ByWords.Score / best
 }
 
-// weight is what a search by relation ranks a node by. Most are not in the answer: what only that needs is made later.
+// weight is the rank data of a node in a search by relation. The rest of a result is made only for nodes in the
+// answer.
 type weight struct {
 	ref         graph.Ref
 	score, came float64 // the final score, and what of it came over edges
 	steps       []graph.Step
 }
 
-// weighed are the results of a search by relation, which came over edges to what was found, or are alike to the query.
+// weighed returns the results of a search by relation, which were reached over edges or are similar to the query.
 func (s *search) weighed(found []graph.Result) []Found {
 	alpha := cmp.Or(s.Expansion.Alpha, graph.DefaultAlpha)
 	all := make([]weight, 0, len(found)+len(s.places))
@@ -121,7 +122,7 @@ func (s *search) weighed(found []graph.Result) []Found {
 	return out
 }
 
-// heaviest are as many of all as are asked for, those with the highest score first, equals in the order of their ids.
+// heaviest returns as many of all as the limit allows, the highest score first, equal ones in the order of their ids.
 func (s *search) heaviest(all []weight) []weight {
 	scores := make([]float64, len(all))
 	for i := range all {
@@ -142,8 +143,8 @@ func (s *search) heaviest(all []weight) []weight {
 	return best[:min(len(best), s.Limit)]
 }
 
-// related is a result: what was found of it before, and by what it came over edges. Its rank among those is 1 more than how
-// many got more, or as much and have an id that is less; came are the scores of all that got any, ascending.
+// related makes a result from what is known of the node and from its graph score. Its rank by graph is 1 more than the
+// number of nodes with a higher score, or with the same score and a smaller id; came are all graph scores, ascending.
 func (s *search) related(w weight, all []weight, came []float64) Found {
 	f := Found{}
 	if p := s.places[w.ref]; p != nil {

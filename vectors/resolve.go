@@ -10,8 +10,8 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// Resolve is the node that a person names: by its id, by folder and symbol ("state/:Tree.Entry"), or by a folder without
-// its slash.
+// Resolve returns the node that a user names: by its id, by folder and symbol ("state/:Tree.Entry"), or by a folder
+// without its slash.
 func (x *Index) Resolve(word string) (graph.Ref, bool) {
 	word = strings.TrimPrefix(word, "./")
 	for _, id := range []string{word, word + "/"} {
@@ -37,9 +37,9 @@ func (x *Index) Resolve(word string) (graph.Ref, bool) {
 	return 0, false
 }
 
-// Standing is the node that stands at a line of a file, as compilers and search name it ("state/tree.go:120"): of several
-// the one that has the fewest lines, of equal ones that whose id comes first.
-func (x *Index) Standing(place string) (graph.Ref, bool) {
+// AtLine returns the node at a line of a file, in the form that compilers and search print ("state/tree.go:120"): of
+// several the one with the fewest lines, of equal ones the one with the first id.
+func (x *Index) AtLine(place string) (graph.Ref, bool) {
 	place = strings.TrimPrefix(place, "./")
 	colon := max(0, strings.LastIndexByte(place, ':'))
 	line, err := strconv.Atoi(strings.TrimPrefix(place[colon:], ":"))
@@ -47,7 +47,7 @@ func (x *Index) Standing(place string) (graph.Ref, bool) {
 		return 0, false
 	}
 	var best graph.Ref
-	least := 0 // lines of the best; 0: there is none yet
+	least := 0 // lines of the best; 0: none found yet
 	for _, r := range x.graph.ByPath(place[:colon]) {
 		n := x.graph.Node(r)
 		lines := n.End - n.Line + 1

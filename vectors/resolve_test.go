@@ -32,7 +32,7 @@ func TestStanding(t *testing.T) {
 	check := func(x *vectors.Index, want map[string]string) {
 		t.Helper()
 		for place, id := range want {
-			r, ok := x.Standing(place)
+			r, ok := x.AtLine(place)
 			if got := x.Graph().ID(r); ok != (id != "") || ok && got != id {
 				t.Errorf("%q is %q (%v), want %q", place, got, ok, id)
 			}

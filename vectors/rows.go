@@ -10,14 +10,14 @@ import (
 	"sync/atomic"
 )
 
-// rows keep a vector for each of some texts while an index is built: in the Scratch, or without one in memory. Behind them
-// is what else is put aside.
+// rows store a vector for each of some texts while an index is built: in the Scratch, or without one in memory. After them
+// follow the features that were stored.
 type rows struct {
 	dims    int
 	scratch Scratch
 	rooms   sync.Pool // of bytes of a row
 	memory  [][]float32
-	end     atomic.Int64 // of what is put aside
+	end     atomic.Int64 // of the stored chunks
 }
 
 // chunk is where something is that was put aside, or that itself.
@@ -27,7 +27,7 @@ type chunk struct {
 	memory []byte
 }
 
-// chunkSize is how many bytes are put aside at a time, at least, if there are so many.
+// chunkSize is the minimum number of bytes that are stored at a time, unless there are fewer.
 const chunkSize = 1 << 20
 
 func (b *building) rows(n int) *rows {
@@ -43,7 +43,7 @@ func (b *building) rows(n int) *rows {
 	return r
 }
 
-// put keeps vectors, the first of them as row from. Other goroutines may put others meanwhile.
+// put stores vectors, the first of them as row from. It is safe for concurrent use.
 func (r *rows) put(from int, vectors [][]float32) error {
 	if r.scratch == nil {
 		copy(r.memory[from:], vectors)
@@ -61,8 +61,8 @@ func (r *rows) put(from int, vectors [][]float32) error {
 	return nil
 }
 
-// putAside keeps some bytes. Other goroutines may meanwhile.
-func (r *rows) putAside(data []byte) (chunk, error) {
+// store stores some bytes. It is safe for concurrent use.
+func (r *rows) store(data []byte) (chunk, error) {
 	if r.scratch == nil {
 		return chunk{memory: bytes.Clone(data)}, nil
 	}
@@ -73,8 +73,8 @@ func (r *rows) putAside(data []byte) (chunk, error) {
 	return c, nil
 }
 
-// getAside returns bytes that were kept: they are the kept ones, or in room, if that is large enough.
-func (r *rows) getAside(c chunk, room []byte) ([]byte, error) {
+// load returns stored bytes: the stored slice, or room, if that is large enough.
+func (r *rows) load(c chunk, room []byte) ([]byte, error) {
 	if r.scratch == nil {
 		return c.memory, nil
 	}
@@ -85,7 +85,7 @@ func (r *rows) getAside(c chunk, room []byte) ([]byte, error) {
 	return room, nil
 }
 
-// get copies a row that was put. Any number of goroutines may.
+// get copies a row that was put. It is safe for concurrent use.
 func (r *rows) get(row int, into []float32) error {
 	if r.scratch == nil {
 		copy(into, r.memory[row])
@@ -103,5 +103,5 @@ func (r *rows) get(row int, into []float32) error {
 	return nil
 }
 
-// at is where a row is in the scratch.
+// at returns the offset of a row in the scratch.
 func (r *rows) at(row int) int64 { return int64(row) * int64(r.dims) * 4 }

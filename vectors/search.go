@@ -26,14 +26,14 @@ const (
 	Hybrid  Mode = "hybrid"
 	Vector  Mode = "vector"
 	Lexical Mode = "lexical"
-	// Related goes by vectors and then over edges, see [Query.Expansion].
+	// Related searches by vectors and then along edges, see [Query.Expansion].
 	Related Mode = "related"
 )
 
 // Modes are all modes.
 var Modes = []Mode{Hybrid, Vector, Lexical, Related}
 
-// Query is what is searched for.
+// Query is a search request.
 type Query struct {
 	Text    string
 	Mode    Mode             // "": Hybrid
@@ -41,11 +41,11 @@ type Query struct {
 	Types   []graph.NodeType // none: all
 	Labels  []string         // all of these, "key=value"
 	Limit   int              // 0: 10
-	// MinSimilarity is the least cosine of what is found by vectors only.
+	// MinSimilarity is the least cosine of a result that is found by vectors only.
 	MinSimilarity float32
 	// Thorough looks at more candidates, Exact at all vectors.
 	Thorough, Exact bool
-	// Expansion is how Related goes on from what it found by vectors, and weighs it; its Max does not count.
+	// Expansion configures how Related expands the results of vectors, and weighs them; its Max is ignored.
 	Expansion graph.Expansion
 }
 
@@ -54,17 +54,16 @@ type Found struct {
 	graph.Node
 	// Score is the sum of the reciprocal ranks, after what Named counts, or with Related the final score; it compares results of one answer.
 	Score float64
-	// The rank and the score in each of the rankings that it is in: BM25, cosine, and what it has of its own and what came
-	// over edges, see [graph.Result]. Rank 0: not in it.
+	// The rank and the score in each ranking: BM25, cosine, and seed and graph score, see [graph.Result]. Rank 0: not
+	// ranked.
 	ByWords, ByVector, ByGraph Place
-	// Named says that the text is its name, see [Named]. What is called so comes before all else, unless vectors alone are
-	// asked.
+	// Named is how exactly the query is its name, see [Named]. Named results come first, unless the mode is vectors only.
 	Named Named
 	// Via are the edges over which it was found, from a result that was found by words or vectors.
 	Via []graph.Edge
 }
 
-// Place is where something stands in a ranking.
+// Place is a position in a ranking.
 type Place struct {
 	Rank  int // from 1
 	Score float64
@@ -72,28 +71,28 @@ type Place struct {
 
 // Answer is what a search found.
 type Answer struct {
-	// NoMatches says that nothing has any of the words, and nothing was found by what they mean.
+	// NoMatches reports that no text has any of the words, and that vectors found nothing.
 	NoMatches bool
 	Results   []Found
-	// AlsoExistsIn are domains that were not asked for and have some of the words.
+	// AlsoExistsIn are domains outside the query that have some of the words.
 	AlsoExistsIn []graph.Domain
-	// Warnings say what the answer had to do without.
+	// Warnings report parts of the index that could not be used.
 	Warnings []error
 }
 
 const (
 	defaultLimit = 10
-	// candidates is how many each ranking gives.
+	// candidates is the number of results of each ranking.
 	candidates = 100
-	// seeds is how many of the best are gone on from along edges.
+	// seeds is the number of best results that are expanded along edges.
 	seeds = 20
 	// smooth is the constant of reciprocal rank fusion.
 	smooth = 60
-	// graphShare weighs the ranking over edges: what is only near to something found is less likely what was meant.
+	// graphShare weighs the ranking over edges: a neighbour of a result is less likely the answer than the result.
 	graphShare = 0.25
 )
 
-// Search answers a query. The error is that of the context, or says what is wrong with the query.
+// Search answers a query. The error is that of the context, or describes an invalid query.
 func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	if q.Mode == "" {
 		q.Mode = Hybrid
@@ -123,7 +122,7 @@ type search struct {
 	wanted *graph.Set // unless all nodes are asked for; nil: not found out yet
 }
 
-// exists asks the filters which domains have any of the words. It is false if none of those that are asked for has.
+// exists asks the filters which domains have any of the words. It is false if none of the requested domains has.
 func (s *search) exists() bool {
 	terms := lexical.Terms(s.Text)
 	keys := []uint64{filter.Key(lexical.NameTerm(s.name()))}
@@ -145,8 +144,8 @@ func (s *search) exists() bool {
 	return any
 }
 
-// knowsMore reports whether a text may be meant that has none of the words: the vectors are of an embedder that knows
-// what words mean, which the built-in one does not.
+// knowsMore reports whether a text without any of the words may match: the vectors are of an embedder that knows
+// synonyms. The built-in one does not.
 func (s *search) knowsMore() bool {
 	return s.Mode != Lexical && s.near != nil && s.Embedder != nil
 }
@@ -174,37 +173,37 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
-// accepts reports whether a node is asked for.
+// accepts reports whether a node passes the filters.
 func (s *search) accepts(r graph.Ref) bool {
 	if s.all() {
-		return s.wants(s.graph.Type(r))
+		return s.acceptsType(s.graph.Type(r))
 	}
 	return s.selected().Has(r)
 }
 
-// selected are the nodes that are asked for.
+// selected returns the nodes that pass the filters.
 func (s *search) selected() *graph.Set {
 	if s.wanted == nil {
-		s.wanted = s.graph.Select(s.wants, s.Labels)
+		s.wanted = s.graph.Select(s.acceptsType, s.Labels)
 	}
 	return s.wanted
 }
 
-// wants reports whether nodes of a type are asked for.
-func (s *search) wants(t graph.NodeType) bool {
+// acceptsType reports whether nodes of a type pass the filters.
+func (s *search) acceptsType(t graph.NodeType) bool {
 	switch {
 	case len(s.Types) > 0:
 		return slices.Contains(s.Types, t) && (len(s.Domains) == 0 || slices.Contains(s.Domains, t.Domain()))
 	case t == graph.Import:
-		return false // that somebody else has a package is seldom what was meant
+		return false // a third-party package is rarely the intended result
 	}
 	return len(s.Domains) == 0 || slices.Contains(s.Domains, t.Domain())
 }
 
-// all reports whether every node is asked for.
+// all reports whether every node passes the filters.
 func (s *search) all() bool { return len(s.Domains)+len(s.Types)+len(s.Labels) == 0 }
 
-// doc is the node of a text.
+// doc returns the node of a text.
 func (x *Index) doc(n int) graph.Ref {
 	if base := x.baseGraph.Nodes(); n >= base {
 		return x.docs[n-base]
@@ -228,7 +227,7 @@ func (s *search) byWords() error {
 	return s.byName()
 }
 
-// byVector does without when there is no vector of the query.
+// byVector does nothing if the query has no vector.
 func (s *search) byVector(ctx context.Context) error {
 	v, err := s.vector(ctx)
 	if v == nil || err != nil {
@@ -237,7 +236,7 @@ func (s *search) byVector(ctx context.Context) error {
 	return s.byNearest(v)
 }
 
-// vector is the vector of the query; nil, with a warning, if it cannot be had.
+// vector returns the vector of the query; nil, with a warning, if it is not available.
 func (s *search) vector(ctx context.Context) ([]float32, error) {
 	if s.near == nil {
 		s.warn(ErrNoVectors)
@@ -275,7 +274,7 @@ type neighbour struct {
 	similarity float32
 }
 
-// nearest asks the snapshot and the delta, and joins what they say.
+// nearest searches the snapshot and the delta, and merges their results.
 func (s *search) nearest(v []float32) ([]neighbour, error) {
 	o := knn.SearchOptions{
 		K: max(candidates, s.Limit), Ef: s.ef(s.near, s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
@@ -306,7 +305,7 @@ func (s *search) nearest(v []float32) ([]neighbour, error) {
 	return out[:min(len(out), max(candidates, s.Limit))], nil
 }
 
-// slots are those of the snapshot's vectors that may be found; nil: all.
+// slots returns the snapshot's vectors that pass the filters; nil means all.
 func (s *search) slots() *knn.Bitmap {
 	if s.all() {
 		return s.live
@@ -320,7 +319,7 @@ func (s *search) slots() *knn.Bitmap {
 	return out
 }
 
-// changedSlots are those of the delta's vectors that may be found; nil: all.
+// changedSlots returns the delta's vectors that pass the filters; nil means all.
 func (s *search) changedSlots(nearer *knn.Index) *knn.Bitmap {
 	if s.all() {
 		return nil
@@ -335,7 +334,7 @@ func (s *search) changedSlots(nearer *knn.Index) *knn.Bitmap {
 	return out
 }
 
-// place is the result of a node in the making.
+// place returns the pending result of a node.
 func (s *search) place(r graph.Ref) *Found {
 	f := s.places[r]
 	if f == nil {
@@ -345,8 +344,8 @@ func (s *search) place(r graph.Ref) *Found {
 	return f
 }
 
-// byGraph goes on along edges from the best. These keep the most of their own scores there: what is found by words and by
-// vectors is not to fall behind its neighbours because it is them that it leads to.
+// byGraph expands the best results along edges. They keep most of their own score there, so that a result by words and
+// vectors does not rank below the neighbours that are reached from it.
 func (s *search) byGraph() error {
 	ranked := s.ranked()
 	var from []graph.Seed
@@ -377,7 +376,7 @@ func (s *search) byGraph() error {
 	return nil
 }
 
-// fuse is the sum of the reciprocal ranks.
+// fuse returns the sum of the reciprocal ranks.
 func (f *Found) fuse() float64 {
 	part := func(p Place, share float64) float64 {
 		if p.Rank == 0 {
@@ -388,7 +387,7 @@ func (f *Found) fuse() float64 {
 	return part(f.ByWords, 1) + part(f.ByVector, 1) + part(f.ByGraph, graphShare)
 }
 
-// ranked are all nodes that were found, the best first, equals in the order of their ids.
+// ranked returns all found nodes, the best first, equal ones in the order of their ids.
 func (s *search) ranked() []graph.Ref {
 	out := make([]graph.Ref, 0, len(s.places))
 	for r, f := range s.places {

@@ -3,6 +3,10 @@ package vectors
 import (
 	"encoding/binary"
 	"encoding/json"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -40,20 +44,20 @@ const (
 	sectionTopics
 	sectionHoldings
 	sectionAliases
-	sectionLoose
-	sectionLooseNames
+	sectionUnresolved
+	sectionUnresolvedNames
 	sectionFacts
 	sectionDelta
 	sectionPlaces
 	sectionInputs
 )
 
-// lazy sections are not checked when one is opened.
+// lazy sections are not checked when a snapshot is opened.
 func lazy(kind uint64) bool { return kind == sectionWords || kind == sectionVectors }
 
-// Meta is what a snapshot says of itself.
+// Meta is the metadata of a snapshot.
 type Meta struct {
-	// Model made the vectors, Dims is how many numbers they have. "" if there are none.
+	// Model is the model of the vectors, Dims their dimension. "" if the snapshot has no vectors.
 	Model string `json:"model,omitempty"`
 	Dims  int    `json:"dims,omitempty"`
 	// Inputs is the digest of the inputs, see [DigestInputs].
@@ -75,12 +79,12 @@ func (m *Meta) encode() []byte {
 type section struct {
 	kind uint64
 	data []byte
-	// late is what is only put together when it is written, instead of data; nil for what is in memory.
+	// late is assembled only when the section is written, instead of data; nil for a section in memory.
 	late *knn.Assembly
-	sum  uint64 // of one that was read, as the table has it
+	sum  uint64 // checksum of a section that was read, from the table
 }
 
-// sound reports whether a section that was read is what was written.
+// sound reports whether a section that was read matches its checksum.
 func (s *section) sound() bool { return sumOf(s.data) == s.sum }
 
 // write hands out what the section has.
@@ -109,7 +113,7 @@ func (c *container) add(kind uint64, data []byte) {
 	c.sections = append(c.sections, section{kind: kind, data: data})
 }
 
-// get is a section; nil if there is none.
+// get returns a section; nil if it does not exist.
 func (c *container) get(kind uint64) []byte {
 	for _, s := range c.sections {
 		if s.kind == kind {
@@ -172,7 +176,7 @@ func (c *container) parts() (out [][]byte) {
 	return out
 }
 
-// fill hands out what so many bytes lack to whole pages.
+// fill writes the padding after written bytes to the end of the page.
 func fill(to func([]byte) error, written int) error {
 	return to(make([]byte, pages(written)-written))
 }
@@ -227,7 +231,7 @@ func (c *container) verify(data []byte) error {
 	return nil
 }
 
-// blank reports whether there are zeros only.
+// blank reports whether all bytes are zero.
 func blank(b []byte) bool {
 	for _, c := range b {
 		if c != 0 {
@@ -242,4 +246,84 @@ func (c *container) meta() (m Meta, err error) {
 		return Meta{}, ErrDamaged
 	}
 	return m, nil
+}
+
+// sumSize is how large a piece of a section is that has a sum of its own.
+const sumSize = 1 << 20
+
+// summing computes the checksum of a section that is written in parts. The zero value is that of no bytes.
+type summing struct {
+	piece  xxhash.Digest
+	length int    // of the piece
+	sums   []byte // of the pieces before
+}
+
+// write never fails.
+func (s *summing) write(data []byte) error {
+	for len(data) > 0 {
+		if s.length == 0 {
+			s.piece.Reset()
+		}
+		n := min(len(data), sumSize-s.length)
+		_, _ = s.piece.Write(data[:n])
+		if s.length += n; s.length == sumSize {
+			s.end()
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// end completes a piece.
+func (s *summing) end() {
+	s.sums, s.length = binary.LittleEndian.AppendUint64(s.sums, s.piece.Sum64()), 0
+}
+
+func (s *summing) sum() uint64 {
+	if s.length > 0 {
+		s.end()
+	}
+	return xxhash.Sum64(s.sums)
+}
+
+// sumOf returns the checksum of a section, computed on all processors.
+func sumOf(data []byte) uint64 {
+	pieces := (len(data) + sumSize - 1) / sumSize
+	sums := make([]byte, 8*pieces)
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < pieces; i = int(next.Add(1)) - 1 {
+			piece := data[i*sumSize : min((i+1)*sumSize, len(data))]
+			binary.LittleEndian.PutUint64(sums[8*i:], xxhash.Sum64(piece))
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), pieces) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
+	return xxhash.Sum64(sums)
+}
+
+// Open opens a built snapshot in memory, with the same options, without a file.
+func (s *Snapshot) Open(o Options) (*Index, error) {
+	n := 0
+	if err := s.Write(func(b []byte) error { n += len(b); return nil }); err != nil {
+		return nil, err
+	}
+	data, at := alignedRoom(n), 0
+	if err := s.Write(func(b []byte) error { at += copy(data[at:], b); return nil }); err != nil {
+		return nil, err
+	}
+	o.Sound = true
+	return Open(data, nil, o)
+}
+
+// alignedRoom allocates room for a snapshot, aligned as in a mapped file.
+func alignedRoom(n int) []byte {
+	const line = 64
+	room := make([]byte, n+line)
+	skip := -int(uintptr(unsafe.Pointer(&room[0]))) & (line - 1)
+	return room[skip : skip+n : skip+n]
 }

@@ -15,30 +15,30 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// Stored is what a snapshot and the delta beside it hold, as far as it takes to tell what was taken in, and to take changes
-// in. It never changes, and is safe for concurrent use. To join the two takes as long as the delta is large, and is left
-// to what needs it: Ready makes the index, Update that of the next delta.
+// Stored is a snapshot with its delta, opened only so far that the indexed inputs are known and changes can be applied. It
+// never changes, and is safe for concurrent use. Joining the two takes time in proportion to the delta and is done on
+// demand: Ready makes the index, Update that of the next delta.
 type Stored struct {
 	Options
-	meta      Meta
-	base      *container
-	data      []byte // of the snapshot
-	baseGraph *graph.Graph
-	baseWords *lexical.Index
-	held      *holdings
-	topics    *filter.Set    // of the snapshot
-	near      *knn.Index     // nil if there are no vectors
-	slotted   []byte         // places of the nodes of the vectors, by slot, 4 bytes each
-	embedder  embed.Embedder // nil: none that belongs to the vectors
-	delta     *delta         // nil if there is none
+	meta          Meta
+	base          *container
+	data          []byte // of the snapshot
+	baseGraph     *graph.Graph
+	baseWords     *lexical.Index
+	contributions *contributions
+	topics        *filter.Set    // of the snapshot
+	near          *knn.Index     // nil if the snapshot has no vectors
+	slotted       []byte         // places of the nodes of the vectors, by slot, 4 bytes each
+	embedder      embed.Embedder // nil: none that belongs to the vectors
+	delta         *delta         // nil if there is no delta
 }
 
-// Load takes the bytes of a snapshot, which are used as they are and must not change, and of the delta beside it, nil if
-// there is none. A delta of another snapshot is passed over. The error is ErrDamaged, ErrOtherModel or ErrOtherLinks: then
-// it is to be built anew.
+// Load opens the bytes of a snapshot, which are used in place and must not change, and of its delta, nil if there is
+// none. A delta of another snapshot is ignored. The error is ErrDamaged, ErrOtherModel or ErrOtherLinks: then the index
+// must be rebuilt.
 //
-// Unless the snapshot is known to be sound it is compared with its sums, but for the vectors, which are the most of it: they
-// can be used, and whether what they find is right, Confirm tells.
+// Unless the snapshot is known to be sound it is compared with its checksums, except for the vectors, which are most of
+// it: they can be used at once, and Confirm reports whether they are sound.
 func Load(snapshot, changes []byte, o Options) (*Stored, error) {
 	s := &Stored{Options: o.withDefaults(), data: snapshot}
 	if err := s.openBase(); err != nil {
@@ -66,7 +66,7 @@ func (s *Stored) openBase() (err error) {
 	if s.baseWords.Docs() != s.baseGraph.Nodes() {
 		return ErrDamaged
 	}
-	s.held, err = decodeInputs(s.base.get(sectionInputs), s.base.get(sectionHoldings), s.baseGraph.Nodes())
+	s.contributions, err = decodeInputs(s.base.get(sectionInputs), s.base.get(sectionHoldings), s.baseGraph.Nodes())
 	if err != nil {
 		return err
 	}
@@ -78,11 +78,11 @@ func (s *Stored) openBase() (err error) {
 
 func damaged(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
 
-// ErrOtherModel says that vectors are of another embedder than the one that is wanted now: vectors of two are never
-// mixed.
+// ErrOtherModel reports that the vectors are of another embedder than the requested one: vectors of two are never
+// compared.
 var ErrOtherModel = errors.New("the index was made with another embedder")
 
-// ErrOtherLinks says that vectors are linked in another way than is wanted now.
+// ErrOtherLinks reports that the vectors were linked with other options than the requested ones.
 var ErrOtherLinks = errors.New("the links of the index were made with other settings")
 
 func (s *Stored) openVectors() (err error) {
@@ -133,7 +133,7 @@ func (s *Stored) openDelta(data []byte) error {
 	if s.delta, err = decodeDelta(c.get(sectionDelta)); err != nil {
 		return err
 	}
-	s.delta.near, err = s.openNearer(c.get(sectionVectors))
+	s.delta.near, err = s.openDeltaVectors(c.get(sectionVectors))
 	return err
 }
 
@@ -147,10 +147,10 @@ func (s *Stored) Confirm() error {
 	return nil
 }
 
-// Meta is what the snapshot says of itself.
+// Meta returns the metadata of the snapshot.
 func (s *Stored) Meta() Meta { return s.meta }
 
-// Known goes through all inputs in the order of their names, with their digests as they were taken in.
+// Known iterates over all inputs in the order of their names, with their digests when they were indexed.
 func (s *Stored) Known() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
 		var changed []string
@@ -163,14 +163,14 @@ func (s *Stored) Known() iter.Seq2[string, uint64] {
 			changed = changed[1:]
 			return more
 		}
-		for n, name := range s.held.names {
+		for n, name := range s.contributions.names {
 			for len(changed) > 0 && changed[0] < name {
 				if !next() {
 					return
 				}
 			}
 			same := len(changed) == 0 || changed[0] != name
-			if same && !yield(name, s.held.digests[n]) || !same && !next() {
+			if same && !yield(name, s.contributions.digests[n]) || !same && !next() {
 				return
 			}
 		}
@@ -179,25 +179,25 @@ func (s *Stored) Known() iter.Seq2[string, uint64] {
 	}
 }
 
-// Inputs is the digest of all inputs, see [DigestInputs].
+// Inputs returns the digest of all inputs, see [DigestInputs].
 func (s *Stored) Inputs() uint64 { return digestOf(s.Known()) }
 
-// Update is the index after some inputs came or changed and others, by name, went. Texts are embedded if the snapshot
-// has no vector of them; when the embedder cannot be had they are found by their words, and that is a warning. The error
-// is that of the context, ErrRebuild, or ErrDamaged.
+// Update returns the index after some inputs were added or changed, and others, by name, removed. It embeds the texts of
+// which the snapshot has no vector; if the embedder is not available, they are found by their words, and Update warns.
+// The error is that of the context, ErrRebuild, or ErrDamaged.
 func (s *Stored) Update(ctx context.Context, inputs []Input, gone []string) (*Index, error) {
 	next := new(Stored)
 	*next = *s
 	next.delta = s.delta.clone()
 	for _, name := range gone {
 		next.delta.inputs[name] = &changed{gone: true}
-		if _, ok := s.held.find(name); !ok {
+		if _, ok := s.contributions.findInput(name); !ok {
 			delete(next.delta.inputs, name)
 		}
 	}
 	for i := range inputs {
 		in := &inputs[i]
-		if n, ok := s.held.find(in.Name); ok && s.held.digests[n] == in.Digest {
+		if n, ok := s.contributions.findInput(in.Name); ok && s.contributions.digests[n] == in.Digest {
 			delete(next.delta.inputs, in.Name) // it is as in the snapshot again
 			continue
 		}
@@ -217,7 +217,7 @@ func (s *Stored) Update(ctx context.Context, inputs []Input, gone []string) (*In
 	return m.index()
 }
 
-// trim leaves out what a graph cannot have, and the texts that the snapshot has.
+// trim drops facts that a graph cannot hold, and texts that the snapshot has.
 func (s *Stored) trim(p graph.Part) graph.Part {
 	p.Items = slices.DeleteFunc(slices.Clone(p.Items), func(it graph.Item) bool {
 		err := graph.CheckNode(&it.Node)

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// texts are those of some items, each once: code that there is for several systems is often the same.
+// texts are those of some items, each once: code for several systems is often the same.
 type texts struct {
 	items []*graph.Item // the first one with each text
 	times []int         // how many items have it
@@ -71,7 +71,7 @@ func (b *building) embedAll(t *texts, made *rows) (model string, trained []byte,
 	return e.Model(), e.AppendTo(nil), err
 }
 
-// learn trains the built-in embedder on texts, and puts the features of each batch aside.
+// learn trains the built-in embedder on texts, and stores the features of each batch.
 func (b *building) learn(t *texts, made *rows, features [][]chunk) (*embed.Builtin, error) {
 	learners, rooms := make([]*embed.Learner, b.Threads), make([][]byte, b.Threads)
 	for i := range learners {
@@ -97,33 +97,33 @@ func (b *building) learn(t *texts, made *rows, features [][]chunk) (*embed.Built
 	return embed.Learned(b.Dims, learners...), nil
 }
 
-// featureWriter puts features aside.
+// featureWriter stores features.
 type featureWriter struct {
 	rows   *rows
 	chunks []chunk // that were put aside
 	data   []byte  // what waits
 }
 
-// flush puts what waits aside, if it is at least that many bytes.
+// flush stores the buffered features, if they are at least that many bytes.
 func (w *featureWriter) flush(atLeast int) error {
 	if len(w.data) < atLeast {
 		return nil
 	}
-	c, err := w.rows.putAside(w.data)
+	c, err := w.rows.store(w.data)
 	w.chunks, w.data = append(w.chunks, c), w.data[:0]
 	return err
 }
 
-// featureReader makes vectors of the features of texts that were put aside.
+// featureReader makes vectors from stored features of texts.
 type featureReader struct {
 	*embed.Builtin
 	rows   *rows
 	chunks []chunk // that are still to be read
-	data   []byte  // what is left of the chunk before
+	data   []byte  // the rest of the previous chunk
 	room   []byte
 }
 
-// vectors are those of items whose features are next: of a long one the mean of those of its pieces.
+// vectors returns those of the items whose features are next: for a long one the mean of those of its pieces.
 func (r *featureReader) vectors(items []*graph.Item) ([][]float32, error) {
 	out := make([][]float32, len(items))
 	var piece []float32
@@ -153,7 +153,7 @@ func (r *featureReader) vectors(items []*graph.Item) ([][]float32, error) {
 // next makes the vector of the next text.
 func (r *featureReader) next(into []float32) (err error) {
 	if len(r.data) == 0 && len(r.chunks) > 0 {
-		if r.data, err = r.rows.getAside(r.chunks[0], r.room); err != nil {
+		if r.data, err = r.rows.load(r.chunks[0], r.room); err != nil {
 			return err
 		}
 		r.room, r.chunks = r.data, r.chunks[1:]

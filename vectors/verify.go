@@ -10,7 +10,7 @@ import (
 // errOther ends a comparison.
 var errOther = errors.New("other bytes")
 
-// Same reports whether the snapshot is that one. The error is that of what was built, when it cannot be read any more.
+// Same reports whether the snapshot is that one. The error is that of reading the built snapshot.
 func (x *Index) Same(as *Snapshot) (bool, error) {
 	rest := x.data
 	err := as.Write(func(b []byte) error {
@@ -26,7 +26,7 @@ func (x *Index) Same(as *Snapshot) (bool, error) {
 	return err == nil && len(rest) == 0, err
 }
 
-// Recall is how much of what is nearest searches find.
+// Recall is the share of the nearest vectors that searches find.
 type Recall struct {
 	Asked             int     // how many vectors were asked for
 	Default, Thorough float64 // shares of the 10 nearest, 1 for all

@@ -1,5 +1,5 @@
-// Package answer puts what is found in an index into the form in which it is shown: results with lines of their text,
-// relations, cycles and paths with the place of each edge, and figures of the index.
+// Package answer converts results of the index into their output form: results with lines of their text, relations,
+// cycles and paths with the place of each edge, and statistics of the index.
 package answer
 
 import (
@@ -125,7 +125,7 @@ func (x Index) Path(p graph.Path) Path {
 	return w
 }
 
-// Fact is what somebody stated of a node: a provenance, a review, a change of trust or a conflict.
+// Fact is a stated fact about a node: a provenance, a review, a change of trust or a conflict.
 type Fact struct {
 	ID   string `json:"id"`
 	Said string `json:"said"`

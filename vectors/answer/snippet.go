@@ -20,10 +20,10 @@ const (
 	heldFiles = 32 << 20
 )
 
-// Snippets picks lines of what was found.
+// Snippets selects lines of the results.
 type Snippets struct {
 	Terms []string                          // of the query
-	Read  func(path string) ([]byte, error) // reads a file of the tree, up to what is indexed
+	Read  func(path string) ([]byte, error) // reads a file of the tree, up to the indexed length
 
 	files map[string][]string // lines by path
 	held  int                 // bytes of them

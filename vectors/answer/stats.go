@@ -9,7 +9,7 @@ type Stats struct {
 	Inputs  int `json:"inputs"`
 	Changed int `json:"changed"` // nodes in the delta
 	Large   int `json:"large"`   // files that are left out because they are larger than index.maxFileSize
-	Binary  int `json:"binary"`  // files that are left out because they are no text
+	Binary  int `json:"binary"`  // files that are not indexed because they are not text
 	// Unreadable are files and folders that are left out because they cannot be read.
 	Unreadable int    `json:"unreadable"`
 	Model      string `json:"model,omitempty"`
@@ -38,7 +38,7 @@ type Stats struct {
 	Unresolved  int `json:"unresolved"`
 }
 
-// CycleEdges are the types of edges whose cycles are looked for, each by itself, unless others are named.
+// CycleEdges are the types of edges whose cycles are searched by default, each separately.
 var CycleEdges = []graph.EdgeType{graph.Calls, graph.Imports}
 
 // Stats returns the figures of the graph; the others are zero.

@@ -13,14 +13,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// ErrDamaged says that statistics are not what was written, or of another version.
+// ErrDamaged reports that the bytes of statistics were changed or have another version.
 var ErrDamaged = errors.New("the statistics of the built-in embedder are damaged or of another version; build them again")
 
 const (
 	magic      = "rcnemb\x00\x02" // ends with the version
 	headerSize = 64
 	sumAt      = headerSize - 8
-	// titleWeight is what a title counts beside the body, each at length 1.
+	// titleWeight is the weight of a title relative to the body, each scaled to length 1.
 	titleWeight = 1.25
 )
 
@@ -101,7 +101,7 @@ func Open(data []byte) (*Builtin, error) {
 // Dimensions is how many numbers the vectors have.
 func (b *Builtin) Dimensions() int { return b.dimensions }
 
-// Model is the version of what is done here, the dimensions, and the digest of the statistics.
+// Model returns the version of the algorithm, the dimensions, and the digest of the statistics.
 func (b *Builtin) Model() string {
 	return fmt.Sprintf("builtin %d %d %016x", b.data[len(magic)-1], b.dimensions, binary.LittleEndian.Uint64(b.data[sumAt:]))
 }
@@ -176,7 +176,7 @@ func (s *scratch) finish(out []float32) {
 	}
 }
 
-// scaleTo is what a sum has to be multiplied with to have a length; 0 if it is zero.
+// scaleTo returns the factor that scales a sum to a length; 0 if the sum is zero.
 func scaleTo(length float64, sum []int32) float64 {
 	squares := 0.0
 	for _, x := range sum {

@@ -1,29 +1,29 @@
-// Package embed makes vectors of texts, so that texts can be compared by what they are about: the dot product of two is
-// the larger, the more they have in common.
+// Package embed computes vectors of texts, so that texts can be compared by subject: the dot product of two is larger
+// if they have more in common.
 //
-// [Embedder] is whatever makes vectors. [Builtin] is one that needs neither a network nor a model: what it knows of words
-// it counts in the texts that are indexed.
+// [Embedder] is the interface of all embedders. [Builtin] is one that needs neither a network nor a model: it takes its
+// word statistics from the indexed texts.
 //
 // # Features
 //
 // A text is its title, which is its first line, and its body. Each is cut into the terms of package lexical, so that a
-// word means the same to both searches: words without their endings, identifiers whole and in their parts, paths, pairs
-// of characters where nothing parts words. Each term is cut further into runs of three and four characters, with marks
-// where it begins and ends: config is like configuration by these, and a word like what was meant by it. How often a
-// feature occurs counts as 1+ln(n), how rare it is among the texts as the fourth root of ln(1+N/(df+1/2)), of two buckets
-// of a count-min sketch; a piece counts 0.2 of a term.
+// word means the same to both searches: words without their endings, whole identifiers and their parts, paths, pairs of
+// characters in scripts without spaces. Each term is cut further into runs of three and four characters, with marks at
+// its begin and end: they make config similar to configuration, and a mistyped word similar to the right one. A
+// frequency n counts as 1+ln(n), the rarity among the texts as the fourth root of ln(1+N/(df+1/2)), from two buckets of
+// a count-min sketch; a piece counts 0.2 of a term.
 //
 // # Projection
 //
-// Each feature adds its weight to eight components of the vector (pieces: four) or takes it from them, which ones its
-// hash says: dot products stay what they are, but for noise of about 1/sqrt(dimensions). The sums of title and body are
-// scaled to lengths 1.25 and 1 and added, and the result is scaled to length 1. So a long body does not drown the title, and
-// a question, which is a single line, is compared with both.
+// Each feature adds its weight to eight components of the vector (pieces: four) or subtracts it from them, as its hash
+// selects: dot products are preserved, except for noise of about 1/sqrt(dimensions). The sums of title and body are
+// scaled to lengths 1.25 and 1 and added, and the result is scaled to length 1. So a long body does not dominate the
+// title, and a question, which is a single line, is compared with both.
 //
 // # What was measured
 //
-// By package eval: the functions of Go's standard library, and of other modules, are asked for by the first sentences of
-// their documentation without the function's name.
+// By package eval: the queries are the first sentences of the documentation of functions, without the function's name,
+// of Go's standard library and of other modules.
 //
 //	                                      lexical          vector           hybrid
 //	                   functions  asked   MRR@10  recall   MRR@10  recall   MRR@10  recall
@@ -33,8 +33,8 @@
 //	go-github v60          4,382  1,705    0.683   0.893    0.783   0.938    0.780   0.938
 //	reconcile              3,259    514    0.287   0.512    0.262   0.461    0.287   0.514
 //
-// The last has doc comments of one sentence, of which nothing is left to be found by. A title that counts more helps the
-// first three, and harms the others.
+// The last has doc comments of one sentence, so that no text is left to search. A title that counts more improves the
+// first three, and worsens the others.
 //
 // Not kept, since they did not help on the standard library: pairs of adjacent words (worse by 0.02, as they add noise),
 // pieces of five characters, a fixed place for the most frequent features, equal variance of all components, and what
@@ -52,7 +52,7 @@
 //
 // Little-endian: a header of 64 bytes with magic and version, the dimensions (4 bytes at 8), the number of texts (8 at
 // 16), and at 56 the checksum, by xxhash64, of all other bytes; then for each of 2 times 131,072 buckets the weight of
-// features in it, a byte, to be used where it is. Any other file gives [ErrDamaged].
+// features in it, one byte, used in place. Any other file gives [ErrDamaged].
 //
 // # Statistics and indexes
 //

@@ -20,7 +20,7 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// ErrUnavailable says that there are no vectors now; search by words still answers.
+// ErrUnavailable reports that an embedder has no vectors now; search by words still answers.
 var ErrUnavailable = errors.New("no vectors can be had")
 
 // MaxDimensions is how many numbers a vector may have.
@@ -41,8 +41,8 @@ func Nothing(dimensions int) []float32 {
 	return v
 }
 
-// Unit scales a vector to length 1, the same on every machine. It refuses one that has no direction: zero, or with a
-// number that is none or infinite.
+// Unit scales a vector to length 1, the same on every machine. It refuses one without a direction: zero, or with a
+// NaN or infinite number.
 func Unit(v []float32) error {
 	sum := 0.0
 	for _, x := range v {

@@ -19,11 +19,11 @@ const (
 	leastPiece, mostPiece = 3, 4
 	// maxPieces is how many bytes of a term are cut into pieces.
 	maxPieces = 32
-	// Begin and end of a term in its pieces; no term has them.
+	// Marks of the begin and end of a term in its pieces; they do not occur in terms.
 	begins, finishes = 2, 3
 )
 
-// feature is a term or a piece of one, and how often a text has it.
+// feature is a term or a piece of one, and its frequency in a text.
 type feature struct {
 	hash  uint64 // whose last bit is isTerm
 	count uint32
@@ -66,8 +66,8 @@ func (b *bag) addTerm(term []byte) {
 	}
 }
 
-// addPieces adds all runs of three and of four characters of a term, with marks where it begins and ends: so words are
-// alike that are made of the same parts, or mistyped.
+// addPieces adds all runs of three and of four characters of a term, with marks at its begin and end: so words with
+// common parts, and mistyped words, are similar.
 func (b *bag) addPieces(term []byte, count uint32) {
 	b.padded = append(append(b.padded[:0], begins), term...)
 	b.padded = append(b.padded, finishes)
@@ -109,7 +109,7 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// add counts a feature so many times, and returns its number.
+// add adds count occurrences of a feature, and returns its number.
 func (b *bag) add(hash uint64, count uint32) int {
 	if 2*len(b.features) >= len(b.slots) {
 		b.grow()
@@ -141,7 +141,7 @@ func (b *bag) has(hash uint64) bool {
 	return false
 }
 
-// resize empties the hash table and gives it so many places, a power of two.
+// resize clears the hash table and gives it that many slots, a power of two.
 func (b *bag) resize(places int) {
 	b.slots = slices.Grow(b.slots[:0], places)[:places]
 	clear(b.slots)

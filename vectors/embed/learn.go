@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Learner counts in how many texts words and their pieces are, and hands out what vectors are made of, so that each text
-// is cut once. It takes a few megabytes. It is not safe for concurrent use: several goroutines have one each.
+// Learner counts the texts that contain each word and piece, and returns the features of each text, so that it is cut
+// only once. It takes a few megabytes. It is not safe for concurrent use: each goroutine needs its own.
 type Learner struct {
 	counter
 	title, body bag
@@ -16,7 +16,7 @@ type Learner struct {
 // NewLearner makes a learner that has no texts.
 func NewLearner() *Learner { return &Learner{counter: newCounter()} }
 
-// Add counts a text that occurs so many times, and appends its features to data, for [Builtin.EmbedFeatures].
+// Add counts a text that occurs that many times, and appends its features to data, for [Builtin.EmbedFeatures].
 func (l *Learner) Add(data []byte, text string, times int) []byte {
 	title, body := fields(text)
 	l.title.fill(title)
@@ -60,7 +60,7 @@ func appendFeatures(data []byte, features []feature) []byte {
 
 var errCutOff = errors.New("features of texts are cut off")
 
-// cutFeatures parts what appendFeatures appended from what comes behind.
+// cutFeatures splits off the features that appendFeatures appended.
 func cutFeatures(data []byte) (features, rest []byte, err error) {
 	if len(data) < 4 {
 		return nil, nil, errCutOff
@@ -72,8 +72,8 @@ func cutFeatures(data []byte) (features, rest []byte, err error) {
 	return data[:n*featureSize], data[n*featureSize:], nil
 }
 
-// EmbedFeatures sets out, of as many numbers as there are dimensions, to the vector that Embed makes of a text whose
-// features begin data. It returns what comes behind them. The error says that data is cut off.
+// EmbedFeatures sets out, which has one number per dimension, to the vector that Embed returns for the text whose
+// features begin data. It returns the rest of data. The error reports that data is cut off.
 func (b *Builtin) EmbedFeatures(data []byte, out []float32) (rest []byte, err error) {
 	title, rest, err := cutFeatures(data)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *Builtin) EmbedFeatures(data []byte, out []float32) (rest []byte, err er
 	return rest, nil
 }
 
-// sumUp adds features, as appendFeatures has them, to the sum of a field.
+// sumUp adds features, as encoded by appendFeatures, to the sum of a field.
 func (b *Builtin) sumUp(features []byte, sum []int32) {
 	for ; len(features) >= featureSize; features = features[featureSize:] {
 		b.addFeature(feature{binary.LittleEndian.Uint64(features), uint32(features[featureSize-1])}, sum)

@@ -1,16 +1,16 @@
-// Package eval measures whether search finds what is meant, on any Go program: the first sentence of what a function's
-// documentation says, taken out of the text that is indexed, must find the function among all others. The index and the
-// search are those of the program, not likenesses.
+// Package eval measures the quality of search on any Go program: the first sentence of a function's documentation,
+// removed from the indexed text, must find the function among all others. It uses the index and the search of the
+// program itself.
 //
 // # What is asked
 //
-// Functions and methods with exported names are asked for, by the first sentence of their doc comment without their own
-// name, which most sentences begin with. A sentence that has fewer than three terms then, or that documents several
-// functions word for word, asks for no function in particular, and is left out. The first sentence of every function is
-// taken out of the source before it is indexed, so that no answer can be read off.
+// The queries are the first sentences of the doc comments of functions and methods with exported names, without their
+// own name, which begins most sentences. A sentence with fewer than three remaining terms, or with the same text for
+// several functions, identifies no function, and is left out. The first sentence of every function is removed from the
+// source before indexing.
 //
 // # What is measured
 //
-// MRR@10 is the mean of one over the rank of the right answer, recall@10 the share of questions that have it among the
-// first ten functions and methods that are found.
+// MRR@10 is the mean of one over the rank of the right answer, recall@10 the share of queries with the right answer
+// among the first ten functions and methods of the result.
 package eval

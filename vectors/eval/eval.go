@@ -21,7 +21,7 @@ const place = 10
 // Ranker lists the ids of functions that fit a question, best first; at most limit. It is safe for concurrent use.
 type Ranker func(question string, limit int) ([]string, error)
 
-// Figures are what was measured.
+// Figures are the results of a measurement.
 type Figures struct {
 	Questions int
 	// MRR is the mean of 1/rank of the right answer, 0 where it is not among the first ten.
@@ -30,7 +30,7 @@ type Figures struct {
 	Recall float64
 }
 
-// Index is the index that search makes of Go files.
+// Index indexes Go files as search does.
 func Index(ctx context.Context, files []source.File, mods source.Modules, o vectors.Options) (*vectors.Index, error) {
 	folders := map[string][]source.File{}
 	for _, f := range files {
@@ -67,7 +67,7 @@ func By(ctx context.Context, x *vectors.Index, mode vectors.Mode) Ranker {
 		}
 		out := make([]string, len(a.Results))
 		for i := range a.Results {
-			out[i], _ = source.Alias(a.Results[i].ID) // a second symbol of the same name has none, and is no answer
+			out[i], _ = source.Alias(a.Results[i].ID) // a second symbol of the same name has none, and is not an answer
 		}
 		return out, errors.Join(a.Warnings...)
 	}

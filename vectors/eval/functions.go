@@ -18,12 +18,12 @@ const leastTerms = 3
 
 // Function is a function or method, as it is asked for.
 type Function struct {
-	// ID is the symbol without its file, as [source.Alias] has it: net/http/:Client.Do. What a package has once for each
-	// system has it in common; each of these is a right answer.
+	// ID is the symbol without its file, as in [source.Alias]: net/http/:Client.Do. Declarations for several systems
+	// share it; each is a right answer.
 	ID string
 	// Question is the first sentence of the doc comment without the function's name; "" if it is not asked for.
 	Question string
-	// Named is the same sentence as it stands there.
+	// Named is the unchanged sentence.
 	Named string
 }
 
@@ -94,7 +94,7 @@ func sentence(doc string) (first, rest string) {
 	return strings.Join(words, " "), after
 }
 
-// ends reports whether a word is the last of a sentence: it has one full stop, at its end, and is no initial.
+// ends reports whether a word is the last of a sentence: it has one full stop, at its end, and is not an initial.
 func ends(w string) bool {
 	before, after, found := strings.Cut(w, ".")
 	initial := len(before) == 1 && unicode.IsUpper(rune(before[0]))

@@ -22,7 +22,7 @@ type layer struct {
 	blocks []byte
 }
 
-// newLayer is the layer after so many.
+// newLayer returns the layer that follows that many layers.
 func newLayer(before int) layer {
 	return layer{blocks: make([]byte, blockSize*min(mostBlocks, firstBlocks<<min(before, 30)))}
 }

@@ -1,12 +1,11 @@
-// Package filter tells in nanoseconds that no text of a domain has a word, so that a search for it can end, or name the
-// domains where it would find something.
+// Package filter reports in nanoseconds that no text of a domain has a word, so that a search for it can end, or name
+// the domains with results.
 //
-// A [Set] has for each domain a set of keys, see [Key]: those that were there when it was built in an XOR filter (Graf
-// and Lemire, "Xor Filters: Faster and Smaller Than Bloom and Cuckoo Filters", 2020), 10 bits for a key, which can be
-// asked but not added to; and what came since in blocked Bloom filters (Putze, Sanders and Singler, "Cache-, Hash- and
-// Space-Efficient Bloom Filters", 2007), about 16 to 32 bits for a key. What is in the set is always found. What is not
-// is taken for something that is about once in 256 times, and, with what came since, a little more often; keys that went
-// are found until the set is built again.
+// A [Set] has for each domain a set of keys, see [Key]: those of the build in an XOR filter (Graf and Lemire, "Xor
+// Filters: Faster and Smaller Than Bloom and Cuckoo Filters", 2020), 10 bits for a key, to which keys cannot be added;
+// and the keys added later in blocked Bloom filters (Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient
+// Bloom Filters", 2007), about 16 to 32 bits for a key. There are no false negatives. False positives are about 1 in
+// 256, and a little more with added keys; removed keys are found until the set is rebuilt.
 //
 // The bytes of a set that was built depend on its keys only: not on their order, how often each is given, or the machine.
 //
@@ -19,6 +18,6 @@
 //	domains  for each domain: the fingerprints, one byte each; then for each layer 64 bytes with how many keys it got and
 //	         how many blocks it has (4 bytes each), and its blocks of 32 bytes
 //
-// [Open] compares all lengths with each other; whatever the bytes are, nothing panics. That they are those that were
-// written is for the checksum of the file to say that the set is a section of.
+// [Open] checks all lengths; no content causes a panic. The checksum of the file that contains the set as a section
+// must detect other changes.
 package filter

@@ -19,7 +19,7 @@ var ErrDamaged = errors.New("the filter of the index is damaged or of another ve
 const (
 	magic      = "rcnxor\x00\x01" // ends with the version
 	partSize   = 24               // of a domain in the header
-	layerSize  = 64               // of what is before the blocks of a layer
+	layerSize  = 64               // of the header of a layer
 	align      = 64
 	domains    = 3
 	headerSize = 128 // magic and the parts, up to a multiple of align
@@ -37,7 +37,7 @@ type Set struct {
 // part is the set of a domain.
 type part struct {
 	keys    uint32
-	built   xorfilter.Xor8 // without fingerprints if there are no keys
+	built   xorfilter.Xor8 // without fingerprints if it has no keys
 	pending []layer        // the last one is not full
 }
 
@@ -59,14 +59,15 @@ func buildPart(keys []uint64) part {
 	}
 	built, err := xorfilter.Populate(keys)
 	if err != nil {
-		// Each of a thousand tries with other hashes failed, which does not happen; a Bloom filter has them, too.
+		// Each of a thousand tries with other hashes failed, which does not happen in practice; a Bloom filter holds
+		// the keys, too.
 		return part{}.with(keys)
 	}
 	return part{keys: uint32(len(keys)), built: *built}
 }
 
-// With is the set with more keys, which can be found at once. It takes as long as the keys and what came since the set
-// was built.
+// With returns the set with more keys, which are found at once. It takes time proportional to the keys and to those
+// added since the build.
 func (s *Set) With(keys map[graph.Domain][]uint64) *Set {
 	out := *s
 	for _, d := range graph.Domains {
@@ -174,7 +175,7 @@ func Open(data []byte) (*Set, error) {
 // reader reads what follows the header.
 type reader struct{ left []byte }
 
-// take is the next n bytes, and passes over what fills them up.
+// take returns the next n bytes, and skips the padding after them.
 func (r *reader) take(n uint64) ([]byte, error) {
 	whole := (n + align - 1) &^ (align - 1)
 	if whole > uint64(len(r.left)) {

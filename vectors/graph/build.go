@@ -12,7 +12,7 @@ import (
 // maxCount is how many nodes and how many edges a graph may have, and how many bytes its texts.
 const maxCount = 1<<31 - 1
 
-// Parts are what a graph is built of, in any order.
+// Parts are the input of Build, in any order.
 type Parts struct {
 	Nodes       []Node
 	Edges       []Edge
@@ -34,7 +34,7 @@ func compareArcs(a, b arc) int {
 		strings.Compare(a.source, b.source), cmp.Compare(b.weight, a.weight))
 }
 
-// builder puts a graph together.
+// builder builds a graph.
 type builder struct {
 	nodes   []*Node
 	refused refusals
@@ -43,13 +43,13 @@ type builder struct {
 	base    *base
 }
 
-// span is where a text is.
+// span is the position of a text.
 type span struct{ begin, size uint32 }
 
-// Build makes a graph. What cannot be in it is left out, each with an error that says why: a node without id or of no
-// known type, the second of two nodes of one id, an edge to a node that is not there or that the rules forbid, see
-// [CheckEdge]; of many errors the first hundred in the order of their texts, and how many more. The graph is nil
-// only if the parts are too many for the format.
+// Build makes a graph. It skips parts that break the rules, each with an error that gives the reason: a node without
+// id or of unknown type, the second of two nodes with one id, an edge to a missing node or one that the rules forbid,
+// see [CheckEdge]; of many errors it returns the first hundred in the order of their texts, and the number of the
+// others. The graph is nil only if the parts are too many for the format.
 func Build(p Parts) (*Graph, []error) {
 	b := &builder{spans: map[string]span{}}
 	b.takeNodes(p.Nodes)
@@ -88,7 +88,7 @@ func textSize(p Parts) int {
 	return size
 }
 
-// takeNodes sorts the nodes by id and leaves out what cannot be.
+// takeNodes sorts the nodes by id and skips invalid ones.
 func (b *builder) takeNodes(nodes []Node) {
 	b.nodes = make([]*Node, 0, len(nodes))
 	for i := range nodes {
@@ -111,7 +111,7 @@ func (b *builder) takeNodes(nodes []Node) {
 	b.nodes = kept
 }
 
-// CheckNode says why a node cannot be in a graph: nil if it can.
+// CheckNode returns the reason why a node cannot be in a graph, or nil.
 func CheckNode(n *Node) error {
 	switch {
 	case n.ID == "":
@@ -129,7 +129,7 @@ func CheckNode(n *Node) error {
 	return nil
 }
 
-// place is where a node is, for people.
+// place returns the position of a node, for messages.
 func place(n *Node) string {
 	if n.Path == "" {
 		return fmt.Sprintf("%s %q", n.Type, n.Name)
@@ -147,7 +147,7 @@ func compareNodes(a, b *Node) int {
 		cmp.Compare(a.At, b.At), slices.Compare(sortedSet(a.Labels), sortedSet(b.Labels)))
 }
 
-// placeNodes makes the hash table, and returns what finds nodes in it.
+// placeNodes makes the hash table, and returns a function that finds nodes in it.
 func (b *builder) placeNodes() finder {
 	b.base = &base{header: header{nodes: uint32(len(b.nodes)), slotCount: 1}}
 	for b.base.slotCount < b.base.nodes+b.base.nodes/2+1 {
@@ -172,7 +172,7 @@ func (b *builder) placeNodes() finder {
 	}
 }
 
-// takeEdges makes arcs of the edges, sorted, without those that cannot be.
+// takeEdges makes arcs of the valid edges, sorted.
 func (b *builder) takeEdges(edges []Edge, find finder) []arc {
 	arcs := make([]arc, 0, len(edges))
 	for i := range edges {
@@ -185,7 +185,7 @@ func (b *builder) takeEdges(edges []Edge, find finder) []arc {
 		arcs = append(arcs, a)
 	}
 	arcs = sortByNode(arcs, len(b.nodes))
-	// Of equal ones the heaviest comes first.
+	// Of equal ones the heaviest is first.
 	return slices.CompactFunc(arcs, sameEdge)
 }
 
@@ -213,7 +213,7 @@ func sortByNode(arcs []arc, nodes int) []arc {
 	return out
 }
 
-// toArc finds the ends of an edge and says why it cannot be.
+// toArc resolves the ends of an edge; the error is the reason why it cannot be in the graph.
 func toArc(e *Edge, find finder, typeOf func(uint32) NodeType) (arc, error) {
 	from, ok := find(e.From)
 	if !ok {
@@ -245,7 +245,7 @@ func missing(e *Edge, id string) error {
 	return err
 }
 
-// takeProvenances sorts by node and id and leaves out what cannot be.
+// takeProvenances sorts by node and id and skips invalid ones.
 func takeProvenances(all []Provenance, find finder, refused *refusals) []Provenance {
 	out := make([]Provenance, 0, len(all))
 	for _, p := range all {
@@ -266,7 +266,7 @@ func takeProvenances(all []Provenance, find finder, refused *refusals) []Provena
 	return slices.Compact(out)
 }
 
-// takeConflicts sorts by id and leaves out what cannot be.
+// takeConflicts sorts by id and skips invalid ones.
 func takeConflicts(all []Conflict, find finder, refused *refusals) []Conflict {
 	out := make([]Conflict, 0, len(all))
 	for _, c := range all {
@@ -286,10 +286,10 @@ func takeConflicts(all []Conflict, find finder, refused *refusals) []Conflict {
 	return slices.Compact(out)
 }
 
-// maxRefused is how many refusals are told.
+// maxRefused is the maximum number of refusals that are returned.
 const maxRefused = 100
 
-// refusals keeps the first errors in the order of their texts, whatever order they come in.
+// refusals keeps the first errors in the order of their texts, in whatever order they are added.
 type refusals struct {
 	errs  []error
 	count int

@@ -1,24 +1,25 @@
-// Package graph relates what is in the index: code, what happened, and what is known. A [Graph] is nodes and typed edges
-// in one flat slice of bytes, which is used as it is, without decoding, and is the same bytes for the same parts on every
-// machine, whatever order they come in.
+// Package graph relates the nodes of the index: code, history and knowledge. A [Graph] is nodes and typed edges in one
+// flat slice of bytes, which is used in place, without decoding, and has the same bytes for the same parts on every
+// machine, in any order of input.
 //
 // # Model
 //
-// A [Node] is of a type, and by it in one of three domains. An [Edge] is derived from what its node is made of, or stated
-// by a file; which types of edges may lead from which domain to which is a table, see [CheckEdge]. [Build] leaves
-// out what breaks the rules or leads nowhere, and says so. Provenances and conflicts are carried for others to judge.
+// A [Node] has a type, and the type belongs to one of three domains. An [Edge] is derived from the source of its node,
+// or stated by a file; a table defines which types of edges may lead from which domain to which, see [CheckEdge].
+// [Build] skips and reports parts that break the rules or have a missing end. Provenances and conflicts are stored, not
+// interpreted.
 //
 // # Changes
 //
-// A graph never changes and is safe for concurrent use. [Graph.With] makes another one that shares what is the same: a
-// writer replaces a file's nodes in the time that these take, while readers go on with the graph that they have. The
-// answers, and the bytes, are those of a graph built of the same parts.
+// A graph never changes and is safe for concurrent use. [Graph.With] returns another one that shares the unchanged
+// parts: a writer replaces the nodes of a file in time proportional to their number, while readers continue with their
+// graph. The answers, and the bytes, are those of a graph built from the same parts.
 //
 // # Walks
 //
-// [Graph.Walk], [Graph.ShortestPath], [Graph.Paths], [Graph.Cycles] and [Graph.Expand] answer in an order that depends on
-// ids only. None recurses, each comes to a node once (paths, once per path), and what is wanted of them is bounded.
-// Scores are whole numbers in 1/2^30, so that no processor rounds them differently.
+// [Graph.Walk], [Graph.ShortestPath], [Graph.Paths], [Graph.Cycles] and [Graph.Expand] answer in an order that depends
+// on ids only. None recurses, each visits a node once (paths, once per path), and their results are bounded. Scores are
+// whole numbers in 1/2^30, so that no processor rounds them differently.
 //
 // # Format
 //
@@ -40,7 +41,7 @@
 //	conflicts    56 bytes each, by id
 //	text         the texts, each once; names and paths are often parts of ids
 //
-// [Open] looks at all numbers once, so that whatever the bytes are, nothing panics or leads out of them; a file that was
-// not written so gives [ErrDamaged], and is to be built again. Whether the bytes are those that were written is for the
-// checksum of the file to say that the graph is a section of, or for [Graph.Verify].
+// [Open] checks that all numbers are in range, so that no content causes a panic or a read outside the data; a
+// malformed file gives [ErrDamaged], and must be rebuilt. Open does not detect every change of a byte: that is left to
+// the checksum of the file that contains the graph as a section, or to [Graph.Verify].
 package graph

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Seed is a node that was found, and how well it matches: 0 to 1.
+// Seed is a node with its match score: 0 to 1.
 type Seed struct {
 	Node  Ref
 	Score float64
 }
 
-// Expansion says how far from the seeds to look, and how to count it.
+// Expansion configures the distance and the scores of an expansion.
 type Expansion struct {
-	// Filter holds for the nodes that edges lead to, not for the seeds.
+	// Filter applies to the nodes that edges lead to, not to the seeds.
 	Filter
 	// Depth is how many edges from a seed a result may be, up to 8; 0: 2.
 	Depth int
 	// Alpha is the part of a seed's own score in the final score, the rest is the graph's: above 0 up to 1; 0: 0.7.
 	Alpha float64
-	// MinScore is the least final score of a result, 0 to 1. From what has less, no edges are followed.
+	// MinScore is the least final score of a result, 0 to 1. No edges are followed from a node with less.
 	MinScore float64
 	// Max is how many results are wanted; 0: 50.
 	Max int
@@ -31,21 +31,21 @@ const (
 	// DefaultAlpha is the Alpha of an expansion that names none.
 	DefaultAlpha   = 0.7
 	defaultResults = 50
-	// faint is what is too little to be passed on.
-	faint = unit >> 8
-	// crowd is how many nodes are found before no deeper level is begun.
-	crowd = 1 << 13
+	// minPassed is the score below which nothing is passed on.
+	minPassed = unit >> 8
+	// maxReached is the number of nodes after which no deeper level is begun.
+	maxReached = 1 << 13
 )
 
 // Result is a node that was found by its own score, by the graph, or by both.
 type Result struct {
 	Node Ref
-	// GraphScore is what came to it over edges; 0 if nothing did.
+	// GraphScore is the score received over edges; 0 if none.
 	GraphScore float64
-	// FinalScore is Alpha * the score of its seed, 0 if it is none, + (1 - Alpha) * GraphScore.
+	// FinalScore is Alpha * the score of its seed, 0 for other nodes, + (1 - Alpha) * GraphScore.
 	FinalScore float64
-	// Steps are the edges from a seed to the node; of several ways that which gave it most, of equal ones the one that was
-	// walked first. A seed has none.
+	// Steps are the edges from a seed to the node; of several paths the one that passed most, of equal ones the first one
+	// walked. A seed has none.
 	Steps []Step
 }
 
@@ -56,15 +56,15 @@ var passed = []uint64{
 	References: 70, AppliesTo: 70, Documents: 80, Modified: 55, UsedPattern: 60,
 }
 
-// Expand finds what is related to seeds. Each seed passes its score on over the edges of its node, and what gets some
-// passes that on, for Depth levels; nodes of the first level that are seeds themselves get it as their graph score. An
-// edge passes on
+// Expand finds nodes related to seeds. Each seed passes its score on over the edges of its node, and the receivers pass
+// theirs on, for Depth levels; nodes of the first level that are seeds receive it as their graph score. An edge passes
+// on
 //
 //	score * passed(type) * weight / (spread(from) * spread(to)), where spread(node) = 1 + log2(its edges) / 4
 //
-// so that what is related to everything says little. What a node gets on the level that it is first reached on is
-// added up, to at most 1. What is less than 1/256 is dropped, and when more than 8,192 nodes were found no further level
-// is begun. The results are sorted by their final score, equal ones by id.
+// so that a node with many edges passes on little. The scores that a node receives on its first level are added up, to
+// at most 1. Scores below 1/256 are dropped, and after 8,192 nodes no further level is begun. The results are sorted by
+// their final score, equal ones by id.
 //
 // This is spreading activation with constraints on distance, fan-out and kind of edge (Crestani, "Application of
 // spreading activation techniques in information retrieval", 1997).
@@ -78,9 +78,9 @@ func (g *Graph) Expand(seeds []Seed, x Expansion) ([]Result, error) {
 	for t, percent := range passed {
 		s.passed[t] = percent * unit / 100
 	}
-	s.plant(seeds)
+	s.addSeeds(seeds)
 	from := 0
-	for depth := int32(1); depth <= int32(x.Depth) && len(s.found) <= crowd; depth++ {
+	for depth := int32(1); depth <= int32(x.Depth) && len(s.found) <= maxReached; depth++ {
 		to := len(s.found)
 		for i := from; i < to; i++ {
 			s.spread(int32(i), depth)
@@ -90,7 +90,7 @@ func (g *Graph) Expand(seeds []Seed, x Expansion) ([]Result, error) {
 	return s.results(x.Max), nil
 }
 
-// complete says what is wrong with the options, and puts in what is left out.
+// complete checks the options, and sets the defaults.
 func (x *Expansion) complete() error {
 	switch {
 	case x.Depth < 0 || x.Depth > deepest:
@@ -112,7 +112,7 @@ func (x *Expansion) complete() error {
 	return nil
 }
 
-// spreading is an expansion in the making. The value of a place is its index in found.
+// spreading is the state of an expansion. The value of a place is its index in found.
 type spreading struct {
 	walker
 	*visits
@@ -125,11 +125,11 @@ type reached struct {
 	node          uint32
 	parent, depth int32 // parent is an index in found; itself for seeds
 	own, got      uint32
-	most          uint32 // of what it got at once: from parent
+	most          uint32 // of the largest single score received, from parent
 }
 
-// plant puts the seeds first, in the order of their ids.
-func (s *spreading) plant(seeds []Seed) {
+// addSeeds adds the seeds, in the order of their ids.
+func (s *spreading) addSeeds(seeds []Seed) {
 	for _, seed := range seeds {
 		if !s.walker.has(seed.Node) || !(seed.Score > 0) {
 			continue
@@ -161,7 +161,7 @@ var damping = [33]uint64{
 	unit * 4 / 28, unit * 4 / 29, unit * 4 / 30, unit * 4 / 31, unit * 4 / 32, unit * 4 / 33, unit * 4 / 34, unit * 4 / 35,
 }
 
-// damped is what a node with its edges lets through of a score.
+// damped returns the part of a score that a node with its edges passes on.
 func (s *spreading) damped(u uint32, score uint64) uint64 {
 	return score * damping[bits.Len32(s.degree(u))] >> unitBits
 }
@@ -174,7 +174,7 @@ func (g *Graph) degree(u uint32) uint32 {
 	return g.out.start[u+1] - g.out.start[u] + g.in.start[u+1] - g.in.start[u]
 }
 
-// spread passes on what a node has.
+// spread passes on the score of a node.
 func (s *spreading) spread(i, depth int32) {
 	at := &s.found[i]
 	score, part := uint64(at.own), s.alpha
@@ -182,7 +182,7 @@ func (s *spreading) spread(i, depth int32) {
 		score, part = uint64(at.got), unit-s.alpha
 	}
 	enough := times(part, score) >= s.least
-	if score = s.damped(at.node, score); score < faint || !enough {
+	if score = s.damped(at.node, score); score < minPassed || !enough {
 		return
 	}
 	u := at.node
@@ -196,14 +196,14 @@ func (s *spreading) spread(i, depth int32) {
 			if l.weight[j] != one {
 				amount = times(amount, weightUnits(l.weight[j]))
 			}
-			if amount = s.damped(to, amount); amount >= faint {
+			if amount = s.damped(to, amount); amount >= minPassed {
 				s.pass(i, to, uint32(amount), depth)
 			}
 		}
 	}
 }
 
-// pass gives a node a score from another.
+// pass adds a score from one node to another.
 func (s *spreading) pass(from int32, to, amount uint32, depth int32) {
 	if !s.has(to) {
 		if !s.enters(to) {
@@ -225,7 +225,7 @@ func (s *spreading) pass(from int32, to, amount uint32, depth int32) {
 	}
 }
 
-// results are the best, with their paths.
+// results returns the best results, with their paths.
 func (s *spreading) results(limit int) []Result {
 	var best []int32
 	after := func(a, b int32) int {

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Ref is the place of a node in a graph: in one that was built, or opened, its number in the order of the ids, from 0. It
-// stays the same node's in all graphs that come of it by [Graph.With], also
-// after the node went and came back; in a graph that is built anew it may be another's.
+// Ref is the place of a node in a graph: in one that was built or opened, its number in the order of the ids, from 0. It
+// keeps its node in all graphs derived by [Graph.With], also after the node was removed and added again; in a rebuilt
+// graph it may be another node's.
 type Ref uint32
 
 // Graph is nodes and the edges between them. It never changes, and is safe for concurrent use.
@@ -36,14 +36,14 @@ type csr struct {
 	list
 }
 
-// list are arcs of one node in one direction.
+// list are the arcs of one node in one direction.
 type list struct {
 	to     []uint32
 	weight []uint32 // the bits of a float32, above 0 up to 1
 	kind   []byte   // EdgeType
 }
 
-// newList is a list of so many arcs, to be filled.
+// newList returns a list with room for n arcs.
 func newList(n int) list { return list{make([]uint32, n), make([]uint32, n), make([]byte, n)} }
 
 func (l list) part(from, to uint32) list {
@@ -52,13 +52,13 @@ func (l list) part(from, to uint32) list {
 
 func (c *csr) of(u uint32) list { return c.part(c.start[u], c.start[u+1]) }
 
-// owner is the place that an arc is of.
+// owner returns the place that an arc leaves.
 func (c *csr) owner(arc uint32) uint32 {
 	next, _ := slices.BinarySearch(c.start, arc+1)
 	return uint32(next - 1)
 }
 
-// outOf and inOf are the arcs that leave a node and that come to it, those from the other end.
+// outOf and inOf return the arcs that leave a node and those that lead to it, the latter from the other end.
 func (g *Graph) outOf(u uint32) list {
 	if g.over != nil && g.over.touched.has(u) {
 		return g.over.links[u].out
@@ -73,7 +73,7 @@ func (g *Graph) inOf(u uint32) list {
 	return g.in.of(u)
 }
 
-// total is how many places the graph has: those of nodes that went, too.
+// total returns the number of places of the graph, including those of removed nodes.
 func (g *Graph) total() uint32 {
 	if g.over != nil {
 		return g.nodes + uint32(len(g.over.added))
@@ -86,7 +86,7 @@ func (g *Graph) has(r Ref) bool {
 	return uint32(r) < g.total() && (g.over == nil || !g.over.gone.has(uint32(r)))
 }
 
-// changed is the node at the place if it is not that of the base.
+// changed returns the node at the place if it differs from the base.
 func (g *Graph) changed(u uint32) *Node {
 	if g.over == nil || !g.over.touched.has(u) {
 		return nil
@@ -94,7 +94,7 @@ func (g *Graph) changed(u uint32) *Node {
 	return g.over.nodes[u]
 }
 
-// idOf is the id of the node at a place, also of one that went.
+// idOf returns the id of the node at a place, also of a removed one.
 func (g *Graph) idOf(u uint32) []byte {
 	if u >= g.nodes {
 		return g.over.added[u-g.nodes]
@@ -129,14 +129,15 @@ func (g *Graph) typeOf(u uint32) NodeType {
 	return NodeType(g.kinds[u])
 }
 
-// Nodes is how many nodes there are, Edges how many edges.
+// Nodes returns the number of nodes.
 func (g *Graph) Nodes() int { return g.nodeCount }
 
-// Edges is how many edges there are.
+// Edges returns the number of edges.
 func (g *Graph) Edges() int { return g.edgeCount }
 
-// Changed is how many nodes have changed, or have other edges, since the graph was built. The look-ups of these are slower
-// and they are copied by each [Graph.With]: when they are many, Open(g.AppendTo(nil)) is a graph without.
+// Changed returns the number of nodes that have changed, or have other edges, since the graph was built. Look-ups of these
+// are slower and each [Graph.With] copies them: when they are many, Open(g.AppendTo(nil)) returns an equal graph without
+// them.
 func (g *Graph) Changed() int {
 	if g.over == nil {
 		return 0
@@ -144,7 +145,7 @@ func (g *Graph) Changed() int {
 	return len(g.over.links)
 }
 
-// ID is the id of a node; "" if there is none.
+// ID returns the id of a node; "" if the node does not exist.
 func (g *Graph) ID(r Ref) string {
 	if !g.has(r) {
 		return ""
@@ -152,7 +153,7 @@ func (g *Graph) ID(r Ref) string {
 	return string(g.idOf(uint32(r)))
 }
 
-// Type is the type of a node; 0 if there is none.
+// Type returns the type of a node; 0 if the node does not exist.
 func (g *Graph) Type(r Ref) NodeType {
 	if !g.has(r) {
 		return 0
@@ -160,8 +161,8 @@ func (g *Graph) Type(r Ref) NodeType {
 	return g.typeOf(uint32(r))
 }
 
-// Called is the name of a node and the digest of its text; "" and 0 if there is none.
-func (g *Graph) Called(r Ref) (name string, digest uint64) {
+// NameAndDigest returns the name of a node and the digest of its text; "" and 0 if the node does not exist.
+func (g *Graph) NameAndDigest(r Ref) (name string, digest uint64) {
 	if !g.has(r) {
 		return "", 0
 	}
@@ -171,7 +172,7 @@ func (g *Graph) Called(r Ref) (name string, digest uint64) {
 	return string(g.field(uint32(r), rowName)), g.number(uint32(r), rowDigest)
 }
 
-// Node is the node at a place; the zero value if there is none. It shares no memory with the graph.
+// Node returns the node at a place; the zero value if it does not exist. It shares no memory with the graph.
 func (g *Graph) Node(r Ref) Node {
 	if !g.has(r) {
 		return Node{}
@@ -184,13 +185,13 @@ func (g *Graph) Node(r Ref) Node {
 	return g.base.node(uint32(r))
 }
 
-// edge is an arc for people.
+// edge returns an arc as an edge with ids.
 func (g *Graph) edge(a arc) Edge {
 	return Edge{From: string(g.idOf(a.from)), To: string(g.idOf(a.to)), Type: EdgeType(a.kind),
 		Weight: weightOf(a.weight), Source: a.source}
 }
 
-// arcs are the arcs that leave a node, with what states them.
+// arcs returns the arcs that leave a node, with their sources.
 func (g *Graph) arcs(r Ref) []arc {
 	u := uint32(r)
 	switch {
@@ -207,7 +208,7 @@ func (g *Graph) arcs(r Ref) []arc {
 	return out
 }
 
-// arcsOf are the arcs that leave a node of the base, with what states them.
+// arcsOf returns the arcs that leave a node of the base, with their sources.
 func (b *base) arcsOf(u uint32) []arc {
 	out := b.out.of(u).arcs(u)
 	for i, source := range b.sourcesOf(u) {
@@ -216,7 +217,7 @@ func (b *base) arcsOf(u uint32) []arc {
 	return out
 }
 
-// sourcesOf is what states the arcs that leave a node of the base; nil if nothing states any.
+// sourcesOf returns the sources of the arcs that leave a node of the base; nil if none is stated.
 func (b *base) sourcesOf(u uint32) (out []string) {
 	start, end := b.out.start[u], b.out.start[u+1]
 	for row := b.sourceRow(start); row < int(b.sourceCount); row++ {
@@ -227,14 +228,14 @@ func (b *base) sourcesOf(u uint32) (out []string) {
 		if out == nil {
 			out = make([]string, end-start)
 		}
-		if arc >= start { // always, unless the bytes are not what was written
+		if arc >= start { // always, unless the bytes are damaged
 			out[arc-start] = source
 		}
 	}
 	return out
 }
 
-// arcs are the arcs of a list that leave a node, without what states them.
+// arcs returns the arcs of a list that leave a node, without their sources.
 func (l list) arcs(u uint32) []arc {
 	out := make([]arc, len(l.to))
 	for i := range out {
@@ -296,7 +297,7 @@ func (g *Graph) allConflicts() []Conflict {
 	return out
 }
 
-// parts are what the graph is made of, in the order of ids: Build(g.parts()) answers as g does.
+// parts returns the parts of the graph, in the order of ids: Build(g.parts()) answers as g does.
 func (g *Graph) parts() Parts {
 	p := Parts{
 		Nodes: make([]Node, 0, g.nodeCount), Edges: make([]Edge, 0, g.edgeCount),

@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// ErrDamaged says that bytes are not a graph that was written, or one of another version.
+// ErrDamaged reports bytes that are not a graph, or one of another version.
 var ErrDamaged = errors.New("the graph of the index is damaged or of another version; build it again")
 
 const (
@@ -41,7 +41,7 @@ const (
 	labelEnd  = "\x00"
 )
 
-// Rows of what was stated: numbers, then fields of text.
+// Rows of stated facts: numbers, then fields of text.
 const (
 	sourceSize     = 12 // arc, text
 	provenanceSize = 56 // node, confidence, verified at, texts: id, source type, source id, verifier, source
@@ -70,8 +70,8 @@ func (h header) size() uint64 {
 	return total
 }
 
-// AppendTo appends the graph in its format. It is used in place when it begins at a multiple of 64 bytes. What With
-// changed is in it as if it had been built so.
+// AppendTo appends the graph in its format, including the changes of With. It can be used in place if it begins at
+// a multiple of 64 bytes.
 func (g *Graph) AppendTo(to []byte) []byte {
 	if g.over != nil {
 		g, _ = Build(g.parts())
@@ -79,8 +79,8 @@ func (g *Graph) AppendTo(to []byte) []byte {
 	return append(to, g.data...)
 }
 
-// Open is the graph that these bytes hold. They are used as they are and must not change while it is in use. All of it
-// is looked at once, so that nothing in it can lead out of it; that it is what was written is for a checksum to say.
+// Open returns the graph in data. The bytes are used in place and must not change while the graph is in use. Open
+// checks that all numbers are in range; a checksum must detect other changes.
 func Open(data []byte) (*Graph, error) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return nil, ErrDamaged
@@ -93,7 +93,7 @@ func Open(data []byte) (*Graph, error) {
 		return nil, ErrDamaged
 	}
 	b := &base{data: data, header: h, visits: &sync.Pool{New: func() any { return new(visits) }}}
-	b.cut()
+	b.split()
 	if !b.sound() {
 		return nil, ErrDamaged
 	}
@@ -105,8 +105,8 @@ func (h *header) fields() [8]*uint32 {
 		&h.conflictCount}
 }
 
-// cut finds the sections in data, which has the size for them.
-func (b *base) cut() {
+// split finds the sections in data, which has the size for them.
+func (b *base) split() {
 	at, sizes := uint64(headerSize), b.sizes()
 	var sections [len(sizes)][]byte
 	for i, n := range sizes {
@@ -119,7 +119,7 @@ func (b *base) cut() {
 	b.sources, b.provenances, b.conflicts, b.text = sections[12], sections[13], sections[14], sections[15]
 }
 
-// words are the numbers that data holds: in place, where the processor has them so, else a copy.
+// words returns the numbers in data: in place if the byte order and alignment of the processor allow it, else a copy.
 func words(data []byte) []uint32 {
 	n := len(data) / 4
 	if n == 0 {
@@ -136,7 +136,7 @@ func words(data []byte) []uint32 {
 	return out
 }
 
-// sound reports whether all numbers lead to where something is.
+// sound reports whether all numbers are in range.
 func (b *base) sound() bool {
 	if b.slotCount&(b.slotCount-1) != 0 || b.slotCount <= b.nodes || !b.typesKnown() {
 		return false
@@ -202,7 +202,7 @@ func (b *base) textsSound(rows []byte, size, from, to int) bool {
 	return ok
 }
 
-// statedSound reports whether the nodes and arcs of what was stated exist.
+// statedSound reports whether the nodes and arcs of stated facts exist.
 func (b *base) statedSound() bool {
 	ok := true
 	for row := range int(b.sourceCount) {
@@ -305,7 +305,7 @@ func (b *base) provenancesOf(u uint32) []Provenance {
 	return out
 }
 
-// Verify looks whether the graph is, byte for byte, what its nodes and edges give when built anew.
+// Verify rebuilds the graph from its nodes and edges, and compares the bytes.
 func (g *Graph) Verify() error {
 	again, refused := Build(g.parts())
 	if len(refused) > 0 || g.over == nil && !bytes.Equal(again.data, g.data) || again.nodeCount != g.nodeCount ||

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Find is the node of an id.
+// Find returns the node with an id.
 func (g *Graph) Find(id string) (Ref, bool) {
 	u, ok := g.place(id)
 	return Ref(u), ok && g.has(Ref(u))
 }
 
-// place is the place of an id, also of a node that went.
+// place returns the place of an id, also of a removed node.
 func (g *Graph) place(id string) (uint32, bool) {
 	if g.over != nil {
 		if u, ok := g.over.ids[id]; ok {
@@ -22,7 +22,7 @@ func (g *Graph) place(id string) (uint32, bool) {
 	return g.base.find(HashID(id), id)
 }
 
-// FindHash is the node whose id has the hash, see [HashID].
+// FindHash returns the node whose id has the hash, see [HashID].
 func (g *Graph) FindHash(hash uint64) (Ref, bool) {
 	if g.over != nil {
 		if u, ok := g.over.hashes[hash]; ok && g.has(Ref(u)) {
@@ -59,7 +59,7 @@ func (g *Graph) All() iter.Seq[Ref] {
 	}
 }
 
-// ByPath are the nodes that stand in a file, in the order of their ids.
+// ByPath returns the nodes of a file, in the order of their ids.
 func (g *Graph) ByPath(path string) []Ref {
 	if path == "" {
 		return nil
@@ -89,7 +89,7 @@ func (g *Graph) ByPath(path string) []Ref {
 	return out
 }
 
-// Between are the edges that lead from one node to the other, sorted by type.
+// Between returns the edges from one node to the other, sorted by type.
 func (g *Graph) Between(from, to Ref) []Edge {
 	var out []Edge
 	for _, a := range g.arcs(from) {

@@ -8,14 +8,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Domain is what a node is about. The zero value is none of them.
+// Domain is the domain of a node. The zero value is invalid.
 type Domain uint8
 
 // The domains.
 const (
-	Code     Domain = iota + 1 // what the software is: files and what they define
-	History                    // what happened: sessions, tasks, what was decided, observed and asked
-	Academic                   // what is known: documents, articles, practices
+	Code     Domain = iota + 1 // the software: files and their declarations
+	History                    // the work: sessions, tasks, decisions, observations and questions
+	Academic                   // knowledge: documents, articles, practices
 )
 
 // Domains are all domains, in their order.
@@ -23,7 +23,7 @@ var Domains = []Domain{Code, History, Academic}
 
 var domainNames = []string{Code: "code", History: "history", Academic: "academic"}
 
-// NodeType is what a node stands for. The zero value is none of them.
+// NodeType is the type of a node. The zero value is invalid.
 type NodeType uint8
 
 // The types of nodes. Their numbers are in snapshots: new ones go to the end of the list.
@@ -33,7 +33,7 @@ const (
 	Method                       // a method of a type
 	Type                         // a type
 	Package                      // a package, or a folder of sources
-	Import                       // a package of somebody else, by its import path
+	Import                       // a third-party package, by its import path
 
 	Session       // a session
 	Workflow      // a workflow or pipeline
@@ -41,11 +41,11 @@ const (
 	Task          // a node of a DAG, and its result
 	Decision      // something that was decided
 	Failure       // something that failed
-	Pattern       // what was seen to work, or not to
+	Pattern       // an approach that worked, or did not
 	Observation   // something that an agent learned
 	Clarification // a question and its answer
 
-	Repo         // a repository of somebody else
+	Repo         // a third-party repository
 	Doc          // a document, or a section of one
 	Article      // an article or paper
 	Concept      // an idea by its name
@@ -63,7 +63,7 @@ var nodeNames = []string{
 	Constant: "constant", Variable: "variable",
 }
 
-// EdgeType is how one node is related to another. The zero value is none of them.
+// EdgeType is the type of an edge. The zero value is invalid.
 type EdgeType uint8
 
 // The types of edges; [CheckEdge] says between which domains. Their numbers are in snapshots: new ones go to the
@@ -76,7 +76,7 @@ const (
 	Implements                     // a type implements an interface
 	Contains                       // a whole has a part: a package its files, a document its sections, a DAG its tasks
 
-	// Temporal: what came of what.
+	// Temporal: order and cause.
 	Follows  // came after
 	Causes   // is why the other happened
 	Resolves // answers or repairs the other
@@ -107,27 +107,27 @@ type Node struct {
 	Type NodeType
 	// Name is short and for people: Tree.Entry, a heading, the name of an object.
 	Name string
-	// Path is the file that it stands in: a slash path below the root of the tree. "" if there is none.
+	// Path is its file: a slash path below the root of the tree. "" if it has no file.
 	Path string
-	// Line and End are its first and last line there, from 1. 0 if there are none.
+	// Line and End are its first and last line in the file, from 1. 0 if unknown.
 	Line, End int
-	// Digest is the xxhash64 of what it is made of.
+	// Digest is the xxhash64 of its source.
 	Digest uint64
 	// Labels are "key=value", sorted: kind=dag, issue=42, agent=architect, lang=go, category=decision.
 	Labels []string
-	// At is the time that it tells of, in Unix seconds, from the files; 0 if unknown.
+	// At is the time of the event, in Unix seconds, from the files; 0 if unknown.
 	At int64
 }
 
-// Edge is a relation of one node to another. From, To, Type and Source make it what it is: of two edges that agree in
-// these the heavier is kept.
+// Edge is a relation from one node to another. From, To, Type and Source identify it: of two equal edges the heavier
+// is kept.
 type Edge struct {
 	From, To string // ids of nodes
 	Type     EdgeType
-	// Weight is how strong the relation is, above 0 up to 1. 0 stands for 1.
+	// Weight is the strength of the relation, above 0 up to 1. 0 means 1.
 	Weight float32
-	// Source is the path of the file that states it. "" if it is derived from what From is made of; then it goes when
-	// From goes or is replaced.
+	// Source is the path of the file that states the edge. "" if it is derived from the source of From; then it is
+	// removed when From is removed or replaced.
 	Source string
 }
 
@@ -136,14 +136,14 @@ type Item struct {
 	Node
 	// Title is a name with signature, a heading, a summary: what says most.
 	Title string
-	// Body is a doc comment, the text of a section, what was observed; at most MaxBody bytes.
+	// Body is the text: a doc comment, a section, an observation; at most MaxBody bytes.
 	Body string
 }
 
-// MaxBody is how many bytes of text an item has: what is longer is no text that anybody reads.
+// MaxBody is the maximum length of the text of an item; longer texts are not prose.
 const MaxBody = 1 << 20
 
-// Provenance is where a node comes from and who vouches for it, as somebody stated it.
+// Provenance is a stated origin of a node, with the confidence in it.
 type Provenance struct {
 	ID         string // its name
 	Node       string // id of the node
@@ -151,18 +151,18 @@ type Provenance struct {
 	SourceID   string
 	// Confidence is how sure that is, in thousandths: 0 to 1000.
 	Confidence uint16
-	// VerifiedAt is when Verifier verified it, in Unix seconds; 0 and "" if nobody did.
+	// VerifiedAt is when Verifier verified it, in Unix seconds; 0 and "" if it is not verified.
 	VerifiedAt int64
 	Verifier   string
 	// Source is the path of the file that states it.
 	Source string
 }
 
-// Conflict is that two nodes contradict each other, as somebody stated it.
+// Conflict is a stated contradiction between two nodes.
 type Conflict struct {
 	ID         string // its name
 	A, B       string // ids of the nodes
-	Type       string // contradiction, supersession, duplicate: what is wrong between them
+	Type       string // contradiction, supersession, duplicate: the kind of the problem
 	DetectedAt int64  // Unix seconds
 	// Resolution is how it ended, and ResolvedAt when, in Unix seconds; "" and 0 if it did not.
 	Resolution string
@@ -174,7 +174,7 @@ type Conflict struct {
 // HashID is what other indexes know a node by: the xxhash64 of its id.
 func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
-// Domain is the domain of nodes of the type; 0 for what is no type.
+// Domain returns the domain of nodes of the type; 0 for an invalid type.
 func (t NodeType) Domain() Domain {
 	switch {
 	case t >= File && t <= Import, t == Constant, t == Variable:

@@ -77,7 +77,7 @@ func (m *naive) change(c graph.Change) {
 			delete(m.nodes, id)
 		}
 	}
-	withdrawn := func(source string) bool { return source != "" && slices.Contains(c.Withdraw, source) }
+	withdrawn := func(source string) bool { return source != "" && slices.Contains(c.Retract, source) }
 	for key := range m.edges {
 		if gone[key.from] || gone[key.to] || withdrawn(key.source) || key.source == "" && renewed[key.from] {
 			delete(m.edges, key)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Step is an edge that was walked, in its own direction. [Graph.Edge] has it with its source.
+// Step is an edge of a path, in its own direction. [Graph.Edge] returns it with its source.
 type Step struct {
 	From, To Ref
 	Type     EdgeType
@@ -242,7 +242,7 @@ func (g *Graph) Round(group []Ref, f Filter) Path {
 	return w.path([]Ref{group[0]}) // of a group there is a way round
 }
 
-// trace is the way from a node over what others were come from to the last one, and back to the first.
+// trace follows the predecessors in before from last back to from, and returns the path from the first node.
 func trace(before map[uint32]uint32, from, last uint32) []Ref {
 	nodes := []Ref{Ref(from)}
 	for u := last; u != from; u = before[u] {

@@ -33,9 +33,9 @@ const (
 	maxSteps = 2_000_000
 )
 
-// Paths are the paths of a route that come to no node twice: the shortest first, those of one length in the order of
-// the ids of their nodes. Between two nodes a path takes the heaviest edge. more is whether there are more than
-// MaxResults, or may be since the search took too long. The error is that the route makes no sense.
+// Paths returns the paths of a route that visit no node twice: the shortest first, those of one length in the order
+// of the ids of their nodes. Between two nodes a path uses the heaviest edge. more reports whether there are, or may
+// be because the search took too long, more than MaxResults. The error describes an invalid route.
 func (g *Graph) Paths(r Route) (paths []Path, more bool, err error) {
 	if err := g.checkRoute(&r); err != nil {
 		return nil, false, err
@@ -60,7 +60,7 @@ func (g *Graph) Paths(r Route) (paths []Path, more bool, err error) {
 	return f.found[:min(len(f.found), r.MaxResults)], more, nil
 }
 
-// checkRoute says what is wrong with a route, and puts in what is left out.
+// checkRoute checks a route, and sets the defaults.
 func (g *Graph) checkRoute(r *Route) error {
 	switch {
 	case r.MaxLength < 0 || r.MaxLength > longestPath:
@@ -191,7 +191,7 @@ func (f *routing) endStates() []uint32 {
 	return out
 }
 
-// reaches reports whether an end may be so many edges or fewer away.
+// reaches reports whether an end may be at most length edges away.
 func (f *routing) reaches(u, stage uint32, length int) bool {
 	state := f.state(u, stage)
 	return f.left.has(state) && int(f.left.value[state]) <= length
@@ -244,7 +244,7 @@ func (f *routing) take(path []turn, end uint32) Path {
 	return f.path(append(nodes, Ref(end)))
 }
 
-// enter puts a place on the path and finds where it may go on after so many edges.
+// enter adds a place to the path and finds the possible next places after length edges.
 func (f *routing) enter(t *turn, length int) {
 	f.on.mark(t.node, 1)
 	f.on.value[t.node] = 1

@@ -14,7 +14,7 @@ var (
 	ofKind    = []crossing{{Code, Code}, {History, History}, {Academic, Academic}}
 	mentions  = []crossing{
 		{Code, Academic}, {Academic, Code},
-		// What was observed, asked or done tells of files, documents and records, and documents link to each other.
+		// Observations, questions and tasks refer to files, documents and records, and documents link to each other.
 		{History, Code}, {History, History}, {History, Academic}, {Academic, Academic},
 	}
 )

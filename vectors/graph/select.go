@@ -50,7 +50,7 @@ func hasAll(sorted, labels []string) bool {
 	return true
 }
 
-// sameLabels remembers what it said of labels: nodes that have the same ones share their text.
+// sameLabels caches the result for each set of labels: nodes with equal labels share their text.
 type sameLabels struct {
 	*base
 	labels []string

@@ -36,7 +36,7 @@ type mask uint64
 
 func (m mask) has(t byte) bool { return m>>(t&63)&1 != 0 }
 
-// maskOf is the set of the types; all if there are none.
+// maskOf returns the set of the types; all if types is empty.
 func maskOf[T ~uint8](types []T) mask {
 	if len(types) == 0 {
 		return ^mask(0)
@@ -100,7 +100,7 @@ type visits struct {
 	found []reached // of an expansion
 }
 
-// visit gets what is used again for walks over so many places. Give it back to the pool.
+// visit returns reusable state for walks over that many places. The caller returns it to the pool.
 func (g *Graph) visit(places int) *visits {
 	v := g.visits.Get().(*visits)
 	if len(v.marks) < places {
@@ -125,7 +125,7 @@ func (v *visits) mark(u, value uint32) bool {
 	return true
 }
 
-// Reach is how far a walk goes. The zero value is as far as it can, breadth first.
+// Reach limits a walk. The zero value is unlimited, breadth first.
 type Reach struct {
 	Filter
 	// Depth is how many edges a node may be away from where the walk starts. 0: any number.
@@ -136,7 +136,7 @@ type Reach struct {
 	DepthFirst bool
 }
 
-// Visit is a node that a walk came to.
+// Visit is a visited node.
 type Visit struct {
 	Node Ref
 	// From is the node that it came from: itself where the walk starts.
@@ -200,8 +200,8 @@ type frame struct {
 	way, next int
 }
 
-// depthFirst visits each node when it first comes to it. It walks on from a node again when it comes to it by a shorter
-// way, since more is within the depth then; value is the length of the shortest.
+// depthFirst visits each node when it first reaches it. It walks from a node again when it reaches it by a shorter
+// path, because more nodes are within the depth then; value is the length of the shortest path.
 func (w *walker) depthFirst(v *visits, from []Ref, r Reach) (more bool) {
 	var stack []frame
 	for _, s := range from {

@@ -37,7 +37,7 @@ func exercise(g *graph.Graph) {
 	g.Cycles(graph.Filter{})
 	if len(some) > 0 {
 		id := g.ID(some[0])
-		with, _ := g.With(graph.Change{Remove: []string{id}, Withdraw: []string{"state/s1.yaml"},
+		with, _ := g.With(graph.Change{Remove: []string{id}, Retract: []string{"state/s1.yaml"},
 			Parts: graph.Parts{Nodes: []graph.Node{{ID: "new", Type: graph.File}}}})
 		_ = describe(with)
 	}

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Change is what is different after a few files changed.
+// Change is the input of With, after a few files changed.
 type Change struct {
-	// Remove are the ids of nodes that go, with all edges from and to them and what was stated of them. Ids of nodes that
-	// are not there do nothing; nodes that are among Nodes do not go, but are replaced.
+	// Remove are the ids of nodes to remove, with all edges from and to them and all facts about them. Missing ids are
+	// ignored; nodes that are also in Nodes are replaced.
 	Remove []string
-	// Withdraw are the paths of files that no longer state what they did: their edges, provenances and conflicts go.
-	Withdraw []string
+	// Retract are the paths of files whose stated edges, provenances and conflicts are removed.
+	Retract []string
 	// Parts come. A node whose id is there replaces it: the edges that were derived from the old one go, those that
 	// others have to it and those that a file states stay, unless it is of another domain than before.
 	Parts
 }
 
-// overlay is what is different from the base. What it points to is never changed.
+// overlay is the difference from the base. The values that it points to never change.
 type overlay struct {
 	gone    bitset            // places whose node went
 	touched bitset            // places that are in links
@@ -29,7 +29,7 @@ type overlay struct {
 	hashes  map[uint64]uint32
 	nodes   map[uint32]*Node // those that came or were replaced
 	links   map[uint32]*links
-	// stated is whether provenances and conflicts, sorted as in the base, stand for those of the base.
+	// stated reports whether provenances and conflicts, sorted as in the base, replace those of the base.
 	stated      bool
 	provenances []Provenance
 	conflicts   []Conflict
@@ -71,7 +71,7 @@ func (o *overlay) sorted(g *Graph) []uint32 {
 	return out
 }
 
-// clone can be changed without changing o, which may be nil. So many nodes are going to be put.
+// clone returns a copy that can be changed independently of o, which may be nil, with room for that many more nodes.
 func (o *overlay) clone(nodes int) *overlay {
 	if o == nil {
 		return &overlay{ids: map[string]uint32{}, hashes: map[uint64]uint32{}, nodes: make(map[uint32]*Node, nodes),
@@ -107,7 +107,7 @@ func (g *Graph) With(c Change) (*Graph, []error) {
 	now.over = g.over.clone(len(c.Nodes))
 	e := &edit{was: g, now: &now, cleared: map[uint32]bool{}, renewed: make(map[uint32]bool, len(c.Nodes)),
 		withdrawn: map[string]bool{}, comes: make(map[uint32][]arc, len(c.Nodes)), arrivals: map[uint32]*arrivals{}}
-	for _, path := range c.Withdraw {
+	for _, path := range c.Retract {
 		e.withdrawn[path] = path != ""
 	}
 	e.putNodes(c.Nodes)

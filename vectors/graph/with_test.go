@@ -21,7 +21,7 @@ func randomChange(rng *rand.Rand, m *naive, ids int) graph.Change {
 		c.Remove = append(c.Remove, randomNode(rng, rng.IntN(ids)).ID)
 	}
 	if rng.IntN(4) == 0 {
-		c.Withdraw = append(c.Withdraw, randomSource(rng))
+		c.Retract = append(c.Retract, randomSource(rng))
 	}
 	byID := maps.Clone(m.nodes)
 	for range rng.IntN(5) {

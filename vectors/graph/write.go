@@ -165,8 +165,8 @@ func outward(arcs []arc, nodes int) csr {
 	return c
 }
 
-// inward are the arcs by where they lead, then by type and where they come from: sorted by type, then by node, each
-// time leaving what is equal as it was.
+// inward sorts the arcs by the node that they lead to, then by type and the node that they leave: by type, then by
+// node, each time with a stable sort.
 func inward(arcs []arc, nodes int) csr {
 	var starts [256]int
 	for i := range arcs {

@@ -40,7 +40,7 @@ func (b *best) last() candidate {
 	return b.all[0]
 }
 
-// push puts in a candidate that is wanted.
+// push adds a candidate for which wants is true.
 func (b *best) push(c candidate) {
 	full := len(b.all) == b.limit
 	if !full {
@@ -60,7 +60,7 @@ func (b *best) push(c candidate) {
 	}
 }
 
-// insert puts a candidate at its place in the order; the last one falls out.
+// insert inserts a candidate in order; the last one is dropped.
 func (b *best) insert(c candidate) {
 	all := b.all
 	i := len(all) - 1
@@ -103,7 +103,7 @@ func (b *best) down() {
 	h[i] = c
 }
 
-// hits returns the candidates in their order, and forgets them.
+// hits returns the candidates in order, and clears the list.
 func (b *best) hits() []Hit {
 	if b.limit > fewBest {
 		slices.SortFunc(b.all, func(x, y candidate) int {

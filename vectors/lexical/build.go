@@ -11,19 +11,19 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Document is a text that can be found.
+// Document is a text to index.
 type Document struct {
 	// Title is what the text is about; its words weigh more.
 	Title string
 	Body  string
-	// Names are what it is called, see [Set.Named]. They count for nothing else.
+	// Names are the names of the document, see [Set.Named]. They do not count for other queries.
 	Names []string
-	// Key puts documents with equal scores in order, the smallest first.
+	// Key orders documents with equal scores, the smallest first.
 	Key uint64
 }
 
-// Build makes the index of these documents, which are numbered from 0. Equal documents make equal bytes, on any number of
-// processors. The error is ErrTooMany, if any.
+// Build builds the index of the documents, which are numbered from 0. Equal documents give equal bytes, on any number of
+// processors. The only error is ErrTooMany.
 func Build(docs []Document) (*Index, error) {
 	if len(docs) > MaxDocuments {
 		return nil, ErrTooMany
@@ -31,10 +31,10 @@ func Build(docs []Document) (*Index, error) {
 	return buildOn(docs, min(runtime.GOMAXPROCS(0), len(docs)/leastShare+1)), nil
 }
 
-// leastShare is how many documents are worth a processor of their own.
+// leastShare is the number of documents for which another processor is worth its cost.
 const leastShare = 1 << 11
 
-// buildOn builds with so many processors.
+// buildOn builds on the given number of processors.
 func buildOn(docs []Document, processors int) *Index {
 	builders := make([]*builder, processors)
 	each(builders, func(i int) {
@@ -43,7 +43,7 @@ func buildOn(docs []Document, processors int) *Index {
 	return layOutAll(builders)
 }
 
-// each calls do for all numbers of builders at once, and waits.
+// each calls do concurrently for the number of each builder, and waits.
 func each(builders []*builder, do func(i int)) {
 	var others sync.WaitGroup
 	for i := 1; i < len(builders); i++ {
@@ -53,7 +53,7 @@ func each(builders []*builder, do func(i int)) {
 	others.Wait()
 }
 
-// builder gathers the documents of an index, or of a part of it.
+// builder collects the documents of an index, or of a part of it.
 type builder struct {
 	numberer
 	lengths []byte // classes
@@ -63,7 +63,7 @@ type builder struct {
 	entries   [][]entry
 	pieceSize int
 	entered   int
-	// known has what is known of each term so far.
+	// known is the count of each term so far.
 	known []counted
 
 	// Of a part: the number of its first document, and for each term its number among those of all parts, then the place of
@@ -81,7 +81,7 @@ type entry struct{ term, posting uint32 }
 type counted struct{ docs, last uint32 }
 
 const (
-	entryShare = 8 // about so many bytes of text there are to an entry
+	entryShare = 8 // about one entry for this many bytes of text
 	mostPiece  = 1 << 15
 )
 
@@ -96,16 +96,16 @@ func read(docs []Document) *builder {
 		pieceSize: min(bytes/entryShare, mostPiece),
 	}
 	for i := range docs {
-		b.add(&docs[i])
+		b.addDocument(&docs[i])
 	}
 	return b
 }
 
-// add adds a document.
-func (b *builder) add(d *Document) {
+// addDocument adds a document.
+func (b *builder) addDocument(d *Document) {
 	b.row = b.row[:0]
-	b.name(d.Names)
-	length := titleWeight*b.count(d.Title, titleWeight, titleBit) + b.count(d.Body, 1, 0)
+	b.addNames(d.Names)
+	length := titleWeight*b.addTerms(d.Title, titleWeight, titleBit) + b.addTerms(d.Body, 1, 0)
 	class := lengthClass(length)
 	for i := range b.row {
 		b.row[i].posting |= uint32(len(b.lengths))<<docShift | uint32(class)
@@ -121,27 +121,27 @@ func (b *builder) add(d *Document) {
 	b.entries[last] = append(b.entries[last], b.row...)
 }
 
-// name adds what a document is called to its entries.
-func (b *builder) name(names []string) {
+// addNames adds the names of a document to its entries.
+func (b *builder) addNames(names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			continue
 		}
-		b.enter(b.number([]byte(NameTerm(name))), 1, 0)
+		b.addEntry(b.number([]byte(NameTerm(name))), 1, 0)
 	}
 }
 
-// count adds the terms of a text to the entries of its document, and returns how many they are.
-func (b *builder) count(text string, weight, mark uint32) int {
+// addTerms adds the terms of a text to the entries of its document, and returns their number.
+func (b *builder) addTerms(text string, weight, mark uint32) int {
 	b.numbered = b.numbers(b.numbered[:0], text)
 	for _, term := range b.numbered {
-		b.enter(term, weight, mark)
+		b.addEntry(term, weight, mark)
 	}
 	return len(b.numbered)
 }
 
-// enter adds a term to the entries of the document that is being added.
-func (b *builder) enter(term, weight, mark uint32) {
+// addEntry adds a term to the entries of the current document.
+func (b *builder) addEntry(term, weight, mark uint32) {
 	for len(b.known) < len(b.ends) {
 		b.known = append(b.known, counted{})
 	}
@@ -156,7 +156,7 @@ func (b *builder) enter(term, weight, mark uint32) {
 	e.posting = e.posting&^(maxTF<<tfShift) | min(tf+weight, maxTF)<<tfShift | mark
 }
 
-// layOutAll lays the documents of builders out, those of the first one first.
+// layOutAll writes the documents of all builders as one index, in the order of the builders.
 func layOutAll(builders []*builder) *Index {
 	all := &builders[0].vocabulary
 	docs := joinTerms(all, builders)
@@ -233,7 +233,7 @@ func (v *vocabulary) text(term uint32) []byte {
 	return v.texts[from:v.ends[term]]
 }
 
-// number is the number of a term, a new one if it is not there yet.
+// number returns the number of a term, and assigns the next one to a new term.
 func (v *vocabulary) number(term []byte) uint32 {
 	hash := xxhash.Sum64(term)
 	mask := uint64(len(v.slots) - 1)

@@ -1,11 +1,10 @@
 // Package lexical finds texts by their words: an inverted index with BM25 ranking in one flat slice of bytes, which is
-// used as it is, without decoding, and is the same bytes for the same documents on every machine.
+// used in place, without decoding, and has the same bytes for the same documents on every machine.
 //
 // # Terms
 //
-// A text is cut into terms, see [Terms]: words in lower case without accents; identifiers, paths and compounds whole
-// and by their parts; no words that say nothing. Queries are cut the same way, and a document is found that has any of
-// the terms.
+// A text is cut into terms, see [Terms]: words in lower case without accents; identifiers, paths and compounds, whole
+// and by their parts; no stop words. Queries are cut the same way, and a document matches if it has any of the terms.
 //
 // # Ranking
 //
@@ -15,20 +14,20 @@
 // occurs counts up to maxTF, where BM25 has long become flat, and lengths are rounded to seven bits (exactly up to 32,
 // then to an eighth).
 //
-// All of it is integer arithmetic (idf in 1/1024, the rest in 1/16384), so the sum over the terms does not depend on
-// their order, nor on the machine. Equal scores are put in the order of [Document.Key], then of the documents.
+// All arithmetic is on integers (idf in 1/1024, the rest in 1/16384), so the sum over the terms depends neither on
+// their order nor on the machine. Equal scores are ordered by [Document.Key], then by document number.
 //
 // # Segments
 //
-// An index never changes. What is added goes into a small index of its own, what is removed is marked, and a [Set]
-// searches them together: N, n and the average length are those of all documents that are left, so that the answers are
-// exactly those of one index built anew from these. [Merge] makes that one index without the texts.
+// An index never changes. Added documents go into another small index, removed ones are marked as deleted, and a [Set]
+// searches the segments together: N, n and the average length are those of all live documents, so the answers are
+// exactly those of one index built from them. [Merge] makes that one index without the texts.
 //
 // # Search
 //
-// Postings of rare terms are added up document by document; what frequent terms can bring to a document at most is
-// known from the windows. Documents that have frequent terms only are looked at where a window can have one that is
-// better than what was found, 64 at once: the masks tell which documents have enough of the terms.
+// Scores of rare terms are accumulated document by document; for frequent terms the windows give an upper bound
+// (block-max). Documents that have only frequent terms are visited where the bound of a window exceeds the lowest score
+// in the result, 64 at once: the masks show which documents have enough of the terms.
 //
 // # Format
 //
@@ -44,16 +43,16 @@
 //	sums      for each page of 64 KiB of what lies between header and sums its checksum
 //
 // The block of a term that fewer than every 32nd document has is its postings, ascending: document<<12 | in title<<11 |
-// frequency<<7 | length; 4 bytes each. That of a more frequent one has, for windows of 64 documents and tracts of 1024
+// frequency<<7 | length; 4 bytes each. That of a more frequent one has, for windows of 64 documents and groups of 1024
 // windows:
 //
-//	bases     for each tract the number of its first posting, 4 bytes
+//	bases     for each group the number of its first posting, 4 bytes
 //	masks     for each window its documents as bits, 8 bytes
-//	begins    for each window the number of its first posting in the tract, 2 bytes
+//	begins    for each window the number of its first posting in the group, 2 bytes
 //	highest   for each window the highest possible weight, in 1/142, rounded up, one byte
 //	counts    for each posting in title<<4 | frequency, one byte
 //
-// Opening looks at the header only. A page is checked against its sum when it is needed for the first time: one query
-// of a process that ends after it reads a few pages, not megabytes. Whatever a file holds, nothing panics; a file that
-// is not what was written gives [ErrDamaged], and is to be built again.
+// Open reads only the header. A page is compared with its checksum on its first use: one query of a short process reads
+// a few pages, not megabytes. No content of a file causes a panic; a file with other bytes than Build wrote gives
+// [ErrDamaged] and must be rebuilt.
 package lexical

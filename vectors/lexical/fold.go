@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// stopWords are words of English that say nothing of what a text is about. Words that turn a meaning round (no, not,
+// stopWords are English words that do not indicate the subject of a text. Words that invert a meaning (no, not,
 // without) are not among them.
 var stopWords = strings.Fields(`
 a about after all also am an and any are as at be been before being but by can could did do does
@@ -18,7 +18,7 @@ what when where which while who whom why will with would you your`)
 
 const longestStopWord = 7
 
-// isStop has the stop words.
+// isStop is the set of the stop words.
 var isStop = func() map[string]bool {
 	out := make(map[string]bool, len(stopWords))
 	for _, w := range stopWords {
@@ -27,7 +27,7 @@ var isStop = func() map[string]bool {
 	return out
 }()
 
-// accents lists letters after the letters that they are taken for.
+// accents lists base letters, each followed by the letters that are folded to it.
 const accents = `
 a àáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặ
 ae æǣǽ
@@ -70,7 +70,7 @@ z źżžẑẓẕ
 υ ΰϋύ
 ω ώ`
 
-// folds is accents as a table by character; nil for what stays as it is.
+// folds is accents as a table by character; nil for characters that are not folded.
 var folds = sync.OnceValue(func() [][]byte {
 	var out [][]byte
 	for line := range strings.Lines(strings.TrimSpace(accents)) {
@@ -145,8 +145,8 @@ func lowerASCII(into []byte, s string) []byte {
 	return into
 }
 
-// isWord reports whether r can be in a word. Signs over letters that change what is read (as vowels of Indian scripts)
-// are.
+// isWord reports whether r can be in a word. Combining signs that change the reading (as vowels of Indian scripts)
+// can.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return byteKind[r] == kindWord
@@ -168,8 +168,8 @@ func jointOf(r rune) joint {
 	return none
 }
 
-// isHidden reports whether r is left out of words, which it does not part: accents, vowel points of Hebrew and Arabic
-// and the stroke that stretches Arabic words, soft hyphens, joiners, marks of direction.
+// isHidden reports whether r is ignored within words and does not separate them: accents, vowel points of Hebrew and
+// Arabic and the stroke that stretches Arabic words, soft hyphens, joiners, direction marks.
 func isHidden(r rune) bool {
 	switch {
 	case r < 0xAD || r == '\u200b' || r == '\ufeff':
@@ -182,13 +182,13 @@ func isHidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// unpartedScripts do not part words with spaces, or (Hangul) build them of many parts.
+// unpartedScripts do not separate words by spaces, or (Hangul) build them of many parts.
 var unpartedScripts = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
-// unparted reports whether r is a letter or mark of a script that does not part words.
+// unparted reports whether r is a letter or mark of a script that does not separate words.
 func unparted(r rune) bool {
 	return r >= 0xE00 && unicode.In(r, unpartedScripts...) && isWord(r) || r == '\u30fc' || r == '\uff70'
 }

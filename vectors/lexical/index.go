@@ -9,13 +9,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// ErrDamaged says that an index is not what was written, or of another version.
+// ErrDamaged reports that the bytes of an index were changed, or have another version.
 var ErrDamaged = errors.New("the lexical index is damaged or of another version; build it again")
 
-// ErrTooMany says that there are more than MaxDocuments documents.
+// ErrTooMany reports that there are more than MaxDocuments documents.
 var ErrTooMany = fmt.Errorf("more than %d documents for one lexical index; make several", MaxDocuments)
 
-// MaxDocuments is how many documents an index may have; for more, make several.
+// MaxDocuments is the maximum number of documents of one index.
 const MaxDocuments = 1 << (32 - docShift)
 
 // A posting is four bytes: document, whether the term is in its title, how often it occurs, how long the document is.
@@ -29,9 +29,10 @@ const (
 	maxTF       = 15
 	windowShift = 6 // a window is 64 documents, the bits of a word
 	windowSize  = 1 << windowShift
-	// tractWindows are searched at once; 65,536 documents, so that numbers of postings in them fit into 16 bits.
-	tractWindows = 1 << 10
-	// A term is frequent that at least every 32nd document has.
+	// groupWindows windows are searched at once; 65,536 documents, so that numbers of postings in them fit into 16
+	// bits.
+	groupWindows = 1 << 10
+	// A term is frequent if at least every 32nd document has it.
 	frequentShare = 32
 )
 
@@ -41,7 +42,7 @@ const (
 	pageShift  = 16 // a page is 64 KiB
 )
 
-// header is what the index begins with, after the magic.
+// header is the start of the index, after the magic.
 type header struct {
 	docs, terms, slots, text, blocks, postings uint32
 	// length is the sum of the lengths of all documents.
@@ -58,11 +59,11 @@ type Index struct {
 	data []byte
 	// The sections of data.
 	lengths, keys, slotRows, termRows, texts, blocks, pageSums section
-	// checked has a bit for each page that was compared with its sum.
+	// checked has a bit for each page that was compared with its checksum.
 	checked []atomic.Uint64
 }
 
-// section is a part of the data, and where it begins.
+// section is a part of the data, and its offset.
 type section struct {
 	at   int
 	data []byte
@@ -78,14 +79,14 @@ const (
 	sumSize     = 8
 )
 
-// Bytes is the index in its format. It must not be changed.
+// Bytes returns the index in its format. The caller must not change it.
 func (x *Index) Bytes() []byte { return x.data }
 
-// Docs is how many documents the index has.
+// Docs returns the number of documents of the index.
 func (x *Index) Docs() int { return int(x.docs) }
 
-// Open is the index that these bytes hold. They are used as they are and must not change. Open looks at the header and
-// costs the same whatever the size; the rest is checked page by page when it is used.
+// Open returns the index that is stored in data. The bytes are used in place and must not change. Open reads only the
+// header and costs the same for every size; each page is checked on its first use.
 func Open(data []byte) (*Index, error) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return nil, ErrDamaged
@@ -126,7 +127,7 @@ func (h header) write(data []byte) {
 	binary.LittleEndian.PutUint64(data[headerSize-8:], xxhash.Sum64(data[:headerSize-8]))
 }
 
-// windows is how many windows the documents fill.
+// windows returns the number of windows that the documents fill.
 func (h header) windows() int { return (int(h.docs) + windowSize - 1) >> windowShift }
 
 // sizes are the sizes of the sections in bytes, in their order.
@@ -168,7 +169,7 @@ func (x *Index) layOut() bool {
 	return at == uint64(len(x.data))
 }
 
-// rows are n rows of a section from a place on. It is nil, false when they are not there, or not what was written.
+// rows returns n rows of a section, starting at row from. It returns nil, false if they do not exist or are damaged.
 func (x *Index) rows(s *section, size, from, n int) ([]byte, bool) {
 	if from < 0 || n < 0 || from > len(s.data)/size || n > len(s.data)/size-from {
 		return nil, false
@@ -177,7 +178,7 @@ func (x *Index) rows(s *section, size, from, n int) ([]byte, bool) {
 	return s.data[from : from+n : from+n], x.sound(s.at+from, s.at+from+n)
 }
 
-// sound reports whether the pages that data[from:to] touches are what was written. It remembers which were.
+// sound reports whether the pages that data[from:to] touches match their checksums. It remembers the pages that do.
 func (x *Index) sound(from, to int) bool {
 	if from >= to {
 		return true

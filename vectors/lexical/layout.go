@@ -36,8 +36,8 @@ func layOut(lengths []byte, keys []uint64, terms int, text func(int) []byte, sta
 	return x
 }
 
-// frequent reports whether a term with so many documents is kept as bits for all documents. A list of fewer takes less
-// space, and is turned into bits in no time.
+// frequent reports whether a term with df documents is stored as a bitmap over all documents. A shorter list takes
+// less space, and is converted to bits quickly.
 func (h header) frequent(df uint32) bool { return df >= 16 && df >= h.docs/frequentShare }
 
 // units is how many blockUnits the block of a term takes.
@@ -88,9 +88,9 @@ func (x *Index) putBlock(data []byte, list []uint32, weights *impacts) {
 	form := x.block(len(list))
 	i, base := 0, 0
 	for w := range x.windows() {
-		if w%tractWindows == 0 {
+		if w%groupWindows == 0 {
 			base = i
-			binary.LittleEndian.PutUint32(data[4*(w/tractWindows):], uint32(base))
+			binary.LittleEndian.PutUint32(data[4*(w/groupWindows):], uint32(base))
 		}
 		binary.LittleEndian.PutUint16(data[form.begins+2*w:], uint16(i-base))
 		mask, most := uint64(0), uint16(0)

@@ -11,8 +11,8 @@ type list struct {
 	term uint32 // its number
 	// postings are those of a rare term, ascending; nil for others.
 	postings []byte
-	// What there is of a frequent term, see block: of each tract the number of its first posting, of each window its
-	// documents, the number of its first posting in the tract, and the highest possible weight in it; of each posting
+	// What there is of a frequent term, see block: of each group the number of its first posting, of each window its
+	// documents, the number of its first posting in the group, and the highest possible weight in it; of each posting
 	// how often the term occurs.
 	bases, masks, begins, highest, counts []byte
 }
@@ -24,7 +24,7 @@ type block struct{ masks, begins, highest, counts, end int }
 func (h header) block(df int) block {
 	windows := h.windows()
 	var b block
-	b.masks = 4 * ((windows + tractWindows - 1) / tractWindows)
+	b.masks = 4 * ((windows + groupWindows - 1) / groupWindows)
 	b.begins = b.masks + 8*windows
 	b.highest = b.begins + int(aligned(uint64(2*windows)))
 	b.counts = b.highest + int(aligned(uint64(windows)))
@@ -170,4 +170,21 @@ func (x *Index) lengthClass(doc uint32) (uint8, bool) {
 		return 0, false
 	}
 	return row[0] & lengthMask, true
+}
+
+// EachTerm calls yield with every term, in the order of their bytes, and with what calls its argument with the number of
+// each document that has the term, ascending. The bytes are valid during the call. The error is ErrDamaged, if any.
+func (x *Index) EachTerm(yield func(term []byte, docs func(func(doc uint32)))) error {
+	for n := range x.terms {
+		text, ok := x.text(n)
+		if !ok {
+			return ErrDamaged
+		}
+		l, ok := x.list(n)
+		if !ok {
+			return ErrDamaged
+		}
+		yield(text, func(each func(uint32)) { l.each(func(doc uint32, _ uint8) { each(doc) }) })
+	}
+	return nil
 }

@@ -2,16 +2,16 @@ package lexical
 
 import "math/bits"
 
-// numberer cuts texts into terms, as cutter does, and numbers them. Most of what stands between two spaces has stood
-// there before: which terms it was cut into is remembered, and looked up instead.
+// numberer cuts texts into terms, as cutter does, and numbers them. Most tokens between two spaces have occurred
+// before: their terms are cached and looked up.
 type numberer struct {
 	vocabulary
 	cutter cutter
 	memo   []remembered // a hash table; a power of two of them
 	lists  []uint32     // the terms of pieces that have none or several
 	pieces []piece      // those that are looked up
-	// touched keeps what was read ahead from being left out.
-	touched uint32
+	// prefetched keeps the compiler from removing the prefetch.
+	prefetched uint32
 }
 
 // piece is a part of a text, with its key and its place in the memo if it may be there.
@@ -44,7 +44,7 @@ const (
 	mostMemo  = 1 << 17
 )
 
-// newNumberer makes a numberer for texts of about so many bytes.
+// newNumberer returns a numberer for texts of about the given number of bytes.
 func newNumberer(bytes int) numberer {
 	slots := leastMemo
 	for slots < mostMemo && slots < bytes/memoShare {
@@ -79,7 +79,7 @@ func (n *numberer) split(text string, i int) int {
 		}
 		p.end = i
 		if kinds == kindWord*(i-p.begin-1)+kindJoint && byteKind[text[i-1]] == kindJoint {
-			p.end-- // a word at the end of a sentence is no other word
+			p.end-- // a word at the end of a sentence is the same word
 		}
 		if p.end-p.begin <= longestPiece {
 			p.key = keyOf(text, p.begin, p.end)
@@ -97,7 +97,7 @@ func (n *numberer) touch() {
 	for i := range n.pieces {
 		sum += n.memo[n.pieces[i].slot&mask].count
 	}
-	n.touched = sum
+	n.prefetched = sum
 }
 
 // terms appends the terms of a piece of text.

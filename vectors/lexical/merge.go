@@ -4,8 +4,8 @@ import (
 	"bytes"
 )
 
-// Merge makes one index of what is left in the segments: the same bytes as building it from these documents. The error
-// is ErrDamaged or ErrTooMany, if any.
+// Merge makes one index of the live documents of the segments: the same bytes as building it from these documents. The
+// error is ErrDamaged or ErrTooMany, if any.
 func Merge(segments ...Segment) (*Index, error) {
 	m := newMerger(segments)
 	for _, s := range segments {
@@ -32,7 +32,7 @@ func Merge(segments ...Segment) (*Index, error) {
 	return layOut(m.lengths, m.keys, len(m.texts), text, m.starts, m.postings), nil
 }
 
-// merger gathers what is left of several indexes.
+// merger collects the live documents of several indexes.
 type merger struct {
 	parts    []part
 	at       []*part // those that have the term
@@ -41,8 +41,8 @@ type merger struct {
 	texts    [][]byte
 	starts   []uint32
 	postings []uint32
-	// How many postings, and bytes of texts, the headers of the segments leave room for: the lists of a file that is not
-	// what was written may lie on top of each other.
+	// The numbers of postings, and of bytes of texts, that the headers of the segments leave room for: in a damaged file
+	// the lists may overlap.
 	postingsLeft, textLeft int
 }
 

@@ -6,11 +6,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// nameMark begins the terms of names. No text has it in a term.
+// nameMark begins the terms of names. No term of a text contains it.
 const nameMark = '\x01'
 
-// NameTerm is the term by which a document is found that is called so, whatever the case and the accents. It is none of
-// the [Terms] of any text. Of a long name its begin counts.
+// NameTerm returns the term that finds a document by its whole name, ignoring case and accents. It differs from all
+// [Terms] of any text. Of a long name only the start is used.
 func NameTerm(name string) string {
 	out := []byte{nameMark}
 	for _, r := range strings.TrimSpace(name) {

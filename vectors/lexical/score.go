@@ -61,7 +61,7 @@ func lengthClass(length int) uint8 {
 	return uint8(min(32+octave*8+(length-32)/4, 1<<tfShift-1))
 }
 
-// lengthOf is the length that a class stands for.
+// lengthOf returns the length that a class represents.
 func lengthOf(class uint8) int {
 	if class < 32 {
 		return int(class)

@@ -12,7 +12,8 @@ type Hit struct {
 	Score float32
 }
 
-// maxQuery is how many terms of a query are searched for. The sum of so many scores fits into 32 bits.
+// maxQuery is the maximum number of terms of a query that are searched. The sum of that many scores fits into 32
+// bits.
 const maxQuery = 1024
 
 // Search finds the limit best documents that have a term of the query and are accepted, best first. accept nil accepts
@@ -43,8 +44,8 @@ type query struct {
 	terms  vocabulary
 	found  []wanted
 	best   best
-	tract  tract
-	// touched keeps what was read ahead from being left out.
+	group  windowGroup
+	// touched keeps the compiler from removing the prefetch.
 	touched byte
 }
 
@@ -89,7 +90,7 @@ func (q *query) lookUp() bool {
 				return false
 			}
 			w.lists = append(w.lists, l)
-			w.df += seg.left(&l)
+			w.df += seg.live(&l)
 		}
 		if w.df <= 0 {
 			all = all[:len(all)-1]
@@ -103,19 +104,19 @@ func (q *query) lookUp() bool {
 	return true
 }
 
-// scan searches a segment, one tract after the other. It is false for damage.
+// scan searches a segment, one window group after the other. It returns false for damage.
 func (q *query) scan(i int, accept func(int) bool) bool {
 	seg := &q.set.segments[i]
 	lengths, ok := seg.Index.rows(&seg.Index.lengths, 1, 0, seg.Index.Docs())
 	if !ok {
 		return false
 	}
-	t := &q.tract
+	t := &q.group
 	t.begin(q.found, i, seg.stretch)
-	v := visit{tract: t, segment: seg, best: &q.best, accept: accept}
-	for first := 0; first < seg.Index.windows(); first += tractWindows {
+	v := visit{windowGroup: t, segment: seg, best: &q.best, accept: accept}
+	for first := 0; first < seg.Index.windows(); first += groupWindows {
 		ok := t.enter(first, lengths, q.set.weights)
-		v.added()
+		v.offerAccumulated()
 		v.walk()
 		if !ok || v.damaged {
 			return false

@@ -223,7 +223,7 @@ func TestSearchIsBM25(t *testing.T) {
 }
 
 // TestNothingIsLeftOut compares with what adding everything up gives, exactly: in corpora whose words are so frequent that
-// each kind of list and of query occurs, at the edges of windows and tracts, with equal scores and deleted documents.
+// each kind of list and of query occurs, at the edges of windows and groups, with equal scores and deleted documents.
 func TestNothingIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ docs, words, segments int }{

@@ -22,7 +22,7 @@ func (b *Bitmap) Add(n int) {
 // Has reports whether n is in the set.
 func (b Bitmap) Has(n int) bool { return n>>6 < len(b) && b[n>>6]&(1<<(n&63)) != 0 }
 
-// Segment is an index of which some documents are deleted.
+// Segment is an index and the set of its deleted documents.
 type Segment struct {
 	Index   *Index
 	Deleted Bitmap
@@ -45,7 +45,7 @@ type segment struct {
 	deleted []uint32 // ascending
 	// lost has for each term how many of its documents are deleted, plus one; 0 before anybody asked.
 	lost []atomic.Uint32
-	// stretch is by how much the highest weights of windows have to be raised for the set's average length.
+	// stretch is the factor that raises the highest weights of windows to the set's average length.
 	stretch float64
 }
 
@@ -73,7 +73,7 @@ func NewSet(segments ...Segment) (*Set, error) {
 	return s, nil
 }
 
-// count adds the documents of a segment that are left to the sums.
+// count adds the live documents of a segment to the sums.
 func (s *Set) count(seg *segment) error {
 	x := seg.Index
 	s.live += uint64(x.docs)
@@ -97,9 +97,9 @@ func (s *Set) count(seg *segment) error {
 	return nil
 }
 
-// left is how many documents of a list are not deleted. Counting them takes as long as reading the list, so it is done
-// once.
-func (seg *segment) left(l *list) int {
+// live returns the number of documents of a list that are not deleted. Counting takes as long as reading the list, so
+// the result is cached.
+func (seg *segment) live(l *list) int {
 	if len(seg.deleted) == 0 || l.df == 0 {
 		return l.df
 	}
@@ -111,8 +111,8 @@ func (seg *segment) left(l *list) int {
 	return l.df - int(lost-1)
 }
 
-// stretch: the weight of an occurrence falls as the average length does, and grows less than the average length. What
-// was rounded down may have been up to one larger.
+// stretch returns the factor: the weight of an occurrence falls with the average length, but less than in proportion.
+// Values that were rounded down may have been up to one larger.
 func (s *Set) stretch(x *Index) float64 {
 	average := float64(max(1, s.length)) / float64(max(1, s.live))
 	reference := float64(x.refLength) / float64(x.refDocs)
@@ -122,10 +122,10 @@ func (s *Set) stretch(x *Index) float64 {
 	return max(1, average/reference) * (boundUnit + 2) / boundUnit
 }
 
-// Overlap counts for each document how many of the different terms of a query its title has. counts has an
-// element for each document of the segments, 0 for deleted ones; total is how many terms the query has; any are the
-// documents that have any of them, in title or body, perhaps deleted ones, too: terms of one character are none of those.
-// The error is ErrDamaged, if any.
+// Overlap counts for each document how many different terms of a query its title has. counts has an element for each
+// document of the segments, 0 for deleted ones; total is the number of terms of the query; any is the set of documents
+// that have any of them, in title or body, possibly deleted; terms of one character are not counted. The error is
+// ErrDamaged, if any.
 func (s *Set) Overlap(query string) (counts []uint16, total int, any Bitmap, err error) {
 	q := s.query(query)
 	defer s.queries.Put(q)

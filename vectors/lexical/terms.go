@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxTerm is how many bytes of a term count. Longer words are cut; longer compounds are found by their parts only.
+// maxTerm is the maximum length of a term in bytes. Longer words are cut; longer compounds are found by their parts
+// only.
 const maxTerm = 64
 
 // Terms lists the terms of a text in the order of their occurrence, each as often as it occurs.
@@ -29,8 +30,7 @@ func Terms(text string) []string {
 	return out
 }
 
-// cutter cuts texts into terms. It holds what is used again; the zero value is ready. It is not safe for concurrent
-// use.
+// cutter cuts texts into terms and reuses its buffers; the zero value is ready. It is not safe for concurrent use.
 type cutter struct {
 	runes []rune // of the chunk that is being cut
 	buf   []byte // the folded text of its atoms, one after the other
@@ -38,13 +38,13 @@ type cutter struct {
 	term  []byte
 }
 
-// atom is a piece of a chunk that is not cut further: lower case letters, or digits.
+// atom is an indivisible piece of a chunk: lower case letters, or digits.
 type atom struct {
 	from, to int
-	joint    joint // what is before it
+	joint    joint // the separator before it
 }
 
-// joint is what stands between two atoms; the larger, the looser.
+// joint is the separator between two atoms; a larger one separates more.
 type joint uint8
 
 const (
@@ -76,7 +76,7 @@ func (c *cutter) cut(text string, yield func(term []byte)) {
 }
 
 // plainWord returns the end of the word that begins at i, if it is one of ASCII letters without any joint: most are,
-// and need no further looks. Otherwise it returns i.
+// and need no further checks. Otherwise it returns i.
 func plainWord(text string, i int) int {
 	if !isLower(text[i]) && !isUpper(text[i]) {
 		return i
@@ -91,7 +91,7 @@ func plainWord(text string, i int) int {
 	return end
 }
 
-// sentenceEnd reports whether at i there is a joint that joins nothing, as at the end of a sentence.
+// sentenceEnd reports whether the joint at i joins nothing, as at the end of a sentence.
 func sentenceEnd(text string, i int) bool {
 	return byteKind[text[i]] == kindJoint && (i+1 == len(text) || byteKind[text[i+1]] == kindOther)
 }
@@ -114,7 +114,7 @@ func (c *cutter) cutChunk(text string, i int, yield func([]byte)) int {
 	return i
 }
 
-// withoutGenitive cuts 's off.
+// withoutGenitive removes a final 's.
 func withoutGenitive(runes []rune) []rune {
 	if n := len(runes) - 2; n > 0 && isApostrophe(runes[n]) && unicode.ToLower(runes[n+1]) == 's' {
 		return runes[:n]
@@ -122,7 +122,7 @@ func withoutGenitive(runes []rune) []rune {
 	return runes
 }
 
-// splitAtoms makes the atoms of a chunk.
+// splitAtoms splits a chunk into atoms.
 func (c *cutter) splitAtoms(runes []rune) {
 	c.buf, c.atoms = c.buf[:0], c.atoms[:0]
 	before := none // the loosest joint since the last atom
@@ -145,7 +145,7 @@ func (c *cutter) splitAtoms(runes []rune) {
 }
 
 // changes reports whether a new part of an identifier begins at i: aB, before the last of ABCd, between letters and
-// digits. The s of a plural as IDs begins none.
+// digits. The s of a plural as IDs does not begin one.
 func changes(runes []rune, i int) bool {
 	if i == 0 {
 		return false
@@ -169,7 +169,7 @@ func changes(runes []rune, i int) bool {
 	return unicode.IsUpper(was) && (lowers > 1 || lowers == 1 && runes[i+1] != 's')
 }
 
-// yieldAtoms yields the atoms and what they form together.
+// yieldAtoms yields the atoms and the terms that they form together.
 func (c *cutter) yieldAtoms(yield func([]byte)) {
 	for _, a := range c.atoms {
 		c.yieldAtom(c.buf[a.from:a.to], yield)
@@ -182,8 +182,8 @@ func (c *cutter) yieldAtoms(yield func([]byte)) {
 	}
 }
 
-// yieldPairs yields the words that are written as two parts, as OAuth and SQLite, within longer identifiers: those with a
-// part that is too short to be a word by itself.
+// yieldPairs yields words that are written as two parts, as OAuth and SQLite, within longer identifiers: those with a
+// part that is too short to be a word.
 func (c *cutter) yieldPairs(yield func([]byte)) {
 	for i := 1; i < len(c.atoms); i++ {
 		a, b := c.atoms[i-1], c.atoms[i]
@@ -198,14 +198,14 @@ func (c *cutter) yieldPairs(yield func([]byte)) {
 	}
 }
 
-// shortPart is how many letters a part has that is probably no word by itself.
+// shortPart is the length in letters up to which a part is probably not a word.
 const shortPart = 3
 
-// letters reports whether an atom is no number.
+// letters reports whether an atom is not a number.
 func (c *cutter) letters(a atom) bool { return !unicode.IsDigit(rune(c.buf[a.from])) }
 
-// yieldGroups yields the groups of atoms that joints up to widest hold together, if they have one of the sort that is
-// new at this width: identifiers for dash, dotted names for dot, paths for slash.
+// yieldGroups yields the groups of atoms that joints up to widest hold together, if they contain a joint of that
+// width: identifiers for dash, dotted names for dot, paths for slash.
 func (c *cutter) yieldGroups(widest joint, yield func([]byte)) {
 	for i := 0; i < len(c.atoms); {
 		end, is := i+1, false
@@ -220,8 +220,8 @@ func (c *cutter) yieldGroups(widest joint, yield func([]byte)) {
 	}
 }
 
-// yieldGroup yields atoms as one term, with the dots and slashes between them. What has none and is of letters is cut as
-// the same word in small letters is.
+// yieldGroup yields atoms as one term, with the dots and slashes between them. A group of letters without them is cut as
+// the same word in lower case is.
 func (c *cutter) yieldGroup(atoms []atom, yield func([]byte)) {
 	c.term = c.term[:0]
 	for i, a := range atoms {
@@ -239,7 +239,7 @@ func (c *cutter) yieldGroup(atoms []atom, yield func([]byte)) {
 	yield(stem(c.term))
 }
 
-// yieldAtom yields a word, unless it says nothing.
+// yieldAtom yields a word, unless it is a stop word.
 func (c *cutter) yieldAtom(word []byte, yield func([]byte)) {
 	if len(word) > maxTerm {
 		word = word[:cutAt(word, maxTerm)]
@@ -250,7 +250,7 @@ func (c *cutter) yieldAtom(word []byte, yield func([]byte)) {
 	}
 }
 
-// cutAt is the largest place up to n that does not part a character.
+// cutAt returns the largest offset up to n that does not split a character.
 func cutAt(b []byte, n int) int {
 	for n > 0 && !utf8.RuneStart(b[n]) {
 		n--
@@ -259,7 +259,7 @@ func cutAt(b []byte, n int) int {
 }
 
 // cutPairs yields the pairs of characters of the run of an unparted script that begins at i, and returns its end. A run
-// of one is a term, too.
+// of one character is a term.
 func (c *cutter) cutPairs(text string, i int, yield func([]byte)) int {
 	c.runes = c.runes[:0]
 	for i < len(text) {
@@ -282,7 +282,7 @@ func (c *cutter) cutPairs(text string, i int, yield func([]byte)) int {
 	return i
 }
 
-// runeAt decodes the character at i. Of invalid bytes each is one, and no part of a word.
+// runeAt decodes the character at i. Each invalid byte is one character that is not part of a word.
 func runeAt(text string, i int) (rune, int) {
 	if b := text[i]; b < utf8.RuneSelf {
 		return rune(b), 1
@@ -293,3 +293,10 @@ func runeAt(text string, i int) (rune, int) {
 func isStopWord(word []byte) bool {
 	return len(word) <= longestStopWord && isStop[string(word)]
 }
+
+// Cutter cuts texts into terms, one text after the other, without allocating for each. The zero value is ready. It is not
+// safe for concurrent use.
+type Cutter struct{ cutter cutter }
+
+// Cut calls yield with each of the [Terms] of a text, in their order. The bytes are valid during the call.
+func (c *Cutter) Cut(text string, yield func(term []byte)) { c.cutter.cut(text, yield) }

@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// visit goes through a tract.
+// visit searches a window group.
 type visit struct {
-	*tract
+	*windowGroup
 	*segment
 	best    *best
 	accept  func(int) bool
 	damaged bool
 }
 
-// added offers the documents of the terms that are added up, with what the others bring them.
-func (v *visit) added() {
-	t, sums := v.tract, v.sums
+// offerAccumulated offers the documents of the accumulated terms, with the scores of the block-max terms added.
+func (v *visit) offerAccumulated() {
+	t, sums := v.windowGroup, v.sums
 	first := uint32(t.first) << windowShift
-	if len(t.bounded) == 0 {
+	if len(t.blockMax) == 0 {
 		for _, doc := range t.touched {
 			sum := sums[doc]
 			sums[doc] = 0
@@ -38,17 +38,17 @@ func (v *visit) added() {
 		if sum+t.mostOf(w) < v.best.least {
 			continue
 		}
-		if sum = t.whole(int(doc), sum); sum >= v.best.least {
+		if sum = t.withBlockMax(int(doc), sum); sum >= v.best.least {
 			v.offer(first+uint32(doc), sum)
 		}
 	}
 }
 
-// whole is a sum with what the bounded terms bring a document.
-func (t *tract) whole(doc int, sum uint32) uint32 {
+// withBlockMax adds the scores of the block-max terms for a document to a sum.
+func (t *windowGroup) withBlockMax(doc int, sum uint32) uint32 {
 	w, bit := doc>>windowShift, uint64(1)<<(doc&(windowSize-1))
-	for i := range t.bounded {
-		b := &t.bounded[i]
+	for i := range t.blockMax {
+		b := &t.blockMax[i]
 		if mask := binary.LittleEndian.Uint64(b.masks[8*w:]); mask&bit != 0 {
 			sum += t.scoreOf(b, w, mask, bit)
 		}
@@ -56,19 +56,19 @@ func (t *tract) whole(doc int, sum uint32) uint32 {
 	return sum
 }
 
-// scoreOf is what a term brings a document of a window, which is bit in mask.
-func (t *tract) scoreOf(b *boundedTerm, w int, mask, bit uint64) uint32 {
+// scoreOf returns the score that a term adds to a document of a window, which is bit in mask.
+func (t *windowGroup) scoreOf(b *blockMaxTerm, w int, mask, bit uint64) uint32 {
 	n := b.base + int(binary.LittleEndian.Uint16(b.begins[2*w:])) + bits.OnesCount64(mask&(bit-1))
 	if n >= len(b.counts) {
-		return 0 // of an index that is not what was written
+		return 0 // of a damaged index
 	}
 	return t.score(b.counts[n], w<<windowShift|bits.TrailingZeros64(bit), b.idf)
 }
 
-// walk looks at the windows of the tract for documents that only bounded terms have, roughly in the order of their
-// highest possible scores, until none can have anything better than what was found.
+// walk visits the windows of the group for documents that have only block-max terms, roughly in the order of their
+// highest possible scores, until none can exceed the lowest score in the result.
 func (v *visit) walk() {
-	if len(v.bounded) == 0 {
+	if len(v.blockMax) == 0 {
 		return
 	}
 	most := v.most()
@@ -83,11 +83,11 @@ func (v *visit) walk() {
 	}
 }
 
-// needed is the least of upper that a window must have that can bring a score.
-func (t *tract) needed(score uint32) uint32 { return min((score+t.scale-1)/t.scale, 1<<16-1) }
+// needed returns the least value of upper of a window that can have a document with the score.
+func (t *windowGroup) needed(score uint32) uint32 { return min((score+t.scale-1)/t.scale, 1<<16-1) }
 
-// most is about the most that any window has: it looks at some only.
-func (t *tract) most() uint32 {
+// most estimates the maximum of upper: it reads only some windows.
+func (t *windowGroup) most() uint32 {
 	most := uint64(0)
 	for i := 0; i < len(t.upper); i += 3 {
 		u := t.upper[i]
@@ -102,7 +102,7 @@ const (
 	highBits = ones << 15
 )
 
-// sweep looks at the windows whose upper is at least from and below to.
+// sweep visits the windows whose upper is at least from and below to.
 func (v *visit) sweep(from, to uint32) {
 	least, half := v.best.least, uint64(from/2)*ones // compared without the lowest bit, nothing is carried to the next number
 	for i, four := range v.upper {
@@ -110,7 +110,7 @@ func (v *visit) sweep(from, to uint32) {
 			shift := bits.TrailingZeros64(hits) &^ 15
 			upper := uint32(four>>shift) & (1<<16 - 1)
 			if w := i&^1<<2 + shift>>3 + i&1; upper >= from && upper < to && w < v.windows {
-				v.look(w)
+				v.visitWindow(w)
 				if v.best.least != least {
 					least = v.best.least
 					from = max(from, v.needed(least))
@@ -121,11 +121,11 @@ func (v *visit) sweep(from, to uint32) {
 	}
 }
 
-// look offers the documents of a window.
-func (v *visit) look(w int) {
-	t, sum := v.tract, uint32(0)
-	for i := range t.bounded {
-		b := &t.bounded[i]
+// visitWindow offers the documents of a window.
+func (v *visit) visitWindow(w int) {
+	t, sum := v.windowGroup, uint32(0)
+	for i := range t.blockMax {
+		b := &t.blockMax[i]
 		most := uint32(b.highest[w]) * b.unit
 		sum += most
 		t.masks[i], t.mosts[i], t.reach[i] = binary.LittleEndian.Uint64(b.masks[8*w:]), most, sum
@@ -134,11 +134,11 @@ func (v *visit) look(w int) {
 		return
 	}
 	first := uint32(t.first+w) << windowShift
-	for able := t.able(v.best.least) & v.left(w); able != 0; able &= able - 1 {
+	for able := t.candidates(v.best.least) & v.unseen(w); able != 0; able &= able - 1 {
 		bit, sum := able&-able, uint32(0)
-		for i := range t.bounded {
+		for i := range t.blockMax {
 			if mask := t.masks[i]; mask&bit != 0 {
-				sum += t.scoreOf(&t.bounded[i], w, mask, bit)
+				sum += t.scoreOf(&t.blockMax[i], w, mask, bit)
 			}
 		}
 		if sum >= v.best.least {
@@ -147,12 +147,12 @@ func (v *visit) look(w int) {
 	}
 }
 
-// able are the documents of a window whose score may be least or more: one whose last term is term i cannot have more
-// than the highest scores of i and of all before it (MaxScore: Turtle and Flood, "Query evaluation: strategies and
-// optimizations", 1995), and has to have enough of the terms before i if that of i alone is too little. This is looked
-// at for all documents of the window at once.
-func (t *tract) able(least uint32) (able uint64) {
-	for i := len(t.bounded) - 1; i >= 0 && t.reach[i] >= least; i-- {
+// candidates returns the documents of a window whose score may be least or more: one whose last term is term i cannot have
+// more than the highest scores of i and of all before it (MaxScore: Turtle and Flood, "Query evaluation: strategies
+// and optimizations", 1995), and must have enough of the terms before i if that of i alone is too small. All documents
+// of the window are tested at once.
+func (t *windowGroup) candidates(least uint32) (able uint64) {
+	for i := len(t.blockMax) - 1; i >= 0 && t.reach[i] >= least; i-- {
 		if t.mosts[i] >= least {
 			able |= t.masks[i]
 			continue
@@ -166,8 +166,8 @@ func (t *tract) able(least uint32) (able uint64) {
 	return able
 }
 
-// left are the documents of a window that exist and were not seen.
-func (v *visit) left(w int) uint64 {
+// unseen returns the documents of a window that exist and were not seen.
+func (v *visit) unseen(w int) uint64 {
 	documents := ^v.seen[w]
 	if n := len(v.lengths) - w<<windowShift; n < windowSize {
 		documents &= 1<<n - 1
@@ -175,7 +175,7 @@ func (v *visit) left(w int) uint64 {
 	return documents
 }
 
-// offer puts a document among the best if it belongs there.
+// offer adds a document to the result if its score is high enough.
 func (v *visit) offer(doc, score uint32) {
 	key, ok := v.Index.key(doc)
 	v.damaged = v.damaged || !ok

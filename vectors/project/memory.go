@@ -14,15 +14,15 @@ var typeOf = map[string]graph.NodeType{
 	schemas.CategoryDecision: graph.Decision, schemas.CategoryError: graph.Failure,
 }
 
-// Remembered are the observations that stand in a file of the memory.
+// Remembered are the observations in a file of the memory.
 type Remembered struct {
 	Path         string
 	Observations []schemas.Observation
 }
 
-// Memory makes the part of the observations of an issue: its file, and its archive. Those that a newer one replaced are left
-// out. What was merged is found by the text of its originals, as long as what they were merged into stands and all of them
-// are there; that is then found by its name.
+// Memory makes the part of the observations of an issue: its file, and its archive. It leaves out observations that a newer
+// one replaced. A merged observation is indexed by the text of its originals, as long as it exists and all of them do; the
+// merged one is then found by its name.
 func Memory(files ...Remembered) graph.Part {
 	b := &graph.PartBuilder{}
 	merged := mergedIn(files)

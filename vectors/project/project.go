@@ -1,6 +1,6 @@
-// Package project makes nodes, edges and texts of what a tree knows: sessions, workflows, DAGs, their nodes with what came
-// of them, questions with their answers, and what agents learned. It is a function of the tree: each object makes a part
-// of its own, so that only those that changed are made again.
+// Package project makes nodes, edges and texts of the objects of a tree: sessions, workflows, DAGs, their nodes with
+// results, questions with their answers, and observations of agents. It is a pure function of the tree: each object
+// makes a separate part, so that only changed objects are processed again.
 //
 // Objects are named by kind and name ("session/login"), a node of a DAG by DAG and name ("dag/checks:build"),
 // observations by their id ("observation/obs-…").
@@ -26,8 +26,8 @@ var Kinds = []string{
 	schemas.SessionKind.Name, schemas.WorkflowKind.Name, schemas.DAGKind.Name, schemas.ClarificationRequestKind.Name,
 }
 
-// Entry makes the part of an object; an empty one for other kinds and for what has no spec that can be used. text is the
-// object's file, by which the nodes of a DAG are found in it; without it they stand at its first line.
+// Entry makes the part of an object; an empty one for other kinds and for objects without a usable spec. text is the
+// object's file, used to find the lines of the nodes of a DAG; without it they are at the first line.
 func Entry(e *state.Entry, text []byte) graph.Part {
 	if e.Object == nil {
 		return graph.Part{}
@@ -41,7 +41,7 @@ func Entry(e *state.Entry, text []byte) graph.Part {
 	case *schemas.DAGSpec:
 		b.dag(spec)
 	case *schemas.ClarificationRequestSpec:
-		b.request(spec)
+		b.addRequest(spec)
 	}
 	return b.Part
 }
@@ -121,7 +121,7 @@ func values(m map[string]any) string {
 	return strings.Join(out, "\n")
 }
 
-// lines joins what is not empty.
+// lines joins the texts that are not empty.
 func lines(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
 }
@@ -158,12 +158,12 @@ func (b *builder) dag(s *schemas.DAGSpec) {
 		if i < len(stand) {
 			at = stand[i]
 		}
-		b.task(&s.Nodes[i], st.Nodes[s.Nodes[i].Name], at)
+		b.addTask(&s.Nodes[i], st.Nodes[s.Nodes[i].Name], at)
 	}
 }
 
-// task is a node of a DAG with what came of it.
-func (b *builder) task(n *schemas.Node, st schemas.NodeStatus, at schemas.Lines) {
+// addTask adds a node of a DAG with its result.
+func (b *builder) addTask(n *schemas.Node, st schemas.NodeStatus, at schemas.Lines) {
 	id := b.id + ":" + n.Name
 	node := b.node(graph.Task, st.FinishedAt, "agent", n.Agent, "state", st.State)
 	node.ID, node.Name, node.Line, node.End = id, n.Name, at.From, at.To
@@ -177,19 +177,20 @@ func (b *builder) task(n *schemas.Node, st schemas.NodeStatus, at schemas.Lines)
 		b.Edge(id, graph.Follows, b.id+":"+need)
 	}
 	for _, file := range n.Outputs.Files {
-		b.Edge(id, wrote(file), path.Clean(file))
+		b.Edge(id, edgeToFile(file), path.Clean(file))
 	}
 }
 
-// wrote is how what was done is related to a file that it wrote: code was modified, to a document it refers.
-func wrote(file string) graph.EdgeType {
+// edgeToFile returns the type of the edge from a task to a file that it wrote: Modified for code, References for a
+// document.
+func edgeToFile(file string) graph.EdgeType {
 	if source.IsMarkdown(file) {
 		return graph.References
 	}
 	return graph.Modified
 }
 
-func (b *builder) request(s *schemas.ClarificationRequestSpec) {
+func (b *builder) addRequest(s *schemas.ClarificationRequestSpec) {
 	st, _ := b.entry.Status().(*schemas.ClarificationRequestStatus)
 	if st == nil {
 		st = &schemas.ClarificationRequestStatus{}
@@ -203,7 +204,7 @@ func (b *builder) request(s *schemas.ClarificationRequestSpec) {
 	b.Add(graph.Item{
 		Node: b.node(graph.Clarification, st.Created, "clr", st.ID, "issue", number(s.Issue), "from", s.From, "to", s.To,
 			"phase", st.Phase),
-		// What it came to says more than what was asked.
+		// The result is more specific than the request.
 		Title: s.Topic, Body: lines(append([]string{st.Summary}, said...)...),
 	})
 	for _, a := range s.Artifacts {

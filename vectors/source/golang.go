@@ -28,15 +28,15 @@ type GoFolder struct {
 	depends *dependence
 }
 
-// goFile is a file of a folder, and what comes of it.
+// goFile is a file of a folder, and its result.
 type goFile struct {
 	File
 	graph.PartBuilder
-	ast    *ast.File // nil if it is in no package
-	broken bool      // it has errors of syntax
-	asked  bool      // somebody wants to know what comes of it; else only the ids of what it declares
-	dots   []string  // folders of the work tree whose names are used without the name of their package
-	decls  []declared
+	ast       *ast.File // nil if it is in no package
+	broken    bool      // it has errors of syntax
+	requested bool      // its result is requested; else only the ids of its declarations
+	dots      []string  // folders of the work tree whose names are used without the name of their package
+	decls     []declared
 }
 
 // declared is a function, method or type of a file.
@@ -47,8 +47,8 @@ type declared struct {
 	fn     *ast.FuncDecl // nil for a type
 }
 
-// ParseGo parses the Go files of a folder, by as many goroutines as threads says. Of those that are only asked what they
-// declare, bodies of functions are left out where that is easy; there are no parts of these files.
+// ParseGo parses the Go files of a folder, on the given number of goroutines. Of files of which only the declarations
+// are needed, it drops bodies of functions where that is easy; these files have no parts.
 func ParseGo(files []File, threads int) *GoFolder {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
@@ -68,7 +68,7 @@ func ParseGo(files []File, threads int) *GoFolder {
 	return f
 }
 
-// each does n things with so many goroutines.
+// each calls do for n numbers on the given number of goroutines.
 func each(n, threads int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {
@@ -84,17 +84,17 @@ func each(n, threads int, do func(i int)) {
 	workers.Wait()
 }
 
-// Parts makes the nodes of each file, in the order of their paths: the file, its functions, methods and types, what they
-// import, call and implement. Only those files are looked into that are wanted, if wanted is not nil; of others there is
-// nothing. Edges may leave or lead to nodes of other files. The result does not depend on threads, nor does what comes of
-// a file depend on what else is wanted.
+// Parts makes the nodes of each file, in the order of their paths: the file, its functions, methods and types, and its
+// imports, calls and implemented interfaces. If wanted is not nil, only the files that it selects are processed; the
+// part of others is empty. Edges may leave or lead to nodes of other files. The result depends neither on threads nor,
+// for each file, on the other selected files.
 //
-// sound is false if go/types did not come to an end with what the folder declares, or found it to go round in circles:
-// then what comes of any of its files may depend on all of the folder, and not only on what [GoFolder.Contexts] tells of.
+// sound is false if go/types failed on the declarations of the folder, or found a cycle in them: then the result for
+// any file may depend on the whole folder, and not only on its [GoFolder.Contexts].
 func (f *GoFolder) Parts(wanted []bool, mods Modules, threads int) (parts []graph.Part, sound bool) {
 	for i, g := range f.files {
 		g.PartBuilder, g.dots, g.decls = graph.PartBuilder{}, nil, nil
-		g.asked = (wanted == nil || wanted[i]) && !g.Declares
+		g.requested = (wanted == nil || wanted[i]) && !g.Declares
 	}
 	each(len(f.files), threads, func(i int) { f.files[i].nodes(f, mods) })
 	f.names = map[string]string{}
@@ -106,12 +106,12 @@ func (f *GoFolder) Parts(wanted []bool, mods Modules, threads int) (parts []grap
 		}
 	}
 	if slices.ContainsFunc(f.files, func(g *goFile) bool { return g.Declares }) {
-		f.dependence().asked(f.files)
+		f.dependence().markRequested(f.files)
 	}
 	sound = f.check(mods, threads)
 	parts = make([]graph.Part, len(f.files))
 	for i, g := range f.files {
-		if g.asked {
+		if g.requested {
 			parts[i] = g.Part
 		}
 	}
@@ -171,13 +171,13 @@ func (f *GoFolder) Package() graph.Part {
 
 var goLabels = []string{"lang=go"}
 
-// nodes adds the file and what it declares.
+// nodes adds the file and its declarations.
 func (g *goFile) nodes(f *GoFolder, mods Modules) {
 	switch {
 	case g.ast == nil:
 		g.AddPart(Plain(g.File))
 		return
-	case g.asked:
+	case g.requested:
 		g.Add(graph.Item{
 			Node: graph.Node{ID: g.Path, Type: graph.File, Name: path.Base(g.Path), Path: g.Path, Line: 1,
 				End: f.line(g.ast.FileEnd), Labels: goLabels},
@@ -260,7 +260,7 @@ func guessName(p string) string {
 func (g *goFile) function(f *GoFolder, d *ast.FuncDecl) {
 	name := symbol(d)
 	it := graph.Item{Node: graph.Node{ID: g.Path + ":" + name}}
-	if g.asked {
+	if g.requested {
 		kind, code := graph.Function, ""
 		if d.Recv != nil {
 			kind = graph.Method
@@ -282,7 +282,7 @@ func (g *goFile) function(f *GoFolder, d *ast.FuncDecl) {
 
 func (g *goFile) typ(f *GoFolder, d *ast.GenDecl, t *ast.TypeSpec) {
 	it := graph.Item{Node: graph.Node{ID: g.Path + ":" + t.Name.Name}}
-	if g.asked {
+	if g.requested {
 		doc, begin := about(d, t.Doc, t.Pos())
 		it = graph.Item{
 			Node:  f.node(g, graph.Type, t.Name.Name, begin, t.End()),
@@ -311,7 +311,7 @@ func (g *goFile) values(f *GoFolder, d *ast.GenDecl, s *ast.ValueSpec) {
 			continue
 		}
 		it := graph.Item{Node: graph.Node{ID: g.Path + ":" + name.Name}}
-		if g.asked {
+		if g.requested {
 			doc, begin := about(d, s.Doc, s.Pos())
 			it = graph.Item{
 				Node:  f.node(g, kind, name.Name, begin, s.End()),
@@ -334,7 +334,7 @@ func (f *GoFolder) node(g *goFile, t graph.NodeType, name string, from, to token
 	line := f.line(from)
 	return graph.Node{
 		ID: g.Path + ":" + name, Type: t, Name: name, Path: g.Path, Line: line, Labels: goLabels,
-		End: max(line, f.line(to)), // what is broken may have no end
+		End: max(line, f.line(to)), // a broken declaration may have no end
 	}
 }
 

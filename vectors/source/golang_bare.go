@@ -2,9 +2,9 @@ package source
 
 import "bytes"
 
-// withoutBodies is the text of a Go file without bodies of functions, where these stand as gofmt puts them: from the end of
-// a line to a line that is a brace. Others stay. What looks like a body and is none is cut, too: what is left then declares
-// something else, see [GoFolder.Declared].
+// withoutBodies returns the text of a Go file without bodies of functions, where they are formatted as gofmt does: from the
+// end of a line to a line that is a brace. Other bodies stay. Text that only looks like a body is also cut: the rest then
+// has other declarations, see [GoFolder.Declared].
 func withoutBodies(text []byte) []byte {
 	out := make([]byte, 0, len(text)/4)
 	for at := 0; at < len(text); {
@@ -32,7 +32,7 @@ func withoutBodies(text []byte) []byte {
 	return out
 }
 
-// endOfBody is where the line ends that is the brace of a body; -1 if there is none.
+// endOfBody returns the end of the line with the closing brace of a body; -1 if there is none in text.
 func endOfBody(text []byte, at int) int {
 	for at < len(text) {
 		next := lineAt(text, at).next
@@ -47,10 +47,10 @@ func endOfBody(text []byte, at int) int {
 	return -1
 }
 
-// codeLine is a line of code; what has several lines, as a raw string, is part of one.
+// codeLine is a line of code; tokens of several lines, as raw strings, are part of one.
 type codeLine struct {
 	next   int  // where the next one begins
-	last   byte // the last byte that is no space and no comment; 0 if there is none
+	last   byte // the last byte that is not a space or comment; 0 if there is none
 	lastAt int
 }
 

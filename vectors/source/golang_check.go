@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// stubs stand for all packages that are imported.
+// stubs replace all imported packages.
 type stubs map[string]*types.Package
 
 func (s stubs) Import(p string) (*types.Package, error) {
@@ -79,9 +79,10 @@ type edgeOf struct {
 // worthSharing is how many bytes of bodies a share has at least.
 const worthSharing = 16 << 10
 
-// checks are those of one package: so many, but for small ones; none if no file is asked for.
+// checks splits the check of one package into at most shares checks, fewer for small ones; none if no file is
+// requested.
 func (f *GoFolder) checks(files []*goFile, mods Modules, shares int) []*check {
-	if !slices.ContainsFunc(files, func(g *goFile) bool { return g.asked }) {
+	if !slices.ContainsFunc(files, func(g *goFile) bool { return g.requested }) {
 		return nil
 	}
 	size := bodies(files)
@@ -108,7 +109,7 @@ func bodies(files []*goFile) int {
 // eachBody goes through the functions that have a body, of files that are asked for, and tells how many bytes that is.
 func eachBody(files []*goFile, do func(d *ast.FuncDecl, bytes int)) {
 	for _, g := range files {
-		if !g.asked {
+		if !g.requested {
 			continue
 		}
 		for _, d := range g.decls {
@@ -119,8 +120,8 @@ func eachBody(files []*goFile, do func(d *ast.FuncDecl, bytes int)) {
 	}
 }
 
-// run checks. What go/types chokes on, and it has done so on files that are no programs, is indexed by its syntax: the
-// bodies of a file, or all of a package.
+// run checks the files. Code on which go/types panics, as it has on invalid files, is indexed by its syntax only: the
+// bodies of one file, or the whole package.
 func (c *check) run() {
 	if c.try() {
 		return
@@ -130,7 +131,7 @@ func (c *check) run() {
 	if c.unsound = !c.try(); c.unsound {
 		return
 	}
-	c.first = false // it is told already
+	c.first = false // it is reported already
 	for _, g := range c.files {
 		c.bodies = map[*ast.FuncDecl]bool{}
 		for _, d := range g.decls {
@@ -142,7 +143,7 @@ func (c *check) run() {
 	}
 }
 
-// try checks, and adds what comes of it; nothing if go/types panics.
+// try checks the files and adds the results; it adds nothing if go/types panics.
 func (c *check) try() (ok bool) {
 	calls := len(c.calls)
 	defer func() {
@@ -173,8 +174,8 @@ func (c *check) try() (ok bool) {
 	return true
 }
 
-// typeCheck fills in info as far as it goes: that names are unknown is not an error here. What is defined is not recorded:
-// most of it is in bodies.
+// typeCheck fills in info as far as possible: unknown names are not errors here. Definitions are not recorded: most of
+// them are in bodies.
 func (c *check) typeCheck() *types.Package {
 	size := 0
 	for d := range c.bodies {
@@ -186,7 +187,7 @@ func (c *check) typeCheck() *types.Package {
 		Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}
 	conf := types.Config{
-		Importer: stubs{}, Error: c.note, FakeImportC: true, DisableUnusedImportCheck: true,
+		Importer: stubs{}, Error: c.noteError, FakeImportC: true, DisableUnusedImportCheck: true,
 	}
 	parsed := make([]*ast.File, len(c.files))
 	for i, g := range c.files {
@@ -196,9 +197,9 @@ func (c *check) typeCheck() *types.Package {
 	return pkg
 }
 
-// note hears of errors. Where declarations go round in circles, which of them go/types gives up depends on where it
-// begins. What is declared in a body concerns only that.
-func (c *check) note(err error) {
+// noteError receives the errors. In a cycle of declarations, the one that go/types gives up depends on where it begins.
+// Declarations in a body concern only that body.
+func (c *check) noteError(err error) {
 	e, ok := errors.AsType[types.Error](err)
 	if !ok || !strings.Contains(e.Msg, "recursive type") && !strings.Contains(e.Msg, "cycle in declaration") {
 		return
@@ -211,8 +212,8 @@ func (c *check) note(err error) {
 	c.unsound = true
 }
 
-// shared is a file without the bodies that are not checked; and of a file that is only asked what it declares without
-// what cannot be reached from those that are asked for.
+// shared returns a file without the bodies that are not checked; and, of a file of which only the declarations are
+// needed, without the declarations that are not reachable from the requested files.
 func (c *check) shared(g *goFile) *ast.File {
 	file := *g.ast
 	file.Decls = make([]ast.Decl, 0, len(g.ast.Decls))
@@ -303,7 +304,7 @@ func (c *check) implement(scope *types.Scope) {
 		for _, d := range g.decls {
 			name, ok := scope.Lookup(d.symbol).(*types.TypeName)
 			if !ok || name.Pos() != d.name.Pos() || name.Type() == nil {
-				continue // it is no type, or another one of the name
+				continue // it is not a type, or another one with the name
 			}
 			if n, ok := name.Type().(*types.Named); ok && n.TypeParams().Len() > 0 {
 				continue // whether it does depends on its arguments
@@ -315,7 +316,7 @@ func (c *check) implement(scope *types.Scope) {
 				}
 				continue
 			}
-			if g.asked {
+			if g.requested {
 				all = append(all, t)
 			}
 		}

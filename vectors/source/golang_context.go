@@ -10,21 +10,22 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Context tells what comes of a file beside its own text.
+// Context is the part of a file's input that is not in its own text.
 type Context struct {
 	// Declared is a digest of all that the folder declares and that the file names, or that these name, and so on: as long
 	// as the text of a file and this stay, so do its nodes and edges.
 	Declared uint64
-	// Head is a digest of what the file tells of its package: the name and the comment.
+	// Head is a digest of the package name and comment in the file.
 	Head uint64
 }
 
-// Contexts are those of the files, in the order of their paths; not of those that are only asked what they declare. It
-// takes a small part of the time that checking takes.
+// Contexts returns the context of each file, in the order of their paths, except those of which only the declarations
+// are needed. It takes a small part of the time of checking.
 //
-// What a name means is decided by what has it, wherever in the folder: so everything that a file may depend on is found
-// by following names, from those that it uses to all declarations of these, and to the names that they use. Methods
-// belong to their type. Whether a type implements an interface depends on interfaces that its file does not name.
+// The meaning of a name depends on its declarations anywhere in the folder: so Contexts finds everything that a file
+// may depend on by following names, from those in the file to all their declarations, and to the names in these.
+// Methods belong to their type. Whether a type implements an interface depends on interfaces that its file does not
+// name.
 func (f *GoFolder) Contexts(threads int) []Context {
 	d := f.dependence()
 	out, uses := make([]Context, len(f.files)), make([][]int, len(f.files))
@@ -36,14 +37,14 @@ func (f *GoFolder) Contexts(threads int) []Context {
 	})
 	for i, g := range f.files {
 		if g.ast != nil && !g.Declares {
-			out[i].Declared = d.of(uses[i], slices.ContainsFunc(g.ast.Decls, declaresType))
+			out[i].Declared = d.digestOf(uses[i], slices.ContainsFunc(g.ast.Decls, declaresType))
 		}
 	}
 	return out
 }
 
-// Declared is a digest of all that the files declare, on which all contexts depend and nothing else; 0 if that is not
-// known, because a file that is only asked what it declares was not to be read without its bodies.
+// Declared returns a digest of all declarations of the files, the only input of all contexts; 0 if it is not known,
+// because a file of which only the declarations are needed could not be parsed without its bodies.
 func (f *GoFolder) Declared() uint64 {
 	if slices.ContainsFunc(f.files, func(g *goFile) bool { return g.Declares && (g.broken || g.ast == nil) }) {
 		return 0
@@ -78,7 +79,7 @@ type dependence struct {
 	numbers map[string]int
 	names   []name // by number
 	mayBe   []int  // types that may be interfaces
-	round   int    // of marking what is reached
+	round   int    // the current marking of reached names
 }
 
 // name is what all declarations of a name, and the methods of a type, come to.
@@ -162,7 +163,7 @@ func counts(value ast.Expr) (found bool) {
 	return found
 }
 
-// take adds a declaration of a name, and returns the name's number; -1 for one that stands for nothing.
+// take adds a declaration of a name, and returns the name's number; -1 for an empty or blank name.
 func (d *dependence) take(s string, by stated) int {
 	if s == "" || s == "_" {
 		return -1
@@ -181,17 +182,18 @@ func (d *dependence) take(s string, by stated) int {
 // slice is the text of a node.
 func (g *goFile) slice(n ast.Node) []byte { return g.text(n.Pos(), n.End()) }
 
-// of is the digest of what is reached from names, and, for a file with types, from those that may be interfaces.
-func (d *dependence) of(uses []int, types bool) uint64 {
+// digestOf returns the digest of all declarations reachable from names, and, for a file with types, from possible
+// interfaces.
+func (d *dependence) digestOf(uses []int, types bool) uint64 {
 	d.round++
 	return d.follow(uses, types)
 }
 
-// asked marks what is reached from files that are asked for.
-func (d *dependence) asked(files []*goFile) {
+// markRequested marks all declarations reachable from the requested files.
+func (d *dependence) markRequested(files []*goFile) {
 	d.round++
 	for _, g := range files {
-		if g.asked && g.ast != nil {
+		if g.requested && g.ast != nil {
 			d.follow(d.usedBy(nil, map[int]bool{}, g.ast), slices.ContainsFunc(g.ast.Decls, declaresType))
 		}
 	}
@@ -221,7 +223,7 @@ func (d *dependence) reachedName(s string) bool {
 	return ok && d.names[n].reached == d.round
 }
 
-// follow is the digest of what was not reached before in this round.
+// follow returns the digest of the declarations newly reached in this round.
 func (d *dependence) follow(uses []int, types bool) (sum uint64) {
 	todo := d.reach(nil, uses)
 	if types {

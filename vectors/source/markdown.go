@@ -17,7 +17,7 @@ import (
 )
 
 // Markdown makes the nodes of a Markdown document: the document, and each of its sections. Links and paths in code
-// spans become edges to what they name: Documents for a file, References for another document.
+// spans become edges to their targets: Documents for a file, References for another document.
 func Markdown(f File) graph.Part {
 	d := &document{
 		File: f, slugs: map[string]int{}, lines: lineStarts(f.Text),
@@ -68,7 +68,7 @@ type section struct {
 	level    int
 }
 
-// sections goes through the blocks at the top level. What comes before the first heading belongs to the document.
+// sections processes the top-level blocks. Text before the first heading belongs to the document.
 func (d *document) sections() {
 	var heading *ast.Heading
 	from, begin := 0, 0
@@ -124,8 +124,8 @@ func (d *document) section(h *ast.Heading, from, begin, to int) string {
 
 var docLabels = []string{"lang=markdown"}
 
-// slug is the anchor that GitHub gives a heading: lower case, without punctuation, with dashes for spaces, and numbered
-// where an earlier one has it.
+// slug returns the anchor that GitHub gives a heading: lower case, without punctuation, with dashes for spaces, and
+// numbered if an earlier heading has the same.
 func (d *document) slug(name string) string {
 	s := strings.Map(func(r rune) rune {
 		switch {

@@ -56,7 +56,7 @@ func (m *Module) below(importPath string) (rest string, ok bool) {
 	return strings.TrimPrefix(rest, "/"), ok && (rest == "" || rest[0] == '/')
 }
 
-// modulePath is what the module directive of a go.mod says, "" if there is none.
+// modulePath returns the path in the module directive of a go.mod, "" if it has none.
 func modulePath(text string) string {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "//")

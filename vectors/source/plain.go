@@ -10,10 +10,10 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// windowLines is how many lines of a file that nobody knows go into one node.
+// windowLines is the number of lines in one node of a file of unknown type.
 const windowLines = 60
 
-// Plain makes the nodes of a file of which nothing is known: the file, and windows of lines when it is longer than one.
+// Plain makes the nodes of a file of unknown type: the file, and windows of lines if it is longer than one.
 func Plain(f File) graph.Part {
 	b := &graph.PartBuilder{}
 	lines := linesOf(f.Text)
@@ -56,7 +56,7 @@ func languageOf(p string) []string {
 	return []string{"lang=" + ext}
 }
 
-// Tag is a symbol that universal-ctags found: what it prints as JSON with --fields=+neZKSl and --output-format=json.
+// Tag is a symbol found by universal-ctags: its JSON output with --fields=+neZKSl and --output-format=json.
 type Tag struct {
 	Name      string `json:"name"`
 	Path      string `json:"path"`
@@ -68,7 +68,7 @@ type Tag struct {
 	Signature string `json:"signature"`
 }
 
-// kindOf says what ctags' kinds are here; kinds that are not listed, as fields, are no nodes.
+// kindOf maps kinds of ctags to node types; other kinds, as fields, are ignored.
 var kindOf = map[string]graph.NodeType{
 	"function": graph.Function, "func": graph.Function, "subroutine": graph.Function, "procedure": graph.Function,
 	"macro":  graph.Function,
@@ -79,8 +79,8 @@ var kindOf = map[string]graph.NodeType{
 	"define": graph.Constant, "variable": graph.Variable, "var": graph.Variable,
 }
 
-// kind is what a symbol is here, 0 for what is no node. A member is a method in Python, and a field elsewhere; a constant
-// or variable of JavaScript may be a function.
+// kind returns the node type of a symbol, 0 for one to ignore. A member is a method in Python, and a field elsewhere; a
+// constant or variable of JavaScript may be a function.
 func (t *Tag) kind(line []byte) graph.NodeType {
 	switch is := kindOf[t.Kind]; {
 	case t.Kind == "member" && t.Language == "Python":

@@ -1,5 +1,5 @@
-// Package lexicaltest makes texts to measure search with: notes of a software project in an artificial language whose
-// words are distributed as those of English are. Equal seeds make equal texts.
+// Package lexicaltest generates texts for search benchmarks: notes of a software project in an artificial language
+// whose words are distributed as those of English are. Equal seeds give equal texts.
 package lexicaltest
 
 import (
@@ -16,8 +16,7 @@ const (
 	identifiers = 20_000 // identifiers and paths of the project
 )
 
-// frequent are the most frequent words, by falling frequency: those of English that say nothing, then some of the
-// trade.
+// frequent are the most frequent words, by falling frequency: English stop words, then some terms of software.
 const frequent = `the of and to a in is that it for was on with as be by this are at from not or an have but they which we
 all when there can more if will would about has were been into them then its than only other do could our
 these over also after where most must through before should error test file code change build function
@@ -90,7 +89,7 @@ func (c *Corpus) name() string {
 	return "src/" + c.Word() + "/" + c.Word() + ".go"
 }
 
-// Token draws what stands between two spaces: a word, or now and then an identifier or a path.
+// Token draws one token: a word, or now and then an identifier or a path.
 func (c *Corpus) Token() string {
 	if c.random.IntN(100) < 94 {
 		return c.Word()
@@ -113,7 +112,7 @@ func (c *Corpus) Text(words int) string {
 	return b.String()
 }
 
-// Documents draws n notes of 60 to 100 words, of which about a fifth are the title.
+// Documents draws n notes of 60 to 100 words; about a fifth of them are the title.
 func (c *Corpus) Documents(n int) []lexical.Document {
 	out := make([]lexical.Document, n)
 	for i := range out {
@@ -124,7 +123,7 @@ func (c *Corpus) Documents(n int) []lexical.Document {
 	return out
 }
 
-// Queries draws n queries of 1 to 5 words. Words that say nothing are drawn again: nobody asks for "the".
+// Queries draws n queries of 1 to 5 words. Stop words are drawn again, because queries do not consist of them.
 func (c *Corpus) Queries(n int) []string {
 	out := make([]string, n)
 	for i := range out {

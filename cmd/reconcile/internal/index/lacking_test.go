@@ -67,34 +67,34 @@ func TestVectorsAreMadeLater(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t, program), &moody{asked: map[string]int{}}
 	whole := r.kept(m, false)
-	if whole.Lacks() || whole.Meta().Model != "moody" {
+	if whole.LacksVectors() || whole.Meta().Model != "moody" {
 		t.Fatalf("a new index lacks vectors: %+v", whole.Meta())
 	}
 	want := r.read(index.SnapshotPath)
 	r.remove(index.SnapshotPath)
 
 	m.be(true)
-	if x := r.kept(m, false); !x.Lacks() || x.Meta().Model != "" {
+	if x := r.kept(m, false); !x.LacksVectors() || x.Meta().Model != "" {
 		t.Errorf("vectors were made while the embedder was away: %+v", x.Meta())
 	}
 	words := r.read(index.SnapshotPath)
-	if x := r.kept(m, true); !x.Lacks() || x.How.Rebuilt != "" {
+	if x := r.kept(m, true); !x.LacksVectors() || x.How.Rebuilt != "" {
 		t.Errorf("the index was built anew though the embedder is still away: %+v", x.How)
 	}
 	if !strings.Contains(strings.Join(r.warned, "\n"), "still lacks vectors") {
 		t.Errorf("nobody was told that vectors are lacking: %q", r.warned)
 	}
 	m.be(false)
-	if x := r.kept(m, false); !x.Lacks() || !bytes.Equal(r.read(index.SnapshotPath), words) {
+	if x := r.kept(m, false); !x.LacksVectors() || !bytes.Equal(r.read(index.SnapshotPath), words) {
 		t.Error("a search built the index anew")
 	}
-	if x := r.kept(m, true); x.Lacks() || x.How.Rebuilt != "it had no vectors" {
+	if x := r.kept(m, true); x.LacksVectors() || x.How.Rebuilt != "it had no vectors" {
 		t.Errorf("the index still lacks vectors: %+v", x.How)
 	}
 	if !bytes.Equal(r.read(index.SnapshotPath), want) {
 		t.Error("the index is not what it would have been with the embedder at hand")
 	}
-	if x := r.kept(m, true); x.Lacks() || x.How.Rebuilt != "" || x.How.Changed != 0 {
+	if x := r.kept(m, true); x.LacksVectors() || x.How.Rebuilt != "" || x.How.Changed != 0 {
 		t.Errorf("a whole index is not left alone: %+v", x.How)
 	}
 }
@@ -105,22 +105,22 @@ func TestVectorsOfChangesAreMadeLater(t *testing.T) {
 	r.kept(m, false)
 	m.be(true)
 	r.write("notes.txt", "remember the bread\n")
-	if x := r.kept(m, true); !x.Lacks() || x.How.Changed != 1 {
+	if x := r.kept(m, true); !x.LacksVectors() || x.How.Changed != 1 {
 		t.Errorf("a change has a vector while the embedder is away: %+v", x.How)
 	}
 	m.be(false)
 	before := len(m.asked)
-	if x := r.kept(m, false); !x.Lacks() {
+	if x := r.kept(m, false); !x.LacksVectors() {
 		t.Error("a search made the vectors of what changed")
 	}
-	if x := r.kept(m, true); x.Lacks() || x.How.Rebuilt != "" {
+	if x := r.kept(m, true); x.LacksVectors() || x.How.Rebuilt != "" {
 		t.Errorf("the change still lacks a vector: %+v", x.How)
 	}
 	if made := len(m.asked) - before; made != 2 { // whether it is there, and the one text
 		t.Errorf("%d texts were asked for", made)
 	}
 	before = len(m.asked)
-	if x := r.kept(m, true); x.Lacks() || len(m.asked) != before {
+	if x := r.kept(m, true); x.LacksVectors() || len(m.asked) != before {
 		t.Error("what has its vectors is asked for again")
 	}
 }

@@ -98,7 +98,7 @@ func (x *indexed) node(word string) (graph.Ref, error) {
 	if strings.TrimSpace(word) == "" {
 		return 0, badRequest("%q is the name of no node; \"reconcile search\" finds what there is by its words", word)
 	}
-	for _, find := range []func(string) (graph.Ref, bool){x.kept.Resolve, x.kept.Standing} {
+	for _, find := range []func(string) (graph.Ref, bool){x.kept.Resolve, x.kept.AtLine} {
 		if r, ok := find(x.inTree(word)); ok {
 			return r, nil
 		}

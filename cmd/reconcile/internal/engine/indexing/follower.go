@@ -142,7 +142,7 @@ func (f *follower) refresh(ctx context.Context) error {
 		return err
 	}
 	if k.Retry {
-		f.retry.tried(x.Lacks())
+		f.retry.tried(x.LacksVectors())
 	}
 	x.Close()
 	return nil

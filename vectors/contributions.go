@@ -9,9 +9,9 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// holdings say which input a snapshot has what from. Which nodes is looked up in the section itself, as it is needed for few
-// inputs: those that a delta has, too.
-type holdings struct {
+// contributions records which input of a snapshot contributed which nodes. The node numbers stay encoded in the section,
+// because an update needs those of few inputs.
+type contributions struct {
 	names   []string // of the inputs, sorted
 	digests []uint64
 	states  []bool // whether it states edges, provenances or conflicts
@@ -20,7 +20,7 @@ type holdings struct {
 	places  uint32 // of nodes
 	once    sync.Once
 	damage  error
-	// The parts of the section, see [encodeHeld].
+	// The parts of the section, see [encodeNodes].
 	starts, nodes, owners, shared, sharedStarts, sharers numbers
 }
 
@@ -30,7 +30,7 @@ type numbers []byte
 func (n numbers) len() int        { return len(n) / 4 }
 func (n numbers) at(i int) uint32 { return binary.LittleEndian.Uint32(n[4*i:]) }
 
-// ascend reports whether the first is 0, none is smaller than the one before, and the last is so many.
+// ascend reports whether the numbers start with 0, never decrease, and end with last.
 func (n numbers) ascend(last int) bool {
 	for i := range n.len() - 1 {
 		if n.at(i) > n.at(i+1) {
@@ -40,7 +40,7 @@ func (n numbers) ascend(last int) bool {
 	return n.at(0) == 0 && n.at(n.len()-1) == uint32(last)
 }
 
-// below reports whether all are smaller than a limit.
+// below reports whether all numbers are smaller than a limit.
 func (n numbers) below(limit int) bool {
 	most := uint32(0)
 	for i := range n.len() {
@@ -49,8 +49,8 @@ func (n numbers) below(limit int) bool {
 	return n.len() == 0 || most < uint32(limit)
 }
 
-// encodeHoldings writes the inputs, and what each has.
-func encodeHoldings(g *graph.Graph, a *assembly) (inputs, held []byte) {
+// encodeContributions encodes the inputs, and the nodes of each.
+func encodeContributions(g *graph.Graph, a *assembly) (inputs, held []byte) {
 	states := make([]bool, len(a.inputs))
 	for _, f := range a.facts {
 		states[f.input] = true
@@ -62,7 +62,7 @@ func encodeHoldings(g *graph.Graph, a *assembly) (inputs, held []byte) {
 		w.string(in.Name)
 		w.fixed(in.Digest)
 		w.flag(states[n] || slices.ContainsFunc(in.Edges, func(e graph.Edge) bool {
-			return e.Source != "" || a.owner[a.find(e.From)] != n
+			return e.Source != "" || a.owner[a.resolve(e.From)] != n
 		}))
 		for i := range in.Items {
 			if r, ok := g.Find(in.Items[i].ID); ok {
@@ -70,13 +70,13 @@ func encodeHoldings(g *graph.Graph, a *assembly) (inputs, held []byte) {
 			}
 		}
 	}
-	return w.to, encodeHeld(refs, g.Nodes())
+	return w.to, encodeNodes(refs, g.Nodes())
 }
 
-// encodeHeld writes which of so many nodes inputs have: how many they are, and how many the last two parts have; then where
-// the nodes of each input begin, and these; of each node the first input that has it; which nodes several have, where the
-// inputs of each begin, and these.
-func encodeHeld(refs [][]uint32, nodes int) []byte {
+// encodeNodes encodes the nodes of each input, refs, for a graph with that many nodes: the number of all refs, and the
+// numbers of shared nodes and of their inputs; then the start of each input's refs, and the refs; for each node its first
+// input; the shared nodes, the start of each one's inputs, and these inputs.
+func encodeNodes(refs [][]uint32, nodes int) []byte {
 	holders := make([][]uint32, nodes)
 	starts, all := []uint32{0}, []uint32{}
 	for n, of := range refs {
@@ -105,14 +105,14 @@ func encodeHeld(refs [][]uint32, nodes int) []byte {
 	return out
 }
 
-// decodeInputs reads the inputs of a snapshot of so many nodes, what they have of which is in the other section.
-func decodeInputs(data, held []byte, nodes int) (*holdings, error) {
+// decodeInputs decodes the inputs of a snapshot with that many nodes. Their nodes are in the section held.
+func decodeInputs(data, held []byte, nodes int) (*contributions, error) {
 	r := &reader{from: data}
 	n := r.count(10)
-	h := &holdings{
+	h := &contributions{
 		names: make([]string, n), digests: make([]uint64, n), states: make([]bool, n), section: held, places: uint32(nodes),
 	}
-	all := string(data) // of which the names are parts
+	all := string(data) // the names are substrings of it
 	for i := range h.names {
 		size := r.count(1)
 		at := len(data) - len(r.from)
@@ -126,18 +126,18 @@ func decodeInputs(data, held []byte, nodes int) (*holdings, error) {
 	return h, nil
 }
 
-// read finds out, once, what is where in the section, and that nothing in it leads elsewhere.
-func (h *holdings) read() error {
+// read splits the section once, and checks that all its numbers are in range.
+func (h *contributions) read() error {
 	h.once.Do(func() {
-		if !h.cut() || !h.sound() {
+		if !h.split() || !h.sound() {
 			h.damage = ErrDamaged
 		}
 	})
 	return h.damage
 }
 
-// cut finds the parts, and reports whether they are all of the section.
-func (h *holdings) cut() bool {
+// split finds the parts, and reports whether they fill the section.
+func (h *contributions) split() bool {
 	const counts = 3
 	if len(h.section) < 4*counts {
 		return false
@@ -155,16 +155,16 @@ func (h *holdings) cut() bool {
 	return len(rest) == 0
 }
 
-func (h *holdings) sound() bool {
+func (h *contributions) sound() bool {
 	return h.starts.ascend(h.nodes.len()) && h.nodes.below(int(h.places)) && h.owners.below(len(h.names)) &&
 		h.sharedStarts.ascend(h.sharers.len()) && h.sharers.below(len(h.names))
 }
 
-// find is the number of an input.
-func (h *holdings) find(name string) (int, bool) { return slices.BinarySearch(h.names, name) }
+// findInput returns the number of an input.
+func (h *contributions) findInput(name string) (int, bool) { return slices.BinarySearch(h.names, name) }
 
-// of are the nodes of an input.
-func (h *holdings) of(n int) []graph.Ref {
+// nodesOf returns the nodes of an input.
+func (h *contributions) nodesOf(n int) []graph.Ref {
 	from, to := int(h.starts.at(n)), int(h.starts.at(n+1))
 	out := make([]graph.Ref, to-from)
 	for i := range out {
@@ -173,11 +173,11 @@ func (h *holdings) of(n int) []graph.Ref {
 	return out
 }
 
-// owner is the first input that has a node.
-func (h *holdings) owner(r graph.Ref) int { return int(h.owners.at(int(r))) }
+// owner returns the first input that has a node.
+func (h *contributions) owner(r graph.Ref) int { return int(h.owners.at(int(r))) }
 
-// holders calls each for the inputs that have a node, the owner first, until that is false.
-func (h *holdings) holders(r graph.Ref, each func(input int) bool) {
+// holders calls each with the inputs that have a node, the owner first, until it returns false.
+func (h *contributions) holders(r graph.Ref, each func(input int) bool) {
 	n := sort.Search(h.shared.len(), func(i int) bool { return h.shared.at(i) >= uint32(r) })
 	if n == h.shared.len() || h.shared.at(n) != uint32(r) {
 		each(h.owner(r))

@@ -14,17 +14,17 @@ import (
 	"reconcile.dev/reconcile/vectors/knn"
 )
 
-// The vectors of the snapshot stay as they are; a bitmap says which of them count. Those of the delta are an index of
-// their own, that goes from one delta to the next: what is no more is deleted from it, and what is new is put.
+// The vectors of the snapshot are never changed; a bitmap selects the live ones. Those of the delta are a separate
+// index that each delta inherits from the one before: removed vectors are deleted from it, and new ones inserted.
 
-// nearVectors is the index of the vectors of a delta, and the same as bytes.
-type nearVectors struct {
+// deltaVectors is the index of the vectors of a delta, and the same as bytes.
+type deltaVectors struct {
 	*knn.Index
 	bytes []byte
 }
 
-// openNearer opens the vectors of a delta; nil if there are none.
-func (s *Stored) openNearer(data []byte) (*nearVectors, error) {
+// openDeltaVectors opens the vectors of a delta; nil if it has none.
+func (s *Stored) openDeltaVectors(data []byte) (*deltaVectors, error) {
 	if s.near == nil || data == nil {
 		return nil, nil
 	}
@@ -35,10 +35,10 @@ func (s *Stored) openNearer(data []byte) (*nearVectors, error) {
 	if opened.Dims() != s.meta.Dims {
 		return nil, ErrDamaged
 	}
-	return &nearVectors{opened, data}, nil
+	return &deltaVectors{opened, data}, nil
 }
 
-// copyNear is an index with the same vectors, if there are any, that may be changed.
+// copyNear returns an index with the same vectors, if there are any, that may be changed.
 func (d *delta) copyNear(o knn.Options) (*knn.Index, error) {
 	if d == nil || d.near == nil {
 		return knn.New(o)
@@ -46,8 +46,8 @@ func (d *delta) copyNear(o knn.Options) (*knn.Index, error) {
 	return knn.Open(d.near.bytes)
 }
 
-// slotsBut are the slots of the snapshot's vectors without those of some nodes; nil: all.
-func (x *Index) slotsBut(passed map[graph.Ref]bool) *knn.Bitmap {
+// slotsExcept are the slots of the snapshot's vectors without those of some nodes; nil: all.
+func (x *Index) slotsExcept(passed map[graph.Ref]bool) *knn.Bitmap {
 	if x.near == nil || len(passed) == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (x *Index) slotsBut(passed map[graph.Ref]bool) *knn.Bitmap {
 	return live
 }
 
-// embedChanges brings the vectors of the delta before, as far as fresh texts still have them, and makes the others.
+// embedChanges keeps the vectors of the previous delta whose texts are still in fresh, and makes the others.
 func (s *Stored) embedChanges(ctx context.Context, fresh []*graph.Item, was *delta) error {
 	s.delta.near = nil
 	if s.near == nil {
@@ -80,7 +80,7 @@ func (s *Stored) embedChanges(ctx context.Context, fresh []*graph.Item, was *del
 			missing = append(missing, it)
 		}
 	}
-	next.Delete(idsBut(next, stays)...)
+	next.Delete(idsExcept(next, stays)...)
 	made, err := s.vectorsOf(ctx, missing)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *Stored) embedChanges(ctx context.Context, fresh []*graph.Item, was *del
 		return damaged(err)
 	}
 	if next.Len() > 0 {
-		s.delta.near = &nearVectors{next, next.AppendTo(nil)}
+		s.delta.near = &deltaVectors{next, next.AppendTo(nil)}
 	}
 	return nil
 }
@@ -120,8 +120,8 @@ func (d *delta) hasVector(id string) bool {
 	return ok
 }
 
-// idsBut are the ids of an index but for those that stay.
-func idsBut(x *knn.Index, stays map[uint64]bool) []uint64 {
+// idsExcept are the ids of an index but for those that stay.
+func idsExcept(x *knn.Index, stays map[uint64]bool) []uint64 {
 	var out []uint64
 	for slot := range uint32(x.Slots()) {
 		if id, ok := x.ID(slot); ok && !stays[id] {
@@ -131,7 +131,7 @@ func idsBut(x *knn.Index, stays map[uint64]bool) []uint64 {
 	return out
 }
 
-// vectorsOf embeds texts. When the embedder cannot be had there are none, and that is a warning.
+// vectorsOf embeds texts. If the embedder is not available, it returns none and warns.
 func (s *Stored) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item, error) {
 	b := &building{Options: s.Options, ctx: ctx}
 	b.Dims = s.meta.Dims
@@ -151,8 +151,9 @@ func (s *Stored) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item
 	return slices.CompactFunc(made, func(a, b knn.Item) bool { return a.ID == b.ID }), err
 }
 
-// Lacks reports whether there are texts without vectors, because the embedder could not be had when they were indexed.
-func (x *Index) Lacks() bool { return x.near == nil && !x.WordsOnly || x.lacks }
+// LacksVectors reports whether there are texts without vectors, because the embedder was not available when they were
+// indexed.
+func (x *Index) LacksVectors() bool { return x.near == nil && !x.WordsOnly || x.lacks }
 
 // lacking reports whether the delta has no vector of a fresh text.
 func (x *Index) lacking(fresh []*graph.Item) bool {

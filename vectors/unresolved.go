@@ -9,8 +9,8 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// hashed is a sorted table of hashes of names, each with a number: 12 bytes a row, little-endian.
-type hashed []byte
+// hashTable is a sorted table of hashes of names, each with a number: 12 bytes a row, little-endian.
+type hashTable []byte
 
 const hashedRow = 12
 
@@ -32,7 +32,7 @@ func encodeHashed(pairs []hashedPair) []byte {
 }
 
 // of are the numbers of a name, ascending.
-func (t hashed) of(name string) []uint32 {
+func (t hashTable) of(name string) []uint32 {
 	hash := graph.HashID(name)
 	at := func(i int) uint64 { return binary.LittleEndian.Uint64(t[hashedRow*i:]) }
 	n := len(t) / hashedRow
@@ -56,12 +56,12 @@ func encodeAliases(g *graph.Graph, a *assembly) []byte {
 	return encodeHashed(pairs)
 }
 
-// encodeLoose writes the loose edges, and where those are that name something.
-func encodeLoose(a *assembly) (edges, names []byte) {
+// encodeUnresolved encodes the unresolved edges, and for each name the places of those that contain it.
+func encodeUnresolved(a *assembly) (edges, names []byte) {
 	w := &writer{}
 	var pairs []hashedPair
-	for i := range a.loose {
-		e := &a.loose[i]
+	for i := range a.unresolved {
+		e := &a.unresolved[i]
 		for _, end := range []string{e.From, e.To} {
 			if _, direct := a.owner[end]; !direct {
 				pairs = append(pairs, hashedPair{graph.HashID(end), uint32(len(w.to))})
@@ -73,16 +73,16 @@ func encodeLoose(a *assembly) (edges, names []byte) {
 	return w.to, encodeHashed(slices.Compact(pairs))
 }
 
-// looseAt reads the loose edge that begins at a place.
-func (s *Stored) looseAt(at uint32) (looseEdge, error) {
-	data := s.base.get(sectionLoose)
+// unresolvedAt decodes the unresolved edge at an offset.
+func (s *Stored) unresolvedAt(at uint32) (unresolvedEdge, error) {
+	data := s.base.get(sectionUnresolved)
 	if int(at) >= len(data) {
-		return looseEdge{}, ErrDamaged
+		return unresolvedEdge{}, ErrDamaged
 	}
 	r := &reader{from: data[at:]}
-	e := looseEdge{input: r.small(), Edge: r.edge()}
-	if r.bad || e.input >= len(s.held.names) {
-		return looseEdge{}, ErrDamaged
+	e := unresolvedEdge{input: r.small(), Edge: r.edge()}
+	if r.bad || e.input >= len(s.contributions.names) {
+		return unresolvedEdge{}, ErrDamaged
 	}
 	return e, nil
 }
