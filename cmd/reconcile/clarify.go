@@ -71,7 +71,7 @@ func noClarifyCommand(cmd *cobra.Command, args []string) error {
 	if _, _, ok := clarify.ReadID(args[0]); ok {
 		return badUsage("usage: reconcile clarify show %s", args[0])
 	}
-	return badUsage("clarify has no command %s%s; there are %s", ops.ArgumentName(args[0]), didYouMean(args[0], names),
+	return badUsage("clarify has no command %s%s; there are %s", render.Argument(args[0]), didYouMean(args[0], names),
 		strings.Join(names, ", "))
 }
 
@@ -260,12 +260,12 @@ func (a *app) printSaid(s *ops.Said, err error) error {
 // of a run and has to wait for the answer is told only that.
 func (a *app) printOutcome(s *ops.Said) error {
 	m, asked := &s.Thread, s.Reply == nil || s.Reply.Type == schemas.TurnQuestion
-	if s.Open && a.caller().InRun() && a.global.output == formatTable {
-		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(m))
+	if s.Open && s.Inside && a.global.output == formatTable {
+		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(s))
 		return err
 	}
-	if !s.Seen && (asked || a.global.output == formatTable) {
-		a.hint(m)
+	if next := nextFor(m); next != "" && !s.Seen && !s.Inside && (asked || a.global.output == formatTable) {
+		a.note("%s", next)
 	}
 	if asked || a.global.output != formatTable {
 		return a.printThread(*m)
@@ -281,13 +281,7 @@ func (a *app) printOutcome(s *ops.Said) error {
 	return err
 }
 
-// hint tells people, beside the results, what can be done next about a matter.
-func (a *app) hint(m *controllers.Thread) {
-	if next := nextFor(m); next != "" && !a.caller().InRun() {
-		a.note("%s", next)
-	}
-}
-
+// nextFor tells people what can be done next about a thread.
 func nextFor(m *controllers.Thread) string {
 	switch {
 	case m.Refused():
@@ -308,8 +302,8 @@ func nextFor(m *controllers.Thread) string {
 }
 
 // nextInRun is what an agent has to do that asks while it runs.
-func nextInRun(m *controllers.Thread) string {
-	if spec := ops.RequestSpec(m.Entry); spec != nil && spec.Blocking && spec.Run != "" {
+func nextInRun(s *ops.Said) string {
+	if s.Waits {
 		return "end this run now; the node waits for the answer, and runs again with it"
 	}
 	return "go on; the answer comes with a later run"

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -49,16 +50,9 @@ func kindCompletions(bare bool, only []schemas.Kind) ([]cobra.Completion, cobra.
 
 // completeNames offers word/name for each object of the kind that word names.
 func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion {
-	k, ok := kinds().Find(word)
-	if !ok {
-		return nil
-	}
-	t := a.loadQuietly(cmd)
-	if t == nil {
-		return nil
-	}
+	k, _ := kinds().Find(word)
 	var out []cobra.Completion
-	for _, e := range t.Entries(k.Name) {
+	for _, e := range a.objects(cmd, word) {
 		out = append(out, cobra.CompletionWithDesc(word+"/"+e.Name, controllers.PhaseWord(e)))
 	}
 	if k.Name == schemas.ClarificationRequestKind.Name {
@@ -69,14 +63,10 @@ func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion 
 
 // completeIDs offers the ids of clarifications, each after prefix.
 func (a *app) completeIDs(cmd *cobra.Command, prefix string) []cobra.Completion {
-	t := a.loadQuietly(cmd)
-	if t == nil {
-		return nil
-	}
 	var out []cobra.Completion
-	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		if id := ops.RequestStatus(e).ID; id != "" {
-			out = append(out, cobra.CompletionWithDesc(prefix+id, e.Name))
+	for _, e := range a.objects(cmd, schemas.ClarificationRequestKind.Plural) {
+		if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok && st.ID != "" {
+			out = append(out, cobra.CompletionWithDesc(prefix+st.ID, e.Name))
 		}
 	}
 	return out
@@ -85,43 +75,53 @@ func (a *app) completeIDs(cmd *cobra.Command, prefix string) []cobra.Completion 
 // completeNamesOf offers the names of the tree's objects of one kind.
 func (a *app) completeNamesOf(k schemas.Kind) completeFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		t := a.loadQuietly(cmd)
-		if t == nil || len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
 		var out []cobra.Completion
-		for _, e := range t.Entries(k.Name) {
-			out = append(out, cobra.CompletionWithDesc(e.Name, controllers.PhaseWord(e)))
+		if len(args) == 0 {
+			for _, e := range a.objects(cmd, k.Plural) {
+				out = append(out, cobra.CompletionWithDesc(e.Name, controllers.PhaseWord(e)))
+			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeNodes offers objects first, then the nodes of the DAG that stands before the cursor.
+// completeNodes offers objects first, then the nodes of the DAG before the cursor.
 func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 	objects := a.completeObjects(false, only...)
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) != 1 {
 			return objects(cmd, args, typed)
 		}
-		ref, err := kinds().ParseRef(args[0])
-		t := a.loadQuietly(cmd)
-		if err != nil || t == nil || t.Entry(ref) == nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		var out []cobra.Completion
+		if strings.Contains(args[0], "/") {
+			for _, e := range a.objects(cmd, args[0]) {
+				out = append(out, controllers.NodeNames(e)...)
+			}
 		}
-		return controllers.NodeNames(t.Entry(ref)), cobra.ShellCompDirectiveNoFileComp
+		return out, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// loadQuietly reads the tree for a completion: what is wrong with it is not the moment's question.
-func (a *app) loadQuietly(cmd *cobra.Command) *state.Tree {
+// completeMatters offers the ids of the open clarifications.
+func (a *app) completeMatters(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	if len(args) == 0 && a.enterTree(treeNeeded) == nil {
+		open, _ := ops.Threads(cmd.Context(), a.env(), ops.ThreadsRequest{NoRun: true}) // what is wrong is not the moment's question
+		for _, m := range open {
+			out = append(out, cobra.CompletionWithDesc(m.Title(), render.Line(m.Topic)))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// objects are those that word names as kind or kind/name. What is wrong with the tree is not the moment's question.
+func (a *app) objects(cmd *cobra.Command, word string) []*state.Entry {
 	if a.enterTree(treeNeeded) != nil {
 		return nil
 	}
-	s, t, err := a.load(cmd.Context())
+	r, err := ops.Get(cmd.Context(), a.env(), ops.GetRequest{What: []string{word}})
 	if err != nil {
 		return nil
 	}
-	s.Close()
-	return t
+	return r.Entries
 }

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
 )
 
 func newDescribeCmd(a *app) *cobra.Command {
@@ -39,4 +40,70 @@ func (a *app) describe(ctx context.Context, q ops.DescribeRequest) error {
 	a.noteInterrupted(d.Entry.Ref, d.Interrupted)
 	return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Path: d.Path, Why: d.Why, Referrers: d.Referrers,
 		Missing: d.OutputsMissing, Changed: d.OutputsChanged}, a.now())
+}
+
+func newHistoryCmd(a *app) *cobra.Command {
+	limit := 0
+	at := ""
+	cmd := &cobra.Command{
+		Use:   "history KIND/NAME",
+		Short: "Tell what changed of an object, when, and by which input, newest first",
+		Long: `Tell which commits changed the spec or the status of an object, newest first: what they changed of the spec,
+from which phase to which it went, and whether it was ready. Of a branch that was merged, the merge counts. Commits of
+reconcile name the commit that they had read, their input. A spec file that was renamed is followed as far as it has its
+present name.`,
+		Example: "  reconcile history dag/checks\n" +
+			"  reconcile history dag/checks -n 5 -o json",
+		Args: arguments(1, 2, "an object"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.history(cmd.Context(), ops.HistoryRequest{Object: strings.Join(args, "/"), At: at, Limit: limit})
+		},
+		ValidArgsFunction: a.completeObjects(false),
+	}
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "tell of the latest `N` commits")
+	cmd.Flags().StringVar(&at, "at", "HEAD", "go back from `COMMIT`: a hash, a branch, a tag, HEAD~3")
+	return cmd
+}
+
+func (a *app) history(ctx context.Context, q ops.HistoryRequest) error {
+	r, err := ops.History(ctx, a.env(), q)
+	if err != nil {
+		return err
+	}
+	if r.Shallow {
+		a.note("the clone is shallow: what is older is not here; git fetch --unshallow brings it")
+	}
+	switch {
+	case a.global.output != formatTable:
+		return a.print(r.Changes)
+	case len(r.Changes) == 0 && r.Shallow:
+		return nil
+	case len(r.Changes) == 0:
+		return fmt.Errorf("no commit up to %s has %s: neither %s", q.At, r.Ref, strings.Join(r.Paths, " nor "))
+	}
+	t := render.NewTable(a.palette(), "COMMIT", "WHEN", "BY", "PHASE", "READY", "CHANGED")
+	for _, c := range r.Changes {
+		by := c.Author
+		if c.Input != "" {
+			by = "reconcile, from " + short(c.Input)
+		}
+		t.Cells(render.Cell{Text: short(c.Commit)}, render.Cell{Text: c.When.Format("2006-01-02 15:04:05Z")},
+			render.Cell{Text: clean(by)}, render.Word(c.Phase.String()), render.Word(c.Ready.String()), render.Word(clean(changedFields(&c))))
+	}
+	return t.Write(a.stdout)
+}
+
+func short(hash string) string { return hash[:min(len(hash), 8)] }
+
+// changedFields names the fields that a commit changed, and what happened to whole files.
+func changedFields(c *ops.Change) string {
+	var parts []string
+	for _, f := range c.Spec {
+		parts = append(parts, f.Field)
+	}
+	out := schemas.Shorten(parts, 5)
+	if c.Note != "" {
+		out = strings.TrimPrefix(out+"; "+c.Note, "; ")
+	}
+	return out
 }

@@ -2,12 +2,20 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
+	"golang.org/x/term"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // bindRun binds the flags of run, which are those of the bare command too.
@@ -53,3 +61,193 @@ func (a *app) run(ctx context.Context, q ops.RunRequest) error {
 	}
 	return a.ended(r)
 }
+
+// reportRows is how many objects a run lists; "reconcile get" lists all.
+const reportRows = 50
+
+// progress is the view of a run that fits stderr: live on a terminal, lines elsewhere and beside a log, nothing with
+// --quiet.
+func (a *app) progress() render.Progress {
+	switch {
+	case a.global.quiet:
+		return render.Silent{}
+	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb" && (a.log == nil || a.logTo != nil):
+		size := func() (int, int) { return terminalSize(a.stderr) }
+		return render.NewLive(a.stderr, a.paletteFor(a.stderr), size, time.Now, runtime.NumCPU())
+	}
+	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr), Now: time.Now}
+}
+
+// terminalSize asks the terminal; one that does not tell is taken for 80 by 24.
+func terminalSize(w any) (width, height int) {
+	if f, ok := w.(interface{ Fd() uintptr }); ok {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
+}
+
+// report prints how a run ended: the objects, or where they are many those that are not ready, and a line that sums up.
+// A run for which nothing had changed lists only what failed.
+func (a *app) report(r ops.RunResult) error {
+	if a.global.output != formatTable {
+		r.Explain()
+		return a.print(r)
+	}
+	if err := a.problems(r.Problems()); err != nil {
+		return err
+	}
+	if err := render.StandingTable(a.stdout, a.palette(), a.listed(&r), reportRows); err != nil {
+		return err
+	}
+	if a.global.quiet {
+		return nil
+	}
+	if r.Total == 0 {
+		a.note("%s", a.noObjects())
+		return nil
+	}
+	if err := a.printWrapped(summary(&r)); err != nil {
+		return err
+	}
+	return a.waits(r.Waits)
+}
+
+// ended reports a run, and returns how it ended.
+func (a *app) ended(r ops.RunResult) error {
+	if err := a.report(r); err != nil {
+		return err
+	}
+	if r.Busy != nil {
+		return r.Busy
+	}
+	return exitWith(int(r.Verdict))
+}
+
+// waits tells what people have to do before all is done.
+func (a *app) waits(lines []string) error {
+	const most = 10
+	for _, line := range lines[:min(most, len(lines))] {
+		if err := a.printWrapped(render.Line(line)); err != nil {
+			return err
+		}
+	}
+	if len(lines) <= most {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "… and %d more; \"reconcile ready\" lists them\n", len(lines)-most)
+	return err
+}
+
+// noObjects says what to do about a tree without objects.
+func (a *app) noObjects() string {
+	return fmt.Sprintf("no objects in %s yet; \"reconcile init --example\" makes some to look at", a.global.dir)
+}
+
+// listed chooses the objects that a run lists.
+func (a *app) listed(r *ops.RunResult) []*state.Entry {
+	if a.global.quiet {
+		return slices.DeleteFunc(r.Unready, func(e *state.Entry) bool { return controllers.Standing(e).Waiting == 1 })
+	}
+	if !r.Looked() || r.Unchanged || r.Total > reportRows {
+		return r.Unready
+	}
+	var rows []*state.Entry
+	for e := range r.Entries() {
+		if controllers.Standing(e).Total() == 1 && (e.HasStatus() || controllers.ExpectsStatus(e)) && !spent(e) {
+			rows = append(rows, e)
+		}
+	}
+	return rows
+}
+
+// spent reports whether e is an action that was applied: it is over, and "get actions" lists it.
+func spent(e *state.Entry) bool {
+	return e.Kind == schemas.ActionKind.Name && controllers.Standing(e).Ready == 1
+}
+
+// problems prints the problems of files.
+func (a *app) problems(list []schemas.Problem) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if err := render.Problems(a.stdout, a.palette(), list); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.stdout)
+	return err
+}
+
+// printWrapped prints a sentence, on a terminal broken at words.
+func (a *app) printWrapped(text string) error {
+	lines := []string{text}
+	if width := a.palette().Width; width > 0 {
+		lines = render.Wrap(text, width)
+	}
+	_, err := fmt.Fprintln(a.stdout, strings.Join(lines, "\n"))
+	return err
+}
+
+// summary is "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
+func summary(r *ops.RunResult) string {
+	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, render.Plural(r.Total, "object"), kindCounts(r))
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{r.Standing.Waiting, "waiting"}, {r.Standing.Failed, "failed"}, {r.Standing.Invalid, "invalid"}} {
+		if part.n > 0 {
+			s += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	if s += "; " + activity(r); r.Held {
+		s += "; the memory waits for a lock"
+	}
+	return s
+}
+
+// activity is what a run did.
+func activity(r *ops.RunResult) string {
+	switch {
+	case r.Unchanged:
+		return "nothing changed since the last run"
+	case r.Ran == 0 && r.Wrote == 0 && r.Commit == "":
+		return "nothing to do" + exchanged(r)
+	}
+	s := render.Plural(r.Ran, "run") + ", " + render.Plural(r.Wrote, "file") + " written"
+	if r.Commit != "" {
+		s += ", committed as " + shortHash(r.Commit)
+	}
+	return s + exchanged(r)
+}
+
+// exchanged tells what went to the remote and what came from there.
+func exchanged(r *ops.RunResult) string {
+	var s string
+	switch {
+	case r.Sent && r.Commit != "":
+		s = " and pushed"
+	case r.Sent:
+		s = ", pushed what was committed before"
+	}
+	if r.Took {
+		s += ", took in what others pushed"
+	}
+	return s
+}
+
+// kindCounts lists the kinds with their counts.
+func kindCounts(r *ops.RunResult) string {
+	var parts []string
+	for _, c := range r.Objects {
+		k, _ := kinds().Find(c.Kind)
+		word := k.Plural
+		if c.Total == 1 {
+			word = k.Singular()
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", c.Total, word))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func shortHash(hash string) string { return hash[:min(len(hash), 10)] }

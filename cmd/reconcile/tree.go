@@ -3,9 +3,16 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -88,4 +95,25 @@ func (a *app) within(path string) string {
 		return path
 	}
 	return filepath.Join(a.here, path)
+}
+
+// kinds is the table of kinds that the whole command line works with.
+func kinds() schemas.Kinds { return controllers.Schemas() }
+
+// env is what operations work with.
+func (a *app) env() ops.Env {
+	return ops.Env{
+		Tree:   tree.Config{Dir: a.global.dir, Now: a.now, Getenv: a.getenv, Log: a.log},
+		Prefix: a.prefix,
+		Caller: caller.Caller{Dir: a.global.dir, Getenv: a.getenv, Ancestry: a.ancestry},
+		Sink:   &reporter{app: a, last: time.Now()}, View: a.view, Engine: a.engine,
+	}
+}
+
+// withRef puts a kind and a name that were given as two words, "dag checks", into one.
+func withRef(args []string) []string {
+	if len(args) > 1 && !strings.Contains(args[0], "/") {
+		args = slices.Concat([]string{args[0] + "/" + args[1]}, args[2:])
+	}
+	return args
 }

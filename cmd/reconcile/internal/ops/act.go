@@ -149,7 +149,7 @@ func (e Env) mootAction(ctx context.Context, name string) string {
 
 // target checks what a verb is about, before anything is written.
 func (v Verb) target(t *state.Tree, word, node string) (string, error) {
-	e, err := Find(t, word)
+	e, err := find(t, word)
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +164,7 @@ func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 	case node != "" && !v.Node:
 		return "", badRequest("a node cannot be told to %s; usage: reconcile %s", v.Name, v.Usage())
 	case node != "" && e.Object != nil:
-		err = FindNode(e, node)
+		err = findNode(e, node)
 	}
 	return e.Ref.String(), err
 }

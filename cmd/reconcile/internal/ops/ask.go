@@ -39,6 +39,8 @@ type Said struct {
 	Before *controllers.Thread // the thread before a reply; nil after the first question
 	Reply  *ReplyVerb          // nil after the first question
 	Open   bool                // the answer is still to come
+	Inside bool                // the caller is a run of the tree
+	Waits  bool                // the node of a run waits for the answer, and runs again with it
 	Seen   bool                // nothing was done: the question was answered before
 	// Verdict is NotReady if the question may not be asked, as the run that looked at it found.
 	Verdict Code
@@ -61,11 +63,11 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*Said, error) {
 		return nil, typed(err)
 	}
 	name := cmp.Or(q.Request, freshName(o.tree, spec))
-	if e := o.tree.Entry(RequestRef(name)); e != nil && !e.Gone() {
+	if e := o.tree.Entry(requestRef(name)); e != nil && !e.Gone() {
 		if err := sameRequest(e, spec); err != nil {
 			return nil, typed(err)
 		}
-		env.note("already asked: %s", cmp.Or(RequestStatus(e).ID, e.Name))
+		env.note("already asked: %s", cmp.Or(requestStatus(e).ID, e.Name))
 	} else if m := nextRoundOf(o.tree, spec); m != nil {
 		return env.askOn(ctx, o, m, spec, q.NoRun)
 	} else {
@@ -78,15 +80,21 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*Said, error) {
 	if _, err := env.update(ctx, o, q.NoRun, engine.Request{}); err != nil {
 		return nil, typed(err)
 	}
-	m, err := FindThread(o.tree, name)
+	m, err := findThread(o.tree, name)
 	if err != nil {
 		return nil, typed(err)
 	}
-	said := &Said{Thread: m, Open: m.Status == "" || m.Waiting()}
+	said := env.said(m)
+	said.Open = m.Status == "" || m.Waiting()
 	if m.Refused() {
 		said.Verdict = NotReady
 	}
 	return said, typed(agentError(&m))
+}
+
+func (e Env) said(m controllers.Thread) *Said {
+	spec := requestSpec(m.Entry)
+	return &Said{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
 }
 
 // question makes the spec of a request. In a run it adds who asks, about which issue, and which node waits.
@@ -124,14 +132,14 @@ func (e Env) question(q AskRequest) (spec *schemas.ClarificationRequestSpec, err
 func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequestSpec) error {
 	for _, name := range []string{spec.From, spec.To} {
 		if !isAgent(t, name) {
-			return &clarify.Error{Kind: clarify.NotFound, Message: NotFound(t, AgentRef(name)).Error()}
+			return &clarify.Error{Kind: clarify.NotFound, Message: notFound(t, agentRef(name)).Error()}
 		}
 	}
 	if spec.From == spec.To {
 		return badRequest("to: agent %q cannot ask itself", spec.To)
 	}
 	var from *schemas.AgentSpec
-	if e := t.Entry(AgentRef(spec.From)); e.Object != nil {
+	if e := t.Entry(agentRef(spec.From)); e.Object != nil {
 		from = schemas.SpecAs[*schemas.AgentSpec](e.Object)
 	}
 	if err := clarify.NewScope(spec.From, from, controllers.WorkflowSteps(t)).Check(spec); err != nil {
@@ -141,7 +149,7 @@ func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequ
 }
 
 func isAgent(t *state.Tree, name string) bool {
-	e := t.Entry(AgentRef(name))
+	e := t.Entry(agentRef(name))
 	return e != nil && !e.Gone()
 }
 
@@ -186,8 +194,8 @@ func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
 	first := requestName(spec)
 	name := first
 	for n := 2; ; n++ {
-		e := t.Entry(RequestRef(name))
-		if e == nil || e.Gone() || RequestStatus(e).Phase != schemas.ClarificationAbandoned {
+		e := t.Entry(requestRef(name))
+		if e == nil || e.Gone() || requestStatus(e).Phase != schemas.ClarificationAbandoned {
 			return name
 		}
 		name = specs.FitName(first, "-"+strconv.Itoa(n))
@@ -196,12 +204,12 @@ func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
 
 // sameRequest refuses a name that another question has, or one that was abandoned.
 func sameRequest(e *state.Entry, spec *schemas.ClarificationRequestSpec) error {
-	old := RequestSpec(e)
+	old := requestSpec(e)
 	if old == nil || old.Issue != spec.Issue || old.From != spec.From || old.To != spec.To || old.Topic != spec.Topic ||
 		old.Question != spec.Question || old.Blocking != spec.Blocking || !slices.Equal(old.Artifacts, spec.Artifacts) {
 		return fmt.Errorf("%s is another question; nothing was written, choose another --request", e.Ref)
 	}
-	if RequestStatus(e).Phase == schemas.ClarificationAbandoned {
+	if requestStatus(e).Phase == schemas.ClarificationAbandoned {
 		return fmt.Errorf("%s was abandoned, and nobody answers it any more; ask again under another --request, or without it",
 			e.Ref)
 	}
@@ -214,12 +222,12 @@ func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *control
 		return nil // the run goes on, and its success settles the thread
 	}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		old := RequestSpec(e)
+		old := requestSpec(e)
 		if old == nil || old.To != spec.To || old.From != spec.From || !old.Blocking || !sameTask(old.Run, spec.Run) {
 			continue
 		}
-		if RequestStatus(e).Phase == schemas.ClarificationAnswered {
-			if m, err := FindThread(t, e.Name); err == nil {
+		if requestStatus(e).Phase == schemas.ClarificationAnswered {
+			if m, err := findThread(t, e.Name); err == nil {
 				return &m
 			}
 			return nil
@@ -239,7 +247,9 @@ func (e Env) askOn(ctx context.Context, o *openTree, m *controllers.Thread, spec
 	for _, turn := range m.Thread {
 		if turn.Type == schemas.TurnQuestion && turn.Body == spec.Question {
 			e.note("already asked: %s", m.Title())
-			return &Said{Thread: *m, Seen: true}, nil
+			said := e.said(*m)
+			said.Seen = true
+			return said, nil
 		}
 	}
 	return e.reply(ctx, o, m, &ReplyVerbs[0], spec.From, spec.Question, noRun)

@@ -33,7 +33,7 @@ func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err
 		return b, typed(err)
 	}
 	defer s.Close()
-	if e := t.Entry(AgentRef(q.Agent)); e != nil && e.Broken() { // what it says may not be what was meant
+	if e := t.Entry(agentRef(q.Agent)); e != nil && e.Broken() { // what it says may not be what was meant
 		var all []error
 		for _, p := range e.Problems {
 			all = append(all, &Error{Code: Invalid, Err: errors.New(p.Error())})
@@ -44,7 +44,7 @@ func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err
 	m := env.Memory(s)
 	b, err = budget.Count(ctx, s, t, m, budget.Request{Agent: q.Agent, Issue: q.Issue, Conversation: (*budget.Text)(q.Conversation)})
 	if errors.Is(err, budget.ErrNoAgent) {
-		err = NotFound(t, AgentRef(q.Agent))
+		err = notFound(t, agentRef(q.Agent))
 	}
 	if err = errors.Join(err, m.Close()); err != nil {
 		return render.Budget{}, typed(err)

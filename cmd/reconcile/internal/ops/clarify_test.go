@@ -131,7 +131,7 @@ func TestThreadsOf(t *testing.T) {
 
 // A record shows what the status of its request adds: sources, and what a human has to know.
 func TestThreadOfRecord(t *testing.T) {
-	m, err := FindThread(town(t), "CLR-42-001")
+	m, err := findThread(town(t), "CLR-42-001")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestFindThread(t *testing.T) {
 		"CLR-42-001": "CLR-42-001", "clr-42-1": "CLR-42-001", "db-layer": "CLR-42-001", "Clr-42-1000": "CLR-42-1000",
 		"fresh": "fresh", "CLR-0-01": "CLR-0-001", "refused": "refused",
 	} {
-		if m, err := FindThread(tree, word); err != nil || m.Title() != want {
+		if m, err := findThread(tree, word); err != nil || m.Title() != want {
 			t.Errorf("%s: %s, %v", word, m.Title(), err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestFindThread(t *testing.T) {
 		"db-leyer": `"db-layer"`, "nothing-like-it": `"reconcile clarify" lists`, "CLR-42-": `"CLR-42-001"`,
 		"": "NOT_FOUND", "CLR-042-001": "NOT_FOUND",
 	} {
-		_, err := FindThread(tree, word)
+		_, err := findThread(tree, word)
 		if !errors.Is(err, &clarify.Error{Kind: clarify.NotFound}) || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%q: %v; want %s", word, err, hint)
 		}
@@ -191,7 +191,7 @@ func TestRepliesFollowThePicture(t *testing.T) {
 func TestReplyCheck(t *testing.T) {
 	tree := town(t)
 	find := func(word string) *controllers.Thread {
-		m, err := FindThread(tree, word)
+		m, err := findThread(tree, word)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 		return Description{}, typed(err)
 	}
 	defer done()
-	e, err := Find(t, q.Object)
+	e, err := find(t, q.Object)
 	if err != nil {
 		return Description{}, typed(err)
 	}

@@ -4,34 +4,32 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// Find returns the object that word names: kind/name, or a ClarificationRequest by the id of its clarification.
-func Find(t *state.Tree, word string) (*state.Entry, error) {
+// find returns the object that word names: kind/name, or a ClarificationRequest by the id of its clarification.
+func find(t *state.Tree, word string) (*state.Entry, error) {
 	if name, ok := clarificationID(word); ok {
 		return findByID(t, name)
 	}
-	ref, err := ParseRef(word)
+	ref, err := parseRef(word)
 	if err != nil {
 		return nil, err
 	}
 	if e := t.Entry(ref); e != nil {
 		return e, nil
 	}
-	return nil, NotFound(t, ref)
+	return nil, notFound(t, ref)
 }
 
-// ParseRef reads kind/name.
-func ParseRef(word string) (schemas.Ref, error) {
+// parseRef reads kind/name.
+func parseRef(word string) (schemas.Ref, error) {
 	ref, err := controllers.Schemas().ParseRef(word)
 	if err != nil {
 		return schemas.Ref{}, badRequest("%w", err)
@@ -53,37 +51,37 @@ func clarificationID(word string) (id string, ok bool) {
 
 // findByID returns the first request by name that has the id. A request whose name is the word itself comes first.
 func findByID(t *state.Tree, word string) (*state.Entry, error) {
-	if e := t.Entry(RequestRef(word)); e != nil {
+	if e := t.Entry(requestRef(word)); e != nil {
 		return e, nil
 	}
 	id, issue, _ := clarify.ReadID(word)
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		if RequestStatus(e).ID == id {
+		if requestStatus(e).ID == id {
 			return e, nil
 		}
 	}
 	return nil, threadNotFound(t, id, issue)
 }
 
-// findRef is [Find] for operations that need no object to be there: only an id is looked up in the tree.
+// findRef is [find] for operations that need no object to be there: only an id is looked up in the tree.
 func (e Env) findRef(ctx context.Context, word string) (schemas.Ref, error) {
 	if _, ok := clarificationID(word); !ok {
-		return ParseRef(word)
+		return parseRef(word)
 	}
 	s, t, err := e.load(ctx)
 	if err != nil {
 		return schemas.Ref{}, err
 	}
 	defer s.Close()
-	found, err := Find(t, word)
+	found, err := find(t, word)
 	if err != nil {
 		return schemas.Ref{}, err
 	}
 	return found.Ref, nil
 }
 
-// NotFound says that ref does not exist, and what was probably meant.
-func NotFound(t *state.Tree, ref schemas.Ref) error {
+// notFound says that ref does not exist, and what was probably meant.
+func notFound(t *state.Tree, ref schemas.Ref) error {
 	var names []string
 	for _, e := range t.Entries(ref.Kind) {
 		if !e.Gone() {
@@ -101,8 +99,8 @@ func NotFound(t *state.Tree, ref schemas.Ref) error {
 	return fmt.Errorf("%s does not exist%s", ref, hint)
 }
 
-// FindNode checks that a DAG has a node.
-func FindNode(e *state.Entry, node string) error {
+// findNode checks that a DAG has a node.
+func findNode(e *state.Entry, node string) error {
 	if schemas.SpecAs[*schemas.DAGSpec](e.Object) == nil {
 		return fmt.Errorf("%s has no nodes", e.Ref)
 	}
@@ -117,51 +115,49 @@ func FindNode(e *state.Entry, node string) error {
 	return fmt.Errorf("%s has no node %q%s", e.Ref, node, hint)
 }
 
-// NoThreadID says that a word is neither the form of an id nor the name of a request.
-func NoThreadID(word string) error {
-	return badRequest("%s is neither the id of a clarification, which is CLR-ISSUE-NUMBER as CLR-42-001, nor the name of "+
-		"a request", ArgumentName(word))
-}
-
-// ArgumentName is an argument for messages, which do not repeat what is a text rather than a name.
-func ArgumentName(word string) string {
-	const most = 63 // bytes, as a name has
-	if len(word) > most || strings.ContainsFunc(word, unicode.IsSpace) {
-		return "a text of " + schemas.Count(utf8.RuneCountInString(word), "character")
+// checkThreadWord refuses a word that has neither the form of an id nor that of the name of a request.
+func checkThreadWord(word string) error {
+	if _, _, ok := clarify.ReadID(word); !ok && schemas.CheckName(word) != nil {
+		return noThreadID(word)
 	}
-	return strconv.Quote(word)
+	return nil
 }
 
-// AgentRef names an agent.
-func AgentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
+func noThreadID(word string) error {
+	return badRequest("%s is neither the id of a clarification, which is CLR-ISSUE-NUMBER as CLR-42-001, nor the name of "+
+		"a request", render.Argument(word))
+}
 
-// FindAgent returns the entry of an agent that can be used.
-func FindAgent(t *state.Tree, name string) (*state.Entry, error) {
-	e := t.Entry(AgentRef(name))
+// agentRef names an agent.
+func agentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
+
+// findAgent returns the entry of an agent that can be used.
+func findAgent(t *state.Tree, name string) (*state.Entry, error) {
+	e := t.Entry(agentRef(name))
 	switch {
 	case e == nil || e.Gone():
-		return nil, NotFound(t, AgentRef(name))
+		return nil, notFound(t, agentRef(name))
 	case e.Broken():
 		return nil, fmt.Errorf("%s cannot be used: %s", e.Ref, e.Problems[0].Error())
 	}
 	return e, nil
 }
 
-// RequestRef names a clarification request.
-func RequestRef(name string) schemas.Ref {
+// requestRef names a clarification request.
+func requestRef(name string) schemas.Ref {
 	return schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: name}
 }
 
-// RequestSpec is nil where there is none.
-func RequestSpec(e *state.Entry) *schemas.ClarificationRequestSpec {
+// requestSpec is nil where there is none.
+func requestSpec(e *state.Entry) *schemas.ClarificationRequestSpec {
 	if e == nil {
 		return nil
 	}
 	return schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 }
 
-// RequestStatus is never nil, and must not be changed.
-func RequestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
+// requestStatus is never nil, and must not be changed.
+func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
 	if e != nil {
 		if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
 			return st
@@ -170,9 +166,9 @@ func RequestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
 	return new(schemas.ClarificationRequestStatus)
 }
 
-// FindThread returns the clarification that a word names: by its id, in any case and without leading zeros if they are
+// findThread returns the clarification that a word names: by its id, in any case and without leading zeros if they are
 // left out, or by the name of its request.
-func FindThread(t *state.Tree, word string) (controllers.Thread, error) {
+func findThread(t *state.Tree, word string) (controllers.Thread, error) {
 	if id, issue, ok := clarify.ReadID(word); ok {
 		for _, m := range controllers.Threads(t, issue, false) {
 			if m.ID == id {
@@ -181,15 +177,15 @@ func FindThread(t *state.Tree, word string) (controllers.Thread, error) {
 		}
 		return controllers.Thread{}, threadNotFound(t, id, issue)
 	}
-	e := t.Entry(RequestRef(word))
+	e := t.Entry(requestRef(word))
 	switch {
-	case RequestSpec(e) != nil:
+	case requestSpec(e) != nil:
 	case strings.HasPrefix(word, "clr-"):
-		return controllers.Thread{}, NoThreadID(word)
+		return controllers.Thread{}, noThreadID(word)
 	default:
 		return controllers.Thread{}, threadNotFound(t, word, -1)
 	}
-	issue, id := RequestSpec(e).Issue, RequestStatus(e).ID
+	issue, id := requestSpec(e).Issue, requestStatus(e).ID
 	for _, m := range controllers.Threads(t, issue, false) {
 		if m.Entry == e && m.ID == id {
 			return m, nil

@@ -80,7 +80,7 @@ func isObject(word string) bool {
 func findAll(t *state.Tree, words []string) ([]*state.Entry, error) {
 	var out []*state.Entry
 	for _, word := range words {
-		e, err := Find(t, word)
+		e, err := find(t, word)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ func Graph(ctx context.Context, env Env, q GraphRequest) (graph.Picture, error) 
 		return graph.Picture{}, typed(err)
 	}
 	defer s.Close()
-	e, err := Find(t, q.Object)
+	e, err := find(t, q.Object)
 	if err != nil {
 		return graph.Picture{}, typed(err)
 	}

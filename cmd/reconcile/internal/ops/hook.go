@@ -66,7 +66,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 	defer o.store.Close()
 	note := env.redact("--note", q.Note)
 	if q.Finish { // before the work counts as done: what was learned is not to be lost
-		if _, err = FindAgent(o.tree, r.Agent); err == nil {
+		if _, err = findAgent(o.tree, r.Agent); err == nil {
 			r.Learned, err = env.CaptureSession(ctx, o.store, r.Agent, r.Issue, said)
 		}
 		if err != nil {
@@ -76,7 +76,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 	var since schemas.Time
 	var left []schemas.Clarification
 	err = o.recordHook(ctx, func(t *state.Tree) (*schemas.Run, error) {
-		agent, err := FindAgent(t, r.Agent)
+		agent, err := findAgent(t, r.Agent)
 		if err != nil {
 			return nil, err
 		}

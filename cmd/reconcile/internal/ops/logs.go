@@ -73,7 +73,7 @@ func Logs(ctx context.Context, env Env, q LogsRequest) (LogsResult, error) {
 
 // logged returns an object whose runs have logs.
 func logged(t *state.Tree, word string) (*state.Entry, error) {
-	e, err := Find(t, word)
+	e, err := find(t, word)
 	if err == nil && e.Kind != schemas.DAGKind.Name && e.Kind != schemas.ClarificationRequestKind.Name {
 		err = badRequest("%s has no logs; DAGs and clarification requests have", e.Ref)
 	}
@@ -125,7 +125,7 @@ func chosenAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 	if q.Node == "" || len(out) > 0 {
 		return out, nil
 	}
-	if err := FindNode(e, q.Node); err != nil && schemas.SpecAs[*schemas.DAGSpec](e.Object) != nil {
+	if err := findNode(e, q.Node); err != nil && schemas.SpecAs[*schemas.DAGSpec](e.Object) != nil {
 		return nil, err
 	}
 	switch {

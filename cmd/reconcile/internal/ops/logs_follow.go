@@ -94,7 +94,7 @@ func nodeToFollow(e *state.Entry, node string) (string, error) {
 	case node == "":
 		return "", badField("follow", " needs a node of %s: %s", e.Ref, schemas.Shorten(names, 20))
 	case e.Kind == schemas.DAGKind.Name:
-		return node, FindNode(e, node)
+		return node, findNode(e, node)
 	case !slices.Contains(names, node):
 		return "", fmt.Errorf("%s has no round %q; it has %s", e.Ref, node, schemas.Shorten(names, 20))
 	}

@@ -13,7 +13,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 )
 
 // git runs git commands in the tree.
@@ -191,28 +190,32 @@ func TestFollowEvents(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	env := numbered(t)
-	s, tree, _, err := env.Tree.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	find := func(word string) (string, error) {
+		d, err := ops.Describe(t.Context(), env, ops.DescribeRequest{Object: word})
+		if err != nil {
+			return "", err
+		}
+		return d.Entry.Ref.String(), nil
 	}
-	defer s.Close()
 	for word, want := range map[string]string{
 		"dag/checks": "dag/checks", "dags/checks": "dag/checks", "CLR-42-001": "clarificationrequest/db-layer",
 		"request/clr-42-1": "clarificationrequest/db-layer",
 	} {
-		if e, err := ops.Find(tree, word); err != nil || e.Ref.String() != want {
-			t.Errorf("%s: %v, %v", word, e, err)
+		if got, err := find(word); err != nil || got != want {
+			t.Errorf("%s: %s, %v", word, got, err)
 		}
 	}
 	for word, want := range map[string]string{
 		"dag/chekcs": `did you mean "checks"?`, "checks": "is not kind/name", "CLR-42-002": `did you mean "CLR-42-001"?`,
 		"CLR-43-001": "nothing was asked about issue 43", "observation/x": "lists what there is",
 	} {
-		if _, err := ops.Find(tree, word); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := find(word); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", word, err, want)
 		}
 	}
-	if _, err := ops.Find(state.NewTree(nil, nil), "dag/x"); err == nil || !strings.Contains(err.Error(), "the tree has no dag at all") {
+	env.Tree.Dir = t.TempDir()
+	write(t, env, "reconcile.yaml", "")
+	if _, err := find("dag/x"); err == nil || !strings.Contains(err.Error(), "the tree has no dag at all") {
 		t.Error(err)
 	}
 }

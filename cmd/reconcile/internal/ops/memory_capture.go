@@ -205,8 +205,8 @@ func (e Env) noteUnknownAgent(ctx context.Context, s *state.Store, name string) 
 	if err != nil {
 		return // the next run tells
 	}
-	if found := t.Entry(AgentRef(name)); found == nil || found.Gone() {
-		e.note("warning: %v; what it learned is kept under its name", NotFound(t, AgentRef(name)))
+	if found := t.Entry(agentRef(name)); found == nil || found.Gone() {
+		e.note("warning: %v; what it learned is kept under its name", notFound(t, agentRef(name)))
 	}
 }
 

@@ -48,7 +48,7 @@ func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
 		return nil, err
 	}
 	if q.Agent != "" {
-		_, err = FindAgent(o.tree, q.Agent)
+		_, err = findAgent(o.tree, q.Agent)
 	}
 	if err == nil {
 		_, err = e.update(ctx, o, q.NoRun, engine.Request{DecideOnly: true})
@@ -61,7 +61,7 @@ func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
 }
 
 func isPerson(t *state.Tree, agent string) bool {
-	e := t.Entry(AgentRef(agent))
+	e := t.Entry(agentRef(agent))
 	if e == nil {
 		return false
 	}
@@ -93,7 +93,7 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 	}
 	defer o.store.Close()
 	err = o.recordHook(ctx, func(t *state.Tree) (*schemas.Run, error) {
-		agent, err := FindAgent(t, r.Agent)
+		agent, err := findAgent(t, r.Agent)
 		if err != nil {
 			return nil, err
 		}

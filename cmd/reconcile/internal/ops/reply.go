@@ -76,6 +76,9 @@ func Reply(ctx context.Context, env Env, q ReplyRequest) (*Said, error) {
 	if i < 0 {
 		return nil, badRequest("nobody can %q a clarification", q.Verb)
 	}
+	if err := checkThreadWord(q.ID); err != nil {
+		return nil, err
+	}
 	if !utf8.ValidString(q.Text) {
 		return nil, badRequest("the text is not UTF-8")
 	}
@@ -99,7 +102,7 @@ func Reply(ctx context.Context, env Env, q ReplyRequest) (*Said, error) {
 		return nil, typed(err)
 	}
 	defer o.store.Close()
-	m, err := FindThread(o.tree, q.ID)
+	m, err := findThread(o.tree, q.ID)
 	if err != nil {
 		return nil, typed(err)
 	}
@@ -135,14 +138,15 @@ func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *R
 	if m.Entry != nil {
 		word = m.Request // its id can still change, until it is pushed
 	}
-	after, err := FindThread(o.tree, word)
+	after, err := findThread(o.tree, word)
 	if err == nil {
 		err = r.judge(&after, name)
 	}
 	if err != nil {
 		return nil, typed(err)
 	}
-	said := &Said{Thread: after, Before: m, Reply: r}
+	said := e.said(after)
+	said.Before, said.Reply = m, r
 	if r.Type == schemas.TurnQuestion {
 		said.Open, err = true, agentError(&after)
 	}
@@ -152,7 +156,7 @@ func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *R
 // runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits
 // for the answer.
 func (e Env) runOf(m *controllers.Thread) string {
-	if spec := RequestSpec(m.Entry); spec != nil && sameTask(spec.Run, e.Caller.RunKey()) {
+	if spec := requestSpec(m.Entry); spec != nil && sameTask(spec.Run, e.Caller.RunKey()) {
 		return e.Caller.RunKey()
 	}
 	return ""
@@ -207,11 +211,11 @@ func (r *ReplyVerb) check(t *state.Tree, m *controllers.Thread, spec *schemas.Re
 
 // objection is what the request itself would have against a reply for which there is an edge.
 func (r *ReplyVerb) objection(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) error {
-	request := RequestSpec(m.Entry)
+	request := requestSpec(m.Entry)
 	if request == nil {
 		return nil // the run imports the question first
 	}
-	st := *RequestStatus(m.Entry)
+	st := *requestStatus(m.Entry)
 	st.Phase = m.Status // another program may have moved it
 	why := clarify.Objection(request, &st, clarify.Reply{Spec: spec, Agent: isAgent(t, spec.From)})
 	switch {
@@ -233,7 +237,7 @@ func ThreadState(status string) string {
 
 // judge is what went wrong with a reply that was written.
 func (r *ReplyVerb) judge(m *controllers.Thread, name string) error {
-	for _, x := range RequestStatus(m.Entry).Refused {
+	for _, x := range requestStatus(m.Entry).Refused {
 		if x.Name == name {
 			return fmt.Errorf("%s was not changed: %s", m.Title(), x.Message)
 		}

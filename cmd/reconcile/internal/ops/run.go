@@ -122,17 +122,17 @@ func (e Env) selection(ctx context.Context, q RunRequest) (*controllers.Selectio
 		return nil, err
 	}
 	defer s.Close()
-	found, err := Find(t, q.Object)
+	found, err := find(t, q.Object)
 	switch {
 	case err != nil:
 	case found.Kind != schemas.DAGKind.Name:
 		err = badRequest("%s is not run by itself; DAGs are, and their nodes", found.Ref)
 	case found.Gone():
-		err = NotFound(t, found.Ref)
+		err = notFound(t, found.Ref)
 	case q.Node == "":
 		return &controllers.Selection{DAG: found.Name}, nil
 	case found.Object != nil:
-		err = FindNode(found, q.Node)
+		err = findNode(found, q.Node)
 	}
 	if err != nil {
 		return nil, badRequest("%w", err)

@@ -71,7 +71,7 @@ func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	ref := schemas.Ref{Kind: schemas.SessionKind.Name, Name: word}
 	if schemas.CheckName(word) != nil {
 		var err error
-		if ref, err = ParseRef(word); err != nil {
+		if ref, err = parseRef(word); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +81,7 @@ func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	e := t.Entry(ref)
 	switch {
 	case e == nil || e.Gone():
-		return nil, NotFound(t, ref)
+		return nil, notFound(t, ref)
 	case e.Broken():
 		return nil, fmt.Errorf("%s cannot be switched to: %s", ref, e.Problems[0].Error())
 	}

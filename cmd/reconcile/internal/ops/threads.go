@@ -19,6 +19,11 @@ type ThreadsRequest struct {
 // list is never nil. The tree is
 // brought up to date before, so that what is overdue is asked again or handed to a person.
 func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]controllers.Thread, error) {
+	if q.ID != "" {
+		if err := checkThreadWord(q.ID); err != nil {
+			return nil, err
+		}
+	}
 	o, err := env.open(ctx)
 	if err != nil {
 		return nil, typed(err)
@@ -30,7 +35,7 @@ func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]controllers.Thre
 	out := []controllers.Thread{}
 	switch {
 	case q.ID != "":
-		one, err := FindThread(o.tree, q.ID)
+		one, err := findThread(o.tree, q.ID)
 		return append(out, one), typed(err)
 	case q.Issue != nil:
 		return append(out, controllers.Threads(o.tree, *q.Issue, false)...), nil

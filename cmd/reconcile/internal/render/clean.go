@@ -2,9 +2,12 @@ package render
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 )
 
@@ -57,4 +60,13 @@ func escaped(r rune) string {
 		return fmt.Sprintf(`\x%02x`, r)
 	}
 	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// Argument is an argument for messages, which do not repeat what is a text rather than a name.
+func Argument(word string) string {
+	const most = 63 // bytes, as a name has
+	if len(word) > most || strings.ContainsFunc(word, unicode.IsSpace) {
+		return "a text of " + schemas.Count(utf8.RuneCountInString(word), "character")
+	}
+	return strconv.Quote(word)
 }
