@@ -8,18 +8,18 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Values of an attribute without a text of its own.
+// Attribute values that have no text.
 const (
 	attrSet   = "\x00set"   // name
 	attrClear = "\x00clear" // -name
-	attrUnset = "\x00unset" // !name, and what no line says
+	attrUnset = "\x00unset" // !name, and attributes that no line sets
 )
 
-// attrLine is a line of a .gitattributes file: what it says of the paths that match, or what a macro stands for.
+// attrLine is a line of a .gitattributes file: a pattern with its attributes, or the definition of a macro.
 type attrLine struct {
 	macro   string // its name; "" for a pattern
 	pattern string
-	says    []attr
+	attrs   []attr
 }
 
 type attr struct{ name, value string }
@@ -30,8 +30,8 @@ const (
 	attrLineLimit = 2048
 )
 
-// readAttributes reads a file of attributes. One that cannot be read says nothing, as for git. Macros count in files for the
-// whole work tree.
+// readAttributes reads a file of attributes. An unreadable file has no lines, as in git. Macros are valid only in
+// files for the whole work tree.
 func readAttributes(file string, macros bool) []attrLine {
 	fi, err := os.Stat(file)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() >= attrLimit {
@@ -98,9 +98,9 @@ func parseAttrLine(line string) (l attrLine, ok bool) {
 			a = attr{name, value}
 		}
 		if a.name, _, _ = strings.Cut(a.name, "="); !attrName(a.name) {
-			return l, false // git leaves out the line
+			return l, false // git skips the line
 		}
-		l.says = append(l.says, a)
+		l.attrs = append(l.attrs, a)
 	}
 	return l, true
 }
@@ -114,7 +114,7 @@ func attrName(s string) bool {
 	}) == ""
 }
 
-// unquoteC reads the C string that s begins with, and returns how long it is there; 0 if s begins with none.
+// unquoteC reads the quoted C string at the start of s and returns its length in s; 0 if s does not start with one.
 func unquoteC(s string) (text string, n int) {
 	if s[0] != '"' {
 		return "", 0
@@ -146,10 +146,11 @@ func unquoteC(s string) (text string, n int) {
 
 func octal(c byte) bool { return '0' <= c && c <= '7' }
 
-// matches reports whether a line of a file in the folder dir speaks of a file. Paths are below the work tree.
+// matches reports whether a line of the attributes file in folder dir applies to file. Paths are relative to the
+// work tree.
 func (l *attrLine) matches(dir, file string, fold bool) bool {
 	p := l.pattern
-	if l.macro != "" || strings.HasSuffix(p, "/") { // of folders only
+	if l.macro != "" || strings.HasSuffix(p, "/") { // matches folders only
 		return false
 	}
 	if fold {
@@ -164,18 +165,18 @@ func (l *attrLine) matches(dir, file string, fold bool) bool {
 	return wildmatch(strings.TrimPrefix(p, "/"), file)
 }
 
-// binaryMacro is the macro that git knows by itself.
-var binaryMacro = []attrLine{{macro: "binary", says: []attr{{"diff", attrClear}, {"merge", attrClear}, {"text", attrClear}}}}
+// binaryMacro is git's built-in macro.
+var binaryMacro = []attrLine{{macro: "binary", attrs: []attr{{"diff", attrClear}, {"merge", attrClear}, {"text", attrClear}}}}
 
-// attributesOf returns what is said of a file: by name, without what is unset. levels are the files of attributes, the
-// weakest first; dirs are the folders that they are in.
+// attributesOf returns the attributes of a file by name, without unset ones. levels are the attribute files, lowest
+// precedence first; dirs are the folders that contain them.
 func attributesOf(file string, levels [][]attrLine, dirs []string, fold bool) map[string]string {
 	found := map[string]string{}
 	macros := map[string][]attr{}
 	for _, lines := range levels {
 		for i := range lines {
 			if lines[i].macro != "" {
-				macros[lines[i].macro] = lines[i].says
+				macros[lines[i].macro] = lines[i].attrs
 			}
 		}
 	}
@@ -195,7 +196,7 @@ func attributesOf(file string, levels [][]attrLine, dirs []string, fold bool) ma
 	for i := len(levels) - 1; i >= 0; i-- {
 		for k := len(levels[i]) - 1; k >= 0; k-- {
 			if l := &levels[i][k]; l.matches(dirs[i], file, fold) {
-				fill(l.says)
+				fill(l.attrs)
 			}
 		}
 	}

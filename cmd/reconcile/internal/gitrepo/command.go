@@ -12,19 +12,20 @@ import (
 	"time"
 )
 
-// command is the backend that uses the git command, for what the native one does not read. It works in the same steps,
-// with git's plumbing and an index file of its own, so that no hook runs and the user's index is only patched.
+// command is the backend that uses the git command, for repositories that the native backend does not support. It
+// takes the same steps with git's plumbing and a private index file, so that no hook runs and the user's index is
+// only patched.
 type command struct {
 	layout
-	git      string
-	mode     mode
-	patience time.Duration
+	git         string
+	mode        programMode
+	lockTimeout time.Duration
 }
 
-// plumbingConfig has git sync what it writes.
+// plumbingConfig makes git sync the files that it writes.
 var plumbingConfig = []string{"-c", "core.fsync=all"}
 
-// privateConfig keeps an index file of our own plain and complete.
+// privateConfig keeps a private index file plain and complete.
 var privateConfig = []string{"-c", "core.splitIndex=false", "-c", "core.sparseCheckout=false", "-c", "index.sparse=false",
 	"-c", "core.untrackedCache=false"}
 
@@ -58,7 +59,7 @@ func (e *gitError) Error() string {
 }
 func (e *gitError) Unwrap() error { return e.err }
 
-// word runs a command that prints one line; a plain failure (exit 1) is "".
+// word runs a command that prints one line. It returns "" for exit code 1.
 func (k *command) word(ctx context.Context, args ...string) (string, error) {
 	out, err := k.run(ctx, call{}, args...)
 	var exit *exec.ExitError
@@ -81,7 +82,7 @@ func (k *command) head(ctx context.Context) (Head, error) {
 	return Head{Ref: ref, Hash: hash}, err
 }
 
-// refHash returns what a reference names, "" if there is none.
+// refHash returns the commit that a reference names, or "" if the reference does not exist.
 func (k *command) refHash(ctx context.Context, ref string) (string, error) {
 	if _, err := os.Stat(k.common + "/" + ref); err == nil {
 		out, err := k.run(ctx, call{}, "rev-parse", "--verify", ref+"^{commit}")
@@ -90,7 +91,7 @@ func (k *command) refHash(ctx context.Context, ref string) (string, error) {
 	return k.word(ctx, "rev-parse", "-q", "--verify", ref+"^{commit}")
 }
 
-func (k *command) aim(ctx context.Context, branch string) (target, error) {
+func (k *command) resolveTarget(ctx context.Context, branch string) (target, error) {
 	head, err := k.head(ctx)
 	if err != nil {
 		return target{}, err
@@ -102,7 +103,7 @@ func (k *command) aim(ctx context.Context, branch string) (target, error) {
 	if !validRef(ref) {
 		return target{}, fmt.Errorf("git.branch %q: not a branch name", branch)
 	}
-	if err := checkElsewhere(k.layout, ref); err != nil {
+	if err := checkOtherWorktrees(k.layout, ref); err != nil {
 		return target{}, err
 	}
 	hash, err := k.refHash(ctx, ref)
@@ -110,11 +111,11 @@ func (k *command) aim(ctx context.Context, branch string) (target, error) {
 }
 
 func (k *command) commit(ctx context.Context, c Commit) (res Result, err error) {
-	w, err := enterWorkshop(ctx, k.layout, k.patience)
+	w, err := openScratchDir(ctx, k.layout, k.lockTimeout)
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, w.leave()) }()
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err := k.catchUp(ctx, w); err != nil && !errors.Is(err, ErrBusy) {
 		return Result{}, err
 	}
@@ -126,18 +127,18 @@ func (k *command) commit(ctx context.Context, c Commit) (res Result, err error) 
 	return Result{}, fmt.Errorf("%s: %w: %w faster than a commit can be made; run again", k.worktree, ErrBusy, err)
 }
 
-func (k *command) attempt(ctx context.Context, w *workshop, c Commit) (Result, error) {
-	aim, err := k.aim(ctx, c.Branch)
+func (k *command) attempt(ctx context.Context, w *scratchDir, c Commit) (Result, error) {
+	dst, err := k.resolveTarget(ctx, c.Branch)
 	if err != nil {
 		return Result{}, err
 	}
-	if aim.out {
+	if dst.out {
 		if err := idle(k.layout); err != nil {
 			return Result{}, err
 		}
 	}
-	base := aim.Hash
-	if base == "" && !aim.out {
+	base := dst.Hash
+	if base == "" && !dst.out {
 		head, err := k.head(ctx)
 		if err != nil {
 			return Result{}, err
@@ -155,21 +156,21 @@ func (k *command) attempt(ctx context.Context, w *workshop, c Commit) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	follow := pending{GitDir: k.gitDir, Ref: aim.Ref, Old: base, New: hash}
-	if err := w.remember(aim.out, follow); err != nil {
+	follow := pending{GitDir: k.gitDir, Ref: dst.Ref, Old: base, New: hash}
+	if err := w.recordPending(dst.out, follow); err != nil {
 		return Result{}, err
 	}
-	if !aim.out {
-		return Result{Hash: hash}, k.move(ctx, aim, hash, firstLine(c.Message))
+	if !dst.out {
+		return Result{Hash: hash}, k.move(ctx, dst, hash, firstLine(c.Message))
 	}
-	late := k.lead(ctx, follow, hash)
-	if err := k.move(ctx, aim, hash, firstLine(c.Message)); err != nil {
-		return Result{}, errors.Join(err, k.lead(ctx, follow, base))
+	late := k.updateIndex(ctx, follow, hash)
+	if err := k.move(ctx, dst, hash, firstLine(c.Message)); err != nil {
+		return Result{}, errors.Join(err, k.updateIndex(ctx, follow, base))
 	}
 	if late != nil {
 		late = k.catchUp(ctx, w)
 	} else {
-		late = w.forget()
+		late = w.clearPending()
 	}
 	res := Result{Hash: hash}
 	if late != nil {
@@ -186,7 +187,7 @@ func orError(err, other error) error {
 }
 
 // tree writes the tree of base with the paths as they are in the work tree.
-func (k *command) tree(ctx context.Context, w *workshop, base string, paths []string) (string, error) {
+func (k *command) tree(ctx context.Context, w *scratchDir, base string, paths []string) (string, error) {
 	f, err := w.temp("index")
 	if err != nil {
 		return "", err
@@ -215,7 +216,7 @@ func (k *command) tree(ctx context.Context, w *workshop, base string, paths []st
 	return strings.TrimSpace(string(out)), err
 }
 
-// unignored returns the paths but for those that are not in the index and that .gitignore names.
+// unignored returns the paths without those that are not in the index and match .gitignore.
 func (k *command) unignored(ctx context.Context, c call, paths []string) ([]string, error) {
 	asked := make([]string, len(paths))
 	for i, p := range paths {
@@ -279,7 +280,7 @@ func (i identity) env(prefix string) []string {
 	return []string{prefix + "NAME=" + i.name, prefix + "EMAIL=" + i.email, prefix + "DATE=" + date}
 }
 
-// move lets the target point to the commit, or returns errMoved.
+// move updates the target to the commit, or returns errMoved.
 func (k *command) move(ctx context.Context, t target, commit, subject string) error {
 	ref := t.Ref
 	if t.out {
@@ -296,7 +297,7 @@ func (k *command) move(ctx context.Context, t target, commit, subject string) er
 	return busy(err)
 }
 
-// busy marks an error as one that waiting may cure.
+// busy marks an error that may disappear after a wait.
 func busy(err error) error {
 	var g *gitError
 	if errors.As(err, &g) && strings.Contains(g.stderr, ".lock': File exists") {

@@ -13,17 +13,17 @@ func (k *command) settle(ctx context.Context) error {
 	if settled(k.layout) {
 		return nil
 	}
-	w, err := enterWorkshop(ctx, k.layout, k.patience)
+	w, err := openScratchDir(ctx, k.layout, k.lockTimeout)
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.catchUp(ctx, w), w.leave())
+	return errors.Join(k.catchUp(ctx, w), w.close())
 }
 
-// catchUp lets the index follow the commits on the record that are still where HEAD is, and takes it back to where HEAD
-// still is when a commit was never made.
-func (k *command) catchUp(ctx context.Context, w *workshop) error {
-	list := w.pendings()
+// catchUp updates the index for recorded commits that are still at HEAD, and reverts it where HEAD is still at the
+// parent because the commit was never made.
+func (k *command) catchUp(ctx context.Context, w *scratchDir) error {
+	list := w.readPending()
 	if len(list) == 0 {
 		return nil
 	}
@@ -35,16 +35,16 @@ func (k *command) catchUp(ctx context.Context, w *workshop) error {
 		if p.GitDir != k.gitDir || p.Ref != head.Ref || p.New != head.Hash && p.Old != head.Hash {
 			continue
 		}
-		if err := k.lead(ctx, p, head.Hash); err != nil {
+		if err := k.updateIndex(ctx, p, head.Hash); err != nil {
 			return err
 		}
 	}
-	return w.forget()
+	return w.clearPending()
 }
 
-// lead brings the index entries of what a commit changed to where "to" has them, which is the commit or the one before.
-// See native.nextIndex for why the index goes first.
-func (k *command) lead(ctx context.Context, p pending, to string) error {
+// updateIndex sets the index entries of the files that a commit changed to their state in "to", which is the commit
+// or its parent. See native.nextIndex for why the index goes first.
+func (k *command) updateIndex(ctx context.Context, p pending, to string) error {
 	edits, err := k.difference(ctx, p)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (k *command) difference(ctx context.Context, p pending) ([]commandEdit, err
 	return edits, nil
 }
 
-// commandEdit is an edit in git's own words: "100644 <hash>", or zeros.
+// commandEdit is an edit in git's format: "100644 <hash>", or zeros.
 type commandEdit struct{ path, was, now string }
 
 func asCommandEdits(edits []edit) []commandEdit {
@@ -110,7 +110,7 @@ func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
 			info = append(info, e.now+"\t"+e.path)
 		}
 	}
-	deadline := time.Now().Add(k.patience)
+	deadline := time.Now().Add(k.lockTimeout)
 	for {
 		_, err := k.run(ctx, call{stdin: nulJoin(info)}, "update-index", "-z", "--index-info")
 		if err = busy(err); !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
@@ -125,11 +125,11 @@ func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
 }
 
 func (k *command) dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
-	aim, err := k.aim(ctx, branch)
+	dst, err := k.resolveTarget(ctx, branch)
 	if err != nil {
 		return nil, err
 	}
-	base := aim.Hash
+	base := dst.Hash
 	if base == "" {
 		head, err := k.head(ctx)
 		if err != nil {
@@ -156,7 +156,7 @@ func (k *command) dirty(ctx context.Context, branch string, prefixes []string) (
 		return nil, err
 	}
 	found := append(nulSplit(changed), nulSplit(other)...)
-	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(split(p), passing) })
+	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(split(p), neverCommitted) })
 	slices.Sort(found)
 	return slices.Compact(found), nil
 }

@@ -19,18 +19,18 @@ type gitConfig struct {
 	l     layout
 	git   string // the git command, or ""
 	files []*config.Config
-	// opaque says that some file includes others, or uses syntax that go-git does not read: then git is asked.
+	// opaque is set if a file includes others or uses syntax that go-git does not parse: then git is asked.
 	opaque bool
 }
 
-// loadConfig reads every configuration file that git would. A file that cannot be read is an error only where no git
-// command can be asked instead.
+// loadConfig reads the configuration files that git would read. An unreadable file is an error only if there is no
+// git command to ask instead.
 func loadConfig(l layout, git string) (*gitConfig, error) {
-	c := &gitConfig{l: l, git: git, opaque: os.Getenv("GIT_CONFIG_PARAMETERS") != ""} // from git -c, in a form of its own
+	c := &gitConfig{l: l, git: git, opaque: os.Getenv("GIT_CONFIG_PARAMETERS") != ""} // from git -c, in a private format
 	for _, path := range configPaths(l) {
 		data, err := regular.ReadPath(path)
 		if err != nil {
-			continue // absent, or not ours to read: git goes on, too
+			continue // absent or unreadable: git ignores it, too
 		}
 		cfg := config.New()
 		if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
@@ -72,7 +72,8 @@ func envOr(key, other string) string {
 	return other
 }
 
-// userFile is the file that a setting names, else the one of that name among the user's settings of git.
+// userFile returns the file that a setting names, else the default file of that name in the user's git
+// configuration.
 func (c *gitConfig) userFile(ctx context.Context, key, other string) string {
 	if v, ok := c.get(ctx, key); ok {
 		return absolute(c.l.worktree, expandHome(v))
@@ -87,7 +88,7 @@ func (c *gitConfig) get(ctx context.Context, name string) (string, bool) {
 		return v, true
 	}
 	if c.opaque && c.git != "" {
-		out, err := newGit(ctx, look, c.git, c.l.worktree, os.Environ(), "config", "--get", name).Output()
+		out, err := newGit(ctx, readOnly, c.git, c.l.worktree, os.Environ(), "config", "--get", name).Output()
 		return strings.TrimSuffix(string(out), "\n"), err == nil
 	}
 	section, key := name[:strings.IndexByte(name, '.')], name[strings.LastIndexByte(name, '.')+1:]
@@ -118,7 +119,7 @@ func environmentConfig(name string) (string, bool) {
 	return "", false
 }
 
-// flag reads a boolean; other is what an absent one means.
+// flag reads a boolean; other is the value of an absent key.
 func (c *gitConfig) flag(ctx context.Context, name string, other bool) bool {
 	v, ok := c.get(ctx, name)
 	if !ok {

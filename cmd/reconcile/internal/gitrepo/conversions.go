@@ -14,16 +14,17 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// Conversions tell how git stores files of a tree. They are safe for concurrent use.
+// Conversions describes how git stores files of a tree. It is safe for concurrent use.
 type Conversions struct {
-	mu     sync.Mutex // of what rules remembers, and of index
+	mu     sync.Mutex // guards the caches of rules, and index
 	rules  *rules
 	prefix string
 	native *native
-	index  *index // nil until it was needed
+	index  *index // nil until first used
 }
 
-// Conversions reads what holds for the whole repository; attributes of folders are read when a file in them is asked about.
+// Conversions reads the settings of the whole repository. Attributes of folders are read on the first query for a
+// file in them.
 func (r *Repo) Conversions(ctx context.Context) (*Conversions, error) {
 	n := r.native.(*native)
 	cfg, err := loadConfig(r.layout, n.git)
@@ -33,8 +34,8 @@ func (r *Repo) Conversions(ctx context.Context) (*Conversions, error) {
 	return &Conversions{rules: newRules(ctx, r.layout, cfg), prefix: r.prefix, native: n}, nil
 }
 
-// Stored returns what turns the bytes of a file, a slash path below the tree, into what git stores; nil where that is the
-// same. What a filter makes of them, and an encoding that only git knows, does not count.
+// Stored returns a function that converts the bytes of a file, given as a slash path below the tree, to the form
+// that git stores; nil if they are the same. Filters, and encodings that only git supports, are ignored.
 func (s *Conversions) Stored(path string) func([]byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +54,7 @@ func (s *Conversions) Stored(path string) func([]byte) []byte {
 	}
 }
 
-// indexed is the content that the index has of a file.
+// indexed returns the content of a file in the index.
 func (s *Conversions) indexed(file string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,9 +69,10 @@ func (s *Conversions) indexed(file string) []byte {
 	return indexContent(s.index, store, file)
 }
 
-// ConversionSources is a text that differs when git may store the files of the tree in dir in another form: it tells of the
-// configuration, of the user's and the repository's attributes, and of the .gitattributes from the top of the work tree down
-// to dir. It opens only the configuration. Attributes that an included file of the configuration names are not among them.
+// ConversionSources returns a text that changes whenever git may store the files of the tree in dir in another
+// form. It covers the configuration, the user's and the repository's attributes, and the .gitattributes files from
+// the top of the work tree to dir. It opens only the configuration. It does not cover attribute files named by an
+// included configuration file.
 func ConversionSources(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -106,7 +108,8 @@ func ConversionSources(dir string) string {
 // attributesKey is the setting that names the user's attributes.
 const attributesKey = "core.attributesfile"
 
-// namedAttributes is the file that the configuration names. It is read as such only where it has the word.
+// namedAttributes returns the file that the configuration names. It parses the configuration only if the word
+// occurs in it.
 func namedAttributes(l layout) []string {
 	_, named := environmentConfig(attributesKey)
 	for _, p := range configPaths(l) {
@@ -123,7 +126,8 @@ func namedAttributes(l layout) []string {
 	return []string{c.userFile(context.Background(), attributesKey, "attributes")}
 }
 
-// attributePaths are the files of attributes that are in no folder of the work tree, but for one that the configuration names.
+// attributePaths returns the attribute files outside the folders of the work tree, except the one that the
+// configuration names.
 func attributePaths(common string) []string {
 	home, _ := os.UserHomeDir()
 	xdg := envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config"))

@@ -12,8 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// conversion says how git converts a file between the work tree and what it stores: the attributes text, eol, ident and
-// working-tree-encoding, with core.autocrlf and core.eol. The zero value converts nothing.
+// conversion describes how git converts a file between the work tree and the object store: the attributes text,
+// eol, ident and working-tree-encoding, with core.autocrlf and core.eol. The zero value converts nothing.
 type conversion struct {
 	text     textMode
 	crlf     bool   // line ends in the work tree are CRLF
@@ -22,7 +22,7 @@ type conversion struct {
 	filter   bool   // a program converts the file as well
 }
 
-// textMode says which files have their line ends converted.
+// textMode selects the files whose line ends are converted.
 type textMode int
 
 const (
@@ -31,10 +31,10 @@ const (
 	textIfGuessed // the content decides
 )
 
-// lineEnds is what the configuration says of line ends.
+// lineEnds holds the configured line-end settings.
 type lineEnds struct {
-	auto textMode // of files of which the attributes say nothing
-	crlf bool     // text has CRLF in the work tree where the attributes do not say
+	auto textMode // for files without a text attribute
+	crlf bool     // text has CRLF in the work tree unless attributes decide
 }
 
 func readLineEnds(ctx context.Context, c *gitConfig) (e lineEnds) {
@@ -55,7 +55,7 @@ func readLineEnds(ctx context.Context, c *gitConfig) (e lineEnds) {
 	return e
 }
 
-// conversion returns that of a file.
+// conversion returns the conversion of a file.
 func (r *rules) conversion(file string) conversion {
 	says := r.attributes(file)
 	c := conversion{text: r.ends.auto, crlf: r.ends.crlf, ident: says["ident"] == attrSet, filter: r.hasFilter(says["filter"])}
@@ -83,7 +83,7 @@ func (r *rules) conversion(file string) conversion {
 	return c
 }
 
-// textValue is the value of the attribute text, or of crlf, its old name.
+// textValue returns the value of the attribute text, or of crlf, its old name.
 func textValue(says map[string]string) string {
 	switch v := says["text"]; v {
 	case attrSet, attrClear, "input", "auto":
@@ -99,7 +99,7 @@ func isUTF8(enc string) bool {
 // plain reports whether git stores and checks out the bytes as they are.
 func (c conversion) plain() bool { return c == conversion{crlf: c.crlf} }
 
-// native reports whether a file can be written here as git would check it out.
+// native reports whether this package can write the file as git would check it out.
 func (c conversion) native() bool {
 	if c.encoding == "" {
 		return !c.filter
@@ -108,8 +108,9 @@ func (c conversion) native() bool {
 	return !c.filter && err == nil && w.order != nil
 }
 
-// clean returns what git stores of a file's content. indexed returns the file's content in the index, nil if there is none:
-// where git guesses, a file that has CRLF there keeps it. An error says that git could not convert it, either, or only git.
+// clean converts a file's content to the form that git stores. indexed returns the file's content in the index, or
+// nil: where git guesses, a file with CRLF in the index keeps it. An error means that git cannot convert it either,
+// or that only git can.
 func (c conversion) clean(data []byte, indexed func() []byte) ([]byte, error) {
 	if c.encoding != "" && len(data) > 0 {
 		var err error
@@ -140,7 +141,7 @@ func (c conversion) withLF(data []byte, indexed func() []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 }
 
-// smudge returns what git writes to the work tree of what it stores.
+// smudge converts stored content to the form that git writes to the work tree.
 func (c conversion) smudge(data []byte) ([]byte, error) {
 	if c.ident {
 		data = expandIdent(data)
@@ -169,7 +170,7 @@ func (c conversion) withCRLF(data []byte) []byte {
 	return out
 }
 
-// textCount is what git counts to tell text from what is none.
+// textCount holds the counts by which git tells text from binary content.
 type textCount struct{ nul, cr, lf, crlf, printable, other int }
 
 func countText(data []byte) (s textCount) {
@@ -193,7 +194,7 @@ func countText(data []byte) (s textCount) {
 			s.printable++
 		}
 	}
-	if n := len(data); n > 0 && data[n-1] == '\x1a' { // the end of a file in DOS
+	if n := len(data); n > 0 && data[n-1] == '\x1a' { // a DOS end-of-file mark
 		s.other--
 	}
 	return s
@@ -201,7 +202,8 @@ func countText(data []byte) (s textCount) {
 
 func (s textCount) binary() bool { return s.cr > 0 || s.nul > 0 || s.printable>>7 < s.other }
 
-// eachIdent copies data and calls found for each $Id$ and $Id: …$; what it returns takes the place of what is between the dollars.
+// eachIdent copies data and calls found for each $Id$ and $Id: …$. The result of found replaces the text between
+// the dollars.
 func eachIdent(data []byte, found func(inner []byte) []byte) []byte {
 	var out []byte
 	for {
@@ -235,13 +237,13 @@ func eachIdent(data []byte, found func(inner []byte) []byte) []byte {
 func collapseIdent(data []byte) []byte {
 	return eachIdent(data, func(inner []byte) []byte {
 		if len(inner) == len("Id") {
-			return nil // its second dollar may begin another one
+			return nil // its second dollar may start another one
 		}
 		return []byte("Id")
 	})
 }
 
-// expandIdent names the blob. An identifier with blanks within is another system's.
+// expandIdent inserts the blob's hash. An identifier that contains blanks belongs to another system.
 func expandIdent(data []byte) []byte {
 	hash := hashObject(plumbing.BlobObject, data).String()
 	return eachIdent(data, func(inner []byte) []byte {
@@ -255,7 +257,7 @@ func expandIdent(data []byte) []byte {
 	})
 }
 
-// attributes returns what is said of a file, by name.
+// attributes returns the attributes of a file, by name.
 func (r *rules) attributes(file string) map[string]string {
 	levels := append([][]attrLine{binaryMacro}, r.attrBase...)
 	dirs := make([]string, len(levels), len(levels)+8)
@@ -263,7 +265,7 @@ func (r *rules) attributes(file string) map[string]string {
 		own, ok := r.attrs[dir]
 		if !ok {
 			name := filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitattributes")
-			if !isLink(name) { // git follows none
+			if !isLink(name) { // git does not follow links
 				own = readAttributes(name, dir == "")
 			}
 			r.attrs[dir] = own
@@ -274,7 +276,7 @@ func (r *rules) attributes(file string) map[string]string {
 	return attributesOf(file, levels, dirs, r.fold)
 }
 
-// hasFilter reports whether the configuration has a driver of the name, which is the value of the attribute filter.
+// hasFilter reports whether the configuration has a filter driver of this name, the value of the attribute filter.
 func (r *rules) hasFilter(name string) bool {
 	if name == "" || strings.HasPrefix(name, "\x00") {
 		return false
@@ -290,12 +292,12 @@ func (r *rules) hasFilter(name string) bool {
 	return has
 }
 
-// errEncoding says that only git knows an encoding.
+// errEncoding reports an encoding that only git supports.
 type errEncoding struct{ name string }
 
 func (e *errEncoding) Error() string { return fmt.Sprintf("working-tree-encoding %s", e.name) }
 
-// indexContent is the content that the index has of a file; nil if it has none.
+// indexContent returns the content of a file in the index, or nil.
 func indexContent(ix *index, store *objectStore, file string) []byte {
 	e, conflict := ix.find(file)
 	if e.fixed == nil || conflict {

@@ -46,7 +46,7 @@ type scan struct {
 	store    *objectStore
 	tree     plumbing.Hash
 	index    *index
-	written  fileTime // when the index was: entries that are not older may lie
+	written  fileTime // mtime of the index: newer entries are not trusted
 	rules    *rules
 	fileMode bool
 	disk     *os.Root
@@ -74,22 +74,22 @@ func (n *native) newScan(ctx context.Context, branch string) (*scan, error) {
 		return nil, err
 	}
 	if s.index, err = parseIndex(data); err != nil {
-		s.index = &index{version: 2} // it only saves work here
+		s.index = &index{version: 2} // only an optimization here
 	}
 	return s, nil
 }
 
 // baseOf returns the commit that a commit to branch would have as its parent.
 func (n *native) baseOf(branch string) (string, error) {
-	aim, err := aim(n.layout, branch)
-	if err != nil || aim.Hash != "" {
-		return aim.Hash, err
+	dst, err := resolveTarget(n.layout, branch)
+	if err != nil || dst.Hash != "" {
+		return dst.Hash, err
 	}
 	head, err := readHead(n.layout)
 	return head.Hash, err
 }
 
-// compare finds what differs at path, which is was on the branch: a file, a folder or nothing.
+// compare finds the differences at path, where was is the branch's entry: a file, a folder or nothing.
 func (s *scan) compare(path string, was blob) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (s *scan) compare(path string, was blob) error {
 	return s.file(path, fi, was)
 }
 
-// folder compares a folder that exists, by its name in parent. Each is opened once: to find the way from the work tree to it
-// for each file costs more than the rest.
+// folder compares an existing folder, given by its name in parent. Each folder is opened once: resolving the path
+// from the top of the work tree for each file costs more than everything else.
 func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 	if was.mode == 0 && s.rules.ignoredFolder(path) || was.mode != 0 && was.mode != modeTree {
 		return nil
@@ -139,7 +139,7 @@ func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 	there := make(map[string]bool, len(names))
 	for _, d := range names {
 		there[d.Name()] = true
-		if passing(d.Name()) {
+		if neverCommitted(d.Name()) {
 			continue
 		}
 		if err := s.compareEntry(here, path+"/"+d.Name(), d, child(entries, d.Name())); err != nil {
@@ -147,7 +147,7 @@ func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 		}
 	}
 	for _, e := range entries {
-		if !there[e.name] && !passing(e.name) {
+		if !there[e.name] && !neverCommitted(e.name) {
 			if err := s.gone(path+"/"+e.name, e.blob); err != nil {
 				return err
 			}
@@ -173,10 +173,10 @@ func (s *scan) compareEntry(in *os.Root, path string, d fs.DirEntry, was blob) e
 	return s.file(path, fi, was)
 }
 
-// passing reports whether a name is never committed: hidden, or a lock file.
-func passing(name string) bool { return name[0] == '.' || strings.HasSuffix(name, ".lock") }
+// neverCommitted reports whether a name is never committed: hidden, or a lock file.
+func neverCommitted(name string) bool { return name[0] == '.' || strings.HasSuffix(name, ".lock") }
 
-// file compares a file that exists. What is no plain file, here or on the branch, is not ours.
+// file compares an existing file. Entries that are not regular files, on disk or on the branch, are ignored.
 func (s *scan) file(path string, fi os.FileInfo, was blob) error {
 	if !fi.Mode().IsRegular() || was.mode != 0 && was.mode != modeFile && was.mode != modeExec {
 		return nil
@@ -196,7 +196,7 @@ func (s *scan) file(path string, fi os.FileInfo, was blob) error {
 		if err != nil {
 			return err
 		}
-		if hash, err = s.stored(path, data); err != nil { // only git could tell
+		if hash, err = s.stored(path, data); err != nil { // only git can decide
 			s.found = append(s.found, path)
 			return nil
 		}
@@ -218,7 +218,7 @@ func (s *scan) stored(path string, data []byte) (plumbing.Hash, error) {
 	return hashObject(plumbing.BlobObject, data), err
 }
 
-// indexed returns the hash that the index knows a file by, if its stat data prove that it did not change since.
+// indexed returns the file's hash from the index if its stat data prove that the file did not change since.
 func (s *scan) indexed(path string, st fileStat) (plumbing.Hash, bool) {
 	e, conflict := s.index.find(path)
 	if e.fixed == nil || conflict || !st.matches(e.fixed) || binary.BigEndian.Uint32(e.fixed[sizeOffset:]) == 0 {
@@ -231,7 +231,7 @@ func (s *scan) indexed(path string, st fileStat) (plumbing.Hash, bool) {
 	return e.blob().hash, true
 }
 
-// gone reports the files of the branch that do not exist here, but for those that a sparse checkout leaves out.
+// gone reports the branch's files that do not exist on disk, except those excluded by a sparse checkout.
 func (s *scan) gone(path string, was blob) error {
 	switch was.mode {
 	case modeTree:
@@ -240,7 +240,7 @@ func (s *scan) gone(path string, was blob) error {
 			return err
 		}
 		for _, e := range entries {
-			if passing(e.name) {
+			if neverCommitted(e.name) {
 				continue
 			}
 			if err := s.gone(path+"/"+e.name, e.blob); err != nil {

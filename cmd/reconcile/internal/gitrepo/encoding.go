@@ -11,11 +11,11 @@ import (
 // wide is an encoding with units of two or four bytes.
 type wide struct {
 	size  int
-	order binary.ByteOrder // nil: the byte order mark says
-	mark  bool             // written with one, in the order, and read in either, or without one in the order
+	order binary.ByteOrder // nil: the byte order mark decides
+	mark  bool             // written with a mark in this order, and read in either order, or without a mark in this order
 }
 
-// wides are the encodings that are converted here; of others git is asked.
+// wides are the encodings that are converted here; git converts others.
 var wides = map[string]wide{
 	"UTF-16": {size: 2}, "UTF-16LE": {2, binary.LittleEndian, false}, "UTF-16BE": {2, binary.BigEndian, false},
 	"UTF-16LE-BOM": {2, binary.LittleEndian, true},
@@ -39,7 +39,7 @@ var (
 	errNotValid = errors.New("not valid in its encoding")
 )
 
-// toUTF8 converts what is in an encoding.
+// toUTF8 converts data from the named encoding.
 func toUTF8(name string, data []byte) ([]byte, error) {
 	w, err := wideOf(name)
 	if err != nil {
@@ -68,7 +68,7 @@ func toUTF8(name string, data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// marked returns the order that a mark at the beginning says.
+// marked returns the byte order of the mark at the start of data.
 func (w wide) marked(data []byte) (binary.ByteOrder, bool) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		if len(data) >= w.size && w.unit(order, data) == 0xFEFF {
@@ -85,7 +85,7 @@ func (w wide) unit(order binary.ByteOrder, data []byte) uint32 {
 	return order.Uint32(data)
 }
 
-// rune reads the first rune; n is 0 where there is no valid one.
+// rune decodes the first rune; n is 0 if it is not valid.
 func (w wide) rune(order binary.ByteOrder, data []byte) (r rune, n int) {
 	u := w.unit(order, data)
 	switch {
@@ -110,7 +110,7 @@ func fromUTF8(name string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if w.order == nil {
-		return nil, &errEncoding{name} // the order is that of the system's library
+		return nil, &errEncoding{name} // the byte order depends on the system's library
 	}
 	if !utf8.Valid(data) {
 		return nil, errNotValid

@@ -1,39 +1,46 @@
 package gitrepo
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 )
 
-// mode says which programs of the repository's configuration a git command may run. No command runs core.fsmonitor.
-type mode int
+// programMode selects which programs of the repository's configuration a git command may run. No command runs
+// core.fsmonitor.
+type programMode int
 
 const (
-	// look runs none: no hook, filter, diff, editor, signing, ssh or credential program, and nothing is fetched.
-	look mode = iota
-	// work runs what a commit or a push needs: filters, the signing program and the programs of the transport. No hook.
-	work
-	// workWithHooks is work with the repository's hooks.
-	workWithHooks
+	// readOnly runs no hook, filter, diff, editor, signing, ssh or credential program, and fetches nothing.
+	readOnly programMode = iota
+	// withPrograms runs the programs of commits and pushes: filters, the signing program and transport programs. No
+	// hook.
+	withPrograms
+	// withHooks is withPrograms with the repository's hooks.
+	withHooks
 )
 
-// Inspect makes a git command that looks at the repository around dir and runs no program of its configuration. environ is
-// the environment; what would point git at another repository is left out of it.
+// Inspect returns a git command that reads the repository around dir and runs no program of its configuration.
+// environ is the environment; variables that point git at another repository are dropped.
 func Inspect(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd {
-	return newGit(ctx, look, "git", dir, environ, args...)
+	return newGit(ctx, readOnly, "git", dir, environ, args...)
 }
 
-// newGit makes every git command of this program; see Inspect.
-func newGit(ctx context.Context, m mode, git, dir string, environ []string, args ...string) *exec.Cmd {
+// newGit creates every git command of this program; see Inspect.
+func newGit(ctx context.Context, m programMode, git, dir string, environ []string, args ...string) *exec.Cmd {
 	config := []string{"-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
 	env := withoutRepository(environ)
-	if m != workWithHooks {
+	if m != withHooks {
 		config = append(config, "-c", "core.hooksPath=/dev/null")
 	}
-	if m == look {
+	if m == readOnly {
 		config = append(config, "-c", "log.showSignature=false")
-		// A partial clone fetches what it lacks, by programs that its configuration names; older versions know only the second.
+		// A partial clone fetches missing objects with programs that its configuration names; older versions of git know
+		// only the second variable.
 		env = append(env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
 	}
 	cmd := exec.CommandContext(ctx, git, append(config, args...)...)
@@ -41,8 +48,8 @@ func newGit(ctx context.Context, m mode, git, dir string, environ []string, args
 	return cmd
 }
 
-// withoutRepository drops the variables that point git at another repository than that around its working directory, and
-// has messages in English.
+// withoutRepository drops the variables that point git at another repository than that around its working
+// directory, and selects English messages.
 func withoutRepository(environ []string) []string {
 	var env []string
 	for _, kv := range environ {
@@ -54,4 +61,50 @@ func withoutRepository(environ []string) []string {
 		}
 	}
 	return append(env, "LC_ALL=C")
+}
+
+// MergeFile merges the changes of theirs into ours, as git would, with base as the common ancestor. conflicts is
+// set if the merge is incomplete: merged then has conflict markers. The arguments are file paths; the files do not
+// change.
+func MergeFile(ctx context.Context, base, ours, theirs string) (merged []byte, conflicts bool, err error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, false, fmt.Errorf("merge %s: %w", ours, err)
+	}
+	cmd := newGit(ctx, readOnly, git, "", os.Environ(), "merge-file", "-p", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	merged, err = cmd.Output()
+	var exit *exec.ExitError
+	const most = 127 // the exit code is the number of conflicts, up to that, and above it for errors
+	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() <= most {
+		return merged, true, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("git merge-file: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return merged, false, nil
+}
+
+// Configure sets values of the repository's own configuration, by name ("merge.reconcile.driver"), with the git
+// command. It skips values that the repository's or the user's configuration already has; changed reports whether
+// it set any.
+func (r *Repo) Configure(ctx context.Context, values ...[2]string) (changed bool, err error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return false, fmt.Errorf("%s: git config: %w", r.worktree, err)
+	}
+	for _, v := range values {
+		run := func(args ...string) ([]byte, error) {
+			return newGit(ctx, readOnly, git, r.worktree, os.Environ(), append([]string{"config"}, args...)...).CombinedOutput()
+		}
+		if was, err := run("--get", v[0]); err == nil && string(bytes.TrimSpace(was)) == v[1] {
+			continue
+		}
+		changed = true
+		if out, err := run("--replace-all", v[0], v[1]); err != nil {
+			return false, fmt.Errorf("%s: git config %s: %w: %s", r.worktree, v[0], err, bytes.TrimSpace(out))
+		}
+	}
+	return changed, nil
 }

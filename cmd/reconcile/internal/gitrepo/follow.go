@@ -16,22 +16,22 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// pending is a commit whose index entries have yet to follow. It is on disk before the branch moves, so that a process
-// that is killed in between does not leave an index that takes the commit back.
+// pending is a commit whose index entries have yet to follow. It is on disk before the branch moves, so that a
+// process that is killed in between does not leave an index that reverts the commit.
 type pending struct {
 	GitDir string `json:"gitDir"`
 	Ref    string `json:"ref"` // "" for a detached HEAD
 	Old    string `json:"old"` // "" for a first commit
 	New    string `json:"new"`
-	// Files says that the work tree goes along, and goes back where the branch never moved.
+	// Files is set if the work tree follows, too, and is reverted if the branch never moved.
 	Files bool `json:"files,omitempty"`
 }
 
-func (w *workshop) pendingPath() string { return filepath.Join(w.dir, "pending.json") }
+func (w *scratchDir) pendingPath() string { return filepath.Join(w.dir, "pending.json") }
 
-// pendings reads the record. One that cannot be read is none: it is replaced atomically, so that only foreign damage
-// gets here, and all that is lost is a courtesy.
-func (w *workshop) pendings() []pending {
+// readPending reads the record. A corrupt record is empty: it is replaced atomically, so only foreign damage
+// corrupts it, and the loss is harmless.
+func (w *scratchDir) readPending() []pending {
 	data, err := regular.ReadPath(w.pendingPath())
 	if err != nil {
 		return nil
@@ -43,20 +43,20 @@ func (w *workshop) pendings() []pending {
 	return list
 }
 
-// remember adds a commit to the record, durably, if wanted.
-func (w *workshop) remember(wanted bool, p pending) error {
+// recordPending adds a commit to the record, durably, if wanted.
+func (w *scratchDir) recordPending(wanted bool, p pending) error {
 	if !wanted {
 		return nil
 	}
-	data, err := json.Marshal(append(w.pendings(), p))
+	data, err := json.Marshal(append(w.readPending(), p))
 	if err != nil {
 		return err
 	}
 	return w.replace(w.pendingPath(), data, 0)
 }
 
-// forget drops the record: the index has followed.
-func (w *workshop) forget() error {
+// clearPending deletes the record: the index has followed.
+func (w *scratchDir) clearPending() error {
 	err := os.Remove(w.pendingPath())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -64,11 +64,11 @@ func (w *workshop) forget() error {
 	return err
 }
 
-// catchUp lets the index follow commits that an earlier process, or an earlier attempt while the index was locked,
-// left on the record. Records of other work trees are theirs, those of branches that are no longer checked out are
-// moot: git checkout settled them.
-func (n *native) catchUp(ctx context.Context, w *workshop, store *objectStore) error {
-	list := w.pendings()
+// catchUp updates the index for commits that an earlier process, or an earlier attempt while the index was locked,
+// recorded. Records of other work trees stay; those of branches that are no longer checked out are dropped, because
+// git checkout updated the index.
+func (n *native) catchUp(ctx context.Context, w *scratchDir, store *objectStore) error {
+	list := w.readPending()
 	if len(list) == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (n *native) catchUp(ctx context.Context, w *workshop, store *objectStore) e
 		}
 	}
 	if len(theirs) == 0 {
-		return w.forget()
+		return w.clearPending()
 	}
 	data, err := json.Marshal(theirs)
 	if err != nil {
@@ -116,8 +116,8 @@ func (n *native) catchUp(ctx context.Context, w *workshop, store *objectStore) e
 	return w.replace(w.pendingPath(), data, 0)
 }
 
-// catchUpEdits returns the files that p's commit changed, from the old version to the one that the branch has now. A
-// commit that does not exist was never made; of one that the branch never reached, an index that went ahead goes back.
+// catchUpEdits returns the files that p's commit changed, from the old version to the branch's current one. A
+// commit that does not exist was never made; for a commit that the branch never reached, the index is reverted.
 func (s *objectStore) catchUpEdits(p pending, head plumbing.Hash) ([]edit, error) {
 	var missing *needsGit
 	was, err := s.treeOf(p.Old)
@@ -150,8 +150,8 @@ func (s *objectStore) catchUpEdits(p pending, head plumbing.Hash) ([]edit, error
 	return slices.DeleteFunc(edits, func(e edit) bool { return e.was == e.now }), nil
 }
 
-// followIndex lets the index entries of what differs between two trees follow.
-func (n *native) followIndex(ctx context.Context, w *workshop, store *objectStore, was, now plumbing.Hash,
+// followIndex updates the index entries that differ between two trees.
+func (n *native) followIndex(ctx context.Context, w *scratchDir, store *objectStore, was, now plumbing.Hash,
 	stats map[string]fileStat) error {
 	edits, folders, err := store.difference(was, now)
 	if err != nil {
@@ -160,11 +160,12 @@ func (n *native) followIndex(ctx context.Context, w *workshop, store *objectStor
 	return n.patchIndex(ctx, w, edits, folders, stats)
 }
 
-// nextIndex prepares what followIndex does, for a commit that is about to be made: the index goes first and the branch
-// after it. A git command that runs meanwhile reads the branch before the index. Were the branch first, it could see
-// the new branch and the old index, and its commit would take ours back; so it sees an old branch, which moves before
-// git can move it: git refuses. With an error there is no nextIndex, and the index has to follow the branch.
-func (n *native) nextIndex(ctx context.Context, w *workshop, store *objectStore, was, now plumbing.Hash,
+// nextIndex prepares followIndex for a commit that is about to be made: the index is replaced before the branch
+// moves. A concurrent git command reads the branch before the index. If the branch moved first, that command could
+// see the new branch and the old index, and its commit would revert ours; instead it sees an old branch, which
+// moves before git can move it, and git refuses. After an error the result is nil, and the index follows the branch
+// later.
+func (n *native) nextIndex(ctx context.Context, w *scratchDir, store *objectStore, was, now plumbing.Hash,
 	stats map[string]fileStat) (*nextIndex, error) {
 	edits, folders, err := store.difference(was, now)
 	if err != nil {
@@ -174,12 +175,12 @@ func (n *native) nextIndex(ctx context.Context, w *workshop, store *objectStore,
 }
 
 // patchIndex exchanges index entries under git's own lock.
-func (n *native) patchIndex(ctx context.Context, w *workshop, edits []edit, folders map[string]folderChange,
+func (n *native) patchIndex(ctx context.Context, w *scratchDir, edits []edit, folders map[string]folderChange,
 	stats map[string]fileStat) error {
 	next, err := n.prepareIndex(ctx, w, edits, folders, stats)
 	var pass *needsGit
 	if errors.As(err, &pass) && n.git != "" {
-		return (&command{layout: n.layout, git: n.git, patience: n.patience}).followIndex(ctx, asCommandEdits(edits))
+		return (&command{layout: n.layout, git: n.git, lockTimeout: n.lockTimeout}).followIndex(ctx, asCommandEdits(edits))
 	}
 	if err != nil {
 		return err
@@ -187,9 +188,9 @@ func (n *native) patchIndex(ctx context.Context, w *workshop, edits []edit, fold
 	return errors.Join(next.place(), next.close())
 }
 
-// prepareIndex takes git's lock on the index and writes, synced and beside it, the one in which the edits have
-// followed. Both belong to what it returns.
-func (n *native) prepareIndex(ctx context.Context, w *workshop, edits []edit, folders map[string]folderChange,
+// prepareIndex locks the index with git's lock and writes, synced, a new index with the edits next to it. The
+// result owns both.
+func (n *native) prepareIndex(ctx context.Context, w *scratchDir, edits []edit, folders map[string]folderChange,
 	stats map[string]fileStat) (*nextIndex, error) {
 	next, err := n.lockIndex(ctx, w)
 	if err == nil {
@@ -201,8 +202,8 @@ func (n *native) prepareIndex(ctx context.Context, w *workshop, edits []edit, fo
 	return next, nil
 }
 
-// lockIndex takes git's lock on the index and reads it. The lock belongs to what it returns, also after an error.
-func (n *native) lockIndex(ctx context.Context, w *workshop) (*nextIndex, error) {
+// lockIndex locks the index with git's lock and reads it. The result owns the lock, also after an error.
+func (n *native) lockIndex(ctx context.Context, w *scratchDir) (*nextIndex, error) {
 	path := filepath.Join(n.gitDir, "index")
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -221,8 +222,8 @@ func (n *native) lockIndex(ctx context.Context, w *workshop) (*nextIndex, error)
 	return next, err
 }
 
-// fill writes the index in which the edits have followed, if any does.
-func (x *nextIndex) fill(n *native, w *workshop, edits []edit, folders map[string]folderChange, stats map[string]fileStat) (err error) {
+// fill writes the edited index, if any entry changes.
+func (x *nextIndex) fill(n *native, w *scratchDir, edits []edit, folders map[string]folderChange, stats map[string]fileStat) (err error) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return strings.Compare(a.path, b.path) })
 	if !x.now.follow(edits, stats) {
 		return nil
@@ -236,19 +237,19 @@ func (x *nextIndex) fill(n *native, w *workshop, edits []edit, folders map[strin
 	return err
 }
 
-// nextIndex is an index that waits for its place, and the lock on that place; nil is one that changes nothing. The lock
-// is kept beyond the exchange: a git command that read the old index before cannot take the lock now and write the old
-// one back, as it could if the lock file became the index.
+// nextIndex is a prepared index with the lock on its path; nil changes nothing. The lock is held beyond the
+// exchange: a git command that read the old index cannot take the lock and write the old one back, as it could if
+// the lock file became the index.
 type nextIndex struct {
 	lock    *lockFile
 	now     *index   // as it was read
-	written fileTime // when it was
+	written fileTime // its mtime
 	perm    fs.FileMode
-	temp    string // "" when nothing is to change, or when it is in place
+	temp    string // "" when nothing changes, or after the rename
 	put     bool
 }
 
-// place exchanges the index, which close makes durable.
+// place renames the index into place; close makes that durable.
 func (x *nextIndex) place() error {
 	if x == nil || x.temp == "" {
 		return nil
@@ -260,13 +261,13 @@ func (x *nextIndex) place() error {
 	return nil
 }
 
-// close frees the lock, and drops an index that did not get its place.
+// close releases the lock, and removes an index that was not put in place.
 func (x *nextIndex) close() (err error) {
 	if x == nil {
 		return nil
 	}
 	if x.temp != "" {
-		os.Remove(x.temp) // else sweep will
+		os.Remove(x.temp) // otherwise sweep removes it
 	}
 	if x.put {
 		err = syncDir(filepath.Dir(x.lock.path))
@@ -277,7 +278,7 @@ func (x *nextIndex) close() (err error) {
 	return err
 }
 
-// readIndex reads the index file, its mode and its mtime; one that does not exist is empty.
+// readIndex reads the index file, its mode and its mtime; a missing file is empty.
 func readIndex(path string) ([]byte, fs.FileMode, fileTime, error) {
 	fi, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -290,7 +291,7 @@ func readIndex(path string) ([]byte, fs.FileMode, fileTime, error) {
 	return data, fi.Mode().Perm(), timeOf(fi), err
 }
 
-// lstat says what the file system says of a path of the work tree.
+// lstat returns the stat data of a path of the work tree.
 func (n *native) lstat(path string) (fileStat, bool) {
 	fi, err := os.Lstat(filepath.Join(n.worktree, filepath.FromSlash(path)))
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// identity is who made a commit, and when.
+// identity is an author or committer, with the time.
 type identity struct {
 	name, email string
 	when        time.Time
 }
 
-// nobody is who commits where nothing else is known.
-var nobody = identity{name: "reconcile", email: "reconcile@localhost"}
+// defaultIdentity is the committer if nothing else is configured.
+var defaultIdentity = identity{name: "reconcile", email: "reconcile@localhost"}
 
 // String is the form of a commit's author line: "Name <mail> 1700000000 +0100".
 func (i identity) String() string {
@@ -25,8 +25,8 @@ func (i identity) String() string {
 
 func (i identity) user() string { return fmt.Sprintf("%s <%s>", i.name, i.email) }
 
-// identities returns author and committer. The author is the one asked for, else that of the environment, else of
-// git's configuration, else reconcile; the committer is never asked for, and falls back to the author.
+// identities returns author and committer. The author is the requested one, else that of the environment, else that
+// of git's configuration, else reconcile. The committer cannot be requested, and falls back to the author.
 func identities(ctx context.Context, c *gitConfig, author string, when time.Time) (a, m identity, err error) {
 	user := configured(ctx, c, "user", identity{})
 	a = configured(ctx, c, "author", user)
@@ -44,12 +44,12 @@ func identities(ctx context.Context, c *gitConfig, author string, when time.Time
 	if m, err = fromEnvironment("GIT_COMMITTER_", configured(ctx, c, "committer", user), when); err != nil {
 		return a, m, err
 	}
-	a = clean(orElse(a, nobody))
-	m = clean(orElse(m, a))
+	a = clean(withDefaults(a, defaultIdentity))
+	m = clean(withDefaults(m, a))
 	return a, m, nil
 }
 
-// configured reads <section>.name and <section>.email over other.
+// configured overrides other with <section>.name and <section>.email.
 func configured(ctx context.Context, c *gitConfig, section string, other identity) identity {
 	if v, ok := c.get(ctx, section+".name"); ok {
 		other.name = v
@@ -60,7 +60,7 @@ func configured(ctx context.Context, c *gitConfig, section string, other identit
 	return other
 }
 
-// fromEnvironment puts <prefix>NAME, EMAIL and DATE over other.
+// fromEnvironment overrides other with <prefix>NAME, EMAIL and DATE.
 func fromEnvironment(prefix string, other identity, when time.Time) (identity, error) {
 	other.name = envOr(prefix+"NAME", other.name)
 	other.email = envOr(prefix+"EMAIL", other.email)
@@ -97,8 +97,8 @@ func parseDate(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q: not a date that reconcile reads; use 2006-01-02T15:04:05Z or \"@<seconds> <zone>\"", s)
 }
 
-// orElse takes what is missing from other. Times are never missing.
-func orElse(i, other identity) identity {
+// withDefaults fills missing fields from other. The time is always set.
+func withDefaults(i, other identity) identity {
 	if i.name == "" {
 		i.name = other.name
 	}
@@ -108,7 +108,7 @@ func orElse(i, other identity) identity {
 	return i
 }
 
-// clean removes what would break a commit's header, as git does.
+// clean removes characters that would corrupt a commit's header, as git does.
 func clean(i identity) identity {
 	crud := func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.,:;<>"\'`, r) }
 	strip := func(s string) string {
@@ -121,5 +121,5 @@ func clean(i identity) identity {
 		}, s)
 	}
 	i.name, i.email = strip(i.name), strip(i.email)
-	return orElse(i, nobody)
+	return withDefaults(i, defaultIdentity)
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
-// Ignores answers, for a walk through the tree from the top down, what git leaves out of it. It is safe for concurrent use.
+// Ignores reports, for a top-down walk of the tree, the paths that git ignores. It is safe for concurrent use.
 type Ignores struct {
-	mu      sync.Mutex // of what rules remembers, and of entered
+	mu      sync.Mutex // guards the caches of rules, and entered
 	rules   *rules
 	prefix  string
-	tracked func() []string // paths below the work tree, sorted; read when the rules leave something out
-	entered map[string]bool // folders that the rules leave out, and that have something that is tracked
+	tracked func() []string // paths below the work tree, sorted; read when a rule matches
+	entered map[string]bool // ignored folders that contain tracked files
 }
 
-// Ignores reads what holds for the whole repository; the files in folders are read when they are asked about.
+// Ignores reads the rules of the whole repository; files in folders are read on demand.
 func (r *Repo) Ignores(ctx context.Context) (*Ignores, error) {
 	git := ""
 	if c, ok := r.command.(*command); ok {
@@ -35,9 +35,10 @@ func (r *Repo) Ignores(ctx context.Context) (*Ignores, error) {
 	}, nil
 }
 
-// Folder is what is left out directly in a folder of the tree, "" for its root, which is not left out itself: of a name,
-// and whether that is a folder. What is tracked is never left out. rules is false where the folder has no .gitignore, which
-// then is not looked for. The answers are for one goroutine; those of a folder come before those of the ones in it.
+// Folder returns a function that reports whether a name directly in a folder of the tree is ignored; isDir tells
+// whether the name is a folder. dir is "" for the root and is not ignored itself. Tracked paths are never ignored.
+// rules is false if the folder has no .gitignore; then it is not looked up. The function is for one goroutine; a
+// folder is queried before its subfolders.
 func (i *Ignores) Folder(dir string, rules bool) func(name string, isDir bool) bool {
 	at := strings.TrimSuffix(i.prefix+dir, "/")
 	patterns, all := i.patterns(at, rules)
@@ -54,7 +55,7 @@ func (i *Ignores) Folder(dir string, rules bool) func(name string, isDir bool) b
 	}
 }
 
-// keeps reports whether what the rules leave out is tracked, or has something that is.
+// keeps reports whether an ignored path is tracked, or contains a tracked one.
 func (i *Ignores) keeps(p string, isDir bool) bool {
 	if !has(i.tracked(), p, isDir) {
 		return false
@@ -67,8 +68,8 @@ func (i *Ignores) keeps(p string, isDir bool) bool {
 	return true
 }
 
-// patterns are those that hold in a folder of the work tree. all says that they leave out whatever is in it, since nothing
-// below a folder that is left out can be taken back in.
+// patterns returns the patterns that apply in a folder of the work tree. all is set if the folder is ignored as a
+// whole, since nothing below an ignored folder can be included again.
 func (i *Ignores) patterns(dir string, rules bool) (patterns []gitignore.Pattern, all bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,22 +1,25 @@
 package gitrepo
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// index is git's index file (gitformat-index(5), versions 2 to 4) taken apart just far enough to exchange entries.
-// Every entry that is not exchanged keeps its bytes.
+// index is git's index file (gitformat-index(5), versions 2 to 4), parsed just enough to exchange entries. Entries
+// that are not exchanged keep their bytes.
 type index struct {
 	version  uint32
 	entries  []indexEntry // by path, then stage
-	folders  *cacheTree   // extension TREE; nil if there was none
-	resolved []byte       // extension REUC, as it was
+	folders  *cacheTree   // extension TREE, or nil
+	resolved []byte       // extension REUC, unchanged
 	unhashed bool         // written with index.skipHash: the checksum is zero
 }
 
@@ -55,8 +58,7 @@ func (e indexEntry) blob() blob {
 	return blob{binary.BigEndian.Uint32(e.fixed[modeOffset:]), plumbing.Hash(e.fixed[hashOffset : hashOffset+20])}
 }
 
-// newEntry makes an entry for a file. old, if any, gives the flags that are the user's: assume-unchanged and
-// skip-worktree.
+// newEntry creates an entry for a file. old, if any, supplies the user's flags: assume-unchanged and skip-worktree.
 func newEntry(path string, b blob, st fileStat, old indexEntry) indexEntry {
 	e := indexEntry{fixed: make([]byte, fixedSize), path: path}
 	if old.fixed != nil {
@@ -73,7 +75,8 @@ func newEntry(path string, b blob, st fileStat, old indexEntry) indexEntry {
 	return e
 }
 
-// parseIndex reads an index file; empty data is the empty index. It passes (needsGit) on what only git can keep whole.
+// parseIndex parses an index file; empty data is the empty index. It returns needsGit for an index that only git
+// can keep intact.
 func parseIndex(data []byte) (*index, error) {
 	if len(data) == 0 {
 		return &index{version: 2}, nil
@@ -93,7 +96,7 @@ func parseIndex(data []byte) (*index, error) {
 	return x, x.parseExtensions(rest)
 }
 
-// checkIndex checks the signature and the checksum, and returns what stands before the latter.
+// checkIndex verifies the signature and the checksum, and returns the bytes before the checksum.
 func checkIndex(data []byte) (body []byte, unhashed bool, err error) {
 	if len(data) < 12+sha1.Size || string(data[:4]) != "DIRC" {
 		return nil, false, errDamagedIndex
@@ -128,7 +131,7 @@ func (x *index) parseEntries(data []byte, n int) ([]byte, error) {
 	return data, nil
 }
 
-// parseEntry reads one entry, and how many bytes it takes. text is data as a string.
+// parseEntry parses one entry and returns its length in bytes. text is data as a string.
 func parseEntry(data []byte, text string, version uint32, previous string) (e indexEntry, size int, ok bool) {
 	if len(data) < fixedSize {
 		return e, 0, false
@@ -176,8 +179,8 @@ func unprefix(text, previous string) (path string, size int, ok bool) {
 	return "", 0, false
 }
 
-// parseExtensions keeps what stays true when entries change, drops what git makes again by itself (fsmonitor, offset
-// tables), and passes on what would be lost.
+// parseExtensions keeps extensions that stay valid when entries change, drops those that git recreates (fsmonitor,
+// offset tables), and returns needsGit for those that would be lost.
 func (x *index) parseExtensions(data []byte) error {
 	for len(data) > 0 {
 		if len(data) < 8 {
@@ -283,4 +286,58 @@ func (x *index) below(prefix string) []indexEntry {
 		n++
 	}
 	return x.entries[i : i+n]
+}
+
+// trackedPaths returns the paths in git's index, below the work tree and sorted. git never ignores them. An
+// unreadable index has no paths; a commit reports the error.
+func (r *Repo) trackedPaths(ctx context.Context) []string {
+	data, _, _, err := readIndex(filepath.Join(r.gitDir, "index"))
+	if err != nil {
+		return nil
+	}
+	paths, err := indexPaths(data)
+	var other *needsGit
+	if k, ok := r.command.(*command); ok && errors.As(err, &other) {
+		out, err := k.run(ctx, call{}, "ls-files", "-z", "--cached")
+		if err != nil {
+			return nil
+		}
+		paths = nulSplit(out)
+	}
+	return paths
+}
+
+// indexPaths reads only the paths of an index file: verifying its checksum would take longer.
+func indexPaths(data []byte) ([]string, error) {
+	const header, sum = 12, 20
+	if len(data) < header+sum || string(data[:4]) != "DIRC" {
+		return nil, errDamagedIndex
+	}
+	version, n := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
+	rest := data[header : len(data)-sum]
+	if version < 2 || version > 4 || n > len(rest)/fixedSize {
+		return nil, errDamagedIndex
+	}
+	paths, text, previous := make([]string, 0, n), string(rest), ""
+	for range n {
+		e, size, ok := parseEntry(rest, text[len(text)-len(rest):], version, previous)
+		if !ok {
+			return nil, errDamagedIndex
+		}
+		paths = append(paths, e.path)
+		rest, previous = rest[size:], e.path
+	}
+	if len(rest) >= 4 && string(rest[:4]) == "link" {
+		return nil, &needsGit{"the index is split"} // most of its entries are in another file
+	}
+	return paths, nil
+}
+
+// has reports whether the sorted paths contain p, or, for a folder, a path below it.
+func has(paths []string, p string, isDir bool) bool {
+	if isDir {
+		p += "/"
+	}
+	i, found := slices.BinarySearch(paths, p)
+	return found || isDir && i < len(paths) && strings.HasPrefix(paths[i], p)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// follow lets the entries of the edited paths (sorted) follow a commit, and reports whether anything changed. An entry
-// follows when it was as the old commit had it, or is already as the new one has it; what the user staged otherwise,
-// and what is in conflict, stays. stats says what the file system says of each file that was read for the commit.
+// follow updates the entries of the edited paths (sorted) to a commit, and reports whether any changed. An entry
+// follows if it matches the old or the new commit; entries that the user staged differently, and conflicts, stay.
+// stats holds the stat data of the files that were read for the commit.
 func (x *index) follow(edits []edit, stats map[string]fileStat) bool {
 	changed := false
 	out := make([]indexEntry, 0, len(x.entries)+len(edits))
@@ -43,7 +43,7 @@ func (x *index) follow(edits []edit, stats map[string]fileStat) bool {
 	return changed
 }
 
-// follows reports whether the entry (zero: none) is as the old or the new commit has the file.
+// follows reports whether the entry (zero: absent) matches the file in the old or the new commit.
 func follows(old indexEntry, e edit) bool {
 	if old.fixed == nil {
 		return e.was.mode == 0 || e.now.mode == 0
@@ -51,8 +51,8 @@ func follows(old indexEntry, e edit) bool {
 	return old.extended()&flagIntent != 0 || old.blob() == e.was || old.blob() == e.now
 }
 
-// blocked reports whether the index holds a file where path needs a folder, or files below it: a new entry would
-// contradict what the user staged.
+// blocked reports whether the index holds a file where path needs a folder, or files below path: a new entry would
+// contradict the user's staged changes.
 func (x *index) blocked(path string) bool {
 	for i := strings.IndexByte(path, '/'); i >= 0; {
 		if e, _ := x.find(path[:i]); e.fixed != nil {
@@ -67,9 +67,9 @@ func (x *index) blocked(path string) bool {
 	return len(x.below(path+"/")) > 0
 }
 
-// guardRacy keeps git from trusting an entry's stat data by mistake. Git reads a file again when its mtime is not
-// older than the index; writing the index makes it newer, so that every such entry must be marked now, with size 0,
-// unless it is certainly clean. written is the old index's mtime, lookup says what the file system says of a path.
+// guardRacy keeps git from trusting stale stat data. Git rereads a file if its mtime is not older than the index;
+// writing the index makes the index newer, so every such entry is marked with size 0 unless it is certainly clean.
+// written is the old index's mtime, lookup returns a path's stat data.
 func (x *index) guardRacy(written fileTime, lookup func(path string) (fileStat, bool)) {
 	for i, e := range x.entries {
 		mtime := mtimeOf(e.fixed)
@@ -84,10 +84,10 @@ func (x *index) guardRacy(written fileTime, lookup func(path string) (fileStat, 
 	}
 }
 
-// cacheTree is the extension TREE: the tree objects that folders of the index are equal to, as far as known.
+// cacheTree is the extension TREE: the hashes of the tree objects that folders of the index equal, where known.
 type cacheTree struct {
 	name  string
-	files int // entries below; negative when not known
+	files int // entries below; negative if unknown
 	hash  plumbing.Hash
 	subs  []*cacheTree
 }
@@ -152,8 +152,8 @@ func (t *cacheTree) size() int {
 	return n
 }
 
-// follow takes over what the commit made of the folders that were as the old commit had them. Others on the way, and
-// all above them, are no longer known; git computes them when it needs them. It reports whether t is still known.
+// follow updates the folders that matched the old commit to the new one. Other folders on the way, and all above
+// them, become unknown; git computes them on demand. It reports whether t is still known.
 func (t *cacheTree) follow(path string, folders map[string]folderChange) bool {
 	if t == nil {
 		return false

@@ -18,20 +18,20 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Files that a run left behind are kept as a tree object with their paths, which refs/reconcile/outputs/<key> names. The same
-// files make the same tree, so that two repositories that keep them agree.
+// Files that a run produced are kept as a tree object with their paths, named by refs/reconcile/outputs/<key>. The
+// same files give the same tree, so that two repositories that keep them agree.
 
-// ErrNotKept says that there is no such reference, or that it does not have a file.
+// ErrNotKept reports that the reference, or the file in its tree, does not exist.
 var ErrNotKept = errors.New("not kept in git")
 
-// KeptFile is a file to be kept.
+// KeptFile is a file to keep.
 type KeptFile struct {
 	Path       string // slash path below the root of the tree object
 	Executable bool
 	Data       []byte
 }
 
-// Kept returns the trees that are kept in this repository, by key.
+// Kept returns the trees kept in this repository, by key.
 func (r *Repo) Kept() (map[string]string, error) {
 	kept := map[string]string{}
 	packed, err := regular.ReadPath(filepath.Join(r.common, "packed-refs"))
@@ -66,8 +66,8 @@ func noteKept(kept map[string]string, hash, ref string) {
 	}
 }
 
-// Keep keeps files under a key, durably, and returns the hash of their tree. The reference appears when everything that it
-// names is on disk.
+// Keep keeps files under a key, durably, and returns the hash of their tree. The reference appears after everything
+// that it names is on disk.
 func (r *Repo) Keep(ctx context.Context, key string, files []KeptFile) (hash string, err error) {
 	ref := keptRefs + key
 	switch {
@@ -77,11 +77,11 @@ func (r *Repo) Keep(ctx context.Context, key string, files []KeptFile) (hash str
 		return "", fmt.Errorf("%q: not a name for a reference", ref)
 	}
 	objects, edits := keptObjects(files)
-	w, err := enterWorkshop(ctx, r.layout, patience)
+	w, err := openScratchDir(ctx, r.layout, lockTimeout)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, w.leave()) }()
+	defer func() { err = errors.Join(err, w.close()) }()
 	store := newObjectStore(r.layout)
 	defer store.close()
 	root, trees, err := store.graft(plumbing.ZeroHash, edits)
@@ -115,10 +115,10 @@ func keptObjects(files []KeptFile) (objects []object, edits []edit) {
 	return objects, edits
 }
 
-// Drop removes what is kept under keys, given with the hashes of the trees: what has another one by now stays.
+// Drop removes the trees kept under keys, given with their hashes. A key that now has another tree stays.
 func (r *Repo) Drop(ctx context.Context, kept map[string]string) error {
 	if r.command == nil || len(kept) == 0 {
-		return nil // the git command made it, and can remove it
+		return nil // the git command created it, and can remove it
 	}
 	var commands strings.Builder
 	for key, hash := range kept {
@@ -128,13 +128,13 @@ func (r *Repo) Drop(ctx context.Context, kept map[string]string) error {
 	return busy(err)
 }
 
-// OpenKept reads a file of a tree. Nothing that it says is to be believed: anybody who can push may have made it. The error
-// wraps ErrNotKept if there is no such file, or no ordinary one.
+// OpenKept reads a file of a tree. Its content is untrusted: anyone who can push may have written it. The error
+// wraps ErrNotKept if the file does not exist or is not a regular file.
 func (r *Repo) OpenKept(ctx context.Context, tree, path string) (io.ReadCloser, error) {
 	return r.openKept(ctx, r.layout, nil, tree, path)
 }
 
-// openKept is OpenKept for a tree among the objects of l, which env has git look at.
+// openKept is OpenKept for a tree among the objects of l, which env tells git to use.
 func (r *Repo) openKept(ctx context.Context, l layout, env []string, tree, path string) (io.ReadCloser, error) {
 	if r.command == nil {
 		return nil, fmt.Errorf("%s: %w", r.worktree, ErrUnsupported)
@@ -161,12 +161,12 @@ func (r *Repo) openKept(ctx context.Context, l layout, env []string, tree, path 
 		return nil, fmt.Errorf("git cat-file: %w", err)
 	}
 	return &blobReader{out, func() {
-		_ = cmd.Process.Kill() // it may have more to say than is read
+		_ = cmd.Process.Kill() // it may have unread output
 		_ = cmd.Wait()
 	}}, nil
 }
 
-// blobReader is the output of a command that ends with it.
+// blobReader is a command's output; closing it ends the command.
 type blobReader struct {
 	io.Reader
 	end func()
@@ -177,7 +177,7 @@ func (b *blobReader) Close() error {
 	return nil
 }
 
-// Kept asks the remote for its branch and for what is kept there, by key.
+// Kept asks the remote for its branch and for its kept trees, by key.
 func (m *Remote) Kept(ctx context.Context) (head string, kept map[string]string, err error) {
 	said, err := m.talk(ctx, false, nil, "ls-remote", "--quiet", "--", m.name, m.ref, keptRefs+"*")
 	if err != nil {
@@ -194,11 +194,11 @@ func (m *Remote) Kept(ctx context.Context) (head string, kept map[string]string,
 	return head, kept, nil
 }
 
-// keptAtOnce bounds how many references one push changes.
+// keptAtOnce is the maximum number of references that one push changes.
 const keptAtOnce = 100
 
-// ChangeKept brings what is kept on the remote from was to now, both by key: "" and absence mean nothing. What somebody else
-// changed meanwhile is left as it is, and is an error.
+// ChangeKept changes the remote's kept trees from was to now, both by key: "" and absence mean no tree. A key that
+// another process changed meanwhile stays, and is an error.
 func (m *Remote) ChangeKept(ctx context.Context, was, now map[string]string) error {
 	var updates []refUpdate
 	for key, hash := range now {
@@ -221,17 +221,17 @@ func (m *Remote) ChangeKept(ctx context.Context, was, now map[string]string) err
 	return nil
 }
 
-// FetchKept brings what is kept on the remote under a key into a folder of its own, which is gone when use returns; open is
-// [Repo.OpenKept] there. Nothing of this repository changes. Of a remote that sends more than most bytes the rest is not
-// awaited. The error wraps ErrNotKept then, and if there is nothing.
-func (m *Remote) FetchKept(ctx context.Context, key string, most int64, use func(open OpenFunc) error) error {
+// FetchKept fetches the remote's tree under a key into a temporary folder, which is removed when use returns; open
+// is [Repo.OpenKept] there. Nothing in this repository changes. It stops after limit bytes. The error wraps
+// ErrNotKept then, and if the tree does not exist.
+func (m *Remote) FetchKept(ctx context.Context, key string, limit int64, use func(open OpenFunc) error) error {
 	ref := keptRefs + key
 	if !validRef(ref) {
 		return fmt.Errorf("%q: not a name for a reference", ref)
 	}
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return m.aside(limited, func(fetch fetchFunc, dir string) error {
+	return m.fetchAside(limited, func(fetch fetchFunc, dir string) error {
 		dir = filepath.Dir(filepath.Dir(dir))
 		objects, err := borrowing(dir, m.repo.common)
 		if err != nil {
@@ -240,7 +240,7 @@ func (m *Remote) FetchKept(ctx context.Context, key string, most int64, use func
 		watched := make(chan struct{})
 		go func() {
 			defer close(watched)
-			watchSize(limited, objects, most, cancel)
+			watchSize(limited, objects, limit, cancel)
 		}()
 		said, err := fetch(objects, "+"+ref+":refs/worktree/kept")
 		cancel()
@@ -248,8 +248,8 @@ func (m *Remote) FetchKept(ctx context.Context, key string, most int64, use func
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case folderSize(objects) > most:
-			return fmt.Errorf("%s on %s: %w: it has more than the %d bytes that its record tells of", ref, m.name, ErrNotKept, most)
+		case folderSize(objects) > limit:
+			return fmt.Errorf("%s on %s: %w: it has more than the %d bytes that its record tells of", ref, m.name, ErrNotKept, limit)
 		case err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+ref):
 			return fmt.Errorf("%s on %s: %w", ref, m.name, ErrNotKept)
 		case err != nil:
@@ -265,14 +265,14 @@ func (m *Remote) FetchKept(ctx context.Context, key string, most int64, use func
 	})
 }
 
-// objectsVar names the folder of objects to git.
+// objectsVar is git's variable for the object folder.
 const objectsVar = "GIT_OBJECT_DIRECTORY="
 
 // OpenFunc reads a file of a tree.
 type OpenFunc func(path string) (io.ReadCloser, error)
 
-// watchSize calls stop once a folder has more than most bytes, and returns then, or when ctx ends.
-func watchSize(ctx context.Context, dir string, most int64, stop func()) {
+// watchSize calls stop once a folder exceeds limit bytes, and returns then, or when ctx ends.
+func watchSize(ctx context.Context, dir string, limit int64, stop func()) {
 	const often = 20 * time.Millisecond
 	tick := time.NewTicker(often)
 	defer tick.Stop()
@@ -281,7 +281,7 @@ func watchSize(ctx context.Context, dir string, most int64, stop func()) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if folderSize(dir) > most {
+			if folderSize(dir) > limit {
 				stop()
 				return
 			}
@@ -289,7 +289,7 @@ func watchSize(ctx context.Context, dir string, most int64, stop func()) {
 	}
 }
 
-// folderSize adds up the files below a folder. What goes meanwhile does not count.
+// folderSize sums the sizes of the files below a folder. It ignores files that disappear meanwhile.
 func folderSize(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

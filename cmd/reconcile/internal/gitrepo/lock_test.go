@@ -15,8 +15,8 @@ import (
 // hasty opens the repository with little patience for locks.
 func (f *fixture) hasty() *Repo {
 	r := f.open()
-	r.native.(*native).patience = 20 * time.Millisecond
-	r.command.(*command).patience = 20 * time.Millisecond
+	r.native.(*native).lockTimeout = 20 * time.Millisecond
+	r.command.(*command).lockTimeout = 20 * time.Millisecond
 	return r
 }
 
@@ -116,14 +116,14 @@ func TestStaleLockOfOurs(t *testing.T) {
 	for _, path := range []string{".git/HEAD", ".git/refs/heads/main", ".git/index"} {
 		f := newFixture(t)
 		r := f.hasty()
-		w, err := enterWorkshop(t.Context(), r.layout, time.Second)
+		w, err := openScratchDir(t.Context(), r.layout, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.lock(t.Context(), f.path(path)); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.leave(); err != nil { // as the kernel does for the dead
+		if err := w.close(); err != nil { // as the kernel does for the dead
 			t.Fatal(err)
 		}
 		f.write(checks, done)
@@ -137,7 +137,7 @@ func TestGuardIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.hasty()
-	w, err := enterWorkshop(t.Context(), r.layout, time.Second)
+	w, err := openScratchDir(t.Context(), r.layout, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestGuardIsWaitedFor(t *testing.T) {
 	if _, err := f.open().Commit(ctx, Commit{Paths: []string{checks}, When: noon}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if err := w.leave(); err != nil {
+	if err := w.close(); err != nil {
 		t.Fatal(err)
 	}
 	f.commit(r, checks)

@@ -7,14 +7,14 @@ import (
 	"unicode"
 )
 
-// Change is one object that a commit is about.
+// Change is one object that a commit changes.
 type Change struct {
 	Object string // "dag/checks", "fact/edge-0123456789ab"
-	// Note says what became of it, in a few words ("4 of 4 nodes succeeded"); empty when only its status moved.
+	// Note is the outcome in a few words ("4 of 4 nodes succeeded"); empty if only the status changed.
 	Note string
-	// Gone says that its status was removed.
+	// Gone is set if the status was removed.
 	Gone bool
-	// Fact says that it is no object, but a fact that was stated, or, if it is Gone, taken back: it has no status.
+	// Fact is set for a fact instead of an object: it was stated, or retracted if Gone. Facts have no status.
 	Fact bool
 }
 
@@ -28,9 +28,8 @@ const (
 	bodyLimit    = 20
 )
 
-// Message writes the message of a commit. It is a pure function of its arguments: the same change has the same words,
-// whoever makes it and whenever. The trailers name the input; Reconcile-Facts, unless there are none, and Reconcile-Objects
-// are added.
+// Message returns the message of a commit. It is a pure function of its arguments. The trailers name the input;
+// Reconcile-Facts (if not 0) and Reconcile-Objects are appended.
 func Message(changes []Change, trailers ...Trailer) string {
 	var b strings.Builder
 	b.WriteString(subject(changes))
@@ -60,7 +59,7 @@ func factsAmong(changes []Change) []Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !c.Fact })
 }
 
-// subject is what happened to the objects, or, where there are none, to the facts.
+// subject summarizes the changes of the objects, or of the facts if there are no objects.
 func subject(changes []Change) string {
 	facts := factsAmong(changes)
 	if len(facts) > 0 && len(facts) == len(changes) {
@@ -90,7 +89,7 @@ func subjectOfFacts(facts []Change) string {
 	}
 }
 
-// subjectOfObjects is the first form that fits: what happened to the one object that has something to tell, else a count.
+// subjectOfObjects returns the first form that fits: the outcome of the only object that has one, else a count.
 func subjectOfObjects(changes []Change) string {
 	var told []Change
 	gone := 0
@@ -137,7 +136,7 @@ func bullet(c Change) string {
 	return "- " + c.Object
 }
 
-// clip makes one line of s, of at most n characters.
+// clip returns s as one line of at most n characters.
 func clip(s string, n int) string {
 	r := []rune(oneLine(s))
 	if len(r) <= n {
@@ -146,7 +145,7 @@ func clip(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// oneLine keeps line ends and control characters out of a message: a line of its own could pass for a trailer.
+// oneLine removes line ends and control characters: a separate line could pass for a trailer.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "�"), func(r rune) bool {
 		return unicode.IsControl(r) || unicode.IsSpace(r)

@@ -20,17 +20,17 @@ import (
 // native is the backend that needs no git command.
 type native struct {
 	layout
-	git      string // the git command, where there is one
-	mode     mode   // of git commands
-	patience time.Duration
-	scratch  string // folder for temporary files below the work tree, which git ignores
+	git         string      // the git command, if available
+	mode        programMode // of git commands
+	lockTimeout time.Duration
+	scratch     string // folder for temporary files below the work tree, which git ignores
 }
 
-func newNative(l layout, m mode) *native {
-	return &native{layout: l, mode: m, patience: patience, scratch: ".reconcile/tmp"}
+func newNative(l layout, m programMode) *native {
+	return &native{layout: l, mode: m, lockTimeout: lockTimeout, scratch: ".reconcile/tmp"}
 }
 
-// supported says why the repository's format is beyond this backend, if it is.
+// supported returns an error if this backend does not support the repository's format.
 func (n *native) supported() error {
 	path := filepath.Join(n.common, "config")
 	data, err := regular.ReadPath(path)
@@ -66,14 +66,14 @@ func (n *native) supported() error {
 	return nil
 }
 
-// checkWorktree refuses a repository whose configuration says that its work tree is not the folder around .git. In a
-// linked work tree these settings mean the main one.
+// checkWorktree refuses a repository whose configured work tree is not the folder around .git. In a linked work
+// tree these settings apply to the main one.
 func checkWorktree(l layout, cfg *config.Config) error {
 	if l.gitDir != l.common {
 		return nil
 	}
 	if bare, _ := strconv.ParseBool(cfg.Section("core").Option("bare")); bare {
-		return &elsewhere{fmt.Errorf("%s: %w: core.bare is true", l.gitDir, ErrNotARepo)}
+		return &noFallback{fmt.Errorf("%s: %w: core.bare is true", l.gitDir, ErrNotARepo)}
 	}
 	top := cfg.Section("core").Option("worktree")
 	if top == "" {
@@ -84,15 +84,15 @@ func checkWorktree(l layout, cfg *config.Config) error {
 		err = fmt.Errorf("%s: %w: core.worktree says that the work tree is %s", l.gitDir, ErrNotARepo, dir)
 	}
 	if err != nil {
-		return &elsewhere{err}
+		return &noFallback{err}
 	}
 	return nil
 }
 
-// elsewhere is an error that the git command would not make good.
-type elsewhere struct{ error }
+// noFallback is an error that the git command would not avoid.
+type noFallback struct{ error }
 
-func (e *elsewhere) Unwrap() error { return e.error }
+func (e *noFallback) Unwrap() error { return e.error }
 
 func (n *native) head(context.Context) (Head, error) { return readHead(n.layout) }
 
@@ -100,13 +100,13 @@ func (n *native) settle(ctx context.Context) error {
 	if settled(n.layout) {
 		return nil
 	}
-	w, err := enterWorkshop(ctx, n.layout, n.patience)
+	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
 	if err != nil {
 		return err
 	}
 	store := newObjectStore(n.layout)
 	defer store.close()
-	return errors.Join(n.catchUp(ctx, w, store), w.leave())
+	return errors.Join(n.catchUp(ctx, w, store), w.close())
 }
 
 func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
@@ -114,12 +114,12 @@ func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w, err := enterWorkshop(ctx, n.layout, n.patience)
+	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, w.leave()) }()
-	turn := &turn{native: n, w: w, store: newObjectStore(n.layout), cfg: cfg, c: c}
+	defer func() { err = errors.Join(err, w.close()) }()
+	turn := &commitCall{native: n, w: w, store: newObjectStore(n.layout), cfg: cfg, c: c}
 	defer turn.store.close()
 	if err := n.catchUp(ctx, w, turn.store); err != nil && !errors.Is(err, ErrBusy) {
 		return Result{}, err
@@ -132,32 +132,32 @@ func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
 	return Result{}, fmt.Errorf("%s: %w: %w faster than a commit can be made; run again", n.worktree, ErrBusy, err)
 }
 
-// turn is the work of one call of commit: what several attempts share.
-type turn struct {
+// commitCall is the state of one call of commit, shared by its attempts.
+type commitCall struct {
 	*native
-	w     *workshop
+	w     *scratchDir
 	store *objectStore
 	cfg   *gitConfig
 	c     Commit
-	read  map[string]readFile // nil until they were read
+	read  map[string]readFile // nil until read
 	rules *rules
-	// fileMode says that the file system's executable bit counts.
+	// fileMode is set if the file system's executable bit counts (core.fileMode).
 	fileMode bool
 }
 
-// attempt makes the commit on top of where the branch is now. It returns errMoved when the branch moved meanwhile.
-func (t *turn) attempt(ctx context.Context) (Result, error) {
-	aim, err := aim(t.layout, t.c.Branch)
+// attempt makes the commit on the current tip of the branch. It returns errMoved if the branch moved meanwhile.
+func (t *commitCall) attempt(ctx context.Context) (Result, error) {
+	dst, err := resolveTarget(t.layout, t.c.Branch)
 	if err != nil {
 		return Result{}, err
 	}
-	if aim.out {
+	if dst.out {
 		if err := idle(t.layout); err != nil {
 			return Result{}, err
 		}
 	}
-	base := aim.Hash
-	if base == "" && !aim.out { // a new branch starts at HEAD
+	base := dst.Hash
+	if base == "" && !dst.out { // a new branch starts at HEAD
 		head, err := readHead(t.layout)
 		if err != nil {
 			return Result{}, err
@@ -175,11 +175,11 @@ func (t *turn) attempt(ctx context.Context) (Result, error) {
 	if len(edits) == 0 {
 		return Result{Hash: base}, ErrNothing
 	}
-	return t.make(ctx, aim, base, root, edits, stats)
+	return t.make(ctx, dst, base, root, edits, stats)
 }
 
 // make builds the commit, writes it, moves the branch, and lets the index follow.
-func (t *turn) make(ctx context.Context, aim target, base string, root plumbing.Hash, edits []edit,
+func (t *commitCall) make(ctx context.Context, dst target, base string, root plumbing.Hash, edits []edit,
 	stats map[string]fileStat) (Result, error) {
 	tree, objects, err := t.store.graft(root, edits)
 	if err != nil {
@@ -194,27 +194,27 @@ func (t *turn) make(ctx context.Context, aim target, base string, root plumbing.
 	if err != nil {
 		return Result{}, err
 	}
-	follow := pending{GitDir: t.gitDir, Ref: aim.Ref, Old: base, New: commit.hash.String()}
+	follow := pending{GitDir: t.gitDir, Ref: dst.Ref, Old: base, New: commit.hash.String()}
 	err = parallel(2, func(i int) error {
 		if i == 0 {
 			return t.w.write(t.layout, append(objects, commit))
 		}
-		return t.w.remember(aim.out, follow)
+		return t.w.recordPending(dst.out, follow)
 	})
 	if err != nil {
 		return Result{}, fmt.Errorf("write the commit below %s: %w; nothing was committed", t.common, err)
 	}
-	to := step{commit: follow.New, line: committer.String() + "\treconcile: " + firstLine(t.c.Message), log: t.logs(ctx)}
-	if !aim.out {
-		return moved(follow.New, move(ctx, t.layout, t.w, aim, to))
+	to := refMove{commit: follow.New, line: committer.String() + "\treconcile: " + firstLine(t.c.Message), log: t.logs(ctx)}
+	if !dst.out {
+		return moved(follow.New, move(ctx, t.layout, t.w, dst, to))
 	}
 	next, late := t.nextIndex(ctx, t.w, t.store, root, tree, stats)
 	to.first = func() { late = errors.Join(late, next.place()) }
-	res, err := moved(follow.New, move(ctx, t.layout, t.w, aim, to))
+	res, err := moved(follow.New, move(ctx, t.layout, t.w, dst, to))
 	if err = errors.Join(err, next.close()); err != nil {
 		return res, err
 	}
-	if late != nil { // the index was locked, or is one that only git can write
+	if late != nil { // the index was locked, or only git can write it
 		late = t.followIndex(ctx, t.w, t.store, root, tree, stats)
 	}
 	if late != nil {
@@ -222,12 +222,12 @@ func (t *turn) make(ctx context.Context, aim target, base string, root plumbing.
 			"change as staged until the next commit of reconcile): %v", res.Hash, late)
 		return res, nil
 	}
-	return res, t.w.forget()
+	return res, t.w.clearPending()
 }
 
-// moved is what a commit ends with when its reference was to move.
+// moved returns the result of a commit after its reference was to move.
 func moved(commit string, err error) (Result, error) {
-	if errors.Is(err, errAfter) {
+	if errors.Is(err, errAfterMove) {
 		return Result{Hash: commit}, fmt.Errorf("committed as %.10s, but: %w", commit, err)
 	}
 	if err != nil {
@@ -236,11 +236,13 @@ func moved(commit string, err error) (Result, error) {
 	return Result{Hash: commit}, nil
 }
 
-// logs says whether reflogs are to be begun (core.logAllRefUpdates); those that exist are always continued.
-func (t *turn) logs(ctx context.Context) bool { return t.cfg.flag(ctx, "core.logallrefupdates", true) }
+// logs reports whether new reflogs are created (core.logAllRefUpdates); existing ones are always continued.
+func (t *commitCall) logs(ctx context.Context) bool {
+	return t.cfg.flag(ctx, "core.logallrefupdates", true)
+}
 
-// commitObject builds the commit, signed if that is wanted.
-func (t *turn) commitObject(ctx context.Context, tree plumbing.Hash, parent string) (object, identity, error) {
+// commitObject builds the commit, signed if wanted.
+func (t *commitCall) commitObject(ctx context.Context, tree plumbing.Hash, parent string) (object, identity, error) {
 	author, committer, err := identities(ctx, t.cfg, t.c.Author, t.c.When)
 	if err != nil {
 		return object{}, identity{}, err
@@ -277,8 +279,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// idle refuses to commit in the middle of an operation of git that owns HEAD: what is committed then may be dropped
-// again when the operation is aborted.
+// idle returns an error during an operation of git that owns HEAD: a commit made then may be dropped when the
+// operation is aborted.
 func idle(l layout) error {
 	for _, op := range [][2]string{
 		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase or am"}, {"MERGE_HEAD", "merge"},
@@ -292,7 +294,7 @@ func idle(l layout) error {
 	return nil
 }
 
-// readFile is a file of the work tree as it was read; it does not exist when blob is zero.
+// readFile is a file of the work tree as it was read; a zero blob means that it does not exist.
 type readFile struct {
 	data []byte
 	blob blob
@@ -300,9 +302,9 @@ type readFile struct {
 	err  error // why only git can store it
 }
 
-// edits compares the paths with the tree, and returns what differs, and the stat data of all files that exist. Files
-// are read once, also when the branch moves and the comparison has to be made again.
-func (t *turn) edits(ctx context.Context, root plumbing.Hash) ([]edit, map[string]fileStat, error) {
+// edits compares the paths with the tree, and returns the differences, and the stat data of all existing files.
+// Files are read once, also if the branch moved and the comparison is repeated.
+func (t *commitCall) edits(ctx context.Context, root plumbing.Hash) ([]edit, map[string]fileStat, error) {
 	if t.read == nil {
 		if err := t.readFiles(ctx); err != nil {
 			return nil, nil, err
@@ -330,8 +332,8 @@ func (t *turn) edits(ctx context.Context, root plumbing.Hash) ([]edit, map[strin
 	return edits, stats, nil
 }
 
-// edit compares one path with the tree. What is to be left out is an edit that changes nothing.
-func (t *turn) edit(root plumbing.Hash, path string) (edit, error) {
+// edit compares one path with the tree. An ignored path gives an edit without a change.
+func (t *commitCall) edit(root plumbing.Hash, path string) (edit, error) {
 	was, err := t.store.file(root, path)
 	if err != nil {
 		return edit{}, err
@@ -354,8 +356,8 @@ func (t *turn) edit(root plumbing.Hash, path string) (edit, error) {
 	return edit{path, was, now}, nil
 }
 
-// clean converts what was read to what git stores.
-func (t *turn) clean() error {
+// clean converts the files that were read to the form that git stores.
+func (t *commitCall) clean() error {
 	ix := &index{}
 	for p, f := range t.read {
 		c := t.rules.conversion(p)
@@ -382,7 +384,7 @@ func (t *turn) clean() error {
 	return nil
 }
 
-// readIndex reads the index as it is; one that only git can read is empty.
+// readIndex reads the current index; an index that only git can read is empty.
 func (n *native) readIndex() (*index, error) {
 	data, _, _, err := readIndex(filepath.Join(n.gitDir, "index"))
 	if err != nil {
@@ -395,7 +397,7 @@ func (n *native) readIndex() (*index, error) {
 	return ix, nil
 }
 
-func (t *turn) readFiles(ctx context.Context) error {
+func (t *commitCall) readFiles(ctx context.Context) error {
 	root, err := regular.Root(t.worktree)
 	if err != nil {
 		return err
@@ -415,7 +417,7 @@ func (t *turn) readFiles(ctx context.Context) error {
 	return nil
 }
 
-// readWorkFile reads a regular file of the work tree; one that does not exist is the zero value.
+// readWorkFile reads a regular file of the work tree; a missing file is the zero value.
 func readWorkFile(root *os.Root, path string) (readFile, error) {
 	name := filepath.FromSlash(path)
 	fi, err := root.Lstat(name)
@@ -439,7 +441,7 @@ func readWorkFile(root *os.Root, path string) (readFile, error) {
 	if fi.Mode()&0o100 != 0 {
 		f.blob.mode = modeExec
 	}
-	// A file that changed in between gets no stat data: git will compare contents.
+	// A file that changed meanwhile gets no stat data: git will compare contents.
 	if after, err := root.Lstat(name); err != nil || statOf(after) != f.stat || int64(len(data)) != fi.Size() {
 		f.stat = fileStat{}
 	}

@@ -4,5 +4,5 @@ package gitrepo
 
 import "syscall"
 
-// errNotDir is what the system says when a parent of a path is a file.
+// errNotDir is the system's error for a path with a file as a parent.
 const errNotDir = syscall.ENOTDIR

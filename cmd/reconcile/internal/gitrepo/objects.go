@@ -15,7 +15,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// object is one object to be written.
+// object is one object to write.
 type object struct {
 	kind plumbing.ObjectType
 	hash plumbing.Hash
@@ -26,7 +26,8 @@ func newObject(kind plumbing.ObjectType, data []byte) object {
 	return object{kind: kind, hash: hashObject(kind, data), data: data}
 }
 
-// hashObject names an object. Our own bytes need no collision detection, which is what makes git's SHA-1 slow.
+// hashObject computes an object's name. It skips collision detection, which makes git's SHA-1 slow, because the
+// content is our own.
 func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	h := sha1.New()
 	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
@@ -34,10 +35,10 @@ func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	return plumbing.Hash(h.Sum(nil))
 }
 
-// objectStore reads objects, and remembers the trees that it read or was taught. It serves one call and must be closed.
+// objectStore reads objects, and caches the trees that it reads or creates. It serves one call and must be closed.
 type objectStore struct {
 	l     layout
-	dirs  []string // our own objects, then the alternates
+	dirs  []string // this repository's objects, then the alternates
 	packs []*pack  // nil until the first object that is not loose
 	trees map[plumbing.Hash][]treeEntry
 }
@@ -47,7 +48,7 @@ func newObjectStore(l layout) *objectStore {
 	return &objectStore{l: l, dirs: dirs, trees: map[plumbing.Hash][]treeEntry{}}
 }
 
-// close closes all files. The store opens them again when it is used again.
+// close closes all files. The store reopens them on use.
 func (s *objectStore) close() {
 	for _, p := range s.packs {
 		p.close() // they were only read
@@ -78,7 +79,7 @@ func alternates(common string) []string {
 	return found
 }
 
-// read returns an object's content. A missing object may be a promise of a partial clone, which only git can fetch.
+// read returns an object's content. In a partial clone a missing object can only be fetched by git.
 func (s *objectStore) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
 	obj, err := s.lookup(hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -158,7 +159,7 @@ func content(obj plumbing.EncodedObject) (data []byte, err error) {
 	return data, err
 }
 
-// treeOf returns the tree of a commit; the zero hash stands for no commit and the empty tree.
+// treeOf returns the tree of a commit; "" gives the zero hash, which is the empty tree.
 func (s *objectStore) treeOf(commit string) (plumbing.Hash, error) {
 	if commit == "" {
 		return plumbing.ZeroHash, nil

@@ -17,12 +17,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 )
 
-// looseLimit is the number of objects up to which each becomes a file of its own. More go into one pack, because a
-// pack costs three syncs however many objects it holds, and each loose object costs one or two.
+// looseLimit is the maximum number of objects that are written as loose files. More go into one pack: a pack costs
+// three syncs regardless of its size, and a loose object one or two.
 const looseLimit = 64
 
-// write makes objects durable. Objects that exist already are written again: what git wrote may not be synced yet.
-func (w *workshop) write(l layout, objects []object) error {
+// write makes objects durable. Existing objects are written again: git may not have synced them yet.
+func (w *scratchDir) write(l layout, objects []object) error {
 	dir := filepath.Join(l.common, "objects")
 	if len(objects) > looseLimit {
 		return w.writePack(dir, objects)
@@ -30,8 +30,8 @@ func (w *workshop) write(l layout, objects []object) error {
 	return w.writeLoose(dir, objects)
 }
 
-// writeLoose writes one file per object, several at a time, so that the file system can sync them together.
-func (w *workshop) writeLoose(dir string, objects []object) error {
+// writeLoose writes one file per object, several concurrently, so that the file system can sync them together.
+func (w *scratchDir) writeLoose(dir string, objects []object) error {
 	temps := make([]*os.File, len(objects))
 	for i := range objects {
 		f, err := w.temp("object")
@@ -80,14 +80,14 @@ func mkdirLike(parent, dir string) error {
 	return os.Chmod(dir, fi.Mode()&(os.ModePerm|os.ModeSetgid))
 }
 
-// discard removes temporary files that will not be used.
+// discard removes unused temporary files.
 func discard(files []*os.File) error {
 	var err error
 	for _, f := range files {
 		if f == nil {
 			continue
 		}
-		f.Close() // closed already if it was finished
+		f.Close() // already closed if it was finished
 		if rm := os.Remove(f.Name()); rm != nil && !errors.Is(rm, os.ErrNotExist) {
 			err = errors.Join(err, rm)
 		}
@@ -111,7 +111,7 @@ func parallel(n int, f func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// deflater compresses fast rather than well: git repack makes it small later.
+// deflater compresses for speed, not size: git repack recompresses later.
 type deflater struct{ z *zlib.Writer }
 
 func newDeflater() deflater {
@@ -119,7 +119,7 @@ func newDeflater() deflater {
 	return deflater{z}
 }
 
-// append appends the compressed parts. A deflater is used again and again, because a new one costs a megabyte.
+// append appends the compressed parts. A deflater is reused, because a new one costs a megabyte.
 func (d deflater) append(buf *bytes.Buffer, parts ...[]byte) {
 	d.z.Reset(buf)
 	for _, p := range parts {
@@ -129,7 +129,7 @@ func (d deflater) append(buf *bytes.Buffer, parts ...[]byte) {
 }
 
 // writePack writes all objects as one pack, without deltas, and its index. The pack becomes visible with its index.
-func (w *workshop) writePack(dir string, objects []object) error {
+func (w *scratchDir) writePack(dir string, objects []object) error {
 	pack, idx, err := encodePack(objects)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (w *workshop) writePack(dir string, objects []object) error {
 	if err != nil {
 		return err
 	}
-	// This name lets sweep find a pack that was left without its index.
+	// This name lets sweep find a pack without an index.
 	i, err := os.OpenFile(filepath.Join(w.dir, name+".idx.tmp"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return errors.Join(err, discard([]*os.File{p}))
@@ -157,13 +157,13 @@ func (w *workshop) writePack(dir string, objects []object) error {
 		err = os.Rename(i.Name(), filepath.Join(dir, name+".idx"))
 	}
 	if err != nil {
-		// The index's temporary file last: its name tells the next sweep of the pack.
+		// The index's temporary file is removed last: its name tells the next sweep about the pack.
 		return errors.Join(err, sweepPack(dir, filepath.Base(i.Name())), discard(files))
 	}
 	return syncDir(dir)
 }
 
-// encodePack returns a version 2 pack and its index. An object that occurs twice is written once.
+// encodePack returns a version 2 pack and its index. Duplicate objects are written once.
 func encodePack(objects []object) (pack, idx []byte, err error) {
 	objects = slices.Clone(objects)
 	slices.SortStableFunc(objects, func(a, b object) int { return bytes.Compare(a.hash[:], b.hash[:]) })

@@ -19,17 +19,17 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// pack is one pack of the repository. go-git decodes its objects; its index is only looked into where a search leads,
-// because go-git's own reading of it takes time and memory by the size of the whole history.
+// pack is one pack of the repository. go-git decodes its objects; its index is read only at the positions of the
+// binary search, because go-git's reader takes time and memory proportional to the whole history.
 type pack struct {
 	path string // without extension
 	idx  *os.File
-	fan  [256]uint32 // how many objects have a first byte up to this
+	fan  [256]uint32 // number of objects whose first byte is at most the position
 	data *packfile.Packfile
 }
 
-// openPacks opens the indexes of all complete packs of an objects folder. A pack without an index, which a killed git
-// may have left, is no pack.
+// openPacks opens the indexes of all complete packs of an objects folder. It skips a pack without an index, which a
+// killed git may leave.
 func openPacks(dir string) ([]*pack, error) {
 	names, err := os.ReadDir(filepath.Join(dir, "pack"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -126,7 +126,7 @@ func (p *pack) FindOffset(hash plumbing.Hash) (int64, error) {
 	return p.offset(int64(from)+int64(i), all)
 }
 
-// searchNames finds a hash in sorted hashes that stand one after the other.
+// searchNames finds a hash in an array of sorted hashes.
 func searchNames(names []byte, hash plumbing.Hash) (int, bool) {
 	low, high := 0, len(names)/20
 	for low < high {
@@ -159,8 +159,8 @@ func (p *pack) offset(i, all int64) (int64, error) {
 	return int64(binary.BigEndian.Uint64(buf[:])), nil
 }
 
-// The rest of go-git's interface of an index. Packfile asks for hashes of offsets only to look into its cache, and
-// there is none.
+// The rest of go-git's index interface. Packfile looks hashes up by offset only for its cache, and it has no cache
+// here.
 
 // Contains reports whether the pack has the object.
 func (p *pack) Contains(hash plumbing.Hash) (bool, error) {
@@ -171,17 +171,17 @@ func (p *pack) Contains(hash plumbing.Hash) (bool, error) {
 	return err == nil, err
 }
 
-// FindHash knows no hashes.
+// FindHash always returns the zero hash.
 func (p *pack) FindHash(int64) (plumbing.Hash, error) { return plumbing.ZeroHash, nil }
 
-// FindCRC32 knows no checksums.
+// FindCRC32 is not supported.
 func (p *pack) FindCRC32(plumbing.Hash) (uint32, error) { return 0, plumbing.ErrObjectNotFound }
 
 // Count returns the number of objects.
 func (p *pack) Count() (int64, error) { return int64(p.fan[255]), nil }
 
-// Entries lists nothing.
+// Entries returns io.EOF.
 func (p *pack) Entries() (idxfile.EntryIter, error) { return nil, io.EOF }
 
-// EntriesByOffset lists nothing.
+// EntriesByOffset returns io.EOF.
 func (p *pack) EntriesByOffset() (idxfile.EntryIter, error) { return nil, io.EOF }

@@ -61,7 +61,7 @@ func crashCommit(dir string) error {
 	if err != nil {
 		return err
 	}
-	r.native.(*native).patience = 50 * time.Millisecond
+	r.native.(*native).lockTimeout = 50 * time.Millisecond
 	dirty, err := r.Dirty(context.Background(), "", []string{"state"})
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func crashAdopt(dir string) error {
 	if err := durable.Sweep(root, ".reconcile/tmp"); err != nil {
 		return err
 	}
-	r.native.(*native).patience = 50 * time.Millisecond
+	r.native.(*native).lockTimeout = 50 * time.Millisecond
 	m, err := r.Remote(context.Background(), "", "")
 	if err != nil {
 		return err

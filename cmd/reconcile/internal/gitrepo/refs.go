@@ -13,19 +13,19 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// errMoved says that the reference is no longer where the work started: start over.
+// errMoved reports that the reference moved since the work started: start over.
 var errMoved = errors.New("the branch moved")
 
-// errAfter says that something failed when the reference had already moved.
-var errAfter = errors.New("the disk failed")
+// errAfterMove reports a failure after the reference moved.
+var errAfterMove = errors.New("the disk failed")
 
-// target is the reference that a commit moves, and what it was when the work began.
+// target is the reference that a commit moves, with its state when the work began.
 type target struct {
-	Head      // Ref "" means HEAD itself, detached
-	out  bool // it is what HEAD points to: the index must follow
+	Head      // an empty Ref means HEAD itself, detached
+	out  bool // HEAD points to it: the index must follow
 }
 
-// readHead reads HEAD and what it points to.
+// readHead reads HEAD and the commit that it resolves to.
 func readHead(l layout) (Head, error) {
 	path := filepath.Join(l.gitDir, "HEAD")
 	ref, err := readLooseHead(path)
@@ -62,8 +62,8 @@ func readLooseHead(path string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// checkUnborn refuses a branch that has no commit but had one: its reference was lost, and a commit on it would be a
-// root commit that forgets all history.
+// checkUnborn refuses a branch that has no commit but had one: its reference was lost, and a new root commit would
+// hide all history.
 func checkUnborn(l layout, ref string) error {
 	log, err := regular.ReadPath(filepath.Join(l.common, "logs", filepath.FromSlash(ref)))
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(log) == 0 {
@@ -76,7 +76,7 @@ func checkUnborn(l layout, ref string) error {
 		"git update-ref %s <commit>; nothing was committed", ref, ref)
 }
 
-// resolveRef returns the commit that ref names, or "" if there is no such reference.
+// resolveRef returns the commit that ref names, or "" if the reference does not exist.
 func resolveRef(l layout, ref string) (string, error) {
 	for range 5 {
 		value, err := readRef(l, ref)
@@ -95,7 +95,8 @@ func resolveRef(l layout, ref string) (string, error) {
 	return "", fmt.Errorf("%s: a chain of symbolic references that does not end", ref)
 }
 
-// readRef reads a loose reference, else the packed one. Twice, because git pack-refs may move it in between.
+// readRef reads a loose reference, else the packed one. It tries twice, because git pack-refs may move the
+// reference in between.
 func readRef(l layout, ref string) (string, error) {
 	path := filepath.Join(l.common, filepath.FromSlash(ref))
 	for range 2 {
@@ -154,7 +155,7 @@ func parseHash(s string) (string, bool) {
 	return s, err == nil && s == strings.ToLower(s)
 }
 
-// validRef is git check-ref-format, for what may become a path under the git directory.
+// validRef is git check-ref-format, for names that may become a path under the git directory.
 func validRef(ref string) bool {
 	if !strings.HasPrefix(ref, "refs/") || strings.HasPrefix(ref, "refs/heads/-") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") {
 		return false
@@ -175,8 +176,8 @@ func validRef(ref string) bool {
 	return true
 }
 
-// aim says which reference a commit for branch moves ("" is HEAD's), and where it is now.
-func aim(l layout, branch string) (target, error) {
+// resolveTarget returns the reference that a commit for branch moves ("" is HEAD's), and its current commit.
+func resolveTarget(l layout, branch string) (target, error) {
 	head, err := readHead(l)
 	if err != nil {
 		return target{}, err
@@ -188,15 +189,15 @@ func aim(l layout, branch string) (target, error) {
 	if !validRef(ref) {
 		return target{}, fmt.Errorf("git.branch %q: not a branch name", branch)
 	}
-	if err := checkElsewhere(l, ref); err != nil {
+	if err := checkOtherWorktrees(l, ref); err != nil {
 		return target{}, err
 	}
 	hash, err := resolveRef(l, ref)
 	return target{Head: Head{Ref: ref, Hash: hash}}, err
 }
 
-// checkElsewhere refuses a branch that another work tree has checked out: its index could not follow.
-func checkElsewhere(l layout, ref string) error {
+// checkOtherWorktrees refuses a branch that another work tree has checked out: its index could not follow.
+func checkOtherWorktrees(l layout, ref string) error {
 	for _, dir := range append(linkedGitDirs(l.common), l.common) {
 		if dir == l.gitDir {
 			continue
@@ -208,18 +209,18 @@ func checkElsewhere(l layout, ref string) error {
 	return nil
 }
 
-// step is where a reference is to move, and what its log is to say of that.
-type step struct {
+// refMove is the new commit of a reference and the message for its reflog.
+type refMove struct {
 	commit string
 	line   string // the log's line without the two hashes
-	log    bool   // begin a log that is missing
-	// first is called when nothing but a failing disk can keep the reference from moving any more.
+	log    bool   // create a missing log
+	// first is called when only a failing disk can still prevent the move.
 	first func()
 }
 
-// move lets the target point elsewhere, if it still is what aim saw; else the error is errMoved and nothing changed.
-// HEAD is locked, too, so that no checkout comes in between.
-func move(ctx context.Context, l layout, w *workshop, t target, to step) (err error) {
+// move updates the target if it is still as resolveTarget saw it; otherwise the error is errMoved and nothing
+// changes. HEAD is locked, too, so that no checkout happens in between.
+func move(ctx context.Context, l layout, w *scratchDir, t target, to refMove) (err error) {
 	if t.out {
 		head, err := w.lock(ctx, filepath.Join(l.gitDir, "HEAD"))
 		if err != nil {
@@ -230,7 +231,7 @@ func move(ctx context.Context, l layout, w *workshop, t target, to step) (err er
 		}
 		defer func() {
 			if rel := head.release(); rel != nil && err == nil {
-				err = fmt.Errorf("%w: %w", errAfter, rel)
+				err = fmt.Errorf("%w: %w", errAfterMove, rel)
 			}
 		}()
 	}
@@ -242,7 +243,7 @@ func move(ctx context.Context, l layout, w *workshop, t target, to step) (err er
 }
 
 // swap compares under the lock, writes the logs, and commits the lock.
-func swap(l layout, lock *lockFile, t target, to step) error {
+func swap(l layout, lock *lockFile, t target, to refMove) error {
 	if err := compare(l, t); err != nil {
 		return errors.Join(err, lock.release())
 	}
@@ -257,7 +258,7 @@ func swap(l layout, lock *lockFile, t target, to step) error {
 			return err
 		}
 		if err := appendLogs(l, t, to); err != nil {
-			return fmt.Errorf("%w: %w", errAfter, err)
+			return fmt.Errorf("%w: %w", errAfterMove, err)
 		}
 		return nil
 	}
@@ -282,8 +283,8 @@ func compare(l layout, t target) error {
 	return err
 }
 
-// appendLogs adds a line to the logs of the reference and of HEAD; missing ones are begun only if asked.
-func appendLogs(l layout, t target, to step) error {
+// appendLogs adds a line to the logs of the reference and of HEAD; missing logs are created only on request.
+func appendLogs(l layout, t target, to refMove) error {
 	old := t.Hash
 	if old == "" {
 		old = strings.Repeat("0", 40)
@@ -306,7 +307,7 @@ func appendLogs(l layout, t target, to step) error {
 	return nil
 }
 
-// appendLine appends in one write. A torn last line is ended first, so that it spoils only itself.
+// appendLine appends in one write. A torn last line is terminated first, so that it corrupts no other line.
 func appendLine(path, line string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err

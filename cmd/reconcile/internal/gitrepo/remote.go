@@ -15,23 +15,24 @@ import (
 	"time"
 )
 
-// Errors of a remote, which callers tell apart with errors.Is.
+// Errors of a remote, which callers distinguish with errors.Is.
 var (
-	// ErrRefused says that someone else's push was first: fetch, adopt, decide again.
+	// ErrRefused reports that another push came first: fetch, adopt, decide again.
 	ErrRefused = errors.New("the remote branch moved")
-	// ErrProtected says that the server's rules forbid the push (a protected branch, a hook): trying again is no use.
+	// ErrProtected reports that the server's rules forbid the push (a protected branch, a hook): retrying does not
+	// help.
 	ErrProtected = errors.New("the server refuses the push")
-	// ErrUnreachable says that the remote did not answer to the end. What was pushed may be there; the next Fetch and
-	// Adopt find out.
+	// ErrUnreachable reports that the remote did not answer completely. The push may have succeeded; the next Fetch
+	// and Adopt find out.
 	ErrUnreachable = errors.New("the remote cannot be reached")
-	// ErrUnwritable is an ErrUnreachable of a remote that can be read and does not write a reference, although nobody else
-	// changed it: a lock file that a crash left, a name that is in the way, a full disk.
+	// ErrUnwritable is an ErrUnreachable of a remote that can be read but does not write a reference, although no
+	// other process changed it: a lock file left by a crash, a conflicting name, a full disk.
 	ErrUnwritable error = unwritable{}
-	// ErrDenied is an ErrUnreachable whose cause are the credentials.
+	// ErrDenied is an ErrUnreachable caused by the credentials.
 	ErrDenied error = denied{}
 )
 
-// denied is the type of ErrDenied, whose text does not say that nobody answered.
+// denied is the type of ErrDenied; its text does not claim that the remote did not answer.
 type denied struct{}
 
 func (denied) Error() string { return "the remote denies access" }
@@ -45,16 +46,16 @@ func (unwritable) Error() string { return "the remote cannot write the reference
 
 func (unwritable) Unwrap() error { return ErrUnreachable }
 
-// Remote is the branch of another repository that this one shares with other reconcilers. Transport is the git command,
-// with its credential helpers, ssh agent and proxies. It never pushes with force, and never asks on the terminal. Its
-// methods may be called by several goroutines.
+// Remote is the branch of another repository that this one shares with other reconcilers. The transport is the git
+// command, with its credential helpers, ssh agent and proxies. It never pushes with force, and never prompts on the
+// terminal. Its methods are safe for concurrent use.
 //
-// Beside the branch, the remote has references that reconcilers alone use, all below refs/reconcile:
+// Besides the branch, the remote has references that only reconcilers use, all below refs/reconcile:
 //
-//	claims/<key>    a blob: who performs an effect, and for how long without a sign of life
-//	waiting/<id>    a blob: who lost the race to the branch, and is to be let through
-//	pending/<id>    a commit that could not be pushed before its maker had to go
-//	outputs/<key>   a tree: files that a run left behind
+//	claims/<key>    a blob: the holder of an effect, and how long the claim lasts without renewal
+//	waiting/<id>    a blob: a reconciler that lost the race to the branch and waits for its turn
+//	pending/<id>    a commit that its author could not push before it ended
+//	outputs/<key>   a tree: files that a run produced
 type Remote struct {
 	repo    *Repo
 	git     *command
@@ -63,37 +64,37 @@ type Remote struct {
 	ref     string   // the branch on the remote, as a full reference
 	config  []string // arguments of git that come before the verb
 	env     []string
-	patient time.Duration // that one exchange may take
+	timeout time.Duration // time limit of one exchange
 	now     func() time.Time
 	jitter  func() float64 // [0, 1)
 
 	mu      sync.Mutex
-	seen    map[string]sighting // the claims and tickets on the remote, by full reference
-	before  map[string]Sighting // what a process before this one saw, by full reference
-	held    map[string]string   // the claims that are ours: what their references hold, by full reference
-	beat    int                 // numbers what is written to claims and tickets, so that each differs
-	people  bool                // commits of people are on the way: their pre-push hook runs
-	united  map[string]united   // what Adopt took from pending references, by full reference
-	alien   map[Pending]bool    // what it did not take, because it is for a person
+	seen    map[string]sighting      // the claims and tickets on the remote, by full reference
+	earlier map[string]Sighting      // seen by an earlier process, by full reference
+	held    map[string]string        // claims that this process holds: the hashes of their references, by full reference
+	beat    int                      // sequence number of written claims and tickets, so that each differs
+	people  bool                     // commits of people are pushed: their pre-push hook runs
+	merged  map[string]mergedPending // pending references that Adopt merged, by full reference
+	manual  map[Pending]bool         // pending references that Adopt left to a person
 	waiting waiting
 }
 
-// sighting is what a reference of ours on the remote was when last seen, and since when.
+// sighting is the last seen state of a shared reference on the remote, and the time since when it is unchanged.
 type sighting struct {
 	hash  string
-	since time.Time // by our clock
+	since time.Time // by the local clock
 	text  []byte
 }
 
 // Tip is the state of a remote.
 type Tip struct {
-	Head    string // the commit of the branch; "" while the remote has no such branch
+	Head    string // the commit of the branch; "" if the remote has no such branch
 	Claims  []Claim
 	Tickets []Ticket
-	Pending []Pending // but for those that Adopt found to be for a person
+	Pending []Pending // except those that Adopt left to a person
 }
 
-// Pending is a commit that someone left for others to take in.
+// Pending is a commit that a reconciler left for others to merge.
 type Pending struct{ ID, Commit string }
 
 // Folders of references on the remote.
@@ -105,15 +106,14 @@ const (
 	keptRefs    = sharedRefs + "outputs/"
 )
 
-// remoteConfig is for exchanges with a remote: objects synced but in one go, and no waiting
-// for a server that fell silent.
+// remoteConfig configures exchanges with a remote: objects are synced in one batch, and a silent server times out.
 var remoteConfig = []string{"-c", "core.fsync=loose-object,pack,pack-metadata", "-c", "core.fsyncMethod=batch",
 	"-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30", "-c", "fetch.writeCommitGraph=false",
 	"-c", "submodule.recurse=false"}
 
-// Remote returns the remote that git's configuration calls name; "" is the one that the branch has as its upstream, else
-// origin. branch is the one to share, and must be the one that is checked out; "" is that one. On a detached HEAD the
-// branch must be named. It talks to nobody.
+// Remote returns the remote that git's configuration calls name; "" is the upstream of the branch, else origin.
+// branch is the branch to share, and must be checked out; "" is the checked-out branch. On a detached HEAD the
+// branch must be named. It does not contact the remote.
 func (r *Repo) Remote(ctx context.Context, name, branch string) (*Remote, error) {
 	if r.command != nil && r.why != nil {
 		return nil, fmt.Errorf("%s: %w; reconcile shares only repositories with SHA-1 names and plain files for references; "+
@@ -161,15 +161,15 @@ func (r *Repo) newRemote(head Head) (*Remote, error) {
 	if r.command == nil {
 		return nil, fmt.Errorf("%s: %w; pushing and fetching do", r.worktree, ErrUnsupported)
 	}
-	m := &Remote{repo: r, git: r.command.(*command), local: head.Ref, patient: 5 * time.Minute, now: time.Now, jitter: rand.Float64,
+	m := &Remote{repo: r, git: r.command.(*command), local: head.Ref, timeout: 5 * time.Minute, now: time.Now, jitter: rand.Float64,
 		beat: rand.IntN(1 << 30), // another process may have the same holder
-		seen: map[string]sighting{}, held: map[string]string{}, united: map[string]united{}, alien: map[Pending]bool{},
+		seen: map[string]sighting{}, held: map[string]string{}, merged: map[string]mergedPending{}, manual: map[Pending]bool{},
 		waiting: waiting{id: fmt.Sprintf("%016x", rand.Uint64()), pace: firstPace}}
 	sweepFetches(m.now())
 	return m, nil
 }
 
-// configure finds out which remote is meant, and how to reach it.
+// configure determines the remote and its configuration.
 func (m *Remote) configure(ctx context.Context, name, branch string) error {
 	cfg, err := loadConfig(m.repo.layout, m.git.git)
 	if err != nil {
@@ -204,7 +204,7 @@ func (m *Remote) configure(ctx context.Context, name, branch string) error {
 	return nil
 }
 
-// address is what a URL says of the place of a repository: host and path, however it is reached, and as whom.
+// address returns host and path of a repository's URL, without scheme, user and port.
 func address(url string) string {
 	_, rest, scheme := strings.Cut(url, "://")
 	if !scheme {
@@ -212,18 +212,18 @@ func address(url string) string {
 	}
 	host, path, _ := strings.Cut(rest, "/")
 	host = host[strings.LastIndexByte(host, '@')+1:]
-	host, port, _ := strings.Cut(host, ":") // which is of the way there
+	host, port, _ := strings.Cut(host, ":") // the port is not part of the identity
 	if !scheme {                            // host:path
 		path = port + "/" + path
 	}
 	return strings.ToLower(host) + "/" + strings.TrimSuffix(strings.Trim(path, "/"), ".git")
 }
 
-// String is what messages call the remote: its name, never its address, which may hold a password.
+// String returns the remote's name for messages, never its address, which may contain a password.
 func (m *Remote) String() string { return m.name + "/" + strings.TrimPrefix(m.ref, "refs/heads/") }
 
-// tokenConfig lets git take GITHUB_TOKEN from the environment, when it talks to the GitHub that the token is for. The
-// token itself is in no argument, and no credential helper of the user's gets to store it.
+// tokenConfig lets git use GITHUB_TOKEN from the environment for the GitHub host of the token. The token is in no
+// argument, and no credential helper of the user stores it.
 func (m *Remote) tokenConfig(ctx context.Context) []string {
 	if os.Getenv("GITHUB_TOKEN") == "" {
 		return nil
@@ -245,18 +245,18 @@ func (m *Remote) tokenConfig(ctx context.Context) []string {
 	return nil
 }
 
-// answer is what a git command said.
+// answer is the output of a git command.
 type answer struct{ stdout, stderr string }
 
-// talk runs a git command that talks to the remote, with the user's hooks or without. It is asked to end when ctx does, so
-// that it removes its lock files.
+// talk runs a git command that contacts the remote, with or without the user's hooks. When ctx ends, the command is
+// asked to terminate, so that it removes its lock files.
 func (m *Remote) talk(ctx context.Context, hooks bool, env []string, args ...string) (answer, error) {
-	how := workWithHooks
-	if !hooks { // the user's own takes what it takes
+	how := withHooks
+	if !hooks { // the user's hook has no time limit
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, m.patient)
+		ctx, cancel = context.WithTimeout(ctx, m.timeout)
 		defer cancel()
-		how = work
+		how = withPrograms
 	}
 	cmd := newGit(ctx, how, m.git.git, m.repo.worktree, os.Environ(), slices.Concat(m.config, args)...)
 	cmd.Env = slices.Concat(cmd.Env, m.env, env)
@@ -295,7 +295,7 @@ func (m *Remote) unreachable(ctx context.Context, said answer, err error) error 
 	return fmt.Errorf("%s: %w: %s", m, ErrUnreachable, cause)
 }
 
-// complaint picks the line that says what went wrong, without a password that may stand in an address.
+// complaint returns the line that names the failure, without a password from an address.
 func complaint(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	for _, sort := range []string{"fatal: ", "error: ", ""} {
@@ -306,7 +306,7 @@ func complaint(stderr string) string {
 	return ""
 }
 
-// withoutPasswords removes what stands between :// and @.
+// withoutPasswords removes the text between :// and @.
 func withoutPasswords(s string) string {
 	var out strings.Builder
 	for {

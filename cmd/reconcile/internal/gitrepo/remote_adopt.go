@@ -13,50 +13,50 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// Ownership says what Adopt may do with a file.
+// Ownership defines what Adopt may do with a file.
 type Ownership int
 
-// Whose a file is.
+// The owners of a file.
 const (
-	// None is a person's: it is never overwritten, and a commit that changes it is replayed, or in conflict.
+	// None is a person's file: it is never overwritten, and a commit that changes it is replayed, or in conflict.
 	None Ownership = iota
-	// Status is decided anew from what else is there: the remote's version wins, and local ones are dropped.
+	// Status is computed from other files: the remote's version wins, and local versions are dropped.
 	Status
-	// Record never changes once it is written: the remote's version wins where it has one, and else ours is kept.
+	// Record never changes once written: the remote's version wins if it exists, else the local one is kept.
 	Record
-	// Shared is a Status that programs of other makes write, too: what they wrote is carried into the remote's version.
+	// Shared is a Status that third-party programs write, too: their changes are merged into the remote's version.
 	Shared
 )
 
-// Owners says what Adopt may do with the files below the directory given to Open, by their paths from there.
+// Owners defines what Adopt may do with the files below the directory given to Open, by relative path.
 type Owners struct {
 	Of func(path string) Ownership
-	// Lock takes the lock that all who write a Shared file take. It is held while the file is compared and replaced.
+	// Lock takes the lock that all writers of a Shared file take. It is held while the file is compared and replaced.
 	Lock func(ctx context.Context, path string) (*lock.Lock, error)
-	// Join says what a Shared file is to hold that Adopt replaces.
+	// Join returns the new content of a Shared file that Adopt replaces.
 	Join func(path string, v Versions) ([]byte, error)
 }
 
-// Versions are the contents of a Shared file, nil where there is none.
+// Versions are the contents of a Shared file; nil if it does not exist.
 type Versions struct {
-	Base  []byte // where the two branches parted
+	Base  []byte // in the common ancestor of the branches
 	There []byte // in the work tree, under the lock
-	Next  []byte // of the remote
+	Next  []byte // on the remote
 }
 
-// Adopted is what Adopt did.
+// Adopted is the result of Adopt.
 type Adopted struct {
-	Moved bool     // the branch, or some file, is no longer as it was
+	Moved bool     // the branch, or a file, changed
 	Paths []string // the files that changed, below the directory given to Open, sorted
-	// Warning is empty, or says what a person has to look at: an index that has yet to follow, or a commit that somebody
-	// left and that only a person can take in (once for each).
+	// Warning is empty, or describes what needs a person: an index that has yet to follow, or a pending commit that
+	// only a person can merge (once for each).
 	Warning string
 }
 
-// Conflict says why a tip cannot be adopted. Nothing was changed.
+// Conflict reports why a tip cannot be adopted. Nothing was changed.
 type Conflict struct {
 	Paths []string // below the work tree, sorted; may be empty
-	What  string   // what is in the way, and what to do
+	What  string   // the obstacle, and the next step
 }
 
 func (c *Conflict) Error() string {
@@ -71,22 +71,22 @@ func (c *Conflict) Error() string {
 	return names + ": " + c.What
 }
 
-// Adopt puts the branch, the index and the work tree on top of the tip. Where the local branch has commits that the tip
-// lacks, those of people are replayed on it with author and message kept, and those of reconcile are dropped, but for
-// their records, which stay as files and belong into the next commit. Records that others left as pending are written
-// as files, too. What is not below the directory given to Open is a person's.
+// Adopt moves the branch, the index and the work tree to the tip. Local commits that the tip lacks are replayed on
+// it if they are people's, with author and message kept; reconcile's own are dropped, except their records, which
+// stay as files for the next commit. Records in pending commits of others are written as files, too. Files outside
+// the directory given to Open are people's.
 //
-// What the user changed, staged or not, is never touched: a file that is to change and was changed is a *[Conflict], as
-// is a local commit that changes what the tip changed, and then nothing happened. Killed anywhere, the next call of
-// Adopt, Commit or Settle takes back what was not finished. The error wraps [ErrBusy] while git is in the middle of
-// something, or somebody else holds one of its locks.
+// Changes of the user, staged or not, are never touched: if the tip changes such a file, or a file that a local
+// commit changed, the error is a *[Conflict] and nothing happens. If the process is killed, the next call of Adopt,
+// Commit or Settle reverts the unfinished move. The error wraps [ErrBusy] while git is in the middle of an
+// operation, or another process holds one of its locks.
 func (m *Remote) Adopt(ctx context.Context, tip Tip, owners Owners) (got Adopted, err error) {
 	n := m.repo.native.(*native)
 	cfg, err := loadConfig(n.layout, n.git)
 	if err != nil {
 		return Adopted{}, err
 	}
-	w, err := enterWorkshop(ctx, n.layout, n.patience)
+	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
 	if err != nil {
 		return Adopted{}, err
 	}
@@ -98,14 +98,14 @@ func (m *Remote) Adopt(ctx context.Context, tip Tip, owners Owners) (got Adopted
 	if errors.Is(err, errMoved) {
 		err = fmt.Errorf("%s: %w: %w faster than it can follow; run again", n.worktree, ErrBusy, err)
 	}
-	if err = errors.Join(m.partial(err), w.leave()); err == nil && len(tip.Pending) > 0 {
-		m.tidy(ctx, tip.Head) // what is on the branch already
+	if err = errors.Join(m.explainMissing(err), w.close()); err == nil && len(tip.Pending) > 0 {
+		m.removeMerged(ctx, tip.Head) // references whose records are already on the branch
 	}
 	return got, err
 }
 
-// partial explains what a repository without all of its objects lacks.
-func (m *Remote) partial(err error) error {
+// explainMissing describes the objects that an incomplete repository lacks.
+func (m *Remote) explainMissing(err error) error {
 	var missing *needsGit
 	if errors.As(err, &missing) {
 		return &Conflict{What: fmt.Sprintf("%v, so that reconcile cannot put this branch on top of %s; run git pull, then run again", missing, m)}
@@ -113,24 +113,24 @@ func (m *Remote) partial(err error) error {
 	return err
 }
 
-// adoption is the work of one call of Adopt.
+// adoption is the state of one call of Adopt.
 type adoption struct {
-	*ground
-	m      *Remote
-	owners Owners
-	target target
-	old    string // the commit that the local branch is at; "" if it has none
-	tip    string
-	base   string // where the branch and the tip parted; "" if they have nothing in common
-	line   line
-	people bool
-	united map[string]united // by full reference
-	alien  []Pending         // that only a person can take in
+	*checkout
+	m       *Remote
+	owners  Owners
+	target  target
+	old     string // the local branch's commit, or ""
+	tip     string
+	base    string // the common ancestor of branch and tip, or ""
+	rebased rebased
+	people  bool
+	merged  map[string]mergedPending // by full reference
+	manual  []Pending                // pending commits that only a person can merge
 }
 
-func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *workshop, tip Tip, owners Owners) (Adopted, error) {
-	a := &adoption{ground: newGround(ctx, n, cfg, w), m: m, owners: owners, tip: tip.Head, united: map[string]united{}}
-	a.ground.owner = a.owner
+func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *scratchDir, tip Tip, owners Owners) (Adopted, error) {
+	a := &adoption{checkout: newCheckout(ctx, n, cfg, w), m: m, owners: owners, tip: tip.Head, merged: map[string]mergedPending{}}
+	a.checkout.owner = a.owner
 	defer a.store.close()
 	if err := n.catchUp(ctx, w, a.store); err != nil {
 		return Adopted{}, err
@@ -139,14 +139,14 @@ func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *worksh
 		return Adopted{}, err
 	}
 	var err error
-	if a.target, err = aim(n.layout, ""); err != nil {
+	if a.target, err = resolveTarget(n.layout, ""); err != nil {
 		return Adopted{}, err
 	}
-	if err := m.stays(a.target.Head); err != nil {
+	if err := m.checkHead(a.target.Head); err != nil {
 		return Adopted{}, err
 	}
 	a.old = a.target.Hash
-	from, err := a.draw(ctx, tip.Pending)
+	from, err := a.plan(ctx, tip.Pending)
 	if err != nil {
 		return Adopted{}, err
 	}
@@ -154,16 +154,16 @@ func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *worksh
 	if err != nil {
 		return Adopted{}, err
 	}
-	for _, p := range a.alien {
+	for _, p := range a.manual {
 		got.Warning = fmt.Sprintf("%s%s on %s changes what is a person's: look at it with git fetch %s %s%s, merge it or not, and "+
 			"remove it", pendingRefs, p.ID, m.name, m.name, pendingRefs, p.ID)
 	}
-	a.report(ctx)
+	a.noteResult(ctx)
 	return got, nil
 }
 
-// stays is an error where something else is checked out than when the remote was opened.
-func (m *Remote) stays(head Head) error {
+// checkHead returns an error if HEAD is on another branch than when the remote was opened.
+func (m *Remote) checkHead(head Head) error {
 	if head.Ref == m.local {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (m *Remote) stays(head Head) error {
 		strings.TrimPrefix(m.local, "refs/heads/"))}
 }
 
-// owner says whose a path below the work tree is.
+// owner returns the owner of a path below the work tree.
 func (a *adoption) owner(path string) Ownership {
 	if own, ok := strings.CutPrefix(path, a.m.repo.prefix); ok {
 		return a.owners.Of(own)
@@ -179,12 +179,12 @@ func (a *adoption) owner(path string) Ownership {
 	return None
 }
 
-// draw decides where the branch goes, and what is to be kept, and returns the tree that it comes from.
-func (a *adoption) draw(ctx context.Context, pendings []Pending) (from plumbing.Hash, err error) {
+// plan computes the new branch and the records to keep, and returns the current tree.
+func (a *adoption) plan(ctx context.Context, pendings []Pending) (from plumbing.Hash, err error) {
 	if from, err = a.store.treeOf(a.old); err != nil {
 		return from, err
 	}
-	a.line = line{commit: a.old, tree: from, keep: map[string]blob{}}
+	a.rebased = rebased{commit: a.old, tree: from, keep: map[string]blob{}}
 	if a.tip == "" { // the remote has no such branch yet
 		a.people = a.old != ""
 		return from, nil
@@ -196,29 +196,29 @@ func (a *adoption) draw(ctx context.Context, pendings []Pending) (from plumbing.
 	if a.base = r.base; r.base == a.tip {
 		a.people = slices.ContainsFunc(r.local, func(c commitText) bool { return !byReconcile(c) })
 	} else {
-		a.line.commit = a.tip
-		if a.line.tree, err = a.store.treeOf(a.tip); err != nil {
+		a.rebased.commit = a.tip
+		if a.rebased.tree, err = a.store.treeOf(a.tip); err != nil {
 			return from, err
 		}
 		if err := a.replay(ctx, r.local); err != nil {
 			return from, err
 		}
 	}
-	return from, a.gather(ctx, pendings)
+	return from, a.mergePending(ctx, pendings)
 }
 
-// perform brings files, index and branch there.
+// perform updates files, index and branch.
 func (a *adoption) perform(ctx context.Context, from plumbing.Hash) (got Adopted, err error) {
-	edits, folders, err := a.store.difference(from, a.line.tree)
+	edits, folders, err := a.store.difference(from, a.rebased.tree)
 	if err != nil {
 		return got, err
 	}
-	if len(edits) == 0 && len(a.line.keep) == 0 && a.line.commit == a.old {
+	if len(edits) == 0 && len(a.rebased.keep) == 0 && a.rebased.commit == a.old {
 		return got, nil
 	}
 	index, err := a.n.lockIndex(ctx, a.w)
 	var pass *needsGit
-	if errors.As(err, &pass) { // one that only git can write: it follows afterwards
+	if errors.As(err, &pass) { // only git can write it: it follows afterwards
 		err = errors.Join(index.close(), a.askIndex(ctx, edits))
 		index = nil
 	} else if err == nil {
@@ -228,7 +228,7 @@ func (a *adoption) perform(ctx context.Context, from plumbing.Hash) (got Adopted
 	if err != nil {
 		return got, err
 	}
-	changes, err := a.sift(ctx, edits, a.line.keep)
+	changes, err := a.classify(ctx, edits, a.rebased.keep)
 	if err != nil {
 		return got, err
 	}
@@ -237,41 +237,41 @@ func (a *adoption) perform(ctx context.Context, from plumbing.Hash) (got Adopted
 		return got, err
 	}
 	defer staged.drop()
-	if staged.joints, err = a.hold(ctx, changes); err != nil {
+	if staged.shared, err = a.lockShared(ctx, changes); err != nil {
 		return got, err
 	}
 	if err := a.advance(ctx, index, staged, edits, folders, &got); err != nil {
 		return Adopted{}, err
 	}
 	got.Paths = a.below(staged.changed())
-	got.Moved = a.line.commit != a.old || len(got.Paths) > 0
+	got.Moved = a.rebased.commit != a.old || len(got.Paths) > 0
 	return got, nil
 }
 
-// advance puts the files in place, and then the index and the branch. What it began it takes back when it fails.
+// advance puts the files in place, and then moves the index and the branch. On failure it reverts what it did.
 func (a *adoption) advance(ctx context.Context, index *nextIndex, staged *staged, edits []edit, folders map[string]folderChange, got *Adopted) error {
-	if a.line.commit == a.old {
-		return staged.place() // records that others left
+	if a.rebased.commit == a.old {
+		return staged.place() // pending records of others
 	}
-	record := pending{GitDir: a.n.gitDir, Ref: a.target.Ref, Old: a.old, New: a.line.commit, Files: true}
-	if err := a.w.write(a.n.layout, a.line.objects); err != nil {
+	record := pending{GitDir: a.n.gitDir, Ref: a.target.Ref, Old: a.old, New: a.rebased.commit, Files: true}
+	if err := a.w.write(a.n.layout, a.rebased.objects); err != nil {
 		return err
 	}
-	if err := a.w.remember(true, record); err != nil {
+	if err := a.w.recordPending(true, record); err != nil {
 		return err
 	}
 	err := staged.place()
 	if err == nil {
-		err = a.swing(ctx, index, staged, edits, folders, got)
+		err = a.moveIndexAndBranch(ctx, index, staged, edits, folders, got)
 	}
-	if err != nil && !errors.Is(err, errAfter) {
+	if err != nil && !errors.Is(err, errAfterMove) {
 		return errors.Join(err, a.n.takeBack(context.WithoutCancel(ctx), a.w, a.store, record)) // the record stays, for the index
 	}
 	return err
 }
 
-// swing moves the index and the branch.
-func (a *adoption) swing(ctx context.Context, index *nextIndex, staged *staged, edits []edit, folders map[string]folderChange, got *Adopted) error {
+// moveIndexAndBranch moves the index and the branch.
+func (a *adoption) moveIndexAndBranch(ctx context.Context, index *nextIndex, staged *staged, edits []edit, folders map[string]folderChange, got *Adopted) error {
 	var late error = &needsGit{}
 	if index != nil {
 		late = index.fill(a.n, a.w, edits, folders, staged.stats())
@@ -280,7 +280,7 @@ func (a *adoption) swing(ctx context.Context, index *nextIndex, staged *staged, 
 	if err != nil {
 		return err
 	}
-	to := step{commit: a.line.commit, line: committer.String() + "\treconcile: adopt " + a.m.String(),
+	to := refMove{commit: a.rebased.commit, line: committer.String() + "\treconcile: adopt " + a.m.String(),
 		log: a.cfg.flag(ctx, "core.logallrefupdates", true), first: func() {
 			if late == nil {
 				late = index.place()
@@ -296,13 +296,13 @@ func (a *adoption) swing(ctx context.Context, index *nextIndex, staged *staged, 
 			return nil
 		}
 	}
-	if err := a.w.forget(); err != nil {
-		return fmt.Errorf("%w: %w", errAfter, err)
+	if err := a.w.clearPending(); err != nil {
+		return fmt.Errorf("%w: %w", errAfterMove, err)
 	}
 	return nil
 }
 
-// below cuts the paths that are in the tree down to it, and leaves the others out.
+// below returns the paths inside the tree, relative to it.
 func (a *adoption) below(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -314,28 +314,28 @@ func (a *adoption) below(paths []string) []string {
 	return out
 }
 
-// report takes note of what the next push has to know, and lets git's own idea of the remote's branch follow, which
-// may fail: it is for git status only.
-func (a *adoption) report(ctx context.Context) {
+// noteResult records state for the next push, and updates git's remote-tracking branch, which may fail: it serves
+// only git status.
+func (a *adoption) noteResult(ctx context.Context) {
 	a.m.mu.Lock()
 	a.m.people = a.people
-	for ref, u := range a.united {
-		a.m.united[ref] = u
+	for ref, u := range a.merged {
+		a.m.merged[ref] = u
 	}
-	for _, p := range a.alien {
-		a.m.alien[p] = true
+	for _, p := range a.manual {
+		a.m.manual[p] = true
 	}
 	a.m.mu.Unlock()
 	spec, ok := a.cfg.get(ctx, "remote."+a.m.name+".fetch")
 	if tracking := "refs/remotes/" + a.m.name + "/"; ok && a.tip != "" && spec == "+refs/heads/*:"+tracking+"*" {
 		ref := tracking + strings.TrimPrefix(a.m.ref, "refs/heads/")
 		if now, err := resolveRef(a.n.layout, ref); err == nil && now != a.tip {
-			_ = move(ctx, a.n.layout, a.w, target{Head: Head{Ref: ref, Hash: now}}, step{commit: a.tip})
+			_ = move(ctx, a.n.layout, a.w, target{Head: Head{Ref: ref, Hash: now}}, refMove{commit: a.tip})
 		}
 	}
 }
 
-// sameFile reports whether a file is still as it was when it was looked at.
+// sameFile reports whether a file still has the given stat data.
 func sameFile(root *os.Root, path string, st fileStat) bool {
 	fi, err := root.Lstat(path)
 	return err == nil && statOf(fi) == st || err != nil && st == fileStat{}

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Claim says who performs an effect. It stands on the remote as refs/reconcile/claims/<key>.
+// Claim names the process that performs an effect. It is stored on the remote as refs/reconcile/claims/<key>.
 type Claim struct {
-	Key    string // of the effect; "" when the claim on the remote cannot be read
-	Holder string // a name that no other process has; "" when the claim cannot be read
-	// Expires is when the claim ends unless it is renewed. Clocks of machines differ, so what is on the remote is not a
-	// time but a duration, and it counts from when this Remote first saw the claim as it is now: a wrong clock neither
-	// steals nor waits for ever, and whoever comes anew waits once for the whole of it.
+	Key    string // of the effect; "" if the claim on the remote is unreadable
+	Holder string // a name unique to the process; "" if the claim is unreadable
+	// Expires is when the claim ends unless it is renewed. Clocks of machines differ, so the remote stores a duration,
+	// counted from when this Remote first saw the claim in its present form: a wrong clock neither steals a claim nor
+	// waits forever, and a new process waits once for the whole duration.
 	Expires time.Time
 }
 
-// claimText is a claim as it is on the remote.
+// claimText is a claim as stored on the remote.
 type claimText struct {
 	Key     string `json:"key"`
 	Holder  string `json:"holder"`
@@ -29,15 +29,16 @@ type claimText struct {
 	Beat    int    `json:"beat"` // differs with each renewal
 }
 
-// Bounds, in seconds, on how long a claim of others is respected without a sign of life; and how long one that says nothing
-// legible is.
+// Bounds, in seconds, on how long a claim is respected without renewal, and how long an unreadable one is
+// respected.
 const (
 	shortestClaim   = 1
 	longestClaim    = 24 * 60 * 60
 	unreadableClaim = 10 * time.Minute
 )
 
-// claimRef is the reference of a key: legible, and never the same for two keys, also where letter case is lost.
+// claimRef returns the reference of a key: readable, and different for different keys, also on file systems that
+// ignore case.
 func claimRef(key string) string {
 	legible := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -49,7 +50,7 @@ func claimRef(key string) string {
 	return fmt.Sprintf("%s%.80s-%x", claimRefs, legible, sum[:12])
 }
 
-// claimOf is the claim on a reference, as last seen; the zero value if there is none. m.mu is held.
+// claimOf returns the last seen claim on a reference; the zero value if there is none. m.mu is held.
 func (m *Remote) claimOf(ref string) Claim {
 	s, ok := m.seen[ref]
 	if !ok {
@@ -63,16 +64,16 @@ func (m *Remote) claimOf(ref string) Claim {
 	return Claim{Key: text.Key, Holder: text.Holder, Expires: s.since.Add(lasts)}
 }
 
-// Sighting says since when a claim or a ticket of another process has been as it is. No two of them, and no two renewals of
-// one, have the same hash.
+// Sighting records since when a claim or a ticket of another process is unchanged. Each claim, ticket and renewal
+// has a different hash.
 type Sighting struct {
 	Ref   string // on the remote
 	Hash  string
 	Since time.Time // by this process's clock
 }
 
-// Sightings are those of the last Fetch, by reference, so that the next process on this tree need not watch a claim or a
-// ticket for the whole of its time again. See Recall.
+// Sightings returns those of the last Fetch, by reference, so that the next process on this tree need not wait for
+// the whole duration of a claim or a ticket again. See RestoreSightings.
 func (m *Remote) Sightings() []Sighting {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,18 +87,18 @@ func (m *Remote) Sightings() []Sighting {
 	return out
 }
 
-// Recall takes over what a process before this one saw. It is to be called before the first Fetch, with times that cannot
-// be too early: who takes a claim over must have waited for it.
-func (m *Remote) Recall(before []Sighting) {
+// RestoreSightings adopts the sightings of an earlier process. Call it before the first Fetch, with times that are
+// never too early: a process must wait for a claim before it takes it over.
+func (m *Remote) RestoreSightings(before []Sighting) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.before = map[string]Sighting{}
+	m.earlier = map[string]Sighting{}
 	for _, s := range before {
-		m.before[s.Ref] = s
+		m.earlier[s.Ref] = s
 	}
 }
 
-// write makes a blob of a claim or ticket, and returns its hash. No two are the same.
+// write creates a blob of a claim or ticket, and returns its hash. Each blob is unique.
 func (m *Remote) write(ctx context.Context, text any) (string, []byte, error) {
 	data, err := json.Marshal(text)
 	if err != nil {
@@ -107,20 +108,20 @@ func (m *Remote) write(ctx context.Context, text any) (string, []byte, error) {
 	return strings.TrimSpace(string(out)), data, err
 }
 
-// wanted is a claim on its way to the remote.
-type wanted struct {
+// claimRequest is a claim to push.
+type claimRequest struct {
 	Claim
 	update refUpdate
 	text   []byte
 	answer refAnswer // why it was refused
 }
 
-// Take claims keys for their holders until they expire, all in one push. Those that are somebody else's, and have not
-// expired, come back with the claim that stands. A claim that the same holder has already is renewed. After an error
-// nothing may be performed; what was claimed nevertheless expires. Fetch should have been called before.
+// Take claims keys for their holders until they expire, all in one push. Keys that others hold unexpired are
+// returned with their present claims. A claim that the same holder already has is renewed. After an error the
+// caller must perform nothing; claims that succeeded nevertheless expire. Call Fetch before.
 func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]Claim, err error) {
 	refused = map[string]Claim{}
-	var wants []wanted
+	var wants []claimRequest
 	for _, c := range claims {
 		ref := claimRef(c.Key)
 		m.mu.Lock()
@@ -134,7 +135,7 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 			refused[c.Key] = now
 			continue
 		}
-		w, err := m.want(ctx, c, old)
+		w, err := m.newClaimRequest(ctx, c, old)
 		if err != nil {
 			return refused, err
 		}
@@ -146,14 +147,14 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 				return refused, err
 			}
 		}
-		failed, unknown, err := m.put(ctx, wants)
+		failed, unknown, err := m.pushClaims(ctx, wants)
 		if err != nil || len(failed) == 0 {
 			return refused, err
 		}
-		if _, err := m.Fetch(ctx); err != nil { // who was it?
+		if _, err := m.Fetch(ctx); err != nil { // find out who holds it
 			return refused, err
 		}
-		if wants = m.judge(failed, refused); len(wants) > 0 && unknown != nil {
+		if wants = m.classifyFailed(failed, refused); len(wants) > 0 && unknown != nil {
 			return refused, unknown
 		}
 		if len(wants) > 0 && try == refusals {
@@ -163,18 +164,18 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 	return refused, nil
 }
 
-// judge finds out why claims were not taken: those that others have go to refused. What is left was not written although
-// nobody changed the reference.
-func (m *Remote) judge(failed []wanted, refused map[string]Claim) (left []wanted) {
+// classifyFailed determines why claims were not taken: those that others hold go to refused. left are those that
+// were not written although the reference did not change.
+func (m *Remote) classifyFailed(failed []claimRequest, refused map[string]Claim) (left []claimRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range failed {
 		switch there := m.seen[w.update.ref].hash; {
-		case there == w.update.value: // the answer got lost, the claim did not
+		case there == w.update.value: // the answer was lost, the claim succeeded
 			m.held[w.update.ref] = there
 		case there == w.update.old && (w.answer.unclear || !w.answer.refused):
 			left = append(left, w)
-		case there == "": // somebody was first, and is done already
+		case there == "": // another process was first, and is done already
 			refused[w.Key] = Claim{Key: w.Key, Expires: m.now()}
 		default:
 			refused[w.Key] = m.claimOf(w.update.ref)
@@ -183,23 +184,23 @@ func (m *Remote) judge(failed []wanted, refused map[string]Claim) (left []wanted
 	return left
 }
 
-// want prepares a claim that replaces old.
-func (m *Remote) want(ctx context.Context, c Claim, old string) (wanted, error) {
+// newClaimRequest prepares a claim that replaces old.
+func (m *Remote) newClaimRequest(ctx context.Context, c Claim, old string) (claimRequest, error) {
 	m.mu.Lock()
 	m.beat++
 	beat := m.beat
 	m.mu.Unlock()
 	seconds := int((c.Expires.Sub(m.now()) + time.Second - 1) / time.Second)
 	hash, text, err := m.write(ctx, claimText{Key: c.Key, Holder: c.Holder, Seconds: seconds, Beat: beat})
-	return wanted{Claim: c, update: refUpdate{ref: claimRef(c.Key), value: hash, lease: true, old: old}, text: text}, err
+	return claimRequest{Claim: c, update: refUpdate{ref: claimRef(c.Key), value: hash, lease: true, old: old}, text: text}, err
 }
 
-// forShared is what to do about a server that takes no claims.
+// forShared is the advice for a server that refuses claims.
 const forShared = "reconcilers need to write below refs/reconcile/"
 
-// put pushes claims, takes note of those that are ours now, and returns the others. Where the answer got lost, unknown says
-// why, and all are others: the caller looks.
-func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unknown, err error) {
+// pushClaims pushes claims, records those that this process holds now, and returns the others. If the answer was
+// lost, unknown is the cause and all are returned: the caller checks.
+func (m *Remote) pushClaims(ctx context.Context, wants []claimRequest) (failed []claimRequest, unknown, err error) {
 	if len(wants) == 0 {
 		return nil, nil, nil
 	}
@@ -231,10 +232,10 @@ func (m *Remote) put(ctx context.Context, wants []wanted) (failed []wanted, unkn
 	return failed, nil, err
 }
 
-// Renew makes claims that Take got last until their new Expires. lost are the keys that somebody else has by now: their
-// effects must end, and what they did must not be recorded as done. After an error the claims stand until they expire.
+// Renew extends claims that Take obtained to their new Expires. lost are the keys that other processes hold by now:
+// the caller must end their effects and not record them as done. After an error the claims last until they expire.
 func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err error) {
-	var wants []wanted
+	var wants []claimRequest
 	for _, c := range claims {
 		m.mu.Lock()
 		old := m.held[claimRef(c.Key)]
@@ -243,13 +244,13 @@ func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err 
 			lost = append(lost, c.Key)
 			continue
 		}
-		w, err := m.want(ctx, c, old)
+		w, err := m.newClaimRequest(ctx, c, old)
 		if err != nil {
 			return lost, err
 		}
 		wants = append(wants, w)
 	}
-	failed, _, err := m.put(ctx, wants)
+	failed, _, err := m.pushClaims(ctx, wants)
 	if err != nil || len(failed) == 0 {
 		return lost, err
 	}
@@ -263,7 +264,7 @@ func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err 
 		switch m.seen[ref].hash {
 		case w.update.value:
 			m.held[ref] = w.update.value
-		case w.update.old: // the push never got there: the claim stands, not renewed
+		case w.update.old: // the push did not arrive: the claim lasts, not renewed
 			err = errors.Join(err, fmt.Errorf("%s: renew %s: %w: %s", m, w.Key, ErrUnwritable, w.answer.why))
 		default:
 			delete(m.held, ref)
@@ -273,7 +274,7 @@ func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err 
 	return lost, err
 }
 
-// Drop gives claims up. Keys that are not held, or that somebody else has by now, are no error.
+// Drop releases claims. Keys that are not held, or that another process holds by now, are not an error.
 func (m *Remote) Drop(ctx context.Context, keys []string) error {
 	var updates []refUpdate
 	m.mu.Lock()

@@ -96,7 +96,7 @@ func TestClaimSeenBefore(t *testing.T) {
 	}
 	now.now = now.now.Add(50 * time.Second)
 	next := other.remote().at(now)
-	next.Recall(was)
+	next.RestoreSightings(was)
 	if left, anew := expires(next), expires(other.remote().at(now)); left != 10*time.Second || anew != time.Minute {
 		t.Errorf("left: %s for who was there before, %s for who is new", left, anew)
 	}
@@ -107,7 +107,7 @@ func TestClaimSeenBefore(t *testing.T) {
 		t.Errorf("left once it was renewed: %s", left)
 	}
 	ahead := other.remote().at(now)
-	ahead.Recall([]Sighting{{was[0].Ref, was[0].Hash, now.now.Add(time.Hour)}})
+	ahead.RestoreSightings([]Sighting{{was[0].Ref, was[0].Hash, now.now.Add(time.Hour)}})
 	if left := expires(ahead); left != time.Minute {
 		t.Errorf("left with a sighting of the future: %s", left)
 	}
@@ -225,7 +225,7 @@ func TestTickets(t *testing.T) {
 		t.Fatalf("%+v, %v", tip.Tickets, err)
 	}
 	a.mu.Lock()
-	if n := a.ahead(tip.Tickets); n != 1 || a.waiting.number != 2 {
+	if n := a.ticketsAhead(tip.Tickets); n != 1 || a.waiting.number != 2 {
 		t.Errorf("%d are before a, which has number %d", n, a.waiting.number)
 	}
 	a.mu.Unlock()
@@ -282,7 +282,7 @@ func TestTurnEnds(t *testing.T) {
 	(&fixture{t, bare}).git("config", "receive.hideRefs", "refs/reconcile")
 	mute := f.remote()
 	mute.waiting.lost, mute.jitter = 1, func() float64 { return 0 }
-	if _, err := mute.Turn(t.Context()); err != nil || !mute.waiting.mute {
-		t.Errorf("mute %v: %v", mute.waiting.mute, err)
+	if _, err := mute.Turn(t.Context()); err != nil || !mute.waiting.noTickets {
+		t.Errorf("mute %v: %v", mute.waiting.noTickets, err)
 	}
 }

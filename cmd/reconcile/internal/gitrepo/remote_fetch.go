@@ -18,8 +18,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Fetch asks the remote where everything is, and brings the objects of it: one exchange. It moves no reference of this
-// repository.
+// Fetch reads the state of the remote and its objects in one exchange. It moves no reference of this repository.
 func (m *Remote) Fetch(ctx context.Context) (Tip, error) {
 	refs, err := m.refs(ctx)
 	if err != nil {
@@ -31,24 +30,23 @@ func (m *Remote) Fetch(ctx context.Context) (Tip, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sight(refs, texts)
+	m.recordSightings(refs, texts)
 	return m.tip(refs), nil
 }
 
-// remoteRefs are the references of the remote: the branch, and those that reconcilers use.
+// remoteRefs are the remote's references: the branch, and those that reconcilers use.
 type remoteRefs struct {
 	head   string
 	shared map[string]string // by full reference
 }
 
-// refs looks at all references of the remote that reconcilers share but the outputs, which are large and asked for one by
-// one.
+// refs reads all references that reconcilers share, except the outputs, which are large and requested individually.
 func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
 	var specs []string
 	for _, dir := range []string{claimRefs, waitingRefs, pendingRefs} {
 		specs = append(specs, "+"+dir+"*:refs/worktree/shared/"+strings.TrimPrefix(dir, sharedRefs)+"*")
 	}
-	err = m.aside(ctx, func(fetch fetchFunc, dir string) error {
+	err = m.fetchAside(ctx, func(fetch fetchFunc, dir string) error {
 		said, err := fetch("", append(specs, "+"+m.ref+":refs/worktree/head")...)
 		if err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+m.ref) {
 			said, err = fetch("", specs...)
@@ -62,14 +60,14 @@ func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
 	return refs, err
 }
 
-// fetchFunc is git fetch of refspecs into refs/worktree. What it brings is written into the folder objects as it comes; ""
-// are the objects of the repository.
+// fetchFunc is git fetch of refspecs into refs/worktree. It writes the objects into the folder objects as they
+// arrive; "" is the repository's own.
 type fetchFunc func(objects string, specs ...string) (answer, error)
 
-// aside fetches into references that only a git directory of our own has, which is gone again at the end; dir is where they
-// are files meanwhile. Nothing is locked, the user's FETCH_HEAD and remote-tracking branches stay, and what a killed
-// process leaves is outside of the repository.
-func (m *Remote) aside(ctx context.Context, do func(fetch fetchFunc, dir string) error) (err error) {
+// fetchAside fetches into references of a temporary git directory, which is removed at the end; dir holds the
+// references as files meanwhile. It locks nothing, the user's FETCH_HEAD and remote-tracking branches do not
+// change, and a killed process leaves files only outside of the repository.
+func (m *Remote) fetchAside(ctx context.Context, do func(fetch fetchFunc, dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", fetchFolder)
 	if err != nil {
 		return err
@@ -82,7 +80,7 @@ func (m *Remote) aside(ctx context.Context, do func(fetch fetchFunc, dir string)
 	}
 	return do(func(objects string, specs ...string) (answer, error) {
 		env, config := []string{"GIT_DIR=" + dir}, []string(nil)
-		if objects != "" { // few objects are else unpacked in memory
+		if objects != "" { // otherwise git unpacks few objects in memory
 			env, config = append(env, objectsVar+objects), []string{"-c", "fetch.unpackLimit=1"}
 		}
 		args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", m.name}
@@ -90,7 +88,7 @@ func (m *Remote) aside(ctx context.Context, do func(fetch fetchFunc, dir string)
 	}, filepath.Join(dir, "refs", "worktree"))
 }
 
-// borrowing makes a folder of objects in dir that has those of a repository, too.
+// borrowing creates an object folder in dir that uses a repository's objects as alternates.
 func borrowing(dir, common string) (string, error) {
 	objects := filepath.Join(dir, "objects")
 	info := filepath.Join(objects, "info")
@@ -100,14 +98,15 @@ func borrowing(dir, common string) (string, error) {
 	return objects, os.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(common, "objects")+"\n"), 0o600)
 }
 
-// fetchFolder is what the names of those git directories begin with, and abandonedFetch the age at which one has nobody
-// who still fetches into it.
+// fetchFolder is the name prefix of the temporary git directories, and abandonedFetch the age at which one is no
+// longer in use.
 const (
 	fetchFolder    = "reconcile-fetch-"
 	abandonedFetch = time.Hour
 )
 
-// sweepFetches removes what killed processes left. It is a courtesy: what cannot be removed is somebody else's.
+// sweepFetches removes the directories of killed processes. It ignores errors: what cannot be removed belongs to
+// another user.
 func sweepFetches(now time.Time) {
 	left, _ := filepath.Glob(filepath.Join(escapeGlob(os.TempDir()), fetchFolder+"*"))
 	for _, dir := range left {
@@ -144,10 +143,11 @@ func readRefs(dir string) (remoteRefs, error) {
 	return refs, err
 }
 
-// textLimit is the size of a claim or ticket up to which it is read: beyond it, it is none of ours.
+// textLimit is the maximum size of a claim or ticket; larger blobs are not ours.
 const textLimit = 4096
 
-// texts reads the claims and tickets that were not seen before, by hash. What is no small blob has no text.
+// texts reads the claims and tickets that were not seen before, by hash. An object that is not a small blob has no
+// text.
 func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte, error) {
 	store := newObjectStore(m.repo.layout)
 	defer store.close()
@@ -172,8 +172,8 @@ func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte,
 	return texts, m.packedTexts(ctx, packed, texts)
 }
 
-// looseText reads a small blob that is a file of its own, as a fetch of a few objects makes them. What is something else
-// is nil.
+// looseText reads a small blob from a loose object, the form that a fetch of a few objects creates. It returns nil
+// for other objects.
 func (s *objectStore) looseText(hash string) (text []byte, err error) {
 	f, _, err := regular.OpenPath(filepath.Join(s.dirs[0], hash[:2], hash[2:]), os.O_RDONLY, 0)
 	if err != nil {
@@ -219,13 +219,13 @@ func (m *Remote) packedTexts(ctx context.Context, hashes []string, texts map[str
 	})
 }
 
-// sight takes note of what is on the remote, and since when it has been as it is.
-func (m *Remote) sight(refs remoteRefs, texts map[string][]byte) {
+// recordSightings records the references on the remote, and since when each is unchanged.
+func (m *Remote) recordSightings(refs remoteRefs, texts map[string][]byte) {
 	now := m.now()
 	for ref, hash := range refs.shared {
 		if !strings.HasPrefix(ref, pendingRefs) && m.seen[ref].hash != hash {
 			m.seen[ref] = sighting{hash: hash, since: now, text: texts[hash]}
-			if was := m.before[ref]; was.Hash == hash && was.Since.Before(now) {
+			if was := m.earlier[ref]; was.Hash == hash && was.Since.Before(now) {
 				m.seen[ref] = sighting{hash: hash, since: was.Since, text: texts[hash]}
 			}
 		}
@@ -244,7 +244,7 @@ func (m *Remote) tip(refs remoteRefs) Tip {
 		case strings.HasPrefix(ref, claimRefs):
 			t.Claims = append(t.Claims, m.claimOf(ref))
 		case strings.HasPrefix(ref, pendingRefs):
-			if p := (Pending{strings.TrimPrefix(ref, pendingRefs), hash}); !m.alien[p] {
+			if p := (Pending{strings.TrimPrefix(ref, pendingRefs), hash}); !m.manual[p] {
 				t.Pending = append(t.Pending, p)
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Patch is what local commits change on top of the tip: for those who make a commit of it by another way than a push.
+// Patch is the difference between local commits and the tip, for callers that create a commit from it without a
+// push.
 type Patch struct {
 	Branch         string   // of the remote, without refs/heads/
 	Base           string   // the commit that the branch must be at
@@ -20,8 +21,8 @@ type Patch struct {
 // patchLimit is the most content that a patch may have, in bytes.
 const patchLimit = 40 << 20
 
-// Patch returns what the commits between the tip and commit change together. All of them have to be reconcile's own: of
-// a person's, another way would lose the author. The error is ErrRefused where commit does not stand on the tip.
+// Patch returns the combined changes of the commits between the tip and commit. All of them must be reconcile's
+// own: other commits would lose their author. The error is ErrRefused if commit is not based on the tip.
 func (m *Remote) Patch(ctx context.Context, tip Tip, commit string) (Patch, error) {
 	p := Patch{Branch: strings.TrimPrefix(m.ref, "refs/heads/"), Base: tip.Head}
 	if tip.Head == "" {

@@ -15,8 +15,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// blob reads a blob, with git where a partial clone has yet to get it.
-func (g *ground) blob(ctx context.Context, b blob) ([]byte, error) {
+// blob reads a blob, with git if a partial clone lacks it.
+func (g *checkout) blob(ctx context.Context, b blob) ([]byte, error) {
 	data, err := g.store.read(plumbing.BlobObject, b.hash)
 	var missing *needsGit
 	if errors.As(err, &missing) {
@@ -28,9 +28,9 @@ func (g *ground) blob(ctx context.Context, b blob) ([]byte, error) {
 	return data, err
 }
 
-// checkout has git write its part of the files to a folder of their own, as it would check them out: from an index that
-// holds only them, and the .gitattributes that speak of them.
-func (s *staged) checkout(ctx context.Context) error {
+// checkOutByGit has git check its part of the files out into a separate folder, from an index that holds only them
+// and the .gitattributes files that apply to them.
+func (s *staged) checkOutByGit(ctx context.Context) error {
 	if err := s.root.RemoveAll(filepath.FromSlash(s.dir)); err != nil { // of a killed process
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *staged) checkout(ctx context.Context) error {
 		if c.now.mode == 0 {
 			continue
 		}
-		if s.g.n.mode == look && s.g.rules.conversion(c.path).filter {
+		if s.g.n.mode == readOnly && s.g.rules.conversion(c.path).filter {
 			return fmt.Errorf("%s: a filter has to run; reconcile --commit does it", c.path)
 		}
 		names = append(names, c.path)
@@ -83,7 +83,7 @@ func (s *staged) checkout(ctx context.Context) error {
 	return s.syncCheckout(names)
 }
 
-// syncCheckout makes what git wrote durable, and checks that it wrote all of it.
+// syncCheckout syncs the files that git wrote, and checks that they are complete.
 func (s *staged) syncCheckout(names []string) error {
 	return parallel(len(names), func(i int) error {
 		name := filepath.FromSlash(path.Join(s.dir, names[i]))
@@ -105,8 +105,8 @@ func (s *staged) syncCheckout(names []string) error {
 	})
 }
 
-// attributes is what a .gitattributes file will be.
-func (g *ground) attributes(p string, changes []fileChange) blob {
+// attributes returns the new content of a .gitattributes file.
+func (g *checkout) attributes(p string, changes []fileChange) blob {
 	if i := slices.IndexFunc(changes, func(c fileChange) bool { return c.path == p }); i >= 0 {
 		return changes[i].now
 	}
@@ -117,8 +117,8 @@ func (g *ground) attributes(p string, changes []fileChange) blob {
 	return e.blob()
 }
 
-// place puts everything in place, durably. A file of the user's that changed since it was looked at is a *Conflict;
-// what is in place already is then taken back by the caller.
+// place puts all files in place, durably. A user's file that changed since it was classified is a *Conflict; the
+// caller then reverts what is in place already.
 func (s *staged) place() error {
 	for _, c := range s.byGit {
 		if !sameFile(s.root, filepath.FromSlash(c.path), c.stat) {
@@ -126,7 +126,7 @@ func (s *staged) place() error {
 		}
 	}
 	dirs := map[string]bool{}
-	err := s.joints.place(s.root, s.g.n.scratch)
+	err := s.shared.place(s.root, s.g.n.scratch)
 	if err == nil {
 		err = s.removeLinks(dirs)
 	}
@@ -150,7 +150,7 @@ func (s *staged) place() error {
 	return nil
 }
 
-// removeLinks removes what is to go and is no regular file.
+// removeLinks removes deleted entries that are not regular files.
 func (s *staged) removeLinks(dirs map[string]bool) error {
 	for _, c := range s.byGit {
 		if c.now.mode != 0 {
@@ -164,7 +164,7 @@ func (s *staged) removeLinks(dirs map[string]bool) error {
 	return nil
 }
 
-// moveIn renames what git wrote.
+// moveIn renames the files that git wrote into place.
 func (s *staged) moveIn(dirs map[string]bool) error {
 	for _, c := range s.byGit {
 		if c.now.mode == 0 {
@@ -186,7 +186,7 @@ func (s *staged) moveIn(dirs map[string]bool) error {
 	return nil
 }
 
-// finish does what is more than content: executable bits, and the folders of submodules.
+// finish updates what is not content: executable bits, and the folders of submodules.
 func (s *staged) finish() error {
 	for _, c := range s.changes {
 		name := filepath.FromSlash(c.path)
@@ -214,11 +214,11 @@ func (s *staged) finish() error {
 	return nil
 }
 
-// stats says what the file system says of the files, now that they are in place.
+// stats returns the stat data of the files, after they are in place.
 func (s *staged) stats() map[string]fileStat {
 	out := map[string]fileStat{}
 	for _, c := range s.changes {
-		if c.now.mode == 0 || c.now.mode == modeModule || c.shared && s.joints.differ(c.path) {
+		if c.now.mode == 0 || c.now.mode == modeModule || c.shared && s.shared.differ(c.path) {
 			continue
 		}
 		if fi, err := s.root.Lstat(filepath.FromSlash(c.path)); err == nil {
@@ -228,7 +228,7 @@ func (s *staged) stats() map[string]fileStat {
 	return out
 }
 
-// changed lists the files that are not as they were.
+// changed lists the files that changed.
 func (s *staged) changed() []string {
 	var out []string
 	for _, c := range s.changes {
@@ -239,19 +239,19 @@ func (s *staged) changed() []string {
 	return out
 }
 
-// drop removes what was prepared and is not in place.
+// drop removes prepared files that are not in place.
 func (s *staged) drop() {
-	s.joints.release()
+	s.shared.release()
 	if s.ours != nil {
 		s.ours.Discard()
 	}
-	s.root.RemoveAll(filepath.FromSlash(s.dir)) // else the next call does
-	s.root.Close()                              // it was only a handle
+	s.root.RemoveAll(filepath.FromSlash(s.dir)) // otherwise the next call removes it
+	s.root.Close()                              // only a handle
 }
 
-// takeBack brings the files of a move that was never finished back to where the branch still is: those that are as the
-// move made them. All others are somebody else's by now.
-func (n *native) takeBack(ctx context.Context, w *workshop, store *objectStore, p pending) error {
+// takeBack reverts the files of an unfinished move: those that are still as the move wrote them. All others were
+// changed by other processes since.
+func (n *native) takeBack(ctx context.Context, w *scratchDir, store *objectStore, p pending) error {
 	was, err := store.treeOf(p.Old)
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (n *native) takeBack(ctx context.Context, w *workshop, store *objectStore, 
 	made, err := store.treeOf(p.New)
 	var missing *needsGit
 	if errors.As(err, &missing) {
-		return nil // nothing of it was made
+		return nil // no object of it was written
 	}
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func (n *native) takeBack(ctx context.Context, w *workshop, store *objectStore, 
 	if err != nil {
 		return err
 	}
-	g := newGround(ctx, n, cfg, w)
+	g := newCheckout(ctx, n, cfg, w)
 	g.store.close()
 	g.store = store
 	data, _, written, err := readIndex(filepath.Join(n.gitDir, "index"))
@@ -289,8 +289,8 @@ func (n *native) takeBack(ctx context.Context, w *workshop, store *objectStore, 
 	return g.undo(ctx, edits)
 }
 
-// undo makes the edits whose files are still as the first half of the edit has them.
-func (g *ground) undo(ctx context.Context, edits []edit) error {
+// undo applies the edits whose files are still in the state before the edit.
+func (g *checkout) undo(ctx context.Context, edits []edit) error {
 	root, err := regular.Root(g.n.worktree)
 	if err != nil {
 		return err
@@ -302,14 +302,14 @@ func (g *ground) undo(ctx context.Context, edits []edit) error {
 		if err != nil {
 			return err
 		}
-		switch c := (fileChange{edit: e, there: at}); how {
-		case asWas:
+		switch c := (fileChange{edit: e, diskFile: at}); how {
+		case stateOld:
 			changes = append(changes, c)
-		case doubtful:
+		case stateUnknown:
 			doubts = append(doubts, c)
 		}
 	}
-	cleared, _, err := g.ask(ctx, doubts)
+	cleared, _, err := g.askGit(ctx, doubts)
 	if err != nil {
 		return err
 	}

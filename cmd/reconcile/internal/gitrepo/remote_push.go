@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// refUpdate is one reference of the remote that is to change.
+// refUpdate is one reference of the remote to change.
 type refUpdate struct {
 	ref   string
 	value string // "" removes it
-	// lease has the server compare with old first ("" is: there is none). The branch has no lease: git lets it go
-	// forward only.
+	// lease makes the server compare with old first ("": the reference must not exist). The branch has no lease: git
+	// only fast-forwards it.
 	lease bool
 	old   string
 }
 
-// refAnswer is what became of one.
+// refAnswer is the result of one refUpdate.
 type refAnswer struct {
 	done    bool
-	refused bool // someone else was first
-	unclear bool // refused in words that also mean that the server could not do it
-	failed  bool // the server could not do it, which may pass: its disk is full, for example
+	refused bool // another push came first
+	unclear bool // refused with words that may also mean a server error
+	failed  bool // a server error that may be temporary: a full disk, for example
 	why     string
 }
 
-// err is the error of an update that was neither done nor refused; advice is for one that a rule forbids.
+// err returns the error of an update that was neither done nor refused; advice is the next step if a rule forbids
+// it.
 func (a refAnswer) err(what, advice string) error {
 	switch {
 	case a.refused:
@@ -40,7 +41,7 @@ func (a refAnswer) err(what, advice string) error {
 	return fmt.Errorf("%s: %w: %s; %s", what, ErrProtected, a.why, advice)
 }
 
-// errUnknownEnd says that the connection broke, so that the updates may have happened or not.
+// errUnknownEnd reports that the connection broke, so that the updates may have happened or not.
 var errUnknownEnd = errors.New("the answer got lost")
 
 // send is git push. Without an error there is an answer for each update.
@@ -61,7 +62,7 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 			return nil, m.unanswered(ctx, said, err, hooks)
 		}
 		if a.refused && strings.Contains(said.stderr, " is at "+u.value+" but expected ") {
-			answers[u.ref] = refAnswer{done: true} // the answer got lost, and git's transport sent it again by itself
+			answers[u.ref] = refAnswer{done: true} // the answer was lost, and git's transport sent it again
 		} else if words := remarks(said.stderr); words != "" && !a.done {
 			a.why += ": " + words
 			a.unclear = a.refused && isUnclear(a.why)
@@ -71,7 +72,7 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 	return answers, nil
 }
 
-// unanswered is the error of a push that does not say what became of a reference.
+// unanswered returns the error of a push without a result for a reference.
 func (m *Remote) unanswered(ctx context.Context, said answer, err error, hooks bool) error {
 	switch {
 	case err == nil:
@@ -104,8 +105,8 @@ func parseAnswers(stdout string) map[string]refAnswer {
 	return answers
 }
 
-// isRace tells the words of git, and of servers, for a reference that is not where it was thought to be, from those for
-// one that must not be touched.
+// isRace reports whether the words of git, or of a server, mean that the reference moved, and not that it must not
+// be changed.
 func isRace(summary string) bool {
 	for _, sign := range []string{"(fetch first)", "(non-fast-forward)", "(stale info)", "(already exists)", "(needs force)",
 		"(failed to update ref)", "(failed to lock)", "cannot lock ref", "incorrect old value", "reference already exists",
@@ -117,7 +118,7 @@ func isRace(summary string) bool {
 	return false
 }
 
-// isUnclear tells the words that are said of a lost race and of a failure from those that are said of a lost race only.
+// isUnclear reports whether the words may mean a server error as well as a lost race.
 func isUnclear(why string) bool {
 	for _, sign := range []string{"(fetch first)", "(non-fast-forward)", "(stale info)", "(already exists)", "(needs force)",
 		"incorrect old value", "but expected", "reference already exists"} {
@@ -128,18 +129,18 @@ func isUnclear(why string) bool {
 	return true
 }
 
-// Refusals in unclear words are tried again, in case the reference was only locked for a moment.
+// Unclear refusals are retried, in case the reference was only locked for a moment.
 const (
 	refusals   = 3
 	firstPause = 100 * time.Millisecond
 )
 
-// afterRefusal waits before the next try, the longer the more there were.
+// afterRefusal waits before the next try, longer after each.
 func (m *Remote) afterRefusal(ctx context.Context, try int) error {
 	return pause(ctx, time.Duration((1+m.jitter())*float64(firstPause))<<(2*try))
 }
 
-// isFailure tells the words of servers that could not store what was pushed.
+// isFailure reports whether the words mean that the server could not store the objects.
 func isFailure(summary string) bool {
 	summary = strings.ToLower(summary)
 	for _, sign := range []string{"unpacker error", "unable to migrate objects", "internal server error", "internal error",
@@ -151,7 +152,7 @@ func isFailure(summary string) bool {
 	return false
 }
 
-// remarks are the first words that the server's hooks, or its git, said.
+// remarks returns the first words of the server's hooks, or of its git.
 func remarks(stderr string) string {
 	var said []string
 	for line := range strings.Lines(stderr) {
@@ -163,9 +164,8 @@ func remarks(stderr string) string {
 	return clip(withoutPasswords(strings.Join(said, "; ")), 300)
 }
 
-// Ready is the commit that a push is to bring to the remote, "" while there is none. It is an error that something else is
-// checked out by now than the branch that is shared, or that a rebase or the like is under way: what HEAD is at then is
-// not meant for the remote.
+// Ready returns the commit that a push would send, or "" if there is none. It is an error if another branch than
+// the shared one is checked out, or during a rebase or a similar operation: HEAD is then not meant for the remote.
 func (m *Remote) Ready(ctx context.Context) (string, error) {
 	if err := idle(m.repo.layout); err != nil {
 		return "", err
@@ -174,12 +174,12 @@ func (m *Remote) Ready(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return head.Hash, m.stays(head)
+	return head.Hash, m.checkHead(head)
 }
 
-// Push lets the branch of the remote go forward to the commit. The error is ErrRefused when somebody else was first,
-// ErrProtected when the server's rules forbid it, ErrUnreachable when it cannot be known what became of it. A lost answer
-// is looked for with a fetch: where the commit is on the branch, the push succeeded.
+// Push fast-forwards the remote's branch to the commit. The error is ErrRefused if another push came first,
+// ErrProtected if the server's rules forbid it, ErrUnreachable if the outcome is unknown. After a lost answer it
+// fetches: if the commit is on the branch, the push succeeded.
 //
 // Each refusal is counted: see [Remote.Turn].
 func (m *Remote) Push(ctx context.Context, commit string) error {
@@ -200,7 +200,7 @@ func (m *Remote) Push(ctx context.Context, commit string) error {
 	}
 }
 
-// overtaken reports whether the remote's branch has something that commit lacks.
+// overtaken reports whether the remote's branch has commits that commit lacks.
 func (m *Remote) overtaken(ctx context.Context, commit string) (bool, error) {
 	tip, err := m.Fetch(ctx)
 	if err != nil || tip.Head == "" {
@@ -210,7 +210,7 @@ func (m *Remote) overtaken(ctx context.Context, commit string) (bool, error) {
 	return !has, err
 }
 
-// pushOnce is Push without a second try; its answer says whether one may help.
+// pushOnce is Push without a retry; its answer tells whether one may help.
 func (m *Remote) pushOnce(ctx context.Context, commit string) (refAnswer, error) {
 	updates := []refUpdate{{ref: m.ref, value: commit}}
 	m.mu.Lock()
@@ -237,7 +237,7 @@ func (m *Remote) pushOnce(ctx context.Context, commit string) (refAnswer, error)
 	m.pushed(a, ticket, waits && answers[ticket.ref].done)
 	switch {
 	case a.done:
-		m.tidy(ctx, commit)
+		m.removeMerged(ctx, commit)
 		return a, nil
 	case a.refused:
 		return a, fmt.Errorf("%s: %w", m, ErrRefused)
@@ -245,7 +245,7 @@ func (m *Remote) pushOnce(ctx context.Context, commit string) (refAnswer, error)
 	return a, a.err(m.String(), "let a person push, allow this account to, or see git.via in reconcile.yaml")
 }
 
-// landed looks whether a push of which no answer came succeeded.
+// landed reports whether a push without an answer succeeded.
 func (m *Remote) landed(ctx context.Context, commit string) bool {
 	tip, err := m.Fetch(ctx)
 	if err != nil {
@@ -255,21 +255,22 @@ func (m *Remote) landed(ctx context.Context, commit string) bool {
 	return err == nil && has
 }
 
-// united is what Adopt took over from a pending reference.
-type united struct {
+// mergedPending is the part of a pending reference that Adopt merged.
+type mergedPending struct {
 	commit string
 	paths  []string // of records, below the work tree
 }
 
-// tidy removes the pending references whose records the pushed commit has. What fails is left for the next time.
-func (m *Remote) tidy(ctx context.Context, commit string) {
+// removeMerged removes the pending references whose records are in the pushed commit. Failures are left for the
+// next time.
+func (m *Remote) removeMerged(ctx context.Context, commit string) {
 	m.mu.Lock()
 	var updates []refUpdate
 	store := newObjectStore(m.repo.layout)
-	for ref, u := range m.united {
+	for ref, u := range m.merged {
 		if store.holds(commit, u.paths) {
 			updates = append(updates, refUpdate{ref: ref, lease: true, old: u.commit})
-			delete(m.united, ref)
+			delete(m.merged, ref)
 		}
 	}
 	store.close()
@@ -294,8 +295,8 @@ func (s *objectStore) holds(commit string, paths []string) bool {
 	return true
 }
 
-// Leave puts a commit that could not be pushed where whoever adopts next takes in its records. id must be new, and is
-// made of letters, digits, dots and dashes.
+// Leave stores a commit that could not be pushed where the next Adopt merges its records. id must be new, and
+// consist of letters, digits, dots and dashes.
 func (m *Remote) Leave(ctx context.Context, id, commit string) error {
 	ref := pendingRefs + id
 	if !validRef(ref) || strings.Contains(id, "/") {

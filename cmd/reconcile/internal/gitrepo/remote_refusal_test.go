@@ -103,7 +103,7 @@ func TestTicketsOfTheKilledAreRemoved(t *testing.T) {
 	renewed.waiting.number++ // as one who lost again
 	renewed.enqueue(t.Context())
 	second := f.remote().at(now)
-	second.Recall(first.Sightings())
+	second.RestoreSightings(first.Sightings())
 	if _, err := second.Fetch(t.Context()); err != nil {
 		t.Fatal(err)
 	}

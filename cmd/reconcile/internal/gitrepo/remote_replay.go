@@ -11,16 +11,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// near is how far two branches may be apart for their common ancestor to be found without asking git.
+// near is the maximum distance of two branches whose common ancestor is found without git.
 const near = 64
 
-// relation is how the local branch stands to the tip.
+// relation relates the local branch to the tip.
 type relation struct {
-	base  string       // the common ancestor; "" when the local branch has no commit
-	local []commitText // what the tip lacks, oldest first
+	base  string       // the common ancestor; "" if the local branch has no commit
+	local []commitText // commits that the tip lacks, oldest first
 }
 
-// relate finds it out. The clone may be shallow, and is deepened once if the common ancestor is not there.
+// relate computes the relation. A shallow clone is deepened once if it lacks the common ancestor.
 func (a *adoption) relate(ctx context.Context) (relation, error) {
 	if a.old == "" || a.old == a.tip {
 		return relation{base: a.old}, nil
@@ -56,7 +56,7 @@ func (a *adoption) relate(ctx context.Context) (relation, error) {
 	return r, err
 }
 
-// relateNear does it for branches that are lines, and not far apart.
+// relateNear is relate for linear branches that are not far apart.
 func (s *objectStore) relateNear(old, tip string) (relation, bool) {
 	theirs := map[string]bool{}
 	for at := tip; at != "" && len(theirs) < near; {
@@ -87,7 +87,7 @@ func (s *objectStore) relateNear(old, tip string) (relation, bool) {
 	return r, false
 }
 
-// deepen brings older commits into a shallow clone.
+// deepen fetches older commits into a shallow clone.
 func (m *Remote) deepen(ctx context.Context) error {
 	said, err := m.talk(ctx, false, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
 		"--no-recurse-submodules", "--refmap=", "--deepen=200", "--", m.name, m.ref)
@@ -97,23 +97,23 @@ func (m *Remote) deepen(ctx context.Context) error {
 	return nil
 }
 
-// byReconcile reports whether a commit was made by reconcile: its message ends in the line that Message ends in.
+// byReconcile reports whether reconcile made a commit: its message ends in the line that Message ends in.
 func byReconcile(c commitText) bool {
 	text := strings.TrimSpace(c.Message)
 	return strings.HasPrefix(text[strings.LastIndexByte(text, '\n')+1:], "Reconcile-Objects: ")
 }
 
-// line is a branch in the making: the tip, and what is replayed on it.
-type line struct {
+// rebased is the new branch: the tip, and the commits replayed on it.
+type rebased struct {
 	commit  string
 	tree    plumbing.Hash
 	objects []object
-	// keep are records that the tip lacks: path → what the local branch has there.
+	// keep are records that the tip lacks: path → the local branch's blob.
 	keep map[string]blob
 }
 
-// replay puts the local commits on top of the tip. Of each, what is a person's is taken over, path by path, and what
-// is reconcile's is not, but for its records.
+// replay applies the local commits to the tip. It replays the changes of people, path by path, and drops those of
+// reconcile, except its records.
 func (a *adoption) replay(ctx context.Context, local []commitText) error {
 	for _, c := range local {
 		if len(c.Parents) > 1 {
@@ -124,11 +124,11 @@ func (a *adoption) replay(ctx context.Context, local []commitText) error {
 		if err != nil {
 			return err
 		}
-		people, err := a.sortOut(edits, byReconcile(c))
+		people, err := a.splitEdits(edits, byReconcile(c))
 		if err != nil {
 			return err
 		}
-		if err := a.transplant(ctx, c, people); err != nil {
+		if err := a.replayCommit(ctx, c, people); err != nil {
 			return err
 		}
 	}
@@ -148,26 +148,26 @@ func (a *adoption) changes(c commitText) ([]edit, error) {
 	return edits, err
 }
 
-// sortOut takes note of records, and returns the edits of people that are to be made again. A record that a person added,
-// such as the spec of what they asked for by a command, stays part of their commit. ours tells commits of reconcile.
-func (a *adoption) sortOut(edits []edit, ours bool) (people []edit, err error) {
+// splitEdits collects records, and returns the edits of people to replay. A record that a person added, such as a
+// spec created by a command, stays part of their commit. ours is set for commits of reconcile.
+func (a *adoption) splitEdits(edits []edit, ours bool) (people []edit, err error) {
 	var clash []string
 	for _, e := range edits {
 		owner := a.owner(e.path)
 		if owner == Status || owner == Shared {
 			continue
 		}
-		at, err := a.store.file(a.line.tree, e.path)
+		at, err := a.store.file(a.rebased.tree, e.path)
 		switch {
 		case err != nil:
 			return nil, err
 		case owner == Record:
-			delete(a.line.keep, e.path)
+			delete(a.rebased.keep, e.path)
 			switch {
 			case !ours && e.was.mode == 0 && at.mode == 0:
 				people = append(people, e)
 			case e.now.mode != 0:
-				a.line.keep[e.path] = e.now
+				a.rebased.keep[e.path] = e.now
 			}
 		case at == e.now:
 		case at != e.was:
@@ -183,23 +183,23 @@ func (a *adoption) sortOut(edits []edit, ours bool) (people []edit, err error) {
 	return people, nil
 }
 
-// transplant makes the commit again with the edits, on top of the line.
-func (a *adoption) transplant(ctx context.Context, c commitText, edits []edit) error {
+// replayCommit makes the commit with the edits on top of the rebased branch.
+func (a *adoption) replayCommit(ctx context.Context, c commitText, edits []edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	tree, trees, err := a.store.graft(a.line.tree, edits)
+	tree, trees, err := a.store.graft(a.rebased.tree, edits)
 	if err != nil {
 		return &Conflict{Paths: pathsOf(edits), What: fmt.Sprintf("the local commit %.10s does not fit on %s (%v); run git pull "+
 			"--rebase, then run again; nothing was changed", c.Hash, a.m, err)}
 	}
-	o, err := a.again(ctx, c, tree)
+	o, err := a.recommit(ctx, c, tree)
 	if err != nil {
 		return err
 	}
 	a.people = true
-	a.line.commit, a.line.tree = o.hash.String(), tree
-	a.line.objects = append(append(a.line.objects, trees...), o)
+	a.rebased.commit, a.rebased.tree = o.hash.String(), tree
+	a.rebased.objects = append(append(a.rebased.objects, trees...), o)
 	return nil
 }
 
@@ -212,9 +212,9 @@ func pathsOf(edits []edit) []string {
 	return out
 }
 
-// again makes a commit object with author and message of c. Who replays it is the committer, and signs it where
-// commits are signed.
-func (a *adoption) again(ctx context.Context, c commitText, tree plumbing.Hash) (object, error) {
+// recommit creates a commit object with author and message of c. The process that replays it is the committer, and
+// signs it where commits are signed.
+func (a *adoption) recommit(ctx context.Context, c commitText, tree plumbing.Hash) (object, error) {
 	data, err := a.store.read(plumbing.CommitObject, plumbing.NewHash(c.Hash))
 	if err != nil {
 		return object{}, err
@@ -224,7 +224,7 @@ func (a *adoption) again(ctx context.Context, c commitText, tree plumbing.Hash) 
 		return object{}, err
 	}
 	head, body, _ := strings.Cut(string(data), "\n\n")
-	text := fmt.Sprintf("tree %s\nparent %s\n", tree, a.line.commit)
+	text := fmt.Sprintf("tree %s\nparent %s\n", tree, a.rebased.commit)
 	encoding := ""
 	for l := range strings.SplitSeq(head, "\n") {
 		switch {
@@ -243,11 +243,11 @@ func (a *adoption) again(ctx context.Context, c commitText, tree plumbing.Hash) 
 	return newObject(plumbing.CommitObject, []byte(text+encoding+signatureHeader(signature)+"\n"+body)), err
 }
 
-// gather looks through the commits that others left: records that the line lacks are kept. One that changes what is a
-// person's is left where it is.
-func (a *adoption) gather(ctx context.Context, pendings []Pending) error {
+// mergePending reads the commits that others left, and keeps records that the rebased branch lacks. A commit that
+// changes a person's file stays where it is.
+func (a *adoption) mergePending(ctx context.Context, pendings []Pending) error {
 	for _, p := range pendings {
-		edits, err := a.left(ctx, p.Commit)
+		edits, err := a.pendingEdits(ctx, p.Commit)
 		var missing *needsGit
 		if errors.As(err, &missing) {
 			continue // cut off by a shallow clone
@@ -256,28 +256,28 @@ func (a *adoption) gather(ctx context.Context, pendings []Pending) error {
 			return err
 		}
 		if slices.ContainsFunc(edits, func(e edit) bool { return a.owner(e.path) == None }) {
-			a.alien = append(a.alien, p)
+			a.manual = append(a.manual, p)
 			continue
 		}
-		u := united{commit: p.Commit}
+		u := mergedPending{commit: p.Commit}
 		for _, e := range edits {
 			if a.owner(e.path) == Record && e.now.mode != 0 {
 				u.paths = append(u.paths, e.path)
-				if at, err := a.store.file(a.line.tree, e.path); err != nil || at.mode != 0 {
+				if at, err := a.store.file(a.rebased.tree, e.path); err != nil || at.mode != 0 {
 					continue
 				}
-				if _, ours := a.line.keep[e.path]; !ours {
-					a.line.keep[e.path] = e.now
+				if _, ours := a.rebased.keep[e.path]; !ours {
+					a.rebased.keep[e.path] = e.now
 				}
 			}
 		}
-		a.united[pendingRefs+p.ID] = u
+		a.merged[pendingRefs+p.ID] = u
 	}
 	return nil
 }
 
-// left lists what a pending commit changed since it left the branch.
-func (a *adoption) left(ctx context.Context, commit string) ([]edit, error) {
+// pendingEdits lists the changes of a pending commit since it left the branch.
+func (a *adoption) pendingEdits(ctx context.Context, commit string) ([]edit, error) {
 	base, err := a.m.git.word(ctx, "merge-base", commit, a.tip)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) || err == nil && base == "" {

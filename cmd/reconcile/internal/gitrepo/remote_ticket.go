@@ -9,62 +9,62 @@ import (
 	"time"
 )
 
-// Ticket is the place of someone who waits for the branch, because it lost the race to it, or found others waiting. It
-// stands on the remote as refs/reconcile/waiting/<id>. The push of the branch renews it, and names the commit: once that
-// one is on the branch, the ticket is void, without another push.
+// Ticket is the place in the queue for the branch of a process that lost the race to it, or found others waiting.
+// It is stored on the remote as refs/reconcile/waiting/<id>. The push of the branch renews it, and names the
+// commit: once that commit is on the branch, the ticket is void, without another push.
 type Ticket struct {
 	ID     string
-	Number int // the lower, the earlier; of equals, the lower ID goes first
+	Number int // lower is earlier; of equals, the lower ID goes first
 }
 
-// ticketText is a ticket as it is on the remote.
+// ticketText is a ticket as stored on the remote.
 type ticketText struct {
 	ID     string `json:"id"`
 	Number int    `json:"number"`
 	Tried  string `json:"tried"` // the commit that its holder last tried to push
 }
 
-// waiting is what is known of the competition for the branch.
+// waiting is the state of the competition for the branch.
 type waiting struct {
-	id     string
-	hash   string // of our ticket on the remote, also of a void one; "" if there is none
-	live   bool   // it is not void
-	mute   bool   // the server takes no tickets
-	number int    // our place; 0 while we have none
-	lost   int    // refusals in a row
-	won    time.Time
-	rivals time.Time // when someone else was last seen at it
-	began  time.Time // when the fetch began that the next push is built on
-	pace   time.Duration
-	first  string // the ticket that is the first, as reference and hash
-	since  time.Time
+	id        string
+	hash      string // of our ticket on the remote, also if void; "" if there is none
+	live      bool   // not void
+	noTickets bool   // the server refuses tickets
+	number    int    // our place; 0 while we have none
+	lost      int    // refusals in a row
+	won       time.Time
+	rivals    time.Time // when another process last competed
+	began     time.Time // when the fetch that precedes the next push began
+	pace      time.Duration
+	first     string // the ticket that is the first, as reference and hash
+	since     time.Time
 }
 
 // Times of the competition.
 const (
-	// restTime is what a winner leaves to the others before its next turn.
+	// restTime is how long a winner pauses before its next turn.
 	restTime = 500 * time.Millisecond
-	// peaceTime is how long nobody else must have been seen before a winner does not care any more.
+	// peaceTime is how long no other process must compete before a winner stops pausing.
 	peaceTime = 10 * time.Second
-	// firstPace is what fetching, deciding and pushing is taken to last until it was measured.
+	// firstPace is the assumed duration of fetching, deciding and pushing before it is measured.
 	firstPace = 200 * time.Millisecond
-	// staleTicket is the age at which anyone may remove a ticket.
+	// staleTicket is the age at which any process may remove a ticket.
 	staleTicket = 2 * time.Minute
 )
 
-// patience is how long the first ticket may be the first without a push of its holder, who is gone then; turn is how
-// long Turn waits for others at most.
-func (w *waiting) patience() (first, turn time.Duration) {
+// limits returns how long the first ticket may stay first without a push of its holder, which is then considered
+// dead, and how long Turn waits for others at most.
+func (w *waiting) limits() (first, turn time.Duration) {
 	return max(2*time.Second, 10*w.pace), max(5*time.Second, 30*w.pace)
 }
 
-// Turn is Fetch for one who is about to decide and push. Alone, it does not wait. In a competition, a winner rests
-// for a moment, and whoever lost, or finds others waiting, takes a ticket and lets those before it through. The wait is
-// bounded: it is courtesy, and what keeps anyone from starving, but not a lock.
+// Turn is Fetch for a caller that is about to decide and push. Without competitors it does not wait. Otherwise a
+// winner pauses for a moment, and a caller that lost, or finds others waiting, takes a ticket and lets those before
+// it go first. The wait is bounded: it prevents starvation, but is not a lock.
 func (m *Remote) Turn(ctx context.Context) (Tip, error) {
 	m.mu.Lock()
-	rest, enqueue := m.rest(m.now())
-	_, longest := m.waiting.patience()
+	rest, enqueue := m.pauseBefore(m.now())
+	_, longest := m.waiting.limits()
 	m.mu.Unlock()
 	for deadline := m.now().Add(rest + longest); ; {
 		if enqueue {
@@ -79,10 +79,10 @@ func (m *Remote) Turn(ctx context.Context) (Tip, error) {
 			return tip, err
 		}
 		m.mu.Lock()
-		ahead := m.ahead(tip.Tickets)
+		ahead := m.ticketsAhead(tip.Tickets)
 		m.waiting.began = began
-		rest = time.Duration((float64(ahead-1) + 0.25*m.jitter()) * float64(m.waiting.pace)) // who is next looks often
-		enqueue = !m.waiting.live && !m.waiting.mute
+		rest = time.Duration((float64(ahead-1) + 0.25*m.jitter()) * float64(m.waiting.pace)) // the next in line polls often
+		enqueue = !m.waiting.live && !m.waiting.noTickets
 		m.mu.Unlock()
 		if ahead == 0 || m.now().After(deadline) {
 			return tip, nil
@@ -103,11 +103,12 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rest is how long to wait before the first look, and whether a ticket is needed before it. m.mu is held.
-func (m *Remote) rest(now time.Time) (d time.Duration, enqueue bool) {
+// pauseBefore returns how long to wait before the first fetch, and whether a ticket is needed before it. m.mu is
+// held.
+func (m *Remote) pauseBefore(now time.Time) (d time.Duration, enqueue bool) {
 	w := &m.waiting
 	switch {
-	case w.lost > 0 && w.mute:
+	case w.lost > 0 && w.noTickets:
 		return time.Duration(m.jitter() * float64(w.pace) * float64(int(1)<<min(w.lost, 4))), false
 	case w.lost > 0 && !w.live:
 		return time.Duration(m.jitter() * float64(w.pace)), true
@@ -117,8 +118,8 @@ func (m *Remote) rest(now time.Time) (d time.Duration, enqueue bool) {
 	return 0, false
 }
 
-// enqueue brings our ticket to the remote. A server that takes none is not asked again; what else fails is tried again
-// with the next look.
+// enqueue pushes our ticket to the remote. A server that refuses tickets is not asked again; other failures are
+// retried with the next fetch.
 func (m *Remote) enqueue(ctx context.Context) {
 	ticket, err := m.ticketFor(ctx, "")
 	if err != nil {
@@ -133,16 +134,16 @@ func (m *Remote) enqueue(ctx context.Context) {
 	switch a := answers[ticket.ref]; {
 	case a.done:
 		m.waiting.hash, m.waiting.live = ticket.value, true
-	case a.refused && !a.unclear: // it is not as we thought, because somebody removed it, or an answer got lost
+	case a.refused && !a.unclear: // not as expected: another process removed it, or an answer was lost
 		m.waiting.hash = m.seen[ticket.ref].hash
 	default:
-		m.waiting.mute = true
+		m.waiting.noTickets = true
 	}
 }
 
-// ahead counts the tickets that are before ours. One who comes anew gets a number, which the others do not know yet.
-// m.mu is held.
-func (m *Remote) ahead(tickets []Ticket) int {
+// ticketsAhead counts the tickets before ours. A new process is assigned a number, which the others do not know
+// yet. m.mu is held.
+func (m *Remote) ticketsAhead(tickets []Ticket) int {
 	w := &m.waiting
 	n, last := 0, 0
 	for _, t := range tickets {
@@ -161,7 +162,7 @@ func (m *Remote) ahead(tickets []Ticket) int {
 	return n
 }
 
-// tickets lists those that count, in their order. m.mu is held; head is the branch.
+// tickets lists the valid ones, in order. m.mu is held; head is the branch.
 func (m *Remote) tickets(head string) []Ticket {
 	texts := map[string]ticketText{} // by reference
 	tried := map[string]bool{}
@@ -186,7 +187,7 @@ func (m *Remote) tickets(head string) []Ticket {
 	return m.withoutDead(out)
 }
 
-// onBranch unmarks the commits that are on the branch, as far back as a ticket can matter.
+// onBranch unmarks the commits that are on the branch, back to the oldest that a ticket can name.
 func (m *Remote) onBranch(head string, tried map[string]bool) {
 	const far = 200
 	store := newObjectStore(m.repo.layout)
@@ -206,10 +207,10 @@ func (m *Remote) onBranch(head string, tried map[string]bool) {
 	}
 }
 
-// withoutDead leaves out the first ticket when its holder let its turn pass.
+// withoutDead drops the first ticket if its holder missed its turn.
 func (m *Remote) withoutDead(tickets []Ticket) []Ticket {
 	w := &m.waiting
-	first, _ := w.patience()
+	first, _ := w.limits()
 	for len(tickets) > 0 {
 		ref := waitingRefs + tickets[0].ID
 		if at := ref + " " + m.seen[ref].hash; at != w.first {
@@ -218,13 +219,13 @@ func (m *Remote) withoutDead(tickets []Ticket) []Ticket {
 		if tickets[0].ID == w.id || m.now().Sub(w.since) < first {
 			break
 		}
-		m.seen[ref] = sighting{hash: m.seen[ref].hash, since: m.seen[ref].since} // without a text it is none
+		m.seen[ref] = sighting{hash: m.seen[ref].hash, since: m.seen[ref].since} // without a text it is not a ticket
 		tickets = tickets[1:]
 	}
 	return tickets
 }
 
-// ticketFor is the update that brings our ticket to the remote, as one that becomes void with the commit.
+// ticketFor returns the update that pushes our ticket, to become void with the commit.
 func (m *Remote) ticketFor(ctx context.Context, commit string) (refUpdate, error) {
 	m.mu.Lock()
 	m.waiting.number = max(m.waiting.number, 1)
@@ -234,7 +235,7 @@ func (m *Remote) ticketFor(ctx context.Context, commit string) (refUpdate, error
 	return refUpdate{ref: waitingRefs + w.id, value: hash, lease: true, old: w.hash}, err
 }
 
-// pushed takes note of how a push ended.
+// pushed records the result of a push.
 func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -252,7 +253,7 @@ func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
 	}
 	switch {
 	case branch.done:
-		w.live = w.live && !ticketed // without the name of the commit it is not void yet
+		w.live = w.live && !ticketed // it does not name the commit, so it is not void yet
 		w.won, w.lost, w.number = now, 0, 0
 	case branch.refused && !branch.unclear:
 		w.rivals = now
@@ -260,7 +261,7 @@ func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
 	}
 }
 
-// staleTickets are the tickets that nobody seems to need any more. m.mu is held.
+// staleTickets returns the tickets that are no longer in use. m.mu is held.
 func (m *Remote) staleTickets() []refUpdate {
 	var out []refUpdate
 	for ref, s := range m.seen {
@@ -271,7 +272,7 @@ func (m *Remote) staleTickets() []refUpdate {
 	return out
 }
 
-// SweepTickets removes the tickets of processes that are gone, as of the last Fetch. What fails is left for the next time.
+// SweepTickets removes the tickets of dead processes, as of the last Fetch. Failures are left for the next time.
 func (m *Remote) SweepTickets(ctx context.Context) {
 	m.mu.Lock()
 	updates := m.staleTickets()
@@ -281,7 +282,7 @@ func (m *Remote) SweepTickets(ctx context.Context) {
 	}
 }
 
-// Close removes our ticket from the remote, if one is left there. Claims stay: see [Remote.Drop].
+// Close removes our ticket from the remote, if any. Claims stay: see [Remote.Drop].
 func (m *Remote) Close(ctx context.Context) error {
 	m.mu.Lock()
 	ticket := refUpdate{ref: waitingRefs + m.waiting.id, lease: true, old: m.waiting.hash}

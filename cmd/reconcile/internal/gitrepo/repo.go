@@ -15,38 +15,39 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// Errors that callers tell apart with errors.Is.
+// Errors that callers distinguish with errors.Is.
 var (
-	// ErrNotARepo says that the directory is in no git work tree.
+	// ErrNotARepo reports that the directory is not in a git work tree.
 	ErrNotARepo = worktree.ErrNone
-	// ErrNothing says that the branch already holds exactly these files. For most callers it is success.
+	// ErrNothing reports that the branch already holds exactly these files. Most callers treat it as success.
 	ErrNothing = errors.New("nothing to commit")
-	// ErrBusy says that someone else holds what is needed (a lock file, a rebase in progress): try again later.
+	// ErrBusy reports that another process holds a needed resource (a lock file, a rebase in progress): try again
+	// later.
 	ErrBusy = errors.New("the repository is busy")
-	// ErrUnsupported says that only the git command can handle this repository, and that there is none.
+	// ErrUnsupported reports that only the git command supports this repository, and that it is not available.
 	ErrUnsupported = errors.New("this kind of repository needs the git command, which is not on the PATH")
 )
 
-// Commit says what to commit, and how.
+// Commit describes a commit to make.
 type Commit struct {
 	// Paths are slash paths below the directory given to Open: files that exist are added, others removed.
 	Paths   []string
 	Message string
 	// Author is "Name <mail>"; empty: GIT_AUTHOR_*, git's configuration, else reconcile.
 	Author string
-	// Sign is "always", "never" or "auto" (also ""), which does as commit.gpgSign says.
+	// Sign is "always", "never" or "auto" (also ""), which follows commit.gpgSign.
 	Sign string
 	When time.Time
-	// Branch is the short name of the branch to commit to; empty: the one that is checked out. Another branch is
-	// moved without touching the work tree or the index; one that does not exist starts at HEAD.
+	// Branch is the short name of the branch to commit to; empty: the checked-out branch. Another branch is moved
+	// without touching the work tree or the index; a new one starts at HEAD.
 	Branch string
 }
 
-// Result is what became of a commit.
+// Result is the result of a commit.
 type Result struct {
-	// Hash is the commit made; with ErrNothing the one that already holds the files.
+	// Hash is the new commit; with ErrNothing the commit that already holds the files.
 	Hash string
-	// Warning is empty, or says that the commit stands but the index has yet to follow, and why.
+	// Warning is empty, or reports that the commit was made but the index has yet to follow, and why.
 	Warning string
 }
 
@@ -59,8 +60,8 @@ type Head struct {
 // Branch is the short name of the branch, or "" when HEAD is detached.
 func (h Head) Branch() string { return strings.TrimPrefix(h.Ref, "refs/heads/") }
 
-// committer is the small interface that two backends keep: native, and the git command. Paths are slash paths below
-// the work tree.
+// committer is the interface of the two backends: native, and the git command. Paths are slash paths below the work
+// tree.
 type committer interface {
 	head(ctx context.Context) (Head, error)
 	commit(ctx context.Context, c Commit) (Result, error)
@@ -68,32 +69,32 @@ type committer interface {
 	settle(ctx context.Context) error
 }
 
-// Repo is the git repository that a tree lives in. It holds no lock and no open file between calls, and its methods
-// may be called by several goroutines.
+// Repo is the git repository that contains a tree. It holds no lock and no open file between calls, and its methods
+// are safe for concurrent use.
 type Repo struct {
 	layout
 	prefix  string // slash path of the tree below the work tree, with a final slash; or ""
 	native  committer
-	command committer // nil without git
-	why     error     // why native cannot serve this repository; nil if it can
+	command committer // nil without a git command
+	why     error     // why native does not support this repository, or nil
 }
 
-// layout is where the parts of a repository are, as absolute paths.
+// layout holds the absolute paths of a repository's parts.
 type layout struct {
 	worktree string
 	gitDir   string // HEAD and index of this work tree
-	common   string // objects, refs, configuration; the same as gitDir but for linked work trees
+	common   string // objects, refs, configuration; equals gitDir except in linked work trees
 }
 
 // Open finds the work tree that contains dir. It opens no object and reads no configuration beyond the repository's
-// format. No program that the repository's configuration names is run through what it returns: that is for those who look.
-func Open(dir string) (*Repo, error) { return open(dir, look) }
+// format. The Repo runs no program that the repository's configuration names: it is for readers.
+func Open(dir string) (*Repo, error) { return open(dir, readOnly) }
 
-// OpenToCommit is Open for those who commit and push: filters, the signing program and the programs of the transport run as
-// they do for git.
-func OpenToCommit(dir string) (*Repo, error) { return open(dir, work) }
+// OpenToCommit is Open for callers that commit and push: filters, the signing program and transport programs run as
+// in git.
+func OpenToCommit(dir string) (*Repo, error) { return open(dir, withPrograms) }
 
-func open(dir string, m mode) (*Repo, error) {
+func open(dir string, m programMode) (*Repo, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -121,11 +122,11 @@ func open(dir string, m mode) (*Repo, error) {
 	n.scratch = r.prefix + n.scratch
 	r.native = n
 	if git, err := exec.LookPath("git"); err == nil {
-		r.command = &command{layout: l, git: git, mode: m, patience: patience}
+		r.command = &command{layout: l, git: git, mode: m, lockTimeout: lockTimeout}
 		n.git = git
 	}
 	r.why = n.supported()
-	var no *elsewhere
+	var no *noFallback
 	if errors.As(r.why, &no) {
 		return nil, r.why
 	}
@@ -147,7 +148,7 @@ func exists(p string) bool {
 	return err == nil
 }
 
-// Head says what HEAD is. It fails when HEAD or the branch cannot be read, and never calls that an empty branch.
+// Head returns HEAD. An unreadable HEAD or branch is an error, never an empty branch.
 func (r *Repo) Head(ctx context.Context) (Head, error) {
 	var h Head
 	err := r.do(func(c committer) (err error) {
@@ -157,9 +158,9 @@ func (r *Repo) Head(ctx context.Context) (Head, error) {
 	return h, err
 }
 
-// Commit commits exactly c.Paths, as the package comment says, and returns when the commit is durable. The error is
-// ErrNothing when there was nothing to do, and wraps ErrBusy when a later call may succeed. After an error nothing has
-// been committed, unless it comes with a hash: then the disk failed when the commit was already visible.
+// Commit commits exactly c.Paths, as the package comment describes, and returns when the commit is durable. The
+// error is ErrNothing if nothing changed, and wraps ErrBusy if a later call may succeed. After an error nothing has
+// been committed, unless the result has a hash: then the disk failed when the commit was already visible.
 func (r *Repo) Commit(ctx context.Context, c Commit) (Result, error) {
 	paths, err := r.below(c.Paths)
 	if err != nil {
@@ -174,10 +175,10 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (Result, error) {
 	return res, err
 }
 
-// Dirty lists the files below the prefixes (slash paths below the directory given to Open: folders, or single files)
-// that are not as they are on the branch ("" is the one that is checked out): changed, new or gone, sorted. Names
-// that begin with a dot or end in .lock, and untracked files that .gitignore names, are left out. Contents are
-// compared only where the index's stat data cannot tell.
+// Dirty lists the files below the prefixes (slash paths below the directory given to Open: folders, or single
+// files) that differ from the branch ("" is the checked-out branch): changed, new or gone, sorted. Names that begin
+// with a dot or end in .lock, and untracked files that match .gitignore, are left out. Contents are compared only
+// where the index's stat data are not conclusive.
 func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
 	below, err := r.below(prefixes)
 	if err != nil {
@@ -194,8 +195,8 @@ func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]s
 	return found, err
 }
 
-// Storable says why git could not commit files of these paths (below the directory given to Open; they need not exist): a
-// filter that .gitattributes demands and that does not work here. Where no such attribute is, it asks nobody.
+// Storable returns an error if git could not commit files of these paths (below the directory given to Open; they
+// need not exist): a filter that .gitattributes requires fails here. Without such an attribute it runs no command.
 func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 	below, err := r.below(paths)
 	if err != nil {
@@ -223,13 +224,13 @@ func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 	return nil
 }
 
-// Settle sweeps what a killed process left in the git directory, and lets the index follow a commit whose process
-// died before that. Commit does so first, too.
+// Settle sweeps the leftover files of a killed process from the git directory, and updates the index for its last
+// commit. Commit does so first, too.
 func (r *Repo) Settle(ctx context.Context) error {
 	return r.do(func(c committer) error { return c.settle(ctx) })
 }
 
-// do runs f with the native backend, and with the git command where the native one has to pass.
+// do runs f with the native backend, or with the git command where native returns needsGit.
 func (r *Repo) do(f func(committer) error) error {
 	if r.why == nil {
 		err := f(r.native)
@@ -244,12 +245,12 @@ func (r *Repo) do(f func(committer) error) error {
 	return f(r.command)
 }
 
-// needsGit says why the native backend passes.
+// needsGit reports why the native backend does not support an operation.
 type needsGit struct{ reason string }
 
 func (e *needsGit) Error() string { return e.reason }
 
-// below turns paths below the tree into paths below the work tree, and refuses what leaves it or enters .git.
+// below converts paths below the tree to paths below the work tree, and refuses those that leave it or enter .git.
 func (r *Repo) below(paths []string) ([]string, error) {
 	out := make([]string, len(paths))
 	for i, p := range paths {
@@ -267,8 +268,8 @@ func (r *Repo) below(paths []string) ([]string, error) {
 	return out, nil
 }
 
-// isDotGit reports whether a file system could take name for .git: case, trailing dots, spaces and streams (NTFS), and
-// the short name.
+// isDotGit reports whether a file system could resolve name to .git: case, trailing dots, spaces and streams
+// (NTFS), and the short name.
 func isDotGit(name string) bool {
 	name, _, _ = strings.Cut(strings.ToLower(name), ":")
 	name = strings.TrimRight(name, ". ")

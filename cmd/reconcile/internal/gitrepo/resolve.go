@@ -11,16 +11,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// ErrNoCommit says that a revision names no commit that is in this clone.
+// ErrNoCommit reports that a revision names no commit in this clone.
 var ErrNoCommit = errors.New("no such commit here")
 
-// Resolve returns the full hash of the commit that rev names, in any form that git rev-parse knows. Without the git
-// command, rev is HEAD, a branch, a tag or a full hash, each with ~N after it where wanted.
+// Resolve returns the full hash of the commit that rev names, in any form that git rev-parse accepts. Without the
+// git command, rev is HEAD, a branch, a tag or a full hash, each optionally followed by ~N.
 func (r *Repo) Resolve(ctx context.Context, rev string) (hash string, err error) {
 	if r.command != nil {
 		k := r.command.(*command)
 		if hash, err = k.word(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); err != nil {
-			hash = "" // it says so of what cannot be a revision at all
+			hash = "" // rev-parse prints an invalid revision unchanged
 		}
 	} else if hash, err = resolveNative(r.layout, rev); err != nil {
 		return "", err
@@ -34,7 +34,7 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (hash string, err error)
 	return "", fmt.Errorf("%q: %w; name a commit, branch or tag, as git rev-parse takes them", rev, ErrNoCommit)
 }
 
-// Shallow reports whether the history was cut off when the repository was cloned.
+// Shallow reports whether the clone's history is cut off.
 func (r *Repo) Shallow() bool { return exists(filepath.Join(r.common, "shallow")) }
 
 func resolveNative(l layout, rev string) (string, error) {
@@ -66,7 +66,7 @@ func resolveNative(l layout, rev string) (string, error) {
 	return at.Hash, err
 }
 
-// named is the object that a name means: HEAD, a full hash, a tag or a branch.
+// named returns the object of a name: HEAD, a full hash, a tag or a branch.
 func named(l layout, name string) (string, error) {
 	if hash, ok := parseHash(name); ok {
 		return hash, nil

@@ -13,22 +13,22 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// rules answers what .gitignore and .gitattributes say of single paths. Only the files on the way to a path are read,
+// rules evaluates .gitignore and .gitattributes for single paths. It reads only the files on the way to a path,
 // each once.
 type rules struct {
 	l          layout
 	ignoreBase []gitignore.Pattern
 	attrBase   [][]attrLine                   // of the system and of the user
 	attrLast   []attrLine                     // info/attributes: over those of the folders
-	ignores    map[string][]gitignore.Pattern // by folder: what the folder's own file says
+	ignores    map[string][]gitignore.Pattern // by folder: its own .gitignore
 	attrs      map[string][]attrLine
 	ends       lineEnds
-	fold       bool // case of letters does not matter in patterns of attributes
+	fold       bool // patterns of attributes ignore case
 	cfg        *gitConfig
-	filters    map[string]bool // by name: whether there is such a driver
+	filters    map[string]bool // by name: whether the driver exists
 }
 
-// newRules reads what holds for the whole repository: the user's files, and info/exclude and info/attributes.
+// newRules reads the rules of the whole repository: the user's files, and info/exclude and info/attributes.
 func newRules(ctx context.Context, l layout, c *gitConfig) *rules {
 	r := &rules{l: l, cfg: c, ignores: map[string][]gitignore.Pattern{}, attrs: map[string][]attrLine{}, filters: map[string]bool{}}
 	r.ends, r.fold = readLineEnds(ctx, c), c.flag(ctx, "core.ignorecase", false)
@@ -58,24 +58,24 @@ func readIgnore(file string, domain []string) []gitignore.Pattern {
 	return out
 }
 
-// ignored reports whether git add would leave the untracked file out.
+// ignored reports whether git add would ignore the untracked file.
 func (r *rules) ignored(file string) bool { return r.leftOut(file, false) }
 
-// ignoredFolder reports whether git add would leave the untracked folder out.
+// ignoredFolder reports whether git add would ignore the untracked folder.
 func (r *rules) ignoredFolder(dir string) bool { return r.leftOut(dir, true) }
 
 func (r *rules) leftOut(path string, isDir bool) bool {
 	patterns := r.ignoreBase
 	for _, dir := range foldersOf(path) {
 		if dir != "" && matchIgnore(patterns, split(dir), true) {
-			return true // nothing below an ignored folder can be taken back in
+			return true // nothing below an ignored folder can be included again
 		}
 		patterns = append(patterns[:len(patterns):len(patterns)], r.folder(dir)...)
 	}
 	return matchIgnore(patterns, split(path), isDir)
 }
 
-// folder is what the .gitignore of a folder says.
+// folder returns the patterns of a folder's .gitignore.
 func (r *rules) folder(dir string) []gitignore.Pattern {
 	own, ok := r.ignores[dir]
 	if !ok {
@@ -95,7 +95,7 @@ func matchIgnore(patterns []gitignore.Pattern, parts []string, dir bool) bool {
 	return false
 }
 
-// foldersOf lists the folders that a file stands in, from the root ("") down.
+// foldersOf lists the folders that contain a file, from the root ("") down.
 func foldersOf(file string) []string {
 	dirs := []string{""}
 	for i, c := range file {

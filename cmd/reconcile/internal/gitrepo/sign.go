@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// signs says whether a commit is to be signed.
+// signs reports whether commits are signed.
 func signs(ctx context.Context, c *gitConfig, mode string) (bool, error) {
 	switch mode {
 	case "", "auto":
@@ -23,8 +23,8 @@ func signs(ctx context.Context, c *gitConfig, mode string) (bool, error) {
 	return false, fmt.Errorf("git.sign %q: not one of auto, always, never", mode)
 }
 
-// sign returns the signature of a commit object, made with the program that git would use.
-func sign(ctx context.Context, c *gitConfig, w *workshop, committer identity, payload []byte) (string, error) {
+// sign returns the signature of a commit object, created with the program that git would use.
+func sign(ctx context.Context, c *gitConfig, w *scratchDir, committer identity, payload []byte) (string, error) {
 	format, _ := c.get(ctx, "gpg.format")
 	key, _ := c.get(ctx, "user.signingkey")
 	var signature string
@@ -78,8 +78,8 @@ func signPGP(ctx context.Context, program, key string, payload []byte) (string, 
 	return stdout.String(), nil
 }
 
-// signSSH signs with ssh-keygen -Y sign. The key is a file, or a public key that an agent holds the other half of.
-func signSSH(ctx context.Context, c *gitConfig, w *workshop, key string, payload []byte) (string, error) {
+// signSSH signs with ssh-keygen -Y sign. The key is a file, or a public key whose private key is in an agent.
+func signSSH(ctx context.Context, c *gitConfig, w *scratchDir, key string, payload []byte) (string, error) {
 	key, err := sshKey(ctx, c, key)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func signSSH(ctx context.Context, c *gitConfig, w *workshop, key string, payload
 	return stdout.String(), nil
 }
 
-// sshKey returns user.signingKey, else what gpg.ssh.defaultKeyCommand prints.
+// sshKey returns user.signingKey, else the output of gpg.ssh.defaultKeyCommand.
 func sshKey(ctx context.Context, c *gitConfig, key string) (string, error) {
 	if key != "" {
 		return key, nil

@@ -13,18 +13,18 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Stored is a file as a commit has it.
+// Stored is a file in a commit.
 type Stored struct {
 	Path string // slash path below the directory given to Open
-	Link bool   // a symbolic link, of which Data is the target
+	Link bool   // a symbolic link; Data is its target
 	Data []byte
 }
 
-// modeLink is that of a symbolic link.
+// modeLink is the mode of a symbolic link.
 const modeLink = 0o120000
 
-// Files calls visit for each file of a commit that is one of the paths or below one; submodules are left out. The order
-// is that of git. Nothing is checked out: it reads objects.
+// Files calls visit for each file of a commit that is one of the paths or below one, in git's order; submodules are
+// left out. It reads objects and checks nothing out.
 func (r *Repo) Files(ctx context.Context, commit string, paths []string, visit func(Stored) error) error {
 	below, err := r.below(paths)
 	if err != nil {
@@ -33,20 +33,20 @@ func (r *Repo) Files(ctx context.Context, commit string, paths []string, visit f
 	return r.files(ctx, commit, below, func(string) bool { return true }, visit)
 }
 
-// FilesLike is Files for all files below the directory given to Open whose slash paths, from there, are wanted. Of others
-// no content is read.
+// FilesLike is Files for all files below the directory given to Open whose relative slash paths are wanted. It
+// reads no content of others.
 func (r *Repo) FilesLike(ctx context.Context, commit string, wanted func(path string) bool, visit func(Stored) error) error {
 	all := []string{strings.TrimSuffix(r.prefix, "/")}
 	return r.files(ctx, commit, all, func(p string) bool { return wanted(strings.TrimPrefix(p, r.prefix)) }, visit)
 }
 
-// files takes and asks wanted for paths from the top of the repository, of which "" is the top itself.
+// files takes paths relative to the top of the repository ("" is the top itself), and passes such paths to wanted.
 func (r *Repo) files(ctx context.Context, commit string, paths []string, wanted func(string) bool, visit func(Stored) error) error {
 	own := func(f Stored) error {
 		f.Path = strings.TrimPrefix(f.Path, r.prefix)
 		return visit(f)
 	}
-	if r.command != nil { // its cache of what objects are stored as differences to is what makes many of them fast
+	if r.command != nil { // faster for many files, because it caches delta bases
 		return r.command.(*command).files(ctx, commit, paths, wanted, own)
 	}
 	s := newObjectStore(r.layout)
@@ -70,7 +70,7 @@ func (r *Repo) files(ctx context.Context, commit string, paths []string, wanted 
 	return nil
 }
 
-// each visits what an entry of a tree stands for, as far as it is wanted.
+// each visits the wanted files of a tree entry.
 func (s *objectStore) each(ctx context.Context, path string, at blob, wanted func(string) bool, visit func(Stored) error) error {
 	switch at.mode {
 	case modeTree:
@@ -97,7 +97,7 @@ func (s *objectStore) each(ctx context.Context, path string, at blob, wanted fun
 	return nil
 }
 
-// files does it with two git commands, of which the second one gets the names of the objects in a stream.
+// files implements Files with two git commands; the second reads the object names from a stream.
 func (k *command) files(ctx context.Context, commit string, paths []string, wanted func(string) bool, visit func(Stored) error) error {
 	args := []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--"}
 	if !slices.Contains(paths, "") {

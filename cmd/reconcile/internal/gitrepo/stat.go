@@ -10,14 +10,14 @@ type fileTime struct{ sec, nsec uint32 }
 
 func (t fileTime) before(o fileTime) bool { return t.sec < o.sec || t.sec == o.sec && t.nsec < o.nsec }
 
-// fileStat is what the index keeps of lstat(2), cut to 32 bits each. The zero value matches no file, so that git
-// compares contents.
+// fileStat is the part of lstat(2) that the index stores, cut to 32 bits each. The zero value matches no file, so
+// that git compares contents.
 type fileStat struct {
 	ctime, mtime             fileTime
 	dev, ino, uid, gid, size uint32
 }
 
-// put writes the stat data into the fixed part of an index entry, but for the mode.
+// put writes the stat data into the fixed part of an index entry, without the mode.
 func (s fileStat) put(fixed []byte) {
 	for i, v := range []uint32{s.ctime.sec, s.ctime.nsec, s.mtime.sec, s.mtime.nsec, s.dev, s.ino} {
 		binary.BigEndian.PutUint32(fixed[4*i:], v)
@@ -27,8 +27,8 @@ func (s fileStat) put(fixed []byte) {
 	}
 }
 
-// matches reports whether an index entry holds exactly these data. The device is left out, as git leaves it out: it
-// changes when a network file system is mounted again.
+// matches reports whether an index entry holds exactly these data. It ignores the device, as git does: the device
+// changes when a network file system is remounted.
 func (s fileStat) matches(fixed []byte) bool {
 	var other [fixedSize]byte
 	s.put(other[:])
@@ -40,7 +40,7 @@ func mtimeOf(fixed []byte) fileTime {
 	return fileTime{binary.BigEndian.Uint32(fixed[8:]), binary.BigEndian.Uint32(fixed[12:])}
 }
 
-// timeOf cuts a file's mtime to the index's form.
+// timeOf cuts a file's mtime to the index's format.
 func timeOf(fi os.FileInfo) fileTime {
 	t := fi.ModTime()
 	return fileTime{uint32(t.Unix()), uint32(t.Nanosecond())}

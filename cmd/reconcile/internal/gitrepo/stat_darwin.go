@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// statOf takes over what the index keeps of a file.
+// statOf returns the part of a file's stat data that the index stores.
 func statOf(fi os.FileInfo) fileStat {
 	s := fileStat{mtime: timeOf(fi), size: uint32(fi.Size())}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {

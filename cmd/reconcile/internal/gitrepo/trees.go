@@ -18,7 +18,7 @@ const (
 	modeTree = 0o040000
 )
 
-// blob is what a tree or the index says of a file; the zero value says that there is none.
+// blob is a file's entry in a tree or the index; the zero value means that it does not exist.
 type blob struct {
 	mode uint32
 	hash plumbing.Hash
@@ -88,7 +88,7 @@ func (e treeEntry) sortName() string {
 	return e.name
 }
 
-// file looks a file up. What is there but no file (a folder, a symlink, a submodule) is returned with its mode.
+// file looks a path up. An entry that is not a file (a folder, a symlink, a submodule) is returned with its mode.
 func (s *objectStore) file(root plumbing.Hash, path string) (blob, error) {
 	at := blob{modeTree, root}
 	for part := range strings.SplitSeq(path, "/") {
@@ -116,12 +116,12 @@ func child(entries []treeEntry, name string) blob {
 
 // edit is one file that a commit changes; a zero now removes it.
 type edit struct {
-	path     string // below the root of the tree at hand
+	path     string // relative to the root of the tree
 	was, now blob
 }
 
-// graft applies edits (sorted by path) to the tree root, and returns the new root and the trees that are new. Folders
-// that become empty vanish; an empty root is the empty tree.
+// graft applies edits (sorted by path) to the tree root, and returns the new root and the new trees. Empty folders
+// are removed; an empty root is the empty tree.
 func (s *objectStore) graft(root plumbing.Hash, edits []edit) (plumbing.Hash, []object, error) {
 	old, err := s.tree(root)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *objectStore) graftFolder(was blob, edits []edit) (blob, []object, error
 	return blob{modeTree, hash}, objects, nil
 }
 
-// splitFolder cuts off the leading edits that are below the folder name, and takes that name from their paths.
+// splitFolder cuts off the leading edits below the folder name, and removes that name from their paths.
 func splitFolder(edits []edit, name string) (below, rest []edit) {
 	for len(edits) > 0 && strings.HasPrefix(edits[0].path, name+"/") {
 		e := edits[0]
@@ -172,8 +172,8 @@ func splitFolder(edits []edit, name string) (below, rest []edit) {
 	return below, edits
 }
 
-// merge returns entries with the changed names replaced, added or (zero) removed, in git's order. Only what is added
-// makes sorting necessary; most commits add nothing, and folders may hold thousands of files.
+// merge returns entries with the changed names replaced, added or (zero) removed, in git's order. Only added names
+// require sorting; most commits add none, and folders may hold thousands of files.
 func merge(entries []treeEntry, changed map[string]blob) []treeEntry {
 	out := make([]treeEntry, 0, len(entries)+len(changed))
 	added := maps.Clone(changed)
@@ -198,11 +198,11 @@ func merge(entries []treeEntry, changed map[string]blob) []treeEntry {
 	return out
 }
 
-// folderChange says what became of one folder between two trees.
+// folderChange is the change of one folder between two trees.
 type folderChange struct {
 	was, now plumbing.Hash
 	files    int  // files more (or fewer) below it
-	reshaped bool // some direct sub-folder came or went
+	reshaped bool // a direct subfolder was added or removed
 }
 
 // difference lists the files that differ between two trees, and the folders on the way ("" is the root).
@@ -260,7 +260,7 @@ func compareHeads(a, b []treeEntry) int {
 	return compareEntries(a[0], b[0])
 }
 
-// compareEntry handles one name; folders and files of one name sort apart, so a and b are of one sort or zero.
+// compareEntry handles one name. Files and folders of one name sort apart, so a and b are of one type or zero.
 func (s *objectStore) compareEntry(path string, a, b blob, folders map[string]folderChange) ([]edit, error) {
 	if a.mode == modeTree || b.mode == modeTree {
 		return s.compareTrees(path+"/", a.hash, b.hash, folders)
@@ -268,7 +268,7 @@ func (s *objectStore) compareEntry(path string, a, b blob, folders map[string]fo
 	return []edit{{path: path, was: a, now: b}}, nil
 }
 
-// count is the number of files that edits add, less those that they remove.
+// count returns the number of files that edits add, minus those that they remove.
 func count(edits []edit) int {
 	n := 0
 	for _, e := range edits {

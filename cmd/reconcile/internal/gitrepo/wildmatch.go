@@ -2,8 +2,9 @@ package gitrepo
 
 import "strings"
 
-// wildmatch matches a path with a pattern as git does: * and ? do not match a slash, ** between slashes matches any folders,
-// and [...] has ranges, negation and classes. The pattern is folded to lower case by the caller where case does not matter.
+// wildmatch matches a path with a pattern as git does: * and ? do not match a slash, ** between slashes matches any
+// folders, and [...] has ranges, negation and classes. For case-insensitive matching the caller lowers the
+// pattern's case.
 func wildmatch(p, t string) bool {
 	for i := 0; i < len(p); i++ {
 		if p[i] == '*' {
@@ -37,7 +38,7 @@ func wildmatch(p, t string) bool {
 	return t == ""
 }
 
-// matchStar matches what begins at the star p[i], of one or more.
+// matchStar matches the rest of a pattern from the star p[i], a sequence of one or more.
 func matchStar(p, t string, i int) bool {
 	end := i
 	for end < len(p) && p[end] == '*' {
@@ -58,7 +59,7 @@ func matchStar(p, t string, i int) bool {
 	}
 }
 
-// matchSet matches a byte with the set that the pattern begins with, and returns the set's length.
+// matchSet matches a byte with the set at the start of the pattern, and returns the set's length.
 func matchSet(p string, c byte) (n int, ok bool) {
 	i, matched := 1, false
 	negated := i < len(p) && (p[i] == '!' || p[i] == '^')
@@ -67,7 +68,7 @@ func matchSet(p string, c byte) (n int, ok bool) {
 	}
 	for first := true; ; first = false {
 		if i >= len(p) {
-			return 0, false // without an end it matches nothing
+			return 0, false // an unterminated set matches nothing
 		}
 		if p[i] == ']' && !first {
 			return i + 1, matched != negated
@@ -95,7 +96,7 @@ func matchSet(p string, c byte) (n int, ok bool) {
 	}
 }
 
-// setByte is the first byte of a set's rest, which may be escaped.
+// setByte returns the first byte of a set's rest, which may be escaped.
 func setByte(p string) (c byte, size int) {
 	if p[0] == '\\' && len(p) > 1 {
 		return p[1], 2

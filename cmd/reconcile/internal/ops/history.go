@@ -87,7 +87,7 @@ func History(ctx context.Context, env Env, q HistoryRequest) (r HistoryResult, e
 		return r, typed(err)
 	}
 	r.Changes = []Change{}
-	r.Shallow, err = repo.Past(ctx, commit, r.Paths, func(rev gitrepo.Revision) bool {
+	r.Shallow, err = repo.History(ctx, commit, r.Paths, func(rev gitrepo.Revision) bool {
 		if c, of := changeOf(r.Ref, status, r.Paths, rev); of {
 			r.Changes = append(r.Changes, c)
 		}

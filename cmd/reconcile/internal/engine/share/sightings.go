@@ -50,7 +50,7 @@ func (s *Share) recallSightings() {
 		s.firstSeen[c.Hash] = c.Since
 		before[i] = gitrepo.Sighting{Ref: c.Ref, Hash: c.Hash, Since: now.Add(c.Since - up)}
 	}
-	s.remote.Recall(before)
+	s.remote.RestoreSightings(before)
 }
 
 // saveSightings keeps what was seen for the next run. What is there already is not written again. Times are rounded up: who

@@ -17,21 +17,21 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// patience is how long a held lock is waited for before the commit gives up, or leaves the index for later.
-const patience = 3 * time.Second
+// lockTimeout is how long to wait for a held lock before the commit gives up, or leaves the index for later.
+const lockTimeout = 3 * time.Second
 
-// workshop is <common>/reconcile while this process holds its guard: the only place where it makes temporary files.
-type workshop struct {
-	dir      string
-	guard    *flock.Flock
-	patience time.Duration
-	seq      atomic.Int64 // numbers temporary files; several goroutines make some
+// scratchDir is <common>/reconcile while this process holds its guard: the only folder for temporary files.
+type scratchDir struct {
+	dir         string
+	guard       *flock.Flock
+	lockTimeout time.Duration
+	seq         atomic.Int64 // numbers temporary files; used by several goroutines
 }
 
-// enterWorkshop takes the guard, which excludes other processes of ours and is freed by the kernel when its holder
-// dies, and sweeps what a dead holder left.
-func enterWorkshop(ctx context.Context, l layout, patience time.Duration) (*workshop, error) {
-	w := &workshop{dir: filepath.Join(l.common, "reconcile"), patience: patience}
+// openScratchDir takes the guard, which excludes other reconcile processes and is released by the kernel when its
+// holder dies, and sweeps the leftover files of a dead holder.
+func openScratchDir(ctx context.Context, l layout, patience time.Duration) (*scratchDir, error) {
+	w := &scratchDir{dir: filepath.Join(l.common, "reconcile"), lockTimeout: patience}
 	if err := os.MkdirAll(w.dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -53,21 +53,22 @@ func enterWorkshop(ctx context.Context, l layout, patience time.Duration) (*work
 	return w, nil
 }
 
-// settled reports whether there is certainly nothing to sweep and nothing to catch up with, without writing anything.
+// settled reports whether there is certainly nothing to sweep and nothing to catch up with, without writing
+// anything.
 func settled(l layout) bool {
 	entries, err := os.ReadDir(filepath.Join(l.common, "reconcile"))
 	return errors.Is(err, os.ErrNotExist) || err == nil && (len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "guard")
 }
 
-func (w *workshop) leave() error { return w.guard.Unlock() }
+func (w *scratchDir) close() error { return w.guard.Unlock() }
 
-// temp makes a new file; kind says what it is for, and is part of the name.
-func (w *workshop) temp(kind string) (*os.File, error) {
+// temp creates a file; kind is its purpose, and part of its name.
+func (w *scratchDir) temp(kind string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(w.dir, fmt.Sprintf("%s.%d.tmp", kind, w.seq.Add(1))), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
-// replace gives path new content, durably: temporary file, sync, rename, sync of the folder.
-func (w *workshop) replace(path string, data []byte, perm fs.FileMode) error {
+// replace replaces the content of path, durably: temporary file, sync, rename, sync of the folder.
+func (w *scratchDir) replace(path string, data []byte, perm fs.FileMode) error {
 	name, err := w.prepared(data, perm)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (w *workshop) replace(path string, data []byte, perm fs.FileMode) error {
 }
 
 // prepared writes data, synced, to a new file and returns its name.
-func (w *workshop) prepared(data []byte, perm fs.FileMode) (string, error) {
+func (w *scratchDir) prepared(data []byte, perm fs.FileMode) (string, error) {
 	f, err := w.temp("file")
 	if err != nil {
 		return "", err
@@ -102,7 +103,7 @@ func finish(f *os.File, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncDir makes names in a folder durable. Windows has no such call, and its renames are.
+// syncDir makes names in a folder durable. Windows has no such call; its renames are durable.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -114,9 +115,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// sweep removes what a dead holder of the guard left: stale lock files (hard links to our temporary files), packs
-// whose index never got its name, and the temporary files themselves.
-func (w *workshop) sweep(l layout) error {
+// sweep removes the leftover files of a dead holder of the guard: stale lock files (hard links to our temporary
+// files), packs whose index was never renamed, and the temporary files themselves.
+func (w *scratchDir) sweep(l layout) error {
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func (w *workshop) sweep(l layout) error {
 	return nil
 }
 
-// sweepPack removes the pack that "pack-<hash>.idx.tmp" was to become the index of, when it is there without one.
+// sweepPack removes the pack that "pack-<hash>.idx.tmp" belongs to, if the pack has no index.
 func sweepPack(dir, name string) error {
 	pack, ok := strings.CutSuffix(name, ".idx.tmp")
 	if !ok || !strings.HasPrefix(pack, "pack-") {
@@ -200,19 +201,20 @@ func escapeGlob(p string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
 }
 
-// lockFile is a git lock file that we hold: <path>.lock, whose content becomes path's by commit.
+// lockFile is a git lock file that we hold: <path>.lock, whose content commit moves to path.
 type lockFile struct {
 	path string
-	twin *os.File // the same file, under its name in the workshop; or the lock file itself where links cannot be made
+	twin *os.File // the same file, under its name in the scratch directory; or the lock file itself without hard links
 }
 
-// lock takes git's lock on path. The wait is bounded by the workshop's patience; then the error wraps ErrBusy.
-func (w *workshop) lock(ctx context.Context, path string) (*lockFile, error) {
+// lock takes git's lock on path. It waits at most the scratch directory's lock timeout; then the error wraps
+// ErrBusy.
+func (w *scratchDir) lock(ctx context.Context, path string) (*lockFile, error) {
 	twin, err := w.temp("lock")
 	if err != nil {
 		return nil, err
 	}
-	deadline := time.Now().Add(w.patience)
+	deadline := time.Now().Add(w.lockTimeout)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		l, err := link(twin, path)
 		if err == nil {
@@ -233,7 +235,8 @@ func (w *workshop) lock(ctx context.Context, path string) (*lockFile, error) {
 	}
 }
 
-// link makes path.lock exclusively: as a hard link to twin, or on its own where the file system has no hard links.
+// link creates path.lock exclusively: as a hard link to twin, or as a separate file where the file system has no
+// hard links.
 func link(twin *os.File, path string) (*lockFile, error) {
 	err := os.Link(twin.Name(), path+".lock")
 	if errors.Is(err, os.ErrNotExist) {
@@ -263,8 +266,8 @@ func (l *lockFile) prepare(data []byte, perm fs.FileMode) error {
 	return finish(l.twin, data, perm)
 }
 
-// commit renames the prepared lock file over its path, durably. The lock is free afterwards. An error that wraps
-// errAfter came when the new content was in place.
+// commit renames the prepared lock file over its path, durably, and so releases the lock. An error that wraps
+// errAfterMove occurred when the new content was in place.
 func (l *lockFile) commit() error {
 	err := os.Rename(l.path+".lock", l.path)
 	if err != nil && removeEmptyDirs(l.path) {
@@ -273,25 +276,25 @@ func (l *lockFile) commit() error {
 	if err != nil {
 		return errors.Join(err, l.release())
 	}
-	os.Remove(l.twin.Name()) // else sweep will
+	os.Remove(l.twin.Name()) // otherwise sweep removes it
 	if err := syncDir(filepath.Dir(l.path)); err != nil {
-		return fmt.Errorf("%s: %w: %w", l.path, errAfter, err)
+		return fmt.Errorf("%s: %w: %w", l.path, errAfterMove, err)
 	}
 	return nil
 }
 
-// release gives the lock up without any change. If that fails, the twin stays, so that sweep can do it.
+// release releases the lock without any change. If that fails, the twin stays, so that sweep can remove the lock.
 func (l *lockFile) release() error {
 	l.twin.Close() // closed already when prepare ran
 	if err := os.Remove(l.path + ".lock"); err != nil {
 		return err
 	}
-	os.Remove(l.twin.Name()) // else sweep will
+	os.Remove(l.twin.Name()) // otherwise sweep removes it
 	return nil
 }
 
-// removeEmptyDirs removes a folder that holds nothing but empty folders, which packed references leave behind where a
-// reference wants to be. It reports whether path is free now.
+// removeEmptyDirs removes a folder that holds nothing but empty folders, which packed references leave behind where
+// a reference is to be created. It reports whether path is free now.
 func removeEmptyDirs(path string) bool {
 	if fi, err := os.Lstat(path); err != nil || !fi.IsDir() {
 		return false

@@ -11,19 +11,19 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Revision is a commit that changed one of the paths that Past was asked about.
+// Revision is a commit that changed one of the paths of a History call.
 type Revision struct {
 	Hash    string
 	When    time.Time // of the commit, in UTC
 	Author  string    // the name
 	Subject string
-	// Input is the commit that reconcile read when it made this one; empty for commits of others.
+	// Input is the commit that reconcile read when it made this one; empty for other commits.
 	Input string
-	// Was and Now are the contents before and after, in the order of the paths; nil where there was no file.
+	// Was and Now are the contents before and after, in the order of the paths; nil where the file does not exist.
 	Was, Now [][]byte
 }
 
-// commitText is what a commit object says. Of parents, the first is the branch that others were merged into.
+// commitText is a parsed commit object. The first parent is the branch that the others were merged into.
 type commitText struct {
 	Hash, Tree      string
 	Parents         []string
@@ -31,39 +31,39 @@ type commitText struct {
 	When            time.Time
 }
 
-// Past walks back from a commit along first parents and calls visit for each that changed one of the paths (below the
-// directory given to Open), newest first, until visit says no, or the history ends. cut says that it goes on, but not
-// in this clone. Renames are not followed. Of the trees, only the folders on the way to the paths are read, and only
-// where they changed.
-func (r *Repo) Past(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
+// History walks back from a commit along first parents and calls visit for each commit that changed one of the
+// paths (below the directory given to Open), newest first, until visit returns false or the history ends. cut is
+// set if the clone lacks older commits. Renames are not followed. Only the folders on the way to the paths are
+// read, and only where they changed.
+func (r *Repo) History(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
 	below, err := r.below(paths)
 	if err != nil {
 		return false, err
 	}
 	if r.why != nil {
-		return r.command.(*command).past(ctx, from, below, visit)
+		return r.command.(*command).history(ctx, from, below, visit)
 	}
 	s := newObjectStore(r.layout)
 	defer s.close()
 	w := &walk{s: s, paths: below, visit: visit}
 	cut, err = w.run(ctx, from)
 	var pass *needsGit
-	if errors.As(err, &pass) && r.command != nil && w.told == 0 {
-		return r.command.(*command).past(ctx, from, below, visit)
+	if errors.As(err, &pass) && r.command != nil && w.visited == 0 {
+		return r.command.(*command).history(ctx, from, below, visit)
 	}
 	return cut, err
 }
 
 // walk is a walk through a history.
 type walk struct {
-	s     *objectStore
-	paths []string
-	visit func(Revision) bool
-	told  int // revisions
+	s       *objectStore
+	paths   []string
+	visit   func(Revision) bool
+	visited int // number of visited revisions
 }
 
-// way is what a tree says of one path: the folders on the way, and the file.
-type way struct {
+// pathEntry is a path's entry in a tree: the folders on the way, and the file.
+type pathEntry struct {
 	folders []plumbing.Hash
 	file    blob
 }
@@ -73,19 +73,19 @@ func (w *walk) run(ctx context.Context, from string) (cut bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	now, err := w.ways(at, make([]way, len(w.paths)))
+	now, err := w.entries(at, make([]pathEntry, len(w.paths)))
 	for ; err == nil; err = ctx.Err() {
 		var parent commitText
-		was := make([]way, len(w.paths))
+		was := make([]pathEntry, len(w.paths))
 		if len(at.Parents) > 0 {
 			if parent, err = w.s.commit(at.Parents[0]); err != nil {
 				return true, w.end(err)
 			}
-			if was, err = w.ways(parent, now); err != nil {
+			if was, err = w.entries(parent, now); err != nil {
 				return false, err
 			}
 		}
-		if more, err := w.tell(at, was, now); err != nil || !more || parent.Hash == "" {
+		if more, err := w.visitChanged(at, was, now); err != nil || !more || parent.Hash == "" {
 			return false, err
 		}
 		at, now = parent, was
@@ -93,7 +93,7 @@ func (w *walk) run(ctx context.Context, from string) (cut bool, err error) {
 	return false, err
 }
 
-// end is the error of a commit that cannot be read: none, where the clone is shallow.
+// end returns the error of an unreadable commit, or nil if the clone is shallow.
 func (w *walk) end(err error) error {
 	r := Repo{layout: w.s.l}
 	if r.Shallow() {
@@ -102,22 +102,22 @@ func (w *walk) end(err error) error {
 	return err
 }
 
-// ways looks the paths up in the tree of a commit. What is the same folder as in near, the tree of a commit beside it,
-// is not read again.
-func (w *walk) ways(c commitText, near []way) ([]way, error) {
-	out := make([]way, len(w.paths))
+// entries looks the paths up in the tree of a commit. Folders that are the same as in near, the entries of an
+// adjacent commit, are not read again.
+func (w *walk) entries(c commitText, near []pathEntry) ([]pathEntry, error) {
+	out := make([]pathEntry, len(w.paths))
 	for i, p := range w.paths {
 		var err error
-		if out[i], err = w.way(plumbing.NewHash(c.Tree), p, near[i]); err != nil {
+		if out[i], err = w.entry(plumbing.NewHash(c.Tree), p, near[i]); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (w *walk) way(root plumbing.Hash, path string, near way) (way, error) {
+func (w *walk) entry(root plumbing.Hash, path string, near pathEntry) (pathEntry, error) {
 	at := blob{modeTree, root}
-	var out way
+	var out pathEntry
 	for part := range strings.SplitSeq(path, "/") {
 		depth := len(out.folders)
 		if at.mode != modeTree {
@@ -130,11 +130,11 @@ func (w *walk) way(root plumbing.Hash, path string, near way) (way, error) {
 		out.folders = append(out.folders, at.hash)
 		data, err := w.s.read(plumbing.TreeObject, at.hash)
 		if err != nil {
-			return way{}, err
+			return pathEntry{}, err
 		}
 		entries, err := parseTree(data)
 		if err != nil {
-			return way{}, fmt.Errorf("tree %s: %w; look with git fsck", at.hash, err)
+			return pathEntry{}, fmt.Errorf("tree %s: %w; look with git fsck", at.hash, err)
 		}
 		at = child(entries, part)
 	}
@@ -142,8 +142,8 @@ func (w *walk) way(root plumbing.Hash, path string, near way) (way, error) {
 	return out, nil
 }
 
-// tell visits a commit, if it changed one of the paths.
-func (w *walk) tell(c commitText, was, now []way) (more bool, err error) {
+// visitChanged visits a commit if it changed one of the paths.
+func (w *walk) visitChanged(c commitText, was, now []pathEntry) (more bool, err error) {
 	rev := c.revision()
 	changed := false
 	for i := range w.paths {
@@ -165,7 +165,7 @@ func (w *walk) tell(c commitText, was, now []way) (more bool, err error) {
 	if !changed {
 		return true, nil
 	}
-	w.told++
+	w.visited++
 	return w.visit(rev), nil
 }
 
@@ -233,8 +233,8 @@ func (c commitText) revision() Revision {
 	return r
 }
 
-// past does it with the git command, for repositories that the native backend does not read.
-func (k *command) past(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
+// history implements History with the git command, for repositories that the native backend does not support.
+func (k *command) history(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
 	args := append([]string{"--literal-pathspecs", "rev-list", "--first-parent", from, "--"}, paths...)
 	out, err := k.run(ctx, call{}, args...)
 	if err != nil {
@@ -263,7 +263,7 @@ func (k *command) past(ctx context.Context, from string, paths []string, visit f
 	return r.Shallow(), nil
 }
 
-// content is a file of a commit; nil where there is none.
+// content returns the content of a file in a commit, or nil if it does not exist.
 func (k *command) content(ctx context.Context, commit, path string) []byte {
 	data, err := k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
 	if err != nil {

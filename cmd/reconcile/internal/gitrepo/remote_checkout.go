@@ -16,54 +16,54 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// modeModule is that of a submodule.
+// modeModule is the mode of a submodule.
 const modeModule = 0o160000
 
-// ground is what it takes to change files of the work tree from one commit to another.
-type ground struct {
+// checkout changes files of the work tree from one commit to another.
+type checkout struct {
 	n        *native
-	w        *workshop
+	w        *scratchDir
 	cfg      *gitConfig
 	store    *objectStore
 	rules    *rules
 	fileMode bool
 	index    *index
-	written  fileTime // when the index was
+	written  fileTime // mtime of the index
 	owner    func(path string) Ownership
 }
 
-func newGround(ctx context.Context, n *native, cfg *gitConfig, w *workshop) *ground {
-	return &ground{n: n, w: w, cfg: cfg, store: newObjectStore(n.layout), rules: newRules(ctx, n.layout, cfg),
+func newCheckout(ctx context.Context, n *native, cfg *gitConfig, w *scratchDir) *checkout {
+	return &checkout{n: n, w: w, cfg: cfg, store: newObjectStore(n.layout), rules: newRules(ctx, n.layout, cfg),
 		fileMode: cfg.flag(ctx, "core.filemode", true), owner: func(string) Ownership { return None }}
 }
 
-// fileChange is one file that is to become another.
+// fileChange is one file to change.
 type fileChange struct {
 	edit
-	raw    bool // the file is written here, and not by git
+	raw    bool // this package writes the file, not git
 	stay   bool // the file stays as it is, and only the index follows
-	shared bool // programs of other makes write the file, too
-	there
+	shared bool // third-party programs write the file, too
+	diskFile
 }
 
-// there is what is in the work tree; the zero value is nothing.
-type there struct {
+// diskFile is a file of the work tree; the zero value does not exist.
+type diskFile struct {
 	stat fileStat
-	mode uint32 // as git has it
+	mode uint32 // git's mode
 }
 
-// stand is how a file of the work tree stands to an edit of it.
-type stand int
+// fileState relates a file of the work tree to an edit of it.
+type fileState int
 
 const (
-	asWas    stand = iota // it is as it was: it can be changed
-	asNow                 // it is as it is to become, or is none of the work tree's
-	doubtful              // only git can tell, because of a filter
-	changed               // the user changed it
+	stateOld      fileState = iota // as before the edit: it can be changed
+	stateNew                       // as after the edit, or outside the sparse checkout
+	stateUnknown                   // only git can decide, because of a filter
+	stateModified                  // changed by the user
 )
 
-// sift finds out what is to be done with each file. Files of the user's that changed are a *Conflict.
-func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) ([]fileChange, error) {
+// classify decides what to do with each file. Changed files of the user are a *Conflict.
+func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]blob) ([]fileChange, error) {
 	root, err := regular.Root(g.n.worktree)
 	if err != nil {
 		return nil, err
@@ -71,14 +71,14 @@ func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) (
 	defer root.Close()
 	var changes, doubts []fileChange
 	var clash []string
-	anew := slices.ContainsFunc(edits, func(e edit) bool { return path.Base(e.path) == ".gitattributes" }) // git knows them
+	anew := slices.ContainsFunc(edits, func(e edit) bool { return path.Base(e.path) == ".gitattributes" }) // git reads the new ones
 	for _, e := range edits {
-		if err := wholesome(e.path); err != nil {
+		if err := checkTreePath(e.path); err != nil {
 			return nil, err
 		}
 		_, kept := keep[e.path]
 		if kept && e.now.mode == 0 {
-			continue // keepers say what becomes of the file
+			continue // missingRecords handles the file
 		}
 		if owner := g.owner(e.path); plain(e.was) && plain(e.now) && owner != None {
 			c := fileChange{edit: e, raw: !anew && g.rules.conversion(e.path).native()}
@@ -94,16 +94,16 @@ func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) (
 		if err != nil {
 			return nil, err
 		}
-		switch c.there, c.stay = at, how == asNow; how {
-		case changed:
+		switch c.diskFile, c.stay = at, how == stateNew; how {
+		case stateModified:
 			clash = append(clash, e.path)
-		case doubtful:
+		case stateUnknown:
 			doubts = append(doubts, c)
 		default:
 			changes = append(changes, c)
 		}
 	}
-	cleared, still, err := g.ask(ctx, doubts)
+	cleared, still, err := g.askGit(ctx, doubts)
 	if clash = append(clash, still...); err == nil && len(clash) > 0 {
 		slices.Sort(clash)
 		err = &Conflict{Paths: clash, What: "changed here and on the remote; commit, stash or move your changes away, then run " +
@@ -112,14 +112,15 @@ func (g *ground) sift(ctx context.Context, edits []edit, keep map[string]blob) (
 	if err != nil {
 		return nil, err
 	}
-	return append(append(changes, cleared...), g.keepers(root, keep)...), nil
+	return append(append(changes, cleared...), g.missingRecords(root, keep)...), nil
 }
 
-// keepers are the records that the branch does not have any more, or never had, and that have no file.
-func (g *ground) keepers(root *os.Root, keep map[string]blob) []fileChange {
+// missingRecords returns the records that the branch does not have any more, or never had, and whose files do not
+// exist.
+func (g *checkout) missingRecords(root *os.Root, keep map[string]blob) []fileChange {
 	var out []fileChange
 	for p, b := range keep {
-		if _, err := root.Lstat(filepath.FromSlash(p)); errors.Is(err, os.ErrNotExist) && plain(b) && wholesome(p) == nil {
+		if _, err := root.Lstat(filepath.FromSlash(p)); errors.Is(err, os.ErrNotExist) && plain(b) && checkTreePath(p) == nil {
 			out = append(out, fileChange{edit: edit{path: p, now: b}, raw: g.rules.conversion(p).native()})
 		}
 	}
@@ -127,8 +128,8 @@ func (g *ground) keepers(root *os.Root, keep map[string]blob) []fileChange {
 	return out
 }
 
-// wholesome refuses a path that a tree from elsewhere must not lead to.
-func wholesome(p string) error {
+// checkTreePath refuses a path that a foreign tree must not contain.
+func checkTreePath(p string) error {
 	for part := range strings.SplitSeq(p, "/") {
 		if part == "." || part == ".." || isDotGit(part) || strings.ContainsAny(part, "\\\x00") {
 			return &Conflict{Paths: []string{p}, What: "the remote has a path that reconcile does not check out; look who committed it"}
@@ -137,46 +138,46 @@ func wholesome(p string) error {
 	return nil
 }
 
-// plain reports whether an entry is a regular file, or none at all.
+// plain reports whether an entry is a regular file, or absent.
 func plain(b blob) bool { return b.mode == 0 || b.mode == modeFile || b.mode == modeExec }
 
 // look compares index and work tree with an edit.
-func (g *ground) look(root *os.Root, e edit) (stand, there, error) {
+func (g *checkout) look(root *os.Root, e edit) (fileState, diskFile, error) {
 	entry, conflict := g.index.find(e.path)
 	switch {
 	case conflict, entry.fixed != nil && entry.extended()&flagIntent != 0:
-		return changed, there{}, nil
+		return stateModified, diskFile{}, nil
 	case entry.fixed == nil && e.was.mode != 0 && e.now.mode != 0, entry.fixed != nil && entry.blob() != e.was && entry.blob() != e.now:
-		return changed, there{}, nil
+		return stateModified, diskFile{}, nil
 	case entry.fixed == nil && g.index.blocked(e.path):
-		return changed, there{}, nil
+		return stateModified, diskFile{}, nil
 	case e.was.mode == modeModule || e.now.mode == modeModule:
-		if e.was.mode|e.now.mode != modeModule { // a file became one, or the other way round
-			return changed, there{}, nil
+		if e.was.mode|e.now.mode != modeModule { // a file became a submodule, or the reverse
+			return stateModified, diskFile{}, nil
 		}
-		return asNow, there{}, nil
+		return stateNew, diskFile{}, nil
 	}
 	fi, err := lstatBelow(root, e.path)
 	switch {
-	case errors.Is(err, errAside):
-		return changed, there{}, nil
+	case errors.Is(err, errNotFolder):
+		return stateModified, diskFile{}, nil
 	case errors.Is(err, os.ErrNotExist):
 		outside := entry.fixed != nil && entry.extended()&flagSkip != 0
 		switch {
 		case outside || e.now.mode == 0:
-			return asNow, there{}, nil
+			return stateNew, diskFile{}, nil
 		case e.was.mode == 0:
-			return asWas, there{}, nil
+			return stateOld, diskFile{}, nil
 		}
-		return changed, there{}, nil
+		return stateModified, diskFile{}, nil
 	case err != nil:
-		return changed, there{}, err
+		return stateModified, diskFile{}, err
 	}
 	return g.compare(root, e, fi)
 }
 
-// errAside says that a folder on the way is none.
-var errAside = errors.New("not a folder")
+// errNotFolder reports that a parent of a path is not a folder.
+var errNotFolder = errors.New("not a folder")
 
 // lstatBelow is Lstat for a path none of whose parents may be a symlink or a file.
 func lstatBelow(root *os.Root, p string) (os.FileInfo, error) {
@@ -189,15 +190,15 @@ func lstatBelow(root *os.Root, p string) (os.FileInfo, error) {
 			return nil, err
 		}
 		if !fi.IsDir() {
-			return nil, errAside
+			return nil, errNotFolder
 		}
 	}
 	return root.Lstat(filepath.FromSlash(p))
 }
 
-// compare compares the content of what is there.
-func (g *ground) compare(root *os.Root, e edit, fi os.FileInfo) (stand, there, error) {
-	at := there{statOf(fi), modeFile}
+// compare compares the content of a file on disk with both sides of an edit.
+func (g *checkout) compare(root *os.Root, e edit, fi os.FileInfo) (fileState, diskFile, error) {
+	at := diskFile{statOf(fi), modeFile}
 	var data []byte
 	var err error
 	switch {
@@ -207,68 +208,69 @@ func (g *ground) compare(root *os.Root, e edit, fi os.FileInfo) (stand, there, e
 		to, err = root.Readlink(filepath.FromSlash(e.path))
 		data = []byte(filepath.ToSlash(to))
 	case !fi.Mode().IsRegular():
-		return changed, at, nil
+		return stateModified, at, nil
 	default:
 		if fi.Mode()&0o100 != 0 {
 			at.mode = modeExec
 		}
 		s := scan{index: g.index, written: g.written, rules: g.rules, store: g.store}
 		if hash, known := s.indexed(e.path, at.stat); known {
-			return g.judge(e, blob{at.mode, hash}), at, nil
+			return g.stateOf(e, blob{at.mode, hash}), at, nil
 		}
 		if data, err = regular.Read(root, filepath.FromSlash(e.path)); err != nil {
 			break
 		}
 		hash, err := s.stored(e.path, data)
 		if err != nil {
-			return doubtful, at, nil
+			return stateUnknown, at, nil
 		}
-		return g.judge(e, blob{at.mode, hash}), at, nil
+		return g.stateOf(e, blob{at.mode, hash}), at, nil
 	}
 	if err != nil {
-		return changed, at, err
+		return stateModified, at, err
 	}
-	return g.judge(e, blob{at.mode, hashObject(plumbing.BlobObject, data)}), at, nil
+	return g.stateOf(e, blob{at.mode, hashObject(plumbing.BlobObject, data)}), at, nil
 }
 
-// judge compares what is there with both ends of an edit.
-func (g *ground) judge(e edit, is blob) stand {
+// stateOf compares a blob with both sides of an edit.
+func (g *checkout) stateOf(e edit, is blob) fileState {
 	like := func(b blob) bool {
 		sort := is.mode == b.mode || !g.fileMode && plain(is) && plain(b)
 		return b.mode != 0 && sort && is.hash == b.hash
 	}
 	switch {
 	case like(e.now):
-		return asNow
+		return stateNew
 	case like(e.was):
-		return asWas
+		return stateOld
 	}
-	return changed
+	return stateModified
 }
 
-// ask has git compare files that a filter converts. Who only looks runs none: then they are the user's.
-func (g *ground) ask(ctx context.Context, doubts []fileChange) (cleared []fileChange, clash []string, err error) {
+// askGit has git compare files that a filter converts. In read-only mode no filter runs: the files then count as
+// changed by the user.
+func (g *checkout) askGit(ctx context.Context, doubts []fileChange) (cleared []fileChange, clash []string, err error) {
 	if len(doubts) == 0 {
 		return nil, nil, nil
 	}
 	paths := pathsOfChanges(doubts)
-	if g.n.mode == look {
+	if g.n.mode == readOnly {
 		return nil, paths, nil
 	}
 	out, err := g.git().run(ctx, call{stdin: []byte(strings.Join(paths, "\n") + "\n")}, "hash-object", "--stdin-paths")
 	if err != nil {
-		return nil, paths, nil // it cannot be told: then it is the user's
+		return nil, paths, nil // unknown, so treated as the user's
 	}
 	hashes := strings.Fields(string(out))
 	if len(hashes) != len(doubts) {
 		return nil, paths, nil
 	}
 	for i, c := range doubts {
-		switch g.judge(c.edit, blob{c.mode, plumbing.NewHash(hashes[i])}) {
-		case asNow:
+		switch g.stateOf(c.edit, blob{c.mode, plumbing.NewHash(hashes[i])}) {
+		case stateNew:
 			c.stay = true
 			cleared = append(cleared, c)
-		case asWas:
+		case stateOld:
 			cleared = append(cleared, c)
 		default:
 			clash = append(clash, c.path)
@@ -285,12 +287,12 @@ func pathsOfChanges(changes []fileChange) []string {
 	return out
 }
 
-func (g *ground) git() *command {
-	return &command{layout: g.n.layout, git: g.n.git, mode: g.n.mode, patience: g.n.patience}
+func (g *checkout) git() *command {
+	return &command{layout: g.n.layout, git: g.n.git, mode: g.n.mode, lockTimeout: g.n.lockTimeout}
 }
 
 // askIndex reads, with git, the entries of an index that only git can read.
-func (g *ground) askIndex(ctx context.Context, edits []edit) error {
+func (g *checkout) askIndex(ctx context.Context, edits []edit) error {
 	g.index = &index{version: 2}
 	out, err := g.git().run(ctx, call{}, "ls-files", "-s", "-t", "-z")
 	if err != nil {
@@ -317,7 +319,7 @@ func (g *ground) askIndex(ctx context.Context, edits []edit) error {
 	return nil
 }
 
-// tagged gives an entry a stage, and marks it as one that a sparse checkout leaves out.
+// tagged sets an entry's stage, and its skip-worktree flag.
 func (e indexEntry) tagged(stage uint16, skip bool) indexEntry {
 	flags := e.flags() | stage<<12
 	if skip {
@@ -328,20 +330,20 @@ func (e indexEntry) tagged(stage uint16, skip bool) indexEntry {
 	return e
 }
 
-// staged are the new contents of files, which are not in place yet.
+// staged holds the new contents of files before they are in place.
 type staged struct {
-	g       *ground
+	g       *checkout
 	root    *os.Root
 	changes []fileChange
 	ours    *durable.Staged
-	dir     string // where git put its files, below the work tree
+	dir     string // folder of git's files, below the work tree
 	byGit   []fileChange
-	joints  joints
+	shared  sharedFiles
 }
 
-// stage prepares all contents without changing anything: what is ours as it is, and other files as git would check
-// them out, with their filters, line ends and links.
-func (g *ground) stage(ctx context.Context, changes []fileChange) (_ *staged, err error) {
+// stage prepares all contents without changing anything: reconcile's files as they are, and other files as git
+// would check them out, with their filters, line ends and links.
+func (g *checkout) stage(ctx context.Context, changes []fileChange) (_ *staged, err error) {
 	s := &staged{g: g, changes: changes, dir: path.Join(g.n.scratch, "adopt")}
 	if s.root, err = regular.Root(g.n.worktree); err != nil {
 		return nil, err
@@ -372,9 +374,9 @@ func (g *ground) stage(ctx context.Context, changes []fileChange) (_ *staged, er
 			ops = append(ops, durable.Op{Path: c.path, Data: data})
 		}
 	}
-	ops = append(removals, ops...) // a folder may come where a file was
+	ops = append(removals, ops...) // a folder may replace a file
 	if s.ours, err = durable.StageAll(s.root, g.n.scratch, ops); err != nil {
 		return nil, err
 	}
-	return s, s.checkout(ctx)
+	return s, s.checkOutByGit(ctx)
 }

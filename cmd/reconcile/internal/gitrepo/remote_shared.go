@@ -13,21 +13,21 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// joint is a Shared file that is about to be replaced. Its lock is held.
-type joint struct {
+// sharedFile is a Shared file about to be replaced. Its lock is held.
+type sharedFile struct {
 	path  string // below the work tree
 	lock  *lock.Lock
 	there []byte
-	next  []byte // as the remote has it
-	data  []byte // what it is to hold
+	next  []byte // the remote's content
+	data  []byte // the new content
 }
 
-// joints are in the order of their paths.
-type joints []*joint
+// sharedFiles are sorted by path.
+type sharedFiles []*sharedFile
 
-// hold takes the locks of the Shared files among the changes, and finds out what each of them is to hold. Everything that
-// takes long was done before: others wait from now on until place.
-func (a *adoption) hold(ctx context.Context, changes []fileChange) (_ joints, err error) {
+// lockShared locks the Shared files among the changes, and computes their new contents. All slow work is done
+// before: other writers wait from now until place.
+func (a *adoption) lockShared(ctx context.Context, changes []fileChange) (_ sharedFiles, err error) {
 	var shared []fileChange
 	for _, c := range changes {
 		if c.shared {
@@ -42,7 +42,7 @@ func (a *adoption) hold(ctx context.Context, changes []fileChange) (_ joints, er
 	if err != nil {
 		return nil, err
 	}
-	var held joints
+	var held sharedFiles
 	defer func() {
 		if err != nil {
 			held.release()
@@ -50,7 +50,7 @@ func (a *adoption) hold(ctx context.Context, changes []fileChange) (_ joints, er
 	}()
 	for i, c := range shared {
 		own := strings.TrimPrefix(c.path, a.m.repo.prefix)
-		j := &joint{path: c.path, next: versions[i].Next}
+		j := &sharedFile{path: c.path, next: versions[i].Next}
 		if j.lock, err = a.owners.Lock(ctx, own); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (a *adoption) hold(ctx context.Context, changes []fileChange) (_ joints, er
 	return held, nil
 }
 
-// versions reads what the files were where the branches parted, and what the remote has.
+// versions reads the files' contents in the common ancestor and on the remote.
 func (a *adoption) versions(ctx context.Context, shared []fileChange) ([]Versions, error) {
 	base, err := a.store.treeOf(a.base)
 	if err != nil {
@@ -94,8 +94,8 @@ func (a *adoption) versions(ctx context.Context, shared []fileChange) ([]Version
 	return out, nil
 }
 
-// place replaces the files, if nobody came between, and gives the locks up.
-func (all joints) place(root *os.Root, scratch string) error {
+// place replaces the files, if no other process intervened, and releases the locks.
+func (all sharedFiles) place(root *os.Root, scratch string) error {
 	var ops []durable.Op
 	for _, j := range all {
 		if err := j.lock.Check(); errors.Is(err, lock.ErrStolen) {
@@ -114,17 +114,17 @@ func (all joints) place(root *os.Root, scratch string) error {
 	return nil
 }
 
-// release gives the locks up that are still held. What is said of one that somebody else took was said by Check.
-func (all joints) release() {
+// release releases the locks that are still held. Check already reported a stolen lock.
+func (all sharedFiles) release() {
 	for _, j := range all {
 		_ = j.lock.Release()
 	}
 }
 
-// differ reports whether a file does not hold what the remote has.
-func (all joints) differ(path string) bool {
-	return slices.ContainsFunc(all, func(j *joint) bool { return j.path == path && !same(j.data, j.next) })
+// differ reports whether a file's content differs from the remote's.
+func (all sharedFiles) differ(path string) bool {
+	return slices.ContainsFunc(all, func(j *sharedFile) bool { return j.path == path && !same(j.data, j.next) })
 }
 
-// same reports whether two contents are the same; nil is that of no file.
+// same reports whether two contents are the same; nil means no file.
 func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
