@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
@@ -21,7 +20,7 @@ variable whose value goes along, and allow them. A tree may come from anybody: u
 is sent there, search goes by words, and nothing is mirrored.
 
 What is allowed is written to allowed.json in the configuration folder of the user, and holds for all trees that name
-the same address and the same variable. For one process, as in CI, ` + egress.AllowVariable + `=URL,… does the same.`,
+the same address and the same variable. For one process, as in CI, ` + ops.AllowVariable + `=URL,… does the same.`,
 		Example: "  reconcile allow --list\n  reconcile allow\n  reconcile allow --remove https://api.example.com/v1",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.allow(cmd.Context(), q) },

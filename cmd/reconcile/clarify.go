@@ -71,7 +71,7 @@ func noClarifyCommand(cmd *cobra.Command, args []string) error {
 	if _, _, ok := clarify.ReadID(args[0]); ok {
 		return badUsage("usage: reconcile clarify show %s", args[0])
 	}
-	return badUsage("clarify has no command %s%s; there are %s", render.Argument(args[0]), didYouMean(args[0], names),
+	return badUsage("clarify has no command %s%s; there are %s", render.Argument(args[0]), schemas.DidYouMean(args[0], names),
 		strings.Join(names, ", "))
 }
 

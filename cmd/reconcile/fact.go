@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
@@ -32,37 +31,26 @@ func newFactCmd(a *app) *cobra.Command {
 		Long:  factLong,
 		Example: "  reconcile fact edge docs/git.md state/tree.go --type documents --note \"how a tree is shared\"\n" +
 			"  reconcile fact review docs/git.md approved\n  reconcile fact list docs/git.md",
-		RunE: noFactCommand,
+		RunE: noSubcommand,
 	}
 	cmd.AddCommand(newFactEdgeCmd(a), newFactProvenanceCmd(a), newFactConflictCmd(a), newFactResolveCmd(a), newFactReviewCmd(a),
 		newFactTrustCmd(a), newFactAddCmd(a), newFactListCmd(a), newFactRemoveCmd(a))
 	return cmd
 }
 
-// noFactCommand refuses the bare command, and words that are none.
-func noFactCommand(cmd *cobra.Command, args []string) error {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	if len(args) == 0 {
-		return badUsage("reconcile fact needs one of %s; for example: %s", strings.Join(names, ", "), firstExample(cmd))
-	}
-	return badUsage("fact has no command %q%s; there are %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
-}
-
-// factCmd completes a command that states one fact, which read makes of its arguments and flags, and of a note.
-func (a *app) factCmd(cmd *cobra.Command, read func(args []string, note string) (ops.Statement, error)) *cobra.Command {
-	by, note := "", ""
-	bindBy(cmd, &by)
-	cmd.Flags().StringVar(&note, "note", "", "`WHY` that is so")
+// factCmd completes a command that states one fact, which read makes of its arguments and flags.
+func (a *app) factCmd(cmd *cobra.Command, read func(args []string) (ops.Statement, error)) *cobra.Command {
+	q := ops.StateFactsRequest{}
+	bindBy(cmd, &q.By)
+	cmd.Flags().StringVar(&q.Note, "note", "", "`WHY` that is so")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f, err := read(args, a.discreet("--note", note))
+		f, err := read(args)
 		if err != nil {
 			return err
 		}
-		return ops.StateFacts(cmd.Context(), a.env(), ops.StateFactsRequest{Facts: []ops.Statement{f}, By: by}, a.printTaken)
+		q.Facts = []ops.Statement{f}
+		return ops.StateFacts(cmd.Context(), a.env(), q, a.printStated)
 	}
 	return cmd
 }
@@ -82,8 +70,8 @@ another file.`,
 	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(ops.EdgeNames(), ", "))
 	cmd.Flags().Float32Var(&r.Weight, "weight", 1, "how strong the relation is: a `NUMBER` above 0, up to 1")
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(ops.EdgeNames(), cobra.ShellCompDirectiveNoFileComp))
-	return a.factCmd(cmd, func(args []string, note string) (ops.Statement, error) {
-		r.From, r.To, r.Note = args[0], args[1], note
+	return a.factCmd(cmd, func(args []string) (ops.Statement, error) {
+		r.From, r.To = args[0], args[1]
 		if r.Weight == 0 { // which means 1 in a file
 			return nil, badUsage("--weight 0: write above 0 up to 1")
 		}
@@ -105,12 +93,12 @@ commit, review, url, agent, or another name.`,
 	}
 	cmd.Flags().StringVar(&from, "source", "", "`TYPE:ID` of where it comes from")
 	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "how sure that is: a `NUMBER` from 0 to 1")
-	return a.factCmd(cmd, func(args []string, note string) (ops.Statement, error) {
+	return a.factCmd(cmd, func(args []string) (ops.Statement, error) {
 		kind, id, ok := strings.Cut(from, ":")
 		if !ok || id == "" || schemas.CheckName(kind) != nil {
 			return nil, badUsage("--source %q: write TYPE:ID, as commit:1a2b3c4d", from)
 		}
-		p.Node, p.SourceType, p.SourceID, p.Note = args[0], kind, id, note
+		p.Node, p.SourceType, p.SourceID = args[0], kind, id
 		return p, nil
 	})
 }
@@ -125,11 +113,11 @@ func newFactConflictCmd(a *app) *cobra.Command {
 		Args:    arguments(2, 2, "two things"),
 	}
 	cmd.Flags().StringVar(&c.Type, "type", "contradiction", "`TYPE` of the conflict: contradiction, supersession, duplicate, or another name")
-	return a.factCmd(cmd, func(args []string, note string) (ops.Statement, error) {
+	return a.factCmd(cmd, func(args []string) (ops.Statement, error) {
 		if err := schemas.CheckName(c.Type); err != nil {
 			return nil, badUsage("--type: %v", err)
 		}
-		c.A, c.B, c.Note = args[0], args[1], note
+		c.A, c.B = args[0], args[1]
 		return c, nil
 	})
 }
@@ -144,7 +132,7 @@ func newFactResolveCmd(a *app) *cobra.Command {
 		Args:    arguments(2, -1, "the id of a conflict, and how it ended"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := ops.ResolveRequest{ID: args[0], Text: strings.Join(args[1:], " "), By: by}
-			return ops.ResolveConflict(cmd.Context(), a.env(), q, a.printTaken)
+			return ops.ResolveConflict(cmd.Context(), a.env(), q, a.printStated)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -153,15 +141,15 @@ func newFactResolveCmd(a *app) *cobra.Command {
 }
 
 func newFactReviewCmd(a *app) *cobra.Command {
-	verdicts := strings.Join(index.Verdicts, ", ")
+	verdicts := strings.Join(ops.Verdicts, ", ")
 	return a.factCmd(&cobra.Command{
 		Use:     "review NODE VERDICT",
 		Short:   "State what you make of something: " + verdicts,
 		Long:    "State what you make of something: " + verdicts + ". The digest of its text is on record with it.",
 		Example: "  reconcile fact review docs/git.md approved\n  reconcile fact review state/:Tree.Entry rejected --note \"it may panic\"",
 		Args:    arguments(2, 2, "what was reviewed, and one of "+verdicts),
-	}, func(args []string, note string) (ops.Statement, error) {
-		return &ops.Review{Node: args[0], Verdict: args[1], Note: note}, nil
+	}, func(args []string) (ops.Statement, error) {
+		return &ops.Review{Node: args[0], Verdict: args[1]}, nil
 	})
 }
 
@@ -173,12 +161,12 @@ func newFactTrustCmd(a *app) *cobra.Command {
 NODE --kind trust tells who changed it, when and why.`,
 		Example: "  reconcile fact trust docs/git.md 0.8 --note \"checked against the code\"",
 		Args:    arguments(2, 2, "what is to be trusted, and how far"),
-	}, func(args []string, note string) (ops.Statement, error) {
+	}, func(args []string) (ops.Statement, error) {
 		level, err := strconv.ParseFloat(args[1], 64)
 		if err != nil {
 			return nil, badUsage("%q is no level of trust; write 0 to 1, as 0.8", args[1])
 		}
-		return &ops.Trust{Node: args[0], Level: level, Note: note}, nil
+		return &ops.Trust{Node: args[0], Level: level}, nil
 	})
 }
 
@@ -200,7 +188,7 @@ reviews or trusts. Nothing is written if one of them cannot be. Ids are given an
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return ops.StateFacts(cmd.Context(), a.env(), ops.StateFactsRequest{Facts: all, By: by}, a.printTaken)
+			return ops.StateFacts(cmd.Context(), a.env(), ops.StateFactsRequest{Facts: all, By: by}, a.printStated)
 		},
 	}
 	bindBy(cmd, &by)
@@ -246,11 +234,11 @@ func (a *app) factRemove(ctx context.Context, ids []string) error {
 	return a.printDone(ids, "removed")
 }
 
-func (a *app) printTaken(taken []index.Taken) error {
+func (a *app) printStated(all []ops.Stated) error {
 	if a.global.output != formatTable {
-		return a.print(taken)
+		return a.print(all)
 	}
-	for _, t := range taken {
+	for _, t := range all {
 		fmt.Fprintf(a.stdout, "%s: %s (%s)\n", t.ID, t.Change, clean(t.Path))
 	}
 	return nil
@@ -272,7 +260,7 @@ func newFactListCmd(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	namesFlag(cmd, cmd.Flags(), &q.Kinds, "kind", "only facts of `KIND`: "+strings.Join(index.Kinds, ", ")+"; may be repeated", index.Kinds)
+	namesFlag(cmd, cmd.Flags(), &q.Kinds, "kind", "only facts of `KIND`: "+strings.Join(ops.FactKinds, ", ")+"; may be repeated", ops.FactKinds)
 	return cmd
 }
 

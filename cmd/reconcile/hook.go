@@ -28,7 +28,7 @@ ready --claim", and keeps what was learned.`,
 			if len(args) == 0 {
 				return badUsage("reconcile hook needs start or finish; for example: %s", strings.TrimSpace(cmd.Example))
 			}
-			return badUsage("there is no hook %q%s", args[0], didYouMean(args[0], []string{"start", "finish"}))
+			return badUsage("there is no hook %q%s", args[0], schemas.DidYouMean(args[0], []string{"start", "finish"}))
 		},
 	}
 	cmd.AddCommand(

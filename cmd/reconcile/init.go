@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/importer"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
@@ -85,9 +84,9 @@ func (a *app) init(ctx context.Context, q ops.InitRequest) error {
 		command += " -C " + a.global.dir
 	}
 	switch {
-	case r.Found != nil:
+	case r.DAG != "":
 		a.note("next: look at %s, and run: %s", r.DAG, command)
-		return a.printImported(r.Found)
+		return a.printImported(&r)
 	case q.Example:
 		a.note("next: %s", command)
 	default:
@@ -108,31 +107,20 @@ func (a *app) initWorkflows(ctx context.Context, q ops.InitWorkflowsRequest) err
 	return nil
 }
 
-// importedNode is a line of what init --from prints.
-type importedNode struct {
-	Node  string   `json:"node"`
-	Run   []string `json:"run"`
-	Needs []string `json:"needs,omitempty"`
-	From  string   `json:"from"`
-	Held  string   `json:"held,omitempty"`
-}
-
 // printImported prints the nodes that were written, and says what was left out.
-func (a *app) printImported(found *importer.Found) error {
-	var nodes []importedNode
-	t := render.NewTable(a.palette(), "NODE", "RUNS", "FROM", "HELD")
-	for _, c := range found.Commands {
-		nodes = append(nodes, importedNode{Node: c.Name, Run: c.Run, Needs: c.Needs, From: c.From, Held: c.Held})
-		t.Row(c.Name, commandLine(c.Run), c.From, cmp.Or(c.Held, "-"))
-	}
+func (a *app) printImported(r *ops.InitResult) error {
 	if a.global.output != formatTable {
-		return a.print(nodes)
+		return a.print(r.Nodes)
 	}
-	for _, o := range found.Omitted {
-		a.note("left out: %s: %s: %s", o.From, o.What, o.Why)
+	for _, o := range r.Omitted {
+		a.note("left out: %s", o)
 	}
 	if a.global.quiet {
 		return nil
+	}
+	t := render.NewTable(a.palette(), "NODE", "RUNS", "FROM", "HELD")
+	for _, n := range r.Nodes {
+		t.Row(n.Node, commandLine(n.Run), n.From, cmp.Or(n.Held, "-"))
 	}
 	return t.Write(a.stdout)
 }

@@ -26,7 +26,7 @@ func newMemoryCmd(a *app) *cobra.Command {
 		Example: "  reconcile memory capture --agent engineer --issue 29 session.jsonl\n" +
 			"  reconcile memory search database adapter\n" +
 			"  reconcile memory recall --agent reviewer --issue 30",
-		RunE: noMemoryCommand,
+		RunE: noSubcommand,
 	}
 	cmd.AddCommand(
 		newCaptureCmd(a), newMemoryGetCmd(a), newMemoryListCmd(a), newMemorySearchCmd(a), newRecallCmd(a),
@@ -34,19 +34,6 @@ func newMemoryCmd(a *app) *cobra.Command {
 		newMemoryScanCmd(a), newMemoryEvalCmd(a), newMemoryAuditCmd(a),
 	)
 	return cmd
-}
-
-// noMemoryCommand refuses the bare command, and words that are none.
-func noMemoryCommand(cmd *cobra.Command, args []string) error {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	if len(args) == 0 {
-		return badUsage("reconcile memory needs one of %s; for example: %s", strings.Join(names, ", "), firstExample(cmd))
-	}
-	return badUsage("memory has no command %q%s; there are %s", args[0], didYouMean(args[0], names),
-		strings.Join(names, ", "))
 }
 
 // bindMemoryFilter binds the flags that choose observations.

@@ -111,7 +111,7 @@ func (a *app) memoryRebuild(ctx context.Context) error {
 		return a.print(r)
 	}
 	for _, w := range r.Warnings {
-		a.env().WarnMemory(w)
+		a.warnLine(w)
 	}
 	change := "nothing had to be changed"
 	if r.Wrote {

@@ -136,7 +136,7 @@ func knownShell(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return badUsage("no completion for %q%s; there is one for %s", args[0], didYouMean(args[0], names),
+	return badUsage("no completion for %q%s; there is one for %s", args[0], schemas.DidYouMean(args[0], names),
 		strings.Join(names, ", "))
 }
 
@@ -150,7 +150,19 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 		names = append(names, c.Aliases...)
 	}
-	return badUsage("no command is called %q%s; \"reconcile --help\" lists them", args[0], didYouMean(args[0], names))
+	return badUsage("no command is called %q%s; \"reconcile --help\" lists them", args[0], schemas.DidYouMean(args[0], names))
+}
+
+// noSubcommand refuses a command that needs one of its commands, without any and with an unknown word.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if len(args) == 0 {
+		return badUsage("%s needs one of %s; for example: %s", cmd.CommandPath(), strings.Join(names, ", "), firstExample(cmd))
+	}
+	return badUsage("%s has no command %q%s; there are %s", cmd.Name(), args[0], schemas.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
 
 // flagError turns what pflag says into a usage error with a suggestion.
@@ -163,7 +175,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		hint = didYouMean("--"+unknown.GetSpecifiedName(), names)
+		hint = schemas.DidYouMean("--"+unknown.GetSpecifiedName(), names)
 	}
 	return badUsage("%s%s; see \"%s --help\"", flagWords(err), hint, cmd.CommandPath())
 }
@@ -212,14 +224,6 @@ func invalidValue(err *pflag.InvalidValueError) string {
 		text += "is out of range; "
 	}
 	return text + "must be " + want
-}
-
-// didYouMean is ` (did you mean "x"?)` for the nearest of words, or nothing.
-func didYouMean(word string, words []string) string {
-	if near := schemas.Nearest(word, words); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return ""
 }
 
 // arguments checks that a command got between least and most arguments; words says what they are.
@@ -281,5 +285,5 @@ func (c *choice) Set(s string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), didYouMean(s, c.allowed))
+	return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), schemas.DidYouMean(s, c.allowed))
 }

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 )
 
 func newVersionCmd(a *app) *cobra.Command {
@@ -14,12 +15,12 @@ func newVersionCmd(a *app) *cobra.Command {
 		Short:   "Print which build of reconcile this is",
 		Example: "  reconcile version -o json",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(*cobra.Command, []string) error { return a.version() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.version(cmd.Context()) },
 	}
 }
 
-func (a *app) version() error {
-	v := process.ReadBuild()
+func (a *app) version(ctx context.Context) error {
+	v := ops.Version(ctx, a.env())
 	if a.global.output != formatTable {
 		return a.print(v)
 	}

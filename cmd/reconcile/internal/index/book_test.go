@@ -16,7 +16,7 @@ import (
 // trust states how far hello.go is trusted.
 func trust(level float64, by string, at time.Time) *index.Trust {
 	s := &index.Trust{Node: "hello.go", Level: level}
-	index.Sign(s, by, at)
+	index.Sign(s, by, at, "")
 	return s
 }
 
@@ -78,7 +78,7 @@ func TestBookTakesMany(t *testing.T) {
 	var all []index.Statement
 	for i := range 40 {
 		e := &index.Relation{From: "docs/a.md", To: "hello.go", Type: "documents", Weight: float32(i%2+1) / 2}
-		index.Sign(e, fmt.Sprint("by", i/2), time.Unix(1000, 0))
+		index.Sign(e, fmt.Sprint("by", i/2), time.Unix(1000, 0), "")
 		all = append(all, e)
 	}
 	for _, want := range []string{index.Added, index.Unchanged} {

@@ -181,25 +181,25 @@ func rename(id *string, to string) string {
 	return *id
 }
 
-// Sign fills in who states something and when, where the statement does not say.
-func Sign(s Statement, by string, at time.Time) {
-	fill := func(author *string, when *time.Time) {
-		*author = cmp.Or(*author, by)
+// Sign fills in who states something, when and why, where the statement does not say.
+func Sign(s Statement, by string, at time.Time, note string) {
+	fill := func(author *string, when *time.Time, why *string) {
+		*author, *why = cmp.Or(*author, by), cmp.Or(*why, note)
 		if when.IsZero() {
 			*when = at.UTC().Truncate(time.Second)
 		}
 	}
 	switch s := s.(type) {
 	case *Relation:
-		fill(&s.Author, &s.At)
+		fill(&s.Author, &s.At, &s.Note)
 	case *Provenance:
-		fill(&s.Verifier, &s.VerifiedAt)
+		fill(&s.Verifier, &s.VerifiedAt, &s.Note)
 	case *Conflict:
-		fill(&s.Author, &s.DetectedAt)
+		fill(&s.Author, &s.DetectedAt, &s.Note)
 	case *Review:
-		fill(&s.Author, &s.At)
+		fill(&s.Author, &s.At, &s.Note)
 	case *Trust:
-		fill(&s.Author, &s.At)
+		fill(&s.Author, &s.At, &s.Note)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 )
 
+// AllowVariable is the variable of the environment that lists addresses which one process may send to.
+const AllowVariable = egress.AllowVariable
+
 // AllowRequest asks where the settings of the tree send data, and lets them.
 type AllowRequest struct {
 	List   bool   // only return the addresses

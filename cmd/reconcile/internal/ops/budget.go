@@ -41,7 +41,7 @@ func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err
 		return b, errors.Join(append(all, &Error{Code: Invalid,
 			Err: fmt.Errorf("%s cannot be used as it is, so that nothing can be said of its context", e.Ref)})...)
 	}
-	m := env.Memory(s)
+	m := env.memory(s)
 	b, err = budget.Count(ctx, s, t, m, budget.Request{Agent: q.Agent, Issue: q.Issue, Conversation: (*budget.Text)(q.Conversation)})
 	if errors.Is(err, budget.ErrNoAgent) {
 		err = notFound(t, agentRef(q.Agent))

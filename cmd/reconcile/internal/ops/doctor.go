@@ -23,7 +23,7 @@ func Doctor(ctx context.Context, env Env, q DoctorRequest) (r DoctorResult, err 
 	if q.Fix {
 		examine = doctor.Fix
 	}
-	r.Findings = examine(ctx, doctor.New(doctor.Options{Tree: env.Tree, Indexing: env.Indexing(), WarnMemory: env.WarnMemory}))
+	r.Findings = examine(ctx, doctor.New(doctor.Options{Tree: env.Tree, Indexing: env.indexing(), WarnMemory: env.warnMemory}))
 	if worst, invalid := doctor.Worst(r.Findings); worst == doctor.Error {
 		if r.Verdict = Failure; invalid {
 			r.Verdict = Invalid

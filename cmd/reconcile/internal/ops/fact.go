@@ -24,34 +24,43 @@ type (
 	Conflict   = index.Conflict
 	Review     = index.Review
 	Trust      = index.Trust
+	Stated     = index.Taken // what was done with a statement
+)
+
+// FactKinds are the kinds of statements, Verdicts those of reviews.
+var (
+	FactKinds = index.Kinds
+	Verdicts  = index.Verdicts
 )
 
 // StateFactsRequest are statements to record.
 type StateFactsRequest struct {
 	Facts []Statement // their nodes by any of their names
 	By    string      // "": the caller
+	Note  string      // why, where a statement does not say; secrets are removed from it
 }
 
 // StateFacts records statements, each in a file. Nothing is written if one of them is of an unknown node, is an edge that
 // the rules do not allow, or holds a secret.
-func StateFacts(ctx context.Context, env Env, q StateFactsRequest, done func([]index.Taken) error) error {
+func StateFacts(ctx context.Context, env Env, q StateFactsRequest, done func([]Stated) error) error {
 	for _, f := range q.Facts {
 		if err := checkFact(f); err != nil {
 			return err
 		}
 	}
+	note := env.redact("--note", q.Note)
 	who, err := env.person(q.By)
 	if err != nil {
 		return typed(err)
 	}
-	return env.withIndex(ctx, func(x *indexed) error { return x.state(ctx, who, q.Facts, done) })
+	return env.withIndex(ctx, func(x *indexed) error { return x.state(ctx, who, note, q.Facts, done) })
 }
 
 // ResolveRequest says how a conflict ended.
 type ResolveRequest struct{ ID, Text, By string }
 
 // ResolveConflict records how a conflict ended.
-func ResolveConflict(ctx context.Context, env Env, q ResolveRequest, done func([]index.Taken) error) error {
+func ResolveConflict(ctx context.Context, env Env, q ResolveRequest, done func([]Stated) error) error {
 	if strings.TrimSpace(q.Text) == "" {
 		return badRequest("the resolution is empty: say how the conflict ended")
 	}
@@ -67,13 +76,13 @@ func ResolveConflict(ctx context.Context, env Env, q ResolveRequest, done func([
 		}
 		c.Resolution, c.ResolvedBy = text, who
 		c.ResolvedAt = env.Tree.Now().UTC().Truncate(time.Second)
-		return x.state(ctx, who, []Statement{c}, done)
+		return x.state(ctx, who, "", []Statement{c}, done)
 	})
 }
 
-func (x *indexed) state(ctx context.Context, who string, all []Statement, done func([]index.Taken) error) error {
+func (x *indexed) state(ctx context.Context, who, note string, all []Statement, done func([]Stated) error) error {
 	for _, f := range all {
-		index.Sign(f, who, x.Tree.Now())
+		index.Sign(f, who, x.Tree.Now(), note)
 		if err := errors.Join(x.settle(f), checkSecrets(f)); err != nil {
 			return err
 		}
@@ -185,7 +194,7 @@ func ParseFacts(data []byte) ([]Statement, error) { return index.ParseFacts(data
 // FactsRequest asks for what is stated.
 type FactsRequest struct {
 	About *string  // a node; nil: everything
-	Kinds []string // of index.Kinds; none: all
+	Kinds []string // of FactKinds; none: all
 }
 
 // Fact is a statement with its file.

@@ -53,9 +53,9 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 	}
 	r.Issue = *q.Issue
 	process.TuneGC(env.Tree.Getenv, process.GCLatency)
-	var said *Conversation
+	var said *conversation
 	if q.Transcript != nil {
-		if said, err = ReadConversation(*q.Transcript, q.Session); err != nil {
+		if said, err = readConversation(*q.Transcript, q.Session); err != nil {
 			return r, typed(err)
 		}
 	}
@@ -67,7 +67,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 	note := env.redact("--note", q.Note)
 	if q.Finish { // before the work counts as done: what was learned is not to be lost
 		if _, err = findAgent(o.tree, r.Agent); err == nil {
-			r.Learned, err = env.CaptureSession(ctx, o.store, r.Agent, r.Issue, said)
+			r.Learned, err = env.learnSession(ctx, o.store, r.Agent, r.Issue, said)
 		}
 		if err != nil {
 			return r, typed(err)
@@ -98,14 +98,14 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 		return r, typed(err)
 	}
 	if r.Learned != nil && r.Learned.Held && whole {
-		env.Settled(ctx, o.store, r.Issue, r.Learned)
+		env.noteSettled(ctx, o.store, r.Issue, r.Learned)
 	}
 	if r.Learned != nil && r.Learned.Held {
 		r.Verdict = Busy
 	}
 	r.Brief = controllers.NewBrief(o.tree, r.Agent, r.Issue, since, left)
 	if !q.Finish {
-		r.Memory = env.Remind(ctx, o.store, o.tree, r.Agent, r.Issue)
+		r.Memory = env.remind(ctx, o.store, o.tree, r.Agent, r.Issue)
 	}
 	return r, nil
 }

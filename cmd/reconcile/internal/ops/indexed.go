@@ -45,7 +45,7 @@ func (e Env) keep(ctx context.Context) (*keeping, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeping{Env: e, store: s, tree: t, options: e.Indexing()}
+	k := &keeping{Env: e, store: s, tree: t, options: e.indexing()}
 	if k.keeper, k.denied, err = indexing.NewKeeper(ctx, k.options, s, t); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -68,19 +68,19 @@ func (k *keeping) indexed(x *index.Kept) *indexed {
 }
 
 // book keeps the facts of an open tree.
-func (e Env) book(s *state.Store) *index.Book { return &index.Book{Store: s, Warn: e.WarnIndex} }
+func (e Env) book(s *state.Store) *index.Book { return &index.Book{Store: s, Warn: e.warnIndex} }
 
-// Indexing says what keeping the index takes.
-func (e Env) Indexing() indexing.Options {
-	o := indexing.Options{Tree: e.Tree, Warn: e.WarnIndex, Note: func(text string) { e.note("%s", text) }}
+// indexing says what keeping the index takes.
+func (e Env) indexing() indexing.Options {
+	o := indexing.Options{Tree: e.Tree, Warn: e.warnIndex, Note: func(text string) { e.note("%s", text) }}
 	if e.Sink != nil {
 		o.Progress = func(step string, done, total int) { e.Sink.Count("index: "+step, done, total) }
 	}
 	return o
 }
 
-// WarnIndex reports and logs what the index has to do without.
-func (e Env) WarnIndex(err error) {
+// warnIndex reports and logs what the index has to do without.
+func (e Env) warnIndex(err error) {
 	if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
 		if !denied.FirstReport() {
 			return
@@ -88,9 +88,7 @@ func (e Env) WarnIndex(err error) {
 		err = denied
 	}
 	e.warn(err.Error())
-	if e.Tree.Log != nil {
-		e.Tree.Log.Warn("index", "message", err.Error())
-	}
+	e.logWarning("index", err.Error())
 }
 
 // node is the node that a word names. An unknown one is answered with what was probably meant.

@@ -29,8 +29,18 @@ type InitRequest struct {
 
 // InitResult is the work that a new tree declares.
 type InitResult struct {
-	DAG   string          // the file of the DAG that was imported; "": none was
-	Found *importer.Found // the commands; nil: none were imported
+	DAG     string         // the file of the DAG that was imported; "": none was
+	Nodes   []ImportedNode // of that DAG
+	Omitted []string       // what was found and is not in it: where, what, and why
+}
+
+// ImportedNode is a command that was found.
+type ImportedNode struct {
+	Node  string   `json:"node"`
+	Run   []string `json:"run"`
+	Needs []string `json:"needs,omitempty"`
+	From  string   `json:"from"`
+	Held  string   `json:"held,omitempty"`
 }
 
 // InsideTreeError refuses a tree in a folder of another one.
@@ -73,7 +83,13 @@ func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error)
 		if err := scaffold.CheckFree(dir, specs); err != nil { // Missing does not help there
 			return r, err
 		}
-		r = InitResult{DAG: filepath.Join(dir, filepath.FromSlash(specs[len(specs)-1].Path)), Found: &found}
+		r.DAG = filepath.Join(dir, filepath.FromSlash(specs[len(specs)-1].Path))
+		for _, c := range found.Commands {
+			r.Nodes = append(r.Nodes, ImportedNode{Node: c.Name, Run: c.Run, Needs: c.Needs, From: c.From, Held: c.Held})
+		}
+		for _, o := range found.Omitted {
+			r.Omitted = append(r.Omitted, fmt.Sprintf("%s: %s: %s", o.From, o.What, o.Why))
+		}
 		files = append(files, specs...)
 	}
 	if err := scaffold.Write(dir, files, q.Missing, env.noteWritten); err != nil {

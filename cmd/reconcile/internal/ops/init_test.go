@@ -85,7 +85,7 @@ func TestInitFrom(t *testing.T) {
 	env := empty(t)
 	write(t, env, "Makefile", "build:\n\techo build\n")
 	r, err := ops.Init(t.Context(), env, ops.InitRequest{From: "make"})
-	if err != nil || r.Found == nil || len(r.Found.Commands) != 1 || !strings.HasSuffix(r.DAG, filepath.Join("specs", "dags", "make.yaml")) {
+	if err != nil || len(r.Nodes) != 1 || !strings.HasSuffix(r.DAG, filepath.Join("specs", "dags", "make.yaml")) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	plan, err := ops.Plan(t.Context(), env, ops.PlanRequest{})
@@ -198,6 +198,9 @@ func TestKinds(t *testing.T) {
 		if _, err := ops.Explain(t.Context(), env, field); ops.CodeOf(err) != ops.BadRequest || !strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%s: %v", field, err)
 		}
+	}
+	if v := ops.Version(t.Context(), env); v.Version == "" || v.Go == "" {
+		t.Errorf("%+v", v)
 	}
 	schema, err := ops.Schema(t.Context(), env, "dag")
 	if err != nil {

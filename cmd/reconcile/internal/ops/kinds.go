@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -73,3 +74,6 @@ func WriteSchemas(ctx context.Context, _ Env, dir string) (written []string, err
 	}
 	return written, nil
 }
+
+// Version tells which build of the program this is.
+func Version(_ context.Context, _ Env) process.Build { return process.ReadBuild() }

@@ -41,22 +41,26 @@ func (e Env) withMemory(ctx context.Context, do func(*state.Store, *memstore.Fil
 	case unusable:
 		return &Error{Invalid, fmt.Errorf("%w; nothing was done, since the memory may be turned off there", wrong)}
 	case wrong != nil:
-		e.WarnMemory(wrong.Error() + "; the rest of the settings counts")
+		e.warnMemory(wrong.Error() + "; the rest of the settings counts")
 	}
-	m := e.Memory(s)
+	m := e.memory(s)
 	return errors.Join(do(s, m), m.Close())
 }
 
-// Memory is the memory of an open tree.
-func (e Env) Memory(s *state.Store) *memstore.Files {
-	return memstore.Open(s, memstore.Options{Now: e.Tree.Now, Kinds: controllers.Schemas(), Warn: e.WarnMemory, Settings: s.Settings()})
+// memory is the memory of an open tree.
+func (e Env) memory(s *state.Store) *memstore.Files {
+	return memstore.Open(s, memstore.Options{Now: e.Tree.Now, Kinds: controllers.Schemas(), Warn: e.warnMemory, Settings: s.Settings()})
 }
 
-// WarnMemory reports and logs what is wrong with the memory and does not end the operation.
-func (e Env) WarnMemory(text string) {
+// warnMemory reports and logs what is wrong with the memory and does not end the operation.
+func (e Env) warnMemory(text string) {
 	e.warn(text)
+	e.logWarning("memory", text)
+}
+
+func (e Env) logWarning(about, text string) {
 	if e.Tree.Log != nil {
-		e.Tree.Log.Warn("memory", "message", text)
+		e.Tree.Log.Warn(about, "message", text)
 	}
 }
 
@@ -71,7 +75,7 @@ func (e Env) logMemory(what string, attrs ...slog.Attr) {
 // written is a warning.
 func (e Env) recordEvent(ctx context.Context, s *state.Store, event controllers.Event) {
 	if err := eventlog.Append(ctx, s, e.Tree.Log, event); err != nil {
-		e.WarnMemory("event log: " + err.Error())
+		e.warnMemory("event log: " + err.Error())
 	}
 }
 

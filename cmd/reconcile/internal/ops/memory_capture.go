@@ -260,20 +260,20 @@ func (l *Learned) String() string {
 	return fmt.Sprintf("learned %s, %d known already: %s", schemas.Count(len(l.ObservationIDs), "observation"), len(l.Repeats), l.Path)
 }
 
-// Conversation is that of an agent's session.
-type Conversation struct {
+// conversation is that of an agent's session.
+type conversation struct {
 	text    []byte
 	session string
 	file    string // that a program named; "" if a person did
 }
 
-// ReadConversation reads the conversation of a session. What a program's own hook says of it names the file and the session.
-func ReadConversation(from Text, session string) (*Conversation, error) {
+// readConversation reads the conversation of a session. What a program's own hook says of it names the file and the session.
+func readConversation(from Text, session string) (*conversation, error) {
 	text, err := from.Read()
 	if err != nil {
 		return nil, err
 	}
-	c := &Conversation{text: text, session: session}
+	c := &conversation{text: text, session: session}
 	var call struct {
 		Session    string `json:"session_id"`
 		Transcript string `json:"transcript_path"`
@@ -294,8 +294,8 @@ func ReadConversation(from Text, session string) (*Conversation, error) {
 	return c, err
 }
 
-// CaptureSession keeps what an agent learned in a session that ends. nil: no conversation was given, or there is no memory.
-func (e Env) CaptureSession(ctx context.Context, s *state.Store, agent string, issue int, said *Conversation) (_ *Learned, err error) {
+// learnSession keeps what an agent learned in a session that ends. nil: no conversation was given, or there is no memory.
+func (e Env) learnSession(ctx context.Context, s *state.Store, agent string, issue int, said *conversation) (_ *Learned, err error) {
 	defer func() { err = typed(err) }()
 	switch on := *s.Settings().Memory.Enabled; {
 	case said == nil && on:
@@ -311,7 +311,7 @@ func (e Env) CaptureSession(ctx context.Context, s *state.Store, agent string, i
 	if said.file != "" { // whatever file a program names: only a conversation is read as one
 		from.form, from.name = memory.FormConversation, said.file
 	}
-	m := e.Memory(s)
+	m := e.memory(s)
 	got, err := e.captureSession(ctx, s, m, from, said.text)
 	return got, errors.Join(err, m.Close())
 }
@@ -333,12 +333,12 @@ func (e Env) captureSession(ctx context.Context, s *state.Store, m *memstore.Fil
 		added: len(l.Entries) - len(c.Repeats)}, nil
 }
 
-// Settled notes that the run after a capture took in what a lock had held.
-func (e Env) Settled(ctx context.Context, s *state.Store, issue int, l *Learned) {
-	m := e.Memory(s)
+// noteSettled notes that the run after a capture took in what a lock had held.
+func (e Env) noteSettled(ctx context.Context, s *state.Store, issue int, l *Learned) {
+	m := e.memory(s)
 	all, err := m.ByIssue(ctx, issue)
 	if err = errors.Join(err, m.Close()); err != nil {
-		e.WarnMemory(err.Error())
+		e.warnMemory(err.Error())
 		return
 	}
 	l.Held, l.ObservationIDs = false, []string{}
@@ -349,16 +349,16 @@ func (e Env) Settled(ctx context.Context, s *state.Store, issue int, l *Learned)
 	}
 }
 
-// Remind returns what an agent is told of earlier work when it takes up an issue. One that cannot be reminded works without.
-func (e Env) Remind(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
-	m := e.Memory(s)
+// remind returns what an agent is told of earlier work when it takes up an issue. One that cannot be reminded works without.
+func (e Env) remind(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
+	m := e.memory(s)
 	defer m.Close() //nolint:errcheck // it was only read
 	found, err := m.Recall(ctx, memstore.Request{Agent: agent, Issue: issue, Context: controllers.AboutIssue(t, issue)})
 	switch {
 	case errors.Is(err, memstore.ErrDisabled):
 		return ""
 	case err != nil:
-		e.WarnMemory("Memory recall skipped: " + err.Error())
+		e.warnMemory("Memory recall skipped: " + err.Error())
 		return ""
 	}
 	e.recordRecall(ctx, s, agent, issue, found)

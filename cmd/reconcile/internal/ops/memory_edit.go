@@ -89,7 +89,7 @@ func RebuildMemory(ctx context.Context, env Env) (r RebuildMemoryResult, err err
 	if err != nil {
 		return r, err
 	}
-	m := env.Memory(s)
+	m := env.memory(s)
 	defer func() { err = errors.Join(err, m.Close()) }()
 	began := time.Now() // of the report, not of a record
 	settled, err := m.Rebuild(ctx, t)
@@ -98,6 +98,9 @@ func RebuildMemory(ctx context.Context, env Env) (r RebuildMemoryResult, err err
 	}
 	r = RebuildMemoryResult{Wrote: settled.Wrote, Took: time.Since(began).Round(time.Millisecond).String(),
 		Warnings: append([]string{}, settled.Warnings...)}
+	for _, w := range r.Warnings {
+		env.logWarning("memory", w)
+	}
 	stats, err := m.Stats(ctx)
 	r.Observations, r.Issues = stats.TotalObservations, stats.IssueCount
 	return r, err

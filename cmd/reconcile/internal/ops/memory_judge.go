@@ -93,7 +93,7 @@ func EvalMemory(ctx context.Context, env Env, q EvalMemoryRequest) (r EvalMemory
 		}
 		r.Past = r.Evaluation.Past(q.Least)
 		if n := len(r.Unknown); n > 0 {
-			env.WarnMemory(fmt.Sprintf("the memory does not have %d of the expected observations, %s first; "+
+			env.warnMemory(fmt.Sprintf("the memory does not have %d of the expected observations, %s first; "+
 				"run reconcile if they are in specs, or correct %s", n, r.Unknown[0], q.Gold.Name))
 		}
 		return nil

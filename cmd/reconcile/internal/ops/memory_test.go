@@ -2,14 +2,12 @@ package ops_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers/memory"
 )
@@ -270,45 +268,33 @@ func TestScanSecrets(t *testing.T) {
 	})
 }
 
-// TestSessionCapture: what a program's hook says names the conversation; what an agent learned is kept once.
-func TestSessionCapture(t *testing.T) {
+// TestHookLearns: what a program's hook says names the conversation of a session; what an agent learned there is kept.
+func TestHookLearns(t *testing.T) {
 	env := open(t)
 	write(t, env, "conversation.jsonl", `{"role": "assistant", "content": "## Errors Encountered\n`+
 		`- The migration failed because the lock was held by another process."}`+"\n")
-	s, err := env.Tree.Open()
-	if err != nil {
-		t.Fatal(err)
+	end := func(conversation *ops.Text) (ops.HookResult, error) {
+		return ops.Hook(t.Context(), env, ops.HookRequest{Agent: "engineer", Issue: about(29), Finish: true, NoRun: true, Transcript: conversation})
 	}
-	defer s.Close()
-	call := `{"session_id": "s-1", "transcript_path": "` + filepath.Join(env.Tree.Dir, "conversation.jsonl") + `"}`
-	said, err := ops.ReadConversation(text(call), "")
-	if err != nil {
-		t.Fatal(err)
+	call := text(`{"session_id": "s-1", "transcript_path": "` + filepath.Join(env.Tree.Dir, "conversation.jsonl") + `"}`)
+	r, err := end(&call)
+	if err != nil || len(r.Learned.ObservationIDs) != 1 || !strings.HasPrefix(r.Learned.String(), "learned 1 observation, 0 known already: ") {
+		t.Fatalf("%+v, %v", r.Learned, err)
 	}
-	learned, err := env.CaptureSession(t.Context(), s, "engineer", 29, said)
-	if err != nil || len(learned.ObservationIDs) != 1 || !strings.HasPrefix(learned.String(), "learned 1 observation, 0 known already: ") {
-		t.Fatalf("%+v, %v", learned, err)
-	}
-	full, err := ops.GetMemory(t.Context(), env, learned.ObservationIDs)
+	full, err := ops.GetMemory(t.Context(), env, r.Learned.ObservationIDs)
 	if err != nil || full[0].SessionID != "s-1" {
 		t.Errorf("%+v, %v", full, err)
 	}
-	learned.Held, learned.ObservationIDs = true, nil
-	if env.Settled(t.Context(), s, 29, learned); learned.Held || len(learned.ObservationIDs) != 1 {
-		t.Errorf("%+v", learned)
+	if r, err = end(nil); err != nil || r.Learned != nil {
+		t.Errorf("of no conversation: %+v, %v", r.Learned, err)
 	}
-	if learned, err = env.CaptureSession(t.Context(), s, "engineer", 29, nil); learned != nil || err != nil {
-		t.Errorf("of no conversation: %+v, %v", learned, err)
-	}
-	write(t, env, "conversation.jsonl", "Hello.\n")
-	if said, err = ops.ReadConversation(text(call), ""); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = env.CaptureSession(t.Context(), s, "engineer", 29, said); ops.CodeOf(err) != ops.BadRequest {
+	write(t, env, "notes.txt", "Hello.\n")
+	call = text(`{"transcript_path": "` + filepath.Join(env.Tree.Dir, "notes.txt") + `"}`)
+	if _, err = end(&call); ops.CodeOf(err) != ops.BadRequest || !strings.Contains(err.Error(), "is no conversation") {
 		t.Errorf("of a file that is no conversation: %v", err)
 	}
-	var failed *ops.Error
-	if !errors.As(err, &failed) || errors.Is(err, memstore.ErrInvalid) {
-		t.Errorf("%v", err)
+	start, err := ops.Hook(t.Context(), env, ops.HookRequest{Agent: "engineer", Issue: about(29), NoRun: true})
+	if err != nil || !strings.Contains(start.Memory, "The migration failed") {
+		t.Errorf("%q, %v", start.Memory, err)
 	}
 }

@@ -77,9 +77,9 @@ func (x *indexed) warnSearch(w error) {
 	missing := errors.Is(w, vectors.ErrNoVectors)
 	switch {
 	case missing && x.denied != nil:
-		x.WarnIndex(x.denied)
+		x.warnIndex(x.denied)
 	case !missing || x.kept.Finish == nil:
-		x.WarnIndex(w)
+		x.warnIndex(w)
 	}
 }
 

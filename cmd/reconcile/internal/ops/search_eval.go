@@ -50,7 +50,7 @@ func SearchEval(ctx context.Context, env Env, q SearchEvalRequest) (r SearchEval
 		return r, fmt.Errorf("no exported function below %s has a doc comment to ask for; name a folder of Go code", q.Dir)
 	}
 	const dims = 768
-	x, err := eval.Index(ctx, code.files, code.modules, vectors.Options{Dims: dims, Progress: env.Indexing().Progress})
+	x, err := eval.Index(ctx, code.files, code.modules, vectors.Options{Dims: dims, Progress: env.indexing().Progress})
 	if err != nil {
 		return r, err
 	}

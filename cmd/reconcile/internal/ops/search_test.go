@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 )
 
@@ -183,8 +182,8 @@ func TestSearchEval(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	env := openCode(t)
-	var taken []index.Taken
-	done := func(all []index.Taken) error { taken = all; return nil }
+	var taken []ops.Stated
+	done := func(all []ops.Stated) error { taken = all; return nil }
 	var found []ops.Fact
 	keep := func(all []ops.Fact) error { found = all; return nil }
 	state := func(f ops.Statement) error {
@@ -209,6 +208,14 @@ func TestFacts(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	secret := "gh" + "p_R8tY2kLmQ9zX4vB7nC1dF6gH3jK5sW0pTqZu" // of no account
+	q := ops.StateFactsRequest{Facts: []ops.Statement{&ops.Trust{Node: about, Level: 1}}, Note: "it has " + secret}
+	if err := ops.StateFacts(t.Context(), env, q, done); err != nil {
+		t.Error(err)
+	}
+	if err := ops.Facts(t.Context(), env, ops.FactsRequest{}, keep); err != nil || len(found) != 1 || strings.Contains(found[0].Fact.Said(), secret) ||
+		!strings.Contains(found[0].Fact.Said(), "it has ") {
+		t.Errorf("%+v, %v", found, err)
+	}
 	err = state(&ops.Trust{Node: about, Level: 1, Note: secret})
 	if err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("a secret: %v", err)

@@ -40,7 +40,7 @@ func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.R
 	if e.Engine != nil {
 		run = e.Engine
 	}
-	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Inside: e.Caller.Run(), WarnIndex: e.WarnIndex}, q)
+	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Inside: e.Caller.Run(), WarnIndex: e.warnIndex}, q)
 }
 
 // update brings the tree up to date by a run, so that questions whose time is over are noticed and what was written takes
