@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // checkRef reports a name of another object that cannot be one.
@@ -80,8 +82,7 @@ func checkOutput(s Spot, p string) {
 	if !checkPath(s, p, writes) {
 		return
 	}
-	folder := cmp.Or(s.report.state, defaultStateFolder)
-	if low := strings.ToLower(p) + "/"; strings.HasPrefix(low, strings.ToLower(folder)+"/") {
+	if folder := cmp.Or(s.report.state, defaultStateFolder); treepath.Within(p, folder) {
 		s.Errorf("bad-path", "leads into %s, which only reconcile writes", folder)
 	}
 }
@@ -124,12 +125,11 @@ func badPath(p string, use pathUse) (why, hint string) {
 
 func badParts(parts []string) string {
 	for _, part := range parts {
-		low := strings.TrimRight(strings.ToLower(part), ". ")
 		switch {
 		case part == ".":
-		case low != strings.ToLower(part):
+		case strings.TrimRight(part, ". ") != part:
 			return "has a part that ends in a dot or a space, which Windows drops"
-		case low == ".git" || low == "git~1" || low == ".reconcile":
+		case treepath.OfName(part) != treepath.User:
 			return "leads into " + part + ", which is not the spec's to name"
 		}
 	}

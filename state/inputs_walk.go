@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // attributesFile says how git stores files, in any folder.
@@ -109,7 +111,7 @@ func (w *inputWalk) folder(d *folder, dir string, depth int, globs []globPath) e
 
 func (w *inputWalk) sub(d *folder, dir, name string, depth int, globs []globPath) error {
 	p := path.Join(dir, name)
-	if name == ".git" || p == localDir || p == w.layout.state {
+	if owner := treepath.OfName(name); owner == treepath.Git || owner == treepath.Local && p == name || p == w.layout.state {
 		return nil
 	}
 	var deeper []globPath

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // lookLink judges a symbolic link. In specs/ it may stand for a regular file of the tree; elsewhere links are refused.
@@ -73,7 +75,7 @@ func resolve(root *os.Root, p string) (string, error) {
 			done = path.Dir(done)
 			continue
 		}
-		if fold := strings.ToLower(part); fold == ".git" || fold == localDir {
+		if treepath.OfName(part) != treepath.User {
 			return "", errLinkLocal
 		}
 		at := path.Join(done, part)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // ErrRefused is the cause of errors about paths that this package does not write to, whatever the disk says.
@@ -36,23 +38,13 @@ func (w *writer) vet(target string) (fs.FileMode, error) {
 
 // vetPath checks what can be seen without looking at the disk.
 func vetPath(p string) error {
-	if !fs.ValidPath(p) || p == "." {
+	switch owner := treepath.Of(p); {
+	case owner == treepath.Outside || p == ".":
 		return fmt.Errorf("%w: not a clean path below the root", ErrRefused)
-	}
-	for part := range strings.SplitSeq(p, "/") {
-		if isGit(part) {
-			return fmt.Errorf("%w: it leads into %s", ErrRefused, part)
-		}
+	case owner == treepath.Git:
+		return fmt.Errorf("%w: it leads into .git", ErrRefused)
 	}
 	return nil
-}
-
-// isGit reports whether some file system takes the name for .git: Windows drops trailing dots and spaces, has streams
-// after a colon and short names, and case folds.
-func isGit(name string) bool {
-	name, _, _ = strings.Cut(name, ":")
-	name = strings.TrimRight(name, ". ")
-	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
 // vetDir checks that dir and what is above it are folders, as far as they exist.

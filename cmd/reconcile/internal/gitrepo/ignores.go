@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // Ignores reports, for a top-down walk of the tree, the paths that git ignores. It is safe for concurrent use.
@@ -46,7 +48,7 @@ func (i *Ignores) Folder(dir string, rules bool) func(name string, isDir bool) b
 	return func(name string, isDir bool) bool {
 		parts[len(parts)-1] = name
 		switch {
-		case name == ".git":
+		case treepath.OfName(name) == treepath.Git:
 			return true
 		case !all && !matchIgnore(patterns, parts, isDir):
 			return false

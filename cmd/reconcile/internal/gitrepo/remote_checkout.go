@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -130,10 +131,8 @@ func (g *checkout) missingRecords(root *os.Root, keep map[string]blob) []fileCha
 
 // checkTreePath refuses a path that a foreign tree must not contain.
 func checkTreePath(p string) error {
-	for part := range strings.SplitSeq(p, "/") {
-		if part == "." || part == ".." || isDotGit(part) || strings.ContainsAny(part, "\\\x00") {
-			return &Conflict{Paths: []string{p}, What: "the remote has a path that reconcile does not check out; look who committed it"}
-		}
+	if owner := treepath.Of(p); owner == treepath.Outside || owner == treepath.Git {
+		return &Conflict{Paths: []string{p}, What: "the remote has a path that reconcile does not check out; look who committed it"}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -255,23 +256,13 @@ func (r *Repo) below(paths []string) ([]string, error) {
 	out := make([]string, len(paths))
 	for i, p := range paths {
 		full := r.prefix + strings.TrimSuffix(p, "/")
-		if full == "" || path.Clean(full) != full || strings.HasPrefix(full, "/") || strings.ContainsRune(full, 0) {
-			return nil, fmt.Errorf("%q: not a clean slash path below %s", p, r.worktree)
-		}
-		for part := range strings.SplitSeq(full, "/") {
-			if part == ".." || isDotGit(part) {
-				return nil, fmt.Errorf("%q: leaves the work tree or enters .git; nothing was committed", p)
-			}
+		switch treepath.Of(full) {
+		case treepath.Outside:
+			return nil, fmt.Errorf("%q: not a clean slash path below %s; nothing was committed", p, r.worktree)
+		case treepath.Git:
+			return nil, fmt.Errorf("%q: enters .git; nothing was committed", p)
 		}
 		out[i] = full
 	}
 	return out, nil
-}
-
-// isDotGit reports whether a file system could resolve name to .git: case, trailing dots, spaces and streams
-// (NTFS), and the short name.
-func isDotGit(name string) bool {
-	name, _, _ = strings.Cut(strings.ToLower(name), ":")
-	name = strings.TrimRight(name, ". ")
-	return name == ".git" || name == "git~1" || name == ""
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -127,16 +128,8 @@ var errNoAnchor = errors.New("no file that an observation can be about")
 
 // vetAnchor refuses paths that lead out of the tree, into git's files, or into what this program keeps.
 func vetAnchor(p, stateDir string) error {
-	if !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\x00\\") {
+	if treepath.Of(p) != treepath.User || p == "." || treepath.Within(p, stateDir) {
 		return errNoAnchor
-	}
-	if p == stateDir || strings.HasPrefix(p, stateDir+"/") {
-		return errNoAnchor
-	}
-	for part := range strings.SplitSeq(p, "/") {
-		if low := strings.ToLower(strings.TrimRight(part, ". ")); low == ".git" || low == "git~1" || low == ".reconcile" {
-			return errNoAnchor
-		}
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path"
@@ -20,6 +19,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -115,7 +115,7 @@ func (q *CaptureRequest) check(e Env) (l learning, err error) {
 		if err := specs.CheckSecret("--anchor", p); err != nil {
 			return l, err
 		}
-		if !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\\\x00") {
+		if treepath.Of(p) != treepath.User || p == "." {
 			return l, badField("anchor", " %q: name a file of the tree by its path below the root, with slashes, as src/db/adapter.go", p)
 		}
 	}

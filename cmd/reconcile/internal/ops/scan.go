@@ -16,6 +16,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -75,7 +76,7 @@ func (r *SecretScan) walk(ctx context.Context, full, shown string) error {
 			return fmt.Errorf("%s: %w", shown, regular.Cause(err))
 		}
 		if d.IsDir() {
-			if name != full && slices.Contains([]string{".git", ".reconcile"}, d.Name()) {
+			if name != full && treepath.OfName(d.Name()) != treepath.User {
 				return fs.SkipDir
 			}
 			return nil

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -88,13 +89,13 @@ func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
 
 // checkArtifact says why a file is not to be read.
 func (a *attempt) checkArtifact(name string) error {
-	if !fs.ValidPath(name) {
+	if treepath.Of(name) == treepath.Outside {
 		return errors.New("not shown: it is not a path below the root")
 	}
 	var fi fs.FileInfo
 	at := ""
 	for part := range strings.SplitSeq(name, "/") {
-		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".reconcile") {
+		if treepath.OfName(part) != treepath.User {
 			return fmt.Errorf("not shown: %s is nobody's to read", part)
 		}
 		at = path.Join(at, part)

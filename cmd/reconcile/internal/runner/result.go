@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -136,7 +136,7 @@ func (a *attempt) checkFiles() error {
 	return nil
 }
 
-// checkRegular checks that name is a file below the root, outside of .git.
+// checkRegular checks that name is a file below the root, outside of .git and .reconcile.
 func (a *attempt) checkRegular(name string) error {
 	if err := checkOutputPath(name); err != nil {
 		return err
@@ -172,13 +172,13 @@ func (a *attempt) removeStaleResult() error {
 }
 
 func checkOutputPath(name string) error {
-	if !fs.ValidPath(name) {
+	switch treepath.Of(name) {
+	case treepath.Outside:
 		return fmt.Errorf("output %q is not a path below the root", name)
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.EqualFold(part, ".git") {
-			return fmt.Errorf("output %s is inside .git", name)
-		}
+	case treepath.Git:
+		return fmt.Errorf("output %s is inside .git", name)
+	case treepath.Local:
+		return fmt.Errorf("output %s is inside .reconcile", name)
 	}
 	return nil
 }

@@ -65,6 +65,9 @@ func TestResultFile(t *testing.T) {
 		{"path to outside", "../r.json", ":", "", "is not a path below the root"},
 		{"absolute", outside, ":", "", "is not a path below the root"},
 		{"in .git", ".GIT/config", ":", "", "is inside .git"},
+		{"in .git by its short name", "git~1/config", ":", "", "is inside .git"},
+		{"in .git on Windows", ".git::$INDEX_ALLOCATION/config", ":", "", "is inside .git"},
+		{"in .reconcile", ".reconcile/journal/x", ":", "", "is inside .reconcile"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newRig(t, Options{})

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // scope is the set of paths that are watched: each with everything below it, whether it exists or not. Slash paths
@@ -47,7 +49,7 @@ func within(p, dir string) bool {
 func ignored(p string) bool {
 	for p != "" {
 		name, rest, _ := strings.Cut(p, "/")
-		if strings.EqualFold(name, ".git") || strings.EqualFold(name, ".reconcile") || litter(name) {
+		if owner := treepath.OfName(name); owner == treepath.Git || owner == treepath.Local || litter(name) {
 			return true
 		}
 		p = rest

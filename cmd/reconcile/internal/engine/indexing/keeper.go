@@ -9,6 +9,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -29,7 +30,7 @@ func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k
 	k = &index.Keeper{
 		Store: s, Now: o.Tree.Now, Warn: Once(o.Warn), Progress: o.Progress,
 		Ignored: func(string, bool) func(string, bool) bool {
-			return func(name string, _ bool) bool { return name == ".git" }
+			return func(name string, _ bool) bool { return treepath.OfName(name) == treepath.Git }
 		},
 	}
 	if r, err := gitrepo.Open(o.Tree.Dir); err == nil {
