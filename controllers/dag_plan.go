@@ -9,8 +9,8 @@ import (
 
 	"github.com/expr-lang/expr/vm"
 
-	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/topology"
 )
 
 // plan is what the spec of a DAG determines by itself. It is made once for each object and shared by all decisions;
@@ -149,7 +149,7 @@ func (p *plan) add(i int32, arena []byte) []byte {
 }
 
 func (p *plan) layer() {
-	o, ok := graph.Sort(p.needs)
+	o, ok := topology.Sort(p.needs)
 	if !ok {
 		p.fail("nodes need each other in a circle")
 		return

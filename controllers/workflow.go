@@ -1,8 +1,8 @@
 package controllers
 
 import (
-	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/topology"
 )
 
 // decideWorkflow orders the steps.
@@ -47,7 +47,7 @@ func stepLayers(spec *schemas.WorkflowSpec) ([][]string, bool) {
 			needs[i] = append(needs[i], to)
 		}
 	}
-	order, ok := graph.Sort(needs)
+	order, ok := topology.Sort(needs)
 	if !ok {
 		return nil, false
 	}

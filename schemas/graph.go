@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas/topology"
 )
 
 // task is what nodes of a DAG and steps of a workflow have in common: a name, and the names that it needs.
@@ -169,76 +171,25 @@ func (g *graph) report(r *Report, cycle []int) {
 	}
 }
 
-// knots numbers the strongly connected components: Tarjan's algorithm ("Depth-first search and linear graph
-// algorithms", 1972) with a stack of its own, so that a chain of 20,000 tasks does not recurse as deep.
+// knots numbers the strongly connected components.
 func (g *graph) knots() []int {
-	n := len(g.tasks)
-	t := tarjan{edges: g.edges, index: make([]int, n), low: make([]int, n), knot: make([]int, n), next: 1}
-	for i := range t.knot {
-		t.knot[i] = -1
-	}
-	for i := range n {
-		if t.index[i] == 0 {
-			t.visit(i)
-		}
-	}
-	return t.knot
-}
-
-type tarjan struct {
-	edges      [][]edge
-	index, low []int // 0: not visited
-	knot       []int // -1: not yet known
-	open       []int // visited, knot not yet known
-	next, done int
-}
-
-type frame struct{ at, edge int }
-
-func (t *tarjan) visit(root int) {
-	stack := []frame{t.enter(root)}
-	for len(stack) > 0 {
-		f := &stack[len(stack)-1]
-		if f.edge < len(t.edges[f.at]) {
-			to := t.edges[f.at][f.edge].to
-			f.edge++
-			switch {
-			case t.index[to] == 0:
-				stack = append(stack, t.enter(to))
-			case t.knot[to] < 0:
-				t.low[f.at] = min(t.low[f.at], t.index[to])
+	knot, count := make([]int, len(g.tasks)), 0
+	c := topology.NewComponents(len(g.tasks))
+	for i := range g.tasks {
+		c.Search(uint32(i), g.next, func(nodes []uint32) {
+			for _, node := range nodes {
+				knot[node] = count
 			}
-			continue
-		}
-		at := f.at
-		stack = stack[:len(stack)-1]
-		if len(stack) > 0 {
-			up := stack[len(stack)-1].at
-			t.low[up] = min(t.low[up], t.low[at])
-		}
-		t.leave(at)
+			count++
+		})
 	}
+	return knot
 }
 
-func (t *tarjan) enter(i int) frame {
-	t.index[i], t.low[i] = t.next, t.next
-	t.next++
-	t.open = append(t.open, i)
-	return frame{at: i}
-}
-
-// leave closes the knot that i is the root of, if it is one.
-func (t *tarjan) leave(i int) {
-	if t.low[i] != t.index[i] {
-		return
+func (g *graph) next(i uint32, at *int) (uint32, bool) {
+	if *at >= len(g.edges[i]) {
+		return 0, false
 	}
-	for {
-		last := t.open[len(t.open)-1]
-		t.open = t.open[:len(t.open)-1]
-		t.knot[last] = t.done
-		if last == i {
-			break
-		}
-	}
-	t.done++
+	*at++
+	return uint32(g.edges[i][*at-1].to), true
 }

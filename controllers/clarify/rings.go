@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/topology"
 )
 
 // Wait is a blocking question that has no answer: From waits for To.
@@ -57,7 +58,12 @@ type graph struct {
 	agents   []string // by number
 	parent   []int32  // agents that are one already (union-find)
 	victims  []int32
-	tarjan
+
+	out        [][]int32 // of the search: whom an agent leads to
+	knot       []int32   // the part that an agent is in, by one of its agents
+	components *topology.Components
+	whence     []int32 // of ring: by which agent each was reached, plus one
+	queue      []int32
 }
 
 func newGraph(waits []Wait) *graph {
@@ -79,7 +85,8 @@ func newGraph(waits []Wait) *graph {
 	for i := range g.parent {
 		g.parent[i] = int32(i)
 	}
-	g.tarjan = newTarjan(len(g.agents))
+	n := len(g.agents)
+	g.out, g.knot, g.whence, g.components = make([][]int32, n), make([]int32, n), make([]int32, n), topology.NewComponents(n)
 	return g
 }
 
@@ -164,83 +171,56 @@ func (g *graph) pairs() [][]pair {
 // It begins with the asker of e and follows the questions.
 func (g *graph) ring(e int32, pairs [][]pair) []string {
 	start, goal := g.to[e], g.from[e]
-	clear(g.low) // whence each agent was reached, plus one
-	g.low[start] = start + 1
-	queue := append(g.stack[:0], start)
-	for i := 0; g.low[goal] == 0; i++ {
+	clear(g.whence)
+	g.whence[start] = start + 1
+	queue := append(g.queue[:0], start)
+	for i := 0; g.whence[goal] == 0; i++ {
 		for _, p := range pairs[queue[i]] {
-			if g.low[p.to] == 0 && p.edge < e {
-				g.low[p.to] = queue[i] + 1
+			if g.whence[p.to] == 0 && p.edge < e {
+				g.whence[p.to] = queue[i] + 1
 				queue = append(queue, p.to)
 			}
 		}
 	}
-	g.stack = queue
+	g.queue = queue
 	way := []string{g.agents[goal]}
-	for v := goal; v != start; v = g.low[v] - 1 {
-		way = append(way, g.agents[g.low[v]-1])
+	for v := goal; v != start; v = g.whence[v] - 1 {
+		way = append(way, g.agents[g.whence[v]-1])
 	}
 	slices.Reverse(way[1:])
 	return way
 }
 
-// tarjan finds strongly connected parts (Tarjan 1972). Its slices are used again by the next search.
-type tarjan struct {
-	out        [][]int32
-	index, low []int32 // index 0: not seen
-	knot       []int32 // the part, once it is complete; 0: not yet
-	stack      []int32
-	count      int32
-}
-
-func newTarjan(n int) tarjan {
-	return tarjan{out: make([][]int32, n), index: make([]int32, n), low: make([]int32, n), knot: make([]int32, n)}
-}
-
 // search finds the parts of a graph of edges, whose ends the function tells; knot has them afterwards.
-func (t *tarjan) search(edges []int32, ends func(e int32) (from, to int32)) {
-	t.count, t.stack = 0, t.stack[:0]
+func (g *graph) search(edges []int32, ends func(e int32) (from, to int32)) {
 	for _, e := range edges {
 		v, w := ends(e)
-		t.clear(v)
-		t.clear(w)
+		g.forget(v)
+		g.forget(w)
 	}
 	for _, e := range edges {
 		v, w := ends(e)
-		t.out[v] = append(t.out[v], w)
+		g.out[v] = append(g.out[v], w)
 	}
 	for _, e := range edges {
-		if v, _ := ends(e); t.index[v] == 0 {
-			t.visit(v)
-		}
+		v, _ := ends(e)
+		g.components.Search(uint32(v), g.next, func(nodes []uint32) {
+			for _, node := range nodes {
+				g.knot[node] = int32(nodes[0])
+			}
+		})
 	}
 }
 
-func (t *tarjan) clear(v int32) { t.out[v], t.index[v], t.knot[v] = t.out[v][:0], 0, 0 }
+func (g *graph) forget(v int32) {
+	g.out[v] = g.out[v][:0]
+	g.components.Forget(uint32(v))
+}
 
-// visit searches from one node. A node whose part is complete has a knot.
-func (t *tarjan) visit(v int32) {
-	t.count++
-	t.index[v], t.low[v] = t.count, t.count
-	t.stack = append(t.stack, v)
-	for _, w := range t.out[v] {
-		switch {
-		case t.index[w] == 0:
-			t.visit(w)
-			t.low[v] = min(t.low[v], t.low[w])
-		case t.knot[w] == 0:
-			t.low[v] = min(t.low[v], t.index[w])
-		}
+func (g *graph) next(v uint32, at *int) (uint32, bool) {
+	if *at >= len(g.out[v]) {
+		return 0, false
 	}
-	if t.low[v] != t.index[v] {
-		return
-	}
-	for {
-		w := t.stack[len(t.stack)-1]
-		t.stack = t.stack[:len(t.stack)-1]
-		t.knot[w] = t.index[v]
-		if w == v {
-			return
-		}
-	}
+	*at++
+	return uint32(g.out[v][*at-1]), true
 }

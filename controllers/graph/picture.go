@@ -1,3 +1,4 @@
+// Package graph is what is drawn of tasks that need each other.
 package graph
 
 import (

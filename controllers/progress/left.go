@@ -3,8 +3,8 @@ package progress
 import (
 	"time"
 
-	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/topology"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -37,7 +37,7 @@ func (d *dag) prepare(spec *schemas.DAGSpec) {
 		}
 		d.plan[i] = planned{needs: needs[i], attempts: attempts(spec, i), usual: usual[node.Name]}
 	}
-	order, _ := graph.Sort(needs) // without an order nothing of it runs
+	order, _ := topology.Sort(needs) // without an order nothing of it runs
 	d.tasks = order.Tasks
 }
 

@@ -3,6 +3,8 @@ package graph
 import (
 	"math/bits"
 	"slices"
+
+	"reconcile.dev/reconcile/schemas/topology"
 )
 
 // Step is an edge of a path, in its own direction. [Graph.Edge] returns it with its source.
@@ -201,16 +203,47 @@ func (w *walker) each(u uint32, do func(to, weight uint32)) {
 // nodes with an edge to themselves; nodes and groups in the order of ids. The filter's direction does not matter.
 func (g *Graph) Cycles(f Filter) [][]Ref {
 	f.Direction = Out
-	t := &tarjan{walker: g.walker(f), visits: g.visit(int(g.total()))}
-	defer g.visits.Put(t.visits)
-	t.low = make([]uint32, g.total())
+	w := g.walker(f)
+	c := topology.NewComponents(int(g.total()))
+	var groups [][]Ref
 	for r := range g.All() {
-		if !t.has(uint32(r)) && t.enters(uint32(r)) {
-			t.search(uint32(r))
+		if w.enters(uint32(r)) {
+			c.Search(uint32(r), w.successor, func(nodes []uint32) {
+				if group := w.group(nodes); group != nil {
+					groups = append(groups, group)
+				}
+			})
 		}
 	}
-	slices.SortFunc(t.groups, func(a, b []Ref) int { return g.byID(uint32(a[0]), uint32(b[0])) })
-	return t.groups
+	slices.SortFunc(groups, func(a, b []Ref) int { return g.byID(uint32(a[0]), uint32(b[0])) })
+	return groups
+}
+
+// successor is the next node that an edge of the filter leads to.
+func (w *walker) successor(u uint32, at *int) (uint32, bool) {
+	for l := w.outOf(u); *at < len(l.to); {
+		i := *at
+		*at++
+		if to := l.to[i]; w.edges.has(l.kind[i]) && w.enters(to) {
+			return to, true
+		}
+	}
+	return 0, false
+}
+
+// group is a component as [Graph.Cycles] returns it; nil for a node without an edge to itself.
+func (w *walker) group(nodes []uint32) []Ref {
+	if len(nodes) == 1 {
+		if _, _, loop := w.best(nodes[0], nodes[0]); !loop {
+			return nil
+		}
+	}
+	group := make([]Ref, len(nodes))
+	for i, u := range nodes {
+		group[i] = Ref(u)
+	}
+	slices.SortFunc(group, func(a, b Ref) int { return w.byID(uint32(a), uint32(b)) })
+	return group
 }
 
 // Round is a shortest way along the edges from the first node of a group that [Graph.Cycles] found back to itself, inside
@@ -251,80 +284,4 @@ func trace(before map[uint32]uint32, from, last uint32) []Ref {
 	nodes = append(nodes, Ref(from))
 	slices.Reverse(nodes)
 	return nodes
-}
-
-// tarjan finds strongly connected components (Tarjan, "Depth-first search and linear graph algorithms", 1972). The value
-// of a place is its number in the order of discovery, and done, which lowers nothing, once its component is known.
-type tarjan struct {
-	walker
-	*visits
-	low    []uint32
-	number uint32
-	open   []uint32 // places whose component is not known yet
-	groups [][]Ref
-}
-
-const done = 1<<32 - 1
-
-func (t *tarjan) search(root uint32) {
-	t.discover(root)
-	for stack := []frame{{node: root}}; len(stack) > 0; {
-		top := &stack[len(stack)-1]
-		to, ok := t.descend(top)
-		if ok {
-			t.discover(to)
-			stack = append(stack, frame{node: to})
-			continue
-		}
-		u := top.node
-		stack = stack[:len(stack)-1]
-		if t.low[u] == t.value[u] {
-			t.close(u)
-		}
-		if len(stack) > 0 {
-			parent := stack[len(stack)-1].node
-			t.low[parent] = min(t.low[parent], t.low[u])
-		}
-	}
-}
-
-func (t *tarjan) discover(u uint32) {
-	t.mark(u, t.number)
-	t.low[u] = t.number
-	t.number++
-	t.open = append(t.open, u)
-}
-
-// descend is the next node that was not discovered; those that were lower the mark of the node.
-func (t *tarjan) descend(f *frame) (uint32, bool) {
-	for l := t.outOf(f.node); f.next < len(l.to); {
-		i := f.next
-		f.next++
-		switch to := l.to[i]; {
-		case !t.edges.has(l.kind[i]) || !t.enters(to):
-		case !t.has(to):
-			return to, true
-		default:
-			t.low[f.node] = min(t.low[f.node], t.value[to])
-		}
-	}
-	return 0, false
-}
-
-// close takes the component of a place off the open ones.
-func (t *tarjan) close(root uint32) {
-	var group []Ref
-	for {
-		u := t.open[len(t.open)-1]
-		t.open = t.open[:len(t.open)-1]
-		t.value[u] = done
-		group = append(group, Ref(u))
-		if u == root {
-			break
-		}
-	}
-	if _, _, loop := t.best(root, root); len(group) > 1 || loop {
-		slices.SortFunc(group, func(a, b Ref) int { return t.byID(uint32(a), uint32(b)) })
-		t.groups = append(t.groups, group)
-	}
 }

@@ -1,5 +1,5 @@
-// Package graph orders tasks that need each other.
-package graph
+// Package topology orders tasks that need each other, and finds the strongly connected components of graphs.
+package topology
 
 import "slices"
 

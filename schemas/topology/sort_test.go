@@ -1,4 +1,4 @@
-package graph
+package topology
 
 import (
 	"math/rand/v2"
