@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,23 +10,25 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Archivable lists the spec files that programs wrote and that have had their effect for longer than archive.after:
-// applied actions, replies of ended threads, and observations that the memory holds. They go to the archive, where they are
-// read as before. next is when another one is due; zero means never.
+// Archivable lists the spec files that were retired longer ago than archive.after. They go to the archive, where they are read
+// as before. They are sorted by their paths. next is when another one is due; zero means never.
 func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Time) {
 	after := t.Settings().Archive.After.Std()
 	if after == 0 {
 		return nil, time.Time{}
 	}
 	folders := t.Settings().Folders
-	a := archiver{matterIndex{tree: t}}
-	for _, k := range []schemas.Kind{schemas.ActionKind, schemas.ReplyKind, schemas.ObservationKind} {
+	for _, k := range TableOf(t) {
+		if k.Retired == nil {
+			continue
+		}
+		retired := k.Retired(t)
 		for _, e := range t.Entries(k.Name) {
 			if e.Object == nil || !strings.HasPrefix(e.Object.Path, folders.Specs+"/") {
 				continue
 			}
-			at, ok := a.doneAt(e)
-			if !ok {
+			at := retired(e)
+			if at.IsZero() {
 				continue
 			}
 			if due := at.Add(after); due.After(now) {
@@ -38,25 +41,56 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 			moves = append(moves, state.Move{From: e.Object.Path, To: to})
 		}
 	}
+	slices.SortFunc(moves, func(a, b state.Move) int { return strings.Compare(a.From, b.From) })
 	return moves, next
 }
 
-// archiver finds when specs had their effect. Of most it decodes nothing: a tree may have tens of thousands.
-type archiver struct{ matters matterIndex }
+// Of most specs the functions that follow decode nothing: a tree may have tens of thousands. What they find follows from
+// files alone, so that all clones agree.
 
-// endedAt is when the thread that a reply calls by name or number has ended; zero where it has not.
-func (a *archiver) endedAt(clarification string) time.Time {
-	e := a.matters.request(clarification)
-	if e == nil || e.Broken() {
+// replyRetired is when the thread of a reply ended.
+func replyRetired(t *state.Tree) func(*state.Entry) time.Time {
+	index := &matterIndex{tree: t}
+	return func(e *state.Entry) time.Time {
+		if e.HasStatus() && !RefusedReply(e) {
+			return time.Time{}
+		}
+		request := index.request(textIn(e.Object.Canonical(), "clarification"))
+		if request == nil || request.Broken() {
+			return time.Time{}
+		}
+		switch st := requestStatusOf(request); st.Phase {
+		case schemas.ClarificationResolved:
+			return st.ResolvedAt.Time
+		case schemas.ClarificationAbandoned:
+			return conditionSince(st)
+		}
 		return time.Time{}
 	}
-	switch st := requestStatusOf(e); st.Phase {
-	case schemas.ClarificationResolved:
-		return st.ResolvedAt.Time
-	case schemas.ClarificationAbandoned:
-		return conditionSince(st)
+}
+
+// actionRetired is when an action was applied.
+func actionRetired(*state.Tree) func(*state.Entry) time.Time {
+	return func(e *state.Entry) time.Time {
+		if b := e.Brief(); b.Phase != schemas.ActionApplied || b.ObservedDigest != e.Object.Digest {
+			return time.Time{}
+		}
+		return conditionSince(e.Status())
 	}
-	return time.Time{}
+}
+
+// observationRetired is when an observation was made that the memory holds.
+func observationRetired(*state.Tree) func(*state.Entry) time.Time {
+	return func(e *state.Entry) time.Time {
+		if e.HasStatus() || e.Accepted != "" && e.Accepted != e.Object.Digest {
+			return time.Time{}
+		}
+		at, err := time.Parse(time.RFC3339, textIn(e.Object.Canonical(), "timestamp"))
+		if err != nil {
+			return time.Time{} // one that cannot be read so is not due
+		}
+		return at
+	}
 }
 
 // conditionSince is when the Ready condition of an object became what it is.
@@ -65,26 +99,4 @@ func conditionSince(st schemas.Status) time.Time {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
-}
-
-// doneAt is when a spec had its effect; ok is false while it has not, or something is wrong with it. It follows from files
-// alone, so that all clones agree.
-func (a *archiver) doneAt(e *state.Entry) (at time.Time, ok bool) {
-	switch e.Kind {
-	case schemas.ActionKind.Name:
-		if b := e.Brief(); b.Phase != schemas.ActionApplied || b.ObservedDigest != e.Object.Digest {
-			return at, false
-		}
-		at = conditionSince(e.Status())
-	case schemas.ReplyKind.Name:
-		if !e.HasStatus() || RefusedReply(e) {
-			at = a.endedAt(textIn(e.Object.Canonical(), "clarification"))
-		}
-	case schemas.ObservationKind.Name:
-		if !e.HasStatus() && (e.Accepted == "" || e.Accepted == e.Object.Digest) {
-			// One that cannot be read so is not due.
-			at, _ = time.Parse(time.RFC3339, textIn(e.Object.Canonical(), "timestamp"))
-		}
-	}
-	return at, !at.IsZero()
 }

@@ -61,9 +61,9 @@ func TestArchivable(t *testing.T) {
 		got = append(got, m.From+" → "+m.To)
 	}
 	want := `specs/actions/done.yaml → state/archive/actions/2026-05/done.yaml
+specs/observations/old.yaml → state/archive/observations/2026-05/old.yaml
 specs/replies/by-id.yaml → state/archive/replies/2026-05/by-id.yaml
-specs/replies/by-name.yaml → state/archive/replies/2026-05/by-name.yaml
-specs/observations/old.yaml → state/archive/observations/2026-05/old.yaml`
+specs/replies/by-name.yaml → state/archive/replies/2026-05/by-name.yaml`
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("moves:\n%s\nwant:\n%s", text, want)
 	}

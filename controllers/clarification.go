@@ -147,3 +147,11 @@ func (w *World) requestStatus(e *state.Entry) *schemas.ClarificationRequestStatu
 	}
 	return new(schemas.ClarificationRequestStatus)
 }
+
+// requestNote has the id of a clarification and its phase.
+func requestNote(s schemas.Status) string {
+	if st, ok := s.(*schemas.ClarificationRequestStatus); ok && st.ID != "" {
+		return st.ID + " " + st.Phase
+	}
+	return ""
+}

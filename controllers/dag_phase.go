@@ -179,3 +179,11 @@ func sameJSON(a, b json.RawMessage) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
+
+// dagNote says how many nodes have succeeded.
+func dagNote(s schemas.Status) string {
+	if st, ok := s.(*schemas.DAGStatus); ok && st.Progress.Total > 0 {
+		return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
+	}
+	return ""
+}

@@ -35,6 +35,14 @@ type Kind struct {
 	Shared bool
 	// KeepSpec keeps the decoded spec of an object that has nothing to do: others read it again and again.
 	KeepSpec bool
+	// Origin returns what finds out how the spec files of the tree came about. It is asked about sound objects only. nil: users
+	// write them.
+	Origin func(*state.Tree) func(*state.Entry) Origin
+	// Retired returns what finds out when a spec of the tree had its effect, zero while it has not: after the time that the
+	// settings say it is moved to the archive. It is asked about sound objects only. nil: never.
+	Retired func(*state.Tree) func(*state.Entry) time.Time
+	// Note says in a few words how far an object is, by its status, for the messages of commits; "" and nil: nothing.
+	Note func(schemas.Status) string
 	// Same compares two statuses, neither of them nil. nil: reflect.DeepEqual.
 	Same func(a, b schemas.Status) bool
 }

@@ -10,6 +10,7 @@ var ActionKind = Kind{
 	NewStatus: func() Status { return new(ActionStatus) },
 
 	CheckAgainst: checkActionNode,
+	FinalPhase:   ActionApplied,
 }
 
 // Verbs of an action.
@@ -52,6 +53,14 @@ type ActionStatus struct {
 	Common
 	// Target is the object that the action was applied to, or waits for.
 	Target string `json:"target,omitempty"`
+}
+
+// AppliedTo are the actions that were applied to an object, by its status; nil for kinds that actions are not applied to.
+func AppliedTo(s Status) []AppliedAction {
+	if t, ok := s.(interface{ appliedActions() []AppliedAction }); ok {
+		return t.appliedActions()
+	}
+	return nil
 }
 
 // AppliedAction is the record, in the target's status, that an action was applied.

@@ -8,6 +8,11 @@ var ClarificationRequestKind = Kind{
 	Short:     "A question of one agent to another about an issue.",
 	New:       func() Spec { return new(ClarificationRequestSpec) },
 	NewStatus: func() Status { return new(ClarificationRequestStatus) },
+
+	Accepted: func(s Status) bool {
+		st, ok := s.(*ClarificationRequestStatus)
+		return ok && st.ID != ""
+	},
 }
 
 // ClarificationRequestSpec is a question. It is immutable once accepted.

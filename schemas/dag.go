@@ -437,3 +437,15 @@ func (s *DAGSpec) References() []Reference {
 	}
 	return out
 }
+
+func (s *DAGStatus) appliedActions() []AppliedAction { return s.Actions }
+
+func (s *DAGStatus) nodeStatuses() map[string]NodeStatus { return s.Nodes }
+
+// NodesIn are the states of an object's nodes, by its status; nil for kinds without nodes.
+func NodesIn(s Status) map[string]NodeStatus {
+	if t, ok := s.(interface{ nodeStatuses() map[string]NodeStatus }); ok {
+		return t.nodeStatuses()
+	}
+	return nil
+}

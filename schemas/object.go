@@ -32,6 +32,12 @@ type Kind struct {
 	// not compile, for example. It runs on what is sound by itself. nil: nothing can be wrong.
 	CheckObject func(o *Object, r *Report)
 
+	// FinalPhase is the phase of an object that has had its effect: what its spec refers to may be gone. "": there is none.
+	FinalPhase string
+	// Accepted reports, by its status, whether an object was accepted: when what it refers to goes, that is to be decided, and
+	// no mistake in its file. nil: never.
+	Accepted func(Status) bool
+
 	// Row is what the packages above know of the kind, for the one that made the table (controllers.Kind).
 	Row any
 }
@@ -75,6 +81,16 @@ func (ks Kinds) Find(word string) (Kind, bool) {
 			if w == a {
 				return k, true
 			}
+		}
+	}
+	return Kind{}, false
+}
+
+// Named returns the kind with a name as in [Ref].
+func (ks Kinds) Named(name string) (Kind, bool) {
+	for _, k := range ks {
+		if k.Name == name {
+			return k, true
 		}
 	}
 	return Kind{}, false

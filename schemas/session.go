@@ -117,3 +117,5 @@ func (s *SessionSpec) Check(r *Report) {
 
 // References is empty: a session names no other object.
 func (s *SessionSpec) References() []Reference { return nil }
+
+func (s *SessionStatus) appliedActions() []AppliedAction { return s.Actions }

@@ -120,9 +120,9 @@ func (m *model) lacks(b *specBody) bool {
 // judgeReferences reports references to what does not exist. A question that was accepted stands when an agent of it
 // goes: that is then something to decide, and no mistake in the file.
 func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schemas.Problem {
-	spent, accepted := m.spent(f), m.accepted(f)
+	finished, accepted := m.finished(f), m.accepted(f)
 	for _, r := range f.body.(*specBody).references() {
-		if !m.exists(r.To) && (r.Hard || !spent) {
+		if !m.exists(r.To) && (r.Hard || !finished) {
 			r.Hard = r.Hard && !accepted
 			to = append(to, s.missingReference(m, f, r))
 		}
@@ -135,7 +135,7 @@ func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schem
 func (s *Store) judgeAgainst(m *model, f *file, to []schemas.Problem) []schemas.Problem {
 	b := f.body.(*specBody)
 	check := s.against[b.ref.Kind]
-	if check == nil || b.object == nil || m.spent(f) {
+	if check == nil || b.object == nil || m.finished(f) {
 		delete(m.related, f.path)
 		return to
 	}
@@ -160,21 +160,19 @@ func (m *model) sound(ref schemas.Ref) *schemas.Object {
 	return nil
 }
 
-// spent reports whether a file declares an action that was applied: it waits for its target no more.
-func (m *model) spent(f *file) bool {
+// finished reports whether a file declares an object that has had its effect: it waits for nothing it refers to.
+func (m *model) finished(f *file) bool {
 	ref := f.body.(*specBody).ref
-	return ref.Kind == schemas.ActionKind.Name && m.slots[ref].phase() == schemas.ActionApplied
+	k, ok := m.layout.kinds.Named(ref.Kind)
+	return ok && k.FinalPhase != "" && m.slots[ref].phase() == k.FinalPhase
 }
 
-// accepted reports whether a file declares a request that has its number.
+// accepted reports whether a file declares an object that was accepted.
 func (m *model) accepted(f *file) bool {
 	ref := f.body.(*specBody).ref
+	k, ok := m.layout.kinds.Named(ref.Kind)
 	s := m.slots[ref]
-	if ref.Kind != schemas.ClarificationRequestKind.Name || s == nil || s.status == nil {
-		return false // of other kinds no status is decoded for this
-	}
-	st, ok := s.statusBody().(*schemas.ClarificationRequestStatus)
-	return ok && st.ID != ""
+	return ok && k.Accepted != nil && s != nil && s.status != nil && k.Accepted(s.statusBody()) // of other kinds no status is decoded
 }
 
 // remembers reports whether an action was applied to target, by the status of that.
@@ -183,14 +181,7 @@ func (m *model) remembers(target schemas.Ref, action string) bool {
 	if s == nil || s.status == nil {
 		return false
 	}
-	var applied []schemas.AppliedAction
-	switch st := s.statusBody().(type) {
-	case *schemas.DAGStatus:
-		applied = st.Actions
-	case *schemas.SessionStatus:
-		applied = st.Actions
-	}
-	return slices.ContainsFunc(applied, func(a schemas.AppliedAction) bool { return a.Name == action })
+	return slices.ContainsFunc(schemas.AppliedTo(s.statusBody()), func(a schemas.AppliedAction) bool { return a.Name == action })
 }
 
 func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas.Problem {

@@ -91,10 +91,8 @@ func (m *model) knownLogs(t *Tree) map[string]bool {
 			for _, r := range e.Runs() {
 				known[LogPath(r.Key)] = true
 			}
-			if st, ok := e.Status().(*schemas.DAGStatus); ok {
-				for _, n := range st.Nodes {
-					known[n.Log] = true
-				}
+			for _, n := range schemas.NodesIn(e.Status()) {
+				known[n.Log] = true
 			}
 		}
 	}

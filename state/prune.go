@@ -36,10 +36,7 @@ func (e *Entry) surplus(keep int) []string {
 	if e.RunCount() <= keep {
 		return nil
 	}
-	var now map[string]schemas.NodeStatus
-	if st, ok := e.Status().(*schemas.DAGStatus); ok {
-		now = st.Nodes
-	}
+	now := schemas.NodesIn(e.Status())
 	byNode := map[string][]*schemas.Run{}
 	for _, r := range e.Runs() {
 		byNode[r.Node] = append(byNode[r.Node], r)

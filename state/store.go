@@ -133,6 +133,9 @@ func (s *Store) Close() error {
 	return s.root.Close()
 }
 
+// Kinds is the table of kinds that the store reads with.
+func (s *Store) Kinds() schemas.Kinds { return s.opts.Kinds }
+
 // Root is the tree's folder, for those who read or write files of it that are not this package's matter.
 func (s *Store) Root() *os.Root { return s.root }
 

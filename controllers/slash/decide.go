@@ -202,13 +202,9 @@ func (v *Verdict) put(s *controllers.Spec) {
 }
 
 // specName is the name of the spec that a comment becomes, or begins the names of several.
-func specName(comment int64) string { return fmt.Sprintf("%s%d", specPrefix, comment) }
-
-// What specs of comments, and those who wrote them, are called.
-const (
-	specPrefix = "gh-"
-	byPrefix   = "github:"
-)
+func specName(comment int64) string {
+	return fmt.Sprintf("%s%d", controllers.CommentSpecPrefix, comment)
+}
 
 // writtenKinds are those that comments become.
 var writtenKinds = []schemas.Kind{schemas.ReplyKind, schemas.ActionKind, schemas.ObservationKind}
@@ -255,7 +251,7 @@ func (d *desk) interpret(c *Comment, cmd Command, name string) (*controllers.Spe
 }
 
 // by is how records call the author of a comment.
-func by(a Actor) string { return byPrefix + a.Login }
+func by(a Actor) string { return controllers.CommentAuthorPrefix + a.Login }
 
 // propose puts a spec into the tree and decides it. The error says, in Markdown, what is wrong with the spec itself.
 func (d *desk) propose(k schemas.Kind, name string, spec schemas.Spec) (*controllers.Spec, *schemas.Object, error) {

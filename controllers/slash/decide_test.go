@@ -160,8 +160,8 @@ func trace(t *testing.T, all []Verdict) string {
 		fmt.Fprintf(&b, "> comment %d on issue %d: %s\n", v.Handled.Comment, v.Issue, v.Handled.Outcome)
 		for _, s := range v.Specs {
 			o := decoder.Decode(s.Path, encode(t, s)).Object
-			if IsHeard(o) != (s.Ref.Kind != schemas.ObservationKind.Name) {
-				t.Errorf("%s: heard is %v", s.Path, IsHeard(o))
+			if controllers.FromComment(o) != (s.Ref.Kind != schemas.ObservationKind.Name) {
+				t.Errorf("%s: heard is %v", s.Path, controllers.FromComment(o))
 			}
 			src, err := json.Marshal(s.Spec)
 			if err != nil {

@@ -66,15 +66,3 @@ func replyStanding(t *state.Tree, e *state.Entry, spec *schemas.ReplySpec) (deci
 	}
 	return false, nil
 }
-
-// IsHeard reports whether a reply or an action was made of a comment.
-func IsHeard(o *schemas.Object) bool {
-	who := ""
-	switch spec := o.Spec().(type) {
-	case *schemas.ReplySpec:
-		who = spec.From
-	case *schemas.ActionSpec:
-		who = spec.By
-	}
-	return strings.HasPrefix(o.Name, specPrefix) && strings.HasPrefix(who, byPrefix)
-}

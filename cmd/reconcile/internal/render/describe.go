@@ -285,15 +285,8 @@ func (p *page) whyNode(n schemas.NodeStatus) string {
 }
 
 func (p *page) actions(e *state.Entry) string {
-	var applied []schemas.AppliedAction
-	switch st := e.Status().(type) {
-	case *schemas.DAGStatus:
-		applied = st.Actions
-	case *schemas.SessionStatus:
-		applied = st.Actions
-	}
 	t := p.table("AGE", "VERB", "NODE", "BY", "ACTION")
-	for _, act := range applied {
+	for _, act := range schemas.AppliedTo(e.Status()) {
 		t.Cells(p.age(act.At), Cell{Text: act.Verb}, Word(act.Node), Word(act.By), Cell{Text: act.Name})
 	}
 	return t.text()

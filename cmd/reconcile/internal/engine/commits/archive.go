@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -41,7 +41,10 @@ func (c *Committer) repository(dir string) (*gitrepo.Repo, error) {
 func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.Tree) ([]string, error) {
 	folders := t.Settings().Folders
 	byName := map[string][]string{} // paths in the archive
-	for _, k := range []schemas.Kind{schemas.ActionKind, schemas.ReplyKind, schemas.ObservationKind} {
+	for _, k := range controllers.TableOf(t) {
+		if k.Retired == nil {
+			continue
+		}
 		for _, e := range t.Entries(k.Name) {
 			if e.Object != nil && strings.HasPrefix(e.Object.Path, state.ArchiveDir(folders.State)+"/") {
 				byName[path.Base(e.Object.Path)] = append(byName[path.Base(e.Object.Path)], e.Object.Path)

@@ -102,16 +102,15 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	if c.Shared != nil {
 		branch = "" // it is the one that is checked out
 	}
-	commands := ownership.CommandsIn(c.o.Store, t)
-	ours := slices.Concat(ownership.Written(settings), ownership.Questions(t), commands.Paths())
+	specs := ownership.SpecsIn(c.o.Store, t)
+	ours := slices.Concat(ownership.Written(c.o.Store.Kinds(), settings), specs.Paths(scope.Whole))
 	if scope.Whole {
-		ours = slices.Concat(ours, []string{c.o.Store.MemoryDir()}, ownership.Observations(t))
+		ours = append(ours, c.o.Store.MemoryDir())
 	}
 	paths, err := c.Git.Dirty(ctx, branch, ours)
 	left := ownership.Unsettled(t, scope.Open)
 	paths = slices.DeleteFunc(paths, func(p string) bool {
-		command := commands.Object(p)
-		return left(p) || ownership.ByHand(settings, p) || command != nil && !commands.Wrote(p) && !c.owes(ctx, command)
+		return left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.owes(ctx, specs.Once(p))
 	})
 	if err == nil {
 		var moved []string
@@ -145,14 +144,13 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	return loop.Committed{Hash: res.Hash, Behind: private || res.Warning != ""}, err
 }
 
-// owes reports whether a file is an action that took effect as it stands, whoever wrote it, and that the branch does not
-// know: it was asked for once, and who got to know of it without its effect would do it once more.
+// owes reports whether the branch does not know an object that takes effect once, as its file is now. nil is known.
 func (c *Committer) owes(ctx context.Context, o *schemas.Object) bool {
-	if o == nil || o.Kind != schemas.ActionKind.Name {
+	if o == nil {
 		return false
 	}
 	same := func(data []byte) bool {
-		is := schemas.NewDecoder(controllers.Schemas(), 0).Decode(o.Path, data).Object
+		is := schemas.NewDecoder(c.o.Store.Kinds(), 0).Decode(o.Path, data).Object
 		return is != nil && is.Digest == o.Digest
 	}
 	data, err := regular.Read(c.o.Store.Root(), o.Path)
@@ -185,14 +183,14 @@ func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 	var out []gitrepo.Change
 	seen := map[string]bool{}
 	for _, p := range paths {
-		ref, ok := ownership.Subject(strings.TrimPrefix(p, dir+"/"))
+		ref, ok := ownership.Subject(t, strings.TrimPrefix(p, dir+"/"))
 		if !ok || seen[ref.String()] {
 			continue
 		}
 		seen[ref.String()] = true
 		e := t.Entry(ref)
 		gone := ref.Kind != state.MemoryKind && (e == nil || e.Gone())
-		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(e), Gone: gone})
+		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(t, e), Gone: gone})
 	}
 	return append(out, factsOf(paths, dir)...)
 }
@@ -209,20 +207,13 @@ func factsOf(paths []string, dir string) []gitrepo.Change {
 	return out
 }
 
-// noteOf says of a DAG how far it got, and of a question how it stands; other objects have nothing to tell in a few words.
-func noteOf(e *state.Entry) string {
-	if e == nil {
+// noteOf says in a few words how far an object is; "" where there is nothing to say.
+func noteOf(t *state.Tree, e *state.Entry) string {
+	if e == nil || !e.HasStatus() {
 		return ""
 	}
-	switch st := e.Status().(type) {
-	case *schemas.DAGStatus:
-		if st.Progress.Total > 0 {
-			return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
-		}
-	case *schemas.ClarificationRequestStatus:
-		if st.ID != "" {
-			return st.ID + " " + st.Phase
-		}
+	if k := controllers.TableOf(t).Row(e.Kind); k != nil && k.Note != nil {
+		return k.Note(e.Status())
 	}
 	return ""
 }

@@ -16,9 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/merge"
-	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
@@ -34,11 +32,10 @@ func Owners(store *state.Store, t *state.Tree) gitrepo.Owners {
 func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership {
 	settings := t.Settings()
 	dir := settings.Folders.State
-	records := append(slices.Concat(Questions(t), Observations(t)), dir+"/runs", store.MemoryDir()+"/records",
-		dir+"/github", state.FactsDir(dir), state.ArchiveDir(dir))
-	commands := CommandsIn(store, t)
+	records := []string{dir + "/runs", store.MemoryDir() + "/records", dir + "/github", state.FactsDir(dir), state.ArchiveDir(dir)}
+	specs := SpecsIn(store, t)
 	shared := []string{dir + "/agent-status.json", dir + "/clarifications"}
-	statuses := append(Written(settings), store.MemoryDir())
+	statuses := append(Written(store.Kinds(), settings), store.MemoryDir())
 	within := func(p string, all []string) bool {
 		return slices.ContainsFunc(all, func(q string) bool { return p == q || strings.HasPrefix(p, q+"/") })
 	}
@@ -46,7 +43,7 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 		switch {
 		case ByHand(settings, p):
 			return gitrepo.None
-		case within(p, records), commands.Wrote(p):
+		case within(p, records), specs.owns(p):
 			return gitrepo.Record
 		case within(p, shared):
 			return gitrepo.Shared
@@ -67,7 +64,7 @@ func join(t *state.Tree, p string, v gitrepo.Versions) ([]byte, error) {
 	if v.There == nil || bytes.Equal(v.There, v.Base) {
 		return v.Next, nil
 	}
-	data, err := merge.Files(controllers.Schemas(), v.Base, v.There, v.Next)
+	data, err := merge.Files(controllers.TableOf(t).Schemas(), v.Base, v.There, v.Next)
 	if errors.Is(err, merge.ErrNoJSON) || err == nil && sameJSON(data, v.Next) {
 		return v.Next, nil
 	}
@@ -81,10 +78,10 @@ func sameJSON(a, b []byte) bool {
 }
 
 // Written are the folders and files that reconcile alone writes, but for the memory.
-func Written(s *schemas.SettingsSpec) []string {
+func Written(kinds schemas.Kinds, s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
 	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir), state.ArchiveDir(dir)}
-	for _, k := range controllers.Schemas() {
+	for _, k := range kinds {
 		if k.NewStatus != nil {
 			out = append(out, dir+"/"+k.Plural)
 		}
@@ -97,86 +94,67 @@ func ByHand(s *schemas.SettingsSpec, p string) bool {
 	return strings.HasPrefix(p, state.FactsDir(s.Folders.State)+"/") && !index.IsFactFile(p)
 }
 
-// Questions are the specs of questions that came in by another way than as a file.
-func Questions(t *state.Tree) []string {
-	var out []string
-	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); spec != nil && spec.Run+spec.Imported != "" {
-			out = append(out, e.Object.Path)
-		}
-	}
-	return append(out, commentsOf(t)...)
+// Specs are the spec files of a tree that may belong to the program.
+type Specs struct {
+	store *state.Store
+	kept  map[string]bool            // by path: what was made of what came in
+	memo  map[string]bool            // by path: as kept, and committed with the memory
+	used  map[string]*schemas.Object // by path: what took effect as it is, whoever wrote it
+	once  map[string]bool            // by path: those of used that take effect once
 }
 
-// commentsOf are the specs that comments on GitHub became.
-func commentsOf(t *state.Tree) []string {
-	var out []string
-	for _, kind := range []string{schemas.ReplyKind.Name, schemas.ActionKind.Name} {
-		for _, e := range t.Entries(kind) {
-			if e.Object != nil && slash.IsHeard(e.Object) {
-				out = append(out, e.Object.Path)
+// SpecsIn finds the spec files of a tree that may belong to the program. Without them, another clone would retract what was
+// made of them, and a clone that has the file only would do it again.
+func SpecsIn(store *state.Store, t *state.Tree) Specs {
+	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}}
+	for origin, objects := range controllers.Origins(t) {
+		for _, o := range objects {
+			switch origin {
+			case controllers.OriginRecord:
+				s.kept[o.Path] = true
+			case controllers.OriginMemory:
+				s.memo[o.Path] = true
+			case controllers.OriginOnce:
+				s.once[o.Path] = true
+				s.used[o.Path] = o
+			case controllers.OriginCommand:
+				s.used[o.Path] = o
 			}
 		}
+	}
+	return s
+}
+
+// Paths are the files, those that are committed with the memory only if memory is set.
+func (s Specs) Paths(memory bool) []string {
+	out := slices.AppendSeq(slices.Collect(maps.Keys(s.kept)), maps.Keys(s.used))
+	if memory {
+		out = slices.AppendSeq(out, maps.Keys(s.memo))
 	}
 	return out
 }
 
-// Commands are the specs that commands of reconcile wrote. Without its spec, another clone would take back what was made
-// of one, and who has the spec would do it once more.
-type Commands struct {
-	store *state.Store
-	taken map[string]*schemas.Object // by path, what took effect as it stands, whoever wrote it
+// Once is the spec in a file that takes effect once; nil for other files.
+func (s Specs) Once(p string) *schemas.Object {
+	if !s.once[p] {
+		return nil
+	}
+	return s.used[p]
 }
 
-// CommandsIn finds the actions that were applied, the questions that have a number, and the replies that were judged.
-// Those that came in by another way are of [Questions].
-func CommandsIn(store *state.Store, t *state.Tree) Commands {
-	c := Commands{store, map[string]*schemas.Object{}}
-	for _, e := range t.Entries(schemas.ActionKind.Name) {
-		st, _ := e.Status().(*schemas.ActionStatus)
-		if e.Object != nil && st != nil && st.Phase == schemas.ActionApplied && st.ObservedDigest == e.Object.Digest &&
-			!slash.IsHeard(e.Object) {
-			c.taken[e.Object.Path] = e.Object
-		}
-	}
-	matters := map[string]*schemas.ClarificationRequestStatus{} // by name, and by number
-	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st, _ := e.Status().(*schemas.ClarificationRequestStatus)
-		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
-		if st == nil || spec == nil || st.ID == "" {
-			continue
-		}
-		matters[e.Name], matters[st.ID] = st, st
-		if st.ObservedDigest == e.Object.Digest && spec.Run+spec.Imported == "" {
-			c.taken[e.Object.Path] = e.Object
-		}
-	}
-	for _, e := range t.Entries(schemas.ReplyKind.Name) {
-		spec := schemas.SpecAs[*schemas.ReplySpec](e.Object)
-		if spec == nil || matters[spec.Clarification] == nil || slash.IsHeard(e.Object) {
-			continue
-		}
-		reply := clarify.Reply{Name: e.Name, Digest: e.Object.Digest, Spec: spec}
-		if is, _ := clarify.StandingOf(matters[spec.Clarification], reply); is == clarify.Accepted || is == clarify.Refused {
-			c.taken[e.Object.Path] = e.Object
-		}
-	}
-	return c
-}
+// OfUser reports whether a spec that took effect belongs to a user: it is not in the form that commands write.
+func (s Specs) OfUser(p string) bool { return s.used[p] != nil && !s.inForm(p) }
 
-// Paths are the files of these specs.
-func (c Commands) Paths() []string { return slices.Collect(maps.Keys(c.taken)) }
+// owns reports whether a spec file belongs to the program.
+func (s Specs) owns(p string) bool { return s.kept[p] || s.memo[p] || s.inForm(p) }
 
-// Object is the spec in a file; nil if it is none of these.
-func (c Commands) Object(p string) *schemas.Object { return c.taken[p] }
-
-// Wrote reports whether a file is one that a command wrote, and nobody edited since.
-func (c Commands) Wrote(p string) bool {
-	o := c.taken[p]
+// inForm reports whether a spec that took effect is in the form that commands write.
+func (s Specs) inForm(p string) bool {
+	o := s.used[p]
 	if o == nil {
 		return false
 	}
-	is, err := regular.Read(c.store.Root(), p)
+	is, err := regular.Read(s.store.Root(), p)
 	if err != nil {
 		return false
 	}
@@ -184,34 +162,23 @@ func (c Commands) Wrote(p string) bool {
 	return err == nil && bytes.Equal(is, was)
 }
 
-// Observations are the specs of observations as the memory has them. Without its spec, what the memory says of an observation
-// would be gone with the next run in another clone.
-func Observations(t *state.Tree) []string {
-	var out []string
-	for _, e := range t.Entries(schemas.ObservationKind.Name) {
-		if e.Object != nil && (e.Accepted == "" || e.Accepted == e.Object.Digest) {
-			out = append(out, e.Object.Path)
-		}
-	}
-	return out
-}
-
 // Subject is the object that a file is about, by its path below the state folder: "dags/checks.json",
 // "runs/dags/checks/build-….json", "memory/issue-42.json". The other files of the memory go with those of the issues.
-func Subject(p string) (schemas.Ref, bool) {
+func Subject(t *state.Tree, p string) (schemas.Ref, bool) {
+	kinds := controllers.TableOf(t).Schemas()
 	parts := strings.Split(strings.TrimPrefix(p, "runs/"), "/")
 	if len(parts) < 2 {
 		return schemas.Ref{}, false
 	}
 	name := strings.TrimSuffix(path.Base(parts[1]), ".json")
 	if parts[0] == "archive" && len(parts) == 4 {
-		k, ok := controllers.Schemas().Find(parts[1])
+		k, ok := kinds.Find(parts[1])
 		return schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(parts[3], path.Ext(parts[3]))}, ok
 	}
 	if parts[0] == "memory" {
 		return schemas.Ref{Kind: state.MemoryKind, Name: name}, strings.HasPrefix(name, "issue-")
 	}
-	k, ok := controllers.Schemas().Find(parts[0])
+	k, ok := kinds.Find(parts[0])
 	return schemas.Ref{Kind: k.Name, Name: name}, ok
 }
 

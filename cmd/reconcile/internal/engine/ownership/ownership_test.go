@@ -18,7 +18,7 @@ func TestSubject(t *testing.T) {
 		"agent-status.json":                 {},
 		"facts/1a2b.json":                   {},
 	} {
-		got, ok := Subject(path)
+		got, ok := Subject(state.NewTree(nil, nil), path)
 		if ok != (want != schemas.Ref{}) || ok && got != want {
 			t.Errorf("%s is about %v (%t), want %v", path, got, ok, want)
 		}

@@ -56,7 +56,7 @@ func (s *Share) subject(t *state.Tree, path string) (schemas.Ref, bool) {
 	if !ok {
 		return schemas.Ref{}, false
 	}
-	ref, ok := ownership.Subject(below)
+	ref, ok := ownership.Subject(t, below)
 	return ref, ok && ref.Kind != state.MemoryKind
 }
 
