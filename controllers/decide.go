@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -43,6 +44,8 @@ type Kind struct {
 	Retired func(*state.Tree) func(*state.Entry) time.Time
 	// Note says in a few words how far an object is, by its status, for the messages of commits; "" and nil: nothing.
 	Note func(schemas.Status) string
+	// Mirror says what is shown of the objects on GitHub. nil: nothing.
+	Mirror *mirror.Projector
 	// Same compares two statuses, neither of them nil. nil: reflect.DeepEqual.
 	Same func(a, b schemas.Status) bool
 }

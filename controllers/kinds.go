@@ -3,6 +3,7 @@ package controllers
 import (
 	"slices"
 
+	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -10,18 +11,19 @@ import (
 // Kinds is the table of kinds. A new kind is a row here, a file in schemas and a file beside this one.
 var Kinds = Table{
 	{Kind: schemas.SessionKind, Decide: decideSession, Columns: sessionColumns,
-		Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true},
+		Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true, Mirror: &mirror.Session},
 	{Kind: schemas.AgentKind, Decide: decideAgent, Columns: agentColumns,
 		Affects: agentAffects, KeepSpec: true},
 	{Kind: schemas.WorkflowKind, Decide: decideWorkflow, Columns: workflowColumns,
 		Affects: affectsEverything}, // a workflow says who may ask whom
 	{Kind: schemas.DAGKind, Decide: decideDAG, Check: checkConditions, Columns: dagColumns,
 		DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
-		Affects:   dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG, Note: dagNote},
+		Affects:   dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG, Note: dagNote,
+		Mirror: &mirror.DAG},
 	{Kind: schemas.ClarificationRequestKind, Decide: decideRequest, Columns: requestColumns,
 		DependsOn: []string{schemas.DAGKind.Name}, Sources: []string{state.LedgerKind},
 		Affects: requestAffects, Before: addOrdered, After: addNumbered, Shared: true,
-		Origin: requestOrigin, Note: requestNote},
+		Origin: requestOrigin, Note: requestNote, Mirror: &mirror.Clarification},
 	{Kind: schemas.ReplyKind, Decide: decideReply, Columns: replyColumns,
 		Affects: replyAffects, Origin: replyOrigin, Retired: replyRetired},
 	{Kind: schemas.ObservationKind, Decide: decideObservation, Columns: observationColumns,
@@ -66,6 +68,17 @@ func TableIn(kinds schemas.Kinds) Table {
 		}
 	}
 	return t
+}
+
+// MirrorOptions adds to the options of the mirror what the table of a tree says.
+func MirrorOptions(t *state.Tree, o mirror.Options) mirror.Options {
+	o.Why = Why
+	for _, k := range TableOf(t) {
+		if k.Mirror != nil {
+			o.Kinds = append(o.Kinds, mirror.Mirrored{Kind: k.Name, Projector: k.Mirror})
+		}
+	}
+	return o
 }
 
 // Row is the row of a kind; nil if the table has none.

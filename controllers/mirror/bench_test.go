@@ -1,10 +1,11 @@
-package mirror
+package mirror_test
 
 import (
 	"fmt"
 	"testing"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -38,7 +39,7 @@ func BenchmarkProject(b *testing.B) {
 	}
 	tree := state.NewTree(nil, nil, entries...)
 	for b.Loop() {
-		if got := len(Project(tree, someOptions)); got != 500 {
+		if got := len(project(tree, mirror.SomeOptions)); got != 500 {
 			b.Fatal(got)
 		}
 	}

@@ -16,8 +16,8 @@ const (
 	noteRoom   = 600 // for the foot, and for saying that something was left out
 )
 
-// body is a comment that is being written, paragraph by paragraph.
-type body struct {
+// Body is a comment that is being written, paragraph by paragraph.
+type Body struct {
 	b     strings.Builder
 	room  int    // left of the limit, in UTF-16 units
 	cut   bool   // something was left out
@@ -25,8 +25,8 @@ type body struct {
 	whole string // the link to the file that has everything; "" for none
 }
 
-func (p *projection) newBody(e *state.Entry) *body {
-	b := &body{room: BodyLimit - noteRoom}
+func (p *projection) newBody(e *state.Entry) *Body {
+	b := &Body{room: BodyLimit - noteRoom}
 	spec, status := p.link("spec", e.Object.Path), p.link("status", e.StatusPath)
 	if spec == "" {
 		b.foot = fmt.Sprintf("<sub>Kept by reconcile from %s and %s.</sub>", code(e.Object.Path), code(e.StatusPath))
@@ -54,7 +54,7 @@ func (p *projection) link(text, path string) string {
 
 // block adds lines that belong together, after an empty line. Lines for which there is no room are left out, from the
 // first such line on; of a block that is whole or nothing, all.
-func (b *body) block(lines []string, whole bool) {
+func (b *Body) block(lines []string, whole bool) {
 	if whole {
 		lines = []string{strings.Join(lines, "\n")}
 	}
@@ -74,13 +74,13 @@ func (b *body) block(lines []string, whole bool) {
 	}
 }
 
-// paragraph adds a paragraph of ours.
-func (b *body) paragraph(format string, args ...any) {
+// Paragraph adds a paragraph of ours.
+func (b *Body) Paragraph(format string, args ...any) {
 	b.block([]string{fmt.Sprintf(format, args...)}, true)
 }
 
-// quoted adds what somebody said; nothing if it says nothing.
-func (b *body) quoted(text string) {
+// Quoted adds what somebody said; nothing if it says nothing.
+func (b *Body) Quoted(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -89,8 +89,8 @@ func (b *body) quoted(text string) {
 	b.block(lines, false)
 }
 
-// table adds a table. Cells are Markdown of one line.
-func (b *body) table(head []string, rows [][]string) {
+// Table adds a table. Cells are Markdown of one line.
+func (b *Body) Table(head []string, rows [][]string) {
 	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 	lines := []string{line(head), "|" + strings.Repeat(" --- |", len(head))}
 	for _, r := range rows {
@@ -99,12 +99,12 @@ func (b *body) table(head []string, rows [][]string) {
 	b.block(lines, false)
 }
 
-// list adds a list of items under a heading; nothing without items.
-func (b *body) list(heading string, items []string) {
+// List adds a list of items under a heading; nothing without items.
+func (b *Body) List(heading string, items []string) {
 	if len(items) == 0 {
 		return
 	}
-	b.paragraph("**%s**", heading)
+	b.Paragraph("**%s**", heading)
 	lines := make([]string, len(items))
 	for i, item := range items {
 		lines[i] = "- " + item
@@ -113,7 +113,7 @@ func (b *body) list(heading string, items []string) {
 }
 
 // done is the whole text.
-func (b *body) done() string {
+func (b *Body) done() string {
 	if b.cut {
 		fmt.Fprintf(&b.b, "\n\n_This was cut, being longer than a comment may be._")
 		if b.whole != "" {

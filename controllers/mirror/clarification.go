@@ -22,53 +22,67 @@ func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
 	return new(schemas.ClarificationRequestStatus)
 }
 
-// matter is a question that is written about.
-type matter struct {
-	*projection
-	e    *state.Entry
-	spec *schemas.ClarificationRequestSpec
-	st   *schemas.ClarificationRequestStatus
-	i    *Issue
+// Clarification mirrors requests, in the order in which they were numbered.
+var Clarification = Projector{
+	Home: func(o *schemas.Object) (int, schemas.Ref) {
+		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](o)
+		if dag, _, ok := schemas.SplitRunKey(spec.Run); ok {
+			return spec.Issue, schemas.Ref{Kind: schemas.DAGKind.Name, Name: dag}
+		}
+		return spec.Issue, schemas.Ref{}
+	},
+	About: func(o *schemas.Object) (title, description string) {
+		return schemas.SpecAs[*schemas.ClarificationRequestSpec](o).Topic, ""
+	},
+	Write:   writeRequest,
+	Compare: compareRequests,
 }
 
-// request tells how a question stands, what was said in each round, and whom people have to help. One that was never
-// taken, and has no number, is not shown.
-func (p *projection) request(e *state.Entry, i *Issue) {
-	m := matter{p, e, schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object), requestStatus(e), i}
+// thread is a question that is written about.
+type thread struct {
+	*Page
+	spec *schemas.ClarificationRequestSpec
+	st   *schemas.ClarificationRequestStatus
+}
+
+// writeRequest shows the state of a question, what was said in each round, and whom people have to help. One that was never
+// accepted, and has no number, is not shown.
+func writeRequest(p *Page) {
+	m := thread{p, schemas.SpecAs[*schemas.ClarificationRequestSpec](p.Entry.Object), requestStatus(p.Entry)}
 	if m.st.ID == "" {
 		return
 	}
-	i.status(e, m.status())
+	p.Status(m.status())
 	m.rounds()
 	m.escalation()
 	if schemas.ClarificationOpen(m.st.Phase) {
-		i.label(labelActive)
+		p.Label(labelActive)
 	}
 	switch m.st.Phase {
 	case schemas.ClarificationStale:
-		i.label(labelStale)
+		p.Label(labelStale)
 	case schemas.ClarificationEscalated:
-		i.label(labelEscalated)
+		p.Label(labelEscalated)
 	}
 }
 
-func (m *matter) status() string {
-	b := m.newBody(m.e)
-	b.paragraph("### Clarification %s: %s", code(m.st.ID), code(cmp.Or(m.st.Phase, "refused")))
+func (m *thread) status() *Body {
+	b := m.NewBody()
+	b.Paragraph("### Clarification %s: %s", code(m.st.ID), code(cmp.Or(m.st.Phase, "refused")))
 	blocking := "no"
 	if m.spec.Blocking {
 		blocking = "yes"
 	}
-	b.table([]string{"Question", "From", "To", "Blocking", "Round"}, [][]string{{
+	b.Table([]string{"Question", "From", "To", "Blocking", "Round"}, [][]string{{
 		Line(m.spec.Topic, cellLength), name(m.spec.From), name(m.spec.To), blocking,
 		fmt.Sprintf("%d of %d", m.st.Round, m.st.MaxRounds)}})
-	b.paragraph("%s", m.stands())
-	b.quoted(m.st.Summary)
-	return b.done()
+	b.Paragraph("%s", m.stands())
+	b.Quoted(m.st.Summary)
+	return b
 }
 
-// stands says what the matter waits for.
-func (m *matter) stands() string {
+// stands says what the question waits for.
+func (m *thread) stands() string {
 	switch m.st.Phase {
 	case schemas.ClarificationPending, schemas.ClarificationStale:
 		return m.waitsForAnswer()
@@ -84,7 +98,7 @@ func (m *matter) stands() string {
 	return "Its state is unknown to this program."
 }
 
-func (m *matter) waitsForAnswer() string {
+func (m *thread) waitsForAnswer() string {
 	line := "Waits for the answer of " + name(m.spec.To)
 	if due := m.st.StaleAfter.UTC().Format(timeForm); m.st.Phase == schemas.ClarificationStale {
 		line += ", which was due at " + due + "."
@@ -102,7 +116,7 @@ func (m *matter) waitsForAnswer() string {
 func name(who string) string { return Line(clarify.DisplayName(who), nameLength) }
 
 // rounds adds a comment for each round. What was escalated has a comment of its own.
-func (m *matter) rounds() {
+func (m *thread) rounds() {
 	for n := 1; n <= m.st.Round+1; n++ { // a resolution may come one round later
 		var said []schemas.ThreadEntry
 		for _, e := range m.st.Thread {
@@ -111,16 +125,16 @@ func (m *matter) rounds() {
 			}
 		}
 		if len(said) > 0 {
-			m.i.Comments = append(m.i.Comments, Comment{Key: m.key("round", n), Body: m.round(n, said)})
+			m.Comment(m.key("round", n), m.round(n, said))
 		}
 	}
 }
 
-func (m *matter) key(what string, n int) string { return fmt.Sprintf("%s/%s/%d", what, m.st.ID, n) }
+func (m *thread) key(what string, n int) string { return fmt.Sprintf("%s/%s/%d", what, m.st.ID, n) }
 
 // round is one round in the form of AgentX: who asks whom, and below it as a quotation what was said.
-func (m *matter) round(n int, said []schemas.ThreadEntry) string {
-	b := m.newBody(m.e)
+func (m *thread) round(n int, said []schemas.ThreadEntry) *Body {
+	b := m.NewBody()
 	for _, e := range said {
 		at := ""
 		if !e.Timestamp.IsZero() {
@@ -128,25 +142,25 @@ func (m *matter) round(n int, said []schemas.ThreadEntry) string {
 		}
 		switch e.Type {
 		case schemas.TurnQuestion:
-			b.paragraph("**[%s -> %s] Clarification:** %s (%s, round %d of %d)%s", name(e.From), name(m.spec.To),
+			b.Paragraph("**[%s -> %s] Clarification:** %s (%s, round %d of %d)%s", name(e.From), name(m.spec.To),
 				Line(m.spec.Topic, cellLength), code(m.st.ID), n, m.st.MaxRounds, at)
 		case schemas.TurnResolution:
 			goesOn := ""
 			if e.From == m.spec.From {
 				goesOn = " Continuing..."
 			}
-			b.paragraph("**[%s] Clarification resolved.%s**%s", name(e.From), goesOn, at)
+			b.Paragraph("**[%s] Clarification resolved.%s**%s", name(e.From), goesOn, at)
 		default:
-			b.paragraph("**[%s]**%s", name(e.From), at)
+			b.Paragraph("**[%s]**%s", name(e.From), at)
 		}
-		b.quoted(e.Body)
+		b.Quoted(e.Body)
 	}
-	return b.done()
+	return b
 }
 
 // escalation adds the comment that asks people to decide, with whom it mentions. Of several the last counts; comments on
 // earlier ones stay as they were written.
-func (m *matter) escalation() {
+func (m *thread) escalation() {
 	var last schemas.ThreadEntry
 	n := 0
 	for _, e := range m.st.Thread {
@@ -157,29 +171,29 @@ func (m *matter) escalation() {
 	if n == 0 {
 		return
 	}
-	b := m.newBody(m.e)
-	b.paragraph("**[ESCALATED] %s: %s**", code(m.st.ID), Line(m.spec.Topic, cellLength))
+	b := m.NewBody()
+	b.Paragraph("**[ESCALATED] %s: %s**", code(m.st.ID), Line(m.spec.Topic, cellLength))
 	if who := m.o.mentions(); who != "" {
-		b.paragraph("%s: agents could not settle this, and need you to decide.", who)
+		b.Paragraph("%s: agents could not settle this, and need you to decide.", who)
 	}
 	if x := m.st.Escalation; x != nil {
-		b.paragraph("Why: %s", Line(clarify.Because(x.Reason, last.Body), whyLength))
+		b.Paragraph("Why: %s", Line(clarify.Because(x.Reason, last.Body), whyLength))
 		if x.Reason == schemas.EscalatedByReply && clarify.Circumstances(x.Reason, last.Body) == "" {
-			b.quoted(last.Body)
+			b.Quoted(last.Body)
 		}
 		for _, side := range x.Positions {
-			b.paragraph("**%s**:", name(side.Agent))
-			b.quoted(side.Body)
+			b.Paragraph("**%s**:", name(side.Agent))
+			b.Quoted(side.Body)
 		}
 		var options []string
 		for _, o := range x.Options {
 			options = append(options, Line(o, whyLength))
 		}
-		b.list("Options", options)
+		b.List("Options", options)
 	} else {
-		b.quoted(last.Body)
+		b.Quoted(last.Body)
 	}
-	b.paragraph("**Action needed:** decide, then comment %s here, or run %s.",
+	b.Paragraph("**Action needed:** decide, then comment %s here, or run %s.",
 		"`/resolve "+m.st.ID+" what was decided`", "`reconcile clarify resolve "+m.st.ID+" \"what was decided\"`")
-	m.i.Comments = append(m.i.Comments, Comment{Key: m.key("escalation", n), Body: b.done()})
+	m.Comment(m.key("escalation", n), b)
 }

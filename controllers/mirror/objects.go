@@ -7,19 +7,19 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Objects are the sessions, DAGs and requests that each issue stands for, sorted. made is as in Options; what has no issue
-// yet is left out.
-func Objects(t *state.Tree, made func(schemas.Ref) int) map[int][]schemas.Ref {
-	p := &projection{t: t}
+// Objects are the objects that are shown on each issue, sorted. What has no issue yet is left out. Of the options, Kinds and
+// Made count.
+func Objects(t *state.Tree, o Options) map[int][]schemas.Ref {
+	p := &projection{t: t, o: o}
 	out := map[int][]schemas.Ref{}
-	for _, k := range []schemas.Kind{schemas.SessionKind, schemas.DAGKind, schemas.ClarificationRequestKind} {
-		for _, e := range t.Entries(k.Name) {
+	for _, k := range o.Kinds {
+		for _, e := range t.Entries(k.Kind) {
 			if e.Object == nil {
 				continue
 			}
 			h, ok := p.homeOf(e)
-			if ok && h.number == 0 && made != nil {
-				h.number = made(h.made)
+			if ok && h.number == 0 && o.Made != nil {
+				h.number = o.Made(h.made)
 			}
 			if ok && h.number > 0 {
 				out[h.number] = append(out[h.number], e.Ref)

@@ -1,4 +1,4 @@
-package mirror
+package mirror_test
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -40,7 +41,7 @@ func TestObjects(t *testing.T) {
 		return 0
 	}
 	got := map[int]string{}
-	for n, refs := range Objects(tree, made) {
+	for n, refs := range mirror.Objects(tree, controllers.MirrorOptions(tree, mirror.Options{Made: made})) {
 		for _, r := range refs {
 			got[n] += r.String() + " "
 		}
@@ -53,7 +54,7 @@ func TestObjects(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
-	if got := slices.Sorted(maps.Keys(Objects(tree, nil))); !slices.Equal(got, []int{7, 8}) {
+	if got := slices.Sorted(maps.Keys(mirror.Objects(tree, controllers.MirrorOptions(tree, mirror.Options{})))); !slices.Equal(got, []int{7, 8}) {
 		t.Errorf("none made: %v", got)
 	}
 }

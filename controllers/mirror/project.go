@@ -15,6 +15,10 @@ type Options struct {
 	Files string
 	// Mention lists who is mentioned on escalations: logins and organization/team, with or without @.
 	Mention []string
+	// Kinds are what is mirrored, in this order.
+	Kinds []Mirrored
+	// Why says, a line each, why an object is not ready.
+	Why func(*state.Entry, *state.Tree) []string
 	// Made is the number of the issue that was made for an object, 0 while there is none. nil: none was made.
 	Made func(schemas.Ref) int
 }
@@ -66,15 +70,14 @@ func Labels() []Label {
 // Objects that no run has decided on yet, and those that are gone or broken, add nothing: what stands there of them stays.
 func Project(t *state.Tree, o Options) []Issue {
 	p := &projection{t: t, o: o, issues: map[home]*Issue{}}
-	for _, e := range t.Entries(schemas.SessionKind.Name) {
-		p.add(e, p.session)
-	}
-	for _, e := range t.Entries(schemas.DAGKind.Name) {
-		p.add(e, p.dag)
-	}
-	requests := slices.SortedFunc(slices.Values(t.Entries(schemas.ClarificationRequestKind.Name)), compareRequests)
-	for _, e := range requests {
-		p.add(e, p.request)
+	for _, k := range o.Kinds {
+		entries := t.Entries(k.Kind)
+		if k.Compare != nil {
+			entries = slices.SortedFunc(slices.Values(entries), k.Compare)
+		}
+		for _, e := range entries {
+			p.add(e, k.Projector)
+		}
 	}
 	out := make([]Issue, 0, len(p.issues))
 	for _, i := range p.issues {
@@ -107,8 +110,8 @@ type home struct {
 	made   schemas.Ref
 }
 
-// add has what is to be said of an object written on its issue.
-func (p *projection) add(e *state.Entry, write func(*state.Entry, *Issue)) {
+// add writes what is shown of an object on its issue.
+func (p *projection) add(e *state.Entry, by *Projector) {
 	if e.Object == nil || !e.HasStatus() {
 		return
 	}
@@ -130,29 +133,34 @@ func (p *projection) add(e *state.Entry, write func(*state.Entry, *Issue)) {
 	if made != (schemas.Ref{}) && i.Object == (schemas.Ref{}) {
 		p.make(i, made)
 	}
-	write(e, i)
+	by.Write(&Page{Entry: e, projection: p, issue: i})
 }
 
 // homeOf is the issue of an object, that of the object that it belongs to, or one of its own. ok is false while the object
 // that it belongs to cannot be used.
 func (p *projection) homeOf(e *state.Entry) (h home, ok bool) {
-	switch spec := e.Object.Spec().(type) {
-	case *schemas.SessionSpec:
-		h.number = spec.Issue
-	case *schemas.DAGSpec:
-		if h.number = spec.Issue; h.number == 0 {
-			return p.homeOfRef(schemas.Ref{Kind: schemas.SessionKind.Name, Name: spec.Session})
-		}
-	case *schemas.ClarificationRequestSpec:
-		dag, _, ok := schemas.SplitRunKey(spec.Run)
-		if h.number = spec.Issue; h.number == 0 && ok {
-			return p.homeOfRef(schemas.Ref{Kind: schemas.DAGKind.Name, Name: dag})
-		}
+	by := p.projector(e.Kind)
+	if by == nil {
+		return home{}, false
+	}
+	number, of := by.Home(e.Object)
+	if h.number = number; number == 0 && of != (schemas.Ref{}) {
+		return p.homeOfRef(of)
 	}
 	if h.number == 0 {
 		h.made = e.Ref
 	}
 	return h, true
+}
+
+// projector is that of a kind; nil if objects of the kind are not mirrored.
+func (p *projection) projector(kind string) *Projector {
+	for _, k := range p.o.Kinds {
+		if k.Kind == kind {
+			return k.Projector
+		}
+	}
+	return nil
 }
 
 func (p *projection) homeOfRef(ref schemas.Ref) (home, bool) {
@@ -168,19 +176,12 @@ func (p *projection) make(i *Issue, made schemas.Ref) {
 	i.Object = made
 	e := p.t.Entry(i.Object)
 	i.Key = "issue/" + i.Object.String()
-	about, description := i.Object.String(), ""
-	switch spec := e.Object.Spec().(type) {
-	case *schemas.SessionSpec:
-		about, description = cmp.Or(spec.Title, about), spec.Description
-	case *schemas.DAGSpec:
-		description = spec.Description
-	case *schemas.ClarificationRequestSpec:
-		about = spec.Topic
-	}
+	about, description := p.projector(made.Kind).About(e.Object)
+	about = cmp.Or(about, i.Object.String())
 	i.Title = cmp.Or(title(about), title(i.Object.String())) // GitHub wants one
 	b := p.newBody(e)
-	b.paragraph("This issue was made for %s. What becomes of it is told in the comments below.", code(i.Object.String()))
-	b.quoted(description)
+	b.Paragraph("This issue was made for %s. What becomes of it is told in the comments below.", code(i.Object.String()))
+	b.Quoted(description)
 	i.Body = b.done()
 }
 
@@ -189,18 +190,6 @@ func title(s string) string {
 	const most = 200
 	s, _ = cutRunes(strings.Join(strings.Fields(plain(s)), " "), most)
 	return strings.NewReplacer("@", "@"+gap, "#", "#"+gap).Replace(s)
-}
-
-// status adds the comment that tells how an object stands.
-func (i *Issue) status(e *state.Entry, body string) {
-	i.Comments = append(i.Comments, Comment{Key: "status/" + e.Ref.String(), Body: body})
-}
-
-// label adds a label.
-func (i *Issue) label(name string) {
-	if at, ok := slices.BinarySearch(i.Labels, name); !ok {
-		i.Labels = slices.Insert(i.Labels, at, name)
-	}
 }
 
 // mentions are those who are mentioned, as GitHub writes them; what cannot be a login or a team is left out.

@@ -1,4 +1,4 @@
-package mirror
+package mirror_test
 
 import (
 	"flag"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -49,18 +50,13 @@ func loadTree(t testing.TB, files []txtar.File) *state.Tree {
 	return tree
 }
 
-var someOptions = Options{
-	Files: "https://github.com/octo/widgets/blob/HEAD", Mention: []string{"ann", "@octo/leads", "no one", "-x", "a@b"},
-	Made: func(ref schemas.Ref) int {
-		if ref.Name == "made" {
-			return 77
-		}
-		return 0
-	},
+// project is mirror.Project with the table of kinds.
+func project(t *state.Tree, o mirror.Options) []mirror.Issue {
+	return mirror.Project(t, controllers.MirrorOptions(t, o))
 }
 
 // print is a projection as goldens have it.
-func print(issues []Issue) string {
+func print(issues []mirror.Issue) string {
 	var b strings.Builder
 	for _, i := range issues {
 		fmt.Fprintf(&b, "==== issue %d %s %q\n", i.Number, i.Object, i.Labels)
@@ -71,7 +67,7 @@ func print(issues []Issue) string {
 			fmt.Fprintf(&b, "---- %s\n%s\n", c.Key, c.Body)
 		}
 	}
-	return strings.ReplaceAll(b.String(), gap, "·") // so that a reader sees it
+	return strings.ReplaceAll(b.String(), mirror.Gap, "·") // so that a reader sees it
 }
 
 // TestProject runs testdata/*.txtar: the files of an archive are a tree, the last one, out, is what should stand on GitHub.
@@ -94,7 +90,7 @@ func TestProject(t *testing.T) {
 				a.Files = append(a.Files, txtar.File{Name: "out"})
 				i = len(a.Files) - 1
 			}
-			issues := Project(loadTree(t, a.Files[:i]), someOptions)
+			issues := project(loadTree(t, a.Files[:i]), mirror.SomeOptions)
 			checkIssues(t, issues)
 			if got := print(issues); *update {
 				a.Files[i].Data = []byte(got)
@@ -109,25 +105,25 @@ func TestProject(t *testing.T) {
 }
 
 // checkIssues checks what holds of every projection.
-func checkIssues(t testing.TB, issues []Issue) {
+func checkIssues(t testing.TB, issues []mirror.Issue) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, i := range issues {
 		if made := i.Object != (schemas.Ref{}); !made && i.Number == 0 || made != (i.Key != "") {
 			t.Errorf("issue %d of %s with the key %q is on no issue", i.Number, i.Object, i.Key)
 		}
-		for _, c := range append([]Comment{{i.Key, i.Body}}, i.Comments...) {
+		for _, c := range append([]mirror.Comment{{i.Key, i.Body}}, i.Comments...) {
 			if c.Key == "" {
 				continue
 			}
-			if seen[c.Key] || strings.ContainsAny(c.Key, " \n<>") || len(c.Key) > markerRoom-100 {
+			if seen[c.Key] || strings.ContainsAny(c.Key, " \n<>") || len(c.Key) > mirror.MarkerRoom-100 {
 				t.Errorf("the key %q is there twice, or cannot be one", c.Key)
 			}
 			seen[c.Key] = true
-			if n := units(Keys{strings.Repeat("a", 64)}.Seal(c.Key, c.Body)); n > 65_536 {
+			if n := mirror.Units(mirror.Keys{strings.Repeat("a", 64)}.Seal(c.Key, c.Body)); n > 65_536 {
 				t.Errorf("%s has %d characters", c.Key, n)
 			}
-			harmless(t, c.Body)
+			mirror.Harmless(t, c.Body)
 		}
 	}
 }
@@ -140,7 +136,7 @@ func TestBlankTitles(t *testing.T) {
 			{Name: "specs/x.yaml", Data: []byte("apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: x}\nspec: {title: " + title + "}\n")},
 			{Name: "state/sessions/x.json", Data: []byte(`{"apiVersion":"reconcile.dev/v1alpha1","kind":"Session","metadata":{"name":"x"},"status":{"phase":"Active"}}`)},
 		})
-		if issues := Project(tree, Options{}); len(issues) != 1 || issues[0].Title != want {
+		if issues := project(tree, mirror.Options{}); len(issues) != 1 || issues[0].Title != want {
 			t.Errorf("%s: %+v", title, issues)
 		}
 	}
@@ -155,8 +151,8 @@ func TestProjectIsAFunctionOfStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := loadTree(t, a.Files[:len(a.Files)-1])
-	want := print(Project(tree, someOptions))
-	if got := print(Project(tree, someOptions)); got != want {
+	want := print(project(tree, mirror.SomeOptions))
+	if got := print(project(tree, mirror.SomeOptions)); got != want {
 		t.Fatal("two projections of one tree differ")
 	}
 	ref := schemas.Ref{Kind: schemas.DAGKind.Name, Name: "checks"}
@@ -169,20 +165,20 @@ func TestProjectIsAFunctionOfStates(t *testing.T) {
 	}
 	st.StartedAt = schemas.NewTime(time.Unix(2, 0))
 	e.SetStatus(&st)
-	if got := print(Project(tree.With(&e), someOptions)); got != want {
+	if got := print(project(tree.With(&e), mirror.SomeOptions)); got != want {
 		t.Errorf("the time of an attempt is a transition:\n%s", got)
 	}
 	build := st.Nodes["build"]
 	build.State = schemas.NodeFailed
 	st.Nodes["build"] = build
-	if got := print(Project(tree.With(&e), someOptions)); got == want {
+	if got := print(project(tree.With(&e), mirror.SomeOptions)); got == want {
 		t.Error("a node failed, and nothing tells of it")
 	}
 }
 
 func TestMarkers(t *testing.T) {
 	t.Parallel()
-	keys := Keys{strings.Repeat("a", 64), strings.Repeat("b", 64)}
+	keys := mirror.Keys{strings.Repeat("a", 64), strings.Repeat("b", 64)}
 	sealed := keys.Seal("status/dag/x", "one\n\ntwo  \n")
 	for name, c := range map[string]struct {
 		text string
@@ -190,8 +186,8 @@ func TestMarkers(t *testing.T) {
 	}{
 		"as it was":          {sealed, true},
 		"carriage returns":   {strings.ReplaceAll(sealed, "\n", "\r\n") + "\r\n", true},
-		"another key signed": {Keys{keys[1]}.Seal("status/dag/x", "one\n\ntwo"), true},
-		"nobody's key":       {Keys{strings.Repeat("c", 64)}.Seal("status/dag/x", "one\n\ntwo"), false},
+		"another key signed": {mirror.Keys{keys[1]}.Seal("status/dag/x", "one\n\ntwo"), true},
+		"nobody's key":       {mirror.Keys{strings.Repeat("c", 64)}.Seal("status/dag/x", "one\n\ntwo"), false},
 		"edited":             {strings.Replace(sealed, "two", "three", 1), false},
 		"other key":          {strings.Replace(sealed, "status/dag/x", "status/dag/y", 1), false},
 		"moved up":           {sealed + "\nmore", false},
@@ -205,7 +201,7 @@ func TestMarkers(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, key, ok)
 		}
 	}
-	if Marked(strings.Replace(sealed, "two", "three", 1)) != "status/dag/x" || Marked("x") != "" {
+	if mirror.Marked(strings.Replace(sealed, "two", "three", 1)) != "status/dag/x" || mirror.Marked("x") != "" {
 		t.Error("a comment of ours that was edited is not told from one of others")
 	}
 }

@@ -129,19 +129,19 @@ func (p *Pull) Speaks() bool { return p.Specs || p.Settings || len(p.Steps) > 0 
 
 // Body is a Pull as the comment on its pull request, without a marker.
 func (p *Pull) Body() string {
-	b := &body{room: BodyLimit - noteRoom}
+	b := &Body{room: BodyLimit - noteRoom}
 	b.foot = fmt.Sprintf("<sub>Planned by reconcile: the specs of %s over the state and the settings of %s.</sub>",
 		code(short(p.Head)), code(short(p.Base)))
-	b.paragraph("### What this would do")
-	b.paragraph("%s", p.summary())
+	b.Paragraph("### What this would do")
+	b.Paragraph("%s", p.summary())
 	if p.Errors > 0 {
-		b.paragraph("**%s** in the specs, shown as annotations of the files: until that is repaired, what it concerns is stalled.",
+		b.Paragraph("**%s** in the specs, shown as annotations of the files: until that is repaired, what it concerns is stalled.",
 			schemas.Count(p.Errors, "error"))
 	} else if p.Warnings > 0 {
-		b.paragraph("%s in the specs, shown as annotations of the files.", schemas.Count(p.Warnings, "warning"))
+		b.Paragraph("%s in the specs, shown as annotations of the files.", schemas.Count(p.Warnings, "warning"))
 	}
 	if p.Settings {
-		b.paragraph("The settings change, too. This is planned with those of the base; the new ones count after the merge.")
+		b.Paragraph("The settings change, too. This is planned with those of the base; the new ones count after the merge.")
 	}
 	p.bounds(b)
 	p.section(b, "Created", PullCreate)
@@ -209,12 +209,12 @@ func (p *Pull) Cost() string {
 }
 
 // bounds says what the runs cost at most, and of whose they are.
-func (p *Pull) bounds(b *body) {
+func (p *Pull) bounds(b *Body) {
 	cost, k := p.Cost(), p.Bounds
 	if cost == "" {
 		return
 	}
-	b.paragraph("**At most** %s. What agents ask others comes on top.", cost)
+	b.Paragraph("**At most** %s. What agents ask others comes on top.", cost)
 	var rows [][]string
 	for _, a := range k.Agents[:min(len(k.Agents), pullRows)] {
 		limit := span(a.Seconds)
@@ -228,7 +228,7 @@ func (p *Pull) bounds(b *body) {
 		rows = append(rows, []string{code(a.Name), model, strconv.Itoa(a.Window), strconv.Itoa(a.Runs), limit})
 	}
 	if len(rows) > 0 {
-		b.table([]string{"Agent", "Model", "Window, tokens", "Runs", "Time"}, rows)
+		b.Table([]string{"Agent", "Model", "Window, tokens", "Runs", "Time"}, rows)
 	}
 	b.more(len(k.Agents))
 }
@@ -250,7 +250,7 @@ func span(seconds int64) string {
 }
 
 // section is the table of the steps with one of the verbs.
-func (p *Pull) section(b *body, heading string, verbs ...string) {
+func (p *Pull) section(b *Body, heading string, verbs ...string) {
 	var rows [][]string
 	all := 0
 	for _, s := range p.Steps {
@@ -273,14 +273,14 @@ func (p *Pull) section(b *body, heading string, verbs ...string) {
 	if all == 0 {
 		return
 	}
-	b.paragraph("#### %s", heading)
-	b.table([]string{"", "Why"}, rows)
+	b.Paragraph("#### %s", heading)
+	b.Table([]string{"", "Why"}, rows)
 	b.more(all)
 }
 
 // more says how much a table leaves out.
-func (b *body) more(all int) {
+func (b *Body) more(all int) {
 	if all > pullRows {
-		b.paragraph("… and %d more: `reconcile plan --base` prints all of them.", all-pullRows)
+		b.Paragraph("… and %d more: `reconcile plan --base` prints all of them.", all-pullRows)
 	}
 }

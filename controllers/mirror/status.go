@@ -7,10 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 )
 
 // How much a comment shows of a large object: GitHub draws no picture of more than 500 edges, and nobody reads one.
@@ -21,17 +19,42 @@ const (
 	whyLength  = 400
 )
 
-// session tells how a session stands.
-func (p *projection) session(e *state.Entry, i *Issue) {
+// Session mirrors sessions.
+var Session = Projector{
+	Home: func(o *schemas.Object) (int, schemas.Ref) {
+		return schemas.SpecAs[*schemas.SessionSpec](o).Issue, schemas.Ref{}
+	},
+	About: func(o *schemas.Object) (title, description string) {
+		spec := schemas.SpecAs[*schemas.SessionSpec](o)
+		return spec.Title, spec.Description
+	},
+	Write: writeSession,
+}
+
+// DAG mirrors DAGs.
+var DAG = Projector{
+	Home: func(o *schemas.Object) (int, schemas.Ref) {
+		spec := schemas.SpecAs[*schemas.DAGSpec](o)
+		return spec.Issue, schemas.Ref{Kind: schemas.SessionKind.Name, Name: spec.Session}
+	},
+	About: func(o *schemas.Object) (title, description string) {
+		return "", schemas.SpecAs[*schemas.DAGSpec](o).Description
+	},
+	Write: writeDAG,
+}
+
+// writeSession shows the state of a session.
+func writeSession(p *Page) {
+	e := p.Entry
 	st, ok := e.Status().(*schemas.SessionStatus)
 	if !ok {
 		return
 	}
 	spec := schemas.SpecAs[*schemas.SessionSpec](e.Object)
-	b := p.newBody(e)
-	b.paragraph("### Session %s: %s", code(e.Name), code(st.Phase))
+	b := p.NewBody()
+	b.Paragraph("### Session %s: %s", code(e.Name), code(st.Phase))
 	if spec.Title != "" {
-		b.paragraph("%s", Line(spec.Title, whyLength))
+		b.Paragraph("%s", Line(spec.Title, whyLength))
 	}
 	b.progress(st.Progress)
 	var rows [][]string
@@ -45,29 +68,30 @@ func (p *projection) session(e *state.Entry, i *Issue) {
 		}
 	}
 	if len(rows) > 0 {
-		b.table([]string{"DAG", "Phase", "Tasks done"}, limited(rows))
+		b.Table([]string{"DAG", "Phase", "Tasks done"}, limited(rows))
 	}
-	b.list("What it waits for, and why", p.waits(e))
-	i.status(e, b.done())
+	b.List("What it waits for, and why", p.Why())
+	p.Status(b)
 }
 
-// dag tells how a DAG stands: a table, a picture, and what waits for whom.
-func (p *projection) dag(e *state.Entry, i *Issue) {
+// writeDAG shows the state of a DAG: a table, a picture, and what waits for whom.
+func writeDAG(p *Page) {
+	e := p.Entry
 	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
 		return
 	}
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
-	b := p.newBody(e)
-	b.paragraph("### DAG %s: %s", code(e.Name), code(st.Phase))
-	b.quoted(spec.Description)
+	b := p.NewBody()
+	b.Paragraph("### DAG %s: %s", code(e.Name), code(st.Phase))
+	b.Quoted(spec.Description)
 	b.progress(st.Progress)
-	b.table([]string{"Task", "State", "Attempts", "Why"}, limited(nodeRows(spec, st)))
+	b.Table([]string{"Task", "State", "Attempts", "Why"}, limited(nodeRows(spec, st)))
 	if drawing := picture(e.Ref, spec, st); drawing != "" {
 		b.block([]string{"```mermaid", strings.TrimRight(drawing, "\n"), "```"}, true)
 	}
-	b.list("What it waits for, and why", p.waits(e))
-	i.status(e, b.done())
+	b.List("What it waits for, and why", p.Why())
+	p.Status(b)
 }
 
 // nodeRows has what a reader looks for first at the top: what failed, is blocked, runs; the rest as it was declared.
@@ -127,9 +151,9 @@ func picture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) stri
 	return g.Mermaid()
 }
 
-// waits says, a line each, what an object waits for and why.
-func (p *projection) waits(e *state.Entry) []string {
-	why := controllers.Why(e, p.t)
+// Why says, a line each, what the object waits for and why.
+func (p *Page) Why() []string {
+	why := p.o.Why(p.Entry, p.t)
 	for i := range why {
 		why[i] = Line(why[i], whyLength)
 	}
@@ -137,8 +161,8 @@ func (p *projection) waits(e *state.Entry) []string {
 }
 
 // progress says how far something is; nothing of what has no tasks.
-func (b *body) progress(p schemas.Progress) {
+func (b *Body) progress(p schemas.Progress) {
 	if p.Total > 0 {
-		b.paragraph("%d of %d tasks are done.", p.Done, p.Total)
+		b.Paragraph("%d of %d tasks are done.", p.Done, p.Total)
 	}
 }

@@ -11,7 +11,19 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"reconcile.dev/reconcile/schemas"
 )
+
+var someOptions = Options{
+	Files: "https://github.com/octo/widgets/blob/HEAD", Mention: []string{"ann", "@octo/leads", "no one", "-x", "a@b"},
+	Made: func(ref schemas.Ref) int {
+		if ref.Name == "made" {
+			return 77
+		}
+		return 0
+	},
+}
 
 // gfm reads Markdown as GitHub does, but for addresses, which GitHub looks for only in what is text in the end.
 var gfm = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList))
@@ -119,12 +131,12 @@ func TestHostileTextsAreText(t *testing.T) {
 // sayEverywhere puts a text wherever one of others may be, and checks what comes of it.
 func sayEverywhere(t testing.TB, s string) bool {
 	before := t.Failed()
-	b := &body{room: BodyLimit - noteRoom, foot: "<sub>Kept by reconcile from `a`.</sub>"}
-	b.quoted(s)
-	b.paragraph("**%s** between", Line(s, whyLength))
-	b.quoted("before\n" + s + "\nafter")
-	b.table([]string{"A", "B"}, [][]string{{Line(s, cellLength), "x"}, {code(s), "y"}})
-	b.list("Waits for", []string{Line(s, whyLength), code(s)})
+	b := &Body{room: BodyLimit - noteRoom, foot: "<sub>Kept by reconcile from `a`.</sub>"}
+	b.Quoted(s)
+	b.Paragraph("**%s** between", Line(s, whyLength))
+	b.Quoted("before\n" + s + "\nafter")
+	b.Table([]string{"A", "B"}, [][]string{{Line(s, cellLength), "x"}, {code(s), "y"}})
+	b.List("Waits for", []string{Line(s, whyLength), code(s)})
 	all := b.done()
 	harmless(t, all)
 	if units(all) > BodyLimit {
@@ -159,9 +171,9 @@ func TestLongTextsAreCut(t *testing.T) {
 		}
 	}
 	p := &projection{o: someOptions}
-	b := &body{room: 20, whole: p.link("status", "state/dags/a b(c).json"), foot: "foot"}
-	b.paragraph("short")
-	b.quoted("this is too long for what is left")
+	b := &Body{room: 20, whole: p.link("status", "state/dags/a b(c).json"), foot: "foot"}
+	b.Paragraph("short")
+	b.Quoted("this is too long for what is left")
 	const want = "short\n\n_This was cut, being longer than a comment may be._ All of it: " +
 		"[status](https://github.com/octo/widgets/blob/HEAD/state/dags/a%20b%28c%29.json).\n\nfoot"
 	if got := b.done(); got != want {

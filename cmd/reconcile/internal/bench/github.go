@@ -158,7 +158,7 @@ func (m *mirrored) sync(ctx context.Context) (err error) {
 		n, _ := records.Made(ctx, ref) // one that cannot be read is made again, and counted below
 		return n
 	}
-	issues := mirror.Project(t, mirror.Options{Made: made})
+	issues := mirror.Project(t, controllers.MirrorOptions(t, mirror.Options{Made: made}))
 	report, err := out.Out(ctx, issues)
 	if err == nil && (len(issues) != mirroredIssues || report.Left > 0) {
 		err = fmt.Errorf("%d issues are to be mirrored, %d were left: %v", len(issues), report.Left, report.Notes)

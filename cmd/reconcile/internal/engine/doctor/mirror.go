@@ -11,12 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
-
-// mirroredKinds are those of the objects that have an issue.
-var mirroredKinds = []schemas.Kind{schemas.SessionKind, schemas.DAGKind, schemas.ClarificationRequestKind}
 
 // mirrorKey is the variable whose value signs what is made on GitHub instead of the key on record.
 const mirrorKey = "RECONCILE_MIRROR_KEY="
@@ -32,8 +30,10 @@ func checkMirror(_ context.Context, e *Env) []Finding {
 		m.repo = set.Repo
 	}
 	looks := []func() error{m.issues, m.keys}
-	for _, k := range mirroredKinds {
-		looks = append(looks, func() error { return m.objects(k) })
+	for _, k := range controllers.TableOf(e.tree) {
+		if k.Mirror != nil {
+			looks = append(looks, func() error { return m.objects(k.Kind) })
+		}
 	}
 	for _, look := range looks {
 		if err := look(); err != nil {

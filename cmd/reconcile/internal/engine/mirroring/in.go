@@ -105,10 +105,11 @@ func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Verdict, err
 	if err != nil {
 		return nil, err
 	}
-	objects := mirror.Objects(t, func(ref schemas.Ref) int {
+	made := func(ref schemas.Ref) int {
 		n, _ := in.Records.Made(ctx, ref) // a record that cannot be read says nothing
 		return n
-	})
+	}
+	objects := mirror.Objects(t, controllers.MirrorOptions(t, mirror.Options{Made: made}))
 	input := slash.Input{Tree: t, Now: in.Now(), Show: in.Show, Known: in.Known}
 	for _, u := range all {
 		u.issue.Objects = objects[u.issue.File.Issue]

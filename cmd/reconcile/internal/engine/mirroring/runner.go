@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
@@ -95,12 +96,12 @@ func FilesOnline(c tree.Config, set *schemas.GitHubSettings) string {
 // ProjectTree is what should stand on GitHub for a tree.
 func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files string) ([]mirror.Issue, error) {
 	var failed error
-	issues := mirror.Project(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
+	issues := mirror.Project(t, controllers.MirrorOptions(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
 		Made: func(ref schemas.Ref) int {
 			n, err := records.Made(ctx, ref)
 			failed = errors.Join(failed, err)
 			return n
-		}})
+		}}))
 	return issues, failed
 }
 

@@ -1,0 +1,10 @@
+package mirror
+
+// For the tests that also need the decisions.
+var (
+	SomeOptions = someOptions
+	Harmless    = harmless
+	Units       = units
+	MarkerRoom  = markerRoom
+	Gap         = gap
+)

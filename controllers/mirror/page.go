@@ -1,0 +1,55 @@
+package mirror
+
+import (
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Projector says what should be on GitHub for the objects of a kind.
+type Projector struct {
+	// Home is the number of the issue that an object names, or else the object on whose issue it is shown. Where both are
+	// zero, an issue is made for the object.
+	Home func(*schemas.Object) (issue int, of schemas.Ref)
+	// About is what the issue that is made for an object is called, "" for the name of the object, and what it begins with.
+	About func(*schemas.Object) (title, description string)
+	// Write adds comments and labels to the issue of an object.
+	Write func(*Page)
+	// Compare orders the objects of the kind. nil: by name.
+	Compare func(a, b *state.Entry) int
+}
+
+// Mirrored is a kind with its projector.
+type Mirrored struct {
+	Kind string
+	*Projector
+}
+
+// Page is the part of an issue that one object writes.
+type Page struct {
+	Entry *state.Entry
+	*projection
+	issue *Issue
+}
+
+// Tree is the tree that is mirrored.
+func (p *Page) Tree() *state.Tree { return p.t }
+
+// NewBody begins a comment about the object.
+func (p *Page) NewBody() *Body { return p.newBody(p.Entry) }
+
+// Status adds the comment that shows the state of the object.
+func (p *Page) Status(b *Body) { p.Comment("status/"+p.Entry.Ref.String(), b) }
+
+// Comment adds a comment. The key has no blanks and is not used by other objects.
+func (p *Page) Comment(key string, b *Body) {
+	p.issue.Comments = append(p.issue.Comments, Comment{Key: key, Body: b.done()})
+}
+
+// Label adds one of [Labels].
+func (p *Page) Label(name string) {
+	if at, ok := slices.BinarySearch(p.issue.Labels, name); !ok {
+		p.issue.Labels = slices.Insert(p.issue.Labels, at, name)
+	}
+}
