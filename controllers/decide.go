@@ -10,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/project"
 )
 
 // Kind is one row of the table of kinds: the schema, the decision, and all else that other code asks about a kind.
@@ -46,6 +47,8 @@ type Kind struct {
 	Note func(schemas.Status) string
 	// Mirror says what is shown of the objects on GitHub. nil: nothing.
 	Mirror *mirror.Projector
+	// Index makes the part of the search index for the objects. nil: search does not find them.
+	Index *project.Projector
 	// Same compares two statuses, neither of them nil. nil: reflect.DeepEqual.
 	Same func(a, b schemas.Status) bool
 }

@@ -6,24 +6,27 @@ import (
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/project"
 )
 
 // Kinds is the table of kinds. A new kind is a row here, a file in schemas and a file beside this one.
 var Kinds = Table{
 	{Kind: schemas.SessionKind, Decide: decideSession, Columns: sessionColumns,
-		Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true, Mirror: &mirror.Session},
+		Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true, Mirror: &mirror.Session,
+		Index: &project.Session},
 	{Kind: schemas.AgentKind, Decide: decideAgent, Columns: agentColumns,
 		Affects: agentAffects, KeepSpec: true},
 	{Kind: schemas.WorkflowKind, Decide: decideWorkflow, Columns: workflowColumns,
-		Affects: affectsEverything}, // a workflow says who may ask whom
+		Affects: affectsEverything, Index: &project.Workflow}, // a workflow says who may ask whom
 	{Kind: schemas.DAGKind, Decide: decideDAG, Check: checkConditions, Columns: dagColumns,
 		DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 		Affects:   dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG, Note: dagNote,
-		Mirror: &mirror.DAG},
+		Mirror: &mirror.DAG, Index: &project.DAG},
 	{Kind: schemas.ClarificationRequestKind, Decide: decideRequest, Columns: requestColumns,
 		DependsOn: []string{schemas.DAGKind.Name}, Sources: []string{state.LedgerKind},
 		Affects: requestAffects, Before: addOrdered, After: addNumbered, Shared: true,
-		Origin: requestOrigin, Note: requestNote, Mirror: &mirror.Clarification},
+		Origin: requestOrigin, Note: requestNote, Mirror: &mirror.Clarification,
+		Index: &project.Clarification},
 	{Kind: schemas.ReplyKind, Decide: decideReply, Columns: replyColumns,
 		Affects: replyAffects, Origin: replyOrigin, Retired: replyRetired},
 	{Kind: schemas.ObservationKind, Decide: decideObservation, Columns: observationColumns,

@@ -21,41 +21,44 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// Kinds are the kinds of objects that are indexed.
-var Kinds = []string{
-	schemas.SessionKind.Name, schemas.WorkflowKind.Name, schemas.DAGKind.Name, schemas.ClarificationRequestKind.Name,
+// Projector makes the part of the index for the objects of a kind.
+type Projector struct {
+	// Build adds the nodes, edges and texts of an object.
+	Build func(*Builder)
+	// Lines is set if Build uses Builder.Text, and so the part differs with the file, not only with the spec.
+	Lines bool
 }
 
-// Entry makes the part of an object; an empty one for other kinds and for objects without a usable spec. text is the
-// object's file, used to find the lines of the nodes of a DAG; without it they are at the first line.
-func Entry(e *state.Entry, text []byte) graph.Part {
+// Part makes the part of an object; an empty one for what has no spec that can be used. text is the object's file, for a
+// projector with Lines; nil where it cannot be read.
+func (p *Projector) Part(e *state.Entry, text []byte) graph.Part {
 	if e.Object == nil {
 		return graph.Part{}
 	}
-	b := &builder{entry: e, id: e.Ref.String(), text: text}
-	switch spec := e.Object.Spec().(type) {
-	case *schemas.SessionSpec:
-		b.session(spec)
-	case *schemas.WorkflowSpec:
-		b.workflow(spec)
-	case *schemas.DAGSpec:
-		b.dag(spec)
-	case *schemas.ClarificationRequestSpec:
-		b.addRequest(spec)
-	}
+	b := &Builder{Entry: e, ID: e.Ref.String(), Text: text}
+	p.Build(b)
 	return b.Part
 }
 
-type builder struct {
+// The projectors of the kinds of this program.
+var (
+	Session       = Projector{Build: session}
+	Workflow      = Projector{Build: workflow}
+	DAG           = Projector{Build: dag, Lines: true}
+	Clarification = Projector{Build: request}
+)
+
+// Builder gathers the part of one object.
+type Builder struct {
 	graph.PartBuilder
-	entry *state.Entry
-	id    string
-	text  []byte
+	Entry *state.Entry // with an Object
+	ID    string       // of the object's own node: "session/login"
+	Text  []byte       // the object's file; may be nil
 }
 
-// node is the node of the object itself.
-func (b *builder) node(t graph.NodeType, at schemas.Time, more ...string) graph.Node {
-	n := graph.Node{ID: b.id, Type: t, Name: b.entry.Name, Path: b.entry.Object.Path, Line: 1, Labels: b.labels(more...)}
+// Node is the node of the object itself. more are labels in pairs.
+func (b *Builder) Node(t graph.NodeType, at schemas.Time, more ...string) graph.Node {
+	n := graph.Node{ID: b.ID, Type: t, Name: b.Entry.Name, Path: b.Entry.Object.Path, Line: 1, Labels: b.labels(more...)}
 	if !at.IsZero() {
 		n.At = at.Unix()
 	}
@@ -63,10 +66,10 @@ func (b *builder) node(t graph.NodeType, at schemas.Time, more ...string) graph.
 }
 
 // labels are those of the object and some more, given in pairs; pairs without a value are left out.
-func (b *builder) labels(pairs ...string) []string {
-	out := labels(append(pairs, "kind", strings.ToLower(b.entry.Kind))...)
-	for _, k := range slices.Sorted(maps.Keys(b.entry.Object.Metadata.Labels)) {
-		out = append(out, k+"="+b.entry.Object.Metadata.Labels[k])
+func (b *Builder) labels(pairs ...string) []string {
+	out := labels(append(pairs, "kind", strings.ToLower(b.Entry.Kind))...)
+	for _, k := range slices.Sorted(maps.Keys(b.Entry.Object.Metadata.Labels)) {
+		out = append(out, k+"="+b.Entry.Object.Metadata.Labels[k])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -97,10 +100,11 @@ func phase(s schemas.Status) string {
 	return s.Base().Phase
 }
 
-func (b *builder) session(s *schemas.SessionSpec) {
+func session(b *Builder) {
+	s := schemas.SpecAs[*schemas.SessionSpec](b.Entry.Object)
 	b.Add(graph.Item{
-		Node:  b.node(graph.Session, schemas.Time{}, "issue", number(s.Issue), "owner", s.Owner, "phase", phase(b.entry.Status())),
-		Title: cmp.Or(s.Title, b.entry.Name), Body: lines(s.Description, s.Branch, values(s.Metadata)),
+		Node:  b.Node(graph.Session, schemas.Time{}, "issue", number(s.Issue), "owner", s.Owner, "phase", phase(b.Entry.Status())),
+		Title: cmp.Or(s.Title, b.Entry.Name), Body: lines(s.Description, s.Branch, values(s.Metadata)),
 	})
 }
 
@@ -126,19 +130,21 @@ func lines(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
 }
 
-func (b *builder) workflow(s *schemas.WorkflowSpec) {
+func workflow(b *Builder) {
+	s := schemas.SpecAs[*schemas.WorkflowSpec](b.Entry.Object)
 	var body []string
 	for _, st := range s.Steps {
 		body = append(body, lines(st.ID+" "+st.Agent, st.Title, st.Condition, st.CompletionCriteria))
 	}
 	b.Add(graph.Item{
-		Node:  b.node(graph.Workflow, schemas.Time{}),
-		Title: cmp.Or(s.Title, b.entry.Name), Body: lines(s.Description, strings.Join(body, "\n")),
+		Node:  b.Node(graph.Workflow, schemas.Time{}),
+		Title: cmp.Or(s.Title, b.Entry.Name), Body: lines(s.Description, strings.Join(body, "\n")),
 	})
 }
 
-func (b *builder) dag(s *schemas.DAGSpec) {
-	st, _ := b.entry.Status().(*schemas.DAGStatus)
+func dag(b *Builder) {
+	s := schemas.SpecAs[*schemas.DAGSpec](b.Entry.Object)
+	st, _ := b.Entry.Status().(*schemas.DAGStatus)
 	if st == nil {
 		st = &schemas.DAGStatus{}
 	}
@@ -147,12 +153,12 @@ func (b *builder) dag(s *schemas.DAGSpec) {
 		names = append(names, s.Nodes[i].Name)
 	}
 	b.Add(graph.Item{
-		Node:  b.node(graph.DAG, st.FinishedAt, "issue", number(s.Issue), "session", s.Session, "phase", st.Phase),
-		Title: b.entry.Name, Body: lines(s.Description, strings.Join(names, " ")),
+		Node:  b.Node(graph.DAG, st.FinishedAt, "issue", number(s.Issue), "session", s.Session, "phase", st.Phase),
+		Title: b.Entry.Name, Body: lines(s.Description, strings.Join(names, " ")),
 	})
 	session := schemas.Ref{Kind: schemas.SessionKind.Name, Name: s.Session}.String()
-	b.Edge(session, graph.Contains, b.id)
-	stand := schemas.LinesOf(b.entry.Object.Path, b.text, "spec", "nodes")
+	b.Edge(session, graph.Contains, b.ID)
+	stand := schemas.LinesOf(b.Entry.Object.Path, b.Text, "spec", "nodes")
 	for i := range s.Nodes {
 		at := schemas.Lines{From: 1}
 		if i < len(stand) {
@@ -163,18 +169,18 @@ func (b *builder) dag(s *schemas.DAGSpec) {
 }
 
 // addTask adds a node of a DAG with its result.
-func (b *builder) addTask(n *schemas.Node, st schemas.NodeStatus, at schemas.Lines) {
-	id := b.id + ":" + n.Name
-	node := b.node(graph.Task, st.FinishedAt, "agent", n.Agent, "state", st.State)
+func (b *Builder) addTask(n *schemas.Node, st schemas.NodeStatus, at schemas.Lines) {
+	id := b.ID + ":" + n.Name
+	node := b.Node(graph.Task, st.FinishedAt, "agent", n.Agent, "state", st.State)
 	node.ID, node.Name, node.Line, node.End = id, n.Name, at.From, at.To
 	b.Add(graph.Item{
 		Node:  node,
-		Title: strings.TrimSpace(b.entry.Name + " " + n.Name + " " + n.Description),
+		Title: strings.TrimSpace(b.Entry.Name + " " + n.Name + " " + n.Description),
 		Body:  lines(n.Prompt, strings.Join(n.Run, " "), n.Script, st.Message, string(st.Result), st.Output),
 	})
-	b.Edge(b.id, graph.Contains, id)
+	b.Edge(b.ID, graph.Contains, id)
 	for _, need := range n.Needs {
-		b.Edge(id, graph.Follows, b.id+":"+need)
+		b.Edge(id, graph.Follows, b.ID+":"+need)
 	}
 	for _, file := range n.Outputs.Files {
 		b.Edge(id, edgeToFile(file), path.Clean(file))
@@ -190,8 +196,9 @@ func edgeToFile(file string) graph.EdgeType {
 	return graph.Modified
 }
 
-func (b *builder) addRequest(s *schemas.ClarificationRequestSpec) {
-	st, _ := b.entry.Status().(*schemas.ClarificationRequestStatus)
+func request(b *Builder) {
+	s := schemas.SpecAs[*schemas.ClarificationRequestSpec](b.Entry.Object)
+	st, _ := b.Entry.Status().(*schemas.ClarificationRequestStatus)
 	if st == nil {
 		st = &schemas.ClarificationRequestStatus{}
 	}
@@ -202,16 +209,16 @@ func (b *builder) addRequest(s *schemas.ClarificationRequestSpec) {
 		}
 	}
 	b.Add(graph.Item{
-		Node: b.node(graph.Clarification, st.Created, "clr", st.ID, "issue", number(s.Issue), "from", s.From, "to", s.To,
+		Node: b.Node(graph.Clarification, st.Created, "clr", st.ID, "issue", number(s.Issue), "from", s.From, "to", s.To,
 			"phase", st.Phase),
 		// The result is more specific than the request.
 		Title: s.Topic, Body: lines(append([]string{st.Summary}, said...)...),
 	})
 	for _, a := range s.Artifacts {
-		b.Edge(b.id, graph.References, path.Clean(a))
+		b.Edge(b.ID, graph.References, path.Clean(a))
 	}
 	if dag, node, ok := taskOf(s.Run); ok {
-		b.Edge(schemas.Ref{Kind: schemas.DAGKind.Name, Name: dag}.String()+":"+node, graph.Causes, b.id)
+		b.Edge(schemas.Ref{Kind: schemas.DAGKind.Name, Name: dag}.String()+":"+node, graph.Causes, b.ID)
 	}
 }
 

@@ -180,7 +180,7 @@ clarificationrequest/which references docs/store.md
 clarificationrequest/which references docs/store.md
 `},
 	} {
-		p := project.Entry(entry(t, tr, c.kind, c.status), nil)
+		p := controllers.Kinds.Row(c.kind).Index.Part(entry(t, tr, c.kind, c.status), nil)
 		if got := show(p); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.kind, got, c.want)
 		}
@@ -190,7 +190,7 @@ clarificationrequest/which references docs/store.md
 			}
 		}
 	}
-	if p := project.Entry(&state.Entry{}, nil); len(p.Items)+len(p.Edges) > 0 {
+	if p := project.Session.Part(&state.Entry{}, nil); len(p.Items)+len(p.Edges) > 0 {
 		t.Errorf("no object comes to %+v", p)
 	}
 }
@@ -252,7 +252,7 @@ func TestTasksStand(t *testing.T) {
 		want string
 	}{{text, "build 1-0 make 8-8 test 9-9"}, {nil, "build 1-0 make 1-0 test 1-0"}, {[]byte("{"), "build 1-0 make 1-0 test 1-0"}} {
 		var got []string
-		for _, it := range project.Entry(dag, c.text).Items {
+		for _, it := range project.DAG.Part(dag, c.text).Items {
 			got = append(got, fmt.Sprintf("%s %d-%d", it.Name, it.Line, it.End))
 		}
 		if s := strings.Join(got, " "); s != c.want {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/project"
 	"reconcile.dev/reconcile/vectors/source"
@@ -27,8 +27,9 @@ type input struct {
 	digest uint64 // of an input of Go only after settle
 	files  []file
 	object *state.Entry
-	folder *goFolder // of an input of Go
-	at     int       // which of its files it is; wholePackage
+	by     *project.Projector // of the object
+	folder *goFolder          // of an input of Go
+	at     int                // which of its files it is; wholePackage
 }
 
 // survey is the whole tree as inputs, sorted by name.
@@ -183,8 +184,11 @@ func digestOf(more string, files ...file) uint64 {
 
 // fromTree takes the objects. They are known by what the tree has of them, which is what they are made of.
 func (s *survey) fromTree(tree *state.Tree) error {
-	for _, kind := range project.Kinds {
-		for _, e := range tree.Entries(kind) {
+	for _, k := range controllers.TableOf(tree) {
+		if k.Index == nil {
+			continue
+		}
+		for _, e := range tree.Entries(k.Name) {
 			if e.Object == nil {
 				continue
 			}
@@ -198,7 +202,7 @@ func (s *survey) fromTree(tree *state.Tree) error {
 			h := xxhash.New()
 			_, _ = fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00", reading, e.Object.Path, e.Object.Digest, e.Object.Metadata.Labels)
 			_, _ = h.Write(status)
-			in := input{name: "object:" + e.Ref.String(), object: e, files: s.specOf(e)}
+			in := input{name: "object:" + e.Ref.String(), object: e, by: k.Index, files: s.specOf(k.Index, e)}
 			for _, f := range in.files {
 				_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, f.digest))
 			}
@@ -209,9 +213,9 @@ func (s *survey) fromTree(tree *state.Tree) error {
 	return nil
 }
 
-// specOf is the file of a DAG, whose nodes are found in it. What a comment moves has the same spec.
-func (s *survey) specOf(e *state.Entry) []file {
-	if e.Kind != schemas.DAGKind.Name {
+// specOf is the file of an object whose part has its lines. What a comment moves has the same spec.
+func (s *survey) specOf(by *project.Projector, e *state.Entry) []file {
+	if !by.Lines {
 		return nil
 	}
 	id, err := s.store.LookAt(e.Object.Path)

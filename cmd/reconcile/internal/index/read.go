@@ -128,7 +128,7 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part,
 		if len(texts) > 0 {
 			text = texts[0].Text
 		}
-		return project.Entry(in.object, text), whole
+		return in.by.Part(in.object, text), whole
 	case len(texts) == 0:
 		return graph.Part{}, whole
 	case kind == "memory":
