@@ -139,10 +139,7 @@ func lastAsked(st *schemas.ClarificationRequestStatus) int {
 // requestStatus is the status that a request has now: as decided where it is being decided, else as it stands. It is
 // never nil.
 func (w *World) requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
-	if w.work != nil && !w.work[e.Ref] {
-		return requestStatusOf(e)
-	}
-	if st, ok := w.decide(e).Status.(*schemas.ClarificationRequestStatus); ok {
+	if st, ok := w.Status(e).(*schemas.ClarificationRequestStatus); ok {
 		return st
 	}
 	return new(schemas.ClarificationRequestStatus)

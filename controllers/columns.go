@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Column is one column of the table of a kind.
+// Column is one column of the table of a kind, or one line about an object.
 type Column struct {
 	Head string
 	Text func(*state.Entry) string       // "" where there is nothing to say; nil: the column shows a time
@@ -144,4 +144,29 @@ var actionColumns = []Column{
 	ofSpec("TARGET", func(s *schemas.ActionSpec) string { return strings.TrimSpace(s.Target + " " + s.Node) }),
 	ofSpec("BY", func(s *schemas.ActionSpec) string { return s.By }),
 	sinceColumn,
+}
+
+var dagDetails = []Column{
+	ofStatus("Progress", func(s *schemas.DAGStatus) string { return s.Progress.String() + " nodes" }),
+	timeOfStatus("Started", func(s *schemas.DAGStatus) schemas.Time { return s.StartedAt }),
+	timeOfStatus("Finished", func(s *schemas.DAGStatus) schemas.Time { return s.FinishedAt }),
+}
+
+var sessionDetails = []Column{
+	ofStatus("Progress", func(s *schemas.SessionStatus) string { return s.Progress.String() + " nodes" }),
+	ofStatus("Active DAGs", func(s *schemas.SessionStatus) string { return schemas.Shorten(s.ActiveDAGs, 10) }),
+}
+
+var agentDetails = []Column{
+	ofStatus("Activity", func(s *schemas.AgentStatus) string { return s.AgentActivity.Status }),
+	timeOfStatus("Last active", func(s *schemas.AgentStatus) schemas.Time { return s.LastActivity }),
+}
+
+func timeOfStatus[S schemas.Status](head string, at func(S) schemas.Time) Column {
+	return Column{Head: head, Time: func(e *state.Entry) schemas.Time {
+		if s, ok := e.Status().(S); ok {
+			return at(s)
+		}
+		return schemas.Time{}
+	}}
 }

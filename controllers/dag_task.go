@@ -63,11 +63,11 @@ func (f *fold) effect(i int32) Effect {
 
 // effectKey names the effect of a DAG's node and the record of it.
 func effectKey(dag, node, key string, seq int) string {
-	return keyOf(schemas.DAGKind, dag, node, key, seq)
+	return EffectKey(schemas.DAGKind, dag, node, key, seq)
 }
 
-// keyOf names an effect: <kinds>/<name>/<node>-<16 hex digits of the node's key>-<seq>.
-func keyOf(k schemas.Kind, name, node, key string, seq int) string {
+// EffectKey names an effect: <kinds>/<name>/<node>-<16 hex digits of the node's key>-<seq>.
+func EffectKey(k schemas.Kind, name, node, key string, seq int) string {
 	return string(strconv.AppendInt(appendHalfKey(make([]byte, 0, 128), k, name, node, key), int64(seq), 10))
 }
 

@@ -22,6 +22,8 @@ type Kind struct {
 	Check func(*schemas.Object, *schemas.Report)
 	// Columns are those of the kind's table, after the name. nil: READY and PHASE.
 	Columns []Column
+	// Details are shown of one object, each only where it has something to say.
+	Details []Column
 
 	// DependsOn names the kinds of the objects whose change calls for another decision about those that refer to them.
 	DependsOn []string

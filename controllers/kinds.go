@@ -11,14 +11,14 @@ import (
 
 // Kinds is the table of kinds. A new kind is a row here, a file in schemas and a file beside this one.
 var Kinds = Table{
-	{Kind: schemas.SessionKind, Decide: decideSession, Columns: sessionColumns,
+	{Kind: schemas.SessionKind, Decide: decideSession, Columns: sessionColumns, Details: sessionDetails,
 		Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true, Mirror: &mirror.Session,
 		Index: &project.Session},
-	{Kind: schemas.AgentKind, Decide: decideAgent, Columns: agentColumns,
+	{Kind: schemas.AgentKind, Decide: decideAgent, Columns: agentColumns, Details: agentDetails,
 		Affects: agentAffects, KeepSpec: true},
 	{Kind: schemas.WorkflowKind, Decide: decideWorkflow, Columns: workflowColumns,
 		Affects: affectsEverything, Index: &project.Workflow}, // a workflow says who may ask whom
-	{Kind: schemas.DAGKind, Decide: decideDAG, Check: checkConditions, Columns: dagColumns,
+	{Kind: schemas.DAGKind, Decide: decideDAG, Check: checkConditions, Columns: dagColumns, Details: dagDetails,
 		DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 		Affects:   dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG, Note: dagNote,
 		Mirror: &mirror.DAG, Index: &project.DAG},
@@ -90,6 +90,14 @@ func (t Table) Row(kind string) *Kind {
 		if t[i].Name == kind {
 			return &t[i]
 		}
+	}
+	return nil
+}
+
+// Details are those of the kind of an object.
+func (t Table) Details(e *state.Entry) []Column {
+	if k := t.Row(e.Kind); k != nil {
+		return k.Details
 	}
 	return nil
 }

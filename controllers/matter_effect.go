@@ -18,7 +18,7 @@ import (
 func (w *World) askEffect(e *state.Entry, m *clarify.Matter, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) Effect {
 	agent := schemas.SpecAs[*schemas.AgentSpec](w.tree.Entry(agentRef(m.Spec.To)).Object)
 	out := Effect{Owner: e.Ref, Node: ask.Node, NodeKey: ask.NodeKey, Seq: ask.Seq, Agent: m.Spec.To,
-		Key: keyOf(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(),
+		Key: EffectKey(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(),
 		Groups: []Group{{tasksGroup, w.tree.Settings().Limits.ConcurrentTasks}, {agentGroup + m.Spec.To, agent.Concurrency}}}
 	if m.Spec.Blocking {
 		out.Rank = schemas.High.Rank() // somebody waits

@@ -86,14 +86,18 @@ func releaseSpec(e *state.Entry, out Out) {
 	}
 }
 
-// dagStatus returns the status that a DAG has now: as decided where it is being decided, else as it stands. It may be
-// nil.
-func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
-	s := e.Status()
+// Status returns the status that an object of a shared kind has now: as decided if it is being decided, else as in the tree.
+// It may be nil. Of two kinds, only one may ask for the status of the other.
+func (w *World) Status(e *state.Entry) schemas.Status {
 	if w.work == nil || w.work[e.Ref] {
-		s = w.decide(e).Status
+		return w.decide(e).Status
 	}
-	st, _ := s.(*schemas.DAGStatus)
+	return e.Status()
+}
+
+// dagStatus is Status for DAGs.
+func (w *World) dagStatus(e *state.Entry) *schemas.DAGStatus {
+	st, _ := w.Status(e).(*schemas.DAGStatus)
 	return st
 }
 
@@ -113,13 +117,9 @@ func (w *World) dagBrief(e *state.Entry) *schemas.Brief {
 	return e.Brief()
 }
 
-// sessionStatus is dagStatus for sessions.
+// sessionStatus is Status for sessions.
 func (w *World) sessionStatus(e *state.Entry) *schemas.SessionStatus {
-	s := e.Status()
-	if w.work == nil || w.work[e.Ref] {
-		s = w.decide(e).Status
-	}
-	st, _ := s.(*schemas.SessionStatus)
+	st, _ := w.Status(e).(*schemas.SessionStatus)
 	return st
 }
 

@@ -32,6 +32,9 @@ type Kind struct {
 	// not compile, for example. It runs on what is sound by itself. nil: nothing can be wrong.
 	CheckObject func(o *Object, r *Report)
 
+	// Schema is the published JSON Schema. nil: the file <singular>.schema.json of this package.
+	Schema []byte
+
 	// FinalPhase is the phase of an object that has had its effect: what its spec refers to may be gone. "": there is none.
 	FinalPhase string
 	// Accepted reports, by its status, whether an object was accepted: when what it refers to goes, that is to be decided, and

@@ -11,6 +11,9 @@ var published embed.FS
 
 // Schema returns the published JSON Schema of a kind (draft 2020-12): the schema of a whole file.
 func Schema(k Kind) []byte {
+	if k.Schema != nil {
+		return k.Schema
+	}
 	b, err := published.ReadFile(k.Singular() + ".schema.json")
 	if err != nil {
 		return nil // a kind of a test, which publishes none

@@ -38,7 +38,7 @@ func (a *app) describe(ctx context.Context, q ops.DescribeRequest) error {
 		return a.print(d)
 	}
 	a.noteInterrupted(d.Entry.Ref, d.Interrupted)
-	return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Path: d.Path, Why: d.Why, Referrers: d.Referrers,
+	return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Details: d.Details, Path: d.Path, Why: d.Why, Referrers: d.Referrers,
 		Missing: d.OutputsMissing, Changed: d.OutputsChanged}, a.now())
 }
 

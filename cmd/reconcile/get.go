@@ -67,11 +67,11 @@ func (a *app) getTables(r ops.GetResult) error {
 	}
 	switch {
 	case r.All:
-		return a.overview(r.Entries)
+		return a.overview(r.Table, r.Entries)
 	case len(r.Entries) == 0:
 		a.note("no %s", strings.Join(r.Kinds, ", "))
 	}
-	return render.ObjectTables(a.stdout, a.palette(), r.Entries, a.now())
+	return render.ObjectTables(a.stdout, a.palette(), r.Table, r.Entries, a.now())
 }
 
 // noteInterrupted tells of nodes that were running when their process was killed: their states are those that it left.
@@ -82,10 +82,10 @@ func (a *app) noteInterrupted(ref schemas.Ref, nodes []string) {
 }
 
 // overview counts objects by kind, and lists those that are not ready.
-func (a *app) overview(all []*state.Entry) error {
+func (a *app) overview(table controllers.Table, all []*state.Entry) error {
 	counts := controllers.StandingByKind(all)
 	t := render.NewTable(a.palette(), "KIND", "TOTAL", "READY", "WAITING", "FAILED", "INVALID")
-	for _, k := range controllers.Kinds {
+	for _, k := range table {
 		if c := counts[k.Name]; c.Total() > 0 {
 			t.Row(k.Plural, strconv.Itoa(c.Total()), strconv.Itoa(c.Ready), strconv.Itoa(c.Waiting), strconv.Itoa(c.Failed),
 				strconv.Itoa(c.Invalid))

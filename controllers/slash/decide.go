@@ -76,7 +76,7 @@ type desk struct {
 // not given.
 func Decide(in Input) []Verdict {
 	d := &desk{Input: in, tree: in.Tree,
-		decoder: schemas.DecoderFor(controllers.Schemas(), in.Tree.Settings())}
+		decoder: schemas.DecoderFor(controllers.TableOf(in.Tree).Schemas(), in.Tree.Settings())}
 	var out []Verdict
 	for i := range in.Issues {
 		d.issue = &in.Issues[i]

@@ -23,9 +23,10 @@ type Description struct {
 	// OutputsChanged are the declared outputs that have changed since their runs, by node.
 	OutputsChanged map[string][]string `json:"outputsChanged,omitempty"`
 
-	Entry          *state.Entry        `json:"-"`
-	OutputsMissing map[string][]string `json:"-"` // declared outputs that are not here, by node
-	Interrupted    []string            `json:"-"` // nodes that the status says run, and that no process runs
+	Entry          *state.Entry         `json:"-"`
+	Details        []controllers.Column `json:"-"` // of the kind
+	OutputsMissing map[string][]string  `json:"-"` // declared outputs that are not here, by node
+	Interrupted    []string             `json:"-"` // nodes that the status says run, and that no process runs
 }
 
 // Describe tells all about one object. The outputs are compared with the files only for the tree as it is.
@@ -39,7 +40,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	if err != nil {
 		return Description{}, typed(err)
 	}
-	d := Description{Object: NewObject(e), Entry: e, Why: controllers.Why(e, t), Referrers: []string{}}
+	d := Description{Object: NewObject(e), Entry: e, Details: controllers.TableOf(t).Details(e), Why: controllers.Why(e, t), Referrers: []string{}}
 	for _, r := range t.Referrers(e.Ref) {
 		d.Referrers = append(d.Referrers, r.String())
 	}

@@ -18,7 +18,7 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 	if name, ok := clarificationID(word); ok {
 		return findByID(t, name)
 	}
-	ref, err := parseRef(word)
+	ref, err := parseRef(controllers.TableOf(t), word)
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +29,8 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 }
 
 // parseRef reads kind/name.
-func parseRef(word string) (schemas.Ref, error) {
-	ref, err := controllers.Schemas().ParseRef(word)
+func parseRef(table controllers.Table, word string) (schemas.Ref, error) {
+	ref, err := table.Schemas().ParseRef(word)
 	if err != nil {
 		return schemas.Ref{}, badRequest("%w", err)
 	}
@@ -66,7 +66,7 @@ func findByID(t *state.Tree, word string) (*state.Entry, error) {
 // findRef is [find] for operations that need no object to be there: only an id is looked up in the tree.
 func (e Env) findRef(ctx context.Context, word string) (schemas.Ref, error) {
 	if _, ok := clarificationID(word); !ok {
-		return parseRef(word)
+		return parseRef(e.Tree.Table(), word)
 	}
 	s, t, err := e.load(ctx)
 	if err != nil {

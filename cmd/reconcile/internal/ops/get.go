@@ -23,10 +23,11 @@ type GetRequest struct {
 
 // GetResult has objects.
 type GetResult struct {
-	Entries []*state.Entry // in the order asked for
-	All     bool           // neither kinds nor objects were named
-	Kinds   []string       // what was asked for, if it was kinds
-	Single  bool           // one object was named
+	Entries []*state.Entry    // in the order asked for
+	All     bool              // neither kinds nor objects were named
+	Kinds   []string          // what was asked for, if it was kinds
+	Single  bool              // one object was named
+	Table   controllers.Table // of the kinds
 	// Nameless counts the problems of files in which no object can be named. It is counted for All.
 	Nameless int
 	// Interrupted has the nodes of each DAG that its status says run, and that no process runs.
@@ -47,7 +48,7 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 		return GetResult{}, typed(err)
 	}
 	defer done()
-	var r GetResult
+	r := GetResult{Table: controllers.TableOf(t)}
 	switch {
 	case len(q.What) == 0:
 		r.All = true
@@ -92,10 +93,11 @@ func findAll(t *state.Tree, words []string) ([]*state.Entry, error) {
 // ofKinds lists the objects of the kinds that words name, and how the kinds are called: one by its plural, several as written.
 func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry, called []string, err error) {
 	var seen []string
+	kinds := controllers.TableOf(t).Schemas()
 	for _, word := range words {
-		k, ok := controllers.Schemas().Find(word)
+		k, ok := kinds.Find(word)
 		if !ok {
-			return nil, nil, badRequest("no kind is called %q%s", word, kindHint(word))
+			return nil, nil, badRequest("no kind is called %q%s", word, kindHint(kinds, word))
 		}
 		if len(words) == 1 {
 			words = []string{k.Plural}
@@ -109,12 +111,12 @@ func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry
 }
 
 // kindHint is what was probably meant by a word that names no kind, and all kinds there are.
-func kindHint(word string) string {
+func kindHint(kinds schemas.Kinds, word string) string {
 	var all []string
-	for _, k := range controllers.Kinds {
+	for _, k := range kinds {
 		all = append(all, k.Plural)
 	}
-	return schemas.DidYouMean(word, controllers.Schemas().Words()) + "; kinds: " + strings.Join(all, ", ")
+	return schemas.DidYouMean(word, kinds.Words()) + "; kinds: " + strings.Join(all, ", ")
 }
 
 func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {

@@ -88,7 +88,7 @@ func History(ctx context.Context, env Env, q HistoryRequest) (r HistoryResult, e
 	}
 	r.Changes = []Change{}
 	r.Shallow, err = repo.History(ctx, commit, r.Paths, func(rev gitrepo.Revision) bool {
-		if c, of := changeOf(r.Ref, status, r.Paths, rev); of {
+		if c, of := changeOf(env.kinds(), r.Ref, status, r.Paths, rev); of {
 			r.Changes = append(r.Changes, c)
 		}
 		return len(r.Changes) < q.Limit
@@ -119,29 +119,29 @@ func (env Env) pathsOf(ctx context.Context, ref schemas.Ref) (status string, all
 	case e != nil && len(e.Problems) > 0 && e.Problems[0].Path != "":
 		return status, append(all, e.Problems[0].Path), nil
 	}
-	k, _ := controllers.Schemas().Find(ref.Kind)
+	k, _ := controllers.TableOf(t).Schemas().Find(ref.Kind)
 	base := t.Settings().Folders.Specs + "/" + k.Plural + "/" + ref.Name
 	return status, append(all, base+".yaml", base+".yml", base+".json", base+".toml"), nil
 }
 
 // changeOf tells what a commit changed of an object; of is false where it changed nothing of this one: a file may have held
 // another before.
-func changeOf(ref schemas.Ref, statusPath string, paths []string, r gitrepo.Revision) (c Change, of bool) {
+func changeOf(kinds schemas.Kinds, ref schemas.Ref, statusPath string, paths []string, r gitrepo.Revision) (c Change, of bool) {
 	c = Change{Commit: r.Hash, When: r.When, Author: r.Author, Input: r.Input, Subject: r.Subject}
 	var notes []string
 	for i, p := range paths {
 		was, now := r.Was[i], r.Now[i]
 		if p != statusPath {
-			was, now = ownSpec(ref, p, was), ownSpec(ref, p, now)
+			was, now = ownSpec(kinds, ref, p, was), ownSpec(kinds, ref, p, now)
 		}
 		if string(was) == string(now) && (was == nil) == (now == nil) {
 			continue
 		}
 		of = true
 		if p == statusPath {
-			notes = append(notes, c.status(was, now))
+			notes = append(notes, c.status(kinds, was, now))
 		} else {
-			notes = append(notes, c.spec(ref, p, was, now))
+			notes = append(notes, c.spec(kinds, ref, p, was, now))
 		}
 	}
 	c.Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
@@ -149,16 +149,16 @@ func changeOf(ref schemas.Ref, statusPath string, paths []string, r gitrepo.Revi
 }
 
 // ownSpec is a spec, or nil where it is that of another object.
-func ownSpec(ref schemas.Ref, path string, data []byte) []byte {
-	if o := schemas.NewDecoder(controllers.Schemas(), 0).Decode(path, data).Object; o != nil && o.Ref != ref {
+func ownSpec(kinds schemas.Kinds, ref schemas.Ref, path string, data []byte) []byte {
+	if o := schemas.NewDecoder(kinds, 0).Decode(path, data).Object; o != nil && o.Ref != ref {
 		return nil
 	}
 	return data
 }
 
-func (c *Change) status(was, now []byte) (note string) {
-	phaseWas, readyWas := phaseAndReady(was)
-	phaseNow, readyNow := phaseAndReady(now)
+func (c *Change) status(kinds schemas.Kinds, was, now []byte) (note string) {
+	phaseWas, readyWas := phaseAndReady(kinds, was)
+	phaseNow, readyNow := phaseAndReady(kinds, now)
 	if phaseWas != phaseNow {
 		c.Phase = &BeforeAfter{phaseWas, phaseNow}
 	}
@@ -168,7 +168,7 @@ func (c *Change) status(was, now []byte) (note string) {
 	switch {
 	case now == nil:
 		return "status removed"
-	case !isStatus(now):
+	case !isStatus(kinds, now):
 		return "status cannot be read"
 	case c.Phase == nil && c.Ready == nil:
 		return "status updated"
@@ -176,14 +176,14 @@ func (c *Change) status(was, now []byte) (note string) {
 	return ""
 }
 
-func isStatus(data []byte) bool {
-	_, _, err := state.DecodeStatus(controllers.Schemas(), data)
+func isStatus(kinds schemas.Kinds, data []byte) bool {
+	_, _, err := state.DecodeStatus(kinds, data)
 	return err == nil
 }
 
 // phaseAndReady is the phase of a status, and whether it says that the object is ready; both empty for what is none.
-func phaseAndReady(data []byte) (phase, ready string) {
-	_, st, err := state.DecodeStatus(controllers.Schemas(), data)
+func phaseAndReady(kinds schemas.Kinds, data []byte) (phase, ready string) {
+	_, st, err := state.DecodeStatus(kinds, data)
 	if err != nil {
 		return "", ""
 	}
@@ -194,9 +194,9 @@ func phaseAndReady(data []byte) (phase, ready string) {
 }
 
 // spec notes what changed between two versions of a spec file.
-func (c *Change) spec(ref schemas.Ref, path string, was, now []byte) (note string) {
-	fieldsWas, okWas := specFields(ref, path, was)
-	fieldsNow, okNow := specFields(ref, path, now)
+func (c *Change) spec(kinds schemas.Kinds, ref schemas.Ref, path string, was, now []byte) (note string) {
+	fieldsWas, okWas := specFields(kinds, ref, path, was)
+	fieldsNow, okNow := specFields(kinds, ref, path, now)
 	switch {
 	case was == nil && okNow:
 		return "spec created"
@@ -226,8 +226,8 @@ func (c *Change) spec(ref schemas.Ref, path string, was, now []byte) (note strin
 
 // specFields are the fields of a spec by their dotted paths, each as JSON; ok is false where the file does not declare
 // ref.
-func specFields(ref schemas.Ref, path string, data []byte) (fields map[string]json.RawMessage, ok bool) {
-	o := schemas.NewDecoder(controllers.Schemas(), 0).Decode(path, data).Object
+func specFields(kinds schemas.Kinds, ref schemas.Ref, path string, data []byte) (fields map[string]json.RawMessage, ok bool) {
+	o := schemas.NewDecoder(kinds, 0).Decode(path, data).Object
 	if o == nil || o.Ref != ref {
 		return nil, false
 	}

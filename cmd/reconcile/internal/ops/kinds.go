@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -19,9 +18,9 @@ type Explanation struct {
 }
 
 // Explain tells what may be written in a field: "dag.spec.nodes.needs".
-func Explain(_ context.Context, _ Env, field string) (Explanation, error) {
+func Explain(_ context.Context, env Env, field string) (Explanation, error) {
 	word, rest, _ := strings.Cut(field, ".")
-	k, err := findKind(word)
+	k, err := findKind(env, word)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -37,8 +36,8 @@ func Explain(_ context.Context, _ Env, field string) (Explanation, error) {
 }
 
 // Schema returns the JSON Schema of a kind.
-func Schema(_ context.Context, _ Env, kind string) ([]byte, error) {
-	k, err := findKind(kind)
+func Schema(_ context.Context, env Env, kind string) ([]byte, error) {
+	k, err := findKind(env, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +45,8 @@ func Schema(_ context.Context, _ Env, kind string) ([]byte, error) {
 }
 
 // findKind returns the kind that a word names.
-func findKind(word string) (schemas.Kind, error) {
-	kinds := controllers.Schemas()
+func findKind(env Env, word string) (schemas.Kind, error) {
+	kinds := env.kinds()
 	k, ok := kinds.Find(word)
 	if !ok {
 		return k, badRequest("no kind is called %q%s; \"reconcile schema\" lists them", word, schemas.DidYouMean(word, kinds.Words()))
@@ -57,7 +56,7 @@ func findKind(word string) (schemas.Kind, error) {
 
 // WriteSchemas writes a file for each kind into a folder, and returns the names. They are derived, so files that are there
 // are replaced.
-func WriteSchemas(ctx context.Context, _ Env, dir string) (written []string, err error) {
+func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func WriteSchemas(ctx context.Context, _ Env, dir string) (written []string, err
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the schemas: %w", err)
 	}
-	for _, k := range controllers.Schemas() {
+	for _, k := range env.kinds() {
 		name := filepath.Join(dir, k.Singular()+".schema.json")
 		if err := os.WriteFile(name, schemas.Schema(k), 0o644); err != nil {
 			return written, fmt.Errorf("write a schema: %w", err)

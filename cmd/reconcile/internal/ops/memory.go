@@ -49,7 +49,7 @@ func (e Env) withMemory(ctx context.Context, do func(*state.Store, *memstore.Fil
 
 // memory is the memory of an open tree.
 func (e Env) memory(s *state.Store) *memstore.Files {
-	return memstore.Open(s, memstore.Options{Now: e.Tree.Now, Kinds: controllers.Schemas(), Warn: e.warnMemory, Settings: s.Settings()})
+	return memstore.Open(s, memstore.Options{Now: e.Tree.Now, Kinds: s.Kinds(), Warn: e.warnMemory, Settings: s.Settings()})
 }
 
 // warnMemory reports and logs what is wrong with the memory and does not end the operation.

@@ -10,7 +10,6 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/scaffold"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/merge"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
@@ -31,7 +30,7 @@ type MergeRequest struct{ Base, Ours, Theirs string }
 
 // MergeFiles merges two versions field by field, or as text, as git does without a driver, where no side is JSON; such texts
 // may have conflicts, which are marked. With an error, ours is as it was.
-func MergeFiles(ctx context.Context, _ Env, q MergeRequest) (conflicts bool, err error) {
+func MergeFiles(ctx context.Context, env Env, q MergeRequest) (conflicts bool, err error) {
 	defer func() { err = typed(err) }()
 	var sides [3][]byte
 	for i, name := range []string{q.Base, q.Ours, q.Theirs} {
@@ -39,7 +38,7 @@ func MergeFiles(ctx context.Context, _ Env, q MergeRequest) (conflicts bool, err
 			return false, fmt.Errorf("read a side of the merge: %w", err)
 		}
 	}
-	merged, err := merge.Files(controllers.Schemas(), sides[0], sides[1], sides[2])
+	merged, err := merge.Files(env.kinds(), sides[0], sides[1], sides[2])
 	if errors.Is(err, merge.ErrNoJSON) {
 		merged, conflicts, err = gitrepo.MergeFile(ctx, q.Base, q.Ours, q.Theirs)
 	}

@@ -10,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -35,6 +36,9 @@ type Sink interface {
 	// Count is called, as often as one likes, with how far work is that may take long.
 	Count(step string, done, total int)
 }
+
+// kinds are those that the tree is read with.
+func (e Env) kinds() schemas.Kinds { return e.Tree.Table().Schemas() }
 
 func (e Env) note(format string, args ...any) {
 	if e.Sink != nil {

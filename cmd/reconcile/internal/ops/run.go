@@ -156,11 +156,11 @@ func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 		}
 		out.Tree = t
 	}
-	return newRunResult(out), nil
+	return newRunResult(e.Tree.Table(), out), nil
 }
 
 // newRunResult collects what is to be said about a run.
-func newRunResult(out engine.Result) RunResult {
+func newRunResult(table controllers.Table, out engine.Result) RunResult {
 	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
 		Pushed: out.Pushed, Took: out.Took, Sent: out.Sent, Verdict: Code(out.Verdict)}
 	if out.Held {
@@ -174,9 +174,9 @@ func newRunResult(out engine.Result) RunResult {
 		counts[c.Kind] = controllers.StandingCount{Ready: c.Ready, Waiting: c.Total - c.Ready}
 	}
 	if out.Tree != nil {
-		counts = r.look(out)
+		counts = r.look(table, out)
 	}
-	for _, k := range controllers.Kinds {
+	for _, k := range table {
 		if c := counts[k.Name]; c.Total() > 0 {
 			r.Objects = append(r.Objects, KindCount{k.Name, c.Ready, c.Total()})
 			r.Ready += c.Ready
@@ -187,12 +187,12 @@ func newRunResult(out engine.Result) RunResult {
 }
 
 // look fills in what the tree of a run tells, and counts its objects by kind.
-func (r *RunResult) look(out engine.Result) map[string]controllers.StandingCount {
+func (r *RunResult) look(table controllers.Table, out engine.Result) map[string]controllers.StandingCount {
 	r.tree, r.only = out.Tree, out.Only
 	active := slices.Collect(out.Only.Active(out.Tree))
 	r.Unready = controllers.NotReady(active)
 	counts := controllers.StandingByKind(active)
-	for _, k := range controllers.Kinds {
+	for _, k := range table {
 		c := counts[k.Name]
 		if out.Only == nil {
 			for range out.Tree.Dormant(k.Name) {

@@ -20,6 +20,7 @@ import (
 // Description is an object with what Describe shows of it.
 type Description struct {
 	Entry     *state.Entry
+	Details   []controllers.Column // of the kind
 	Path      string
 	Why       []string            // why it is not ready
 	Referrers []string            // objects that name it
@@ -128,19 +129,16 @@ func (p *page) head(d Description) {
 	}
 	word("Ready", controllers.ReadyWord(e))
 	row("Status", controllers.Because(e))
-	switch st := e.Status().(type) {
-	case *schemas.DAGStatus:
-		row("Progress", st.Progress.String()+" nodes")
-		row("Started", p.instant(st.StartedAt))
-		row("Finished", p.instant(st.FinishedAt))
-	case *schemas.SessionStatus:
-		row("Progress", st.Progress.String()+" nodes")
-		row("Active DAGs", schemas.Shorten(st.ActiveDAGs, 10))
-	case *schemas.AgentStatus:
-		if st.AgentActivity.Status != "" {
-			word("Activity", st.AgentActivity.Status)
+	for _, c := range d.Details {
+		text := ""
+		if c.Text != nil {
+			text = c.Text(e)
+		} else {
+			text = p.instant(c.Time(e))
 		}
-		row("Last active", p.instant(st.LastActivity))
+		if text != "" {
+			word(c.Head, text)
+		}
 	}
 	t.Write(&p.b)
 }

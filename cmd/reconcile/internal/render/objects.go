@@ -11,13 +11,13 @@ import (
 )
 
 // ObjectTables prints objects, a table for each kind that has some, in the order of the table of kinds.
-func ObjectTables(w io.Writer, p Palette, entries []*state.Entry, now time.Time) error {
+func ObjectTables(w io.Writer, p Palette, table controllers.Table, entries []*state.Entry, now time.Time) error {
 	byKind := map[string][]*state.Entry{}
 	for _, e := range entries {
 		byKind[e.Kind] = append(byKind[e.Kind], e)
 	}
 	printed := false
-	for _, k := range controllers.Kinds {
+	for _, k := range table {
 		if len(byKind[k.Name]) == 0 {
 			continue
 		}
@@ -25,14 +25,14 @@ func ObjectTables(w io.Writer, p Palette, entries []*state.Entry, now time.Time)
 			fmt.Fprintln(w)
 		}
 		printed = true
-		if err := kindTable(w, p, k, byKind[k.Name], now); err != nil {
+		if err := kindTable(w, p, &k, byKind[k.Name], now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func kindTable(w io.Writer, p Palette, k controllers.Kind, entries []*state.Entry, now time.Time) error {
+func kindTable(w io.Writer, p Palette, k *controllers.Kind, entries []*state.Entry, now time.Time) error {
 	heads := []string{"NAME"}
 	for _, c := range k.ColumnsOrDefault() {
 		heads = append(heads, c.Head)

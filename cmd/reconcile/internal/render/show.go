@@ -29,7 +29,7 @@ func Show(t *state.Tree, v slash.View, now time.Time) string {
 	case slash.Explain:
 		var all []Description
 		for _, e := range objects {
-			all = append(all, Description{Entry: e, Why: controllers.Why(e, t)})
+			all = append(all, Description{Entry: e, Details: controllers.TableOf(t).Details(e), Why: controllers.Why(e, t)})
 		}
 		err = Explain(&out, Palette{}, all, v.Node, now)
 	case slash.Clarify:
@@ -56,7 +56,7 @@ func entriesNamed(t *state.Tree, refs []schemas.Ref) []*state.Entry {
 
 // showStatus prints objects of an issue, and what can be worked on there.
 func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Time) error {
-	if err := ObjectTables(w, Palette{}, entries, now); err != nil {
+	if err := ObjectTables(w, Palette{}, controllers.TableOf(t), entries, now); err != nil {
 		return err
 	}
 	items := slices.DeleteFunc(controllers.Ready(t, now), func(it controllers.Item) bool { return !concerns(entries, &it) })

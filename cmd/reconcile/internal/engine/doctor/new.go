@@ -12,7 +12,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -56,7 +55,7 @@ func (o Options) reap(ctx context.Context, orphans []state.Orphan) error {
 }
 
 func (o Options) rebuildMemory(ctx context.Context, s *state.Store, t *state.Tree) error {
-	m := memstore.Open(s, memstore.Options{Now: o.Tree.Now, Kinds: controllers.Schemas(), Warn: o.WarnMemory, Settings: s.Settings()})
+	m := memstore.Open(s, memstore.Options{Now: o.Tree.Now, Kinds: s.Kinds(), Warn: o.WarnMemory, Settings: s.Settings()})
 	_, err := m.Rebuild(ctx, t)
 	return errors.Join(err, m.Close())
 }

@@ -66,7 +66,7 @@ func (m *Runner) hear(
 		return err
 	}
 	defer store.Close()
-	files := memstore.Open(store, memstore.Options{Now: m.o.Tree.Now, Kinds: controllers.Schemas(), Warn: m.warnMemory, Settings: store.Settings()})
+	files := memstore.Open(store, memstore.Options{Now: m.o.Tree.Now, Kinds: store.Kinds(), Warn: m.warnMemory, Settings: store.Settings()})
 	defer files.Close() //nolint:errcheck // it was only read
 	heard, err := do(&Inbox{
 		Mirror:   &Mirror{Remote: m.client, Records: records, Keys: keys, Now: m.o.Tree.Now},

@@ -44,7 +44,7 @@ type Memory struct {
 // of them.
 func New(o Options) *Memory {
 	r := &Memory{o: o}
-	r.files = memstore.Open(o.Store, memstore.Options{Now: o.Now, Kinds: controllers.Schemas(), Warn: r.warn, Doing: o.Count})
+	r.files = memstore.Open(o.Store, memstore.Options{Now: o.Now, Kinds: o.Store.Kinds(), Warn: r.warn, Doing: o.Count})
 	return r
 }
 

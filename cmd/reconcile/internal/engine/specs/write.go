@@ -58,7 +58,7 @@ func Write(s *state.Store, t *state.Tree, k schemas.Kind, name string, spec sche
 
 // check says what is wrong with the text of a spec, nil if nothing is: by the code that reads it in the next run.
 func check(t *state.Tree, where string, src []byte) error {
-	decoded := schemas.DecoderFor(controllers.Schemas(), t.Settings()).Decode(where, src)
+	decoded := schemas.DecoderFor(controllers.TableOf(t).Schemas(), t.Settings()).Decode(where, src)
 	for _, p := range decoded.Problems {
 		if p.Severity == schemas.Error {
 			return invalid("%s: %s", strings.TrimPrefix(p.Field, "spec."), p.Message)

@@ -21,6 +21,15 @@ type Config struct {
 	Now    func() time.Time    // the clock of the records
 	Getenv func(string) string // the environment
 	Log    *slog.Logger        // nil: nothing is logged
+	Kinds  controllers.Table   // nil: controllers.Kinds
+}
+
+// Table is the table of kinds that the tree is read with.
+func (c Config) Table() controllers.Table {
+	if c.Kinds == nil {
+		return controllers.Kinds
+	}
+	return c.Kinds
 }
 
 // Open opens the tree without reading it.
@@ -36,7 +45,7 @@ func (c Config) Open() (*state.Store, error) {
 func (c Config) StoreOptions() state.Options {
 	stored, storedBy := storedIn(c.Dir)
 	return state.Options{
-		Kinds: controllers.Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
+		Kinds: c.Table().Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
 		Large: func(files int) { process.SaveMemory(c.Getenv, files, files > state.LargeTree) },
 		Log:   c.Log, Stored: stored, StoredBy: storedBy,
 	}
