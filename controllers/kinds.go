@@ -62,11 +62,15 @@ func TableOf(t *state.Tree) Table {
 	return TableIn(t.Schemas())
 }
 
-// TableIn is the table that made the schema half kinds.
+// TableIn is the table that made the schema half kinds. A kind that carries no row has that of [Kinds].
 func TableIn(kinds schemas.Kinds) Table {
 	t := make(Table, 0, len(kinds))
 	for _, k := range kinds {
-		if row, ok := k.Row.(*Kind); ok {
+		row, ok := k.Row.(*Kind)
+		if !ok {
+			row = Kinds.Row(k.Name)
+		}
+		if row != nil {
 			t = append(t, *row)
 		}
 	}
