@@ -52,7 +52,7 @@ func newClarifyCmd(a *app) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
 	f.BoolVar(&o.noRun, "no-run", false, "do not bring the tree up to date, before or after")
 	cmd.Flags().Var(&o.issue, "issue", "show the threads of the issue `N`; 0 for those about none")
-	cmd.AddCommand(newClarifyShowCmd(a, o), newClarifyStaleCmd(a, o), newAskCmd(a, o))
+	cmd.AddCommand(newClarifyShowCmd(a, o), newClarifyStaleCmd(a, o), newAskCmd(a, o), newDigestCmd(a, "stats"))
 	for _, r := range ops.ReplyVerbs {
 		cmd.AddCommand(newReplyCmd(a, o, r))
 	}

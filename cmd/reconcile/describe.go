@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,19 +14,33 @@ import (
 
 func newDescribeCmd(a *app) *cobra.Command {
 	q := &ops.DescribeRequest{}
+	limit := 0
+	history := false
 	cmd := &cobra.Command{
 		Use:   "describe KIND/NAME",
-		Short: "Tell all about one object: why it is not ready, and when it is looked at again",
+		Short: "Show all about one object: why it is not ready, what comes next; with --history what changed",
+		Long: `Show all about one object: its spec, its status, why it is not ready, and when it is decided again.
+
+` + historyLong,
 		Example: "  reconcile describe dag/checks\n" +
-			"  reconcile describe session/health -o json",
+			"  reconcile describe session/health -o json\n" +
+			"  reconcile describe dag/checks --history -n 5",
 		Args: arguments(1, 2, "an object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Object = strings.Join(args, "/")
+			if !history && cmd.Flags().Changed("limit") {
+				return badUsage("--limit is about --history")
+			}
+			if history {
+				return a.history(cmd.Context(), ops.HistoryRequest{Object: q.Object, At: cmp.Or(q.At, "HEAD"), Limit: limit})
+			}
 			return a.describe(cmd.Context(), *q)
 		},
 		ValidArgsFunction: a.completeObjects(false),
 	}
 	a.atFlag(cmd, &q.At)
+	cmd.Flags().BoolVar(&history, "history", false, "list the commits that changed the object instead")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "with --history: the latest `N` commits")
 	return cmd
 }
 
@@ -42,19 +57,20 @@ func (a *app) describe(ctx context.Context, q ops.DescribeRequest) error {
 		Missing: d.OutputsMissing, Changed: d.OutputsChanged}, a.now())
 }
 
+const historyLong = `With --history: list the commits that changed the spec or the status of the object, newest first: which fields of the
+spec, from which phase to which, and whether it was ready. Of a merged branch the merge is listed. A commit of reconcile names
+the commit that it had read, its input. A spec file that was renamed is followed as far as it has its present name.`
+
+// newHistoryCmd is what describe --history was called.
 func newHistoryCmd(a *app) *cobra.Command {
 	limit := 0
 	at := ""
 	cmd := &cobra.Command{
-		Use:   "history KIND/NAME",
-		Short: "Tell what changed of an object, when, and by which input, newest first",
-		Long: `Tell which commits changed the spec or the status of an object, newest first: what they changed of the spec,
-from which phase to which it went, and whether it was ready. Of a branch that was merged, the merge counts. Commits of
-reconcile name the commit that they had read, their input. A spec file that was renamed is followed as far as it has its
-present name.`,
-		Example: "  reconcile history dag/checks\n" +
-			"  reconcile history dag/checks -n 5 -o json",
-		Args: arguments(1, 2, "an object"),
+		Use:     "history KIND/NAME",
+		Short:   "List the commits that changed an object",
+		Long:    historyLong,
+		Example: "  reconcile describe dag/checks --history",
+		Args:    arguments(1, 2, "an object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.history(cmd.Context(), ops.HistoryRequest{Object: strings.Join(args, "/"), At: at, Limit: limit})
 		},

@@ -23,19 +23,20 @@ type digestOptions struct {
 	since string
 }
 
-func newDigestCmd(a *app) *cobra.Command {
+// newDigestCmd has two names: that of the AgentX seed, and its place below clarify.
+func newDigestCmd(a *app, name string) *cobra.Command {
 	o := &digestOptions{}
 	cmd := &cobra.Command{
-		Use:   "digest",
+		Use:   name,
 		Short: "Sum up the clarifications of a time: how many, how they ended, what about, who asks",
 		Long: `Sum up the clarifications that were created in a time, from the ledgers: how many there were and how they stand,
 how many were resolved without a human, how many rounds they took, what they were about, and who asks and is asked most.
 
 Resolved without a human are those that were never escalated and that no person answered or resolved, of all that were
 resolved or are escalated.`,
-		Example: "  reconcile digest\n" +
-			"  reconcile digest --since 24h -o markdown\n" +
-			"  reconcile digest --since 2026-02-01 -o json",
+		Example: "  reconcile clarify stats\n" +
+			"  reconcile clarify stats --since 24h -o markdown\n" +
+			"  reconcile clarify stats --since 2026-02-01 -o json",
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.digest(cmd.Context(), *o) },
 	}

@@ -66,11 +66,14 @@ func exitCode(err error) int {
 
 // codeOf maps one error that joins no others: what is the command line's own, and else by the table of operations.
 func codeOf(err error) int {
+	var usage *usageError
 	var v *verdict
 	var driver *driverError
 	switch {
 	case errors.As(err, &driver):
 		return exitDriver
+	case errors.As(err, &usage):
+		return exitUsage
 	case errors.As(err, &v):
 		return v.code
 	}
@@ -115,9 +118,14 @@ func withFlag(err error) error {
 	return badUsage("%s", strings.Replace(err.Error(), wrong.Error(), flag+wrong.Text, 1))
 }
 
-// badUsage says what is wrong with the command line and what to write instead.
+// usageError is a wrong command line: exit code 2.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+// badUsage makes a usageError; the text says what is wrong and what to write instead.
 func badUsage(format string, args ...any) error {
-	return &ops.Error{Code: ops.BadRequest, Err: fmt.Errorf(format, args...)}
+	return &usageError{msg: fmt.Sprintf(format, args...)}
 }
 
 // verdict is an exit code whose reason is already printed as the command's result.

@@ -12,16 +12,38 @@ import (
 )
 
 func newExplainCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	schema, dir := false, ""
+	cmd := &cobra.Command{
 		Use:   "explain KIND[.FIELD…]",
-		Short: "Say what may be written in a field of a kind",
+		Short: "Explain the fields of a kind, or print its JSON Schema",
+		Long: `Explain what may be written in a field of a kind.
+
+With --schema: print the JSON Schema (draft 2020-12) of the kind, or list the kinds. An editor with the YAML language server
+checks and completes a spec whose first line is
+# yaml-language-server: $schema=PATH-OF-THE-SCHEMA`,
 		Example: "  reconcile explain dag\n" +
 			"  reconcile explain dag.spec.nodes.needs\n" +
-			"  reconcile explain agent.spec.runner -o json",
-		Args:              arguments(1, 1, "a field"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), args[0]) },
+			"  reconcile explain agent.spec.runner -o json\n" +
+			"  reconcile explain --schema dag\n" +
+			"  reconcile explain --schema --dir .reconcile/schemas",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			least := 1
+			if schema || dir != "" {
+				least = 0
+			}
+			if err := arguments(least, 1, "a field")(cmd, args); err != nil {
+				return err
+			}
+			if least == 0 {
+				return a.printSchema(cmd.Context(), args, dir)
+			}
+			return a.explain(cmd.Context(), args[0])
+		},
 		ValidArgsFunction: completeFields,
 	}
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema instead")
+	a.schemaDirFlag(cmd, &dir)
+	return cmd
 }
 
 func (a *app) explain(ctx context.Context, field string) error {

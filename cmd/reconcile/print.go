@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,6 +92,9 @@ func (r *reporter) Count(step string, done, total int) {
 
 // clean makes text from files fit for the terminal.
 func clean(s string) string { return render.Text(s) }
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // sink shows on stderr what a run has to say.
 type sink struct {

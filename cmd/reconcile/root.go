@@ -34,11 +34,17 @@ const (
 	groupProgram = "program"
 )
 
-const rootLong = `reconcile compares what a tree of files declares (specs/) with what has happened (state/), does the
-missing work, and records the outcome next to it. Without a command it runs once, to the point where nothing is left.
+const rootLong = `GitOps for teams of software agents. You declare in files what should happen: work as DAGs of commands and agents, questions
+between agents, what they should remember. reconcile compares that with what has happened, does the missing work, and records
+the outcome in files next to it. Git keeps all of it: there is no server and no database.
+
+  reconcile init --example    make a tree with sample work
+  reconcile                   run once, until nothing is left to do
+  reconcile get               see what there is, and what is not ready
+  reconcile ready             see what waits for you
 
 The tree is the nearest folder upward from the current directory, or from the one that -C names, that has reconcile.yaml or
-an object in specs/. "reconcile init" makes one.`
+an object in specs/ (the declarations); state/ has what happened.`
 
 // newRootCmd builds the whole command tree. It does no work: no file is read before a command runs.
 func newRootCmd(a *app) *cobra.Command {
@@ -107,17 +113,17 @@ func addCommands(a *app, root *cobra.Command) {
 		}
 	}
 	add(groupMain, newRunCmd(a), newPlanCmd(a), newValidateCmd(a))
-	add(groupLook, newGetCmd(a), newDescribeCmd(a), newHistoryCmd(a), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
-	add(groupLook, newReadyCmd(a), newStateCmd(a), newDigestCmd(a))
+	add(groupLook, newGetCmd(a), newDescribeCmd(a), a.renamed(newHistoryCmd(a), "describe --history"), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
+	add(groupLook, newReadyCmd(a), hidden(newStateCmd(a)), hidden(newDigestCmd(a, "digest")))
 	add(groupLook, newSearchCmd(a), newRelatedCmd(a), newPathCmd(a))
 	for _, v := range ops.Verbs {
 		add(groupSteer, newVerbCmd(a, v))
 	}
-	add(groupSteer, newSwitchCmd(a), newHookCmd(a))
+	add(groupSteer, newSwitchCmd(a), hidden(newHookCmd(a)))
 	add(groupAsk, newClarifyCmd(a))
 	add(groupMemory, newMemoryCmd(a), newFactCmd(a), newBudgetCmd(a))
-	add(groupAuthor, newInitCmd(a), newExplainCmd(a), newSchemaCmd(a))
-	add(groupProgram, newDoctorCmd(a), newAllowCmd(a), newIndexCmd(a), newMergeDriverCmd(a), newVersionCmd(a))
+	add(groupAuthor, newInitCmd(a), newCreateCmd(a), newEditCmd(a), newApplyCmd(a), newDeleteCmd(a), newExplainCmd(a), a.renamed(newSchemaCmd(a), "explain --schema"))
+	add(groupProgram, newDoctorCmd(a), newAllowCmd(a), newIndexCmd(a), hidden(newMergeDriverCmd(a)), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
 	root.InitDefaultCompletionCmd()
@@ -125,6 +131,22 @@ func addCommands(a *app, root *cobra.Command) {
 		c.Example = "  source <(reconcile completion bash)\n  reconcile completion zsh > \"${fpath[1]}/_reconcile\""
 		c.Args, c.RunE = knownShell, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
+}
+
+// hidden leaves a command out of the help: other programs call it, or it is another word for what the help lists.
+func hidden(cmd *cobra.Command) *cobra.Command {
+	cmd.Hidden = true
+	return cmd
+}
+
+// renamed keeps the former name of a command for one version. It says what the command is called now.
+func (a *app) renamed(cmd *cobra.Command, now string) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.note("%s is called %s now, and will go in the next version", cmd.Name(), now)
+		return run(cmd, args)
+	}
+	return hidden(cmd)
 }
 
 // knownShell refuses the names of shells that cobra has no script for, which it would answer with the help.
@@ -205,12 +227,13 @@ func flagWords(err error) string {
 
 // expectedValues say what a flag of each of pflag's types takes. Other types report that themselves.
 var expectedValues = map[string]string{
-	"int":         "a whole number, for example 10",
-	"float32":     "a number, for example 0.5",
-	"float64":     "a number, for example 0.5",
-	"duration":    "a duration, for example 30s, 5m or 1h30m",
-	"bool":        "true or false",
-	"stringSlice": `a list separated by commas; a value that has a comma or a quotation mark stands in "…"`,
+	"int":            "a whole number, for example 10",
+	"float32":        "a number, for example 0.5",
+	"float64":        "a number, for example 0.5",
+	"duration":       "a duration, for example 30s, 5m or 1h30m",
+	"bool":           "true or false",
+	"stringToString": "name=value, several separated by commas",
+	"stringSlice":    `a list separated by commas; a value that has a comma or a quotation mark stands in "…"`,
 }
 
 // invalidValue says which value of which flag is wrong, and what was expected, in place of the words of Go's parsers.

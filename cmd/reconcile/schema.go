@@ -11,38 +11,44 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
+// newSchemaCmd is what explain --schema was called.
 func newSchemaCmd(a *app) *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
-		Use:   "schema [KIND]",
-		Short: "Print the JSON Schema of a kind, for editors and other tools",
-		Long: `Print the JSON Schema (draft 2020-12) of a kind, or list the kinds.
-
-An editor with the YAML language server checks and completes a spec whose first line is
-# yaml-language-server: $schema=PATH-OF-THE-SCHEMA`,
-		Example: "  reconcile schema dag\n  reconcile schema --dir .reconcile/schemas",
-		Args:    arguments(0, 1, "a kind"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case dir != "" && len(args) > 0:
-				return badUsage("--dir writes all schemas; leave %q out", args[0])
-			case dir != "":
-				return a.writeSchemas(cmd.Context(), dir)
-			case len(args) == 0:
-				return a.listKinds()
-			}
-			return a.schema(cmd.Context(), args[0])
-		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return kindCompletions(true, nil)
-		},
+		Use:               "schema [KIND]",
+		Short:             "Print the JSON Schema of a kind",
+		Example:           "  reconcile explain --schema dag",
+		Args:              arguments(0, 1, "a kind"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.printSchema(cmd.Context(), args, dir) },
+		ValidArgsFunction: completeKind,
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write the schemas of all kinds into `DIR`")
-	_ = cmd.MarkFlagDirname("dir")
+	a.schemaDirFlag(cmd, &dir)
 	return cmd
+}
+
+func (a *app) schemaDirFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", "", "write the schemas of all kinds into `DIR`")
+	_ = cmd.MarkFlagDirname("dir")
+}
+
+func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return kindCompletions(true, nil)
+}
+
+// printSchema prints the schema of the kind in args, or lists the kinds; with a folder it writes all schemas there.
+func (a *app) printSchema(ctx context.Context, args []string, dir string) error {
+	switch {
+	case dir != "" && len(args) > 0:
+		return badUsage("--dir writes all schemas; leave %q out", args[0])
+	case dir != "":
+		return a.writeSchemas(ctx, dir)
+	case len(args) == 0:
+		return a.listKinds()
+	}
+	return a.schema(ctx, args[0])
 }
 
 func (a *app) schema(ctx context.Context, kind string) error {

@@ -1,8 +1,9 @@
 package memory
 
-// tone has the words that modify a sentence: openers are words at its beginning without meaning; plans begin
-// intentions; doubts mark possibilities; unless are words shortly before a phrase that make it not a statement; not
-// negates it; undecided make it not a decision, conditional at the beginning a possibility.
+// tone is how a sentence is meant: openers are words at its beginning that say nothing; plans begin what somebody is
+// about to do; doubts make it one of what may be, or might have been; unless are words shortly before a phrase that
+// make it no statement; not turn it round; undecided make it none of a decision, conditional at the beginning one of
+// what may happen.
 type tone struct{ openers, plans, doubts, unless, not, undecided, conditional phrases }
 
 func newTone() tone {
@@ -31,8 +32,8 @@ func newTone() tone {
 	}
 }
 
-// choices has the words of decisions: decided alone is enough; usage needs a subject, and weighed needs a
-// rejected option, which a contrast introduces. A reason makes any sentence worth more.
+// choices is what tells decisions: decided by itself; or usage by a subject, weighed against what was not chosen,
+// which a contrast tells. A reason makes any sentence worth more.
 type choices struct{ decided, weighed, contrast, reason, subject, usage phrases }
 
 func newChoices() choices {
@@ -57,8 +58,8 @@ func newChoices() choices {
 	}
 }
 
-// breaks has the words of errors: broke alone is enough; wrong needs a reason, unless it is a word of nothingWrong; failing
-// needs the output of a program.
+// breaks is what tells errors: broke by itself; wrong together with a reason, unless it is a word for nothingWrong; failing
+// together with what a program printed.
 type breaks struct{ broke, wrong, nothingWrong, failing phrases }
 
 func newBreaks() breaks {
@@ -100,7 +101,7 @@ func newChanges() changes {
 	}
 }
 
-// facts has the words of facts: known alone is enough; placed and weakly need named things.
+// facts is what tells how things are: known by itself; placed and weakly together with things that are named.
 type facts struct{ known, placed, weakly phrases }
 
 func newFacts() facts {

@@ -11,8 +11,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Limits of a comment about a large object: GitHub draws no diagram of more than 500 edges, and larger ones are
-// unreadable.
+// How much a comment shows of a large object: GitHub draws no picture of more than 500 edges, and nobody reads one.
 const (
 	mostNodes  = 100 // rows of a table, and boxes of a picture
 	mostEdges  = 400
@@ -161,7 +160,7 @@ func (p *Page) Why() []string {
 	return why
 }
 
-// progress shows the progress of an object; nothing for one without tasks.
+// progress says how far something is; nothing of what has no tasks.
 func (b *Body) progress(p schemas.Progress) {
 	if p.Total > 0 {
 		b.Paragraph("%d of %d tasks are done.", p.Done, p.Total)

@@ -1,5 +1,5 @@
-// Package mutants tests tests: it builds a package with one fault at a time and expects its tests to fail. It is for
-// tests only.
+// Package mutants holds tests to what they are for: it builds a package with one fault at a time and expects its tests to
+// fail. It is for tests only.
 package mutants
 
 import (
@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Mutant is a fault: its name, a file by its path from the folder of the test, a text that occurs there once, its
-// replacement, and the tests that must notice it, in the form of go test -run; if empty, all that the suite runs.
+// Mutant is a fault: its name, a file by its path from the folder of the test, what stands there once, what stands there
+// instead, and which tests must notice it, as go test -run has it; without, all that the suite runs.
 type Mutant [5]string
 
 // Suite is the faults that the tests of one package must notice.
@@ -32,8 +32,8 @@ const underTest = "RECONCILE_MUTANT"
 // Sweep is the variable that, set to "all", has every mutant tested instead of a sample.
 const Sweep = "RECONCILE_SWEEP"
 
-// Run makes a subtest of each mutant. Of a large suite it tests a sample, which is a function of the files' content, so
-// that a change of them tests others; of the rest, and with -short of all, it only checks whether they can still be made.
+// Run makes a subtest of each mutant. Of a large suite it tests a sample, which follows from what stands in the files, so that
+// a change of them tests others; of the rest, and with -short of all, it only looks whether they can still be made.
 func (s Suite) Run(t *testing.T) {
 	if os.Getenv(underTest) != "" {
 		t.Skip("this is a mutant")
@@ -110,7 +110,7 @@ func (m Mutant) overlay(t *testing.T) string {
 	return list
 }
 
-// test runs the tests with the fault and returns their output.
+// test runs the tests with the fault and returns what they print.
 func (s Suite) test(t *testing.T, m Mutant, overlay string) (string, error) {
 	args := append([]string{"test", "-failfast", "-vet=off", "-overlay", overlay}, s.Args...)
 	if tests := m[4]; tests != "" {

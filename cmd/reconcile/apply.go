@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+func newApplyCmd(a *app) *cobra.Command {
+	var files []string
+	q := ops.ApplyRequest{}
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE…",
+		Short: "Write specs from files or standard input, if all of them are valid",
+		Long: `Write specs: each to the file that holds its object already, else to specs/<kinds>/<name>.yaml. A file may hold
+several YAML documents. Where one cannot be written, none is. The next run takes them up.
+
+What was asked, answered, captured or done is a record, and not changed.`,
+		Example: "  reconcile apply -f dag.yaml\n" +
+			"  reconcile get dag/checks -o yaml | sed s/1h/2h/ | reconcile apply -f -\n" +
+			"  reconcile apply -f specs.yaml --dry-run",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(files) == 0 {
+				return badUsage("apply needs -f FILE, or -f - for standard input")
+			}
+			for _, name := range files {
+				text, err := a.readInput(name)
+				if err != nil {
+					return err
+				}
+				if name == "-" {
+					name = "stdin.yaml"
+				}
+				q.Texts = append(q.Texts, ops.SpecText{Name: name, Text: text})
+			}
+			changes, err := ops.Apply(cmd.Context(), a.env(), q)
+			return a.specChanges(changes, q.DryRun, err)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read `FILE`, or standard input for -; may be repeated")
+	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only say what would be written")
+	return cmd
+}
+
+// readInput reads a file that the command line names, or standard input for "-".
+func (a *app) readInput(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(a.stdin, schemas.DefaultFileSize+1))
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(a.global.dir, name)
+	}
+	return regular.ReadPath(name)
+}
+
+// specChanges prints what happened to specs.
+func (a *app) specChanges(changes []ops.SpecChange, dryRun bool, err error) error {
+	if err != nil {
+		return err
+	}
+	if a.global.output != formatTable {
+		return a.print(changes)
+	}
+	suffix := ""
+	if dryRun {
+		suffix = " (dry run)"
+	}
+	for _, c := range changes {
+		fmt.Fprintf(a.stdout, "%s %s: %s%s\n", c.Ref, c.Change, c.Path, suffix)
+	}
+	return nil
+}
+
+func newDeleteCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete KIND/NAME…",
+		Short: "Remove the specs of objects",
+		Long: `Remove the spec files of objects. The next run ends what runs of them, and removes their statuses and records. git keeps
+the files that were committed.`,
+		Example: "  reconcile delete dag/checks\n  reconcile delete dag/checks session/health",
+		Args:    arguments(1, -1, "an object"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && !strings.Contains(args[0], "/") && !strings.Contains(args[1], "/") {
+				args = []string{strings.Join(args, "/")} // "dag checks"
+			}
+			changes, err := ops.Delete(cmd.Context(), a.env(), args)
+			return a.specChanges(changes, false, err)
+		},
+		ValidArgsFunction: a.completeObjects(false),
+	}
+}
+
+func newEditCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "edit KIND/NAME",
+		Short: "Change the spec of an object in your editor, and check it before it is written",
+		Long: `Open a copy of the spec of an object in $VISUAL or $EDITOR, and apply it when the editor ends. A text that is not valid
+is not written: the message names the copy, and "reconcile apply -f" takes it when it is right.`,
+		Example: "  reconcile edit dag/checks",
+		Args:    arguments(1, 2, "an object"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			changes, err := ops.Edit(cmd.Context(), a.env(), ops.EditRequest{Object: strings.Join(args, "/"), Change: a.openEditor})
+			return a.specChanges(changes, false, err)
+		},
+		ValidArgsFunction: a.completeObjects(false),
+	}
+}
+
+func newCreateCmd(a *app) *cobra.Command {
+	q := ops.CreateRequest{}
+	fields := []string{}
+	edit := false
+	cmd := &cobra.Command{
+		Use:   "create KIND NAME",
+		Short: "Write the spec of a new object, with a comment on each field",
+		Long: `Write the spec of a new object to specs/<kinds>/<name>.yaml: the fields that are given, and the others as comments. It is
+written only if it is valid.`,
+		Example: "  reconcile create session health --set title='Keep it healthy'\n" +
+			"  reconcile create dag build --set session=health --set nodes='[{name: all, run: [make]}]'\n" +
+			"  reconcile create dag build --edit",
+		Args: arguments(2, 2, "a kind and a name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Kind, q.Name, q.Fields = args[0], args[1], map[string]string{}
+			for _, f := range fields {
+				name, value, ok := strings.Cut(f, "=")
+				if !ok {
+					return badUsage("--set %q: write FIELD=VALUE", f)
+				}
+				q.Fields[name] = value
+			}
+			if edit {
+				q.Change = a.openEditor
+			}
+			changes, text, err := ops.Create(cmd.Context(), a.env(), q)
+			if err == nil && q.DryRun {
+				_, err = a.stdout.Write(text)
+				return err
+			}
+			return a.specChanges(changes, false, err)
+		},
+		ValidArgsFunction: completeKind,
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&fields, "set", nil, "give a field of the spec a value, as `FIELD=VALUE`, the value in YAML; may be repeated")
+	f.StringToStringVar(&q.Labels, "label", nil, "give the object labels: `a=b,c=d`")
+	f.BoolVar(&edit, "edit", false, "open the spec in $VISUAL or $EDITOR first")
+	f.BoolVar(&q.DryRun, "dry-run", false, "only print the spec")
+	return cmd
+}
+
+// openEditor has a person change a file.
+func (a *app) openEditor(ctx context.Context, file string) error {
+	words := strings.Fields(a.getenv("VISUAL"))
+	if len(words) == 0 {
+		words = strings.Fields(a.getenv("EDITOR"))
+	}
+	if len(words) == 0 {
+		return badUsage("set EDITOR to the editor to use, for example EDITOR=vi")
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, a.stdout, a.stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the editor %s: %w; nothing was written", words[0], err)
+	}
+	return nil
+}

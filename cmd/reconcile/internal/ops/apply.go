@@ -1,0 +1,385 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// SpecText is text with specs: one, or several YAML documents.
+type SpecText struct {
+	Name string // how problems name it; a file, with the extension of its format
+	Text []byte
+}
+
+// ApplyRequest asks for specs to be written.
+type ApplyRequest struct {
+	Texts  []SpecText
+	DryRun bool // write nothing
+}
+
+// SpecChange is what happened to the spec of one object.
+type SpecChange struct {
+	Ref    string `json:"ref"`
+	Path   string `json:"path"`
+	Change string `json:"change"` // created, configured, unchanged or deleted
+}
+
+// ProblemsError has what is wrong with specs that were to be written.
+type ProblemsError struct{ Problems []schemas.Problem }
+
+func (e *ProblemsError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n") + "\nnothing was written"
+}
+
+// Apply writes the specs of objects, each to the file that holds the object already, else to specs/<kinds>/<name>.yaml. All
+// are checked first: where one cannot be written, none is.
+func Apply(ctx context.Context, env Env, q ApplyRequest) ([]SpecChange, error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer s.Close()
+	all, err := decodeAll(t, q.Texts)
+	if err != nil {
+		return nil, typed(err)
+	}
+	changes := make([]SpecChange, len(all))
+	var files []durable.Op
+	for i, d := range all {
+		var data []byte
+		if changes[i], data, err = env.planApply(s, t, d); err != nil {
+			return nil, typed(err)
+		}
+		if data != nil {
+			files = append(files, durable.Op{Path: changes[i].Path, Data: data})
+		}
+	}
+	if q.DryRun || len(files) == 0 {
+		return changes, nil
+	}
+	return changes, typed(errors.Join(durable.Apply(s.Root(), specs.Scratch, files), s.Announce()))
+}
+
+// document is one decoded spec and its text.
+type document struct {
+	*schemas.Object
+	text []byte
+}
+
+// decodeAll decodes all documents, which must be valid and about different objects.
+func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
+	decoder := schemas.DecoderFor(controllers.TableOf(t).Schemas(), t.Settings())
+	var all []document
+	var problems []schemas.Problem
+	seen := map[schemas.Ref]bool{}
+	for _, text := range texts {
+		for _, part := range specsIn(text.Text) {
+			d := decoder.Decode(text.Name, part)
+			switch {
+			case d.Object == nil:
+				for _, p := range d.Problems {
+					if p.Severity == schemas.Error {
+						problems = append(problems, p)
+					}
+				}
+			case seen[d.Object.Ref]:
+				return nil, badRequest("%s: %s is given twice; nothing was written", text.Name, d.Object.Ref)
+			default:
+				seen[d.Object.Ref] = true
+				all = append(all, document{d.Object, bytes.TrimLeft(part, "\n")})
+			}
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return nil, &Error{Code: Invalid, Err: &ProblemsError{problems}}
+	case len(all) == 0:
+		return nil, badRequest("there is no object in what was given; nothing was written")
+	}
+	return all, nil
+}
+
+// splitDocuments splits a stream of YAML documents. Each keeps its line numbers, by empty lines in front of it. Empty documents
+// are left out.
+func splitDocuments(text []byte) [][]byte {
+	var out [][]byte
+	var part []byte
+	empty := true
+	end := func() {
+		if !empty {
+			out = append(out, part)
+		}
+		part, empty = bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n"))+1), true
+	}
+	for line := range bytes.Lines(text) {
+		content := bytes.TrimSpace(line)
+		if bytes.Equal(content, []byte("---")) && line[0] == '-' {
+			end()
+			continue
+		}
+		part = append(part, line...)
+		empty = empty && (len(content) == 0 || content[0] == '#')
+	}
+	end()
+	return out
+}
+
+// specsIn splits a text into specs. What reconcile get printed has statuses, which are left out, and lists.
+func specsIn(text []byte) [][]byte {
+	var out [][]byte
+	for _, part := range splitDocuments(text) {
+		var fields map[string]any
+		if yaml.Unmarshal(part, &fields) != nil {
+			out = append(out, part)
+			continue
+		}
+		items, isList := fields["items"].([]any)
+		switch {
+		case fields["kind"] == "List" && isList:
+			for _, item := range items {
+				if spec, err := yaml.Marshal(withoutStatus(item)); err == nil {
+					out = append(out, spec)
+				}
+			}
+			continue
+		case fields["status"] != nil && fields["spec"] != nil:
+			if spec, err := yaml.Marshal(withoutStatus(fields)); err == nil {
+				part = spec
+			}
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+func withoutStatus(object any) any {
+	if fields, ok := object.(map[string]any); ok {
+		delete(fields, "status")
+	}
+	return object
+}
+
+// planApply decides where the spec of an object goes, and with which content; nil if it is there already.
+func (e Env) planApply(s *state.Store, t *state.Tree, d document) (SpecChange, []byte, error) {
+	c := SpecChange{Ref: d.Ref.String()}
+	if err := e.mayWrite(d.Ref, d.Object); err != nil {
+		return c, nil, err
+	}
+	if err := specs.CheckSecrets(d.Name, d.Spec()); err != nil {
+		return c, nil, err
+	}
+	is := t.Entry(d.Ref)
+	switch {
+	case is != nil && is.Object != nil:
+		c.Path, c.Change = is.Object.Path, "configured"
+		if is.Object.Digest == d.Digest && reflect.DeepEqual(is.Object.Metadata, d.Metadata) {
+			c.Change = "unchanged"
+			return c, nil, nil
+		}
+		if err := immutable(d.Ref); err != nil {
+			return c, nil, err
+		}
+	case is != nil && is.Broken():
+		c.Path, c.Change = is.Problems[0].Path, "configured"
+	default:
+		c.Path, c.Change = newSpecPath(t, d.Ref), "created"
+		if _, err := s.Root().Lstat(c.Path); !errors.Is(err, fs.ErrNotExist) {
+			return c, nil, fmt.Errorf("%s exists, and does not hold %s: move it away first; nothing was written", c.Path, d.Ref)
+		}
+	}
+	data, err := asFile(d.text, c.Path)
+	return c, data, err
+}
+
+// newSpecPath is where the spec of a new object goes.
+func newSpecPath(t *state.Tree, ref schemas.Ref) string {
+	k, _ := controllers.TableOf(t).Schemas().Find(ref.Kind)
+	if k.Name == schemas.SettingsKind.Name {
+		return schemas.SettingsPath
+	}
+	return path.Join(t.Settings().Folders.Specs, k.Plural, ref.Name+".yaml")
+}
+
+// asFile is the text of a spec in the format of the file that it goes to.
+func asFile(text []byte, name string) ([]byte, error) {
+	switch path.Ext(name) {
+	case ".json":
+		data, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err = json.Indent(&out, data, "", "  ")
+		return append(out.Bytes(), '\n'), err
+	case ".toml":
+		return nil, fmt.Errorf("%s is TOML: edit it, or move it away first; nothing was written", name)
+	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	return text, nil
+}
+
+// mayWrite refuses inside of a run what decides about runs: settings, agents, and what a person says.
+func (e Env) mayWrite(ref schemas.Ref, o *schemas.Object) error {
+	switch ref.Kind {
+	case schemas.SettingsKind.Name, schemas.AgentKind.Name:
+		return e.Caller.OnlyPeople("write " + ref.String())
+	case schemas.ActionKind.Name:
+		for _, v := range Verbs {
+			if spec := schemas.SpecAs[*schemas.ActionSpec](o); spec != nil && spec.Verb == v.Name && v.People {
+				return e.Caller.OnlyPeople(v.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// instead names the command that does what a change of an object of an immutable kind would be meant for.
+var instead = map[string]string{
+	schemas.ActionKind.Name:               "act again, with reconcile retry, pause, resume, …",
+	schemas.ReplyKind.Name:                "say more with reconcile clarify answer",
+	schemas.ClarificationRequestKind.Name: "ask anew with reconcile clarify ask, and end this one with reconcile clarify resolve",
+	schemas.ObservationKind.Name:          "use reconcile memory capture, and reconcile memory remove for what is wrong",
+}
+
+// immutable refuses a change of what is a record of what was said or done.
+func immutable(ref schemas.Ref) error {
+	if word, ok := instead[ref.Kind]; ok {
+		return badRequest("%s is a record and cannot be changed: %s", ref, word)
+	}
+	return nil
+}
+
+// Delete removes the specs of objects. What runs of them ends at the next run, which removes their statuses, too. All are
+// checked first: where one cannot be deleted, none is.
+func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer s.Close()
+	var changes []SpecChange
+	var files []durable.Op
+	for _, word := range objects {
+		e, err := find(t, word)
+		switch {
+		case err != nil:
+		case e.Gone():
+			err = notFound(t, e.Ref)
+		default:
+			err = errors.Join(env.mayWrite(e.Ref, e.Object), immutable(e.Ref))
+		}
+		if err != nil {
+			return nil, typed(fmt.Errorf("%w; nothing was deleted", err))
+		}
+		where := specPath(e)
+		changes = append(changes, SpecChange{e.Ref.String(), where, "deleted"})
+		files = append(files, durable.Op{Path: where})
+	}
+	return changes, typed(errors.Join(durable.Apply(s.Root(), specs.Scratch, files), s.Announce()))
+}
+
+// specPath is the file of an object that is not gone.
+func specPath(e *state.Entry) string {
+	if e.Object != nil {
+		return e.Object.Path
+	}
+	return e.Problems[0].Path
+}
+
+// EditRequest asks for the spec of an object to be changed by a person.
+type EditRequest struct {
+	Object string
+	// Change returns the new text of a file. It is called with the path of a copy, which it may change.
+	Change func(ctx context.Context, copy string) error
+}
+
+// Edit lets the caller change a copy of the spec of an object, and applies it.
+func Edit(ctx context.Context, env Env, q EditRequest) ([]SpecChange, error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer s.Close()
+	e, err := find(t, q.Object)
+	switch {
+	case err != nil:
+	case e.Gone():
+		err = notFound(t, e.Ref)
+	default:
+		err = errors.Join(env.mayWrite(e.Ref, e.Object), immutable(e.Ref))
+	}
+	if err != nil {
+		return nil, typed(err)
+	}
+	text, err := regular.Read(s.Root(), specPath(e))
+	if err != nil {
+		return nil, typed(err)
+	}
+	return env.applyEdited(ctx, specPath(e), text, e.Ref, q.Change)
+}
+
+// applyEdited has a text changed by the caller and applies it. A text that cannot be applied is kept, and the error names it.
+func (e Env) applyEdited(ctx context.Context, name string, text []byte, ref schemas.Ref, change func(context.Context, string) error) ([]SpecChange, error) {
+	dir, err := os.MkdirTemp("", "reconcile-edit-")
+	if err != nil {
+		return nil, typed(err)
+	}
+	root, err := regular.Root(dir)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer root.Close()
+	file := filepath.Join(dir, path.Base(name))
+	err = regular.Write(root, path.Base(name), text, 0o600)
+	if err == nil {
+		err = change(ctx, file)
+	}
+	var edited []byte
+	if err == nil {
+		edited, err = regular.ReadPath(file)
+	}
+	var changes []SpecChange
+	if err == nil {
+		changes, err = e.applyOne(ctx, name, edited, ref)
+	}
+	if err != nil {
+		return nil, &Error{Code: CodeOf(err), Err: fmt.Errorf("%w; your text is kept in %s", err, file)}
+	}
+	return changes, typed(os.RemoveAll(dir))
+}
+
+// applyOne applies the text of one object.
+func (e Env) applyOne(ctx context.Context, name string, text []byte, ref schemas.Ref) ([]SpecChange, error) {
+	changes, err := Apply(ctx, e, ApplyRequest{Texts: []SpecText{{name, text}}, DryRun: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) != 1 || changes[0].Ref != ref.String() {
+		return nil, badRequest("the text is to be about %s, and nothing else; nothing was written", ref)
+	}
+	return Apply(ctx, e, ApplyRequest{Texts: []SpecText{{name, text}}})
+}

@@ -1,0 +1,123 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// CreateRequest asks for the spec of a new object.
+type CreateRequest struct {
+	Kind, Name string
+	Labels     map[string]string
+	// Fields are fields of the spec and their values, as YAML.
+	Fields map[string]string
+	DryRun bool // only return the text
+	// Change has the text changed by a person before it is applied, as in [EditRequest]; nil: it is applied as it is.
+	Change func(ctx context.Context, copy string) error
+}
+
+// Create writes the spec of an object that does not exist yet, with a comment on each field. text is what it was made of.
+func Create(ctx context.Context, env Env, q CreateRequest) (changes []SpecChange, text []byte, err error) {
+	k, ok := env.kinds().Find(q.Kind)
+	if !ok {
+		return nil, nil, badRequest("no kind is called %q%s", q.Kind, kindHint(env.kinds(), q.Kind))
+	}
+	if err := schemas.CheckName(q.Name); err != nil {
+		return nil, nil, badRequest("%w", err)
+	}
+	ref := schemas.Ref{Kind: k.Name, Name: q.Name}
+	text, err = template(k, ref, q)
+	if err != nil || q.DryRun {
+		return nil, text, typed(err)
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return nil, text, typed(err)
+	}
+	is, where := t.Entry(ref), newSpecPath(t, ref)
+	if err := s.Close(); err != nil {
+		return nil, text, typed(err)
+	}
+	if is != nil && !is.Gone() {
+		return nil, text, badRequest("%s exists already, in %s: reconcile edit %[1]s changes it", ref, specPath(is))
+	}
+	if q.Change != nil {
+		changes, err = env.applyEdited(ctx, where, text, ref, q.Change)
+	} else {
+		changes, err = env.applyOne(ctx, where, text, ref)
+	}
+	return changes, text, typed(err)
+}
+
+// template is the text of a spec: the fields that were given, and as comments those that could be.
+func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) ([]byte, error) {
+	spec, err := schemas.Explain(k, []string{"spec"})
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n", schemas.APIVersion, k.Name, ref.Name)
+	if len(q.Labels) > 0 {
+		labels, err := yaml.Marshal(map[string]any{"labels": q.Labels})
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(indent(string(labels), "  "))
+	}
+	b.WriteString("spec:\n")
+	left := maps.Clone(q.Fields)
+	for _, f := range spec.Fields {
+		name := f.Path[strings.LastIndexByte(f.Path, '.')+1:]
+		first, _, _ := strings.Cut(f.Description, ". ")
+		fmt.Fprintf(&b, "  # %s\n", strings.Join(strings.Fields(first), " "))
+		value, given := left[name]
+		delete(left, name)
+		switch {
+		case given:
+			text, err := fieldText(name, value)
+			if err != nil {
+				return nil, err
+			}
+			b.WriteString(indent(text, "  "))
+		case f.Required:
+			fmt.Fprintf(&b, "  # required: %s\n", f.Type)
+		case f.Default != "":
+			fmt.Fprintf(&b, "  # %s: %s\n", name, f.Default)
+		default:
+			fmt.Fprintf(&b, "  # %s: (%s)\n", name, f.Type)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		var words []string
+		for _, f := range spec.Fields {
+			words = append(words, f.Path[strings.LastIndexByte(f.Path, '.')+1:])
+		}
+		return nil, badField("set", " %s: %s has no such field%s; reconcile explain %[2]s.spec lists them", name, k.Singular(), schemas.DidYouMean(name, words))
+	}
+	return []byte(b.String()), nil
+}
+
+// fieldText is a field of a spec as YAML. The value is given as YAML, too.
+func fieldText(name, value string) (string, error) {
+	var v any
+	if err := yaml.Unmarshal([]byte(value), &v); err != nil {
+		return "", badField("set", " %s: the value is not YAML: %v", name, err)
+	}
+	text, err := yaml.Marshal(map[string]any{name: v})
+	return string(text), err
+}
+
+func indent(text, by string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(by + line)
+	}
+	return b.String()
+}
