@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,7 +51,7 @@ func (a *app) factCmd(cmd *cobra.Command, read func(args []string) (ops.Statemen
 			return err
 		}
 		q.Facts = []ops.Statement{f}
-		return ops.StateFacts(cmd.Context(), a.env(), q, a.printStated)
+		return a.stateFacts(cmd.Context(), q)
 	}
 	return cmd
 }
@@ -132,7 +133,11 @@ func newFactResolveCmd(a *app) *cobra.Command {
 		Args:    arguments(2, -1, "the id of a conflict, and how it ended"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := ops.ResolveRequest{ID: args[0], Text: strings.Join(args[1:], " "), By: by}
-			return ops.ResolveConflict(cmd.Context(), a.env(), q, a.printStated)
+			all, rest, err := ops.ResolveConflict(cmd.Context(), a.env(), q)
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.printStated(all), rest.Finish(cmd.Context()))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -188,7 +193,7 @@ reviews or trusts. Nothing is written if one of them cannot be. Ids are given an
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return ops.StateFacts(cmd.Context(), a.env(), ops.StateFactsRequest{Facts: all, By: by}, a.printStated)
+			return a.stateFacts(cmd.Context(), ops.StateFactsRequest{Facts: all, By: by})
 		},
 	}
 	bindBy(cmd, &by)
@@ -234,6 +239,14 @@ func (a *app) factRemove(ctx context.Context, ids []string) error {
 	return a.printDone(ids, "removed")
 }
 
+func (a *app) stateFacts(ctx context.Context, q ops.StateFactsRequest) error {
+	all, rest, err := ops.StateFacts(ctx, a.env(), q)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.printStated(all), rest.Finish(ctx))
+}
+
 func (a *app) printStated(all []ops.Stated) error {
 	if a.global.output != formatTable {
 		return a.print(all)
@@ -256,7 +269,11 @@ func newFactListCmd(a *app) *cobra.Command {
 			if len(args) > 0 {
 				q.About = &args[0]
 			}
-			return ops.Facts(cmd.Context(), a.env(), q, a.printFacts)
+			all, rest, err := ops.Facts(cmd.Context(), a.env(), q)
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.printFacts(all), rest.Finish(cmd.Context()))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

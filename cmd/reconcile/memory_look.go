@@ -189,7 +189,7 @@ An agent that reconcile runs has the section in its prompt already.`,
 }
 
 func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error {
-	q := ops.RecallRequest{Agent: o.agent, Issue: o.issue.pointer(), Context: func() (string, error) { return a.textOf(o.context) }}
+	q := ops.RecallRequest{Agent: o.agent, Issue: o.issue.pointer(), Context: a.contextText(o.context)}
 	if budgeted {
 		q.Budget = &o.budget
 	}
@@ -208,6 +208,14 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 	}
 	_, err = fmt.Fprint(a.stdout, render.EndLine(a.harmless(found.Text)))
 	return err
+}
+
+// contextText is a text of the command line, or standard input.
+func (a *app) contextText(word string) ops.Text {
+	if word == stdinText {
+		return ops.StreamText("standard input", a.stdin)
+	}
+	return ops.StreamText("the context", strings.NewReader(word))
 }
 
 // harmless is text as it is for files and pipes, and fit for a terminal on one.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -49,13 +50,19 @@ func newPathCmd(a *app) *cobra.Command {
 }
 
 func (a *app) path(ctx context.Context, q ops.PathRequest) error {
-	return ops.Path(ctx, a.env(), q, func(r *ops.PathResult) error {
-		if a.global.output != formatTable {
-			return a.print(r)
-		}
-		if r.More && q.Paths > 1 {
-			a.note("there are more ways: raise --paths, or name what to avoid with --avoid")
-		}
-		return render.Paths(a.stdout, a.palette(), r.Paths, q.Paths > 1)
-	})
+	r, rest, err := ops.Path(ctx, a.env(), q)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.printPaths(r, q.Paths > 1), rest.Finish(ctx))
+}
+
+func (a *app) printPaths(r *ops.PathResult, several bool) error {
+	if a.global.output != formatTable {
+		return a.print(r)
+	}
+	if r.More && several {
+		a.note("there are more ways: raise --paths, or name what to avoid with --avoid")
+	}
+	return render.Paths(a.stdout, a.palette(), r.Paths, several)
 }

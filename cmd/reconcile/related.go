@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,32 +61,44 @@ func newRelatedCmd(a *app) *cobra.Command {
 }
 
 func (a *app) related(ctx context.Context, q ops.RelatedRequest) error {
-	return ops.Related(ctx, a.env(), q, func(r *ops.RelatedResult) error {
-		if a.global.output != formatTable {
-			return a.print(r)
-		}
-		if len(r.Results) == 0 {
-			a.note("nothing is related to it")
-		}
-		err := render.Relations(a.stdout, a.palette(), r.Results, r.Facts)
-		if r.More {
-			a.note("there is more: raise -k, or name edges with --edge")
-		}
+	r, rest, err := ops.Related(ctx, a.env(), q)
+	if err != nil {
 		return err
-	})
+	}
+	return errors.Join(a.printRelated(r), rest.Finish(ctx))
+}
+
+func (a *app) printRelated(r *ops.RelatedResult) error {
+	if a.global.output != formatTable {
+		return a.print(r)
+	}
+	if len(r.Results) == 0 {
+		a.note("nothing is related to it")
+	}
+	err := render.Relations(a.stdout, a.palette(), r.Results, r.Facts)
+	if r.More {
+		a.note("there is more: raise -k, or name edges with --edge")
+	}
+	return err
 }
 
 func (a *app) cycles(ctx context.Context, q ops.CyclesRequest) error {
-	return ops.Cycles(ctx, a.env(), q, func(r *ops.CyclesResult) error {
-		if a.global.output != formatTable {
-			return a.print(r)
-		}
-		if len(r.Cycles) == 0 {
-			a.note("nothing leads back to itself")
-		}
-		if r.More {
-			a.note("there are %d more: raise -k, or name a node", r.Rest)
-		}
-		return render.Cycles(a.stdout, a.palette(), r.Cycles)
-	})
+	r, rest, err := ops.Cycles(ctx, a.env(), q)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.printCycles(r), rest.Finish(ctx))
+}
+
+func (a *app) printCycles(r *ops.CyclesResult) error {
+	if a.global.output != formatTable {
+		return a.print(r)
+	}
+	if len(r.Cycles) == 0 {
+		a.note("nothing leads back to itself")
+	}
+	if r.More {
+		a.note("there are %d more: raise -k, or name a node", r.Rest)
+	}
+	return render.Cycles(a.stdout, a.palette(), r.Cycles)
 }

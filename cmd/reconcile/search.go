@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,16 +59,22 @@ func newSearchCmd(a *app) *cobra.Command {
 }
 
 func (a *app) search(ctx context.Context, q ops.SearchRequest) error {
-	return ops.Search(ctx, a.env(), q, func(r *ops.SearchResult) error {
-		if a.global.output != formatTable {
-			return a.print(r)
-		}
-		err := render.Hits(a.stdout, a.palette(), r.Results, q.Explain)
-		if r.Hint != "" {
-			a.note("no matches: %s", r.Hint)
-		} else if len(r.AlsoExistsIn) > 0 {
-			a.note("some of the words are in %s, too", strings.Join(r.AlsoExistsIn, " and "))
-		}
+	r, rest, err := ops.Search(ctx, a.env(), q)
+	if err != nil {
 		return err
-	})
+	}
+	return errors.Join(a.printSearch(r, q.Explain), rest.Finish(ctx))
+}
+
+func (a *app) printSearch(r *ops.SearchResult, explain bool) error {
+	if a.global.output != formatTable {
+		return a.print(r)
+	}
+	err := render.Hits(a.stdout, a.palette(), r.Results, explain)
+	if r.Hint != "" {
+		a.note("no matches: %s", r.Hint)
+	} else if len(r.AlsoExistsIn) > 0 {
+		a.note("some of the words are in %s, too", strings.Join(r.AlsoExistsIn, " and "))
+	}
+	return err
 }

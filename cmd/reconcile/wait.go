@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
-	"reconcile.dev/reconcile/schemas"
 )
 
 func newWaitCmd(a *app) *cobra.Command {
@@ -33,9 +32,6 @@ When the time is up it exits with 1 and says what it still waits for.`,
 }
 
 func (a *app) wait(ctx context.Context, q ops.WaitRequest) error {
-	q.Stalled = func(ref schemas.Ref, why string) { // also with --quiet: it is no progress
-		fmt.Fprintln(a.stderr, clean(fmt.Sprintf("%s is stalled, and nothing will change that by itself: %s", ref, why)))
-	}
 	met, err := ops.Wait(ctx, a.env(), q)
 	switch {
 	case err != nil:

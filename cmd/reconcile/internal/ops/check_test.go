@@ -83,12 +83,12 @@ func TestDoctor(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	env := open(t)
-	conversation := ops.Text{Name: "talk", Read: func() ([]byte, error) { return []byte(strings.Repeat("word ", 1000)), nil }}
-	b, err := ops.Budget(t.Context(), env, ops.BudgetRequest{Agent: "engineer", Conversation: &conversation})
+	talk := func() *ops.Text { talk := ops.StreamText("talk", strings.NewReader(strings.Repeat("word ", 1000))); return &talk }
+	b, err := ops.Budget(t.Context(), env, ops.BudgetRequest{Agent: "engineer", Conversation: talk()})
 	if err != nil || b.Agent != "engineer" || b.Percent == 0 {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if b, err = ops.Budget(t.Context(), env, ops.BudgetRequest{Agent: "engineer", Conversation: &conversation, FailOn: 1}); ops.CodeOf(err) != b2code(b.Percent >= 1) {
+	if b, err = ops.Budget(t.Context(), env, ops.BudgetRequest{Agent: "engineer", Conversation: talk(), FailOn: 1}); ops.CodeOf(err) != b2code(b.Percent >= 1) {
 		t.Errorf("%.1f %%, %v", b.Percent, err)
 	}
 	for want, q := range map[string]ops.BudgetRequest{"needs --agent": {}, "fail-on 101": {Agent: "engineer", FailOn: 101}, `agent "A B"`: {Agent: "A B"}} {

@@ -42,56 +42,52 @@ type StateFactsRequest struct {
 
 // StateFacts records statements, each in a file. Nothing is written if one of them is of an unknown node, is an edge that
 // the rules do not allow, or holds a secret.
-func StateFacts(ctx context.Context, env Env, q StateFactsRequest, done func([]Stated) error) error {
+func StateFacts(ctx context.Context, env Env, q StateFactsRequest) ([]Stated, *Pending, error) {
 	for _, f := range q.Facts {
 		if err := checkFact(f); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	note := env.redact("--note", q.Note)
 	who, err := env.person(q.By)
 	if err != nil {
-		return typed(err)
+		return nil, nil, typed(err)
 	}
-	return env.withIndex(ctx, func(x *indexed) error { return x.state(ctx, who, note, q.Facts, done) })
+	return withIndex(ctx, env, func(x *indexed) ([]Stated, error) { return x.state(ctx, who, note, q.Facts) })
 }
 
 // ResolveRequest says how a conflict ended.
 type ResolveRequest struct{ ID, Text, By string }
 
 // ResolveConflict records how a conflict ended.
-func ResolveConflict(ctx context.Context, env Env, q ResolveRequest, done func([]Stated) error) error {
+func ResolveConflict(ctx context.Context, env Env, q ResolveRequest) ([]Stated, *Pending, error) {
 	if strings.TrimSpace(q.Text) == "" {
-		return badRequest("the resolution is empty: say how the conflict ended")
+		return nil, nil, badRequest("the resolution is empty: say how the conflict ended")
 	}
 	text := env.redact("the text", q.Text)
 	who, err := env.person(q.By)
 	if err != nil {
-		return typed(err)
+		return nil, nil, typed(err)
 	}
-	return env.withIndex(ctx, func(x *indexed) error {
+	return withIndex(ctx, env, func(x *indexed) ([]Stated, error) {
 		c, err := env.book(x.store).Conflict(q.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.Resolution, c.ResolvedBy = text, who
 		c.ResolvedAt = env.Tree.Now().UTC().Truncate(time.Second)
-		return x.state(ctx, who, "", []Statement{c}, done)
+		return x.state(ctx, who, "", []Statement{c})
 	})
 }
 
-func (x *indexed) state(ctx context.Context, who, note string, all []Statement, done func([]Stated) error) error {
+func (x *indexed) state(ctx context.Context, who, note string, all []Statement) ([]Stated, error) {
 	for _, f := range all {
 		index.Sign(f, who, x.Tree.Now(), note)
 		if err := errors.Join(x.settle(f), checkSecrets(f)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	taken, err := x.book(x.store).State(ctx, all)
-	if err != nil {
-		return err
-	}
-	return done(taken)
+	return x.book(x.store).State(ctx, all)
 }
 
 // checkFact refuses values that a statement cannot have.
@@ -207,18 +203,18 @@ type Fact struct {
 }
 
 // Facts lists what is stated, of everything or of one node.
-func Facts(ctx context.Context, env Env, q FactsRequest, found func([]Fact) error) error {
+func Facts(ctx context.Context, env Env, q FactsRequest) ([]Fact, *Pending, error) {
 	if i := slices.IndexFunc(q.Kinds, func(k string) bool { return !slices.Contains(index.Kinds, k) }); i >= 0 {
-		return badField("kind", ": there is no %q%s; there are %s", q.Kinds[i], schemas.DidYouMean(q.Kinds[i], index.Kinds),
+		return nil, nil, badField("kind", ": there is no %q%s; there are %s", q.Kinds[i], schemas.DidYouMean(q.Kinds[i], index.Kinds),
 			strings.Join(index.Kinds, ", "))
 	}
 	if q.About != nil {
-		return env.withIndex(ctx, func(x *indexed) error {
+		return withIndex(ctx, env, func(x *indexed) ([]Fact, error) {
 			r, err := x.node(*q.About)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			return x.facts(x.book(x.store), q.Kinds, found, func(name string) bool {
+			return x.facts(x.book(x.store), q.Kinds, func(name string) bool {
 				is, ok := x.kept.Resolve(name)
 				return ok && is == r
 			})
@@ -226,17 +222,18 @@ func Facts(ctx context.Context, env Env, q FactsRequest, found func([]Fact) erro
 	}
 	s, err := env.Tree.Open()
 	if err != nil {
-		return typed(err)
+		return nil, nil, typed(err)
 	}
 	defer s.Close()
-	return typed(env.facts(env.book(s), q.Kinds, found, nil))
+	all, err := env.facts(env.book(s), q.Kinds, nil)
+	return all, nil, typed(err)
 }
 
 // facts lists the facts of some kinds, and of the nodes that about admits; nil admits all.
-func (e Env) facts(b *index.Book, kinds []string, found func([]Fact) error, about func(node string) bool) error {
+func (e Env) facts(b *index.Book, kinds []string, about func(node string) bool) ([]Fact, error) {
 	all, err := b.List()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := []Fact{}
 	for _, f := range all {
@@ -244,7 +241,7 @@ func (e Env) facts(b *index.Book, kinds []string, found func([]Fact) error, abou
 			out = append(out, Fact{ID: f.ID, Kind: f.Kind(), Path: f.Path, Hand: !f.Own, Fact: f.Statement})
 		}
 	}
-	return found(out)
+	return out, nil
 }
 
 // RemoveFacts withdraws facts by their ids. Nothing is withdrawn if one of the ids is wrong.

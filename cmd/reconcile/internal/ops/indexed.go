@@ -14,12 +14,13 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/answer"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Operations on the index bring it up to date first, and call answer with their result as soon as there is one: what is
-// missing of a new index, its vectors, is made after that.
+// Operations on the index bring it up to date first. They return their result as soon as there is one, with what is left to do
+// on a new index: see [Pending].
 
 // keeping is an open tree with what keeps its index.
 type keeping struct {
@@ -53,14 +54,44 @@ func (e Env) keep(ctx context.Context) (*keeping, error) {
 	return k, nil
 }
 
-// withIndex brings the index up to date and hands it to do.
-func (e Env) withIndex(ctx context.Context, do func(*indexed) error) error {
+// Pending is the work that a new index leaves for after the answer: it answers by words only, and its vectors are missing.
+// A nil one is none.
+type Pending struct {
+	store   *state.Store
+	session *indexing.Session
+}
+
+// Finish makes the vectors that the index lacks. It takes as long as building takes, and reports to the sink of the operation.
+// It must be called once; a canceled context only gives the index up.
+func (p *Pending) Finish(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	defer p.store.Close()
+	return typed(p.session.Finish(ctx))
+}
+
+// withIndex brings the index up to date and returns what do makes of it. do is called again where what it read was damaged.
+func withIndex[T any](ctx context.Context, e Env, do func(*indexed) (T, error)) (out T, _ *Pending, err error) {
+	defer func() { err = typed(err) }()
 	k, err := e.keep(ctx)
 	if err != nil {
-		return typed(err)
+		return out, nil, err
 	}
-	defer k.store.Close()
-	return typed(indexing.Use(ctx, k.options, k.keeper, k.tree, func(x *index.Kept) error { return do(k.indexed(x)) }))
+	p := &Pending{store: k.store}
+	if p.session, err = indexing.Open(ctx, k.options, k.keeper, k.tree); err != nil {
+		return out, nil, errors.Join(err, k.store.Close())
+	}
+	if out, err = do(k.indexed(p.session.Kept)); errors.Is(err, vectors.ErrDamaged) {
+		if err = p.session.Repair(ctx, err); err == nil {
+			out, err = do(k.indexed(p.session.Kept))
+		}
+	}
+	if err == nil && !p.session.Whole() {
+		return out, p, nil
+	}
+	p.session.Close()
+	return out, nil, errors.Join(err, k.store.Close())
 }
 
 func (k *keeping) indexed(x *index.Kept) *indexed {

@@ -191,14 +191,9 @@ func TestKindOfItsOwn(t *testing.T) {
 	t.Run("search", func(t *testing.T) {
 		q := ops.NewSearch()
 		q.Text, q.Mode = "quokka", "lexical"
-		err := ops.Search(t.Context(), env, q, func(r *ops.SearchResult) error {
-			if len(r.Results) == 0 || r.Results[0].ID != "release/v1" {
-				t.Errorf("found %+v", r.Results)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
+		r, err := finished(ops.Search(t.Context(), env, q))
+		if err != nil || len(r.Results) == 0 || r.Results[0].ID != "release/v1" {
+			t.Errorf("found %+v, %v", r, err)
 		}
 	})
 	t.Run("mirror", func(t *testing.T) {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
@@ -286,8 +288,8 @@ func MemoryStats(ctx context.Context, env Env) (stats schemas.MemoryStats, err e
 type RecallRequest struct {
 	Agent   string // "": that of the environment
 	Issue   *int   // nil: that of the environment
-	Context func() (string, error)
-	Budget  *int // in tokens; nil: that of the settings
+	Context Text   // what the agent is about to do
+	Budget  *int   // in tokens; nil: that of the settings
 }
 
 // Recall returns what an agent is told of earlier work. It counts as recalled.
@@ -299,10 +301,11 @@ func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recal
 	if q.Budget != nil && *q.Budget < 0 {
 		return found, badField("budget", " %d: a number of tokens is wanted, 0 for none", *q.Budget)
 	}
-	request := memstore.Request{Agent: agent, Issue: issue, By: agent, Budget: q.Budget}
-	if request.Context, err = q.Context(); err != nil {
+	context, err := contextOf(q.Context)
+	if err != nil {
 		return found, typed(err)
 	}
+	request := memstore.Request{Agent: agent, Issue: issue, By: agent, Budget: q.Budget, Context: context}
 	err = env.withMemory(ctx, func(s *state.Store, m *memstore.Files) (err error) {
 		if !*s.Settings().Memory.Enabled {
 			env.note("%v", memstore.ErrDisabled)
@@ -322,4 +325,22 @@ func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recal
 		return nil
 	})
 	return found, err
+}
+
+// contextOf reads what an agent is about to do.
+func contextOf(from Text) (string, error) {
+	const most = 64 << 10
+	if from.Reader == nil {
+		return "", nil
+	}
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > most:
+		return "", badRequest("%s has more than %d bytes", from.Name, most)
+	case !utf8.Valid(text):
+		return "", badRequest("%s is not UTF-8", from.Name)
+	}
+	return strings.TrimSpace(string(text)), nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path"
@@ -64,7 +65,7 @@ func Capture(ctx context.Context, env Env, q CaptureRequest) (r CaptureResult, e
 			env.note("%v; nothing was captured", memstore.ErrDisabled)
 			return nil
 		}
-		text, err := q.Text.Read()
+		text, err := io.ReadAll(q.Text)
 		if err != nil {
 			return err
 		}
@@ -269,7 +270,7 @@ type conversation struct {
 
 // readConversation reads the conversation of a session. What a program's own hook says of it names the file and the session.
 func readConversation(from Text, session string) (*conversation, error) {
-	text, err := from.Read()
+	text, err := io.ReadAll(from)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +291,7 @@ func readConversation(from Text, session string) (*conversation, error) {
 			c.file = filepath.Join(home, rest)
 		}
 	}
-	c.text, err = FileText(c.file).Read()
+	c.text, err = io.ReadAll(FileText(c.file))
 	return c, err
 }
 

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func EvalMemory(ctx context.Context, env Env, q EvalMemoryRequest) (r EvalMemory
 	if err := q.check(); err != nil {
 		return r, err
 	}
-	data, err := q.Gold.Read()
+	data, err := io.ReadAll(q.Gold)
 	if err != nil {
 		return r, typed(err)
 	}

@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,14 @@ const (
 )
 
 func about(issue int) *int { return &issue }
+
+// unread is a text that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the text is read before the request is checked")
+	return 0, io.EOF
+}
 
 func text(s string) ops.Text { return ops.StreamText("text", strings.NewReader(s)) }
 
@@ -55,20 +64,20 @@ func TestCapture(t *testing.T) {
 	if r, err = ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "stranger", Issue: about(0), Text: text("")}); err != nil || r.Path != "" {
 		t.Errorf("of nothing: %+v, %v", r, err)
 	}
-	unread := ops.Text{Read: func() ([]byte, error) { t.Error("the text is read before the request is checked"); return nil, nil }}
+	none := ops.Text{Reader: unread{t}}
 	for field, q := range map[string]ops.CaptureRequest{
 		"agent":    {Agent: "No Name", Issue: about(1)},
 		"session":  {Agent: "engineer", Issue: about(1), Session: "No Name"},
 		"category": {Agent: "engineer", Issue: about(1), Category: "thought"},
 		"anchor":   {Agent: "engineer", Issue: about(1), Anchors: []string{"../outside"}},
 	} {
-		q.Text = unread
+		q.Text = none
 		_, err := ops.Capture(t.Context(), env, q)
 		badField(t, err, field)
 	}
 	for name, q := range map[string]ops.CaptureRequest{
-		"no issue":        {Agent: "engineer", Text: unread},
-		"a wrong id":      {Agent: "engineer", Issue: about(1), Supersedes: []string{"obs"}, Text: unread},
+		"no issue":        {Agent: "engineer", Text: none},
+		"a wrong id":      {Agent: "engineer", Issue: about(1), Supersedes: []string{"obs"}, Text: none},
 		"cut off JSON":    {Agent: "engineer", Issue: about(1), Text: text(`{"role": `)},
 		"no conversation": {Agent: "engineer", Issue: about(1), Form: memory.FormConversation, Text: text("Hello.")},
 		"no text":         {Agent: "engineer", Issue: about(1), Text: text("\x00\x01\x02")},
@@ -160,8 +169,7 @@ func TestLookIntoMemory(t *testing.T) {
 func TestRecall(t *testing.T) {
 	env := open(t)
 	id := capture(t, env)
-	nothing := func() (string, error) { return "", nil }
-	found, err := ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: about(29), Context: nothing})
+	found, err := ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: about(29), Context: ops.Text{}})
 	if err != nil || !slices.Equal(found.IDs, []string{id}) || !strings.HasPrefix(found.Text, "## Memory Recall") {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -171,9 +179,9 @@ func TestRecall(t *testing.T) {
 	if full, err := ops.GetMemory(t.Context(), env, []string{id}); err != nil || full[0].RecallCount != 1 {
 		t.Errorf("%+v, %v", full, err)
 	}
-	_, err = ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: about(29), Context: nothing, Budget: about(-1)})
+	_, err = ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: about(29), Context: ops.Text{}, Budget: about(-1)})
 	badField(t, err, "budget")
-	if _, err = ops.Recall(t.Context(), env, ops.RecallRequest{Context: nothing}); ops.CodeOf(err) != ops.BadRequest {
+	if _, err = ops.Recall(t.Context(), env, ops.RecallRequest{}); ops.CodeOf(err) != ops.BadRequest {
 		t.Errorf("of nobody: %v", err)
 	}
 }

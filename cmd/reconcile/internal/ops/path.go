@@ -27,19 +27,19 @@ type PathResult struct {
 }
 
 // Path finds ways from one node to another.
-func Path(ctx context.Context, env Env, q PathRequest, found func(*PathResult) error) error {
+func Path(ctx context.Context, env Env, q PathRequest) (*PathResult, *Pending, error) {
 	r, err := q.route()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	return env.withIndex(ctx, func(x *indexed) error {
+	return withIndex(ctx, env, func(x *indexed) (*PathResult, error) {
 		if r.From, err = x.node(q.Ends[0]); err != nil {
-			return err
+			return nil, err
 		}
 		for _, word := range q.Ends[1:] {
 			to, err := x.node(word)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			r.To = append(r.To, to)
 		}
@@ -50,15 +50,15 @@ func Path(ctx context.Context, env Env, q PathRequest, found func(*PathResult) e
 				ways = append(ways, p)
 			}
 		} else if ways, out.More, err = x.Graph.Paths(r); err != nil {
-			return err
+			return nil, err
 		}
 		if len(ways) == 0 {
-			return fmt.Errorf("no such way leads from %s", strings.Join(q.Ends, " to "))
+			return nil, fmt.Errorf("no such way leads from %s", strings.Join(q.Ends, " to "))
 		}
 		for _, p := range ways {
 			out.Paths = append(out.Paths, x.Path(p))
 		}
-		return found(out)
+		return out, nil
 	})
 }
 

@@ -30,21 +30,21 @@ type RelatedResult struct {
 }
 
 // Related tells what a node is related to.
-func Related(ctx context.Context, env Env, q RelatedRequest, found func(*RelatedResult) error) error {
+func Related(ctx context.Context, env Env, q RelatedRequest) (*RelatedResult, *Pending, error) {
 	const deepest = 20
 	f, err := q.filter()
 	switch {
 	case err != nil:
-		return err
+		return nil, nil, err
 	case q.Depth < 1 || q.Depth > deepest:
-		return badField("depth", " %d: write a depth of 1 to %d", q.Depth, deepest)
+		return nil, nil, badField("depth", " %d: write a depth of 1 to %d", q.Depth, deepest)
 	case q.Limit < 1:
-		return badField("k", " %d: write at least 1", q.Limit)
+		return nil, nil, badField("k", " %d: write at least 1", q.Limit)
 	}
-	return env.withIndex(ctx, func(x *indexed) error {
+	return withIndex(ctx, env, func(x *indexed) (*RelatedResult, error) {
 		r, err := x.node(q.Node)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var visits []graph.Visit
 		out := &RelatedResult{ID: x.Graph.ID(r), Results: []answer.Relation{}, Facts: x.Facts(r)}
@@ -60,7 +60,7 @@ func Related(ctx context.Context, env Env, q RelatedRequest, found func(*Related
 				out.Results = append(out.Results, x.Relation(v, f))
 			}
 		}
-		return found(out)
+		return out, nil
 	})
 }
 
@@ -79,23 +79,23 @@ type CyclesResult struct {
 }
 
 // Cycles finds what leads back to itself.
-func Cycles(ctx context.Context, env Env, q CyclesRequest, found func(*CyclesResult) error) error {
+func Cycles(ctx context.Context, env Env, q CyclesRequest) (*CyclesResult, *Pending, error) {
 	f, err := q.filter()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if q.Limit < 1 {
-		return badField("k", " %d: write at least 1", q.Limit)
+		return nil, nil, badField("k", " %d: write at least 1", q.Limit)
 	}
 	types := answer.CycleEdges
 	if len(f.Edges) > 0 {
 		types = f.Edges
 	}
-	return env.withIndex(ctx, func(x *indexed) error {
+	return withIndex(ctx, env, func(x *indexed) (*CyclesResult, error) {
 		var only graph.Ref
 		if q.Node != nil {
 			if only, err = x.node(*q.Node); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		all := []answer.Cycle{}
@@ -108,6 +108,6 @@ func Cycles(ctx context.Context, env Env, q CyclesRequest, found func(*CyclesRes
 			}
 		}
 		shown := all[:min(len(all), q.Limit)]
-		return found(&CyclesResult{Cycles: shown, More: len(shown) < len(all), Rest: len(all) - len(shown)})
+		return &CyclesResult{Cycles: shown, More: len(shown) < len(all), Rest: len(all) - len(shown)}, nil
 	})
 }

@@ -54,20 +54,20 @@ type SearchResult struct {
 }
 
 // Search finds code, documents, decisions and work by words, meaning and relations.
-func Search(ctx context.Context, env Env, q SearchRequest, found func(*SearchResult) error) error {
+func Search(ctx context.Context, env Env, q SearchRequest) (*SearchResult, *Pending, error) {
 	query, err := q.query()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	return env.withIndex(ctx, func(x *indexed) error {
+	return withIndex(ctx, env, func(x *indexed) (*SearchResult, error) {
 		a, err := x.kept.Search(ctx, query)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, w := range a.Warnings {
 			x.warnSearch(w)
 		}
-		return found(x.searchResult(&q, a))
+		return x.searchResult(&q, a), nil
 	})
 }
 

@@ -34,11 +34,22 @@ func badField(t *testing.T, err error, field string) {
 	}
 }
 
+// finished returns the result of an operation on the index after the index is finished.
+func finished[T any](r T, rest *ops.Pending, err error) (T, error) {
+	if err == nil {
+		err = rest.Finish(context.Background())
+	}
+	return r, err
+}
+
+func errorOf[T any](_ T, _ *ops.Pending, err error) error { return err }
+
+func refusalOf[T any](_ T, err error) error { return err }
+
 func TestSearch(t *testing.T) {
 	env := openCode(t)
-	search := func(q ops.SearchRequest) (r *ops.SearchResult, err error) {
-		err = ops.Search(t.Context(), env, q, func(found *ops.SearchResult) error { r = found; return nil })
-		return r, err
+	search := func(q ops.SearchRequest) (*ops.SearchResult, error) {
+		return finished(ops.Search(t.Context(), env, q))
 	}
 	q := ops.NewSearch()
 	q.Text, q.Explain = "empties the vessel", true
@@ -67,7 +78,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("an empty query: %v", err)
 	}
 	refused(t, func(ctx context.Context, env ops.Env) error {
-		return ops.Search(ctx, env, q, func(*ops.SearchResult) error { return nil })
+		return errorOf(ops.Search(ctx, env, q))
 	})
 }
 
@@ -78,29 +89,25 @@ func TestSearchAnswersFirst(t *testing.T) {
 	env.Sink = heard
 	q := ops.NewSearch()
 	q.Text = "valve"
-	err := ops.Search(t.Context(), env, q, func(*ops.SearchResult) error {
-		if len(heard.notes) > 0 {
-			t.Errorf("%q before the answer", heard.notes)
-		}
-		return nil
-	})
-	if err != nil || len(heard.notes) != 1 || !strings.HasPrefix(heard.notes[0], "the index is built (") {
+	r, rest, err := ops.Search(t.Context(), env, q)
+	if err != nil || len(r.Results) == 0 || len(heard.notes) > 0 {
+		t.Fatalf("%+v, %v; %q before the answer", r, err, heard.notes)
+	}
+	if err := rest.Finish(t.Context()); err != nil || len(heard.notes) != 1 || !strings.HasPrefix(heard.notes[0], "the index is built (") {
 		t.Errorf("%q, %v", heard.notes, err)
 	}
 }
 
 func TestRelated(t *testing.T) {
 	env := openCode(t)
-	var r *ops.RelatedResult
-	keep := func(found *ops.RelatedResult) error { r = found; return nil }
 	q := ops.RelatedRequest{Node: "pump.go:Drain", Depth: 1, Limit: 10}
 	q.Edges = []string{"calls"}
 	env.Prefix = "pump"
-	if err := ops.Related(t.Context(), env, q, keep); err != nil || len(r.Results) != 1 || r.Results[0].ID != "pump/pump.go:Throttle" {
+	if r, err := finished(ops.Related(t.Context(), env, q)); err != nil || len(r.Results) != 1 || r.Results[0].ID != "pump/pump.go:Throttle" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	q.Node = "pump/pump.go:Drian"
-	if err := ops.Related(t.Context(), env, q, keep); err == nil || !strings.Contains(err.Error(), "did you mean pump/pump.go:Drain") {
+	if err := errorOf(ops.Related(t.Context(), env, q)); err == nil || !strings.Contains(err.Error(), "did you mean pump/pump.go:Drain") {
 		t.Errorf("a typo: %v", err)
 	}
 	for field, change := range map[string]func(*ops.RelatedRequest){
@@ -112,43 +119,39 @@ func TestRelated(t *testing.T) {
 	} {
 		q := q
 		change(&q)
-		badField(t, ops.Related(t.Context(), env, q, keep), field)
+		badField(t, errorOf(ops.Related(t.Context(), env, q)), field)
 	}
-	refused(t, func(ctx context.Context, env ops.Env) error { return ops.Related(ctx, env, q, keep) })
+	refused(t, func(ctx context.Context, env ops.Env) error { return errorOf(ops.Related(ctx, env, q)) })
 }
 
 func TestCycles(t *testing.T) {
 	env := openCode(t)
-	var r *ops.CyclesResult
-	keep := func(found *ops.CyclesResult) error { r = found; return nil }
-	if err := ops.Cycles(t.Context(), env, ops.CyclesRequest{Limit: 1}, keep); err != nil || len(r.Cycles) != 1 || len(r.Cycles[0].Round) != 2 {
+	if r, err := finished(ops.Cycles(t.Context(), env, ops.CyclesRequest{Limit: 1})); err != nil || len(r.Cycles) != 1 || len(r.Cycles[0].Round) != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	other := "docs/valves.md"
-	if err := ops.Cycles(t.Context(), env, ops.CyclesRequest{Node: &other, Limit: 1}, keep); err != nil || len(r.Cycles) != 0 {
+	if r, err := finished(ops.Cycles(t.Context(), env, ops.CyclesRequest{Node: &other, Limit: 1})); err != nil || len(r.Cycles) != 0 {
 		t.Errorf("of another node: %+v, %v", r, err)
 	}
-	badField(t, ops.Cycles(t.Context(), env, ops.CyclesRequest{}, keep), "k")
+	badField(t, errorOf(ops.Cycles(t.Context(), env, ops.CyclesRequest{})), "k")
 }
 
 func TestPath(t *testing.T) {
 	env := openCode(t)
-	var r *ops.PathResult
-	keep := func(found *ops.PathResult) error { r = found; return nil }
 	q := ops.PathRequest{Ends: []string{"pump/pump.go:Drain", "pump/pump.go:Throttle"}, Paths: 1}
-	if err := ops.Path(t.Context(), env, q, keep); err != nil || r.Paths[0].Length != 1 {
+	if r, err := finished(ops.Path(t.Context(), env, q)); err != nil || r.Paths[0].Length != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	q.Walk.Direction, q.Kinds = "out", []string{"session"}
 	q.Ends[1] = "docs/valves.md"
-	if err := ops.Path(t.Context(), env, q, keep); err == nil || !strings.Contains(err.Error(), "no such way leads from") {
+	if err := errorOf(ops.Path(t.Context(), env, q)); err == nil || !strings.Contains(err.Error(), "no such way leads from") {
 		t.Errorf("%v", err)
 	}
-	if err := ops.Path(t.Context(), env, ops.PathRequest{Ends: q.Ends[:1]}, keep); ops.CodeOf(err) != ops.BadRequest {
+	if err := errorOf(ops.Path(t.Context(), env, ops.PathRequest{Ends: q.Ends[:1]})); ops.CodeOf(err) != ops.BadRequest {
 		t.Errorf("with one end: %v", err)
 	}
 	q.Paths = 0
-	badField(t, ops.Path(t.Context(), env, q, keep), "paths")
+	badField(t, errorOf(ops.Path(t.Context(), env, q)), "paths")
 }
 
 func TestIndex(t *testing.T) {
@@ -182,54 +185,54 @@ func TestSearchEval(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	env := openCode(t)
-	var taken []ops.Stated
-	done := func(all []ops.Stated) error { taken = all; return nil }
-	var found []ops.Fact
-	keep := func(all []ops.Fact) error { found = all; return nil }
-	state := func(f ops.Statement) error {
-		return ops.StateFacts(t.Context(), env, ops.StateFactsRequest{Facts: []ops.Statement{f}, By: "ada"}, done)
+	list := func(q ops.FactsRequest) ([]ops.Fact, error) {
+		return finished(ops.Facts(t.Context(), env, q))
 	}
-	if err := state(&ops.Conflict{A: "docs/valves.md", B: "pump/pump.go", Type: "contradiction"}); err != nil {
+	state := func(f ops.Statement) ([]ops.Stated, error) {
+		return finished(ops.StateFacts(t.Context(), env, ops.StateFactsRequest{Facts: []ops.Statement{f}, By: "ada"}))
+	}
+	taken, err := state(&ops.Conflict{A: "docs/valves.md", B: "pump/pump.go", Type: "contradiction"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	id := taken[0].ID
-	if err := ops.ResolveConflict(t.Context(), env, ops.ResolveRequest{ID: id, Text: "the code is right"}, done); err != nil {
+	if _, _, err := ops.ResolveConflict(t.Context(), env, ops.ResolveRequest{ID: id, Text: "the code is right"}); err != nil {
 		t.Error(err)
 	}
 	about := "docs/valves.md"
-	err := ops.Facts(t.Context(), env, ops.FactsRequest{About: &about, Kinds: []string{"conflict"}}, keep)
+	found, err := list(ops.FactsRequest{About: &about, Kinds: []string{"conflict"}})
 	if err != nil || len(found) != 1 || found[0].ID != id || !strings.Contains(found[0].Fact.Said(), "resolved: the code is right") {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if err := ops.RemoveFacts(t.Context(), env, []string{id}); err != nil {
 		t.Error(err)
 	}
-	if err := ops.Facts(t.Context(), env, ops.FactsRequest{}, keep); err != nil || len(found) != 0 {
+	if found, err := list(ops.FactsRequest{}); err != nil || len(found) != 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
 	secret := "gh" + "p_R8tY2kLmQ9zX4vB7nC1dF6gH3jK5sW0pTqZu" // of no account
 	q := ops.StateFactsRequest{Facts: []ops.Statement{&ops.Trust{Node: about, Level: 1}}, Note: "it has " + secret}
-	if err := ops.StateFacts(t.Context(), env, q, done); err != nil {
+	if _, _, err := ops.StateFacts(t.Context(), env, q); err != nil {
 		t.Error(err)
 	}
-	if err := ops.Facts(t.Context(), env, ops.FactsRequest{}, keep); err != nil || len(found) != 1 || strings.Contains(found[0].Fact.Said(), secret) ||
+	if found, err := list(ops.FactsRequest{}); err != nil || len(found) != 1 || strings.Contains(found[0].Fact.Said(), secret) ||
 		!strings.Contains(found[0].Fact.Said(), "it has ") {
 		t.Errorf("%+v, %v", found, err)
 	}
-	err = state(&ops.Trust{Node: about, Level: 1, Note: secret})
+	_, err = state(&ops.Trust{Node: about, Level: 1, Note: secret})
 	if err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("a secret: %v", err)
 	}
-	badField(t, state(&ops.Relation{From: about, To: "pump/pump.go", Type: "knows"}), "type")
-	badField(t, state(&ops.Relation{From: about, To: "pump/pump.go", Type: "documents", Weight: 2}), "weight")
-	badField(t, state(&ops.Provenance{Node: about, Confidence: -1}), "confidence")
-	badField(t, ops.Facts(t.Context(), env, ops.FactsRequest{Kinds: []string{"edges"}}, keep), "kind")
+	badField(t, refusalOf(state(&ops.Relation{From: about, To: "pump/pump.go", Type: "knows"})), "type")
+	badField(t, refusalOf(state(&ops.Relation{From: about, To: "pump/pump.go", Type: "documents", Weight: 2})), "weight")
+	badField(t, refusalOf(state(&ops.Provenance{Node: about, Confidence: -1})), "confidence")
+	badField(t, refusalOf(list(ops.FactsRequest{Kinds: []string{"edges"}})), "kind")
 	for _, f := range []ops.Statement{&ops.Review{Node: about, Verdict: "fine"}, &ops.Trust{Node: about, Level: 2}} {
-		if err := state(f); ops.CodeOf(err) != ops.BadRequest {
+		if _, err := state(f); ops.CodeOf(err) != ops.BadRequest {
 			t.Errorf("%s: %v", f.Kind(), err)
 		}
 	}
 	refused(t, func(ctx context.Context, env ops.Env) error {
-		return ops.StateFacts(ctx, env, ops.StateFactsRequest{}, done)
+		return errorOf(ops.StateFacts(ctx, env, ops.StateFactsRequest{}))
 	})
 }

@@ -12,7 +12,7 @@ import (
 // Text is a text of a request. It is read when the rest of the request is known to be right.
 type Text struct {
 	Name string
-	Read func() ([]byte, error)
+	io.Reader
 }
 
 // textLimit bounds what is read as a conversation or summary: far more than any session has.
@@ -20,31 +20,50 @@ const textLimit = 256 << 20
 
 // StreamText is a text that is read to the end of a stream.
 func StreamText(name string, from io.Reader) Text {
-	return Text{name, func() ([]byte, error) { return readText(name, from) }}
+	return Text{name, &textReader{name: name, from: from}}
 }
 
-// FileText is the text of a file, named from where the process runs.
-func FileText(file string) Text {
-	return Text{file, func() ([]byte, error) {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, badRequest("%s: %v; name a file, or - for standard input", file, regular.Cause(err))
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, badRequest("%s is a folder; name a file, or - for standard input", file)
-		}
-		return readText(file, f)
-	}}
+// FileText is the text of a file, named from where the process runs. The file is opened when it is read.
+func FileText(file string) Text { return Text{file, &textReader{name: file}} }
+
+// textReader reads a text up to the limit.
+type textReader struct {
+	name string
+	from io.Reader // nil: the file of that name
+	file *os.File
+	size int
 }
 
-func readText(name string, from io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(from, textLimit+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", name, regular.Cause(err))
-	case len(data) > textLimit:
-		return nil, badRequest("%s has more than %s: capture it in parts", name, render.Bytes(textLimit))
+// Read implements [io.Reader].
+func (r *textReader) Read(p []byte) (n int, err error) {
+	if r.from == nil {
+		if err := r.open(); err != nil {
+			return 0, err
+		}
 	}
-	return data, nil
+	n, err = r.from.Read(p)
+	r.size += n
+	switch {
+	case r.size > textLimit:
+		err = badRequest("%s has more than %s: capture it in parts", r.name, render.Bytes(textLimit))
+	case err != nil && err != io.EOF:
+		err = fmt.Errorf("read %s: %w", r.name, regular.Cause(err))
+	}
+	if err != nil && r.file != nil {
+		_ = r.file.Close() // it was only read
+	}
+	return n, err
+}
+
+func (r *textReader) open() error {
+	f, err := os.Open(r.name)
+	if err != nil {
+		return badRequest("%s: %v; name a file, or - for standard input", r.name, regular.Cause(err))
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close()
+		return badRequest("%s is a folder; name a file, or - for standard input", r.name)
+	}
+	r.from, r.file = f, f
+	return nil
 }

@@ -22,8 +22,6 @@ type WaitRequest struct {
 	Objects []string      // kind/name, or the ids of clarifications
 	For     string        // condition=NAME[=VALUE] or phase=NAME
 	Timeout time.Duration // how long at most; 0: look once
-	// Stalled is called with an object that nothing will change by itself, and why, once for each reason; nil: it is not.
-	Stalled func(ref schemas.Ref, why string)
 }
 
 // Met is an object that has what was waited for.
@@ -43,7 +41,7 @@ func (m Met) String() string {
 }
 
 // Wait waits until all the objects have what is waited for. It looks at the files that other processes write, and runs nothing
-// itself. When the time is up it fails, and says what it still waits for.
+// itself. It warns of an object that is stalled, and waits on. When the time is up it fails, and says what it still waits for.
 func Wait(ctx context.Context, env Env, q WaitRequest) ([]Met, error) {
 	g, err := parseGoal(q.For)
 	if err != nil {
@@ -57,7 +55,7 @@ func Wait(ctx context.Context, env Env, q WaitRequest) ([]Met, error) {
 		return nil, typed(err)
 	}
 	defer o.store.Close()
-	w := &waiter{openTree: o, goal: g, stalled: q.Stalled, reported: map[schemas.Ref]string{}}
+	w := &waiter{env: env, openTree: o, goal: g, reported: map[schemas.Ref]string{}}
 	found, err := findAll(o.tree, q.Objects)
 	if err != nil {
 		return nil, typed(err)
@@ -150,7 +148,7 @@ func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
 	up, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for open := w.missing(); len(open) > 0; open = w.missing() {
-		if timeout > 0 && w.stalled != nil { // else the error says it, now
+		if timeout > 0 { // else the error says it, now
 			w.reportStalled(open)
 		}
 		switch err := w.next(up); {
@@ -167,12 +165,12 @@ func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
 
 // waiter follows the files of some objects.
 type waiter struct {
+	env Env
 	*openTree
 	goal     goal
 	refs     []schemas.Ref
 	seen     map[string]stamp
-	stalled  func(ref schemas.Ref, why string) // nil: nobody listens
-	reported map[schemas.Ref]string            // why an object is stalled, as reported last
+	reported map[schemas.Ref]string // why an object is stalled, as reported last
 }
 
 // stamp is what the file system says of a file; the zero stamp is that of a file that does not exist.
@@ -202,7 +200,7 @@ func (w *waiter) reportStalled(open []schemas.Ref) {
 		}
 		if why := controllers.Because(e); why != w.reported[ref] {
 			w.reported[ref] = why
-			w.stalled(ref, why)
+			w.env.warn(fmt.Sprintf("%s is stalled, and nothing will change that by itself: %s", ref, why))
 		}
 	}
 }

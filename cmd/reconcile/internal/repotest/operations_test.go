@@ -95,3 +95,67 @@ func private(ctx context.Context, env Env) {}
 		t.Errorf("operations %q, calls %v", got, calls)
 	}
 }
+
+// callbacks lists what of the exported declarations of a file has the type of a function that a caller fills: parameters of
+// functions, and fields of structs. [Env] is what a surface makes once, and not a request.
+func callbacks(f *ast.File) (out []string) {
+	isFunc := func(list *ast.FieldList, of string) {
+		for _, field := range list.List {
+			if _, ok := field.Type.(*ast.FuncType); ok && (len(field.Names) == 0 || field.Names[0].IsExported() || of[0] != '.') {
+				out = append(out, strings.TrimPrefix(of, "."))
+			}
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && (d.Recv == nil || receiverExported(d.Recv)) {
+				isFunc(d.Type.Params, d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok && t.Name.IsExported() && t.Name.Name != "Env" {
+					if st, ok := t.Type.(*ast.StructType); ok {
+						isFunc(st.Fields, "."+t.Name.Name)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func receiverExported(recv *ast.FieldList) bool {
+	t := recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	name, ok := t.(*ast.Ident)
+	return ok && name.IsExported()
+}
+
+// TestRulesOperationsReturnValues: an operation takes data and returns values or iterators; it calls nothing of its caller's
+// but the sinks of Env.
+func TestRulesOperationsReturnValues(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.folder() == opsFolder {
+			for _, name := range callbacks(s.File) {
+				t.Errorf("%s: %s takes a function; return a value or an iterator, or take data", s.path, name)
+			}
+		}
+	}
+	const text = `package p
+type Request struct { Found func(); hidden func() }
+type Env struct { View func() }
+func Bad(ctx context.Context, found func(string) error) error { return nil }
+func (r Request) Worse(f func()) {}
+func good(f func()) iter.Seq[int] { return nil }
+`
+	s, err := parse(opsFolder+"/p.go", "p.go", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(callbacks(s.File), " "); got != "Request Bad Worse" {
+		t.Errorf("callbacks %q", got)
+	}
+}

@@ -5,6 +5,7 @@ package budget
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -28,7 +29,7 @@ type Request struct {
 // Text is a text that is read when all else of a request is known to be right.
 type Text struct {
 	Name string
-	Read func() ([]byte, error)
+	io.Reader
 }
 
 // ErrNoAgent says that the agent is neither an object of the tree nor defined by a file of an agent program.
@@ -118,7 +119,7 @@ func shareOf(n, window int) float64 {
 // conversationItems are the conversation so far: the one that was given, else what the agent printed in its last run.
 func conversationItems(root *os.Root, t *state.Tree, r Request) ([]render.BudgetItem, error) {
 	if r.Conversation != nil {
-		data, err := r.Conversation.Read()
+		data, err := io.ReadAll(r.Conversation)
 		if err != nil {
 			return nil, err
 		}
