@@ -83,7 +83,10 @@ func TestDoctor(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	env := open(t)
-	talk := func() *ops.Text { talk := ops.StreamText("talk", strings.NewReader(strings.Repeat("word ", 1000))); return &talk }
+	talk := func() *ops.Text {
+		talk := ops.StreamText("talk", strings.NewReader(strings.Repeat("word ", 1000)))
+		return &talk
+	}
 	b, err := ops.Budget(t.Context(), env, ops.BudgetRequest{Agent: "engineer", Conversation: talk()})
 	if err != nil || b.Agent != "engineer" || b.Percent == 0 {
 		t.Errorf("%+v, %v", b, err)
