@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -134,12 +135,18 @@ func receiverExported(recv *ast.FieldList) bool {
 	return ok && name.IsExported()
 }
 
+// asks are the requests that have a person change a text in the middle of an operation, in an editor.
+var asks = []string{"CreateRequest", "EditRequest"}
+
 // TestRulesOperationsReturnValues: an operation takes data and returns values or iterators; it calls nothing of its caller's
 // but the sinks of Env.
 func TestRulesOperationsReturnValues(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.folder() == opsFolder {
 			for _, name := range callbacks(s.File) {
+				if slices.Contains(asks, name) {
+					continue
+				}
 				t.Errorf("%s: %s takes a function; return a value or an iterator, or take data", s.path, name)
 			}
 		}
