@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/vectors"
 )
 
-// Rebuild builds the index anew, all of it.
+// Rebuild builds the whole index again.
 func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	s, err := k.survey(ctx, tree)
 	if err != nil {
@@ -21,7 +21,7 @@ func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	return k.whole(ctx, tree, s, "it was asked for")
 }
 
-// whole builds an index with all that belongs to it.
+// whole builds a complete index.
 func (k *Keeper) whole(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
 	k.sweep()
 	k.long()
@@ -33,8 +33,8 @@ func (k *Keeper) whole(ctx context.Context, tree *state.Tree, s *survey, why str
 	return k.finish(ctx, tree, s, inputs, how)
 }
 
-// anew builds an index by words, which answers, and leaves the vectors to Finish.
-func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
+// buildLexical builds an index without vectors, which can answer queries, and leaves the vectors to Finish.
+func (k *Keeper) buildLexical(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error) {
 	k.long()
 	inputs, err := s.everything(ctx, k.progress)
 	if err != nil {
@@ -55,8 +55,7 @@ func (k *Keeper) anew(ctx context.Context, tree *state.Tree, s *survey, why stri
 	return &Kept{Index: x, How: how, Finish: finish}, nil
 }
 
-// since is how long ago a survey began.
-// sweep removes what builds that were killed left behind; what cannot be removed is told of.
+// sweep removes the files of killed builds; it warns of those that it cannot remove.
 func (k *Keeper) sweep() {
 	if err := k.Store.SweepTemp(); err != nil {
 		k.warn(err)
@@ -65,7 +64,7 @@ func (k *Keeper) sweep() {
 
 func (k *Keeper) since(s *survey) time.Duration { return k.Now().Sub(s.began) }
 
-// finish builds the whole index of inputs, keeps and opens it.
+// finish builds the complete index of inputs, stores it and opens it.
 func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How) (*Kept, error) {
 	defer runtime.KeepAlive(s) // the inputs' texts
 	o := k.options(tree)
@@ -74,7 +73,7 @@ func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs
 		return nil, err
 	}
 	if err := k.dropDelta(); err != nil {
-		return nil, err // it is of another snapshot now, and would be passed over
+		return nil, err // it belongs to the old snapshot, and would be ignored
 	}
 	kept, err := k.Open(tree)
 	if err != nil {
@@ -85,8 +84,8 @@ func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs
 	return kept, nil
 }
 
-// write builds the index of inputs and puts it in place. Vectors are not held in memory meanwhile: they would take most of
-// it.
+// write builds the index of inputs and puts it in place. Vectors are kept in a file meanwhile, because they would take most
+// of the memory.
 func (k *Keeper) write(ctx context.Context, inputs []vectors.Input, o vectors.Options) error {
 	scratch, err := k.Store.Scratch()
 	if err != nil {
@@ -118,17 +117,16 @@ func (k *Keeper) write(ctx context.Context, inputs []vectors.Input, o vectors.Op
 		return err
 	}
 	if id, err := k.Store.LookAt(SnapshotPath); err == nil {
-		k.noteSound(id) // it is what was just written, by us or by who was faster
+		k.noteSound(id) // just written, by this process or another one
 	}
 	return nil
 }
 
-// pieceSize is that of a large page.
+// pieceSize is the size of a large page.
 const pieceSize = 2 << 20
 
-// inPieces hands out the same bytes in pieces of one size, but for the last. A system that is told to write a large page at
-// once keeps it as one, and maps it as one: a walk through the vectors then takes a tenth less, and the first look at them
-// a hundredth.
+// inPieces regroups the bytes into pieces of one size, except the last. A large page written at once stays one page, also
+// when mapped: a scan of the vectors then takes a tenth less time, and the first access a hundredth of it.
 func inPieces(parts iter.Seq[[]byte]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		piece := make([]byte, 0, pieceSize)
@@ -151,5 +149,5 @@ func inPieces(parts iter.Seq[[]byte]) iter.Seq[[]byte] {
 	}
 }
 
-// errStopped ends a write that somebody else has an error for.
+// errStopped ends a write whose error was reported elsewhere.
 var errStopped = errors.New("the file cannot be written")

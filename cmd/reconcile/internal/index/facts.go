@@ -15,7 +15,7 @@ import (
 	"reconcile.dev/reconcile/vectors"
 )
 
-// FactsLimit is how many bytes a file of facts may have.
+// FactsLimit is the maximum size of a file of facts, in bytes.
 const FactsLimit = 4 << 20
 
 const (
@@ -23,18 +23,18 @@ const (
 	longest   = 2000   // bytes of a text
 )
 
-// factsFile is the content of a file in graph/ among the state.
+// factsFile is the content of a file in the folder graph/ of the state.
 type factsFile struct {
 	Edges       []*Relation   `json:"edges,omitempty"`
 	Provenances []*Provenance `json:"provenances,omitempty"`
 	Conflicts   []*Conflict   `json:"conflicts,omitempty"`
 	Reviews     []*Review     `json:"reviews,omitempty"`
 	Trusts      []*Trust      `json:"trusts,omitempty"`
-	// Again counts how often the same was stated and removed before.
+	// Again counts how often the same fact was stated and retracted before.
 	Again int `json:"again,omitempty"`
 }
 
-// facts are the files of facts, each an input.
+// facts adds the files of facts, each as an input.
 func (s *survey) facts() error {
 	dir := state.FactsDir(s.objects[1])
 	there := map[string]state.Identity{}
@@ -43,18 +43,18 @@ func (s *survey) facts() error {
 			there[name] = id
 		}
 	})
-	for _, name := range standing(slices.Sorted(maps.Keys(there))) {
+	for _, name := range live(slices.Sorted(maps.Keys(there))) {
 		switch p, id := dir+"/"+name, there[name]; {
 		case id.Size > FactsLimit:
 			s.warn(fmt.Errorf("%s states nothing: it has %d bytes, at most %d are read; split it", p, id.Size, FactsLimit))
 		default:
-			s.takeInput("facts:", p, id, FactsLimit)
+			s.addInput("facts:", p, id, FactsLimit)
 		}
 	}
 	return err
 }
 
-// lookInto goes through the regular files of a folder, which need not be there.
+// lookInto calls each for the regular files of a folder. The folder may be missing.
 func (s *survey) lookInto(dir string, each func(name string, id state.Identity)) error {
 	err := s.store.LookInto(dir, func(name []byte, id state.Identity) {
 		if id.IsFile() {
@@ -67,8 +67,8 @@ func (s *survey) lookInto(dir string, each func(name string, id state.Identity))
 	return err
 }
 
-// stated reads a file of facts. One that is damaged states nothing, and is told of. whole is false if it is no longer what
-// was found.
+// stated reads a file of facts. A damaged file has no facts, and causes a warning. whole is false if the file changed since
+// it was found.
 func (s *survey) stated(in *vectors.Input, f file) (whole bool) {
 	p := f.path
 	data, _, err := s.store.ReadFile(p, FactsLimit)
@@ -78,7 +78,7 @@ func (s *survey) stated(in *vectors.Input, f file) (whole bool) {
 		all, err = ParseFacts(data)
 	}
 	for i := 0; i < len(all) && err == nil; i++ {
-		err = all[i].take(in, p)
+		err = all[i].addTo(in, p)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		in.Edges, in.Provenances, in.Conflicts = nil, nil, nil
@@ -91,7 +91,7 @@ func statesNothing(p string, err error) error {
 	return fmt.Errorf("%s states nothing: %w; mend it, or remove it", p, err)
 }
 
-// ParseFacts reads the content of a file of facts: see the comment of the package.
+// ParseFacts parses a file of facts: see the package comment.
 func ParseFacts(data []byte) ([]Statement, error) {
 	var f factsFile
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -105,13 +105,13 @@ func ParseFacts(data []byte) ([]Statement, error) {
 		return nil, errors.New("something follows the object")
 	}
 	var all []Statement
-	err := errors.Join(add(&all, "edges", f.Edges), add(&all, "provenances", f.Provenances),
-		add(&all, "conflicts", f.Conflicts), add(&all, "reviews", f.Reviews), add(&all, "trusts", f.Trusts))
+	err := errors.Join(appendChecked(&all, "edges", f.Edges), appendChecked(&all, "provenances", f.Provenances),
+		appendChecked(&all, "conflicts", f.Conflicts), appendChecked(&all, "reviews", f.Reviews), appendChecked(&all, "trusts", f.Trusts))
 	return all, err
 }
 
-// add adds the statements of a list, which is told by its name in errors.
-func add[S interface {
+// appendChecked appends the statements of a list after checking them; name is the list's name in errors.
+func appendChecked[S interface {
 	comparable
 	Statement
 }](to *[]Statement, name string, list []S) error {

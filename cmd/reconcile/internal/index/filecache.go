@@ -12,32 +12,32 @@ import (
 
 const filesCache = ".reconcile/cache/index-files"
 
-// fileCache keeps what is known of files by what the file system says of them, by folder: so it is compared with a folder
-// that was listed without a table of all files. It is cacheHead; a folder after the other, each its name, the number of
-// bytes of its rows, and these, see appendRow; and in the end the xxhash64 of all of it. Numbers are uvarints or, if they
-// are digests, 8 bytes, little-endian.
+// fileCache caches the digests of files under their stat data, by folder, so that it can be compared with a listed folder
+// without a table of all files. The format is cacheHead; one folder after the other, each as its name, the size of its rows
+// in bytes, and the rows, see appendRow; at the end the xxhash64 of everything before. Numbers are uvarints or, for
+// digests, 8 bytes, little-endian.
 type fileCache struct {
-	known map[string]string // rows as they were last time
-	size  int               // of all of that
-	now   []byte            // as they are
-	count int               // of folders in now
-	same  bool              // what is in now was known
+	known map[string]string // rows of the last scan
+	size  int               // total size of known
+	now   []byte            // rows of this scan
+	count int               // number of folders in now
+	same  bool              // now equals the known rows
 }
 
-// cacheHead tells how the rest is written.
+// cacheHead identifies the format.
 const cacheHead = "files 2\n"
 
-// singles is the name under which files are known that are not taken by folder; no folder has it.
+// singles is the key of files that are not part of a folder's scan; no folder has this name.
 const singles = "\x00"
 
-// rows are the files of a folder, sorted by name, that were not looked for yet.
+// rows are the remaining rows of a folder, sorted by name.
 type rows struct {
 	left   string
-	passed bool // a row was passed over: the file is no longer there
+	passed bool // a row was skipped: its file is gone
 }
 
-// appendRow adds a file: its name and how long that is, its stamp and its digest; and its context, if it is of Go. That of
-// a folder in which all contexts are known has no name, and the folder's key and what it declares: it comes first.
+// appendRow appends a file: its name with its length, its stamp and its digest; and, for a Go file, its context. The first
+// row of a folder whose contexts are all known has no name, and holds the folder's key and what it declares.
 func appendRow(to []byte, name string, f *file) []byte {
 	to = binary.AppendUvarint(to, uint64(len(name)))
 	to = append(to, name...)
@@ -52,7 +52,7 @@ func appendRow(to []byte, name string, f *file) []byte {
 
 func isGo(name string) bool { return strings.HasSuffix(name, ".go") }
 
-// find looks for a file from where the one before was found: it must be asked for names in their order.
+// find continues the search from the last result: names must be requested in order.
 func (r *rows) find(name string) (f file, ok bool) {
 	for len(r.left) > 0 {
 		n, rest, ok := cutNumber(r.left)
@@ -61,7 +61,7 @@ func (r *rows) find(name string) (f file, ok bool) {
 			size = 32
 		}
 		if !ok || n+size > len(rest) {
-			r.left, r.passed = "", true // it was not written so
+			r.left, r.passed = "", true // corrupt
 			break
 		}
 		order := strings.Compare(rest[:n], name)
@@ -96,7 +96,7 @@ func cutNumber(s string) (n int, rest string, ok bool) {
 	return 0, "", false
 }
 
-// load reads the cache. One that is damaged is as none.
+// load reads the cache. A damaged cache is empty.
 func (c *fileCache) load(store *state.Store) {
 	c.known = map[string]string{}
 	b, _, err := store.ReadFile(filesCache, 1<<30)
@@ -108,7 +108,7 @@ func (c *fileCache) load(store *state.Store) {
 	for ok && s != "" {
 		n, rest, ok := cutNumber(s)
 		if !ok || n > len(rest) {
-			return // it was not written so
+			return // corrupt
 		}
 		size, more, ok := cutNumber(rest[n:])
 		if !ok || size > len(more) {
@@ -119,13 +119,13 @@ func (c *fileCache) load(store *state.Store) {
 	}
 }
 
-// of is what is known of the files of a folder.
+// of returns the cached rows of a folder.
 func (c *fileCache) of(dir string) *rows { return &rows{left: c.known[dir]} }
 
-// begin forgets what was noted.
+// begin clears the rows of this scan.
 func (c *fileCache) begin() { c.now, c.count, c.same = make([]byte, 0, c.size+c.size/16), 0, true }
 
-// put notes what is known of a folder now.
+// put records the rows of a folder.
 func (c *fileCache) put(dir string, now []byte) {
 	if string(now) != c.known[dir] {
 		c.same = false
@@ -133,7 +133,7 @@ func (c *fileCache) put(dir string, now []byte) {
 	putRows(c, dir, now)
 }
 
-// keep notes that of a folder the same is known as before.
+// keep records that a folder's rows did not change.
 func (c *fileCache) keep(dir string) { putRows(c, dir, c.known[dir]) }
 
 func putRows[T string | []byte](c *fileCache, dir string, now T) {
@@ -147,7 +147,7 @@ func putRows[T string | []byte](c *fileCache, dir string, now T) {
 	c.count++
 }
 
-// save keeps what is known, if that changed; that it cannot be kept costs time only.
+// save writes the cache if it changed; a failed write only costs time.
 func (c *fileCache) save(store *state.Store) {
 	if c.same && c.count == len(c.known) {
 		return
@@ -158,7 +158,7 @@ func (c *fileCache) save(store *state.Store) {
 	_ = store.Replace(filesCache, []byte(cacheHead), binary.LittleEndian.AppendUint64(c.now, h.Sum64()))
 }
 
-// stampOf is a digest of what the file system says of a file.
+// stampOf returns a digest of a file's stat data.
 func stampOf(id state.Identity) uint64 {
 	var b [32]byte
 	for i, n := range []uint64{uint64(id.Size), uint64(id.Mtime), uint64(id.Ctime), id.Ino} {

@@ -22,24 +22,24 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// Ignored says what is left out directly in a folder of the tree, "" for its root. rules is false where the folder has no
-// .gitignore. Several goroutines ask it; what it returns is for one.
+// Ignored returns a function that reports the ignored names directly in a folder of the tree, "" for its root. rules is
+// false if the folder has no .gitignore. It is safe for concurrent use; its result is for one goroutine.
 type Ignored func(dir string, rules bool) func(name string, isDir bool) bool
 
-// neverIndexed are folders of what others wrote, or of what is no source.
+// neverIndexed are folders of third-party or generated content.
 var neverIndexed = []string{"testdata", "vendor", "node_modules"}
 
-// file is a text of the work tree.
+// file is a text file of the work tree.
 type file struct {
 	path   string
-	stamp  uint64 // of what the file system says of it; 0: it may be written this very moment
-	digest uint64 // of its content; 0: it is no text
-	// context is what else comes of a file of Go; only valid where the key of its folder is.
+	stamp  uint64 // digest of its stat data; 0: it may be written at this moment
+	digest uint64 // of its content; 0: binary
+	// context is the context of a Go file; valid only with the key of its folder.
 	context source.Context
-	kept    bool // it has the digest that it had last time
+	kept    bool // the digest did not change since the last scan
 }
 
-// files looks at the work tree.
+// files scans the work tree.
 type files struct {
 	store   *state.Store
 	ignored Ignored
@@ -49,13 +49,13 @@ type files struct {
 	now     int64 // nanoseconds since 1970
 
 	cache  fileCache
-	tools  string    // what files that are not of Go depend on, too
-	looked []*looked // all folders, those of one depth after each other
+	tools  string    // extra dependency of files other than Go
+	looked []*looked // all folders, in breadth-first order
 	left   LeftOut
-	single map[string]file // what is known of files that are taken one by one
+	single map[string]file // files that are read individually
 }
 
-// walk looks into all folders of the work tree, those of one depth on all processors.
+// walk scans all folders of the work tree, one depth at a time, in parallel.
 func (f *files) walk(ctx context.Context) error {
 	root, err := f.store.OpenFolder(".")
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *files) walk(ctx context.Context) error {
 	return nil
 }
 
-// list looks into folders.
+// list scans folders.
 func (f *files) list(ctx context.Context, root *state.Folder, level []*looked) {
 	each(ctx, len(level), func(i int) {
 		level[i].look(f, root)
@@ -89,7 +89,7 @@ func (f *files) list(ctx context.Context, root *state.Folder, level []*looked) {
 	})
 }
 
-// each does n things, on all processors.
+// each calls do for 0…n-1 on all processors.
 func each(ctx context.Context, n int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {
@@ -105,32 +105,32 @@ func each(ctx context.Context, n int, do func(i int)) {
 	workers.Wait()
 }
 
-// looked is what came of looking into a folder.
+// looked is the scan of a folder.
 type looked struct {
 	dir   string
-	files []file    // sorted by name, also those that are no text
-	below []*looked // folders that are to be looked into, sorted by name
-	same  bool      // all that is known of the files was known
+	files []file    // sorted by name, including binary ones
+	below []*looked // subfolders to scan, sorted by name
+	same  bool      // all files were in the cache unchanged
 	left  LeftOut
 	err   error
-	// inputs are made of the files, in their order; folder is that of those of Go, nil if there are none.
+	// inputs are made of the files, in order; folder holds the Go files, or nil.
 	inputs []input
 	folder *goFolder
-	// key is that of the Go files when their contexts were found, 0 if these are not known; declared is what they declared
-	// then, see [source.GoFolder.Declared].
+	// key is that of the Go files when their contexts were computed, 0 if these are unknown; declared is the digest of their
+	// declarations then, see [source.GoFolder.Declared].
 	key, declared uint64
 }
 
-// LeftOut counts files of the work tree that are not indexed for what they are, and not for where or what they are called.
+// LeftOut counts files that are not indexed because of their content or size, not because of their name or folder.
 type LeftOut struct {
 	Large  int // larger than settings.index.maxFileSize
-	Binary int // no text
-	// Unreadable also counts folders that may not be looked into.
+	Binary int // binary
+	// Unreadable also counts unreadable folders.
 	Unreadable int
-	first      error // of what cannot be read
+	first      error // of an unreadable file
 }
 
-// miss counts what cannot be read, for the reason of the first.
+// miss counts unreadable files, and keeps the first error.
 func (l *LeftOut) miss(n int, first error) {
 	l.Unreadable += n
 	if l.first == nil {
@@ -138,7 +138,7 @@ func (l *LeftOut) miss(n int, first error) {
 	}
 }
 
-// untold says what cannot be read; nil if all can be.
+// untold returns the error for unreadable files, or nil.
 func (l *LeftOut) untold() error {
 	if l.Unreadable == 0 {
 		return nil
@@ -150,13 +150,13 @@ func (l *LeftOut) untold() error {
 	return fmt.Errorf("%s left out of the index: %w; make it readable, or name it in index.exclude", what, l.first)
 }
 
-// entry is something in a folder.
+// entry is an entry of a folder.
 type entry struct {
 	path, name string
 	id         state.Identity
 }
 
-// look lists the folder and takes its files. One that went, or that may not be looked into, is empty.
+// look lists the folder and reads its files. A deleted or unreadable folder is empty.
 func (l *looked) look(f *files, root *state.Folder) {
 	var entries []entry
 	rules := false
@@ -188,14 +188,14 @@ func (l *looked) look(f *files, root *state.Folder) {
 				l.below = append(l.below, &looked{dir: e.path})
 			}
 		case e.id.Size > 0 && !f.isOurs(e.path) && !f.excluded(e.path) && !ignored(e.name, false):
-			l.take(f, e, known)
+			l.addFile(f, e, known)
 		}
 	}
 	l.same = l.same && !known.passed && known.left == ""
 }
 
-// take takes a file that is not left out for what it is called.
-func (l *looked) take(f *files, e entry, known *rows) {
+// addFile adds a file whose name is not excluded.
+func (l *looked) addFile(f *files, e entry, known *rows) {
 	if e.id.Size > f.limit {
 		l.left.Large++
 		return
@@ -220,8 +220,8 @@ func (f *files) skipped(p, name string) bool {
 	return name[0] == '.' || slices.Contains(neverIndexed, name) || f.excluded(p+"/")
 }
 
-// isOurs reports whether a file is the index itself, or a spec, a status, or a record: these are indexed as what they tell
-// of. Other files beside them are files like any other.
+// isOurs reports whether a file is the index itself, or a spec, status or record, which are indexed as objects. Other files
+// in these folders are ordinary files.
 func (f *files) isOurs(p string) bool {
 	if p == SnapshotPath || p == DeltaPath {
 		return true
@@ -242,8 +242,8 @@ func (f *files) excluded(p string) bool {
 	return false
 }
 
-// digest is what is known of a file; one that is as it was is not read. The digest is 0 if it is no text; the error says
-// why it cannot be read.
+// digest returns the digest and cached data of a file; an unchanged file is not read. The digest is 0 for a binary file;
+// the error is that of reading.
 func (f *files) digest(p string, id state.Identity, limit int64, was file) (now file, err error) {
 	now = file{path: p, stamp: stampAt(f.now, id)}
 	now.context, now.kept = was.context, true
@@ -260,7 +260,7 @@ func (f *files) digest(p string, id state.Identity, limit int64, was file) (now 
 	return now, nil
 }
 
-// digestText is the digest of a file that holds this; 0 if it is no text.
+// digestText returns the digest of a file's content; 0 for binary content.
 func digestText(text []byte) uint64 {
 	if !isText(text) {
 		return 0
@@ -268,10 +268,10 @@ func digestText(text []byte) uint64 {
 	return max(xxhash.Sum64(text), 1)
 }
 
-// holds reports whether that is what the file held when it was found.
+// holds reports whether the file's content is unchanged since it was found.
 func (f *file) holds(text []byte) bool { return digestText(text) == f.digest }
 
-// one is digest for a file that is taken by itself, and not by a walk.
+// one is digest for a file that is not part of a folder's scan.
 func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool) {
 	was, _ := f.cache.of(singles).find(p)
 	now, err := f.digest(p, id, limit, was)
@@ -284,7 +284,7 @@ func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool
 	return now, err == nil
 }
 
-// save keeps what is known of all files.
+// save writes the cache of all files.
 func (f *files) save() {
 	f.cache.begin()
 	var all []byte
@@ -311,11 +311,11 @@ func (f *files) save() {
 	f.cache.save(f.store)
 }
 
-// tick is within how many nanoseconds after it was written a file may be written again without its times telling.
+// tick is the time in nanoseconds within which a second write of a file may not change its times.
 const tick = 2e9
 
-// stampAt is a digest of what the file system says, at a time in nanoseconds since 1970. A file that was just written,
-// and may be written again within the same tick of the clock, has none.
+// stampAt returns a digest of the stat data, at a time in nanoseconds since 1970; 0 for a file that was just written and
+// may be written again within the same tick of the clock.
 func stampAt(now int64, id state.Identity) uint64 {
 	if now-max(id.Mtime, id.Ctime) < tick {
 		return 0
@@ -323,11 +323,26 @@ func stampAt(now int64, id state.Identity) uint64 {
 	return stampOf(id)
 }
 
-// isText is what git takes for text: no NUL near the begin.
+// isText applies git's test for text: no NUL near the start.
 func isText(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) < 0 }
 
 // text reads a file that was found.
 func (f *files) text(p string) (source.File, error) {
 	b, _, err := f.store.ReadFile(p, f.limit)
 	return source.File{Path: p, Text: b}, err
+}
+
+// Skips returns a function that reports whether no file below a folder is indexed, so that the folder need not be watched.
+func (k *Keeper) Skips(tree *state.Tree) func(dir string) bool {
+	f := &files{exclude: tree.Settings().Index.Exclude}
+	return func(dir string) bool {
+		parent, name := path.Split(dir)
+		return f.skipped(dir, name) || k.Ignored(strings.TrimSuffix(parent, "/"), true)(name, true)
+	}
+}
+
+// Exists reports whether there is a snapshot, sound or not.
+func (k *Keeper) Exists() bool {
+	_, err := k.Store.LookAt(SnapshotPath)
+	return err == nil
 }

@@ -13,26 +13,26 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// goFolder is the Go files of a folder. Each is an input, and the package is one: what comes of a file depends on what
-// others declare, which its context tells, see [source.GoFolder.Contexts]. So a change of one file is a change of few
+// goFolder holds the Go files of a folder. Each file is an input, and so is the package: the part of a file depends on what
+// the other files declare, which its context captures, see [source.GoFolder.Contexts]. So a change of one file changes few
 // inputs.
 type goFolder struct {
 	*looked
 	files  []*file
-	now    uint64 // the key that the folder has
-	before uint64 // what the files declared when their contexts were last known; 0 if they never were
+	now    uint64 // the present key of the folder
+	before uint64 // digest of the declarations when the contexts were last known; 0 if never
 	id     string // of the package
 	parsed *source.GoFolder
-	at     map[string]int // where a file is in parsed
-	bare   bool           // files that are as they were were only asked what they declare
-	whole  bool           // what was parsed is what was found
+	at     map[string]int // index of a file in parsed
+	bare   bool           // unchanged files were parsed for declarations only
+	whole  bool           // the files did not change since they were found
 }
 
-// wholePackage is where the input of a package is among its files.
+// wholePackage is the file index of a package's input.
 const wholePackage = -1
 
-// takeGo finds out what is known of the Go files of a folder, and makes the input of their package.
-func (l *looked) takeGo(files []*file) {
+// addGo reads the cached state of a folder's Go files, and creates the input of their package.
+func (l *looked) addGo(files []*file) {
 	if len(files) == 0 {
 		l.key, l.declared = 0, 0
 		return
@@ -54,13 +54,13 @@ func (l *looked) takeGo(files []*file) {
 	l.inputs = append(l.inputs, input{name: "go:" + g.id, folder: g, at: wholePackage})
 }
 
-// known reports whether the contexts of the files are.
+// known reports whether the contexts of the files are known.
 func (g *goFolder) known() bool { return g.key == g.now }
 
 // mostParsed is how many bytes of source stay parsed until they are read: more are parsed again.
 const mostParsed = 16 << 20
 
-// settle finds the contexts of Go files, where they are not on record, and so the digests of all inputs.
+// settle computes missing contexts of Go files, and then the digests of all inputs.
 func (s *survey) settle(ctx context.Context) error {
 	var open []*goFolder
 	for _, g := range s.folders {
@@ -86,8 +86,8 @@ func (s *survey) settle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// parse reads and parses the files, finds their contexts, and tells how many bytes they have. As long as the folder
-// declares what it did, contexts of files that are as they were stay: bodies of their functions need not be parsed.
+// parse reads and parses the files, computes their contexts, and returns their size in bytes. While the folder's
+// declarations do not change, contexts of unchanged files stay valid: their function bodies need not be parsed.
 func (g *goFolder) parse(s *survey, threads int) (size int) {
 	var texts []source.File
 	g.at, g.whole, g.bare = map[string]int{}, true, g.before != 0
@@ -125,7 +125,7 @@ func (g *goFolder) parseAll(s *survey, threads int) (size int) {
 	return g.parse(s, threads)
 }
 
-// digest is that of an input.
+// digest returns the digest of an input.
 func (g *goFolder) digest(s *survey, at int) uint64 {
 	if !g.known() {
 		return changing
@@ -140,13 +140,13 @@ func (g *goFolder) digest(s *survey, at int) uint64 {
 	return digestOf("", heads...)
 }
 
-// read is what some inputs come to; and all others of the folder, if what comes of one may depend on all. The context of
-// each is then all of the folder.
+// read returns the parts of some inputs, and of all others of the folder if their parts may depend on each other. The
+// context of each is then the whole folder.
 func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Input) {
 	if g.parsed == nil {
 		g.parse(s, threads)
 	}
-	if g.parsed == nil { // all files went
+	if g.parsed == nil { // all files are gone
 		for _, in := range ins {
 			out = append(out, vectors.Input{Name: in.name, Digest: changing})
 		}
@@ -154,7 +154,7 @@ func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Inp
 	}
 	defer func() { g.parsed = nil }() // it takes far more memory than the text
 	if g.bare && slices.ContainsFunc(ins, func(in *input) bool { return in.at != wholePackage && g.files[in.at].kept }) {
-		g.parseAll(s, threads) // the index is of another state of the tree than what is known of the files
+		g.parseAll(s, threads) // the index is older than the cached digests
 	}
 	parts, sound := g.parsed.Parts(g.wanted(ins), s.modules, threads)
 	if !sound {
@@ -180,7 +180,7 @@ func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Inp
 	return out
 }
 
-// wanted tells of each file that was parsed whether it is one of these inputs.
+// wanted reports, for each parsed file, whether it is among the inputs.
 func (g *goFolder) wanted(ins []*input) []bool {
 	out := make([]bool, len(g.at))
 	for _, in := range ins {
@@ -191,7 +191,7 @@ func (g *goFolder) wanted(ins []*input) []bool {
 	return out
 }
 
-// place is where a file of the folder is in parsed; ok is false for the package, and for a file that went.
+// place returns the index of a file in parsed; ok is false for the package, and for a deleted file.
 func (g *goFolder) place(at int) (i int, ok bool) {
 	if at == wholePackage {
 		return 0, false
@@ -200,7 +200,7 @@ func (g *goFolder) place(at int) (i int, ok bool) {
 	return i, ok
 }
 
-// inputsOf are all inputs of a folder.
+// inputsOf returns all inputs of a folder.
 func (s *survey) inputsOf(g *goFolder) (out []*input) {
 	for i := range s.inputs {
 		if s.inputs[i].folder == g {

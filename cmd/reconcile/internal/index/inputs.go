@@ -18,21 +18,21 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// reading is part of the digest of every input: it is raised when the same content is read in another way.
+// reading is part of each input's digest: it is incremented when the same content is parsed differently.
 const reading = "7"
 
-// input is one input as it is now. Its part is made only when it is needed.
+// input is one input in its present state. Its part is computed on demand.
 type input struct {
 	name   string
-	digest uint64 // of an input of Go only after settle
+	digest uint64 // for a Go input set by settle
 	files  []file
 	object *state.Entry
 	by     *project.Projector // of the object
-	folder *goFolder          // of an input of Go
+	folder *goFolder          // of a Go input
 	at     int                // which of its files it is; wholePackage
 }
 
-// survey is the whole tree as inputs, sorted by name.
+// survey is the scan of the whole tree as inputs, sorted by name.
 type survey struct {
 	*files
 	inputs  []input
@@ -45,7 +45,7 @@ type survey struct {
 	began   time.Time
 }
 
-// survey looks at the files and the objects.
+// survey scans the files and the objects.
 func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) {
 	settings := tree.Settings()
 	tagger := newTagger(ctx, k.Store)
@@ -73,7 +73,7 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 	return s, nil
 }
 
-// readModules reads the modules. Of a go.mod that cannot be read any more there is none, as its files are none.
+// readModules reads the go.mod files. Unreadable ones are skipped.
 func (s *survey) readModules() {
 	for _, l := range s.looked {
 		for _, f := range l.files {
@@ -97,7 +97,7 @@ func (s *survey) readModules() {
 	s.module = string(h.Sum(nil))
 }
 
-// gather takes the inputs of all folders, in the order of their names but for few.
+// gather collects the inputs of all folders, almost in the order of their names.
 func (s *survey) gather() {
 	n := 0
 	for _, l := range s.looked {
@@ -112,7 +112,7 @@ func (s *survey) gather() {
 	s.inputs = append(s.inputs, goes...)
 }
 
-// gather adds the inputs of a folder and of those below it to the files, or to those of Go.
+// gather appends the inputs of a folder and its subfolders to files, or to goes for Go.
 func (l *looked) gather(files, goes *[]input) {
 	below := l.below
 	for i := range l.inputs {
@@ -132,14 +132,14 @@ func (l *looked) gather(files, goes *[]input) {
 	}
 }
 
-// before reports whether files in the folder come before a file beside it.
+// before reports whether files in the folder sort before the sibling file p.
 func (l *looked) before(p string) bool {
 	n := min(len(l.dir), len(p))
 	order := strings.Compare(l.dir[:n], p[:n])
 	return order < 0 || order == 0 && n < len(p) && p[n] > '/'
 }
 
-// sources makes inputs of the texts of a folder.
+// sources creates inputs of the texts of a folder.
 func (l *looked) sources(tools string) {
 	l.inputs = make([]input, 0, len(l.files)+1)
 	var goes []*file
@@ -148,7 +148,7 @@ func (l *looked) sources(tools string) {
 			goes = append(goes, f)
 		}
 	}
-	l.takeGo(goes)
+	l.addGo(goes)
 	n := 0
 	for i := range l.files {
 		f := &l.files[i]
@@ -164,7 +164,7 @@ func (l *looked) sources(tools string) {
 	}
 }
 
-// digestOf tells whether files, and more that they depend on, are what they were.
+// digestOf returns a digest of files, and of more that they depend on.
 func digestOf(more string, files ...file) uint64 {
 	var h xxhash.Digest
 	h.Reset()
@@ -182,7 +182,7 @@ func digestOf(more string, files ...file) uint64 {
 	return h.Sum64()
 }
 
-// fromTree takes the objects. They are known by what the tree has of them, which is what they are made of.
+// fromTree adds the objects as inputs. Their digests cover what the tree knows of them, from which their parts are made.
 func (s *survey) fromTree(tree *state.Tree) error {
 	for _, k := range controllers.TableOf(tree) {
 		if k.Index == nil {
@@ -213,7 +213,7 @@ func (s *survey) fromTree(tree *state.Tree) error {
 	return nil
 }
 
-// specOf is the file of an object whose part has its lines. What a comment moves has the same spec.
+// specOf returns the file of an object whose part records line numbers. An edited comment changes the file but not the spec.
 func (s *survey) specOf(by *project.Projector, e *state.Entry) []file {
 	if !by.Lines {
 		return nil
@@ -228,10 +228,10 @@ func (s *survey) specOf(by *project.Projector, e *state.Entry) []file {
 	return nil
 }
 
-// specLimit is how large a spec may be of which the lines are told.
+// specLimit is the maximum size of a spec whose line numbers are indexed.
 const specLimit = 16 << 20
 
-// memory are the files of the memory, but for its manifest: those of the issues, each with its archive.
+// memory adds the files of the memory except its manifest: those of the issues, each with its archive.
 func (s *survey) memory() error {
 	dir := s.store.MemoryDir()
 	archived := map[string]file{} // by the name of the issue's file
@@ -261,12 +261,12 @@ func (s *survey) memory() error {
 	})
 }
 
-// takeInput takes a file as an input of its own; one that cannot be read is none.
-func (s *survey) takeInput(kind, p string, id state.Identity, limit int64) {
+// addInput adds a file as a separate input, unless it is unreadable.
+func (s *survey) addInput(kind, p string, id state.Identity, limit int64) {
 	if f, ok := s.one(p, id, limit); ok {
 		s.inputs = append(s.inputs, input{name: kind + p, digest: digestOf("", f), files: []file{f}})
 	}
 }
 
-// memoryLimit is how large a file of the memory may be.
+// memoryLimit is the maximum size of a file of the memory.
 const memoryLimit = 1 << 30

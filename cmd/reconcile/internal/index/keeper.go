@@ -13,53 +13,53 @@ import (
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
-// Where the index is.
+// The paths of the index.
 const (
 	SnapshotPath = "vectors/index.snapshot"
 	DeltaPath    = "vectors/delta.snapshot"
 )
 
-// Keeper keeps the index of a tree.
+// Keeper maintains the index of a tree.
 type Keeper struct {
 	Store *state.Store
-	// Ignored says what of the work tree git leaves out.
+	// Ignored reports the files of the work tree that git ignores.
 	Ignored Ignored
-	// Embedder makes the vectors; nil is the built-in one.
+	// Embedder computes the vectors; nil is the built-in one.
 	Embedder embed.Embedder
 	Now      func() time.Time
-	// Progress is told how far a step is.
+	// Progress is called with the progress of a step.
 	Progress func(step string, done, total int)
-	// Warn hears of what the index has to do without.
+	// Warn is called for missing data.
 	Warn func(error)
-	// Retry has vectors made that an index lacks because the embedder could not be had, unless it still cannot be.
+	// Retry computes the vectors that an index lacks because the embedder was not available, if it is available now.
 	Retry bool
-	// Long, unless nil, is called before what takes long, and more memory than to look at the files.
+	// Long, unless nil, is called before operations that take more time and memory than scanning the files.
 	Long func()
 }
 
-// Kept is an index that is in use.
+// Kept is an index in use.
 type Kept struct {
 	*vectors.Index
-	// How says what was done to bring it up to date.
+	// How describes how it was brought up to date.
 	How How
-	// Finish, unless nil, makes what is still missing: the index that is there goes by words only, so that it answers at
-	// once. It takes as long as building takes.
+	// Finish, unless nil, completes the index, which until then is lexical only, so that it answers at once. It takes as long
+	// as a full build.
 	Finish func(ctx context.Context) (*Kept, error)
 
-	mapped *mapped // nil: it is in memory
+	mapped *mapped // nil: in memory
 }
 
-// How an index was brought up to date.
+// How describes how an index was brought up to date.
 type How struct {
-	// Rebuilt says why it was built anew; "" if it was not.
+	// Rebuilt is the reason of a full rebuild; "" if there was none.
 	Rebuilt string
-	// Changed and Gone are how many inputs came or changed, and went; Inputs is how many there are.
+	// Changed is the number of new or changed inputs, Gone that of removed ones, Inputs that of all.
 	Changed, Gone, Inputs int
 	LeftOut               LeftOut
 	Took                  time.Duration
 }
 
-// Close gives up the files that the index is read from: it must not be used any more.
+// Close releases the files that the index is read from: it must not be used any more.
 func (k *Kept) Close() {
 	if k.mapped != nil {
 		k.mapped.close()
@@ -74,7 +74,7 @@ func (k *Keeper) options(tree *state.Tree) vectors.Options {
 	}
 }
 
-// Open opens what is there, without looking whether it is up to date. The error is one of package fs if there is nothing,
+// Open opens the stored index, without checking that it is up to date. The error is one of package fs if it does not exist,
 // vectors.ErrDamaged, vectors.ErrOtherModel or vectors.ErrOtherLinks.
 func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 	m, err := k.load(tree)
@@ -89,7 +89,7 @@ func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 	return &Kept{Index: x, mapped: m}, nil
 }
 
-// mapped is what is stored, in files that are mapped.
+// mapped is the stored index, in mapped files.
 type mapped struct {
 	*vectors.Stored
 	release []func()
@@ -102,7 +102,7 @@ func (m *mapped) close() {
 	m.release = nil
 }
 
-// load is Open as far as it is needed to compare the index with the tree.
+// load is Open to the extent that the index can be compared with the tree.
 func (k *Keeper) load(tree *state.Tree) (*mapped, error) {
 	base, release, err := k.Store.Map(SnapshotPath)
 	if err != nil {
@@ -121,7 +121,7 @@ func (k *Keeper) load(tree *state.Tree) (*mapped, error) {
 	o.Sound = sound
 	m.Stored, err = vectors.Load(base, delta, o)
 	if errors.Is(err, vectors.ErrDamaged) && delta != nil {
-		m.Stored, err = vectors.Load(base, nil, o) // what is in the delta is read again
+		m.Stored, err = vectors.Load(base, nil, o) // the inputs in the delta are read again
 	}
 	if err == nil && !sound {
 		err = m.Confirm()
@@ -134,11 +134,11 @@ func (k *Keeper) load(tree *state.Tree) (*mapped, error) {
 	return m, nil
 }
 
-// soundCache has the stamp of the snapshot that was opened or written last.
+// soundCache holds the stamp of the snapshot that was opened or written last.
 const soundCache = ".reconcile/cache/index-sound"
 
-// knownSound tells whether the snapshot is one that was opened or written before, and has not changed since. note is called
-// when it was opened.
+// knownSound reports whether the snapshot was opened or written before and did not change since. Call note after opening
+// it.
 func (k *Keeper) knownSound() (sound bool, note func()) {
 	id, err := k.Store.LookAt(SnapshotPath)
 	if err != nil {
@@ -149,18 +149,18 @@ func (k *Keeper) knownSound() (sound bool, note func()) {
 		return true, func() {}
 	}
 	return false, func() {
-		if stampAt(k.Now().UnixNano(), id) != 0 { // else it may be another file with the same times
+		if stampAt(k.Now().UnixNano(), id) != 0 { // otherwise it may be another file with the same times
 			k.noteSound(id)
 		}
 	}
 }
 
-// noteSound notes that a snapshot is sound. Where that fails it is compared with its sums again.
+// noteSound records that a snapshot is sound. If that fails, its checksums are verified again.
 func (k *Keeper) noteSound(id state.Identity) {
 	_ = k.Store.Replace(soundCache, binary.LittleEndian.AppendUint64(nil, stampOf(id)))
 }
 
-// long tells that what comes takes long.
+// long calls Long before a long operation.
 func (k *Keeper) long() {
 	if k.Long != nil {
 		k.Long()

@@ -16,7 +16,7 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// everything is the parts of all inputs, whose bodies lie in a file as long as the survey is reachable.
+// everything returns the parts of all inputs. Their bodies are in a file as long as the survey is reachable.
 func (s *survey) everything(ctx context.Context, progress func(string, int, int)) ([]vectors.Input, error) {
 	f, err := s.store.Scratch()
 	if err != nil {
@@ -28,13 +28,13 @@ func (s *survey) everything(ctx context.Context, progress func(string, int, int)
 	return inputs, errors.Join(err, s.aside.restore())
 }
 
-// parts reads and parses inputs, on all processors. Those that went meanwhile are left out. Of a folder of Go files all may
-// come that was not wanted, see [goFolder.read].
+// parts reads and parses inputs, on all processors. It skips files that are gone. For a folder of Go files it may return
+// more than was wanted, see [goFolder.read].
 func (s *survey) parts(ctx context.Context, wanted []input, progress func(string, int, int)) ([]vectors.Input, error) {
 	tagged := s.tagged(wanted)
 	tags, err := s.tagger.tags(ctx, tagged)
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // else it would be told of as a program that was killed
+		return nil, ctx.Err() // otherwise it would be reported as a killed program
 	}
 	if err != nil {
 		s.warn(fmt.Errorf("files are indexed without their symbols: %w", err))
@@ -45,7 +45,7 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	all := together(wanted)
 	out := make([][]vectors.Input, len(all))
 	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(all))) // for each
-	var mu sync.Mutex                                         // of begun and progress
+	var mu sync.Mutex                                         // guards begun and progress
 	begun := 0
 	each(ctx, len(all), func(i int) {
 		mu.Lock()
@@ -64,7 +64,7 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	return slices.Concat(out...), ctx.Err()
 }
 
-// errNoTags says what is missing where no program finds symbols.
+// errNoTags reports that no program finds symbols.
 var errNoTags = errors.New("files of other languages than Go are indexed without their symbols, as pieces of text: there is " +
 	"no universal-ctags that prints JSON on the PATH; install it, and run: reconcile index")
 
@@ -84,7 +84,7 @@ func together(inputs []input) (out [][]*input) {
 	return out
 }
 
-// tagged are the files that ctags may know.
+// tagged returns the files that ctags may support.
 func (s *survey) tagged(wanted []input) []string {
 	var out []string
 	for _, in := range wanted {
@@ -95,11 +95,11 @@ func (s *survey) tagged(wanted []input) []string {
 	return out
 }
 
-// changing is the digest of an input whose files changed after they were looked at. No input has it when it is compared,
-// so that it is read again: its files may be again as they were.
+// changing is the digest of an input whose files changed after they were scanned. No input has it when compared, so that it
+// is read again, even if its files are later as they were.
 const changing = 0
 
-// read is what some inputs come to that are read together, by so many goroutines.
+// read returns the parts of inputs that are read together, with the given number of goroutines.
 func (s *survey) read(ins []*input, tags map[string][]source.Tag, threads int) []vectors.Input {
 	in := ins[0]
 	if in.folder != nil {
@@ -117,8 +117,8 @@ func (s *survey) read(ins []*input, tags map[string][]source.Tag, threads int) [
 	return []vectors.Input{to}
 }
 
-// part is what an input comes to; nothing if it cannot be read any more. whole is false if its files are no longer what
-// was found.
+// part returns the part of an input; empty if it cannot be read any more. whole is false if its files changed since they
+// were found.
 func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part, whole bool) {
 	kind, _, _ := strings.Cut(in.name, ":")
 	texts, whole := s.texts(in, kind)
@@ -132,19 +132,19 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part,
 	case len(texts) == 0:
 		return graph.Part{}, whole
 	case kind == "memory":
-		part, err := remembered(texts)
+		part, err := observationsOf(texts)
 		if err != nil {
 			s.warn(fmt.Errorf("what agents learned is not found: %w; run reconcile, which makes the file anew of the Observations",
 				err))
 		}
-		return part, whole && err == nil // it is told of until it is whole
+		return part, whole && err == nil // warn again until it is whole
 	case source.IsMarkdown(texts[0].Path):
 		return source.Markdown(texts[0]), whole
 	}
 	return source.Tagged(texts[0], tags[texts[0].Path]), whole
 }
 
-// texts are the files of an input that can still be read.
+// texts returns the files of an input that can still be read.
 func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool) {
 	limit := s.limit
 	switch kind {
@@ -164,9 +164,9 @@ func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool)
 	return texts, whole
 }
 
-// remembered are the observations of an issue's file, and the originals in its archive of those that were merged. What can
-// be read of them is there also with an error.
-func remembered(files []source.File) (graph.Part, error) {
+// observationsOf returns the observations of an issue's file, and the originals in its archive of those that were merged.
+// With an error it returns the readable ones.
+func observationsOf(files []source.File) (graph.Part, error) {
 	var all []project.Remembered
 	var wrong []error
 	for _, file := range files {

@@ -12,19 +12,19 @@ import (
 	"reconcile.dev/reconcile/vectors"
 )
 
-// Refresh opens the index and brings it up to date with the tree: what changed is taken in, and where there is no index,
-// or one that cannot be used or has changed too much, a new one is built, see [Kept.Finish].
+// Refresh opens the index and updates it to the tree. If there is no index, or it is unusable or much has changed, it
+// builds a new one, see [Kept.Finish].
 func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
-	return k.refresh(ctx, tree, k.anew)
+	return k.refresh(ctx, tree, k.buildLexical)
 }
 
-// Complete is Refresh for those who wait until the index is whole: nothing is left to Finish.
+// Complete is Refresh for callers that need the whole index: nothing is left to Finish.
 func (k *Keeper) Complete(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	k.sweep()
 	return k.refresh(ctx, tree, k.whole)
 }
 
-// builder makes a new index; why says what for.
+// builder builds a new index; why is the reason.
 type builder func(ctx context.Context, tree *state.Tree, s *survey, why string) (*Kept, error)
 
 func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*Kept, error) {
@@ -32,7 +32,7 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	var m *mapped
 	var damage error
 	var opened sync.WaitGroup
-	opened.Go(func() { m, damage = k.load(tree) }) // while the files are looked at
+	opened.Go(func() { m, damage = k.load(tree) }) // in parallel with the scan of the files
 	s, err := k.survey(ctx, tree)
 	opened.Wait()
 	if damage == nil && err == nil {
@@ -62,16 +62,16 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	return &Kept{Index: x, How: how, mapped: m}, nil
 }
 
-// Repair makes the index anew of which somebody found out, while using it, that it is damaged, see [Kept.Finish].
+// Repair rebuilds an index that proved damaged in use, see [Kept.Finish].
 func (k *Keeper) Repair(ctx context.Context, tree *state.Tree, damage error) (*Kept, error) {
 	s, err := k.survey(ctx, tree)
 	if err != nil {
 		return nil, err
 	}
-	return k.anew(ctx, tree, s, reason(damage))
+	return k.buildLexical(ctx, tree, s, reason(damage))
 }
 
-// reason says why an index is built anew.
+// reason returns the reason of a rebuild.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,7 +82,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// compare tells what is not as the index has it. Both are in the order of names.
+// compare returns the differences between the index and the survey. Both are sorted by name.
 func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []string) {
 	rest := s.inputs
 	for name, digest := range have.Known() {
@@ -102,14 +102,14 @@ func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []
 	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.left}, changed, gone
 }
 
-// embeds reports whether the embedder can be had.
+// embeds reports whether the embedder is available.
 func (k *Keeper) embeds(ctx context.Context) bool {
 	if k.Embedder == nil {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, embedderPatience)
+	ctx, cancel := context.WithTimeout(ctx, embedderTimeout)
 	defer cancel()
-	// What was asked before may be known without anybody who answers.
+	// A query that was asked before may be answered from a cache.
 	_, err := k.Embedder.Embed(ctx, []string{"Is anybody there at " + k.Now().Format(time.RFC3339Nano)})
 	if err != nil {
 		k.warn(fmt.Errorf("the index still lacks vectors: %w", err))
@@ -117,11 +117,11 @@ func (k *Keeper) embeds(ctx context.Context) bool {
 	return err == nil
 }
 
-// embedderPatience is how long an embedder is asked whether it is there.
-const embedderPatience = 10 * time.Second
+// embedderTimeout is how long to wait for the embedder's answer.
+const embedderTimeout = 10 * time.Second
 
-// update takes changes in, and what the index lacks if that can be had, and keeps them in the delta; or says why the index
-// has to be built anew.
+// update adds the changes to the index, and missing vectors if they are available, and stores them in the delta; or it
+// returns why the index must be rebuilt.
 func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, changed []input, gone []string) (x *vectors.Index, why string, err error) {
 	switch {
 	case k.Retry && have.Meta().Model == "" && k.embeds(ctx):
@@ -161,7 +161,7 @@ func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, ch
 	return x, "", nil
 }
 
-// keep writes the delta; without one there is no file.
+// keep writes the delta; an empty delta has no file.
 func (k *Keeper) keep(x *vectors.Index) error {
 	if delta := x.Delta(); delta != nil {
 		return k.Store.Replace(DeltaPath, delta...)

@@ -15,30 +15,30 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Statement is one thing that somebody states of nodes.
+// Statement is a fact about nodes.
 type Statement interface {
 	// Kind is edge, provenance, conflict, review or trust.
 	Kind() string
 	// About are the names of the nodes.
 	About() []string
-	// Said is what is stated, in words, By who says so, and When; "" and zero where that is not on record.
+	// Said returns the statement in words, By its author, and When its time; "" and zero if not recorded.
 	Said() string
 	By() string
 	When() time.Time
 
-	// check says what is wrong with it.
+	// check returns an error if the statement is invalid.
 	check() error
-	// key are the fields that make it the statement that it is: another one with the same takes its place.
+	// key returns the fields that identify the statement: another one with the same key replaces it.
 	key() []any
-	// name gives it an id, and is the one that it has.
+	// name sets the id unless id is "", and returns it.
 	name(id string) string
-	// take adds it to what an input states; p is the file.
-	take(in *vectors.Input, p string) error
+	// addTo adds it to the statements of an input; p is the file.
+	addTo(in *vectors.Input, p string) error
 	// put adds it to the content of a file.
 	put(f *factsFile)
 }
 
-// Verdicts are what a review may come to.
+// Verdicts are the verdicts of a review.
 var Verdicts = []string{"approved", "rejected", "pending"}
 
 // Relation states an edge. Its nodes may be symbols without their file ("state/:Tree.Entry").
@@ -53,7 +53,7 @@ type Relation struct {
 	At     time.Time `json:"at,omitzero"`
 }
 
-// Provenance states where a node comes from, and who vouches for that.
+// Provenance states the origin of a node, and its verifier.
 type Provenance struct {
 	ID         string    `json:"id"`
 	Node       string    `json:"node"`
@@ -65,7 +65,7 @@ type Provenance struct {
 	Note       string    `json:"note,omitempty"`
 }
 
-// Conflict states that two nodes contradict each other, and how that ended.
+// Conflict states that two nodes contradict each other, and its resolution.
 type Conflict struct {
 	ID         string    `json:"id"`
 	A          string    `json:"a"`
@@ -74,24 +74,24 @@ type Conflict struct {
 	DetectedAt time.Time `json:"detectedAt,omitzero"`
 	Author     string    `json:"by,omitempty"`
 	Note       string    `json:"note,omitempty"`
-	Resolution string    `json:"resolution,omitempty"` // "": it has not ended
+	Resolution string    `json:"resolution,omitempty"` // "": unresolved
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
 	ResolvedBy string    `json:"resolvedBy,omitempty"`
 }
 
-// Review states what somebody who looked at a node made of it.
+// Review is a reviewer's verdict on a node.
 type Review struct {
 	ID      string `json:"id"`
 	Node    string `json:"node"`
 	Verdict string `json:"verdict"` // one of Verdicts
-	// Digest is that of the node's text when it was reviewed, 16 hexadecimal digits.
+	// Digest is the digest of the node's text at the time of the review, 16 hexadecimal digits.
 	Digest string    `json:"digest,omitempty"`
 	Note   string    `json:"note,omitempty"`
 	Author string    `json:"by,omitempty"`
 	At     time.Time `json:"at,omitzero"`
 }
 
-// Trust states how far a node is to be trusted from then on.
+// Trust sets the trust in a node from its time on.
 type Trust struct {
 	ID     string    `json:"id"`
 	Node   string    `json:"node"`
@@ -166,7 +166,7 @@ func (s *Conflict) key() []any {
 	return []any{ends[0], ends[1], s.Type, s.Author}
 }
 
-// Reviews and changes of trust are a history: each is one of its own.
+// Reviews and changes of trust are a history: each is a separate fact.
 func (s *Review) key() []any { return []any{s.Node, s.Author, s.At.Unix()} }
 func (s *Trust) key() []any  { return []any{s.Node, s.Author, s.At.Unix()} }
 
@@ -181,7 +181,7 @@ func rename(id *string, to string) string {
 	return *id
 }
 
-// Sign fills in who states something, when and why, where the statement does not say.
+// Sign fills in missing authors, times and notes.
 func Sign(s Statement, by string, at time.Time, note string) {
 	fill := func(author *string, when *time.Time, why *string) {
 		*author, *why = cmp.Or(*author, by), cmp.Or(*why, note)
@@ -203,7 +203,7 @@ func Sign(s Statement, by string, at time.Time, note string) {
 	}
 }
 
-// idOf is the kind, and 12 digits of a digest of what makes a statement the one that it is.
+// idOf returns the kind, and 12 digits of a digest of the key.
 func idOf(s Statement) string {
 	var key []byte
 	for _, part := range s.key() {
@@ -254,7 +254,7 @@ func (s *Trust) check() error {
 
 func inUnit(x float64) bool { return x >= 0 && x <= 1 }
 
-// checkTexts wants the texts up to a place to be there, and all to be short.
+// checkTexts requires the first needed texts to be non-empty, and all to be short.
 func checkTexts(needed int, names string, texts ...string) error {
 	for i, s := range texts {
 		if i <= needed && s == "" {
@@ -267,20 +267,20 @@ func checkTexts(needed int, names string, texts ...string) error {
 	return nil
 }
 
-func (s *Relation) take(in *vectors.Input, p string) error {
+func (s *Relation) addTo(in *vectors.Input, p string) error {
 	t, err := graph.ParseEdgeType(s.Type)
 	in.Edges = append(in.Edges, graph.Edge{From: s.From, To: s.To, Type: t, Weight: s.Weight, Source: p})
 	return err
 }
 
-func (s *Provenance) take(in *vectors.Input, p string) error {
+func (s *Provenance) addTo(in *vectors.Input, p string) error {
 	return vouch(in, p, graph.Provenance{
 		ID: s.ID, Node: s.Node, SourceType: s.SourceType, SourceID: s.SourceID, Verifier: s.Verifier,
 		Confidence: thousandths(s.Confidence), VerifiedAt: seconds(s.VerifiedAt),
 	})
 }
 
-func (s *Conflict) take(in *vectors.Input, p string) error {
+func (s *Conflict) addTo(in *vectors.Input, p string) error {
 	in.Conflicts = append(in.Conflicts, graph.Conflict{
 		ID: s.ID, A: s.A, B: s.B, Type: s.Type, Resolution: s.Resolution,
 		DetectedAt: seconds(s.DetectedAt), ResolvedAt: seconds(s.ResolvedAt), Source: p,
@@ -288,8 +288,8 @@ func (s *Conflict) take(in *vectors.Input, p string) error {
 	return nil
 }
 
-// take makes a review a provenance of the type review, whose confidence is all or nothing.
-func (s *Review) take(in *vectors.Input, p string) error {
+// addTo adds a review as a provenance of the type review, whose confidence is 0 or 1.
+func (s *Review) addTo(in *vectors.Input, p string) error {
 	out := graph.Provenance{ID: s.ID, Node: s.Node, SourceType: s.Kind(), SourceID: s.Verdict}
 	if s.Verdict == "approved" {
 		out.Confidence = 1000
@@ -300,8 +300,8 @@ func (s *Review) take(in *vectors.Input, p string) error {
 	return vouch(in, p, out)
 }
 
-// take makes a change of trust a provenance of the type trust.
-func (s *Trust) take(in *vectors.Input, p string) error {
+// addTo adds a change of trust as a provenance of the type trust.
+func (s *Trust) addTo(in *vectors.Input, p string) error {
 	return vouch(in, p, graph.Provenance{
 		ID: s.ID, Node: s.Node, SourceType: s.Kind(), SourceID: s.Note, Verifier: s.Author,
 		Confidence: thousandths(s.Level), VerifiedAt: seconds(s.At),
@@ -316,7 +316,7 @@ func vouch(in *vectors.Input, p string, v graph.Provenance) error {
 
 func thousandths(x float64) uint16 { return uint16(math.Round(1000 * x)) }
 
-// seconds are Unix seconds; 0 for no time.
+// seconds returns Unix seconds; 0 for the zero time.
 func seconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

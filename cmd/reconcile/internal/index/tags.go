@@ -18,16 +18,16 @@ import (
 
 // tagger finds symbols with universal-ctags.
 type tagger struct {
-	program string // "" if there is none
-	version string // part of what inputs are known by
+	program string // "" if not installed
+	version string // part of the inputs' digests
 	dir     string
 }
 
-// tagsCache has what is known of the program: what the file system says of it, and its version.
+// tagsCache holds the program's stat data and its version.
 const tagsCache = ".reconcile/cache/index-ctags"
 
-// newTagger looks for universal-ctags that prints JSON. Other programs of the name are not used. The program is asked
-// once; while it is the same file, the answer is on record.
+// newTagger looks for a universal-ctags that prints JSON, and uses no other ctags. The program is asked once; the answer is
+// cached until the file changes.
 func newTagger(ctx context.Context, store *state.Store) *tagger {
 	program, err := exec.LookPath("ctags")
 	if err != nil {
@@ -45,7 +45,7 @@ func newTagger(ctx context.Context, store *state.Store) *tagger {
 	}
 	version := askVersion(ctx, program)
 	if ctx.Err() == nil {
-		_ = store.Replace(tagsCache, []byte(key+version)) // else it is asked again
+		_ = store.Replace(tagsCache, []byte(key+version)) // otherwise it is asked again
 	}
 	return found(program, version, store.Dir())
 }
@@ -57,7 +57,7 @@ func found(program, version, dir string) *tagger {
 	return &tagger{program: program, version: version, dir: dir}
 }
 
-// askVersion is the version of universal-ctags; "" for what is none, or prints no JSON.
+// askVersion returns the version of universal-ctags; "" for another program, or one that prints no JSON.
 func askVersion(ctx context.Context, program string) string {
 	features, err := exec.CommandContext(ctx, program, "--options=NONE", "--list-features").Output()
 	if err != nil || !bytes.Contains(features, []byte("json")) {
@@ -72,11 +72,11 @@ func askVersion(ctx context.Context, program string) string {
 	return first
 }
 
-// mostTags is how many symbols are read of all files of one call.
+// mostTags is the maximum number of symbols of all files of one call.
 const mostTags = 5_000_000
 
-// tags are the symbols of files, by path; with an error those that were found before. No option file of the user or of the
-// tree is read: these can name programs.
+// tags returns the symbols of files, by path; with an error those found before it. No option file of the user or of the
+// tree is read, because these can name programs.
 func (t *tagger) tags(ctx context.Context, paths []string) (map[string][]source.Tag, error) {
 	if t.program == "" || len(paths) == 0 {
 		return nil, nil
@@ -111,7 +111,7 @@ func (t *tagger) tags(ctx context.Context, paths []string) (map[string][]source.
 	return tags, nil
 }
 
-// readTags reads what ctags prints, to the end.
+// readTags reads the output of ctags to the end.
 func readTags(from io.Reader) (map[string][]source.Tag, error) {
 	tags := map[string][]source.Tag{}
 	lines := bufio.NewScanner(from)

@@ -11,16 +11,15 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// texts are the bodies of the items of a whole tree, in a scratch file: they are most of what inputs come to, and each is
-// read a few times only. The strings that items get back lie in that file, and are good as long as their texts are
-// reachable.
+// texts holds the bodies of the items of a whole tree in a scratch file: they are the largest part of the inputs, and each
+// is read only a few times. Restored strings are mapped from that file, and valid as long as texts is reachable.
 type texts struct {
 	file *os.File
 	end  atomic.Int64
 	mu   sync.Mutex
 	gone []aside
 
-	forget func() // gives back the memory that reading has taken
+	forget func() // releases the memory that reading used
 }
 
 // aside is a part whose bodies are in the file, one after the other.
@@ -30,7 +29,7 @@ type aside struct {
 	at      int64
 }
 
-// put moves the bodies of a part into the file. One that cannot be written keeps them.
+// put moves the bodies of a part into the file. After a failed write the part keeps them.
 func (t *texts) put(p graph.Part) {
 	a := aside{items: p.Items, lengths: make([]int, len(p.Items))}
 	size := 0

@@ -10,9 +10,9 @@ import (
 	"reconcile.dev/reconcile/vectors"
 )
 
-// Verified is what came of looking whether an index is what it should be.
+// Verified is the result of a verification.
 type Verified struct {
-	// Sound says that it is; Compared says what was compared, and what differs.
+	// Sound is set if the index equals a rebuild; Compared describes the comparison and the difference.
 	Sound    bool
 	Compared string
 	Recall   vectors.Recall
@@ -20,8 +20,8 @@ type Verified struct {
 
 const askedVectors = 200
 
-// Verify builds the index anew in memory and compares: the bytes of the snapshot, or, where a delta is beside it, what
-// the inputs are known by, and the nodes and edges.
+// Verify rebuilds the index in memory and compares: the bytes of the snapshot, or, with a delta, the digests of the inputs,
+// and the nodes and edges.
 func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verified, error) {
 	if err := x.Index.Verify(); err != nil {
 		return &Verified{Compared: err.Error()}, nil

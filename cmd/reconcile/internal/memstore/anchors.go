@@ -19,62 +19,62 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// anchorLimit is the largest file that an anchor's digest is made of. A larger one is never stale.
+// anchorLimit is the size in bytes up to which files are digested for anchors. A larger file is never stale.
 const anchorLimit = 16 << 20
 
-// anchors knows the digests of the files that observations are about. A file is read once for each change of it.
+// anchors caches the digests of the files that observations refer to. A file is read once for each change.
 type anchors struct {
 	store  *state.Store
 	cached bool // in .reconcile/memory
 
 	mu     sync.Mutex
 	known  map[string]digested // by path; nil until loaded
-	last   *moment
-	change bool // known has something that the cache has not
+	last   *digestSnapshot
+	change bool // known has entries that the cache file lacks
 }
 
 type digested struct {
 	id     state.Identity
 	digest string
-	tokens int // 0 if nobody counted them
+	tokens int // 0 if not counted
 	racy   bool
 }
 
-// StateFolder is the folder of observed state, by the settings.
+// StateFolder returns the configured folder of observed state.
 func (f *Files) StateFolder() string { return f.settings().Folders.State }
 
-// Exists reports whether there is a file or folder of the tree at path that an observation may be about: not one of
-// git's, or of what this program keeps, and not behind a link.
+// Exists reports whether path is a file or folder of the tree that an observation may refer to: not one of git's or of this
+// program's, and not behind a link.
 func (f *Files) Exists(path string) bool {
 	id, err := f.anchors.look(path, f.settings().Folders.State)
 	return err == nil && (id.IsFile() || id.IsFolder())
 }
 
-// Digest is that of the content of a file of the tree, for anchors: "sha256:…", [schemas.AnchorAbsent] if there is none,
-// or "" for folders and for what cannot or must not be read.
+// Digest returns the digest of a file of the tree, for anchors: "sha256:…", [schemas.AnchorAbsent] if it does not exist, or
+// "" for folders and for files that cannot or must not be read.
 func (f *Files) Digest(path string) string {
 	return f.anchors.digest(path, f.settings().Folders.State)
 }
 
-// Stale says why an observation may be stale, as its anchors are now; "" if it is not.
-func (f *Files) Stale(o *schemas.Observation) string { return f.stale(o.Anchors, new(moment)) }
+// Stale returns why an observation may be stale, given the present state of its anchors; "" if it is not.
+func (f *Files) Stale(o *schemas.Observation) string { return f.stale(o.Anchors, new(digestSnapshot)) }
 
-// moment holds the digests of files as they were found at one moment, by path.
-type moment struct {
+// digestSnapshot holds the digests of files as read at one time, by path.
+type digestSnapshot struct {
 	at time.Time
 
 	mu      sync.RWMutex
 	digests map[string]string
 }
 
-func (m *moment) digest(path string) (digest string, ok bool) {
+func (m *digestSnapshot) digest(path string) (digest string, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	digest, ok = m.digests[path]
 	return digest, ok
 }
 
-func (m *moment) found(path, digest string) {
+func (m *digestSnapshot) found(path, digest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.digests == nil {
@@ -83,20 +83,20 @@ func (m *moment) found(path, digest string) {
 	m.digests[path] = digest
 }
 
-// glance is how long searches of one process rely on a look at a file.
-const glance = time.Second
+// digestTTL is how long searches of one process reuse the digests.
+const digestTTL = time.Second
 
-// recently is a moment that lies back no longer than glance.
-func (a *anchors) recently() *moment {
+// recentDigests returns a snapshot that is not older than digestTTL.
+func (a *anchors) recentDigests() *digestSnapshot {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.last == nil || time.Since(a.last.at) > glance {
-		a.last = &moment{at: time.Now()}
+	if a.last == nil || time.Since(a.last.at) > digestTTL {
+		a.last = &digestSnapshot{at: time.Now()}
 	}
 	return a.last
 }
 
-func (f *Files) stale(all []schemas.Anchor, m *moment) string {
+func (f *Files) stale(all []schemas.Anchor, m *digestSnapshot) string {
 	var changed []string
 	for _, a := range all {
 		if a.Digest == "" {
@@ -105,7 +105,7 @@ func (f *Files) stale(all []schemas.Anchor, m *moment) string {
 		now, ok := m.digest(a.Path)
 		if !ok {
 			now = f.Digest(a.Path)
-			m.found(strings.Clone(a.Path), now) // the path may be a part of much more
+			m.found(strings.Clone(a.Path), now) // the path may be a slice of a large string
 		}
 		switch {
 		case now == "" || now == a.Digest:
@@ -126,7 +126,7 @@ func (f *Files) stale(all []schemas.Anchor, m *moment) string {
 
 var errNoAnchor = errors.New("no file that an observation can be about")
 
-// vetAnchor refuses paths that lead out of the tree, into git's files, or into what this program keeps.
+// vetAnchor refuses paths that lead out of the tree, or to git's or this program's files.
 func vetAnchor(p, stateDir string) error {
 	if treepath.Of(p) != treepath.User || p == "." || treepath.Within(p, stateDir) {
 		return errNoAnchor
@@ -134,7 +134,7 @@ func vetAnchor(p, stateDir string) error {
 	return nil
 }
 
-// look looks at a file without following links.
+// look returns a file's identity without following links.
 func (a *anchors) look(p, stateDir string) (state.Identity, error) {
 	if err := vetAnchor(p, stateDir); err != nil {
 		return state.Identity{}, err
@@ -177,7 +177,7 @@ func (a *anchors) digest(p, stateDir string) string {
 	return d.digest
 }
 
-// load reads the digests that an earlier process made.
+// load reads the digests cached by an earlier process.
 func (a *anchors) load() {
 	a.known = map[string]digested{}
 	data, _, err := a.store.ReadFile(anchorsPath, fileLimit)
@@ -193,10 +193,10 @@ func (a *anchors) load() {
 	}
 }
 
-// mostAnchors bounds the cache: what an older process knew of files that nobody asks for goes with the rest.
+// mostAnchors is the maximum size of the cache: entries of older processes that are not used any more are dropped first.
 const mostAnchors = 50_000
 
-// save keeps the digests for the next process; those of files that were just changed are made again.
+// save writes the digests for the next process; those of files that were just changed are computed again.
 func (a *anchors) save() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,5 +211,5 @@ func (a *anchors) save() {
 			b = binary.AppendUvarint(b, uint64(k.tokens))
 		}
 	}
-	_ = a.store.Replace(anchorsPath, seal(b)) // else the next process reads the files again
+	_ = a.store.Replace(anchorsPath, seal(b)) // otherwise the next process reads the files again
 }

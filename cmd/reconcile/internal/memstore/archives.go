@@ -9,34 +9,34 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// archived is a view of the archives. It is made anew when any of them changed.
+// archived returns a view of the archives. It is rebuilt when any of them changed.
 func (f *Files) archived() (*view, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ids := f.archives()
-	if f.put != nil && f.put.holds(ids) {
-		return f.put, nil
+	if f.archiveView != nil && f.archiveView.holds(ids) {
+		return f.archiveView, nil
 	}
-	if t := f.putTable(); t != nil {
+	if t := f.archiveTable(); t != nil {
 		v, err := newView(f.o.Now(), []part{{table: t}}, sourcesOf(t))
 		if err == nil && v.holds(ids) {
-			f.put = v
+			f.archiveView = v
 			return v, nil
 		}
 	}
 	v, err := f.readArchives(ids)
 	if err == nil {
-		f.put = v
+		f.archiveView = v
 	}
 	return v, err
 }
 
-// putTable is the table of archives in the cache, nil if there is none that can be searched.
-func (f *Files) putTable() *table {
+// archiveTable returns the table of archives in the cache, or nil if no searchable one exists.
+func (f *Files) archiveTable() *table {
 	if f.o.NoCache {
 		return nil
 	}
-	t := f.openTable(putPath)
+	t := f.openTable(archivesPath)
 	if t == nil || t.lex == nil {
 		return nil
 	}
@@ -53,14 +53,14 @@ func (f *Files) readArchives(ids map[int]state.Identity) (*view, error) {
 			whole = false
 			continue
 		}
-		b.add(source{issue: issue, id: ids[issue], racy: ids[issue].Ctime > now.Add(-tick).UnixNano()}, m)
+		b.addFile(source{issue: issue, id: ids[issue], racy: ids[issue].Ctime > now.Add(-tick).UnixNano()}, m)
 	}
 	t, err := b.table()
 	if err != nil {
 		return nil, err
 	}
 	if whole && !f.o.NoCache && t.len() > slack {
-		_ = f.store.Replace(putPath, t.data)
+		_ = f.store.Replace(archivesPath, t.data)
 	}
 	return newView(f.o.Now(), []part{{table: t}}, sourcesOf(t))
 }
@@ -73,7 +73,7 @@ func sourcesOf(t *table) map[int]source {
 	return out
 }
 
-// holds reports whether a view is that of these very files.
+// holds reports whether a view is of exactly these files.
 func (v *view) holds(ids map[int]state.Identity) bool {
 	if len(v.owners) != len(ids) {
 		return false
@@ -86,20 +86,20 @@ func (v *view) holds(ids map[int]state.Identity) bool {
 	return true
 }
 
-// united is the memory as it was before it was compacted: what compaction merged is found in its originals, which are in
-// the archives.
-type united struct {
-	live, put *view
-	set       *lexical.Set
-	split     int // the number of the first document that is in the archives
+// uncompacted is the memory as it was before compaction: merged observations are replaced by their originals from the
+// archives.
+type uncompacted struct {
+	live, archive *view
+	set           *lexical.Set
+	split         int // number of the first document of the archives
 }
 
-// unite unites the issue files with the archives. Originals count as long as what they were merged into stands: what was
-// removed or replaced since is not found in them either.
-func (f *Files) unite(live, put *view) (*united, error) {
+// uncompact joins the issue files with the archives. Originals count while the observation that they were merged into
+// exists; if it was removed or replaced, they are not found either.
+func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if u := f.united; u != nil && u.live == live && u.put == put {
+	if u := f.uncompacted; u != nil && u.live == live && u.archive == put {
 		return u, nil
 	}
 	at, err := put.places()
@@ -129,7 +129,7 @@ func (f *Files) unite(live, put *view) (*united, error) {
 			}
 		}
 	}
-	u := &united{live: live, put: put}
+	u := &uncompacted{live: live, archive: put}
 	for _, s := range all {
 		u.split += s.Index.Docs()
 	}
@@ -142,11 +142,11 @@ func (f *Files) unite(live, put *view) (*united, error) {
 		all = append(all, s)
 	}
 	u.set, err = lexical.NewSet(all...)
-	f.united = u
+	f.uncompacted = u
 	return u, err
 }
 
-// places are the rows of a view of one table, by id.
+// places returns the rows of a view of one table, by id.
 func (v *view) places() (map[string]int, error) {
 	out := map[string]int{}
 	for i := range v.parts {
@@ -167,17 +167,17 @@ func hasAll(places map[string]int, ids []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { _, ok := places[id]; return !ok })
 }
 
-// search finds what passes the filter of both.
-func (u *united) search(live, put *asked, text string, limit int) ([]Row, error) {
-	of := func(doc int) (*asked, place) {
+// search returns the matches of both filters.
+func (u *uncompacted) search(live, put *rowFilter, text string, limit int) ([]Row, error) {
+	of := func(doc int) (*rowFilter, place) {
 		if doc < u.split {
 			return live, u.live.find(doc)
 		}
-		return put, u.put.find(doc - u.split)
+		return put, u.archive.find(doc - u.split)
 	}
 	hits, err := u.set.Search(text, limit, func(doc int) bool {
 		a, at := of(doc)
-		return a.passes(at, a.v.row(at))
+		return a.matches(at, a.v.row(at))
 	})
 	if err != nil {
 		return nil, err

@@ -22,14 +22,14 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// Capture implements [Store]. The Observation is on the disk before anything else changes: from then on the capture is not
-// lost, whatever is killed when, since the next run takes in what is not yet in the memory. Then come the issue file, those
-// of other issues of which it says something, in ascending order, and the manifest; each under its own lock, never two at
-// once. What takes time is done beside each other: the issue file is folded and written under another name while the
-// Observation reaches the disk, and so is the manifest; see draft.
+// Capture implements [Store]. The Observation is on disk before anything else changes: from then on the capture is not
+// lost, even if the process is killed, since the next run ingests pending captures. Then it writes the issue file, those of
+// other issues that the capture refers to, in ascending order, and the manifest; each under its own lock, never two at
+// once. Slow work runs concurrently: the issue file and the manifest are computed and written under temporary names while
+// the Observation is synced; see speculativeManifest.
 //
-// The error is ErrDisabled, ErrInvalid for a capture that no Observation can be made of, or one of the file system. A lock
-// that cannot be had is none: see [Captured.Held].
+// The error is ErrDisabled, ErrInvalid for a capture that gives no valid Observation, or one of the file system. A lock
+// that is not available is not an error: see [Captured.Held].
 func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Captured, error) {
 	if !*f.settings().Memory.Enabled {
 		return Captured{}, ErrDisabled
@@ -37,13 +37,13 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	if err := errors.Join(checkAgent(spec.Agent), checkIssue(spec.Issue)); err != nil {
 		return Captured{}, err
 	}
-	a := f.openAhead(spec.Issue)
-	clean, name, err := named(spec)
+	a := f.startPrefetch(spec.Issue)
+	clean, name, err := prepareCapture(spec)
 	if err != nil {
 		a.wait()
 		return Captured{}, err
 	}
-	d := f.draftOf(spec.Issue)
+	d := f.speculate(spec.Issue)
 	a.look(memory.Spec{Name: name, ObservationSpec: clean}, d)
 	defer d.close()
 	defer a.wait()
@@ -53,13 +53,13 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 	}
 	c := Captured{Name: name, Path: f.keptAt(name, clean.Timestamp.Time)}
 	reread := sync.OnceValues(func() (memory.Spec, error) { return f.reread(name, src) })
-	k := f.keep(c.Path, src, func() error {
+	k := f.startWrite(c.Path, src, func() error {
 		_, err := reread()
 		return err
 	})
 	s, err := reread()
 	if err != nil {
-		_ = k.wait() // it leaves nothing
+		_ = k.wait() // no file is left
 		return Captured{}, err
 	}
 	for _, e := range s.Entries {
@@ -67,20 +67,19 @@ func (f *Files) Capture(ctx context.Context, spec *schemas.ObservationSpec) (Cap
 			c.Repeats = append(c.Repeats, e.Repeats)
 		}
 	}
-	return f.takeIn(ctx, c, s, k, a, d)
+	return f.ingest(ctx, c, s, k, a, d)
 }
 
-// keeping is the writing of an Observation's file.
-type keeping struct {
+// pendingWrite is a concurrent write of an Observation's file.
+type pendingWrite struct {
 	done  chan struct{}
-	known bool // the file was there before
+	known bool // the file existed before
 	err   error
 }
 
-// keep writes the file of an Observation durably, beside what the caller does meanwhile. There is none after an error of
-// ready.
-func (f *Files) keep(path string, src []byte, ready func() error) *keeping {
-	k := &keeping{done: make(chan struct{})}
+// startWrite writes the file of an Observation durably, in the background. If ready fails, it writes no file.
+func (f *Files) startWrite(path string, src []byte, ready func() error) *pendingWrite {
+	k := &pendingWrite{done: make(chan struct{})}
 	go func() {
 		defer close(k.done)
 		var was []byte
@@ -96,14 +95,14 @@ func (f *Files) keep(path string, src []byte, ready func() error) *keeping {
 	return k
 }
 
-// wait returns when the file is on the disk, or cannot be.
-func (k *keeping) wait() error {
+// wait returns when the file is on disk, or failed.
+func (k *pendingWrite) wait() error {
 	<-k.done
 	return k.err
 }
 
-// takeIn puts a capture into the memory, once it is kept.
-func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec, k *keeping, a *ahead, d *draft) (Captured, error) {
+// ingest adds a capture to the memory, once it is written.
+func (f *Files) ingest(ctx context.Context, c Captured, s memory.Spec, k *pendingWrite, a *prefetch, d *speculativeManifest) (Captured, error) {
 	changed := map[int][]byte{}
 	var added []schemas.Observation
 	var effects memory.Effects
@@ -111,7 +110,7 @@ func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec, k *keepin
 		opened := a.wait()
 		s.Tokens = a.tokens
 		out, more, err := opened.Grow(file, s)
-		if len(out.Added)+len(more.IDs()) > 0 { // else it is there already, perhaps since a try before
+		if len(out.Added)+len(more.IDs()) > 0 { // otherwise it is there already, perhaps from an earlier try
 			added, effects = out.Added, more
 		}
 		if len(out.Added) > 0 && len(more.IDs()) == 0 {
@@ -155,7 +154,7 @@ func (f *Files) takeIn(ctx context.Context, c Captured, s memory.Spec, k *keepin
 func (f *Files) applyEffects(ctx context.Context, s memory.Spec, e memory.Effects, changed map[int][]byte) error {
 	for _, issue := range e.Issues() {
 		if issue == s.Issue {
-			continue // they are in the archive, or nowhere
+			continue // they are archived, or do not exist
 		}
 		out, wrote, err := f.change(ctx, issue, nil, func(file, archive []byte) (memory.Folded, error) {
 			if file == nil {
@@ -175,7 +174,7 @@ func (f *Files) applyEffects(ctx context.Context, s memory.Spec, e memory.Effect
 	return nil
 }
 
-// warnOfHeld tells what is to be known of a capture that waits for the next run, and returns the gist of it.
+// warnOfHeld warns of a capture that waits for the next run, and returns the reason.
 func (f *Files) warnOfHeld(err error) string {
 	const kept = "the Observation is kept, and the next run of reconcile takes it into the memory"
 	var busy *lock.BusyError
@@ -188,9 +187,9 @@ func (f *Files) warnOfHeld(err error) string {
 	return why
 }
 
-// putIntoManifest puts issue files that were just written into the manifest. Another process may have written into them
-// since: what they hold now counts. d may be what the manifest should become.
-func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *draft) error {
+// putIntoManifest adds just written issue files to the manifest. Another process may have written them since: their present
+// content counts. d may be the next manifest.
+func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *speculativeManifest) error {
 	if ok, err := d.place(ctx, changed); ok || err != nil {
 		return lostIsBusy(err)
 	}
@@ -198,22 +197,22 @@ func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *
 	for issue := range changed {
 		ours[issue] = true
 	}
-	_, err := f.underManifestLock(ctx, func(was []byte, s *step) ([][]byte, error) {
+	_, err := f.underManifestLock(ctx, func(was []byte, s *manifestState) ([][]byte, error) {
 		if len(s.issues) == 0 {
 			return nil, errUnknown
 		}
 		return spliced(was, slices.Sorted(maps.Keys(changed)), func(issue int) ([]schemas.ObservationIndex, error) {
-			return f.linesNow(issue, s)
+			return f.currentLines(issue, s)
 		})
 	}, ours)
-	if errors.Is(err, errUnknown) || errors.Is(err, memory.ErrDamaged) { // all issue files have to be looked at
-		return f.keepInStep(ctx, ours)
+	if errors.Is(err, errUnknown) || errors.Is(err, memory.ErrDamaged) { // all issue files must be read
+		return f.updateManifest(ctx, ours)
 	}
 	return err
 }
 
-// linesNow are the lines of an issue as its file is now, which is noted in s.
-func (f *Files) linesNow(issue int, s *step) ([]schemas.ObservationIndex, error) {
+// currentLines returns the manifest lines of an issue from its present file, whose hash it records in s.
+func (f *Files) currentLines(issue int, s *manifestState) ([]schemas.ObservationIndex, error) {
 	data, err := f.readOrNil(f.issuePath(issue))
 	if err != nil {
 		return nil, err
@@ -234,9 +233,8 @@ func (f *Files) linesNow(issue int, s *step) ([]schemas.ObservationIndex, error)
 	return out, nil
 }
 
-// named is a capture as it is kept, and its name. Secrets and private text are taken out, should they have come as far as
-// here.
-func named(spec *schemas.ObservationSpec) (*schemas.ObservationSpec, string, error) {
+// prepareCapture returns a capture without secrets and private text, which callers should have removed, and its name.
+func prepareCapture(spec *schemas.ObservationSpec) (*schemas.ObservationSpec, string, error) {
 	clean := *spec
 	clean.Entries = slices.Clone(spec.Entries)
 	for i := range clean.Entries {
@@ -247,7 +245,7 @@ func named(spec *schemas.ObservationSpec) (*schemas.ObservationSpec, string, err
 	return &clean, name, err
 }
 
-// reread makes the Observation of its file, by the code that reads it in the next run.
+// reread parses the Observation's file with the code that the next run uses.
 func (f *Files) reread(name string, src []byte) (memory.Spec, error) {
 	o, err := f.decode(f.specPath(name), src)
 	if err != nil {
@@ -256,31 +254,32 @@ func (f *Files) reread(name string, src []byte) (memory.Spec, error) {
 	return memory.Spec{Name: name, Digest: o.Digest, ObservationSpec: schemas.SpecAs[*schemas.ObservationSpec](o)}, nil
 }
 
-// ahead is the issue file that a capture goes into, read before its lock is there: should it be another one by then, it is
-// read again. What takes processors only is done beside what waits for the disk.
-type ahead struct {
-	read   chan struct{} // closed when opened is known
+// prefetch reads the issue file of a capture before its lock is held: if the file changed by then, it is read again.
+// Computation runs while other work waits for the disk.
+type prefetch struct {
+	read   chan struct{} // closed when opened is set
 	opened *memory.Opened
-	looked chan struct{}  // closed when tokens is known, too; nil before look
-	tokens map[string]int // of the contents of the capture
+	looked chan struct{}  // closed when tokens is set, too; nil before look
+	tokens map[string]int // of the capture's contents
 }
 
-// openAhead reads the issue file of a capture.
-func (f *Files) openAhead(issue int) *ahead {
-	a := &ahead{read: make(chan struct{})}
+// startPrefetch reads the issue file of a capture.
+func (f *Files) startPrefetch(issue int) *prefetch {
+	a := &prefetch{read: make(chan struct{})}
 	go func() {
 		defer close(a.read)
 		data, err := f.readOrNil(f.issuePath(issue))
 		if err != nil {
-			data = nil // whoever has the lock is told again
+			data = nil // the read under the lock reports the error
 		}
 		a.opened = memory.Open(data, issue)
 	}()
 	return a
 }
 
-// look counts the tokens of a capture's contents, and has the draft written of the lines that the issue will have.
-func (a *ahead) look(s memory.Spec, d *draft) {
+// look counts the tokens of a capture's contents, and starts the speculative manifest with the lines that the issue will
+// have.
+func (a *prefetch) look(s memory.Spec, d *speculativeManifest) {
 	a.looked = make(chan struct{})
 	count := counting(s.Entries)
 	go func() {
@@ -294,15 +293,15 @@ func (a *ahead) look(s memory.Spec, d *draft) {
 	}()
 }
 
-// wait returns the issue file as it was read, once nobody else uses it.
-func (a *ahead) wait() *memory.Opened {
+// wait returns the issue file as read, once no goroutine uses it.
+func (a *prefetch) wait() *memory.Opened {
 	if <-a.read; a.looked != nil {
 		<-a.looked
 	}
 	return a.opened
 }
 
-// counting counts the tokens of contents, by content, on two processors. The result waits for them.
+// counting counts the tokens of contents, by content, on two processors. The returned function waits for them.
 func counting(entries []schemas.ObservationEntry) (wait func() map[string]int) {
 	var counts [2][]int
 	var all sync.WaitGroup
@@ -323,7 +322,7 @@ func counting(entries []schemas.ObservationEntry) (wait func() map[string]int) {
 	}
 }
 
-// decode reads the file of an Observation. All that is wrong with it is in the error, ErrInvalid.
+// decode parses the file of an Observation. The error lists all problems, and is ErrInvalid.
 func (f *Files) decode(path string, src []byte) (*schemas.Object, error) {
 	f.decodeMu.Lock()
 	defer f.decodeMu.Unlock()
@@ -343,8 +342,8 @@ func (f *Files) decode(path string, src []byte) (*schemas.Object, error) {
 	return d.Object, nil
 }
 
-// captureName is <agent>-<issue>-<ms>-<6 digits of a digest of the content>, the agent cut where names end: so a capture
-// that is made again has the same name, and two processes never write one file.
+// captureName returns <agent>-<issue>-<ms>-<6 digits of a digest of the content>, with the agent cut to the maximum length
+// of names: a repeated capture has the same name, and two processes never write the same file.
 func captureName(spec *schemas.ObservationSpec) (string, error) {
 	canonical, err := json.Marshal(spec)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// tmpDir is where new contents are written before they get their names.
+// tmpDir is the folder of temporary files.
 const tmpDir = ".reconcile/tmp"
 
-// folding makes the files of an issue of what they are. It may be called several times.
+// folding computes the files of an issue from their present contents. It may be called several times.
 type folding func(file, archive []byte) (memory.Folded, error)
 
-// steals bounds how often a fold begins again because another program took the lock or wrote without it.
+// steals is how often a fold is retried after another program took the lock or wrote without it.
 const steals = 5
 
-// change changes the files of an issue under the issue's lock, durably. wrote is false when they are as they should be.
-// first, which may be nil, is what has to be done before: the files are changed after it returned, and not at all after an
-// error of it, but they are written beside it under other names.
+// change changes the files of an issue under the issue's lock, durably. wrote is false if they are unchanged. first, which
+// may be nil, runs first: the files change after it returned, and not at all if it fails, but they are written under
+// temporary names meanwhile.
 func (f *Files) change(ctx context.Context, issue int, first func() error, fold folding) (out memory.Folded, wrote bool, err error) {
 	for range steals {
 		var now bool
@@ -80,8 +80,8 @@ func (f *Files) changeOnce(ctx context.Context, issue int, first func() error, f
 	return out, true, staged.Commit()
 }
 
-// changes are the files to write. An observation that moves from one file to the other is in both for a moment rather
-// than in none: what moves to the archive is written there first, and what comes back is dropped there last.
+// changes returns the files to write. An observation that moves from one file to the other is in both for a moment rather
+// than in neither: additions to the archive are written first, and removals from it last.
 func (f *Files) changes(issue int, file, archive []byte, out *memory.Folded) []durable.Op {
 	var ops []durable.Op
 	if !same(archive, out.Archive) {
@@ -96,7 +96,7 @@ func (f *Files) changes(issue int, file, archive []byte, out *memory.Folded) []d
 	return ops
 }
 
-// losesAny reports whether an archive has an observation that the next one has not.
+// losesAny reports whether an archive has an observation that next lacks.
 func losesAny(archive []byte, next []schemas.Observation) bool {
 	was, err := memory.Parse(archive)
 	if archive == nil || err != nil {
@@ -107,10 +107,10 @@ func losesAny(archive []byte, next []schemas.Observation) bool {
 	})
 }
 
-// same reports whether two contents are the same; nil is that of no file.
+// same reports whether two contents are equal; nil means no file.
 func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
-// readOrNil reads a file of the memory; nil when there is none.
+// readOrNil reads a file of the memory; nil if it does not exist.
 func (f *Files) readOrNil(p string) ([]byte, error) {
 	data, _, err := f.store.ReadFile(p, fileLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,8 +119,8 @@ func (f *Files) readOrNil(p string) ([]byte, error) {
 	return data, f.noFile(p, err)
 }
 
-// noFile makes memory.ErrDamaged of the error of reading what is a link, a folder or the like: it is in the way, and is
-// moved aside like a file that cannot be read.
+// noFile returns memory.ErrDamaged for an entry that is not a file, such as a link or a folder: it is moved aside like an
+// unreadable file.
 func (f *Files) noFile(p string, err error) error {
 	if err == nil {
 		return nil

@@ -29,7 +29,7 @@ func TestLostLockIsBusy(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.underManifestLock(t.Context(), func([]byte, *step) ([][]byte, error) {
+	_, err = f.underManifestLock(t.Context(), func([]byte, *manifestState) ([][]byte, error) {
 		other := errors.Join(os.WriteFile(path+".new", []byte("{}"), 0o666), os.Rename(path+".new", path+".lock"))
 		return [][]byte{[]byte("{}")}, other
 	}, nil)

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// dirty are the issues that have to be folded again.
+// dirty returns the issues that must be folded again.
 func (s *settling) dirty() map[int]bool {
 	dirty := map[int]bool{}
 	if s.before.captures == nil { // nothing is known
@@ -44,7 +44,7 @@ func (s *settling) dirty() map[int]bool {
 		}
 	}
 	maps.Copy(dirty, s.wrong)
-	for issue, err := range s.view.bad { // of a newer version, or not to be read: it is left alone
+	for issue, err := range s.view.bad { // of a newer version, or unreadable: it is left alone
 		if err != nil {
 			delete(dirty, issue)
 		}
@@ -52,7 +52,7 @@ func (s *settling) dirty() map[int]bool {
 	return dirty
 }
 
-// dirtyCaptures marks the issues of captures that came or went, and those that they say something of.
+// dirtyCaptures marks the issues of new and removed captures, and those that they refer to.
 func (s *settling) dirtyCaptures(dirty map[int]bool) {
 	there := make(map[string]bool, len(s.entries))
 	for _, e := range s.entries {
@@ -104,7 +104,7 @@ func markIDs(dirty map[int]bool, ids []string) {
 	}
 }
 
-// dirtyRecords marks the issues of records that came. Those of records that went are not known: then it is all of them.
+// dirtyRecords marks the issues of new records. The issues of removed records are unknown: then it marks all.
 func (s *settling) dirtyRecords(dirty map[int]bool) {
 	news := map[string]state.Identity{}
 	for name, id := range s.names {
@@ -133,8 +133,8 @@ func (s *settling) dirtyRecords(dirty map[int]bool) {
 	}
 }
 
-// summed reports whether sums of recalls stand for all records of these names. What sums say of observations, their issues
-// are folded for.
+// summed reports whether sums of recalls replace all records of these names. The observations in sums are folded when their
+// issues are.
 func (s *settling) summed(went []string) bool {
 	recalls := memory.Recalls(s.records(recallNames(s.names)))
 	return !slices.ContainsFunc(went, func(name string) bool {

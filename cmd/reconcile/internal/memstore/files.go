@@ -12,48 +12,48 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// Options say how a store works. Now and Kinds must be set.
+// Options configure a store. Now and Kinds are required.
 type Options struct {
 	Now func() time.Time
-	// Kinds are those of the program.
+	// Kinds are the program's kinds.
 	Kinds schemas.Kinds
-	// Warn is told what a person should know and no error is. May be nil.
+	// Warn is called with warnings for people. May be nil.
 	Warn func(string)
-	// Doing is told what is being done and how many issues of it are done, again and again while it goes on. May be nil.
+	// Doing is called repeatedly during a long step with the number of finished issues. May be nil.
 	Doing func(step string, done, total int)
-	// Settings are those of the tree; read from it if nil.
+	// Settings are the tree's settings; if nil, they are read from the tree.
 	Settings *schemas.SettingsSpec
 	// NoCache neither reads nor writes caches.
 	NoCache bool
 }
 
-// Files is the memory of a tree, in files: see the package comment. Several processes may work on it at once.
+// Files is the memory of a tree, in files: see the package comment. Several processes may use it at once.
 type Files struct {
 	store   *state.Store
 	o       Options
 	given   func() *schemas.SettingsSpec
 	anchors anchors
 	shares  shares
-	encode  func(schemas.Ref, schemas.Spec) ([]byte, error) // a spec as a file
+	encode  func(schemas.Ref, schemas.Spec) ([]byte, error) // encodes a spec as a file
 
 	candidateRoom sync.Pool // of *[]memory.Candidate, for the index phase of a recall
 
-	mu      sync.Mutex // guards what follows
-	view    *view
-	put     *view             // the archives
-	united  *united           // both
-	tables  []part            // what the next view is made of while there is none
-	written map[int]wroteFile // issue files that this process wrote and the view has not
-	mapped  []func()          // end the mapping of files of the cache
-	warned  map[int]bool      // issue files that were told of
-	checked bool              // the manifest was looked at
+	mu          sync.Mutex // guards the fields below
+	view        *view
+	archiveView *view             // the archives
+	uncompacted *uncompacted      // both
+	tables      []part            // tables for the next view while there is none
+	written     map[int]wroteFile // issue files that this process wrote and the view lacks
+	mapped      []func()          // unmap files of the cache
+	warned      map[int]bool      // issue files that were warned about
+	checked     bool              // the manifest was checked
 
-	manifestMu sync.Mutex             // held while this process changes the manifest, so that its goroutines wait here
-	drafting   sync.Mutex             // held while there is a draft of it
-	dropping   sync.WaitGroup         // removes drafts, and manifests that others took the place of
-	room       atomic.Pointer[[]byte] // for reading it; see takeRoom
+	manifestMu  sync.Mutex             // held while this process changes the manifest, so that its goroutines wait here
+	speculating sync.Mutex             // held during a speculation
+	dropping    sync.WaitGroup         // removes temporary and replaced manifests
+	room        atomic.Pointer[[]byte] // buffer to read it; see takeRoom
 
-	writes atomic.Int64 // files of the memory that were written
+	writes atomic.Int64 // number of written files of the memory
 
 	recordsMu   sync.Mutex
 	recordsRead map[string]knownRecord
@@ -64,7 +64,7 @@ type Files struct {
 
 var _ Store = (*Files)(nil)
 
-// Open returns the memory of a tree. Nothing is read or written yet.
+// Open returns the memory of a tree. It reads and writes nothing yet.
 func Open(store *state.Store, o Options) *Files {
 	f := &Files{store: store, o: o, encode: document.Spec, anchors: anchors{store: store, cached: !o.NoCache}}
 	f.given = sync.OnceValue(func() *schemas.SettingsSpec {
@@ -76,10 +76,10 @@ func Open(store *state.Store, o Options) *Files {
 	return f
 }
 
-// Save keeps what is known of anchors for the next process; Close does, too.
+// Save writes the cache of anchors for the next process; Close does, too.
 func (f *Files) Save() { f.anchors.save() }
 
-// Close gives up what reading needs; nothing else may be going on. The state.Store is closed by who opened it.
+// Close releases the resources of readers; no call may be in progress. The caller closes the state.Store.
 func (f *Files) Close() error {
 	f.dropping.Wait()
 	f.anchors.save()
@@ -88,12 +88,12 @@ func (f *Files) Close() error {
 	for _, free := range f.mapped {
 		free()
 	}
-	f.view, f.put, f.united, f.tables, f.mapped = nil, nil, nil, nil, nil
+	f.view, f.archiveView, f.uncompacted, f.tables, f.mapped = nil, nil, nil, nil, nil
 	return nil
 }
 
-// Written counts the files below the folder of the memory that this process wrote, moved aside or removed, but for the
-// counts of recalls.
+// Written returns the number of files in the folder of the memory that this process wrote, moved aside or removed, without
+// the counts of recalls.
 func (f *Files) Written() int { return int(f.writes.Load()) }
 
 func (f *Files) settings() *schemas.SettingsSpec { return f.given() }

@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// span is a checked piece of the heap.
+// span is a range of the heap with its checksum.
 type span struct {
 	at, size int
 	sum      uint32
@@ -21,7 +21,7 @@ func spanOf(heap []byte, at int) span {
 	return span{at, len(heap) - at, uint32(xxhash.Sum64(heap[at:]))}
 }
 
-// piece is a piece of the heap, checked.
+// piece returns a range of the heap after checking it.
 func (t *table) piece(s span) ([]byte, error) {
 	if s.at+s.size > len(t.heap) || uint32(xxhash.Sum64(t.heap[s.at:s.at+s.size])) != s.sum {
 		return nil, errDamagedCache
@@ -29,11 +29,11 @@ func (t *table) piece(s span) ([]byte, error) {
 	return t.heap[s.at : s.at+s.size], nil
 }
 
-// blob is the part of an observation of other sizes.
+// blob is the part of an observation of variable size.
 type blob struct {
 	id, summary, supersededBy string
 	anchors                   []schemas.Anchor
-	source                    string // the Observation that it came in with
+	source                    string // the Observation that it came from
 	compacts                  []string
 }
 
@@ -48,16 +48,16 @@ func appendBlob(b []byte, o *schemas.Observation) []byte {
 	return appendTexts(b, o.Compacts)
 }
 
-// blob reads what else is known of a row.
+// blob reads the variable part of a row.
 func (t *table) blob(r *row) (blob, error) {
 	raw, err := t.piece(r.blob)
 	if err != nil {
 		return blob{}, err
 	}
-	return readBlob(string(raw)) // one copy, of which all are parts
+	return readBlob(string(raw)) // one copy, shared by all strings
 }
 
-// readBlob takes a blob apart.
+// readBlob parses a blob.
 func readBlob(raw string) (blob, error) {
 	d := texts{rest: raw, ok: true}
 	out := blob{id: d.next(), summary: d.next(), supersededBy: d.next(), source: d.next()}
@@ -73,7 +73,8 @@ func readBlob(raw string) (blob, error) {
 	return out, nil
 }
 
-// borrowedID is the id of a row as a part of the table, unchecked: it is for comparing, and gone when the table is.
+// borrowedID returns a row's id as a slice of the table, unchecked: it is for comparisons, and invalid after the table is
+// closed.
 func (t *table) borrowedID(r *row) string {
 	if r.blob.at+r.blob.size > len(t.heap) {
 		return ""
@@ -86,7 +87,7 @@ func (t *table) borrowedID(r *row) string {
 	return unsafe.String(&raw[size], int(n))
 }
 
-// id reads the id of a row alone.
+// id reads only the id of a row.
 func (t *table) id(r *row) (string, error) {
 	raw, err := t.piece(r.blob)
 	if err != nil {
@@ -96,7 +97,7 @@ func (t *table) id(r *row) (string, error) {
 	return d.text(), nil
 }
 
-// appendTaken writes which captures an issue file holds, and what they say of older observations.
+// appendTaken encodes the captures that an issue file holds, and their links to older observations.
 func appendTaken(b []byte, f *schemas.MemoryFile) []byte {
 	b = binary.AppendUvarint(b, uint64(len(f.Sources)))
 	for _, name := range slices.Sorted(maps.Keys(f.Sources)) {
@@ -119,7 +120,7 @@ func appendTexts(b []byte, list []string) []byte {
 	return b
 }
 
-// taken reads which captures an issue file holds into the form of the file.
+// taken decodes the captures of an issue file into the form of the file.
 func (t *table) taken(s *source) (*schemas.MemoryFile, error) {
 	raw, err := t.piece(s.taken)
 	if err != nil {
@@ -159,7 +160,7 @@ type texts struct {
 }
 
 func (d *texts) number() (n int) {
-	if d.rest != "" && d.rest[0] < 0x80 { // most are
+	if d.rest != "" && d.rest[0] < 0x80 { // the common case
 		n, d.rest = int(d.rest[0]), d.rest[1:]
 		return n
 	}
@@ -185,7 +186,7 @@ func (d *texts) next() string {
 	return s
 }
 
-// reader takes texts and numbers off the front of a slice; ok becomes false when there is less than it should be.
+// reader reads texts and numbers from the front of a slice; ok becomes false if it is too short.
 type reader struct {
 	b  []byte
 	ok bool

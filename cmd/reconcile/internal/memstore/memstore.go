@@ -9,32 +9,31 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Store keeps what agents learned (ADR-29, decision 6). [Files] is the one that reconcile uses; package storetest tests
-// whatever implements it. Its methods may be called from several goroutines.
+// Store stores what agents learned (ADR-29, decision 6). [Files] is the implementation that reconcile uses; package
+// storetest tests implementations. Its methods are safe for concurrent use.
 //
-// Ids, agents and issues come from people and agents: a store refuses those of a wrong form with ErrInvalid before it
-// looks anywhere.
+// Ids, agents and issues come from people and agents: a store refuses malformed ones with ErrInvalid before any access.
 type Store interface {
-	// Capture stores one capture, durably. What was captured before is the same capture: it stores nothing twice.
+	// Capture stores one capture, durably. A repeated capture is stored only once.
 	Capture(ctx context.Context, spec *schemas.ObservationSpec) (Captured, error)
-	// ByID returns one observation in full, also one that is archived; ErrUnknown if there is none.
+	// ByID returns one complete observation, also if archived; ErrUnknown if it does not exist.
 	ByID(ctx context.Context, id string) (schemas.Observation, error)
-	// ByIssue returns the observations of an issue in full, sorted by time and id; none is no error.
+	// ByIssue returns the complete observations of an issue, sorted by time and id. It is not an error if there are none.
 	ByIssue(ctx context.Context, issue int) ([]schemas.Observation, error)
-	// List returns what the filter lets pass, sorted by issue, time and id.
+	// List returns the matches of the filter, sorted by issue, time and id.
 	List(ctx context.Context, f Filter) ([]Row, error)
-	// Search returns what fits a query best, best first.
+	// Search returns the best matches of a query, best first.
 	Search(ctx context.Context, q Query) ([]Row, error)
-	// Remove removes observations for good; ErrUnknown, and nothing is removed, if one of them does not exist.
+	// Remove removes observations permanently; ErrUnknown, with nothing removed, if one of them does not exist.
 	Remove(ctx context.Context, ids []string, by, reason string) error
-	// Verify notes that observations are true of the files that they are about as these are now. ErrUnknown as in Remove.
+	// Verify records that observations are true of the present files that they refer to. ErrUnknown as in Remove.
 	Verify(ctx context.Context, ids []string, by string) error
 	// Recall returns what an agent should know of earlier work, and counts it as recalled.
 	Recall(ctx context.Context, r Request) (Recalled, error)
-	// Compact merges the observations of an issue into fewer; Undo takes the last compaction of it back.
+	// Compact merges the observations of an issue into fewer; Undo reverts the issue's last compaction.
 	Compact(ctx context.Context, issue int) (Compacted, error)
 	Undo(ctx context.Context, issue int) (Compacted, error)
-	// Stats returns the store's figures.
+	// Stats returns the store's statistics.
 	Stats(ctx context.Context) (schemas.MemoryStats, error)
 }
 
@@ -46,42 +45,42 @@ var (
 	ErrNothing  = errors.New("nothing to do") // of Compact and Undo
 )
 
-// HeapGrowth is by how many percent the heap should grow before garbage is collected in a process that captures, as in
-// debug.SetGCPercent: with Go's default of 100, it is done again every few captures, beside what a capture waits for.
+// HeapGrowth is the GC percentage for processes that capture, as in debug.SetGCPercent: with Go's default of 100, a
+// collection runs every few captures and delays them.
 const HeapGrowth = 300
 
-// Captured is what became of a capture.
+// Captured is the result of a capture.
 type Captured struct {
 	Name string `json:"name"` // of the Observation
 	Path string `json:"path"` // of its file below the root
-	// Observations are those that it added to the memory: none of an entry that repeats another, or that was removed.
+	// Observations are the new observations: an entry that repeats another, or that was removed, gives none.
 	Observations []schemas.Observation `json:"observations"`
-	// Repeats are the ids of observations that it said again.
+	// Repeats are the ids of observations that it repeated.
 	Repeats []string `json:"repeats,omitempty"`
-	// Held says that a lock could not be had: the Observation is written, and the next run takes it into the memory.
+	// Held is set if a lock was not available: the Observation is written, and the next run ingests it.
 	Held bool `json:"held,omitempty"`
-	// Why is what was told of that.
+	// Why is the reason.
 	Why string `json:"-"`
-	// Known says that this capture had been made before.
+	// Known is set if this capture had been made before.
 	Known bool `json:"known,omitempty"`
 	// Tokens are those of Observations.
 	Tokens int `json:"tokens"`
 }
 
-// Choice says whether observations of a sort are wanted beside the others.
+// Choice selects whether observations of a class are included.
 type Choice int
 
-// Choices. The zero value leaves them out.
+// The zero value excludes them.
 const (
 	Without Choice = iota
 	With
 	Only
 )
 
-// admits reports whether something that is (or is not) of the sort passes.
+// admits reports whether an observation passes; is tells whether it belongs to the class.
 func (c Choice) admits(is bool) bool { return c == With || is == (c == Only) }
 
-// Filter says which observations are wanted; the zero value lets all pass that stand: neither superseded nor archived.
+// Filter selects observations; the zero value selects all current ones: neither superseded nor archived.
 type Filter struct {
 	Agent        string
 	Issue        *int
@@ -92,7 +91,7 @@ type Filter struct {
 	Archived     Choice
 }
 
-// DefaultLimit is how many results a search has where no limit is given.
+// DefaultLimit is the default number of results of a search.
 const DefaultLimit = 20
 
 // Query is a search.
@@ -105,40 +104,40 @@ type Query struct {
 // Row is a line of a list of observations.
 type Row = memory.Row
 
-// Request asks for what an agent should know before it begins.
+// Request describes an agent's task for a recall.
 type Request struct {
 	Agent   string
 	Issue   int    // 0: none
-	Context string // what it is about to do
+	Context string // the task
 	Budget  *int   // tokens; nil: memory.maxTokens of the settings; 0: nothing is recalled
-	By      string // who asks, if not Agent
-	Dry     bool   // look only: nothing is counted as recalled
-	// Repeatable says that a recall of the same at the same time is this one, asked for again: by a run that was killed
-	// after it, for example. Without it each counts.
+	By      string // the requester, if not Agent
+	Dry     bool   // do not count it as recalled
+	// Repeatable is set if a recall with equal fields at the same time is a repetition of this one, for example after a killed
+	// run. Otherwise each counts.
 	Repeatable bool
 }
 
-// Recalled is what was found for an agent.
+// Recalled is the result of a recall.
 type Recalled struct {
 	Text      string   `json:"text"` // the section "## Memory Recall"; "" if there is nothing
 	IDs       []string `json:"ids"`  // best first
 	Tokens    int      `json:"tokens"`
-	Displaced int      `json:"displaced"` // how many tokens of reading again it saves, by estimate
-	Total     int      `json:"total"`     // how many observations there are to choose from
-	// Least is the smallest budget within which any of them fits, where none fits into this one; else 0.
+	Displaced int      `json:"displaced"` // estimated tokens of rereading that it saves
+	Total     int      `json:"total"`     // number of candidates
+	// Least is the smallest budget that fits any candidate, if none fits into this one; else 0.
 	Least int `json:"least,omitempty"`
 }
 
-// Compacted is what a compaction, or undoing one, did.
+// Compacted is the result of a compaction, or of undoing one.
 type Compacted struct {
 	Issue    int    `json:"issueNumber"`
 	Before   int    `json:"before"`   // observations of the issue
-	After    int    `json:"after"`    // and then
+	After    int    `json:"after"`    // and afterwards
 	Archived int    `json:"archived"` // originals in the archive
 	Record   string `json:"record"`
 }
 
-// Stored are the observations of one agent and issue that Settle took in.
+// Stored are the observations of one agent and issue that Settle ingested.
 type Stored struct {
 	Agent  string
 	Issue  int
@@ -146,10 +145,10 @@ type Stored struct {
 	Tokens int
 }
 
-// Settled is what Settle found and did.
+// Settled is the result of Settle.
 type Settled struct {
 	Stored []Stored // by issue and agent
-	// Edited are the Observations whose specs were changed after they were taken in, with the digest of the spec that was.
+	// Edited are the Observations whose specs changed after ingestion, with the digest of the ingested spec.
 	Edited   map[string]string
 	Warnings []string
 	Wrote    bool

@@ -12,21 +12,21 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Where the cache of the memory lies, below the root. All of it can be made again.
+// The paths of the memory's cache, below the root. All of it can be rebuilt.
 const (
-	cacheDir    = ".reconcile/memory"
-	basePath    = cacheDir + "/base"
-	deltaPath   = cacheDir + "/delta"
-	putPath     = cacheDir + "/archives"
-	sparedPath  = cacheDir + "/spared"
-	stepPath    = cacheDir + "/step"
-	settledPath = cacheDir + "/settled"
-	foldedPath  = cacheDir + "/folded"
-	recordsPath = cacheDir + "/records"
-	anchorsPath = cacheDir + "/anchors"
+	cacheDir          = ".reconcile/memory"
+	basePath          = cacheDir + "/base"
+	deltaPath         = cacheDir + "/delta"
+	archivesPath      = cacheDir + "/archives"
+	sparedPath        = cacheDir + "/spared"
+	manifestStatePath = cacheDir + "/step"
+	settledPath       = cacheDir + "/settled"
+	foldedPath        = cacheDir + "/folded"
+	recordsPath       = cacheDir + "/records"
+	anchorsPath       = cacheDir + "/anchors"
 )
 
-// fileLimit is the largest file of the memory that is read.
+// fileLimit is the maximum size of a file of the memory, in bytes.
 const fileLimit = 64 << 20
 
 func (f *Files) dir() string        { return f.store.MemoryDir() }
@@ -36,7 +36,7 @@ func (f *Files) manifestPath() string {
 	return f.dir() + "/manifest.json"
 }
 
-// Issues come as numbers, so that no name leads elsewhere.
+// Issues are numbers, so that no name leads to another folder.
 func (f *Files) issuePath(issue int) string { return f.dir() + "/" + issueName(issue) }
 func (f *Files) archivePath(issue int) string {
 	return f.archiveDir() + "/issue-" + strconv.Itoa(issue) + "-archived.json"
@@ -44,19 +44,19 @@ func (f *Files) archivePath(issue int) string {
 
 func issueName(issue int) string { return "issue-" + strconv.Itoa(issue) + ".json" }
 
-// issueOf is the number in the name of an issue file; ok is false for other names.
+// issueOf returns the number in the name of an issue file; ok is false for other names.
 func issueOf(name string) (issue int, ok bool) {
 	digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), "issue-")
 	n, err := strconv.ParseInt(digits, 10, 32)
 	return int(n), ok && err == nil && n >= 0 && issueName(int(n)) == name
 }
 
-// specPath is the path of the spec of an Observation.
+// specPath returns the path of an Observation's spec.
 func (f *Files) specPath(name string) string {
 	return path.Join(f.settings().Folders.Specs, schemas.ObservationKind.Plural, specFile(name))
 }
 
-// keptAt is the path of the spec of an Observation of a time: in the archive, if it has gone there.
+// keptAt returns the path of the spec of an Observation of a time: in the archive, if it was moved there.
 func (f *Files) keptAt(name string, at time.Time) string {
 	p := state.ArchivePath(f.settings().Folders.State, schemas.ObservationKind.Plural, at, specFile(name))
 	if _, err := f.store.LookAt(p); err == nil {
@@ -65,7 +65,7 @@ func (f *Files) keptAt(name string, at time.Time) string {
 	return f.specPath(name)
 }
 
-// issuesOf are the issues of ids, each once; ErrInvalid if one is no id.
+// issuesOf groups ids by issue; ErrInvalid if one is malformed.
 func issuesOf(ids []string) (map[int][]string, error) {
 	out := map[int][]string{}
 	for _, id := range ids {

@@ -16,15 +16,15 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// readFile is an issue file that was read.
+// readFile is the result of reading an issue file.
 type readFile struct {
 	source
-	file *schemas.MemoryFile // nil if it is as it is known already, cannot be read, or is in a table
+	file *schemas.MemoryFile // nil if unchanged, unreadable, or in a table
 	err  error
 }
 
-// Issue files that have to be read are read in batches, on all processors, and of each batch a table is made at once: what
-// was read of others need not stay in memory. These are the sizes of batches in bytes.
+// Issue files are read in batches, on all processors, and each batch becomes a table at once, so that the decoded files
+// need not stay in memory. These are the sizes of batches in bytes.
 const (
 	leastBatch = 512 << 10
 	mostBatch  = 4 << 20
@@ -47,7 +47,7 @@ func batches(files []source) (out [][]source) {
 	return out
 }
 
-// readIssues reads issue files and makes tables of those that are not as they are known.
+// readIssues reads issue files and builds tables of the changed ones.
 func (f *Files) readIssues(now time.Time, issues []source, known map[int]source, bare bool) ([]readFile, []*table, error) {
 	work := batches(issues)
 	all := make([]batch, len(work))
@@ -74,10 +74,10 @@ func (f *Files) readIssues(now time.Time, issues []source, known map[int]source,
 	return files, tables, err
 }
 
-// batch is what was read of some issue files.
+// batch is the result of reading some issue files.
 type batch struct {
 	files  []readFile
-	tables []*table // one, or none
+	tables []*table // one table, or none
 	err    error
 }
 
@@ -96,7 +96,7 @@ func (f *Files) readBatch(now time.Time, issues []source, known map[int]source, 
 		}
 		r := readIssue(now, s, data, f.noFile(f.issuePath(s.issue), err), known)
 		if r.file != nil && r.err == nil {
-			b.add(r.source, r.file)
+			b.addFile(r.source, r.file)
 			r.file = nil
 		}
 		out.files = append(out.files, r)
@@ -121,7 +121,7 @@ func readIssue(now time.Time, s source, data []byte, err error, known map[int]so
 	return readFile{s, m, err}
 }
 
-// tables are a table of what was added, or none if that is nothing.
+// tables returns a table of the added files, or none if there are none.
 func (b *tableBuilder) tables() ([]*table, error) {
 	if len(b.issues) == 0 {
 		return nil, nil
@@ -130,7 +130,7 @@ func (b *tableBuilder) tables() ([]*table, error) {
 	return []*table{t}, err
 }
 
-// table is what was added, with a lexical index of its own unless it is bare.
+// table returns a table of the added files, with its own lexical index unless it is bare.
 func (b *tableBuilder) table() (*table, error) {
 	if b.bare {
 		return openTable(b.bytes(nil, 0))

@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ByID implements [Store]: it reads the one issue file that the id names, and its archive if need be.
+// ByID implements [Store]: it reads the issue file that the id names, and its archive if necessary.
 func (f *Files) ByID(ctx context.Context, id string) (schemas.Observation, error) {
 	_, issue, _, ok := memory.ParseID(id)
 	if !ok {
@@ -45,7 +45,7 @@ func (f *Files) ByIssue(ctx context.Context, issue int) ([]schemas.Observation, 
 	return m.Observations, ctx.Err()
 }
 
-// readIssue reads an issue file or an archive; one that does not exist is empty.
+// readIssue reads an issue file or an archive; a missing file is empty.
 func (f *Files) readIssue(p string, issue int) (*schemas.MemoryFile, error) {
 	return f.readWith(memory.Parse, p, issue)
 }
@@ -65,9 +65,9 @@ func (f *Files) readWith(parse parsing, p string, issue int) (*schemas.MemoryFil
 	return m, nil
 }
 
-// Each calls fn for every observation, in full, by issue and in the order of its file, those of the archive after the
-// others of their issue, until fn returns an error, which it returns. Files that cannot be read are passed over. It is
-// for those who examine the memory: observations of other programs are as they stand, with any secret that is in them.
+// Each calls fn for each complete observation, by issue and in file order, archived ones last in their issue, until fn
+// returns an error, which it returns. It skips unreadable files. It is for audits: observations of third-party programs are
+// returned unredacted.
 func (f *Files) Each(ctx context.Context, fn func(*schemas.Observation) error) error {
 	v, err := f.current()
 	if err != nil {
@@ -99,17 +99,17 @@ func (f *Files) Each(ctx context.Context, fn func(*schemas.Observation) error) e
 	return nil
 }
 
-// asked is a filter with what it needs to judge rows of one view.
-type asked struct {
+// rowFilter is a filter with the data to match rows of one view.
+type rowFilter struct {
 	*Files
 	filter       Filter
 	v            *view
 	since, until int64 // milliseconds; until is 0 for no bound
-	now          *moment
+	now          *digestSnapshot
 }
 
-func (f *Files) ask(v *view, filter Filter, now *moment) *asked {
-	a := &asked{filter: filter, Files: f, v: v, now: now, since: -1 << 62}
+func (f *Files) newRowFilter(v *view, filter Filter, now *digestSnapshot) *rowFilter {
+	a := &rowFilter{filter: filter, Files: f, v: v, now: now, since: -1 << 62}
 	if !filter.Since.IsZero() {
 		a.since = filter.Since.UnixMilli()
 	}
@@ -119,8 +119,8 @@ func (f *Files) ask(v *view, filter Filter, now *moment) *asked {
 	return a
 }
 
-// passes reports whether a row is wanted.
-func (a *asked) passes(at place, r row) bool {
+// matches reports whether a row is selected.
+func (a *rowFilter) matches(at place, r row) bool {
 	switch {
 	case a.filter.Issue != nil && r.issue != *a.filter.Issue,
 		a.filter.Agent != "" && a.v.agent(at, r) != a.filter.Agent,
@@ -135,8 +135,8 @@ func (a *asked) passes(at place, r row) bool {
 	return r.anchored && a.why(at, r) != ""
 }
 
-// why says why a row may be stale.
-func (a *asked) why(at place, r row) string {
+// why returns why a row may be stale.
+func (a *rowFilter) why(at place, r row) string {
 	b, err := a.v.parts[at.part].blob(&r)
 	if err != nil {
 		return ""
@@ -144,14 +144,14 @@ func (a *asked) why(at place, r row) string {
 	return a.stale(b.anchors, a.now)
 }
 
-// tell makes the row that people and programs get.
-func (a *asked) tell(at place, r row) (Row, error) {
+// toRow returns the row for people and programs.
+func (a *rowFilter) toRow(at place, r row) (Row, error) {
 	t := a.v.parts[at.part].table
 	b, err := t.blob(&r)
 	if err != nil {
 		return Row{}, err
 	}
-	out := t.told(&r, &b)
+	out := t.toRow(&r, &b)
 	out.Stale = a.stale(b.anchors, a.now)
 	return out, nil
 }
@@ -162,7 +162,7 @@ func (f *Files) List(ctx context.Context, filter Filter) ([]Row, error) {
 		return nil, err
 	}
 	var rows []Row
-	err := f.over(ctx, filter, new(moment), func(a *asked, archived bool) error {
+	err := f.over(ctx, filter, new(digestSnapshot), func(a *rowFilter, archived bool) error {
 		found, err := a.list(archived)
 		if err == nil {
 			rows = append(rows, found...)
@@ -173,13 +173,13 @@ func (f *Files) List(ctx context.Context, filter Filter) ([]Row, error) {
 	return rows, err
 }
 
-func (a *asked) list(archived bool) (rows []Row, err error) {
+func (a *rowFilter) list(archived bool) (rows []Row, err error) {
 	a.v.each(func(at place, r row) bool {
-		if !a.passes(at, r) {
+		if !a.matches(at, r) {
 			return true
 		}
 		var told Row
-		told, err = a.tell(at, r)
+		told, err = a.toRow(at, r)
 		told.Archived = archived
 		rows = append(rows, told)
 		return err == nil
@@ -199,9 +199,9 @@ func checkFilter(f Filter) error {
 	return nil
 }
 
-// over calls fn for the views that a filter asks for: the issue files, the archives. Files that observations are about
-// are as they are at the moment now.
-func (f *Files) over(ctx context.Context, filter Filter, now *moment, fn func(a *asked, archived bool) error) error {
+// over calls fn for the views that a filter selects: the issue files, the archives. Anchored files are judged by the
+// digests in now.
+func (f *Files) over(ctx context.Context, filter Filter, now *digestSnapshot, fn func(a *rowFilter, archived bool) error) error {
 	if filter.Archived != Only {
 		err := f.again(func() error {
 			v, err := f.current()
@@ -209,7 +209,7 @@ func (f *Files) over(ctx context.Context, filter Filter, now *moment, fn func(a 
 				return err
 			}
 			f.checkManifest(ctx, v)
-			return fn(f.ask(v, filter, now), false)
+			return fn(f.newRowFilter(v, filter, now), false)
 		})
 		if err != nil {
 			return err
@@ -220,12 +220,12 @@ func (f *Files) over(ctx context.Context, filter Filter, now *moment, fn func(a 
 	}
 	v, err := f.archived()
 	if err == nil {
-		err = fn(f.ask(v, filter, now), true)
+		err = fn(f.newRowFilter(v, filter, now), true)
 	}
 	return errors.Join(err, ctx.Err())
 }
 
-// again calls fn, and calls it once more, with a view that was made without the cache, if that is damaged.
+// again calls fn, and calls it again with a view built without the cache if the cache is damaged.
 func (f *Files) again(fn func() error) error {
 	err := fn()
 	if !damagedCache(err) {
@@ -240,8 +240,8 @@ func (f *Files) again(fn func() error) error {
 	return fn()
 }
 
-// checkManifest brings the manifest in step when it is not as this program left it: nothing here is read from it, but
-// other programs do so. It is looked at once.
+// checkManifest updates the manifest if this program did not write its present form: nothing here reads it, but other
+// programs do. It checks once.
 func (f *Files) checkManifest(ctx context.Context, v *view) {
 	f.mu.Lock()
 	done := f.checked
@@ -251,10 +251,10 @@ func (f *Files) checkManifest(ctx context.Context, v *view) {
 		return
 	}
 	id, err := f.store.LookAt(f.manifestPath())
-	if s := f.loadStep(); s != nil && err == nil && s.id == id {
+	if s := f.loadManifestState(); s != nil && err == nil && s.id == id {
 		return
 	}
-	if err := f.keepInStep(ctx, nil); err != nil && !errors.Is(err, state.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
+	if err := f.updateManifest(ctx, nil); err != nil && !errors.Is(err, state.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
 		f.warn(fmt.Sprintf("%s cannot be brought in step: %v", f.manifestPath(), err))
 	}
 }

@@ -24,9 +24,8 @@ import (
 func stampOf(ms int64) schemas.Stamp { return schemas.NewStamp(time.UnixMilli(ms)) }
 
 // Recall implements [Store]. Candidates are the observations of the issue, those about a file that the context names, and
-// those that have a term of it; the index decides, and only the issue files of
-// what was chosen are read. What was shown is counted by a record, which is not synced: a recall that a loss of power
-// swallows did not happen. One that cannot be counted is told of, and no error.
+// those that share a term with it. The index selects, and only the issue files of the selection are read. A record counts
+// the recall; it is not synced: a power failure may lose the count. A failure to count is a warning, not an error.
 func (f *Files) Recall(ctx context.Context, r Request) (Recalled, error) {
 	settings := f.settings().Memory
 	budget := *settings.MaxTokens
@@ -60,8 +59,7 @@ func (f *Files) Recall(ctx context.Context, r Request) (Recalled, error) {
 	return out, err
 }
 
-// recordRecall counts a recall. Where that is not possible whoever asked is told what they wanted to know nevertheless.
-// Two that are equal in all else have other times.
+// recordRecall counts a recall. A failure is only a warning. Equal recalls get different times.
 func (f *Files) recordRecall(r Request, out Recalled) {
 	rec := schemas.MemoryRecord{
 		Type: schemas.RecordRecalled, Issue: r.Issue, By: cmp.Or(r.By, r.Agent), IDs: out.IDs,
@@ -79,10 +77,10 @@ func (f *Files) recordRecall(r Request, out Recalled) {
 	}
 }
 
-// atOnce bounds how many recalls that are equal in all else are counted of one millisecond.
+// atOnce is the maximum number of equal recalls that are counted in one millisecond.
 const atOnce = 100
 
-// choose is the index phase, and then the reading of what it chose.
+// choose runs the index phase, and then reads the selected observations.
 func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recalled, error) {
 	room, _ := f.candidateRoom.Get().(*[]memory.Candidate)
 	if room == nil {
@@ -95,7 +93,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 		return Recalled{}, err
 	}
 	l := loader{Files: f, v: v}
-	now := new(moment)
+	now := new(digestSnapshot)
 	c := memory.Chooser{
 		Issue: r.Issue, Budget: budget, Now: f.o.Now(), Weights: w,
 		Stale: func(k *memory.Candidate) string {
@@ -123,7 +121,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 	return Recalled{found.Text, found.IDs, found.Tokens, found.Displaced, len(cands), found.Least}, l.damaged
 }
 
-// loader reads what was chosen of a view.
+// loader reads the selected observations of a view.
 type loader struct {
 	*Files
 	v *view
@@ -153,7 +151,7 @@ func (l *loader) load(list []*memory.Candidate, take func(int, *schemas.Observat
 	})
 }
 
-// find reads a candidate out of the issue file that it is in; nil if it is not there.
+// find returns a candidate from the content of its issue file; nil if it is missing.
 func (l *loader) find(data []byte, k *memory.Candidate) *schemas.Observation {
 	at := l.v.find(k.Row)
 	row := l.v.row(at)
@@ -172,8 +170,8 @@ func (l *loader) find(data []byte, k *memory.Candidate) *schemas.Observation {
 	return inFull(data, id)
 }
 
-// candidates puts the observations that nothing replaced and that have to do with the request into room; the row of each
-// is its document in the set.
+// candidates appends the current observations that relate to the request to room; the row of each is its document in the
+// set.
 func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memory.Candidate, error) {
 	overlap, terms, related, err := v.set.Overlap(r.Context)
 	if err != nil {
@@ -210,7 +208,7 @@ func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memor
 	return cands, nil
 }
 
-// namedFiles are the terms of a context, by which it names files; nil if it names none.
+// namedFiles are the terms of a context, if it names files; else nil.
 type namedFiles map[string]bool
 
 func namedIn(context string) namedFiles {
@@ -224,7 +222,7 @@ func namedIn(context string) namedFiles {
 	return out
 }
 
-// anyAnchor reports whether an observation is about a file that is named, by its path or its own name.
+// anyAnchor reports whether an observation refers to a named file, by its path or base name.
 func (n namedFiles) anyAnchor(t *table, r *row) bool {
 	if n == nil || !r.anchored {
 		return false
@@ -232,18 +230,18 @@ func (n namedFiles) anyAnchor(t *table, r *row) bool {
 	b, err := t.blob(r)
 	return err == nil && slices.ContainsFunc(b.anchors, func(a schemas.Anchor) bool {
 		terms := lexical.Terms(path.Base(a.Path))
-		return len(terms) > 0 && n[terms[len(terms)-1]] // the last one is the whole name
+		return len(terms) > 0 && n[terms[len(terms)-1]] // the last term is the whole name
 	})
 }
 
-// unfoldedRecalls counts the recalls that are recorded and not in the issue files yet.
+// unfoldedRecalls counts the recorded recalls that are not in the issue files yet.
 func (f *Files) unfoldedRecalls() map[string]int {
 	names, err := f.recordNames()
 	if err != nil || len(names) == 0 {
 		return nil
 	}
 	folded := f.folded()
-	if folded == nil { // nothing is known: perhaps all are in the issue files
+	if folded == nil { // unknown: perhaps all are in the issue files
 		return nil
 	}
 	names = recallNames(names)
@@ -264,8 +262,8 @@ func (f *Files) unfoldedRecalls() map[string]int {
 	})
 }
 
-// readEach reads files of one folder on all processors, each once, and calls fn for those that can be read, several at the
-// same time. The content is valid during the call.
+// readEach reads files of one folder on all processors, each once, and calls fn for the readable ones, concurrently. The
+// content is valid during the call.
 func readEach[T any](f *Files, dir string, of []T, name func(T) string, fn func(of T, data []byte)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -286,14 +284,14 @@ func readEach[T any](f *Files, dir string, of []T, name func(T) string, fn func(
 	wg.Wait()
 }
 
-// Sizes of files are counted up to these bounds; beyond them they are estimated by their length.
+// Tokens of files are counted up to these sizes; larger files are estimated by their length.
 const (
 	countWhole  = 64 << 10  // of one file
-	countAtOnce = 256 << 10 // for one recall; what was counted is kept in the cache
+	countAtOnce = 256 << 10 // for one recall; counts are cached
 	bytesEach   = 4         // a token has some four bytes
 )
 
-// sizer tells how many tokens files have, 0 for none that can be read.
+// sizer returns a function that returns the number of tokens of a file, 0 if it is unreadable.
 func (a *anchors) sizer(stateDir string) func(path string) int {
 	left := countAtOnce
 	return func(p string) int {

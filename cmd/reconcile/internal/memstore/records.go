@@ -16,9 +16,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// record writes a record and returns its name. One that matters is written durably, and if it exists it is the same
-// one; one that does not is a count: that it exists is an error, fs.ErrExist. Secrets are taken out, should any have come
-// as far as here.
+// record writes a record and returns its name. A record that matters is written durably, and may exist with the same
+// content; for others, which are counts, existence is an error, fs.ErrExist. It redacts secrets, which callers should have
+// removed.
 func (f *Files) record(r schemas.MemoryRecord, matters bool) (string, error) {
 	r.By, r.Reason = secrets.Redact(r.By), secrets.Redact(r.Reason)
 	name, data, err := memory.EncodeRecord(r)
@@ -41,7 +41,7 @@ func (f *Files) record(r schemas.MemoryRecord, matters bool) (string, error) {
 	return name, f.store.Announce()
 }
 
-// recordNames are the records that there are, with what the system says of their files.
+// recordNames returns the existing records with the identities of their files.
 func (f *Files) recordNames() (map[string]state.Identity, error) {
 	out := map[string]state.Identity{}
 	err := f.store.LookInto(f.recordsDir(), func(file []byte, id state.Identity) {
@@ -55,14 +55,14 @@ func (f *Files) recordNames() (map[string]state.Identity, error) {
 	return out, nil
 }
 
-// knownRecord is a record as it was read.
+// knownRecord is a parsed record.
 type knownRecord struct {
 	id state.Identity
 	schemas.MemoryRecord
 	damaged string
 }
 
-// records reads records. One that cannot be read counts for nothing and is told of.
+// records reads records. It skips unreadable ones with a warning.
 func (f *Files) records(names map[string]state.Identity) map[string]schemas.MemoryRecord {
 	f.recordsMu.Lock()
 	defer f.recordsMu.Unlock()
@@ -93,7 +93,7 @@ func (f *Files) records(names map[string]state.Identity) map[string]schemas.Memo
 	return out
 }
 
-// fewRecords are read again rather than kept in the cache.
+// fewRecords is the number of records up to which they are not cached.
 const fewRecords = 64
 
 func (f *Files) take(name string, data []byte, id state.Identity, err error) {
@@ -127,7 +127,7 @@ func (f *Files) loadRecords() {
 	}
 }
 
-// saveRecords keeps what was read for the next process. Records are written once, so no care is taken of racy ones.
+// saveRecords caches the records for the next process. Records are written once, so racy files need no care.
 func (f *Files) saveRecords() {
 	if f.o.NoCache {
 		return
@@ -145,7 +145,7 @@ func (f *Files) saveRecords() {
 	_ = f.store.Replace(recordsPath, seal(b))
 }
 
-// undone tells by the names of records when a compaction of an issue was last undone.
+// undone returns, by the names of records, when a compaction of an issue was last undone.
 func undone(names map[string]state.Identity) map[int]int64 {
 	out := map[int]int64{}
 	for name := range names {
@@ -161,4 +161,14 @@ func undone(names map[string]state.Identity) map[int]int64 {
 		}
 	}
 	return out
+}
+
+// Records returns all records of the memory by name: what happened to observations after they were stored. It skips
+// unreadable ones with a warning.
+func (f *Files) Records() (map[string]schemas.MemoryRecord, error) {
+	names, err := f.recordNames()
+	if err != nil {
+		return nil, err
+	}
+	return f.records(names), nil
 }

@@ -14,30 +14,29 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// cacheFor is how long a view is good without a look at the disk (agentx-spec, memory pipeline 7.2). What this process
-// writes is in it at once.
+// cacheFor is how long a view is valid without a check of the disk (agentx-spec, memory pipeline 7.2). It includes this
+// process's writes at once.
 const cacheFor = 30 * time.Second
 
-// tick is how far apart two changes of a file are told apart, with room to spare: kernels stamp files with a clock that
-// moves every 1 to 10 ms.
+// tick is an upper bound of the resolution of file times: kernels stamp files with a clock that advances every 1 to 10 ms.
 const tick = 20 * time.Millisecond
 
-// When tables are merged and kept.
+// When tables are merged and cached.
 const (
-	slack     = 256 // so few observations are read and indexed again rather than kept in the cache
-	tailShare = 20  // the base is made anew when a twentieth of it is dead or in other tables
+	slack     = 256 // up to this many observations are not cached but read and indexed again
+	tailShare = 20  // the base is rebuilt when a twentieth of it is dead or in other tables
 	mostParts = 6
 )
 
-// current is the view, looked at no longer than cacheFor ago, for searching.
+// current returns the view for searching, checked no longer than cacheFor ago.
 func (f *Files) current() (*view, error) { return f.recent(true) }
 
-// recent is current; searched says that it is needed for searching.
+// recent is current; searched is set if the view must be searchable.
 func (f *Files) recent(searched bool) (*view, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.view == nil || time.Since(f.view.at) >= cacheFor || searched && f.view.set == nil {
-		return f.look(searched)
+		return f.scan(searched)
 	}
 	if len(f.written) > 0 {
 		return f.addWritten(searched)
@@ -45,7 +44,7 @@ func (f *Files) recent(searched bool) (*view, error) {
 	return f.view, nil
 }
 
-// addWritten puts what this process wrote into the view.
+// addWritten adds this process's writes to the view.
 func (f *Files) addWritten(searched bool) (*view, error) {
 	seen := make(map[int]source, len(f.view.owners)+len(f.written))
 	for issue, o := range f.view.owners {
@@ -56,7 +55,7 @@ func (f *Files) addWritten(searched bool) (*view, error) {
 	for _, w := range f.written {
 		m, err := memory.Parse(w.data)
 		if err == nil {
-			b.add(w.source, m)
+			b.addFile(w.source, m)
 		}
 		files = append(files, readFile{w.source, m, err})
 	}
@@ -64,17 +63,17 @@ func (f *Files) addWritten(searched bool) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.advance(f.view.at, seen, files, fresh, searched)
+	return f.nextView(f.view.at, seen, files, fresh, searched)
 }
 
-// latest is the view as the disk has it now. It may be one that cannot be searched.
+// latest returns the view of the present files. It may not be searchable.
 func (f *Files) latest() (*view, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.look(false)
+	return f.scan(false)
 }
 
-// bare reports whether new tables are to be bare: where nobody searches, unless those that there are can be searched.
+// bare reports whether new tables are bare: if the caller does not search, unless the present tables are searchable.
 func (f *Files) bare(searched bool) bool {
 	tables := f.tables
 	if f.view != nil {
@@ -83,14 +82,14 @@ func (f *Files) bare(searched bool) bool {
 	return !searched && (len(tables) == 0 || anyBare(tables))
 }
 
-// wroteFile is an issue file as this process wrote it. It is read when the view is asked for: who only captures has no
-// use for it.
+// wroteFile is an issue file as this process wrote it. It is parsed when a view is requested; a process that only captures
+// never needs it.
 type wroteFile struct {
 	source
 	data []byte
 }
 
-// wrote tells the view what this process wrote into an issue file.
+// wrote records a write of an issue file for the view.
 func (f *Files) wrote(issue int, data []byte) {
 	id, err := f.store.LookAt(f.issuePath(issue))
 	if err != nil {
@@ -107,8 +106,8 @@ func (f *Files) wrote(issue int, data []byte) {
 	f.written[issue] = wroteFile{source{issue: issue, id: id, hash: xxhash.Sum64(data), racy: true}, data}
 }
 
-// look looks at all issue files, and reads those that changed since the view or the cache.
-func (f *Files) look(searched bool) (*view, error) {
+// scan checks all issue files, and reads those that changed since the view or the cache.
+func (f *Files) scan(searched bool) (*view, error) {
 	if searched && f.view != nil && f.view.set == nil {
 		f.view = nil
 	}
@@ -138,10 +137,10 @@ func (f *Files) look(searched bool) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.advance(now, seen, files, fresh, searched)
+	return f.nextView(now, seen, files, fresh, searched)
 }
 
-// known is what is known of issue files, from the last view or the cache.
+// known returns the known issue files, from the last view or the cache.
 func (f *Files) known() map[int]source {
 	known := map[int]source{}
 	if f.view != nil {
@@ -158,9 +157,8 @@ func (f *Files) known() map[int]source {
 	return known
 }
 
-// advance makes the next view of what was read, and of tables of it. Of a file that cannot be read, what was known of it
-// stands.
-func (f *Files) advance(at time.Time, seen map[int]source, files []readFile, fresh []*table, searched bool) (*view, error) {
+// nextView builds the next view from the read files and their tables. For an unreadable file, its last known rows stay.
+func (f *Files) nextView(at time.Time, seen map[int]source, files []readFile, fresh []*table, searched bool) (*view, error) {
 	bad := map[int]error{}
 	known := f.known()
 	for _, r := range files {
@@ -183,7 +181,7 @@ func (f *Files) advance(at time.Time, seen map[int]source, files []readFile, fre
 	}
 	v, err := newView(at, tables, seen)
 	if err == nil {
-		v, err = f.tidy(v, seen, len(f.tables) == 0 && len(fresh) > 1)
+		v, err = f.mergeTables(v, seen, len(f.tables) == 0 && len(fresh) > 1)
 	}
 	if damagedCache(err) {
 		return f.startOver(searched)
@@ -197,7 +195,7 @@ func (f *Files) advance(at time.Time, seen map[int]source, files []readFile, fre
 	return v, nil
 }
 
-// startOver forgets a damaged cache and reads everything.
+// startOver drops a damaged cache and reads everything.
 func (f *Files) startOver(searched bool) (*view, error) {
 	if f.o.NoCache {
 		return nil, fmt.Errorf("%w, though it was just made", errDamagedCache)
@@ -205,7 +203,7 @@ func (f *Files) startOver(searched bool) (*view, error) {
 	again := f.o
 	f.o.NoCache = true
 	f.view, f.tables, f.written = nil, nil, nil
-	v, err := f.look(searched)
+	v, err := f.scan(searched)
 	f.o = again
 	if err == nil {
 		f.save(v)
@@ -213,9 +211,8 @@ func (f *Files) startOver(searched bool) (*view, error) {
 	return v, err
 }
 
-// tidy merges tables that have become too many or too small, or all of them, and keeps in the cache what would take long to
-// make again.
-func (f *Files) tidy(v *view, seen map[int]source, all bool) (*view, error) {
+// mergeTables merges tables that are too many or too small, or all of them, and caches what is slow to rebuild.
+func (f *Files) mergeTables(v *view, seen map[int]source, all bool) (*view, error) {
 	if len(v.parts) == 0 {
 		return v, nil
 	}
@@ -252,7 +249,7 @@ func (f *Files) tidy(v *view, seen map[int]source, all bool) (*view, error) {
 	return v, err
 }
 
-// save keeps tables in the cache. Where that cannot be, the next process reads the files again.
+// save caches tables. If that fails, the next process reads the files again.
 func (f *Files) save(v *view) {
 	if f.o.NoCache {
 		return
@@ -268,7 +265,7 @@ func (f *Files) save(v *view) {
 	}
 }
 
-// loadTables opens the tables of the cache that fit together; for searching none that are bare.
+// loadTables opens matching tables of the cache; for searching only searchable ones.
 func (f *Files) loadTables(searched bool) {
 	f.tables = nil
 	if f.o.NoCache {
@@ -302,7 +299,7 @@ func (f *Files) openTable(path string) *table {
 	return t
 }
 
-// warnOfBad tells of each file that cannot be read, once.
+// warnOfBad warns of each unreadable file, once.
 func (f *Files) warnOfBad(bad map[int]error) {
 	for _, issue := range slices.Sorted(maps.Keys(bad)) {
 		if f.warned == nil {

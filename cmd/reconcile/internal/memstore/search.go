@@ -9,9 +9,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Search implements [Store]. The ranking is BM25 over summaries and contents, see package lexical. What compaction merged is
-// found as its originals, which are archived, as if it had not been compacted. Where archived observations are asked for,
-// they come after the others, merged ones among these, each ranked among their like.
+// Search implements [Store]. The ranking is BM25 over summaries and contents, see package lexical. Merged observations are
+// found as their archived originals, as if they had not been compacted. If archived observations are requested, they follow
+// the others, including merged ones, each group ranked separately.
 func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 	if err := checkFilter(q.Filter); err != nil {
 		return nil, err
@@ -23,12 +23,12 @@ func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 	var rows []Row
 	if q.Filter.Archived == Without && len(f.archives()) > 0 {
 		err := f.again(func() (err error) {
-			rows, err = f.searchUnited(ctx, q, limit)
+			rows, err = f.searchUncompacted(ctx, q, limit)
 			return err
 		})
 		return rows, err
 	}
-	err := f.over(ctx, q.Filter, f.anchors.recently(), func(a *asked, archived bool) error {
+	err := f.over(ctx, q.Filter, f.anchors.recentDigests(), func(a *rowFilter, archived bool) error {
 		most := limit - len(rows)
 		if limit < 0 {
 			most = a.v.len()
@@ -47,8 +47,8 @@ func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 	return rows, err
 }
 
-// searchUnited searches the memory as it was before it was compacted.
-func (f *Files) searchUnited(ctx context.Context, q Query, limit int) ([]Row, error) {
+// searchUncompacted searches the memory as it was before compaction.
+func (f *Files) searchUncompacted(ctx context.Context, q Query, limit int) ([]Row, error) {
 	v, err := f.current()
 	if err != nil {
 		return nil, err
@@ -58,20 +58,20 @@ func (f *Files) searchUnited(ctx context.Context, q Query, limit int) ([]Row, er
 	if err != nil {
 		return nil, err
 	}
-	u, err := f.unite(v, put)
+	u, err := f.uncompact(v, put)
 	if err != nil {
 		return nil, err
 	}
 	if limit < 0 {
 		limit = v.len() + put.len()
 	}
-	now := f.anchors.recently()
-	rows, err := u.search(f.ask(v, q.Filter, now), f.ask(put, q.Filter, now), q.Text, limit)
+	now := f.anchors.recentDigests()
+	rows, err := u.search(f.newRowFilter(v, q.Filter, now), f.newRowFilter(put, q.Filter, now), q.Text, limit)
 	return rows, errors.Join(err, ctx.Err())
 }
 
-// accepts is passes for documents of the set; nil where all pass.
-func (a *asked) accepts() func(doc int) bool {
+// accepts is matches for documents of the set; nil if all match.
+func (a *rowFilter) accepts() func(doc int) bool {
 	if a.filter == (Filter{}) {
 		if a.v.replacedDocs() == nil {
 			return nil
@@ -80,23 +80,23 @@ func (a *asked) accepts() func(doc int) bool {
 	}
 	return func(doc int) bool {
 		at := a.v.find(doc)
-		return a.passes(at, a.v.row(at))
+		return a.matches(at, a.v.row(at))
 	}
 }
 
-// found is a row that a search found: the table that has it, its number there, and what was kept of it.
+// found is a row found by a search: its table, its number there, and its cached form.
 type found struct {
 	table *table
 	at    int
 	kept  *shown
 }
 
-func (a *asked) search(text string, limit int) ([]Row, error) {
+func (a *rowFilter) search(text string, limit int) ([]Row, error) {
 	hits, err := a.v.set.Search(text, limit, a.accepts())
 	if err != nil || len(hits) == 0 {
 		return nil, err
 	}
-	var few [DefaultLimit]found // on the stack: most searches need no more
+	var few [DefaultLimit]found // on the stack: enough for most searches
 	rows := few[:0]
 	if len(hits) > len(few) {
 		rows = make([]found, 0, len(hits))
@@ -107,8 +107,7 @@ func (a *asked) search(text string, limit int) ([]Row, error) {
 		rows = append(rows, found{t, at.row, t.kept[at.row].Load()})
 	}
 	out := make([]Row, len(hits))
-	// First all that is there already: rows lie far apart, and the processor fetches several pieces of memory at once if
-	// nothing is done with one before the next is asked for.
+	// First copy all cached rows: they are scattered in memory, and independent loads let the processor fetch several at once.
 	for i := range rows {
 		if rows[i].kept != nil {
 			out[i] = rows[i].kept.row
@@ -128,27 +127,27 @@ func (a *asked) search(text string, limit int) ([]Row, error) {
 	return out, nil
 }
 
-// staleNow is stale for what a search shows. It is looked into once for each moment.
-func (a *asked) staleNow(s *shown) string {
+// staleNow is why for a search result. It is computed once for each snapshot of digests.
+func (a *rowFilter) staleNow(s *shown) string {
 	if len(s.anchors) == 0 {
 		return ""
 	}
-	last := s.said.Load()
+	last := s.staleness.Load()
 	if last == nil || last.then != a.now.at {
-		last = &said{a.now.at, a.stale(s.anchors, a.now)}
-		s.said.Store(last)
+		last = &staleness{a.now.at, a.stale(s.anchors, a.now)}
+		s.staleness.Store(last)
 	}
 	return last.why
 }
 
-// Known returns the id of an observation that says the same as content, or "": for memory.Source.
+// Known returns the id of an observation with the same content, or "": for memory.Source.
 func (f *Files) Known(content string) string {
 	v, err := f.current()
 	if err != nil {
 		return ""
 	}
 	const candidates = 3
-	a := f.ask(v, Filter{}, nil)
+	a := f.newRowFilter(v, Filter{}, nil)
 	hits, err := v.set.Search(content, candidates, a.accepts())
 	if err != nil {
 		return ""
@@ -171,7 +170,7 @@ func (f *Files) Known(content string) string {
 	return ""
 }
 
-// inFull reads one observation out of an issue file; nil if it is not there.
+// inFull returns one observation from an issue file; nil if it is missing.
 func inFull(data []byte, id string) *schemas.Observation {
 	if o, ok := memory.Find(data, id); ok || data == nil {
 		return o

@@ -17,20 +17,20 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Bounds beyond which a store asks to be compacted (agentx-spec, memory pipeline 12.3).
+// Limits beyond which a store should be compacted (agentx-spec, memory pipeline 12.3).
 const (
 	largeStore       = 40 << 20 // bytes
 	manyObservations = 40_000
 )
 
-// Settle brings the store in step with the specs of a tree and the records: what was captured and is not in the memory
-// yet is taken in, what was changed by hand is made anew, what is damaged is moved aside, and the manifest is brought in
-// step. The tree must be locked by the store's process. A second call finds nothing to do, and costs a stat for each file.
+// Settle brings the store up to date with the specs of a tree and the records: it ingests new captures, rebuilds files that
+// were changed by hand, moves damaged files aside, and updates the manifest. The tree must be locked by the store's
+// process. A second call changes nothing, and costs a stat for each file.
 func (f *Files) Settle(ctx context.Context, t *state.Tree) (Settled, error) {
 	return f.settle(ctx, t, false)
 }
 
-// Rebuild is Settle that takes nothing for settled: every issue file is folded again, and the manifest is made anew.
+// Rebuild is Settle without the cache: every issue file is folded again, and the manifest is rebuilt.
 func (f *Files) Rebuild(ctx context.Context, t *state.Tree) (Settled, error) {
 	return f.settle(ctx, t, true)
 }
@@ -41,14 +41,14 @@ func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, e
 		return Settled{}, nil
 	}
 	s := &settling{Files: f, entries: entries, tree: t, all: all}
-	if err := s.look(ctx); err != nil {
+	if err := s.scan(ctx); err != nil {
 		return s.out, err
 	}
 	dirty := s.dirty()
 	if err := s.fold(ctx, dirty); err != nil {
 		return s.out, err
 	}
-	if err := f.keepInStep(ctx, dirty); err != nil {
+	if err := f.updateManifest(ctx, dirty); err != nil {
 		return s.out, fmt.Errorf("keep %s in step: %w", f.manifestPath(), err)
 	}
 	summed, err := s.sumRecalls()
@@ -56,9 +56,9 @@ func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, e
 		return s.out, err
 	}
 	if len(dirty) > 0 || summed {
-		s.remember()
+		s.saveSettled()
 	}
-	s.sum()
+	s.warnIfLarge()
 	return s.out, nil
 }
 
@@ -74,9 +74,9 @@ type settling struct {
 	names   map[string]state.Identity // records
 	before  settled
 	archive map[int]state.Identity // archives
-	hashes  map[int]uint64         // of the issue files as they were folded
+	hashes  map[int]uint64         // of the folded issue files
 	wrong   map[int]bool           // issues whose files have a wrong digest of a capture
-	missing map[string]bool        // what is known of captures that the tree does not have: whether the file exists
+	missing map[string]bool        // whether the file of a capture that is not in the tree exists
 	out     Settled
 	stored  map[storedKey]*Stored
 }
@@ -86,8 +86,8 @@ type storedKey struct {
 	agent string
 }
 
-// look gathers what there is, and moves damaged files aside.
-func (s *settling) look(ctx context.Context) (err error) {
+// scan reads the present files, and moves damaged ones aside.
+func (s *settling) scan(ctx context.Context) (err error) {
 	if s.view, err = s.latest(); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *settling) look(ctx context.Context) (err error) {
 	return nil
 }
 
-// archives are the archives that there are.
+// archives returns the existing archives.
 func (f *Files) archives() map[int]state.Identity {
 	out := map[int]state.Identity{}
 	_ = f.store.LookInto(f.archiveDir(), func(name []byte, id state.Identity) {
@@ -126,11 +126,11 @@ func (f *Files) archives() map[int]state.Identity {
 		if issue, is := issueOf(stem + ".json"); ok && is {
 			out[issue] = id
 		}
-	}) // where there is no such folder there are none
+	}) // a missing folder has none
 	return out
 }
 
-// moveAside moves issue files and archives that nothing can be made of aside, keeping what is whole in them.
+// moveAside moves unreadable issue files and archives aside, and keeps their intact parts.
 func (s *settling) moveAside(ctx context.Context) error {
 	for _, issue := range slices.Sorted(maps.Keys(s.view.bad)) {
 		if !errors.Is(s.view.bad[issue], memory.ErrDamaged) {
@@ -160,8 +160,8 @@ func (s *settling) setAside(ctx context.Context, p string, issue int, cause erro
 
 func (s *settling) warning(text string) { s.out.Warnings = append(s.out.Warnings, text) }
 
-// edited finds the captures whose specs are not those that were taken in. Where all that came of one is what its spec makes,
-// it is the digest on record that is wrong: the issue is folded again, which puts it right.
+// edited finds the captures whose specs differ from the ingested ones. If the observations of one match its spec, only the
+// recorded digest is wrong: folding the issue again corrects it.
 func (s *settling) edited() {
 	s.out.Edited, s.wrong = map[string]string{}, map[int]bool{}
 	for _, e := range s.entries {
@@ -178,7 +178,7 @@ func (s *settling) edited() {
 	}
 }
 
-// accepted reports whether a capture was accepted as its spec is now.
+// accepted reports whether a capture was ingested with its present spec.
 func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
 	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
 	if spec == nil {
@@ -203,8 +203,7 @@ func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
 	return memory.Holds(memory.Spec{Name: e.Name, ObservationSpec: spec}, taken, stored, removed)
 }
 
-// exists reports whether there is an Observation of that name: in the tree, or, captured since the tree was loaded, on
-// the disk.
+// exists reports whether an Observation exists: in the tree, or, captured since the tree was loaded, on disk.
 func (s *settling) exists(name string) bool {
 	if e := s.tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}); e != nil && !e.Gone() {
 		return true
@@ -248,11 +247,11 @@ func (s *settling) fold(ctx context.Context, dirty map[int]bool) error {
 	return nil
 }
 
-// specs are the captures that bear on the issues.
+// specs returns the captures that affect the issues.
 func (s *settling) specs(dirty map[int]bool) []memory.Spec {
 	var out []memory.Spec
 	for _, e := range s.entries {
-		if e.Object == nil || !s.bears(e, dirty) {
+		if e.Object == nil || !s.affects(e, dirty) {
 			continue
 		}
 		if spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object); spec != nil {
@@ -262,8 +261,8 @@ func (s *settling) specs(dirty map[int]bool) []memory.Spec {
 	return out
 }
 
-// bears reports whether a capture says something of one of the issues. One that is not taken in yet does.
-func (s *settling) bears(e *state.Entry, dirty map[int]bool) bool {
+// affects reports whether a capture refers to one of the issues. A capture that is not ingested yet does.
+func (s *settling) affects(e *state.Entry, dirty map[int]bool) bool {
 	taken, ok := s.taken[e.Name]
 	if !ok || dirty[taken.Issue] {
 		return true
@@ -281,7 +280,7 @@ func (s *settling) bears(e *state.Entry, dirty map[int]bool) bool {
 func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int) error {
 	fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
 	folded, settled, err := s.asItIs(issue, fold)
-	if errors.Is(err, memory.ErrDamaged) { // the archive: issue files were looked at
+	if errors.Is(err, memory.ErrDamaged) { // the archive: issue files were checked
 		if err = s.setAside(ctx, s.archivePath(issue), issue, err); err == nil {
 			folded, settled, err = s.asItIs(issue, fold)
 		}
@@ -301,11 +300,11 @@ func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int
 	if delete(s.hashes, issue); folded.File != nil {
 		s.hashes[issue] = xxhash.Sum64(folded.File)
 	}
-	s.add(folded.Added)
+	s.countStored(folded.Added)
 	return nil
 }
 
-// asItIs folds an issue without a lock; settled says that there is nothing to change.
+// asItIs folds an issue without a lock; settled is set if nothing changes.
 func (f *Files) asItIs(issue int, fold folding) (out memory.Folded, settled bool, err error) {
 	file, err := f.readOrNil(f.issuePath(issue))
 	if err != nil {
@@ -321,8 +320,8 @@ func (f *Files) asItIs(issue int, fold folding) (out memory.Folded, settled bool
 	return out, same(file, out.File) && same(archive, out.Archive), nil
 }
 
-// add counts what was stored, for those who tell of it.
-func (s *settling) add(added []schemas.Observation) {
+// countStored counts what was stored, for reports.
+func (s *settling) countStored(added []schemas.Observation) {
 	for _, o := range added {
 		key := storedKey{o.IssueNumber, o.Agent}
 		if s.stored[key] == nil {
@@ -337,8 +336,8 @@ func (s *settling) add(added []schemas.Observation) {
 	}
 }
 
-// sum warns of a store that is too large.
-func (s *settling) sum() {
+// warnIfLarge warns of a store that is too large.
+func (s *settling) warnIfLarge() {
 	v, err := s.recent(false)
 	if err != nil {
 		return
@@ -351,7 +350,7 @@ func (s *settling) sum() {
 	}
 }
 
-// size is how many bytes the store's files have, but for the records.
+// size returns the size of the store's files in bytes, without the records.
 func (f *Files) size(v *view) int64 {
 	var n int64
 	for _, o := range v.owners {
@@ -366,7 +365,7 @@ func (f *Files) size(v *view) int64 {
 	return n
 }
 
-// taken are the captures that the issue files hold.
+// taken returns the captures that the issue files hold.
 func (v *view) taken() (map[string]memory.Taken, error) {
 	out := map[string]memory.Taken{}
 	for _, o := range v.owners {

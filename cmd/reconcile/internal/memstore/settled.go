@@ -8,17 +8,17 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// settled is what the last Settle left: while it is as it was, there is nothing to fold.
+// settled is the state that the last Settle left: while it is unchanged, nothing needs folding.
 type settled struct {
-	captures map[string]bool           // names of Observations; nil if nothing is known
+	captures map[string]bool           // names of Observations; nil if unknown
 	records  map[string]state.Identity // by name
 	issues   map[int]uint64            // hash of each issue file
 	archives map[int]state.Identity
 }
 
-// remember notes that everything is folded. Of issue files it notes what was folded, not what they are by now: who has
-// written into them since is seen by that.
-func (s *settling) remember() {
+// saveSettled records that everything is folded. For issue files it records the folded content, not the present one, so
+// that later writes of other processes are detected.
+func (s *settling) saveSettled() {
 	if s.o.NoCache {
 		return
 	}
@@ -43,7 +43,7 @@ func (s *settling) remember() {
 		records = appendIdentity(appendText(records, name), s.names[name])
 	}
 	if s.store.Replace(foldedPath, seal(records)) == nil {
-		_ = s.store.Replace(settledPath, seal(b)) // else the next run folds everything again
+		_ = s.store.Replace(settledPath, seal(b)) // otherwise the next run folds everything again
 	}
 }
 
@@ -69,7 +69,7 @@ func (f *Files) loadSettled() (s settled) {
 	return s
 }
 
-// folded are the records that are in the issue files; nil if that is not known.
+// folded returns the records that are in the issue files; nil if unknown.
 func (f *Files) folded() map[string]state.Identity {
 	d := f.unsealed(foldedPath)
 	out := map[string]state.Identity{}

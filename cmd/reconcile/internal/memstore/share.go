@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// shares knows for captures how many tokens of the conversation that they were made of are each entry's part. The
-// Observation of a capture is read once for each change of it.
+// shares caches, for captures, each entry's share of the tokens of the conversation that it was made of. The Observation of
+// a capture is read once for each change.
 type shares struct {
 	mu    sync.Mutex
 	known map[string]knownShare // by the name of the Observation
@@ -40,7 +40,7 @@ func (f *Files) share(list []*schemas.Observation) (sum int) {
 	return sum
 }
 
-// find fills in the shares of captures, by name.
+// find returns the shares of captures, by name.
 func (s *shares) find(f *Files, each map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func entriesIn(file []byte) (n int) {
 	}
 }
 
-// sourceTokens finds the field of that name in the file of an Observation, as captures write it: in YAML, two spaces deep.
-// Texts stand deeper. This is for an estimate; whoever wrote the file otherwise has none.
+// sourceTokens finds the field of that name in the file of an Observation, as captures write it: in YAML, indented by two
+// spaces. Texts are indented deeper. This is for an estimate; a file in another form has none.
 func sourceTokens(file []byte) int {
 	_, rest, ok := bytes.Cut(file, []byte("\n  sourceTokens: "))
 	if !ok {

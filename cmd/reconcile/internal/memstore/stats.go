@@ -7,7 +7,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Stats implements [Store]. Figures of observations are those of the issue files; what is archived is counted apart.
+// Stats implements [Store]. The statistics cover the issue files; archived observations are counted separately.
 func (f *Files) Stats(ctx context.Context) (schemas.MemoryStats, error) {
 	out := schemas.MemoryStats{ByCategory: map[string]int{}, ByAgent: map[string]int{}}
 	v, err := f.current()

@@ -13,47 +13,46 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// A table is what is known of the observations of some issue files, in flat little-endian bytes that are used as they lie
-// in a file of the cache, without decoding:
+// A table holds the observations of some issue files in flat little-endian bytes, which are used in a file of the cache
+// without decoding:
 //
-//	header   magic, how many issues, rows, bytes of words, heap and lexical index, checksum of the front, which table this
-//	         one goes with, checksum of the header
-//	issues   for each issue file its number, its rows, what the file system said of it, the hash of its content
+//	header   magic, number of issues, rows, bytes of words, heap and lexical index, checksum of the front, key of the
+//	         table that this one extends, checksum of the header
+//	issues   for each issue file its number, its rows, its stat data, the hash of its content
 //	rows     for each observation what filters and relevance need
 //	words    agents and categories: length and text
-//	heap     for each observation id, summary and what else is read of those that are chosen; for each issue the captures
-//	         that its file holds
-//	lexical  the lexical index over summaries and contents; document i is row i. Nothing in a bare table, which was made
-//	         where nobody searched
+//	heap     for each observation id, summary and what else is read of selected ones; for each issue the captures that its
+//	         file holds
+//	lexical  the lexical index over summaries and contents; document i is row i. Empty in a bare table, which was built
+//	         without a search
 //
-// The front, up to and with the words, is checked when it is opened, the rest when it is used. What is not what was
-// written is errDamagedCache, and the table is made anew.
+// The front, up to and including the words, is checked when the table is opened, the rest on use. A mismatch is
+// errDamagedCache, and the table is rebuilt.
 type table struct {
 	data         []byte
 	issues, rows []byte
 	words        []string
 	heap         []byte
 	lex          *lexical.Index // nil: bare
-	// kept has what searches have shown of each row, of mostKept rows at most, unless the table is bare. room is for how
-	// many more there is.
+	// kept caches the searched rows, at most mostKept, unless the table is bare. room is the number of rows that still fit.
 	kept []atomic.Pointer[shown]
 	room atomic.Int64
 }
 
-// shown is what a search shows of a row, but for its score, and what it is about.
+// shown is a row in a search result, without its score, with its anchors.
 type shown struct {
-	row     Row
-	anchors []schemas.Anchor
-	said    atomic.Pointer[said]
+	row       Row
+	anchors   []schemas.Anchor
+	staleness atomic.Pointer[staleness]
 }
 
-// said is why a row may be stale, as it was at the moment that began then.
-type said struct {
+// staleness is why a row may be stale, by the digests of the snapshot at then.
+type staleness struct {
 	then time.Time
 	why  string
 }
 
-// mostKept rows take some 8 MB.
+// mostKept rows take about 8 MB.
 const mostKept = 1 << 14
 
 var errDamagedCache = errors.New("the memory's cache is damaged")
@@ -65,20 +64,20 @@ const (
 	rowSize     = 56
 )
 
-// source is what is known of an issue file: which rows come from it, and when it has to be read again.
+// source describes an issue file: its rows in the table, and its state when it was read.
 type source struct {
 	issue       int
 	first, rows int
 	id          state.Identity
 	hash        uint64
-	racy        bool // changed so shortly before it was read that a further change may look the same
-	taken       span // of the captures in the heap
+	racy        bool // changed so shortly before the read that a further change may be undetectable
+	taken       span // range of the captures in the heap
 }
 
 // row is the part of an observation of fixed size.
 type row struct {
 	issue           int
-	agent, category int   // places in words
+	agent, category int   // indexes of words
 	ms, verified    int64 // since 1970; verified is 0 if never
 	tokens          int
 	recalls, seen   int
@@ -125,15 +124,15 @@ func openTable(data []byte) (*table, error) {
 
 func aligned(n int) int { return (n + 7) &^ 7 }
 
-// key tells a table from others.
+// key identifies the table.
 func (t *table) key() uint64 { return binary.LittleEndian.Uint64(t.data[64:]) }
 
-// basis is the key of the table that this one goes with; 0 if it stands for itself.
+// basis returns the key of the table that this one extends; 0 for a base.
 func (t *table) basis() uint64 { return binary.LittleEndian.Uint64(t.data[56:]) }
 
 func (t *table) len() int { return len(t.rows) / rowSize }
 
-// sources are the issue files, by number.
+// sources returns the issue files, by number.
 func (t *table) sources() []source {
 	out := make([]source, len(t.issues)/issueSize)
 	for i := range out {
@@ -212,7 +211,7 @@ func (r *row) appendTo(b []byte) []byte {
 	return le.AppendUint64(le.AppendUint32(b, flags), uint64(r.verified))
 }
 
-// word is an agent or a category.
+// word returns an agent or a category.
 func (t *table) word(i int) string {
 	if i < len(t.words) {
 		return t.words[i]
@@ -220,21 +219,21 @@ func (t *table) word(i int) string {
 	return ""
 }
 
-// shown reads what a search shows of row i, and keeps it for the next one.
+// shown reads row i for a search result, and caches it.
 func (t *table) shown(i int) (*shown, error) {
 	r := t.row(i)
 	b, err := t.blob(&r)
 	if err != nil {
 		return nil, err
 	}
-	s := &shown{row: t.told(&r, &b), anchors: b.anchors}
+	s := &shown{row: t.toRow(&r, &b), anchors: b.anchors}
 	if t.room.Add(-1) >= 0 {
 		t.kept[i].Store(s)
 	}
 	return s, nil
 }
 
-// told is a row as people and programs get it.
-func (t *table) told(r *row, b *blob) Row {
+// toRow returns a row for people and programs.
+func (t *table) toRow(r *row, b *blob) Row {
 	return Row{ObservationIndex: t.index(r, b), SupersededBy: b.supersededBy, RecallCount: r.recalls, SeenCount: r.seen}
 }

@@ -10,13 +10,13 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// tableBuilder makes a table.
+// tableBuilder builds a table.
 type tableBuilder struct {
 	issues, rows, heap []byte
 	words              []string
 	places             map[string]int
 	bare               bool
-	docs               []lexical.Document // of the rows that were added as observations, unless bare
+	docs               []lexical.Document // of the rows added from observations, unless bare
 }
 
 func (b *tableBuilder) word(s string) int {
@@ -27,7 +27,7 @@ func (b *tableBuilder) word(s string) int {
 		b.places = map[string]int{}
 	}
 	if len(b.words) == 1<<16-1 {
-		return len(b.words) // so many agents: the others have no name here
+		return len(b.words) // too many agents: the others have no name here
 	}
 	b.places[s] = len(b.words)
 	b.words = append(b.words, s)
@@ -36,8 +36,8 @@ func (b *tableBuilder) word(s string) int {
 
 func (b *tableBuilder) len() int { return len(b.rows) / rowSize }
 
-// add adds an issue file with what it holds.
-func (b *tableBuilder) add(s source, f *schemas.MemoryFile) {
+// addFile adds an issue file with its observations.
+func (b *tableBuilder) addFile(s source, f *schemas.MemoryFile) {
 	s.first, s.rows = b.len(), len(f.Observations)
 	at := len(b.heap)
 	b.heap = appendTaken(b.heap, f)
@@ -62,7 +62,7 @@ func (b *tableBuilder) add(s source, f *schemas.MemoryFile) {
 	}
 }
 
-// reserve makes room for what tables have: growing it bit by bit would take twice as much.
+// reserve allocates the size of the tables: growing step by step would take twice the memory.
 func (b *tableBuilder) reserve(parts []part) {
 	issues, rows, heap := 0, 0, 0
 	for _, p := range parts {
@@ -71,7 +71,7 @@ func (b *tableBuilder) reserve(parts []part) {
 	b.issues, b.rows, b.heap = slices.Grow(b.issues, issues), slices.Grow(b.rows, rows), slices.Grow(b.heap, heap)
 }
 
-// copyFrom adds an issue file with the rows that another table has of it.
+// copyFrom adds an issue file with its rows from another table.
 func (b *tableBuilder) copyFrom(t *table, s source) error {
 	from := s.first
 	s.first = b.len()
@@ -97,7 +97,7 @@ func (b *tableBuilder) copyPiece(t *table, s *span) error {
 	return err
 }
 
-// bytes is the table with its lexical index; basis is the key of the table that it goes with.
+// bytes returns the table with its lexical index; basis is the key of the table that it extends.
 func (b *tableBuilder) bytes(lex []byte, basis uint64) []byte {
 	var words []byte
 	for _, w := range b.words {
@@ -120,7 +120,7 @@ func (b *tableBuilder) bytes(lex []byte, basis uint64) []byte {
 	return out
 }
 
-// lexicalDocument is what of an observation can be found by its words. Of equally good ones the newer comes first.
+// lexicalDocument returns the searchable text of an observation. Of equal scores, the newer ranks first.
 func lexicalDocument(o *schemas.Observation) lexical.Document {
 	return lexical.Document{Title: o.Summary, Body: o.Content, Key: ^uint64(o.Timestamp.UnixMilli())}
 }

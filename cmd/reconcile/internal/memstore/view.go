@@ -12,16 +12,16 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// A view is the memory at one moment, as its issue files have it. It is immutable, and may be used by several goroutines.
+// A view is the memory at one time, as in its issue files. It is immutable and safe for concurrent use.
 //
-// It is made of parts: a large table that is seldom made anew (the base), and small ones of issue files that changed since.
-// Of an issue that several parts have, the last counts; its rows in the others are dead.
+// It consists of parts: a large table that is rarely rebuilt (the base), and small ones of issue files that changed since.
+// If several parts have an issue, the last one counts; its rows in the others are dead.
 type view struct {
-	at     time.Time // when the issue files were looked at
+	at     time.Time // when the issue files were checked
 	parts  []part
 	owners map[int]owner // by issue
 	set    *lexical.Set  // nil where a part is bare
-	bad    map[int]error // issue files that cannot be read
+	bad    map[int]error // unreadable issue files
 
 	mark     sync.Once
 	replaced lexical.Bitmap // see replacedDocs
@@ -29,19 +29,19 @@ type view struct {
 
 type part struct {
 	*table
-	dead  lexical.Bitmap // rows that another part has anew, or nobody any more
+	dead  lexical.Bitmap // rows that another part replaced, or that were removed
 	first int            // number of its first document in the set
 	live  int
 	saved bool // it is in the cache
 }
 
-// owner says which part has the rows of an issue, and what is known of its file now.
+// owner is the part that has the rows of an issue, with the present state of its file.
 type owner struct {
 	part int
 	source
 }
 
-// newView makes a view of tables. seen are the issue files as they are now; those that no table has are left out.
+// newView builds a view of tables. seen are the present issue files; those without a table are left out.
 func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
 	v := &view{at: at, parts: slices.Clone(tables), owners: make(map[int]owner, len(seen)), bad: map[int]error{}}
 	first := 0
@@ -52,11 +52,11 @@ func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
 		for _, s := range p.sources() {
 			now, exists := seen[s.issue]
 			if before, ok := v.owners[s.issue]; ok {
-				v.bury(before)
+				v.markDead(before)
 				delete(v.owners, s.issue)
 			}
 			if !exists || now.hash != s.hash {
-				v.bury(owner{i, s})
+				v.markDead(owner{i, s})
 				continue
 			}
 			s.id, s.racy = now.id, now.racy
@@ -84,7 +84,7 @@ func segments(parts []part) []lexical.Segment {
 }
 
 // bury marks rows as dead.
-func (v *view) bury(o owner) {
+func (v *view) markDead(o owner) {
 	p := &v.parts[o.part]
 	for i := range o.rows {
 		p.dead.Add(o.first + i)
@@ -92,7 +92,7 @@ func (v *view) bury(o owner) {
 	p.live -= o.rows
 }
 
-// len is how many observations there are.
+// len returns the number of observations.
 func (v *view) len() (n int) {
 	for i := range v.parts {
 		n += v.parts[i].live
@@ -100,13 +100,13 @@ func (v *view) len() (n int) {
 	return n
 }
 
-// issues are the numbers of all issues, sorted.
+// issues returns the numbers of all issues, sorted.
 func (v *view) issues() []int { return slices.Sorted(maps.Keys(v.owners)) }
 
-// place is where a row is.
+// place is the position of a row.
 type place struct{ part, row int }
 
-// find is the place of a document of the set.
+// find returns the place of a document of the set.
 func (v *view) find(doc int) place {
 	i := len(v.parts) - 1
 	for v.parts[i].first > doc {
@@ -115,7 +115,7 @@ func (v *view) find(doc int) place {
 	return place{i, doc - v.parts[i].first}
 }
 
-// replacedDocs are the documents of the set that another observation superseded; nil for none.
+// replacedDocs returns the documents of the set that another observation superseded; nil if there are none.
 func (v *view) replacedDocs() lexical.Bitmap {
 	v.mark.Do(func() {
 		for i := range v.parts {
@@ -160,7 +160,7 @@ func (v *view) each(fn func(place, row) bool) {
 	}
 }
 
-// index is the line of a row in the manifest.
+// index returns a row's line in the manifest.
 func (v *view) index(at place, r row) (schemas.ObservationIndex, blob, error) {
 	t := v.parts[at.part].table
 	b, err := t.blob(&r)
@@ -174,7 +174,7 @@ func (t *table) index(r *row, b *blob) schemas.ObservationIndex {
 	}
 }
 
-// indexOf are the lines of an issue in the manifest.
+// indexOf returns an issue's lines in the manifest.
 func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
 	v.eachOf(issue, func(at place, r row) bool {
 		var line schemas.ObservationIndex
@@ -186,7 +186,7 @@ func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
 	return out, err
 }
 
-// merge makes one table of the parts from the first one given on; basis is the key of the table that it goes with.
+// merge builds one table of the parts from the given one on; basis is the key of the table that it extends.
 func (v *view) merge(from int, basis uint64) (*table, error) {
 	var b tableBuilder
 	b.reserve(v.parts[from:])
@@ -207,7 +207,7 @@ func (v *view) merge(from int, basis uint64) (*table, error) {
 	return openTable(b.bytes(lex.Bytes(), basis))
 }
 
-// owned are the issue files whose rows a part has, in the order of the rows.
+// owned returns the issue files whose rows a part has, in row order.
 func (v *view) owned(part int) []source {
 	var out []source
 	for _, o := range v.owners {

@@ -24,7 +24,7 @@ type (
 	Conflict   = index.Conflict
 	Review     = index.Review
 	Trust      = index.Trust
-	Stated     = index.Taken // what was done with a statement
+	Stated     = index.PutResult // what was done with a statement
 )
 
 // FactKinds are the kinds of statements, Verdicts those of reviews.
@@ -87,7 +87,7 @@ func (x *indexed) state(ctx context.Context, who, note string, all []Statement) 
 			return nil, err
 		}
 	}
-	return x.book(x.store).State(ctx, all)
+	return x.book(x.store).Put(ctx, all)
 }
 
 // checkFact refuses values that a statement cannot have.
@@ -230,7 +230,7 @@ func Facts(ctx context.Context, env Env, q FactsRequest) ([]Fact, *Pending, erro
 }
 
 // facts lists the facts of some kinds, and of the nodes that about admits; nil admits all.
-func (e Env) facts(b *index.Book, kinds []string, about func(node string) bool) ([]Fact, error) {
+func (e Env) facts(b *index.FactStore, kinds []string, about func(node string) bool) ([]Fact, error) {
 	all, err := b.List()
 	if err != nil {
 		return nil, err
@@ -251,5 +251,5 @@ func RemoveFacts(ctx context.Context, env Env, ids []string) error {
 		return typed(err)
 	}
 	defer s.Close()
-	return typed(env.book(s).Withdraw(ctx, ids))
+	return typed(env.book(s).Retract(ctx, ids))
 }

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Remove implements [Store]. What is removed is on record, so that no fold brings it back.
+// Remove implements [Store]. A record of the removal keeps later folds from restoring it.
 func (f *Files) Remove(ctx context.Context, ids []string, by, reason string) error {
 	found, err := f.all(ctx, ids)
 	if err != nil {
@@ -22,8 +23,8 @@ func (f *Files) Remove(ctx context.Context, ids []string, by, reason string) err
 	})
 }
 
-// WithOriginals returns ids with the originals of merged observations in their place, and these originals. What was made of
-// observations that are all removed is gone by itself, and its id may be given to others of its group.
+// WithOriginals replaces merged observations in ids by their originals, which it also returns. An observation whose
+// originals are all removed disappears, and its id may be reused in its group.
 func (f *Files) WithOriginals(ctx context.Context, ids []string) (gone, originals []string, err error) {
 	for _, id := range ids {
 		o, err := f.ByID(ctx, id)
@@ -68,7 +69,7 @@ func (f *Files) Verify(ctx context.Context, ids []string, by string) error {
 	})
 }
 
-// all are the observations of these ids, by issue; ErrUnknown if one does not exist.
+// all returns the observations of these ids, by issue; ErrUnknown if one does not exist.
 func (f *Files) all(ctx context.Context, ids []string) (map[int][]schemas.Observation, error) {
 	byIssue, err := issuesOf(ids)
 	if err != nil {
@@ -88,7 +89,7 @@ func (f *Files) all(ctx context.Context, ids []string) (map[int][]schemas.Observ
 	return out, nil
 }
 
-// note records something of observations, one record for each issue, and puts it into effect.
+// note writes one record for each issue, and applies it.
 func (f *Files) note(ctx context.Context, found map[int][]schemas.Observation,
 	say func(int, []schemas.Observation) schemas.MemoryRecord) error {
 	issues := map[int]bool{}
@@ -106,7 +107,7 @@ func (f *Files) note(ctx context.Context, found map[int][]schemas.Observation,
 	return f.refold(ctx, issues)
 }
 
-// refold puts records that were just written into effect. Where it fails they are kept, and the next run does it.
+// refold applies just written records. If that fails, the records stay, and the next run applies them.
 func (f *Files) refold(ctx context.Context, issues map[int]bool) error {
 	facts, err := f.facts()
 	if err == nil {
@@ -133,10 +134,10 @@ func (f *Files) refoldWith(ctx context.Context, facts *memory.Facts, issues map[
 	if len(folded) == 0 {
 		return err
 	}
-	return errors.Join(err, f.keepInStep(ctx, folded), f.store.Announce())
+	return errors.Join(err, f.updateManifest(ctx, folded), f.store.Announce())
 }
 
-// facts are those of the records and of what the issue files hold of captures, which all stand as they were taken in.
+// facts returns the facts of the records and of the ingested captures in the issue files, all as current.
 func (f *Files) facts() (*memory.Facts, error) {
 	var taken map[string]memory.Taken
 	err := f.again(func() error {
@@ -157,7 +158,7 @@ func (f *Files) facts() (*memory.Facts, error) {
 	return memory.NewFacts(memory.Truth{Records: f.records(names), Taken: taken, Exists: all}), nil
 }
 
-// Compact implements [Store]. ErrNothing says that there is nothing to merge.
+// Compact implements [Store]. ErrNothing reports that there is nothing to merge.
 func (f *Files) Compact(ctx context.Context, issue int) (Compacted, error) {
 	if err := checkIssue(issue); err != nil {
 		return Compacted{}, err
@@ -172,8 +173,8 @@ func (f *Files) Compact(ctx context.Context, issue int) (Compacted, error) {
 	return done[0], nil
 }
 
-// compactAll compacts those of the issues that have something to merge. All of it is on record before the first file is
-// changed, and the manifest is changed once.
+// compactAll compacts those of the issues that have something to merge. All records are written before the first file
+// changes, and the manifest is changed once.
 func (f *Files) compactAll(ctx context.Context, issues []int) ([]Compacted, error) {
 	facts, err := f.facts()
 	if err != nil {
@@ -200,7 +201,7 @@ func (f *Files) compactAll(ctx context.Context, issues []int) ([]Compacted, erro
 	return out, f.regroup(ctx, out)
 }
 
-// Undo implements [Store]. ErrNothing says that no compaction of the issue is in force.
+// Undo implements [Store]. ErrNothing reports that the issue has no compaction in force.
 func (f *Files) Undo(ctx context.Context, issue int) (Compacted, error) {
 	if err := checkIssue(issue); err != nil {
 		return Compacted{}, err
@@ -226,7 +227,7 @@ func (f *Files) Undo(ctx context.Context, issue int) (Compacted, error) {
 	return out[0], err
 }
 
-// regroup puts compactions that are on record, or the undoing of one, into effect, and counts what is there then.
+// regroup applies recorded compactions, or their undoing, and counts the results.
 func (f *Files) regroup(ctx context.Context, out []Compacted) error {
 	if len(out) == 0 {
 		return nil
@@ -253,7 +254,7 @@ func (f *Files) regroup(ctx context.Context, out []Compacted) error {
 	return nil
 }
 
-// CompactDue compacts the issues that nothing was learned or verified about for memory.compactAfterDays.
+// CompactDue compacts the issues without new or verified observations for memory.compactAfterDays.
 func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 	settings := f.settings().Memory
 	if !*settings.Enabled || *settings.CompactAfterDays == 0 || !f.store.HasMemory() {
@@ -282,8 +283,7 @@ func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 	return done, err
 }
 
-// doing tells how far something is that takes long where there are many issues. It keeps the lock of the tree, if that is
-// held, young.
+// doing reports the progress of a long step over issues. It also renews the tree's lock, if held.
 func (f *Files) doing(step string, done, total int) {
 	f.store.Working()
 	if f.o.Doing != nil {
@@ -291,7 +291,7 @@ func (f *Files) doing(step string, done, total int) {
 	}
 }
 
-// heads say of each issue what decides whether it is due.
+// heads returns, for each issue, what decides whether it is due.
 func (f *Files) heads(v *view) ([]memory.Head, error) {
 	names, err := f.recordNames()
 	if err != nil {
@@ -318,4 +318,36 @@ func (f *Files) heads(v *view) ([]memory.Head, error) {
 		heads = append(heads, h)
 	}
 	return heads, nil
+}
+
+// loadSpared reads the issues that have nothing to merge, with the hashes of their files.
+func (f *Files) loadSpared() map[int]uint64 {
+	d := f.unsealed(sparedPath)
+	out := map[int]uint64{}
+	for n := d.number(); n > 0 && d.ok; n-- {
+		issue := d.number()
+		out[issue] = d.fixed()
+	}
+	if !d.ok {
+		return map[int]uint64{}
+	}
+	return out
+}
+
+// saveSpared adds the due issues that had nothing to merge, and drops outdated entries.
+func (f *Files) saveSpared(v *view, spared map[int]uint64, due []int, done []Compacted) {
+	if f.o.NoCache {
+		return
+	}
+	for _, issue := range due {
+		if !slices.ContainsFunc(done, func(c Compacted) bool { return c.Issue == issue }) {
+			spared[issue] = v.owners[issue].hash
+		}
+	}
+	maps.DeleteFunc(spared, func(issue int, hash uint64) bool { return v.owners[issue].hash != hash })
+	b := binary.AppendUvarint(nil, uint64(len(spared)))
+	for _, issue := range slices.Sorted(maps.Keys(spared)) {
+		b = binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(issue)), spared[issue])
+	}
+	_ = f.store.Replace(sparedPath, seal(b))
 }

@@ -19,27 +19,27 @@ import (
 	"reconcile.dev/reconcile/state/proc"
 )
 
-// step is what is remembered of the manifest: which file it was, and of which contents of the issue files it was made. It
-// is written under the manifest's lock.
-type step struct {
+// manifestState records the last written manifest: its file, and the hashes of the issue files that it was made of. It is
+// written under the manifest's lock.
+type manifestState struct {
 	id     state.Identity
 	hash   uint64         // of the manifest
-	racy   bool           // it may have been changed since without a sign
-	dated  int64          // the modification time that this process gave it; see draft.place
+	racy   bool           // it may have changed since undetected
+	dated  int64          // the modification time that this process set; see speculativeManifest.place
 	issues map[int]uint64 // hash of each issue file
 }
 
-// trusts reports whether a manifest is the one that is remembered. After a new start of the machine its content is
-// compared: it is written without a sync.
-func (s *step) trusts(id state.Identity, data []byte) bool {
+// trusts reports whether a manifest is the recorded one. After a reboot its content is compared, because it is written
+// without a sync.
+func (s *manifestState) trusts(id state.Identity, data []byte) bool {
 	return s != nil && s.id == id && (!s.racy || xxhash.Sum64(data) == s.hash)
 }
 
-// loadStep reads what is remembered, nil if that is nothing.
-func (f *Files) loadStep() *step {
-	d := f.unsealed(stepPath)
+// loadManifestState reads the recorded state, or nil.
+func (f *Files) loadManifestState() *manifestState {
+	d := f.unsealed(manifestStatePath)
 	same := d.text() == proc.Self().Tag
-	s := &step{id: d.identity(), hash: d.fixed(), issues: map[int]uint64{}}
+	s := &manifestState{id: d.identity(), hash: d.fixed(), issues: map[int]uint64{}}
 	s.racy = d.fixed() != 0 || !same
 	for n := d.number(); n > 0 && d.ok; n-- {
 		issue := d.number()
@@ -51,8 +51,8 @@ func (f *Files) loadStep() *step {
 	return s
 }
 
-// saveStep remembers; what cannot be is found out again.
-func (f *Files) saveStep(s *step) {
+// saveManifestState writes the state; if that fails, it is recomputed later.
+func (f *Files) saveManifestState(s *manifestState) {
 	if f.o.NoCache {
 		return
 	}
@@ -66,7 +66,7 @@ func (f *Files) saveStep(s *step) {
 	for _, issue := range slices.Sorted(maps.Keys(s.issues)) {
 		b = binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(issue)), s.issues[issue])
 	}
-	_ = f.store.Replace(stepPath, seal(b))
+	_ = f.store.Replace(manifestStatePath, seal(b))
 }
 
 func (d *reader) fixed() uint64 {
@@ -79,10 +79,10 @@ func (d *reader) fixed() uint64 {
 	return n
 }
 
-// sealMagic begins small files of the cache, behind their checksum; it ends with the version.
+// sealMagic starts small files of the cache, after their checksum; it ends with the version.
 const sealMagic = "rcnmem\x01\x01"
 
-// seal and unseal put a checksum and a version before the content of a small file of the cache, and check them.
+// seal prepends a checksum and a version to the content of a small file of the cache, and unseal checks them.
 func seal(body []byte) []byte {
 	out := binary.LittleEndian.AppendUint64(make([]byte, 0, len(body)+16), xxhash.Sum64(body))
 	return append(append(out, sealMagic...), body...)
@@ -95,9 +95,9 @@ func unseal(data []byte) ([]byte, bool) {
 	return data[16:], true
 }
 
-// inStep reports whether the manifest is remembered as that of the issue files of the view.
-func (f *Files) inStep(v *view) bool {
-	s := f.loadStep()
+// manifestCurrent reports whether the manifest was made of the issue files of the view.
+func (f *Files) manifestCurrent(v *view) bool {
+	s := f.loadManifestState()
 	if s == nil || len(s.behind(v)) > 0 {
 		return false
 	}
@@ -112,12 +112,12 @@ func (f *Files) inStep(v *view) bool {
 	if err != nil || !s.trusts(id, data) {
 		return false
 	}
-	f.saveStep(s) // it is as it was, and is not racy any more
+	f.saveManifestState(s) // unchanged, and not racy any more
 	return true
 }
 
-// behind are the issues whose files are not those that the manifest was made of.
-func (s *step) behind(v *view) []int {
+// behind returns the issues whose files changed since the manifest was made.
+func (s *manifestState) behind(v *view) []int {
 	var out []int
 	for issue, o := range v.owners {
 		if hash, ok := s.issues[issue]; !ok || hash != o.hash {
@@ -133,18 +133,18 @@ func (s *step) behind(v *view) []int {
 	return out
 }
 
-// splices is up to how many issues are replaced in the manifest one by one.
+// splices is the maximum number of issues that are replaced individually in the manifest.
 const splices = 16
 
-// keepInStep brings the manifest in step with the issue files. ours are the issues whose files this process has just
-// written: if there is more to do, or the manifest is not as this program left it, that is told.
-func (f *Files) keepInStep(ctx context.Context, ours map[int]bool) error {
-	return f.again(func() error { return f.stepUp(ctx, ours) })
+// updateManifest updates the manifest to the issue files. ours are the issues whose files this process has just written: if
+// more changes, or the manifest was modified by another program, it warns.
+func (f *Files) updateManifest(ctx context.Context, ours map[int]bool) error {
+	return f.again(func() error { return f.updateManifestOnce(ctx, ours) })
 }
 
-func (f *Files) stepUp(ctx context.Context, ours map[int]bool) error {
+func (f *Files) updateManifestOnce(ctx context.Context, ours map[int]bool) error {
 	v, err := f.latest()
-	if err != nil || f.inStep(v) {
+	if err != nil || f.manifestCurrent(v) {
 		return err
 	}
 	_, err = f.store.LookAt(f.manifestPath())
@@ -153,11 +153,11 @@ func (f *Files) stepUp(ctx context.Context, ours map[int]bool) error {
 		return nil
 	}
 	start := time.Now()
-	rebuilt, err := f.underManifestLock(ctx, func(was []byte, s *step) ([][]byte, error) {
+	rebuilt, err := f.underManifestLock(ctx, func(was []byte, s *manifestState) ([][]byte, error) {
 		if v, err = f.latest(); err != nil {
 			return nil, err
 		}
-		return f.follow(v, was, s)
+		return f.nextManifest(v, was, s)
 	}, ours)
 	if rebuilt && err == nil {
 		f.warn(fmt.Sprintf("Memory manifest rebuilt from issue files (took %dms)", time.Since(start).Milliseconds()))
@@ -165,9 +165,9 @@ func (f *Files) stepUp(ctx context.Context, ours map[int]bool) error {
 	return err
 }
 
-// follow makes the manifest of a view, and notes in s what it was made of. Where was can be trusted (s has issues), only
-// what changed is replaced in it.
-func (f *Files) follow(v *view, was []byte, s *step) ([][]byte, error) {
+// nextManifest returns the manifest of a view, and records its sources in s. If was is trusted (s has issues), it replaces
+// only the changed issues.
+func (f *Files) nextManifest(v *view, was []byte, s *manifestState) ([][]byte, error) {
 	behind := s.behind(v)
 	next, err := [][]byte{was}, memory.ErrDamaged
 	if len(s.issues) > 0 && len(behind) <= splices {
@@ -184,7 +184,7 @@ func (f *Files) follow(v *view, was []byte, s *step) ([][]byte, error) {
 	return next, err
 }
 
-// spliced replaces some issues in the manifest by the lines that they have now.
+// spliced replaces some issues in the manifest by their present lines.
 func spliced(manifest []byte, issues []int, now func(int) ([]schemas.ObservationIndex, error)) ([][]byte, error) {
 	next := [][]byte{manifest}
 	for i, issue := range issues {
@@ -202,7 +202,7 @@ func spliced(manifest []byte, issues []int, now func(int) ([]schemas.Observation
 	return next, nil
 }
 
-// manifest is the manifest of all rows.
+// manifest returns the manifest of all rows.
 func (v *view) manifest() ([]byte, error) {
 	lines := make([]schemas.ObservationIndex, 0, v.len())
 	var err error
@@ -218,13 +218,13 @@ func (v *view) manifest() ([]byte, error) {
 func hashOf(parts [][]byte) uint64 {
 	h := xxhash.New()
 	for _, p := range parts {
-		_, _ = h.Write(p) // it has no errors
+		_, _ = h.Write(p) // never fails
 	}
 	return h.Sum64()
 }
 
-// takeRoom is memory for reading the manifest, and giveRoom gives it back with what was read: megabytes that need not be
-// found anew each time.
+// takeRoom returns a buffer to read the manifest, and giveRoom returns the buffer for reuse: allocating megabytes each time
+// is slow.
 func (f *Files) takeRoom() []byte {
 	if room := f.room.Swap(nil); room != nil {
 		return *room
@@ -238,13 +238,13 @@ func (f *Files) giveRoom(room []byte) {
 	}
 }
 
-// errUnknown is the error of a next in underManifestLock that cannot do without what is remembered.
+// errUnknown is returned by next in underManifestLock if it needs the recorded state.
 var errUnknown = errors.New("the manifest is not the one that is remembered")
 
-// underManifestLock changes the manifest. next gets it and what is remembered of it: nothing if it is not the one that is
-// remembered; after an error of next it is left alone. changed says whether it is another one now for other reasons than
-// changes of ours.
-func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *step) ([][]byte, error),
+// underManifestLock changes the manifest. next gets it with its recorded state, which is empty if the manifest is not the
+// recorded one; after an error of next the manifest does not change. changed reports whether it changed for other reasons
+// than the issues in ours.
+func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *manifestState) ([][]byte, error),
 	ours map[int]bool) (changed bool, err error) {
 	f.manifestMu.Lock()
 	defer f.manifestMu.Unlock()
@@ -256,13 +256,13 @@ func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *
 	defer func() { err = errors.Join(err, l.Release()) }()
 	was, id, err := f.store.ReadFileInto(f.takeRoom(), f.manifestPath(), fileLimit)
 	if err != nil {
-		was, id = nil, state.Identity{} // none, or too large, or no file: there will be one
+		was, id = nil, state.Identity{} // missing, too large, or not a file: it is written
 	}
 	defer f.giveRoom(was)
-	s := f.loadStep()
+	s := f.loadManifestState()
 	trusted := s.trusts(id, was)
 	if !trusted {
-		s = &step{hash: xxhash.Sum64(was)}
+		s = &manifestState{hash: xxhash.Sum64(was)}
 	}
 	hash := s.hash
 	before := maps.Clone(s.issues)
@@ -284,13 +284,13 @@ func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *
 		}
 	}
 	if s.id, err = f.store.LookAt(f.manifestPath()); err == nil {
-		f.saveStep(s)
+		f.saveManifestState(s)
 	}
 	return changed, nil
 }
 
-// lostIsBusy has a lock that was lost, to somebody else or because the clock jumped, be one that somebody else holds: what
-// was wanted can be tried again later.
+// lostIsBusy returns a lost lock, stolen by another process or expired because the clock jumped, as a busy lock: the
+// operation can be retried later.
 func lostIsBusy(err error) error {
 	if errors.Is(err, state.ErrStolen) && !errors.Is(err, state.ErrBusy) {
 		return fmt.Errorf("%w: %w; run the command again", state.ErrBusy, err)
@@ -298,8 +298,7 @@ func lostIsBusy(err error) error {
 	return err
 }
 
-// differBeside reports whether two manifests differ in more than the issues of ours; one that is damaged, or of another
-// form, does.
+// differBeside reports whether two manifests differ in other issues than ours; damaged and unknown ones do.
 func differBeside(ours map[int]bool, was, is []byte) bool {
 	a, err := memory.ParseManifest(was)
 	b, err2 := memory.ParseManifest(is)

@@ -15,49 +15,48 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Book is what is stated of a tree's nodes. Each statement that it writes is a file of its own, whose name follows from
-// the statement, and each removal is another one: what is stated and taken back in two clones, or by two processes, never
-// meets in one file.
-type Book struct {
+// FactStore stores the facts about a tree's nodes. Each statement is a separate file, named by its content, and each
+// removal is another file: statements and removals from two clones or processes never change the same file.
+type FactStore struct {
 	Store *state.Store
-	// Warn hears of files that cannot be read.
+	// Warn is called for unreadable files.
 	Warn func(error)
 }
 
-// Fact is a statement and where it stands.
+// Fact is a statement and the file that holds it.
 type Fact struct {
 	Statement
 	ID   string
 	Path string
-	// Own reports whether it stands alone in a file that the book wrote.
+	// Own is set if the fact is alone in a file that the store wrote.
 	Own bool
 }
 
-// ErrNoFact says that there is no fact of an id.
+// ErrNoFact reports that no fact has the id.
 var ErrNoFact = errors.New("there is no such fact")
 
-func (b *Book) dir() string { return state.FactsDir(b.Store.Settings().Folders.State) }
+func (b *FactStore) dir() string { return state.FactsDir(b.Store.Settings().Folders.State) }
 
-// States reports whether a source of an edge is a file of facts, and not what else an edge is found in.
-func (b *Book) States(source string) bool {
+// States reports whether a source of an edge is a file of facts.
+func (b *FactStore) States(source string) bool {
 	return path.Ext(source) == ".json" && path.Dir(source) == b.dir()
 }
 
-// removal ends the name of a file that says that another one is taken back. No file of a fact is ever changed or deleted:
-// so whatever two clones do to one fact, git merges it, and what one of them took back does not come back from another.
-const removal = "-removed.json"
+// removal is the suffix of a tombstone's name. A fact's file is never changed or deleted, so git merges any changes of two
+// clones to one fact, and a fact that one clone retracted does not return from another.
+const tombstoneSuffix = "-removed.json"
 
-// removed is the content of such a file. It is the same whoever removes.
+// removed is the content of a tombstone. It does not depend on the process that writes it.
 type removed struct {
 	Removed string `json:"removed"` // name of the other file
 }
 
-// IsFactFile reports whether a path is that of a file that a book wrote below the folder of facts:
-// KIND-<12 digits of its key>-<6 digits of its content>.json, or its removal.
+// IsFactFile reports whether a path is the name of a file that a store wrote below the folder of facts: KIND-<12 digits of
+// its key>-<6 digits of its content>.json, or its tombstone.
 func IsFactFile(p string) bool { return factOf(path.Base(p)) != "" }
 
-// FactsIn tells of which facts there are files that a book wrote among the paths, by id, sorted, and whether each of them is
-// stated there, or only taken back.
+// FactsIn returns the sorted ids of the facts that have store-written files among the paths, and for each whether it is
+// stated there, or only retracted.
 func FactsIn(paths []string) (ids []string, stated map[string]bool) {
 	stated = map[string]bool{}
 	var names []string
@@ -68,15 +67,15 @@ func FactsIn(paths []string) (ids []string, stated map[string]bool) {
 		}
 	}
 	slices.Sort(names)
-	for _, name := range standing(names) {
+	for _, name := range live(names) {
 		stated[factOf(name)] = true
 	}
 	return slices.Sorted(maps.Keys(stated)), stated
 }
 
-// factOf is the id of the fact that a file of that name is about; "" for files of other names.
+// factOf returns the id of the fact in a file of that name; "" for other names.
 func factOf(name string) string {
-	stem, ok := strings.CutSuffix(name, removal)
+	stem, ok := strings.CutSuffix(name, tombstoneSuffix)
 	if !ok {
 		stem, ok = strings.CutSuffix(name, ".json")
 	}
@@ -89,22 +88,22 @@ func factOf(name string) string {
 
 func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789abcdef") == "" }
 
-// standing are those of the names, which are sorted, that state something: no removals, and nothing that was removed.
-func standing(names []string) []string {
+// live returns the sorted names without tombstones and the files that they remove.
+func live(names []string) []string {
 	var out []string
 	for _, name := range names {
-		_, gone := slices.BinarySearch(names, removalOf(name))
-		if !gone && !(IsFactFile(name) && strings.HasSuffix(name, removal)) {
+		_, gone := slices.BinarySearch(names, tombstoneOf(name))
+		if !gone && !(IsFactFile(name) && strings.HasSuffix(name, tombstoneSuffix)) {
 			out = append(out, name)
 		}
 	}
 	return out
 }
 
-func removalOf(name string) string { return strings.TrimSuffix(name, ".json") + removal }
+func tombstoneOf(name string) string { return strings.TrimSuffix(name, ".json") + tombstoneSuffix }
 
-// names are the files of facts, with removals and what they remove, sorted.
-func (b *Book) names() ([]string, error) {
+// names returns the sorted names of all files of facts, including tombstones and what they remove.
+func (b *FactStore) names() ([]string, error) {
 	var out []string
 	err := b.Store.LookInto(b.dir(), func(name []byte, id state.Identity) {
 		if id.IsFile() && path.Ext(string(name)) == ".json" {
@@ -118,13 +117,13 @@ func (b *Book) names() ([]string, error) {
 	return out, nil
 }
 
-// List reads all facts, by file and their order there. Files that cannot be read are told of.
-func (b *Book) List() ([]Fact, error) {
+// List reads all facts, by file and in file order. It warns of unreadable files.
+func (b *FactStore) List() ([]Fact, error) {
 	names, err := b.names()
 	if err != nil {
 		return nil, err
 	}
-	names = standing(names)
+	names = live(names)
 	byName := map[string][]Fact{}
 	b.Store.ReadFiles(b.dir(), FactsLimit, names, func(name string, data []byte, _ state.Identity, err error) {
 		p := b.dir() + "/" + name
@@ -153,26 +152,26 @@ func (b *Book) List() ([]Fact, error) {
 	return out, nil
 }
 
-// How a statement was taken.
+// The results of Put.
 const (
 	Added     = "stated"
 	Changed   = "changed"
-	Unchanged = "unchanged" // it was stated before, word by word
+	Unchanged = "unchanged" // it was stated before, verbatim
 )
 
-// Taken is what came of a statement.
-type Taken struct {
+// PutResult is the result of storing a statement.
+type PutResult struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`
 	Path   string `json:"path"`
 	Change string `json:"change"` // stated, changed or unchanged
 }
 
-// State writes statements durably, each in the place of an older one with the same key. Nothing is written if one of
-// them is wrong. A time that differs alone changes nothing. The error wraps [state.ErrBusy] when there are many and the
-// tree is busy.
-func (b *Book) State(ctx context.Context, all []Statement) (taken []Taken, err error) {
-	last := map[string]int{} // by id: of two with one key the later counts
+// Put writes statements durably; each replaces older ones with the same key. If one of them is invalid, nothing is written.
+// A statement that differs only in its time changes nothing. The error wraps [state.ErrBusy] if there are many statements
+// and the tree is busy.
+func (b *FactStore) Put(ctx context.Context, all []Statement) (taken []PutResult, err error) {
+	last := map[string]int{} // by id: the last of several with one key wins
 	for i, s := range all {
 		last[s.name(idOf(s))] = i
 		if err := s.check(); err != nil {
@@ -198,31 +197,31 @@ func (b *Book) State(ctx context.Context, all []Statement) (taken []Taken, err e
 				if p == t.Path {
 					continue
 				}
-				c, err := takeBack(p)
+				c, err := tombstone(p)
 				if err != nil {
 					return nil, err
 				}
 				remove = append(remove, c)
 			}
 		}
-		return append(add, remove...), nil // killed between, both stand; the next statement of the key removes the older
+		return append(add, remove...), nil // if killed in between, both files remain, and the next statement of the key removes the older one
 	})
 	return taken, err
 }
 
-// takeBack is the change that takes a file of a fact back.
-func takeBack(p string) (state.Change, error) {
+// tombstone returns the change that retracts a fact's file.
+func tombstone(p string) (state.Change, error) {
 	data, err := state.Encode(removed{path.Base(p)})
-	return state.Change{Path: removalOf(p), Data: data}, err
+	return state.Change{Path: tombstoneOf(p), Data: data}, err
 }
 
-// few are so few files that each is written by itself.
+// few is the maximum number of files that are written individually.
 const few = 16
 
-// write makes changes of the names of the files that there are. All are new files whose names follow from their contents:
-// no lock is needed to write them, and processes that change the same fact at once leave both. Many are written as one,
-// which is faster, under the lock of the tree.
-func (b *Book) write(ctx context.Context, changes func(names []string) ([]state.Change, error)) error {
+// write applies changes computed from the existing names. All changes are new files whose names follow from their contents:
+// writing them needs no lock, and processes that change the same fact concurrently leave both files. More than a few are
+// written in one batch, which is faster, under the tree's lock.
+func (b *FactStore) write(ctx context.Context, changes func(names []string) ([]state.Change, error)) error {
 	names, err := b.names()
 	if err != nil {
 		return err
@@ -247,9 +246,9 @@ func (b *Book) write(ctx context.Context, changes func(names []string) ([]state.
 	return b.Store.Announce()
 }
 
-// compare says what is to become of a statement: the content of its file, and the files that it takes the place of.
-func (b *Book) compare(s Statement, names []string) (t Taken, data []byte, old []string, err error) {
-	t = Taken{ID: s.name(""), Kind: s.Kind(), Change: Added}
+// compare returns the result of a statement, the content of its file, and the files that it replaces.
+func (b *FactStore) compare(s Statement, names []string) (t PutResult, data []byte, old []string, err error) {
+	t = PutResult{ID: s.name(""), Kind: s.Kind(), Change: Added}
 	old = b.filesOf(t.ID, names)
 	for _, p := range old {
 		t.Change = Changed
@@ -262,7 +261,7 @@ func (b *Book) compare(s Statement, names []string) (t Taken, data []byte, old [
 			return t, nil, old, nil
 		}
 	}
-	for try := 0; ; try++ { // what was removed is stated again under another name
+	for try := 0; ; try++ { // a retracted statement gets a new name
 		var f factsFile
 		s.put(&f)
 		f.Again = try
@@ -271,14 +270,14 @@ func (b *Book) compare(s Statement, names []string) (t Taken, data []byte, old [
 		}
 		sum := sha256.Sum256(data)
 		name := t.ID + "-" + hex.EncodeToString(sum[:3]) + ".json"
-		if _, gone := slices.BinarySearch(names, removalOf(name)); !gone {
+		if _, gone := slices.BinarySearch(names, tombstoneOf(name)); !gone {
 			t.Path = b.dir() + "/" + name
 			return t, data, old, nil
 		}
 	}
 }
 
-// saysSame reports whether two statements differ in nothing but when they were made.
+// saysSame reports whether two statements differ only in their time.
 func saysSame(a, b Statement) bool {
 	if a.Kind() != b.Kind() || a.By() != b.By() || a.Said() != b.Said() {
 		return false
@@ -287,10 +286,10 @@ func saysSame(a, b Statement) bool {
 	return !ok || c.ResolvedBy == b.(*Conflict).ResolvedBy
 }
 
-// filesOf are the files that state what has an id.
-func (b *Book) filesOf(id string, names []string) []string {
+// filesOf returns the live files of a fact.
+func (b *FactStore) filesOf(id string, names []string) []string {
 	var out []string
-	for _, name := range standing(names) {
+	for _, name := range live(names) {
 		if factOf(name) == id {
 			out = append(out, b.dir()+"/"+name)
 		}
@@ -298,9 +297,9 @@ func (b *Book) filesOf(id string, names []string) []string {
 	return out
 }
 
-// Withdraw takes facts back by their ids. Nothing is taken back if one of them never was, or stands in a file that
-// somebody wrote by hand; of what was before, nothing is left to do.
-func (b *Book) Withdraw(ctx context.Context, ids []string) error {
+// Retract retracts facts by their ids. Nothing is retracted if one of them never existed, or is in a hand-written file. A
+// fact that is already retracted is not an error.
+func (b *FactStore) Retract(ctx context.Context, ids []string) error {
 	return b.write(ctx, func(names []string) ([]state.Change, error) {
 		var out []state.Change
 		for _, id := range ids {
@@ -308,7 +307,7 @@ func (b *Book) Withdraw(ctx context.Context, ids []string) error {
 				return nil, b.notOwn(id)
 			}
 			for _, p := range b.filesOf(id, names) {
-				c, err := takeBack(p)
+				c, err := tombstone(p)
 				if err != nil {
 					return nil, err
 				}
@@ -319,8 +318,8 @@ func (b *Book) Withdraw(ctx context.Context, ids []string) error {
 	})
 }
 
-// notOwn says why what has an id cannot be removed.
-func (b *Book) notOwn(id string) error {
+// notOwn returns the error for an id that cannot be retracted.
+func (b *FactStore) notOwn(id string) error {
 	all, err := b.List()
 	if err != nil {
 		return err
@@ -331,8 +330,8 @@ func (b *Book) notOwn(id string) error {
 	return fmt.Errorf("%.100q: %w; reconcile fact list shows the ids", id, ErrNoFact)
 }
 
-// Conflict is the conflict that has an id.
-func (b *Book) Conflict(id string) (*Conflict, error) {
+// Conflict returns the conflict with an id.
+func (b *FactStore) Conflict(id string) (*Conflict, error) {
 	all, err := b.List()
 	if err != nil {
 		return nil, err

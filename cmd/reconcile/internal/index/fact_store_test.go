@@ -20,11 +20,11 @@ func trust(level float64, by string, at time.Time) *index.Trust {
 	return s
 }
 
-func (r *rig) book() *index.Book {
-	return &index.Book{Store: r.store, Warn: func(err error) { r.Error(err) }}
+func (r *rig) book() *index.FactStore {
+	return &index.FactStore{Store: r.store, Warn: func(err error) { r.Error(err) }}
 }
 
-func (r *rig) listed(b *index.Book) []string {
+func (r *rig) listed(b *index.FactStore) []string {
 	r.Helper()
 	all, err := b.List()
 	if err != nil {
@@ -55,7 +55,7 @@ func TestBookLosesNothing(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				s := trust(float64(i)/each, fmt.Sprint("writer", w), time.Unix(int64(1000+i), 0))
-				if _, err := b.State(t.Context(), []index.Statement{s}); err != nil {
+				if _, err := b.Put(t.Context(), []index.Statement{s}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -82,11 +82,11 @@ func TestBookTakesMany(t *testing.T) {
 		all = append(all, e)
 	}
 	for _, want := range []string{index.Added, index.Unchanged} {
-		taken, err := b.State(t.Context(), all)
+		taken, err := b.Put(t.Context(), all)
 		if err != nil || len(taken) != 20 {
 			t.Fatalf("%d were taken, %v", len(taken), err)
 		}
-		if i := slices.IndexFunc(taken, func(f index.Taken) bool { return f.Change != want }); i >= 0 {
+		if i := slices.IndexFunc(taken, func(f index.PutResult) bool { return f.Change != want }); i >= 0 {
 			t.Errorf("%+v, want %s", taken[i], want)
 		}
 	}
@@ -102,9 +102,9 @@ func TestBookTakesBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, program)
 	b := r.book()
-	state := func(s index.Statement) index.Taken {
+	state := func(s index.Statement) index.PutResult {
 		t.Helper()
-		taken, err := b.State(t.Context(), []index.Statement{s})
+		taken, err := b.Put(t.Context(), []index.Statement{s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestBookTakesBack(t *testing.T) {
 	first := state(trust(0.5, "ada", at))
 	text := r.read(first.Path)
 	for range 2 {
-		if err := b.Withdraw(t.Context(), []string{first.ID}); err != nil {
+		if err := b.Retract(t.Context(), []string{first.ID}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,11 +126,11 @@ func TestBookTakesBack(t *testing.T) {
 	if again := state(trust(0.5, "ada", at)); again.Change != index.Added || again.Path == first.Path || again.ID != first.ID {
 		t.Errorf("stated again: %+v, before %+v", again, first)
 	}
-	if err := b.Withdraw(t.Context(), []string{first.ID, "trust-000000000000"}); !errors.Is(err, index.ErrNoFact) {
+	if err := b.Retract(t.Context(), []string{first.ID, "trust-000000000000"}); !errors.Is(err, index.ErrNoFact) {
 		t.Errorf("one that never was is taken back: %v", err)
 	}
 	for _, part := range []string{"trust", "trust-", "", first.ID[:10]} {
-		if err := b.Withdraw(t.Context(), []string{part}); !errors.Is(err, index.ErrNoFact) {
+		if err := b.Retract(t.Context(), []string{part}); !errors.Is(err, index.ErrNoFact) {
 			t.Errorf("%q is no id, and is taken back: %v", part, err)
 		}
 	}
@@ -154,7 +154,7 @@ func TestBookRefuses(t *testing.T) {
 		&index.Review{Node: "a", Verdict: "maybe"},
 		&index.Review{Node: "", Verdict: "approved"},
 	} {
-		if _, err := b.State(t.Context(), []index.Statement{good, bad}); err == nil {
+		if _, err := b.Put(t.Context(), []index.Statement{good, bad}); err == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
@@ -164,7 +164,7 @@ func TestBookRefuses(t *testing.T) {
 	for i := range 40 {
 		many = append(many, trust(0.5, fmt.Sprint("by", i), time.Unix(1000, 0)))
 	}
-	if _, err := b.State(ended, many); err == nil {
+	if _, err := b.Put(ended, many); err == nil {
 		t.Error("an ended command wrote")
 	}
 	if got := r.listed(b); len(got) > 0 {
@@ -180,7 +180,7 @@ func TestStatesInFolderOfSettings(t *testing.T) {
 		"spec: {folders: {state: results}}\n"
 	r := newRig(t, files)
 	b := r.book()
-	taken, err := b.State(t.Context(), []index.Statement{trust(0.5, "ada", time.Unix(1000, 0))})
+	taken, err := b.Put(t.Context(), []index.Statement{trust(0.5, "ada", time.Unix(1000, 0))})
 	if err != nil {
 		t.Fatal(err)
 	}

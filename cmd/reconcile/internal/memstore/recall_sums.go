@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/state/durable"
 )
 
-// recallNames are, of the names of records, those of recalls and of sums of recalls.
+// recallNames returns the names of recalls and of sums of recalls.
 func recallNames(names map[string]state.Identity) map[string]state.Identity {
 	out := maps.Clone(names)
 	maps.DeleteFunc(out, func(name string, _ state.Identity) bool {
@@ -21,7 +21,7 @@ func recallNames(names map[string]state.Identity) map[string]state.Identity {
 	return out
 }
 
-// recallCount counts the recalls that are on record. Only sums have to be read for it.
+// recallCount counts the recorded recalls. It reads only the sums.
 func (f *Files) recallCount(names map[string]state.Identity) int {
 	single, sums := 0, map[string]state.Identity{}
 	for name, id := range names {
@@ -38,7 +38,7 @@ func (f *Files) recallCount(names map[string]state.Identity) int {
 	return len(memory.Recalls(f.records(recallNames(names))))
 }
 
-// sumRecalls replaces records of recalls by sums. Counts stay what they are, so that no file has to be folded for it.
+// sumRecalls replaces records of recalls by sums. The counts do not change, so that no file needs folding.
 func (s *settling) sumRecalls() (done bool, err error) {
 	add, drop, err := memory.SumRecalls(s.records(recallNames(s.names)), s.o.Now())
 	if err != nil || len(add)+len(drop) == 0 {
@@ -60,7 +60,7 @@ func (s *settling) sumRecalls() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for name := range s.names { // what others recorded meanwhile is not folded yet
+	for name := range s.names { // records of other processes are not folded yet
 		if _, is := names[name]; !is {
 			delete(s.names, name)
 		}
