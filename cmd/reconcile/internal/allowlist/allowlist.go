@@ -1,9 +1,9 @@
-// Package allowlist keeps what a user lets the settings of trees send elsewhere. A tree may come from anybody: its
-// settings name an address and the environment variable that goes there as a bearer token, and nothing is sent before
+// Package allowlist stores the destinations to which a user lets trees' settings send data. A tree may be untrusted: its
+// settings name an address and the environment variable that is sent there as a bearer token, and nothing is sent before
 // the user of this machine has allowed that pair.
 //
-// The list is allowed.json in the user's configuration folder, outside of every tree. A process can be given addresses
-// of its own instead, as CI does.
+// The list is allowed.json in the user's configuration folder, outside of every tree. A process can be given its own
+// addresses in addition, as in CI.
 package allowlist
 
 import (
@@ -36,21 +36,21 @@ type file struct {
 	Allowed []entry `json:"allowed"`
 }
 
-// entry allows one address to get the value of one variable; an empty Env allows it to be asked without a key.
+// entry allows one address to receive the value of one variable; an empty Env allows requests without a key.
 type entry struct {
 	URL string `json:"url"`
 	Env string `json:"env,omitempty"`
 }
 
-// List is what a user allows. The zero value allows nothing.
+// List is a user's list. The zero value allows nothing.
 type List struct {
 	dir     string
 	entries []entry
 	process []string // addresses that this process may use, with any variable
 }
 
-// Open reads the list in a folder, which need not exist; with dir "" there is none. process are addresses, separated by commas, that are allowed in
-// addition, with whichever variable the settings name.
+// Open reads the list in a folder, which may be missing; dir "" means no list. process are additionally allowed addresses,
+// separated by commas, with any variable.
 func Open(dir, process string) (*List, error) {
 	l := &List{dir: dir}
 	for address := range strings.SplitSeq(process, ",") {
@@ -88,7 +88,7 @@ func read(dir string) ([]entry, error) {
 	return f.Allowed, nil
 }
 
-// Path is the file of the list.
+// Path returns the path of the list.
 func (l *List) Path() string { return filepath.Join(l.dir, fileName) }
 
 // Allows reports whether data may be sent to a destination.
@@ -96,7 +96,7 @@ func (l *List) Allows(d schemas.Destination) bool {
 	return slices.Contains(l.process, d.URL) || slices.Contains(l.entries, entry{d.URL, d.Env})
 }
 
-// Add allows destinations, durably, and keeps what other processes allowed meanwhile.
+// Add allows destinations, durably; entries that other processes add concurrently are kept.
 func (l *List) Add(destinations []schemas.Destination) error {
 	return l.change(func(all []entry) []entry {
 		for _, d := range destinations {
@@ -108,7 +108,7 @@ func (l *List) Add(destinations []schemas.Destination) error {
 	})
 }
 
-// Remove takes back what was allowed for an address, with any variable, and returns how many entries that were.
+// Remove removes the entries of an address, with any variable, and returns their number.
 func (l *List) Remove(address string) (removed int, err error) {
 	address = schemas.CanonicalAddress(address)
 	err = l.change(func(all []entry) []entry {

@@ -1,5 +1,5 @@
-// Package edit changes one field of a spec file and leaves every other byte as it is: comments, order, quotes and
-// indentation belong to whoever wrote the file.
+// Package edit changes one field of a spec file and leaves every other byte unchanged, including comments, order, quotes
+// and indentation.
 package edit
 
 import (
@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Spec sets spec.<field> of the YAML or JSON document src to a word: letters only, so that it needs no quotes in YAML.
-// It returns src itself when the field has that value already. The result is what the caller must check with the
-// decoder: this package knows text, not kinds.
+// Spec sets spec.<field> of the YAML or JSON document src to a word: letters only, so that it needs no quotes in YAML. It
+// returns src itself if the field already has that value. The caller must check the result with the decoder: this package
+// knows text, not kinds.
 func Spec(src []byte, field, word string) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(src, &doc); err != nil {
@@ -41,7 +41,7 @@ func find(m *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// replace puts word in the place of a plain or quoted scalar, with the quotes that it had.
+// replace replaces a plain or quoted scalar by word, with the same quotes.
 func replace(src []byte, value *yaml.Node, word string) ([]byte, error) {
 	if value.Kind != yaml.ScalarNode {
 		return nil, fmt.Errorf("edit: line %d: the value is no word", value.Line)
@@ -92,7 +92,7 @@ func insert(src []byte, spec *yaml.Node, field, word string) ([]byte, error) {
 	return splice(src, at, 0, field+": "+word+end+indent), nil
 }
 
-// insertFlow adds the field behind the brace of {…}, in JSON form when the mapping is JSON.
+// insertFlow adds the field after the brace of {…}, in JSON form if the mapping is JSON.
 func insertFlow(src []byte, spec *yaml.Node, field, word string) ([]byte, error) {
 	at, err := offset(src, spec)
 	if err != nil {
@@ -116,7 +116,7 @@ func insertFlow(src []byte, spec *yaml.Node, field, word string) ([]byte, error)
 	return splice(src, at+1, 0, entry), nil
 }
 
-// offset is the place of a node in src. Its line counts from 1, its column counts characters from 1.
+// offset returns the position of a node in src. Its line counts from 1, its column counts characters from 1.
 func offset(src []byte, n *yaml.Node) (int, error) {
 	at := 0
 	for line := 1; line < n.Line; line++ {

@@ -12,14 +12,14 @@ import (
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
-// request is what the endpoint is sent.
+// request is the body of a request.
 type request struct {
 	Model  string   `json:"model"`
 	Input  []string `json:"input"`
 	Format string   `json:"encoding_format"`
 }
 
-// answer is what it sends back, as far as it matters.
+// answer is the used part of a response.
 type answer struct {
 	Data []struct {
 		Index     int             `json:"index"`
@@ -31,15 +31,15 @@ const (
 	longestNumber  = 32 // bytes of a number with its comma and space: -1.7976931348623157e+308
 	aroundVector   = 256
 	aroundAnswer   = 64 << 10
-	longestMessage = 200 // bytes of what the endpoint says in an error
+	longestMessage = 200 // bytes of an endpoint's error message
 )
 
-// longestAnswer is how many bytes an answer may have.
+// longestAnswer returns the maximum size of a response in bytes.
 func longestAnswer(texts, dimensions int) int64 {
 	return int64(texts)*(int64(dimensions)*longestNumber+aroundVector) + aroundAnswer
 }
 
-// decode reads the vectors of an answer, in the order of the texts, and scales them to length 1.
+// decode parses the vectors of a response, in the order of the texts, and scales them to length 1.
 func decode(data []byte, texts, dimensions int) ([][]float32, error) {
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil {
@@ -62,7 +62,7 @@ func decode(data []byte, texts, dimensions int) ([][]float32, error) {
 	return out, nil
 }
 
-// decodeVector reads a list of numbers. null, which some write for what is no number, is none.
+// decodeVector parses a list of numbers. It rejects null, which some endpoints send for NaN.
 func decodeVector(data []byte, dimensions int) ([]float32, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) < 2 || data[0] != '[' {
@@ -84,7 +84,7 @@ func decodeVector(data []byte, dimensions int) ([]float32, error) {
 	return v, embed.Unit(v)
 }
 
-// message is what the endpoint says of an error, cut, in one line, without secrets; with ": " before it, or "".
+// message returns the endpoint's error message, cut, in one line, without secrets, prefixed with ": "; or "".
 func (e *Embedder) message(data []byte) string {
 	var said struct {
 		Error   json.RawMessage `json:"error"`

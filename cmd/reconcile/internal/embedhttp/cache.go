@@ -22,13 +22,13 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Cache keeps vectors in files that several processes share. It never fails: what it cannot read it lacks, and what it
-// cannot write is asked for again, see [Cache.Err]. It is safe for concurrent use.
+// Cache stores vectors in files that several processes share. Its methods do not fail: an unreadable vector is missing, and
+// one that cannot be written is requested again, see [Cache.Err]. It is safe for concurrent use.
 //
-// Its folder has segments 1, 2, …, to the last of which is appended, under a lock. N.vectors has the numbers of the
-// vectors, float32 in little-endian; N.keys has a row of 40 bytes for each, with a checksum over key and vector. Rows
-// and vectors of which only a part was written, or that are not what was written, are not found; they need no repair.
-// When there are more bytes than the limit, the oldest segment goes.
+// Its folder has segments 1, 2, …; vectors are appended to the last one, under a lock. N.vectors has the numbers of the
+// vectors, float32 in little-endian; N.keys has a row of 40 bytes for each, with a checksum over key and vector. Torn or
+// damaged rows and vectors are not found, and need no repair. When the size exceeds the limit, the oldest segment is
+// removed.
 type Cache struct {
 	root  *os.Root
 	dir   string
@@ -36,11 +36,11 @@ type Cache struct {
 
 	mu   sync.Mutex
 	rows map[key]row
-	read map[int]int64 // how many bytes of the keys of each segment were read
+	read map[int]int64 // read bytes of the keys of each segment
 	err  error
 }
 
-// key is what a vector is kept under: no text can be made that has that of another.
+// key identifies a vector: a cryptographic digest of model and text.
 type key [16]byte
 
 func keyOf(model, text string) (k key) {
@@ -52,7 +52,7 @@ func keyOf(model, text string) (k key) {
 	return k
 }
 
-// row says where the vector of a key is.
+// row is the position of a key's vector.
 type row struct {
 	segment    int
 	at         uint64 // its place in the file
@@ -62,22 +62,22 @@ type row struct {
 
 const (
 	rowSize = 40
-	// segments is how many there are of full size, so that about an eighth goes when the limit is reached.
+	// segments is the number of full segments, so that reaching the limit removes about an eighth.
 	segments = 8
-	// longestKeys is more than the keys of what is appended at once.
+	// longestKeys exceeds the size of the keys that one call appends.
 	longestKeys = 1 << 20
 	lockName    = "lock"
-	// longestLock is how long another process may append. One that hangs costs the vectors of this one.
+	// longestLock is how long to wait for another appending process. If it hangs, this process's vectors are not stored.
 	longestLock = 5 * time.Second
 	perm        = 0o644
 )
 
-// NewCache uses the folder dir below root, which is made when it is needed. limit is how many bytes are kept, about.
+// NewCache uses the folder dir below root, which is created on demand. limit is the approximate maximum size in bytes.
 func NewCache(root *os.Root, dir string, limit int64) *Cache {
 	return &Cache{root: root, dir: dir, limit: limit, rows: map[key]row{}, read: map[int]int64{}}
 }
 
-// Err is the first reason for which vectors could not be kept, nil if there was none.
+// Err returns the first error of storing vectors, or nil.
 func (c *Cache) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *Cache) list() []int {
 	return out
 }
 
-// refresh reads what was added since the last time, also by others.
+// refresh reads the keys added since the last call, also by other processes.
 func (c *Cache) refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *Cache) readKeys(segment int) {
 	}
 	from := c.read[segment]
 	if from > info.Size() {
-		from = 0 // somebody removed the cache, and it began anew
+		from = 0 // the cache was deleted and recreated
 	}
 	data := make([]byte, (info.Size()-from)/rowSize*rowSize)
 	if _, err := f.ReadAt(data, from); err != nil {
@@ -136,13 +136,13 @@ func (c *Cache) readKeys(segment int) {
 	c.read[segment] = from + int64(len(data))
 }
 
-// get returns the vectors of keys, nil for those that are not there as they were written.
+// get returns the vectors of keys, nil for missing or damaged ones.
 func (c *Cache) get(keys []key, dimensions int) [][]float32 {
 	out := make([][]float32, len(keys))
-	files := map[int]*os.File{} // nil for one that cannot be opened
+	files := map[int]*os.File{} // nil if it cannot be opened
 	defer func() {
 		for _, f := range files {
-			_ = f.Close() // nil may be closed, too
+			_ = f.Close() // closing nil is allowed
 		}
 	}()
 	for i, k := range keys {
@@ -162,7 +162,7 @@ func (c *Cache) get(keys []key, dimensions int) [][]float32 {
 	return out
 }
 
-// readVector reads the vector of a row, nil if it is another than that which was written. f may be nil.
+// readVector reads the vector of a row; nil if it is damaged. f may be nil.
 func readVector(f *os.File, k key, r row) []float32 {
 	data := make([]byte, 4*int(r.dimensions))
 	if _, err := f.ReadAt(data, int64(r.at)); err != nil || sumOf(k, data) != r.sum {
@@ -208,7 +208,7 @@ func (c *Cache) append(keys []key, vectors [][]float32) error {
 	return c.appendTo(segment, keys, vectors)
 }
 
-// lock keeps other processes from appending. The root opens the file first: it refuses what leads out of the tree.
+// lock excludes other appending processes. The root opens the file first: it refuses paths that lead out of the tree.
 func (c *Cache) lock() (unlock func(), err error) {
 	name := path.Join(c.dir, lockName)
 	f, _, err := regular.OpenFile(c.root, name, os.O_RDWR|os.O_CREATE, perm)
@@ -227,7 +227,7 @@ func (c *Cache) lock() (unlock func(), err error) {
 	return func() { _ = l.Close() }, nil
 }
 
-// last is the number of the segment that is appended to. A full one is followed by the next, and then the oldest go.
+// last returns the number of the segment for appends. A full one is followed by the next, and then the oldest are removed.
 func (c *Cache) last() (int, error) {
 	all := c.list()
 	if len(all) == 0 {
@@ -242,7 +242,7 @@ func (c *Cache) last() (int, error) {
 		if total += c.size(segment); total <= c.limit-c.limit/segments {
 			continue
 		}
-		// The keys go first: vectors without keys are not found, and go next time.
+		// The keys are removed first: vectors without keys are not found, and are removed the next time.
 		if err := c.root.Remove(c.keys(segment)); err != nil {
 			return 0, err
 		}
@@ -254,7 +254,7 @@ func (c *Cache) last() (int, error) {
 	return n + 1, nil
 }
 
-// size is how many bytes a segment takes.
+// size returns the size of a segment in bytes.
 func (c *Cache) size(segment int) (n int64) {
 	for _, name := range []string{c.keys(segment), c.vectors(segment)} {
 		if info, err := c.root.Stat(name); err == nil {
@@ -264,7 +264,7 @@ func (c *Cache) size(segment int) (n int64) {
 	return n
 }
 
-// appendTo appends the vectors, then their keys: what has a key is whole, if the machine did not lose power.
+// appendTo appends the vectors, then their keys: a vector with a key is complete, unless the power failed.
 func (c *Cache) appendTo(segment int, keys []key, vectors [][]float32) error {
 	var numbers, rows []byte
 	file, at, err := c.end(c.vectors(segment), 1)
@@ -294,7 +294,7 @@ func (c *Cache) appendTo(segment int, keys []key, vectors [][]float32) error {
 	return err
 }
 
-// end opens a file of rows of this size, and says where the next one begins: over one that was not written to its end.
+// end opens a file of rows of this size, and returns the position of the next one, which overwrites a torn one.
 func (c *Cache) end(name string, size int64) (*os.File, int64, error) {
 	f, info, err := regular.OpenFile(c.root, name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
-// leastText is how short a text is cut, in bytes, that the endpoint refuses.
+// leastText is the length in bytes to which a refused text is cut at most.
 const leastText = 512
 
-// askBatch asks for the vectors of a batch. What the endpoint refuses is halved.
+// askBatch requests the vectors of a batch. A refused batch is halved.
 func (e *Embedder) askBatch(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := e.ask(ctx, texts)
 	var refused *refusal
@@ -42,7 +42,7 @@ func (e *Embedder) askBatch(ctx context.Context, texts []string) ([][]float32, e
 	return nil, err
 }
 
-// clip is the begin of s, at most n bytes, without half a character.
+// clip returns the beginning of s, at most n bytes, without an incomplete character.
 func clip(s string, n int) string {
 	for n = min(n, len(s)); n > 0 && n < len(s) && !utf8.RuneStart(s[n]); {
 		n--
@@ -50,12 +50,12 @@ func clip(s string, n int) string {
 	return s[:n]
 }
 
-// refusal is an answer that says that the texts are wrong, not the time.
+// refusal is a response that rejects the texts permanently.
 type refusal struct{ status, message string }
 
 func (r *refusal) Error() string { return r.status + r.message }
 
-// ask sends one request, again and again while that may help.
+// ask sends one request, with retries while they may help.
 func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := schemas.Marshal(request{Model: e.Options.Model, Input: texts, Format: "float"})
 	if err != nil {
@@ -83,13 +83,13 @@ func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error)
 	}
 }
 
-// passing is a failure that may be over at the next try.
+// passing is a temporary failure.
 type passing struct{ err error }
 
 func (p *passing) Error() string { return p.err.Error() }
 func (p *passing) Unwrap() error { return p.err }
 
-// send sends one request, and reads its answer.
+// send sends one request, and reads the response.
 func (e *Embedder) send(ctx context.Context, body []byte, texts int) ([][]float32, http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Endpoint+"/embeddings", bytes.NewReader(body))
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Embedder) send(ctx context.Context, body []byte, texts int) ([][]float3
 	return vectors, nil, nil
 }
 
-// judge is the error of an answer that is not OK.
+// judge returns the error for a response that is not OK.
 func (e *Embedder) judge(resp *http.Response, data []byte) error {
 	status, message := fmt.Sprintf("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)), e.message(data)
 	switch code := resp.StatusCode; {
@@ -147,12 +147,12 @@ func (e *Embedder) judge(resp *http.Response, data []byte) error {
 	return e.unavailable(errors.New(status + message))
 }
 
-// unavailable says whom was asked, and wraps embed.ErrUnavailable.
+// unavailable adds the endpoint to err, and wraps embed.ErrUnavailable.
 func (e *Embedder) unavailable(err error) error {
 	return fmt.Errorf("%w: %s, model %s: %w", embed.ErrUnavailable, e.Endpoint, e.Options.Model, e.plain(err))
 }
 
-// plain is err without the address that http puts before it, and without the key, wherever that came from.
+// plain returns err without http's address prefix, and without the key.
 func (e *Embedder) plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err

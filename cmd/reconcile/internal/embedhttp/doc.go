@@ -1,23 +1,22 @@
-// Package embedhttp has vectors of texts made by an endpoint that speaks as OpenAI's does: POST /embeddings, with the
+// Package embedhttp computes vectors of texts with an endpoint that implements OpenAI's API: POST /embeddings, with the
 // model and the texts. Ollama, llama.cpp, vLLM and others do.
 //
-// # What is sent
+// # Requests
 //
-// Texts go out in batches, a few batches at once, and as many requests in a minute as the settings say. A request that
-// cannot be answered now (no connection, 408, 429, 5xx) is repeated with growing waits, or after the time that the
-// endpoint names. A batch that is refused (400, 413, 422) is halved, and a text that is refused alone is cut, down to
-// leastText bytes: models have limits of their own, and one long text must not keep all others from being found. A text
-// that is asked for alone, as a query is, is waited for no longer than Options.Patience.
-// Texts and the key go by https, or to this machine; no redirect is followed, since it would take both elsewhere. The
-// key is in no error.
+// Texts are sent in batches, a few batches concurrently, with a maximum number of requests per minute from the settings. A
+// temporary failure (no connection, 408, 429, 5xx) is retried with growing waits, or after the time that the endpoint
+// names. A refused batch (400, 413, 422) is halved, and a single refused text is cut, down to leastText bytes: models have
+// limits, and one long text must not keep all others from being found. A single text, such as a query, is waited for no
+// longer than Options.Patience. Texts and the key are sent by https, or to this machine; redirects are not followed, since
+// they would send both elsewhere. The key is in no error.
 //
-// # What is believed
+// # Responses
 //
-// Nothing: an answer is read up to the size that it can have; each text must have exactly one vector, of the dimensions
-// of the settings, of finite numbers that are not all zero. Vectors are scaled to length 1.
+// Responses are untrusted: a response is read up to its maximum size; each text must have exactly one vector, of the
+// dimensions of the settings, of finite numbers that are not all zero. Vectors are scaled to length 1.
 //
-// # What is kept
+// # Cache
 //
-// Every vector is kept at once, by the digest of model and text, so that no text is asked for twice: not by a rebuild,
-// not after a failure half way, not by another process. See [Cache].
+// Every vector is stored at once, under the digest of model and text, so that no text is requested twice: not by a rebuild,
+// not after an interruption, not by another process. See [Cache].
 package embedhttp

@@ -14,50 +14,50 @@ import (
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
-// Options say whom to ask, and how. Endpoint, Model and Dimensions are needed; everything else has a default.
+// Options configure an Embedder. Endpoint, Model and Dimensions are required; the others have a default.
 type Options struct {
-	Endpoint   string // the address that /embeddings is below
+	Endpoint   string // the base URL of /embeddings
 	Model      string
 	Dimensions int
 	// Key is sent as a bearer token; "" sends none.
 	Key string
-	// Refused, unless nil, says why nothing may be sent: only vectors that the cache has are returned.
+	// Refused, unless nil, is the reason to send nothing: only cached vectors are returned.
 	Refused error
-	// Batch is how many texts go into a request. Default 64.
+	// Batch is the number of texts in a request. Default 64.
 	Batch int
-	// Parallel is how many requests are under way at once. Default 4.
+	// Parallel is the number of concurrent requests. Default 4.
 	Parallel int
-	// RequestsPerMinute is how many requests of this process are begun in a minute; 0 means no limit.
+	// RequestsPerMinute limits the requests that this process starts per minute; 0 means no limit.
 	RequestsPerMinute int
-	// Timeout is that of one request. Default 1m.
+	// Timeout is the time limit of one request. Default 1m.
 	Timeout time.Duration
-	// Patience is how long a single text may take, with all tries: it is the query of somebody who waits, and who gets
-	// what is found by words when it is over. Default 10s.
+	// Patience is the time limit for a single text, with all tries: it is the query of a waiting user, who then gets lexical
+	// results only. Default 10s.
 	Patience time.Duration
-	// Cache keeps vectors; nil keeps none.
+	// Cache stores vectors; nil stores none.
 	Cache *Cache
-	// Warn, unless nil, hears once that vectors cannot be kept.
+	// Warn, unless nil, is called once if vectors cannot be stored.
 	Warn func(error)
 	// UserAgent is sent with each request.
 	UserAgent string
 
-	// now and wait take the place of the clock in tests.
+	// now and wait replace the clock in tests.
 	now  func() time.Time
 	wait func(context.Context, time.Duration) error
 }
 
-// Embedder asks an endpoint. It is safe for concurrent use.
+// Embedder computes vectors with an endpoint. It is safe for concurrent use.
 type Embedder struct {
 	Options
 	client *http.Client
-	slots  chan struct{} // one for each request under way
+	slots  chan struct{} // one for each concurrent request
 	pace   pace
-	lost   sync.Once // warned that vectors cannot be kept
+	lost   sync.Once // warned about the cache
 }
 
 var _ embed.Embedder = (*Embedder)(nil)
 
-// New makes an embedder. It asks nothing yet. The error says which option cannot be.
+// New returns an embedder. It sends nothing yet. The error names an invalid option.
 func New(o Options) (*Embedder, error) {
 	switch {
 	case !schemas.IsEndpoint(o.Endpoint):
@@ -86,15 +86,15 @@ func New(o Options) (*Embedder, error) {
 	return e, nil
 }
 
-// Model is the model, the endpoint that runs it (two may run different weights under one name), and the dimensions.
+// Model returns the model, its endpoint (two may run different weights under one name), and the dimensions.
 func (e *Embedder) Model() string {
 	return fmt.Sprintf("openai %s %s %d", e.Endpoint, e.Options.Model, e.Dimensions)
 }
 
-// Embed takes the vectors that are kept, and asks for the others, each text once.
+// Embed returns the vectors of texts from the cache, and requests the others, each text once.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
-	missing := map[string][]int{} // the places of each text
+	missing := map[string][]int{} // the indexes of each text
 	var ask []string              // in the order of the texts
 	for i, text := range texts {
 		if embed.Blank(text) {
@@ -130,7 +130,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return out, nil
 }
 
-// kept puts the vectors that the cache has, and returns the texts that it lacks.
+// kept calls put for the cached vectors, and returns the missing texts.
 func (e *Embedder) kept(texts []string, put func(string, []float32)) (left []string) {
 	if e.Cache == nil {
 		return texts
@@ -146,8 +146,8 @@ func (e *Embedder) kept(texts []string, put func(string, []float32)) (left []str
 	return left
 }
 
-// askAll asks for the vectors of texts, and puts them, one text at a time. The first failure ends it all; what came
-// before is kept.
+// askAll requests the vectors of texts, and calls put for each, serially. The first failure stops it; earlier vectors are
+// stored.
 func (e *Embedder) askAll(ctx context.Context, texts []string, put func(string, []float32)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -176,7 +176,7 @@ func (e *Embedder) askAll(ctx context.Context, texts []string, put func(string, 
 	return context.Cause(ctx)
 }
 
-// takeSlot waits until a request may be under way; false when the context ends first.
+// takeSlot waits for a free slot; false if the context ends first.
 func (e *Embedder) takeSlot(ctx context.Context) bool {
 	select {
 	case e.slots <- struct{}{}:
@@ -188,7 +188,7 @@ func (e *Embedder) takeSlot(ctx context.Context) bool {
 
 func (e *Embedder) freeSlot() { <-e.slots }
 
-// keep adds vectors to the cache. That they cannot be written costs another request some day, and no more.
+// keep adds vectors to the cache. A failed write only costs a later request.
 func (e *Embedder) keep(texts []string, vectors [][]float32) {
 	if e.Cache == nil {
 		return

@@ -10,19 +10,19 @@ import (
 const (
 	firstWait   = 500 * time.Millisecond // after the first failure; doubled after each further one
 	longestWait = 30 * time.Second
-	// longestSaid is how long the endpoint may ask to wait; when it wants more, search goes on by words.
+	// longestSaid is the maximum wait that the endpoint may ask for; beyond it, search is lexical only.
 	longestSaid = 2 * time.Minute
 	tries       = 6
 )
 
-// pace spreads requests over time. The zero value does not.
+// pace spaces requests. The zero value does not.
 type pace struct {
 	every time.Duration
 	mu    sync.Mutex
 	next  time.Time // when the next request may begin
 }
 
-// turn takes the next turn, and returns how long it is until then.
+// turn reserves the next request, and returns the time until then.
 func (p *pace) turn(now time.Time) time.Duration {
 	if p.every == 0 {
 		return 0
@@ -37,8 +37,8 @@ func (p *pace) turn(now time.Time) time.Duration {
 	return d
 }
 
-// waitAfter is how long to wait after a failed try, counted from 0, and whether that is worth it. The endpoint's word
-// counts more than the number of the try.
+// waitAfter returns how long to wait after a failed try, counted from 0, and whether a retry is worth it. The endpoint's
+// wait overrides the default.
 func waitAfter(try int, h http.Header, now time.Time) (time.Duration, bool) {
 	d := min(firstWait<<try, longestWait)
 	after := h.Get("Retry-After")

@@ -5,50 +5,47 @@ import (
 	"sync/atomic"
 )
 
-// Policy says what becomes of an event for which a subscriber has no room.
+// Policy defines what happens to an event for which a subscriber has no room.
 type Policy int
 
 const (
-	// Wait makes the publisher wait until there is room, or the subscriber is closed.
+	// Wait blocks the publisher until there is room, or the subscriber is closed.
 	Wait Policy = iota
-	// Drop leaves the event out. What is left out is counted, and told with the next one that is delivered.
+	// Drop drops the event. Dropped events are counted, and the count is part of the next delivery.
 	Drop
 )
 
-// Bus carries events within a process, from those who see them to those who keep, log and show them. Its zero value
-// works. Its methods may be called from several goroutines.
+// Bus distributes events within a process. Its zero value is ready to use. It is safe for concurrent use.
 //
-// A handler is called by the publisher, before anybody else hears of the events. A subscriber receives from a channel in
-// its own time. All of them see the same events in the same order. A handler must not publish, nor must the goroutine
-// that receives for a subscriber that waits: they would wait for themselves.
+// Handlers are called by the publisher, before subscribers get the events. A subscriber receives from a channel at its own
+// pace. All of them see the same events in the same order. A handler must not publish, nor may the goroutine that receives
+// for a subscriber with Wait: they would deadlock.
 type Bus struct {
-	publishing sync.Mutex // held while events go out, so that there is one order
+	publishing sync.Mutex // held during the distribution, so that there is one order
 
-	mu       sync.Mutex // guards what follows; held for no longer than a look
+	mu       sync.Mutex // guards the fields below; held only shortly
 	handlers []func([]Event)
 	subs     []*Subscription
 	closed   bool
 }
 
-// Handle makes a function known that is called with each list of events that is published. What it has to do is done
-// when Publish returns.
+// Handle registers a function that is called with each published list of events. It has returned when Publish returns.
 func (b *Bus) Handle(f func([]Event)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.handlers = append(b.handlers, f)
 }
 
-// SubscribeOptions say what a subscriber gets; the zero value gets every new event, and lets the publisher wait.
+// SubscribeOptions configure a subscription; the zero value gets every new event, and blocks the publisher.
 type SubscribeOptions struct {
-	// Buffer is how many events may wait to be received.
+	// Buffer is the number of events that may wait to be received.
 	Buffer int
 	Policy Policy
-	// Wants picks events; nil wants all.
+	// Wants selects events; nil selects all.
 	Wants func(Event) bool
 }
 
-// Subscribe returns a new subscription. The name is for those who look into what goes on. On a bus that is closed, the
-// subscription is too.
+// Subscribe returns a new subscription. The name is for debugging. On a closed bus the subscription is closed, too.
 func (b *Bus) Subscribe(name string, o SubscribeOptions) *Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,8 +59,8 @@ func (b *Bus) Subscribe(name string, o SubscribeOptions) *Subscription {
 	return s
 }
 
-// Publish hands events to everybody, in this order, and returns when all handlers have done their part and every
-// subscriber has each event, or a policy that does not let others wait.
+// Publish distributes events, in this order, and returns when all handlers have returned and every subscriber has each
+// event or has dropped it.
 func (b *Bus) Publish(events ...Event) {
 	if len(events) == 0 {
 		return
@@ -83,7 +80,7 @@ func (b *Bus) Publish(events ...Event) {
 	}
 }
 
-// Close ends all subscriptions. What is published afterwards reaches the handlers only. It may be called again.
+// Close ends all subscriptions. Events published afterwards reach only the handlers. It may be called again.
 func (b *Bus) Close() {
 	b.mu.Lock()
 	subs := b.subs
@@ -94,8 +91,8 @@ func (b *Bus) Close() {
 	}
 }
 
-// leave takes a subscription off the list. The list is made anew: a publisher may be walking through the old one.
-func (b *Bus) leave(s *Subscription) {
+// remove removes a subscription. It copies the list: a publisher may be iterating over the old one.
+func (b *Bus) remove(s *Subscription) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var rest []*Subscription
@@ -107,7 +104,7 @@ func (b *Bus) leave(s *Subscription) {
 	b.subs = rest
 }
 
-// Delivery is an event as a subscriber gets it.
+// Delivery is an event as delivered to a subscriber.
 type Delivery struct {
 	Event
 	// Missed counts the events that were dropped between the last delivery and this one.
@@ -117,16 +114,16 @@ type Delivery struct {
 // Subscription is one subscriber's end of a bus.
 type Subscription struct {
 	Name string
-	// C delivers the events. It is closed by Close; what had been delivered before can still be received.
+	// C delivers the events. Close closes it; earlier deliveries can still be received.
 	C <-chan Delivery
 
 	o    SubscribeOptions
 	bus  *Bus
 	ch   chan Delivery
-	over chan struct{} // closed first, so that a publisher who waits lets go
+	over chan struct{} // closed first, to release a waiting publisher
 	once sync.Once
 
-	mu      sync.Mutex // held while an event is put into ch
+	mu      sync.Mutex // held during a send to ch
 	ended   bool
 	missed  int // since the last delivery
 	dropped atomic.Int64
@@ -158,20 +155,20 @@ func (s *Subscription) deliver(e Event) {
 	}
 }
 
-// Dropped counts the events that were left out so far, for want of room. Those of them that no delivery has told of are
-// the difference to the sum of [Delivery.Missed].
+// Dropped returns the number of events dropped so far. Those not reported by a delivery yet are the difference to the sum
+// of [Delivery.Missed].
 func (s *Subscription) Dropped() int { return int(s.dropped.Load()) }
 
-// Close ends the subscription, and lets go a publisher who waits for it. It may be called again.
+// Close ends the subscription, and releases a publisher that waits for it. It may be called again.
 func (s *Subscription) Close() {
-	s.bus.leave(s)
+	s.bus.remove(s)
 	s.end()
 }
 
 func (s *Subscription) end() {
 	s.once.Do(func() {
 		close(s.over)
-		s.mu.Lock() // nobody is putting anything into ch now
+		s.mu.Lock() // no goroutine is sending to ch now
 		s.ended = true
 		close(s.ch)
 		s.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package events carries what happens to a tree to those who want to know, and keeps a log of it.
+// Package events distributes the events of a tree, and keeps a log of them.
 //
-// A [Bus] carries events within a process. The log holds one JSON line for each event, in .reconcile/events.jsonl:
-// what changed its phase, condition or state, and what was asked, answered and settled. It is local and disposable. It
-// is bounded: a full file becomes events.jsonl.1, in place of the one before. A file begins with a line that counts the
-// lines of all files before it, {"before":20817}, so that a [Follower] knows how much it has missed.
+// A [Bus] distributes events within a process. The log holds one JSON line for each event, in .reconcile/events.jsonl:
+// changes of a phase, condition or state, and the turns of clarifications. It is local and disposable, and bounded: a full
+// file replaces events.jsonl.1. A file starts with a line that counts the lines of all files before it, {"before":20817},
+// so that a [Follower] knows how many it has missed.
 package events
 
 import (
@@ -21,16 +21,16 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Where the log is, below the root of the tree.
+// The path of the log, below the root of the tree.
 const (
 	folder  = ".reconcile"
 	Path    = ".reconcile/events.jsonl"
 	oldPath = Path + ".1"
 )
 
-// Bounds of the log.
+// Limits of the log.
 const (
-	fileLimit    = 4 << 20 // bytes of a file before it is put aside
+	fileLimit    = 4 << 20 // bytes of a file before it is rotated
 	lineLimit    = 64 << 10
 	messageLimit = 1000 // characters
 )
@@ -41,8 +41,8 @@ const (
 	Warning = "Warning"
 )
 
-// Types lists the types of events that a [Filter] can ask for: Normal and Warning, which every event has one of, and
-// those of the events about clarifications and the memory.
+// Types lists the types that a [Filter] accepts: Normal and Warning, of which every event has one, and those of the events
+// about clarifications and the memory.
 func Types() []string {
 	return []string{
 		Normal, Warning, controllers.ClarificationRequested, controllers.ClarificationAnswered,
@@ -65,8 +65,8 @@ type Event struct {
 	Memory *controllers.Remembered `json:"memory,omitempty"`
 }
 
-// Append adds events. The caller holds the lock of the tree: two processes that put a full file aside at once would
-// lose one of them. Nothing is synced; an event that a power loss takes is no loss of state.
+// Append appends events. The caller holds the lock of the tree: two processes that rotate a full file at once would lose
+// one. It does not sync; a power failure may lose events but no state.
 func Append(root *os.Root, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func Append(root *os.Root, events []Event) error {
 	return nil
 }
 
-// encode writes the lines, after a line feed that ends what a killed process may have left torn.
+// encode encodes the lines, after a line feed that terminates a torn line of a killed process.
 func encode(events []Event) []byte {
 	b := []byte{'\n'}
 	for _, e := range events {
@@ -95,14 +95,14 @@ func encode(events []Event) []byte {
 		}
 		line, err := json.Marshal(e)
 		if err != nil || len(line) > lineLimit {
-			continue // a struct of strings always marshals; overlong names are not worth a line
+			continue // a struct of strings always marshals; overlong names are dropped
 		}
 		b = append(append(b, line...), '\n')
 	}
 	return b
 }
 
-// makeRoom puts a full file aside. It returns the first line of the next one where there is none.
+// makeRoom rotates a full file. It returns the first line of the next one if that does not exist.
 func makeRoom(root *os.Root) ([]byte, error) {
 	info, err := root.Lstat(Path)
 	switch {
@@ -126,14 +126,14 @@ func makeRoom(root *os.Root) ([]byte, error) {
 	return fmt.Appendf(nil, "{\"before\":%d}\n", before), nil
 }
 
-// Filter says which events are wanted; its zero value wants all.
+// Filter selects events; its zero value selects all.
 type Filter struct {
 	Ref   string    // of this object only
 	Type  string    // of this type only, one of [Types]
 	Since time.Time // not older than this
 }
 
-// Wants reports whether an event is wanted.
+// Wants reports whether an event is selected.
 func (f Filter) Wants(e Event) bool {
 	return (f.Ref == "" || f.Ref == e.Ref) && !e.Time.Before(f.Since) && (f.Type == "" || e.is(f.Type))
 }
@@ -143,8 +143,8 @@ func (e *Event) is(typ string) bool {
 	return typ == e.Type || e.Clarification != nil && typ == e.Clarification.Type || e.Memory != nil && typ == e.Memory.Type
 }
 
-// Read returns the events that the filter wants, oldest first. Lines that are no events are left out: a process that
-// was killed may have torn one.
+// Read returns the events that the filter selects, oldest first. It skips lines that are not events: a killed process may
+// have torn one.
 func Read(root *os.Root, f Filter) ([]Event, error) {
 	var all []Event
 	for _, path := range []string{oldPath, Path} {
@@ -166,7 +166,7 @@ func readFile(root *os.Root, path string, f Filter) ([]Event, error) {
 	return scan(io.LimitReader(file, 2*fileLimit), f)
 }
 
-// openFile opens a file of the log. Where there is none, or something that is no file, it returns nil.
+// openFile opens a file of the log. If it does not exist, or is not a regular file, it returns nil.
 func openFile(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -174,7 +174,7 @@ func openFile(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	}
 	file, info, err := regular.Open(root, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil // it was put aside just now
+		return nil, nil, nil // just rotated
 	}
 	return file, info, err
 }

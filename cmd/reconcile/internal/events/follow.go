@@ -8,39 +8,38 @@ import (
 	"os"
 )
 
-// Unknown is the number of events that are missing where nobody can tell.
+// Unknown is an unknown number of missing events.
 const Unknown = -1
 
-// Follower reads the log from its beginning, and what is added to it later: from its own or other processes, through
-// rotation and truncation. It looks only when it is asked to. Its methods belong to one goroutine.
+// Follower reads the log from its beginning, and then the lines that this and other processes append, through rotation and
+// truncation. It reads only on request. It is for one goroutine.
 //
-// It holds the file that it reads open, so that nothing is lost when that file is put aside, and goes on with the next
-// one when it has read all of it. Events are missing only when the log is rotated twice between two looks; from the
-// numbers at the beginnings of the files it knows how many.
+// It keeps the file open, so that a rotation loses nothing, and continues with the next one at its end. Events are missing
+// only if the log is rotated twice between two calls; the counts at the beginning of the files tell how many.
 type Follower struct {
 	root   *os.Root
 	filter Filter
 
-	file  *os.File // nil before the first
+	file  *os.File // nil before the first file
 	info  fs.FileInfo
-	at    int64 // bytes of file that were read
+	at    int64 // read bytes of file
 	text  []byte
 	lines lineBuffer
 	tally tally
-	begun bool // a file was read: lines before the next one can be missing
+	begun bool // a file was read, so lines before the next one may be missing
 
 	found   []Event
 	missing int64
 }
 
-// Follow returns a follower of the events that the filter wants. It must be closed.
+// Follow returns a follower of the events that the filter selects. The caller must close it.
 func Follow(root *os.Root, f Filter) *Follower {
 	w := &Follower{root: root, filter: f}
 	w.lines.do = w.line
 	return w
 }
 
-// Close lets go of the file.
+// Close closes the file.
 func (f *Follower) Close() error {
 	if f.file == nil {
 		return nil
@@ -50,18 +49,17 @@ func (f *Follower) Close() error {
 	return err
 }
 
-// Batch is what a look found.
+// Batch is the result of Next.
 type Batch struct {
-	// Missing counts the events of whatever kind that the log had before Events, and has no more; Unknown if nobody can
-	// tell how many.
+	// Missing is the number of events of any kind that the log had before Events, and no longer has; or Unknown.
 	Missing int64
 	Events  []Event
 }
 
-// Next returns the next events that the filter wants, oldest first. An empty batch says that there are none now.
+// Next returns the next selected events, oldest first. An empty batch means that there are none now.
 func (f *Follower) Next() (Batch, error) {
 	for {
-		b, more, err := f.look()
+		b, more, err := f.poll()
 		switch {
 		case err != nil:
 			return Batch{}, fmt.Errorf("event log: %w", err)
@@ -71,9 +69,9 @@ func (f *Follower) Next() (Batch, error) {
 	}
 }
 
-// look reads on in the file, and goes to the next one where it has all of it. Whether there is a next one is seen
-// before the end: what is written after the file was put aside is in the next one.
-func (f *Follower) look() (b Batch, more bool, err error) {
+// poll continues to read the file, or the next one at its end. It checks for a next file before it reads, because lines
+// written after a rotation are in the next one.
+func (f *Follower) poll() (b Batch, more bool, err error) {
 	over, err := f.over()
 	if err != nil {
 		return Batch{}, false, err
@@ -93,7 +91,7 @@ func (f *Follower) look() (b Batch, more bool, err error) {
 	return b, more, err
 }
 
-// over reports whether nothing is added any more to the file: there is another one in its place, or no file yet.
+// over reports whether the file is complete: it was replaced by another one, or there is none yet.
 func (f *Follower) over() (bool, error) {
 	if f.file == nil {
 		return true, nil
@@ -101,15 +99,15 @@ func (f *Follower) over() (bool, error) {
 	info, err := f.root.Lstat(Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil // between two files
+		return false, nil // during a rotation
 	case err != nil:
 		return false, err
 	case !os.SameFile(info, f.info):
 		return info.Mode().IsRegular(), nil
 	case info.Size() < f.at:
-		f.lose(Unknown) // somebody truncated it
+		f.lose(Unknown) // it was truncated
 		f.begin(f.file, f.info)
-		f.begun = false // that is told already
+		f.begun = false // already reported
 		_, err = f.file.Seek(0, io.SeekStart)
 	}
 	return false, err
@@ -132,13 +130,13 @@ func (f *Follower) read() (int, error) {
 	return n, err
 }
 
-// line takes a whole line in.
+// line handles a whole line.
 func (f *Follower) line(line []byte) {
 	seen := f.tally.lines
 	switch before := f.tally.count(line); {
 	case before >= 0:
 		if f.begun && before != seen {
-			f.lose(max(before-seen, Unknown)) // fewer than there were: somebody began it anew
+			f.lose(max(before-seen, Unknown)) // fewer than before: the log was deleted
 		}
 		return
 	case line == nil:
@@ -158,15 +156,14 @@ func (f *Follower) lose(n int64) {
 	f.missing = n
 }
 
-// begin goes on with the beginning of a file.
+// begin starts to read a file from its beginning.
 func (f *Follower) begin(file *os.File, info fs.FileInfo) {
 	f.file, f.info, f.at = file, info, 0
 	f.lines.part, f.lines.long = nil, false
 	f.tally.headed = false
 }
 
-// advance goes on to the next file; false if there is none yet. What is left of a line was torn by the end of its
-// writer.
+// advance opens the next file; false if there is none yet. The end of its writer tore an incomplete last line.
 func (f *Follower) advance() (bool, error) {
 	for {
 		file, info, again, err := f.successor()
@@ -181,15 +178,15 @@ func (f *Follower) advance() (bool, error) {
 		f.begun = f.file != nil
 		if f.begun {
 			f.lines.flush()
-			_ = f.file.Close() // it was only read
+			_ = f.file.Close() // opened for reading only
 		}
 		f.begin(file, info)
 		return true, nil
 	}
 }
 
-// successor opens the file that follows the present one: the older of the two that there are, if it is not the present
-// one nor one that was read before, and else the newer. again means that the log was rotated meanwhile.
+// successor opens the file that follows the present one: the older of the two existing ones, unless it is the present one
+// or was read before, and otherwise the newer one. again means that the log was rotated meanwhile.
 func (f *Follower) successor() (file *os.File, info fs.FileInfo, again bool, err error) {
 	old, oldInfo, err := openFile(f.root, oldPath)
 	if err != nil {
@@ -202,20 +199,20 @@ func (f *Follower) successor() (file *os.File, info fs.FileInfo, again bool, err
 		}
 	}
 	if old != nil {
-		_ = old.Close() // it was only looked at
+		_ = old.Close() // opened for reading only
 	}
 	file, info, err = openFile(f.root, Path)
 	if err != nil || file == nil || !present {
 		return file, info, false, err
 	}
-	// While the present one is still in its place, the newer one is what follows it.
+	// If the present file is still in place, the newer one follows it.
 	if now, err := f.root.Lstat(oldPath); err == nil && os.SameFile(now, f.info) {
 		return file, info, false, nil
 	}
 	return nil, nil, true, file.Close()
 }
 
-// unread reports whether a file that was put aside comes after what was read. It leaves it at its beginning.
+// unread reports whether a rotated file follows what was read. It seeks to the file's beginning.
 func (f *Follower) unread(old *os.File) (bool, error) {
 	if f.file == nil {
 		return true, nil

@@ -8,10 +8,9 @@ import (
 	"os"
 )
 
-// lineBuffer cuts what it is given into lines. Blank ones are left out; the beginning of one whose end has not come is
-// kept.
+// lineBuffer splits its input into lines. It skips blank ones, and keeps the beginning of an incomplete one.
 type lineBuffer struct {
-	// do is called with each line, without its end; with nil for one that is longer than any event.
+	// do is called with each line, without its end; with nil for a line longer than any event.
 	do   func(line []byte)
 	part []byte
 	long bool
@@ -38,7 +37,7 @@ func (b *lineBuffer) keep(text []byte) {
 	b.part = append(b.part, text...)
 }
 
-// flush ends the line that has begun, if there is anything of it.
+// flush ends an incomplete line, if any.
 func (b *lineBuffer) flush() {
 	line := bytes.TrimSpace(b.part)
 	switch {
@@ -50,7 +49,7 @@ func (b *lineBuffer) flush() {
 	b.part, b.long = b.part[:0], false
 }
 
-// readLines puts all of r into a buffer, and leaves there what has no end.
+// readLines writes all of r to a buffer, which keeps an incomplete last line.
 func readLines(r io.Reader, b *lineBuffer) error {
 	text := make([]byte, 32<<10)
 	for {
@@ -65,14 +64,14 @@ func readLines(r io.Reader, b *lineBuffer) error {
 	}
 }
 
-// tally counts the lines of the log up to a place in a file. The first line of a file may tell how many there were
+// tally counts the lines of the log up to a position in a file. The first line of a file may hold the number of lines
 // before it.
 type tally struct {
 	lines  int64
 	headed bool // the file's first line was seen
 }
 
-// count takes a line in. It returns what a file's first line says about the lines before it, or -1.
+// count counts a line. It returns the number in a file's first line, or -1.
 func (t *tally) count(line []byte) int64 {
 	var head struct {
 		Before *int64 `json:"before"`
@@ -87,7 +86,8 @@ func (t *tally) count(line []byte) int64 {
 	return *head.Before
 }
 
-// countLines counts the lines of the log up to the end of a file, 0 if there is none. A torn last line counts.
+// countLines returns the number of lines of the log up to the end of a file, 0 if it does not exist. A torn last line
+// counts.
 func countLines(root *os.Root, path string) (int64, error) {
 	file, _, err := openFile(root, path)
 	if file == nil {

@@ -11,20 +11,20 @@ import (
 	"unicode"
 )
 
-// complaint is the body of an answer that says no, in GitHub's form.
+// complaint is the body of an error response, in GitHub's form.
 type complaint struct {
 	Message string
 	Errors  []struct{ Message, Field, Code string }
 }
 
-// readComplaint returns what an answer complains of; ok is false when it is not of GitHub's form, as what proxies,
-// portals and other servers answer.
+// readComplaint parses an error response; ok is false if it is not in GitHub's form, like those of proxies, portals and
+// other servers.
 func readComplaint(h http.Header, body []byte) (c complaint, ok bool) {
 	if !strings.Contains(h.Get("Content-Type"), "json") {
 		return c, false
 	}
 	var short struct{ Message string }
-	if json.Unmarshal(body, &c) != nil { // some answers have errors that are strings
+	if json.Unmarshal(body, &c) != nil { // some responses have errors that are strings
 		c.Errors = nil
 		if json.Unmarshal(body, &short) != nil {
 			return c, false
@@ -45,10 +45,10 @@ func (c complaint) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// longestWord is how much is shown of what a server says, in runes.
+// longestWord is the maximum length of a shown server message, in runes.
 const longestWord = 200
 
-// plain makes a line for people of what a server says: without control characters, and cut.
+// plain returns a server's message as one line without control characters, cut.
 func plain(s string) string {
 	var b strings.Builder
 	n := 0
@@ -64,7 +64,7 @@ func plain(s string) string {
 	return b.String()
 }
 
-// refusal is the error that an answer with a status of 300 or above stands for.
+// refusal returns the error for a response with a status of 300 or above.
 func (w *wire) refusal(call Call, resp *http.Response, body []byte) error {
 	c, ours := readComplaint(resp.Header, body)
 	now := w.o.Now()
@@ -97,13 +97,13 @@ func (w *wire) refusal(call Call, resp *http.Response, body []byte) error {
 	return fmt.Errorf("%s: %w%s", text, kind, hint)
 }
 
-// says reports whether a complaint has all of some words.
+// says reports whether a complaint contains all the words.
 func says(c complaint, words ...string) bool {
 	text := strings.ToLower(c.Message)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// hide takes the token out of what a server says.
+// hide removes the token from a server's message.
 func (w *wire) hide(s string) string {
 	if w.o.Token == "" {
 		return s
@@ -111,8 +111,8 @@ func (w *wire) hide(s string) string {
 	return strings.ReplaceAll(s, w.o.Token, "[token]")
 }
 
-// content checks an answer that says yes: it is JSON, or empty where nothing was to be said; it names what was created;
-// and GraphQL did not answer that a limit is reached, or that it gave up.
+// content checks a successful response: it is JSON, or empty where no content is expected; it names what was created; and a
+// GraphQL response reports no limit and no internal failure.
 func (w *wire) content(call Call, m manner, resp *http.Response, body []byte) error {
 	if resp.StatusCode == http.StatusNoContent || len(body) == 0 && call.Method == http.MethodDelete {
 		return nil
@@ -149,8 +149,8 @@ func (w *wire) graphqlContent(resp *http.Response, body []byte) error {
 	return nil
 }
 
-// confirm decides whether something is gone, or was transferred: only when the repository itself is there. GitHub answers
-// 404, too, to whoever may not see what is asked for, and that it moved of all that is in a repository that moved.
+// confirm decides whether an object is gone, or was transferred: only if the repository itself exists. GitHub also answers
+// 404 to accounts that may not see the object, and a redirect for every object of a moved repository.
 func (w *wire) confirm(r *http.Request, call Call, failed error) error {
 	repo := "repos/" + w.o.Repo
 	if !strings.HasPrefix(call.Path, "/"+repo) {
@@ -169,7 +169,7 @@ func (w *wire) confirm(r *http.Request, call Call, failed error) error {
 		return err
 	}
 	req.Header.Set("User-Agent", w.o.UserAgent)
-	_, err = w.insist(req, Call{Method: http.MethodGet, Path: "/" + repo}, reader)
+	_, err = w.retry(req, Call{Method: http.MethodGet, Path: "/" + repo}, reader)
 	switch {
 	case err == nil && moved:
 		return fmt.Errorf("%s %s: %w", call.Method, call.Path, ErrTransferred)

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	unusedFor  = 30 * 24 * time.Hour // after which an answer is thrown away
-	keptHeader = "Reconcile-Kept"    // marks an answer whose body is the one that was kept
+	unusedFor  = 30 * 24 * time.Hour // after which a cached response is deleted
+	keptHeader = "Reconcile-Kept"    // marks a response whose body comes from the cache
 )
 
-// cache keeps the answers to GETs with what it takes to ask whether they still hold: a file each, named by whose answer
-// to what it is. It is a convenience: what cannot be read, is damaged or cannot be written costs a request's body.
+// cache stores responses to GETs with their ETags for conditional requests: one file each, named by the token and the URL.
+// It is an optimization: an entry that is unreadable, damaged or cannot be written costs one response body.
 //
-// A file is a line of JSON (entry) and the body. The cache belongs to whoever has the wire's turn.
+// A file is a line of JSON (entry) and the body. The holder of the wire's turn owns the cache.
 type cache struct {
-	dir   string // "": nothing is kept
-	whose string // the token: another one may see something else
+	dir   string // "": no cache
+	whose string // the token: responses differ between tokens
 	now   func() time.Time
 	swept bool
 }
@@ -39,7 +39,7 @@ type entry struct {
 	Sum  string `json:"sum"` // SHA-256 of the body, hexadecimal
 }
 
-// known is what the cache has for a request.
+// known is the cached response to a request.
 type known struct {
 	entry
 	body []byte
@@ -51,7 +51,7 @@ func (c *cache) file(r *http.Request) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%x", key[:16]))
 }
 
-// ask makes a request one on condition, when there is an answer to it.
+// ask makes a request conditional if a cached response exists.
 func (c *cache) ask(r *http.Request) known {
 	if c.dir == "" || r.Method != http.MethodGet {
 		return known{}
@@ -69,11 +69,11 @@ func (c *cache) read(file, url string) known {
 		return known{}
 	}
 	now := c.now()
-	_ = os.Chtimes(file, now, now) // it is in use
+	_ = os.Chtimes(file, now, now) // in use
 	return parseKnown(data, url)
 }
 
-// parseKnown reads a file of the cache as what is known of a URL. What is damaged, or of another one, is not known.
+// parseKnown parses a cache file for a URL. A damaged file, or one of another URL, has no response.
 func parseKnown(data []byte, url string) (k known) {
 	head, body, found := bytes.Cut(data, []byte("\n"))
 	if !found || json.Unmarshal(head, &k.entry) != nil || k.URL != url || k.ETag == "" || k.Sum != sum(body) {
@@ -85,7 +85,7 @@ func parseKnown(data []byte, url string) (k known) {
 
 func sum(body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) }
 
-// answer puts what is known in the place of an answer that says that it still holds.
+// answer replaces a 304 response by the cached one.
 func (k known) answer(resp *http.Response, body []byte) (*http.Response, []byte) {
 	if resp.StatusCode != http.StatusNotModified || !k.ok {
 		return resp, body
@@ -100,10 +100,10 @@ func (k known) answer(resp *http.Response, body []byte) (*http.Response, []byte)
 	return resp, k.body
 }
 
-// kept reports whether the body of an answer is the one that was kept.
+// kept reports whether the body of a response comes from the cache.
 func kept(resp *http.Response) bool { return resp.Header.Get(keptHeader) != "" }
 
-// keep keeps an answer for the next time.
+// keep stores a response.
 func (c *cache) keep(r *http.Request, resp *http.Response, body []byte) {
 	etag := resp.Header.Get("ETag")
 	if c.dir == "" || r.Method != http.MethodGet || etag == "" || kept(resp) || resp.StatusCode != http.StatusOK {
@@ -121,7 +121,7 @@ func (c *cache) keep(r *http.Request, resp *http.Response, body []byte) {
 	}
 }
 
-// sweep throws away what was not used for long: each new "since" is a new question, and the old ones pile up.
+// sweep deletes entries that were not used for long: each new "since" is a new URL, and the old ones accumulate.
 func (c *cache) sweep() {
 	files, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *cache) sweep() {
 	}
 }
 
-// replace writes a file that only this user can read, in one step, and makes its folder when it is missing.
+// replace writes a file that only this user can read, atomically, and creates its folder if missing.
 func replace(file string, data []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Call is a request, as people and journals see it: nothing of it is secret.
+// Call is a request, as shown to people and in journals; it contains no secret.
 type Call struct {
 	Method string
-	Path   string          // with its query, below the API's root: "/repos/octo/widgets/issues/42/comments"
+	Path   string          // with its query, relative to the API's root: "/repos/octo/widgets/issues/42/comments"
 	Body   json.RawMessage // nil: none
 }
 
-// longestBody is how much of a body String shows, in bytes.
+// longestBody is the maximum length of a body in String, in bytes.
 const longestBody = 400
 
-// String returns one line: the method, the path and the body, cut when it is long.
+// String returns one line: the method, the path and the body, cut if it is long.
 func (c Call) String() string {
 	s := c.Method + " " + c.Path
 	if len(c.Body) == 0 {

@@ -15,26 +15,26 @@ import (
 	gogithub "github.com/google/go-github/v60/github"
 )
 
-// Options say whom a client speaks with, and how patiently. Only Repo is required.
+// Options configure a client. Only Repo is required.
 type Options struct {
 	Repo      string        // owner/name
-	BaseURL   string        // of the REST API; "": https://api.github.com/. Plain http only on this machine's loopback
-	Token     string        // "": reading only, and only what is public
+	BaseURL   string        // of the REST API; "": https://api.github.com/. Plain http only for a loopback address
+	Token     string        // "": reads public data only
 	Pace      time.Duration // between the starts of two writes; 0: a second; negative: none
 	MaxWait   time.Duration // how long a call waits, in all, for limits to end; 0: a minute; negative: not at all
-	Cache     string        // folder for answers and their ETags, made when missing; "": answers are not kept
+	Cache     string        // folder for responses and their ETags, created if missing; "": no cache
 	UserAgent string        // "": reconcile
-	Dry       func(Call)    // gets each write instead of GitHub; nil: writes are sent
+	Dry       func(Call)    // called with each write instead of sending it; nil: writes are sent
 
 	Now   func() time.Time                           // nil: time.Now
 	Sleep func(context.Context, time.Duration) error // returns early, with its error, when the context ends; nil: a timer
 	Rand  func() float64                             // in [0, 1), for jitter; nil: math/rand
-	// HTTP carries requests, and tells net/http/httptrace when it has a connection. nil: as http.DefaultTransport does,
-	// with the proxies of the environment.
+	// HTTP sends the requests, and reports connections to net/http/httptrace. nil: like http.DefaultTransport, with the
+	// proxies of the environment.
 	HTTP http.RoundTripper
 }
 
-// Client speaks with one repository on GitHub. It may be used by several goroutines; their requests go one by one.
+// Client accesses one repository on GitHub. It is safe for concurrent use; requests are sent one at a time.
 type Client struct {
 	o           Options
 	owner, name string
@@ -47,8 +47,8 @@ type Client struct {
 
 const defaultBaseURL = "https://api.github.com/"
 
-// isRepo reports whether s is owner/name as GitHub allows them. It and isName use no patterns, which would be compiled at
-// each start of a program that mostly speaks with nobody.
+// isRepo reports whether s is a valid owner/name on GitHub. It and isName avoid regular expressions, which would be
+// compiled at each start.
 func isRepo(s string) bool {
 	owner, name, _ := strings.Cut(s, "/")
 	return isName(owner, "-") && len(owner) <= 39 && name != "" && len(name) <= 100 && strings.Trim(name, alphanumeric+"._-") == ""
@@ -56,12 +56,12 @@ func isRepo(s string) bool {
 
 const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// isName reports whether s has at most 100 letters, digits and characters of marks, and begins with none of the latter.
+// isName reports whether s has at most 100 letters, digits and characters of marks, and does not begin with a mark.
 func isName(s, marks string) bool {
 	return s != "" && len(s) <= 100 && strings.Contains(alphanumeric, s[:1]) && strings.Trim(s, alphanumeric+marks) == ""
 }
 
-// New returns a client. It refuses options that cannot be meant, and sends nothing.
+// New returns a client. It rejects invalid options, and sends nothing.
 func New(o Options) (*Client, error) {
 	if !isRepo(o.Repo) {
 		return nil, fmt.Errorf("%q is not the name of a repository on GitHub; write owner/name, as in octo/widgets", o.Repo)
@@ -116,7 +116,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// baseURL parses the root of an API, and gives it the slash at its end that relative paths need.
+// baseURL parses the root URL of an API, and appends the slash that relative paths need.
 func baseURL(s string) (*url.URL, error) {
 	if s == "" {
 		s = defaultBaseURL
@@ -147,14 +147,14 @@ func loopback(host string) bool {
 	return err == nil && net.IP(ip.AsSlice()).IsLoopback()
 }
 
-// graphqlURL returns where GraphQL is asked: beside v3 on servers of one's own, below the root on github.com.
+// graphqlURL returns the GraphQL endpoint: next to v3 on GitHub Enterprise Server, below the root on github.com.
 func graphqlURL(base *url.URL) string {
 	u := *base
 	u.Path = strings.TrimSuffix(u.Path, "v3/") + "graphql"
 	return u.String()
 }
 
-// Viewer returns the account that the token speaks for. It is asked once.
+// Viewer returns the account of the token. It sends one request per client.
 func (c *Client) Viewer(ctx context.Context) (User, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,7 +75,7 @@ func TestTheTokenIsForOneHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.dress(r); r.Header.Get("Authorization") != want {
+		if w.setHeaders(r); r.Header.Get("Authorization") != want {
 			t.Errorf("%s gets %q", address, r.Header.Get("Authorization"))
 		}
 	}

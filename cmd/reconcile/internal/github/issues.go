@@ -15,7 +15,7 @@ import (
 
 const (
 	perPage  = 100  // the most that GitHub puts on a page
-	maxPages = 1000 // of a list; a longer one has no end, or is none that anybody waits for
+	maxPages = 1000 // of a list; a longer one never ends, or takes too long
 )
 
 // Issue returns an issue, or the issue side of a pull request. ErrGone: it was deleted.
@@ -25,7 +25,7 @@ func (c *Client) Issue(ctx context.Context, number int) (*Issue, error) {
 	}
 	i, _, err := c.api.Issues.Get(asking(ctx), c.owner, c.name, number)
 	if err != nil {
-		return nil, said(err)
+		return nil, unwrapped(err)
 	}
 	return issueOf(i), nil
 }
@@ -38,7 +38,7 @@ func (c *Client) CreateIssue(ctx context.Context, n NewIssue) (*Issue, error) {
 	}
 	i, _, err := c.api.Issues.Create(asking(ctx), c.owner, c.name, r)
 	if err != nil {
-		return nil, said(err)
+		return nil, unwrapped(err)
 	}
 	if c.o.Dry != nil {
 		return &Issue{Title: n.Title, Body: n.Body, Open: true, Labels: n.Labels}, nil
@@ -46,8 +46,7 @@ func (c *Client) CreateIssue(ctx context.Context, n NewIssue) (*Issue, error) {
 	return issueOf(i), nil
 }
 
-// EditIssue replaces the title and the body of an issue; one that is "" stays. ErrGone: it was deleted. Doing it twice does
-// no harm.
+// EditIssue replaces the title and the body of an issue, unless "". ErrGone: it was deleted. It is idempotent.
 func (c *Client) EditIssue(ctx context.Context, number int, title, body string) error {
 	if err := numbered(number); err != nil {
 		return err
@@ -60,7 +59,7 @@ func (c *Client) EditIssue(ctx context.Context, number int, title, body string) 
 		r.Body = &body
 	}
 	_, _, err := c.api.Issues.Edit(repeating(ctx), c.owner, c.name, number, r)
-	return said(err)
+	return unwrapped(err)
 }
 
 // FindIssues returns the issues and pull requests with a label ("": all), open and closed, that changed at or after
@@ -84,11 +83,11 @@ func (c *Client) FindIssues(ctx context.Context, label string, since time.Time) 
 	return issues, nil
 }
 
-// Comments returns the comments on an issue that were written or changed at or after since (zero: all), the oldest
-// first. When nothing changed since the last time, that is one request for every hundred, and costs nothing of the limit.
+// Comments returns the comments on an issue that were written or changed at or after since (zero: all), the oldest first.
+// If nothing changed since the last time, it costs one request per hundred comments, and nothing of the limit.
 func (c *Client) Comments(ctx context.Context, issue int, since time.Time) ([]Comment, error) {
 	if c.o.Dry != nil && issue == 0 {
-		return nil, nil // of an issue that a dry client was to create
+		return nil, nil // an issue that a dry client would have created
 	}
 	if err := numbered(issue); err != nil {
 		return nil, err
@@ -96,8 +95,8 @@ func (c *Client) Comments(ctx context.Context, issue int, since time.Time) ([]Co
 	return c.comments(ctx, issue, gogithub.IssueListCommentsOptions{Since: sinceOf(since)})
 }
 
-// RecentComments returns the comments on all issues and pull requests that were written or changed at or after since,
-// the oldest first: one request where Comments needs one for each issue.
+// RecentComments returns the comments on all issues and pull requests that were written or changed at or after since, the
+// oldest first: one request where Comments needs one per issue.
 func (c *Client) RecentComments(ctx context.Context, since time.Time) ([]Comment, error) {
 	sort, direction := "created", "asc"
 	return c.comments(ctx, 0, gogithub.IssueListCommentsOptions{Sort: &sort, Direction: &direction, Since: sinceOf(since)})
@@ -122,7 +121,7 @@ func (c *Client) comments(ctx context.Context, issue int, o gogithub.IssueListCo
 func (c *Client) GetComment(ctx context.Context, id int64) (*Comment, error) {
 	k, _, err := c.api.Issues.GetComment(asking(ctx), c.owner, c.name, id)
 	if err != nil {
-		return nil, said(err)
+		return nil, unwrapped(err)
 	}
 	return commentOf(k), nil
 }
@@ -134,7 +133,7 @@ func (c *Client) CreateComment(ctx context.Context, issue int, body string) (*Co
 	}
 	k, _, err := c.api.Issues.CreateComment(asking(ctx), c.owner, c.name, issue, &gogithub.IssueComment{Body: &body})
 	if err != nil {
-		return nil, said(err)
+		return nil, unwrapped(err)
 	}
 	if c.o.Dry != nil {
 		return &Comment{Issue: issue, Body: body}, nil
@@ -142,11 +141,11 @@ func (c *Client) CreateComment(ctx context.Context, issue int, body string) (*Co
 	return commentOf(k), nil
 }
 
-// EditComment replaces the body of a comment. ErrGone: it was deleted. Doing it twice does no harm.
+// EditComment replaces the body of a comment. ErrGone: it was deleted. It is idempotent.
 func (c *Client) EditComment(ctx context.Context, id int64, body string) (*Comment, error) {
 	k, _, err := c.api.Issues.EditComment(repeating(ctx), c.owner, c.name, id, &gogithub.IssueComment{Body: &body})
 	if err != nil {
-		return nil, said(err)
+		return nil, unwrapped(err)
 	}
 	if c.o.Dry != nil {
 		return &Comment{ID: id, Body: body}, nil
@@ -154,11 +153,11 @@ func (c *Client) EditComment(ctx context.Context, id int64, body string) (*Comme
 	return commentOf(k), nil
 }
 
-// EnsureLabel makes a label of the repository. One that is there stays as it is, whatever its colour.
+// EnsureLabel creates a label of the repository. An existing label does not change, whatever its colour.
 func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
 	there := func() error {
 		_, _, err := c.api.Issues.GetLabel(asking(ctx), c.owner, c.name, url.PathEscape(l.Name))
-		return said(err)
+		return unwrapped(err)
 	}
 	if err := there(); !errors.Is(err, ErrGone) {
 		return err
@@ -168,43 +167,43 @@ func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
 		label.Description = &l.Description
 	}
 	_, _, err := c.api.Issues.CreateLabel(repeating(ctx), c.owner, c.name, label)
-	if err = said(err); errors.Is(err, ErrInvalid) && there() == nil {
-		return nil // somebody else made it meanwhile, or we did at a try whose answer was lost
+	if err = unwrapped(err); errors.Is(err, ErrInvalid) && there() == nil {
+		return nil // another process created it meanwhile, or an earlier try whose answer was lost
 	}
 	return err
 }
 
-// AddLabels adds labels to an issue. Those that it has stay, and GitHub creates those that the repository lacks.
+// AddLabels adds labels to an issue. Present labels stay, and GitHub creates labels that the repository lacks.
 func (c *Client) AddLabels(ctx context.Context, issue int, names []string) error {
 	path := fmt.Sprintf("repos/%s/issues/%d/labels", c.o.Repo, issue)
-	// An object, as GitHub recommends, where go-github sends an array.
+	// GitHub recommends an object; go-github sends an array.
 	req, err := c.api.NewRequest(http.MethodPost, path, map[string][]string{"labels": names})
 	if err != nil {
 		return err
 	}
 	_, err = c.api.Do(repeating(ctx), req, nil)
-	return said(err)
+	return unwrapped(err)
 }
 
-// RemoveLabel takes a label off an issue. It is no error when the issue has no such label.
+// RemoveLabel removes a label from an issue. A missing label is not an error.
 func (c *Client) RemoveLabel(ctx context.Context, issue int, name string) error {
 	_, err := c.api.Issues.RemoveLabelForIssue(repeating(ctx), c.owner, c.name, issue, url.PathEscape(name))
-	if err = said(err); errors.Is(err, ErrGone) {
+	if err = unwrapped(err); errors.Is(err, ErrGone) {
 		return nil
 	}
 	return err
 }
 
-// pages calls get for every page, from the first to the last, and returns what they hold.
+// pages calls get for every page, from the first to the last, and returns the items.
 //
-// A full page that did not change does not prove that it is the last one, though it said so when it was kept: what is
-// written next goes on a page of its own. So the page behind it is asked for, too.
+// A full page that did not change is not necessarily the last one, even if it was when it was cached: the next item is on a
+// new page. So the page after it is requested, too.
 func pages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error)) ([]T, error) {
 	var all []T
 	for page := 1; page <= maxPages; page++ {
 		items, resp, err := get(gogithub.ListOptions{Page: page, PerPage: perPage})
 		if err != nil {
-			return nil, said(err)
+			return nil, unwrapped(err)
 		}
 		all = append(all, items...)
 		if resp.NextPage <= page && !(kept(resp.Response) && len(items) == perPage) {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	longestLimit  = 2 * time.Hour   // GitHub's longest is an hour; what says more is mistaken, and is asked again then
-	unsaidLimit   = time.Minute     // of a secondary limit that does not say when it ends; doubled at each further one
-	longestUnsaid = 8 * time.Minute // the most that it is doubled to
+	longestLimit  = 2 * time.Hour   // GitHub's longest is an hour; a longer one is wrong, and retried then
+	unsaidLimit   = time.Minute     // a secondary limit without an end time; doubled at each further one
+	longestUnsaid = 8 * time.Minute // upper bound of the doubling
 )
 
-// limitOf returns the limit that an answer says is reached, or nil. now is the time here; strikes is how many limits in
-// a row did not say when they end.
+// limitOf returns the limit that a response reports, or nil. now is the local time; strikes is the number of successive
+// limits without an end time.
 func limitOf(resp *http.Response, message string, now time.Time, strikes int) *Limited {
 	text := strings.ToLower(message)
 	h := resp.Header
@@ -34,8 +34,8 @@ func limitOf(resp *http.Response, message string, now time.Time, strikes int) *L
 	return limit(resp, plain(message), now, strikes)
 }
 
-// limit reads from an answer until when the limit holds. GitHub's times are by its own clock, so they are taken as
-// differences to the time of the answer.
+// limit computes the end of a limit. GitHub's times are relative to its own clock, so only their difference to the time of
+// the response counts.
 func limit(resp *http.Response, why string, now time.Time, strikes int) *Limited {
 	if why == "" {
 		why = strconv.Itoa(resp.StatusCode)
@@ -65,16 +65,16 @@ func waitOf(h http.Header, now time.Time) (d time.Duration, said bool) {
 	return 0, false
 }
 
-// limits remembers until when nothing may be sent, in a file too, so that the next process does not ask in vain: GitHub
-// bans those who go on. They belong to whoever has the wire's turn.
+// limits stores until when nothing may be sent, also in a file, so that the next process sends no useless request: GitHub
+// bans clients that continue. The holder of the wire's turn owns it.
 type limits struct {
 	now     func() time.Time
 	file    string // "": none
 	current *Limited
-	strikes int // limits in a row that did not say when they end
+	strikes int // successive limits without an end time
 }
 
-// newLimits returns the limits of a token on a host, with what an earlier process left in dir.
+// newLimits returns the limits of a token on a host, including those that an earlier process stored in dir.
 func newLimits(dir, host, token string, now func() time.Time) *limits {
 	l := &limits{now: now}
 	if dir == "" {
@@ -89,7 +89,7 @@ func newLimits(dir, host, token string, now func() time.Time) *limits {
 	return l
 }
 
-// left returns the limit that holds, and for how long; nil when there is none.
+// left returns the current limit and its remaining time, or nil.
 func (l *limits) left() (*Limited, time.Duration) {
 	if l.current == nil {
 		return nil, 0
@@ -101,7 +101,7 @@ func (l *limits) left() (*Limited, time.Duration) {
 	return nil, 0
 }
 
-// set keeps a limit. That it cannot be written costs the next process one request.
+// set stores a limit. A failed write costs the next process one request.
 func (l *limits) set(e *Limited) {
 	l.current = e
 	if e.guessed {
@@ -112,10 +112,10 @@ func (l *limits) set(e *Limited) {
 	}
 }
 
-// see takes note of what an answer says of limits: also one that says yes may be the last one for now.
+// see records the limits in a response: a successful one may be the last one for now.
 func (l *limits) see(resp *http.Response) {
 	if resp.StatusCode >= 400 {
-		return // judged by limitOf
+		return // handled by limitOf
 	}
 	l.strikes = 0
 	if resp.Header.Get("X-RateLimit-Remaining") == "0" {

@@ -9,10 +9,10 @@ import (
 	gogithub "github.com/google/go-github/v60/github"
 )
 
-// askViewer asks who the token speaks for. The tokens of apps, as workflows get them, have no user, but a viewer.
+// askViewer requests the token's account. Tokens of apps, as in workflows, have no user, but a viewer.
 func (c *Client) askViewer(ctx context.Context) (User, error) {
 	u, _, err := c.api.Users.Get(asking(ctx), "")
-	if err = said(err); err == nil {
+	if err = unwrapped(err); err == nil {
 		return userOf(u), nil
 	}
 	if !errors.Is(err, ErrForbidden) {
@@ -31,11 +31,11 @@ func (c *Client) askViewer(ctx context.Context) (User, error) {
 	return User{Login: v.Login, ID: v.DatabaseID, Bot: strings.HasSuffix(v.Login, "[bot]")}, nil
 }
 
-// isLogin reports whether s can be the name of an account; apps have [bot] behind theirs.
+// isLogin reports whether s is a valid account name; names of apps end in [bot].
 func isLogin(s string) bool { return isName(strings.TrimSuffix(s, "[bot]"), "_-") }
 
-// InTeam reports whether an account is a member of a team of an organization: invited is not enough, and a team that
-// the token cannot see has no members.
+// InTeam reports whether an account is an active member of a team of an organization. A team that the token cannot see has
+// no members.
 func (c *Client) InTeam(ctx context.Context, org, team, login string) (bool, error) {
 	for _, name := range []string{org, team} {
 		if !isName(name, "._-") {
@@ -46,31 +46,31 @@ func (c *Client) InTeam(ctx context.Context, org, team, login string) (bool, err
 		return false, fmt.Errorf("%q is not the name of an account: %w", login, ErrInvalid)
 	}
 	m, _, err := c.api.Teams.GetTeamMembershipBySlug(asking(ctx), org, team, login)
-	if err = said(err); errors.Is(err, ErrGone) {
+	if err = unwrapped(err); errors.Is(err, ErrGone) {
 		return false, nil
 	}
 	return m.GetState() == "active", err
 }
 
-// Permission returns what an account may do in the repository: admin, write, read or none.
+// Permission returns an account's permission in the repository: admin, write, read or none.
 func (c *Client) Permission(ctx context.Context, login string) (string, error) {
 	if !isLogin(login) {
 		return "", fmt.Errorf("%q is not the name of an account: %w", login, ErrInvalid)
 	}
 	p, _, err := c.api.Repositories.GetPermissionLevel(asking(ctx), c.owner, c.name, login)
-	if err = said(err); errors.Is(err, ErrGone) {
+	if err = unwrapped(err); errors.Is(err, ErrGone) {
 		return "none", nil
 	}
 	return p.GetPermission(), err
 }
 
-// React puts a reaction under a comment, as the token's account. One that is there stays the only one.
+// React adds a reaction to a comment, as the token's account. It is idempotent.
 func (c *Client) React(ctx context.Context, comment int64, content string) error {
 	_, _, err := c.api.Reactions.CreateIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, content)
-	return said(err)
+	return unwrapped(err)
 }
 
-// Unreact takes back a reaction of the token's account. It is no error when there is none.
+// Unreact removes a reaction of the token's account. A missing reaction is not an error.
 func (c *Client) Unreact(ctx context.Context, comment int64, content string) error {
 	me, err := c.Viewer(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Client) Unreact(ctx context.Context, comment int64, content string) err
 			continue
 		}
 		_, err := c.api.Reactions.DeleteIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, r.GetID())
-		if err = said(err); err != nil && !errors.Is(err, ErrGone) {
+		if err = unwrapped(err); err != nil && !errors.Is(err, ErrGone) {
 			return err
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	gogithub "github.com/google/go-github/v60/github"
 )
 
-// PullRequest returns a pull request. ErrGone: there is none with that number.
+// PullRequest returns a pull request. ErrGone: the number does not exist.
 func (c *Client) PullRequest(ctx context.Context, number int) (*PullRequest, error) {
 	if err := numbered(number); err != nil {
 		return nil, err
 	}
 	p, _, err := c.api.PullRequests.Get(asking(ctx), c.owner, c.name, number)
 	if err != nil {
-		return nil, said(err)
+		return nil, unwrapped(err)
 	}
 	return &PullRequest{
 		Number: p.GetNumber(), Title: p.GetTitle(), Author: userOf(p.User), Association: p.GetAuthorAssociation(),
@@ -36,8 +36,8 @@ const commitMutation = `mutation($input: CreateCommitOnBranchInput!) {
   createCommitOnBranch(input: $input) { commit { oid } }
 }`
 
-// CommitOnBranch has GitHub make a commit, which it signs, and returns its id. *HeadMoved: the branch is elsewhere, and
-// nothing was done; *Uncertain: fetch, and see whether the commit is there. A dry client returns "".
+// CommitOnBranch makes GitHub create a commit, which it signs, and returns its id. *HeadMoved: the branch moved, and
+// nothing was done; *Uncertain: fetch, and check for the commit. A dry client returns "".
 func (c *Client) CommitOnBranch(ctx context.Context, k CommitOnBranch) (string, error) {
 	var answer struct {
 		CreateCommitOnBranch struct{ Commit struct{ OID string } }
@@ -78,7 +78,7 @@ func (c *Client) commitInput(k CommitOnBranch) any {
 	}
 }
 
-// query asks GraphQL, and decodes what is below "data" into out. Errors in the answer are a *graphqlError.
+// query sends a GraphQL query, and decodes "data" into out. Errors in the response are a *graphqlError.
 func (c *Client) query(ctx context.Context, query string, variables map[string]any, out any) error {
 	body := map[string]any{"query": query}
 	if variables != nil {
@@ -93,7 +93,7 @@ func (c *Client) query(ctx context.Context, query string, variables map[string]a
 	}
 	var answer graphqlAnswer
 	if _, err := c.api.Do(ctx, req, &answer); err != nil {
-		return said(err)
+		return unwrapped(err)
 	}
 	if len(answer.Errors) > 0 {
 		return &answer.Errors[0]
@@ -104,13 +104,13 @@ func (c *Client) query(ctx context.Context, query string, variables map[string]a
 	return nil
 }
 
-// graphqlAnswer is what GraphQL answers, with status 200 also when it refuses.
+// graphqlAnswer is a GraphQL response, which has status 200 also for errors.
 type graphqlAnswer struct {
 	Data   json.RawMessage
 	Errors []graphqlError
 }
 
-// graphqlError is what GraphQL says instead of doing what it was asked.
+// graphqlError is an error in a GraphQL response.
 type graphqlError struct {
 	Type    string // in GitHub's words: STALE_DATA, NOT_FOUND, FORBIDDEN, RATE_LIMITED, …; "": see failed
 	Message string
@@ -123,22 +123,22 @@ func (e *graphqlError) Error() string {
 // limited reports whether the error is that a limit is reached.
 func (e *graphqlError) limited() bool { return e.Type == "RATE_LIMITED" }
 
-// failed reports whether GitHub gave up in the middle, so that it may have done what it was asked or not.
+// failed reports whether GitHub failed internally, so that the operation may have happened or not.
 func (e *graphqlError) failed() bool {
 	return e.Type == "INTERNAL" || e.Type == "SERVICE_UNAVAILABLE" ||
 		e.Type == "" && strings.HasPrefix(e.Message, "Something went wrong")
 }
 
-// Unwrap returns the error of this package that the kind stands for.
+// Unwrap returns the corresponding error of this package.
 func (e *graphqlError) Unwrap() error {
 	switch e.Type {
 	case "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_SCOPES":
-		return ErrForbidden // the repository is there for others, or not at all: this token cannot tell
+		return ErrForbidden // it may exist or not: this token cannot tell
 	}
 	return ErrInvalid
 }
 
-// moved reports whether the expected head was not the branch's. Older servers say so in the message only.
+// moved reports whether the branch was not at the expected head. Older servers report that only in the message.
 func (e *graphqlError) moved() bool {
 	return e.Type == "STALE_DATA" || strings.Contains(e.Message, "Expected branch to point to")
 }

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Stuck is what Stick did.
+// Stuck is the result of Stick.
 type Stuck int
 
-// What Stick may have done.
+// The results of Stick.
 const (
-	StuckNothing Stuck = iota // there is no comment, and none was to be made
-	StuckSame                 // the comment says so already
+	StuckNothing Stuck = iota // there is no comment, and create was false
+	StuckSame                 // the comment is already equal
 	StuckEdited
 	StuckCreated
 )
 
-// Stick makes body the one comment on an issue or pull request that the token's account wrote and that mine knows by its
-// body: it edits that, however often it is called, or creates it where there is none and create says so. What others
-// wrote is left alone, also what looks like ours. When the answer to a creation is lost, it looks before it creates again.
-// Of two callers at once each may create one: callers take turns.
+// Stick makes body the only comment on an issue or pull request that the token's account wrote and that mine recognizes by
+// its body: it edits that comment, or creates it if there is none and create is set. Comments of others never change, even
+// if mine recognizes them. After a lost answer to a creation, it looks before it creates again. Concurrent callers may each
+// create one: callers must serialize.
 func (c *Client) Stick(ctx context.Context, issue int, mine func(body string) bool, body string, create bool) (Stuck, error) {
 	var uncertain *Uncertain
 	for again := true; ; again = false {
@@ -50,13 +50,13 @@ func (c *Client) stick(ctx context.Context, issue int, mine func(string) bool, b
 		return StuckSame, nil
 	}
 	if _, err = c.EditComment(ctx, old.ID, body); errors.Is(err, ErrGone) && create {
-		_, err = c.CreateComment(ctx, issue, body) // somebody deleted it since we looked
+		_, err = c.CreateComment(ctx, issue, body) // deleted since the lookup
 		return StuckCreated, err
 	}
 	return StuckEdited, err
 }
 
-// commentBy returns the first comment of an account that mine knows; nil if there is none.
+// commentBy returns the first comment of an account that mine recognizes, or nil.
 func (c *Client) commentBy(ctx context.Context, issue int, who User, mine func(string) bool) (*Comment, error) {
 	all, err := c.Comments(ctx, issue, time.Time{})
 	for i := range all {
@@ -67,5 +67,5 @@ func (c *Client) commentBy(ctx context.Context, issue int, who User, mine func(s
 	return nil, err
 }
 
-// asKept is a body without what servers and browsers change of one.
+// asKept returns a body without the changes that servers and browsers make.
 func asKept(body string) string { return strings.TrimSpace(strings.ReplaceAll(body, "\r\n", "\n")) }

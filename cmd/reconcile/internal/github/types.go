@@ -4,7 +4,7 @@ import "time"
 
 // User is an account: a person, an app (a bot), or an organization.
 type User struct {
-	Login string // as in @login; of apps with "[bot]" behind it
+	Login string // without @; of apps with the suffix "[bot]"
 	ID    int64
 	Bot   bool // an app's account
 }
@@ -19,13 +19,13 @@ type Issue struct {
 	Labels           []string // names
 	PullRequest      bool     // whether it is one
 	Created, Updated time.Time
-	URL              string // of the page for people
+	URL              string // of the web page
 }
 
-// NewIssue is what an issue is created with.
+// NewIssue holds the fields of a new issue.
 type NewIssue struct {
 	Title, Body string
-	Labels      []string // names; GitHub creates those that do not exist, with a colour of its own
+	Labels      []string // names; GitHub creates missing ones with a default colour
 }
 
 // Comment is a comment on an issue or a pull request (not one on a line of a diff).
@@ -36,7 +36,7 @@ type Comment struct {
 	Association      string // the author's relation to the repository, as in Issue
 	Body             string // Markdown, as its author typed it
 	Created, Updated time.Time
-	URL              string // of the comment on the page for people
+	URL              string // of the comment on the web page
 }
 
 // Edited reports whether the comment was changed after it was written.
@@ -58,7 +58,7 @@ type PullRequest struct {
 	Open, Merged bool
 	Draft        bool
 	Head, Base   Branch
-	URL          string // of the page for people
+	URL          string // of the web page
 }
 
 // Branch is one end of a pull request.

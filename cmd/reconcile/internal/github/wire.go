@@ -18,20 +18,20 @@ import (
 const (
 	tries      = 5                // of a call, when GitHub fails or does not answer
 	firstPause = time.Second      // before the second try; doubled before each further one
-	tryTime    = 30 * time.Second // for one try, from the first byte of the request to the last one of the answer
+	tryTime    = 30 * time.Second // for one try, from the request's first byte to the response's last
 	maxAnswer  = 64 << 20         // bytes: a hundred comments of the longest kind, each character escaped
 )
 
-// wire carries requests to GitHub: one at a time, at the pace and within the limits that GitHub asks for. What comes
-// back from it is an answer that says yes, with its body read, or an error of this package.
+// wire sends requests to GitHub: one at a time, at the pace and within the limits that GitHub requires. It returns a
+// successful response with its body read, or an error of this package.
 type wire struct {
 	o       Options
 	base    *url.URL
 	graphql string
 	cache   *cache
 	limits  *limits
-	turn    chan struct{} // holds one value while a call is under way
-	written time.Time     // the start of the last write; owned by whoever has the turn
+	turn    chan struct{} // holds one value during a call
+	written time.Time     // the start of the last write; owned by the holder of turn
 }
 
 func newWire(o Options, base *url.URL, graphql string) *wire {
@@ -43,37 +43,36 @@ func newWire(o Options, base *url.URL, graphql string) *wire {
 	}
 }
 
-// manner says what a call's method does not: whether it may be done twice.
+// manner tells whether a call may be repeated, which its method does not.
 type manner int
 
 const (
-	once   manner = iota // creates something with each call; the default of writes
-	again                // twice is as once
+	once   manner = iota // creates something with each call; the default for writes
+	again                // idempotent
 	reader               // changes nothing, though it is a POST
 )
 
-// asked is what a call's context says to the wire. The caller's own context travels inside, and the outer one does not
-// end with it: go-github would replace every error by the context's, also one that says that something may have been
-// created.
-type asked struct {
+// callOptions is what a call's context passes to the wire. It contains the caller's context; the outer context does not end
+// with it: go-github would replace every error by the context's, even one that reports a possible creation.
+type callOptions struct {
 	ctx    context.Context
 	manner manner
 }
 
-type askedKey struct{}
+type callOptionsKey struct{}
 
 func asking(ctx context.Context) context.Context    { return with(ctx, once) }
 func repeating(ctx context.Context) context.Context { return with(ctx, again) }
 func reading(ctx context.Context) context.Context {
-	return with(ctx.Value(askedKey{}).(asked).ctx, reader)
+	return with(ctx.Value(callOptionsKey{}).(callOptions).ctx, reader)
 }
 
 func with(ctx context.Context, m manner) context.Context {
-	return context.WithValue(context.WithoutCancel(ctx), askedKey{}, asked{ctx, m})
+	return context.WithValue(context.WithoutCancel(ctx), callOptionsKey{}, callOptions{ctx, m})
 }
 
-// said returns an error of the wire without what others wrapped it in.
-func said(err error) error {
+// unwrapped unwraps an error of the wire.
+func unwrapped(err error) error {
 	var outer *url.Error
 	var typ *json.UnmarshalTypeError
 	switch {
@@ -87,7 +86,7 @@ func said(err error) error {
 
 // RoundTrip implements http.RoundTripper, for go-github.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	a := r.Context().Value(askedKey{}).(asked)
+	a := r.Context().Value(callOptionsKey{}).(callOptions)
 	call, err := w.callOf(r)
 	if err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-a.ctx.Done():
 		return nil, a.ctx.Err()
 	}
-	return w.insist(r.WithContext(a.ctx), call, a.manner)
+	return w.retry(r.WithContext(a.ctx), call, a.manner)
 }
 
 // callOf reads a request as a Call.
@@ -128,8 +127,8 @@ func (w *wire) callOf(r *http.Request) (Call, error) {
 	return c, err
 }
 
-// insist tries a call until it succeeds, is refused, or has been tried often enough.
-func (w *wire) insist(r *http.Request, call Call, m manner) (*http.Response, error) {
+// retry retries a call until it succeeds, is refused, or has been tried often enough.
+func (w *wire) retry(r *http.Request, call Call, m manner) (*http.Response, error) {
 	patience := w.o.MaxWait
 	for try := 1; ; {
 		if err := w.wait(r.Context(), call, m, &patience); err != nil {
@@ -145,7 +144,7 @@ func (w *wire) insist(r *http.Request, call Call, m manner) (*http.Response, err
 			continue // wait gives up when it is too long
 		case errors.Is(err, ErrGone), errors.Is(err, ErrMoved):
 			return nil, w.confirm(r, call, err)
-		case !fault(err) || try == tries || r.Context().Err() != nil:
+		case !retriable(err) || try == tries || r.Context().Err() != nil:
 			return nil, err
 		}
 		if err := w.o.Sleep(r.Context(), w.pause(try)); err != nil {
@@ -155,19 +154,19 @@ func (w *wire) insist(r *http.Request, call Call, m manner) (*http.Response, err
 	}
 }
 
-// fault reports whether a failure may be gone at the next try.
-func fault(err error) bool {
+// retriable reports whether a retry may succeed.
+func retriable(err error) bool {
 	var uncertain *Uncertain
 	return (errors.Is(err, ErrServer) || errors.Is(err, ErrUnreachable)) && !errors.As(err, &uncertain)
 }
 
-// pause is the time before the try after the given one, from half of its bound to all of it.
+// pause returns the time before the next try, between half of its bound and all of it.
 func (w *wire) pause(try int) time.Duration {
 	bound := firstPause << (try - 1)
 	return bound/2 + time.Duration(w.o.Rand()*float64(bound/2))
 }
 
-// wait waits for limits to end, as long as there is patience, and for the turn of a write.
+// wait waits for limits to end, up to patience, and for the pace of writes.
 func (w *wire) wait(ctx context.Context, call Call, m manner, patience *time.Duration) error {
 	for {
 		limited, rest := w.limits.left()
@@ -194,11 +193,11 @@ func (w *wire) wait(ctx context.Context, call Call, m manner, patience *time.Dur
 	return nil
 }
 
-// attempt sends a call once, and judges the answer.
+// attempt sends a call once, and evaluates the response.
 func (w *wire) attempt(r *http.Request, call Call, m manner) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), tryTime)
 	defer cancel()
-	var sent atomic.Bool // perhaps: from when there is a connection on, nobody can tell how far it came
+	var sent atomic.Bool // possibly: once there is a connection, it is unknown how much was sent
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	req := r.Clone(ctx)
 	if call.Body != nil {
@@ -206,7 +205,7 @@ func (w *wire) attempt(r *http.Request, call Call, m manner) (*http.Response, er
 		req.Body, _ = req.GetBody()
 		req.ContentLength = int64(len(call.Body))
 	}
-	w.dress(req)
+	w.setHeaders(req)
 	known := w.cache.ask(req)
 	resp, body, err := w.exchange(req)
 	if err == nil {
@@ -228,20 +227,20 @@ func (w *wire) attempt(r *http.Request, call Call, m manner) (*http.Response, er
 	return resp, nil
 }
 
-// unclear reports whether what was sent may have been done, though the answer is an error.
+// unclear reports whether the call may have succeeded despite the error.
 func unclear(err error) bool {
 	return errors.Is(err, ErrServer) || errors.Is(err, ErrUnreachable) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// dress gives a request what every request has. The token goes to one host only, that of the API.
-func (w *wire) dress(r *http.Request) {
+// setHeaders sets the headers of every request. The token is sent only to the host of the API.
+func (w *wire) setHeaders(r *http.Request) {
 	if w.o.Token != "" && r.URL.Host == w.base.Host {
 		r.Header.Set("Authorization", "Bearer "+w.o.Token)
 	}
 }
 
-// exchange sends a request and reads the answer to its end.
+// exchange sends a request and reads the whole response.
 func (w *wire) exchange(r *http.Request) (*http.Response, []byte, error) {
 	resp, err := w.o.HTTP.RoundTrip(r)
 	if err != nil {
@@ -255,12 +254,12 @@ func (w *wire) exchange(r *http.Request) (*http.Response, []byte, error) {
 	case len(body) > maxAnswer:
 		return nil, nil, fmt.Errorf("%s %s: the answer is longer than %d MiB: %w", r.Method, r.URL.Path, maxAnswer>>20, ErrInvalid)
 	}
-	// go-github would keep limits of its own, and judge them by a clock of its own; not so for what it takes as cached.
+	// go-github would apply its own limits with its own clock; it does not for cached responses.
 	resp.Header.Set("X-From-Cache", "1")
 	return resp, body, nil
 }
 
-// lost is the error of a request without an answer. When the caller gave up, it says so.
+// lost returns the error of a request without an answer. If the caller cancelled, it is the context's.
 func (w *wire) lost(r *http.Request, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)

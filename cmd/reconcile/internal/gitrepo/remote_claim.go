@@ -50,7 +50,7 @@ func claimRef(key string) string {
 	return fmt.Sprintf("%s%.80s-%x", claimRefs, legible, sum[:12])
 }
 
-// claimOf returns the last seen claim on a reference; the zero value if there is none. m.mu is held.
+// claimOf returns the last seen claim on a reference, or the zero value. m.mu is held.
 func (m *Remote) claimOf(ref string) Claim {
 	s, ok := m.seen[ref]
 	if !ok {

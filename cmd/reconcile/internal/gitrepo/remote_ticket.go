@@ -27,7 +27,7 @@ type ticketText struct {
 // waiting is the state of the competition for the branch.
 type waiting struct {
 	id        string
-	hash      string // of our ticket on the remote, also if void; "" if there is none
+	hash      string // of our ticket on the remote, also if void, or ""
 	live      bool   // not void
 	noTickets bool   // the server refuses tickets
 	number    int    // our place; 0 while we have none

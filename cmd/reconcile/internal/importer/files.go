@@ -18,18 +18,19 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Sources are what commands can be taken from.
+// Sources are the supported sources of commands.
 var Sources = []string{"make", "npm", "go", "just", "github"}
 
-// fileSize bounds a file that is read.
+// fileSize is the maximum size of a file.
 const fileSize = 4 << 20
 
-// NothingError says that there is nothing to take commands from.
+// NothingError reports that a source has no commands.
 type NothingError struct{ Looked string }
 
 func (e *NothingError) Error() string { return e.Looked }
 
-// Find finds the commands of one of Sources in a folder. It runs at most just, which prints what a justfile says.
+// Find finds the commands of one of Sources in a folder. The only program that it may run is just, which prints the content
+// of a justfile.
 func Find(ctx context.Context, dir, source string) (Found, error) {
 	root, err := regular.Root(dir)
 	if err != nil {
@@ -50,7 +51,7 @@ func Find(ctx context.Context, dir, source string) (Found, error) {
 	return found, &NothingError{fmt.Sprintf("%s has no %s%s", looked, nodesOf[source], found.why())}
 }
 
-// lookedFor says which files of a source there should be, nodesOf what in them.
+// lookedFor describes the files of a source, nodesOf their commands.
 var (
 	lookedFor = map[string]string{"make": "GNUmakefile, makefile or Makefile", "npm": "package.json", "go": "go.mod, nor has one below it",
 		"just": "justfile or .justfile", "github": ".github/workflows/*.yml or *.yaml"}
@@ -58,7 +59,7 @@ var (
 		"github": "step that runs a command without GitHub"}
 )
 
-// why names some of what was left out.
+// why describes some of the omissions.
 func (f *Found) why() string {
 	var all []string
 	for _, o := range f.Omitted[:min(len(f.Omitted), 3)] {
@@ -101,7 +102,7 @@ func find(ctx context.Context, root *os.Root, source string) (found Found, looke
 	return found, "", err
 }
 
-// first reads the first file that exists, nil if none does.
+// first reads the first existing file, or returns nil.
 func first(root *os.Root, names ...string) (*Source, error) {
 	for _, name := range names {
 		data, err := read(root, name)
@@ -115,7 +116,7 @@ func first(root *os.Root, names ...string) (*Source, error) {
 	return nil, nil
 }
 
-// read reads a regular file of text below the root; nil if there is none.
+// read reads a regular text file below the root, or returns nil if it does not exist.
 func read(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Stat(name)
 	switch {
@@ -155,7 +156,7 @@ func workflowFiles(root *os.Root) (files []Source, err error) {
 	return files, nil
 }
 
-// entries are the names in a folder, in order; none if it cannot be read.
+// entries returns the sorted names in a folder; none if it cannot be read.
 func entries(root *os.Root, dir string) (names []string) {
 	list, err := regular.List(root, dir)
 	if err != nil {
@@ -167,14 +168,14 @@ func entries(root *os.Root, dir string) (names []string) {
 	return names
 }
 
-// justNames are the names of justfiles that there are, in whatever case.
+// justNames returns the names of the existing justfiles, in any case.
 func justNames(root *os.Root) []string {
 	return slices.DeleteFunc(entries(root, "."), func(name string) bool {
 		return !strings.EqualFold(name, "justfile") && !strings.EqualFold(name, ".justfile")
 	})
 }
 
-// just has just say which recipes there are, or reads them where it is not installed.
+// just lists the recipes with just, or parses the justfile if just is not installed.
 func just(ctx context.Context, dir string, file *Source) (Found, error) {
 	program, err := exec.LookPath("just")
 	if err != nil {
@@ -192,7 +193,7 @@ func just(ctx context.Context, dir string, file *Source) (Found, error) {
 	return JustDump(file.Path, out.Bytes())
 }
 
-// modulesBelow are the modules of Go: those of go.work if there is one, else all below the root.
+// modulesBelow returns the Go modules: those of go.work if it exists, else all below the root.
 func modulesBelow(root *os.Root) (modules []goModule, err error) {
 	work, err := read(root, "go.work")
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// goModule is a module of Go below the root.
+// goModule is a Go module below the root.
 type goModule struct {
 	dir string // slash path; "." is the root
 	sum bool   // whether it has a go.sum
 }
 
-// goModules makes the commands of modules: build, vet and test of each.
+// goModules returns the commands of modules: build, vet and test of each.
 func goModules(modules []goModule) (found Found) {
 	for _, m := range modules {
 		where, prefix := "", ""
@@ -30,7 +30,7 @@ func goModules(modules []goModule) (found Found) {
 	return found
 }
 
-// escapeGlob escapes signs of patterns in the folder that a pattern begins with.
+// escapeGlob escapes pattern characters in the folder that a pattern begins with.
 func escapeGlob(pattern, dir string) string {
 	if dir == "." {
 		return pattern
@@ -38,7 +38,7 @@ func escapeGlob(pattern, dir string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(dir) + strings.TrimPrefix(pattern, dir)
 }
 
-// goWork are the folders that a go.work names with use.
+// goWork returns the folders in the use directives of a go.work.
 func goWork(src []byte) (dirs []string) {
 	block := false
 	for line := range strings.Lines(string(src)) {

@@ -1,6 +1,4 @@
-// Package importer finds the commands that a project has already, and writes them down as a DAG. It runs none of them.
-//
-// A parser for each form of source is a function of the file's bytes; Find reads the files.
+// Package importer finds the existing commands of a project, and writes them as a DAG. It runs none of them.
 package importer
 
 import (
@@ -10,9 +8,9 @@ import (
 	"strings"
 )
 
-// Command is a command that was found, and becomes a node.
+// Command is a command that becomes a node.
 type Command struct {
-	ID          string   // unique among what was found; Needs are such
+	ID          string   // unique; Needs refer to these
 	Name        string   // of the node
 	Description string   //
 	Run         []string // the program and its arguments
@@ -21,18 +19,18 @@ type Command struct {
 	Env         map[string]string
 	Dir         string // below the root; "" is the root
 	Minutes     int    // its time limit; 0 for none
-	Held        string // why it does not run before somebody wants it to; "" if it runs
+	Held        string // why it must not run automatically; "" if it may
 	From        string // file, perhaps with a line
 }
 
-// Omission is something that looks like a command and is left out.
+// Omission is an apparent command that is omitted.
 type Omission struct {
 	From string // file, perhaps with a line
 	What string
 	Why  string
 }
 
-// Found is what a project has.
+// Found are the commands of a project.
 type Found struct {
 	Commands []Command
 	Omitted  []Omission
@@ -42,11 +40,10 @@ func (f *Found) omit(from, what, why string, args ...any) {
 	f.Omitted = append(f.Omitted, Omission{From: from, What: what, Why: fmt.Sprintf(why, args...)})
 }
 
-// nameLength is how long the name of a node may be.
+// nameLength is the maximum length of a node's name.
 const nameLength = 63
 
-// settle gives the commands names that nodes may have, each once, and leaves of their needs those that are there and make
-// no cycle.
+// settle gives the commands unique names that are valid for nodes, and keeps only needs that exist and make no cycle.
 func (f *Found) settle() {
 	taken := map[string]bool{}
 	ids := map[string]string{}
@@ -104,7 +101,7 @@ func (f *Found) cutCycles() {
 	}
 }
 
-// nodeName makes a name for a node of what a command is called.
+// nodeName returns a node's name for a command's name.
 func nodeName(word string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(word) {
@@ -141,8 +138,8 @@ const (
 	heldAsks    = "it asks before it runs"
 )
 
-// heldWords are words in names of commands that should not run because somebody wants to build and test. Where says which
-// part of the name has to be the word: any, the first, or all of it.
+// heldWords are words in names of commands that must not run automatically after an import. where is the part of the name
+// that must be the word: any, the first, or all of it.
 var heldWords = map[string]struct{ why, where string }{
 	"watch": {heldEndless, "any"}, "serve": {heldEndless, "any"},
 	"dev": {heldEndless, "first"}, "start": {heldEndless, "first"}, "server": {heldEndless, "all"}, "preview": {heldEndless, "all"},
@@ -155,7 +152,7 @@ var heldWords = map[string]struct{ why, where string }{
 	"bump": {heldOutside, "first"}, "prune": {heldOutside, "first"},
 }
 
-// heldBecause says why a command of this name is held, or "".
+// heldBecause returns why a command of this name is held, or "".
 func heldBecause(name string) string {
 	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
 	for i, part := range parts {
@@ -167,12 +164,12 @@ func heldBecause(name string) string {
 	return ""
 }
 
-// isShown reports whether a name can be an argument and be shown: no control characters, and no flag.
+// isShown reports whether a name is valid as an argument and printable: no control characters, and no flag.
 func isShown(name string) bool {
 	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' })
 }
 
-// short is at most the first line of a text, bounded.
+// short returns the beginning of a text's first line.
 func short(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "")), "\n")
 	if r := []rune(text); len(r) > 200 {

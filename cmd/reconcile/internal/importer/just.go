@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// recipe is what a justfile says of one.
+// recipe is a recipe of a justfile.
 type recipe struct {
 	name    string // with its modules: tools::build
 	doc     string
 	needs   []string
-	params  []string // those that have no default
+	params  []string // without a default
 	private bool
 	asks    bool
 }
 
-// commandsOf makes commands of recipes, in the order of their names, as "just --list" has them.
+// commandsOf returns the commands of recipes, sorted by name, as in "just --list".
 func commandsOf(path string, recipes []recipe, found *Found) {
 	slices.SortStableFunc(recipes, func(a, b recipe) int { return strings.Compare(a.name, b.name) })
 	recipes = slices.CompactFunc(recipes, func(a, b recipe) bool { return a.name == b.name })
@@ -57,7 +57,7 @@ type justModule struct {
 	Modules map[string]justModule `json:"modules"`
 }
 
-// JustDump finds the recipes in what just prints of a justfile: those that need no arguments.
+// JustDump finds the recipes without required arguments in the output of just.
 func JustDump(path string, dump []byte) (Found, error) {
 	var found Found
 	var m justModule

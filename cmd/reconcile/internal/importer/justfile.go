@@ -41,7 +41,7 @@ func Just(path string, src []byte, os string) Found {
 	return found
 }
 
-// describe adds what stands above a recipe.
+// describe adds the comment and the attributes above a recipe.
 func (r *recipe) describe(doc string, attributes []string) {
 	r.doc = doc
 	r.private = strings.HasPrefix(r.name, "_")
@@ -60,7 +60,7 @@ func (r *recipe) describe(doc string, attributes []string) {
 // justSystems are the attributes that bind a recipe to systems.
 var justSystems = []string{"linux", "macos", "windows", "unix", "openbsd", "freebsd", "netbsd", "dragonfly", "android"}
 
-// forSystem reports whether a recipe with these attributes is one of this system.
+// forSystem reports whether a recipe with these attributes applies to this system.
 func forSystem(attributes []string, os string) bool {
 	bound := false
 	for _, a := range attributes {
@@ -75,13 +75,13 @@ func forSystem(attributes []string, os string) bool {
 	return !bound
 }
 
-// justScanner cuts a justfile into statements.
+// justScanner splits a justfile into statements.
 type justScanner struct {
 	text string
 	at   int
 }
 
-// line takes the rest of the line.
+// line returns the rest of the line.
 func (s *justScanner) line() string {
 	line, _, found := strings.Cut(s.text[s.at:], "\n")
 	s.at += len(line)
@@ -91,7 +91,7 @@ func (s *justScanner) line() string {
 	return line
 }
 
-// statement takes the tokens up to the end of the line, or of the line where the last string and bracket are closed.
+// statement returns the tokens up to the end of the line, or of the line that closes the last string and bracket.
 func (s *justScanner) statement() (tokens []string) {
 	depth := 0
 	for s.at < len(s.text) {
@@ -101,7 +101,7 @@ func (s *justScanner) statement() (tokens []string) {
 			return tokens
 		case c == '#':
 			s.line()
-			s.at-- // the end of the line is seen again
+			s.at-- // the end of the line is read again
 			if s.text[s.at] != '\n' {
 				s.at++
 			}
@@ -124,7 +124,7 @@ func (s *justScanner) statement() (tokens []string) {
 	return tokens
 }
 
-// token takes a string with its quotes, a name, or a sign.
+// token returns a string with its quotes, a name, or a symbol.
 func (s *justScanner) token() string {
 	rest := s.text[s.at:]
 	size := 1
@@ -146,7 +146,8 @@ func isWord(c byte) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// stringLength is that of the string at the beginning of a text, with its quotes; one that is not closed goes to the end.
+// stringLength returns the length of the string at the start of a text, with its quotes; an unclosed one extends to the
+// end.
 func stringLength(text string) int {
 	quote := text[:1]
 	if triple := strings.Repeat(quote, 3); strings.HasPrefix(text, triple) {
@@ -163,7 +164,7 @@ func stringLength(text string) int {
 	return len(text)
 }
 
-// justRecipe reads the head of a recipe: @name parameters: dependencies.
+// justRecipe parses the head of a recipe: @name parameters: dependencies.
 func justRecipe(tokens []string) (r recipe, ok bool) {
 	if len(tokens) > 0 && tokens[0] == "@" {
 		tokens = tokens[1:]
@@ -186,7 +187,7 @@ func justRecipe(tokens []string) (r recipe, ok bool) {
 	return r, true
 }
 
-// parameter reads one, and returns the tokens after it.
+// parameter parses one, and returns the tokens after it.
 func (r *recipe) parameter(tokens []string) (rest []string, ok bool) {
 	many := false
 	for len(tokens) > 0 && (tokens[0] == "*" || tokens[0] == "+" || tokens[0] == "$") {
@@ -207,7 +208,7 @@ func (r *recipe) parameter(tokens []string) (rest []string, ok bool) {
 	return skipValue(tokens[1:])
 }
 
-// skipValue leaves out a string, a name, a call or what stands in brackets.
+// skipValue skips a string, a name, a call or a bracketed expression.
 func skipValue(tokens []string) (rest []string, ok bool) {
 	if len(tokens) == 0 {
 		return nil, false
@@ -237,7 +238,7 @@ func skipValue(tokens []string) (rest []string, ok bool) {
 	return nil, false
 }
 
-// dependencies reads what runs before: names, and calls in brackets. What comes after && runs later.
+// dependencies parses the dependencies before the recipe: names, and calls in brackets. Those after && run later.
 func (r *recipe) dependencies(tokens []string) {
 	depth := 0
 	for i := 0; i < len(tokens) && tokens[i] != "&&"; i++ {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// usualTargets are targets that people call by convention, also where a Makefile does not say that they are for people.
+// usualTargets are conventional targets for people, also in a Makefile that does not mark them.
 var usualTargets = []string{"all", "build", "check", "clean", "distclean", "doc", "docs", "fmt", "format", "generate", "install", "lint",
 	"run", "test", "tests", "uninstall", "vet"}
 
-// makeKeywords begin lines that are no rules.
+// makeKeywords begin lines that are not rules.
 var makeKeywords = []string{"include", "-include", "sinclude", "undefine", "ifeq", "ifneq", "ifdef", "ifndef", "else", "endif",
 	"export", "unexport", "override", "private", "vpath", "load", "-load"}
 
-// target is what a Makefile says of one.
+// target is a target of a Makefile.
 type target struct {
 	name  string
 	line  int
@@ -24,7 +24,7 @@ type target struct {
 	phony bool
 }
 
-// makefile is a Makefile while it is read.
+// makefile is a Makefile being parsed.
 type makefile struct {
 	path    string
 	found   Found
@@ -34,8 +34,8 @@ type makefile struct {
 	prefix  byte   // of lines of a recipe
 }
 
-// Make finds the targets of a Makefile that people run: those that are .PHONY, that a comment with ## documents, or that
-// are usual. If there is none of them it is the first target. Conditions are not judged, included files not read.
+// Make finds the targets of a Makefile for people: those that are .PHONY, that a comment with ## documents, or that are
+// conventional. Without any, it is the first target. It does not evaluate conditionals or read included files.
 func Make(path string, src []byte) Found {
 	m := &makefile{path: path, byName: map[string]*target{}, prefix: '\t'}
 	m.read(string(src))
@@ -64,7 +64,7 @@ func (m *makefile) forPeople(t *target) bool {
 	return t.phony || t.rule && (t.doc != "" || slices.Contains(usualTargets, t.name))
 }
 
-// plainTarget says why a target cannot be called by its name, or "".
+// plainTarget returns why a target cannot be called by its name, or "".
 func plainTarget(name string) string {
 	switch {
 	case strings.Contains(name, "$"):
@@ -105,7 +105,7 @@ func continues(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }
 
-// readLine reads a line that is no part of a recipe.
+// readLine reads a line outside of recipes.
 func (m *makefile) readLine(number int, text string) {
 	code, comment := cutComment(text)
 	code = strings.TrimSpace(code)
@@ -137,7 +137,7 @@ func (m *makefile) readLine(number int, text string) {
 	}
 }
 
-// keyword reports whether a line begins with a word of make, and says which files are not read.
+// keyword reports whether a line begins with a keyword of make, and records the files that are not read.
 func (m *makefile) keyword(number int, code string) bool {
 	word, rest, _ := strings.Cut(code, " ")
 	rest = strings.TrimSpace(rest)
@@ -194,7 +194,7 @@ func (m *makefile) target(name string, number int) *target {
 	return t
 }
 
-// What a line of a Makefile is.
+// The forms of a line of a Makefile.
 type lineForm int
 
 const (
@@ -203,7 +203,7 @@ const (
 	rule
 )
 
-// cutRule tells rules from assignments: the sign that comes first, outside of $(…), says what it is.
+// cutRule distinguishes rules from assignments by the first sign outside of $(…).
 func cutRule(code string) (before, after string, is lineForm) {
 	switch i := indexOutside(code, ":="); {
 	case i < 0:
@@ -220,7 +220,7 @@ func cutRule(code string) (before, after string, is lineForm) {
 	}
 }
 
-// indexOutside is the first of some bytes outside of $(…) and ${…}, or -1.
+// indexOutside returns the index of the first of some bytes outside of $(…) and ${…}, or -1.
 func indexOutside(s, any string) int {
 	depth := 0
 	for i := range len(s) {
@@ -238,7 +238,7 @@ func indexOutside(s, any string) int {
 	return -1
 }
 
-// fieldsOutside are the words of a text; $(a b) is one, and so is a\ b.
+// fieldsOutside returns the words of a text; $(a b) is one, and so is a\ b.
 func fieldsOutside(s string) (words []string) {
 	for s = strings.TrimLeft(s, " \t"); s != ""; s = strings.TrimLeft(s, " \t") {
 		end := 0
@@ -261,7 +261,7 @@ func fieldsOutside(s string) (words []string) {
 	return words
 }
 
-// cutComment parts a line at its first # that is not escaped.
+// cutComment splits a line at its first unescaped #.
 func cutComment(text string) (code, comment string) {
 	for i := range len(text) {
 		if text[i] == '#' && !continues(text[:i]) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// npmOwn are scripts that npm runs by itself, when it installs, packs, publishes or numbers a package.
+// npmOwn are scripts that npm runs automatically on install, pack, publish or version.
 var npmOwn = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish", "prepublishOnly",
 	"prepack", "postpack", "publish", "postpublish", "preversion", "version", "postversion", "preuninstall", "uninstall", "postuninstall",
 	"dependencies"}
@@ -42,7 +42,7 @@ func NPM(path string, src []byte) (Found, error) {
 	return found, nil
 }
 
-// npmOmitted says why a script is no node, or "".
+// npmOmitted returns why a script is not a node, or "".
 func npmOmitted(name, text string, scripts map[string]json.RawMessage) string {
 	switch {
 	case !isShown(name):
@@ -60,7 +60,7 @@ func npmOmitted(name, text string, scripts map[string]json.RawMessage) string {
 	return ""
 }
 
-// orderedFields are the fields of a JSON object in the order of the file, each once.
+// orderedFields returns the fields of a JSON object in file order, each once.
 func orderedFields(src json.RawMessage) (names []string, fields map[string]json.RawMessage, err error) {
 	fields = map[string]json.RawMessage{}
 	if len(src) == 0 || string(src) == "null" {

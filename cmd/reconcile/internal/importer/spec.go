@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// titles say of a source what its commands are.
+// titles describe the commands of a source.
 var titles = map[string]string{"make": "Targets of the Makefile", "npm": "Scripts of package.json", "go": "Build, vet and test of Go modules",
 	"just": "Recipes of the justfile", "github": "Steps of the workflows for GitHub"}
 
@@ -86,7 +86,7 @@ func node(c Command) *yaml.Node {
 	return n
 }
 
-// mapping is a set of fields, of names and nodes by turns.
+// mapping is a list of alternating field names and nodes.
 func mapping(fields ...any) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fields {
@@ -113,7 +113,7 @@ func flow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// text is a text: with quotes where it would be something else without.
+// text is a string, quoted where it would otherwise be another type.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)

@@ -15,13 +15,13 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Source is a file that was read.
+// Source is a file with its content.
 type Source struct {
 	Path string // below the root, with slashes
 	Data []byte
 }
 
-// workflow is what counts of a workflow of GitHub Actions.
+// workflow is the used part of a GitHub Actions workflow.
 type workflow struct {
 	Env      yaml.Node   `yaml:"env"`
 	Defaults runDefaults `yaml:"defaults"`
@@ -81,7 +81,7 @@ type workflowReader struct {
 	workflow     workflow
 	env          map[string]string
 	jobs         map[string]*yaml.Node
-	ends         map[string][]string // of jobs that are read: the commands after which they have ended
+	ends         map[string][]string // of the jobs read so far: their last commands
 }
 
 func (w *workflowReader) read(src []byte) error {
@@ -109,7 +109,7 @@ func (w *workflowReader) job(name string) []string {
 	if ends, ok := w.ends[name]; ok {
 		return ends
 	}
-	w.ends[name] = nil // a job that needs itself finds nothing
+	w.ends[name] = nil // a job that needs itself adds nothing
 	node := w.jobs[name]
 	if node == nil {
 		return nil
@@ -154,7 +154,7 @@ func jobOmitted(j *job) string {
 	return ""
 }
 
-// step makes a command of a step, if it can be one.
+// step returns the command of a step, if possible.
 func (w *workflowReader) step(jobName string, i int, j *job, env map[string]string) (c Command, ok bool) {
 	node := &j.Steps[i]
 	var s step
@@ -187,10 +187,10 @@ func (w *workflowReader) step(jobName string, i int, j *job, env map[string]stri
 	return c, true
 }
 
-// forGitHub finds what only a machine of GitHub's gives.
+// forGitHub returns the parts that only a GitHub runner provides.
 var forGitHub = regexp.MustCompile(`\b(GITHUB|RUNNER|ACTIONS)_[A-Z_]+`)
 
-// scriptLength is how long the text of a step may be: systems bound an argument.
+// scriptLength is the maximum length of a step's text: systems limit the size of an argument.
 const scriptLength = 100_000
 
 func stepOmitted(s *step) string {
@@ -233,7 +233,7 @@ func stepEnv(s *step) (env map[string]string, why string) {
 	return env, ""
 }
 
-// literals are the variables of a workflow or a job that have no expressions; the others are named.
+// literals returns the variables of a workflow or a job that have no expressions; it lists the others by name.
 func (w *workflowReader) literals(n *yaml.Node) map[string]string {
 	env := map[string]string{}
 	for name, value := range fieldsOf(n) {
@@ -255,14 +255,14 @@ func isVariable(name string) bool {
 	return variableForm.MatchString(name) && !strings.HasPrefix(strings.ToUpper(name), "RECONCILE_")
 }
 
-// plainWords are commands that no shell need read, builtins those that only a shell has.
+// plainWords are commands that need no shell, builtins those that only a shell has.
 var plainWords = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+( +[A-Za-z0-9_./:@%+,=-]+)*$`)
 
 var builtins = []string{".", ":", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare", "eval", "exec", "exit",
 	"export", "fg", "for", "function", "if", "jobs", "let", "local", "popd", "pushd", "read", "readonly", "return", "select", "set", "shift",
 	"shopt", "source", "time", "times", "trap", "type", "typeset", "ulimit", "umask", "unset", "until", "wait", "while"}
 
-// stepRun is how GitHub runs the text of a step: bash -e by default. A plain command needs no shell.
+// stepRun returns how GitHub runs a step's text: bash -e by default. A plain command needs no shell.
 func stepRun(text, shell string) []string {
 	one := strings.TrimSpace(text)
 	if words := strings.Fields(one); plainWords.MatchString(one) && !slices.Contains(builtins, words[0]) {
@@ -277,7 +277,7 @@ func stepRun(text, shell string) []string {
 	return []string{"bash", "-e", "-c", text}
 }
 
-// stepHeld says why a step is held: what runs in a workflow ends by itself, but it may publish.
+// stepHeld returns why a step is held: a command of a workflow terminates, but it may publish.
 func stepHeld(jobName, name string) string {
 	for _, word := range []string{jobName, name} {
 		parts := strings.FieldsFunc(strings.ToLower(word), func(r rune) bool { return r < 'a' || r > 'z' })
@@ -288,7 +288,7 @@ func stepHeld(jobName, name string) string {
 	return ""
 }
 
-// commandWords are the first words of the first command of a text.
+// commandWords returns the first words of the first command of a text.
 func commandWords(text string) string {
 	line := short(text)
 	words := strings.FieldsFunc(line, func(r rune) bool {
@@ -297,7 +297,7 @@ func commandWords(text string) string {
 	return strings.Join(words[:min(len(words), 3)], " ")
 }
 
-// expressionless is the text, or "" if it has an expression.
+// expressionless returns the text, or "" if it has an expression.
 func expressionless(text string) string {
 	if strings.Contains(text, "${{") {
 		return ""
@@ -305,7 +305,7 @@ func expressionless(text string) string {
 	return text
 }
 
-// minutes is a time limit in whole minutes, 0 if there is none or it is an expression.
+// minutes returns a time limit in whole minutes; 0 for none or an expression.
 func minutes(n *yaml.Node) int {
 	const most = 60 * 24 * 365
 	if m, err := strconv.Atoi(n.Value); err == nil && m > 0 && m < most {
@@ -314,7 +314,7 @@ func minutes(n *yaml.Node) int {
 	return 0
 }
 
-// fieldsOf are the keys and values of a mapping; aliases are followed once.
+// fieldsOf returns the keys and values of a mapping; aliases are followed once.
 func fieldsOf(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		m := followed(n)
@@ -329,7 +329,7 @@ func fieldsOf(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	}
 }
 
-// unique drops what is in a list already.
+// unique drops duplicates.
 func unique(list []string) (out []string) {
 	seen := map[string]bool{}
 	for _, s := range list {
@@ -348,7 +348,7 @@ func followed(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// listOf are the texts of a list, or the one text that stands for a list.
+// listOf returns the texts of a list, or a single text as a list.
 func listOf(n *yaml.Node) (texts []string) {
 	n = followed(n)
 	switch {

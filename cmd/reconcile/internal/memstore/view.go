@@ -115,7 +115,7 @@ func (v *view) find(doc int) place {
 	return place{i, doc - v.parts[i].first}
 }
 
-// replacedDocs returns the documents of the set that another observation superseded; nil if there are none.
+// replacedDocs returns the documents of the set that another observation superseded, or nil.
 func (v *view) replacedDocs() lexical.Bitmap {
 	v.mark.Do(func() {
 		for i := range v.parts {

@@ -8,13 +8,13 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// AgentRow is one agent as AgentTable shows it. The zero activity is that of one that no run has looked at.
+// AgentRow is one agent in AgentTable. The zero activity is that of an agent without observed runs.
 type AgentRow struct {
 	Name string
 	schemas.AgentActivity
 }
 
-// AgentTable lists what agents do, a line each.
+// AgentTable lists the agents' activities, one per line.
 func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
 	t := NewTable(p, "AGENT", "STATUS", "ISSUE", "CLARIFICATION", "WAITING ON", "RESPONDING TO", "LAST ACTIVITY")
 	for _, r := range rows {
@@ -29,7 +29,7 @@ func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
 	return t.Write(w)
 }
 
-// none stands where a table has nothing to say.
+// none is shown in an empty cell.
 const none = "-"
 
 func orNone(s *string) string {

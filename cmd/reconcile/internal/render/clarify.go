@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// ClarificationTable lists clarifications, one a line; a last column WHY stands where one of them has a reason.
+// ClarificationTable lists clarifications, one per line; the last column WHY appears only if one of them has a reason.
 func ClarificationTable(w io.Writer, p Palette, list []controllers.Thread, now time.Time) error {
 	heads := []string{"ID", "ISSUE", "FROM", "TO", "TOPIC", "STATUS", "ROUND", "AGE"}
 	why := false
@@ -48,15 +48,15 @@ func threadRow(c *controllers.Thread, now time.Time) []Cell {
 	}
 }
 
-// The layout of a thread: the rule and the width of what was said are those of the example in AgentX's requirements.
+// The layout of a thread: the rule and the text width of the example in AgentX's requirements.
 const (
 	threadRule  = "-----------------------------------------------"
 	threadWidth = 60
 	threadTime  = "2006-01-02 15:04" // in UTC
 )
 
-// ClarificationThread writes what was said in the layout of the example in AgentX's requirements, and below it, while
-// the matter is open, how it stands. Text of agents is indented, so that it cannot pass for a heading.
+// ClarificationThread writes a thread in the layout of the example in AgentX's requirements, followed by its state while it
+// is open. Agents' text is indented, so that it cannot pass for a heading.
 func ClarificationThread(w io.Writer, p Palette, c controllers.Thread) error {
 	t := &thread{Palette: p, c: &c}
 	t.line(2, p.Paint(Bold, Line(fmt.Sprintf("Clarification Thread: %s (%s)", c.Title(), issueWord(c.IssueNumber)))))
@@ -82,7 +82,7 @@ func issueWord(issue int) string {
 	return "#" + strconv.Itoa(issue)
 }
 
-// thread is a thread that is being written.
+// thread is a thread being written.
 type thread struct {
 	Palette
 	c *controllers.Thread
@@ -137,7 +137,7 @@ func (t *thread) at(when schemas.Time) string {
 	return "  " + t.Paint(Dim, "("+when.UTC().Format(threadTime)+")")
 }
 
-// text writes what somebody said, with a mark before its first line and the others below the first.
+// text writes a text with a mark before its first line; further lines are aligned below the first.
 func (t *thread) text(indent int, mark, body string) {
 	under := ""
 	if mark != "" {
@@ -169,7 +169,7 @@ func wrapText(s string, width int) []string {
 	return lines
 }
 
-// escalation writes what a human has to decide.
+// escalation writes the decision that a human has to make.
 func (t *thread) escalation(e *schemas.Escalation, body string) {
 	t.label("Topic", e.Topic)
 	t.label("Why", clarify.Because(e.Reason, body))
@@ -198,7 +198,7 @@ func (t *thread) label(name, text string) {
 	}
 }
 
-// standing writes how an open or abandoned matter stands. Of an escalated one the thread's last entry tells.
+// standing writes the state of an open or abandoned thread. For an escalated one the last entry states it.
 func (t *thread) standing() {
 	c := t.c
 	if c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) >= 0 {
@@ -219,8 +219,8 @@ func (t *thread) standing() {
 	t.line(4, Line(text))
 }
 
-// escalationOf tells what to show of the escalation that is the i-th entry: what it says, unless that is only the block
-// in words, and the block of the last one.
+// escalationOf returns what to show of the escalation in the i-th entry: said is set unless its text only repeats the
+// block, and block is that of the last escalation.
 func escalationOf(c *controllers.Thread, i int) (said bool, block *schemas.Escalation) {
 	if c.Escalation == nil || i != lastEscalation(c.Thread) {
 		return true, nil
@@ -229,7 +229,7 @@ func escalationOf(c *controllers.Thread, i int) (said bool, block *schemas.Escal
 	return e.Reason == schemas.EscalatedByReply && clarify.Circumstances(e.Reason, c.Thread[i].Body) == "", e
 }
 
-// lastEscalation is the index of the last escalation in a thread, -1 if there is none.
+// lastEscalation returns the index of the last escalation in a thread, or -1.
 func lastEscalation(thread []schemas.ThreadEntry) int {
 	for i := len(thread) - 1; i >= 0; i-- {
 		if thread[i].Type == schemas.TurnEscalation {

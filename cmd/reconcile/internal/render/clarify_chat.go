@@ -13,10 +13,10 @@ import (
 )
 
 // ClarificationChat writes a thread as Markdown in the form of a chat: "[Engineer -> Architect] Clarification needed
-// (CLR-42-001):" and what was said, indented by two blanks. An escalation is a block quote of its own.
+// (CLR-42-001):" and the text, indented by two blanks. An escalation is a block quote.
 //
-// What agents said stays Markdown, but cannot break out: a code fence that is left open is closed, HTML is shown as
-// text, a Markdown heading is its marks and words, and a line that looks like a heading of the chat is quoted.
+// Agents' text stays Markdown, but cannot break out: an open code fence is closed, HTML is shown as text, a Markdown
+// heading as its marks and words, and a line that looks like a heading of the chat is quoted.
 func ClarificationChat(w io.Writer, c controllers.Thread) error {
 	chat := &chat{c: &c}
 	for i := range c.Thread {
@@ -35,7 +35,7 @@ func ChatTurn(w io.Writer, c controllers.Thread, i int) error {
 	return err
 }
 
-// chat collects the paragraphs of a thread, each with a line feed at its end.
+// chat collects the paragraphs of a thread, each with a final line feed.
 type chat struct {
 	c     *controllers.Thread
 	parts []string
@@ -69,7 +69,7 @@ func (t *chat) turn(i int) {
 	}
 }
 
-// following is a heading and what was said, which begins on the line of the heading where that does not change it.
+// following returns a heading and a body, which starts on the heading's line unless that changes its meaning.
 func following(head string, body []string) []string {
 	if clarify.FenceOf(body[0]) != "" || strings.HasPrefix(body[0], ">") {
 		return append([]string{head}, indented(body)...)
@@ -77,7 +77,7 @@ func following(head string, body []string) []string {
 	return append([]string{head + " " + body[0]}, indented(body[1:])...)
 }
 
-// settles is the heading of a resolution: who asked goes on with it, anybody else does not.
+// settles returns the heading of a resolution: the asker continues with it, others do not.
 func (t *chat) settles(e schemas.ThreadEntry) string {
 	head := "[" + DisplayName(e.From) + "] Clarification resolved."
 	if e.From == t.c.From {
@@ -86,7 +86,7 @@ func (t *chat) settles(e schemas.ThreadEntry) string {
 	return head
 }
 
-// asks is the heading of a question.
+// asks returns the heading of a question.
 func (t *chat) asks(e schemas.ThreadEntry) string {
 	head := fmt.Sprintf("[%s -> %s] ", DisplayName(e.From), DisplayName(t.c.To))
 	if e.Round <= 1 {
@@ -95,7 +95,7 @@ func (t *chat) asks(e schemas.ThreadEntry) string {
 	return head + fmt.Sprintf("Clarification (%s, round %d):", chatLine(t.c.Title()), e.Round)
 }
 
-// routed reports whether the hub took the question of the i-th entry to a program.
+// routed reports whether the hub routed the question of the i-th entry to a program.
 func (t *chat) routed(i int) bool {
 	if i+1 < len(t.c.Thread) {
 		return strings.HasPrefix(t.c.Thread[i+1].Source, "run/")
@@ -103,7 +103,7 @@ func (t *chat) routed(i int) bool {
 	return t.c.Waiting() && !t.c.Human
 }
 
-// end says what the matter waits for, where the thread does not.
+// end states what the thread waits for, unless its last entry does.
 func (t *chat) end() {
 	switch c := t.c; {
 	case c.Status == "" && c.Why != "":
@@ -124,7 +124,8 @@ func (t *chat) escalated() string {
 	return "**[ESCALATED] " + chatLine(t.c.Title()) + ": " + chatLine(t.c.Topic) + "**"
 }
 
-// escalationBlock is why, the positions, options and what a human has to do, as paragraphs, each after a blank line.
+// escalationBlock returns the reason, the positions, the options and the human's task, as paragraphs, each after a blank
+// line.
 func escalationBlock(e *schemas.Escalation, body string) []string {
 	lines := []string{"", "Why: " + chatLine(clarify.Because(e.Reason, body))}
 	if len(e.Positions) > 0 {
@@ -142,13 +143,13 @@ func escalationBlock(e *schemas.Escalation, body string) []string {
 	return append(lines, "", "**Action needed:** "+chatLine(e.Action))
 }
 
-// DisplayName is the name of an agent as people write it: product-manager is Product Manager.
+// DisplayName returns an agent's name for people: product-manager is Product Manager.
 func DisplayName(agent string) string { return chatLine(clarify.DisplayName(agent)) }
 
-// chatLine is text of one line that HTML cannot hide in.
+// chatLine returns a text of one line with escaped HTML.
 func chatLine(s string) string { return strings.ReplaceAll(Line(s), "<", "&lt;") }
 
-// chatBody is what somebody said as lines of Markdown, at least one.
+// chatBody returns a text as lines of Markdown, at least one.
 func chatBody(s string) []string {
 	var out []string
 	fence := ""
@@ -176,8 +177,8 @@ var heading = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^((?:[ \t]*(?:>|[-+*][ \t]|[0-9]{1,9}[.)][ \t]))*[ \t]*)(#{1,6}(?:[ \t]|$)|-+$|=+$)`)
 })
 
-// chatText shows HTML in a line of text as text, outside of code spans, and headings too; what looks like a heading of the
-// chat is quoted.
+// chatText escapes HTML in a line of text outside of code spans, and headings; a line that looks like a heading of the chat
+// is quoted.
 func chatText(line string) string {
 	parts := strings.Split(line, "`")
 	for i := range parts {
@@ -196,7 +197,7 @@ func indented(lines []string) []string { return prefixed("  ", lines) }
 
 func quoted(lines []string) []string { return prefixed("> ", lines) }
 
-// prefixed returns the lines with a prefix; blanks at the ends of lines are no part of them.
+// prefixed returns the lines with a prefix, without trailing blanks.
 func prefixed(prefix string, lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {

@@ -38,7 +38,7 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// isPlain reports whether s is printable ASCII, which is nearly always so and needs no look at runes.
+// isPlain reports whether s is printable ASCII, the common case that needs no decoding.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {

@@ -17,7 +17,7 @@ const (
 // Palette is what the output can do. The zero Palette is for files and pipes.
 type Palette struct {
 	On    bool // there are colours
-	Width int  // the terminal's columns: what is wider is cut, or broken at words; 0: no terminal, and nothing is cut
+	Width int  // columns of the terminal, to which lines are cut or wrapped; 0: no terminal, no limit
 }
 
 // Paint wraps s, which must be clean, in the colour.

@@ -17,25 +17,25 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Description is an object with what Describe shows of it.
+// Description is an object with the data that Describe shows.
 type Description struct {
 	Entry     *state.Entry
 	Details   []controllers.Column // of the kind
 	Path      string
 	Why       []string            // why it is not ready
 	Referrers []string            // objects that name it
-	Missing   map[string][]string // declared outputs that are not here, by node
-	Changed   map[string][]string // declared outputs that have changed since their runs, by node
+	Missing   map[string][]string // missing declared outputs, by node
+	Changed   map[string][]string // declared outputs that changed since their runs, by node
 }
 
-// page is a description under construction. Writing to its buffer does not fail.
+// page is a description being written. Writing to its buffer does not fail.
 type page struct {
 	p   Palette
 	now time.Time
 	b   bytes.Buffer
 }
 
-// Describe tells all about an object.
+// Describe writes all details of an object.
 func Describe(w io.Writer, palette Palette, d Description, now time.Time) error {
 	p, e := &page{p: palette, now: now}, d.Entry
 	p.head(d)
@@ -55,7 +55,7 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	return err
 }
 
-// Explain tells why objects stand as they do, or why one node of a DAG does.
+// Explain writes why objects, or one node of a DAG, are in their state.
 func Explain(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
 	p := &page{p: palette, now: now}
 	for i, d := range objects {
@@ -76,7 +76,7 @@ func Explain(w io.Writer, palette Palette, objects []Description, node string, n
 	return err
 }
 
-// whyBeside are the reasons for people, without those that are among the problems below them.
+// whyBeside returns the reasons that are not among the problems shown below them.
 func whyBeside(why []string, problems []schemas.Problem) []string {
 	return slices.DeleteFunc(slices.Clone(why), func(line string) bool {
 		return slices.ContainsFunc(problems, func(p schemas.Problem) bool { return strings.Contains(line, p.Error()) })
@@ -97,7 +97,7 @@ func (p *page) table(heads ...string) *Table {
 	return t
 }
 
-// section writes a headline and an indented text, if there is one.
+// section writes a headline and an indented text, unless it is empty.
 func (p *page) section(head, text string) {
 	if text == "" {
 		return
@@ -143,7 +143,7 @@ func (p *page) head(d Description) {
 	t.Write(&p.b)
 }
 
-// instant is a time with its distance from now; "" when there is none.
+// instant returns a time with its distance from now; "" for the zero time.
 func (p *page) instant(t schemas.Time) string {
 	if t.IsZero() {
 		return ""
@@ -184,8 +184,8 @@ func (p *page) problems(problems []schemas.Problem) string {
 	return b.String()
 }
 
-// longFields are left out of the spec that describe prints: nodes have a table of their own, the others are lists that
-// "reconcile get -o yaml" prints.
+// longFields are omitted from the spec in describe: nodes have their own table, the others are lists that "reconcile get -o
+// yaml" prints.
 var longFields = []string{"nodes", "steps", "entries"}
 
 // spec is the spec as written, without its long lists.
@@ -244,7 +244,7 @@ func (p *page) nodes(e *state.Entry) string {
 	return t.text()
 }
 
-// failures shows the end of what failed nodes printed, of the first ones.
+// failures shows the end of the output of the first failed nodes.
 func (p *page) failures(e *state.Entry) {
 	const most = 3
 	st, ok := e.Status().(*schemas.DAGStatus)
@@ -265,7 +265,7 @@ func (p *page) failures(e *state.Entry) {
 	}
 }
 
-// duration is how long a node's last attempt took, or has taken so far.
+// duration returns how long a node's last attempt took, or has taken so far.
 func (p *page) duration(n schemas.NodeStatus) Cell {
 	if n.State == schemas.NodeRunning && !n.StartedAt.IsZero() {
 		return Cell{Text: Age(p.now.Sub(n.StartedAt.Time))}
@@ -301,7 +301,7 @@ func (p *page) history(e *state.Entry) string {
 	return t.text()
 }
 
-// outputLines lists declared outputs that are missing, or that have changed since their runs.
+// outputLines lists declared outputs that are missing, or that changed since their runs.
 func outputLines(missing, changed map[string][]string) []string {
 	var out []string
 	for _, node := range slices.Sorted(maps.Keys(missing)) {

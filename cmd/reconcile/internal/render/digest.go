@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// digestTop is how many topics and agents a digest lists for people.
+// digestTop is the number of topics and agents that a digest shows.
 const digestTop = 10
 
 // DigestText writes a digest for the terminal.
@@ -134,7 +134,7 @@ func tallyTable(p Palette, l tallyList) *Table {
 	return t
 }
 
-// markdownCell makes text from a file fit for a cell of a Markdown table: nothing in it is markup.
+// markdownCell escapes text for a cell of a Markdown table.
 func markdownCell(s string) string {
 	var b strings.Builder
 	for _, r := range Line(s) {

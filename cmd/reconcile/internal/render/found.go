@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Hits writes the results of a search: of each what and where it is, and lines of it; with explain, also why it was found.
+// Hits writes the results of a search: each result's name, place and lines; with explain, also why it was found.
 func Hits(w io.Writer, p Palette, hits []answer.Hit, explain bool) error {
 	var b strings.Builder
 	for i := range hits {
@@ -37,7 +37,7 @@ func writeHit(b *strings.Builder, p Palette, rank int, h *answer.Hit, explain bo
 	}
 }
 
-// placeOf is a path, with its line. Names of files may hold anything, also line ends.
+// placeOf returns a path with its line. File names may contain any character, including line ends.
 func placeOf(path string, line int) string {
 	if line > 0 {
 		path = fmt.Sprintf("%s:%d", path, line)
@@ -45,7 +45,7 @@ func placeOf(path string, line int) string {
 	return Line(path)
 }
 
-// Relations writes the nodes that are related to one, with how, and what people stated of that one.
+// Relations writes the nodes related to a node, the kind of each relation, and the facts about the node.
 func Relations(w io.Writer, p Palette, relations []answer.Relation, facts []answer.Fact) error {
 	t := NewTable(p, "ID", "KIND", "PLACE", "HOW")
 	for _, r := range relations {
@@ -66,7 +66,7 @@ func Relations(w io.Writer, p Palette, relations []answer.Relation, facts []answ
 	return nil
 }
 
-// Cycles writes a shortest way round each cycle.
+// Cycles writes a shortest path around each cycle.
 func Cycles(w io.Writer, p Palette, cycles []answer.Cycle) error {
 	t := NewTable(p, "CYCLE", "NODES", "PLACE", "ROUND")
 	for i, c := range cycles {
@@ -79,7 +79,7 @@ func Cycles(w io.Writer, p Palette, cycles []answer.Cycle) error {
 	return t.Write(w)
 }
 
-// Paths writes ways, an edge on each line; numbered, if several were asked for.
+// Paths writes paths, one edge per line; numbered if several were requested.
 func Paths(w io.Writer, p Palette, paths []answer.Path, numbered bool) error {
 	columns := []string{"EDGE", "PLACE"}
 	if numbered {
@@ -108,7 +108,7 @@ func Paths(w io.Writer, p Palette, paths []answer.Path, numbered bool) error {
 	return t.Write(w)
 }
 
-// IndexStats writes the figures of an index.
+// IndexStats writes the statistics of an index.
 func IndexStats(w io.Writer, p Palette, s *answer.Stats) error {
 	t := NewTable(p, "DOMAIN", "KIND", "NODES")
 	for _, d := range graph.Domains {

@@ -7,20 +7,20 @@ import (
 	"reconcile.dev/reconcile/controllers/graph"
 )
 
-// The measures of a picture, in pixels.
+// The dimensions of a picture, in pixels.
 const (
 	boxHeight  = 42.0
 	boxGap     = 14.0
-	laneHeight = 6.0 // what a line that passes a column takes of it
+	laneHeight = 6.0 // height of a line that passes a column
 	columnGap  = 56.0
 	charWidth  = 7.3 // of 12 px monospace
 	boxPadding = 12.0
 	margin     = 20.0
-	maxLanes   = 50000 // with more, long lines are drawn straight through
+	maxLanes   = 50000 // with more, long lines are drawn straight
 	sweeps     = 12
 )
 
-// spot is a place in a column: a node's box, or a lane on which a line passes the column.
+// spot is a position in a column: a node's box, or a lane for a line that passes the column.
 type spot struct {
 	node   int // index into Picture.Nodes; -1 for a lane
 	column int
@@ -32,7 +32,7 @@ type spot struct {
 	order  int     // within the column
 }
 
-// line is one edge: the spots that it goes through, a box at each end.
+// line is one edge: the spots that it passes, with a box at each end.
 type line []*spot
 
 // layout places the nodes in columns by the longest chain of needs, so that every line goes from left to right, and
@@ -60,7 +60,7 @@ func newLayout(g graph.Picture) *layout {
 	return l
 }
 
-// place makes a spot for each node, in its column.
+// place creates a spot for each node, in its column.
 func (l *layout) place(g graph.Picture) []*spot {
 	columns := columnsOf(g)
 	spots := make([]*spot, len(g.Nodes))
@@ -81,7 +81,7 @@ func (l *layout) put(s *spot) {
 }
 
 // columnsOf returns for each node the length of the longest chain of needs before it. Nodes of a cycle, which a valid
-// object has not, stay in column 0.
+// object does not have, stay in column 0.
 func columnsOf(g graph.Picture) []int {
 	columns := make([]int, len(g.Nodes))
 	waits := make([]int, len(g.Nodes))
@@ -109,7 +109,7 @@ func columnsOf(g graph.Picture) []int {
 	return columns
 }
 
-// connect makes the lines, with a lane in each column that a line passes.
+// connect creates the lines, with a lane in each column that a line passes.
 func (l *layout) connect(g graph.Picture, spots []*spot) {
 	lanes := 0
 	g.Edges(func(from, to int) {
@@ -134,7 +134,7 @@ func (l *layout) connect(g graph.Picture, spots []*spot) {
 	})
 }
 
-// sortColumns orders each column by the mean place of the neighbours, once from left to right and once back.
+// sortColumns orders each column by the mean position of the neighbours, once from left to right and once back.
 func (l *layout) sortColumns() {
 	for _, column := range l.columns {
 		sortColumn(column, func(s *spot) []*spot { return s.before })
@@ -155,7 +155,7 @@ func sortColumn(column []*spot, neighbours func(*spot) []*spot) {
 	}
 }
 
-// mean is the mean of f over spots, or otherwise where there are none.
+// mean returns the mean of f over spots, or otherwise if there are none.
 func mean(spots []*spot, otherwise float64, f func(*spot) float64) float64 {
 	if len(spots) == 0 {
 		return otherwise
@@ -167,7 +167,7 @@ func mean(spots []*spot, otherwise float64, f func(*spot) float64) float64 {
 	return sum / float64(len(spots))
 }
 
-// stack gives every spot its first height: columns centred on a common axis.
+// stack sets the initial height of every spot: columns are centred on a common axis.
 func (l *layout) stack() {
 	for _, column := range l.columns {
 		y := 0.0
@@ -183,10 +183,10 @@ func (l *layout) stack() {
 	}
 }
 
-// distance is how far apart the middles of two neighbours of a column are at least.
+// distance returns the minimum distance between the middles of two neighbours of a column.
 func distance(a, b *spot) float64 { return (a.height+b.height)/2 + boxGap }
 
-// shift moves each column's spots as near to their neighbours' heights as order and distances allow.
+// shift moves each column's spots as close to their neighbours' heights as order and distances allow.
 func (l *layout) shift() {
 	for _, column := range l.columns {
 		fit(column, func(s *spot) []*spot { return s.before })
@@ -196,8 +196,8 @@ func (l *layout) shift() {
 	}
 }
 
-// fit is isotonic regression: with the least distances taken off, the wished heights must not decrease; neighbours
-// that would, share their mean.
+// fit is isotonic regression: after the minimum distances are subtracted, the desired heights must not decrease; neighbours
+// that would are set to their mean.
 func fit(column []*spot, neighbours func(*spot) []*spot) {
 	type block struct{ sum, count float64 }
 	var blocks []block
@@ -225,7 +225,7 @@ func fit(column []*spot, neighbours func(*spot) []*spot) {
 	}
 }
 
-// measure gives columns their x and width, and moves everything into the positive.
+// measure sets the x and width of columns, and makes all coordinates positive.
 func (l *layout) measure() {
 	top, bottom := 0.0, 0.0
 	x := margin

@@ -13,19 +13,19 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// redrawEvery is how often the live view is drawn at most.
+// redrawEvery is the minimum time between two redraws.
 const redrawEvery = 250 * time.Millisecond
 
-// meterAfter is how long counted work takes before the live view shows it, and meterUntil how long it is shown after it was
-// told of last.
+// meterAfter is how long counted work runs before the live view shows it, and meterUntil how long it is shown after its
+// last update.
 const (
 	meterAfter = 500 * time.Millisecond
 	meterUntil = 10 * time.Second
 )
 
-// Live shows on a terminal which nodes run, are tried again, or wait for somebody, and how long the rest may take. It is
-// drawn in place, and vanishes while nothing runs. What failed stays on the screen; when everything has ended, so does
-// a list of what ran and for how long.
+// Live shows the running, retrying and waiting nodes on a terminal, and an estimate of the remaining time. It redraws in
+// place, and disappears while nothing runs. Failures stay on the screen; after the last node ends, a list of the nodes that
+// ran and their durations stays, too.
 type Live struct {
 	palette Palette
 	size    func() (width, height int)
@@ -37,15 +37,15 @@ type Live struct {
 	events eventLines
 	ran    ranNodes
 	meter  meter
-	idle   bool // nothing ran when it was drawn last
+	idle   bool // nothing ran at the last redraw
 	closed bool
 
 	stop    chan struct{}
 	stopped chan struct{}
 }
 
-// NewLive starts a live view on w. size tells the terminal's columns and rows, now the time; cpus is the number of
-// processors that limits.concurrentTasks 0 stands for.
+// NewLive starts a live view on w. size returns the terminal's columns and rows, now the time; cpus is the number of
+// processors, which limits.concurrentTasks 0 means.
 func NewLive(w io.Writer, p Palette, size func() (width, height int), now func() time.Time, cpus int) *Live {
 	l := &Live{
 		palette: p, size: size, now: now, screen: screen{w: w}, track: progress.Tracker{CPUs: cpus}, idle: true,
@@ -71,7 +71,7 @@ func (l *Live) tick() {
 	}
 }
 
-// look draws the view. Where nothing has run since the last look it leaves a list of what did, and of what waits.
+// look redraws the view. If nothing has run since the last call, it prints a list of what ran, and of what waits.
 func (l *Live) look() {
 	was := l.idle
 	if l.draw(""); !was || !l.idle {
@@ -83,7 +83,7 @@ func (l *Live) look() {
 	}
 }
 
-// waiting lists the nodes that wait for somebody while nothing runs.
+// waiting lists the nodes that wait for a person or an answer while nothing runs.
 func (l *Live) waiting() string {
 	const most = 10
 	now, width := l.now(), l.fitted().Width
@@ -98,7 +98,7 @@ func (l *Live) waiting() string {
 	return text
 }
 
-// ended is the list of what ran since the last one.
+// ended returns the list of what ran since the last one.
 func (l *Live) ended() string {
 	text := l.ran.take(l.fitted())
 	if text != "" {
@@ -107,20 +107,20 @@ func (l *Live) ended() string {
 	return text
 }
 
-// fitted is the palette for the terminal as it is now.
+// fitted returns the palette for the present size of the terminal.
 func (l *Live) fitted() Palette {
 	width, _ := l.size()
 	return Palette{On: l.palette.On, Width: width}
 }
 
-// Report takes a report in; it is seen at the next redraw.
+// Report implements [Progress]; the report is shown at the next redraw.
 func (l *Live) Report(r controllers.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.show(l.track.Report(r))
 }
 
-// Tree takes in the tree after a turn.
+// Tree implements [Progress].
 func (l *Live) Tree(t *state.Tree) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *Live) Tree(t *state.Tree) {
 	l.show(l.track.Tree(t))
 }
 
-// show keeps what ended for the list, and shows failures at once.
+// show collects ended nodes for the list, and shows failures at once.
 func (l *Live) show(events []progress.Event) {
 	above := ""
 	for _, e := range events {
@@ -144,21 +144,21 @@ func (l *Live) show(events []progress.Event) {
 	}
 }
 
-// Count shows work that takes long in the view.
+// Count shows long work in the view.
 func (l *Live) Count(task string, done, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.meter.set(task, done, total, l.now())
 }
 
-// Note shows a line that stays.
+// Note shows a permanent line.
 func (l *Live) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.draw(broken(Line(text), l.fitted().Width) + "\n")
 }
 
-// Close takes the view off the screen and leaves the list of what ran.
+// Close removes the view from the screen and prints the list of what ran.
 func (l *Live) Close() {
 	l.mu.Lock()
 	if l.closed {
@@ -174,7 +174,7 @@ func (l *Live) Close() {
 	<-l.stopped
 }
 
-// draw brings the view up to date; above is put before it and stays.
+// draw redraws the view; above is printed permanently before it.
 func (l *Live) draw(above string) {
 	if l.closed {
 		return
@@ -183,7 +183,7 @@ func (l *Live) draw(above string) {
 	l.screen.draw(above, l.lines(width, height), width, height)
 }
 
-// lines is the view: a headline and nodes, as many as the terminal has room for beside the line of the cursor.
+// lines returns the view: a headline and nodes, as many as fit on the terminal above the cursor's line.
 func (l *Live) lines(width, height int) []string {
 	now := l.now()
 	var lines []string
@@ -207,8 +207,8 @@ func (l *Live) lines(width, height int) []string {
 	return lines
 }
 
-// headline counts: "6 of 9 nodes done, about 40s left, 2 running, 1 waiting". A failed node that is not tried again is not
-// done.
+// headline counts: "6 of 9 nodes done, about 40s left, 2 running, 1 waiting". A failed node that is not retried counts as
+// not done.
 func headline(v progress.View) string {
 	s := fmt.Sprintf("%d of %s done", v.Done, Plural(v.Total, "node"))
 	if left := v.Left.Round(time.Second); left > 0 {
@@ -229,7 +229,7 @@ func headline(v progress.View) string {
 	return s
 }
 
-// nodeLines are the rows of the view, in two columns: names take half of the width at most.
+// nodeLines returns the rows of the view, in two columns: names take at most half of the width.
 func nodeLines(nodes []progress.Node, now time.Time, width int) []string {
 	lines := make([]string, len(nodes))
 	column := 0
@@ -244,7 +244,7 @@ func nodeLines(nodes []progress.Node, now time.Time, width int) []string {
 	return lines
 }
 
-// nodeName is "dag/checks build", in at most width columns: of a long name the node is kept as far as possible.
+// nodeName returns "dag/checks build", in at most width columns: a long name is cut so that the node stays readable.
 func nodeName(owner, name string, width int) string {
 	const shortest = 6
 	owner, name = Line(owner), Line(name)
@@ -254,7 +254,7 @@ func nodeName(owner, name string, width int) string {
 	return Cut(owner+" "+name, width)
 }
 
-// doing says in a few words what a node does.
+// doing describes a node's activity in a few words.
 func doing(n progress.Node, now time.Time) string {
 	attempt := fmt.Sprintf("attempt %d of %d", n.Attempt, n.Attempts)
 	switch {

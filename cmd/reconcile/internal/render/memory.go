@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// MemoryTable lists observations, a line each.
+// MemoryTable lists observations, one per line.
 func MemoryTable(w io.Writer, p Palette, rows []memory.Row, now time.Time) error {
 	const width = 100
 	t := NewTable(p, "ID", "CATEGORY", "AGENT", "ISSUE", "AGE", "TOKENS", "SUMMARY")
@@ -28,7 +28,7 @@ func MemoryTable(w io.Writer, p Palette, rows []memory.Row, now time.Time) error
 	return t.Write(w)
 }
 
-// memoryMark says what keeps an observation from being taken as it is; "" for nothing.
+// memoryMark returns the reason not to rely on an observation; "" for none.
 func memoryMark(r *memory.Row) string {
 	switch {
 	case r.Archived:
@@ -48,7 +48,7 @@ func stampAge(at schemas.Stamp, now time.Time) string {
 	return Age(now.Sub(at.Time))
 }
 
-// MemoryText writes an observation: what it is about, then all that it says.
+// MemoryText writes an observation: its fields, then its content.
 func MemoryText(w io.Writer, p Palette, m memory.Full, now time.Time) error {
 	var b strings.Builder
 	b.WriteString(p.Paint(Bold, Line(m.ID)) + "\n")
@@ -121,7 +121,7 @@ func anchorsText(anchors []schemas.Anchor) string {
 	return strings.Join(paths, ", ")
 }
 
-// MemoryStatsText writes the figures of a store.
+// MemoryStatsText writes the statistics of a store.
 func MemoryStatsText(w io.Writer, p Palette, s schemas.MemoryStats, now time.Time) error {
 	var b strings.Builder
 	t := Table{Palette: p}

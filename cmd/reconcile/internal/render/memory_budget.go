@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Levels of a [Budget]: from 70 % and from 90 % of the window on.
+// Levels of a [Budget]: compaction is recommended from 70 %, and critical from 90 % of the window.
 const (
 	BudgetOK       = "ok"
 	BudgetCompact  = "compaction-recommended"
 	BudgetCritical = "critical"
 )
 
-// Budget is what fills the context of an agent.
+// Budget describes the use of an agent's context window.
 type Budget struct {
 	Agent       string `json:"agent"`
 	IssueNumber int    `json:"issueNumber"`
@@ -24,11 +24,11 @@ type Budget struct {
 	Percent       float64         `json:"percent"` // of the window, to one decimal
 	Level         string          `json:"level"`   // one of the Budget constants
 	Sections      []BudgetSection `json:"sections"`
-	// DisplacedTokens is what the agent would have to read again for what the recall tells it.
+	// DisplacedTokens is the estimated size of what the agent would have to reread without the recall.
 	DisplacedTokens int `json:"displacedTokens"`
 }
 
-// BudgetSection is one sort of what is in the context: instructions, skills, memory and so on.
+// BudgetSection is one category of the context: instructions, skills, memory and so on.
 type BudgetSection struct {
 	Name    string       `json:"name"`
 	Tokens  int          `json:"tokens"`
@@ -38,15 +38,15 @@ type BudgetSection struct {
 
 // BudgetItem is one text in the context.
 type BudgetItem struct {
-	Name   string `json:"name"` // its path below the root, or what it is
+	Name   string `json:"name"` // its path below the root, or a description
 	Tokens int    `json:"tokens"`
-	// Estimated tells that only the beginning was counted, as much as was read of a large file.
+	// Estimated is set if only the beginning of a large file was read and counted.
 	Estimated bool `json:"estimated,omitempty"`
-	// Note says what else is to be known, such as why an item counts nothing.
+	// Note is a remark, such as why an item counts nothing.
 	Note string `json:"note,omitempty"`
 }
 
-// budgetRows bounds the items of a section that are shown to people; -o json has all.
+// budgetRows is the maximum number of items of a section in text output; -o json has all.
 const budgetRows = 12
 
 // BudgetText writes a budget for the terminal.
@@ -76,7 +76,7 @@ func BudgetText(w io.Writer, p Palette, b Budget) error {
 	return err
 }
 
-// budgetDigits is how wide numbers of tokens are: the largest window has nine digits.
+// budgetDigits is the width of numbers of tokens: the largest window has nine digits.
 const budgetDigits = 11
 
 func budgetSection(t *Table, s BudgetSection) {
@@ -100,7 +100,7 @@ func budgetSection(t *Table, s BudgetSection) {
 	}
 }
 
-// budgetBar is [########------] for the share that is filled.
+// budgetBar returns [########------] for the used share.
 func budgetBar(percent float64) string {
 	const width = 50
 	filled := min(max(int(percent/100*width+0.5), 0), width)
@@ -131,7 +131,7 @@ func percentText(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) +
 
 func padLeft(s string, width int) string { return strings.Repeat(" ", max(width-len(s), 0)) + s }
 
-// GroupedPlural is Plural with the number as Grouped writes it: "12,345 nodes".
+// GroupedPlural is Plural with the number formatted by Grouped: "12,345 nodes".
 func GroupedPlural(n int, word string) string {
 	return strings.Replace(Plural(n, word), strconv.Itoa(n), Grouped(n), 1)
 }

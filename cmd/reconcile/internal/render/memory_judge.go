@@ -10,10 +10,10 @@ import (
 	"reconcile.dev/reconcile/controllers/memory"
 )
 
-// listedFindings is how many findings of a sort, or missed questions, are listed for people.
+// listedFindings is the maximum number of listed findings of a category, or missed questions.
 const listedFindings = 20
 
-// MemoryAudit writes how many there are of each sort, and then which.
+// MemoryAudit writes the number of findings in each category, and then the findings.
 func MemoryAudit(w io.Writer, p Palette, sorts []memory.AuditSort) error {
 	t := NewTable(p, "SORT", "FOUND", "ALLOWED", "WHAT")
 	var lists strings.Builder
@@ -47,7 +47,7 @@ func listFindings(b *strings.Builder, s memory.AuditSort) {
 	}
 }
 
-// MemoryEvaluation writes the figures of an evaluation, and the questions that were not answered.
+// MemoryEvaluation writes the metrics of an evaluation, and the questions without an answer.
 func MemoryEvaluation(w io.Writer, p Palette, e memory.Evaluation, answers []memory.Answer) error {
 	t := NewTable(p, "FIGURE", "VALUE")
 	t.Row("questions", strconv.Itoa(e.Questions))

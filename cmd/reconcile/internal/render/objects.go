@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ObjectTables prints objects, a table for each kind that has some, in the order of the table of kinds.
+// ObjectTables prints objects, one table for each kind with objects, in the order of the table of kinds.
 func ObjectTables(w io.Writer, p Palette, table controllers.Table, entries []*state.Entry, now time.Time) error {
 	byKind := map[string][]*state.Entry{}
 	for _, e := range entries {
@@ -52,7 +52,7 @@ func kindTable(w io.Writer, p Palette, k *controllers.Kind, entries []*state.Ent
 	return t.Write(w)
 }
 
-// Word is a cell with a word in the color of its state, or a dash for "".
+// Word returns a cell with a word in the color of its state, or a dash for "".
 func Word(s string) Cell {
 	if s == "" {
 		return Cell{Text: none}
@@ -74,7 +74,7 @@ func StandingTable(w io.Writer, p Palette, list []*state.Entry, rows int) error 
 	return err
 }
 
-// Took is how long the last attempt of a node ran; "" for one that has not ended.
+// Took returns how long the last attempt of a node ran; "" if it has not ended.
 func Took(n schemas.NodeStatus) string {
 	if n.StartedAt.IsZero() || n.FinishedAt.IsZero() {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Age writes a length of time in its one or two largest units, as kubectl does: 45s, 3m, 2h5m, 3d, 2y30d. Below ten
-// seconds it keeps a tenth, below a second milliseconds.
+// Age formats a duration in its one or two largest units, as kubectl does: 45s, 3m, 2h5m, 3d, 2y30d. Below ten seconds it
+// shows tenths, below a second milliseconds.
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -49,7 +49,7 @@ func Plural(n int, word string) string {
 	return schemas.Count(n, word)
 }
 
-// EndLine is a text with a line feed at its end, unless it is empty.
+// EndLine returns a text with a final line feed, unless it is empty.
 func EndLine(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s

@@ -12,18 +12,18 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Progress shows a run while it happens. Methods may be called from several goroutines.
+// Progress shows a run while it happens. Methods are safe for concurrent use.
 type Progress interface {
-	// Report takes in what the performer reports of a node.
+	// Report is called with each report on a node.
 	Report(controllers.Report)
-	// Tree takes in the tree after a turn; callers must not change it. What became of a failure is shown then.
+	// Tree is called with the tree after a turn; callers must not change it. It shows the outcome of earlier failures.
 	Tree(*state.Tree)
-	// Count tells, as often as one likes, how far counted work is that may take long: "read", "write". What is told of with
-	// less done began anew. It is over when another task or a tree is told of, or done is total.
+	// Count shows the progress of long counted work, such as "read" or "write"; it may be called often. A smaller done
+	// restarts the count. The work is over at the next task or tree, or when done is total.
 	Count(task string, done, total int)
-	// Note shows a line that stays: a warning, a commit.
+	// Note shows a permanent line: a warning, a commit.
 	Note(text string)
-	// Close ends the view. Nothing is shown after it.
+	// Close ends the view. Later calls show nothing.
 	Close()
 }
 
@@ -45,11 +45,11 @@ func (Silent) Note(string) {}
 // Close does nothing.
 func (Silent) Close() {}
 
-// countEvery is how long counted work takes before a line is written about it, and the time to the next one.
+// countEvery is the time between two lines about counted work.
 const countEvery = 3 * time.Second
 
-// Lines shows one plain line for each start and end, and what a node printed that failed. It is for what is no terminal:
-// logs, pipes, CI. W and Now must be set.
+// Lines shows one plain line for each start and end, and the output of failed nodes. It is for logs, pipes and CI. W and
+// Now must be set.
 type Lines struct {
 	W       io.Writer
 	Palette Palette
@@ -59,7 +59,7 @@ type Lines struct {
 	track  progress.Tracker
 	events eventLines
 	meter  meter
-	told   time.Time // when a line was written about the meter, or its work began
+	told   time.Time // time of the last line about the meter, or the start of its work
 	closed bool
 }
 
@@ -70,14 +70,14 @@ func (l *Lines) Report(r controllers.Report) {
 	l.show(l.track.Report(r))
 }
 
-// Tree writes what became of the failures before.
+// Tree writes the outcome of earlier failures.
 func (l *Lines) Tree(t *state.Tree) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.show(l.track.Tree(t))
 }
 
-// Count writes a line now and then while the work goes on.
+// Count writes a line from time to time during the work.
 func (l *Lines) Count(task string, done, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Lines) Note(text string) {
 	l.write(Line(text))
 }
 
-// Close writes the failures that no tree has told of any more.
+// Close writes the failures whose outcome is still unknown.
 func (l *Lines) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,13 +120,13 @@ func (l *Lines) write(line string) {
 	}
 }
 
-// Bounds of what is shown of failures.
+// Limits of shown failures.
 const (
-	tailLines    = 20 // of the output of one
-	fullFailures = 10 // with their output; of more there is one line each
+	tailLines    = 20 // of the output of one node
+	fullFailures = 10 // shown with their output; others take one line each
 )
 
-// eventLines makes lines of events. Only the first failures are told in full.
+// eventLines formats events as lines. Only the first failures are shown with their output.
 type eventLines struct{ failures int }
 
 func (l *eventLines) of(p Palette, e progress.Event) []string {
@@ -140,7 +140,7 @@ func (l *eventLines) of(p Palette, e progress.Event) []string {
 	return append(lines, Failure(e.Owner, e.Name, e.Output, e.Log)...)
 }
 
-// Failure tells of a node that failed: the end of what it printed, where all of it is, and the next command.
+// Failure describes a failed node: the end of its output, the path of the log, and the next command.
 func Failure(owner, node, output, log string) []string {
 	var lines []string
 	for _, line := range tail(output, tailLines) {
@@ -152,7 +152,7 @@ func Failure(owner, node, output, log string) []string {
 	return append(lines, "  next: reconcile logs "+Line(owner)+" "+Line(node))
 }
 
-// eventLine is one event in a line, broken at words on a terminal that is narrower.
+// eventLine formats an event as one line, wrapped on a narrow terminal.
 func eventLine(p Palette, e progress.Event) string {
 	head, state := fmt.Sprintf("%s %s %s ", e.At.UTC().Format(time.TimeOnly), Line(e.Owner), Line(e.Name)), Line(e.State)
 	line := broken(head+state+afterState(e), p.Width)
@@ -162,7 +162,7 @@ func eventLine(p Palette, e progress.Event) string {
 	return line
 }
 
-// broken breaks a line that is wider than a terminal at words; width 0: no terminal.
+// broken wraps a line at words to the width of a terminal; width 0: no terminal.
 func broken(line string, width int) string {
 	const indent = "    "
 	if width == 0 || Width(line) <= width {
@@ -171,7 +171,7 @@ func broken(line string, width int) string {
 	return strings.Join(Wrap(line, max(width-len(indent), 1)), "\n"+indent)
 }
 
-// afterState says how long the attempt of an event took, how it ended, and what follows.
+// afterState describes how long the attempt of an event took, how it ended, and what follows.
 func afterState(e progress.Event) string {
 	s := ""
 	if e.Took > 0 {
@@ -192,7 +192,7 @@ func afterState(e progress.Event) string {
 	return s
 }
 
-// tail returns the last n lines of what a command printed, made harmless; none of empty output.
+// tail returns the last n lines of a command's output, cleaned; none for empty output.
 func tail(output string, n int) []string {
 	output = strings.TrimRight(output, "\r\n")
 	if output == "" {
@@ -202,14 +202,14 @@ func tail(output string, n int) []string {
 	return lines[max(len(lines)-n, 0):]
 }
 
-// meter is counted work, and how long the rest of it may take at the pace so far.
+// meter is counted work, with an estimate of the remaining time at the present pace.
 type meter struct {
 	task        string
 	done, total int
 	began, last time.Time
 }
 
-// set takes in how far the work is, and reports whether it is other work than before.
+// set updates the progress, and reports whether new work starts.
 func (m *meter) set(task string, done, total int, now time.Time) (begins bool) {
 	begins = m.began.IsZero() || task != m.task || done < m.done
 	if begins {

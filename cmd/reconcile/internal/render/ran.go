@@ -16,7 +16,7 @@ const (
 	ranKept = 20 * ranRows // before the shorter ones are dropped
 )
 
-// ranNodes collects what ran.
+// ranNodes collects the nodes that ran.
 type ranNodes struct {
 	nodes       []ranNode
 	index       map[string]int // by name
@@ -55,7 +55,7 @@ func (r *ranNodes) add(e progress.Event) {
 	n.state, n.took, n.attempts = e.State, n.took+e.Took, n.attempts+1
 }
 
-// prune keeps what did not succeed, and of the rest what took longest, in the order in which it ended.
+// prune keeps the nodes that did not succeed, and of the others the longest, in the order in which they ended.
 func (r *ranNodes) prune() {
 	if len(r.nodes) <= ranRows {
 		return
@@ -76,7 +76,7 @@ func (r *ranNodes) prune() {
 	r.nodes = next
 }
 
-// compare orders nodes by how much they matter to whoever reads the list.
+// compare orders nodes by importance to the reader.
 func (n *ranNode) compare(o *ranNode) int {
 	if a, b := n.state == schemas.OutcomeSucceeded, o.state == schemas.OutcomeSucceeded; a != b {
 		if a {
@@ -87,7 +87,7 @@ func (n *ranNode) compare(o *ranNode) int {
 	return int(o.took - n.took)
 }
 
-// take returns the list as text, and empties it.
+// take returns the list as text, and clears it.
 func (r *ranNodes) take(p Palette) string {
 	if len(r.nodes) == 0 {
 		return ""
@@ -105,7 +105,7 @@ func (r *ranNodes) take(p Palette) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "ran %s in %s:\n", Plural(len(r.nodes)+r.dropped, "node"), Age(r.last.Sub(r.first)))
-	t.Write(&b) // a strings.Builder takes everything
+	t.Write(&b) // a strings.Builder does not fail
 	if r.dropped > 0 {
 		fmt.Fprintf(&b, "  … and %d more that succeeded sooner\n", r.dropped)
 	}

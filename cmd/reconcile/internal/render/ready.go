@@ -9,8 +9,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// ReadyTable lists items of work, a line each. With explain it tells of each why it stands as it does, when it is looked
-// at again, and who took it.
+// ReadyTable lists work items, one per line. With explain it adds each item's reason, the time of the next check, and its
+// claim.
 func ReadyTable(w io.Writer, p Palette, items []controllers.Item, explain bool, now time.Time) error {
 	heads := []string{"ITEM", "ISSUE", "SESSION", "PRIORITY", "AGENT"}
 	if explain {
@@ -29,7 +29,7 @@ func ReadyTable(w io.Writer, p Palette, items []controllers.Item, explain bool, 
 	return t.Write(w)
 }
 
-// again is how long it takes until something is looked at again though nothing changed.
+// again returns the time until an item is checked again without a change.
 func again(at schemas.Time, now time.Time) string {
 	switch {
 	case at.IsZero():
@@ -47,7 +47,7 @@ func claimed(c *controllers.ItemClaim, now time.Time) string {
 	return c.By + ", " + ageOf(c.Since, now)
 }
 
-// what says what is to be done, or what keeps it from being done.
+// what returns the task, or what blocks it.
 func what(it *controllers.Item, explain bool) Cell {
 	text, color := it.Task, Plain
 	switch {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// screen draws some lines of a terminal in place, the last ones above the cursor. It clears lines one by one: to clear the
-// screen from a place on makes some terminals keep what was there in their history.
+// screen redraws the last lines of a terminal in place, above the cursor. It clears lines individually: clearing the rest
+// of the screen makes some terminals keep the old content in their history.
 type screen struct {
 	w     io.Writer
 	lines []string // as drawn, at width
 	width int
 }
 
-// draw replaces the lines, in one write so that they do not flicker; above is put before them and stays. Each line must be
+// draw replaces the lines, in one write to avoid flicker; above is printed permanently before them. Each line must be
 // narrower than the terminal, and all of them together lower.
 func (s *screen) draw(above string, lines []string, width, height int) {
 	if above == "" && slices.Equal(lines, s.lines) && (width == s.width || len(lines) == 0) {
@@ -33,10 +33,10 @@ func (s *screen) draw(above string, lines []string, width, height int) {
 		b.WriteString(line + "\x1b[K\n")
 	}
 	s.lines, s.width = lines, width
-	io.WriteString(s.w, b.String()) // a terminal that is gone is no reason to end a run
+	io.WriteString(s.w, b.String()) // a closed terminal does not end a run
 }
 
-// move goes up or down by n rows, to their beginning.
+// move goes up or down by n rows, to the start of the row.
 func move(n int, way byte) string {
 	if n == 0 {
 		return ""
@@ -44,7 +44,7 @@ func move(n int, way byte) string {
 	return fmt.Sprintf("\x1b[%d%c\r", n, way)
 }
 
-// rows is how many rows lines take on a terminal of some width, which has wrapped those that are wider since they were
+// rows returns how many rows the lines take on a terminal of this width, which may have wrapped wider lines since they were
 // drawn.
 func rows(lines []string, width int) int {
 	n := 0

@@ -14,7 +14,7 @@ const (
 	legendHeight = 34.0
 )
 
-// SVG writes the graph as a picture of its own: no fonts, scripts, styles or images from elsewhere.
+// SVG writes the graph as a self-contained picture: no external fonts, scripts, styles or images.
 func SVG(w io.Writer, g graph.Picture) error {
 	l := newLayout(g)
 	width := max(l.width, 2*margin+float64(Width(g.Title))*9, legendWidth(g.States()))
@@ -47,7 +47,8 @@ func SVG(w io.Writer, g graph.Picture) error {
 	return err
 }
 
-// svgLine draws a curve from box to box that leaves and arrives level, and runs straight through the columns between.
+// svgLine draws a curve from box to box that starts and ends horizontally, and passes the columns between in a straight
+// line.
 func svgLine(way line) string {
 	var d strings.Builder
 	x, y := way[0].x+way[0].width, way[0].y
@@ -119,7 +120,7 @@ func legendWidth(states []string) float64 {
 	return width
 }
 
-// svgText escapes text for XML; what XML cannot hold is shown as Line shows it.
+// svgText escapes text for XML; characters that XML does not allow are shown as Line shows them.
 func svgText(s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(Line(s))) // a strings.Builder does not fail

@@ -14,7 +14,7 @@ type Cell struct {
 	Color Color
 }
 
-// Table collects rows and writes them in aligned columns. On a terminal a row is one line: what has no room is cut.
+// Table collects rows and writes them in aligned columns. On a terminal a row is one line: text that does not fit is cut.
 type Table struct {
 	Palette Palette
 	Indent  string
@@ -95,12 +95,12 @@ func (t *Table) line(b *strings.Builder, row []Cell, widths []int) {
 	b.WriteByte('\n')
 }
 
-// wraps reports whether a column is the one to be broken at words.
+// wraps reports whether a column is wrapped at words.
 func (t *Table) wraps(column int, widths []int) bool {
 	return t.Wrap && t.Palette.Width > 0 && column == len(widths)-1
 }
 
-// wrapped writes the last cell of a line, which begins at a column, in as many lines as it takes.
+// wrapped writes the last cell of a line, which starts at a column, wrapped into lines.
 func (t *Table) wrapped(b *strings.Builder, c Cell, column int) {
 	for i, line := range Wrap(c.Text, max(t.Palette.Width-column, narrowest)) {
 		if i > 0 {
@@ -113,7 +113,7 @@ func (t *Table) wrapped(b *strings.Builder, c Cell, column int) {
 // narrowest is the width below which a column is not made narrower to fit a terminal.
 const narrowest = 10
 
-// fit makes columns narrower until a line fits the terminal: the last one first, then whichever is the widest.
+// fit makes columns narrower until a line fits the terminal: the last one first, then the widest.
 func (t *Table) fit(widths []int) []int {
 	over := Width(t.Indent) + 2*(len(widths)-1) - t.Palette.Width
 	for _, w := range widths {
@@ -175,7 +175,7 @@ func Cut(s string, width int) string {
 	return b.String() + "…"
 }
 
-// Wrap breaks text into lines of at most width columns, at spaces; a word that is wider stands alone.
+// Wrap breaks text into lines of at most width columns, at spaces; a wider word has its own line.
 func Wrap(s string, width int) []string {
 	var lines []string
 	line := ""

@@ -9,11 +9,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// mostTalk is how many lines are shown of one turn.
+// mostTalk is the maximum number of lines of one turn.
 const mostTalk = 5
 
-// TalkLines are what was said in a clarification in the form of a chat: "[Engineer -> Architect] Clarification needed
-// (CLR-42-001):" and the beginning of the question. "reconcile clarify show" has all of it.
+// TalkLines returns a turn of a clarification in the form of a chat: "[Engineer -> Architect] Clarification needed
+// (CLR-42-001):" and the beginning of the question. "reconcile clarify show" prints all of it.
 func TalkLines(c *controllers.Clarified) []string {
 	switch {
 	case c.Turn == nil:
@@ -24,11 +24,11 @@ func TalkLines(c *controllers.Clarified) []string {
 	var b strings.Builder
 	shown := controllers.Thread{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
 		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Status: c.Status},
-		Human:         true} // of the routing, the run of the agent tells
+		Human:         true} // the agent's run reports the routing
 	if err := ChatTurn(&b, shown, 0); err != nil {
-		return nil // a strings.Builder takes everything
+		return nil // a strings.Builder does not fail
 	}
-	// The chat is Markdown, in which < must be told from HTML; here nothing is.
+	// The chat is Markdown, which escapes <; plain text does not.
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(b.String(), "&lt;", "<")), "\n")
 	if len(lines) > mostTalk {
 		lines = append(lines[:mostTalk], "  …")
@@ -36,7 +36,8 @@ func TalkLines(c *controllers.Clarified) []string {
 	return lines
 }
 
-// escalationLines are what a human has to decide: why, the open question, the positions and the options.
+// escalationLines returns the decision that a human has to make: the reason, the open question, the positions and the
+// options.
 func escalationLines(c *controllers.Clarified) []string {
 	const most = 400 // columns of one text; "reconcile clarify show" has all of it
 	e := c.Escalation
@@ -44,7 +45,7 @@ func escalationLines(c *controllers.Clarified) []string {
 		"  Why: " + clarify.Because(e.Reason, c.Turn.Body)}
 	for i, p := range e.Positions {
 		head := "  " + DisplayName(p.Agent) + ": "
-		if i == 0 { // the side that asks
+		if i == 0 { // the asking side
 			head = "  Open question of " + DisplayName(p.Agent) + ": "
 		}
 		lines = append(lines, head+Cut(Line(strings.Join(strings.Fields(p.Body), " ")), most))

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	artifactLimit  = 64 << 10  // bytes that an agent is shown of one file
-	artifactsLimit = 256 << 10 // and of all of them
+	artifactLimit  = 64 << 10  // maximum bytes of one file shown to an agent
+	artifactsLimit = 256 << 10 // and of all files
 )
 
-// stdin is what the command reads: the task's text, and the files that belong to it as they are now.
+// stdin returns the command's input: the task's text, and its artifacts in their present state.
 func (a *attempt) stdin() string {
 	if len(a.task.Artifacts) == 0 || a.task.StdinFormat == agentio.FormatNone {
 		return a.task.Stdin
@@ -34,7 +34,8 @@ func (a *attempt) stdin() string {
 	return agentio.Attach(a.task.StdinFormat, a.task.Stdin, files)
 }
 
-// showArtifact reads at most room bytes of a file. What cannot be shown is said in its place: the agent may do without.
+// showArtifact reads at most room bytes of a file. A file that cannot be shown gives a note instead: the agent may not need
+// it.
 func (a *attempt) showArtifact(name string, room int) agentio.Artifact {
 	shown := agentio.Artifact{Path: name}
 	if room == 0 {
@@ -59,7 +60,7 @@ func (a *attempt) showArtifact(name string, room int) agentio.Artifact {
 	return shown
 }
 
-// lastRune is the length of b without the character at its end that was cut in two, if one was.
+// lastRune returns the length of b without an incomplete character at its end.
 func lastRune(b []byte) int {
 	for i := len(b) - 1; i >= max(len(b)-utf8.UTFMax, 0); i-- {
 		if utf8.RuneStart(b[i]) {
@@ -72,8 +73,8 @@ func lastRune(b []byte) int {
 	return len(b)
 }
 
-// readArtifact reads at most limit bytes of a regular file below the root. Symbolic links are not followed: they could
-// lead to where no artifact may be.
+// readArtifact reads at most limit bytes of a regular file below the root. It does not follow symbolic links, which could
+// lead outside.
 func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
 	if err := a.checkArtifact(name); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
 	return data, notReadable(err)
 }
 
-// checkArtifact says why a file is not to be read.
+// checkArtifact returns why a file must not be read.
 func (a *attempt) checkArtifact(name string) error {
 	if treepath.Of(name) == treepath.Outside {
 		return errors.New("not shown: it is not a path below the root")
@@ -113,7 +114,7 @@ func (a *attempt) checkArtifact(name string) error {
 	return nil
 }
 
-// notReadable says why a file cannot be read, without the path, which stands beside it.
+// notReadable returns why a file cannot be read, without the path, which the caller shows.
 func notReadable(err error) error {
 	if err == nil {
 		return nil

@@ -16,7 +16,7 @@ func askedBy(root *os.Root, specs, key string) bool {
 		dir := path.Join(specs, k.Plural)
 		files, err := regular.List(root, dir)
 		if err != nil {
-			continue // nobody asked anything yet
+			continue // no question yet
 		}
 		for _, f := range files {
 			data, err := regular.Read(root, path.Join(dir, f.Name()))

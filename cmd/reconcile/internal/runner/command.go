@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// command is what is started.
+// command is a program to start.
 type command struct {
 	path  string // of the program
 	dir   string // absolute
@@ -20,7 +20,7 @@ type command struct {
 	stdin string
 }
 
-// prepare checks what can be checked before the start, and makes ready what the command will look for.
+// prepare checks the preconditions of the start, and creates the files that the command reads.
 func (a *attempt) prepare() (err error) {
 	if len(a.task.Argv) == 0 || a.task.Argv[0] == "" {
 		return errors.New("no program is given")
@@ -31,10 +31,10 @@ func (a *attempt) prepare() (err error) {
 	if err = a.removeStaleResult(); err != nil {
 		return err
 	}
-	if err = errors.Join(a.writeNeeds(), a.remind()); err != nil {
+	if err = errors.Join(a.writeNeeds(), a.writeRecall()); err != nil {
 		return asFault(err)
 	}
-	a.command.env, a.command.stdin = a.environment(), a.reminded(a.stdin())
+	a.command.env, a.command.stdin = a.environment(), a.withRecall(a.stdin())
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
 }
@@ -55,8 +55,8 @@ func (a *attempt) workingDir() (string, error) {
 	return a.absolute(a.task.Dir), nil
 }
 
-// findProgram finds a program as a shell in dir would: a name with a slash is relative to dir. Entries of searchPath that
-// are not absolute are passed over.
+// findProgram finds a program as a shell in dir would: a name with a slash is relative to dir. It skips relative entries of
+// searchPath.
 func findProgram(name, dir, searchPath string) (string, error) {
 	if runtime.GOOS == "windows" {
 		return exec.LookPath(name)
@@ -65,7 +65,7 @@ func findProgram(name, dir, searchPath string) (string, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return name, nil // that it cannot be run is what starting it says best
+		return name, nil // starting it gives the best error
 	}
 	for entry := range strings.SplitSeq(searchPath, string(filepath.ListSeparator)) {
 		p := filepath.Join(entry, name)
@@ -98,10 +98,10 @@ func (a *attempt) start(out *output) (*process, error) {
 		[]*os.File{in, out.stdout, out.stderr, a.lease.file})
 }
 
-// pipeRoom is what every system's pipe takes without a reader.
+// pipeRoom is the minimum capacity of a pipe on every system.
 const pipeRoom = 4096
 
-// openInput opens what the command reads as its stdin.
+// openInput opens the command's stdin.
 func (a *attempt) openInput() (*os.File, error) {
 	text := a.command.stdin
 	if text == "" {
@@ -128,7 +128,7 @@ func (a *attempt) openInput() (*os.File, error) {
 	return r, nil
 }
 
-// explainStart says why a program that was found could not be started.
+// explainStart returns why an existing program could not be started.
 func (a *attempt) explainStart(err error) error {
 	program := a.task.Argv[0]
 	switch {

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	maxNeedEnv  = 4 << 10  // the longest result of a needed node that goes into the environment
+	maxNeedEnv  = 4 << 10  // the maximum size of a needed node's result in the environment
 	maxNeedsEnv = 64 << 10 // and all of them together
 )
 
-// inherited names what a command gets of our own environment; Windows programs do not start without the rest.
+// inherited names the variables that a command inherits; Windows programs need the others.
 func inherited() []string {
 	names := []string{"PATH", "HOME", "LANG"}
 	if runtime.GOOS == "windows" {
@@ -31,7 +31,7 @@ func inherited() []string {
 	return names
 }
 
-// baseEnv is the environment that every command starts from.
+// baseEnv returns the environment that every command starts from.
 func baseEnv(environ []string) []string {
 	var env []string
 	for _, name := range inherited() {
@@ -46,7 +46,7 @@ func baseEnv(environ []string) []string {
 	return env
 }
 
-// environment is what the command of a gets: see the package comment.
+// environment returns the environment of the command of a: see the package comment.
 func (a *attempt) environment() []string {
 	env := make([]string, len(a.base), len(a.base)+len(a.task.Env)+len(a.task.Needs)+6)
 	copy(env, a.base)
@@ -80,7 +80,7 @@ func set(env []string, kv string) []string {
 	return append(env, kv)
 }
 
-// needsEnv hands on the results that fit: strings as they are, other values as JSON.
+// needsEnv returns variables with the results that fit: strings as they are, other values as JSON.
 func needsEnv(needs map[string]controllers.Need) []string {
 	var env []string
 	room := maxNeedsEnv
@@ -95,8 +95,8 @@ func needsEnv(needs map[string]controllers.Need) []string {
 	return env
 }
 
-// resultText is a result as a variable holds it; ok is false for none, and for one that does not fit. A result that was
-// read from a status is JSON text, so that only its encoding tells whether it is a string.
+// resultText returns a result as a variable's value; ok is false for no result, and for one that does not fit. A result
+// from a status is JSON text, so that only its encoding tells whether it is a string.
 func resultText(v any) (text string, ok bool) {
 	if v == nil {
 		return "", false
@@ -127,7 +127,7 @@ func (a *attempt) writeNeeds() error {
 	return a.writeWork(needsName(a.effect.Key), b)
 }
 
-// writeWork writes a file that a run is given.
+// writeWork writes a file for a run.
 func (a *attempt) writeWork(name string, data []byte) error {
 	f, err := a.files.write(name, data)
 	if err == nil {
@@ -136,7 +136,7 @@ func (a *attempt) writeWork(name string, data []byte) error {
 	return err
 }
 
-// removeWorkOf removes the files that the run with that key was given.
+// removeWorkOf removes the files of the run with that key.
 func (r *Runner) removeWorkOf(key string) (err error) {
 	for _, name := range []string{needsName(key), memoryName(key)} {
 		err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, name)))
@@ -161,20 +161,20 @@ func (a *attempt) removeWork() {
 	a.work = nil
 }
 
-// leave remembers a file of a key that could not be removed now; Close tries again.
+// leave records a file of a key that could not be removed; Close tries again.
 func (r *Runner) leave(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.litter = append(r.litter, key)
+	r.leftovers = append(r.leftovers, key)
 }
 
-func (r *Runner) removeLitter() error {
+func (r *Runner) removeLeftovers() error {
 	err := r.files.close()
-	for _, key := range r.litter {
+	for _, key := range r.leftovers {
 		err = errors.Join(err, r.removeWorkOf(key))
 	}
 	return err
 }
 
-// absolute is the path of a slash path below the root, for a command to use.
+// absolute returns the absolute path of a slash path below the root.
 func (r *Runner) absolute(p string) string { return filepath.Join(r.dir, filepath.FromSlash(p)) }

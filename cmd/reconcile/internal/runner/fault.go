@@ -6,14 +6,14 @@ import (
 	"syscall"
 )
 
-// fault is a failure of reconcile or of the machine, not of the command: it says nothing about the command, so it is
-// reported as Broken, is not recorded, and uses up no attempt.
+// fault is a failure of reconcile or of the machine, not of the command: it is reported as Broken, is not recorded, and
+// uses up no attempt.
 type fault struct{ err error }
 
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-// asFault marks an error as a fault; nil stays nil, and what has a report of its own stays what it is.
+// asFault marks an error as a fault; nil stays nil, and errLeaseTaken, which has its own report, is unchanged.
 func asFault(err error) error {
 	if err == nil || errors.Is(err, errLeaseTaken) {
 		return err
@@ -21,13 +21,13 @@ func asFault(err error) error {
 	return &fault{err}
 }
 
-// machineErrors are what the system says when it cannot do what nothing is wrong with: no room, a broken or read-only
-// disk, too many files, processes, or too little memory.
+// machineErrors are system errors that no command causes: no space, a broken or read-only disk, too many files or
+// processes, or too little memory.
 var machineErrors = []error{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN,
 }
 
-// faultIn returns the fault in err, marked or told by what the system said; nil if there is none.
+// faultIn returns the fault in err, either marked or a machine error, or nil.
 func faultIn(err error) error {
 	var f *fault
 	if errors.As(err, &f) {

@@ -17,24 +17,24 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// leaseFile is the one file of all leases. It stays empty: a lease is a lock on two of its bytes, and a digest of the
-// key says on which. So a lease costs no file to be made and removed, and leaves no litter.
+// leaseFile is the single file of all leases. It stays empty: a lease is a lock on two of its bytes, at a position derived
+// from a digest of the key. So a lease creates and removes no file.
 const leaseFile = ".reconcile/leases"
 
 // leases are the locks of one runner.
 type leases struct {
 	root *os.Root
 	once sync.Once
-	base *os.File // our own open file: its locks are not shared with any command
+	base *os.File // our own open file: no command shares its locks
 	err  error
 }
 
-// lease is a hold on one key. The first byte is locked through file, an open file that the processes of the run share:
-// it is free when the last of them is gone. The second is locked through leases.base: it is free when the runner is.
+// lease is a hold on one key. The first byte is locked through file, an open file that the processes of the run share: it
+// is free when the last of them is gone. The second is locked through leases.base: it is free when the runner is gone.
 type lease struct {
 	*leases
 	at   int64
-	file *os.File // nil once given up
+	file *os.File // nil after the release
 }
 
 func (l *leases) open() error {
@@ -60,13 +60,13 @@ func (l *leases) close() error {
 	return l.base.Close()
 }
 
-// of is the lease of key, not taken.
+// of returns the lease of key, not taken.
 func (l *leases) of(key string) *lease {
 	sum := sha256.Sum256([]byte(key))
 	return &lease{leases: l, at: int64(binary.BigEndian.Uint64(sum[:8])>>2) * 2}
 }
 
-// take locks the lease of key without waiting; errLeaseTaken if somebody holds it.
+// take locks the lease of key without waiting; errLeaseTaken if another process holds it.
 func (l *leases) take(key string) (*lease, error) {
 	if err := l.open(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (l *leases) take(key string) (*lease, error) {
 	return k, nil
 }
 
-// release gives up our share in the hold of the run; its processes keep theirs.
+// release releases our share in the run's hold; its processes keep theirs.
 func (k *lease) release() {
 	if k.file != nil {
 		k.file.Close()
@@ -112,7 +112,7 @@ func (k *lease) discard() error {
 	return lockByte(k.base, k.at+1, unix.F_UNLCK)
 }
 
-// runs reports whether another runner that lives holds the lease.
+// runs reports whether another live runner holds the lease.
 func (k *lease) runs() bool {
 	if k.open() != nil {
 		return false

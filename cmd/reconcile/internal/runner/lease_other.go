@@ -11,27 +11,27 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// leaseDir holds one locked file for each lease. A file without a lock is litter.
+// leaseDir holds one locked file for each lease. A file without a lock is a leftover.
 const leaseDir = ".reconcile/leases"
 
 type leases struct{ root *os.Root }
 
-// lease is a hold on one key: a locked file, of which file is our descriptor. The lock belongs to the open file, which
-// the processes of the run share, so it is free when the last of them is gone.
+// lease is a hold on one key: a locked file, of which file is our descriptor. The lock belongs to the open file, which the
+// processes of the run share, so it is free when the last of them is gone.
 type lease struct {
 	root *os.Root
 	name string
-	file *os.File // nil once given up
+	file *os.File // nil after the release
 }
 
 func (l *leases) close() error { return nil }
 
-// of is the lease of key, not taken.
+// of returns the lease of key, not taken.
 func (l *leases) of(key string) *lease {
 	return &lease{root: l.root, name: path.Join(leaseDir, flat(key)+".lease")}
 }
 
-// take locks the lease of key without waiting; errLeaseTaken if somebody holds it.
+// take locks the lease of key without waiting; errLeaseTaken if another process holds it.
 func (l *leases) take(key string) (*lease, error) {
 	k := l.of(key)
 	f, err := k.lock()
@@ -47,7 +47,7 @@ func (l *leases) take(key string) (*lease, error) {
 	return k, nil
 }
 
-// lock opens and locks the file. A file that was removed between the two is no lease: its remover held the lock.
+// lock opens and locks the file. If the file was removed in between, it tries again: the remover held the lock.
 func (k *lease) lock() (*os.File, error) {
 	for {
 		f, _, err := regular.OpenFile(k.root, k.name, os.O_RDWR|os.O_CREATE, 0o644)
@@ -65,7 +65,7 @@ func (k *lease) lock() (*os.File, error) {
 	}
 }
 
-// release gives up our share in the hold; the processes of the run keep theirs.
+// release releases our share in the hold; the processes of the run keep theirs.
 func (k *lease) release() {
 	if k.file != nil {
 		k.file.Close()
@@ -86,7 +86,7 @@ func (k *lease) discard() error {
 	return k.root.Remove(k.name)
 }
 
-// runs reports whether another runner that lives holds the lease.
+// runs reports whether another live runner holds the lease.
 func (k *lease) runs() bool {
 	f, _, err := regular.OpenFile(k.root, k.name, os.O_RDWR, 0)
 	if err != nil {

@@ -25,8 +25,8 @@ func tryLock(f *os.File) error {
 	}
 }
 
-// claim adds a lock of the other family: a record lock belongs to the process, children do not inherit it. It tells
-// the runner that lives from the orphans of one that was killed.
+// claim adds a record lock: it belongs to the process, and children do not inherit it. It distinguishes a live runner from
+// the orphans of a killed one.
 func claim(f *os.File) error {
 	l := unix.Flock_t{Type: unix.F_WRLCK}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &l); err != nil {

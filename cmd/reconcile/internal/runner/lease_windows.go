@@ -20,8 +20,8 @@ func tryLock(f *os.File) error {
 	return nil
 }
 
-// linked is always true: Windows does not remove a file that is open.
+// linked is always true: Windows does not remove an open file.
 func linked(*os.File) bool { return true }
 
-// claimed is true: the file can be there only while a runner lives, because commands do not inherit the lock.
+// claimed is true: the file exists only while a runner lives, because commands do not inherit the lock.
 func claimed(*os.File) bool { return true }

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// chainVar names the environment variable that marks every process of a run. Its value lists the runs that the process
-// is inside of, outermost first, separated by colons; each is "root.runner.key", three digests.
+// chainVar is the environment variable that marks every process of a run. Its value lists the runs that contain the
+// process, outermost first, separated by colons; each is "root.runner.key", three digests.
 const chainVar = "RECONCILE_CHAIN"
 
-// marks makes and recognises the marks of one runner.
+// marks creates and recognizes the marks of one runner.
 type marks struct {
 	root   string // digest of the tree's path
-	runner string // digest that is this runner's own
-	outer  string // the chain that this process itself runs in, with a colon at its end; or empty
+	runner string // digest unique to this runner
+	outer  string // the chain of this process, with a colon at its end; or empty
 }
 
 func newMarks(dir string, environ []string) marks {
@@ -34,12 +34,12 @@ func digest(s string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// chain is the value of chainVar for a run.
+// chain returns the value of chainVar for a run.
 func (m marks) chain(key string) string {
 	return m.outer + m.root + "." + m.runner + "." + digest(key)
 }
 
-// ofRun reports whether a process with this chain is inside a run of key in our tree, whichever runner started it.
+// ofRun reports whether a process with this chain is inside a run of key in our tree, started by any runner.
 func (m marks) ofRun(chain, key string) bool {
 	want := digest(key)
 	return anyLink(chain, func(root, _, k string) bool { return root == m.root && k == want })
@@ -61,22 +61,22 @@ func anyLink(chain string, ok func(root, runner, key string) bool) bool {
 	return false
 }
 
-// MarkVariables are the variables of an environment that [InsideRun] looks at.
+// MarkVariables are the environment variables that [InsideRun] reads.
 var MarkVariables = []string{"RECONCILE_RUN", "RECONCILE_ROOT", chainVar, "RECONCILE_AGENT", "RECONCILE_SESSION"}
 
-// Inside is the run that a process is part of.
+// Inside is the run that contains a process.
 type Inside struct {
 	Key string // of the run
-	// Agent and Session are who performs it and what it belongs to; "" where it has none.
+	// Agent and Session are the run's agent and session; "" if it has none.
 	Agent, Session string
-	// Elsewhere says that it is a run of another tree.
+	// Elsewhere is set for a run of another tree.
 	Elsewhere bool
 }
 
-// InsideRun returns the run that a process is part of: that of the tree in dir, at any depth, else one of another tree;
-// nil for a process that is part of none. environs are the environments of the process and its ancestors ([Ancestry]),
-// its own first. Of several that name a run of the tree the outermost counts: reconcile made it, while the run's own
-// processes choose what they hand on.
+// InsideRun returns the run that contains a process: one of the tree in dir, at any depth, else one of another tree; nil if
+// there is none. environs are the environments of the process and its ancestors ([Ancestry]), its own first. Of several
+// that name a run of the tree the outermost counts: reconcile set it, while the run's own processes choose what they pass
+// on.
 func InsideRun(dir string, environs iter.Seq[[]string]) *Inside {
 	real := ""
 	var here, linked, other *Inside
@@ -112,7 +112,7 @@ func InsideRun(dir string, environs iter.Seq[[]string]) *Inside {
 	return other
 }
 
-// lookup returns the value of a variable in an environment; empty if there is none.
+// lookup returns the value of a variable in an environment; "" if it is not set.
 func lookup(environ []string, name string) string {
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok && k == name {

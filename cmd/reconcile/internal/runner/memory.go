@@ -8,8 +8,8 @@ import (
 
 func memoryName(key string) string { return flat(key) + ".memory.md" }
 
-// remind looks for what the agent should know of earlier work, and writes it to the file that RECONCILE_MEMORY names.
-func (a *attempt) remind() error {
+// writeRecall recalls earlier work for the agent, and writes it to the file that RECONCILE_MEMORY names.
+func (a *attempt) writeRecall() error {
 	if a.task.Recall == nil || a.o.Recall == nil {
 		return nil
 	}
@@ -19,20 +19,20 @@ func (a *attempt) remind() error {
 	return a.writeWork(memoryName(a.effect.Key), []byte(a.memory))
 }
 
-// reminded is text with what was found below it.
-func (a *attempt) reminded(text string) string {
+// withRecall appends the recall to text.
+func (a *attempt) withRecall(text string) string {
 	return agentio.Remind(a.task.StdinFormat, text, a.memory)
 }
 
-// learn notes in the record what is to be kept of what an agent said. Whatever became of the run, it may have found
-// something out; one that did not come to its own end was not heard to the end.
+// learn records the observations in an agent's output. It does so for every outcome, but only if the command exited by
+// itself, because other output is incomplete.
 func (a *attempt) learn(b *buffers) {
 	if a.task.Recall == nil || a.o.Learn == nil || a.record.ExitCode == nil || len(b.capture) == 0 {
 		return
 	}
 	text := printable(a.cleanLines(b.capture))
 	if len(b.capture) > a.o.ResultLimit {
-		text += "\n" + a.record.Output // what is said at the end counts most
+		text += "\n" + a.record.Output // the end matters most
 	}
 	learned, tokens := a.o.Learn(controllers.Lesson{Recall: *a.task.Recall, At: a.record.FinishedAt.Time, Text: text,
 		Failed: a.record.Outcome == schemas.OutcomeFailed})

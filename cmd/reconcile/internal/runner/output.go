@@ -15,22 +15,22 @@ import (
 
 const (
 	readSize  = 32 << 10 // bytes read at once
-	lineLimit = 64 << 10 // a longer line is handled in pieces; more than twice what filter.cut keeps back
-	// drainTime is how long output may come after the whole tree has ended; then whoever still holds the pipe is cut off.
+	lineLimit = 64 << 10 // a longer line is handled in pieces; more than twice what filter.cut retains
+	// drainTime is how long output may arrive after the whole tree has ended; then the pipe is closed.
 	drainTime = 200 * time.Millisecond
-	// drainReads bounds what is read after that: more than a pipe holds.
+	// drainReads bounds the number of reads after that: more than a pipe holds.
 	drainReads = 64
 )
 
-// buffers are a worker's, used again from run to run.
+// buffers belong to a worker and are reused for each run.
 type buffers struct {
 	read    [2][]byte
-	capture []byte // stdout, where it is read: one byte more than the limit at most
+	capture []byte // stdout, if it is parsed: at most one byte more than the limit
 }
 
 // output is the pipes between a command and us.
 type output struct {
-	stdout, stderr *os.File // the command's ends; one pipe if stdout is not read, so that the order is kept
+	stdout, stderr *os.File // the command's ends; one pipe if stdout is not parsed, so that the order is kept
 	streams        []*stream
 	pumps          sync.WaitGroup
 }
@@ -54,7 +54,7 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 	return o, nil
 }
 
-// addStream makes a pipe and returns the end that the command writes to.
+// addStream creates a pipe and returns the end that the command writes to.
 func (a *attempt) addStream(o *output, b *buffers) (*os.File, error) {
 	r, w, err := newPipe()
 	if err != nil {
@@ -75,7 +75,7 @@ func (o *output) closeWriters() {
 	}
 }
 
-// abandon closes everything when there is no command.
+// abandon closes everything if no command was started.
 func (o *output) abandon() {
 	o.closeWriters()
 	for _, s := range o.streams {
@@ -83,7 +83,7 @@ func (o *output) abandon() {
 	}
 }
 
-// pump starts to hand what the command prints to k. Our copies of the command's ends are closed.
+// pump starts to copy the command's output to k. It closes our copies of the command's ends.
 func (o *output) pump(k *sink) {
 	o.closeWriters()
 	for _, s := range o.streams {
@@ -92,7 +92,7 @@ func (o *output) pump(k *sink) {
 	}
 }
 
-// finish returns when all output is handed on. The command's tree is gone.
+// finish returns when all output is copied. The command's tree is gone.
 func (o *output) finish() {
 	for _, s := range o.streams {
 		if s.src.SetReadDeadline(time.Now().Add(drainTime)) != nil {
@@ -102,14 +102,14 @@ func (o *output) finish() {
 	o.pumps.Wait()
 }
 
-// stream is one pipe's way from the command to the sink.
+// stream is the connection of one pipe to the sink.
 type stream struct {
 	src     *os.File
 	buf     []byte
 	clean   *filter
 	sink    *sink
-	carry   []byte  // the line that is not complete yet
-	capture *[]byte // where to keep the first limit bytes; may be nil
+	carry   []byte  // the incomplete last line
+	capture *[]byte // receives the first limit bytes; may be nil
 	limit   int
 	longest int // a longer line is handled in pieces
 }
@@ -129,7 +129,7 @@ func (s *stream) pump() {
 	s.emit(s.carry)
 }
 
-// drain reads what the pipe holds, without waiting.
+// drain reads the content of the pipe, without waiting.
 func (s *stream) drain() {
 	raw, err := s.src.SyscallConn()
 	if err != nil || s.src.SetReadDeadline(time.Time{}) != nil {
@@ -148,7 +148,7 @@ func (s *stream) drain() {
 	}
 }
 
-// feed hands on the lines that b completes, and keeps the rest.
+// feed passes on the lines that b completes, and retains the rest.
 func (s *stream) feed(b []byte) {
 	if s.capture != nil {
 		*s.capture = append(*s.capture, b[:min(len(b), s.limit-len(*s.capture))]...)
@@ -176,14 +176,14 @@ func (s *stream) emit(b []byte) {
 	}
 }
 
-// sink is where a run's output goes: a log file, made when there is something to write, and its end for the record.
+// sink receives a run's output: a log file, created on the first write, and its end for the record.
 type sink struct {
 	root      *os.Root
 	path      string
 	logLimit  int
 	tailLimit int
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	log     *os.File
 	logged  int
 	dropped int
@@ -226,8 +226,8 @@ func (k *sink) append(b []byte) (err error) {
 	return err
 }
 
-// keepTail keeps at least the last 2·tailLimit bytes, because what is not printable falls out of them later, and at
-// most twice as many.
+// keepTail keeps at least the last 2·tailLimit bytes, because unprintable bytes are removed later, and at most twice as
+// many.
 func (k *sink) keepTail(b []byte) {
 	keep := 2 * k.tailLimit
 	if len(b) >= keep {
@@ -240,9 +240,9 @@ func (k *sink) keepTail(b []byte) {
 	k.tail = append(k.tail, b...)
 }
 
-// finish completes the log. It returns the printable end of the output, at most tailLimit bytes, the path of the log,
-// empty if there was nothing to log, and why the log is not complete. Logs are local and can be lost, so that one of them
-// could not be written is no part of a record, which must be the same wherever the command ran.
+// finish completes the log. It returns the printable end of the output, at most tailLimit bytes, the path of the log, "" if
+// there is no output, and why the log is incomplete. Logs are local and can be lost, so a failed write is not part of the
+// record, which must be the same on every machine.
 func (k *sink) finish() (tail, log, warning string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"reconcile.dev/reconcile/state/outputs"
 )
 
-// maxOutputs is how many outputs a record describes. Of the others only the existence is known.
+// maxOutputs is the maximum number of outputs that a record describes. For the others only the existence is known.
 const maxOutputs = 128
 
-// keepOutputs describes the declared outputs of a success, and adds them to the cache. What cannot be read any more is
-// left out: of such an output only the existence counts. When reconcile ends meanwhile and they take long, all are.
+// keepOutputs describes the declared outputs of a success, and adds them to the cache. It skips unreadable ones: for such
+// an output only the existence counts. If reconcile ends meanwhile and they take long, it skips all.
 func (a *attempt) keepOutputs() []schemas.Output {
 	paths := a.task.OutputPaths()
 	if len(paths) == 0 {
@@ -36,10 +36,10 @@ func (a *attempt) keepOutputs() []schemas.Output {
 	return out
 }
 
-// describeFor is how long a runner that is being closed goes on to describe the outputs of a success.
+// describeFor is how long a closing runner continues to describe the outputs of a success.
 const describeFor = 500 * time.Millisecond
 
-// untilClosing returns a context that ends soon after the runner is being closed.
+// untilClosing returns a context that ends soon after the runner starts to close.
 func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -52,16 +52,16 @@ func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// removeTorn removes what a run left that was to make missing outputs again and did not succeed.
+// removeTorn removes the files of a failed run that was to recreate missing outputs.
 func (a *attempt) removeTorn() {
 	for _, name := range a.task.Again {
 		if checkOutputPath(name) == nil {
-			_ = a.root.Remove(name) // what stays is taken for a file that somebody changed
+			_ = a.root.Remove(name) // a remaining file counts as changed by a user
 		}
 	}
 }
 
-// missing lists the files that the run expects and that do not exist.
+// missing lists the expected files that do not exist.
 func (a *attempt) missing() []string {
 	return slices.DeleteFunc(slices.Clone(a.task.Expects), func(name string) bool {
 		_, err := a.root.Lstat(name)

@@ -11,7 +11,7 @@ import (
 // process is the first process of a run.
 type process struct {
 	pid int
-	fd  int // pidfd; negative where the system has none
+	fd  int // pidfd; negative if not supported
 }
 
 func newProcess() *process { return &process{fd: -1} }
@@ -21,14 +21,14 @@ func (p *process) sysAttr() *syscall.SysProcAttr {
 }
 
 // await returns when the process has ended. It is not reaped yet: until reap is called, its number, which is also its
-// group's, cannot become another's, so that signals to it are safe. No thread is blocked meanwhile.
+// group's, cannot be reused, so that signals to it are safe. It blocks no thread.
 func (p *process) await() {
 	if p.fd < 0 || !p.awaitEvent() {
 		p.ended(0)
 	}
 }
 
-// awaitEvent waits for the pidfd to become readable; false if that is not to be had.
+// awaitEvent waits for the pidfd to become readable; false if that is not supported.
 func (p *process) awaitEvent() bool {
 	if unix.SetNonblock(p.fd, true) != nil {
 		unix.Close(p.fd)
@@ -40,7 +40,7 @@ func (p *process) awaitEvent() bool {
 	return err == nil && raw.Read(func(uintptr) bool { return p.ended(unix.WNOHANG) }) == nil
 }
 
-// ended reports whether the process has ended; without WNOHANG it waits for that.
+// ended reports whether the process has ended; without WNOHANG it waits for the end.
 func (p *process) ended(options int) bool {
 	for {
 		var info unix.Siginfo
@@ -51,11 +51,11 @@ func (p *process) ended(options int) bool {
 	}
 }
 
-// reap takes the ended process off the system's table.
+// reap removes the ended process from the system's table.
 func (p *process) reap() (exitStatus, error) { return wait4(p.pid) }
 
 // newPipe returns a pipe's reading and writing end. It is os.Pipe with half the system calls: the writing end is for a
-// command, so it need not work with deadlines here.
+// command, so it does not need deadlines.
 func newPipe() (r, w *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -71,7 +71,7 @@ func newPipe() (r, w *os.File, err error) {
 
 func openNull() (*os.File, error) { return openBlocking(os.DevNull, unix.O_RDONLY) }
 
-// openBlocking opens a file to be handed to commands; it does not work with deadlines here.
+// openBlocking opens a file for commands; it does not support deadlines.
 func openBlocking(path string, flags int) (*os.File, error) {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -20,8 +20,8 @@ func newProcess() *process { return new(process) }
 
 func (p *process) sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// await returns when the process has ended. It reaps it: in the moment after that a signal to its group could meet
-// another, which does not happen before the system has given out all its process numbers.
+// await returns when the process has ended. It reaps it: a signal to its group just after that could reach another one, but
+// only once the system has used all process numbers.
 func (p *process) await() { p.once.Do(func() { p.status, p.err = wait4(p.pid) }) }
 
 // reap returns how the process ended.

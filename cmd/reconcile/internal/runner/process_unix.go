@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exitStatus is what the system says of the end of a process.
+// exitStatus is the system's status of an ended process.
 type exitStatus = syscall.WaitStatus
 
-// spawn starts a program in a session, and thereby a process group, of its own: signals reach all of it, and what asks
-// the terminal for a password fails instead of stopping. files become its descriptors 0, 1, 2, …; they stay open here.
+// spawn starts a program in its own session, and thereby process group: signals reach all of it, and a password prompt on
+// the terminal fails instead of stopping. files become its descriptors 0, 1, 2, …; they stay open here.
 func spawn(path string, argv []string, dir string, env []string, files []*os.File) (*process, error) {
 	p := newProcess()
 	attr := syscall.ProcAttr{Dir: dir, Env: env, Files: make([]uintptr, len(files)), Sys: p.sysAttr()}
@@ -33,14 +33,14 @@ func spawn(path string, argv []string, dir string, env []string, files []*os.Fil
 	return p, nil
 }
 
-// onlyName reports whether a file has one name, as the system told of it.
+// onlyName reports whether a file has exactly one name.
 func onlyName(fi os.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink == 1
 }
 
-// keepPrivate keeps commands from inheriting what this process inherited beyond its standard streams: a make's job server,
-// sockets and locks of whoever started it. What this program opens itself is never inherited.
+// keepPrivate keeps commands from inheriting descriptors that this process inherited beyond its standard streams: a make's
+// job server, sockets and locks of its parent. Files that this program opens itself are never inherited.
 func keepPrivate() {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		entries, err := os.ReadDir(dir)
@@ -49,14 +49,14 @@ func keepPrivate() {
 		}
 		for _, e := range entries {
 			if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
-				unix.CloseOnExec(fd) // one that is closed by now does no harm
+				unix.CloseOnExec(fd) // harmless if closed by now
 			}
 		}
 		return
 	}
 }
 
-// wait4 waits for the process and takes it off the system's table.
+// wait4 waits for the process and reaps it.
 func wait4(pid int) (ws exitStatus, err error) {
 	for {
 		_, err = syscall.Wait4(pid, &ws, 0, nil)
@@ -66,7 +66,7 @@ func wait4(pid int) (ws exitStatus, err error) {
 	}
 }
 
-// exitCode is the code as a shell gives it: 128 plus the signal's number when a signal ended the command.
+// exitCode returns the code as a shell does: 128 plus the signal's number if a signal ended the command.
 func exitCode(ws exitStatus) int {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal())
@@ -74,7 +74,7 @@ func exitCode(ws exitStatus) int {
 	return ws.ExitStatus()
 }
 
-// describeExit says how a command failed.
+// describeExit describes how a command failed.
 func describeExit(ws exitStatus) string {
 	switch {
 	case ws.Signaled() && ws.Signal() == syscall.SIGKILL:
@@ -87,7 +87,7 @@ func describeExit(ws exitStatus) string {
 	return fmt.Sprintf("exit code %d", ws.ExitStatus())
 }
 
-// readNow reads what is there, without waiting; 0 or less when nothing is.
+// readNow reads the available bytes, without waiting; 0 or less without data.
 func readNow(fd uintptr, b []byte) int {
 	n, err := unix.Read(int(fd), b)
 	if err != nil {

@@ -19,7 +19,7 @@ type process struct {
 	err    error
 }
 
-// onlyName is false: nothing is renamed there while it is open.
+// onlyName is false: Windows renames no open file.
 func onlyName(os.FileInfo) bool { return false }
 
 // spawn starts a program. The first three files become its standard ones; they stay open here.
@@ -57,8 +57,8 @@ func newPipe() (r, w *os.File, err error) { return os.Pipe() }
 
 func openNull() (*os.File, error) { return os.Open(os.DevNull) }
 
-// readNow reads nothing: pipes have no deadlines here, so nobody asks.
+// readNow reads nothing: pipes have no deadlines here, so it is not used.
 func readNow(uintptr, []byte) int { return 0 }
 
-// keepPrivate has nothing to do: commands inherit only the handles that they are given.
+// keepPrivate does nothing: commands inherit only the given handles.
 func keepPrivate() {}

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 )
 
-// Everything here is called with r.mu held.
+// All functions here require r.mu.
 
 func byTurn(a, b *job) int {
 	return cmp.Or(cmp.Compare(a.effect.Rank, b.effect.Rank), strings.Compare(a.effect.Key, b.effect.Key))
@@ -38,7 +38,7 @@ func (r *Runner) dispatch() {
 	}
 }
 
-// next takes the first job whose groups all have room off the queue, and their places with it.
+// next removes the first job whose groups all have room from the queue, and occupies its places.
 func (r *Runner) next() *job {
 	if r.closed {
 		return nil
@@ -55,7 +55,7 @@ func (r *Runner) next() *job {
 	return j
 }
 
-// room reports whether one more effect of these groups may run. A limit of 0 is the number of slots.
+// room reports whether another effect of these groups may run. A limit of 0 is the number of slots.
 func (r *Runner) room(groups []controllers.Group) bool {
 	for _, g := range groups {
 		if r.used[g.Name]+r.foreign[g.Name] >= orDefault(g.Limit, r.o.Slots) {
@@ -73,7 +73,7 @@ func (r *Runner) take(groups []controllers.Group, n int) {
 	}
 }
 
-// work runs j, and then what can start in its place, until nothing can.
+// work runs j, and then the jobs that can start in its place.
 func (r *Runner) work(j *job) {
 	defer r.workers.Done()
 	var b buffers
@@ -82,7 +82,7 @@ func (r *Runner) work(j *job) {
 	}
 }
 
-// settle reports the end of j and returns the job that follows it, if any can start.
+// settle reports the end of j and returns the next job that can start, or nil.
 func (r *Runner) settle(j *job, e controllers.Report) *job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +95,8 @@ func (r *Runner) settle(j *job, e controllers.Report) *job {
 	return following
 }
 
-// reportStart reports that j runs, and since when: report and record say the same, so that a status that is made anew
-// from records is the one that was.
+// reportStart reports that j runs, and since when: report and record agree, so that a status rebuilt from records is the
+// same.
 func (r *Runner) reportStart(j *job, pid int) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// conclude fills in the record after the command's end. An error fails a run that had seemed to succeed.
+// conclude fills in the record after the command's end. An error fails a run that seemed to succeed.
 func (a *attempt) conclude(end exit, b *buffers) error {
 	switch {
 	case end.stopped != nil && end.stopped.outcome == "":
@@ -34,10 +34,10 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	if code != 0 {
 		return errors.New(describeExit(end.status))
 	}
-	return a.settle(end, b)
+	return a.fillRecord(end, b)
 }
 
-// remarks says what is worth knowing about a success.
+// remarks returns notes about a success.
 func remarks(end exit) string {
 	switch {
 	case end.stuck != nil:
@@ -72,7 +72,7 @@ func (a *attempt) readRegular(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(a.o.ResultLimit)+1))
 }
 
-// jsonResult checks that data is one JSON value and makes it canonical: sorted keys, no space, nothing secret.
+// jsonResult checks that data is one JSON value and returns it in canonical form: sorted keys, no space, no secrets.
 func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s is not UTF-8", source)
@@ -92,7 +92,7 @@ func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error
 	return schemas.Marshal(a.cleanValue(v))
 }
 
-// cleanValue takes secrets out of every string of a JSON value, which it may change.
+// cleanValue redacts every string of a JSON value, in place.
 func (r *Runner) cleanValue(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -126,7 +126,7 @@ func (r *Runner) cleanNamed(name string, v any) any {
 	return r.cleanValue(v)
 }
 
-// checkFiles checks that the promised files are there.
+// checkFiles checks that the promised files exist.
 func (a *attempt) checkFiles() error {
 	for _, name := range a.task.OutputFiles {
 		if err := a.checkRegular(name); err != nil {
@@ -153,7 +153,7 @@ func (a *attempt) checkRegular(name string) error {
 	return nil
 }
 
-// removeStaleResult removes what an earlier attempt wrote, so that it cannot pass for this one's result.
+// removeStaleResult removes the file of an earlier attempt, so that it cannot pass for this one's result.
 func (a *attempt) removeStaleResult() error {
 	name := a.task.OutputJSON
 	if name == "" {

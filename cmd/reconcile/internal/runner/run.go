@@ -15,11 +15,11 @@ type job struct {
 	effect  controllers.Effect
 	since   time.Time
 	running bool       // it has a slot
-	started bool       // and a command
+	started bool       // and a command has started
 	stop    chan cause // at most one: the first reason to end the run
 }
 
-// cause is why a run is ended before it ends by itself. Without an outcome it is an interruption: nothing is recorded.
+// cause is why a run is stopped. Without an outcome it is an interruption: nothing is recorded.
 type cause struct {
 	outcome string
 	message string
@@ -29,7 +29,7 @@ func newJob(e controllers.Effect, now time.Time) *job {
 	return &job{effect: e, since: now, stop: make(chan cause, 1)}
 }
 
-// end asks for the end of a job that runs; the first cause counts.
+// end requests the end of a running job; the first cause counts.
 func (j *job) end(c cause) {
 	select {
 	case j.stop <- c:
@@ -37,7 +37,7 @@ func (j *job) end(c cause) {
 	}
 }
 
-// attempt is one job while it is performed.
+// attempt is one execution of a job.
 type attempt struct {
 	*Runner
 	*job
@@ -46,15 +46,15 @@ type attempt struct {
 	lease   *lease
 	sink    *sink
 	work    []*workFile
-	input   *os.File // what stdin is still fed through; may be nil
+	input   *os.File // feeds stdin in the background; may be nil
 	command command
-	memory  string // what the agent is told of earlier work
-	// interrupted says why there is no record.
+	memory  string // the agent's recall of earlier work
+	// interrupted is why there is no record.
 	interrupted string
-	warning     string // what is worth knowing and not part of the record
+	warning     string // a note that is not part of the record
 }
 
-// run performs a job and says how it ended.
+// run performs a job and returns its report.
 func (r *Runner) run(j *job, b *buffers) controllers.Report {
 	report := controllers.Report{Kind: controllers.Released, Key: j.effect.Key}
 	a := &attempt{Runner: r, job: j, task: &j.effect.Task, record: j.effect.Claim()}
@@ -93,7 +93,7 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 	return report
 }
 
-// givenUp reports whether the job was cancelled before its command started. Then the lease is given back.
+// givenUp reports whether the job was cancelled before its command started. Then the lease is released.
 func (a *attempt) givenUp() bool {
 	select {
 	case c := <-a.stop:
@@ -124,8 +124,8 @@ func (a *attempt) hold() (err error) {
 	return asFault(err)
 }
 
-// perform runs the command under the lease that is held, and fills in the record. An error means that the command
-// could not be run, or that what it left behind is not what it promised.
+// perform runs the command under the held lease, and fills in the record. An error means that the command could not be run,
+// or did not leave what it promised.
 func (a *attempt) perform(b *buffers) error {
 	a.sink = a.newSink()
 	defer a.sink.close()
@@ -149,11 +149,11 @@ func (a *attempt) perform(b *buffers) error {
 
 // exit is how a command ended.
 type exit struct {
-	stopped *cause // it was ended, and why; nil: it ended by itself
+	stopped *cause // why it was stopped; nil: it ended by itself
 	status  exitStatus
-	left    int   // processes that it left behind and that were ended
-	lost    error // why the status is not known
-	stuck   error // what could not be ended
+	left    int   // remaining processes that were ended
+	lost    error // why the status is unknown
+	stuck   error // processes that could not be ended
 }
 
 // execute starts the command, supervises it, and returns when its whole tree and its output have ended.
@@ -175,7 +175,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 	out.pump(a.sink)
 	end := a.supervise(p, limit)
 	if a.input != nil {
-		a.input.Close() // whoever has the other end now does not belong to the run
+		a.input.Close() // a remaining reader does not belong to the run
 	}
 	out.finish()
 	return end, nil
@@ -187,7 +187,7 @@ type limit struct {
 	after time.Duration
 }
 
-// limit returns what ends first, the task's timeout or its deadline; nil if it has neither.
+// limit returns the earlier of the task's timeout and its deadline; nil if it has neither.
 func (a *attempt) limit() *limit {
 	var l *limit
 	if t := a.task.Timeout; t > 0 {
@@ -203,11 +203,11 @@ func (a *attempt) limit() *limit {
 	return l
 }
 
-// quickRun is how long a run takes at most whose tree is not looked for in the system's whole table afterwards, which
-// costs milliseconds, if its lease is free and its group is empty. What of it hides from both is ended by Close.
+// quickRun is the duration up to which the process table is not searched for a run's tree, which costs milliseconds, if its
+// lease is free and its group is empty. Close ends processes that evade both.
 const quickRun = 200 * time.Millisecond
 
-// supervise waits for the end of the command, or brings it about, and then for the end of its tree.
+// supervise waits for the end of the command, or stops it, and then ends its tree.
 func (a *attempt) supervise(p *process, l *limit) exit {
 	ended := make(chan struct{})
 	go func() {
@@ -231,11 +231,11 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 		return end
 	}
 	end.stuck = h.finish(a.hurry, kill)
-	end.left = len(h.told)
+	end.left = len(h.signalled)
 	return end
 }
 
-// waitOrStop returns nil when the command has ended by itself, else why it is to be ended.
+// waitOrStop returns nil when the command has ended by itself, else why it must be stopped.
 func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 	var late <-chan time.Time
 	if l != nil {
@@ -252,7 +252,7 @@ func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 		c = l.cause
 	}
 	select {
-	case <-ended: // it was quicker
+	case <-ended: // it ended in the meantime
 		return nil
 	default:
 		return &c

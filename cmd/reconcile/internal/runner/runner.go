@@ -17,7 +17,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Options say how a Runner runs; every field but Root has a usable zero value.
+// Options configure a Runner; every field but Root has a usable zero value.
 type Options struct {
 	// Root is the directory of the tree.
 	Root string
@@ -31,24 +31,24 @@ type Options struct {
 	TailLimit int
 	// ResultLimit bounds Run.Result, in bytes. Default 65536.
 	ResultLimit int
-	// OutputCache bounds the size of an output that is added to the cache, in bytes. 0: none is.
+	// OutputCache is the maximum size of a cached output, in bytes. 0: none is cached.
 	OutputCache int64
-	// Slots is how many effects run at once, whatever their groups allow. Default: the number of processors.
+	// Slots is the number of effects that run at once, in addition to the groups' limits. Default: the number of processors.
 	Slots int
-	// Environ is this process's environment: PATH, HOME and LANG are handed on, the values of variables whose names
-	// look secret are removed from all output. Default os.Environ().
+	// Environ is this process's environment: PATH, HOME and LANG are passed on, the values of variables whose names look
+	// secret are removed from all output. Default os.Environ().
 	Environ []string
-	// Redact removes what must not be written; it gets one or more whole lines, may change them in place, and is
-	// called concurrently. Default: nothing beside what the package comment says.
+	// Redact removes secrets; it gets one or more whole lines, may change them in place, and is called concurrently. Default:
+	// only what the package comment describes.
 	Redact func([]byte) []byte
-	// Durable makes durable what this process has recorded of the effects that were submitted; no command starts before it
-	// has returned. It is called concurrently. Default: nothing is to be done.
+	// Durable makes this process's records of the submitted effects durable; no command starts before it has returned. It is
+	// called concurrently. Default: no-op.
 	Durable func() error
-	// Recall returns what an agent is to be told of earlier work, as a section of a prompt; "" for nothing. Learn returns
-	// what is to be kept of what an agent said, and how many tokens that had. Both are called concurrently; may be nil.
+	// Recall returns a section of a prompt with earlier work; "" for none. Learn returns the observations in an agent's
+	// output, and the number of its tokens. Both are called concurrently; may be nil.
 	Recall func(controllers.Recall) string
 	Learn  func(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
-	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": there is none.
+	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.
 	Specs string
 }
 
@@ -79,11 +79,11 @@ func orDefault(n, standard int) int {
 	return n
 }
 
-// Runner runs effects. Its methods may be called from any goroutine.
+// Runner runs effects. It is safe for concurrent use.
 type Runner struct {
 	o       Options
 	root    *os.Root // the tree
-	null    *os.File // what commands without input read
+	null    *os.File // stdin of commands without input
 	dir     string   // its absolute path, without symlinks
 	marks   marks
 	base    []string // environment that every command starts from
@@ -92,23 +92,23 @@ type Runner struct {
 	files   *workFiles
 
 	closing chan struct{} // closed by Close
-	hurry   chan struct{} // closed when there is no grace left
+	hurry   chan struct{} // closed when the grace period is over
 	workers sync.WaitGroup
 	notify  chan struct{} // one token while reports wait
 
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	ran     bool            // something was started
-	litter  []string        // keys whose files could not be removed
-	queue   []*job          // by Rank, then Key
-	jobs    map[string]*job // queued and running, by key
-	running int
-	used    map[string]int // places taken by this process, by group
-	foreign map[string]int // places taken by others
-	reports []controllers.Report
+	mu        sync.Mutex // guards the fields below
+	closed    bool
+	ran       bool            // something was started
+	leftovers []string        // keys whose files could not be removed
+	queue     []*job          // by Rank, then Key
+	jobs      map[string]*job // queued and running, by key
+	running   int
+	used      map[string]int // places taken by this process, by group
+	foreign   map[string]int // places taken by other processes
+	reports   []controllers.Report
 }
 
-// New returns a Runner for the tree in o.Root, which must exist. It runs nothing and writes nothing yet.
+// New returns a Runner for the tree in o.Root, which must exist. It starts and writes nothing yet.
 func New(o Options) (*Runner, error) {
 	o = o.withDefaults()
 	dir, err := realPath(o.Root)
@@ -140,9 +140,9 @@ func realPath(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// Submit queues an effect. It starts as soon as a slot is free and all its groups have room; of those that could start
-// the one with the smallest Rank, then Key, goes first. An effect that is queued already only gets its new place in
-// the queue; one that runs already is left alone. After Close it is released at once.
+// Submit queues an effect. It starts as soon as a slot is free and all its groups have room; among several, the smallest
+// Rank, then Key, goes first. An effect that is already queued gets its new rank; a running one does not change. After
+// Close it is released at once.
 func (r *Runner) Submit(e controllers.Effect) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +162,7 @@ func (r *Runner) Submit(e controllers.Effect) {
 	r.dispatch()
 }
 
-// SetForeign says how many places of each group other processes hold now. The map is taken over.
+// SetForeign sets how many places of each group other processes hold. It takes ownership of the map.
 func (r *Runner) SetForeign(usage map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,8 +170,8 @@ func (r *Runner) SetForeign(usage map[string]int) {
 	r.dispatch()
 }
 
-// Cancel gives an effect up. A queued one is Released; a running one is ended, and Finished as Cancelled with why as
-// its message. It does not wait. A key that is not known is ignored.
+// Cancel cancels an effect. A queued one is Released; a running one is stopped, and Finished as Cancelled with why as its
+// message. It does not wait. An unknown key is ignored.
 func (r *Runner) Cancel(key, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,21 +187,21 @@ func (r *Runner) Cancel(key, why string) {
 	}
 }
 
-// Backlog counts the effects that are queued and do not run yet.
+// Backlog returns the number of queued effects.
 func (r *Runner) Backlog() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queue)
 }
 
-// Status is one effect that is queued or runs.
+// Status is a queued or running effect.
 type Status struct {
 	Key     string
 	Running bool
 	Since   time.Time // start, or when it was queued
 }
 
-// Snapshot lists what is queued and running, sorted by key.
+// Snapshot lists the queued and running effects, sorted by key.
 func (r *Runner) Snapshot() []Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,9 +213,9 @@ func (r *Runner) Snapshot() []Status {
 	return out
 }
 
-// Close releases what is queued, interrupts what runs, and returns when all of it is gone: after the grace time plus
-// one second at the latest, and without grace from the moment that ctx is done. What was interrupted is Released too;
-// Drain tells it afterwards. The error says what could not be ended. A second Close does nothing.
+// Close releases queued effects, interrupts running ones, and returns when their processes are gone: after the grace time
+// plus one second at the latest, and without grace once ctx is done. Interrupted effects are Released, too; Drain returns
+// their reports. The error names processes that could not be ended. A second Close does nothing.
 func (r *Runner) Close(ctx context.Context) error {
 	if !r.shut() {
 		return nil
@@ -232,7 +232,7 @@ func (r *Runner) Close(ctx context.Context) error {
 		close(r.hurry)
 		<-gone
 	}
-	return errors.Join(r.sweepOwn(until), r.removeLitter(), r.leases.close(), r.null.Close(), r.root.Close())
+	return errors.Join(r.sweepOwn(until), r.removeLeftovers(), r.leases.close(), r.null.Close(), r.root.Close())
 }
 
 func (r *Runner) shut() bool {
@@ -254,10 +254,10 @@ func (r *Runner) shut() bool {
 	return true
 }
 
-// Notify returns a channel that has a token whenever reports wait to be drained.
+// Notify returns a channel that has a token while reports wait for Drain.
 func (r *Runner) Notify() <-chan struct{} { return r.notify }
 
-// Drain returns the reports since the last call, oldest first. Runs never wait for it, and nothing is lost.
+// Drain returns the reports since the last call, oldest first. Runs never block on it, and no report is lost.
 func (r *Runner) Drain() []controllers.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// settle fills in the record of a command that ended well, by what it said. An error fails the run.
-func (a *attempt) settle(end exit, b *buffers) error {
-	said, err := a.hear(b)
+// fillRecord fills in the record of a successful command from its output. An error fails the run.
+func (a *attempt) fillRecord(end exit, b *buffers) error {
+	said, err := a.parseOutput(b)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (a *attempt) settle(end exit, b *buffers) error {
 	return nil
 }
 
-// checkResult holds the result to the schema of the node, if it has one.
+// checkResult validates the result against the node's schema, if it has one.
 func (a *attempt) checkResult(result json.RawMessage) error {
 	if len(a.task.OutputSchema) == 0 {
 		return nil
@@ -48,11 +48,10 @@ func (a *attempt) checkResult(result json.RawMessage) error {
 	return err
 }
 
-// blocked reports whether the command cannot go on without an answer. A question that does not block goes beside what
-// was done.
+// blocked reports whether the command needs an answer to continue. A non-blocking question accompanies a result.
 func blocked(said agentio.Said) bool { return said.Ask != nil && said.Ask.Blocking }
 
-// join makes one message of two, of which the second may be empty.
+// join joins two messages, of which the second may be empty.
 func join(first, second string) string {
 	if second == "" {
 		return first
@@ -60,9 +59,8 @@ func join(first, second string) string {
 	return first + "; " + second
 }
 
-// hear tells what the command said on stdout and in the file that it promised. One that asks has not finished its work,
-// and owes no file.
-func (a *attempt) hear(b *buffers) (agentio.Said, error) {
+// parseOutput parses stdout and the promised file. A run that asks has not finished its work, and owes no file.
+func (a *attempt) parseOutput(b *buffers) (agentio.Said, error) {
 	said, err := a.readStdout(b)
 	if err != nil || blocked(said) || a.task.OutputJSON == "" {
 		return said, err
@@ -71,7 +69,7 @@ func (a *attempt) hear(b *buffers) (agentio.Said, error) {
 	return said, err
 }
 
-// readStdout tells what stdout means, if it is read.
+// readStdout parses stdout, if configured.
 func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 	if a.task.Output == "" {
 		return agentio.Said{}, nil
@@ -79,7 +77,7 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 	out, err := a.cleanStdout(b.capture)
 	switch {
 	case err != nil && a.task.OutputJSON != "":
-		return agentio.Said{}, nil // the result is in the file; what is no JSON asks nothing
+		return agentio.Said{}, nil // the result is in the file; output that is not JSON asks nothing
 	case err != nil:
 		return agentio.Said{}, err
 	case !a.task.Answer:
@@ -100,7 +98,7 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 	return agentio.Said{Result: result}, err
 }
 
-// cleanStdout takes out of stdout what must not be written: text is cut where it is too long, JSON must fit.
+// cleanStdout redacts stdout: long text is cut, JSON must fit.
 func (a *attempt) cleanStdout(out []byte) ([]byte, error) {
 	switch a.task.Output {
 	case "text":
@@ -114,7 +112,7 @@ func (a *attempt) cleanStdout(out []byte) ([]byte, error) {
 	return nil, fmt.Errorf("output %q is not known: it is text or json", a.task.Output)
 }
 
-// cleanText is what stdout says as text.
+// cleanText returns stdout as text.
 func (a *attempt) cleanText(out []byte) string {
 	cut := len(out) > a.o.ResultLimit
 	if cut {

@@ -16,17 +16,16 @@ const (
 	redacted = "***"
 	private  = "[private]"
 
-	// minSecret is the length from which on a value can be a secret: to blank out shorter ones would ruin any output.
+	// minSecret is the minimum length of a secret: redacting shorter values would corrupt any output.
 	minSecret = 6
-	// overlap is how far from its end a long line is cut, so that what Options.Redact looks for is not cut in two.
+	// overlap is how far from its end a long line is cut, so that no match of Options.Redact is cut in two.
 	overlap = 1 << 10
 )
 
-// secrets are byte sequences that must not be written, longest first.
+// secrets are byte sequences to redact, longest first.
 type secrets struct{ values [][]byte }
 
-// findSecrets collects the values of the variables whose names look secret. What is known to everybody, as the tree's
-// path, does not become a secret by its name.
+// findSecrets collects the values of the variables whose names look secret, except well-known ones such as the tree's path.
 func findSecrets(environ []string, dir string) *secrets {
 	s := new(secrets)
 	known := []string{dir, lookup(environ, "HOME"), lookup(environ, "USER"), lookup(environ, "PATH")}
@@ -45,13 +44,13 @@ func findSecrets(environ []string, dir string) *secrets {
 	return s
 }
 
-// add takes a value up, also as it looks inside a JSON string and in a URL.
+// add adds a value, also in its JSON-escaped and URL-escaped forms.
 func (s *secrets) add(value string) {
 	if len(value) < minSecret {
 		return
 	}
 	forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
-	for _, escapeHTML := range []bool{true, false} { // as Go writes it, and as most others do
+	for _, escapeHTML := range []bool{true, false} { // as Go escapes it, and as most others do
 		var buf bytes.Buffer
 		e := json.NewEncoder(&buf)
 		e.SetEscapeHTML(escapeHTML)
@@ -82,7 +81,7 @@ func secretName(name string) bool {
 	return false
 }
 
-// remove blanks the secrets out.
+// remove replaces the secrets.
 func (s *secrets) remove(b []byte) []byte {
 	for _, v := range s.values {
 		if bytes.Contains(b, v) {
@@ -92,8 +91,7 @@ func (s *secrets) remove(b []byte) []byte {
 	return b
 }
 
-// straddler returns the start of a secret, or of a mark of private text, that has bytes on both sides of cut; -1 if
-// there is none.
+// straddler returns the start of a secret, or of a mark of private text, that extends across cut, or -1.
 func (s *secrets) straddler(b []byte, cut int) int {
 	for _, v := range s.values {
 		if i := across(b, v, cut); i >= 0 {
@@ -110,7 +108,7 @@ func (s *secrets) straddler(b []byte, cut int) int {
 	return -1
 }
 
-// across returns the start of v where it has bytes of b on both sides of cut; -1 if it has not.
+// across returns the start of a v that extends across cut, or -1.
 func across(b, v []byte, cut int) int {
 	from := max(cut-len(v)+1, 0)
 	if i := bytes.Index(b[from:min(cut+len(v)-1, len(b))], v); i >= 0 {
@@ -119,7 +117,7 @@ func across(b, v []byte, cut int) int {
 	return -1
 }
 
-// trimPartial takes the beginning of a secret off the end of b, which was cut there.
+// trimPartial removes the beginning of a secret from the end of b, where b was cut.
 func (s *secrets) trimPartial(b []byte) []byte {
 	for _, v := range s.values {
 		for n := min(len(v)-1, len(b)); n >= minSecret/2; n-- {
@@ -132,7 +130,7 @@ func (s *secrets) trimPartial(b []byte) []byte {
 	return b
 }
 
-// longest is the length of the longest secret.
+// longest returns the length of the longest secret.
 func (s *secrets) longest() int {
 	if len(s.values) == 0 {
 		return 0
@@ -140,7 +138,7 @@ func (s *secrets) longest() int {
 	return len(s.values[0])
 }
 
-// filter takes out of one stream of text what must not be written.
+// filter redacts one stream of text.
 type filter struct {
 	*Runner
 	stream hidden.Stream
@@ -148,7 +146,7 @@ type filter struct {
 
 func (r *Runner) newFilter() *filter { return &filter{Runner: r, stream: hidden.Stream{Mark: private}} }
 
-// lines filters whole lines, or pieces of a long line that were cut by cut.
+// lines filters whole lines, or pieces of a long line from cut.
 func (f *filter) lines(b []byte) []byte {
 	b = f.secrets.remove(f.stream.Hide(b))
 	if f.o.Redact != nil {
@@ -157,7 +155,7 @@ func (f *filter) lines(b []byte) []byte {
 	return b
 }
 
-// cut returns where to cut a line that is too long: not inside a secret, and not inside a word if it can be helped.
+// cut returns where to cut a long line: not inside a secret, and not inside a word if possible.
 func (f *filter) cut(b []byte) int {
 	margin := max(overlap, f.secrets.longest(), len(privateEnd))
 	cut := len(b) - margin
@@ -179,7 +177,7 @@ func (f *filter) cut(b []byte) int {
 const (
 	privateStart = "<private>"
 	privateEnd   = "</private>"
-	// longMark is the length of the longest mark of private text: of the end, as JSON writes it.
+	// longMark is the length of the longest mark of private text: the end mark, JSON-escaped.
 	longMark = len(`\u003c/private\u003e`)
 )
 
@@ -189,7 +187,7 @@ func (r *Runner) cleanLines(b []byte) []byte { return r.newFilter().lines(bytes.
 // clean filters one string.
 func (r *Runner) clean(s string) string { return string(r.cleanLines([]byte(s))) }
 
-// cleanField filters a field's value, given as text or as a number: its name may tell that it is a secret.
+// cleanField filters a field's value, given as text or as a number: its name may mark it as a secret.
 func (r *Runner) cleanField(name, value string, number bool) (clean string, changed bool) {
 	clean = value
 	if !number {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable makes output fit for a status file and a terminal: valid UTF-8, lines that end in \n, and neither escape
-// sequences nor other control characters but tabs.
+// printable converts output for a status file and a terminal: valid UTF-8, lines that end in \n, no escape sequences and no
+// control characters except tabs.
 func printable(b []byte) string {
 	var out strings.Builder
 	out.Grow(len(b))
@@ -34,7 +34,7 @@ func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == '\ufeff'
 }
 
-// escapeLen is the length of the terminal escape sequence that b starts with; 0 if it starts with none.
+// escapeLen returns the length of the terminal escape sequence at the start of b, or 0.
 func escapeLen(b []byte) int {
 	if len(b) < 2 || b[0] != 0x1b {
 		return 0
@@ -66,7 +66,7 @@ func escapeLen(b []byte) int {
 	return 2
 }
 
-// ending returns the end of s: at most limit bytes, from the start of a line if there is one among them.
+// ending returns the end of s: at most limit bytes, from the start of a line if possible.
 func ending(s string, limit int) string {
 	if len(s) <= limit {
 		return s

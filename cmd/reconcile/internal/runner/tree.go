@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// settleTime is how long after SIGKILL a tree may take to be gone.
+// settleTime is how long after SIGKILL a tree may take to end.
 const settleTime = time.Second
 
 // tree is the processes of one run.
@@ -22,30 +22,30 @@ type tree struct {
 	lease *lease
 }
 
-// hunt is the end of some trees, while it is brought about.
+// hunt ends some process trees.
 type hunt struct {
 	*Runner
 	trees []*tree
-	// met are the processes that were seen, by number, with the time that they started: a descendant stays one when
-	// its parents are gone.
-	met  map[int]string
-	told map[int]bool // processes that were told to end
+	// met are the processes that were seen, by number, with their start times: a descendant stays one after its parents are
+	// gone.
+	met       map[int]string
+	signalled map[int]bool // processes that were signalled
 }
 
 func (r *Runner) newHunt(trees ...*tree) *hunt {
-	return &hunt{Runner: r, trees: trees, met: map[int]string{}, told: map[int]bool{}}
+	return &hunt{Runner: r, trees: trees, met: map[int]string{}, signalled: map[int]bool{}}
 }
 
-// What a process is told: to end itself, or to be ended.
+// The kinds of signals: SIGTERM or SIGKILL.
 const (
-	polite = false
-	forced = true
+	graceful = false
+	forced   = true
 )
 
-// HeldError says that processes of earlier runs live on, so that these effects cannot start.
+// HeldError reports that processes of earlier runs are alive, so that these effects cannot start.
 type HeldError struct {
 	Keys []string
-	Runs bool // another reconcile that lives runs them; otherwise they are orphans that could not be ended
+	Runs bool // another live reconcile runs them; otherwise they are orphans that could not be ended
 }
 
 func (e *HeldError) Error() string {
@@ -56,14 +56,14 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: a process of an earlier run lives on and could not be ended; end it, then try again", keys)
 }
 
-// Reap ends what is left of the run of a process that was killed: see ReapAll.
+// Reap ends the processes of a killed process's run: see ReapAll.
 func (r *Runner) Reap(ctx context.Context, o state.Orphan) error {
 	return r.ReapAll(ctx, []state.Orphan{o})
 }
 
-// ReapAll ends what is left of the runs of processes that were killed, all together: SIGTERM, grace, SIGKILL. When it
-// returns nil, the effects can be run again. A *HeldError says which cannot: their processes could not be ended within
-// the grace time plus one second or before ctx was done, or another reconcile that lives runs them.
+// ReapAll ends the remaining processes of runs whose reconcile was killed, concurrently: SIGTERM, grace, SIGKILL. After
+// nil, the effects can run again. A *HeldError names those that cannot: their processes could not be ended within the grace
+// time plus one second or before ctx was done, or another live reconcile runs them.
 func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 	trees := make([]*tree, len(orphans))
 	for i, o := range orphans {
@@ -101,7 +101,7 @@ func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
 	return err
 }
 
-// runsItself reports whether this runner has got further with key than to look for its orphans.
+// runsItself reports whether this runner holds key beyond the search for its orphans.
 func (r *Runner) runsItself(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,33 +109,33 @@ func (r *Runner) runsItself(key string) bool {
 	return j != nil && j.started
 }
 
-// stopFirst tells a whole tree to end and returns when its first process has; at kill it is forced to.
+// stopFirst signals a whole tree and returns when its first process has ended; after kill it sends SIGKILL.
 func (h *hunt) stopFirst(pid int, ended <-chan struct{}, kill time.Time) error {
-	h.tellAll(pid, polite)
+	h.signalAll(pid, graceful)
 	if waitFor(ended, h.hurry, time.Until(kill)) {
 		return nil
 	}
-	h.tellAll(pid, forced)
+	h.signalAll(pid, forced)
 	if waitFor(ended, nil, settleTime) {
 		return nil
 	}
 	return fmt.Errorf("process %d could not be ended", pid)
 }
 
-// tellAll looks for all processes before it tells the group of the first one, because those that left the group are
-// orphans, which are harder to find, when that has ended.
-func (h *hunt) tellAll(pid int, force bool) {
+// signalAll lists all processes before it signals the group of the first one, because those that left the group become
+// orphans, which are harder to find, when that one ends.
+func (h *hunt) signalAll(pid int, force bool) {
 	all := members(h)
 	signalGroup(pid, force)
 	for _, m := range all {
 		if m.group != pid {
 			m.signal(force)
 		}
-		h.told[m.pid] = true
+		h.signalled[m.pid] = true
 	}
 }
 
-// waitFor reports whether ended was closed before hurry was and before d had passed.
+// waitFor reports whether ended was closed before hurry and before d had passed.
 func waitFor(ended, hurry <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -148,8 +148,8 @@ func waitFor(ended, hurry <-chan struct{}, d time.Duration) bool {
 	return false
 }
 
-// finish ends the trees, whose first processes are gone already. What still lives at kill is forced; a *HeldError names
-// the keys of what survives that. When hurry is closed, kill is now.
+// finish ends the trees, whose first processes are gone. After kill it sends SIGKILL; a *HeldError names the keys of
+// survivors. When hurry is closed, kill is now.
 func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		held := h.held()
@@ -165,7 +165,7 @@ func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 			return &HeldError{Keys: keysOf(h.trees, held)}
 		}
 		h.forgetGroups(left)
-		h.tell(left, !now.Before(kill))
+		h.signal(left, !now.Before(kill))
 		select {
 		case <-hurry:
 			kill, hurry = now, nil
@@ -184,7 +184,7 @@ func (h *hunt) held() (out []*tree) {
 	return out
 }
 
-// forgetGroups takes groups that are empty out of the trees: the system may give their numbers to others.
+// forgetGroups removes empty groups from the trees: the system may reuse their numbers.
 func (h *hunt) forgetGroups(left []member) {
 	for _, t := range h.trees {
 		if !slices.ContainsFunc(left, func(m member) bool { return m.inGroup(t.pid) }) {
@@ -193,22 +193,22 @@ func (h *hunt) forgetGroups(left []member) {
 	}
 }
 
-// tell signals each process: politely once, with force always, and then whole groups, which cannot fork away from it.
-func (h *hunt) tell(ps []member, force bool) {
+// signal signals each process: SIGTERM once, SIGKILL always, and then to whole groups, which forks cannot escape.
+func (h *hunt) signal(ps []member, force bool) {
 	for _, t := range h.trees {
 		if force {
 			signalGroup(t.pid, force)
 		}
 	}
 	for _, p := range ps {
-		if force || !h.told[p.pid] {
+		if force || !h.signalled[p.pid] {
 			p.signal(force)
 		}
-		h.told[p.pid] = true
+		h.signalled[p.pid] = true
 	}
 }
 
-// keysOf names the trees that are still held, or all of them if it is not known which.
+// keysOf names the trees that are still held, or all of them if that is unknown.
 func keysOf(all, held []*tree) []string {
 	if len(held) == 0 {
 		held = all
@@ -220,8 +220,8 @@ func keysOf(all, held []*tree) []string {
 	return keys
 }
 
-// sweepOwn ends every process that still carries a mark of this runner. There are none unless a process left its group
-// and closed its lease.
+// sweepOwn ends every process that still has a mark of this runner. There are some only if a process left its group and
+// closed its lease.
 func (r *Runner) sweepOwn(until time.Time) error {
 	if !r.ran {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// member is a living process of a run, as /proc showed it.
+// member is a live process of a run, from /proc.
 type member struct {
 	pid, parent, group, session int
-	started                     string // clock ticks since boot; with pid it names the process for good
+	started                     string // clock ticks since boot; unique together with pid
 }
 
-// inGroup reports whether the process is in the group or session that pid leads.
+// inGroup reports whether the process is in the group or session of leader pid.
 func (m member) inGroup(pid int) bool { return m.group == pid || m.session == pid }
 
-// orphanGroup is 0: orphans are known by their marks and leases, their group's number may be another's by now.
+// orphanGroup is 0: orphans are found by their marks and leases, their group's number may be reused by now.
 func orphanGroup(int) int { return 0 }
 
-// signal tells the process, if it is still the same one.
+// signal signals the process, if it is still the same one.
 func (m member) signal(force bool) {
 	send := func(sig unix.Signal) error { return unix.Kill(m.pid, sig) }
 	if fd, err := unix.PidfdOpen(m.pid, 0); err == nil {
@@ -39,8 +39,8 @@ func (m member) signal(force bool) {
 	}
 }
 
-// members lists the living processes of the hunted trees: those of the first process's group and session, those that
-// carry the mark, those met before, and the descendants of all these.
+// members lists the live processes of the hunted trees: those of the first process's group and session, those with the
+// mark, those met before, and the descendants of all these.
 func members(h *hunt) []member {
 	found := family(processes(), func(m member, chain string) bool {
 		if h.met[m.pid] == m.started {
@@ -59,12 +59,12 @@ func members(h *hunt) []member {
 	return found
 }
 
-// ownedBy lists the living processes that a runner started, and their descendants.
+// ownedBy lists the live processes that a runner started, and their descendants.
 func ownedBy(ms marks) []member {
 	return family(processes(), func(_ member, chain string) bool { return ms.ofRunner(chain) })
 }
 
-// family returns the processes that belong, and their descendants, without this process.
+// family returns the processes that belong, and their descendants, except this process.
 func family(all []member, belongs func(m member, chain string) bool) []member {
 	in := map[int]bool{}
 	self := os.Getpid()
@@ -93,7 +93,7 @@ func family(all []member, belongs func(m member, chain string) bool) []member {
 	return out
 }
 
-// processes lists all processes that live; zombies do not.
+// processes lists all live processes; zombies are not.
 func processes() []member {
 	var out []member
 	for _, pid := range numbers("/proc") {
@@ -111,7 +111,7 @@ func numbers(dir string) []int {
 		return nil
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(-1) // what could be read counts
+	names, _ := d.Readdirnames(-1) // a partial list counts
 	var out []int
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil {
@@ -142,7 +142,7 @@ func readMember(pid int) (member, bool) {
 	return m, true
 }
 
-// chainOf reads the chain in a process's environment; empty if it has none, or is not ours to look at.
+// chainOf returns the chain in a process's environment; "" if it has none, or is not readable.
 func chainOf(pid int) string {
 	for kv := range bytes.SplitSeq(environOf(pid), []byte{0}) {
 		if chain, ok := bytes.CutPrefix(kv, []byte(chainVar+"=")); ok {
@@ -152,19 +152,18 @@ func chainOf(pid int) string {
 	return ""
 }
 
-// environOf is the environment that a process was started with, each variable ended by a zero byte; empty if it is not
-// ours to look at.
+// environOf returns the initial environment of a process, each variable ended by a zero byte; empty if it is not readable.
 func environOf(pid int) []byte {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	env, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // more than the system lets a process have
+	env, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // more than the system allows
 	return env
 }
 
-// Ancestry yields the environments that the ancestors of this process were started with, its parent's first.
+// Ancestry yields the initial environments of this process's ancestors, its parent's first.
 func Ancestry(yield func(environ []string) bool) {
 	const most = 1000 // deeper than any tree of processes
 	pid := os.Getppid()
@@ -179,8 +178,8 @@ func Ancestry(yield func(environ []string) bool) {
 	}
 }
 
-// holders lists the processes that hold the leases of the trees. Runners do not count: they hold the lease through a
-// descriptor that is closed on exec, what they started has one that is not.
+// holders lists the processes that hold the leases of the trees, except runners: they hold the lease through a
+// close-on-exec descriptor, their commands through another one.
 func holders(trees []*tree) []member {
 	if len(trees) == 0 {
 		return nil

@@ -4,18 +4,18 @@ package runner
 
 import "golang.org/x/sys/unix"
 
-// member stands for a whole process group here: there is no portable way to look into other processes.
+// member is a whole process group here: there is no portable way to inspect other processes.
 type member struct{ pid, group int }
 
 func (m member) inGroup(pgid int) bool { return m.pid == pgid }
 
-// orphanGroup is the group that an orphan's tree is ended by. Its lease is held, so the number is not another's yet,
-// unless all that is left has moved to another group.
+// orphanGroup returns the group of an orphan's tree. Its lease is held, so the number is not reused yet, unless all
+// remaining processes moved to another group.
 func orphanGroup(pid int) int { return pid }
 
 func (m member) signal(force bool) { signalGroup(m.pid, force) }
 
-// members lists the groups of the hunted trees that live.
+// members lists the live groups of the hunted trees.
 func members(h *hunt) []member {
 	var out []member
 	for _, t := range h.trees {
@@ -30,5 +30,5 @@ func ownedBy(marks) []member { return nil }
 
 func holders([]*tree) []member { return nil }
 
-// Ancestry yields nothing: the environments of other processes cannot be read here.
+// Ancestry yields nothing: the environments of other processes are not readable here.
 func Ancestry(func(environ []string) bool) {}

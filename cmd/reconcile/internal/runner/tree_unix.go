@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalsOf: a stopped process does not see SIGTERM before it goes on.
+// signalsOf returns the signals: a stopped process handles SIGTERM only after SIGCONT.
 func signalsOf(force bool) []unix.Signal {
 	if force {
 		return []unix.Signal{unix.SIGKILL}
@@ -16,7 +16,7 @@ func signalsOf(force bool) []unix.Signal {
 	return []unix.Signal{unix.SIGTERM, unix.SIGCONT}
 }
 
-// signalGroup tells every process of a group. That some are not ours to tell shows when they are still there later.
+// signalGroup signals every process of a group. Processes without permission are still there later.
 func signalGroup(pgid int, force bool) {
 	if pgid <= 1 {
 		return
@@ -26,5 +26,5 @@ func signalGroup(pgid int, force bool) {
 	}
 }
 
-// groupLives reports whether the group of the first process, which has been reaped, has members left.
+// groupLives reports whether the group of the reaped first process has members left.
 func (t *tree) groupLives() bool { return !errors.Is(unix.Kill(-t.pid, 0), unix.ESRCH) }

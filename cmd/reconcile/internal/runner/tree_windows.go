@@ -2,7 +2,7 @@ package runner
 
 import "os"
 
-// member does not exist here: only the first process of a run can be ended.
+// member is not used here: only the first process of a run can be ended.
 type member struct{ pid, group int }
 
 func (m member) inGroup(pgid int) bool { return m.pid == pgid }
@@ -17,7 +17,7 @@ func ownedBy(marks) []member { return nil }
 
 func holders([]*tree) []member { return nil }
 
-// signalGroup ends the first process. There is no polite way that every program understands.
+// signalGroup kills the first process. There is no graceful way that every program supports.
 func signalGroup(pid int, _ bool) {
 	if p, err := os.FindProcess(pid); err == nil {
 		p.Kill() //nolint:errcheck // it has ended
@@ -26,5 +26,5 @@ func signalGroup(pid int, _ bool) {
 
 func (t *tree) groupLives() bool { return false }
 
-// Ancestry yields nothing: the environments of other processes cannot be read here.
+// Ancestry yields nothing: the environments of other processes are not readable here.
 func Ancestry(func(environ []string) bool) {}

@@ -11,23 +11,23 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// workFiles are the files that runs are given. That of a run that has ended is given to a later one, with another name and
-// content: to make a file and to remove it costs some file systems more than all else around a quick command.
+// workFiles manages the files that runs read. The file of an ended run is reused for a later one, with another name and
+// content: on some file systems creating and removing a file costs more than everything else around a quick command.
 type workFiles struct {
 	root *os.Root // the tree
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	dir   *os.Root   // state.WorkDir; nil until there is a spare
 	spare []*workFile
 }
 
-// workFile is one of them.
+// workFile is such a file.
 type workFile struct {
 	file *os.File
 	name string // in state.WorkDir
 }
 
-// write makes a file in state.WorkDir.
+// write creates a file in state.WorkDir.
 func (w *workFiles) write(name string, data []byte) (*workFile, error) {
 	if f := w.again(name, data); f != nil {
 		return f, nil
@@ -46,7 +46,7 @@ func (w *workFiles) write(name string, data []byte) (*workFile, error) {
 	return f, nil
 }
 
-// again uses a spare file; nil if there is none that can be used.
+// again uses a spare file; nil if none is usable.
 func (w *workFiles) again(name string, data []byte) *workFile {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,20 +63,20 @@ func (w *workFiles) again(name string, data []byte) *workFile {
 		err = w.dir.Rename(f.name, name)
 	}
 	if err != nil || !w.named(f, name) {
-		_ = w.remove(f) // a new file says what is wrong, if anything is
+		_ = w.remove(f) // a new file reports the error, if any
 		return nil
 	}
 	f.name = name
 	return f
 }
 
-// release takes a file away from a run that has ended. It is kept if nobody else can have it: the run may have moved it, or
-// given it other names.
+// release takes a file back from an ended run. It is reused only if no process can still have it: the run may have moved
+// it, or created links to it.
 func (w *workFiles) release(f *workFile) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dir == nil {
-		w.dir, _ = w.root.OpenRoot(state.WorkDir) // else the file is removed
+		w.dir, _ = w.root.OpenRoot(state.WorkDir) // otherwise the file is removed
 	}
 	if spare := durable.TempName(); w.named(f, f.name) && w.dir.Rename(f.name, spare) == nil {
 		f.name = spare
@@ -86,7 +86,7 @@ func (w *workFiles) release(f *workFile) error {
 	return w.remove(f)
 }
 
-// named reports whether a file has a name, and no other.
+// named reports whether a file has this name, and no other.
 func (w *workFiles) named(f *workFile, name string) bool {
 	if w.dir == nil {
 		return false

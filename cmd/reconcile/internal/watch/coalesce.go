@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Hint says where something may have changed.
+// Hint names paths that may have changed.
 type Hint struct {
 	// Paths are slash paths below the root, sorted, each once. The receiver owns the slice.
 	Paths []string
-	// Full means that anything may have changed; Paths is then empty.
+	// Full means that any path may have changed; Paths is then empty.
 	Full bool
 }
 
-// Bounds of one hint.
+// Limits of one hint.
 const (
-	burstFactor = 5    // a burst is reported after at most this many times the debounce, though it goes on
-	maxPaths    = 1024 // with more paths than this, looking everywhere is as cheap
+	burstFactor = 5    // a continuing burst is reported after this many times the debounce
+	maxPaths    = 1024 // with more paths than this, a full scan is as cheap
 )
 
-// coalescer gathers changes until they have been quiet for a while. It knows no clock: the caller says what time it is.
+// coalescer collects changes until there are none for a while. It has no clock: the caller passes the time.
 type coalescer struct {
 	quiet time.Duration
 
@@ -28,7 +28,7 @@ type coalescer struct {
 	first, last time.Time
 }
 
-// path notes that path changed at the time now.
+// path records a change of path at the time now.
 func (c *coalescer) path(now time.Time, path string) {
 	c.touch(now)
 	if c.hint.Full {
@@ -44,7 +44,7 @@ func (c *coalescer) path(now time.Time, path string) {
 	}
 }
 
-// everything notes that anything may have changed at the time now. An urgent note does not wait for quiet.
+// everything records that any path may have changed at the time now. An urgent record is reported at once.
 func (c *coalescer) everything(now time.Time, urgent bool) {
 	c.touch(now)
 	c.hint = Hint{Full: true}
@@ -60,7 +60,7 @@ func (c *coalescer) touch(now time.Time) {
 
 func (c *coalescer) pending() bool { return c.hint.Full || len(c.hint.Paths) > 0 }
 
-// due returns when the hint is to be reported; ok is false while there is nothing to report.
+// due returns when to report the hint; ok is false if there is none.
 func (c *coalescer) due() (at time.Time, ok bool) {
 	if !c.pending() {
 		return time.Time{}, false
@@ -75,5 +75,5 @@ func (c *coalescer) due() (at time.Time, ok bool) {
 	return at, true
 }
 
-// taken forgets the hint, which now belongs to whoever received it.
+// taken clears the hint, which now belongs to the receiver.
 func (c *coalescer) taken() { *c = coalescer{quiet: c.quiet} }

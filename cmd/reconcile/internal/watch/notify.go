@@ -12,7 +12,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notifier is what the watcher needs of fsnotify.
+// notifier is the part of fsnotify that the watcher uses.
 type notifier interface {
 	Add(dir string) error
 	Remove(dir string) error
@@ -34,7 +34,7 @@ func openNotifier() (notifier, error) {
 	return inotify{w}, nil
 }
 
-// exhausted reports whether err means that the system gives out no more watches.
+// exhausted reports whether err means that the system's limit of watches is reached.
 func exhausted(err error) bool {
 	for _, errno := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, errno) {
@@ -44,7 +44,7 @@ func exhausted(err error) bool {
 	return false
 }
 
-// advise says what to do about watches that cannot be had.
+// advise returns err with advice about the missing watches.
 func advise(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -58,14 +58,14 @@ func advise(err error) error {
 	}
 }
 
-// cover puts a watch on the folder dir, a slash path below the root, and on every folder in it that matters. A folder
-// that has vanished meanwhile is no error: its removal is an event too.
+// cover watches the folder dir, a slash path below the root, and every relevant folder below it. A folder that has
+// disappeared meanwhile is not an error: its removal is an event, too.
 func (w *Watcher) cover(dir string) error {
 	if !w.scope.wants(dir) || w.skips(dir) {
 		return nil
 	}
 	name := filepath.Join(w.root, filepath.FromSlash(dir))
-	// Watch first, list second: what is made in between is seen twice, and nothing is missed.
+	// Watch first, list second: a file created in between is seen twice, but never missed.
 	if err := w.notify.Add(name); err != nil {
 		return w.uncovered(dir, err)
 	}
@@ -87,8 +87,8 @@ func (w *Watcher) cover(dir string) error {
 // skips reports whether a folder is one that Options.Skip names.
 func (w *Watcher) skips(dir string) bool { return dir != "." && w.o.Skip(dir) }
 
-// uncovered decides about a folder that could not be watched: exhaustion is the caller's matter, a vanished folder is
-// nobody's, and anything else is reported once and left to the rescans.
+// uncovered handles a folder that could not be watched: exhaustion is returned, a missing folder is ignored, and any other
+// error is reported once and left to the rescans.
 func (w *Watcher) uncovered(dir string, err error) error {
 	switch {
 	case exhausted(err):
@@ -106,7 +106,7 @@ func (w *Watcher) uncovered(dir string, err error) error {
 func (w *Watcher) uncover(dir string) {
 	for d := range w.watched {
 		if within(d, dir) {
-			// The kernel may have dropped the watch already, with the folder; either way it is gone.
+			// The kernel may have removed the watch already, with the folder.
 			_ = w.notify.Remove(filepath.Join(w.root, filepath.FromSlash(d)))
 			delete(w.watched, d)
 		}

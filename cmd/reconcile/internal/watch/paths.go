@@ -10,8 +10,8 @@ import (
 	"reconcile.dev/reconcile/schemas/treepath"
 )
 
-// scope is the set of paths that are watched: each with everything below it, whether it exists or not. Slash paths
-// below the root, cleaned, sorted.
+// scope is the set of watched paths: each with everything below it, existing or not. Slash paths below the root, cleaned,
+// sorted.
 type scope []string
 
 func newScope(paths []string) scope {
@@ -31,12 +31,12 @@ func (s scope) holds(p string) bool {
 	return slices.ContainsFunc(s, func(w string) bool { return within(p, w) })
 }
 
-// leads reports whether a watched path is below the folder p, so that p's own entries must be seen.
+// leads reports whether a watched path is below the folder p, so that p's own entries must be watched.
 func (s scope) leads(p string) bool {
 	return slices.ContainsFunc(s, func(w string) bool { return within(w, p) })
 }
 
-// wants reports whether changes at p are of interest.
+// wants reports whether changes at p are relevant.
 func (s scope) wants(p string) bool { return !ignored(p) && (s.holds(p) || s.leads(p)) }
 
 // within reports whether p is dir or below it.
@@ -44,12 +44,12 @@ func within(p, dir string) bool {
 	return dir == "." || p == dir || len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
 }
 
-// ignored reports whether p is, or is inside, something that nobody means to be looked at: git's and our own scratch,
-// lock files, and what editors and system tools leave beside a file for a moment.
+// ignored reports whether p is, or is inside, an irrelevant path: git's or reconcile's own files, lock files, and
+// short-lived files of editors and system tools.
 func ignored(p string) bool {
 	for p != "" {
 		name, rest, _ := strings.Cut(p, "/")
-		if owner := treepath.OfName(name); owner == treepath.Git || owner == treepath.Local || litter(name) {
+		if owner := treepath.OfName(name); owner == treepath.Git || owner == treepath.Local || isLeftover(name) {
 			return true
 		}
 		p = rest
@@ -57,24 +57,24 @@ func ignored(p string) bool {
 	return false
 }
 
-// litterSuffixes and litterPrefixes are the marks of short-lived files: backups (~), locks of the AgentX protocol and
-// their companions, temporary files of editors (vim, Emacs, JetBrains, GNOME), NFS and FUSE.
+// leftoverSuffixes and leftoverPrefixes match short-lived files: backups (~), locks of the AgentX protocol and their
+// companions, temporary files of editors (vim, Emacs, JetBrains, GNOME), NFS and FUSE.
 var (
-	litterSuffixes = []string{
+	leftoverSuffixes = []string{
 		"~", ".json.lock", ".reap.lock", ".new.lock", ".swp", ".swo", ".swx", ".swpx", ".tmp", "___jb_tmp___", "___jb_old___",
 	}
-	litterPrefixes = []string{".#", "#", ".goutputstream-", ".nfs0", ".fuse_hidden", ".~lock."}
+	leftoverPrefixes = []string{".#", "#", ".goutputstream-", ".nfs0", ".fuse_hidden", ".~lock."}
 )
 
-func litter(name string) bool {
-	if name == "4913" || name == ".DS_Store" { // vim tests with a file of that name whether it may write
+func isLeftover(name string) bool {
+	if name == "4913" || name == ".DS_Store" { // vim creates a file of that name to test for write permission
 		return true
 	}
-	return slices.ContainsFunc(litterSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }) ||
-		slices.ContainsFunc(litterPrefixes, func(s string) bool { return strings.HasPrefix(name, s) })
+	return slices.ContainsFunc(leftoverSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }) ||
+		slices.ContainsFunc(leftoverPrefixes, func(s string) bool { return strings.HasPrefix(name, s) })
 }
 
-// rel returns the slash path below the root of a file name; false when it is outside.
+// rel returns the slash path of a file name below the root; false if it is outside.
 func (w *Watcher) rel(name string) (string, bool) {
 	r, err := filepath.Rel(w.root, name)
 	if err != nil || r == ".." || strings.HasPrefix(r, ".."+string(filepath.Separator)) {
@@ -83,7 +83,7 @@ func (w *Watcher) rel(name string) (string, bool) {
 	return filepath.ToSlash(r), true
 }
 
-// isFolder reports whether name is a folder itself, not a link to one: links are not followed.
+// isFolder reports whether name is a folder, not a link to one: links are not followed.
 func isFolder(name string) bool {
 	info, err := os.Lstat(name)
 	return err == nil && info.IsDir()

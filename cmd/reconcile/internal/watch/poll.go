@@ -9,9 +9,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// fingerprint sums up what the file system says of every watched file: path, size, time of change and mode. Equal
-// fingerprints mean that nothing changed. Folders that cannot be read count as empty. The second result is false when
-// the watcher was closed meanwhile.
+// fingerprint summarizes the stat data of every watched file: path, size, change time and mode. Equal fingerprints mean no
+// change. Unreadable folders count as empty. The second result is false if the watcher was closed meanwhile.
 func (w *Watcher) fingerprint() (uint64, bool) {
 	var sum uint64
 	err := filepath.WalkDir(w.root, func(name string, d fs.DirEntry, err error) error {
@@ -42,14 +41,14 @@ func stamp(rel string, info fs.FileInfo) uint64 {
 	binary.LittleEndian.PutUint64(meta[8:], uint64(info.ModTime().UnixNano()))
 	binary.LittleEndian.PutUint64(meta[16:], uint64(info.Mode()))
 	h := xxhash.NewWithSeed(uint64(len(rel)))
-	_, _ = h.Write(meta[:]) // a hash never fails to write
+	_, _ = h.Write(meta[:]) // a hash never fails
 	_, _ = h.WriteString(rel)
 	return h.Sum64()
 }
 
 var errClosing = errors.New("the watcher is being closed")
 
-// closing returns an error once the watcher is being closed, to break off a walk.
+// closing returns an error once the watcher is closing, to stop a walk.
 func (w *Watcher) closing() error {
 	select {
 	case <-w.stop:

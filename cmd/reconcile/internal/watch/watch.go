@@ -1,12 +1,12 @@
-// Package watch tells, soon, where in a tree files may have changed.
+// Package watch reports, soon, where files of a tree may have changed.
 //
-// Watching is a hint and scanning is the truth: whoever receives a [Hint] looks at the files and believes only them.
-// So a hint may name a file that did not change, or say "anything may have changed" (Full), but no change goes without
-// a hint for longer than the rescan interval. Full comes at the start, after a lost event (the kernel's queue ran
-// over), for new and vanished folders (files may have been inside already), on errors, and at each rescan.
+// Watching is a hint and scanning is the truth: the receiver of a [Hint] reads the files and trusts only them. So a hint
+// may name an unchanged file, or all files (Full), but no change stays without a hint for longer than the rescan interval.
+// A full hint comes at the start, after a lost event (the kernel's queue overflowed), for new and removed folders (files
+// may already have been inside), on errors, and at each rescan.
 //
-// Changes are gathered until they have been quiet for the debounce; a burst that does not end is reported after five
-// times that. Where the system gives out no more watches, the tree is polled instead.
+// Changes are collected until there are none for the debounce; a continuing burst is reported after five times that. If the
+// system's limit of watches is reached, the tree is polled instead.
 package watch
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Options tune a watcher; the zero value watches nothing but works.
+// Options configure a watcher; the zero value is valid and watches nothing.
 type Options struct {
-	// Paths are the files and folders to watch, as slash paths below the root, each with all that is below it. They
-	// need not exist (yet).
+	// Paths are the files and folders to watch, as slash paths below the root, each with everything below it. They may be
+	// missing (yet).
 	Paths []string
-	// Skip says of a folder, a slash path below the root, that nothing below it matters: it is not watched. Default: none
-	// is skipped.
+	// Skip reports whether everything below a folder, a slash path below the root, is irrelevant: it is not watched. Default:
+	// no folder is skipped.
 	Skip func(dir string) bool
 	// Debounce is the quiet time after a change before it is reported. Default 200ms.
 	Debounce time.Duration
-	// Rescan is the time between full hints, give or take a tenth. Default 5m.
+	// Rescan is the time between full hints, plus or minus a tenth. Default 5m.
 	Rescan time.Duration
-	// Poll is the time between looks where file notification is not to be had. Default 2s.
+	// Poll is the polling interval without file notification. Default 2s.
 	Poll time.Duration
-	// Warn is told what limits the watching and what to do about it, each matter once. It is called from New and from
-	// the watcher's goroutine, and must not block. Default: nobody is told.
+	// Warn is called with limitations of the watching and advice, once for each. It is called from New and from the watcher's
+	// goroutine, and must not block. Default: no-op.
 	Warn func(error)
 
 	open func() (notifier, error) // for tests
@@ -63,7 +63,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Watcher watches one tree. Its methods may be called from any goroutine.
+// Watcher watches one tree. Its methods are safe for concurrent use.
 type Watcher struct {
 	root   string
 	o      Options
@@ -73,7 +73,7 @@ type Watcher struct {
 	done   chan struct{}
 	once   sync.Once
 
-	// The rest belongs to the watcher's goroutine.
+	// The watcher's goroutine owns the rest.
 	scope   scope
 	gather  coalescer
 	notify  notifier // nil while polling
@@ -84,7 +84,7 @@ type Watcher struct {
 }
 
 // New starts to watch the tree at root. When it returns, the watches are in place, and the first hint, a full one, is
-// ready. An error means that root itself cannot be used; a lack of watches is not one (see Options.Warn).
+// ready. An error means that root itself is unusable; missing watches are not an error (see Options.Warn).
 func New(root string, o Options) (*Watcher, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -108,11 +108,10 @@ func New(root string, o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Hints delivers what changed, coalesced. A hint that is not received goes on growing; none is lost. The channel is
-// closed by Close.
+// Hints delivers changes, coalesced. An unreceived hint keeps growing; none is lost. Close closes the channel.
 func (w *Watcher) Hints() <-chan Hint { return w.hints }
 
-// Follow replaces Options.Paths; equal paths cost nothing. After a real change a full hint follows.
+// Follow replaces Options.Paths; equal paths cost nothing. A change is followed by a full hint.
 func (w *Watcher) Follow(paths []string) {
 	select {
 	case w.follow <- paths:
@@ -120,7 +119,7 @@ func (w *Watcher) Follow(paths []string) {
 	}
 }
 
-// Close ends the watching, waits until it has ended, and closes the channel of hints. It may be called again.
+// Close stops the watching, waits for its end, and closes the channel of hints. It may be called again.
 func (w *Watcher) Close() error {
 	w.once.Do(func() { close(w.stop) })
 	<-w.done
@@ -137,7 +136,7 @@ func (w *Watcher) run() {
 	}
 }
 
-// timers are the watcher's three clocks: the hint that is due, the next rescan, the next poll.
+// timers are the watcher's three timers: the due hint, the next rescan, the next poll.
 type timers struct{ due, rescan, poll *time.Timer }
 
 func newTimers(rescan, poll time.Duration) timers {
@@ -150,7 +149,7 @@ func (t timers) stop() {
 	}
 }
 
-// step waits for one thing to happen and deals with it; false ends the watching.
+// step waits for one event and handles it; false ends the watching.
 func (w *Watcher) step(t timers) bool {
 	out, wake := w.ready(t)
 	events, errs, poll := w.sources(t)
@@ -169,7 +168,7 @@ func (w *Watcher) step(t timers) bool {
 		w.coverAll()
 		w.gather.everything(time.Now(), true)
 	case <-poll:
-		w.look()
+		w.poll()
 		t.poll.Reset(w.o.Poll)
 	case paths := <-w.follow:
 		w.refollow(newScope(paths))
@@ -177,7 +176,7 @@ func (w *Watcher) step(t timers) bool {
 	return true
 }
 
-// ready returns the channel for the gathered hint if it is due, and else the clock that says when it will be.
+// ready returns the channel for the collected hint if it is due, and otherwise the timer that fires when it is.
 func (w *Watcher) ready(t timers) (out chan<- Hint, wake <-chan time.Time) {
 	at, pending := w.gather.due()
 	if !pending {
@@ -190,7 +189,7 @@ func (w *Watcher) ready(t timers) (out chan<- Hint, wake <-chan time.Time) {
 	return w.hints, nil
 }
 
-// sources returns where changes come from: the notifier, or the clock of the polls.
+// sources returns the sources of changes: the notifier, or the poll timer.
 func (w *Watcher) sources(t timers) (<-chan fsnotify.Event, <-chan error, <-chan time.Time) {
 	if w.notify == nil {
 		return nil, nil, t.poll.C
@@ -198,7 +197,7 @@ func (w *Watcher) sources(t timers) (<-chan fsnotify.Event, <-chan error, <-chan
 	return w.notify.Events(), w.notify.Errors(), nil
 }
 
-// event deals with one event; !ok means that there will be no more.
+// event handles one event; !ok means that there will be no more.
 func (w *Watcher) event(e fsnotify.Event, ok bool) {
 	if !ok {
 		w.degrade(errors.New("the notifier ended"))
@@ -210,7 +209,7 @@ func (w *Watcher) event(e fsnotify.Event, ok bool) {
 	}
 	now := time.Now()
 	if e.Op&(fsnotify.Remove|fsnotify.Rename|fsnotify.Create) != 0 && w.watched[rel] {
-		w.uncover(rel) // also of a folder that was replaced: the watch is on the old one
+		w.uncover(rel) // also for a replaced folder: the watch is on the old one
 		w.gather.everything(now, false)
 	}
 	if e.Has(fsnotify.Create) && isFolder(e.Name) {
@@ -220,7 +219,7 @@ func (w *Watcher) event(e fsnotify.Event, ok bool) {
 	w.gather.path(now, rel)
 }
 
-// failed deals with an error of the notifier: events may have been lost, and with them new folders.
+// failed handles an error of the notifier: events may have been lost, and with them new folders.
 func (w *Watcher) failed(err error) {
 	if err == nil {
 		w.degrade(errors.New("the notifier ended"))
@@ -234,7 +233,7 @@ func (w *Watcher) failed(err error) {
 	w.gather.everything(time.Now(), false)
 }
 
-// coverAll puts a watch on every folder that matters. On those that have one already it does nothing.
+// coverAll watches every relevant folder. Watched ones are unaffected.
 func (w *Watcher) coverAll() {
 	if w.notify != nil {
 		w.try(w.cover("."))
@@ -247,7 +246,7 @@ func (w *Watcher) try(err error) {
 	}
 }
 
-// degrade gives up notification for good and polls from now on.
+// degrade stops notification permanently and polls from now on.
 func (w *Watcher) degrade(err error) {
 	w.closeNotifier()
 	w.watched = map[string]bool{}
@@ -257,7 +256,7 @@ func (w *Watcher) degrade(err error) {
 }
 
 // look polls once.
-func (w *Watcher) look() {
+func (w *Watcher) poll() {
 	if now, ok := w.fingerprint(); ok && now != w.seen {
 		w.seen = now
 		w.gather.everything(time.Now(), false)
@@ -283,7 +282,7 @@ func (w *Watcher) refollow(s scope) {
 
 func (w *Watcher) closeNotifier() {
 	if w.notify != nil {
-		_ = w.notify.Close() // nothing to be done about it: the descriptor is gone either way
+		_ = w.notify.Close() // the descriptor is closed in any case
 		w.notify = nil
 	}
 }
@@ -293,8 +292,8 @@ func (w *Watcher) nextRescan() time.Duration {
 	return spread(w.o.Rescan, fmt.Sprintf("%s %d", w.root, w.rescans))
 }
 
-// spread moves d by up to a tenth either way, so that the watchers of one machine do not all scan at once. It is a pure
-// function: the same seed always gives the same time.
+// spread changes d by up to a tenth, so that the watchers of one machine do not scan at the same time. It is a pure
+// function of its arguments.
 func spread(d time.Duration, seed string) time.Duration {
 	fifth := uint64(d / 5)
 	if fifth == 0 {
