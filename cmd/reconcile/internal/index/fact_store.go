@@ -42,7 +42,7 @@ func (b *FactStore) States(source string) bool {
 	return path.Ext(source) == ".json" && path.Dir(source) == b.dir()
 }
 
-// removal is the suffix of a tombstone's name. A fact's file is never changed or deleted, so git merges any changes of two
+// tombstoneSuffix is the suffix of a tombstone's name. A fact's file is never changed or deleted, so git merges any changes of two
 // clones to one fact, and a fact that one clone retracted does not return from another.
 const tombstoneSuffix = "-removed.json"
 

@@ -99,7 +99,9 @@ func (k *keeping) indexed(x *index.Kept) *indexed {
 }
 
 // book keeps the facts of an open tree.
-func (e Env) book(s *state.Store) *index.FactStore { return &index.FactStore{Store: s, Warn: e.warnIndex} }
+func (e Env) book(s *state.Store) *index.FactStore {
+	return &index.FactStore{Store: s, Warn: e.warnIndex}
+}
 
 // indexing says what keeping the index takes.
 func (e Env) indexing() indexing.Options {
