@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -124,4 +125,22 @@ func (a *app) objects(cmd *cobra.Command, word string) []*state.Entry {
 		return nil
 	}
 	return r.Entries
+}
+
+// completeMemory offers the ids of observations that begin with what was typed.
+func (a *app) completeMemory(
+	cmd *cobra.Command, args []string, typed string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const most = 200 // more than a shell shows
+	var out []cobra.Completion
+	rows, err := ops.ListMemory(cmd.Context(), a.env(), ops.MemoryFilter{All: true})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for i := 0; i < len(rows) && len(out) < most; i++ {
+		if r := &rows[i]; !r.Archived && strings.HasPrefix(r.ID, typed) && !slices.Contains(args, r.ID) {
+			out = append(out, cobra.CompletionWithDesc(r.ID, render.Cut(render.Line(r.Summary), 60)))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }

@@ -110,3 +110,16 @@ func parseLong(s string) (time.Duration, bool) {
 	}
 	return sum + d, sum+d > 0 && sum+d <= longest
 }
+
+// parseTime reads a time as digest does; "" is the zero time.
+func parseTime(flag, word string, now time.Time) (time.Time, error) {
+	if word == "" {
+		return time.Time{}, nil
+	}
+	at, err := parseSince(word, now)
+	if err != nil || word == "all" {
+		return at, badUsage("%s %q: write how long ago, like 30d or 24h, a day like 2026-02-27, or an RFC 3339 time",
+			flag, word)
+	}
+	return at, nil
+}

@@ -66,14 +66,11 @@ func exitCode(err error) int {
 
 // codeOf maps one error that joins no others: what is the command line's own, and else by the table of operations.
 func codeOf(err error) int {
-	var usage *usageError
 	var v *verdict
 	var driver *driverError
 	switch {
 	case errors.As(err, &driver):
 		return exitDriver
-	case errors.As(err, &usage):
-		return exitUsage
 	case errors.As(err, &v):
 		return v.code
 	}
@@ -118,14 +115,9 @@ func withFlag(err error) error {
 	return badUsage("%s", strings.Replace(err.Error(), wrong.Error(), flag+wrong.Text, 1))
 }
 
-// usageError is a wrong command line: exit code 2.
-type usageError struct{ msg string }
-
-func (e *usageError) Error() string { return e.msg }
-
-// badUsage makes a usageError; the text says what is wrong and what to write instead.
+// badUsage says what is wrong with the command line and what to write instead.
 func badUsage(format string, args ...any) error {
-	return &usageError{msg: fmt.Sprintf(format, args...)}
+	return &ops.Error{Code: ops.BadRequest, Err: fmt.Errorf(format, args...)}
 }
 
 // verdict is an exit code whose reason is already printed as the command's result.
@@ -140,3 +132,10 @@ func exitWith(code int) error {
 	}
 	return &verdict{code: code}
 }
+
+// driverError is a merge that failed. Its exit code is above 128: git takes 1 to 128 for conflicts, with OURS as the result.
+type driverError struct{ err error }
+
+func (e *driverError) Error() string { return e.err.Error() }
+
+func (e *driverError) Unwrap() error { return e.err }

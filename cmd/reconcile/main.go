@@ -9,9 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
-	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
@@ -71,21 +68,6 @@ func (c onDemand) Deadline() (time.Time, bool) { return c().Deadline() }
 func (c onDemand) Done() <-chan struct{}       { return c().Done() }
 func (c onDemand) Err() error                  { return c().Err() }
 func (c onDemand) Value(key any) any           { return c().Value(key) }
-
-// app is what every command works with: the streams, the environment, the clock, the loop and the global flags.
-type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	getenv         func(string) string
-	ancestry       iter.Seq[[]string] // the environments of this process's ancestors; nil: not looked at
-	now            func() time.Time
-	engine         func(context.Context, engine.Options, engine.Request) (engine.Result, error)
-	global         globalFlags
-	here           string       // where the user stands: the current directory, or -C; set with global.dir by enterTree
-	prefix         string       // the path of here below the tree in global.dir; "" at its top
-	log            *slog.Logger // nil: nothing is logged
-	logTo          *os.File     // of --log-file
-}
 
 // main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the
 // format of the results.

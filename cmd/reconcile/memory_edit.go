@@ -10,11 +10,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-// doneReport is what verify and remove print for machines.
-type doneReport struct {
-	IDs []string `json:"ids"`
-}
-
 func newMemoryVerifyCmd(a *app) *cobra.Command {
 	by := ""
 	cmd := &cobra.Command{
@@ -71,22 +66,6 @@ func (a *app) memoryRemove(ctx context.Context, q ops.RemoveMemoryRequest) error
 			"--with-originals would have removed them, too", render.Plural(r.Archived, "original"))
 	}
 	return a.printDone(r.IDs, "removed")
-}
-
-func bindBy(cmd *cobra.Command, by *string) {
-	cmd.Flags().StringVar(by, "by", "",
-		"the `NAME` of the agent or person that says so (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
-}
-
-// printDone prints what was done to things that have ids.
-func (a *app) printDone(ids []string, what string) error {
-	if a.global.output != formatTable {
-		return a.print(doneReport{IDs: ids})
-	}
-	for _, id := range ids {
-		fmt.Fprintf(a.stdout, "%s: %s\n", clean(id), what)
-	}
-	return nil
 }
 
 func newMemoryRebuildCmd(a *app) *cobra.Command {

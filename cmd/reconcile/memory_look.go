@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -224,4 +225,44 @@ func (a *app) harmless(text string) string {
 		return render.Text(text)
 	}
 	return text
+}
+
+// memoryFilter are the flags that choose observations.
+type memoryFilter struct {
+	ops.MemoryFilter
+	since, until string
+	issue        issueFlag
+}
+
+// read reads the flags that are not read as they are.
+func (m *memoryFilter) read(now time.Time) (f ops.MemoryFilter, err error) {
+	f = m.MemoryFilter
+	f.Issue = m.issue.pointer()
+	if f.Since, err = parseTime("--since", m.since, now); err != nil {
+		return f, err
+	}
+	if f.Until, err = parseTime("--until", m.until, now); err != nil {
+		return f, err
+	}
+	if !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		return f, badUsage("--since %s is not before --until %s: no time is left between them", m.since, m.until)
+	}
+	return f, nil
+}
+
+// bindMemoryFilter binds the flags that choose observations.
+func bindMemoryFilter(a *app, cmd *cobra.Command, m *memoryFilter) {
+	f := cmd.Flags()
+	f.StringVar(&m.Agent, "agent", "", "only what this `AGENT` learned")
+	f.Var(&m.issue, "issue", "only what was learned about this issue; 0 for what is about none")
+	f.StringVar(&m.Category, "category", "", "only this `CATEGORY`: "+strings.Join(schemas.Categories(), ", "))
+	f.StringVar(&m.since, "since", "", "only what was learned from this `TIME` on: 30d, 2026-02-27 or an RFC 3339 time")
+	f.StringVar(&m.until, "until", "", "only what was learned before this `TIME`")
+	f.BoolVar(&m.Stale, "stale", false, "only what may be stale: a file that it is about has changed since")
+	f.BoolVar(&m.Superseded, "superseded", false, "only what a newer observation replaces")
+	f.BoolVar(&m.Archived, "archived", false, "only what compaction has put away")
+	f.BoolVar(&m.All, "all", false, "also what is superseded or archived")
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
+	_ = cmd.RegisterFlagCompletionFunc("category",
+		cobra.FixedCompletions(schemas.Categories(), cobra.ShellCompDirectiveNoFileComp))
 }

@@ -55,9 +55,3 @@ func (a *app) mergeFiles(ctx context.Context, q ops.MergeRequest) error {
 	}
 	return nil
 }
-
-// driverError is a merge that failed. Its exit code is above 128: git takes 1 to 128 for conflicts, with OURS as the result.
-type driverError struct{ err error }
-
-func (e *driverError) Error() string { return e.err.Error() }
-func (e *driverError) Unwrap() error { return e.err }

@@ -5,37 +5,16 @@ import (
 	"io"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas/document"
-	"reconcile.dev/reconcile/state/regular"
 )
-
-// prepare is what every command begins with.
-func (a *app) prepare(cmd *cobra.Command) error {
-	if err := a.checkFlags(); err != nil {
-		return err
-	}
-	return a.enterTree(needOf(cmd))
-}
-
-// checkFlags says no to what no command can do.
-func (a *app) checkFlags() error {
-	info, err := os.Stat(a.global.dir)
-	switch {
-	case err != nil:
-		return badUsage("-C %s: %v; name the folder of a tree", a.global.dir, regular.Cause(err))
-	case !info.IsDir():
-		return badUsage("-C %s is a file; name the folder of a tree", a.global.dir)
-	}
-	return a.openLog()
-}
 
 // print writes a result as -o json or yaml says.
 func (a *app) print(v any) error {
@@ -144,4 +123,43 @@ func (a *app) view(talk bool) ops.View {
 		out.quiet = func(text string) { fmt.Fprintln(a.stderr, clean(text)) }
 	}
 	return out
+}
+
+// progress is the view of a run that fits stderr: live on a terminal, lines elsewhere and beside a log, nothing with
+// --quiet.
+func (a *app) progress() render.Progress {
+	switch {
+	case a.global.quiet:
+		return render.Silent{}
+	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb" && (a.log == nil || a.logTo != nil):
+		size := func() (int, int) { return terminalSize(a.stderr) }
+		return render.NewLive(a.stderr, a.paletteFor(a.stderr), size, time.Now, runtime.NumCPU())
+	}
+	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr), Now: time.Now}
+}
+
+// terminalSize asks the terminal; one that does not tell is taken for 80 by 24.
+func terminalSize(w any) (width, height int) {
+	if f, ok := w.(interface{ Fd() uintptr }); ok {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
+}
+
+// printDone prints what was done to things that have ids.
+func (a *app) printDone(ids []string, what string) error {
+	if a.global.output != formatTable {
+		return a.print(doneReport{IDs: ids})
+	}
+	for _, id := range ids {
+		fmt.Fprintf(a.stdout, "%s: %s\n", clean(id), what)
+	}
+	return nil
+}
+
+// doneReport is what verify and remove print for machines.
+type doneReport struct {
+	IDs []string `json:"ids"`
 }

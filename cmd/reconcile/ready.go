@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -44,30 +43,6 @@ With nothing to take it says so, and prints null with -o json. Items that somebo
 	f.BoolVar(&q.NoRun, "no-run", false, "only look")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	return cmd
-}
-
-// issueFlag is the number of an issue, or not given.
-type issueFlag struct {
-	number int
-	given  bool
-}
-
-func (f *issueFlag) String() string {
-	if !f.given {
-		return ""
-	}
-	return strconv.Itoa(f.number)
-}
-
-func (f *issueFlag) Type() string { return "N" }
-
-func (f *issueFlag) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || n < 0 {
-		return errors.New("must be the number of an issue; 0 means none")
-	}
-	f.number, f.given = int(n), true
-	return nil
 }
 
 func (a *app) ready(ctx context.Context, q ops.ReadyRequest) error {

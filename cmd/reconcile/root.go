@@ -13,16 +13,6 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// globalFlags are the flags that every command knows.
-type globalFlags struct {
-	dir     string
-	output  string
-	noColor bool
-	quiet   bool
-	// logLevel and logFile are those of the structured log.
-	logLevel, logFile string
-}
-
 // The groups under which help lists the commands.
 const (
 	groupMain    = "main"
@@ -175,18 +165,6 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return badUsage("no command is called %q%s; \"reconcile --help\" lists them", args[0], schemas.DidYouMean(args[0], names))
 }
 
-// noSubcommand refuses a command that needs one of its commands, without any and with an unknown word.
-func noSubcommand(cmd *cobra.Command, args []string) error {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	if len(args) == 0 {
-		return badUsage("%s needs one of %s; for example: %s", cmd.CommandPath(), strings.Join(names, ", "), firstExample(cmd))
-	}
-	return badUsage("%s has no command %q%s; there are %s", cmd.Name(), args[0], schemas.DidYouMean(args[0], names), strings.Join(names, ", "))
-}
-
 // flagError turns what pflag says into a usage error with a suggestion.
 func flagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
@@ -249,64 +227,10 @@ func invalidValue(err *pflag.InvalidValueError) string {
 	return text + "must be " + want
 }
 
-// arguments checks that a command got between least and most arguments; words says what they are.
-func arguments(least, most int, words string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return badUsage("%s needs %s; for example: %s", cmd.CommandPath(), words, firstExample(cmd))
-		case most >= 0 && len(args) > most:
-			return badUsage("%s takes no argument %q; usage: %s", cmd.CommandPath(), args[most], cmd.UseLine())
-		}
-		return nil
+// prepare is what every command begins with.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if err := a.checkFlags(); err != nil {
+		return err
 	}
-}
-
-func firstExample(cmd *cobra.Command) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
-	line, _, _ = strings.Cut(line, "  #")
-	return strings.TrimSpace(line)
-}
-
-// The output formats.
-const (
-	formatTable    = "table"
-	formatJSON     = "json"
-	formatYAML     = "yaml"
-	formatMarkdown = "markdown"
-	formatSARIF    = "sarif"
-	formatGitHub   = "github"
-)
-
-// outputFlag binds -o to the given formats; a command with formats of its own calls it again for its own flags.
-func (a *app) outputFlag(cmd *cobra.Command, f *pflag.FlagSet, formats ...string) {
-	a.global.output = formats[0]
-	f.VarP(&choice{value: &a.global.output, allowed: formats}, "output", "o", "print as `FORMAT`: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// choice is a flag with a fixed set of values.
-type choice struct {
-	value   *string
-	allowed []string
-}
-
-func (c *choice) String() string {
-	if c.value == nil {
-		return ""
-	}
-	return *c.value
-}
-
-// Type is not shown: the usage of each choice names its value in backquotes.
-func (c *choice) Type() string { return "choice" }
-
-func (c *choice) Set(s string) error {
-	for _, w := range c.allowed {
-		if s == w {
-			*c.value = s
-			return nil
-		}
-	}
-	return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), schemas.DidYouMean(s, c.allowed))
+	return a.enterTree(needOf(cmd))
 }

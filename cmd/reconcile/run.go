@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
@@ -64,29 +61,6 @@ func (a *app) run(ctx context.Context, q ops.RunRequest) error {
 
 // reportRows is how many objects a run lists; "reconcile get" lists all.
 const reportRows = 50
-
-// progress is the view of a run that fits stderr: live on a terminal, lines elsewhere and beside a log, nothing with
-// --quiet.
-func (a *app) progress() render.Progress {
-	switch {
-	case a.global.quiet:
-		return render.Silent{}
-	case isTerminal(a.stderr) && a.getenv("TERM") != "dumb" && (a.log == nil || a.logTo != nil):
-		size := func() (int, int) { return terminalSize(a.stderr) }
-		return render.NewLive(a.stderr, a.paletteFor(a.stderr), size, time.Now, runtime.NumCPU())
-	}
-	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr), Now: time.Now}
-}
-
-// terminalSize asks the terminal; one that does not tell is taken for 80 by 24.
-func terminalSize(w any) (width, height int) {
-	if f, ok := w.(interface{ Fd() uintptr }); ok {
-		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width, height
-		}
-	}
-	return 80, 24
-}
 
 // report prints how a run ended: the objects, or where they are many those that are not ready, and a line that sums up.
 // A run for which nothing had changed lists only what failed.

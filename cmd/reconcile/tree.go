@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // treeNeed says whether a command works on a tree.
@@ -116,4 +118,16 @@ func withRef(args []string) []string {
 		args = slices.Concat([]string{args[0] + "/" + args[1]}, args[2:])
 	}
 	return args
+}
+
+// checkFlags says no to what no command can do.
+func (a *app) checkFlags() error {
+	info, err := os.Stat(a.global.dir)
+	switch {
+	case err != nil:
+		return badUsage("-C %s: %v; name the folder of a tree", a.global.dir, regular.Cause(err))
+	case !info.IsDir():
+		return badUsage("-C %s is a file; name the folder of a tree", a.global.dir)
+	}
+	return a.openLog()
 }
