@@ -1,6 +1,6 @@
 # A menu; everything in it can be had without make, too. CI calls the same words.
 SHELL := /bin/sh
-CHECK := go run ./cmd/reconcile/internal/check
+CHECK := go run ./cmd/reconcile/internal/tools/check
 N ?= 10000
 DIR ?= dist/tree
 # Without cgo the program is one static file: it needs nothing of the system, and starts a millisecond sooner.
@@ -32,10 +32,10 @@ verify: ## Check that generated files and go.mod are up to date
 	$(CHECK) generated modules
 
 bench: ## Measure speed and memory beside what they are compared with
-	go run ./cmd/reconcile/internal/bench run
+	go run ./cmd/reconcile/internal/tools/bench run
 
 bench-tree: ## Generate a tree of N=10000 objects in DIR=dist/tree
-	go run ./cmd/reconcile/internal/bench tree -n $(N) $(DIR)
+	go run ./cmd/reconcile/internal/tools/bench tree -n $(N) $(DIR)
 
 cover: ## Write the coverage of the tests to dist/cover.html
 	@mkdir -p dist
@@ -46,7 +46,7 @@ clean: ## Remove what the other targets made
 	rm -rf bin dist
 
 release: ## Build binaries, archives, packages, SBOMs and checksums of VERSION for every platform in dist/
-	cd cmd/reconcile/internal/release && go run . -version "$(VERSION)" -out "$(CURDIR)/dist"
+	cd cmd/reconcile/internal/tools/release && go run . -version "$(VERSION)" -out "$(CURDIR)/dist"
 
 container: ## Build the container image reconcile:VERSION with the builder that is here
 	$(CHECK) container

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 	"reconcile.dev/reconcile/state/mutants"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // strike is a command that is struck at each of its file-changing calls.

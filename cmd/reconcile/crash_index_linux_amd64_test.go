@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // indexTree has something of most that is indexed.

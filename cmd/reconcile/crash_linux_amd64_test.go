@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // crashTree has a session, an agent, a failing and retried node, results that are handed on, and a node whose effect

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 	"reconcile.dev/reconcile/controllers/memory"
 )
 

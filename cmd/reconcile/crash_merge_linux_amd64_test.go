@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // TestMergeDriverOnBadDisk fails, tears or kills at each change of a file while the merge driver works. The file is as it

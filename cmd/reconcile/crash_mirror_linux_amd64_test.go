@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 // TestCrashMirror kills, tears or fails file-changing calls of a run that mirrors, against the GitHub of tests. What is left

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // TestCrashRestore strikes a run that restores a missing output from the cache. The next run finishes, and no node that is

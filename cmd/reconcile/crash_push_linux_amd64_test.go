@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // TestCrashPush kills a run that shares its branch at a sample of its file-changing calls, or at all of them with

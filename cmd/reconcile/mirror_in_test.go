@@ -16,7 +16,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 const heardTree = `

@@ -15,7 +15,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 // mirrored is a tree whose issues are on the GitHub of tests.

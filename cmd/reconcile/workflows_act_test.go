@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 	"reconcile.dev/reconcile/controllers/mirror"
 )
 

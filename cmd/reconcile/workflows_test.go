@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 	"reconcile.dev/reconcile/controllers/mirror"
 )
 

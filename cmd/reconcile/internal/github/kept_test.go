@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 // statuses returns the statuses of a journal's answers, in order.

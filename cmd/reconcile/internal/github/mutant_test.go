@@ -3,7 +3,7 @@ package github_test
 import (
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 	"reconcile.dev/reconcile/state/mutants"
 )
 

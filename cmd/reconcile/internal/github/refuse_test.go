@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 func TestNewRefusesWhatCannotBeMeant(t *testing.T) {

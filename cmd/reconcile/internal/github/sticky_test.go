@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 func marked(body string) bool { return strings.HasSuffix(body, "<!-- ours -->") }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 func TestLabelsAndReactions(t *testing.T) {

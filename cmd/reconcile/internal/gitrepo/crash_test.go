@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // crashSite is a repository to strike: the user has something staged, and reconcile has something to commit.

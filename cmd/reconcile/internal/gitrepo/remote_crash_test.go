@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // newAdoptSite is a repository to strike while it adopts: people and reconcile have both committed on both sides, and

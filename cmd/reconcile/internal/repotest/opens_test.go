@@ -32,13 +32,9 @@ var opensItself = map[string]string{
 	"cmd/reconcile/internal/engine/tree/checkout.go": "it writes into a folder that it has just made",
 	"cmd/reconcile/internal/gitrepo/remote_fetch":    "it writes into a folder that it has just made",
 	"cmd/reconcile/internal/engine/scaffold":         "the templates are part of the program",
-	"cmd/reconcile/internal/github/githubtest":       "a program for tests",
-	"cmd/reconcile/internal/bench":                   "a program of its own",
-	"cmd/reconcile/internal/check":                   "a program of its own",
-	"cmd/reconcile/internal/crashtest":               "a program for tests",
+	"cmd/reconcile/internal/tools":                   "the project's own programs",
 	"state/mutants":                                  "a program for tests",
 	"cmd/reconcile/internal/gen":                     "a program of its own",
-	"cmd/reconcile/internal/release":                 "a program of its own",
 	"schemas":                                        "what it reads is part of the program",
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // TestRepairIsKilled kills a repair at every change of a file that it makes. The next repair must end well, with the

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/state"

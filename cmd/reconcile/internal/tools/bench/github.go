@@ -12,7 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"

@@ -35,7 +35,7 @@ func compileHNSW(ctx context.Context) (*hnswProgram, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := filepath.Join(strings.TrimSpace(string(root)), "cmd", "reconcile", "internal", "bench", "hnsw", "main.cpp")
+	source := filepath.Join(strings.TrimSpace(string(root)), "cmd", "reconcile", "internal", "tools", "bench", "hnsw", "main.cpp")
 	cmd := exec.CommandContext(ctx, compiler, "-O3", "-march=native", "-pthread", "-o", filepath.Join(dir, "hnsw"), source)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		first, _, _ := strings.Cut(string(out), "\n")

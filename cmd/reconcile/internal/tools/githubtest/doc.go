@@ -8,6 +8,6 @@
 // viewer and createCommitOnBranch.
 //
 // The emulator, Node to run it with and the description are npm packages, at the versions and with the digests of
-// package-lock.json. Install puts them in a folder of the user's cache, which "go run ./cmd/reconcile/internal/check
+// package-lock.json. Install puts them in a folder of the user's cache, which "go run ./cmd/reconcile/internal/tools/check
 // github" does. Start skips a test, and says so, where they are missing; with RECONCILE_GITHUB_TESTS=required it fails.
 package githubtest

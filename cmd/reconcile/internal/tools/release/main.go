@@ -2,7 +2,7 @@
 // scripts and man pages, deb and rpm packages for Linux, a list of the modules in it (SBOM, CycloneDX), and checksums.
 // Given the same commit and the same Go, it writes the same bytes.
 //
-//	go run . -version v1.2.3 -out ../../../../dist
+//	go run . -version v1.2.3 -out ../../../../../dist
 package main
 
 import (

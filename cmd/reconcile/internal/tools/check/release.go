@@ -23,7 +23,7 @@ func checkRelease(ctx context.Context, c *checker) result {
 	defer os.RemoveAll(dist)
 	cmd := c.command(ctx, []string{"go", "run", ".", "-out", dist, "-version", "v0.0.0-check", "-only",
 		runtime.GOOS + "-" + runtime.GOARCH})
-	cmd.Dir = filepath.Join(c.root, "cmd", "reconcile", "internal", "release")
+	cmd.Dir = filepath.Join(c.root, "cmd", "reconcile", "internal", "tools", "release")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return failed(fmt.Sprintf("%v\n%s", err, out))
 	}

@@ -37,9 +37,9 @@ func Start(t testing.TB) *Rig {
 	switch {
 	case err == nil:
 	case required:
-		t.Fatalf("%v\n%s=required: run \"go run ./cmd/reconcile/internal/check github\", which installs it", err, Required)
+		t.Fatalf("%v\n%s=required: run \"go run ./cmd/reconcile/internal/tools/check github\", which installs it", err, Required)
 	default:
-		t.Skipf("SKIPPED, not tested against a GitHub: %v\n\"go run ./cmd/reconcile/internal/check github\" installs it", err)
+		t.Skipf("SKIPPED, not tested against a GitHub: %v\n\"go run ./cmd/reconcile/internal/tools/check github\" installs it", err)
 	}
 	t.Cleanup(func() {
 		r.Close()

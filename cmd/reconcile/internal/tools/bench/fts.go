@@ -16,7 +16,7 @@ func (b *bench) fts(ctx context.Context, _ []int) error {
 	if err != nil {
 		return fmt.Errorf("find the folder of this module: %w", err)
 	}
-	dir := filepath.Join(strings.TrimSpace(string(root)), "cmd", "reconcile", "internal", "bench", "fts")
+	dir := filepath.Join(strings.TrimSpace(string(root)), "cmd", "reconcile", "internal", "tools", "bench", "fts")
 	cmd := exec.CommandContext(ctx, "go", "run", ".")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, b.out, os.Stderr
 	fmt.Fprintln(b.out)

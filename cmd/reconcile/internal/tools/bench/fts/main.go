@@ -1,7 +1,7 @@
 // Command fts measures search beside SQLite's FTS5 on the same texts, with the same queries, in one run: the time of
 // each query, and how well the questions of the gold set are answered.
 //
-//	go run -C cmd/reconcile/internal/bench/fts . -n 50000
+//	go run -C cmd/reconcile/internal/tools/bench/fts . -n 50000
 //
 // It is a module of its own, so that SQLite is no dependency of reconcile. FTS5 has what it wants: its database is in
 // memory, statements are prepared, words that say nothing are taken out of the queries (they would be its most frequent
@@ -25,7 +25,7 @@ import (
 func main() {
 	n := flag.Int("n", 50_000, "number of texts")
 	queries := flag.Int("queries", 1000, "number of queries")
-	gold := flag.String("gold", "../../../../../docs/memory-gold", "folder of the gold set")
+	gold := flag.String("gold", "../../../../../../docs/memory-gold", "folder of the gold set")
 	flag.Parse()
 	if err := run(context.Background(), *n, *queries, *gold); err != nil {
 		fmt.Fprintln(os.Stderr, "fts:", err)

@@ -1,5 +1,5 @@
 // A module of its own: what makes packages is no part of reconcile, and nobody who uses the project has to fetch it.
-module reconcile.dev/reconcile/cmd/reconcile/internal/release
+module reconcile.dev/reconcile/cmd/reconcile/internal/tools/release
 
 go 1.26.0
 

@@ -34,7 +34,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say tree or run; see go doc ./cmd/reconcile/internal/bench")
+		return fmt.Errorf("say tree or run; see go doc ./cmd/reconcile/internal/tools/bench")
 	}
 	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
 	sizes := flags.String("n", "1000,10000,50000", "numbers of objects")

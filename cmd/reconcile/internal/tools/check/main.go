@@ -1,10 +1,10 @@
 // Command check checks this project, all of it:
 //
-//	go run ./cmd/reconcile/internal/check            every step
-//	go run ./cmd/reconcile/internal/check quick      what to run before a commit, in less than a minute
-//	go run ./cmd/reconcile/internal/check vet unit   these steps
-//	go run ./cmd/reconcile/internal/check -all       every step, and all of what is sampled otherwise
-//	go run ./cmd/reconcile/internal/check -list      what the steps are
+//	go run ./cmd/reconcile/internal/tools/check            every step
+//	go run ./cmd/reconcile/internal/tools/check quick      what to run before a commit, in less than a minute
+//	go run ./cmd/reconcile/internal/tools/check vet unit   these steps
+//	go run ./cmd/reconcile/internal/tools/check -all       every step, and all of what is sampled otherwise
+//	go run ./cmd/reconcile/internal/tools/check -list      what the steps are
 //
 // It needs Go, git and (the first time) the modules; nothing else. With npm it also tests against an emulator of GitHub,
 // which it installs (the first time) in a folder of the user's cache. A step that fails shows why and does not keep the
@@ -139,7 +139,7 @@ func (c *checker) all(ctx context.Context, steps []step) int {
 	}
 	fmt.Fprintf(c.out, "\n%s\n", time.Since(start).Round(100*time.Millisecond))
 	if len(bad) > 0 {
-		fmt.Fprintf(c.out, "failed: %s\nagain, only these: go run ./cmd/reconcile/internal/check %s\n",
+		fmt.Fprintf(c.out, "failed: %s\nagain, only these: go run ./cmd/reconcile/internal/tools/check %s\n",
 			strings.Join(bad, ", "), strings.Join(bad, " "))
 	}
 	fmt.Fprintf(c.out, "%d passed, %d failed\n", sum.passed, sum.failed)

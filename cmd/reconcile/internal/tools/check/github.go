@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/github/githubtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
 // githubPackages are those whose tests are mostly about what is said to GitHub.
-var githubPackages = []string{"./cmd/reconcile/internal/github/...", "./cmd/reconcile/internal/engine/mirroring/..."}
+var githubPackages = []string{"./cmd/reconcile/internal/github/...", "./cmd/reconcile/internal/engine/mirroring/...",
+	"./cmd/reconcile/internal/tools/githubtest"}
 
 // onGitHub makes a step of the tests of packages of which some speak with an emulator of GitHub, which is installed for
 // them. Where that is not possible the others are run, and the step says loudly what it left out.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // calls reads a list such as "write t; sync t; rename t f; !remove x", where ! marks a failed call.

@@ -1,5 +1,5 @@
 // A module of its own: SQLite is measured against, and no part of reconcile.
-module reconcile.dev/reconcile/cmd/reconcile/internal/bench/fts
+module reconcile.dev/reconcile/cmd/reconcile/internal/tools/bench/fts
 
 go 1.26.0
 
@@ -14,6 +14,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
+	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
@@ -32,4 +33,4 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace reconcile.dev/reconcile => ../../../../..
+replace reconcile.dev/reconcile => ../../../../../..

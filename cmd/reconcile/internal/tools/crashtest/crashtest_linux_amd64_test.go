@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/crashtest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
 )
 
 // program returns a fixture maker for one of programs.
