@@ -15,29 +15,30 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// A run in a tree of which most is dormant loads only the rest: what is active, and what differs from the tree that was
-// settled last. Where it comes upon something that bears on dormant objects, it loads everything.
+// In a tree whose objects are mostly dormant, a run loads only the others: the active objects, and those that differ from
+// the tree that was settled last. If a change affects dormant objects, the run loads everything.
 
-// manyDormant is how many files of dormant objects make it worth while to leave them.
-const manyDormant = 1000
+// minDormantFiles is the number of files of dormant objects from which on a load skips dormant objects.
+const minDormantFiles = 1000
 
-// activeLoad is a load of what is active.
+// activeLoad loads the active objects of a tree.
 type activeLoad struct {
 	*Store
-	first   *glance
+	first   *freshScan
 	base    *base
 	model   *model
-	found   []found          // the files that are not left
-	woken   map[uint64]bool  // owners of which a file differs
-	known   map[string]*file // what differs, as it was when the tree was settled
+	found   []activeFile     // the files that are not skipped
+	woken   map[uint64]bool  // owners with a changed file
+	known   map[string]*file // the content of changed files when the tree was settled
 	records *cacheReader
-	files   []*file // as the cache has them
-	want    []seen  // to be read
+	files   []*file     // as they are in the cache
+	want    []scanEntry // files to read
 }
 
-// loadActive is LoadChanged without the dormant objects. Without ok nothing was done, and everything is to be loaded.
+// loadActive is LoadChanged without the dormant objects. If ok is false, it did nothing, and the caller must load
+// everything.
 func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref, ok bool, err error) {
-	if s.model != nil || s.opts.NoCache || s.first == nil {
+	if s.model != nil || s.opts.NoCache || s.freshScan == nil {
 		return nil, nil, false, nil
 	}
 	settings := s.readSettings()
@@ -53,23 +54,23 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 	}
 	gen := s.generation()
 	was, ok := s.readSettled()
-	if !ok || !s.seenFirst(gen) || s.first.troubled() {
+	if !ok || !s.freshScanValid(gen) || s.freshScan.hasErrors() {
 		return nil, nil, false, nil
 	}
-	l := &activeLoad{Store: s, first: s.first, model: m, woken: map[uint64]bool{}, known: map[string]*file{}}
-	if l.base = s.readBase(was, m); l.base == nil || !s.worthLeaving(l.base) || !l.openCache(was) {
+	l := &activeLoad{Store: s, first: s.freshScan, model: m, woken: map[uint64]bool{}, known: map[string]*file{}}
+	if l.base = s.readBase(was, m); l.base == nil || !s.shouldSkipDormant(l.base) || !l.openCache(was) {
 		return nil, nil, false, nil
 	}
 	defer l.records.Close()
 	if changed, ok, err = l.load(ctx, was); !ok || err != nil {
 		return nil, nil, false, err
 	}
-	s.first, s.model, s.seenGen, s.folded = nil, m, gen, nil
-	s.cache.finish(m)
+	s.freshScan, s.model, s.seenGen, s.folded = nil, m, gen, nil
+	s.cache.finishLoad(m)
 	return m.tree(), changed, true, nil
 }
 
-// journaled reports whether some journal says anything.
+// journaled reports whether a journal has entries.
 func (m *model) journaled() bool {
 	for _, v := range m.journals {
 		if len(v.owners) > 0 || len(v.problems) > 0 {
@@ -79,15 +80,16 @@ func (m *model) journaled() bool {
 	return false
 }
 
-// seenFirst reports whether what Fresh saw still counts.
-func (s *Store) seenFirst(gen int64) bool {
+// freshScanValid reports whether the scan by Fresh is still valid.
+func (s *Store) freshScanValid(gen int64) bool {
 	l := s.layout()
-	return s.first != nil && (s.watch.stands() || s.opts.FileNow().Sub(s.first.at) <= time.Second) &&
-		s.first.gen == gen && s.first.layout.specs == l.specs && s.first.layout.state == l.state
+	return s.freshScan != nil && (s.watch.complete() || s.opts.FileNow().Sub(s.freshScan.at) <= time.Second) &&
+		s.freshScan.gen == gen && s.freshScan.layout.specs == l.specs && s.freshScan.layout.state == l.state
 }
 
-// worthLeaving reports whether dormant objects are left: they are many, and the cache need not be cleaned up.
-func (s *Store) worthLeaving(b *base) bool {
+// shouldSkipDormant reports whether a load skips dormant objects: there are many of them, and the cache needs no
+// compaction.
+func (s *Store) shouldSkipDormant(b *base) bool {
 	n := 0
 	for i := range b.files {
 		if b.files[i].owner > 0 {
@@ -97,7 +99,7 @@ func (s *Store) worthLeaving(b *base) bool {
 	return n >= s.opts.DormantFrom && b.records <= 2*uint64(len(b.files))+1000
 }
 
-// load makes the model. What it comes upon before it knows that it can do that changes nothing but the cache.
+// load makes the model. Until it knows that this is possible, it changes nothing but the cache.
 func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.Ref, ok bool, err error) {
 	if !l.compare() {
 		return nil, false, nil
@@ -105,7 +107,7 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	m := l.model
 	m.dormant = newDormants(l.base)
 	for owner := range l.woken {
-		m.dormant.awake[l.base.dormant[owner-1].Ref] = true
+		m.dormant.activated[l.base.dormant[owner-1].Ref] = true
 	}
 	l.collect()
 	read, troubles, err := l.readFiles(ctx, l.root, l.want, l.known)
@@ -115,13 +117,13 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	for _, f := range append(l.files, read...) {
 		m.put(f)
 	}
-	l.judgeAll(m)
+	l.crossCheckAll(m)
 	m.inputs = l.newInputs(m)
 	if _, err := l.readInputs(ctx, m, nil); err != nil {
 		return nil, false, fmt.Errorf("load the tree %s: %w", l.dir, err)
 	}
-	m.declared = l.newDeclared(m)
-	m.declared.look(m.declared.paths())
+	m.declared = l.newDeclaredOutputs(m)
+	m.declared.refresh(m.declared.paths())
 	s := l.since(m, was, l.base, l.known)
 	if changed, ok = s.refs(); !ok {
 		return nil, false, nil
@@ -131,34 +133,34 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	}
 	for _, f := range read {
 		was := l.base.file(f.path)
-		ok = ok && (was != nil && was.content == f.content() || !m.dormant.bearsOn(f))
+		ok = ok && (was != nil && was.content == f.content() || !m.dormant.affects(f))
 	}
 	for p, f := range l.known {
 		if now := m.files[p]; now == nil || now.content() != f.content() {
-			ok = ok && !m.dormant.bearsOn(f)
+			ok = ok && !m.dormant.affects(f)
 		}
 	}
 	m.dormant.full = &fullTree{load: l.loadAll}
 	return changed, ok, nil
 }
 
-// compare finds out what differs from the base, and reports whether what it was is known.
+// compare finds the differences from the base, and reports whether the former content of changed files is known.
 func (l *activeLoad) compare() bool {
 	there, others := make([]bool, len(l.base.files)), map[int]bool{}
 	for f := range l.first.each() {
-		i := l.base.findLook(f.look)
+		i := l.base.findByStat(f.look)
 		switch {
 		case i >= 0:
 			there[i] = true
 		case f.area == areaOther:
-			others[l.base.find(hashOf(f.dir+"/"+string(f.name)))] = true // what they held is not known
+			others[l.base.find(hashOf(f.dir+"/"+string(f.name)))] = true // their content is not known
 		}
 		if i < 0 || l.base.files[i].owner == 0 {
-			l.found = append(l.found, found{f, i})
+			l.found = append(l.found, activeFile{f, i})
 		}
 	}
 	for i := range l.base.files {
-		if !there[i] && !l.differs(&l.base.files[i]) && !others[i] {
+		if !there[i] && !l.noteChanged(&l.base.files[i]) && !others[i] {
 			return false
 		}
 	}
@@ -166,15 +168,15 @@ func (l *activeLoad) compare() bool {
 		return true
 	}
 	for f := range l.first.each() {
-		if i := l.base.findLook(f.look); i >= 0 && l.woken[l.base.files[i].owner] {
-			l.found = append(l.found, found{f, i})
+		if i := l.base.findByStat(f.look); i >= 0 && l.woken[l.base.files[i].owner] {
+			l.found = append(l.found, activeFile{f, i})
 		}
 	}
 	return true
 }
 
-// differs notes a file that changed or went, and reports whether the cache has what it was.
-func (l *activeLoad) differs(was *baseFile) bool {
+// noteChanged records a changed or deleted file, and reports whether the cache has its former content.
+func (l *activeLoad) noteChanged(was *baseFile) bool {
 	if was.owner > 0 {
 		l.woken[was.owner] = true
 	}
@@ -185,16 +187,16 @@ func (l *activeLoad) differs(was *baseFile) bool {
 	return f != nil
 }
 
-// found is a file that is not left; in is where the base has it as it is, or -1.
-type found struct {
-	*noted
+// activeFile is a file that is not skipped; in is the index of the unchanged file in the base, or -1.
+type activeFile struct {
+	*scannedFile
 	in int
 }
 
-// collect takes the files that are not left from the cache, or has them read.
+// collect takes the files that are not skipped from the cache, or has them read.
 func (l *activeLoad) collect() {
 	for _, f := range l.found {
-		is := seen{f.dir + "/" + string(f.name), f.area, f.stat}
+		is := scanEntry{f.dir + "/" + string(f.name), f.area, f.stat}
 		if f.area == areaOther {
 			l.files = append(l.files, &file{path: is.path, area: is.area, stat: is.stat})
 			continue
@@ -215,7 +217,7 @@ type cacheReader struct {
 	decoder *decoder
 }
 
-// openCache opens the cache, and reads what it knows of inputs if there are any.
+// openCache opens the cache, and reads its data about inputs if the tree has inputs.
 func (l *activeLoad) openCache(was settled) bool {
 	c := l.cache
 	f, _, err := regular.Open(l.root, cachePath)
@@ -235,7 +237,7 @@ func (l *activeLoad) openCache(was settled) bool {
 	return true
 }
 
-// loadInputs reads what the cache knows of inputs.
+// loadInputs reads the cached data about inputs.
 func (c *cache) loadInputs(f *os.File, blocks []block) bool {
 	var some []block
 	for _, b := range blocks {
@@ -254,7 +256,7 @@ func (c *cache) loadInputs(f *os.File, blocks []block) bool {
 	return ok
 }
 
-// read returns what the cache has of a file; nil if that is not just what the base says.
+// read returns the cached content of a file; nil if it does not match the base.
 func (c *cacheReader) read(was *baseFile) *file {
 	var head [recordHeader]byte
 	if _, err := c.ReadAt(head[:], int64(was.at)); was.at == 0 || err != nil {
@@ -278,13 +280,13 @@ func (c *cacheReader) read(was *baseFile) *file {
 	return f
 }
 
-// loadAll loads the tree with all of its objects, for those that ask for dormant ones. What this store knows is to be made
-// whole before anything else is done with it.
+// loadAll loads the tree with all objects, for callers that need dormant ones. The store must reload everything before
+// its next use.
 func (s *Store) loadAll() *Tree {
-	s.roused.Store(true)
+	s.needsFullLoad.Store(true)
 	all, err := Open(s.dir, s.opts)
 	if err != nil {
-		return NewTree(nil, nil) // the next look has the same error
+		return NewTree(nil, nil) // the next load returns the same error
 	}
 	defer all.Close()
 	t, err := all.load(context.Background(), false)
@@ -294,5 +296,5 @@ func (s *Store) loadAll() *Tree {
 	return t
 }
 
-// errRoused says that a look came upon something that bears on dormant objects: all of them are to be loaded.
-var errRoused = errors.New("dormant objects are to be loaded")
+// errNeedsFullLoad says that a change affects dormant objects: all of them must be loaded.
+var errNeedsFullLoad = errors.New("dormant objects are to be loaded")

@@ -15,19 +15,19 @@ import (
 // specArchive is the folder below state/ whose spec files are read as if they were in specs/.
 const specArchive = "archive"
 
-// ArchiveDir is where spec files go that have had their effect, below the folder of the state.
+// ArchiveDir returns the folder for spec files that had their effect, below the folder of the state.
 func ArchiveDir(stateFolder string) string { return stateFolder + "/" + specArchive }
 
-// ArchivePath is where a spec file of a kind goes that had its effect at a time.
+// ArchivePath returns the path for a spec file of a kind that had its effect at a time.
 func ArchivePath(stateFolder, plural string, at time.Time, name string) string {
 	return ArchiveDir(stateFolder) + "/" + plural + "/" + at.UTC().Format("2006-01") + "/" + name
 }
 
-// Move is a spec file that goes to another path, byte for byte.
+// Move moves a spec file to another path, byte for byte.
 type Move struct{ From, To string }
 
-// Archive moves spec files durably, each at once, and returns those that it moved. A file whose target exists stays,
-// unless both are the same: then one of them goes. The tree must be locked by this store.
+// Archive moves spec files durably, each at once, and returns the moved ones. It does not overwrite: if the target exists
+// with the same content, the source is removed; otherwise the file stays. The tree must be locked by this store.
 func (s *Store) Archive(ctx context.Context, moves []Move) ([]Move, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,32 +37,32 @@ func (s *Store) Archive(ctx context.Context, moves []Move) ([]Move, error) {
 	if err := s.mayWrite(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.bump(); err != nil {
+	if err := s.bumpGeneration(); err != nil {
 		return nil, err
 	}
 	var done []Move
 	for _, m := range moves {
 		err := durable.Move(s.root, m.From, m.To)
 		if errors.Is(err, fs.ErrExist) {
-			err = s.dropTwin(m)
+			err = s.removeArchived(m)
 		}
 		switch {
 		case err == nil:
 			done = append(done, m)
 		case errors.Is(err, errDiffers), errors.Is(err, fs.ErrNotExist), errors.Is(err, durable.ErrRefused):
-			// It stays where it is.
+			// The file stays.
 		default:
 			return done, fmt.Errorf("move %s to the archive: %w", m.From, err)
 		}
 		s.Working()
 	}
-	return done, s.bump()
+	return done, s.bumpGeneration()
 }
 
 var errDiffers = errors.New("another file is there")
 
-// dropTwin removes a spec that the archive has already.
-func (s *Store) dropTwin(m Move) error {
+// removeArchived removes a spec that the archive has already.
+func (s *Store) removeArchived(m Move) error {
 	here, err := regular.Read(s.root, m.From)
 	if err != nil {
 		return err

@@ -11,30 +11,31 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// base is what each file of the tree held when Settle was called last. It lets a run read and decide only what may have
-// changed since. Nothing depends on it: where it is lost, damaged or of another program, everything is read and decided.
+// base describes the content of each file of the tree when Settle was called last. With it, a run reads and decides only
+// the objects that may have changed since. It is disposable: if it is missing, damaged or written by another program,
+// everything is read and decided.
 type base struct {
-	files    []baseFile
-	inputs   []baseInput
-	settings uint64        // what they held
-	records  uint64        // in the cache
-	clocks   []schemas.Ref // objects that are decided again at some time although nothing changes
-	dormant  []Dormant     // sorted
-	slots    []uint32      // hash tables of files by their paths, and by their looks: 1 + the index; 0: free
-	looks    []uint32
-	inSlots  []uint32 // of inputs
+	files      []baseFile
+	inputs     []baseInput
+	settings   uint64        // the hash of their content
+	records    uint64        // in the cache
+	clocks     []schemas.Ref // objects that are decided again at some time although nothing changes
+	dormant    []Dormant     // sorted
+	slots      []uint32      // hash tables of files by path and by stat: 1 + the index; 0: free
+	looks      []uint32
+	inputSlots []uint32 // hash table of inputs
 }
 
-// baseFile is what a file of the tree was.
+// baseFile describes a file of the tree when it was settled.
 type baseFile struct {
-	path    uint64    // the hash of its path
-	content uint64    // of what it held
-	look    [2]uint64 // of what the file system said of it, as in a sum
-	at      uint64    // of the cache's record of it; 0: not known
-	owner   uint64    // 1 + the index of the dormant object that it is of; 0: of none
+	path     uint64    // the hash of its path
+	content  uint64    // the hash of its content
+	statHash [2]uint64 // the hash of its stat, as in a fingerprint
+	at       uint64    // the offset of its record in the cache; 0: not known
+	owner    uint64    // 1 + the index of the dormant object that owns it; 0: none
 }
 
-// baseInput is what an input was, which may be a file of the tree, too.
+// baseInput describes an input, which may also be a file of the tree.
 type baseInput struct{ path, content uint64 }
 
 const (
@@ -48,7 +49,7 @@ const (
 // hashOf is the hash of a path.
 func hashOf(p string) uint64 { return xxhash.Sum64String(p) }
 
-// content is a hash of what a file holds: of what was not read, of what the file system says of it.
+// content returns a hash of the file's content; of an unread file, a hash of its stat.
 func (f *file) content() uint64 {
 	if f.area != areaOther && f.sum != 0 {
 		return f.sum
@@ -63,8 +64,8 @@ func (f *file) content() uint64 {
 
 func (f *inputFile) content() uint64 { return binary.LittleEndian.Uint64(f.digest[:]) }
 
-// table makes a hash table of n hashes.
-func table(n int, hash func(i int) uint64) []uint32 {
+// hashTable makes a hash table of n hashes.
+func hashTable(n int, hash func(i int) uint64) []uint32 {
 	size := 16
 	for size*3 < n*4 {
 		size *= 2
@@ -80,8 +81,8 @@ func table(n int, hash func(i int) uint64) []uint32 {
 	return slots
 }
 
-// lookUp returns the index of a hash, or -1.
-func lookUp(slots []uint32, hash uint64, at func(i int) uint64) int {
+// lookUpHash returns the index of a hash, or -1.
+func lookUpHash(slots []uint32, hash uint64, at func(i int) uint64) int {
 	mask := uint64(len(slots) - 1)
 	for s := hash & mask; slots[s] != 0; s = (s + 1) & mask {
 		if i := int(slots[s] - 1); at(i) == hash {
@@ -92,26 +93,26 @@ func lookUp(slots []uint32, hash uint64, at func(i int) uint64) int {
 }
 
 func (b *base) index() {
-	b.slots = table(len(b.files), func(i int) uint64 { return b.files[i].path })
-	b.looks = table(len(b.files), func(i int) uint64 { return b.files[i].look[0] })
-	b.inSlots = table(len(b.inputs), func(i int) uint64 { return b.inputs[i].path })
+	b.slots = hashTable(len(b.files), func(i int) uint64 { return b.files[i].path })
+	b.looks = hashTable(len(b.files), func(i int) uint64 { return b.files[i].statHash[0] })
+	b.inputSlots = hashTable(len(b.inputs), func(i int) uint64 { return b.inputs[i].path })
 }
 
-// find returns the index of a file by the hash of its path; -1 if there was none.
+// find returns the index of a file by the hash of its path; -1 if it did not exist.
 func (b *base) find(path uint64) int {
-	return lookUp(b.slots, path, func(i int) uint64 { return b.files[i].path })
+	return lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path })
 }
 
-// findLook is find by what the file system says of a file.
-func (b *base) findLook(look [2]uint64) int {
-	i := lookUp(b.looks, look[0], func(i int) uint64 { return b.files[i].look[0] })
-	if i >= 0 && b.files[i].look != look {
+// findByStat is find by the hash of a file's stat.
+func (b *base) findByStat(look [2]uint64) int {
+	i := lookUpHash(b.looks, look[0], func(i int) uint64 { return b.files[i].statHash[0] })
+	if i >= 0 && b.files[i].statHash != look {
 		return -1
 	}
 	return i
 }
 
-// file is find by the path; nil if there was none.
+// file is find by the path; nil if the file did not exist.
 func (b *base) file(p string) *baseFile {
 	if i := b.find(hashOf(p)); i >= 0 {
 		return &b.files[i]
@@ -119,23 +120,23 @@ func (b *base) file(p string) *baseFile {
 	return nil
 }
 
-// input returns what an input held; ok is false for one that did not exist.
+// input returns the hash of an input's content; ok is false if it did not exist.
 func (b *base) input(p string) (content uint64, ok bool) {
-	i := lookUp(b.inSlots, hashOf(p), func(i int) uint64 { return b.inputs[i].path })
+	i := lookUpHash(b.inputSlots, hashOf(p), func(i int) uint64 { return b.inputs[i].path })
 	if i < 0 {
 		return 0, false
 	}
 	return b.inputs[i].content, true
 }
 
-// base is what the model knows; asleep are the objects that become dormant.
+// base makes the base from the model; asleep are the objects that become dormant.
 func (m *model) base(clocks, asleep []schemas.Ref) *base {
 	b := &base{clocks: clocks, settings: m.settings.sum, files: make([]baseFile, 0, len(m.files)+m.dormant.files())}
-	owners := b.putDormant(m, asleep)
-	var hash summer
+	owners := b.addDormant(m, asleep)
+	var hash fingerprinter
 	for p, f := range m.files {
 		dir, name := splitPath(p)
-		e := baseFile{path: hashOf(p), content: f.content(), look: hash.look(dir, []byte(name), &f.stat), at: uint64(f.at)}
+		e := baseFile{path: hashOf(p), content: f.content(), statHash: hash.statHash(dir, []byte(name), &f.stat), at: uint64(f.at)}
 		if len(owners) > 0 {
 			e.owner = owners[m.refOf(f)]
 		}
@@ -148,9 +149,9 @@ func (m *model) base(clocks, asleep []schemas.Ref) *base {
 }
 
 // sum is the fingerprint of the files of the tree.
-func (b *base) sum() (s sum) {
+func (b *base) sum() (s fingerprint) {
 	for i := range b.files {
-		s.merge(sum{b.files[i].look[0], b.files[i].look[1], 1})
+		s.merge(fingerprint{b.files[i].statHash[0], b.files[i].statHash[1], 1})
 	}
 	return s
 }
@@ -170,7 +171,7 @@ func (b *base) encode(key uint64) []byte {
 	}
 	for i := range b.files {
 		f := &b.files[i]
-		for _, n := range [...]uint64{f.path, f.content, f.look[0], f.look[1], f.at, f.owner} {
+		for _, n := range [...]uint64{f.path, f.content, f.statHash[0], f.statHash[1], f.at, f.owner} {
 			out = binary.LittleEndian.AppendUint64(out, n)
 		}
 	}
@@ -182,10 +183,10 @@ func (b *base) encode(key uint64) []byte {
 	return out
 }
 
-// hashOfBase is the hash that stands in an encoded base.
+// hashOfBase returns the hash in an encoded base.
 func hashOfBase(data []byte) uint64 { return binary.LittleEndian.Uint64(data[len(baseVersion)+8:]) }
 
-// decodeBase returns nil for what is not the whole base with that hash. It keeps data, which must not change.
+// decodeBase returns nil if data is not a complete base with that hash. It keeps data, which must not change.
 func (s *Store) decodeBase(data []byte, key, hash uint64) *base {
 	if len(data) < baseHeader || string(data[:len(baseVersion)]) != baseVersion {
 		return nil
@@ -220,8 +221,7 @@ func (s *Store) decodeBase(data []byte, key, hash uint64) *base {
 	return b
 }
 
-// readBase returns what the tree was when it was settled as was tells; nil where that is not known any more, or does not
-// bind this process.
+// readBase returns the base that belongs to was; nil if it is missing or does not apply to this process.
 func (s *Store) readBase(was settled, m *model) *base {
 	if s.opts.NoCache || was.Build != s.opts.Build || s.opts.Now().Before(was.At) ||
 		was.Folders.Specs != m.layout.specs || was.Folders.State != m.layout.state {
@@ -238,10 +238,10 @@ func (s *Store) readBase(was settled, m *model) *base {
 	return b
 }
 
-// writeBase keeps what is known of the tree, and returns the hash of that; 0 where something cannot be looked at: once it can,
-// everything is to be decided.
+// writeBase writes the base, and returns its hash; 0 if a file could not be read: once it can, everything is decided
+// again.
 func (s *Store) writeBase(b *base) (uint64, error) {
-	if len(s.model.troubles) > 0 {
+	if len(s.model.scanErrors) > 0 {
 		return 0, nil
 	}
 	b.records = uint64(s.cache.records)
@@ -249,18 +249,18 @@ func (s *Store) writeBase(b *base) (uint64, error) {
 	return hashOfBase(data), s.replaceLocal(basePath, data)
 }
 
-// since finds what differs from the tree that was settled.
-type since struct {
+// baseDiff finds the differences from the tree that was settled.
+type baseDiff struct {
 	*update
 	was   settled
 	base  *base
-	known map[string]*file // what earlier processes read
+	known map[string]*file // files that earlier processes read
 	specs map[schemas.Ref]bool
-	paths []string // of specs that came or went
+	paths []string // paths of specs that were added or removed
 }
 
-// changedSince returns the objects that are to be decided again because something differs from the tree that was settled
-// last, sorted; ok is false where everything is to be decided.
+// changedSince returns the objects to decide again because of differences from the tree that was settled last, sorted; if
+// ok is false, the caller must decide everything.
 func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.Ref, ok bool) {
 	was, ok := s.readSettled()
 	if !ok || m.journaled() {
@@ -273,20 +273,20 @@ func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.R
 	return s.since(m, was, b, known).refs()
 }
 
-func (s *Store) since(m *model, was settled, b *base, known map[string]*file) *since {
-	u := &since{update: s.update(), was: was, base: b, known: known, specs: map[schemas.Ref]bool{}}
+func (s *Store) since(m *model, was settled, b *base, known map[string]*file) *baseDiff {
+	u := &baseDiff{update: s.update(), was: was, base: b, known: known, specs: map[schemas.Ref]bool{}}
 	u.model = m
 	return u
 }
 
-// refs are the objects that are to be decided again, sorted; ok is false where everything is.
-func (u *since) refs() (refs []schemas.Ref, ok bool) {
-	if !u.files() {
+// refs returns the objects to decide again, sorted; ok is false if that is everything.
+func (u *baseDiff) refs() (refs []schemas.Ref, ok bool) {
+	if !u.touchFiles() {
 		return nil, false
 	}
 	u.inputs()
 	u.outputs()
-	u.readers()
+	u.touchReferrers()
 	for _, ref := range u.base.clocks {
 		u.touch(ref)
 	}
@@ -297,9 +297,9 @@ func (u *since) refs() (refs []schemas.Ref, ok bool) {
 	return refs, true
 }
 
-// files touches what files are about that came, went, or hold something else. It is false where what that bears on cannot
-// be told any more.
-func (u *since) files() bool {
+// touchFiles touches the objects of files that were added, removed or changed. It returns false if the objects that
+// depend on such a file are not known.
+func (u *baseDiff) touchFiles() bool {
 	left := len(u.base.files) - u.model.dormant.files()
 	for p, f := range u.model.files {
 		was := u.base.file(p)
@@ -309,10 +309,10 @@ func (u *since) files() bool {
 		if was != nil && was.content == f.content() {
 			continue
 		}
-		if !u.readable(f) {
+		if !u.readersKnown(f) {
 			return false
 		}
-		if was != nil && f.area == areaSpecs && !u.forget(p, was.content) {
+		if was != nil && f.area == areaSpecs && !u.touchFormer(p, was.content) {
 			return false
 		}
 		u.about(f, was == nil)
@@ -325,7 +325,7 @@ func (u *since) files() bool {
 			continue
 		}
 		if was := u.base.file(p); was != nil {
-			if left--; !u.forget(p, was.content) {
+			if left--; !u.touchFormer(p, was.content) {
 				return false
 			}
 		}
@@ -333,14 +333,15 @@ func (u *since) files() bool {
 	return left == 0
 }
 
-// readable reports whether it can be told who reads what a file holds. Of statuses and records it cannot, once they say
-// something else: a DAG that is broken belongs to the session that its status names, an agent is stuck by a record.
-func (*since) readable(f *file) bool { return f.area != areaStatus && f.area != areaRuns }
+// readersKnown reports whether the readers of a file's content are known. For a changed status or record they are not: a
+// broken DAG belongs to the session that its status names, and a record can make an agent stuck.
+func (*baseDiff) readersKnown(f *file) bool { return f.area != areaStatus && f.area != areaRuns }
 
-// forget touches what a file was about that is gone or says something else now, and what it referred to and does not any more.
-func (u *since) forget(p string, sum uint64) bool {
+// touchFormer touches the object of a file that was removed or changed, and the objects that only its former content
+// referred to.
+func (u *baseDiff) touchFormer(p string, sum uint64) bool {
 	old := u.known[p]
-	if old == nil || !u.readable(old) || old.area == areaSpecs && old.sum != sum {
+	if old == nil || !u.readersKnown(old) || old.area == areaSpecs && old.sum != sum {
 		return false
 	}
 	now := u.model.files[p]
@@ -361,7 +362,7 @@ func (u *since) forget(p string, sum uint64) bool {
 	return true
 }
 
-func (u *since) about(f *file, moved bool) {
+func (u *baseDiff) about(f *file, moved bool) {
 	ref := u.model.refOf(f)
 	u.touch(ref)
 	if f.area != areaSpecs {
@@ -373,8 +374,9 @@ func (u *since) about(f *file, moved bool) {
 	}
 }
 
-// inputs touches the objects with inputs that differ. Of inputs that are gone nothing is known: then it is all of them.
-func (u *since) inputs() {
+// inputs touches the objects with changed inputs. If inputs were removed, their users are not known: then it touches all
+// objects with inputs.
+func (u *baseDiff) inputs() {
 	in := u.model.inputs
 	var changed []string
 	left := len(u.base.inputs)
@@ -398,8 +400,9 @@ func (u *since) inputs() {
 	}
 }
 
-// outputs touches the objects of which a declared output came or went, or is missing: the cache of outputs may have it now.
-func (u *since) outputs() {
+// outputs touches the objects with a declared output that was added or removed, or is missing: the cache of outputs may
+// have it now.
+func (u *baseDiff) outputs() {
 	gone := map[string]bool{}
 	for _, p := range u.was.Missing {
 		gone[p] = true
@@ -413,8 +416,8 @@ func (u *since) outputs() {
 	}
 }
 
-// readers touches the objects whose files are judged by what was touched.
-func (u *since) readers() {
+// touchReferrers touches the objects whose files are validated against a touched object.
+func (u *baseDiff) touchReferrers() {
 	for p := range u.model.related {
 		if f := u.model.files[p]; u.touchedBy(f.body.(*specBody)) {
 			u.touch(u.model.refOf(f))

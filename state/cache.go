@@ -15,25 +15,25 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// The cache holds what earlier processes decoded, so that a tree that did not change is not decoded again. It is one
+// The cache holds the decoded files of earlier processes, so that an unchanged tree is not decoded again. It is one
 // file: a header that names the program that wrote it, then blocks, each with its length and hash. A block holds
-// records, each of one file of the tree with what the file system said of it; a later record of a path replaces an
-// earlier one. A process appends what it had to decode and never changes what is there, so that several can.
+// records, each of one file of the tree with its stat; a later record of a path replaces an earlier one. A process
+// appends the files that it had to decode and never changes existing blocks, so that several processes can append.
 //
-// Nothing depends on it. A block that is not whole ends the cache, a header of another program makes it empty, and in
-// both cases it is written anew. It is not synced.
+// The cache is disposable. An incomplete block ends the cache, a header of another program makes it empty, and in
+// both cases it is written again from the start. It is not synced.
 
-// cacheVersion changes with the format of records, and with the meaning of what is in them.
+// cacheVersion changes with the format and with the meaning of records.
 const cacheVersion = "reconcile tree cache 9\n"
 
 const (
-	cacheHeader = len(cacheVersion) + 8 // the hash of what else a cache depends on
+	cacheHeader = len(cacheVersion) + 8 // the hash of the other inputs of decoding
 	blockHeader = 4 + 8                 // length and hash of the payload
 	maxBlock    = 1 << 30
 	fullBlock   = 512 << 10 // a block of this size gets no more records
 )
 
-// What a block holds: its first byte.
+// The first byte of a block says what it holds.
 const (
 	blockSpecs   = 's' // kept in memory: objects point into it
 	blockLedgers = 'l' // kept in memory: ledgers point into it
@@ -43,15 +43,15 @@ const (
 
 type cache struct {
 	store  *Store
-	inputs map[string]*inputFile // what load found; empty before
+	inputs map[string]*inputFile // the inputs that load found; nil before
 
-	records int  // in the file, also those that are replaced
-	broken  bool // the file must be written anew
+	records int  // in the file, including replaced ones
+	broken  bool // the file must be rewritten
 
 	mu   sync.Mutex
 	out  *os.File
 	lock *flock.Flock // on out, while it is new
-	new  bool         // out is a file that is not in place yet
+	new  bool         // out is a new file that is not in place yet
 
 	spare sync.Pool // of *encoder
 }
@@ -62,7 +62,7 @@ func newCache(s *Store) *cache {
 	return c
 }
 
-// key is the hash of everything but the files themselves that decides how they decode.
+// key is the hash of everything that affects decoding, except the files themselves.
 func (c *cache) key() uint64 {
 	h := xxhash.New()
 	add := func(s string) {
@@ -83,14 +83,14 @@ func (c *cache) header() []byte {
 	return binary.LittleEndian.AppendUint64([]byte(cacheVersion), c.key())
 }
 
-// block is where a payload stands in the file.
+// block is the position of a payload in the file.
 type block struct {
 	at   int64
 	size int
 	hash uint64
 }
 
-// load returns the files that the cache knows, by path. What is wrong with it makes it smaller, or empty.
+// load returns the files in the cache, by path. Damage makes the result smaller, or empty.
 func (c *cache) load() map[string]*file {
 	if c.store.opts.NoCache {
 		return nil
@@ -107,7 +107,7 @@ func (c *cache) load() map[string]*file {
 	return c.join(parts)
 }
 
-// blocks finds the blocks of the file by their headers; whole is false when something else follows.
+// blocks finds the blocks of the file by their headers; whole is false if other data follows.
 func (c *cache) blocks(f *os.File) (list []block, whole bool) {
 	size, err := f.Seek(0, io.SeekEnd)
 	head := make([]byte, cacheHeader)
@@ -130,7 +130,7 @@ func (c *cache) blocks(f *os.File) (list []block, whole bool) {
 	return list, at == size
 }
 
-// cachePart is what one block holds.
+// cachePart is the content of one block.
 type cachePart struct {
 	files  []*file
 	inputs map[string]*inputFile
@@ -183,7 +183,7 @@ func (c *cache) join(parts []cachePart) map[string]*file {
 	return files
 }
 
-// write appends a block, if there is anything in it and the cache can be written at all.
+// write appends a block, unless it is empty or the cache is not writable.
 func (c *cache) write(e *encoder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +191,7 @@ func (c *cache) write(e *encoder) {
 }
 
 func (c *cache) writeLocked(e *encoder) {
-	if max(cap(e.b), cap(e.packed)) <= 4*fullBlock { // a huge record came by: its room would stay
+	if max(cap(e.b), cap(e.packed)) <= 4*fullBlock { // do not keep the memory of a huge record
 		defer c.spare.Put(e)
 	}
 	if c.store.opts.NoCache || e.records == 0 || c.out == nil && !c.openOut() {
@@ -213,7 +213,7 @@ func (c *cache) writeLocked(e *encoder) {
 	}
 }
 
-// openOut opens the file to append to: the cache, or a new one when the old is of no use.
+// openOut opens the file to append to: the cache, or a new one if the old one is not usable.
 func (c *cache) openOut() bool {
 	if c.store.ensureLocal(cacheDir) != nil {
 		return false
@@ -235,8 +235,8 @@ func (c *cache) openOut() bool {
 	return true
 }
 
-// openNew opens the file in which the cache is written anew, or returns nil while another process does that. It has one
-// name, so that what a killed process left is used again; whoever writes it holds a lock on it.
+// openNew opens the file for a rewrite of the cache, or returns nil if another process does that. The file has a fixed
+// name, so that one of a killed process is used again; its writer holds a lock on it.
 func (c *cache) openNew() (*os.File, *flock.Flock) {
 	f, _, err := regular.OpenFile(c.store.root, cacheTemp, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -250,14 +250,14 @@ func (c *cache) openNew() (*os.File, *flock.Flock) {
 	return nil, nil
 }
 
-// isAt reports whether f is still the file of that name: another process may have put it in the cache's place.
+// isAt reports whether f is still the file of that name: another process may have replaced the cache.
 func (c *cache) isAt(f *os.File, p string) bool {
 	is, err := f.Stat()
 	at, err2 := c.store.root.Lstat(p)
 	return err == nil && err2 == nil && os.SameFile(is, at)
 }
 
-// openOld opens the cache to append to it, or returns nil when it is not (any more) one of this program.
+// openOld opens the cache to append to it, or returns nil if it is not, or no longer, a cache of this program.
 func (c *cache) openOld() *os.File {
 	f, _, err := regular.OpenFile(c.store.root, cachePath, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
@@ -271,9 +271,8 @@ func (c *cache) openOld() *os.File {
 	return f
 }
 
-// finish ends the writing of a load that knows the given model, and throws out what was replaced when that is more than
-// what is of use.
-func (c *cache) finish(m *model) {
+// finishLoad ends the writing of a load with the given model, and compacts the cache if most of its records are replaced.
+func (c *cache) finishLoad(m *model) {
 	if c.store.opts.NoCache {
 		return
 	}
@@ -285,14 +284,14 @@ func (c *cache) finish(m *model) {
 	}
 }
 
-// end ends the writing of what was read outside of a load.
-func (c *cache) end() {
+// flush ends the writing of files that were read outside of a load.
+func (c *cache) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.close()
 }
 
-// close closes the file that is written to, and puts a new one in its place before it gives up the lock on it.
+// close closes the output file, and puts a new one in its place before it releases the lock on it.
 func (c *cache) close() {
 	if c.out == nil {
 		return
@@ -306,7 +305,7 @@ func (c *cache) close() {
 	c.out, c.lock, c.new = nil, nil, false
 }
 
-// compact copies the records that the model still holds to a new file.
+// compact copies the records that the model still uses to a new file.
 func (c *cache) compact(m *model) {
 	f, _, err := regular.Open(c.store.root, cachePath)
 	if err != nil {
@@ -338,7 +337,7 @@ func (b block) read(f *os.File) ([]byte, error) {
 	return payload, nil
 }
 
-// copyLive writes the records of a block that the model still holds to the new cache.
+// copyLive writes the records of a block that the model still uses to the new cache.
 func (c *cache) copyLive(m *model, payload []byte) {
 	e := c.encoder(payload[0])
 	_ = eachRecord(payload, func(record []byte, _ int) {
@@ -351,7 +350,7 @@ func (c *cache) copyLive(m *model, payload []byte) {
 		} else if f := m.files[p]; f != nil {
 			d.byte()
 			if live = f.stat == d.stat() && f.racy == d.bool(); live {
-				e.of(f)
+				e.startFile(f)
 			}
 		}
 		if live {

@@ -232,7 +232,7 @@ func FuzzCache(f *testing.F) {
 		for _, f := range part.files {
 			m.put(f)
 		}
-		s.judgeAll(m)
+		s.crossCheckAll(m)
 		for _, l := range m.tree().Ledgers() {
 			l.Records()
 		}

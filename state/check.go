@@ -9,22 +9,21 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// What shows only when the whole tree is known: objects that are declared twice, references to what does not exist,
-// and paths that some file systems take for one.
+// Cross-file problems: duplicate objects, references to missing objects, and paths that differ only in case.
 
-// judge computes the cross problems of one spec file and reports whether they differ from before.
-func (s *Store) judge(m *model, f *file) (changed bool) {
+// crossCheck computes the cross problems of one spec file and reports whether they differ from before.
+func (s *Store) crossCheck(m *model, f *file) (changed bool) {
 	b := f.body.(*specBody)
 	var cross []schemas.Problem
-	cross = s.judgeDuplicate(m, f, cross)
-	cross = s.judgeCase(m, f, cross)
-	if m.lacks(b) {
+	cross = s.checkDuplicate(m, f, cross)
+	cross = s.checkCase(m, f, cross)
+	if m.hasMissingReference(b) {
 		m.missing[f.path] = true
-		cross = s.judgeReferences(m, f, cross)
+		cross = s.checkReferences(m, f, cross)
 	} else {
 		delete(m.missing, f.path)
 	}
-	cross = s.judgeAgainst(m, f, cross)
+	cross = s.checkAgainst(m, f, cross)
 	if slices.EqualFunc(cross, b.cross, equalProblems) {
 		return false
 	}
@@ -32,10 +31,11 @@ func (s *Store) judge(m *model, f *file) (changed bool) {
 	return true
 }
 
-// maxOthers bounds how many other declarations of an object are named: with n of them each is told of all the others.
+// maxOthers bounds how many other declarations of an object a problem names: with n declarations, each would name all the
+// others.
 const maxOthers = 5
 
-func (s *Store) judgeDuplicate(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+func (s *Store) checkDuplicate(m *model, f *file, to []schemas.Problem) []schemas.Problem {
 	b := f.body.(*specBody)
 	if b.ref == (schemas.Ref{}) || len(m.slots[b.ref].specs) < 2 {
 		return to
@@ -67,8 +67,8 @@ func (s *Store) judgeDuplicate(m *model, f *file, to []schemas.Problem) []schema
 	return append(to, p)
 }
 
-// judgeCase reports spec files whose paths differ only in case: on other disks they are one file.
-func (s *Store) judgeCase(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+// checkCase reports spec files whose paths differ only in case: on case-insensitive file systems they are one file.
+func (s *Store) checkCase(m *model, f *file, to []schemas.Problem) []schemas.Problem {
 	if m.cased == nil {
 		return to
 	}
@@ -112,14 +112,14 @@ func (m *model) indexCase() {
 	}
 }
 
-// lacks reports whether an object refers to something that does not exist.
-func (m *model) lacks(b *specBody) bool {
+// hasMissingReference reports whether an object refers to a missing object.
+func (m *model) hasMissingReference(b *specBody) bool {
 	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return !m.exists(r.To) })
 }
 
-// judgeReferences reports references to what does not exist. A question that was accepted stands when an agent of it
-// goes: that is then something to decide, and no mistake in the file.
-func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+// checkReferences reports references to missing objects. An accepted question stays valid if one of its agents is
+// removed: its controller decides about that, and the file has no mistake.
+func (s *Store) checkReferences(m *model, f *file, to []schemas.Problem) []schemas.Problem {
 	finished, accepted := m.finished(f), m.accepted(f)
 	for _, r := range f.body.(*specBody).references() {
 		if !m.exists(r.To) && (r.Hard || !finished) {
@@ -130,9 +130,9 @@ func (s *Store) judgeReferences(m *model, f *file, to []schemas.Problem) []schem
 	return to
 }
 
-// judgeAgainst reports what is wrong with an object in view of those that it refers to. An action that was applied is
-// over; its target knows that before the action's own status tells.
-func (s *Store) judgeAgainst(m *model, f *file, to []schemas.Problem) []schemas.Problem {
+// checkAgainst reports problems of an object with respect to the objects that it refers to. It skips an applied action;
+// the status of its target shows that before the action's own status does.
+func (s *Store) checkAgainst(m *model, f *file, to []schemas.Problem) []schemas.Problem {
 	b := f.body.(*specBody)
 	check := s.against[b.ref.Kind]
 	if check == nil || b.object == nil || m.finished(f) {
@@ -142,7 +142,7 @@ func (s *Store) judgeAgainst(m *model, f *file, to []schemas.Problem) []schemas.
 	m.related[f.path] = true
 	var r schemas.Report
 	for _, ref := range b.object.Refs {
-		if target := m.sound(ref.To); target != nil && !m.remembers(ref.To, b.ref.Name) {
+		if target := m.validObject(ref.To); target != nil && !m.actionApplied(ref.To, b.ref.Name) {
 			check(b.object, target, &r)
 		}
 	}
@@ -152,15 +152,15 @@ func (s *Store) judgeAgainst(m *model, f *file, to []schemas.Problem) []schemas.
 	return append(to, located(&r, b.ref, f.path, s.sourceOf(f))...)
 }
 
-// sound is the object that ref names, if one file declares it and nothing is wrong with that by itself.
-func (m *model) sound(ref schemas.Ref) *schemas.Object {
+// validObject returns the object of ref if exactly one file declares it and the file is valid.
+func (m *model) validObject(ref schemas.Ref) *schemas.Object {
 	if s := m.slots[ref]; s != nil && len(s.specs) == 1 {
 		return s.specs[0].body.(*specBody).object
 	}
 	return nil
 }
 
-// finished reports whether a file declares an object that has had its effect: it waits for nothing it refers to.
+// finished reports whether a file declares an object that had its effect: it waits for none of its references.
 func (m *model) finished(f *file) bool {
 	ref := f.body.(*specBody).ref
 	k, ok := m.layout.kinds.Named(ref.Kind)
@@ -175,8 +175,8 @@ func (m *model) accepted(f *file) bool {
 	return ok && k.Accepted != nil && s != nil && s.status != nil && k.Accepted(s.statusBody()) // of other kinds no status is decoded
 }
 
-// remembers reports whether an action was applied to target, by the status of that.
-func (m *model) remembers(target schemas.Ref, action string) bool {
+// actionApplied reports whether an action was applied to target, by the target's status.
+func (m *model) actionApplied(target schemas.Ref, action string) bool {
 	s := m.slots[target]
 	if s == nil || s.status == nil {
 		return false
@@ -194,40 +194,40 @@ func (s *Store) missingReference(m *model, f *file, r schemas.Reference) schemas
 	if r.Hard {
 		p.Severity = schemas.Error
 	}
-	if len(m.missing) <= quotable {
+	if len(m.missing) <= maxQuotedFiles {
 		p.Source = s.sourceLine(p.Place)
 	}
-	if near := m.nearest(r.To); near != "" {
+	if near := m.suggest(r.To); near != "" {
 		p.Suggestion = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p
 }
 
-// suggestible bounds how many names a suggestion is looked for among, and with how many incomplete files suggestions
-// are given at all: a tree whose agents were all removed must not take minutes to say so.
-const suggestible = 1000
+// maxSuggestNames bounds the names that are searched for a suggestion, and the number of files with missing references
+// for which suggestions are computed: a tree without any agents must not take minutes to report that.
+const maxSuggestNames = 1000
 
-// quotable bounds how many incomplete files are read again to show the lines that are meant, for each of which its whole
+// maxQuotedFiles bounds how many files with missing references are read again to quote lines, for each of which the whole
 // text is searched for secrets: every command loads the tree, and few show its problems.
-const quotable = 100
+const maxQuotedFiles = 100
 
-// nearest is the name of an object that exists and may have been meant, or "".
-func (m *model) nearest(missing schemas.Ref) string {
-	if len(m.missing) > suggestible {
+// suggest returns the name of an existing object that is similar to a missing one, or "".
+func (m *model) suggest(missing schemas.Ref) string {
+	if len(m.missing) > maxSuggestNames {
 		return ""
 	}
-	if m.near == nil {
-		m.near = map[schemas.Ref]string{}
+	if m.suggestions == nil {
+		m.suggestions = map[schemas.Ref]string{}
 	}
-	near, ok := m.near[missing]
+	near, ok := m.suggestions[missing]
 	if !ok {
 		near = schemas.Nearest(missing.Name, m.names(missing.Kind))
-		m.near[missing] = near
+		m.suggestions[missing] = near
 	}
 	return near
 }
 
-// names are the names of the declared objects of a kind, sorted; nil when there are too many to search.
+// names returns the names of the declared objects of a kind, sorted; nil if there are too many to search.
 func (m *model) names(kind string) []string {
 	if m.nameLists == nil {
 		m.nameLists = map[string][]string{}
@@ -238,14 +238,14 @@ func (m *model) names(kind string) []string {
 	}
 	for ref, s := range m.slots {
 		if ref.Kind == kind && len(s.specs) > 0 {
-			if out = append(out, ref.Name); len(out) > suggestible {
+			if out = append(out, ref.Name); len(out) > maxSuggestNames {
 				out = nil
 				break
 			}
 		}
 	}
 	for o := range m.dormant.all(kind) {
-		if out = append(out, o.Name); len(out) > suggestible {
+		if out = append(out, o.Name); len(out) > maxSuggestNames {
 			out = nil
 			break
 		}
@@ -255,10 +255,10 @@ func (m *model) names(kind string) []string {
 	return out
 }
 
-// forgetNames drops what was computed from the set of objects that exist.
-func (m *model) forgetNames() { m.near, m.nameLists = nil, nil }
+// clearSuggestions drops the data that was computed from the set of existing objects.
+func (m *model) clearSuggestions() { m.suggestions, m.nameLists = nil, nil }
 
-// sourceOf reads a spec file again, to find positions in it; nil when it is gone or was changed.
+// sourceOf reads a spec file again, to find positions in it; nil if it was removed or changed.
 func (s *Store) sourceOf(f *file) []byte {
 	d, err := openFolder(s.root, path.Dir(f.path))
 	if err != nil {
@@ -292,4 +292,13 @@ func equalProblems(a, b schemas.Problem) bool {
 	return a.Place == b.Place && a.Severity == b.Severity && a.Code == b.Code && a.Ref == b.Ref && a.Field == b.Field &&
 		a.Message == b.Message && a.Suggestion == b.Suggestion && a.Source == b.Source &&
 		slices.Equal(a.Related, b.Related) && slices.Equal(a.Notes, b.Notes)
+}
+
+// CheckFile returns the problems that Load would report for a file with this path and content, except those that need the
+// other files of the tree. The file need not be in the tree, nor exist.
+func (s *Store) CheckFile(path string, data []byte) []schemas.Problem {
+	if path == schemas.SettingsPath {
+		return s.decoder.Decode(path, data).Problems
+	}
+	return s.decodeSpec(path, data).(*specBody).problems
 }

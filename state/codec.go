@@ -8,27 +8,27 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// How a cache writes down a file: numbers as varints, strings with their length in front, lists with theirs.
+// The encoding of a file in the cache: numbers are varints; strings and lists have their length in front.
 
-// What the body of a record is.
+// The type of the body of a record.
 const (
 	bodySpec   = iota + 1
-	bodyStatus // what is looked at most, then the JSON without space
-	bodyRun    // the same of a record
+	bodyStatus // the brief, then the JSON without whitespace
+	bodyRun    // the same for a record
 	bodyDamage
 	bodyLedger // the header, then the records
 )
 
 // encoder writes records into a block.
 type encoder struct {
-	b       []byte // room for the block's header, then the payload
+	b       []byte // space for the block's header, then the payload
 	records int
-	files   []*file // whose records these are, if they are of files of the tree
-	starts  []int   // of these records in b
-	packed  []byte  // used again from file to file
+	files   []*file // the file of each record, if it is of a file of the tree
+	starts  []int   // the start of each of these records in b
+	packed  []byte  // reused from file to file
 }
 
-// encoder returns an empty encoder, maybe one that was used before; write takes it back.
+// encoder returns an empty encoder, which may be a reused one; write takes it back.
 func (c *cache) encoder(kind byte) *encoder {
 	e := c.spare.Get().(*encoder)
 	e.b = append(e.b[:0], make([]byte, blockHeader)...)
@@ -55,10 +55,11 @@ func (e *encoder) bool(v bool) {
 	}
 }
 
-// recordHeader is the length of a record, in four bytes, and four of its hash: it can be skipped, and read by itself.
+// recordHeader is the size of a record's header: its length and its hash, four bytes each. With it a reader can skip a
+// record, and read a single one.
 const recordHeader = 4 + 4
 
-// record writes a record behind its header.
+// record writes a record after its header.
 func (e *encoder) record(write func()) {
 	at := len(e.b)
 	e.b = append(e.b, make([]byte, recordHeader)...)
@@ -69,8 +70,8 @@ func (e *encoder) record(write func()) {
 	e.records++
 }
 
-// of says that the next record is that of a file.
-func (e *encoder) of(f *file) {
+// startFile says that the next record is that of a file.
+func (e *encoder) startFile(f *file) {
 	e.files, e.starts = append(e.files, f), append(e.starts, len(e.b))
 }
 
@@ -82,9 +83,9 @@ func (e *encoder) stat(s *stat) {
 	e.uint(uint64(s.Mode))
 }
 
-// file writes a file; data is its content, and packed that without space, if there is such a thing.
+// file writes a file; data is its content, and packed its content without whitespace, if known.
 func (e *encoder) file(f *file, data, packed []byte) {
-	e.of(f)
+	e.startFile(f)
 	e.record(func() {
 		e.str(f.path)
 		e.b = append(e.b, byte(f.area))
@@ -108,18 +109,18 @@ func (e *encoder) file(f *file, data, packed []byte) {
 			e.bool(b.Doubled)
 			e.rejected(b.Rejected)
 			e.bytes(b.packed)
-		case *heldStatus:
+		case *lazyStatus:
 			e.b = append(e.b, bodyStatus)
 			e.brief(b.inBrief())
 			e.text(data, packed)
-		case *heldRun:
+		case *lazyRun:
 			e.b = append(e.b, bodyRun, byte(b.has))
 			e.text(data, packed)
 		}
 	})
 }
 
-// text writes JSON without space; packed is that, if somebody made it.
+// text writes JSON without whitespace; packed is that text, if known.
 func (e *encoder) text(data, packed []byte) {
 	if packed == nil {
 		e.packed = minify(e.packed[:0], data)

@@ -8,48 +8,50 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// How a decoded status is kept in memory. A tree has tens of thousands of them, with dozens of texts each: its texts are
-// parts of one block, and its lists have no room to spare. Both cost the collector of garbage less, too.
+// The form of a decoded status in memory. A tree has tens of thousands of statuses with dozens of strings each: the
+// strings of a status are parts of one block, and its lists have no spare capacity. That also reduces the work of the
+// garbage collector.
 
-// room is what decoding a status needs for a while. It belongs to one goroutine at a time.
-type room struct {
+// decodeBuffer holds the temporary memory for decoding a status. One goroutine at a time may use it.
+type decodeBuffer struct {
 	shape      shapeReader
 	packed     []byte
 	conditions [3]schemas.Condition
 	history    [schemas.HistoryLimit]schemas.HistoryEntry
 }
 
-// pack is the content of a status file without the space in it, in a block of its own.
-func (r *room) pack(data []byte) []byte {
+// pack returns the content of a status file without whitespace, in a new block.
+func (r *decodeBuffer) pack(data []byte) []byte {
 	r.packed = minify(r.packed[:0], data)
 	return bytes.Clone(r.packed)
 }
 
-// lend gives the lists that every status has room to be decoded into.
-func (r *room) lend(c *schemas.Common) {
+// lendLists gives c the buffer's lists to be decoded into.
+func (r *decodeBuffer) lendLists(c *schemas.Common) {
 	c.Conditions, c.History = r.conditions[:0], r.history[:0]
 }
 
-// takeBack gives the lists room of their own, as much as they need. packed is what they were decoded from.
-func (r *room) takeBack(c *schemas.Common, packed []byte) {
-	c.Conditions = own(c.Conditions, packed, `"conditions":[`)
-	c.History = own(c.History, packed, `"history":[`)
+// reclaimLists takes the lists back and gives c copies of the exact length. packed is the text that they were decoded
+// from.
+func (r *decodeBuffer) reclaimLists(c *schemas.Common, packed []byte) {
+	c.Conditions = cloneList(c.Conditions, packed, `"conditions":[`)
+	c.History = cloneList(c.History, packed, `"history":[`)
 	clear(r.conditions[:])
 	clear(r.history[:])
 }
 
-// own is a copy of a list; of an empty one nil, unless it is written as an empty one.
-func own[T any](list []T, packed []byte, written string) []T {
+// cloneList copies a list; an empty one becomes nil, unless it is written as an empty one.
+func cloneList[T any](list []T, packed []byte, written string) []T {
 	if len(list) == 0 && !bytes.Contains(packed, []byte(written)) {
 		return nil
 	}
 	return append(make([]T, 0, len(list)), list...)
 }
 
-// structural are the bytes of JSON that are tokens by themselves. Space beside them means nothing.
+// structural are the bytes of JSON that are single tokens. Whitespace next to them is insignificant.
 const structural = "{}[],:"
 
-// minify appends JSON without the space that means nothing to anybody. What is no JSON stays none.
+// minify appends JSON without insignificant whitespace. Invalid JSON stays invalid.
 func minify(to, data []byte) []byte {
 	for i := 0; i < len(data); {
 		switch c := data[i]; c {
@@ -94,24 +96,24 @@ func stringLen(data []byte) int {
 	}
 }
 
-// fit drops the room that the slices within v have beyond their length. The decoder makes each for ten elements. What
-// maps hold is left as it is.
-func fit(v reflect.Value) {
+// trimSlices drops the spare capacity of the slices within v: the decoder allocates ten elements for each. It does not
+// look into maps.
+func trimSlices(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.CanInterface() && !v.IsNil() {
-			fit(v.Elem())
+			trimSlices(v.Elem())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fit(v.Field(i))
+			trimSlices(v.Field(i))
 		}
 	case reflect.Slice:
-		fitSlice(v)
+		trimSlice(v)
 	}
 }
 
-func fitSlice(v reflect.Value) {
+func trimSlice(v reflect.Value) {
 	if n := v.Len(); n < v.Cap() && n > 0 && v.CanSet() && v.Type().Elem().Kind() != reflect.Uint8 {
 		exact := reflect.MakeSlice(v.Type(), n, n)
 		reflect.Copy(exact, v)
@@ -120,7 +122,7 @@ func fitSlice(v reflect.Value) {
 	switch v.Type().Elem().Kind() {
 	case reflect.Slice, reflect.Struct, reflect.Pointer:
 		for i := range v.Len() {
-			fit(v.Index(i))
+			trimSlices(v.Index(i))
 		}
 	}
 }

@@ -14,20 +14,20 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// DamagedState is the Code of the problems of files that MoveAside would move.
+// DamagedState is the Code of problems of files that MoveAside would move.
 const DamagedState = "damaged-state"
 
-// RejectedRecordCode is the Code of the problems of records of a ledger that cannot be used, while the others can.
+// RejectedRecordCode is the Code of problems of unusable records in a ledger that is otherwise usable.
 const RejectedRecordCode = "rejected-record"
 
-// MoveAside moves every file under state/ that cannot be used to .reconcile/damaged/, so that it is decided again what
-// belongs there, and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
+// MoveAside moves every unusable file under state/ to .reconcile/damaged/, so that its content is decided again,
+// and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
 //
-// Ledgers are looked at again under their own lock: one that another program was just writing is not moved, and is read
-// again by the next Refresh that is hinted at it. In the place of one that is moved comes what salvage makes of it, if
-// that is not nil.
+// Ledgers are checked again under their own lock: one that another program was just writing is not moved, and is read
+// again by the next Refresh with a hint for it. A ledger that is moved is replaced by the result of salvage, unless
+// that is nil.
 func (s *Store) MoveAside(ctx context.Context, salvage func(damaged []byte, issue int) []byte) ([]string, error) {
-	if err := s.whole(ctx); err != nil {
+	if err := s.loadDeferred(ctx); err != nil {
 		return nil, err
 	}
 	bad := s.damagedFiles()
@@ -49,7 +49,7 @@ func (s *Store) MoveAside(ctx context.Context, salvage func(damaged []byte, issu
 			}
 			continue
 		}
-		if err := s.putAside(ctx, p); err != nil {
+		if err := s.moveFileAside(ctx, p); err != nil {
 			return moved, err
 		}
 		moved = append(moved, p)
@@ -57,7 +57,7 @@ func (s *Store) MoveAside(ctx context.Context, salvage func(damaged []byte, issu
 	return moved, nil
 }
 
-// damagedFiles are the paths of what cannot be used, sorted.
+// damagedFiles returns the paths of the unusable files, sorted.
 func (s *Store) damagedFiles() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,16 +74,16 @@ func (s *Store) damagedFiles() []string {
 	return bad
 }
 
-// SetAside moves a file that programs of other makes write, too, to .reconcile/damaged/, if under its lock it still is
-// one that its owner can make nothing of. In its place comes what instead makes of it, if that is not nil; instead may be
-// nil itself. The tree must be locked by this store.
+// SetAside moves a file that third-party programs also write to .reconcile/damaged/, if it is still damaged under its
+// lock. The result of instead replaces it, unless that is nil; instead itself may be nil. The tree must be locked by this
+// store.
 func (s *Store) SetAside(ctx context.Context, p string, damaged func(data []byte) bool,
 	instead func(data []byte) []byte) error {
 	_, err := s.setAside(ctx, p, damaged, instead, nil)
 	return err
 }
 
-// setAside is SetAside; it appends to moved what was moved.
+// setAside is SetAside; it appends the moved path to moved.
 func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) bool, instead func([]byte) []byte,
 	moved []string) ([]string, error) {
 	if err := s.ensureLocal(tmpDir); err != nil {
@@ -100,16 +100,16 @@ func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) boo
 			next = instead(data)
 		}
 		if next != nil {
-			err = s.exchange(ctx, p, data, next)
+			err = s.replaceDamaged(ctx, p, data, next)
 		} else {
-			err = s.putAside(ctx, p)
+			err = s.moveFileAside(ctx, p)
 		}
 		if err == nil {
 			moved = append(moved, p)
 		}
 	} else {
 		s.mu.Lock()
-		s.unknown(p)
+		s.forgetFile(p)
 		s.mu.Unlock()
 	}
 	if err := errors.Join(err, l.Release()); err != nil {
@@ -118,26 +118,26 @@ func (s *Store) setAside(ctx context.Context, p string, damaged func([]byte) boo
 	return moved, nil
 }
 
-// putAside moves one file to .reconcile/damaged/.
-func (s *Store) putAside(ctx context.Context, p string) error {
+// moveFileAside moves one file to .reconcile/damaged/.
+func (s *Store) moveFileAside(ctx context.Context, p string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.mayWrite(ctx); err != nil {
 		return err
 	}
-	return errors.Join(s.moveAside(p), s.bump())
+	return errors.Join(s.renameAside(p), s.bumpGeneration())
 }
 
-// MoveTornAside moves to .reconcile/damaged/ what the killed runs left of the outputs that they were making again, and
-// returns the paths: half of a file must not count as an output, nor as what a person made of it. Nothing of the runs may
-// be alive, and the tree must be locked by this store.
+// MoveTornAside moves partly written outputs of killed runs to .reconcile/damaged/, and returns the paths: half of a file
+// must not count as an output, nor as an edit by a person. No process of the runs may be alive, and the tree must be
+// locked by this store.
 func (s *Store) MoveTornAside(ctx context.Context, orphans []Orphan) (moved []string, err error) {
 	for _, o := range orphans {
 		for _, p := range o.Again {
 			if _, err := s.root.Lstat(p); err != nil {
 				continue
 			}
-			if err := s.putAside(ctx, p); err != nil {
+			if err := s.moveFileAside(ctx, p); err != nil {
 				return moved, err
 			}
 			moved = append(moved, p)
@@ -146,32 +146,32 @@ func (s *Store) MoveTornAside(ctx context.Context, orphans []Orphan) (moved []st
 	return moved, nil
 }
 
-// exchange puts next in the place of a damaged file, of which a copy is in .reconcile/damaged/ first: whenever this is
-// interrupted, nothing is lost.
-func (s *Store) exchange(ctx context.Context, p string, damaged, next []byte) error {
+// replaceDamaged copies a damaged file to .reconcile/damaged/ and then replaces it by next: an interruption at any point
+// loses nothing.
+func (s *Store) replaceDamaged(ctx context.Context, p string, damaged, next []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.mayWrite(ctx); err != nil {
 		return err
 	}
-	if err := durable.WriteFile(s.root, tmpDir, s.freeAside(p), damaged); err != nil {
+	if err := durable.WriteFile(s.root, tmpDir, s.unusedAsidePath(p), damaged); err != nil {
 		return err
 	}
 	if err := durable.WriteFile(s.root, tmpDir, p, next); err != nil {
 		return err
 	}
-	look := nearby{root: s.root}
+	look := folderCache{root: s.root}
 	defer look.close()
-	s.wrote(&look, p, next, nil)
+	s.noteWritten(&look, p, next, nil)
 	if s.model != nil {
 		_, ref := s.layout().classify(p)
 		s.moved = append(s.moved, ref)
 	}
-	return s.bump()
+	return s.bumpGeneration()
 }
 
-// freeAside is the first path for p below .reconcile/damaged/ that nothing has yet.
-func (s *Store) freeAside(p string) string {
+// unusedAsidePath returns the first path for p below .reconcile/damaged/ that does not exist yet.
+func (s *Store) unusedAsidePath(p string) string {
 	for n := 1; ; n++ {
 		free := damagedDir + "/" + p + "." + strconv.Itoa(n)
 		if _, err := s.root.Lstat(free); err != nil {
@@ -180,16 +180,16 @@ func (s *Store) freeAside(p string) string {
 	}
 }
 
-// moveAside renames a file to .reconcile/damaged/<path>.<n>, durably.
-func (s *Store) moveAside(p string) error {
+// renameAside renames a file to .reconcile/damaged/<path>.<n>, durably.
+func (s *Store) renameAside(p string) error {
 	to := damagedDir + "/" + p
 	if err := s.root.MkdirAll(path.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("set %s aside: %w", p, err)
 	}
-	free := s.freeAside(p)
+	free := s.unusedAsidePath(p)
 	err := s.root.Rename(p, free)
 	if errors.Is(err, syscall.EXDEV) {
-		err = s.carry(p, free)
+		err = s.copyAcross(p, free)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set %s aside: %w", p, err)
@@ -197,16 +197,16 @@ func (s *Store) moveAside(p string) error {
 	if s.model == nil {
 		return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
 	}
-	if s.model.drop(p) != nil || s.model.troubles[p] != (trouble{}) {
-		delete(s.model.troubles, p)
+	if s.model.drop(p) != nil || s.model.scanErrors[p] != (scanError{}) {
+		delete(s.model.scanErrors, p)
 		_, ref := s.layout().classify(p)
 		s.moved = append(s.moved, ref)
 	}
 	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
 }
 
-// carry moves a file to another file system, as a copy that is durable before the original goes.
-func (s *Store) carry(from, to string) error {
+// copyAcross moves a file to another file system: the copy is durable before the original is removed.
+func (s *Store) copyAcross(from, to string) error {
 	data, err := regular.Read(s.root, from)
 	if err != nil {
 		return err
@@ -217,24 +217,24 @@ func (s *Store) carry(from, to string) error {
 	return s.root.Remove(from)
 }
 
-// clear moves what is damaged at a path, or no file at all, out of the way.
-func (s *Store) clear(p string) error {
+// clearPath moves a damaged file, or anything that is not a file, away from a path.
+func (s *Store) clearPath(p string) error {
 	if st, err := lstat(s.root, p); err == nil && st.form() != formFile {
-		return s.moveAside(p)
+		return s.renameAside(p)
 	}
 	if s.model == nil {
 		return nil
 	}
-	f, t := s.model.files[p], s.model.troubles[p]
+	f, t := s.model.files[p], s.model.scanErrors[p]
 	if f != nil {
-		if _, bad := f.body.(*damage); !bad && !f.unread() {
+		if _, bad := f.body.(*damage); !bad && !f.isDeferred() {
 			return nil
 		}
-		if h, ok := f.body.(*heldRun); ok && h.known() != nil {
+		if h, ok := f.body.(*lazyRun); ok && h.resolved() != nil {
 			return nil
 		}
-	} else if t == (trouble{}) {
+	} else if t == (scanError{}) {
 		return nil
 	}
-	return s.moveAside(p)
+	return s.renameAside(p)
 }

@@ -22,8 +22,8 @@ type Missing struct {
 	Lost []string
 }
 
-// declared are the outputs that specs declare, and which of them do not exist.
-type declared struct {
+// declaredOutputs are the outputs that specs declare, with those that do not exist.
+type declaredOutputs struct {
 	root    *os.Root
 	bare    bool
 	nodes   map[schemas.Ref]map[string][]string // paths by node
@@ -35,7 +35,8 @@ type declared struct {
 // producer is a spec with nodes that declare outputs.
 type producer interface{ OutputPaths() map[string][]string }
 
-// outputsOf looks into the canonical form first: most objects declare none and need not be decoded for it.
+// outputsOf returns the declared outputs of an object by node. It searches the canonical form first: most objects declare
+// none and need not be decoded.
 func outputsOf(o *schemas.Object) map[string][]string {
 	if o == nil || !bytes.Contains(o.Canonical(), []byte(`"outputs":{`)) {
 		return nil
@@ -46,18 +47,18 @@ func outputsOf(o *schemas.Object) map[string][]string {
 	return nil
 }
 
-// newDeclared collects the declared outputs of all objects. Nothing is known of the files yet.
-func (s *Store) newDeclared(m *model) *declared {
-	d := &declared{root: s.root, bare: s.opts.Bare, nodes: map[schemas.Ref]map[string][]string{}, owners: map[string][]schemas.Ref{},
+// newDeclaredOutputs collects the declared outputs of all objects. The state of the files is not known yet.
+func (s *Store) newDeclaredOutputs(m *model) *declaredOutputs {
+	d := &declaredOutputs{root: s.root, bare: s.opts.Bare, nodes: map[schemas.Ref]map[string][]string{}, owners: map[string][]schemas.Ref{},
 		missing: map[string]bool{}, lost: s.lost}
 	for ref := range m.slots {
-		d.set(m, ref)
+		d.setObject(m, ref)
 	}
 	return d
 }
 
-// set takes over what the spec of an object declares now. It returns the paths if they are others than before.
-func (d *declared) set(m *model, ref schemas.Ref) []string {
+// setObject updates the outputs that the spec of an object declares. It returns the paths if they changed.
+func (d *declaredOutputs) setObject(m *model, ref schemas.Ref) []string {
 	var nodes map[string][]string
 	if slot := m.slots[ref]; slot != nil && len(slot.specs) == 1 {
 		nodes = outputsOf(slot.specs[0].body.(*specBody).object)
@@ -91,13 +92,14 @@ func (d *declared) set(m *model, ref schemas.Ref) []string {
 	return all
 }
 
-// look finds out which of the paths exist, each by one call, and returns the objects that declare what has changed.
-func (d *declared) look(paths []string) []schemas.Ref {
+// refresh checks which of the paths exist, with one system call each, and returns the objects that declare a path that
+// changed.
+func (d *declaredOutputs) refresh(paths []string) []schemas.Ref {
 	if d.bare {
 		return nil
 	}
 	var changed []schemas.Ref
-	for p, gone := range missingOf(d.root, paths) {
+	for p, gone := range findMissing(d.root, paths) {
 		if gone == d.missing[p] || len(d.owners[p]) == 0 {
 			continue
 		}
@@ -111,10 +113,10 @@ func (d *declared) look(paths []string) []schemas.Ref {
 	return changed
 }
 
-// missingOf tells for each path whether nothing exists there.
-func missingOf(root *os.Root, paths []string) map[string]bool {
+// findMissing reports for each path whether nothing exists there.
+func findMissing(root *os.Root, paths []string) map[string]bool {
 	out := make(map[string]bool, len(paths))
-	look := nearby{root: root}
+	look := folderCache{root: root}
 	defer look.close()
 	absent := "" // the last folder that does not exist
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(paths))) {
@@ -135,8 +137,8 @@ func missingOf(root *os.Root, paths []string) map[string]bool {
 	return out
 }
 
-// of returns what is missing of an object's declared outputs, by node; nil if nothing is.
-func (d *declared) of(e *Entry) map[string]Missing {
+// of returns the missing outputs of an object, by node; nil if all exist.
+func (d *declaredOutputs) of(e *Entry) map[string]Missing {
 	if d == nil || len(d.missing) == 0 {
 		return nil
 	}
@@ -151,7 +153,7 @@ func (d *declared) of(e *Entry) map[string]Missing {
 		if len(m.Files) == 0 {
 			continue
 		}
-		d.find(&m, node, e.Runs())
+		d.locate(&m, node, e.Runs())
 		if all == nil {
 			all = map[string]Missing{}
 		}
@@ -160,8 +162,8 @@ func (d *declared) of(e *Entry) map[string]Missing {
 	return all
 }
 
-// find tells where the missing outputs of a node are.
-func (d *declared) find(m *Missing, node string, runs []*schemas.Run) {
+// locate finds the runs that can restore the missing outputs of a node.
+func (d *declaredOutputs) locate(m *Missing, node string, runs []*schemas.Run) {
 	for _, r := range runs {
 		switch {
 		case r.Node != node || r.Outcome != schemas.OutcomeSucceeded:
@@ -173,16 +175,16 @@ func (d *declared) find(m *Missing, node string, runs []*schemas.Run) {
 	}
 }
 
-func (d *declared) cached(r *schemas.Run, files []string) bool {
+func (d *declaredOutputs) cached(r *schemas.Run, files []string) bool {
 	found, ok := r.OutputsAt(files)
 	return ok && !slices.ContainsFunc(found, func(o schemas.Output) bool { return !outputs.Has(d.root, o) })
 }
 
-// paths are all declared outputs.
-func (d *declared) paths() []string { return slices.Collect(maps.Keys(d.owners)) }
+// paths returns all declared outputs.
+func (d *declaredOutputs) paths() []string { return slices.Collect(maps.Keys(d.owners)) }
 
 // split returns the paths that exist and those that do not, sorted.
-func (d *declared) split() (present, missing []string) {
+func (d *declaredOutputs) split() (present, missing []string) {
 	for _, p := range slices.Sorted(maps.Keys(d.owners)) {
 		if d.missing[p] {
 			missing = append(missing, p)
@@ -193,8 +195,8 @@ func (d *declared) split() (present, missing []string) {
 	return present, missing
 }
 
-// Lose notes that the outputs of a run could not be restored, so that this process does not try again.
-func (s *Store) Lose(run string) {
+// MarkLost records that the outputs of a run could not be restored, so that this process does not try again.
+func (s *Store) MarkLost(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lost[run] = true
@@ -206,13 +208,13 @@ func (s *Store) Lose(run string) {
 	}
 }
 
-// outputs looks at the declared outputs that hints name, or at all of them when hints is nil, and at those of the objects
-// that changed.
+// outputs checks the declared outputs that hints name, or all of them if hints is nil, and those of the objects that
+// changed.
 func (u *update) outputs(hints []string) {
 	d := u.model.declared
 	var look []string
 	for ref := range u.touched {
-		look = append(look, d.set(u.model, ref)...)
+		look = append(look, d.setObject(u.model, ref)...)
 	}
 	for _, p := range hints {
 		if p = path.Clean(p); len(d.owners[p]) > 0 {
@@ -222,7 +224,7 @@ func (u *update) outputs(hints []string) {
 	if hints == nil {
 		look = d.paths()
 	}
-	for _, ref := range slices.Concat(d.look(look), u.store.forced) {
+	for _, ref := range slices.Concat(d.refresh(look), u.store.forced) {
 		u.touch(ref)
 	}
 	u.store.forced = nil

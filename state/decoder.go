@@ -15,7 +15,7 @@ import (
 
 var errDamaged = errors.New("the cache is damaged")
 
-// decoder reads blocks. The first thing that is not as it should be sets bad, after which everything reads as zero.
+// decoder reads blocks. The first invalid value sets bad, after which everything reads as zero.
 type decoder struct {
 	store  *Store
 	kinds  map[string]schemas.Kind
@@ -67,7 +67,7 @@ func (d *decoder) take(n uint64) []byte {
 
 func (d *decoder) bytes() []byte { return d.take(d.uint()) }
 
-// shared is a string in the block itself, which must then stay in memory and never change.
+// shared reads a string without copying it: the block must stay in memory and never change.
 func (d *decoder) shared() string {
 	s := d.bytes()
 	return unsafe.String(unsafe.SliceData(s), len(s))
@@ -82,7 +82,7 @@ func (d *decoder) byte() byte {
 
 func (d *decoder) bool() bool { return d.byte() == 1 }
 
-// count reads the length of a list, of which every element takes at least one byte.
+// count reads the length of a list whose elements take at least one byte each.
 func (d *decoder) count() int {
 	n := d.uint()
 	if n > uint64(len(d.b)) {
@@ -109,7 +109,7 @@ func (d *decoder) block(f *os.File, b block) cachePart {
 	return d.payload(payload, b.at)
 }
 
-// payload decodes what a block holds; at is where it begins in the file.
+// payload decodes the content of a block; at is its offset in the file.
 func (d *decoder) payload(payload []byte, at int64) cachePart {
 	part := cachePart{inputs: map[string]*inputFile{}}
 	kind := payload[0]
@@ -135,7 +135,7 @@ func (d *decoder) payload(payload []byte, at int64) cachePart {
 	return part
 }
 
-// eachRecord cuts a payload into its records; start is where the header of each begins.
+// eachRecord splits a payload into its records; start is the offset of the header of each.
 func eachRecord(payload []byte, do func(record []byte, start int)) error {
 	for start := 1; start < len(payload); {
 		b := payload[start:]
@@ -172,13 +172,13 @@ func (d *decoder) file() *file {
 		return f
 	case body == bodyStatus:
 		f.path = strings.Clone(f.path)
-		h := &heldStatus{store: d.store, path: f.path, brief: d.brief(), raw: d.bytes()}
-		h.sumUp.Do(func() {}) // it has been
+		h := &lazyStatus{store: d.store, path: f.path, brief: d.brief(), raw: d.bytes()}
+		h.briefOnce.Do(func() {}) // it is set above
 		f.body = h
 		return f
 	case body == bodyRun:
 		f.path = strings.Clone(f.path)
-		f.body = &heldRun{key: d.store.layout().runKey(f.path), has: Traits(d.byte()), raw: d.bytes()}
+		f.body = &lazyRun{key: d.store.layout().runKey(f.path), has: Traits(d.byte()), raw: d.bytes()}
 		return f
 	default:
 		d.fail()
@@ -224,7 +224,7 @@ func (d *decoder) spec() *specBody {
 	return b
 }
 
-// kindName is the one string of a kind's name.
+// kindName reads a kind's name; equal names share one string.
 func (d *decoder) kindName() string {
 	s := d.shared()
 	if k, ok := d.kinds[s]; ok {

@@ -13,30 +13,30 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Most of a tree that has been in use for a while is over: DAGs that succeeded, with all of their records. Such objects are
-// dormant when nothing of them has changed since the tree was settled. A run does not load them. It knows their names, how
-// they ended and what they refer to; whoever asks the tree for more has all of them loaded.
+// Most objects of a tree in use are finished: DAGs that succeeded, with all of their records. Such an object is dormant
+// if none of its files changed since the tree was settled. A run does not load it. It knows the name, the final phase and
+// the references; access to more of it loads all dormant objects.
 
 // Dormant is an object that was not loaded.
 type Dormant struct {
 	schemas.Ref
 	Brief schemas.Brief
-	Refs  []schemas.Ref // what it refers to
+	Refs  []schemas.Ref // the references of its spec
 	path  uint64        // the hash of its path in lower case
-	coded []byte        // as the base has it; nil: not coded yet
+	coded []byte        // its encoding in the base; nil: not encoded yet
 }
 
-// dormants are those of a tree.
-type dormants struct {
-	base   *base
-	kinds  map[string][]Dormant // of the base
-	count  []int                // files by owner
-	refers map[schemas.Ref]bool
-	awake  map[schemas.Ref]bool // those that are loaded after all; another map for each tree
-	full   *fullTree
+// dormantSet is the dormant objects of a tree.
+type dormantSet struct {
+	base      *base
+	kinds     map[string][]Dormant // those of the base
+	count     []int                // files by owner
+	refers    map[schemas.Ref]bool
+	activated map[schemas.Ref]bool // those that are loaded after all; a new map for each tree
+	full      *fullTree
 }
 
-// fullTree is the tree with everything loaded, once somebody asks for it.
+// fullTree is the tree with all objects loaded, on first use.
 type fullTree struct {
 	once sync.Once
 	load func() *Tree
@@ -48,8 +48,8 @@ func (f *fullTree) get() *Tree {
 	return f.tree
 }
 
-func newDormants(b *base) *dormants {
-	d := &dormants{base: b, kinds: map[string][]Dormant{}, count: make([]int, len(b.dormant)), refers: map[schemas.Ref]bool{}, awake: map[schemas.Ref]bool{}}
+func newDormants(b *base) *dormantSet {
+	d := &dormantSet{base: b, kinds: map[string][]Dormant{}, count: make([]int, len(b.dormant)), refers: map[schemas.Ref]bool{}, activated: map[schemas.Ref]bool{}}
 	for i := range b.files {
 		if o := b.files[i].owner; o > 0 {
 			d.count[o-1]++
@@ -69,7 +69,7 @@ func newDormants(b *base) *dormants {
 }
 
 // find returns the index of an object among those of the base, or -1.
-func (d *dormants) find(ref schemas.Ref) int {
+func (d *dormantSet) find(ref schemas.Ref) int {
 	if d == nil {
 		return -1
 	}
@@ -81,25 +81,25 @@ func (d *dormants) find(ref schemas.Ref) int {
 }
 
 // has reports whether an object is dormant.
-func (d *dormants) has(ref schemas.Ref) bool { return d.find(ref) >= 0 && !d.awake[ref] }
+func (d *dormantSet) has(ref schemas.Ref) bool { return d.find(ref) >= 0 && !d.activated[ref] }
 
-// owns reports whether a file is that of a dormant object, and returns what it was.
-func (d *dormants) owns(p string) (was *baseFile, ok bool) {
+// owns reports whether a file belongs to a dormant object, and returns its entry in the base.
+func (d *dormantSet) owns(p string) (was *baseFile, ok bool) {
 	if d == nil {
 		return nil, false
 	}
 	f := d.base.file(p)
-	return f, f != nil && f.owner > 0 && !d.awake[d.base.dormant[f.owner-1].Ref]
+	return f, f != nil && f.owner > 0 && !d.activated[d.base.dormant[f.owner-1].Ref]
 }
 
 // files counts the files of dormant objects.
-func (d *dormants) files() int {
+func (d *dormantSet) files() int {
 	if d == nil {
 		return 0
 	}
 	n := 0
 	for i, c := range d.count {
-		if len(d.awake) == 0 || !d.awake[d.base.dormant[i].Ref] {
+		if len(d.activated) == 0 || !d.activated[d.base.dormant[i].Ref] {
 			n += c
 		}
 	}
@@ -107,13 +107,13 @@ func (d *dormants) files() int {
 }
 
 // each yields the dormant objects.
-func (d *dormants) each() iter.Seq[*Dormant] {
+func (d *dormantSet) each() iter.Seq[*Dormant] {
 	return func(yield func(*Dormant) bool) {
 		if d == nil {
 			return
 		}
 		for i := range d.base.dormant {
-			if o := &d.base.dormant[i]; (len(d.awake) == 0 || !d.awake[o.Ref]) && !yield(o) {
+			if o := &d.base.dormant[i]; (len(d.activated) == 0 || !d.activated[o.Ref]) && !yield(o) {
 				return
 			}
 		}
@@ -121,14 +121,14 @@ func (d *dormants) each() iter.Seq[*Dormant] {
 }
 
 // all yields those of a kind, by name.
-func (d *dormants) all(kind string) iter.Seq[*Dormant] {
+func (d *dormantSet) all(kind string) iter.Seq[*Dormant] {
 	return func(yield func(*Dormant) bool) {
 		if d == nil {
 			return
 		}
 		list := d.kinds[kind]
 		for i := range list {
-			if o := &list[i]; (len(d.awake) == 0 || !d.awake[o.Ref]) && !yield(o) {
+			if o := &list[i]; (len(d.activated) == 0 || !d.activated[o.Ref]) && !yield(o) {
 				return
 			}
 		}
@@ -136,19 +136,19 @@ func (d *dormants) all(kind string) iter.Seq[*Dormant] {
 }
 
 // same reports whether the same objects are dormant.
-func (d *dormants) same(o *dormants) bool {
-	return d == o || d != nil && o != nil && d.base == o.base && maps.Equal(d.awake, o.awake)
+func (d *dormantSet) same(o *dormantSet) bool {
+	return d == o || d != nil && o != nil && d.base == o.base && maps.Equal(d.activated, o.activated)
 }
 
-// wake returns d without the objects of some refs.
-func (d *dormants) wake(refs []schemas.Ref) *dormants {
+// without returns d without the objects of some refs.
+func (d *dormantSet) without(refs []schemas.Ref) *dormantSet {
 	next := *d
-	next.awake = make(map[schemas.Ref]bool, len(d.awake)+len(refs))
-	for ref := range d.awake {
-		next.awake[ref] = true
+	next.activated = make(map[schemas.Ref]bool, len(d.activated)+len(refs))
+	for ref := range d.activated {
+		next.activated[ref] = true
 	}
 	for _, ref := range refs {
-		next.awake[ref] = true
+		next.activated[ref] = true
 	}
 	return &next
 }
@@ -157,13 +157,13 @@ func (d *dormants) wake(refs []schemas.Ref) *dormants {
 func lowerHash(p string) uint64 { return xxhash.Sum64String(strings.ToLower(p)) }
 
 // collides reports whether a dormant object's file has a path that differs from p at most in case.
-func (d *dormants) collides(p string) bool {
+func (d *dormantSet) collides(p string) bool {
 	low := lowerHash(p)
-	return slices.ContainsFunc(d.base.dormant, func(o Dormant) bool { return o.path == low && !d.awake[o.Ref] })
+	return slices.ContainsFunc(d.base.dormant, func(o Dormant) bool { return o.path == low && !d.activated[o.Ref] })
 }
 
-// bearsOn reports whether a spec file that came, changed or went has to do with a dormant object.
-func (d *dormants) bearsOn(f *file) bool {
+// affects reports whether a spec file that was added, changed or removed concerns a dormant object.
+func (d *dormantSet) affects(f *file) bool {
 	b, ok := f.body.(*specBody)
 	if !ok {
 		return false
@@ -172,12 +172,12 @@ func (d *dormants) bearsOn(f *file) bool {
 		slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return d.has(r.To) })
 }
 
-// putDormant adds the objects that are dormant to the base of a model, with the files of those that are not loaded, and
-// returns their owners' numbers.
-func (b *base) putDormant(m *model, asleep []schemas.Ref) map[schemas.Ref]uint64 {
+// addDormant adds the dormant objects to the base of a model, with the files of those that are not loaded, and returns
+// their owners' numbers.
+func (b *base) addDormant(m *model, asleep []schemas.Ref) map[schemas.Ref]uint64 {
 	var fresh []Dormant
 	for _, ref := range asleep {
-		if o, ok := m.sleeper(ref); ok {
+		if o, ok := m.describeDormant(ref); ok {
 			fresh = append(fresh, o)
 		}
 	}
@@ -195,9 +195,9 @@ func (b *base) putDormant(m *model, asleep []schemas.Ref) map[schemas.Ref]uint64
 	}
 	if was := m.dormant; was != nil {
 		b.dormant = make([]Dormant, 0, len(was.base.dormant)+len(fresh))
-		now := make([]uint64, len(was.base.dormant)+1) // by the owner before
+		now := make([]uint64, len(was.base.dormant)+1) // by the former owner
 		for i := range was.base.dormant {
-			if o := &was.base.dormant[i]; len(was.awake) == 0 || !was.awake[o.Ref] {
+			if o := &was.base.dormant[i]; len(was.activated) == 0 || !was.activated[o.Ref] {
 				addFresh(o)
 				now[i+1] = add(o)
 			}
@@ -212,20 +212,20 @@ func (b *base) putDormant(m *model, asleep []schemas.Ref) map[schemas.Ref]uint64
 	return owners
 }
 
-// sleeper describes an object that is to be dormant; ok is false if something of its files has to be known.
-func (m *model) sleeper(ref schemas.Ref) (o Dormant, ok bool) {
+// describeDormant describes an object that becomes dormant; ok is false if one of its files must stay loaded.
+func (m *model) describeDormant(ref schemas.Ref) (o Dormant, ok bool) {
 	s := m.slots[ref]
 	if s == nil || len(s.specs) != 1 || s.status == nil || len(m.inputs.nodes[ref]) > 0 || len(m.declared.nodes[ref]) > 0 {
 		return o, false
 	}
 	spec, b := s.specs[0], s.specs[0].body.(*specBody)
-	status, isHeld := s.status.body.(*heldStatus)
+	status, isHeld := s.status.body.(*lazyStatus)
 	if !isHeld || b.object == nil || len(b.problems) > 0 || len(b.cross) > 0 || spec.link || m.related[spec.path] ||
 		m.missing[spec.path] {
 		return o, false
 	}
 	for _, f := range s.runs {
-		if r, ok := f.body.(*heldRun); !ok || r.has != 0 {
+		if r, ok := f.body.(*lazyRun); !ok || r.has != 0 {
 			return o, false
 		}
 	}
@@ -276,8 +276,8 @@ func (d *decoder) dormant() []Dormant {
 	return list
 }
 
-// Active returns the objects of a kind that are loaded, sorted by name: those of which something may be to do, and those that
-// changed since the tree was settled.
+// Active returns the loaded objects of a kind, sorted by name: those that may need work, and those that changed since the
+// tree was settled.
 func (t *Tree) Active(kind string) []*Entry { return t.shelves[kind] }
 
 // Dormant yields the objects of a kind that are not loaded, by name.
@@ -286,15 +286,15 @@ func (t *Tree) Dormant(kind string) iter.Seq[*Dormant] { return t.dormant.all(ki
 // SameDormant reports whether the same objects are dormant in two trees.
 func (t *Tree) SameDormant(o *Tree) bool { return t.dormant.same(o.dormant) }
 
-// sleeps reports whether there may be dormant objects of a kind.
-func (t *Tree) sleeps(kind string) bool {
+// mayHaveDormant reports whether there may be dormant objects of a kind.
+func (t *Tree) mayHaveDormant(kind string) bool {
 	for range t.dormant.all(kind) {
 		return true
 	}
 	return false
 }
 
-// entries are those of a kind, dormant ones among them, which are loaded for that.
+// entries returns those of a kind, including dormant ones, which it loads.
 func (t *Tree) entries(kind string) []*Entry {
 	out := slices.Clone(t.shelves[kind])
 	for o := range t.dormant.all(kind) {
@@ -306,22 +306,22 @@ func (t *Tree) entries(kind string) []*Entry {
 	return out
 }
 
-// dormantReferrers are the dormant objects that refer to ref.
+// dormantReferrers returns the dormant objects that refer to ref.
 func (t *Tree) dormantReferrers(ref schemas.Ref) []schemas.Ref {
 	if t.dormant == nil || !t.dormant.refers[ref] {
 		return nil
 	}
 	var out []schemas.Ref
 	for i := range t.dormant.base.dormant {
-		if o := &t.dormant.base.dormant[i]; slices.Contains(o.Refs, ref) && !t.dormant.awake[o.Ref] {
+		if o := &t.dormant.base.dormant[i]; slices.Contains(o.Refs, ref) && !t.dormant.activated[o.Ref] {
 			out = append(out, o.Ref)
 		}
 	}
 	return out
 }
 
-// rouse makes those of some entries active that were dormant.
-func (t *Tree) rouse(entries []*Entry) {
+// activate makes dormant objects among some entries active.
+func (t *Tree) activate(entries []*Entry) {
 	var refs []schemas.Ref
 	for _, e := range entries {
 		if t.dormant.has(e.Ref) {
@@ -329,6 +329,6 @@ func (t *Tree) rouse(entries []*Entry) {
 		}
 	}
 	if len(refs) > 0 {
-		t.dormant = t.dormant.wake(refs)
+		t.dormant = t.dormant.without(refs)
 	}
 }

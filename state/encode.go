@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Encode writes v as the canonical JSON of this tree: indented by two spaces, fields in the order of their structs and
-// map keys sorted, <, > and & as they are, a newline at the end. Equal values give equal bytes.
+// Encode returns v as the canonical JSON of this tree: indented by two spaces, fields in the order of their structs, map
+// keys sorted, <, > and & not escaped, a newline at the end. Equal values give equal bytes.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -26,7 +26,7 @@ func Encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// envelope is the outer form of every file under state/ that is about one object.
+// envelope is the outer form of every file under state/ that concerns one object.
 type envelope struct {
 	APIVersion string       `json:"apiVersion"`
 	Kind       string       `json:"kind"`
@@ -38,30 +38,31 @@ type envelopeName struct {
 	Name string `json:"name"`
 }
 
-// EncodeStatus returns the bytes of the status file of ref. Conditions and history that are nil are written as empty
-// lists, so that a status reads the same however it was built.
+// EncodeStatus returns the bytes of the status file of ref. Nil conditions and history are written as empty lists, so
+// that equal statuses have equal bytes.
 func EncodeStatus(ref schemas.Ref, status schemas.Status) ([]byte, error) {
 	b, err := Encode(envelope{schemas.APIVersion, ref.Kind, envelopeName{ref.Name}, status})
 	if err != nil {
 		return nil, fmt.Errorf("status of %s: %w", ref, err)
 	}
-	// A line break in front keeps this from matching inside a string: there it would be escaped.
+	// The leading line break keeps this from matching inside a string, where it would be escaped.
 	b = bytes.Replace(b, []byte("\n    \"conditions\": null"), []byte("\n    \"conditions\": []"), 1)
 	return bytes.Replace(b, []byte("\n    \"history\": null"), []byte("\n    \"history\": []"), 1), nil
 }
 
-// decodeStatus reads what EncodeStatus wrote. Unknown fields are accepted: a newer version may have written them.
-func (r *room) decodeStatus(k schemas.Kind, name string, data []byte) (schemas.Status, error) {
+// decodeStatus decodes a status that EncodeStatus wrote. It accepts unknown fields: a newer version may have written
+// them.
+func (r *decodeBuffer) decodeStatus(k schemas.Kind, name string, data []byte) (schemas.Status, error) {
 	status := k.NewStatus()
 	packed := r.pack(data)
-	r.lend(status.Base())
+	r.lendLists(status.Base())
 	e := envelope{Status: status}
 	err := decodeState(data, packed, &e)
-	r.takeBack(status.Base(), packed)
+	r.reclaimLists(status.Base(), packed)
 	if err != nil {
 		return nil, err
 	}
-	fit(reflect.ValueOf(status))
+	trimSlices(reflect.ValueOf(status))
 	switch {
 	case e.Status == nil:
 		return nil, errors.New("it has no status")
@@ -87,7 +88,8 @@ func EncodeRun(r *schemas.Run) ([]byte, error) {
 
 const runKind = "Run"
 
-// decodeRun reads what EncodeRun wrote under the given key. same says the same as data; the run holds parts of it.
+// decodeRun decodes a record that EncodeRun wrote under the given key. same has the same content as data; the run points
+// into it.
 func decodeRun(key string, data, same []byte) (*schemas.Run, error) {
 	r := new(schemas.Run)
 	if err := decodeState(data, same, r); err != nil {
@@ -104,8 +106,8 @@ func decodeRun(key string, data, same []byte) (*schemas.Run, error) {
 	return r, nil
 }
 
-// decodeState decodes a state file, or tells what is wrong with it. same says the same as data, maybe with less space; v
-// holds parts of it then.
+// decodeState decodes a state file, or returns an error with the place of the problem. same has the same content as data,
+// possibly with less whitespace; v points into it afterwards.
 func decodeState(data, same []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("it is not valid UTF-8")
@@ -119,14 +121,14 @@ func decodeState(data, same []byte, v any) error {
 	if rest, err := quick.Parse(same, v, quick.ZeroCopy); err == nil && len(rest) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(data, v); err != nil { // it says better what is wrong, and where
+	if err := json.Unmarshal(data, v); err != nil { // its errors are better than those of the fast decoder
 		line, column := placeOf(data, err)
 		return &placedError{line, column, fmt.Errorf("it is not JSON of the expected form: %w", plain(err))}
 	}
 	return nil
 }
 
-// placedError is what is wrong at one place of a file. Lines and columns count from 1, columns in bytes.
+// placedError is an error at a place of a file. Lines and columns count from 1, columns in bytes.
 type placedError struct {
 	line, column int
 	err          error
@@ -134,3 +136,82 @@ type placedError struct {
 
 func (e *placedError) Error() string { return e.err.Error() }
 func (e *placedError) Unwrap() error { return e.err }
+
+// DecodeStatus decodes the bytes of a status that [EncodeStatus] wrote for an object of one of the kinds, for callers
+// without a tree. It ignores unknown fields.
+func DecodeStatus(kinds schemas.Kinds, data []byte) (schemas.Ref, schemas.Status, error) {
+	var head envelope
+	if err := decodeState(data, bytes.Clone(data), &head); err != nil {
+		return schemas.Ref{}, nil, err
+	}
+	if head.APIVersion != schemas.APIVersion {
+		return schemas.Ref{}, nil, fmt.Errorf("its apiVersion is %q, not %q", head.APIVersion, schemas.APIVersion)
+	}
+	for _, k := range kinds {
+		if k.Name != head.Kind || k.NewStatus == nil {
+			continue
+		}
+		e := envelope{Status: k.NewStatus()}
+		if err := decodeState(data, bytes.Clone(data), &e); err != nil {
+			return schemas.Ref{}, nil, err
+		}
+		status, ok := e.Status.(schemas.Status)
+		if !ok || head.Status == nil {
+			return schemas.Ref{}, nil, errors.New("it has no status")
+		}
+		return schemas.Ref{Kind: k.Name, Name: head.Metadata.Name}, status, nil
+	}
+	return schemas.Ref{}, nil, fmt.Errorf("no kind with statuses is called %q", head.Kind)
+}
+
+// DecodeRun decodes a record that [EncodeRun] wrote.
+func DecodeRun(data []byte) (*schemas.Run, error) {
+	var head struct {
+		Key string `json:"key"`
+	}
+	if err := decodeState(data, bytes.Clone(data), &head); err != nil {
+		return nil, err
+	}
+	return decodeRun(head.Key, data, bytes.Clone(data))
+}
+
+// InJSON describes an error of package json about the content of a file in one line, with the line number. It does not
+// quote the content.
+func InJSON(data []byte, err error) error {
+	if line := schemas.ConflictLine(data); line > 0 {
+		return fmt.Errorf("line %d: the conflict markers of a git merge; %s", line, schemas.ConflictHint)
+	}
+	if line, _ := placeOf(data, err); line > 0 {
+		return fmt.Errorf("line %d: %w", line, plain(err))
+	}
+	return plain(err)
+}
+
+// plain describes a type error of package json without Go's types.
+func plain(err error) error {
+	var mistyped *json.UnmarshalTypeError
+	if !errors.As(err, &mistyped) {
+		return err
+	}
+	if mistyped.Field == "" {
+		return fmt.Errorf("the file holds one %s", mistyped.Value)
+	}
+	return fmt.Errorf("%s cannot be of the type %s", mistyped.Field, mistyped.Value)
+}
+
+// placeOf returns the place in data of an error of package json; zero if it is not known.
+func placeOf(data []byte, err error) (line, column int) {
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	var offset int64 // of the byte after
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &mistyped):
+		offset = mistyped.Offset
+	default:
+		return 0, 0
+	}
+	before := data[:max(0, min(int(offset)-1, len(data)))]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
+}

@@ -18,35 +18,35 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// file is what is known of one file of the tree: what the system says of it and what it holds. A file is immutable
-// once others can see it, but for racy, which Settle takes away, and specBody.cross.
+// file is a file of the tree: its stat and its decoded content. It is immutable once it is published, except for racy,
+// which Settle clears, and specBody.cross.
 type file struct {
 	path string
 	area area
-	// racy says that the file was changed so shortly before it was read that a further change may look the same to
-	// the file system. Its content is compared again at the next look (git's care for racy timestamps).
+	// racy says that the file was changed so shortly before it was read that another change may leave the same stat. The
+	// next load compares its content, as git does for racy timestamps.
 	racy bool
 	link bool // path is a symbolic link to the file
 	stat stat
 	sum  uint64 // of the content
-	at   int64  // of the cache's record of it; 0: not known
-	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *damage, or nil for what is not decoded
+	at   int64  // the offset of its record in the cache; 0: not known
+	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *damage; nil: not decoded
 }
 
-// specBody is what a spec file holds.
+// specBody is the content of a spec file.
 type specBody struct {
-	ref      schemas.Ref // zero when the object cannot be named
+	ref      schemas.Ref // zero if the object has no valid name
 	at       schemas.Place
-	object   *schemas.Object   // nil while problems holds an error
-	problems []schemas.Problem // of the file by itself
-	// refs are the references of what is sound in a broken object; object has its own.
+	object   *schemas.Object   // nil if problems holds an error
+	problems []schemas.Problem // of this file alone
+	// refs are the references in the valid part of a broken object; object has its own.
 	refs []schemas.Reference
 
-	// cross are the problems that show only when the whole tree is known.
+	// cross are the problems with respect to the rest of the tree.
 	cross []schemas.Problem
 }
 
-// references are what the object, or what is sound of a broken one, refers to.
+// references returns the references of the object, or of the valid part of a broken one.
 func (b *specBody) references() []schemas.Reference {
 	if b.object != nil {
 		return b.object.Refs
@@ -54,10 +54,10 @@ func (b *specBody) references() []schemas.Reference {
 	return b.refs
 }
 
-// damage is why a file under state/ cannot be used.
+// damage says why a file under state/ cannot be used.
 type damage struct {
 	text         string
-	line, column int // where; 0 when it is about the whole file
+	line, column int // 0 if it concerns the whole file
 }
 
 func damageOf(err error) *damage {
@@ -68,43 +68,43 @@ func damageOf(err error) *damage {
 	return d
 }
 
-// tick is how long the clock of a file system may stand still, at most: a file that was changed less than a tick
-// before it was looked at may be changed again without a sign. Linux ticks every 1 to 10 ms.
+// tick is the maximum resolution of a file system's clock: a file that was changed less than a tick before its stat was
+// read may be changed again with the same stat. Linux ticks every 1 to 10 ms.
 const tick = 20 * time.Millisecond
 
-// racyAt reports whether a look at now may miss a later change.
+// racyAt reports whether a stat that was read at now may miss a later change.
 func (s *stat) racyAt(now time.Time) bool { return s.changed() >= now.Add(-tick).UnixNano() }
 
-// stateLimit is the largest status or record that is read. They are written by this program, so the bound is only
-// there to survive what else may be found in their place.
+// stateLimit is the maximum size of a status or record. This program writes them, so the bound only protects against
+// other content in their place.
 const stateLimit = 256 << 20
 
-// seen is a file that a scan found.
-type seen struct {
+// scanEntry is a file that a scan found.
+type scanEntry struct {
 	path string
 	area area
 	stat stat
 }
 
-// gather is the visitor that keeps everything.
-type gather struct {
-	watch    *watch   // nil: none
-	full     [][]seen // lists that have no more room: one that grows would be copied again and again
-	files    []seen
-	troubles []trouble
+// fileCollector is a visitor that collects all files.
+type fileCollector struct {
+	watch      *watch        // nil: no watch
+	full       [][]scanEntry // full lists, which are not reallocated to grow
+	files      []scanEntry
+	scanErrors []scanError
 }
 
-func (g *gather) file(a area, dir string, name []byte, st *stat) {
+func (g *fileCollector) file(a area, dir string, name []byte, st *stat) {
 	b := make([]byte, 0, len(dir)+1+len(name))
 	b = append(append(append(b, dir...), '/'), name...)
 	if len(g.files) == cap(g.files) {
 		g.full = append(g.full, g.files)
-		g.files = make([]seen, 0, 1024)
+		g.files = make([]scanEntry, 0, 1024)
 	}
-	g.files = append(g.files, seen{string(b), a, *st})
+	g.files = append(g.files, scanEntry{string(b), a, *st})
 }
 
-func (g *gather) len() int {
+func (g *fileCollector) len() int {
 	n := len(g.files)
 	for _, list := range g.full {
 		n += len(list)
@@ -112,28 +112,28 @@ func (g *gather) len() int {
 	return n
 }
 
-func (g *gather) appendTo(to []seen) []seen {
+func (g *fileCollector) appendTo(to []scanEntry) []scanEntry {
 	for _, list := range g.full {
 		to = append(to, list...)
 	}
 	return append(to, g.files...)
 }
 
-func (g *gather) folder(d *folder, dir string) { g.watch.add(d, dir) }
+func (g *fileCollector) folder(d *folder, dir string) { g.watch.add(d, dir) }
 
-func (g *gather) trouble(t trouble) {
-	g.troubles = append(g.troubles, t)
+func (g *fileCollector) scanError(t scanError) {
+	g.scanErrors = append(g.scanErrors, t)
 }
 
 // chunk is how many files of one folder are read by one worker at a time.
 const chunk = 128
 
-// readFiles reads and decodes files, in parallel. Files that vanished meanwhile are left out; what cannot be read
-// becomes a trouble.
-func (s *Store) readFiles(ctx context.Context, root *os.Root, want []seen, known map[string]*file) ([]*file, []trouble, error) {
+// readFiles reads and decodes files in parallel. It leaves out files that were removed meanwhile; an unreadable file
+// becomes a scanError.
+func (s *Store) readFiles(ctx context.Context, root *os.Root, want []scanEntry, known map[string]*file) ([]*file, []scanError, error) {
 	out := make([]*file, len(want))
 	var mu sync.Mutex
-	var troubles []trouble
+	var troubles []scanError
 	parts := partition(want)
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -162,8 +162,8 @@ func (s *Store) readFiles(ctx context.Context, root *os.Root, want []seen, known
 
 type part struct{ from, to int }
 
-// partition cuts a list of files into parts of one home and area each.
-func partition(want []seen) []part {
+// partition splits a list of files into parts with the same home and area.
+func partition(want []scanEntry) []part {
 	var parts []part
 	for i := 0; i < len(want); {
 		home := want[i].home()
@@ -177,9 +177,9 @@ func partition(want []seen) []part {
 	return parts
 }
 
-// home is the folder that is opened to read a file: its own, or, as there are few records in a folder each, the one of
-// the records of all objects of a kind.
-func (f *seen) home() string {
+// home returns the folder that is opened to read a file: its own, or, for records, the folder of all records of a kind,
+// since each object has few.
+func (f *scanEntry) home() string {
 	home := path.Dir(f.path)
 	if f.area == areaRuns {
 		home = path.Dir(home)
@@ -187,14 +187,14 @@ func (f *seen) home() string {
 	return home
 }
 
-// reader reads files, one after another.
+// reader reads files sequentially.
 type reader struct {
 	store *Store
 	root  *os.Root
 	known map[string]*file
 
 	home   string
-	folder *folder // the open one; nil before the first
+	folder *folder // the open folder; nil before the first
 	buf    []byte
 }
 
@@ -221,14 +221,14 @@ func (r *reader) goTo(home string) error {
 	return nil
 }
 
-// part reads files of one home.
-func (r *reader) part(want []seen, out []*file) (bad []trouble) {
+// part reads files with the same home.
+func (r *reader) part(want []scanEntry, out []*file) (bad []scanError) {
 	s, home := r.store, want[0].home()
 	if err := r.goTo(home); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return []trouble{unreadable(home, err)}
+		return []scanError{unreadable(home, err)}
 	}
 	kind := byte(blockStates)
 	switch want[0].area {
@@ -255,9 +255,8 @@ func (r *reader) part(want []seen, out []*file) (bad []trouble) {
 	return bad
 }
 
-// file reads and decodes one file and notes for the cache what it found. When the content is the one that is known, so is
-// what it holds.
-func (r *reader) file(w seen, to *encoder) (*file, error) {
+// file reads and decodes one file and adds it to the cache. If the content is unchanged, it reuses the decoded body.
+func (r *reader) file(w scanEntry, to *encoder) (*file, error) {
 	s, old := r.store, r.known[w.path]
 	limit := s.limit(w.area)
 	f := &file{path: w.path, area: w.area, stat: w.stat}
@@ -298,7 +297,7 @@ func (s *Store) limit(a area) int64 {
 	return stateLimit
 }
 
-// readLink reads the file that a symbolic link in specs/ leads to.
+// readLink reads the target of a symbolic link in specs/.
 func (s *Store) readLink(p string, limit int64) ([]byte, stat, error) {
 	to, err := resolve(s.root, p)
 	if err != nil {
@@ -324,7 +323,7 @@ func (s *Store) tooLarge(f *file, limit int64) {
 	}}}
 }
 
-// decode makes the body of a file from its content.
+// decode decodes the content of a file.
 func (s *Store) decode(a area, p string, data []byte) any {
 	s.decoded.Add(1)
 	if a == areaSpecs {
@@ -333,7 +332,7 @@ func (s *Store) decode(a area, p string, data []byte) any {
 	return s.decodeState(a, p, data)
 }
 
-// decodeState makes the body of a status or run.
+// decodeState decodes a status or a record.
 func (s *Store) decodeState(a area, p string, data []byte) any {
 	switch a {
 	case areaStatus:
@@ -350,27 +349,27 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 		if err != nil {
 			return damageOf(err)
 		}
-		return holdRun(key, r)
+		return newLazyRun(key, r)
 	case areaLedgers:
 		return decodeLedgerFile(p, data)
 	}
 	return nil
 }
 
-func (s *Store) shapedRun(key string, data []byte) *heldRun {
-	r := s.room()
-	defer s.rooms.Put(r)
+func (s *Store) shapedRun(key string, data []byte) *lazyRun {
+	r := s.decodeBuffer()
+	defer s.decodeBuffers.Put(r)
 	return r.shapedRun(s.shapes().run, key, data)
 }
 
-func (s *Store) shapedStatus(p string, data []byte) *heldStatus {
+func (s *Store) shapedStatus(p string, data []byte) *lazyStatus {
 	_, ref := s.layout().classify(p)
 	of := s.shapes().statuses[ref.Kind]
 	if of == nil || schemas.CheckName(ref.Name) != nil {
 		return nil
 	}
-	r := s.room()
-	defer s.rooms.Put(r)
+	r := s.decodeBuffer()
+	defer s.decodeBuffers.Put(r)
 	h := r.shapedStatus(of, ref, data)
 	if h != nil {
 		h.store, h.path = s, p
@@ -378,11 +377,11 @@ func (s *Store) shapedStatus(p string, data []byte) *heldStatus {
 	return h
 }
 
-func (s *Store) room() *room {
-	if r, ok := s.rooms.Get().(*room); ok {
+func (s *Store) decodeBuffer() *decodeBuffer {
+	if r, ok := s.decodeBuffers.Get().(*decodeBuffer); ok {
 		return r
 	}
-	return new(room)
+	return new(decodeBuffer)
 }
 
 func (s *Store) decodeStatusFile(p string, data []byte) any {
@@ -394,27 +393,27 @@ func (s *Store) decodeStatusFile(p string, data []byte) any {
 	if err := schemas.CheckName(ref.Name); err != nil {
 		return &damage{text: "it is not named like an object: " + err.Error()}
 	}
-	r := s.room()
-	defer s.rooms.Put(r)
+	r := s.decodeBuffer()
+	defer s.decodeBuffers.Put(r)
 	st, err := r.decodeStatus(k, ref.Name, data)
 	if err != nil {
 		return damageOf(err)
 	}
-	return holdStatus(st)
+	return newLazyStatus(st)
 }
 
 func (s *Store) decodeSpec(p string, data []byte) any {
 	d := s.decoder.Decode(p, data)
 	b := &specBody{ref: d.Ref, at: d.At, object: d.Object, problems: d.Problems}
 	if d.Ref != (schemas.Ref{}) {
-		b.refs = d.Refs // what has no name is not judged again when what it refers to appears
+		b.refs = d.Refs // an object without a name is not validated again if its references appear
 	}
 	if b.at.Path == "" {
 		b.at.Path = p
 	}
 	k, ok := s.opts.Kinds.Find(d.Ref.Kind)
 	if !ok || k.NewStatus == nil {
-		b.ref, b.object, b.refs = schemas.Ref{}, nil, nil // Settings in a wrong place, which the decoder has refused
+		b.ref, b.object, b.refs = schemas.Ref{}, nil, nil // Settings in a wrong place, which the decoder has rejected
 	}
 	if b.object != nil && k.CheckObject != nil {
 		checkObject(k, b, p, data)
@@ -432,7 +431,7 @@ func checkObject(k schemas.Kind, b *specBody, p string, data []byte) {
 	}
 }
 
-// located makes problems of what was found wrong with an object; data is the text of its file at p.
+// located makes problems of the findings in a report about an object; data is the text of its file at p.
 func located(r *schemas.Report, ref schemas.Ref, p string, data []byte) []schemas.Problem {
 	var out []schemas.Problem
 	for _, f := range r.Findings() {

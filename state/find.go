@@ -15,17 +15,17 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// Errors of Find that callers tell apart with errors.Is.
+// Errors of Find, for errors.Is.
 var (
-	// ErrNoTree says that a folder is in no tree.
+	// ErrNoTree says that a folder is not in a tree.
 	ErrNoTree = errors.New("no tree here")
-	// ErrForeign says that the tree above belongs to another user, whose commands nobody runs by accident.
+	// ErrForeign says that the tree belongs to another user, whose commands must not run by accident.
 	ErrForeign = errors.New("the tree belongs to another user")
 )
 
-// Find returns the folder of the tree that dir is in, as an absolute path without links: the nearest folder upward that
-// has settings, or an object of ours in specs/. It looks no further than the top of dir's git work tree. The error wraps
-// ErrNoTree, or is ErrForeign where a folder above dir is a tree of a user who owns neither dir nor this process.
+// Find returns the folder of the tree that contains dir, as an absolute path without links: the nearest folder upward
+// with settings, or with an object of reconcile in specs/. It stops at the top of dir's git work tree. The error wraps
+// ErrNoTree, or ErrForeign if a folder above dir is a tree of a user who owns neither dir nor this process.
 func Find(dir string, kinds schemas.Kinds) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func Find(dir string, kinds schemas.Kinds) (string, error) {
 	case err == nil:
 		top = l.Top
 	case !errors.Is(err, worktree.ErrNone):
-		top = abs // where the repository begins cannot be told
+		top = abs // the top of the repository is not known
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		if isTree(at, kinds) {
@@ -62,7 +62,7 @@ func noTree(dir, top string) error {
 	return fmt.Errorf("%w: neither %s nor a folder above it%s has %s or an object in specs/", ErrNoTree, dir, upTo, schemas.SettingsPath)
 }
 
-// isTree reports whether dir has settings, or an object of ours in the folder of specs that trees without settings have.
+// isTree reports whether dir has settings, or an object of reconcile in the default folder of specs.
 func isTree(dir string, kinds schemas.Kinds) bool {
 	if _, err := os.Lstat(filepath.Join(dir, schemas.SettingsPath)); err == nil {
 		return true
@@ -77,7 +77,7 @@ func isTree(dir string, kinds schemas.Kinds) bool {
 	return hasObject(root, ".", 0, schemas.NewDecoder(kinds, 0))
 }
 
-// hasObject reports whether a file in a folder of root, or below it, is an object of ours. Links are not followed.
+// hasObject reports whether a file in a folder of root, or below it, is an object of reconcile. It does not follow links.
 func hasObject(root *os.Root, dir string, depth int, d *schemas.Decoder) bool {
 	f, err := regular.Folder(root, dir)
 	if err != nil {
@@ -86,7 +86,7 @@ func hasObject(root *os.Root, dir string, depth int, d *schemas.Decoder) bool {
 	defer f.Close()
 	var folders []string
 	for {
-		entries, err := f.ReadDir(64) // the first hit suffices: not all of a large folder is read
+		entries, err := f.ReadDir(64) // in parts, since the first hit suffices
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
 			switch {
@@ -109,7 +109,7 @@ func hasObject(root *os.Root, dir string, depth int, d *schemas.Decoder) bool {
 	return false
 }
 
-// isOurs reports whether a file holds an object of ours, or one that names our version and is broken otherwise.
+// isOurs reports whether a file holds an object of reconcile, or names its version and is otherwise invalid.
 func isOurs(root *os.Root, name string, d *schemas.Decoder) bool {
 	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return false

@@ -15,11 +15,11 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// folder is an open directory. Everything in it is reached through its descriptor and without following links, so
-// that nothing leads out of the tree and no path is resolved more than once.
+// folder is an open directory. All access goes through its descriptor and does not follow links, so that no path leads
+// out of the tree or is resolved more than once.
 type folder struct {
 	fd      int
-	content []byte // of read
+	content []byte // the buffer of read
 }
 
 const openFolderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
@@ -34,7 +34,7 @@ func openFolder(root *os.Root, p string) (*folder, error) {
 	return (&folder{fd: int(f.Fd())}).below(p)
 }
 
-// below opens the folder at a slash path below d; "." is d once more.
+// below opens the folder at a slash path below d; "." opens d again.
 func (d *folder) below(p string) (*folder, error) {
 	if fd, ok := openBeneath(d.fd, p, openFolderFlags); ok {
 		return &folder{fd: fd}, nil
@@ -58,8 +58,8 @@ func (d *folder) below(p string) (*folder, error) {
 	return cur, nil
 }
 
-// openBeneath opens what is below a folder by one call, which follows no link. ok is false where that cannot be, for
-// whatever reason: kernels before 5.6 and some sandboxes do not know the call.
+// openBeneath opens a path below a folder with one system call (openat2) that follows no links. ok is false if the call
+// is not available: in kernels before 5.6 and in some sandboxes.
 func openBeneath(dir int, p string, flags uint64) (fd int, ok bool) {
 	if !fs.ValidPath(p) {
 		return 0, false
@@ -92,7 +92,7 @@ func openat(dir int, name string, flags int) (int, error) {
 	}
 }
 
-// list adds the next names of the folder to l, some hundreds or thousands; more is false at the end.
+// list adds the next names of the folder to l, hundreds or thousands at a time; more is false at the end.
 func (d *folder) list(l *listing) (more bool, err error) {
 	if l.raw == nil {
 		l.raw = make([]byte, 64<<10)
@@ -139,7 +139,7 @@ func formOf(t byte) form {
 	return formSpecial
 }
 
-// stat looks at a name of the folder without following a link. name must come from a listing.
+// stat reads the stat of a name in the folder without following a link. name must come from a listing.
 func (d *folder) stat(name []byte, st *stat) error {
 	var x unix.Statx_t
 	p := unsafe.Pointer(unsafe.SliceData(name)) // a NUL follows: see listing.name
@@ -190,8 +190,8 @@ func (d *folder) open(p string) (int, error) {
 	return fd, err
 }
 
-// read returns the content of a regular file at a slash path below d, and what the system said of it just before. Anything
-// else than a regular file is not read and does not block. The content is good until the next read in the same folder.
+// read returns the content of a regular file at a slash path below d, and its stat from just before. It does not read
+// other types of files, nor block on them. The content is valid until the next read in the same folder.
 func (d *folder) read(p string, limit int64) ([]byte, stat, error) {
 	fd, err := d.open(p)
 	if err != nil {
@@ -227,13 +227,13 @@ func statFD(fd int, st *stat) error {
 	return err
 }
 
-// modeOf takes the mode of the system.
+// modeOf converts the mode of the system.
 func modeOf(mode uint32) uint32 {
 	return mode&0o7777 | uint32(formOf(byte(mode>>12)))<<formShift // S_IFMT holds the DT_ constants
 }
 
-// readAll reads as many bytes as b is long, which are all that a file has, or fewer when it was cut short meanwhile. What
-// is added to it meanwhile is not waited for: it changes what the system says of the file, so that it is read again.
+// readAll reads len(b) bytes, which is the size of the file, or fewer if it was truncated meanwhile. It does not wait for
+// data that is appended meanwhile: that changes the file's stat, so that it is read again.
 func readAll(fd int, b []byte) ([]byte, error) {
 	for n := 0; n < len(b); {
 		m, err := unix.Read(fd, b[n:])
@@ -249,10 +249,13 @@ func readAll(fd int, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// refine adds what package os hides behind Sys.
+// refine adds the fields of the stat that package os does not provide.
 func (s *stat) refine(fi os.FileInfo) {
 	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
 		s.Ctime, s.Ino = sys.Ctim.Nano(), sys.Ino
 		s.Mode = sys.Mode&0o7777 | s.Mode&^0o7777
 	}
 }
+
+// use makes read put its content into buf if it has room.
+func (d *folder) use(buf []byte) { d.content = buf }

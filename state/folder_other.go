@@ -10,11 +10,10 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// folder is an open directory. Everything in it is reached through an [os.Root] of its own, so that nothing leads out
-// of the tree.
+// folder is an open directory. All access goes through its own [os.Root], so that no path leads out of the tree.
 type folder struct {
 	root *os.Root
-	dir  *os.File // of list
+	dir  *os.File // for list
 }
 
 // openFolder opens the folder at a slash path below root; "." is the root itself. No folder on the way may be a link.
@@ -26,7 +25,7 @@ func openFolder(root *os.Root, p string) (*folder, error) {
 	return &folder{root: r}, nil
 }
 
-// below opens the folder at a slash path below d; "." is d once more.
+// below opens the folder at a slash path below d; "." opens d again.
 func (d *folder) below(p string) (*folder, error) { return openFolder(d.root, p) }
 
 // sub opens a folder in d.
@@ -65,15 +64,15 @@ func (d *folder) list(l *listing) (more bool, err error) {
 	return err == nil, err
 }
 
-// stat looks at a name of the folder without following a link. name must come from a listing.
+// stat reads the stat of a name in the folder without following a link. name must come from a listing.
 func (d *folder) stat(name []byte, st *stat) error {
 	s, err := lstat(d.root, string(name))
 	*st = s
 	return err
 }
 
-// read returns the content of a regular file at a slash path below d, and what the system said of it just before. Anything
-// else than a regular file is not read and does not block. The content is good until the next read in the same folder.
+// read returns the content of a regular file at a slash path below d, and its stat from just before. It does not read
+// other types of files, nor block on them. The content is valid until the next read in the same folder.
 func (d *folder) read(name string, limit int64) ([]byte, stat, error) {
 	if st, err := lstat(d.root, name); err != nil || st.form() != formFile {
 		return nil, st, errors.Join(err, notFile(st))
@@ -100,3 +99,6 @@ func notFile(st stat) error {
 	}
 	return errNotFile
 }
+
+// use does nothing on this system: each read has its own buffer.
+func (d *folder) use([]byte) {}

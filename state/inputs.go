@@ -19,27 +19,27 @@ type inputs struct {
 	globs   []string // of all nodes, sorted, each once
 	nodes   map[schemas.Ref]map[string][]string
 	files   map[string]*inputFile
-	matched map[string][]string      // the files of each glob, sorted; nil until they are summed up
-	users   map[string][]schemas.Ref // who has each glob, sorted
+	matched map[string][]string      // the files of each glob, sorted; nil until the digests are computed
+	users   map[string][]schemas.Ref // the objects with each glob, sorted
 	digests map[schemas.Ref]map[string]string
-	read    []string        // files that the cache does not know yet
-	rules   summer          // how version control stores them, as of the last look at all
-	stored  string          // of these, what the whole repository says
-	ruling  map[string]stat // of these, the files below the tree
+	read    []string        // files that are not in the cache yet
+	rules   fingerprinter   // the clean rules of the last full walk
+	stored  string          // the part of the whole repository
+	ruling  map[string]stat // the files of attributes below the tree
 }
 
 // inputFile is a file that a glob matches.
 type inputFile struct {
 	stat   stat
 	racy   bool
-	digest [sha256.Size]byte // of the content, as version control stores it
-	rules  uint64            // what that followed from
+	digest [sha256.Size]byte // of the content after git's clean filter
+	rules  uint64            // the clean rules for it
 }
 
 // globber is a spec with nodes that declare inputs.
 type globber interface{ InputGlobs() map[string][]string }
 
-// newInputs collects the globs of all objects and keeps what is known of the files.
+// newInputs collects the globs of all objects and keeps the data of known files.
 func (s *Store) newInputs(m *model) *inputs {
 	in := &inputs{nodes: map[schemas.Ref]map[string][]string{}, users: map[string][]schemas.Ref{}, files: map[string]*inputFile{}}
 	if was := s.inputsKnown(); was != nil {
@@ -74,7 +74,7 @@ func (s *Store) inputsKnown() *inputs {
 	return s.model.inputs
 }
 
-// globsOf are the globs of an object's nodes; nil where there are none.
+// globsOf returns the globs of an object's nodes; nil without globs.
 func (m *model) globsOf(ref schemas.Ref) map[string][]string {
 	var nodes map[string][]string
 	if s := m.slots[ref]; s != nil {
@@ -90,7 +90,8 @@ func (m *model) globsOf(ref schemas.Ref) map[string][]string {
 	return nodes
 }
 
-// globsOf looks into the canonical form first: most objects have no inputs and need not be decoded for it.
+// globsOf returns the input globs of an object by node. It searches the canonical form first: most objects have no inputs
+// and need not be decoded.
 func globsOf(o *schemas.Object) map[string][]string {
 	if o == nil || !bytes.Contains(o.Canonical(), []byte(`"inputs":[`)) {
 		return nil
@@ -113,8 +114,8 @@ func matchGlob(glob, p string) bool {
 	return ok && err == nil
 }
 
-// readInputs looks at the files that the globs match, computes the digests that may have changed, and returns whose. hints,
-// when not nil, are the only files that may have changed.
+// readInputs scans the files that the globs match, computes the digests that may have changed, and returns their objects.
+// hints, if not nil, are the only files that may have changed.
 func (s *Store) readInputs(ctx context.Context, m *model, hints []string) ([]schemas.Ref, error) {
 	in := m.inputs
 	var changed []string
@@ -131,12 +132,12 @@ func (s *Store) readInputs(ctx context.Context, m *model, hints []string) ([]sch
 			changed = append(changed, p)
 		}
 	}
-	return s.summed(in, changed), nil
+	return s.digestChanged(in, changed), nil
 }
 
-// summed computes the digests that rest on changed files, and keeps in the cache what was read for them.
-func (s *Store) summed(in *inputs, changed []string) []schemas.Ref {
-	refs := in.sum(changed)
+// digestChanged computes the digests that depend on changed files, and adds the files that were read to the cache.
+func (s *Store) digestChanged(in *inputs, changed []string) []schemas.Ref {
+	refs := in.updateDigests(changed)
 	e := s.cache.encoder(blockInputs)
 	for _, p := range in.read {
 		if f := in.files[p]; f != nil {
@@ -148,7 +149,7 @@ func (s *Store) summed(in *inputs, changed []string) []schemas.Ref {
 	return refs
 }
 
-// differing are the paths at which two sets of files differ.
+// differing returns the paths at which two sets of files differ.
 func differing(was, is map[string]*inputFile) []string {
 	var out []string
 	for p, f := range is {
@@ -164,12 +165,12 @@ func differing(was, is map[string]*inputFile) []string {
 	return out
 }
 
-// sameInput reports whether two looks at a file found the same in it; nil stands for no file.
+// sameInput reports whether two versions of an input are the same; nil is a missing file.
 func sameInput(a, b *inputFile) bool {
 	return a == b || a != nil && b != nil && a.digest == b.digest
 }
 
-// HasInput reports whether a glob of inputs of the tree, as of the last look, matches a file.
+// HasInput reports whether an input glob of the tree matches a file, as of the last scan.
 func (s *Store) HasInput(glob string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +187,7 @@ func (s *Store) HasInput(glob string) bool {
 
 // findInputs walks the work tree for all globs at once.
 func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[string]*inputFile, error) {
-	in.rules, in.stored, in.ruling = summer{}, s.storedBy(in.globs), map[string]stat{}
+	in.rules, in.stored, in.ruling = fingerprinter{}, s.cleanRules(in.globs), map[string]stat{}
 	s.addRules(&in.rules, in.globs, in.stored)
 	found := map[string]stat{}
 	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) { found[p] = st }, func(p string, st stat) {
@@ -202,25 +203,25 @@ func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[stri
 	return files, err
 }
 
-// storedBy is what the whole repository says of how files are stored; "" where nobody asks.
-func (s *Store) storedBy(globs []string) string {
-	if len(globs) == 0 || s.opts.StoredBy == nil {
+// cleanRules returns the part of the clean rules that holds for the whole repository; "" without globs or a callback.
+func (s *Store) cleanRules(globs []string) string {
+	if len(globs) == 0 || s.opts.CleanRules == nil {
 		return ""
 	}
-	return s.opts.StoredBy()
+	return s.opts.CleanRules()
 }
 
-// addRules adds what storedBy says.
-func (s *Store) addRules(to *summer, globs []string, stored string) {
-	if len(globs) > 0 && s.opts.StoredBy != nil {
+// addRules adds the clean rules.
+func (s *Store) addRules(to *fingerprinter, globs []string, stored string) {
+	if len(globs) > 0 && s.opts.CleanRules != nil {
 		to.addText("\x00stored", stored)
 	}
 }
 
 // addRule adds a .gitattributes below the tree.
-func (s *summer) addRule(p string, st stat) { s.addFile("\x00rules", []byte(p), &st) }
+func (s *fingerprinter) addRule(p string, st stat) { s.addFile("\x00rules", []byte(p), &st) }
 
-// readInput looks at one file that may have changed, and reports whether it did.
+// readInput reads one file that may have changed, and reports whether it did.
 func (s *Store) readInput(in *inputs, p string) bool {
 	st, err := lstat(s.root, p)
 	if err == nil && st.form() == formLink {
@@ -233,7 +234,7 @@ func (s *Store) readInput(in *inputs, p string) bool {
 	return in.set(p, f)
 }
 
-// set takes what a look at a file found, and reports whether it differs; nil: there is no such file.
+// set replaces the data of a file, and reports whether it differs; nil: the file does not exist.
 func (in *inputs) set(p string, f *inputFile) bool {
 	same := sameInput(in.files[p], f)
 	if f == nil {
@@ -244,7 +245,7 @@ func (in *inputs) set(p string, f *inputFile) bool {
 	return !same
 }
 
-// inputFile returns what is known of a file, reading it if it changed; nil when it cannot be read.
+// inputFile returns the data of a file, which it reads if it changed; nil if it is not readable.
 func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 	known := in.files[p]
 	if known != nil && known.stat == st && !known.racy && known.rules == in.rules.A {
@@ -267,10 +268,10 @@ func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 	return out
 }
 
-// digestOf digests the content of a file as version control stores it.
+// digestOf returns the digest of a file's content after git's clean filter.
 func (s *Store) digestOf(p string, f io.Reader) (digest [sha256.Size]byte, err error) {
-	if s.opts.Stored != nil {
-		if stored := s.opts.Stored(p); stored != nil {
+	if s.opts.CleanFilter != nil {
+		if stored := s.opts.CleanFilter(p); stored != nil {
 			data, err := io.ReadAll(f)
 			return sha256.Sum256(stored(data)), err
 		}
@@ -283,12 +284,12 @@ func (s *Store) digestOf(p string, f io.Reader) (digest [sha256.Size]byte, err e
 }
 
 // addTo adds the files to a fingerprint.
-func (in *inputs) addTo(s *summer) {
-	s.merge(in.rules.sum)
+func (in *inputs) addTo(s *fingerprinter) {
+	s.merge(in.rules.fingerprint)
 	for p, f := range in.files {
 		addInput(s, p, &f.stat)
 	}
 }
 
-// addInput sets input files apart from the same files in other roles.
-func addInput(s *summer, p string, st *stat) { s.addFile("\x00input", []byte(p), st) }
+// addInput distinguishes input files from the same files in other roles.
+func addInput(s *fingerprinter, p string, st *stat) { s.addFile("\x00input", []byte(p), st) }

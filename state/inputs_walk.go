@@ -10,11 +10,11 @@ import (
 	"reconcile.dev/reconcile/schemas/treepath"
 )
 
-// attributesFile says how git stores files, in any folder.
+// attributesFile is the name of git's attributes file in any folder.
 const attributesFile = ".gitattributes"
 
-// walkInputs calls found for every regular file that some glob matches, and rule for the attributes in their folders. What can never be an input is left out:
-// state, local files, .git, and snapshots.
+// walkInputs calls found for every regular file that some glob matches, and rule for the attributes files in their
+// folders. It skips paths that are never inputs: state, local files, .git, and snapshots.
 func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, found, rule func(p string, st stat)) error {
 	if len(globs) == 0 {
 		return nil
@@ -32,10 +32,10 @@ func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, f
 	return w.folder(d, "", 0, patterns)
 }
 
-// globPath is a glob, cut at its slashes.
+// globPath is a glob, split at its slashes.
 type globPath struct {
 	glob  string
-	parts []string // nil when it cannot be cut: an alternative holds a slash
+	parts []string // nil if it cannot be split: an alternative holds a slash
 }
 
 func splitGlob(g string) globPath {
@@ -88,7 +88,7 @@ func (w *inputWalk) folder(d *folder, dir string, depth int, globs []globPath) e
 		l.reset()
 		var err error
 		if more, err = d.list(&l); err != nil {
-			break // what cannot be listed has no inputs
+			break // an unreadable folder has no inputs
 		}
 		for i := range l.len() {
 			name := l.name(i)
@@ -125,7 +125,7 @@ func (w *inputWalk) sub(d *folder, dir, name string, depth int, globs []globPath
 	}
 	sub, err := d.sub(name)
 	if err != nil {
-		return nil // it vanished, or may not be read
+		return nil // removed, or not readable
 	}
 	defer sub.close()
 	return w.folder(sub, p, depth+1, deeper)
@@ -155,7 +155,7 @@ func (w *inputWalk) file(d *folder, dir string, name []byte, globs []globPath) {
 	}
 }
 
-// neverInput reports whether a path is one that no glob may match.
+// neverInput reports whether no glob may match a path.
 func neverInput(l *layout, p string) bool {
 	if strings.HasSuffix(p, ".snapshot") || within(l.state, p) || within(localDir, p) {
 		return true

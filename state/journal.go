@@ -23,16 +23,16 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// A journal is what one process says about effects: that it claims one, that one was started, how one ended. Each
-// process has its own file under .reconcile/journal/, a line of JSON for each saying, led by 16 hex digits of a hash
-// of the rest of the line. What follows the first line whose hash is wrong was not written whole and was never
-// acknowledged. The process holds a lock on the file for as long as it lives; the kernel frees it when it dies, by
-// which others know.
+// A journal holds the statements of one process about effects: that it claims one, that one was started, how one
+// ended. Each process has its own file under .reconcile/journal/, with a line of JSON for each statement, which begins
+// with 16 hex digits of a hash of the rest of the line. The first line with a wrong hash, and the lines after it, were
+// not written completely and were never acknowledged. The process holds a lock on the file during its lifetime; the
+// kernel releases it when the process dies.
 //
 // Results are on disk when Finish, or Sync after Record, returns, and before this process writes anything else that may
-// depend on them; that costs one sync for a burst of them. Checkpoint makes files of them.
+// depend on them; that costs one sync for many results. Checkpoint writes them as files.
 
-// line is one saying.
+// line is one statement.
 type line struct {
 	Op    string        `json:"op"`
 	Key   string        `json:"key,omitempty"`
@@ -49,7 +49,7 @@ const (
 	opRelease = "release"
 )
 
-// checksumSize is the length of the hash and the space that lead a line.
+// checksumSize is the length of the hash and the space at the start of a line.
 const checksumSize = 17
 
 func appendLine(to []byte, l line) ([]byte, error) {
@@ -61,7 +61,7 @@ func appendLine(to []byte, l line) ([]byte, error) {
 	return append(append(to, b...), '\n'), nil
 }
 
-// parseLines hands every whole line of data to take and returns how many bytes they are.
+// parseLines calls take for every complete line of data and returns their total length in bytes.
 func parseLines(data []byte, take func(line)) (size int) {
 	for {
 		end := bytes.IndexByte(data[size:], '\n')
@@ -85,13 +85,13 @@ func parseLines(data []byte, take func(line)) (size int) {
 // Journal is this process's own journal. Its methods may be called from several goroutines.
 type Journal struct {
 	store *Store
-	name  string // process id
+	name  string // process ID
 
-	mu   sync.Mutex   // taken before Store.mu
-	file *os.File     // nil once closed; guarded by mu
-	lock *flock.Flock // on file: it tells others that this process lives; guarded by mu
-	late bool         // what stands in file was not all synced that is to be; guarded by mu
-	view *journalView // what stands in it; changed under both locks
+	mu       sync.Mutex   // taken before Store.mu
+	file     *os.File     // nil once closed; guarded by mu
+	lock     *flock.Flock // on file: other processes see that this one lives; guarded by mu
+	unsynced bool         // file has data that must be synced; guarded by mu
+	view     *journalView // the content of file; changed under both locks
 
 	drafts drafts // of the results in view; guarded by mu
 }
@@ -117,10 +117,10 @@ func (s *Store) Journal() (*Journal, error) {
 	return j, nil
 }
 
-// ID names this process in its claims (Claim.Process).
+// ID identifies this process in its claims (Claim.Process).
 func (j *Journal) ID() string { return j.name }
 
-// journalName is a name that no journal has.
+// journalName returns an unused name for a journal.
 func (s *Store) journalName() string {
 	for n := 0; ; n++ {
 		name := fmt.Sprintf("%d-%x-%d", os.Getpid(), s.opts.Now().UnixNano(), n)
@@ -130,7 +130,7 @@ func (s *Store) journalName() string {
 	}
 }
 
-// Holder is the id of the process that claimed the effect, of that reconcile itself; 0 if it cannot be told.
+// Holder returns the process ID of the reconcile process that claimed the effect; 0 if it is not known.
 func (c *Claim) Holder() int {
 	pid, _, _ := strings.Cut(c.Process, "-")
 	n, err := strconv.Atoi(pid)
@@ -142,7 +142,7 @@ func (c *Claim) Holder() int {
 
 func (j *Journal) path() string { return journalDir + "/" + j.name + journalSuffix }
 
-// create makes the journal file with the given content, locked before others can see it under its name.
+// create creates the journal file with the given content, locked before it is visible under its name.
 func (j *Journal) create(content []byte) (*os.File, *flock.Flock, error) {
 	temp := journalDir + "/" + j.name + journalNew
 	_ = j.store.root.Remove(temp)
@@ -169,7 +169,7 @@ func (j *Journal) create(content []byte) (*os.File, *flock.Flock, error) {
 	return f, l, nil
 }
 
-// closeLocked closes a file and gives up the lock on it, which may be nil.
+// closeLocked closes a file and releases its lock, which may be nil.
 func closeLocked(f *os.File, l *flock.Flock) error {
 	if l == nil {
 		return f.Close()
@@ -185,7 +185,7 @@ func syncFolder(root *os.Root, dir string) error {
 	return errors.Join(syncDir(d), d.Close())
 }
 
-// write appends lines and takes them into the view. What is to be durable is synced by the next Sync.
+// write appends lines and applies them to the view. If durable, the next Sync syncs them.
 func (j *Journal) write(lines []line, durable bool) error {
 	if len(lines) == 0 {
 		return nil
@@ -205,16 +205,16 @@ func (j *Journal) write(lines []line, durable bool) error {
 	if err := j.append(b); err != nil {
 		return fmt.Errorf("journal %s: %w", j.path(), err)
 	}
-	j.late = j.late || durable
+	j.unsynced = j.unsynced || durable
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	for _, l := range lines {
-		j.view.take(l)
+		j.view.apply(l)
 	}
 	return nil
 }
 
-// append writes b whole, or takes back what it wrote.
+// append writes b completely, or truncates the file to its former size.
 func (j *Journal) append(b []byte) error {
 	at, err := j.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -226,7 +226,7 @@ func (j *Journal) append(b []byte) error {
 	return nil
 }
 
-// Claim records that this process is going to perform the given effects. Nothing of them may start before a sync
+// Claim records that this process is going to perform the given effects. None of them may start before a sync
 // ([Store.SyncJournal]) has returned.
 func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
 
@@ -241,26 +241,26 @@ func (j *Journal) Record(runs []schemas.Run) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.drafts.add(j.store, lines)
+	j.drafts.addLines(j.store, lines)
 	return nil
 }
 
-// Sync makes what was recorded durable.
+// Sync makes the recorded results durable.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.late || j.file == nil {
+	if !j.unsynced || j.file == nil {
 		return nil
 	}
 	if err := syncData(j.file); err != nil {
 		return fmt.Errorf("journal %s: %w", j.path(), err)
 	}
-	j.late = false
+	j.unsynced = false
 	return nil
 }
 
-// SyncJournal makes durable what this process claimed and recorded. It may be called from any goroutine, and returns at once
-// where there is nothing to sync.
+// SyncJournal makes the claims and results of this process durable. It may be called from any goroutine, and returns at
+// once if nothing is unsynced.
 func (s *Store) SyncJournal() error {
 	if j := s.own.Load(); j != nil {
 		return j.Sync()
@@ -279,14 +279,14 @@ func runLines(op string, runs []schemas.Run) []line {
 	return lines
 }
 
-// Started records that a claimed effect runs as the process group pid. It is not synced: after a power loss no process
-// is left, and after anything less the system still has it.
+// Started records that a claimed effect runs as the process group pid. It is not synced: after a power loss no process is
+// left, and after a crash the kernel still has the data.
 func (j *Journal) Started(key string, at time.Time, pid int) error {
 	t := schemas.NewTime(at)
 	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: processStart(pid)}}, false)
 }
 
-// Release gives up claims without a result.
+// Release drops claims without a result.
 func (j *Journal) Release(keys []string) error {
 	lines := make([]line, len(keys))
 	for i, k := range keys {
@@ -308,7 +308,7 @@ func (j *Journal) Checkpoint(ctx context.Context) error {
 func (j *Journal) checkpoint(ctx context.Context) error {
 	done := j.view.results()
 	if j.file == nil || len(done) == 0 && j.view.lines == len(j.view.open()) {
-		return nil // nothing to gain
+		return nil // a checkpoint saves nothing
 	}
 	if err := j.store.writeRuns(ctx, done, &j.drafts); err != nil {
 		return fmt.Errorf("checkpoint the journal: %w", err)
@@ -316,7 +316,7 @@ func (j *Journal) checkpoint(ctx context.Context) error {
 	return j.rewrite()
 }
 
-// rewrite leaves only the claims that are open.
+// rewrite keeps only the open claims.
 func (j *Journal) rewrite() error {
 	var b []byte
 	view := newJournalView(j.name, j.view.layout)
@@ -326,7 +326,7 @@ func (j *Journal) rewrite() error {
 		if b, err = appendLine(b, l); err != nil {
 			return err
 		}
-		view.take(l)
+		view.apply(l)
 	}
 	if len(b) == 0 {
 		if err := j.file.Truncate(0); err != nil {
@@ -344,8 +344,8 @@ func (j *Journal) rewrite() error {
 	return closeLocked(old, oldLock)
 }
 
-// Close checkpoints the journal and removes it. Claims that are still open keep the file: the next process to Recover
-// finds them.
+// Close checkpoints the journal and removes it. If claims are open, the file stays: the next Recover of a process finds
+// them.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

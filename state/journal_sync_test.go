@@ -35,13 +35,13 @@ func TestRecordsAreSyncedBeforeWhatFollows(t *testing.T) {
 				if err := write([]schemas.Run{finished(1)}); err != nil {
 					t.Fatal(err)
 				}
-				if !j.late {
+				if !j.unsynced {
 					t.Fatalf("the %s was synced at once: a turn with many would cost a sync for each", what)
 				}
 				if err := step(t, s, j); err != nil {
 					t.Fatal(err)
 				}
-				if j.late {
+				if j.unsynced {
 					t.Errorf("the %s is still not synced", what)
 				}
 			}

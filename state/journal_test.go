@@ -164,11 +164,11 @@ func TestJournalOfAnotherProcess(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.RunPath(run(1).Key)))); err != nil {
 		t.Error("the result is not a file:", err)
 	}
-	must(t, s.Bury(t.Context(), orphans[:1]))
+	must(t, s.ForgetOrphans(t.Context(), orphans[:1]))
 	if again, err := s.Recover(t.Context()); err != nil || len(again) != 2 {
 		t.Errorf("a journal with a claim that nobody buried was removed: %v, %v", again, err)
 	}
-	must(t, s.Bury(t.Context(), orphans))
+	must(t, s.ForgetOrphans(t.Context(), orphans))
 	if again, err := s.Recover(t.Context()); err != nil || len(again) != 0 || len(s.journalNames()) != 0 {
 		t.Errorf("orphans %v, journals %v, %v", again, s.journalNames(), err)
 	}
@@ -300,7 +300,7 @@ func FuzzJournal(f *testing.F) {
 	l := &layout{kinds: testKinds, specs: "specs", state: "state"}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v := newJournalView("x", l)
-		n := parseLines(data, v.take)
+		n := parseLines(data, v.apply)
 		if n > len(data) || n > 0 && data[n-1] != '\n' {
 			t.Fatalf("%d of %d bytes", n, len(data))
 		}

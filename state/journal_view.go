@@ -8,13 +8,13 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// journalView is what a journal says, by effect.
+// journalView is the content of a journal, by effect.
 type journalView struct {
 	name     string
 	layout   *layout
 	alive    bool
 	stat     stat
-	size     int64 // of what was read so far
+	size     int64 // the size of the read part
 	lines    int
 	keys     map[string]*Claim
 	owners   map[schemas.Ref]*journalOwner
@@ -22,7 +22,7 @@ type journalView struct {
 	problems []schemas.Problem
 }
 
-// journalOwner is what a journal says about the effects of one object.
+// journalOwner is the content of a journal about one object.
 type journalOwner struct {
 	results map[string]*schemas.Run
 	sorted  []*schemas.Run // the results
@@ -36,7 +36,7 @@ func newJournalView(name string, l *layout) *journalView {
 	}
 }
 
-func (v *journalView) take(l line) {
+func (v *journalView) apply(l line) {
 	ref := v.layout.ownerOf(l.Key)
 	v.lines++
 	if ref == (schemas.Ref{}) {
@@ -61,7 +61,7 @@ func (v *journalView) take(l line) {
 		}
 		v.keys[l.Key], own.claims[l.Key] = &c, &c
 	case l.Op == opFinish && l.Run != nil && l.Run.Done():
-		own.add(l.Key, l.Run)
+		own.addResult(l.Key, l.Run)
 		fallthrough
 	case l.Op == opRelease:
 		delete(v.keys, l.Key)
@@ -69,8 +69,8 @@ func (v *journalView) take(l line) {
 	}
 }
 
-// add takes a result, in place of an earlier one of the same effect.
-func (o *journalOwner) add(key string, r *schemas.Run) {
+// addResult adds a result; it replaces an earlier one of the same effect.
+func (o *journalOwner) addResult(key string, r *schemas.Run) {
 	if was := o.results[key]; was != nil {
 		i := slices.Index(o.sorted, was)
 		o.sorted = slices.Delete(o.sorted, i, i+1)
@@ -80,7 +80,7 @@ func (o *journalOwner) add(key string, r *schemas.Run) {
 	o.sorted = slices.Insert(o.sorted, i, r)
 }
 
-// results are all results, sorted by key.
+// results returns all results, sorted by key.
 func (v *journalView) results() []*schemas.Run {
 	var out []*schemas.Run
 	for _, own := range v.owners {
@@ -92,7 +92,7 @@ func (v *journalView) results() []*schemas.Run {
 	return out
 }
 
-// open are the lines that say what is claimed and not finished, sorted by key.
+// open returns the lines of claims without a result, sorted by key.
 func (v *journalView) open() []line {
 	var out []line
 	for _, k := range slices.Sorted(maps.Keys(v.keys)) {

@@ -19,7 +19,7 @@ import (
 
 func processStart(pid int) int64 { return proc.Start(pid) }
 
-// readJournals brings the model's journals up to date and returns the objects that they say something new about.
+// readJournals updates the model's journals and returns the objects that have new entries.
 func (s *Store) readJournals(m *model) map[schemas.Ref]bool {
 	touched := map[schemas.Ref]bool{}
 	names := s.journalNames()
@@ -51,8 +51,8 @@ func (v *journalView) touchAll(touched map[schemas.Ref]bool) {
 	}
 }
 
-// Journaled returns the objects of which, as of the last look, some journal holds results or a live process has claims,
-// sorted: their status files may be behind.
+// Journaled returns the objects for which, as of the last load, a journal has results or a live process has claims,
+// sorted: their status files may be out of date.
 func (s *Store) Journaled() []schemas.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Store) Journaled() []schemas.Ref {
 	return slices.Compact(out)
 }
 
-// journalNames are the processes that have journals, sorted.
+// journalNames returns the processes that have journals, sorted.
 func (s *Store) journalNames() []string {
 	var out []string
 	for _, f := range s.folderNames(journalDir) {
@@ -83,7 +83,7 @@ func (s *Store) journalNames() []string {
 	return out
 }
 
-// folderNames are the names in a local folder; none if it cannot be read.
+// folderNames returns the names in a local folder; nil if it cannot be read.
 func (s *Store) folderNames(dir string) []string {
 	d, err := regular.Folder(s.root, dir)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) folderNames(dir string) []string {
 	return names
 }
 
-// otherJournals reads the journals of all other processes anew, sorted by process.
+// otherJournals reads the journals of all other processes from the start, sorted by process.
 func (s *Store) otherJournals() []*journalView {
 	m := newModel(s.layout())
 	var out []*journalView
@@ -110,12 +110,11 @@ func (s *Store) otherJournals() []*journalView {
 	return out
 }
 
-// readJournal reads what another process added to its journal. When the file is not the one that was read before, its
-// old view is forgotten.
+// readJournal reads the new entries in another process's journal. If the file was replaced, it drops the old view.
 func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool) {
 	f, fi, err := regular.Open(s.root, journalDir+"/"+name+journalSuffix)
 	if err != nil {
-		return // removed since it was listed; the next look forgets the view
+		return // removed since it was listed; the next refresh drops the view
 	}
 	defer f.Close()
 	st, v := statOf(fi), m.journals[name]
@@ -137,13 +136,13 @@ func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool)
 	v.stat = st
 }
 
-// read takes the whole lines behind those that were read.
+// read reads the complete lines after those that were read before.
 func (v *journalView) read(f *os.File) {
 	data, err := io.ReadAll(io.NewSectionReader(f, v.size, 1<<40))
 	if err != nil {
-		return // what was read before stands
+		return // the former content stays
 	}
-	n := parseLines(data, v.take)
+	n := parseLines(data, v.apply)
 	v.size += int64(n)
 	rest := data[n:]
 	v.problems = nil
@@ -161,9 +160,9 @@ type Orphan struct {
 	Claim
 }
 
-// Recover looks at the journals of processes that died: their results become files, and what they claimed without a
-// result is returned, sorted by key. Once the caller has made sure that nothing of it runs any more, it says so with
-// Bury; journals without such claims are removed at once.
+// Recover processes the journals of dead processes: it writes their results as files, and returns their claims without a
+// result, sorted by key. When no process of these runs any more, the caller calls ForgetOrphans; journals without such
+// claims are removed at once.
 func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +193,8 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	return orphans, nil
 }
 
-// Orphaned reports whether, as of the last look, some process died that had claimed what it did not finish: what Recover
-// returns then may still run.
+// Orphaned reports whether, as of the last load, a process died with open claims: the commands of the orphans that
+// Recover returns then may still run.
 func (s *Store) Orphaned() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +209,7 @@ func (s *Store) Orphaned() bool {
 	return false
 }
 
-// ClaimedElsewhere reports whether, as of the last look, another process that lives has claimed something.
+// ClaimedElsewhere reports whether, as of the last load, another live process has claims.
 func (s *Store) ClaimedElsewhere() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,8 +224,8 @@ func (s *Store) ClaimedElsewhere() bool {
 	return false
 }
 
-// sweepJournals removes journals that were being made when their process was killed. Under the lock of the tree nobody
-// else makes one.
+// sweepJournals removes unfinished journals of killed processes. The lock of the tree keeps other processes from creating
+// one.
 func (s *Store) sweepJournals() {
 	for _, name := range s.folderNames(journalDir) {
 		if !strings.HasSuffix(name, journalNew) {
@@ -237,15 +236,15 @@ func (s *Store) sweepJournals() {
 			continue
 		}
 		if !filelock.Held(f) {
-			_ = s.root.Remove(journalDir + "/" + name) // if it stays, the next run tries again
+			_ = s.root.Remove(journalDir + "/" + name) // the next run tries again
 		}
 		f.Close()
 	}
 }
 
-// Bury says that nothing of the given orphans runs any more: the journals that Recover took them from are removed, as
-// far as all their claims are among them.
-func (s *Store) Bury(ctx context.Context, orphans []Orphan) error {
+// ForgetOrphans says that no process of the given orphans runs any more: it removes the journals that Recover took them
+// from, if all their claims are among the orphans.
+func (s *Store) ForgetOrphans(ctx context.Context, orphans []Orphan) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.otherJournals() {
@@ -276,7 +275,7 @@ func (s *Store) removeJournal(name string) error {
 	return nil
 }
 
-// journals takes what the journals say anew, and what was moved aside.
+// journals reads the new entries of the journals, and the list of files that were moved aside.
 func (u *update) journals() {
 	for _, ref := range u.store.moved {
 		u.moved[ref] = true
@@ -287,4 +286,26 @@ func (u *update) journals() {
 	for ref := range u.store.readJournals(u.model) {
 		u.touch(ref)
 	}
+}
+
+// JournalInfo describes one process's journal.
+type JournalInfo struct {
+	Process string
+	Alive   bool // the process holds it
+	Results int  // not yet in files
+	Claims  int  // effects without a result
+	Damaged bool // a part cannot be used
+}
+
+// Journals describes the journals of all other processes and changes nothing. They are sorted by process.
+func (s *Store) Journals() []JournalInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []JournalInfo
+	for _, v := range s.otherJournals() {
+		out = append(out, JournalInfo{
+			Process: v.name, Alive: v.alive, Results: len(v.results()), Claims: len(v.keys), Damaged: len(v.problems) > 0,
+		})
+	}
+	return out
 }

@@ -16,19 +16,19 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// LedgerKind is the Kind in the Refs of ledgers, as Ledger/issue-42. A ledger is no object: it has no entry.
+// LedgerKind is the Kind in the Refs of ledgers, as Ledger/issue-42. A ledger is not an object: it has no entry.
 const LedgerKind = "Ledger"
 
-// Ledger is the ledger of one issue as it was read: state/clarifications/issue-<N>.json, which programs of other makes
-// may write, too. It is immutable, and may be used by several goroutines.
+// Ledger is the ledger of one issue as it was read: state/clarifications/issue-<N>.json, which third-party programs may
+// also write. It is immutable, and safe for concurrent use.
 type Ledger struct {
-	Issue int    // 0: questions about no issue
-	Last  int    // the highest sequence number that was given, also to records that were lost; 0 for none
+	Issue int    // 0: questions without an issue
+	Last  int    // the highest sequence number in use, including that of lost records; 0: none
 	Open  int    // records that are neither resolved nor abandoned
 	Path  string // below the root
-	// Doubled says that several records have one number.
+	// Doubled says that several records have the same number.
 	Doubled bool
-	// Rejected are the records that cannot be used. They are not among Records, and stay in the file as they are.
+	// Rejected are the unusable records. They are not among Records, and stay in the file unchanged.
 	Rejected []RejectedRecord
 
 	packed  []byte // the records, as encoder.ledger writes them
@@ -36,17 +36,17 @@ type Ledger struct {
 	records []schemas.Clarification
 }
 
-// RejectedRecord is a record of a ledger that cannot be used.
+// RejectedRecord is an unusable record of a ledger.
 type RejectedRecord struct {
-	Line   int    // of its beginning in the file, from 1
-	Number int    // its place among the records, from 1
-	ID     string // if it is one of the issue
-	Reason string // as a clause: "its id is not one of issue 42"
+	Line   int    // its first line in the file, from 1
+	Number int    // its position among the records, from 1
+	ID     string // if it is valid for the issue
+	Reason string // a clause: "its id is not one of issue 42"
 }
 
-// ParseLedger reads the content of the ledger file at p. Fields that schemas does not name, and states of
-// clarifications that it does not know, are accepted: a newer program, or another one, may have written them. Of records,
-// those that are not as they should be, as with the number of another issue, are rejected. Anything else is an error.
+// ParseLedger decodes the content of the ledger file at p. It accepts fields that schemas does not name, and unknown
+// states of clarifications: a newer or third-party program may have written them. It rejects single invalid records, for
+// example with the number of another issue. Everything else is an error.
 func ParseLedger(p string, data []byte) (*Ledger, error) {
 	issue, ok := ledgerIssue(path.Base(p))
 	if !ok {
@@ -89,14 +89,14 @@ func isOf(issue int, id string) bool {
 	return err == nil
 }
 
-// giveNumber takes note of an id that was given, if it is one of the issue.
+// giveNumber records an id that is in use, if it is valid for the issue.
 func (l *Ledger) giveNumber(id string) {
 	if seq, err := sequence(l.Issue, id); err == nil {
 		l.Last = max(l.Last, seq)
 	}
 }
 
-// decodeEach is decodeLedger for a ledger with records that cannot be used: those are rejected.
+// decodeEach is decodeLedger for a ledger with unusable records, which it rejects.
 func (l *Ledger) decodeEach(data []byte) (records []schemas.Clarification, last string, err error) {
 	raws, last, err := decodeLedgerAs[json.RawMessage](l.Issue, data)
 	if err != nil {
@@ -124,7 +124,7 @@ func (l *Ledger) decodeEach(data []byte) (records []schemas.Clarification, last 
 	return records, last, nil
 }
 
-// decodeRecord reads one record of a ledger.
+// decodeRecord decodes one record of a ledger.
 func decodeRecord(issue int, raw []byte) (c schemas.Clarification, err error) {
 	if err = json.Unmarshal(raw, &c); err != nil {
 		return c, plain(err)
@@ -133,7 +133,7 @@ func decodeRecord(issue int, raw []byte) (c schemas.Clarification, err error) {
 	return c, err
 }
 
-// idIn is the id of a record that may be wrong otherwise.
+// idIn returns the id of a record that may otherwise be invalid.
 func idIn(raw []byte) string {
 	var head struct{ ID string }
 	if json.Unmarshal(raw, &head) != nil {
@@ -142,8 +142,8 @@ func idIn(raw []byte) string {
 	return head.ID
 }
 
-// decodeLedger returns the records in the content of a ledger, and its [schemas.LedgerLastID], if that is a text. A list
-// that is missing is not read as an empty one. The texts of the records are parts of data.
+// decodeLedger returns the records in the content of a ledger, and its [schemas.LedgerLastID], if that is a string. It
+// distinguishes a missing list from an empty one. The strings of the records are parts of data.
 func decodeLedger(issue int, data []byte) (records []schemas.Clarification, last string, err error) {
 	return decodeLedgerAs[schemas.Clarification](issue, data)
 }
@@ -153,7 +153,7 @@ func decodeLedgerAs[R any](issue int, data []byte) (records []R, last string, er
 	var l struct {
 		IssueNumber    *int `json:"issueNumber"`
 		Clarifications *[]R `json:"clarifications"`
-		LastID         any  `json:"lastId"` // of whatever type: no other program has to know it
+		LastID         any  `json:"lastId"` // of any type: third-party programs need not know it
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := decodeState(data, data, &l); err != nil {
@@ -169,7 +169,7 @@ func decodeLedgerAs[R any](issue int, data []byte) (records []R, last string, er
 	return *l.Clarifications, last, nil
 }
 
-// sequence is the last part of an id: 1 for CLR-42-001.
+// sequence returns the last part of an id: 1 for CLR-42-001.
 func sequence(issue int, id string) (int, error) {
 	rest, ok := strings.CutPrefix(id, "CLR-"+strconv.Itoa(issue)+"-")
 	if !ok || !schemas.IsClarificationID(id) {
@@ -178,8 +178,7 @@ func sequence(issue int, id string) (int, error) {
 	return strconv.Atoi(rest)
 }
 
-// Records are all records, in the order of the file. They are decoded when they are first asked for. Callers must not
-// change them.
+// Records returns all records, in the order of the file. They are decoded on first access. Callers must not change them.
 func (l *Ledger) Records() []schemas.Clarification {
 	l.decode.Do(func() {
 		d := decoder{b: l.packed}
@@ -188,7 +187,7 @@ func (l *Ledger) Records() []schemas.Clarification {
 	return l.records
 }
 
-// Ref is what Refresh calls the ledger.
+// Ref returns the ledger's Ref, as Refresh returns it.
 func (l *Ledger) Ref() schemas.Ref { return ledgerRef(l.Issue) }
 
 func ledgerRef(issue int) schemas.Ref {
@@ -200,14 +199,14 @@ const (
 	ledgerPrefix  = "issue-"
 )
 
-// LedgerPath is the path of the ledger of an issue below the root.
+// LedgerPath returns the path of the ledger of an issue below the root.
 func (s *Store) LedgerPath(issue int) string { return s.layout().ledgerPath(ledgerRef(issue).Name) }
 
 func (l *layout) ledgerPath(name string) string {
 	return l.state + "/" + ledgersFolder + "/" + name + ".json"
 }
 
-// ledgerIssue is the number in the name of a ledger file; ok is false for other files.
+// ledgerIssue returns the number in the name of a ledger file; ok is false for other files.
 func ledgerIssue[S string | []byte](file S) (issue int, ok bool) {
 	const least, most = len(ledgerPrefix + "0.json"), len(ledgerPrefix + "2147483647.json")
 	if len(file) < least || len(file) > most || string(file[:len(ledgerPrefix)]) != ledgerPrefix {
@@ -218,7 +217,7 @@ func ledgerIssue[S string | []byte](file S) (issue int, ok bool) {
 	return int(n), ok && err == nil && strconv.FormatInt(n, 10) == digits && n >= 0
 }
 
-// LedgerIssue is the number of the issue that a ledger is about; ok is false for the Ref of anything else.
+// LedgerIssue returns the issue of a ledger's Ref; ok is false for any other Ref.
 func LedgerIssue(ref schemas.Ref) (issue int, ok bool) {
 	if ref.Kind != LedgerKind {
 		return 0, false
@@ -226,7 +225,7 @@ func LedgerIssue(ref schemas.Ref) (issue int, ok bool) {
 	return ledgerIssue(ref.Name + ".json")
 }
 
-// sameLedger reports whether two ledgers say the same.
+// sameLedger reports whether two ledgers are equal.
 func sameLedger(a, b *Ledger) bool {
 	return a == b || a != nil && b != nil && a.Path == b.Path && bytes.Equal(a.packed, b.packed) &&
 		slices.Equal(a.Rejected, b.Rejected)
@@ -305,7 +304,7 @@ func diffLedgers(prev, next *Tree) []schemas.Ref {
 	return out
 }
 
-// ledgers are those of all ledger files that can be used, sorted by issue.
+// ledgers returns those of all usable ledger files, sorted by issue.
 func (m *model) ledgers() []*Ledger {
 	var out []*Ledger
 	for _, f := range m.files {
@@ -317,7 +316,7 @@ func (m *model) ledgers() []*Ledger {
 	return out
 }
 
-// ledger is what the file of a ledger holds, nil when there is none that can be used.
+// ledger returns the content of a ledger's file, nil if it is missing or not usable.
 func (m *model) ledger(ref schemas.Ref) *Ledger {
 	f := m.files[m.layout.ledgerPath(ref.Name)]
 	if f == nil {
@@ -327,7 +326,7 @@ func (m *model) ledger(ref schemas.Ref) *Ledger {
 	return l
 }
 
-// decodeLedgerFile makes the body of a ledger file of its content.
+// decodeLedgerFile decodes the content of a ledger file.
 func decodeLedgerFile(p string, data []byte) any {
 	l, err := ParseLedger(p, data)
 	if err != nil {
@@ -336,8 +335,9 @@ func decodeLedgerFile(p string, data []byte) any {
 	return l
 }
 
-// wroteLedger notes what this process wrote into a ledger, which is no news to it, and returns the body of the file.
-func (s *Store) wroteLedger(p string, data []byte) any {
+// noteLedgerWritten records the content that this process wrote into a ledger, so that Refresh does not report it as a
+// change, and returns the body of the file.
+func (s *Store) noteLedgerWritten(p string, data []byte) any {
 	body := decodeLedgerFile(p, data)
 	if l, ok := body.(*Ledger); ok {
 		if s.folded == nil {
@@ -348,7 +348,7 @@ func (s *Store) wroteLedger(p string, data []byte) any {
 	return body
 }
 
-// withFolded returns prev with the ledgers as this process wrote them since.
+// withFolded returns prev with the ledgers that this process wrote since.
 func (s *Store) withFolded(prev *Tree) *Tree {
 	if prev == nil || len(s.folded) == 0 {
 		return prev
@@ -360,7 +360,7 @@ func (s *Store) withFolded(prev *Tree) *Tree {
 	return prev.WithLedgers(ledgers...)
 }
 
-// ledgers brings the ledgers of the next tree up to date, and names those that differ or were moved aside.
+// ledgers updates the ledgers of the next tree, and returns those that differ or were moved aside.
 func (u *update) ledgers(next *Tree) (*Tree, []schemas.Ref) {
 	var changed []schemas.Ref
 	var news []*Ledger

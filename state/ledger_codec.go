@@ -7,8 +7,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// How the records of a ledger are kept, in memory and in the cache: in the encoding of the cache. That has half the
-// size of the file, which matters to a tree of ten thousand ledgers, most of which nobody asks for more than the header.
+// The form of a ledger's records in memory and in the cache: the encoding of the cache. It has half the size of the file,
+// which matters for a tree with ten thousand ledgers, of most of which only the header is used.
 
 // ledger writes all records of a ledger.
 func (e *encoder) ledger(records []schemas.Clarification) {
@@ -18,7 +18,7 @@ func (e *encoder) ledger(records []schemas.Clarification) {
 	}
 }
 
-// rejected writes why records cannot be used.
+// rejected writes the rejected records.
 func (e *encoder) rejected(list []RejectedRecord) {
 	e.uint(uint64(len(list)))
 	for _, r := range list {
@@ -64,7 +64,7 @@ func (e *encoder) turn(t *schemas.ClarificationTurn) {
 	e.time(t.Timestamp)
 }
 
-// time writes an instant, which has no more than milliseconds.
+// time writes an instant in milliseconds.
 func (e *encoder) time(t schemas.Time) {
 	e.bool(!t.IsZero())
 	if !t.IsZero() {
@@ -72,7 +72,7 @@ func (e *encoder) time(t schemas.Time) {
 	}
 }
 
-// clarifications reads what encoder.ledger wrote; their strings are in the block itself.
+// clarifications reads records that encoder.ledger wrote; their strings point into the block.
 func (d *decoder) clarifications() []schemas.Clarification {
 	records := make([]schemas.Clarification, d.count())
 	for i := range records {

@@ -10,26 +10,26 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Load looks at every file of the tree and returns what it holds. Files that did not change since they were read, by
-// this process or, through the cache, by an earlier one, are not read again.
+// Load reads the whole tree. Files that did not change since they were read, by this process or, through the cache,
+// by an earlier one, are not read again.
 //
-// Records that nobody has read are left unread where they are many, until something of one of them is asked for.
+// Many records that are not in the cache are deferred: they are read when one of them is accessed.
 //
-// What is wrong with the tree's files is in Tree.Problems. The error is only about the tree as a whole: a folder that
-// vanished, or ctx.
+// Problems of the tree's files are in Tree.Problems. The error is only about the tree as a whole: a folder that
+// was removed, or ctx.
 func (s *Store) Load(ctx context.Context) (*Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.load(ctx, true)
 }
 
-// LoadChanged is Load for a process that decides. changed are the objects of which anything differs from the tree that was
-// settled last, or anything that they are judged by, and those that are to be decided again at some time although nothing
-// changes. known is false where that cannot be told: then everything is to be decided. With some, objects may be left dormant.
+// LoadChanged is Load for a process that decides. changed are the objects that differ from the tree that was settled
+// last, or depend on a difference, and those that are decided again at some time although nothing changes. known is false
+// if that is not known: then everything must be decided. With some, objects may be left dormant.
 func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.roused.Store(false); some {
+	if s.needsFullLoad.Store(false); some {
 		if t, changed, known, err = s.loadActive(ctx); known || err != nil {
 			return t, changed, known, err
 		}
@@ -41,7 +41,7 @@ func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []
 		return nil, nil, false, err
 	}
 	if changed, known = s.changedSince(s.model, before); !known {
-		s.large(len(s.model.files), LargeTree/4) // what is made of it takes far more than the files
+		s.large(len(s.model.files), LargeTree/4) // the memory for decisions is much larger than for the files
 	}
 	return t, changed, known, nil
 }
@@ -58,10 +58,10 @@ func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
 	}
 	m := newModel(s.layout())
 	m.settings = settings
-	// Journals come before the files: a result moves from the one to the other, in this order, and must be seen.
+	// Journals come before the files: a result moves from a journal to a file, in this order, and must not be missed.
 	s.readJournals(m)
 	gen := s.generation()
-	files, troubles, err := s.look(ctx, m, old, gen, leave)
+	files, troubles, err := s.scanAndRead(ctx, m, old, gen, leave)
 	if err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
@@ -70,51 +70,51 @@ func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
 		m.put(f)
 	}
 	for _, t := range troubles {
-		m.troubles[t.path] = t
+		m.scanErrors[t.path] = t
 	}
-	s.judgeAll(m)
+	s.crossCheckAll(m)
 	m.inputs = s.newInputs(m)
 	if _, err := s.readInputs(ctx, m, nil); err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
 	}
-	m.declared = s.newDeclared(m)
-	m.declared.look(m.declared.paths())
+	m.declared = s.newDeclaredOutputs(m)
+	m.declared.refresh(m.declared.paths())
 	s.model, s.seenGen, s.folded = m, gen, nil
-	s.roused.Store(false)
-	s.cache.finish(m)
+	s.needsFullLoad.Store(false)
+	s.cache.finishLoad(m)
 	return m.tree(), nil
 }
 
-// known are the files that this process, or an earlier one, has read.
+// known returns the files that this process, or an earlier one, has read.
 func (s *Store) known() map[string]*file {
 	switch {
 	case s.model == nil:
 		return s.cache.load()
 	case !sameDecoder(s.model.settings.spec, s.settings):
-		return nil // what was too large, or led into the folder of state, may do so no more
+		return nil // the limits or the folder of state changed
 	}
 	if s.model.dormant != nil {
 		known := s.cache.load()
 		maps.Copy(known, s.model.files)
 		return known
 	}
-	if s.model.later != nil {
+	if s.model.deferred != nil {
 		read := maps.Clone(s.model.files)
-		maps.DeleteFunc(read, func(_ string, f *file) bool { return f.unread() })
+		maps.DeleteFunc(read, func(_ string, f *file) bool { return f.isDeferred() })
 		return read
 	}
 	return s.model.files
 }
 
-// look scans the folders, unless that was done in the same generation, and reads what is not known already. With leave it
-// may leave records unread, for m.
-func (s *Store) look(ctx context.Context, m *model, known map[string]*file, gen int64, leave bool) ([]*file, []trouble, error) {
+// scanAndRead scans the folders, unless that was done in the same generation, and reads the files that are not known
+// already. With leave it may defer records, for m.
+func (s *Store) scanAndRead(ctx context.Context, m *model, known map[string]*file, gen int64, leave bool) ([]*file, []scanError, error) {
 	found, troubles, err := s.scanFirst(ctx, gen, len(known) == 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	files := make([]*file, 0, len(found))
-	want := found[:0] // never ahead of what is being looked at
+	want := found[:0] // never longer than the part of found that was iterated
 	for _, f := range found {
 		if old := known[f.path]; old.current(f) {
 			files = append(files, old)
@@ -124,7 +124,7 @@ func (s *Store) look(ctx context.Context, m *model, known map[string]*file, gen 
 	}
 	var unread []*file
 	if leave {
-		want, unread, m.later = s.leave(want)
+		want, unread, m.deferred = s.deferRecords(want)
 	}
 	if len(want) > LargeTree || s.before == nil {
 		s.large(len(files)+len(want), LargeTree)
@@ -134,7 +134,7 @@ func (s *Store) look(ctx context.Context, m *model, known map[string]*file, gen 
 	return append(files, read...), append(troubles, more...), err
 }
 
-// large tells the program if a tree is large of which all is going to be looked at.
+// large notifies the program of a large tree that is loaded completely.
 func (s *Store) large(files, from int) {
 	if files > from && s.opts.Large != nil {
 		s.opts.Large(files)
@@ -142,24 +142,24 @@ func (s *Store) large(files, from int) {
 }
 
 // current reports whether a file was not changed since f was read.
-func (f *file) current(now seen) bool {
+func (f *file) current(now scanEntry) bool {
 	return f != nil && !f.racy && f.stat == now.stat && f.area == now.area && (f.body != nil || f.area == areaOther)
 }
 
-// scanFirst is scanAll, or what Fresh saw, if that was less than a second ago or is watched since.
-func (s *Store) scanFirst(ctx context.Context, gen int64, unread bool) ([]seen, []trouble, error) {
-	if !s.seenFirst(gen) {
-		s.first = nil
+// scanFirst returns the scan of Fresh, if it is less than a second old or was watched since, or else that of scanAll.
+func (s *Store) scanFirst(ctx context.Context, gen int64, unread bool) ([]scanEntry, []scanError, error) {
+	if !s.freshScanValid(gen) {
+		s.freshScan = nil
 		return s.scanAll(ctx, unread)
 	}
-	found, troubles := s.first.seen()
-	s.first = nil
+	found, troubles := s.freshScan.entries()
+	s.freshScan = nil
 	return found, troubles, nil
 }
 
-// scanAll finds all files. unread says that each is going to be read: then the system is asked about it only once it is open.
-func (s *Store) scanAll(ctx context.Context, unread bool) ([]seen, []trouble, error) {
-	gathers := make([]gather, workers())
+// scanAll finds all files. unread says that each of them is going to be read: then its stat is read once it is open.
+func (s *Store) scanAll(ctx context.Context, unread bool) ([]scanEntry, []scanError, error) {
+	gathers := make([]fileCollector, workers())
 	visitors := make([]visitor, len(gathers))
 	for i := range gathers {
 		gathers[i].watch = s.watch
@@ -173,31 +173,31 @@ func (s *Store) scanAll(ctx context.Context, unread bool) ([]seen, []trouble, er
 	for i := range gathers {
 		n += gathers[i].len()
 	}
-	found := make([]seen, 0, n)
-	var troubles []trouble
+	found := make([]scanEntry, 0, n)
+	var troubles []scanError
 	for i := range gathers {
-		found, troubles = gathers[i].appendTo(found), append(troubles, gathers[i].troubles...)
+		found, troubles = gathers[i].appendTo(found), append(troubles, gathers[i].scanErrors...)
 	}
 	return found, troubles, nil
 }
 
-// judgeAll computes the cross problems of all spec files.
-func (s *Store) judgeAll(m *model) {
+// crossCheckAll computes the cross problems of all spec files.
+func (s *Store) crossCheckAll(m *model) {
 	m.indexCase()
 	for p, f := range m.files {
-		if b, ok := f.body.(*specBody); ok && m.lacks(b) {
-			m.missing[p] = true // all of them first: how many there are decides whether names are suggested
+		if b, ok := f.body.(*specBody); ok && m.hasMissingReference(b) {
+			m.missing[p] = true // all of them first: their number decides whether names are suggested
 		}
 	}
 	for _, f := range m.files {
 		if f.area == areaSpecs {
-			s.judge(m, f)
+			s.crossCheck(m, f)
 		}
 	}
 }
 
-// diff returns the objects whose entries differ, but for those that are dormant in one of the trees, and the ledgers that do,
-// sorted.
+// diff returns the objects whose entries differ, except those that are dormant in one of the trees, and the ledgers that
+// differ, sorted.
 func diff(prev, next *Tree) []schemas.Ref {
 	if prev == nil {
 		prev = NewTree(nil, nil)
@@ -225,7 +225,7 @@ func diff(prev, next *Tree) []schemas.Ref {
 	return out
 }
 
-// sameEntry reports whether two entries of one object say the same.
+// sameEntry reports whether two entries of one object are equal.
 func sameEntry(a, b *Entry) bool {
 	return sameObject(a.Object, b.Object) && slices.EqualFunc(a.Problems, b.Problems, equalProblems) &&
 		slices.EqualFunc(a.Refs, b.Refs, func(x, y schemas.Reference) bool { return x.To == y.To }) &&

@@ -11,12 +11,12 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// LogPath is where the full output of the effect with the given key goes, below the root. Logs are local to a clone, and
-// go with the records of their runs.
+// LogPath returns the path for the full output of the effect with the given key, below the root. Logs are local to a
+// clone, and are removed with the records of their runs.
 func LogPath(key string) string { return logDir + "/" + key + ".log" }
 
-// dropLogs removes the logs of runs whose records were removed among the changes: afterwards, so that no record names a
-// log that is gone because of a kill. What is left of one stays for LooseLogs to find.
+// dropLogs removes the logs of runs whose records the changes remove. It runs after the removal, so that a kill does not
+// leave a record that names a missing log. OrphanLogs finds logs that stay.
 func (s *Store) dropLogs(changes []Change) {
 	for _, c := range changes {
 		if a, _ := s.layout().classify(c.Path); c.Data != nil || a != areaRuns {
@@ -24,19 +24,19 @@ func (s *Store) dropLogs(changes []Change) {
 		}
 		log := LogPath(s.layout().runKey(c.Path))
 		if s.root.Remove(log) == nil {
-			_ = s.root.Remove(path.Dir(log)) // fails, as it should, while there are others in it
+			_ = s.root.Remove(path.Dir(log)) // fails, as intended, while the folder has other logs
 		}
 	}
 }
 
-// LooseLogs lists the logs of runs that no record, journal or status tells of, sorted: of a removal that was killed half
-// way, or of records that somebody else removed.
-func (s *Store) LooseLogs(ctx context.Context) ([]string, error) {
+// OrphanLogs lists the logs of runs without a record, journal entry or status, sorted: a removal was killed, or another
+// program removed the records.
+func (s *Store) OrphanLogs(ctx context.Context) ([]string, error) {
 	logs, err := s.logs()
 	if err != nil || len(logs) == 0 {
 		return nil, err
 	}
-	// After the logs, so that what starts meanwhile is known: it is claimed before it has a log.
+	// After the list of logs, so that runs that start meanwhile are known: a run is claimed before it has a log.
 	t, err := s.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -53,14 +53,14 @@ func (s *Store) LooseLogs(ctx context.Context) ([]string, error) {
 	return loose, nil
 }
 
-// RemoveLooseLogs removes what LooseLogs lists. The tree must be locked by this store.
-func (s *Store) RemoveLooseLogs(ctx context.Context) error {
-	loose, err := s.LooseLogs(ctx)
+// RemoveOrphanLogs removes the logs that OrphanLogs lists. The tree must be locked by this store.
+func (s *Store) RemoveOrphanLogs(ctx context.Context) error {
+	loose, err := s.OrphanLogs(ctx)
 	for _, log := range loose {
 		if e := s.root.Remove(log); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("remove the log %s: %w", log, e))
 		}
-		_ = s.root.Remove(path.Dir(log)) // unless others are in it
+		_ = s.root.Remove(path.Dir(log)) // fails while the folder has other logs
 	}
 	return err
 }
@@ -71,7 +71,7 @@ func (s *Store) logs() ([]string, error) {
 	err := fs.WalkDir(regular.FS(s.root), logDir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // there are none, or it was removed just now
+			return nil // no logs, or removed just now
 		case err == nil && d.Type().IsRegular() && path.Ext(name) == ".log":
 			logs = append(logs, name)
 		}
@@ -83,7 +83,8 @@ func (s *Store) logs() ([]string, error) {
 	return logs, nil
 }
 
-// knownLogs are the logs of what ran or runs, also of what a killed process left running, and those that statuses name.
+// knownLogs returns the logs of finished and claimed runs, including those of killed processes, and of the runs that
+// statuses name.
 func (m *model) knownLogs(t *Tree) map[string]bool {
 	known := map[string]bool{}
 	for _, kind := range t.Kinds() {

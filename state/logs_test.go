@@ -45,8 +45,8 @@ func TestLogsOutliveAFailure(t *testing.T) {
 	}
 }
 
-// TestLooseLogs leaves logs of which nothing tells among those of records, statuses and processes, living and killed.
-func TestLooseLogs(t *testing.T) {
+// TestOrphanLogs leaves logs without a record, journal or status among those of records, statuses and processes, living and killed.
+func TestOrphanLogs(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	recorded(t, s, dir, 2)
@@ -61,10 +61,10 @@ func TestLooseLogs(t *testing.T) {
 		put(t, dir, map[string]string{LogPath(key): "x\n"})
 	}
 	want := []string{LogPath(run(5).Key), ".reconcile/logs/dags/gone/build-1.log"}
-	if got, err := s.LooseLogs(t.Context()); err != nil || !slices.Equal(got, want) {
+	if got, err := s.OrphanLogs(t.Context()); err != nil || !slices.Equal(got, want) {
 		t.Fatalf("loose: %q, %v; want %q", got, err, want)
 	}
-	locked(t, s, func() { must(t, s.RemoveLooseLogs(t.Context())) })
+	locked(t, s, func() { must(t, s.RemoveOrphanLogs(t.Context())) })
 	if got := logNames(t, dir); len(got) != 4 {
 		t.Errorf("left: %q, want those of runs 1 to 4", got)
 	}
@@ -88,7 +88,7 @@ func TestLogsOfTheKilled(t *testing.T) {
 			put(t, dir, map[string]string{LogPath(key): "x\n"})
 		}
 	}
-	if loose, err := s.LooseLogs(t.Context()); err != nil || len(keys) == 0 || len(loose) > 0 {
+	if loose, err := s.OrphanLogs(t.Context()); err != nil || len(keys) == 0 || len(loose) > 0 {
 		t.Errorf("loose: %q, %v, with %q left running", loose, err, keys)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// mapFile reads the content: what cannot be mapped takes its size in memory.
+// mapFile reads the content into memory, since mapping is not available here.
 func mapFile(f *os.File, size int) ([]byte, func(), error) {
 	data := make([]byte, size)
 	_, err := io.ReadFull(f, data)
 	return data, func() {}, err
 }
 
-// forgetPages does nothing: there is no other place to read it from.
+// forgetPages does nothing here: the content is only in memory.
 func forgetPages([]byte) {}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile returns the content of an open file as pages that are read when they are used.
+// mapFile returns the content of an open file as pages that are read on first use.
 func mapFile(f *os.File, size int) ([]byte, func(), error) {
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
@@ -17,5 +17,5 @@ func mapFile(f *os.File, size int) ([]byte, func(), error) {
 	return data, func() { _ = unix.Munmap(data) }, nil
 }
 
-// forgetPages takes what was read of a mapped file out of the memory of this process.
+// forgetPages removes the pages of a mapped file from the memory of this process.
 func forgetPages(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }

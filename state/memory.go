@@ -14,8 +14,8 @@ import (
 )
 
 // MemoryKind is the Kind in the Refs of the memory's files, which have no entries: Memory/issue-42, Memory/manifest,
-// Memory/records/<name>, Memory/archive/issue-42-archived. What they hold is not this package's matter; that they
-// changed is, for fingerprints and for those who keep the memory in step with the specs.
+// Memory/records/<name>, Memory/archive/issue-42-archived. This package does not interpret their content; it only tracks
+// changes, for fingerprints and for the code that updates the memory from the specs.
 const MemoryKind = "Memory"
 
 const (
@@ -24,27 +24,27 @@ const (
 	archiveFolder = "archive"
 )
 
-// MemoryDir is the folder of the memory below the root.
+// MemoryDir returns the folder of the memory below the root.
 func (s *Store) MemoryDir() string { return s.layout().memoryDir() }
 
 func (l *layout) memoryDir() string { return l.state + "/" + memoryFolder }
 
-// memoryRef is the Ref of a file of the memory, given by its path below the folder.
+// memoryRef returns the Ref of a file of the memory, by its path below the folder.
 func memoryRef(below string) schemas.Ref {
 	return schemas.Ref{Kind: MemoryKind, Name: strings.TrimSuffix(below, ".json")}
 }
 
-// HasMemory reports whether there is a folder of the memory, be it empty.
+// HasMemory reports whether the folder of the memory exists, even if it is empty.
 func (s *Store) HasMemory() bool {
 	fi, err := s.root.Lstat(s.MemoryDir())
 	return err == nil && fi.IsDir()
 }
 
-// SweepMemory takes out of the way what killed processes left of the locks of the memory's files; see SweepLedgers.
+// SweepMemory removes the leftover locks of killed processes on the memory's files; see SweepLedgers.
 func (s *Store) SweepMemory(ctx context.Context) error { return s.sweepLocks(ctx, s.MemoryDir()) }
 
-// RefreshMemory takes in what this process wrote below the folder of the memory by other means than Write and Fold, so
-// that it is no news at the next look.
+// RefreshMemory records the files that this process wrote below the folder of the memory by other means than Write and
+// Fold, so that the next Refresh does not report them as changes.
 func (s *Store) RefreshMemory() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Store) RefreshMemory() error {
 	there := map[string]bool{}
 	dir := s.layout().memoryDir()
 	for _, folder := range []string{dir, dir + "/" + archiveFolder, dir + "/" + recordsFolder} {
-		if err := s.lookInto(folder, there); err != nil {
+		if err := s.scanMemory(folder, there); err != nil {
 			return fmt.Errorf("look at the memory in %s: %w", folder, err)
 		}
 	}
@@ -66,8 +66,8 @@ func (s *Store) RefreshMemory() error {
 	return nil
 }
 
-// lookInto tells the model of the files in one folder of the memory.
-func (s *Store) lookInto(dir string, there map[string]bool) error {
+// scanMemory updates the model's files in one folder of the memory.
+func (s *Store) scanMemory(dir string, there map[string]bool) error {
 	d, err := openFolder(s.root, dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

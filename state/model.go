@@ -11,47 +11,47 @@ import (
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
-// model is everything that a store knows of the tree's files, indexed by the objects that they are about. Trees are
-// made from it; it is changed in place as files change.
+// model is the store's data about the tree's files, indexed by object. Trees are made from it; it is changed in place as
+// files change.
 type model struct {
-	layout   *layout
-	settings *settingsFile
-	files    map[string]*file
-	slots    map[schemas.Ref]*slot
-	troubles map[string]trouble
-	journals map[string]*journalView
-	inputs   *inputs
-	later    *later    // records that were left unread; nil: none
-	dormant  *dormants // objects that were not loaded; nil: none
-	declared *declared
-	links    map[string]bool // spec files that are links: a change of what they lead to is not seen at their own path
-	missing  map[string]bool // spec files with a reference to what does not exist
-	related  map[string]bool // spec files that can be wrong in view of what they refer to
-	cased    map[string][]string
+	layout     *layout
+	settings   *settingsFile
+	files      map[string]*file
+	slots      map[schemas.Ref]*slot
+	scanErrors map[string]scanError
+	journals   map[string]*journalView
+	inputs     *inputs
+	deferred   *deferredRecords // nil: none
+	dormant    *dormantSet      // objects that were not loaded; nil: none
+	declared   *declaredOutputs
+	links      map[string]bool // spec files that are links: a change of the target does not show at their own path
+	missing    map[string]bool // spec files with a reference to a missing object
+	related    map[string]bool // spec files that are validated against their references
+	cased      map[string][]string
 
-	near      map[schemas.Ref]string // suggestions for what is missing
-	nameLists map[string][]string    // by kind
+	suggestions map[schemas.Ref]string // for missing names
+	nameLists   map[string][]string    // by kind
 }
 
 // slot holds the files of one object.
 type slot struct {
-	specs  []*file // sorted by path; more than one is a mistake
+	specs  []*file // sorted by path; more than one is an error
 	status *file
 	runs   []*file
 }
 
-// statusBody is what the status file says; nil when there is none that can be used.
+// statusBody returns the status; nil if it is missing or not usable.
 func (s *slot) statusBody() schemas.Status {
-	held, _ := s.status.body.(*heldStatus)
+	held, _ := s.status.body.(*lazyStatus)
 	return held.get()
 }
 
-// phase is that of the status; "" when there is none that can be used.
+// phase returns the phase of the status; "" if it is missing or not usable.
 func (s *slot) phase() string {
 	if s == nil || s.status == nil {
 		return ""
 	}
-	if held, ok := s.status.body.(*heldStatus); ok {
+	if held, ok := s.status.body.(*lazyStatus); ok {
 		return held.inBrief().Phase
 	}
 	return ""
@@ -59,13 +59,13 @@ func (s *slot) phase() string {
 
 func newModel(l *layout) *model {
 	return &model{
-		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, troubles: map[string]trouble{},
+		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, scanErrors: map[string]scanError{},
 		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, related: map[string]bool{},
 		inputs: &inputs{},
 	}
 }
 
-// refOf is the object that a file is about, or the zero Ref.
+// refOf returns the object of a file, or the zero Ref.
 func (m *model) refOf(f *file) schemas.Ref {
 	if b, ok := f.body.(*specBody); ok {
 		return b.ref
@@ -74,13 +74,13 @@ func (m *model) refOf(f *file) schemas.Ref {
 	return ref
 }
 
-// reserve makes room for files, in a model that has none.
+// reserve allocates maps for a number of files, in an empty model.
 func (m *model) reserve(files int) {
 	m.files = make(map[string]*file, files)
 	m.slots = make(map[schemas.Ref]*slot, files/2)
 }
 
-// put adds a file, in place of the one with the same path.
+// put adds a file; it replaces the one with the same path.
 func (m *model) put(f *file) {
 	m.drop(f.path)
 	m.files[f.path] = f
@@ -142,7 +142,7 @@ func (m *model) exists(ref schemas.Ref) bool {
 	return s != nil && len(s.specs) > 0 || m.dormant.has(ref)
 }
 
-// entry makes the entry of an object from its files; an entry of nothing is empty.
+// entry makes the entry of an object from its files; without files it is empty.
 func (m *model) entry(ref schemas.Ref) *Entry {
 	e := &Entry{Ref: ref}
 	if s := m.slots[ref]; s != nil {
@@ -153,7 +153,7 @@ func (m *model) entry(ref schemas.Ref) *Entry {
 	}
 	m.fillJournals(e)
 	if e.Gone() && (e.status != nil || e.RunCount() > 0) {
-		e.Problems = m.hidden(ref)
+		e.Problems = m.hiddenProblem(ref)
 	}
 	if e.Object != nil {
 		e.Inputs = m.inputs.of(ref)
@@ -162,10 +162,10 @@ func (m *model) entry(ref schemas.Ref) *Entry {
 	return e
 }
 
-// hidden is the problem of an object that has left traces and no spec, while something in specs/ cannot be read: its spec
-// may be there, so that nobody may take it for gone, and what it did for nothing. There is none where all can be read.
-func (m *model) hidden(ref schemas.Ref) []schemas.Problem {
-	t, ok := m.obstacle()
+// hiddenProblem returns the problem of an object with traces but without a spec, while a part of specs/ cannot be read:
+// its spec may be there, so that the object must not be treated as deleted. It returns nil if all of specs/ is readable.
+func (m *model) hiddenProblem(ref schemas.Ref) []schemas.Problem {
+	t, ok := m.firstUnreadable()
 	if !ok {
 		return nil
 	}
@@ -175,9 +175,9 @@ func (m *model) hidden(ref schemas.Ref) []schemas.Problem {
 	}}
 }
 
-// obstacle is the first thing in specs/ that cannot be read, if there is one.
-func (m *model) obstacle() (first trouble, ok bool) {
-	for p, t := range m.troubles {
+// firstUnreadable returns the first unreadable path in specs/, if any.
+func (m *model) firstUnreadable() (first scanError, ok bool) {
+	for p, t := range m.scanErrors {
 		if (within(m.layout.specs, p) || p == m.layout.specs) && (!ok || p < first.path) {
 			first, ok = t, true
 		}
@@ -196,17 +196,17 @@ func (m *model) fill(e *Entry, s *slot) {
 		e.Refs = s.specs[0].body.(*specBody).references()
 	}
 	if s.status != nil {
-		e.status, _ = s.status.body.(*heldStatus)
+		e.status, _ = s.status.body.(*lazyStatus)
 		e.StatusPath = s.status.path
 	}
 	for _, f := range s.runs {
-		if r, ok := f.body.(*heldRun); ok {
+		if r, ok := f.body.(*lazyRun); ok {
 			e.addRun(r)
 		}
 	}
 }
 
-// fillJournals adds the results that are not files yet, and the claims of processes that live.
+// fillJournals adds the results that are not in files yet, and the claims of live processes.
 func (m *model) fillJournals(e *Entry) {
 	var filed map[string]bool
 	for _, v := range m.journals {
@@ -218,7 +218,7 @@ func (m *model) fillJournals(e *Entry) {
 			filed = make(map[string]bool, e.RunCount()+len(own.results))
 			if e.runs != nil {
 				for _, r := range e.runs.files {
-					filed[r.key] = r.known() != nil
+					filed[r.key] = r.resolved() != nil
 				}
 			}
 		}
@@ -260,7 +260,7 @@ func appendErrors(to, from []schemas.Problem) []schemas.Problem {
 	return to
 }
 
-// refs are all objects that an entry can be made for.
+// refs returns all objects that have an entry.
 func (m *model) refs() []schemas.Ref {
 	out := make([]schemas.Ref, 0, len(m.slots))
 	for ref := range m.slots {
@@ -286,11 +286,11 @@ func (m *model) tree() *Tree {
 		}
 	}
 	t := NewTree(m.settings.spec, m.problems(), entries...)
-	t.kinds, t.ledgers, t.later, t.dormant = m.layout.kinds, m.ledgers(), m.later, m.dormant
+	t.kinds, t.ledgers, t.deferred, t.dormant = m.layout.kinds, m.ledgers(), m.deferred, m.dormant
 	return t
 }
 
-// problems are those of all files.
+// problems returns those of all files.
 func (m *model) problems() []schemas.Problem {
 	out := slices.Clone(m.settings.problems)
 	for _, f := range m.files {
@@ -303,8 +303,8 @@ func (m *model) problems() []schemas.Problem {
 			out = append(out, rejections(b)...)
 		}
 	}
-	for _, t := range m.troubles {
-		out = append(out, m.troubleProblem(t))
+	for _, t := range m.scanErrors {
+		out = append(out, m.scanProblem(t))
 	}
 	for _, v := range m.journals {
 		out = append(out, v.problems...)
@@ -321,7 +321,7 @@ func (m *model) damaged(f *file, d *damage) schemas.Problem {
 	}
 }
 
-// rejections are the problems of a ledger's records that cannot be used.
+// rejections returns the problems of a ledger's rejected records.
 func rejections(l *Ledger) []schemas.Problem {
 	var out []schemas.Problem
 	for _, r := range l.Rejected {
@@ -334,8 +334,8 @@ func rejections(l *Ledger) []schemas.Problem {
 	return out
 }
 
-// troubleProblem is an error in specs/, where it hides what the user declared, and a warning elsewhere.
-func (m *model) troubleProblem(t trouble) schemas.Problem {
+// scanProblem returns an error for a path in specs/, where it hides specs, and a warning elsewhere.
+func (m *model) scanProblem(t scanError) schemas.Problem {
 	p := schemas.Problem{Place: schemas.Place{Path: t.path}, Severity: schemas.Error, Code: t.code, Message: t.text}
 	if !within(m.layout.specs, t.path) && t.path != m.layout.specs {
 		p.Severity = schemas.Warning

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// foreign reports whether the folder at belongs to somebody who owns neither dir nor this process, and is not root.
+// foreign reports whether the folder at belongs to a user who owns neither dir nor this process, and is not root.
 func foreign(at, dir string) bool {
 	owner, ok := ownerOf(at)
 	if !ok || owner == 0 || int(owner) == os.Geteuid() {

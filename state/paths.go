@@ -7,10 +7,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// WorkDir holds the files that runs are given, below the root. Spare ones have names that durable.Sweep knows.
+// WorkDir holds the files that are passed to runs, below the root. Unused ones have names that durable.Sweep removes.
 const WorkDir = localDir + "/work"
 
-// Where this program keeps what is local to a clone, below the root.
+// The paths of local files, below the root.
 const (
 	localDir       = ".reconcile"
 	tmpDir         = ".reconcile/tmp"
@@ -25,10 +25,10 @@ const (
 	treeLockPath   = ".reconcile/tree"
 	runsFolder     = "runs"
 	journalSuffix  = ".journal"
-	journalNew     = ".new" // of one that is being made
+	journalNew     = ".new" // suffix of an unfinished one
 )
 
-// area says what a folder, or a file in it, is for.
+// area is the purpose of a folder or a file.
 type area uint8
 
 const (
@@ -40,21 +40,21 @@ const (
 	areaOther        // other files of the tree that are watched and not decoded: projections, memory, facts
 )
 
-// otherFolders are the fixed folders of state/ beside those of the kinds and runs/.
+// otherFolders are the fixed folders of state/, except those of the kinds and runs/.
 var otherFolders = []string{ledgersFolder, memoryFolder, factsFolder}
 
 const factsFolder = "graph"
 
-// FactsDir is where files are that state something of what is indexed, below the folder of the state.
+// FactsDir returns the folder of files with facts about indexed nodes, below the folder of the state.
 func FactsDir(stateFolder string) string { return stateFolder + "/" + factsFolder }
 
-// layout knows the folders of a tree.
+// layout is the layout of a tree's folders.
 type layout struct {
 	kinds        schemas.Kinds
 	specs, state string // slash paths below the root
 }
 
-// archive is the folder of specs that have had their effect.
+// archive returns the folder of specs that had their effect.
 func (l *layout) archive() string { return ArchiveDir(l.state) }
 
 // statusKind returns the kind whose statuses are in the folder state/<plural>.
@@ -67,7 +67,7 @@ func (l *layout) statusKind(plural string) (schemas.Kind, bool) {
 	return schemas.Kind{}, false
 }
 
-// StatusPath is the path of the status file of ref below the root; "" when its kind has no statuses.
+// StatusPath returns the path of the status file of ref below the root; "" if its kind has no statuses.
 func (s *Store) StatusPath(ref schemas.Ref) string { return s.layout().statusPath(ref) }
 
 func (l *layout) statusPath(ref schemas.Ref) string {
@@ -79,7 +79,7 @@ func (l *layout) statusPath(ref schemas.Ref) string {
 	return ""
 }
 
-// RunPath is the path of the record of the effect with the given key.
+// RunPath returns the path of the record of the effect with the given key.
 func (s *Store) RunPath(key string) string { return s.layout().runPath(key) }
 
 func (l *layout) runPath(key string) string { return l.state + "/" + runsFolder + "/" + key + ".json" }
@@ -89,10 +89,10 @@ func (l *layout) runKey(p string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(p, l.state+"/"+runsFolder+"/"), ".json")
 }
 
-// runName is the last element of a key.
+// runName returns the last element of a key.
 func runName(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
-// ownerOf is the object that the effect with the given key belongs to; the zero Ref when the key is not of the form
+// ownerOf returns the object of the effect with the given key; the zero Ref if the key does not have the form
 // <kinds>/<name>/<effect>.
 func (l *layout) ownerOf(key string) schemas.Ref {
 	plural, rest, ok := strings.Cut(key, "/")
@@ -104,7 +104,7 @@ func (l *layout) ownerOf(key string) schemas.Ref {
 	return schemas.Ref{Kind: k.Name, Name: name}
 }
 
-// classify says what the file at p is, and for statuses and runs whose.
+// classify returns the area of the file at p, and the object of a status or record.
 func (l *layout) classify(p string) (area, schemas.Ref) {
 	base := path.Base(p)
 	switch {
@@ -157,7 +157,8 @@ func within(dir, p string) bool {
 	return len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
 }
 
-// hidden reports whether a name is that of editor litter and the like, which is no part of a tree.
+// hidden reports whether a name is that of a temporary file of an editor or another hidden file, which is not part of a
+// tree.
 func hidden[S string | []byte](name S) bool {
 	return len(name) == 0 || name[0] == '.' || name[len(name)-1] == '~' || name[0] == '#'
 }
@@ -171,8 +172,8 @@ func hiddenBelow(dir, p string) bool {
 	return false
 }
 
-// specFile reports whether a name has an extension that specs have, in letters of either case: on the file systems that
-// ignore it, X.YAML is as good as x.yaml, and nowhere is it passed over in silence.
+// specFile reports whether a name has an extension of specs, in upper or lower case: file systems that ignore case treat
+// X.YAML as x.yaml, and no system may skip it silently.
 func specFile[S string | []byte](name S) bool {
 	for i := len(name) - 1; i > 0; i-- {
 		if name[i] == '.' {

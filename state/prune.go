@@ -8,9 +8,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Prune removes the oldest records of each node beyond keep, but none under the key that the node's status names now, and
-// none by which an agent holds an item of work.
-// The tree must be locked by this store; the records that t has not heard of stay.
+// Prune removes the oldest records of each node beyond keep, except records with the node's current key, and those by
+// which an agent holds an item of work. The tree must be locked by this store; records that are not in t stay.
 func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	var changes []Change
 	for _, key := range t.Surplus(keep) {
@@ -20,8 +19,8 @@ func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	return err
 }
 
-// Surplus returns the keys of the records that Prune would remove. Of dormant objects there are none: they were pruned
-// before the tree was settled.
+// Surplus returns the keys of the records that Prune would remove. Dormant objects have none: they were pruned before the
+// tree was settled.
 func (t *Tree) Surplus(keep int) []string {
 	var out []string
 	for _, kind := range t.Kinds() {
@@ -56,8 +55,8 @@ func (e *Entry) surplus(keep int) []string {
 	return out
 }
 
-// newestFirst orders records by their ends. Those of an agent, which are all of one key, go by their numbers, so that
-// even under a clock that went back no end of work is forgotten before its beginning.
+// newestFirst compares records by their ends. Records of an agent, which all have the same key, are compared by number,
+// so that after a clock step backwards no end of work is removed before its beginning.
 func (e *Entry) newestFirst(a, b *schemas.Run) int {
 	if e.Kind == schemas.AgentKind.Name {
 		return cmp.Compare(b.Seq, a.Seq)
@@ -65,9 +64,9 @@ func (e *Entry) newestFirst(a, b *schemas.Run) int {
 	return b.FinishedAt.Compare(a.FinishedAt.Time)
 }
 
-// Unended lists the records of hooks that tell of work that was begun and not ended since, in their order. runs are in
-// the order of an entry. An end counts for all that was begun before on its issue, or, where it names an item of work
-// (Run.For), for that item only.
+// Unended returns the records of hooks for work that began and did not end since, in their order. runs are in the order
+// of an entry. An end applies to all earlier work on its issue, or, if it names an item of work (Run.For), only to that
+// item.
 func Unended(runs []*schemas.Run) []*schemas.Run {
 	var open []*schemas.Run
 	for _, r := range runs {

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// record is the file that a finished run becomes.
+// record is the file of a finished run.
 type record struct {
 	run  *schemas.Run
 	path string
@@ -24,8 +24,8 @@ func (s *Store) recordOf(r *schemas.Run) (record, error) {
 
 func (r *record) op() durable.Op { return durable.Op{Path: r.path, Data: r.data} }
 
-// writeRuns makes the records of finished runs durable files; some may be drafted, d may be nil. A record that exists
-// stands: it may have come from another clone meanwhile, and others rest on it.
+// writeRuns writes the records of finished runs durably; some may be drafted, d may be nil. It does not replace an
+// existing record: it may come from another clone, and other records may depend on it.
 func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run, d *drafts) error {
 	runs = slices.DeleteFunc(slices.Clone(runs), s.recorded)
 	if err := ctx.Err(); err != nil {
@@ -35,30 +35,30 @@ func (s *Store) writeRuns(ctx context.Context, runs []*schemas.Run, d *drafts) e
 		return err
 	}
 	batch, made := d.take()
-	if batch != nil && !s.fits(made, runs) {
+	if batch != nil && !s.draftsUsable(made, runs) {
 		batch.Discard()
 		batch, made = nil, nil
 	}
 	if len(runs) == 0 {
 		return nil
 	}
-	all, err := s.place(batch, made, runs)
-	if err != nil && batch != nil { // perhaps the drafts are what went wrong
-		all, err = s.place(nil, nil, runs)
+	all, err := s.commitDrafts(batch, made, runs)
+	if err != nil && batch != nil { // perhaps because of the drafts
+		all, err = s.commitDrafts(nil, nil, runs)
 	}
 	if err != nil {
 		return err
 	}
-	look := nearby{root: s.root}
+	look := folderCache{root: s.root}
 	defer look.close()
 	for _, r := range all {
-		s.wrote(&look, r.path, r.data, holdRun(r.run.Key, r.run))
+		s.noteWritten(&look, r.path, r.data, newLazyRun(r.run.Key, r.run))
 	}
-	return s.bump()
+	return s.bumpGeneration()
 }
 
-// fits reports whether there are drafts, each of one of the runs and for the place where its record is to be.
-func (s *Store) fits(made []record, runs []*schemas.Run) bool {
+// draftsUsable reports whether there are drafts, and each is of one of the runs and for its record's path.
+func (s *Store) draftsUsable(made []record, runs []*schemas.Run) bool {
 	wanted := make(map[*schemas.Run]bool, len(runs))
 	for _, r := range runs {
 		wanted[r] = true
@@ -68,8 +68,8 @@ func (s *Store) fits(made []record, runs []*schemas.Run) bool {
 	})
 }
 
-// place puts drafts in place, and the records of all other runs with them.
-func (s *Store) place(batch *durable.Staged, made []record, runs []*schemas.Run) ([]record, error) {
+// commitDrafts puts drafts in place, and writes the records of all other runs with them.
+func (s *Store) commitDrafts(batch *durable.Staged, made []record, runs []*schemas.Run) ([]record, error) {
 	if batch == nil {
 		batch = durable.Begin(s.root, tmpDir)
 	}
@@ -97,7 +97,7 @@ func (s *Store) place(batch *durable.Staged, made []record, runs []*schemas.Run)
 	return made, batch.Commit()
 }
 
-// recorded reports whether the run has a file that can be used.
+// recorded reports whether the run has a usable file.
 func (s *Store) recorded(r *schemas.Run) bool {
 	data, err := regular.Read(s.root, s.layout().runPath(r.Key))
 	if err != nil {
@@ -107,25 +107,25 @@ func (s *Store) recorded(r *schemas.Run) bool {
 	return err == nil
 }
 
-// draftFrom is how many results a journal holds before their records are drafted: fewer are written in no time.
-const draftFrom = 16
+// minDrafts is the number of results in a journal from which on their records are drafted: fewer are written fast enough.
+const minDrafts = 16
 
-// drafts are the records of results, written to temporary files while other effects still run, so that a checkpoint has
-// only to sync them and to put them in place: making the files is what takes longest. Nothing depends on them. What is
-// not drafted, or was lost, is written by the checkpoint; what a killed process leaves is swept up as its litter.
+// drafts are records of results that are written to temporary files while other effects still run, so that a checkpoint
+// only syncs and renames them: creating the files takes longest. They are disposable: the checkpoint writes records that
+// were not drafted or were lost, and a sweep removes those of a killed process.
 type drafts struct {
 	mu      sync.Mutex
 	working sync.WaitGroup
 	busy    bool
 	queue   []*schemas.Run
 
-	// Of the worker while there is one.
+	// Owned by the worker while it runs.
 	batch *durable.Staged
 	made  []record
 }
 
-// add has the records drafted that the lines, which stand in the journal now, become.
-func (d *drafts) add(s *Store, finished []line) {
+// addLines starts the drafting of the records for lines that are in the journal.
+func (d *drafts) addLines(s *Store, finished []line) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, l := range finished {
@@ -133,7 +133,7 @@ func (d *drafts) add(s *Store, finished []line) {
 			d.queue = append(d.queue, l.Run)
 		}
 	}
-	if d.busy || d.batch == nil && len(d.queue) < draftFrom {
+	if d.busy || d.batch == nil && len(d.queue) < minDrafts {
 		return
 	}
 	d.busy = true
@@ -144,7 +144,7 @@ func (d *drafts) add(s *Store, finished []line) {
 	})
 }
 
-// next is the run to draft now, nil when there is none.
+// next returns the run to draft now, nil if none is left.
 func (d *drafts) next() *schemas.Run {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,7 +157,7 @@ func (d *drafts) next() *schemas.Run {
 	return r
 }
 
-// draft leaves out what cannot be written: the checkpoint tries again, and says why not.
+// draft ignores records that cannot be written: the checkpoint tries again and reports the error.
 func (d *drafts) draft(s *Store, r *schemas.Run) {
 	rec, err := s.recordOf(r)
 	if err != nil {
@@ -171,7 +171,7 @@ func (d *drafts) draft(s *Store, r *schemas.Run) {
 	}
 }
 
-// take ends the drafting and gives away what there is: a batch to commit or to discard, and the records in it.
+// take stops the drafting and returns its result: a batch to commit or to discard, and the records in it.
 func (d *drafts) take() (*durable.Staged, []record) {
 	if d == nil {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-const many = 5 * draftFrom
+const many = 5 * minDrafts
 
 // finishMany puts results in the journal, in bursts, and waits until they are drafted.
 func finishMany(t *testing.T, j *Journal) {

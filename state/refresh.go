@@ -10,14 +10,14 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Refresh looks again at the files that hints name (slash paths below the root; a folder stands for all in it), or at
-// all files when hints is nil, and always at the journals. It returns prev with what changed, and the objects whose
-// entries differ, and the ledgers and files of the memory that do, sorted. A hint that ends in a slash asks only for specs
-// that are new right in that folder. When another process wrote to the tree since
-// the last look, everything is looked at, whatever the hints say: within a run, empty hints are enough.
+// Refresh scans the files that hints name (slash paths below the root; a folder means all files in it), or all files if
+// hints is nil, and always the journals. It returns prev with the changes, and the objects whose entries differ, and
+// the changed ledgers and files of the memory, sorted. A hint with a trailing slash asks only for new specs directly in
+// that folder. If another process wrote to the tree since the last scan, Refresh scans all files regardless of the
+// hints: within a run, empty hints are enough.
 //
 // prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a
-// status stands, written or not, until somebody else changes its file.
+// status, written or not, stays until another process changes its file.
 func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
 	look := (*update).paths
 	if hints == nil {
@@ -29,28 +29,28 @@ func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree,
 func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look looker) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.hear()
+	s.watch.readEvents()
 	prev = s.withFolded(prev)
-	if s.model == nil || s.model.later != nil || s.roused.Load() || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
+	if s.model == nil || s.model.deferred != nil || s.needsFullLoad.Load() || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
 		return s.reload(ctx, prev)
 	}
 	u := s.update()
-	if err := u.run(ctx, hints, look); errors.Is(err, errRoused) {
+	if err := u.run(ctx, hints, look); errors.Is(err, errNeedsFullLoad) {
 		return s.reload(ctx, prev)
 	} else if err != nil {
-		s.model = nil // half of it is new: the next look starts afresh
+		s.model = nil // half of it is new: the next call loads everything
 		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
 	}
-	s.cache.finish(s.model)
+	s.cache.finishLoad(s.model)
 	s.folded = nil
 	next, changed := u.apply(prev)
 	return next, changed, nil
 }
 
-// looker finds out what became of files, of those that hints name or of all.
+// looker finds changed files: those that hints name, or all.
 type looker func(u *update, ctx context.Context, hints []string) error
 
-// run brings the model up to date.
+// run updates the model.
 func (u *update) run(ctx context.Context, hints []string, look looker) error {
 	s := u.store
 	u.journals()
@@ -58,15 +58,15 @@ func (u *update) run(ctx context.Context, hints []string, look looker) error {
 		s.seenGen, hints = gen, nil
 		look = (*update).all
 	}
-	obstacle, _ := u.model.obstacle()
+	obstacle, _ := u.model.firstUnreadable()
 	if err := look(u, ctx, hints); err != nil {
 		return err
 	}
-	if u.rousing {
-		return errRoused
+	if u.needsFullLoad {
+		return errNeedsFullLoad
 	}
 	u.unhide(obstacle)
-	u.judge()
+	u.crossCheck()
 	if err := u.inputs(ctx, hints); err != nil {
 		return err
 	}
@@ -75,10 +75,10 @@ func (u *update) run(ctx context.Context, hints []string, look looker) error {
 		return err
 	}
 	for ref := range u.touched {
-		u.rousing = u.rousing || u.model.dormant.has(ref)
+		u.needsFullLoad = u.needsFullLoad || u.model.dormant.has(ref)
 	}
-	if u.rousing {
-		return errRoused
+	if u.needsFullLoad {
+		return errNeedsFullLoad
 	}
 	return nil
 }
@@ -111,17 +111,17 @@ func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, e
 	return next, slices.Compact(changed), nil
 }
 
-// update is one Refresh.
+// update is the state of one Refresh.
 type update struct {
 	store              *Store
 	model              *model
-	touched            map[schemas.Ref]bool // objects of which a file, or something that it depends on, changed
-	appeared, vanished bool                 // some object came to exist, or ceased to
+	touched            map[schemas.Ref]bool // objects with a changed file or dependency
+	appeared, vanished bool                 // an object was added, or removed
 	renamed            bool                 // a spec file was added or removed
 	faulty             bool                 // problems may have changed
-	statuses           map[string]bool      // status files that were read anew, or went
-	moved              map[schemas.Ref]bool // what was moved aside
-	rousing            bool                 // something bears on dormant objects
+	statuses           map[string]bool      // status files that were read again, or removed
+	moved              map[schemas.Ref]bool // the files that were moved aside
+	needsFullLoad      bool                 // a change affects dormant objects
 }
 
 func (s *Store) update() *update {
@@ -134,18 +134,18 @@ func (u *update) touch(ref schemas.Ref) {
 	}
 }
 
-// bears notes what a file that came, changed or went has to do with dormant objects.
-func (u *update) bears(f *file) {
+// checkDormant records whether a file that was added, changed or removed affects dormant objects.
+func (u *update) checkDormant(f *file) {
 	d := u.model.dormant
-	u.rousing = u.rousing || d != nil && (d.has(u.model.refOf(f)) || d.bearsOn(f))
+	u.needsFullLoad = u.needsFullLoad || d != nil && (d.has(u.model.refOf(f)) || d.affects(f))
 }
 
-// put takes a file that is new or was changed.
+// put adds a file that is new or changed.
 func (u *update) put(f *file) {
 	old := u.model.files[f.path]
 	if old != nil && old.body == f.body && old.area == f.area && f.body != nil {
 		lacks, related := u.model.missing[f.path], u.model.related[f.path]
-		u.model.put(f) // looked at again, and the same
+		u.model.put(f) // read again, and the same
 		if lacks {
 			u.model.missing[f.path] = true
 		}
@@ -155,11 +155,11 @@ func (u *update) put(f *file) {
 		return
 	}
 	if old != nil && old.area == areaOther && f.area == areaOther && old.stat == f.stat {
-		u.model.put(f) // nothing is known of its content
+		u.model.put(f) // its content is not known
 		return
 	}
-	if u.bears(f); old != nil {
-		u.bears(old)
+	if u.checkDormant(f); old != nil {
+		u.checkDormant(old)
 	}
 	ref := u.model.refOf(f)
 	if old != nil && old.area == f.area && u.model.refOf(old) == ref {
@@ -167,7 +167,7 @@ func (u *update) put(f *file) {
 		return
 	}
 	u.drop(f.path)
-	u.reread(f)
+	u.rereadStatus(f)
 	if f.area == areaSpecs {
 		u.appeared = u.appeared || !u.model.exists(ref)
 		u.renamed = true
@@ -177,27 +177,27 @@ func (u *update) put(f *file) {
 	u.faulty = u.faulty || isFaulty(f)
 }
 
-// replace takes a file that still is about the same object: no object came or went, so only what is touched is judged.
+// replace replaces a file of the same object: no object was added or removed, so only touched objects are validated.
 func (u *update) replace(old, f *file, ref schemas.Ref) {
 	u.faulty = u.faulty || isFaulty(old) || isFaulty(f)
-	u.reread(f)
+	u.rereadStatus(f)
 	u.model.drop(f.path)
 	u.model.put(f)
 	u.touch(ref)
 }
 
-// drop forgets a file.
+// drop drops a file.
 func (u *update) drop(p string) {
-	if _, bad := u.model.troubles[p]; bad {
-		delete(u.model.troubles, p)
+	if _, bad := u.model.scanErrors[p]; bad {
+		delete(u.model.scanErrors, p)
 		u.faulty = true
 	}
 	f := u.model.drop(p)
 	if f == nil {
 		return
 	}
-	u.reread(f)
-	u.bears(f)
+	u.rereadStatus(f)
+	u.checkDormant(f)
 	ref := u.model.refOf(f)
 	u.touch(ref)
 	u.faulty = u.faulty || isFaulty(f)
@@ -207,8 +207,8 @@ func (u *update) drop(p string) {
 	}
 }
 
-// reread notes that a status in the tree that the caller holds is no longer to be believed.
-func (u *update) reread(f *file) {
+// rereadStatus records that a status in the caller's tree is out of date.
+func (u *update) rereadStatus(f *file) {
 	if f.area != areaStatus {
 		return
 	}
@@ -230,14 +230,14 @@ func isFaulty(f *file) bool {
 	return false
 }
 
-func (u *update) trouble(t trouble) {
+func (u *update) setScanError(t scanError) {
 	u.drop(t.path)
-	u.model.troubles[t.path] = t
+	u.model.scanErrors[t.path] = t
 	u.faulty = true
 }
 
-// judge computes anew the cross problems that may have changed.
-func (u *update) judge() {
+// crossCheck computes the cross problems that may have changed.
+func (u *update) crossCheck() {
 	m := u.model
 	again := map[*file]bool{}
 	if u.renamed {
@@ -254,7 +254,7 @@ func (u *update) judge() {
 		}
 	}
 	if u.appeared || u.vanished {
-		m.forgetNames()
+		m.clearSuggestions()
 		for p := range m.missing {
 			again[m.files[p]] = true
 		}
@@ -279,28 +279,28 @@ func (u *update) judge() {
 		}
 	}
 	for f := range again {
-		if u.store.judge(m, f) {
+		if u.store.crossCheck(m, f) {
 			u.touch(m.refOf(f))
 			u.faulty = true
 		}
 	}
 }
 
-// lost reports whether an object refers to something touched that does not exist.
+// lost reports whether an object refers to a touched object that does not exist.
 func (u *update) lost(b *specBody) bool {
 	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool {
 		return u.touched[r.To] && !u.model.exists(r.To)
 	})
 }
 
-// touchedBy reports whether an object refers to something touched.
+// touchedBy reports whether an object refers to a touched object.
 func (u *update) touchedBy(b *specBody) bool {
 	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return u.touched[r.To] })
 }
 
-// written reads the files of touched objects that this process wrote without having been told what they hold.
+// written reads the files of touched objects that this process wrote without passing their decoded content.
 func (u *update) written(ctx context.Context) error {
-	var want []seen
+	var want []scanEntry
 	for ref := range u.touched {
 		s := u.model.slots[ref]
 		if s == nil {
@@ -308,7 +308,7 @@ func (u *update) written(ctx context.Context) error {
 		}
 		for _, f := range append(slices.Clone(s.runs), s.status) {
 			if f != nil && f.body == nil {
-				want = append(want, seen{f.path, f.area, f.stat})
+				want = append(want, scanEntry{f.path, f.area, f.stat})
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func (u *update) written(ctx context.Context) error {
 		u.put(f)
 	}
 	for _, t := range troubles {
-		u.trouble(t)
+		u.setScanError(t)
 	}
 	return err
 }
@@ -337,10 +337,10 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 		}
 		e, was := u.model.entry(ref), prev.Entry(ref)
 		if was != nil {
-			e.runs.follow(was.runs)
+			e.runs.reuseSorted(was.runs)
 		}
 		if was != nil && !u.statuses[e.StatusPath] {
-			e.status = was.status // the caller's, which may be ahead of the file
+			e.status = was.status // the caller's, which may be newer than the file
 		}
 		if was != nil {
 			e.Accepted = was.Accepted

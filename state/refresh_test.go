@@ -266,7 +266,7 @@ func TestLoadAfterFresh(t *testing.T) {
 	must(t, first.Settle(Summary{}))
 	put(t, dir, map[string]string{"specs/b.yaml": strings.ReplaceAll(sessionYAML, "health", "b")})
 	s := open(t, dir)
-	if _, ok := s.Fresh(); ok || s.first == nil {
+	if _, ok := s.Fresh(); ok || s.freshScan == nil {
 		t.Fatal("fresh, or nothing was kept, although a spec is new")
 	}
 	put(t, dir, map[string]string{"specs/c.yaml": strings.ReplaceAll(sessionYAML, "health", "c")})
@@ -277,7 +277,7 @@ func TestLoadAfterFresh(t *testing.T) {
 	s = open(t, dir)
 	s.Fresh()
 	put(t, dir, map[string]string{"specs/d.yaml": strings.ReplaceAll(sessionYAML, "health", "d")})
-	s.first.at = s.first.at.Add(-2 * time.Second)
+	s.freshScan.at = s.freshScan.at.Add(-2 * time.Second)
 	if n := len(load(t, s).Entries(health.Kind)); n != 4 {
 		t.Errorf("%d objects; want that which came while it did something else, too", n)
 	}

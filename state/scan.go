@@ -11,63 +11,64 @@ import (
 	"sync/atomic"
 )
 
-// A scan walks the folders of a tree and looks at every file in them, without opening any. It is the floor of what a
-// run with nothing to do costs, so it works on raw listings, makes nothing per file, and shares even one flat folder
-// of many files between processors.
+// A scan walks the folders of a tree and reads the stat of every file in them, without opening any. It dominates the cost
+// of a run with nothing to do, so it works on raw listings, allocates nothing per file, and splits even one flat folder
+// of many files among processors.
 
-// visitor takes what one worker of a scan finds. dir is the slash path of the folder; name is valid during the call.
+// visitor receives the files that one worker of a scan finds. dir is the slash path of the folder; name is valid during
+// the call.
 type visitor interface {
-	// folder is called of a folder that is worth watching, before its names are read; d is nil where that of the specs, or
-	// of the state, does not exist.
+	// folder is called for a folder that is worth watching, before its names are read; d is nil if the folder of specs or
+	// state does not exist.
 	folder(d *folder, dir string)
 	file(a area, dir string, name []byte, st *stat)
-	trouble(t trouble)
+	scanError(t scanError)
 }
 
-// trouble is something in the tree's folders that cannot be looked at or read.
-type trouble struct {
+// scanError is a path in the tree's folders that cannot be read.
+type scanError struct {
 	path string
 	code string
 	text string
 }
 
-// place is a folder that is being scanned.
-type place struct {
+// scanFolder is a folder that is being scanned.
+type scanFolder struct {
 	dir   string
 	area  area
 	depth int // folders between the area's folder and this one
 
 	*folder
 	users atomic.Int32 // tasks that need the folder open
-	up    *place
-	name  string // in up
+	up    *scanFolder
+	name  string // in the parent
 }
 
-// task is a folder to list, or names in it to look at.
+// task is a folder to list, or names in it to stat.
 type task struct {
-	*place
+	*scanFolder
 	names *listing // nil: list the folder
 }
 
-// maxDepth is how deep folders of specs may be nested.
+// maxDepth is the maximum depth of folders of specs.
 const maxDepth = 32
 
 type scanner struct {
 	root   *os.Root
 	layout *layout
-	unread bool // files that are going to be read are not looked at, if they are known to be files
+	unread bool // leave out the stat of regular files, which are going to be read
 
-	mu      sync.Mutex // held for moments only: who waits for it long is put to sleep, which costs more than most folders
+	mu      sync.Mutex // held for moments only: a long wait puts a worker to sleep, which costs more than most folders
 	wake    sync.Cond
 	tasks   []task // a stack: depth first, so that few folders are open at once
-	pending int    // tasks that are on the stack or being worked on
+	pending int    // tasks that are on the stack or in progress
 	err     error
 
 	failed atomic.Bool // err is set
 	spare  sync.Pool   // of *listing
 }
 
-// scan looks at all files of the tree's folders with one worker for each visitor, the first of which is the caller.
+// scan finds all files of the tree's folders with one worker for each visitor, the first of which is the caller.
 func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) error {
 	return newScanner(root, l, false).scan(ctx, visitors...)
 }
@@ -80,23 +81,23 @@ func newScanner(root *os.Root, l *layout, unread bool) *scanner {
 }
 
 func (s *scanner) scan(ctx context.Context, visitors ...visitor) error {
-	// The specs come last: what Fresh saw of them is not watched yet.
+	// The specs come last: they are not watched yet during Fresh.
 	return s.scanFrom(ctx, s.tops(), visitors...)
 }
 
-// tops are the folders of the tree.
-func (s *scanner) tops() []*place {
-	return []*place{{dir: s.layout.specs, area: areaSpecs}, {dir: s.layout.state, area: areaNone}}
+// tops returns the folders of the tree.
+func (s *scanner) tops() []*scanFolder {
+	return []*scanFolder{{dir: s.layout.specs, area: areaSpecs}, {dir: s.layout.state, area: areaNone}}
 }
 
-// placeOf is a folder below these, to begin with; nil if a scan would not get there.
-func (s *scanner) placeOf(dir string, v visitor) *place {
+// placeOf returns a folder below these to start from; nil if a scan would not reach it.
+func (s *scanner) placeOf(dir string, v visitor) *scanFolder {
 	for _, p := range s.tops() {
 		if !within(p.dir, dir) {
 			continue
 		}
 		for name := range strings.SplitSeq(dir[len(p.dir)+1:], "/") {
-			if p = s.lookFolder(p, []byte(name), v); p == nil || hidden(name) {
+			if p = s.subfolder(p, []byte(name), v); p == nil || hidden(name) {
 				return nil
 			}
 			if st, err := lstat(s.root, p.dir); err != nil || st.form() != formFolder {
@@ -109,10 +110,10 @@ func (s *scanner) placeOf(dir string, v visitor) *place {
 	return nil
 }
 
-// scanFrom looks at all files of some folders and those below.
-func (s *scanner) scanFrom(ctx context.Context, from []*place, visitors ...visitor) error {
+// scanFrom finds all files of some folders and those below.
+func (s *scanner) scanFrom(ctx context.Context, from []*scanFolder, visitors ...visitor) error {
 	for _, p := range from {
-		s.push(0, task{place: p})
+		s.push(0, task{scanFolder: p})
 	}
 	stop := context.AfterFunc(ctx, func() { s.fail(ctx.Err()) })
 	defer stop()
@@ -122,15 +123,15 @@ func (s *scanner) scanFrom(ctx context.Context, from []*place, visitors ...visit
 	}
 	s.work(visitors[0])
 	wg.Wait()
-	s.mu.Lock() // the end of ctx may be told at this very moment
+	s.mu.Lock() // ctx may end at this very moment
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// workers is how many visitors a scan should have.
+// workers returns the number of visitors that a scan should have.
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
-// push adds tasks, and wakes so many waiting workers for them.
+// push adds tasks, and wakes that many waiting workers for them.
 func (s *scanner) push(wake int, tasks ...task) {
 	for _, t := range tasks {
 		if t.names != nil {
@@ -158,7 +159,7 @@ func (s *scanner) fail(err error) {
 	s.wake.Broadcast()
 }
 
-// next waits for a task, for a worker that has ended so many; ok is false when the scan is over.
+// next waits for a task, for a worker that has finished that many; ok is false if the scan is over.
 func (s *scanner) next(ended int) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,17 +177,17 @@ func (s *scanner) next(ended int) (t task, ok bool) {
 	return t, true
 }
 
-// leave ends what a task needed, and closes a folder when it was the last one in it.
+// leave ends the use of a folder by a task, and closes the folder after the last one.
 func (t task) leave() {
 	if t.names != nil || t.folder != nil {
-		t.place.leave()
+		t.scanFolder.leave()
 	}
 	if t.names == nil && t.up != nil {
 		t.up.leave()
 	}
 }
 
-func (p *place) leave() {
+func (p *scanFolder) leave() {
 	if p.users.Add(-1) == 0 {
 		p.folder.close()
 	}
@@ -195,7 +196,7 @@ func (p *place) leave() {
 func (s *scanner) work(v visitor) {
 	for t, ok := s.next(0); ok; t, ok = s.next(1) {
 		switch {
-		case s.failed.Load(): // drain, so that folders get closed
+		case s.failed.Load(): // drain, so that folders are closed
 		case t.names != nil:
 			s.look(t, v)
 		default:
@@ -205,12 +206,12 @@ func (s *scanner) work(v visitor) {
 	}
 }
 
-// list opens a folder and hands out its names; the last part it looks at itself.
+// list opens a folder and distributes its names; it processes the last part itself.
 func (s *scanner) list(t task, v visitor) {
-	f, err := s.open(t.place)
+	f, err := s.open(t.scanFolder)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			v.trouble(unreadable(t.dir, err))
+			v.scanError(unreadable(t.dir, err))
 		} else if t.up == nil {
 			v.folder(nil, t.dir)
 		}
@@ -226,32 +227,32 @@ func (s *scanner) list(t task, v visitor) {
 		l.reset()
 		more, err := f.list(l)
 		if err != nil {
-			v.trouble(unreadable(t.dir, err))
+			v.scanError(unreadable(t.dir, err))
 		}
 		if !more {
-			s.look(task{t.place, l}, v)
+			s.look(task{t.scanFolder, l}, v)
 			return
 		}
 		if l.len() < 256 {
-			s.look(task{t.place, l}, v)
+			s.look(task{t.scanFolder, l}, v)
 			continue
 		}
-		s.push(1, task{t.place, l})
+		s.push(1, task{t.scanFolder, l})
 	}
 }
 
-// watched reports whether a change in the folder matters to a run that goes on: it does not in the folders of records, of
-// which there are as many as objects. Their files never change, and processes of ours say when they add some.
-func (p *place) watched() bool { return p.area != areaRuns || p.depth < 3 }
+// watched reports whether a change in the folder matters to a running process: not in the folders of records, of which
+// there are as many as objects. Their files never change, and reconcile processes announce new ones.
+func (p *scanFolder) watched() bool { return p.area != areaRuns || p.depth < 3 }
 
-func (s *scanner) open(p *place) (*folder, error) {
+func (s *scanner) open(p *scanFolder) (*folder, error) {
 	if p.up == nil {
 		return openFolder(s.root, p.dir)
 	}
 	return p.up.sub(p.name)
 }
 
-// look looks at some names of a folder. The folders among them become tasks together: one is for this worker.
+// look processes some names of a folder. The subfolders become tasks together: one is for this worker.
 func (s *scanner) look(t task, v visitor) {
 	defer s.spare.Put(t.names)
 	var folders []task
@@ -265,32 +266,32 @@ func (s *scanner) look(t task, v visitor) {
 		f := t.names.forms[i]
 		if f == formUnknown {
 			if t.stat(name, &st) != nil {
-				continue // it vanished
+				continue // it was removed
 			}
 			f = st.form()
 		}
 		if f == formFolder {
-			if sub := s.lookFolder(t.place, name, v); sub != nil {
-				folders = append(folders, task{place: sub})
+			if sub := s.subfolder(t.scanFolder, name, v); sub != nil {
+				folders = append(folders, task{scanFolder: sub})
 			}
 			continue
 		}
-		s.lookFile(t.place, name, f, &st, v)
+		s.lookFile(t.scanFolder, name, f, &st, v)
 	}
 	if len(folders) > 0 {
 		s.push(len(folders)-1, folders...)
 	}
 }
 
-// lookFolder returns the folder of that name, or nil if the scan does not go there.
-func (s *scanner) lookFolder(p *place, name []byte, v visitor) *place {
-	sub := &place{dir: p.dir + "/" + string(name), area: p.area, depth: p.depth + 1, up: p, name: string(name)}
+// subfolder returns the folder of that name, or nil if the scan skips it.
+func (s *scanner) subfolder(p *scanFolder, name []byte, v visitor) *scanFolder {
+	sub := &scanFolder{dir: p.dir + "/" + string(name), area: p.area, depth: p.depth + 1, up: p, name: string(name)}
 	switch {
 	case p.area == areaSpecs && specFile(name):
-		v.trouble(trouble{sub.dir, "not-a-file", "it is a folder and has the name of a spec file; rename it"})
+		v.scanError(scanError{sub.dir, "not-a-file", "it is a folder and has the name of a spec file; rename it"})
 	case p.area == areaSpecs && hidden(sub.name):
 	case p.area == areaSpecs && sub.depth > maxDepth:
-		v.trouble(trouble{sub.dir, "too-deep", "folders are nested too deep here; it was not looked into"})
+		v.scanError(scanError{sub.dir, "too-deep", "folders are nested too deep here; it was not looked into"})
 	case p.area == areaNone:
 		if sub.area = s.layout.stateArea(sub.name); sub.area != areaNone {
 			return sub
@@ -304,7 +305,7 @@ func (s *scanner) lookFolder(p *place, name []byte, v visitor) *place {
 	return nil
 }
 
-// stateArea says what a folder directly below state/ is for.
+// stateArea returns the area of a folder directly below state/.
 func (l *layout) stateArea(name string) area {
 	if name == runsFolder {
 		return areaRuns
@@ -326,20 +327,20 @@ func (l *layout) stateArea(name string) area {
 	return areaNone
 }
 
-func (s *scanner) lookFile(p *place, name []byte, f form, st *stat, v visitor) {
+func (s *scanner) lookFile(p *scanFolder, name []byte, f form, st *stat, v visitor) {
 	a := p.fileArea(name)
 	if a == areaNone {
 		if f == formLink && p.area == areaSpecs && !hidden(name) {
-			s.lookFolderLink(p, name, v)
+			s.checkFolderLink(p, name, v)
 		}
 		return
 	}
 	if f == formLink {
-		s.lookLink(p, name, a, v)
+		s.checkLink(p, name, a, v)
 		return
 	}
 	if f == formSpecial {
-		v.trouble(trouble{p.dir + "/" + string(name), "not-a-file", "it is a device, a pipe or a socket; remove it"})
+		v.scanError(scanError{p.dir + "/" + string(name), "not-a-file", "it is a device, a pipe or a socket; remove it"})
 		return
 	}
 	if s.unread && f == formFile && a != areaOther {
@@ -347,13 +348,13 @@ func (s *scanner) lookFile(p *place, name []byte, f form, st *stat, v visitor) {
 		return
 	}
 	if st.Mode == 0 && p.stat(name, st) != nil {
-		return // it vanished
+		return // it was removed
 	}
 	v.file(a, p.dir, name, st)
 }
 
-// fileArea says what a file with that name is for in this folder.
-func (p *place) fileArea(name []byte) area {
+// fileArea returns the area of a file with that name in this folder.
+func (p *scanFolder) fileArea(name []byte) area {
 	if hidden(name) {
 		return areaNone
 	}
@@ -385,15 +386,15 @@ func jsonFile(name []byte) bool {
 	return len(name) > 5 && string(name[len(name)-5:]) == ".json"
 }
 
-func unreadable(p string, err error) trouble {
+func unreadable(p string, err error) scanError {
 	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
 		err = cause.Err
 	}
 	switch {
 	case errors.Is(err, errNotFile):
-		return trouble{p, "not-a-file", "it is not a regular file"}
+		return scanError{p, "not-a-file", "it is not a regular file"}
 	case errors.Is(err, fs.ErrPermission):
-		return trouble{p, "unreadable", "it cannot be read: permission denied; grant read access or remove it"}
+		return scanError{p, "unreadable", "it cannot be read: permission denied; grant read access or remove it"}
 	}
-	return trouble{p, "unreadable", "it cannot be read: " + err.Error()}
+	return scanError{p, "unreadable", "it cannot be read: " + err.Error()}
 }

@@ -11,21 +11,21 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// settingsFile is reconcile.yaml as it was found. The zero sum stands for a file that does not exist.
+// settingsFile is the content of reconcile.yaml. The zero sum means that the file does not exist.
 type settingsFile struct {
 	stat     stat
 	sum      uint64
 	spec     *schemas.SettingsSpec // with defaults; never nil
-	sound    bool                  // of a broken file, something could be used
+	sound    bool                  // a part of a broken file is usable
 	problems []schemas.Problem
 }
 
-// Settings reads the settings alone, before anything is loaded. For what cannot be used of them the defaults stand in,
-// and the tree's Problems say why.
+// Settings reads only the settings, before anything is loaded. Unusable fields have their defaults, and the tree's
+// Problems report them.
 func (s *Store) Settings() *schemas.SettingsSpec { return s.readSettings().spec }
 
-// CheckSettings reads the settings alone and returns the first error of them, and whether nothing of them can be used. It
-// is for those that do not load the tree.
+// CheckSettings reads only the settings and returns the first error in them, and whether all of them are unusable. It is
+// for callers that do not load the tree.
 func (s *Store) CheckSettings() (wrong error, unusable bool) {
 	f := s.readSettings()
 	for _, p := range f.problems {
@@ -36,7 +36,7 @@ func (s *Store) CheckSettings() (wrong error, unusable bool) {
 	return nil, false
 }
 
-// readSettings reads reconcile.yaml. What cannot be used of it is reported, and the defaults stand in for that.
+// readSettings reads reconcile.yaml. It reports unusable fields, which have their defaults.
 func (s *Store) readSettings() *settingsFile {
 	f := &settingsFile{spec: new(schemas.SettingsSpec)}
 	f.spec.Default()
@@ -65,7 +65,7 @@ func (s *Store) readSettings() *settingsFile {
 	return f
 }
 
-// findMisnamed reports a file that was probably meant to be the settings, which would else be passed over in silence.
+// findMisnamed reports a file that was probably meant to be the settings, which would otherwise be ignored silently.
 func (s *Store) findMisnamed(f *settingsFile) {
 	const other = "reconcile.yml"
 	if _, err := s.root.Lstat(other); err == nil {

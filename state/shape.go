@@ -14,9 +14,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A shape is the form of JSON text that surely decodes into a Go type: the fields of structs in their order, as this
-// program writes them, and values that fit. Most files under state/ have it, so that a look at a whole tree need not decode
-// them to know that they are sound. What has another form may be sound as well: then decoding tells.
+// A shape is a form of JSON text that always decodes into a Go type: the fields of structs in their order, as this
+// program writes them, and values that fit. Most files under state/ match their shape, so that a scan of a whole tree
+// need not decode them to know that they are valid. Text that does not match may still be valid: then it is decoded.
 type shape struct {
 	kind   shapeKind
 	mark   mark
@@ -27,7 +27,7 @@ type shape struct {
 type shapeKind uint8
 
 const (
-	shapeOther shapeKind = iota // nothing is surely of that form
+	shapeOther shapeKind = iota // no text surely matches
 	shapeText
 	shapeInt
 	shapeBool
@@ -43,7 +43,7 @@ type shapeField struct {
 	shape *shape
 }
 
-// mark is what a value says that is wanted of a file without decoding it.
+// mark names a value that is extracted from a file without decoding it.
 type mark uint8
 
 const (
@@ -72,7 +72,7 @@ const (
 	marks
 )
 
-// What is wanted of records and statuses, by paths.
+// The values to extract from records and statuses, by paths.
 var (
 	envelopeMarks = map[string]mark{".apiVersion": markVersion, ".kind": markKind, ".metadata.name": markName}
 	runMarks      = map[string]mark{".apiVersion": markVersion, ".kind": markKind, ".key": markKey, ".outcome": markOutcome,
@@ -86,7 +86,7 @@ var (
 
 func runShape() *shape { return shapeOf(reflect.TypeFor[schemas.Run](), "", runMarks) }
 
-// statusShape is the shape of the status files of a kind.
+// statusShape returns the shape of the status files of a kind.
 func statusShape(k schemas.Kind) *shape {
 	e := shapeOf(reflect.TypeFor[envelope](), "", envelopeMarks)
 	t := reflect.TypeOf(k.NewStatus()).Elem()
@@ -144,46 +144,46 @@ func (s *shape) addFields(t reflect.Type, path string, wanted map[string]mark) {
 		case name == "" && f.Anonymous && f.Type.Kind() == reflect.Struct:
 			s.addFields(f.Type, path, wanted)
 		case name == "" || name == "-" || strings.Contains(options, "string"):
-			// Text with this field is not of the shape.
+			// Text with this field does not match.
 		default:
 			s.fields = append(s.fields, shapeField{`"` + name + `":`, shapeOf(f.Type, path+"."+name, wanted)})
 		}
 	}
 }
 
-// shaped is text that has a shape.
+// shaped is text that matches a shape.
 type shaped struct {
-	packed []byte // the text without the space that means nothing; good until the next one is read
+	packed []byte // the text without whitespace; valid until the next read
 	marked [marks]span
-	ready  span // status and reason of conditions
+	ready  span // status and reason of the Ready condition
 	stall  [2]span
 	has    struct{ ready, stalled, blocked bool }
 }
 
-// span is a part of packed. A value that was not there is at 0, where none is.
+// span is a part of packed. A missing value has the offset 0, where no value begins.
 type span struct{ from, to int32 }
 
-func (s span) there() bool { return s.from > 0 }
+func (s span) present() bool { return s.from > 0 }
 
-// shapeReader reads text that should have a shape.
+// shapeReader matches text with a shape.
 type shapeReader struct {
 	shaped
-	in    []byte // what is not read yet
-	texts bool   // some text is not of ASCII
+	in    []byte // the unread rest
+	texts bool   // a string has non-ASCII characters
 
-	escaped bool // the last text has escapes
+	escaped bool // the last string has escapes
 }
 
-// read reports whether all of data has the shape.
+// read reports whether all of data matches the shape.
 func (r *shapeReader) read(s *shape, data []byte) bool {
 	r.shaped = shaped{packed: r.packed[:0]}
 	r.in, r.texts = data, false
-	ok := r.value(s) && r.space() && len(r.in) == 0
+	ok := r.value(s) && r.skipSpace() && len(r.in) == 0
 	return ok && (!r.texts || utf8.Valid(data))
 }
 
-// space passes over space. It is always true.
-func (r *shapeReader) space() bool {
+// skipSpace skips whitespace. It returns true.
+func (r *shapeReader) skipSpace() bool {
 	for i, c := range r.in {
 		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			r.in = r.in[i:]
@@ -194,17 +194,17 @@ func (r *shapeReader) space() bool {
 	return true
 }
 
-// token takes one byte, with the space around it.
+// token consumes one byte, with the whitespace around it.
 func (r *shapeReader) token(c byte) bool {
-	if r.space(); len(r.in) == 0 || r.in[0] != c {
+	if r.skipSpace(); len(r.in) == 0 || r.in[0] != c {
 		return false
 	}
 	r.in = r.in[1:]
 	r.packed = append(r.packed, c)
-	return r.space()
+	return r.skipSpace()
 }
 
-// take takes n bytes.
+// take consumes n bytes.
 func (r *shapeReader) take(n int) span {
 	from := len(r.packed)
 	r.packed = append(r.packed, r.in[:n]...)
@@ -242,7 +242,7 @@ func (r *shapeReader) value(s *shape) (ok bool) {
 	return ok
 }
 
-// note takes in what cannot be told from marks at the end: of conditions and nodes there are several.
+// note handles the marks that occur several times, in conditions and nodes.
 func (r *shapeReader) note(m mark) {
 	switch m {
 	case markNodeState:
@@ -259,15 +259,15 @@ func (r *shapeReader) note(m mark) {
 	}
 }
 
-// of is a text without its quotes.
+// of returns a string without its quotes.
 func (s *shaped) of(at span) []byte {
-	if !at.there() {
+	if !at.present() {
 		return nil
 	}
 	return s.packed[at.from+1 : at.to-1]
 }
 
-// text takes a string. What is wanted of a file, and what is compared, must have no escapes.
+// text consumes a string. Strings that are extracted or compared must have no escapes.
 func (r *shapeReader) text() (at span, ok bool) {
 	if len(r.in) == 0 || r.in[0] != '"' {
 		return at, false
@@ -296,7 +296,7 @@ func (r *shapeReader) text() (at span, ok bool) {
 	}
 }
 
-// plainText counts the bytes before the first that is a quote, an escape, a control character or none of ASCII.
+// plainText counts the bytes before the first quote, escape, control character or non-ASCII byte.
 func plainText(b []byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -313,7 +313,7 @@ func plainText(b []byte) int {
 	return n
 }
 
-// escape is the length of the escape that b begins with, 0 where it is none. Halves of surrogates are left to the decoder.
+// escape returns the length of the escape at the start of b, 0 without an escape. Surrogates are left to the decoder.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -335,7 +335,7 @@ func escape(b []byte) int {
 	return 6
 }
 
-// digits counts them; a number does not begin with a zero that is not all of it.
+// digits counts the digits of a number; a leading zero is allowed only alone.
 func digits(b []byte) int {
 	n := 0
 	for n < len(b) && '0' <= b[n] && b[n] <= '9' {
@@ -367,7 +367,7 @@ func (r *shapeReader) time() (at span, ok bool) {
 	return at, ok && !r.escaped && plainTime(r.packed[at.from:at.to])
 }
 
-// word takes one of the words.
+// word consumes one of the words.
 func (r *shapeReader) word(words ...string) (at span, ok bool) {
 	for _, word := range words {
 		if len(r.in) >= len(word) && string(r.in[:len(word)]) == word {
@@ -395,7 +395,7 @@ func (r *shapeReader) object(s *shape) bool {
 			return false
 		}
 		r.take(len(s.fields[i].start))
-		if r.space(); !r.value(s.fields[i].shape) {
+		if r.skipSpace(); !r.value(s.fields[i].shape) {
 			return false
 		}
 		if !r.token(',') {
@@ -422,7 +422,7 @@ func (r *shapeReader) list(s *shape) bool {
 	}
 }
 
-// table takes a map with its keys in order.
+// table consumes a map with its keys in order.
 func (r *shapeReader) table(s *shape) bool {
 	if !r.token('{') {
 		return false
@@ -432,7 +432,7 @@ func (r *shapeReader) table(s *shape) bool {
 	}
 	for before := (span{}); ; {
 		key, ok := r.text()
-		if !ok || r.escaped || before.there() && bytes.Compare(r.of(before), r.of(key)) >= 0 {
+		if !ok || r.escaped || before.present() && bytes.Compare(r.of(before), r.of(key)) >= 0 {
 			return false
 		}
 		if before = key; !r.token(':') || !r.value(s.elem) {
@@ -444,7 +444,7 @@ func (r *shapeReader) table(s *shape) bool {
 	}
 }
 
-// any takes a value of whatever form, but for numbers that are no integers.
+// any consumes a value of any form, except numbers that are not integers.
 func (r *shapeReader) any(depth int) (ok bool) {
 	if len(r.in) == 0 || depth > 32 {
 		return false
@@ -482,7 +482,8 @@ func (r *shapeReader) anyOf(open byte, depth int) bool {
 	}
 }
 
-// plainTime reports whether a text, with its quotes, is a time as this program writes it: in UTC, with a fraction or without.
+// plainTime reports whether a string, with its quotes, is a time in the form of this program: in UTC, with or without a
+// fraction.
 func plainTime(b []byte) bool {
 	const form = `"0000-00-00T00:00:00`
 	if len(b) < len(form)+2 || string(b[len(b)-2:]) != `Z"` {
@@ -510,5 +511,5 @@ func plainTime(b []byte) bool {
 	return fraction[0] == '.' && 1 < len(fraction) && len(fraction) < 10
 }
 
-// daysOf are the days that each month always has.
+// daysOf are the minimum numbers of days of the months.
 var daysOf = [13]int{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}

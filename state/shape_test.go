@@ -76,7 +76,7 @@ func checkShape(t *testing.T, s *Store, data []byte) (had string) {
 	path := s.layout().statusPath(shapedRef)
 	if h := s.shapedStatus(path, data); h != nil {
 		had = "status"
-		want, ok := s.decodeStatusFile(path, data).(*heldStatus)
+		want, ok := s.decodeStatusFile(path, data).(*lazyStatus)
 		if !ok {
 			t.Fatalf("the status has the shape, and does not decode:\n%s", data)
 		}

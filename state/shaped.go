@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// What is known of a file that has its shape, so that it need not be decoded before somebody asks for it.
+// The data of a file that matches its shape, so that it is decoded only on access.
 
 // shapes are those of the files under state/.
 type shapes struct {
@@ -17,7 +17,7 @@ type shapes struct {
 	statuses map[string]*shape // by kind
 }
 
-// shapesOf returns what makes the shapes, once.
+// shapesOf returns a function that makes the shapes, once.
 func shapesOf(kinds schemas.Kinds) func() *shapes {
 	return sync.OnceValue(func() *shapes {
 		s := &shapes{runShape(), map[string]*shape{}}
@@ -30,8 +30,8 @@ func shapesOf(kinds schemas.Kinds) func() *shapes {
 	})
 }
 
-// shapedRun returns the record in data, or nil where decoding has to tell what it is.
-func (r *room) shapedRun(s *shape, key string, data []byte) *heldRun {
+// shapedRun returns the record in data, or nil if data must be decoded to validate it.
+func (r *decodeBuffer) shapedRun(s *shape, key string, data []byte) *lazyRun {
 	if !r.shape.read(s, data) {
 		return nil
 	}
@@ -39,12 +39,12 @@ func (r *room) shapedRun(s *shape, key string, data []byte) *heldRun {
 	if is.text(markVersion) != schemas.APIVersion || is.text(markKind) != runKind || is.text(markKey) != key || is.text(markOutcome) == "" {
 		return nil
 	}
-	h := &heldRun{key: key, raw: bytes.Clone(is.packed)}
+	h := &lazyRun{key: key, raw: bytes.Clone(is.packed)}
 	for _, t := range []struct {
 		has  bool
 		mark Traits
-	}{{is.marked[markAsks].there(), Asks}, {is.marked[markLearned].there(), Learned}, {is.text(markAgent) != "", OfAgent},
-		{is.marked[markOutputs].there(), Outputs}} {
+	}{{is.marked[markAsks].present(), Asks}, {is.marked[markLearned].present(), Learned}, {is.text(markAgent) != "", OfAgent},
+		{is.marked[markOutputs].present(), Outputs}} {
 		if t.has {
 			h.has |= t.mark
 		}
@@ -52,37 +52,37 @@ func (r *room) shapedRun(s *shape, key string, data []byte) *heldRun {
 	return h
 }
 
-// shapedStatus returns the status in data, or nil where decoding has to tell what it is.
-func (r *room) shapedStatus(s *shape, ref schemas.Ref, data []byte) *heldStatus {
+// shapedStatus returns the status in data, or nil if data must be decoded to validate it.
+func (r *decodeBuffer) shapedStatus(s *shape, ref schemas.Ref, data []byte) *lazyStatus {
 	if !r.shape.read(s, data) {
 		return nil
 	}
 	is := &r.shape.shaped
 	if is.text(markVersion) != schemas.APIVersion || is.text(markKind) != ref.Kind || is.text(markName) != ref.Name ||
-		!is.marked[markStatus].there() {
+		!is.marked[markStatus].present() {
 		return nil
 	}
 	again := is.packed
 	is.packed = bytes.Clone(again)
-	h := &heldStatus{raw: is.packed, brief: is.inBrief()}
-	h.sumUp.Do(func() {}) // it has been
+	h := &lazyStatus{raw: is.packed, brief: is.inBrief()}
+	h.briefOnce.Do(func() {}) // it is set above
 	is.packed = again
 	return h
 }
 
-// inBrief sums up a status. It holds parts of the packed text.
+// inBrief returns the brief of a status. It points into the packed text.
 func (s *shaped) inBrief() schemas.Brief {
 	b := schemas.Brief{Phase: s.text(markPhase), ObservedDigest: s.text(markDigest),
 		Ready: schemas.ConditionStatus(s.part(s.ready)), Stalled: schemas.ConditionStatus(s.part(s.stall[0])),
 		StalledReason: s.part(s.stall[1]), Running: s.number(markRunning), Blocked: s.has.blocked,
 		Progress: schemas.Progress{Done: s.number(markDone), Total: s.number(markTotal)}}
-	if at := s.marked[markFinished]; at.there() {
+	if at := s.marked[markFinished]; at.present() {
 		_ = b.FinishedAt.UnmarshalJSON(s.packed[at.from:at.to]) // plainTime
 	}
 	return b
 }
 
-// text is the text with a mark, as a part of the packed text; "" where there is none.
+// text returns the string with a mark, as a part of the packed text; "" if it is missing.
 func (s *shaped) text(m mark) string { return s.part(s.marked[m]) }
 
 func (s *shaped) part(at span) string {

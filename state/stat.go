@@ -6,16 +6,17 @@ import (
 	"os"
 )
 
-// stat is what the file system says of a file: enough to tell, without reading it, that it was not changed.
+// stat is the metadata of a file that the file system returns: enough to recognize, without reading it, that the file did
+// not change.
 type stat struct {
 	Size  int64
 	Mtime int64 // ns since 1970
-	Ctime int64 // ns since 1970; Mtime where the system has no change time
+	Ctime int64 // ns since 1970; Mtime on systems without a change time
 	Ino   uint64
 	Mode  uint32 // permission bits and, above them, the form
 }
 
-// form is what kind of thing a name in a folder names.
+// form is the type of an entry in a folder.
 type form uint8
 
 const (
@@ -26,10 +27,10 @@ const (
 	formSpecial // FIFO, socket, device
 )
 
-// formShift is where the form stands in stat.Mode.
+// formShift is the position of the form in stat.Mode.
 const formShift = 16
 
-// lstat looks at a slash path below root without following a link at its end.
+// lstat returns the stat of a slash path below root without following a link at its end.
 func lstat(root *os.Root, p string) (stat, error) {
 	fi, err := root.Lstat(p)
 	if err != nil {
@@ -60,11 +61,11 @@ func formOfMode(m fs.FileMode) form {
 
 func (s *stat) form() form { return form(s.Mode >> formShift) }
 
-// changed is the last moment at which the system says that the file was changed, content or not.
+// changed returns the last time at which the content or metadata changed.
 func (s *stat) changed() int64 { return s.Ctime }
 
 var (
-	// errNotFile is the error of reading what is not a regular file.
+	// errNotFile is the error of reading an irregular file.
 	errNotFile = errors.New("not a regular file")
 	// errTooLarge is the error of reading a file that is larger than the limit.
 	errTooLarge = errors.New("too large")
@@ -75,7 +76,7 @@ type listing struct {
 	names []byte // each followed by a NUL
 	ends  []int32
 	forms []form
-	raw   []byte // of folder.list, which keeps it for the next time
+	raw   []byte // the buffer of folder.list
 }
 
 func (l *listing) reset() { l.names, l.ends, l.forms = l.names[:0], l.ends[:0], l.forms[:0] }
@@ -87,7 +88,7 @@ func (l *listing) add(name []byte, f form) {
 	l.forms = append(l.forms, f)
 }
 
-// name returns the i-th name. A NUL stands behind it, in the same array.
+// name returns the i-th name. A NUL follows it, in the same array.
 func (l *listing) name(i int) []byte {
 	start := int32(0)
 	if i > 0 {

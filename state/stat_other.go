@@ -4,6 +4,6 @@ package state
 
 import "os"
 
-// refine has nothing to add: this system tells no change time, so that a change that keeps size and modification time
-// goes unnoticed until the next one.
+// refine does nothing: this system has no change time, so that a change that keeps size and modification time is not
+// detected.
 func (s *stat) refine(os.FileInfo) {}

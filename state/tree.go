@@ -11,60 +11,60 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Tree is everything that a decision may look at: specs, statuses, records, ledgers, settings and problems, at one moment. It
-// is immutable; With makes the next one. Methods that return slices return shared ones: callers must not change them.
+// Tree is the input of decisions: specs, statuses, records, ledgers, settings and problems, at one moment. It is
+// immutable; With makes the next one. Methods that return slices return shared ones: callers must not change them.
 type Tree struct {
 	kinds     schemas.Kinds
 	shelves   map[string][]*Entry // by kind, sorted by name
 	referrers map[schemas.Ref][]schemas.Ref
 	settings  *schemas.SettingsSpec
 	problems  []schemas.Problem // sorted by path, line, column
-	later     *later            // records that were left unread; nil: none
+	deferred  *deferredRecords  // nil: none
 	ledgers   []*Ledger         // sorted by issue
-	dormant   *dormants         // objects that were not loaded; nil: all were
+	dormant   *dormantSet       // objects that were not loaded; nil: all were loaded
 }
 
-// Entry is all that a tree knows of one object. An object whose spec is gone has an entry for as long as a status,
-// records or claims of it are left.
+// Entry holds a tree's data about one object. An object whose spec was deleted has an entry until its status, records and
+// claims are removed.
 type Entry struct {
 	schemas.Ref
-	// Object is the spec; nil when there is none, or none that can be used.
+	// Object is the spec; nil if it is missing or invalid.
 	Object *schemas.Object
-	// Problems are the errors of the object's own file or files. While there are any, the object is broken: a spec
-	// exists, Object is nil, and the last status stands.
+	// Problems are the errors of the object's own file or files. An object with errors is broken: its spec exists, Object
+	// is nil, and the last status stays.
 	Problems []schemas.Problem
-	// Refs are the references of what is sound in a broken object; nil while there is an Object, which has its own.
+	// Refs are the references in the valid part of a broken object; nil if Object, which has its own, is not nil.
 	Refs   []schemas.Reference
-	status *heldStatus // nil when there is no status file
+	status *lazyStatus // nil without a status file
 	// StatusPath is the path of the status file below the root, whether it exists or not.
 	StatusPath string
-	runs       *heldRuns // nil when there are none
+	runs       *lazyRuns // nil without records
 	// Claims are the effects of this object that a live process has claimed or is running, sorted by Key.
 	Claims []Claim
 	// Inputs holds, for each node of a DAG that declares inputs, the digest of the files that its globs match now.
 	Inputs map[string]string
 	// Missing holds, for each node of a DAG that declares outputs, those that do not exist now; nil when all exist.
 	Missing map[string]Missing
-	// Accepted is, of an Observation, the digest of the spec that the memory took in; "" where nobody has looked. Whoever
-	// keeps the memory in step sets it where it may bear on the status.
+	// Accepted is, for an Observation, the digest of the spec that the memory has ingested; "" if that is not known. The
+	// code that updates the memory sets it if it may affect the status.
 	Accepted string
 }
 
-// Broken reports whether a spec exists that cannot be used.
+// Broken reports whether the spec exists and is invalid.
 func (e *Entry) Broken() bool { return len(e.Problems) > 0 }
 
-// Gone reports whether no spec exists.
+// Gone reports whether the spec does not exist.
 func (e *Entry) Gone() bool { return e.Object == nil && !e.Broken() }
 
-// Claim is an effect whose intent is on record and whose result is not, claimed by a process that lives.
+// Claim is a recorded intent of an effect without a result, claimed by a live process.
 type Claim struct {
-	schemas.Run        // Outcome empty; StartedAt zero until it was started
-	Process     string // the journal of the process that claimed it
+	schemas.Run        // Outcome is empty; StartedAt is zero until it was started
+	Process     string // the name of the journal of the process that claimed it
 	PID         int    // process group of the effect, once started
-	Start       int64  // when that process began, as proc.ID.Start; 0 when not known
+	Start       int64  // the start time of that process, as proc.ID.Start; 0: not known
 }
 
-// Entry returns what is known of ref, or nil.
+// Entry returns the entry of ref, or nil.
 func (t *Tree) Entry(ref schemas.Ref) *Entry {
 	if e := t.loaded(ref); e != nil || !t.dormant.has(ref) {
 		return e
@@ -72,7 +72,7 @@ func (t *Tree) Entry(ref schemas.Ref) *Entry {
 	return t.dormant.full.get().Entry(ref)
 }
 
-// loaded is Entry without loading anything.
+// loaded is Entry without loading.
 func (t *Tree) loaded(ref schemas.Ref) *Entry {
 	shelf := t.shelves[ref.Kind]
 	if i, ok := find(shelf, ref.Name); ok {
@@ -81,17 +81,16 @@ func (t *Tree) loaded(ref schemas.Ref) *Entry {
 	return nil
 }
 
-// Entries returns all objects of a kind, sorted by name. Dormant ones are loaded for it: who needs none of them asks for
-// those that are Active.
+// Entries returns all objects of a kind, sorted by name. It loads dormant ones: callers that do not need them use Active.
 func (t *Tree) Entries(kind string) []*Entry {
-	if t.sleeps(kind) {
+	if t.mayHaveDormant(kind) {
 		return t.entries(kind)
 	}
 	return t.shelves[kind]
 }
 
-// Since yields what differs of a kind between an earlier tree and this one, by name: the entry there and the entry here, one
-// of which is nil where the object came or went. was may be nil: then everything came.
+// Since yields the differences of a kind between an earlier tree and this one, by name: the earlier entry and the current
+// one, one of which is nil if the object was added or removed. If was is nil, every object is new.
 func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 	return func(yield func(was, is *Entry) bool) {
 		var old []*Entry
@@ -127,7 +126,7 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 	}
 }
 
-// Schemas is the table of kinds that the tree was read with; nil for a tree that NewTree made.
+// Schemas returns the table of kinds that the tree was read with; nil for a tree made by NewTree.
 func (t *Tree) Schemas() schemas.Kinds { return t.kinds }
 
 // Kinds returns the kinds that have entries, sorted.
@@ -152,7 +151,7 @@ func (t *Tree) Len() int {
 	return n
 }
 
-// Referrers returns the objects whose specs mention ref, sorted. ref itself need not exist.
+// Referrers returns the objects whose specs refer to ref, sorted. ref itself need not exist.
 func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref {
 	dormant := t.dormantReferrers(ref)
 	if len(dormant) == 0 {
@@ -166,7 +165,7 @@ func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref {
 // ReferrersOf is Referrers for one kind.
 func (t *Tree) ReferrersOf(ref schemas.Ref, kind string) []schemas.Ref {
 	all := t.referrers[ref]
-	if t.sleeps(kind) {
+	if t.mayHaveDormant(kind) {
 		all = t.Referrers(ref)
 	}
 	from := sort.Search(len(all), func(i int) bool { return all[i].Kind >= kind })
@@ -179,14 +178,14 @@ func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
 
 // Problems returns every problem of every file, sorted by place.
 func (t *Tree) Problems() []schemas.Problem {
-	if t.later == nil {
+	if t.deferred == nil {
 		return t.problems
 	}
-	t.later.read()
-	return sortProblems(slices.Concat(t.problems, t.later.problems))
+	t.deferred.read()
+	return sortProblems(slices.Concat(t.problems, t.deferred.problems))
 }
 
-// NewTree builds a tree of entries, which it takes over. Later entries of one Ref replace earlier ones.
+// NewTree makes a tree of entries, which it then owns. Later entries of a Ref replace earlier ones.
 func NewTree(settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {
 	if settings == nil {
 		settings = new(schemas.SettingsSpec)
@@ -240,14 +239,14 @@ func references(e *Entry) []schemas.Ref {
 }
 
 // With returns a tree in which the given entries replace those of the same Ref. An entry that is Gone and has neither
-// status, runs nor claims is removed. The receiver is unchanged; what did not change is shared.
+// status, runs nor claims is removed. The receiver is unchanged; unchanged parts are shared.
 func (t *Tree) With(entries ...*Entry) *Tree {
 	next := new(Tree)
 	*next = *t
 	next.shelves = maps.Clone(t.shelves)
 	cloned := map[string]bool{}
 	linked := false
-	next.rouse(entries)
+	next.activate(entries)
 	for _, e := range entries {
 		shelf := next.shelves[e.Kind]
 		if !cloned[e.Kind] {

@@ -8,17 +8,17 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A run looks at every file when it begins. Before it believes that nothing is left to do, it has to know what changed
-// since, by its nodes or by others, and a second look at everything would cost as much as the first. So a run has the
-// system tell what changes, and looks at that. Where the system cannot tell, everything is looked at.
+// A run scans every file when it begins. Before it ends, it must know the changes since then, by its nodes or by other
+// programs, and a second full scan would cost as much as the first. So a run watches the folders, and reads the changed
+// files. Without file notification it scans everything.
 //
-// The watch is told of a change before the call that makes it returns, so that no change of a node that has ended is
-// missed. It is not told of changes in the folders of records, through another name of a file, or through a mapping that
-// is still in use. Those are for the next run, which looks at everything: what is settled is what this process knows.
+// The watch is notified of a change before the system call that makes it returns, so that no change by a finished node
+// is missed. It is not notified of changes in the folders of records, through another name of a file, or through a
+// mapping that is still in use. The next run, which scans everything, finds those: only content that this process has
+// read is settled.
 
-// Watch has the system tell of changes from now on, if Fresh has just looked at everything, else from the next look at
-// everything on. RefreshChanged makes use of it. To watch is not for a run with nothing to do: to end it takes the kernel
-// some milliseconds.
+// Watch starts the watch, if Fresh has just scanned everything, else with the next full scan. RefreshChanged uses it. A
+// run with nothing to do must not watch: the kernel takes some milliseconds to end a watch.
 func (s *Store) Watch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,12 +26,12 @@ func (s *Store) Watch() {
 		return
 	}
 	s.watch = openWatch()
-	if s.first != nil {
-		s.watchSeen(s.first)
+	if s.freshScan != nil {
+		s.watchScanned(s.freshScan)
 	}
 }
 
-// Unwatch ends what Watch began.
+// Unwatch ends the watch.
 func (s *Store) Unwatch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,26 +43,26 @@ func (s *Store) unwatch() {
 	s.watch = nil
 }
 
-// RefreshChanged is Refresh for a caller that wants to know of all changes: of those that Watch was told of, or, where it
-// is not told of all, by a look at every file.
+// RefreshChanged is Refresh for all changes: those that the watch reported, or, if that is incomplete, those that a full
+// scan finds.
 func (s *Store) RefreshChanged(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
-	return s.refresh(ctx, prev, nil, (*update).told)
+	return s.refresh(ctx, prev, nil, (*update).watched)
 }
 
-// Told returns those of the hints, as Refresh takes them, where anything changed since the last look at everything: none
-// where nothing did, and all of them where the system does not tell.
-func (s *Store) Told(hints []string) []string {
+// ChangedHints returns the hints, as for Refresh, with a change since the last full scan; all of them if the watch is
+// incomplete.
+func (s *Store) ChangedHints(hints []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.hear()
-	changed, ok := s.watch.told()
+	s.watch.readEvents()
+	changed, ok := s.watch.pending()
 	if !ok {
 		return hints
 	}
-	folders := map[string]bool{} // in which something changed
+	folders := map[string]bool{} // folders with a change
 	for p, isFolder := range changed {
 		if isFolder {
-			return hints // what was in it is not named
+			return hints // the names in it are not known
 		}
 		folders[path.Dir(p)+"/"] = true
 	}
@@ -75,8 +75,8 @@ func (s *Store) Told(hints []string) []string {
 	return out
 }
 
-// watchSeen watches the folders that Fresh saw.
-func (s *Store) watchSeen(g *glance) {
+// watchScanned watches the folders that Fresh scanned.
+func (s *Store) watchScanned(g *freshScan) {
 	s.watch.restart()
 	for i := range g.parts {
 		for _, dir := range g.parts[i].folders {
@@ -89,10 +89,10 @@ func (s *Store) watchSeen(g *glance) {
 	}
 }
 
-// told looks at what the watch was told of.
-func (u *update) told(ctx context.Context, _ []string) error {
+// watched scans the files that the watch reported.
+func (u *update) watched(ctx context.Context, _ []string) error {
 	changed, ok := u.store.watch.take()
-	if !ok || u.uncovered(len(changed) > 0) {
+	if !ok || u.folderAppeared(len(changed) > 0) {
 		return u.all(ctx, nil)
 	}
 	var look []string
@@ -100,9 +100,9 @@ func (u *update) told(ctx context.Context, _ []string) error {
 	for p, isFolder := range changed {
 		a, _ := u.model.layout.classify(p)
 		switch {
-		case isFolder && !u.ownFolder(p):
+		case isFolder && !u.ignorableFolder(p):
 			return u.all(ctx, nil)
-		case isFolder, a == areaNone && u.nothing(p):
+		case isFolder, a == areaNone && u.ignorable(p):
 			continue
 		case a == areaStatus:
 			was[p] = u.model.files[p]
@@ -114,15 +114,15 @@ func (u *update) told(ctx context.Context, _ []string) error {
 	}
 	for p, old := range was {
 		if now := u.model.files[p]; (now == nil) != (old == nil) || now != nil && now.sum != old.sum {
-			return u.all(ctx, nil) // another program writes statuses here, git perhaps, and then records, too
+			return u.all(ctx, nil) // another program writes statuses, perhaps git, which then also writes records
 		}
 	}
 	return nil
 }
 
-// uncovered reports whether the folder of the specs, or of the state, was made since they were looked for. That of the
-// state is made by this process, mostly; then it matters only if anything changed.
-func (u *update) uncovered(changed bool) bool {
+// folderAppeared reports whether the folder of the specs, or of the state, was created since the scan. Usually this
+// process creates that of the state; then it matters only if something else changed.
+func (u *update) folderAppeared(changed bool) bool {
 	s, l := u.store, u.model.layout
 	made := func(dir string) bool {
 		if s.watch.covers(dir) {
@@ -134,9 +134,9 @@ func (u *update) uncovered(changed bool) bool {
 	return made(l.specs) || made(l.state) && (changed || !u.model.holds(l.state))
 }
 
-// ownFolder reports whether a folder that came or went bears on nothing: it is no part of the tree, or one for the records
-// that this process wrote.
-func (u *update) ownFolder(p string) bool {
+// ignorableFolder reports whether a folder that was added or removed has no effect: it is not part of the tree, or is one
+// for the records that this process wrote.
+func (u *update) ignorableFolder(p string) bool {
 	if hidden(path.Base(p)) {
 		return true
 	}
@@ -148,9 +148,9 @@ func (u *update) ownFolder(p string) bool {
 	return slot != nil && len(slot.runs) > 0
 }
 
-// nothing reports whether a name that is no file of the tree bears on nothing: it is gone, or a file.
-func (u *update) nothing(p string) bool {
-	if u.model.troubles[p] != (trouble{}) {
+// ignorable reports whether a name that is not a file of the tree has no effect: it was removed, or is a file.
+func (u *update) ignorable(p string) bool {
+	if u.model.scanErrors[p] != (scanError{}) {
 		return false
 	}
 	st, err := lstat(u.store.root, p)

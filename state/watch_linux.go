@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch is told by the kernel (inotify) what changes in folders. A nil one is never told anything.
+// watch receives notifications of changes in folders from the kernel (inotify). A nil watch receives none.
 type watch struct {
 	fd int
 
 	mu      sync.Mutex // scans add folders from several goroutines
 	dirs    map[int32]string
-	changed map[string]bool // what changed since take was called last; true: it is or was a folder
-	lost    bool            // something may have changed that is not in there
+	changed map[string]bool // since the last take; true: it is or was a folder
+	lost    bool            // changed is incomplete
 }
 
-// mostChanged bounds what is remembered: of more changes, a look at everything is as cheap.
-const mostChanged = 1 << 16
+// maxChanged bounds the recorded changes: for more, a full scan costs the same.
+const maxChanged = 1 << 16
 
 const watchMask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM |
 	unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
 
-// openWatch returns nil where there is none to be had.
+// openWatch returns nil if file notification is not available.
 func openWatch() *watch {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
@@ -35,19 +35,19 @@ func openWatch() *watch {
 	return &watch{fd: fd, lost: true}
 }
 
-// close returns at once: the kernel takes some milliseconds over it.
+// close returns at once: the kernel takes some milliseconds.
 func (w *watch) close() {
 	if w != nil {
 		go unix.Close(w.fd)
 	}
 }
 
-// restart forgets what it was told: a look at everything begins, and adds all folders.
+// restart drops the recorded changes: a full scan begins, and adds all folders.
 func (w *watch) restart() {
 	if w == nil {
 		return
 	}
-	w.hear()
+	w.readEvents()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dirs == nil {
@@ -56,7 +56,7 @@ func (w *watch) restart() {
 	w.changed, w.lost = map[string]bool{}, false
 }
 
-// add watches a folder, whose names must be read after that. Without d it does not exist, and is known not to.
+// add watches a folder, whose names must be read after that. If d is nil, the folder is known not to exist.
 func (w *watch) add(d *folder, dir string) {
 	if w == nil {
 		return
@@ -107,8 +107,8 @@ const (
 	bcachefsMagic = 0xca451a4e
 )
 
-// stands reports whether all changes since restart are known.
-func (w *watch) stands() bool {
+// complete reports whether all changes since restart are known.
+func (w *watch) complete() bool {
 	if w == nil {
 		return false
 	}
@@ -117,8 +117,8 @@ func (w *watch) stands() bool {
 	return !w.lost
 }
 
-// told returns what take will; the caller must not change it.
-func (w *watch) told() (changed map[string]bool, ok bool) {
+// pending returns the result of the next take; the caller must not change it.
+func (w *watch) pending() (changed map[string]bool, ok bool) {
 	if w == nil {
 		return nil, false
 	}
@@ -127,12 +127,12 @@ func (w *watch) told() (changed map[string]bool, ok bool) {
 	return w.changed, !w.lost
 }
 
-// take returns what changed since it was called last; ok is false where that is not known.
+// take returns the changes since its last call; ok is false if they are not known.
 func (w *watch) take() (changed map[string]bool, ok bool) {
 	if w == nil {
 		return nil, false
 	}
-	w.hear()
+	w.readEvents()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lost {
@@ -143,8 +143,8 @@ func (w *watch) take() (changed map[string]bool, ok bool) {
 	return changed, true
 }
 
-// hear reads what the kernel has to tell by now.
-func (w *watch) hear() {
+// readEvents reads the available notifications.
+func (w *watch) readEvents() {
 	if w == nil {
 		return
 	}
@@ -180,7 +180,7 @@ func (w *watch) event(e *unix.InotifyEvent, name string) {
 	switch {
 	case e.Mask&unix.IN_IGNORED != 0:
 		delete(w.dirs, e.Wd)
-	case !known, name == "", len(w.changed) >= mostChanged: // the queue ran over, or the folder itself changed
+	case !known, name == "", len(w.changed) >= maxChanged: // the queue overflowed, or the folder itself changed
 		w.lost = true
 	default:
 		p := dir + "/" + name

@@ -155,7 +155,7 @@ func TestWatchAfterFresh(t *testing.T) {
 		t.Fatal("fresh although a spec is new")
 	}
 	s.Watch()
-	s.first.at = s.first.at.Add(-time.Hour) // it does not matter how long ago that was
+	s.freshScan.at = s.freshScan.at.Add(-time.Hour) // it does not matter how long ago that was
 	put(t, dir, map[string]string{"specs/empty/c.yaml": strings.ReplaceAll(sessionYAML, "health", "c")})
 	tree := load(t, s)
 	if tree.Entry(session("b")) == nil || tree.Entry(session("c")) != nil {
@@ -174,7 +174,7 @@ func TestTold(t *testing.T) {
 	hints := []string{"specs/a.yaml", "specs/b.yaml", "specs/replies/"}
 	told := func(what string, want ...string) {
 		t.Helper()
-		if got := s.Told(hints); !slices.Equal(got, want) {
+		if got := s.ChangedHints(hints); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
@@ -201,11 +201,11 @@ func TestTold(t *testing.T) {
 var watchMutants = []mutants.Mutant{
 	{"a full queue is nothing", "watch_linux.go", `case !known, name == "", len`, `case !known && e.Wd >= 0, name == "" && e.Wd >= 0, len`, "TestRefreshChanged"},
 	{"no folder is watched", "scan.go", "\tif t.watched() {\n\t\tv.folder(f, t.dir)\n\t}\n", "", "TestRefreshChanged"},
-	{"folders that come are no news", "watch.go", "case isFolder && !u.ownFolder(p):", "case false:", "TestRefreshChanged"},
+	{"folders that come are no news", "watch.go", "case isFolder && !u.ignorableFolder(p):", "case false:", "TestRefreshChanged"},
 	{"statuses of others come alone", "watch.go", "for p, old := range was {", "for p, old := range map[string]*file{} {", "TestRefreshChanged"},
-	{"what Fresh saw needs no watch", "watch.go", "\t\ts.watchSeen(s.first)\n", "\t\ts.watch.restart()\n", "TestWatchAfterFresh"},
+	{"what Fresh saw needs no watch", "watch.go", "\t\ts.watchScanned(s.freshScan)\n", "\t\ts.watch.restart()\n", "TestWatchAfterFresh"},
 	{"folders are named by what is in them", "watch.go", "\t\tif isFolder {\n\t\t\treturn hints", "\t\tif isFolder && hints == nil {\n\t\t\treturn hints", "TestTold"},
-	{"folders that were not there need no watch", "watch.go", "if !ok || u.uncovered(len(changed) > 0) {", "if !ok {", "TestRefreshChanged"},
+	{"folders that were not there need no watch", "watch.go", "if !ok || u.folderAppeared(len(changed) > 0) {", "if !ok {", "TestRefreshChanged"},
 }
 
 func TestWatchMutants(t *testing.T) { mutants.Suite{Mutants: watchMutants}.Run(t) }

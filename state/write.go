@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,77 +14,22 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
-	"reconcile.dev/reconcile/state/lock"
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// ErrBusy is the error of Lock and Fold when somebody else holds the lock for too long: trying again later may help.
-var ErrBusy = lock.ErrBusy
-
-// ErrStolen is the error of Write and Release when the lock was lost: what was decided under it must be decided again.
-var ErrStolen = lock.ErrStolen
-
-// Lock is the lock of the whole tree.
-type Lock struct {
-	*lock.Lock
-	store *Store
-}
-
-// Lock takes the lock of the whole tree, under which all decisions are made and written. It is held for
-// milliseconds, in a large tree for longer, and says so with Working.
-// The error wraps ErrBusy when it cannot be had in time.
-func (s *Store) Lock(ctx context.Context) (*Lock, error) {
-	if err := s.ensureLocal(localDir); err != nil {
-		return nil, err
-	}
-	l, err := lock.Acquire(ctx, s.root, treeLockPath, s.lockOptions())
-	if err != nil {
-		return nil, fmt.Errorf("lock the tree %s: %w", s.dir, err)
-	}
-	held := &Lock{l, s}
-	s.held.Store(held)
-	return held, nil
-}
-
-// acquire takes the lock of a file under state/, which lies beside it, and has git ignore such locks.
-func (s *Store) acquire(ctx context.Context, p string, o lock.Options) (*lock.Lock, error) {
-	s.ignoreLock(p)
-	return lock.Acquire(ctx, s.root, p, o)
-}
-
-// ignoreLock has git ignore the lock of a file under state/.
-func (s *Store) ignoreLock(p string) {
-	if folder := s.layout().state; within(folder, p) {
-		_, _ = s.Ignore(folder, "*.lock") // where nothing can be written, the lock says so
-	}
-}
-
-// lockOptions are those of all locks that this store takes.
-func (s *Store) lockOptions() lock.Options {
-	o := s.locks
-	o.Agent, o.Log = s.opts.Agent, s.opts.Log
-	return o
-}
-
-// Release gives the lock up. ErrStolen says that it had been lost.
-func (l *Lock) Release() error {
-	l.store.held.CompareAndSwap(l, nil)
-	return l.Lock.Release()
-}
-
-// Change is a file to be written or removed.
+// Change is a file to write or to remove.
 type Change struct {
 	Path string // slash path below the root
 	Data []byte // nil removes the file
-	// Status is what Data encodes, for a status file: it need not be decoded again.
+	// Status is the decoded Data of a status file, so that it need not be decoded again.
 	Status schemas.Status
 }
 
 var errNotLocked = errors.New("the tree is not locked")
 
-// Write makes changes durable, in their order, and counts them; files that are as they should be are left alone. The
-// tree must be locked by this store. A file that could not be read is moved aside before another takes its place. With
-// the record of a run its log goes, afterwards.
+// Write applies changes durably, in their order, and returns their number; it does not rewrite files with the same
+// content. The tree must be locked by this store. A file that was not readable is moved aside before another replaces it.
+// A removed record of a run also removes its log, afterwards.
 func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	if err := s.SyncJournal(); err != nil {
 		return 0, err
@@ -101,35 +45,35 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	}
 	ops := make([]durable.Op, len(changes))
 	for i, c := range changes {
-		if err := s.clear(c.Path); err != nil {
+		if err := s.clearPath(c.Path); err != nil {
 			return 0, err
 		}
 		ops[i] = durable.Op{Path: c.Path, Data: c.Data, Stop: s.layout().state}
 	}
-	if err := s.bump(); err != nil {
+	if err := s.bumpGeneration(); err != nil {
 		return 0, err
 	}
 	err := s.apply(ops)
-	look := nearby{root: s.root}
+	look := folderCache{root: s.root}
 	defer look.close()
 	for _, c := range changes {
 		if err != nil {
-			s.unknown(c.Path)
+			s.forgetFile(c.Path)
 		} else {
-			s.wrote(&look, c.Path, c.Data, body(c))
+			s.noteWritten(&look, c.Path, c.Data, body(c))
 		}
 	}
-	if err := errors.Join(err, s.bump()); err != nil {
+	if err := errors.Join(err, s.bumpGeneration()); err != nil {
 		return 0, fmt.Errorf("write to the tree %s: %w", s.dir, err)
 	}
 	s.dropLogs(changes)
 	return len(changes), nil
 }
 
-// Batch is how many files Write makes durable at once.
+// Batch is the maximum number of files that Write makes durable at once.
 const Batch = 2000
 
-// apply writes files in their order, each batch while the lock is ours.
+// apply writes files in their order, each batch while this store holds the lock.
 func (s *Store) apply(ops []durable.Op) error {
 	for part := range slices.Chunk(ops, Batch) {
 		held := s.held.Load()
@@ -147,13 +91,6 @@ func (s *Store) apply(ops []durable.Op) error {
 	return nil
 }
 
-// Working is a sign for the lock of the tree, if this store holds it, that work under it goes on; see [lock.Lock.Working].
-func (s *Store) Working() {
-	if held := s.held.Load(); held != nil {
-		held.Working()
-	}
-}
-
 func (s *Store) mayWrite(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -168,7 +105,7 @@ func (s *Store) mayWrite(ctx context.Context) error {
 	return s.ensureLocal(tmpDir)
 }
 
-// upToDate reports whether a file holds already what it should.
+// upToDate reports whether a file already has its intended content.
 func (s *Store) upToDate(c Change) bool {
 	st, err := lstat(s.root, c.Path)
 	if c.Data == nil || err != nil {
@@ -181,18 +118,18 @@ func (s *Store) upToDate(c Change) bool {
 	return err == nil && bytes.Equal(old, c.Data)
 }
 
-// wrote tells the model of a file that this process wrote or removed. What a status file holds is decoded when an
-// entry of it is made, which is seldom: who wrote it has it already.
-func (s *Store) wrote(look *nearby, p string, data []byte, body any) {
+// noteWritten updates the model for a file that this process wrote or removed. A status file is decoded again only if its
+// entry is made again, which is rare: its writer has the decoded status.
+func (s *Store) noteWritten(look *folderCache, p string, data []byte, body any) {
 	a, _ := s.layout().classify(p)
 	if a == areaLedgers && data != nil {
-		body = s.wroteLedger(p, data)
+		body = s.noteLedgerWritten(p, data)
 	}
 	if s.model == nil {
 		return
 	}
 	if _, asleep := s.model.dormant.owns(p); asleep {
-		s.roused.Store(true)
+		s.needsFullLoad.Store(true)
 		return
 	}
 	st, err := look.lstat(p)
@@ -203,22 +140,22 @@ func (s *Store) wrote(look *nearby, p string, data []byte, body any) {
 	s.model.put(&file{path: p, area: a, racy: true, stat: st, sum: xxhash.Sum64(data), body: body})
 }
 
-// body is what is known of a change's content without decoding it.
+// body returns the body of a change that is known without decoding it.
 func body(c Change) any {
 	if c.Status == nil {
 		return nil
 	}
-	return holdStatus(c.Status)
+	return newLazyStatus(c.Status)
 }
 
-// nearby looks at files one after the other that mostly lie in the same folder, which it keeps open.
-type nearby struct {
+// folderCache reads stats of files that are mostly in the same folder, which it keeps open.
+type folderCache struct {
 	root *os.Root
 	path string
 	dir  *folder
 }
 
-func (n *nearby) lstat(p string) (stat, error) {
+func (n *folderCache) lstat(p string) (stat, error) {
 	parent, name := path.Dir(p), path.Base(p)
 	if n.dir == nil || n.path != parent {
 		n.close()
@@ -233,15 +170,15 @@ func (n *nearby) lstat(p string) (stat, error) {
 	return st, err
 }
 
-func (n *nearby) close() {
+func (n *folderCache) close() {
 	if n.dir != nil {
 		n.dir.close()
 		n.dir = nil
 	}
 }
 
-// unknown makes the next look read a file again.
-func (s *Store) unknown(p string) {
+// forgetFile makes the next scan read a file again.
+func (s *Store) forgetFile(p string) {
 	if s.model == nil || s.model.files[p] == nil {
 		return
 	}
@@ -250,108 +187,18 @@ func (s *Store) unknown(p string) {
 	s.model.put(&again)
 }
 
-// Fold changes a file that programs of other makes may write too, under the AgentX lock protocol. fold makes the new
-// content of the old (nil: no file); it may be called several times and must depend on nothing but old. When there is
-// nothing to change, nothing is locked. What is no JSON is read again under the lock: another program may be writing it.
-func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
-	old, err := s.readOrNil(p)
-	switch {
-	case errors.Is(err, errNotFile):
-		return fmt.Errorf("read %s: %w; move it away: no link is followed here, and nothing is written over one", p, err)
-	case err != nil:
-		return fmt.Errorf("read %s: %w", p, err)
-	}
-	next, err := fold(old)
-	torn := err != nil && old != nil && !json.Valid(old)
-	if err != nil && !torn {
-		return fmt.Errorf("fold %s: %w", p, err)
-	}
-	if err := s.ensureLocal(tmpDir); err != nil {
-		return err
-	}
-	if !torn && same(withLF(old), next) {
-		return s.sweepLock(ctx, p)
-	}
-	if err := s.SyncJournal(); err != nil {
-		return err
-	}
-	last := next
-	s.ignoreLock(p)
-	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(now []byte) ([]byte, error) {
-		if last = next; !torn && same(now, old) {
-			return last, nil // nobody came between
-		}
-		last, err = fold(now)
-		return last, err
-	})
-	if err != nil {
-		return fmt.Errorf("fold %s: %w", p, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	look := nearby{root: s.root}
-	defer look.close()
-	s.wrote(&look, p, last, nil)
-	return s.bump()
-}
-
-// withLF is a content as this program writes it: a checkout may have given it CRLF, which is no reason to write it again.
-func withLF(data []byte) []byte {
-	if !bytes.Contains(data, []byte("\r\n")) {
-		return data
-	}
-	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-}
-
-// same reports whether two contents are the same; nil is that of no file.
-func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
-
-// sweepLock takes what a killed process left of the lock of p out of the way, by taking the lock. One that is held is
-// left alone.
-func (s *Store) sweepLock(ctx context.Context, p string) error {
-	if left, err := fs.Glob(regular.FS(s.root), p+".*"); err != nil || len(left) == 0 {
-		return err
-	}
-	o := s.lockOptions()
-	o.Tries = 1
-	l, err := s.acquire(ctx, p, o)
-	if errors.Is(err, ErrBusy) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("tidy up the lock of %s: %w", p, err)
-	}
-	return l.Release()
-}
-
-// readOrNil reads a regular file; nil when there is none.
-func (s *Store) readOrNil(p string) ([]byte, error) {
-	d, err := openFolder(s.root, path.Dir(p))
-	if err == nil {
-		defer d.close()
-		var data []byte
-		if data, _, err = d.read(path.Base(p), stateLimit); err == nil {
-			return data, nil
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return nil, err
-}
-
-// Announce tells the processes that work on the tree that this one wrote files beside Write, specs for example: each looks
-// at all files at its next turn, whatever it was hinted at. It needs no lock.
+// Announce notifies the other processes of the tree that this one wrote files by other means than Write, for example
+// specs: each scans all files at its next turn, regardless of its hints. It needs no lock.
 func (s *Store) Announce() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := errors.Join(s.ensureLocal(tmpDir), s.bump()); err != nil {
+	if err := errors.Join(s.ensureLocal(tmpDir), s.bumpGeneration()); err != nil {
 		return fmt.Errorf("tell of what was written to the tree %s: %w", s.dir, err)
 	}
 	return nil
 }
 
-// generation is a number that grows whenever a process of ours wrote to the tree.
+// generation returns a number that grows with each write to the tree by a reconcile process.
 func (s *Store) generation() int64 {
 	fi, err := s.root.Lstat(generationPath)
 	if err != nil {
@@ -360,9 +207,9 @@ func (s *Store) generation() int64 {
 	return fi.Size()
 }
 
-// bump tells other processes that the tree was changed: it appends a byte, so that no bump is lost. This process knows
-// what it wrote itself.
-func (s *Store) bump() error {
+// bumpGeneration notifies other processes that the tree changed: it appends a byte, so that no notification is lost. This
+// process knows its own writes.
+func (s *Store) bumpGeneration() error {
 	f, _, err := regular.OpenFile(s.root, generationPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("count a change: %w", err)

@@ -171,7 +171,7 @@ func TestCarry(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"state/dags/bad.json": "<<<<<<<", ".reconcile/damaged/x": "", ".reconcile/tmp/x": ""})
 	const to = ".reconcile/damaged/state/dags/bad.json.1"
-	if err := open(t, dir).carry("state/dags/bad.json", to); err != nil {
+	if err := open(t, dir).copyAcross("state/dags/bad.json", to); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, to)); err != nil || string(data) != "<<<<<<<" {
@@ -326,7 +326,7 @@ func FuzzStatus(f *testing.F) {
 	f.Add([]byte("{\n<<<<<<< HEAD\n"))
 	k, _ := testKinds.Find("DAG")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		st, err := new(room).decodeStatus(k, "checks", data)
+		st, err := new(decodeBuffer).decodeStatus(k, "checks", data)
 		if err != nil {
 			return
 		}
@@ -339,7 +339,7 @@ func FuzzStatus(f *testing.F) {
 		if p, err2 := EncodeStatus(checks, plain); err != nil || err2 != nil || string(p) != string(b) {
 			t.Fatalf("%s: %s, without packing %s (%v, %v)", data, b, p, err, err2)
 		}
-		again, err := new(room).decodeStatus(k, "checks", b)
+		again, err := new(decodeBuffer).decodeStatus(k, "checks", b)
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}

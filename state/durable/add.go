@@ -7,9 +7,8 @@ import (
 	"path"
 )
 
-// Add writes a file that does not exist, whole and at once, and like Replace syncs nothing. The error wraps
-// fs.ErrExist if there is a file of the name: of two processes that add one, one is told so. Where the file system has
-// no hard links that is only looked at.
+// Add creates a file atomically and, like Replace, syncs nothing. The error wraps fs.ErrExist if the file exists: of two
+// concurrent processes, one gets the error. On file systems without hard links, that is only checked beforehand.
 func Add(root *os.Root, tmpDir, target string, data []byte) error {
 	w := newWriter(root, tmpDir)
 	defer w.folders.close()
@@ -20,8 +19,8 @@ func Add(root *os.Root, tmpDir, target string, data []byte) error {
 	return w.link(target, temp)
 }
 
-// AddFrom is Add for a content of any length, which fill writes, and for a file with the given mode. When fill fails,
-// nothing is added and its error is returned. With sync, content and name are durable afterwards.
+// AddFrom is Add for content of any length, which fill writes, and for a file with the given mode. If fill fails, nothing
+// is added and its error is returned. With sync, content and name are durable afterwards.
 func AddFrom(root *os.Root, tmpDir, target string, mode fs.FileMode, sync bool, fill func(*os.File) error) error {
 	w := newWriter(root, tmpDir)
 	defer w.folders.close()
@@ -49,7 +48,7 @@ func (w *writer) link(target, temp string) error {
 		err = w.root.Link(temp, target)
 	}
 	if err == nil {
-		_ = w.root.Remove(temp) // else a sweep does it
+		_ = w.root.Remove(temp) // otherwise a sweep removes it
 		return nil
 	}
 	if _, there := w.root.Lstat(target); errors.Is(there, fs.ErrNotExist) {
@@ -59,7 +58,7 @@ func (w *writer) link(target, temp string) error {
 	return fail("write", target, err)
 }
 
-// createFrom is create for a content that fill writes.
+// createFrom is create for content that fill writes.
 func (w *writer) createFrom(name string, mode fs.FileMode, sync bool, fill func(*os.File) error) (err error) {
 	f, err := w.folders.create(name, mode)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// Advise adds to an error of the file system what to do about it. Any other error, and one that was advised before, is
-// returned as it is.
+// Advise adds the next step to an error of the file system. Any other error, and one with advice, is returned unchanged.
 func Advise(err error) error {
 	var before *advised
 	hint := hint(err)
@@ -17,7 +16,7 @@ func Advise(err error) error {
 	return &advised{err, hint}
 }
 
-// advised is an error with what to do about it.
+// advised is an error with its next step.
 type advised struct {
 	err  error
 	hint string

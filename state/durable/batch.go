@@ -9,21 +9,22 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// few is up to how many files, or folders, are synced one by one: beyond it, one sync of the file system is quicker.
+// few is the maximum number of files, or folders, that are synced individually: for more, one sync of the file system is
+// faster.
 const few = 16
 
 // Op is one change of a batch.
 type Op struct {
 	Path string
-	Data []byte // nil removes the file; removing a file that does not exist is no error
-	// Stop, for a removal, is the folder below which folders that became empty are removed too. When it is empty, no
+	Data []byte // nil removes the file; a missing file is not an error
+	// Stop, for a removal, is the folder below which folders that became empty are also removed. If it is empty, no
 	// folder is removed.
 	Stop string
 }
 
-// Apply makes many changes durable for little more than the price of one. Each file is old or new at any moment; the
-// batch as a whole is not atomic: changes appear in order, and a crash or an error leaves a first part of them.
-// Nothing is changed when one of the new contents cannot be written.
+// Apply makes many changes durable for little more than the cost of one. Each file has its old or new content at any
+// moment; the batch as a whole is not atomic: changes appear in order, and a crash or an error leaves a prefix of them.
+// If one of the new contents cannot be written, nothing is changed.
 func Apply(root *os.Root, tmpDir string, ops []Op) error {
 	s, err := StageAll(root, tmpDir, ops)
 	if err != nil {
@@ -32,15 +33,15 @@ func Apply(root *os.Root, tmpDir string, ops []Op) error {
 	return s.Commit()
 }
 
-// Staged are the new contents of a batch, on disk, but not yet in place. Commit puts them in place; Discard drops them.
-// One of the two must be called.
+// Staged holds the new contents of a batch on disk, not yet in place. Commit puts them in place; Discard removes them.
+// The caller must call one of the two.
 type Staged struct {
 	w     *writer
 	ops   []Op
-	temps []string // of each of ops; "" for removals
+	temps []string // one for each of ops; "" for removals
 }
 
-// StageAll does the first half of Apply: it writes and syncs the new contents, and changes nothing.
+// StageAll is the first half of Apply: it writes and syncs the new contents, and changes no target.
 func StageAll(root *os.Root, tmpDir string, ops []Op) (*Staged, error) {
 	s := Begin(root, tmpDir)
 	many := len(ops) > few && canSyncTree
@@ -61,7 +62,7 @@ func StageAll(root *os.Root, tmpDir string, ops []Op) (*Staged, error) {
 // Begin starts a batch that grows by Add. Before Commit it must be synced.
 func Begin(root *os.Root, tmpDir string) *Staged { return &Staged{w: newWriter(root, tmpDir)} }
 
-// Add writes the new content of one more file, and syncs nothing. After an error the batch is what it was.
+// Add writes the new content of one more file, without a sync. After an error the batch is unchanged.
 func (s *Staged) Add(op Op) error { return s.add(op, false) }
 
 func (s *Staged) add(op Op, sync bool) error {
@@ -81,8 +82,7 @@ func (s *Staged) add(op Op, sync bool) error {
 	return nil
 }
 
-// Sync makes the contents durable. What was known of the folders is forgotten: it may be some time since the first of
-// them was written.
+// Sync makes the contents durable. It drops the cached state of the folders, which may be out of date by now.
 func (s *Staged) Sync() error {
 	s.w.forget()
 	if len(s.w.temps) == 0 {
@@ -94,8 +94,8 @@ func (s *Staged) Sync() error {
 	return s.w.syncEach()
 }
 
-// Commit renames the contents into place, removes what is to be removed, and syncs the folders. After an error what was
-// not changed yet is as it was.
+// Commit renames the contents into place, removes the files of removals, and syncs the folders. After an error the
+// remaining files are unchanged.
 func (s *Staged) Commit() error {
 	err := s.w.perform(s.ops, s.temps)
 	if err == nil {
@@ -115,7 +115,7 @@ func (s *Staged) Discard() {
 	s.w.folders.close()
 }
 
-// syncTemps syncs the whole file system, or, where it refuses, every temporary file.
+// syncTemps syncs the whole file system, or, if it does not support that, every temporary file.
 func (w *writer) syncTemps() error {
 	err := syncTree(w.root, w.tmp)
 	if !errors.Is(err, errors.ErrUnsupported) {

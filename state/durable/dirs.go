@@ -12,10 +12,10 @@ import (
 	"reconcile.dev/reconcile/schemas/treepath"
 )
 
-// ErrRefused is the cause of errors about paths that this package does not write to, whatever the disk says.
+// ErrRefused is the cause of errors about paths that this package never writes to.
 var ErrRefused = errors.New("refused")
 
-// vet checks that target may be written and returns the mode that it has, or 0 if there is no such file.
+// vet checks that target may be written and returns its mode, or 0 if it does not exist.
 func (w *writer) vet(target string) (fs.FileMode, error) {
 	if err := vetPath(target); err != nil {
 		return 0, err
@@ -36,7 +36,7 @@ func (w *writer) vet(target string) (fs.FileMode, error) {
 	return fi.Mode().Perm(), nil
 }
 
-// vetPath checks what can be seen without looking at the disk.
+// vetPath checks the path without access to the disk.
 func vetPath(p string) error {
 	switch owner := treepath.Of(p); {
 	case owner == treepath.Outside || p == ".":
@@ -47,7 +47,7 @@ func vetPath(p string) error {
 	return nil
 }
 
-// vetDir checks that dir and what is above it are folders, as far as they exist.
+// vetDir checks that dir and its existing parents are folders.
 func (w *writer) vetDir(dir string) error {
 	if w.checked[dir] || w.absent[dir] {
 		return nil
@@ -69,8 +69,7 @@ func (w *writer) vetDir(dir string) error {
 	return nil
 }
 
-// makeDir makes dir and what is missing above it. With sync, the folders in which new ones appeared are noted for
-// syncDirs.
+// makeDir makes dir and its missing parents. With sync, it records the folders with new entries for syncDirs.
 func (w *writer) makeDir(dir string, sync bool) error {
 	if w.checked[dir] {
 		return nil
@@ -88,7 +87,7 @@ func (w *writer) makeDir(dir string, sync bool) error {
 	if err := w.root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if sync { // also when another process was quicker: it may not have synced yet
+	if sync { // even if another process made the folder: it may not have synced it yet
 		w.touch(path.Dir(dir))
 	}
 	delete(w.absent, dir)
@@ -115,7 +114,7 @@ func (w *writer) syncDirs() error {
 	return nil
 }
 
-// prune removes dir and the folders above it while they are empty, but neither stop nor what is not below stop.
+// prune removes dir and its parents while they are empty, except stop and the folders that are not below stop.
 func (w *writer) prune(dir, stop string) error {
 	for dir != "." && (stop == "." || strings.HasPrefix(dir, stop+"/")) {
 		err := w.root.Remove(dir)

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange gives two files each other's name at once. ext4 takes a rename over a file for a wish to have the new one on
-// the disk soon, and makes the caller wait while it begins to write (auto_da_alloc): of 16 MB, for 10 ms, and whoever
-// syncs next for the rest. An exchange is no less whole to readers, and costs nothing. errors.ErrUnsupported says that
-// the file system cannot do it, or that there is no such file to exchange with.
+// exchange atomically swaps the names of two files. On a rename over a file, ext4 starts to write the new file to disk,
+// and makes the caller wait meanwhile (auto_da_alloc): 10 ms for 16 MB, and the next sync waits for the rest. An exchange
+// is as atomic for readers, and costs nothing. errors.ErrUnsupported says that the file system does not support it, or
+// that one of the files does not exist.
 func (f *folders) exchange(from, to string) error {
 	a, err := f.at(path.Dir(from))
 	if err != nil {

@@ -4,5 +4,5 @@ package durable
 
 import "errors"
 
-// exchange is not to be had here.
+// exchange is not available on this system.
 func (f *folders) exchange(string, string) error { return errors.ErrUnsupported }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// folders walks the path below the root each time.
+// folders resolves the path below the root each time.
 type folders struct{ root *os.Root }
 
 func (f *folders) create(name string, mode fs.FileMode) (*os.File, error) {

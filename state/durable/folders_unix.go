@@ -12,8 +12,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// folders keeps folders open for the length of one call of this package. A path is walked below the root once, when
-// its folder is opened; what is done in it afterwards cannot be led elsewhere.
+// folders keeps folders open during one call of this package. A path is resolved below the root once, when its folder is
+// opened; later operations in it cannot be redirected.
 type folders struct {
 	root *os.Root
 	open map[string]*os.File
@@ -34,7 +34,7 @@ func (f *folders) at(dir string) (int, error) {
 	return int(d.Fd()), nil
 }
 
-// create makes a file that does not exist, for writing.
+// create creates a file that must not exist, for writing.
 func (f *folders) create(name string, mode fs.FileMode) (*os.File, error) {
 	dir, err := f.at(path.Dir(name))
 	if err != nil {

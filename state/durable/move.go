@@ -7,9 +7,9 @@ import (
 	"path"
 )
 
-// Move renames a regular file to a path where there is none, durably, and makes missing folders. A reader, and a machine
-// that lost power, sees it at one of the paths. The error wraps fs.ErrExist if there is something at the target,
-// fs.ErrNotExist if there is no file, and ErrRefused for paths that this package does not touch.
+// Move renames a regular file to an unused path, durably, and makes missing folders. A reader, also after a power loss,
+// sees it at one of the paths. The error wraps fs.ErrExist if the target exists, fs.ErrNotExist if the file does not, and
+// ErrRefused for paths that this package does not change.
 func Move(root *os.Root, from, to string) error {
 	w := newWriter(root, ".")
 	defer w.folders.close()

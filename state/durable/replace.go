@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Replace puts a file in the place of another as WriteFile does, but syncs nothing: it is for what can be made again from
-// other files, and is checked when it is read. A reader sees the old or the new, whole; after a loss of power there may
-// be the old one, the new one, one without content, or none. The content is what the parts are, one after the other.
+// Replace replaces a file as WriteFile does, but syncs nothing: it is for derived files, which are validated when they
+// are read. A reader sees the complete old or new content; after a power loss the file may have the old or new content,
+// be empty, or be missing. The content is the concatenation of the parts.
 func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
-	d, err := Sketch(root, tmpDir, target, slices.Values(parts))
+	d, err := NewDraft(root, tmpDir, target, slices.Values(parts))
 	if err != nil {
 		return err
 	}
@@ -22,16 +22,16 @@ func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
 	return d.Place()
 }
 
-// Draft is new content of one file that is not synced and not yet in place.
+// Draft is the new content of one file, not synced and not yet in place.
 type Draft struct {
 	w      *writer
 	target string
-	temp   string // what is to be removed: the draft, or the file that it took the place of; "" for nothing
+	temp   string // the file to remove: the draft, or the file that it replaced; "": none
 }
 
-// Sketch does the first half of Replace, which is all of its work where the content is large: it writes what the parts
-// are. Place puts it in place; in the end Discard must be called, placed or not.
-func Sketch(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draft, error) {
+// NewDraft is the first half of Replace, which is all of its work for large content: it writes the parts. Place puts the
+// draft in place; Discard must be called at the end, whether placed or not.
+func NewDraft(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draft, error) {
 	w := newWriter(root, tmpDir)
 	temp, err := w.stage(target, parts, false)
 	if err != nil {
@@ -41,17 +41,17 @@ func Sketch(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draf
 	return &Draft{w, target, temp}, nil
 }
 
-// Date gives the draft a modification time, before Place.
-func (d *Draft) Date(at time.Time) error { return d.w.root.Chtimes(d.temp, time.Time{}, at) }
+// SetTime sets the draft's modification time, before Place.
+func (d *Draft) SetTime(at time.Time) error { return d.w.root.Chtimes(d.temp, time.Time{}, at) }
 
-// Place ends what Sketch began. It is called once. The file that was there is left to Discard: to remove a large one takes
-// longer than all else.
+// Place puts the draft in place. It is called once. It leaves the removal of the old file to Discard: for a large file
+// that takes longer than everything else.
 func (d *Draft) Place() error {
 	defer d.w.folders.close()
 	err := d.w.makeDir(path.Dir(d.target), false)
 	if err == nil {
 		if err = d.w.folders.exchange(d.temp, d.target); err == nil {
-			return nil // the temporary file is the old one now
+			return nil // the temporary file is now the old file
 		}
 	}
 	if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
@@ -62,11 +62,28 @@ func (d *Draft) Place() error {
 	return d.w.place(d.target, temp)
 }
 
-// Discard removes the temporary file, be it the draft or the file that it took the place of. A second call does nothing.
+// Discard removes the temporary file: the draft or the file that it replaced. A second call does nothing.
 func (d *Draft) Discard() {
 	if d.temp != "" {
 		_ = d.w.root.Remove(d.temp)
 		d.temp = ""
 	}
 	d.w.folders.close()
+}
+
+// Scratch creates a temporary file for data that is too large for memory. It has no name, so that it is removed when it
+// is closed or the program ends; on systems that cannot remove an open file, [Sweep] removes it later.
+func Scratch(root *os.Root, tmpDir string) (*os.File, error) {
+	w := newWriter(root, tmpDir)
+	defer w.folders.close()
+	name := path.Join(w.tmp, tempName())
+	if err := w.makeDir(w.tmp, false); err != nil {
+		return nil, fail("make", name, err)
+	}
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fail("make", name, err)
+	}
+	_ = root.Remove(name)
+	return f, nil
 }

@@ -37,7 +37,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-func TestSketch(t *testing.T) {
+func TestDraft(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestSketch(t *testing.T) {
 				was = next
 			},
 		} {
-			d, err := durable.Sketch(root, "tmp", "f", slices.Values([][]byte{[]byte(next[:1]), nil, []byte(next[1:])}))
+			d, err := durable.NewDraft(root, "tmp", "f", slices.Values([][]byte{[]byte(next[:1]), nil, []byte(next[1:])}))
 			if err != nil {
 				t.Fatal(err)
 			}

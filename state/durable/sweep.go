@@ -17,25 +17,25 @@ import (
 
 const (
 	tempSuffix = ".tmp"
-	noteSuffix = ".at" // of a file that holds the path of a temporary file beside its target
+	noteSuffix = ".at" // suffix of a file with the path of a temporary file next to its target
 
-	// abandoned is the age after which the temporary file of a process that we cannot judge is litter. A write takes
+	// abandoned is the age from which on a temporary file of an unknown process is a leftover. A write takes
 	// milliseconds.
 	abandoned = time.Hour
 )
 
 var tempCount atomic.Uint64 // makes names unique within the process
 
-// TempName is a name that nobody else uses, for a file that Sweep is to remove once this process has ended.
+// TempName returns a unique name for a file that Sweep removes after this process has ended.
 func TempName() string { return tempName() }
 
-// tempName is TAG-PID-START-COUNT.tmp: a name that no other process or call uses, and that tells its maker.
+// tempName returns TAG-PID-START-COUNT.tmp: a unique name that identifies its creator.
 func tempName() string {
 	id := proc.Self()
 	return fmt.Sprintf("%s-%d-%d-%d%s", id.Tag, id.PID, id.Start, tempCount.Add(1), tempSuffix)
 }
 
-// maker reads a temporary name back.
+// maker parses a temporary name.
 func maker(name string) (proc.ID, bool) {
 	name, _ = strings.CutSuffix(name, noteSuffix)
 	name, ok := strings.CutSuffix(name, tempSuffix)
@@ -46,12 +46,13 @@ func maker(name string) (proc.ID, bool) {
 	}
 	pid, err := strconv.Atoi(f[n-3])
 	start, err2 := strconv.ParseInt(f[n-2], 10, 64)
-	tag := strings.Join(f[:n-3], "-") // may have dashes itself
+	tag := strings.Join(f[:n-3], "-") // may contain dashes
 	return proc.ID{Tag: tag, PID: pid, Start: start}, err == nil && err2 == nil
 }
 
-// Sweep removes the temporary files of processes that ended, whether they were killed or lost power. Those of a
-// process that cannot be judged (another container or boot) go after an hour. Other files are left alone. It may run at any time, beside any number of writers.
+// Sweep removes the temporary files of processes that ended, were killed or lost power. Those of unknown processes
+// (another container or boot) are removed after an hour. It does not touch other files. It is safe at any time,
+// concurrently with any number of writers.
 func Sweep(root *os.Root, tmpDir string) error {
 	w := newWriter(root, tmpDir)
 	if err := w.vetDir(w.tmp); err != nil {
@@ -64,15 +65,15 @@ func Sweep(root *os.Root, tmpDir string) error {
 	var errs []error
 	gone := map[proc.ID]bool{}
 	for _, e := range entries {
-		if litter(e, gone) {
+		if isLeftover(e, gone) {
 			errs = append(errs, w.sweep(path.Join(w.tmp, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// litter judges one file by its maker, else by age. It remembers in gone which makers are gone.
-func litter(e fs.DirEntry, gone map[proc.ID]bool) bool {
+// isLeftover judges one file by its creator, else by age. It records in gone which creators have ended.
+func isLeftover(e fs.DirEntry, gone map[proc.ID]bool) bool {
 	id, ok := maker(e.Name())
 	if !ok || !e.Type().IsRegular() {
 		return false
@@ -89,7 +90,7 @@ func litter(e fs.DirEntry, gone map[proc.ID]bool) bool {
 	return err == nil && time.Since(fi.ModTime()) > abandoned
 }
 
-// sweep removes one file of a dead writer, and first the one beside a target that it is a note of.
+// sweep removes one file of a dead writer, and first the file next to a target that it refers to.
 func (w *writer) sweep(name string) error {
 	if strings.HasSuffix(name, noteSuffix) {
 		if err := w.sweepBeside(name); err != nil {
@@ -110,7 +111,7 @@ func (w *writer) sweepBeside(note string) error {
 	beside := string(data)
 	ours := strings.TrimSuffix(path.Base(note), noteSuffix)
 	if _, err := w.vet(beside); err != nil || !strings.HasSuffix(beside, "."+ours) {
-		return nil // torn, or not written by us
+		return nil // incomplete, or not written by reconcile
 	}
 	return ignoreMissing(w.root.Remove(beside))
 }

@@ -12,8 +12,8 @@ import (
 
 const canSyncTree = true
 
-// syncTree writes the whole file system that holds dir to disk (syncfs(2); since Linux 5.8 it reports errors of
-// writing back). errors.ErrUnsupported says that the system has no such call.
+// syncTree writes the whole file system of dir to disk (syncfs(2); since Linux 5.8 it reports errors of writing back).
+// errors.ErrUnsupported says that the system has no such call.
 func syncTree(root *os.Root, dir string) error {
 	f, err := regular.Folder(root, dir)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// DefaultMode is the mode of files that did not exist, before the umask. Files that exist keep theirs.
+// DefaultMode is the mode of new files, before the umask. Existing files keep their mode.
 const DefaultMode fs.FileMode = 0o644
 
-// WriteFile replaces the file at path below root, durably, and makes missing folders. tmpDir, also below root, is
-// where temporary files go; it is made when missing.
+// WriteFile replaces the file at path below root, durably, and makes missing folders. tmpDir, also below root, is the
+// folder of temporary files; it is made if missing.
 func WriteFile(root *os.Root, tmpDir, path string, data []byte) error {
 	s, err := Stage(root, tmpDir, path, data)
 	if err != nil {
@@ -36,15 +36,15 @@ func Stage(root *os.Root, tmpDir, path string, data []byte) (*Staged, error) {
 	return StageAll(root, tmpDir, []Op{{Path: path, Data: data}})
 }
 
-// writer is what one call of this package knows of the disk.
+// writer is the state of one call of this package.
 type writer struct {
 	root    *os.Root
 	tmp     string
-	checked map[string]bool // folders known to exist and to be folders
-	absent  map[string]bool // folders seen not to exist while staging; nothing is below them
+	checked map[string]bool // folders that exist
+	absent  map[string]bool // folders that did not exist while staging; nothing is below them
 	folders folders         // handles, so that a batch does not walk the same path for every file
 	dirty   []string        // folders with a changed entry, in order of first change
-	temps   []string        // temporary files that may be left to remove
+	temps   []string        // temporary files that may have to be removed
 }
 
 func newWriter(root *os.Root, tmpDir string) *writer {
@@ -53,17 +53,16 @@ func newWriter(root *os.Root, tmpDir string) *writer {
 	return w
 }
 
-// forget drops what is known of folders: others may have changed them.
+// forget drops the cached state of folders: other processes may have changed them.
 func (w *writer) forget() {
 	w.checked, w.absent = map[string]bool{".": true}, map[string]bool{}
 	w.folders.close()
 }
 
-// whole is a content of one part.
+// whole returns content in one part.
 func whole(data []byte) iter.Seq[[]byte] { return slices.Values([][]byte{data}) }
 
-// stage writes what the parts are to a temporary file with the mode that the target has or will have, and returns its
-// name.
+// stage writes the parts to a temporary file with the mode that the target has or will have, and returns its name.
 func (w *writer) stage(target string, parts iter.Seq[[]byte], sync bool) (string, error) {
 	mode, err := w.vet(target)
 	if err != nil {
@@ -79,7 +78,7 @@ func (w *writer) stage(target string, parts iter.Seq[[]byte], sync bool) (string
 	return temp, nil
 }
 
-// create writes a new file. An error leaves none. An exact mode is set past the umask; 0 is for a new file.
+// create writes a new file. An error leaves none. An exact mode is set regardless of the umask; 0 is for a new file.
 func (w *writer) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, sync bool) error {
 	return w.createFrom(name, cmp.Or(mode, DefaultMode), sync, func(f *os.File) error {
 		for part := range parts {
@@ -120,8 +119,8 @@ func (w *writer) rename(target, temp string) (err error) {
 	return err
 }
 
-// placeBeside is for a temporary folder that is on another file system than target: the content is copied to a file
-// beside the target. The note tells Sweep about that file should we die here.
+// placeBeside places content from a temporary folder on another file system than target: it copies the content to a file
+// next to the target. The note leads Sweep to that file if this process dies here.
 func (w *writer) placeBeside(target, temp string) error {
 	if _, err := w.vet(target); err != nil {
 		return err
@@ -158,7 +157,7 @@ func (w *writer) placeBeside(target, temp string) error {
 	return nil
 }
 
-// fail names the path, the cause and, where there is one, the way out.
+// fail returns an error with the path, the cause and, if known, the next step.
 func fail(verb, path string, err error) error {
 	return Advise(fmt.Errorf("%s %s: %w", verb, path, err))
 }

@@ -1,7 +1,7 @@
-// Package filelock locks files that are open already, with gofrs/flock. The library opens files by their names; here it is made
-// sure that what it locks is the file that the caller has opened below its root.
+// Package filelock locks open files with gofrs/flock. The library opens files by name; this package ensures that it
+// locks the file that the caller has opened below its root.
 //
-// A lock is free when it is unlocked, or when its process ends in whatever way. Commands that the process starts do not get it.
+// A lock is released by an unlock or by the end of its process. Commands that the process starts do not inherit it.
 package filelock
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrReplaced says that the file has been removed, or that its name has become that of another one, since it was opened.
+// ErrReplaced says that the file was removed or replaced since it was opened.
 var ErrReplaced = errors.New("the file to lock was replaced")
 
-// Wait locks the file of f for one holder, after everybody who waits already. It cannot be broken off.
+// Wait takes an exclusive lock on the file of f, after all earlier waiters. It cannot be canceled.
 func Wait(f *os.File) (*flock.Flock, error) {
-	l := newLock(f, os.O_RDWR) // NFS has exclusive locks only on files that are open for writing
+	l := newLock(f, os.O_RDWR) // NFS requires files that are open for writing
 	for {
 		if err := l.Lock(); !errors.Is(err, syscall.EINTR) {
 			return check(l, f, err)
@@ -27,7 +27,7 @@ func Wait(f *os.File) (*flock.Flock, error) {
 	}
 }
 
-// Try is Wait without waiting: nil where the lock is taken.
+// Try is Wait without waiting: nil if the file is locked.
 func Try(f *os.File) (*flock.Flock, error) {
 	l := newLock(f, os.O_RDWR)
 	locked, err := l.TryLock()
@@ -37,8 +37,8 @@ func Try(f *os.File) (*flock.Flock, error) {
 	return check(l, f, err)
 }
 
-// Held reports whether somebody holds the lock of the file of f. Those who ask do not disturb one another. It is also true
-// where that cannot be told, such as of a file that was replaced.
+// Held reports whether another holder has the lock of the file of f. Concurrent calls do not disturb each other. It also
+// returns true if that is not known, for example for a replaced file.
 func Held(f *os.File) bool {
 	l := newLock(f, os.O_RDONLY)
 	free, err := l.TryRLock()
@@ -49,12 +49,12 @@ func Held(f *os.File) bool {
 	return err != nil || l.Unlock() != nil
 }
 
-// newLock never creates the file, which is there.
+// newLock does not create the file, which exists.
 func newLock(f *os.File, flags int) *flock.Flock {
 	return flock.New(stream(f.Name()), flock.SetFlag(flags|createStream))
 }
 
-// check returns a lock that was taken if it is one of the file of f; else it is given up.
+// check returns the lock if it is on the file of f; otherwise it releases it.
 func check(l *flock.Flock, f *os.File, err error) (*flock.Flock, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

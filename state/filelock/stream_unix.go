@@ -4,5 +4,5 @@ package filelock
 
 const createStream = 0
 
-// stream is what is locked: the file itself. Its content can be read all the same.
+// stream returns the name to lock: the file itself. It stays readable.
 func stream(name string) string { return name }

@@ -4,5 +4,5 @@ import "os"
 
 const createStream = os.O_CREATE
 
-// stream is what is locked: an empty stream beside the content, since Windows keeps everybody from reading what is locked.
+// stream returns the name to lock: an empty stream next to the content, since Windows makes locked data unreadable.
 func stream(name string) string { return name + ":lock" }

@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/state/proc"
 )
 
-// maxBody is how much of a lock file is looked at. Ours have some 200 bytes.
+// maxBody is the maximum number of bytes of a lock file that are read. Those of reconcile have some 200 bytes.
 const maxBody = 4 << 10
 
 // stampLayout has a fixed width, so that Touch can overwrite it.
@@ -20,13 +20,13 @@ const stampLayout = "2006-01-02T15:04:05.000Z"
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// body is what a lock file says. PID, Timestamp and Agent are mandated, the others are ours.
+// body is the content of a lock file. PID, Timestamp and Agent belong to the protocol, the others are reconcile's own.
 type body struct {
 	PID       int
-	Timestamp time.Time // zero if there is none that can be read
+	Timestamp time.Time // zero if missing or invalid
 	Agent     string
 	Nonce     string
-	Guard     string // proc.ID.Tag of the holder: who has it excludes others by the guard
+	Guard     string // proc.ID.Tag of the holder: holders with the same tag exclude each other by the guard
 	Start     int64  // proc.ID.Start of the holder
 }
 
@@ -53,11 +53,11 @@ func (b body) encode() []byte {
 	return append(data, '\n')
 }
 
-// timestampOffset finds the timestamp in what encode made; the number before it cannot contain the key.
+// timestampOffset finds the timestamp in the result of encode; the number before it cannot contain the key.
 func timestampOffset(data []byte) int { return bytes.Index(data, []byte(stampKey)) + len(stampKey) }
 
-// parseBody reads a lock file of any make, field by field: one that cannot be read leaves its zero value, and so does
-// a file that is no JSON object.
+// parseBody reads any program's lock file, field by field: an invalid field leaves its zero value, and so does a file
+// that is not a JSON object.
 func parseBody(data []byte) body {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var raw map[string]json.RawMessage
@@ -94,7 +94,7 @@ func parseTime(raw json.RawMessage) time.Time {
 	return time.UnixMilli(int64(n * 1000))
 }
 
-// number reads a JSON number, or one in quotes; 0 if it is none.
+// number reads a JSON number, quoted or not; 0 if invalid.
 func number(raw json.RawMessage) float64 {
 	n, err := strconv.ParseFloat(strings.Trim(string(raw), `" `), 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -103,10 +103,10 @@ func number(raw json.RawMessage) float64 {
 	return n
 }
 
-// id is the holder, if it is one of us.
+// id returns the holder, if it is a reconcile process.
 func (b body) id() proc.ID { return proc.ID{Tag: b.Guard, PID: b.PID, Start: b.Start} }
 
-// age is 0 if it is not known.
+// age returns 0 if the age is not known.
 func (b body) age(now time.Time) time.Duration {
 	if b.Timestamp.IsZero() {
 		return 0

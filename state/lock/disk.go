@@ -20,7 +20,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// osDisk is the disk of the protocol below an os.Root. The folder of F is held open, so each step is one short call.
+// osDisk is the disk of the protocol below an os.Root. It keeps the folder of F open, so that each step is one short
+// call.
 type osDisk struct {
 	root *os.Root
 	path string   // of F below root
@@ -40,7 +41,7 @@ func openDisk(root *os.Root, p string, o Options) (*osDisk, error) {
 	return &osDisk{root: root, path: p, dir: dir, base: path.Base(p), o: o}, nil
 }
 
-// descend opens a folder, and makes it when missing, without following a symbolic link.
+// descend opens a folder, and makes it if missing, without following a symbolic link.
 func descend(root *os.Root, dir string) (*os.Root, error) {
 	at, err := root.OpenRoot(".")
 	if dir == "." || err != nil {
@@ -148,21 +149,21 @@ func (d *osDisk) read() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := bytes.NewBuffer(make([]byte, 0, min(fi.Size(), mostAhead)+bytes.MinRead)) // no nil: there is a file
+	b := bytes.NewBuffer(make([]byte, 0, min(fi.Size(), maxPrealloc)+bytes.MinRead)) // not nil: the file exists
 	if _, err := b.ReadFrom(f); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// mostAhead bounds the room that is made for a file by what the file system says of its size.
-const mostAhead = 16 << 20
+// maxPrealloc bounds the memory that is allocated for a file by its reported size.
+const maxPrealloc = 16 << 20
 
 func (d *osDisk) stage(data []byte) (staged, error) {
 	return durable.Stage(d.root, d.o.TmpDir, d.path, data)
 }
 
-// openRegular opens a file for reading, and nothing that could block or lead elsewhere.
+// openRegular opens a regular file for reading, without blocking or following links.
 func openRegular(dir *os.Root, name string) (*os.File, error) {
 	fi, err := dir.Lstat(name)
 	if err == nil && !fi.Mode().IsRegular() {
@@ -175,7 +176,7 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 	return f, err
 }
 
-// osFile is an open lock file, as it was when it was opened.
+// osFile is an open lock file, with its stat at the time of opening.
 type osFile struct {
 	f  *os.File
 	fi fs.FileInfo
@@ -202,7 +203,7 @@ func (f *osFile) writeAt(data []byte, offset int64) error {
 	return err
 }
 
-// lockGuard opens and locks G. Should somebody have deleted the file that we waited for, it is not the guard any more.
+// lockGuard opens and locks G. If G was deleted meanwhile, the locked file is no longer the guard.
 func (d *osDisk) lockGuard(ctx context.Context, budget time.Duration) (guard, error) {
 	dir, err := descend(d.root, d.o.Dir)
 	if err != nil {
@@ -234,8 +235,8 @@ func (d *osDisk) lockGuard(ctx context.Context, budget time.Duration) (guard, er
 	}
 }
 
-// waitLock locks f, and closes it if it cannot. A wait in the kernel cannot be broken off: it goes on by itself, and
-// gives up the lock as soon as it has it.
+// waitLock locks f, and closes it if that fails. A wait in the kernel cannot be canceled: it continues in the background,
+// and releases the lock as soon as it has it.
 func waitLock(ctx context.Context, f *os.File, budget time.Duration) (*flock.Flock, error) {
 	l, err := filelock.Try(f)
 	switch {
@@ -296,7 +297,7 @@ func (g *osGuard) note() string {
 	return string(data)
 }
 
-// setNote may fail: then the lock that it is about is noticed later.
+// setNote may fail: then the age of the lock in the note is found out later.
 func (g *osGuard) setNote(s string) {
 	if g.f.Truncate(0) == nil {
 		_, _ = g.f.WriteAt([]byte(s), 0)

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// ErrBusy is the cause of an error when somebody else holds the lock. What was wanted can be tried again later.
+// ErrBusy is the cause of an error if another process holds the lock. A later attempt may succeed.
 var ErrBusy = errors.New("lock is busy")
 
-// ErrStolen is the cause of an error when somebody else took the lock from us, or may. Nothing may be written on the
-// strength of what was read; read and decide again.
+// ErrStolen is the cause of an error if another process took the lock, or may have. The caller must not write on the
+// basis of its reads, but read and decide again.
 var ErrStolen = errors.New("lock was lost")
 
-// BusyError says who holds a lock. It wraps [ErrBusy].
+// BusyError describes the holder of a lock. It wraps [ErrBusy].
 type BusyError struct {
-	Path  string        // of the locked file
-	PID   int           // of the holder; 0 if it does not tell
-	Agent string        // as the holder calls itself
-	Age   time.Duration // since it was locked; 0 if it does not tell
-	Hung  bool          // the holder is one of us, alive, and did not let go in all the time that we waited
+	Path  string        // the path of the locked file
+	PID   int           // of the holder; 0 if not known
+	Agent string        // the name of the holder
+	Age   time.Duration // since it was locked; 0 if not known
+	Hung  bool          // the holder is a live reconcile process that did not release the lock during the whole wait
 }
 
 func (e *BusyError) Error() string {

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// State says what [Inspect] found.
+// State is the state of a lock.
 type State string
 
 const (
-	Free    State = "free"    // there is no lock
-	Live    State = "live"    // held by one of us that is alive
-	Foreign State = "foreign" // held by another program, or one of us in another container, and younger than Stale
-	Corpse  State = "corpse"  // left by one of us that has ended; the next Acquire takes it at once
-	Empty   State = "empty"   // a young file with nothing that can be read: being written, or left so by a crash
+	Free    State = "free"    // no lock
+	Live    State = "live"    // held by a live reconcile process
+	Foreign State = "foreign" // held by another program, or by reconcile in another container, and younger than Stale
+	Corpse  State = "corpse"  // left by a reconcile process that has ended; the next Acquire takes it at once
+	Empty   State = "empty"   // a young file without valid content: being written, or left by a crash
 	Stale   State = "stale"   // older than Stale; the next Acquire takes it
 )
 
-// Info is what can be told about a lock without touching it.
+// Info describes a lock.
 type Info struct {
 	State State
 	PID   int           // 0 if unknown
 	Agent string        // "" if unknown
-	Age   time.Duration // of its timestamp, or of the file if there is none
-	// Litter are the names, below root, of leftovers of processes that were killed: the next Acquire removes them.
+	Age   time.Duration // of its timestamp, or of the file if it has none
+	// Litter are the paths, below root, of leftover files of killed processes: the next Acquire removes them.
 	Litter []string
 }
 
-// Inspect looks at the lock of the file at path and changes nothing. Only [Options.Stale] and Now matter.
+// Inspect reads the lock of the file at path and changes nothing. Only [Options.Stale] and Now are used.
 func Inspect(root *os.Root, p string, o Options) (Info, error) {
 	o = o.withDefaults()
 	if _, err := root.Lstat(path.Dir(p)); errors.Is(err, fs.ErrNotExist) {

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// judge reports whether L or R may be removed by one who holds the guard: because its owner held the guard and is
-// dead, or because nobody may hold a lock for so long.
+// judge reports whether a holder of the guard may remove L or R: its owner held the guard and is dead, or it is older
+// than a lock may be.
 func (a *attempt) judge(f file) (b body, free bool) {
 	b = parseBody(f.content())
 	return b, a.gone(b.id()) || timestampAged(b.Timestamp, a.o.Now(), a.o.Stale) && a.fileAged(f)
 }
 
-// removed notes whether others may have judged a lock to be abandoned before it was removed just now.
-func (a *attempt) removed(b body) {
+// noteRemoved records whether other processes may have judged the lock as abandoned before its removal just now.
+func (a *attempt) noteRemoved(b body) {
 	a.aged = a.aged || timestampAged(b.Timestamp, a.o.Now(), a.o.hold())
 }
 
-// timestampAged reports whether a timestamp is older than stale, or says nothing because it is missing or lies in the
-// future by more than clocks differ.
+// timestampAged reports whether a timestamp is older than stale, or is not usable because it is missing or in the future
+// by more than the difference of clocks.
 func timestampAged(t, now time.Time, stale time.Duration) bool {
 	age := now.Sub(t)
 	return t.IsZero() || age > stale || age < -stale
 }
 
-// fileAged reports whether f was not written to for longer than stale. The clock is that of the file system. When the
-// file is from its future, the clock was set back, and what counts is how long we have known the file.
+// fileAged reports whether f was not written for longer than stale, by the clock of the file system. If the modification
+// time is in the future, the clock was set back, and the time since f was first noticed counts.
 func (a *attempt) fileAged(f file) bool {
 	age := a.clock.Sub(f.modified())
 	if age >= -a.o.Stale {
@@ -37,7 +37,8 @@ func (a *attempt) fileAged(f file) bool {
 	return a.known(f) > a.o.Stale
 }
 
-// known is for how long f has been noticed, unchanged, by those who judge it. The first one notes it in the guard.
+// known returns how long f has been noticed unchanged by the processes that judged it. The first one records it in the
+// guard.
 func (a *attempt) known(f file) time.Duration {
 	now := a.o.Now().Round(0)
 	key := fmt.Sprintf("%x-%d", sha256.Sum256(f.content()), f.modified().UnixNano())

@@ -4,5 +4,5 @@ package lock
 
 import "golang.org/x/sys/unix"
 
-// noLinks is what link says on a file system that has none (link(2)).
+// noLinks is the error of link on a file system without links (link(2)).
 const noLinks = unix.EPERM

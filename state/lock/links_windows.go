@@ -2,5 +2,5 @@ package lock
 
 import "golang.org/x/sys/windows"
 
-// noLinks is what linking says on a file system that has none, such as FAT.
+// noLinks is the error of link on a file system without links, such as FAT.
 const noLinks = windows.ERROR_INVALID_FUNCTION

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -18,25 +19,26 @@ import (
 	"reconcile.dev/reconcile/state/durable"
 )
 
-// Options adjust the protocol. The zero value is what other programs agree to; only tests need more than Agent.
+// Options adjust the protocol. The zero value is the protocol that other programs agree on; only tests need more than
+// Agent.
 type Options struct {
-	Agent   string        // who locks, for people to read; "reconcile" if empty
-	Log     *slog.Logger  // told of every acquire and release, at debug level; may be nil
+	Agent   string        // the name of the holder, for people; "reconcile" if empty
+	Log     *slog.Logger  // receives every acquire and release, at debug level; may be nil
 	Stale   time.Duration // age at which a lock is abandoned; 30 s
 	Backoff time.Duration // first wait for a lock that is held; 200 ms
 	Longest time.Duration // longest wait; 5 s
-	Tries   int           // how often to try; 5
+	Tries   int           // the number of tries; 5
 
-	Dir    string // where guards lie, below root; ".reconcile/locks"
-	TmpDir string // where Update writes new contents, below root; ".reconcile/tmp"
+	Dir    string // the folder of guards, below root; ".reconcile/locks"
+	TmpDir string // the folder of Update's temporary files, below root; ".reconcile/tmp"
 
 	Now   func() time.Time
 	Sleep func(context.Context, time.Duration) error     // returns early, with its error, when the context ends
-	After func(time.Duration, func()) (stop func() bool) // calls a function later, in a goroutine of its own
+	After func(time.Duration, func()) (stop func() bool) // calls a function later, in a new goroutine
 	Rand  func() float64                                 // in [0, 1), for jitter
 }
 
-// The mandated protocol, and what follows from it.
+// The agreed protocol, and the values that follow from it.
 const (
 	defaultStale   = 30 * time.Second
 	defaultBackoff = 200 * time.Millisecond
@@ -74,13 +76,13 @@ func setDefault[T comparable](v *T, to T) {
 	}
 }
 
-// hold is how long a lock may be held and its file still be written: half of what others wait.
+// hold returns how long a lock may be held and its file still be written: half of Stale.
 func (o Options) hold() time.Duration { return o.Stale / 2 }
 
-// settle is how long to wait after taking a stale lock before trusting it: 100 ms for the mandated 30 s.
+// settle returns the wait after taking a stale lock before it is trusted: 100 ms for the agreed 30 s.
 func (o Options) settle() time.Duration { return o.Stale / 300 }
 
-// wait is the pause after the i-th try, from 0, without jitter.
+// wait returns the pause after the i-th try, from 0, without jitter.
 func (o Options) wait(i int) time.Duration {
 	d := o.Backoff
 	for ; i > 0 && d < o.Longest; i-- {
@@ -93,7 +95,7 @@ func (o Options) jittered(i int) time.Duration {
 	return time.Duration(float64(o.wait(i)) * (0.75 + o.Rand()/2))
 }
 
-// budget is how long all tries together may take: 6.2 s.
+// budget returns the maximum duration of all tries together: 6.2 s.
 func (o Options) budget() time.Duration {
 	var sum time.Duration
 	for i := range o.Tries {
@@ -113,7 +115,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Lock is a lock that is held. But for Working it is for one goroutine.
+// Lock is a held lock. Except for Working, one goroutine at a time may use it.
 type Lock struct {
 	disk  disk
 	guard guard
@@ -121,24 +123,24 @@ type Lock struct {
 	path  string
 	o     Options
 	body  []byte
-	seen  *[sha256.Size]byte // of F when Read last looked; nil before
+	seen  *[sha256.Size]byte // of F at the last Read; nil before
 
-	acquired time.Time // when, for the log; zero when there is none
+	acquired time.Time // for the log; zero without one
 
 	worked atomic.Bool // since the last renewal
-	mu     sync.Mutex  // guards what follows, between the holder and the renewal
+	mu     sync.Mutex  // guards the following fields, between the holder and the renewal
 	since  time.Time   // the timestamp in L, with its monotonic reading
-	idle   int         // renewals since the last sign of the holder
+	idle   int         // renewals since the last Working
 	stop   func() bool // the next renewal; nil: none
 	done   bool
 }
 
-// Acquire takes the lock of the file at path below root, which need not exist; its folder is made when missing. Locks
-// are held for milliseconds, never across a command or the network. One that is held for longer, since there is much to
-// do or little time to do it in, is renewed for as long as its holder says that it is [Lock.Working].
-// Who takes several takes them in order of their paths.
+// Acquire takes the lock of the file at path below root, which need not exist; its folder is made if missing. Locks
+// are held for milliseconds, never across a command or the network. A lock that is held for longer, for much work or on
+// a slow machine, is renewed as long as its holder calls [Lock.Working]. A caller that takes several locks takes them in
+// order of their paths.
 //
-// The error is [ErrBusy], as a [*BusyError], when the lock could not be had in time. Goroutines exclude each other too.
+// The error is [ErrBusy], as a [*BusyError], if the lock is not available in time. Goroutines also exclude each other.
 func Acquire(ctx context.Context, root *os.Root, path string, o Options) (*Lock, error) {
 	o = o.withDefaults()
 	start := o.began()
@@ -165,13 +167,13 @@ func acquireBelow(ctx context.Context, root *os.Root, path string, o Options) (*
 		}
 		d.close()
 		if tries < 10 && errors.Is(err, fs.ErrNotExist) {
-			continue // an empty folder was removed under our feet
+			continue // an empty folder was removed concurrently
 		}
 		return nil, err
 	}
 }
 
-// Read returns the content of the locked file, nil if there is none, and has Check make sure that it stays so.
+// Read returns the content of the locked file, nil if it does not exist, and makes Check verify that it is unchanged.
 func (l *Lock) Read() ([]byte, error) {
 	data, err := l.disk.read()
 	if err != nil {
@@ -181,7 +183,7 @@ func (l *Lock) Read() ([]byte, error) {
 	return data, nil
 }
 
-// digest tells a missing file (nil) from an empty one.
+// digest distinguishes a missing file (nil) from an empty one.
 func digest(data []byte) *[sha256.Size]byte {
 	var sum [sha256.Size]byte
 	if data != nil {
@@ -190,11 +192,11 @@ func digest(data []byte) *[sha256.Size]byte {
 	return &sum
 }
 
-// Check tells whether what was decided under the lock may be written now. It must be the last thing before writing.
-// The error is [ErrStolen] if the lock is not ours any more, if it was held for so long that somebody may be about to
+// Check returns nil if the decisions under the lock may be written now. It must be the last call before the write. The
+// error is [ErrStolen] if the lock is not ours any more, if it was held for so long that another process may be about to
 // take it, or if the file changed since Read.
 func (l *Lock) Check() error {
-	// The lock last: who took it may have written right after we looked at the file.
+	// The lock comes last: a process that took it may have written just after the check of the file.
 	if err := l.unchanged(); err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (l *Lock) Check() error {
 	return l.young()
 }
 
-// young is nil while the lock is ours and younger than it may be held.
+// young returns nil while the lock is ours and younger than the limit.
 func (l *Lock) young() error {
 	if err := l.mine(); err != nil {
 		return err
@@ -228,13 +230,13 @@ func (l *Lock) unchanged() error {
 	return nil
 }
 
-// elapsed is the longer of what the wall clock and the monotonic clock say: the one is set, the other stands still while the
-// machine sleeps.
+// elapsed returns the longer duration of the wall clock and the monotonic clock: the former can be set, the latter stops
+// while the machine sleeps.
 func elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// mine is nil while L is the file that we made.
+// mine returns nil while L is the file that this lock created.
 func (l *Lock) mine() error {
 	switch ok, err := l.disk.same(l.own, lockFile); {
 	case err != nil:
@@ -245,8 +247,8 @@ func (l *Lock) mine() error {
 	return nil
 }
 
-// Release gives the lock up. It removes no lock but its own; [ErrStolen] says that somebody else had taken it, so what
-// was written under it may be lost. A second call does nothing.
+// Release releases the lock. It removes no lock but its own; [ErrStolen] says that another process had taken it, so the
+// data that was written under it may be lost. A second call does nothing.
 func (l *Lock) Release() error {
 	if !l.end() {
 		return nil
@@ -256,7 +258,7 @@ func (l *Lock) Release() error {
 	return err
 }
 
-// end ends the renewal; it is false when that was done before.
+// end ends the renewal; it returns false if it was ended before.
 func (l *Lock) end() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -284,7 +286,8 @@ func (l *Lock) release() error {
 	case !ours:
 		return fmt.Errorf("%w: %s.lock was replaced", ErrStolen, l.path)
 	case elapsed(l.since, l.o.Now()) >= l.o.hold():
-		// Somebody may have judged it abandoned and be about to remove it. Until then, none of us makes a new one.
+		// Another process may have judged the lock as abandoned and be about to remove it. Until then, no reconcile
+		// process creates a new one.
 		return l.o.Sleep(context.Background(), l.o.settle())
 	}
 	return nil
@@ -297,4 +300,72 @@ func guardName(p string) string {
 		name = fmt.Sprintf("%s-%x", path.Base(p)[:min(50, len(path.Base(p)))], sha256.Sum256([]byte(p)))
 	}
 	return name + ".guard"
+}
+
+// began returns the start time of a logged operation; zero without a log.
+func (o Options) began() time.Time {
+	if o.Log == nil || !o.Log.Enabled(context.Background(), slog.LevelDebug) {
+		return time.Time{}
+	}
+	return o.Now()
+}
+
+// log logs an operation on the lock of a file and its duration since the time that began returned: agentx-spec 12.3.
+func (o Options) log(what, path string, since time.Time, err error) {
+	if since.IsZero() {
+		return
+	}
+	took := float64(o.Now().Sub(since).Microseconds()) / 1000
+	attrs := []slog.Attr{slog.String("filePath", path), slog.String("agent", o.Agent), slog.Float64("durationMs", took)}
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	o.Log.LogAttrs(context.Background(), slog.LevelDebug, what, attrs...)
+}
+
+// Update changes the file at path under its lock: mutate gets the content, nil if the file does not exist, and returns
+// the new one. Equal content, or nil, is not written. The new content is durable before the lock is released.
+//
+// mutate runs again, on the current content, whenever the lock was lost; so it must be a pure function that finds its
+// own earlier additions (an upsert). An error of mutate leaves the file unchanged and is returned. nil is returned only
+// after a write and a release without interference.
+func Update(ctx context.Context, root *os.Root, path string, o Options, mutate func(old []byte) ([]byte, error)) error {
+	acquire := func() (*Lock, error) { return Acquire(ctx, root, path, o) }
+	return update(o.withDefaults().Tries, acquire, mutate)
+}
+
+func update(tries int, acquire func() (*Lock, error), mutate func([]byte) ([]byte, error)) error {
+	var stolen error
+	for range tries {
+		l, err := acquire()
+		if err != nil {
+			return err
+		}
+		err = errors.Join(l.change(mutate), l.Release())
+		if !errors.Is(err, ErrStolen) {
+			return err
+		}
+		stolen = err
+	}
+	return fmt.Errorf("%w: gave up after %d tries; other programs do not keep to the lock", stolen, tries)
+}
+
+func (l *Lock) change(mutate func([]byte) ([]byte, error)) error {
+	old, err := l.Read()
+	if err != nil {
+		return err
+	}
+	data, err := mutate(old)
+	if err != nil || data == nil || old != nil && bytes.Equal(old, data) {
+		return err
+	}
+	s, err := l.disk.stage(data)
+	if err != nil {
+		return err
+	}
+	defer s.Discard()
+	if err := l.Check(); err != nil {
+		return err
+	}
+	return s.Commit()
 }

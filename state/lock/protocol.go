@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/state/proc"
 )
 
-// role names one of the files of the protocol, all beside F. See the package comment.
+// role names one of the files of the protocol, all next to F. See the package comment.
 type role int
 
 const (
@@ -18,20 +18,20 @@ const (
 	reapFile             // R
 )
 
-// disk is what the protocol does to the file system, so that a test can run it on a model of one, step by step.
-// Errors are those of package fs.
+// disk has the file operations of the protocol, so that a test can run it on a model of a disk, step by step. Errors are
+// those of package fs.
 type disk interface {
-	// lockGuard locks G. Its error is ErrBusy when that took longer than budget.
+	// lockGuard locks G. The error is ErrBusy if that takes longer than budget.
 	lockGuard(ctx context.Context, budget time.Duration) (guard, error)
 	create(r role, data []byte) (file, error) // a new file; it must not exist
 	open(r role) (file, error)
 	link(from, to role) error // to must not exist
 	rename(from, to role) error
 	remove(r role) error
-	same(f file, r role) (bool, error) // whether f has that name; false if nothing has
+	same(f file, r role) (bool, error) // whether f has that name; false if no file has
 	self() proc.ID
 	gone(proc.ID) bool                 // see proc.ID.Gone
-	read() ([]byte, error)             // F; nil if there is none
+	read() ([]byte, error)             // F; nil if it does not exist
 	stage(data []byte) (staged, error) // new content of F, on disk but not in place
 	close()
 }
@@ -43,9 +43,9 @@ type guard interface {
 	unlock()
 }
 
-// file is an open lock file. While it is open no other file is the same.
+// file is an open lock file. While it is open, no other file has the same identity.
 type file interface {
-	content() []byte // at most maxBody bytes; nil if it cannot be read
+	content() []byte // at most maxBody bytes; nil if not readable
 	modified() time.Time
 	writeAt(data []byte, offset int64) error
 	close()
@@ -63,11 +63,11 @@ type attempt struct {
 	o     Options
 	path  string
 	clock time.Time // of the file system, when the latest N was made
-	aged  bool      // a lock was removed that others may have judged to be abandoned, and be about to remove
-	inWay body      // the lock that is held by somebody else
+	aged  bool      // a lock was removed that other processes may have judged as abandoned, and be about to remove
+	inWay body      // the lock of another holder
 }
 
-// acquire runs the protocol on a disk, which the lock takes over if there is no error.
+// acquire runs the protocol on a disk, which the lock owns if there is no error.
 func acquire(ctx context.Context, d disk, path string, o Options) (*Lock, error) {
 	g, err := d.lockGuard(ctx, o.budget())
 	if errors.Is(err, ErrBusy) {
@@ -86,7 +86,7 @@ func acquire(ctx context.Context, d disk, path string, o Options) (*Lock, error)
 	return l, nil
 }
 
-// busyGuard says who is inside: the process that L names, if it has written L yet.
+// busyGuard returns an error that names the holder of the guard: the process in L, if it has written L yet.
 func busyGuard(d disk, path string, o Options) error {
 	e := &BusyError{Path: path, Hung: true}
 	if f, err := d.open(lockFile); err == nil {
@@ -111,9 +111,9 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 	return nil, &BusyError{Path: a.path, PID: a.inWay.PID, Agent: a.inWay.Agent, Age: a.inWay.age(a.o.Now())}
 }
 
-// try returns no lock and no error if somebody else has it.
+// try returns no lock and no error if another process has it.
 func (a *attempt) try(ctx context.Context) (*Lock, error) {
-	for range 10 { // in each round but the last something in the way goes; more than a few rounds mean a crowd
+	for range 10 { // each round except the last removes an obstacle; more than a few rounds mean high contention
 		l, err := a.make()
 		if err != nil {
 			return nil, err
@@ -131,11 +131,11 @@ func (a *attempt) try(ctx context.Context) (*Lock, error) {
 	return nil, nil
 }
 
-// make tries to bring L into being, content and all. It returns nil if there is one already.
+// make tries to create L with its content. It returns nil if L exists.
 func (a *attempt) make() (*Lock, error) {
 	now := a.o.Now()
 	data := newBody(a.self(), a.o.Agent, now).encode()
-	if err := a.drop(newFile); err != nil { // of one of us that was killed: we hold the guard
+	if err := a.drop(newFile); err != nil { // left by a killed reconcile process: we hold the guard
 		return nil, err
 	}
 	own, err := a.create(newFile, data)
@@ -152,18 +152,18 @@ func (a *attempt) make() (*Lock, error) {
 	return &Lock{disk: a.disk, guard: a.guard, own: own, path: a.path, o: a.o, since: now, body: data}, nil
 }
 
-// publish gives N the name L and returns L, or nil if L exists. It takes own over.
+// publish gives N the name L and returns L, or nil if L exists. It owns own.
 func (a *attempt) publish(own file, data []byte) (_ file, err error) {
 	err = a.link(newFile, lockFile)
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, noLinks) {
 		own.close()
-		own, err = a.create(lockFile, data) // others may see L empty for an instant
+		own, err = a.create(lockFile, data) // other programs may see L empty for an instant
 	}
 	if derr := a.drop(newFile); err == nil {
 		err = derr
 	}
 	if err == nil {
-		// Where the guard does not exclude, N may have been another's; then so is L.
+		// If the guard does not exclude, N may have been another process's; then so is L.
 		var ok bool
 		if ok, err = a.same(own, lockFile); ok {
 			return own, nil
@@ -178,7 +178,7 @@ func (a *attempt) publish(own file, data []byte) (_ file, err error) {
 	return nil, err
 }
 
-// settle reports whether a new lock can be trusted. After an aged one was taken, somebody who judged that one before us
+// settle reports whether a new lock can be trusted. After an aged lock was taken, a process that judged that one before
 // may remove ours: wait for longer than a program needs between judging and removing.
 func (a *attempt) settle(ctx context.Context, l *Lock) (bool, error) {
 	if !a.aged {
@@ -200,7 +200,7 @@ func (a *attempt) settle(ctx context.Context, l *Lock) (bool, error) {
 	return false, nil
 }
 
-// clear removes the L that is in the way if nobody needs it, and reports whether the way may be free.
+// clear removes the existing L if it is abandoned, and reports whether another attempt may succeed.
 func (a *attempt) clear() (bool, error) {
 	f, err := a.open(lockFile)
 	if err != nil {
@@ -213,11 +213,11 @@ func (a *attempt) clear() (bool, error) {
 		return false, nil
 	}
 	_, err = reap(a.disk, f)
-	a.removed(b)
+	a.noteRemoved(b)
 	return err == nil, err
 }
 
-// finishReap ends what a killed process began: R is a lock that was being removed, or one that was to be put back.
+// finishReap completes the work of a killed process: R is a lock that was being removed, or one that was to be put back.
 func (a *attempt) finishReap() error {
 	f, err := a.open(reapFile)
 	if err != nil {
@@ -229,14 +229,14 @@ func (a *attempt) finishReap() error {
 		return putBack(a.disk)
 	}
 	err = a.drop(reapFile)
-	a.removed(b)
+	a.noteRemoved(b)
 	return err
 }
 
 func (a *attempt) drop(r role) error { return ignore(a.remove(r), fs.ErrNotExist) }
 
-// reap removes L if it is f, and reports whether it was. Looking first and removing then would hit whatever has the
-// name by then; a name that nobody else uses can be looked at in peace.
+// reap removes L if it is f, and reports whether it was. A check followed by a removal could remove a newer file of that
+// name; a file under a name that no other process uses can be checked safely.
 func reap(d disk, f file) (bool, error) {
 	if err := d.rename(lockFile, reapFile); err != nil {
 		return false, ignore(err, fs.ErrNotExist)
@@ -257,7 +257,7 @@ func putBack(d disk) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return ignore(d.remove(reapFile), fs.ErrNotExist)
 	}
-	f, err := d.open(lockFile) // linking does not work here: look, then rename
+	f, err := d.open(lockFile) // links are not supported: check, then rename
 	if errors.Is(err, fs.ErrNotExist) {
 		return ignore(d.rename(reapFile, lockFile), fs.ErrNotExist)
 	}

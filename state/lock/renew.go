@@ -7,29 +7,29 @@ import (
 	"reconcile.dev/reconcile/state/durable"
 )
 
-// A lock that is held is renewed in the background for as long as its holder gets on, so that its age does not depend
-// on how busy the machine is. A holder that hangs gives no sign, and its lock ages as that of any program; one that is
-// stopped does not even renew.
+// A held lock is renewed in the background while its holder makes progress, so that its age does not depend on the load
+// of the machine. The lock of a holder that hangs ages as that of any program; a stopped process does not renew it at
+// all.
 
-// renewals is how often a lock is renewed without a sign of its holder: for 60 s of the mandated 30 s.
+// renewals is the number of renewals without a call of Working: for 60 s of the agreed 30 s.
 const renewals = 12
 
-// every is the time between two renewals: three fit into the time that a lock may be held.
+// every returns the time between two renewals: three fit into the time that a lock may be held.
 func (o Options) every() time.Duration { return o.hold() / 3 }
 
-// Working is a sign that the holder gets on. Whoever holds a lock for longer than a minute gives one now and then; it
-// costs next to nothing. It may be called from any goroutine.
+// Working says that the holder makes progress. A holder of a lock for longer than a minute calls it regularly; it is
+// cheap, and safe for concurrent use.
 func (l *Lock) Working() { l.worked.Store(true) }
 
-// keep begins to renew the lock, until it is released.
+// keep starts to renew the lock, until it is released.
 func (l *Lock) keep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stop = l.o.After(l.o.every(), l.renew)
 }
 
-// renew renews the lock, unless its holder gave no sign for too long, and comes back later. A lock that was lost stays
-// as it is: [Lock.Check] tells.
+// renew renews the lock, unless its holder did not call Working for too long, and schedules the next renewal. A lost lock
+// stays unchanged: [Lock.Check] reports it.
 func (l *Lock) renew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,8 +46,8 @@ func (l *Lock) renew() {
 	l.stop = l.o.After(l.o.every(), l.renew)
 }
 
-// touch tells others that the lock is in use, and starts its age again. The file is written through the descriptor
-// that made it, so it cannot reach a lock of somebody else.
+// touch shows other programs that the lock is in use, and restarts its age. It writes through the descriptor that created
+// the file, so that it cannot reach another process's lock.
 func (l *Lock) touch() error {
 	if err := l.young(); err != nil {
 		return err

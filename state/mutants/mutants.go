@@ -1,5 +1,5 @@
-// Package mutants holds tests to what they are for: it builds a package with one fault at a time and expects its tests to
-// fail. It is for tests only.
+// Package mutants does mutation testing: it builds a package with one fault at a time and expects its tests to fail. It
+// is for tests only.
 package mutants
 
 import (
@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// Mutant is a fault: its name, a file by its path from the folder of the test, what stands there once, what stands there
-// instead, and which tests must notice it, as go test -run has it; without, all that the suite runs.
+// Mutant is a fault: its name, a file by its path from the folder of the test, a text that occurs there once, its
+// replacement, and the tests that must fail, in the form of go test -run; if empty, all that the suite runs.
 type Mutant [5]string
 
-// Suite is the faults that the tests of one package must notice.
+// Suite has the faults that the tests of one package must detect.
 type Suite struct {
 	Mutants []Mutant
-	Args    []string // more arguments of go test
-	Env     []string // more variables of its environment
+	Args    []string // further arguments of go test
+	Env     []string // further environment variables
 	// Parallel builds and tests several mutants at once.
 	Parallel bool
 }
@@ -29,11 +29,12 @@ type Suite struct {
 // underTest is set in the environment of the tests of a mutant.
 const underTest = "RECONCILE_MUTANT"
 
-// Sweep is the variable that, set to "all", has every mutant tested instead of a sample.
+// Sweep is the environment variable that, set to "all", tests every mutant instead of a sample.
 const Sweep = "RECONCILE_SWEEP"
 
-// Run makes a subtest of each mutant. Of a large suite it tests a sample, which follows from what stands in the files, so that
-// a change of them tests others; of the rest, and with -short of all, it only looks whether they can still be made.
+// Run makes a subtest of each mutant. Of a large suite it tests a sample, which is a function of the files' content, so
+// that a change of them selects others; for the rest, and with -short for all, it only checks that the mutant can still
+// be made.
 func (s Suite) Run(t *testing.T) {
 	if os.Getenv(underTest) != "" {
 		t.Skip("this is a mutant")
@@ -62,7 +63,7 @@ func (s Suite) Run(t *testing.T) {
 // sampleShare is the share of the mutants of a suite that is tested, at least two of them.
 const sampleShare = 6
 
-// sample chooses the mutants to test, by their position.
+// sample chooses the mutants to test, by their index.
 func (s Suite) sample(t *testing.T) map[int]bool {
 	t.Helper()
 	seed := fnv.New64a()
@@ -110,7 +111,7 @@ func (m Mutant) overlay(t *testing.T) string {
 	return list
 }
 
-// test runs the tests with the fault and returns what they print.
+// test runs the tests with the fault and returns their output.
 func (s Suite) test(t *testing.T, m Mutant, overlay string) (string, error) {
 	args := append([]string{"test", "-failfast", "-vet=off", "-overlay", overlay}, s.Args...)
 	if tests := m[4]; tests != "" {

@@ -1,9 +1,9 @@
-// Package outputs keeps the declared outputs of nodes in a cache on this machine, named by their content, and puts them
-// back where they are missing.
+// Package outputs keeps the declared outputs of nodes in a cache on this machine, addressed by content, and restores
+// missing ones.
 //
-// An entry is an ordinary file .reconcile/cache/outputs/<sha256>. It is written whole or not at all, and not synced: its
-// name is its digest, and what is read is compared with it. A wrong entry is removed and counts as missing. Entries are
-// copies, never hard links, because programs write in place. Nothing here holds a whole file in memory.
+// An entry is a regular file .reconcile/cache/outputs/<sha256>. It is written atomically, and not synced: its name is
+// its digest, and every read verifies it. A wrong entry is removed and counts as missing. Entries are copies, never hard
+// links, because programs write in place. This package never holds a whole file in memory.
 package outputs
 
 import (
@@ -31,10 +31,10 @@ const (
 	prefix = "sha256:"
 )
 
-// ErrMissing says that the cache does not have the content, or had something else under its name.
+// ErrMissing says that the cache does not have the content, or had other content under its name.
 var ErrMissing = errors.New("not in the cache of outputs")
 
-// Digest reads a regular file below root and describes it.
+// Digest reads a regular file below root and returns its description.
 func Digest(ctx context.Context, root *os.Root, name string) (schemas.Output, error) {
 	f, out, err := openRegular(root, name)
 	if err != nil {
@@ -59,8 +59,8 @@ func openRegular(root *os.Root, name string) (*os.File, schemas.Output, error) {
 	return f, out, nil
 }
 
-// Put describes a regular file below root and adds its content to the cache, unless it is larger than limit. A copy that
-// fails is left out: the description stands without it.
+// Put describes a regular file below root and adds its content to the cache, unless it is larger than limit. A failed
+// copy is ignored: the description is valid without it.
 func Put(ctx context.Context, root *os.Root, name string, limit int64) (schemas.Output, error) {
 	out, err := Digest(ctx, root, name)
 	if err != nil || out.Size > limit || Has(root, out) {
@@ -71,11 +71,12 @@ func Put(ctx context.Context, root *os.Root, name string, limit int64) (schemas.
 		return out, nil
 	}
 	defer f.Close()
-	_ = add(ctx, root, out, f) // lacking it costs a run of the node at most
+	_ = add(ctx, root, out, f) // at most, a missing entry costs a run of the node
 	return out, nil
 }
 
-// Fill adds content to the cache that comes from elsewhere. The error wraps ErrMissing if it is not the content of out.
+// Fill adds content to the cache that comes from another source. The error wraps ErrMissing if it is not the content of
+// out.
 func Fill(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader) error {
 	if Has(root, out) {
 		return nil
@@ -93,7 +94,7 @@ func add(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader)
 	return err
 }
 
-// copyVerified copies what must be the content of out.
+// copyVerified copies content and verifies that it is that of out.
 func copyVerified(ctx context.Context, to io.Writer, from io.Reader, out schemas.Output) error {
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(to, h), reader{ctx, io.LimitReader(from, out.Size+1)})
@@ -103,7 +104,7 @@ func copyVerified(ctx context.Context, to io.Writer, from io.Reader, out schemas
 	return err
 }
 
-// Has reports whether the cache has an entry of the right length for out; only reading it tells whether it is right.
+// Has reports whether the cache has an entry of the right length for out; only a read verifies it.
 func Has(root *os.Root, out schemas.Output) bool {
 	if !valid(out) {
 		return false
@@ -112,7 +113,7 @@ func Has(root *os.Root, out schemas.Output) bool {
 	return err == nil && fi.Mode().IsRegular() && fi.Size() == out.Size
 }
 
-// Open opens the entry of out, for a caller that verifies what it reads.
+// Open opens the entry of out, for a caller that verifies its content.
 func Open(root *os.Root, out schemas.Output) (*os.File, error) {
 	if !Has(root, out) {
 		return nil, fmt.Errorf("%s: %w", out.Path, ErrMissing)
@@ -122,8 +123,8 @@ func Open(root *os.Root, out schemas.Output) (*os.File, error) {
 }
 
 // Restore writes a missing output into the work tree, from the cache, durably. It never replaces anything: the error
-// wraps fs.ErrExist if something is there by now. A path that leads through a symbolic link is refused. The error wraps
-// ErrMissing if the cache lacks the content; a wrong entry is removed.
+// wraps fs.ErrExist if the path exists by now. A path through a symbolic link is rejected. The error wraps ErrMissing if
+// the cache does not have the content; a wrong entry is removed.
 func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 	from, err := Open(root, out)
 	if err != nil {
@@ -138,7 +139,7 @@ func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 		return copyVerified(ctx, f, from, out)
 	})
 	if errors.Is(err, ErrMissing) {
-		_ = root.Remove(entry(out)) // if it stays, it is found to be wrong again
+		_ = root.Remove(entry(out)) // otherwise it is found to be wrong again
 	}
 	return err
 }
@@ -163,10 +164,10 @@ func Read(ctx context.Context, root *os.Root, out schemas.Output) ([]byte, error
 	return nil, fmt.Errorf("%s: %w", out.Path, ErrMissing)
 }
 
-// entry is the path of the entry of out, which is valid.
+// entry returns the path of the entry of out, which is valid.
 func entry(out schemas.Output) string { return Dir + "/" + strings.TrimPrefix(out.Digest, prefix) }
 
-// valid reports whether an output, which may come from a file that others wrote, names an entry.
+// valid reports whether an output, which may come from an untrusted file, names an entry.
 func valid(out schemas.Output) bool {
 	digits, ok := strings.CutPrefix(out.Digest, prefix)
 	return ok && isEntry(digits) && out.Size >= 0
@@ -176,7 +177,7 @@ func isEntry(name string) bool {
 	return len(name) == 2*sha256.Size && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// reader ends with the error of ctx once that is done.
+// reader returns the error of ctx once ctx is done.
 type reader struct {
 	ctx  context.Context
 	from io.Reader

@@ -38,8 +38,8 @@ func entries(root *os.Root) ([]fs.FileInfo, error) {
 	return out, nil
 }
 
-// Sweep removes the entries that none of the named outputs is the content of, and of the others the oldest, so that
-// what is left has at most limit bytes. named is called only if there are entries.
+// Sweep removes the entries without a named output, and then the oldest ones, until the rest has at most limit bytes.
+// named is called only if there are entries.
 func Sweep(root *os.Root, limit int64, named func(func(schemas.Output))) error {
 	list, err := entries(root)
 	if err != nil || len(list) == 0 {
@@ -60,11 +60,11 @@ func Sweep(root *os.Root, limit int64, named func(func(schemas.Output))) error {
 	return err
 }
 
-// Stats are what Verify found.
+// Stats is the result of Verify.
 type Stats struct {
 	Entries int
 	Bytes   int64
-	Wrong   []string // names of entries that are not what their names say, sorted
+	Wrong   []string // names of entries with other content, sorted
 }
 
 // Verify reads every entry.

@@ -1,9 +1,8 @@
-// Package proc tells whether the process that left something behind is still alive, although process numbers are
-// used again.
+// Package proc reports whether a process that left something behind is still alive, although process IDs are reused.
 //
-// A process is named by three values: the boot and namespaces that its number counts in (the tag), the number, and
-// the moment it was started. Two processes with equal tags can judge each other; of a process with another tag (another
-// machine, container or boot) nothing is known, and callers must fall back to age.
+// A process is identified by three values: the boot and namespaces of its process ID (the tag), the ID, and the start
+// time. Processes with equal tags can check each other; about a process with another tag (another machine, container or
+// boot) nothing is known, and callers must fall back to age.
 package proc
 
 import (
@@ -11,13 +10,14 @@ import (
 	"sync"
 )
 
-// ID names one process for ever. The zero ID names none.
+// ID identifies one process for ever. The zero ID identifies none.
 type ID struct {
-	// Tag is equal for processes that can see each other: same boot, same pid and time namespaces. Empty where the
-	// system does not tell.
+	// Tag is equal for processes that can see each other: same boot, same pid and time namespaces. Empty on systems
+	// without this information.
 	Tag string
 	PID int
-	// Start is when the process began, in the system's own unit and epoch; 0 is unknown. Only equality means anything.
+	// Start is the start time of the process, in the system's own unit and epoch; 0: not known. Only equality is
+	// meaningful.
 	Start int64
 }
 
@@ -30,14 +30,14 @@ var self = sync.OnceValue(func() ID {
 	return ID{Tag: tag(), PID: pid, Start: start}
 })
 
-// Start returns when the process of that number began, for use in an [ID], or 0 if there is none or it cannot be told.
+// Start returns the start time of the process with that ID, for an [ID], or 0 if it does not exist or is not known.
 func Start(pid int) int64 {
 	start, _ := started(pid)
 	return start
 }
 
-// Gone reports whether the process is certain to have ended: it has this process's tag, and its number is unused,
-// used by a zombie, or by a process that started at another time. False when in doubt.
+// Gone reports whether the process has certainly ended: it has this process's tag, and its ID is unused, or used by a
+// zombie or by a process with another start time. False when in doubt.
 func (id ID) Gone() bool {
 	if id.Tag == "" || id.PID <= 0 || id.Tag != Self().Tag {
 		return false

@@ -11,7 +11,7 @@ import (
 )
 
 // tag hashes the boot id and the pid and time namespaces: the last because start times are shifted inside one. It is
-// empty when /proc is missing or shows another namespace than the one that our own number counts in.
+// empty if /proc is missing or shows another namespace than that of this process's ID.
 func tag() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	me, _ := os.Readlink("/proc/self")
@@ -24,8 +24,8 @@ func tag() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// started reads field 22 of /proc/PID/stat, in clock ticks since boot, and whether the process is dead but not yet
-// waited for (proc(5)). The name in field 2 may hold anything, so fields are counted from its closing parenthesis.
+// started reads field 22 of /proc/PID/stat, in clock ticks since boot, and whether the process is a zombie (proc(5)). The
+// name in field 2 may hold anything, so fields are counted from its closing parenthesis.
 func started(pid int) (start int64, zombie bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package proc
 
-// These systems do not tell boots apart, so no process is ever judged gone, and callers wait for age instead.
+// These systems do not distinguish boots, so no process is ever judged as gone, and callers use age instead.
 
 func tag() string { return "" }
 

@@ -1,6 +1,6 @@
 package regular
 
-// Windows keeps pipes and devices apart from files, and opens folders as files.
+// Windows separates pipes and devices from files, and opens folders as files.
 const (
 	nonBlocking = 0
 	folderOnly  = 0

@@ -1,37 +1,39 @@
-// Package regular opens files and folders by names that may stand for anything: in a tree, whoever can commit, or run a
-// command there, decides what a name stands for. What is not of the expected form is refused, also when it took the
-// place of a file a moment ago, and no open waits for the other end of a pipe.
+// Package regular opens regular files and folders by untrusted names: in a tree, anybody who can commit, or run a command
+// there, decides the type of a file. It rejects other types, even if one replaced a file a moment ago, and no open waits
+// for the other end of a pipe.
 package regular
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
-// ErrNot says that a name stands for something else than a regular file: a folder, a pipe, a socket, a device.
+// ErrNot says that a path is not a regular file: a folder, a pipe, a socket, a device.
 var ErrNot = errors.New("it is not a regular file; remove it or put a file in its place")
 
-// Open opens a file of root for reading. The error wraps ErrNot when it is not a regular file.
+// Open opens a file of root for reading. The error wraps ErrNot if it is not a regular file.
 func Open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return OpenFile(root, name, os.O_RDONLY, 0)
 }
 
-// OpenFile is root.OpenFile for regular files, for reading or writing. The error wraps ErrNot when it is not one.
+// OpenFile is root.OpenFile for regular files, for reading or writing. The error wraps ErrNot for others.
 func OpenFile(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
 	f, err := root.OpenFile(name, flag|nonBlocking, perm)
 	return vet(f, err, name)
 }
 
-// OpenPath is OpenFile for a path of the system, outside of any root.
+// OpenPath is OpenFile for a path of the system, without a root.
 func OpenPath(name string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(name, flag|nonBlocking, perm)
 	return vet(f, err, name)
 }
 
-// vet returns an open file with what the system says of it, and closes it when it is not a regular one.
+// vet returns an open file with its stat, and closes it if it is not a regular file.
 func vet(f *os.File, err error, name string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		if noFile(err) {
@@ -54,7 +56,7 @@ func Read(root *os.Root, name string) ([]byte, error) {
 	return content(Open(root, name))
 }
 
-// ReadPath is Read for a path of the system, outside of any root.
+// ReadPath is Read for a path of the system, without a root.
 func ReadPath(name string) ([]byte, error) {
 	return content(OpenPath(name, os.O_RDONLY, 0))
 }
@@ -65,7 +67,7 @@ func content(f *os.File, fi fs.FileInfo, err error) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, 0, max(min(fi.Size(), 1<<30)+1, 512)) // files of /proc have no size, and some are to be read at once
+	b := make([]byte, 0, max(min(fi.Size(), 1<<30)+1, 512)) // files of /proc have no size, and some must be read at once
 	for {
 		n, err := f.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
@@ -105,14 +107,14 @@ func Root(dir string) (*os.Root, error) {
 	if dir == "" || strings.HasSuffix(dir, string(os.PathSeparator)) {
 		return os.OpenRoot(dir) // ends in a separator: the system opens folders only
 	}
-	// With a separator at the end, the system opens nothing but a folder.
+	// With a separator at the end, the system opens only folders.
 	return os.OpenRoot(dir + string(os.PathSeparator))
 }
 
-// FS is root.FS.
+// FS is root.FS for regular files.
 func FS(root *os.Root) fs.FS { return files{root} }
 
-// files is the file system of a root, as package fs sees it.
+// files is the fs.FS of a root.
 type files struct{ root *os.Root }
 
 func (f files) Open(name string) (fs.File, error) {
@@ -135,11 +137,23 @@ func (f files) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name)
 // ReadDir lists a folder, sorted by name.
 func (f files) ReadDir(name string) ([]fs.DirEntry, error) { return List(f.root, name) }
 
-// Cause is a file error without its operation and path, for a message that names the path already.
+// Cause returns a file error without its operation and path, for a message that names the path already.
 func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
 	}
 	return err
+}
+
+// List returns the entries of a folder of root, sorted by name.
+func List(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	d, err := Folder(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, err
 }

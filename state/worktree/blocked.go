@@ -10,13 +10,12 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// ErrBlocked says that a pipe or a device stands in place of a file that git opens: git waits for it without end.
+// ErrBlocked says that a file that git opens is a pipe or a device: git waits for it forever.
 var ErrBlocked = errors.New("it is not a regular file, and git waits for it without end; remove it or put a file in its place")
 
-// Blocked reports what git would wait for: in the repository but for its objects and
-// other branches, and among the attributes and ignored names of folders, which are
-// below the top, and of those above them. The error wraps ErrBlocked and is a *fs.PathError. It is asked before git, or a
-// library that reads as git does, is run; what comes in between is not seen.
+// Blocked reports files that git would wait for: in the repository, except its objects and other branches, and among the
+// attributes and ignore files of folders, which are below the top, and of those above them. The error wraps ErrBlocked
+// and is a *fs.PathError. Call it before git, or a library that reads as git does, is run; later changes are not seen.
 func Blocked(dir string, folders ...string) error {
 	l, err := Find(dir)
 	var at *fs.PathError
@@ -24,7 +23,7 @@ func Blocked(dir string, folders ...string) error {
 		return &fs.PathError{Op: "read", Path: at.Path, Err: ErrBlocked}
 	}
 	if err != nil {
-		return nil // of what is no work tree nothing is read
+		return nil // outside a work tree, nothing is read
 	}
 	files := []string{filepath.Join(l.GitDir, "HEAD"), filepath.Join(l.GitDir, "index"), filepath.Join(l.GitDir, "config.worktree")}
 	for _, name := range []string{"config", "packed-refs", "shallow", "info/attributes", "info/exclude", "info/grafts"} {

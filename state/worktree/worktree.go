@@ -1,4 +1,4 @@
-// Package worktree decides where a git work tree begins, by the rules of git. It runs nothing and reads no object.
+// Package worktree finds the top of a git work tree, by the rules of git. It runs nothing and reads no object.
 package worktree
 
 import (
@@ -12,23 +12,23 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Errors that callers tell apart with errors.Is.
+// Errors for errors.Is.
 var (
-	// ErrNone says that a folder is in no work tree.
+	// ErrNone says that a folder is not in a work tree.
 	ErrNone = errors.New("not in a git work tree")
-	// ErrBroken says that a file .git names no git directory. git stops there, too, and looks no further up.
+	// ErrBroken says that a .git file names no git directory. git also stops there, and searches no further up.
 	ErrBroken = errors.New("the file .git names no git directory; repair it with git worktree repair")
 )
 
-// Layout is where the parts of a repository are, as absolute paths.
+// Layout has the places of a repository's parts, as absolute paths.
 type Layout struct {
 	Top    string // of the work tree
 	GitDir string // HEAD and index of this work tree
-	Common string // objects, refs, configuration; the same as GitDir but for linked work trees
+	Common string // objects, refs, configuration; the same as GitDir except for linked work trees
 }
 
 // Find returns the work tree that contains dir, an absolute path. A folder .git counts if it has HEAD, objects and refs:
-// an empty one is passed over, as by git. The error wraps ErrNone or ErrBroken, or is the file system's.
+// an empty one is skipped, as by git. The error wraps ErrNone or ErrBroken, or is that of the file system.
 func Find(dir string) (Layout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		l, err := layoutAt(at)
@@ -44,7 +44,7 @@ func Find(dir string) (Layout, error) {
 	}
 }
 
-// Below is the slash path of dir below the top of its work tree; "" at the top, and outside of any.
+// Below returns the slash path of dir below the top of its work tree; "" at the top, and outside of any.
 func Below(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func Below(dir string) string {
 	return filepath.ToSlash(rel)
 }
 
-// layoutAt returns the layout of the work tree whose top is at, or the zero layout when at is none.
+// layoutAt returns the layout of the work tree whose top is at, or the zero layout if at is not a top.
 func layoutAt(at string) (Layout, error) {
 	dotgit := filepath.Join(at, ".git")
 	fi, err := os.Stat(dotgit)
@@ -81,7 +81,7 @@ func layoutAt(at string) (Layout, error) {
 	return linked(at, dotgit, fi)
 }
 
-// linked is the layout of a work tree whose .git is a file that names the git directory.
+// linked returns the layout of a work tree whose .git is a file that names the git directory.
 func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
 	const limit = 1 << 16 // of a path
 	if !fi.Mode().IsRegular() || fi.Size() > limit {

@@ -98,7 +98,7 @@ func (k *Keeper) write(ctx context.Context, inputs []vectors.Input, o vectors.Op
 		return err
 	}
 	var wrong error
-	draft, err := k.Store.Sketch(SnapshotPath, inPieces(func(yield func([]byte) bool) {
+	draft, err := k.Store.Draft(SnapshotPath, inPieces(func(yield func([]byte) bool) {
 		wrong = made.Write(func(b []byte) error {
 			if !yield(b) {
 				return errStopped
@@ -116,7 +116,7 @@ func (k *Keeper) write(ctx context.Context, inputs []vectors.Input, o vectors.Op
 	if err := draft.Place(); err != nil {
 		return err
 	}
-	if id, err := k.Store.LookAt(SnapshotPath); err == nil {
+	if id, err := k.Store.Lstat(SnapshotPath); err == nil {
 		k.noteSound(id) // just written, by this process or another one
 	}
 	return nil

@@ -105,7 +105,7 @@ func tombstoneOf(name string) string { return strings.TrimSuffix(name, ".json") 
 // names returns the sorted names of all files of facts, including tombstones and what they remove.
 func (b *FactStore) names() ([]string, error) {
 	var out []string
-	err := b.Store.LookInto(b.dir(), func(name []byte, id state.Identity) {
+	err := b.Store.ListFolder(b.dir(), func(name []byte, id state.Identity) {
 		if id.IsFile() && path.Ext(string(name)) == ".json" {
 			out = append(out, string(name))
 		}

@@ -56,7 +56,7 @@ func (s *survey) facts() error {
 
 // lookInto calls each for the regular files of a folder. The folder may be missing.
 func (s *survey) lookInto(dir string, each func(name string, id state.Identity)) error {
-	err := s.store.LookInto(dir, func(name []byte, id state.Identity) {
+	err := s.store.ListFolder(dir, func(name []byte, id state.Identity) {
 		if id.IsFile() {
 			each(string(name), id)
 		}

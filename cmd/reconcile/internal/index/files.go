@@ -160,7 +160,7 @@ type entry struct {
 func (l *looked) look(f *files, root *state.Folder) {
 	var entries []entry
 	rules := false
-	err := root.LookInto(cmp.Or(l.dir, "."), func(name []byte, id state.Identity) {
+	err := root.ListFolder(cmp.Or(l.dir, "."), func(name []byte, id state.Identity) {
 		if id.IsFile() || id.IsFolder() {
 			p := path.Join(l.dir, string(name))
 			entries = append(entries, entry{p, p[len(p)-len(name):], id})
@@ -343,6 +343,6 @@ func (k *Keeper) Skips(tree *state.Tree) func(dir string) bool {
 
 // Exists reports whether there is a snapshot, sound or not.
 func (k *Keeper) Exists() bool {
-	_, err := k.Store.LookAt(SnapshotPath)
+	_, err := k.Store.Lstat(SnapshotPath)
 	return err == nil
 }

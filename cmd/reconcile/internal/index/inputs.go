@@ -218,7 +218,7 @@ func (s *survey) specOf(by *project.Projector, e *state.Entry) []file {
 	if !by.Lines {
 		return nil
 	}
-	id, err := s.store.LookAt(e.Object.Path)
+	id, err := s.store.Lstat(e.Object.Path)
 	if err != nil {
 		return nil
 	}

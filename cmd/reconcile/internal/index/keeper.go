@@ -140,7 +140,7 @@ const soundCache = ".reconcile/cache/index-sound"
 // knownSound reports whether the snapshot was opened or written before and did not change since. Call note after opening
 // it.
 func (k *Keeper) knownSound() (sound bool, note func()) {
-	id, err := k.Store.LookAt(SnapshotPath)
+	id, err := k.Store.Lstat(SnapshotPath)
 	if err != nil {
 		return false, func() {}
 	}

@@ -140,11 +140,11 @@ func (a *anchors) look(p, stateDir string) (state.Identity, error) {
 		return state.Identity{}, err
 	}
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if id, err := a.store.LookAt(dir); err != nil || !id.IsFolder() {
+		if id, err := a.store.Lstat(dir); err != nil || !id.IsFolder() {
 			return state.Identity{}, errors.Join(err, errNoAnchor)
 		}
 	}
-	return a.store.LookAt(p)
+	return a.store.Lstat(p)
 }
 
 func (a *anchors) digest(p, stateDir string) string {

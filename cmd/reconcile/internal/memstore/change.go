@@ -125,7 +125,7 @@ func (f *Files) noFile(p string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if id, lost := f.store.LookAt(p); lost != nil || id.IsFile() {
+	if id, lost := f.store.Lstat(p); lost != nil || id.IsFile() {
 		return err
 	}
 	return fmt.Errorf("%w: %w", memory.ErrDamaged, err)

@@ -101,7 +101,7 @@ func (f *Files) manifestCurrent(v *view) bool {
 	if s == nil || len(s.behind(v)) > 0 {
 		return false
 	}
-	id, err := f.store.LookAt(f.manifestPath())
+	id, err := f.store.Lstat(f.manifestPath())
 	if err != nil || id != s.id {
 		return false
 	}
@@ -147,7 +147,7 @@ func (f *Files) updateManifestOnce(ctx context.Context, ours map[int]bool) error
 	if err != nil || f.manifestCurrent(v) {
 		return err
 	}
-	_, err = f.store.LookAt(f.manifestPath())
+	_, err = f.store.Lstat(f.manifestPath())
 	missing := errors.Is(err, fs.ErrNotExist)
 	if missing && len(v.owners) == 0 {
 		return nil
@@ -283,7 +283,7 @@ func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *
 			changed = differBeside(ours, was, bytes.Join(parts, nil))
 		}
 	}
-	if s.id, err = f.store.LookAt(f.manifestPath()); err == nil {
+	if s.id, err = f.store.Lstat(f.manifestPath()); err == nil {
 		f.saveManifestState(s)
 	}
 	return changed, nil

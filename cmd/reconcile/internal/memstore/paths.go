@@ -59,7 +59,7 @@ func (f *Files) specPath(name string) string {
 // keptAt returns the path of the spec of an Observation of a time: in the archive, if it was moved there.
 func (f *Files) keptAt(name string, at time.Time) string {
 	p := state.ArchivePath(f.settings().Folders.State, schemas.ObservationKind.Plural, at, specFile(name))
-	if _, err := f.store.LookAt(p); err == nil {
+	if _, err := f.store.Lstat(p); err == nil {
 		return p
 	}
 	return f.specPath(name)

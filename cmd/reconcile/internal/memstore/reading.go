@@ -250,7 +250,7 @@ func (f *Files) checkManifest(ctx context.Context, v *view) {
 	if done || len(v.owners) == 0 {
 		return
 	}
-	id, err := f.store.LookAt(f.manifestPath())
+	id, err := f.store.Lstat(f.manifestPath())
 	if s := f.loadManifestState(); s != nil && err == nil && s.id == id {
 		return
 	}

@@ -44,7 +44,7 @@ func (f *Files) record(r schemas.MemoryRecord, matters bool) (string, error) {
 // recordNames returns the existing records with the identities of their files.
 func (f *Files) recordNames() (map[string]state.Identity, error) {
 	out := map[string]state.Identity{}
-	err := f.store.LookInto(f.recordsDir(), func(file []byte, id state.Identity) {
+	err := f.store.ListFolder(f.recordsDir(), func(file []byte, id state.Identity) {
 		if name, ok := strings.CutSuffix(string(file), ".json"); ok && name != "" && name[0] != '.' && id.IsFile() {
 			out[name] = id
 		}

@@ -91,7 +91,7 @@ type wroteFile struct {
 
 // wrote records a write of an issue file for the view.
 func (f *Files) wrote(issue int, data []byte) {
-	id, err := f.store.LookAt(f.issuePath(issue))
+	id, err := f.store.Lstat(f.issuePath(issue))
 	if err != nil {
 		id = state.Identity{}
 	}
@@ -118,7 +118,7 @@ func (f *Files) scan(searched bool) (*view, error) {
 	known := f.known()
 	seen := map[int]source{}
 	var changed []source
-	err := f.store.LookInto(f.dir(), func(name []byte, id state.Identity) {
+	err := f.store.ListFolder(f.dir(), func(name []byte, id state.Identity) {
 		issue, ok := issueOf(string(name))
 		if !ok {
 			return

@@ -121,7 +121,7 @@ func (s *settling) scan(ctx context.Context) (err error) {
 // archives returns the existing archives.
 func (f *Files) archives() map[int]state.Identity {
 	out := map[int]state.Identity{}
-	_ = f.store.LookInto(f.archiveDir(), func(name []byte, id state.Identity) {
+	_ = f.store.ListFolder(f.archiveDir(), func(name []byte, id state.Identity) {
 		stem, ok := strings.CutSuffix(string(name), "-archived.json")
 		if issue, is := issueOf(stem + ".json"); ok && is {
 			out[issue] = id
@@ -210,7 +210,7 @@ func (s *settling) exists(name string) bool {
 	}
 	is, ok := s.missing[name]
 	if !ok {
-		_, err := s.store.LookAt(s.specPath(name))
+		_, err := s.store.Lstat(s.specPath(name))
 		is = !errors.Is(err, fs.ErrNotExist)
 		if s.missing == nil {
 			s.missing = map[string]bool{}
@@ -359,7 +359,7 @@ func (f *Files) size(v *view) int64 {
 	for _, id := range f.archives() {
 		n += id.Size
 	}
-	if id, err := f.store.LookAt(f.manifestPath()); err == nil {
+	if id, err := f.store.Lstat(f.manifestPath()); err == nil {
 		n += id.Size
 	}
 	return n

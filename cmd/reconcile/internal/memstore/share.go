@@ -53,7 +53,7 @@ func (s *shares) find(f *Files, each map[string]int) {
 	now := time.Now()
 	missing := map[string]state.Identity{}
 	for name := range each {
-		id, err := folder.LookAt(specFile(name))
+		id, err := folder.Lstat(specFile(name))
 		if err != nil {
 			continue
 		}

@@ -75,7 +75,7 @@ func (d *speculativeManifest) write(lines []schemas.ObservationIndex) {
 			return
 		}
 		h := xxhash.New()
-		if d.next, err = d.store.Sketch(d.manifestPath(), hashed(parts, h)); err == nil {
+		if d.next, err = d.store.Draft(d.manifestPath(), hashed(parts, h)); err == nil {
 			d.hash = h.Sum64()
 		}
 	}()
@@ -137,7 +137,7 @@ func (d *speculativeManifest) place(ctx context.Context, changed map[int][]byte)
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
 	s := d.loadManifestState()
-	id, err := d.store.LookAt(d.manifestPath())
+	id, err := d.store.Lstat(d.manifestPath())
 	if err != nil || id != d.id || s == nil || s.id != id || s.hash != d.basis.hash {
 		return false, nil
 	}
@@ -147,7 +147,7 @@ func (d *speculativeManifest) place(ctx context.Context, changed map[int][]byte)
 	// A change of the file within a tick gives it another modification time than this artificial one, so that the next capture
 	// need not compare its content, of megabytes.
 	at := time.Now().Add(-2 * tick)
-	if d.next.Date(at) == nil {
+	if d.next.SetTime(at) == nil {
 		s.dated = at.UnixNano()
 	}
 	if err := d.next.Place(); err != nil {
@@ -156,7 +156,7 @@ func (d *speculativeManifest) place(ctx context.Context, changed map[int][]byte)
 	d.placed = true
 	d.writes.Add(1)
 	s.issues[d.issue], s.hash = xxhash.Sum64(changed[d.issue]), d.hash
-	if s.id, err = d.store.LookAt(d.manifestPath()); err == nil {
+	if s.id, err = d.store.Lstat(d.manifestPath()); err == nil {
 		d.saveManifestState(s)
 	}
 	return true, nil

@@ -152,7 +152,7 @@ func (v *Validation) checkAlone(s *state.Store, full, shown string, limit int) e
 			return err
 		}
 		v.Files++
-		v.Problems = append(v.Problems, s.Judge(path.Join(filepath.ToSlash(shown), filepath.ToSlash(rel)), src)...)
+		v.Problems = append(v.Problems, s.CheckFile(path.Join(filepath.ToSlash(shown), filepath.ToSlash(rel)), src)...)
 		return nil
 	})
 }

@@ -153,7 +153,7 @@ func (e *Env) temporary() []Finding {
 }
 
 func (e *Env) looseLogs(ctx context.Context) []Finding {
-	loose, err := e.store.LooseLogs(ctx)
+	loose, err := e.store.OrphanLogs(ctx)
 	switch {
 	case err != nil:
 		return []Finding{bad(err.Error(), "check the permissions of .reconcile/logs")}
@@ -162,7 +162,7 @@ func (e *Env) looseLogs(ctx context.Context) []Finding {
 	}
 	return []Finding{warn(counted(len(loose), "log")+" of runs that nothing tells of any more: "+some(loose),
 		"doctor --fix removes them").by(func(ctx context.Context) error {
-		return e.locked(ctx, func() error { return e.store.RemoveLooseLogs(ctx) })
+		return e.locked(ctx, func() error { return e.store.RemoveOrphanLogs(ctx) })
 	})}
 }
 
@@ -209,5 +209,5 @@ func (e *Env) recover(ctx context.Context) error {
 	if err := e.Reap(ctx, orphans); err != nil { // not under the lock: it takes as long as the programs take to end
 		return err
 	}
-	return e.locked(ctx, func() error { return e.store.Bury(ctx, orphans) })
+	return e.locked(ctx, func() error { return e.store.ForgetOrphans(ctx, orphans) })
 }

@@ -60,7 +60,7 @@ func (s *session) restoreRun(ctx context.Context, r controllers.Restore) {
 	if err == nil || errors.Is(err, fs.ErrExist) || ctx.Err() != nil {
 		return
 	}
-	s.Store.Lose(r.Run.Key)
+	s.Store.MarkLost(r.Run.Key)
 	s.unrestored = s.unrestored || !errors.Is(err, outputs.ErrMissing)
 	s.warn(fmt.Sprintf("the outputs of %s of %s cannot be restored from %s: %v; if a node needs them, %s runs again",
 		r.Node, r.Owner, r.From(), err, r.Node))

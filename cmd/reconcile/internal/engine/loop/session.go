@@ -166,7 +166,7 @@ func (s *session) recover(ctx context.Context) error {
 		for _, p := range torn {
 			s.warn(fmt.Sprintf("%s: the run that was making it again was killed; what it left was moved to .reconcile/damaged", p))
 		}
-		return errors.Join(err, s.Store.Bury(ctx, orphans))
+		return errors.Join(err, s.Store.ForgetOrphans(ctx, orphans))
 	})
 }
 

@@ -170,7 +170,7 @@ func (s *session) look(ctx context.Context) error {
 	if !s.rescan {
 		hints = append([]string{}, s.paths...)
 		if s.stale {
-			hints = append(hints, s.Store.Told(append(s.working(), s.asking()...))...)
+			hints = append(hints, s.Store.ChangedHints(append(s.working(), s.asking()...))...)
 		}
 	}
 	whole := s.moved || start.Sub(s.whole) >= s.tree.Settings().Watch.Rescan.Std()

@@ -184,7 +184,7 @@ func (r *Records) sameRepo(repo string) error {
 // Issues are the numbers of all issues that something is on record of, sorted.
 func (r *Records) Issues() ([]int, error) {
 	var out []int
-	err := r.store.LookInto(r.store.MirrorDir(), func(name []byte, id state.Identity) {
+	err := r.store.ListFolder(r.store.MirrorDir(), func(name []byte, id state.Identity) {
 		var n int
 		if _, err := fmt.Sscanf(string(name), "issue-%d.json", &n); err == nil && id.IsFile() &&
 			path.Base(r.store.MirrorPath(n)) == string(name) {

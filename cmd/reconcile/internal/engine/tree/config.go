@@ -47,7 +47,7 @@ func (c Config) StoreOptions() state.Options {
 	return state.Options{
 		Kinds: c.Table().Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
 		Large: func(files int) { process.SaveMemory(c.Getenv, files, files > state.LargeTree) },
-		Log:   c.Log, Stored: stored, StoredBy: storedBy,
+		Log:   c.Log, CleanFilter: stored, CleanRules: storedBy,
 	}
 }
 

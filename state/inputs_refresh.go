@@ -12,11 +12,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// RefreshInputs looks again at all files that the inputs of some nodes match, as Refresh does with a hint for each.
+// RefreshInputs scans all files that the inputs of some nodes match, as Refresh does with a hint for each.
 func (s *Store) RefreshInputs(ctx context.Context, prev *Tree, nodes map[schemas.Ref][]string) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.model == nil || s.roused.Load() || prev == nil {
+	if s.model == nil || s.needsFullLoad.Load() || prev == nil {
 		return s.reload(ctx, prev)
 	}
 	u := s.update()
@@ -27,7 +27,7 @@ func (s *Store) RefreshInputs(ctx context.Context, prev *Tree, nodes map[schemas
 		}
 	}
 	slices.Sort(globs)
-	if err := errors.Join(u.matching(ctx, slices.Compact(globs)), u.written(ctx)); err != nil {
+	if err := errors.Join(u.refreshGlobs(ctx, slices.Compact(globs)), u.written(ctx)); err != nil {
 		s.model = nil
 		return nil, nil, fmt.Errorf("look at the inputs of %s: %w", s.dir, err)
 	}
@@ -35,13 +35,13 @@ func (s *Store) RefreshInputs(ctx context.Context, prev *Tree, nodes map[schemas
 	return next, changed, nil
 }
 
-// matching looks at what some of the globs match. Where files are stored in other ways than before, it looks at all.
-func (u *update) matching(ctx context.Context, globs []string) error {
+// refreshGlobs scans the files that some globs match. If the clean rules changed, it scans all inputs.
+func (u *update) refreshGlobs(ctx context.Context, globs []string) error {
 	if len(globs) == 0 {
 		return nil
 	}
 	s, in := u.store, u.model.inputs
-	whole := s.storedBy(globs) != in.stored
+	whole := s.cleanRules(globs) != in.stored
 	found, ruling := map[string]stat{}, map[string]bool{}
 	err := walkInputs(ctx, s.root, u.model.layout, globs, func(p string, st stat) { found[p] = st }, func(p string, st stat) {
 		ruling[p] = true
@@ -76,11 +76,11 @@ func (u *update) matching(ctx context.Context, globs []string) error {
 		}
 	}
 	slices.Sort(changed)
-	u.touchDigested(before, s.summed(in, changed))
+	u.touchDigested(before, s.digestChanged(in, changed))
 	return nil
 }
 
-// touchDigested touches those of the objects whose inputs have other digests than before.
+// touchDigested touches the objects among refs whose inputs have other digests than before.
 func (u *update) touchDigested(before map[schemas.Ref]map[string]string, refs []schemas.Ref) {
 	for _, ref := range refs {
 		if !maps.Equal(before[ref], u.model.inputs.digests[ref]) {
@@ -89,7 +89,7 @@ func (u *update) touchDigested(before map[schemas.Ref]map[string]string, refs []
 	}
 }
 
-// inputs looks at what the globs match, as far as hints, or a change of the globs, ask for it.
+// inputs scans the files of the globs that hints, or a change of the globs, concern.
 func (u *update) inputs(ctx context.Context, hints []string) error {
 	was := u.model.inputs
 	if u.changedGlobs() {
@@ -104,7 +104,7 @@ func (u *update) inputs(ctx context.Context, hints []string) error {
 	}
 	look, globs := u.inputHints(next, hints)
 	if next == was && look != nil && len(look) == 0 {
-		return u.matching(ctx, globs)
+		return u.refreshGlobs(ctx, globs)
 	}
 	before := was.digests
 	refs, err := u.store.readInputs(ctx, u.model, look)
@@ -112,14 +112,14 @@ func (u *update) inputs(ctx context.Context, hints []string) error {
 		return err
 	}
 	if next != was {
-		refs = slices.AppendSeq(refs, maps.Keys(before)) // some may have none any more
+		refs = slices.AppendSeq(refs, maps.Keys(before)) // some may have no globs any more
 	}
 	u.touchDigested(before, refs)
-	return u.matching(ctx, globs)
+	return u.refreshGlobs(ctx, globs)
 }
 
-// inputHints are those of the hints that are inputs or were, nil standing for everything, and the globs that reach into those
-// that are folders or were.
+// inputHints returns the hints that are or were inputs (nil: all files), and the globs that match below hints that are or
+// were folders.
 func (u *update) inputHints(in *inputs, hints []string) (look, globs []string) {
 	if hints == nil {
 		return nil, nil
@@ -134,14 +134,14 @@ func (u *update) inputHints(in *inputs, hints []string) (look, globs []string) {
 			look = append(look, p)
 		}
 		if len(in.globs) > 0 && u.mayHoldInputs(in, p) {
-			globs = append(globs, in.reaching(p)...)
+			globs = append(globs, in.globsBelow(p)...)
 		}
 	}
 	slices.Sort(globs)
 	return look, slices.Compact(globs)
 }
 
-// mayHoldInputs reports whether p is a folder in which inputs may be, or was one in which some were.
+// mayHoldInputs reports whether p is a folder that may have inputs, or was one that had some.
 func (u *update) mayHoldInputs(in *inputs, p string) bool {
 	if st, err := lstat(u.store.root, p); err == nil {
 		return st.form() == formFolder && !neverInput(u.model.layout, p+"/x")
@@ -154,8 +154,8 @@ func (u *update) mayHoldInputs(in *inputs, p string) bool {
 	return false
 }
 
-// reaching lists the globs that may match something below a folder.
-func (in *inputs) reaching(dir string) []string {
+// globsBelow returns the globs that may match a file below a folder.
+func (in *inputs) globsBelow(dir string) []string {
 	var out []string
 	for _, glob := range in.globs {
 		g, reaches, depth := splitGlob(glob), true, 0
@@ -172,7 +172,7 @@ func (in *inputs) reaching(dir string) []string {
 	return out
 }
 
-// changedGlobs reports whether an object that is touched has other globs than it had.
+// changedGlobs reports whether the globs of a touched object changed.
 func (u *update) changedGlobs() bool {
 	for ref := range u.touched {
 		if !maps.EqualFunc(u.model.inputs.nodes[ref], u.model.globsOf(ref), slices.Equal) {

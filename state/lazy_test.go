@@ -23,7 +23,7 @@ func TestJournalKeepsResultsSorted(t *testing.T) {
 		o := &journalOwner{results: map[string]*schemas.Run{}}
 		for range r.IntN(60) {
 			run := someRecord(r)
-			o.add(run.Key, run)
+			o.addResult(run.Key, run)
 		}
 		if !slices.IsSortedFunc(o.sorted, compareRuns) || len(o.sorted) != len(o.results) {
 			t.Fatalf("%d results, %d of them in the list, sorted: %t", len(o.results), len(o.sorted), slices.IsSortedFunc(o.sorted, compareRuns))
@@ -40,12 +40,12 @@ func TestJournalKeepsResultsSorted(t *testing.T) {
 func TestRecordsAreSorted(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
-		h := &heldRuns{}
+		h := &lazyRuns{}
 		var want []*schemas.Run
 		for range r.IntN(20) {
 			run := someRecord(r)
 			if want = append(want, run); r.IntN(2) == 0 {
-				h.files = append(h.files, holdRun(run.Key, run))
+				h.files = append(h.files, newLazyRun(run.Key, run))
 			} else {
 				h.more = append(h.more, run)
 			}
@@ -63,18 +63,18 @@ func TestRecordsOfTheSameFilesAreSortedOnce(t *testing.T) {
 	run := func(n int) *schemas.Run {
 		return &schemas.Run{Node: fmt.Sprint("n", n), Key: fmt.Sprint("dags/d/n", n)}
 	}
-	files := []*heldRun{holdRun("dags/d/n3", run(3)), holdRun("dags/d/n1", run(1))}
-	first, second := &heldRuns{files: files}, &heldRuns{files: slices.Clone(files), more: []*schemas.Run{run(2)}}
-	first.follow(nil)
-	second.follow(first)
-	if second.filed == nil || second.filed != first.filed {
+	files := []*lazyRun{newLazyRun("dags/d/n3", run(3)), newLazyRun("dags/d/n1", run(1))}
+	first, second := &lazyRuns{files: files}, &lazyRuns{files: slices.Clone(files), more: []*schemas.Run{run(2)}}
+	first.reuseSorted(nil)
+	second.reuseSorted(first)
+	if second.inFiles == nil || second.inFiles != first.inFiles {
 		t.Error("the records of the same files are sorted again")
 	}
 	if all := second.get(); len(all) != 3 || !slices.IsSortedFunc(all, compareRuns) || len(first.get()) != 2 {
 		t.Errorf("%d records, and %d before", len(all), len(first.get()))
 	}
-	other := &heldRuns{files: files[:1]}
-	if other.follow(second); other.filed == second.filed || len(other.get()) != 1 {
+	other := &lazyRuns{files: files[:1]}
+	if other.reuseSorted(second); other.inFiles == second.inFiles || len(other.get()) != 1 {
 		t.Errorf("%d records of one file", len(other.get()))
 	}
 }

@@ -20,48 +20,47 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Summary is what a run that reached its fixed point leaves for the next one, which, when nothing changed since, has
-// only to repeat it.
+// Summary is the result of a run that reached its fixed point. If nothing changed since, the next run only repeats it.
 type Summary struct {
 	Counts []Count   `json:"counts,omitempty"`
 	Exit   int       `json:"exit"`
-	Wake   time.Time `json:"wake,omitzero"` // when something becomes due; zero: never
+	Wake   time.Time `json:"wake,omitzero"` // the next time at which an object is due; zero: never
 	Commit bool      `json:"commit,omitempty"`
-	Push   bool      `json:"push,omitempty"`   // the settings say so: what is new elsewhere is to be asked first
-	Mirror bool      `json:"mirror,omitempty"` // the settings say so: GitHub may be behind
-	Lines  []string  `json:"lines,omitempty"`  // what else the run had to say
+	Push   bool      `json:"push,omitempty"`   // as the settings say: fetch from the remote first
+	Mirror bool      `json:"mirror,omitempty"` // as the settings say: GitHub may be out of date
+	Lines  []string  `json:"lines,omitempty"`  // further output of the run
 	// Clocks are the objects that are decided again at some time although nothing changes.
 	Clocks []schemas.Ref `json:"-"`
-	// Dormant are objects that want nothing until something of them, or of what they refer to, changes.
+	// Dormant are objects that need no work until one of their files, or of their references, changes.
 	Dormant []schemas.Ref `json:"-"`
 }
 
-// Count counts the objects of a kind.
+// Count is the number of objects of a kind.
 type Count struct {
 	Kind  string `json:"kind"`
 	Ready int    `json:"ready"`
 	Total int    `json:"total"`
 }
 
-// settled is the file that Settle writes, behind a line with the hash of the rest.
+// settled is the content of the file that Settle writes, after a line with its hash.
 type settled struct {
 	Build   string          `json:"build"`
 	Folders schemas.Folders `json:"folders"`
 	Globs   []string        `json:"globs,omitempty"`
 	Outputs []string        `json:"outputs,omitempty"` // declared and present
 	Missing []string        `json:"missing,omitempty"` // declared and not present
-	Sum     sum             `json:"sum"`
-	Base    uint64          `json:"base"` // the hash of the file that says what each file held
+	Sum     fingerprint     `json:"sum"`
+	Base    uint64          `json:"base"` // the hash of the base's file
 	At      time.Time       `json:"at"`
 	Summary Summary         `json:"summary"`
 }
 
-// Fresh reports whether a run would find nothing to do: no file of the tree, the settings or any node's inputs changed
-// since Settle as far as the file system tells, no process has anything in its journal, the program is the same one,
-// and nothing is due yet. It reads no file of the tree.
+// Fresh reports whether a run would have nothing to do: by their stats, no file of the tree, the settings or any node's
+// inputs changed since Settle, no journal has entries, the program is the same, and no object is due yet. It reads no
+// file of the tree.
 func (s *Store) Fresh() (Summary, bool) {
 	was, ok := s.readSettled()
-	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsHold() || s.lockLeft() {
+	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsInUse() || s.treeLockExists() {
 		return Summary{}, false
 	}
 	now := s.opts.Now()
@@ -72,40 +71,41 @@ func (s *Store) Fresh() (Summary, bool) {
 	if s.checkFolders(l) != nil {
 		return Summary{}, false
 	}
-	first := &glance{gen: s.generation(), layout: l}
+	first := &freshScan{gen: s.generation(), layout: l}
 	is, err := s.sumTree(context.Background(), first, was.Globs)
 	if err != nil {
 		return Summary{}, false
 	}
-	if is != was.Sum || !s.outputsStand(was.Outputs, was.Missing) {
+	if is != was.Sum || !s.outputsUnchanged(was.Outputs, was.Missing) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		first.at = s.opts.FileNow()
-		s.first = first
+		s.freshScan = first
 		return Summary{}, false
 	}
 	return was.Summary, true
 }
 
-// glance is what Fresh saw, for the Load that follows: files are looked at once.
-type glance struct {
-	gen    int64     // before it
-	at     time.Time // after it
+// freshScan is the result of Fresh's scan, for the Load that follows: files are scanned once.
+type freshScan struct {
+	gen    int64     // before the scan
+	at     time.Time // after the scan
 	layout *layout
-	parts  []noting
+	parts  []freshCollector
 }
 
-// noting is the visitor that sums and keeps what it saw, in as little room as that takes: most often nobody asks for it.
-type noting struct {
-	summer
-	troubles []trouble
-	full     [][]noted // lists that have no more room
-	files    []noted
-	names    []byte   // of files, one behind the other
-	folders  []string // that are worth watching
+// freshCollector is the visitor that computes the fingerprint and keeps the scanned files in a compact form, since they
+// are seldom used.
+type freshCollector struct {
+	fingerprinter
+	troubles []scanError
+	full     [][]scannedFile // full lists
+	files    []scannedFile
+	names    []byte   // of files, concatenated
+	folders  []string // to watch
 }
 
-type noted struct {
+type scannedFile struct {
 	dir  string
 	name []byte
 	area area
@@ -113,30 +113,30 @@ type noted struct {
 	stat stat
 }
 
-func (n *noting) file(a area, dir string, name []byte, st *stat) {
+func (n *freshCollector) file(a area, dir string, name []byte, st *stat) {
 	look := n.addFile(dir, name, st)
 	if len(n.files) == cap(n.files) {
 		n.full = append(n.full, n.files)
-		n.files = make([]noted, 0, 1024)
+		n.files = make([]scannedFile, 0, 1024)
 	}
 	if cap(n.names)-len(n.names) < len(name) {
 		n.names = make([]byte, 0, 32<<10)
 	}
 	at := len(n.names)
 	n.names = append(n.names, name...)
-	n.files = append(n.files, noted{dir, n.names[at:len(n.names):len(n.names)], a, look, *st})
+	n.files = append(n.files, scannedFile{dir, n.names[at:len(n.names):len(n.names)], a, look, *st})
 }
 
-func (n *noting) folder(_ *folder, dir string) { n.folders = append(n.folders, dir) }
+func (n *freshCollector) folder(_ *folder, dir string) { n.folders = append(n.folders, dir) }
 
-func (n *noting) trouble(t trouble) {
-	n.addTrouble(t)
+func (n *freshCollector) scanError(t scanError) {
+	n.addScanError(t)
 	n.troubles = append(n.troubles, t)
 }
 
 // each yields the files.
-func (g *glance) each() iter.Seq[*noted] {
-	return func(yield func(*noted) bool) {
+func (g *freshScan) each() iter.Seq[*scannedFile] {
+	return func(yield func(*scannedFile) bool) {
 		for i := range g.parts {
 			n := &g.parts[i]
 			for _, list := range append(n.full, n.files) {
@@ -150,15 +150,15 @@ func (g *glance) each() iter.Seq[*noted] {
 	}
 }
 
-// troubled reports whether something could not be looked at.
-func (g *glance) troubled() bool {
-	return slices.ContainsFunc(g.parts, func(n noting) bool { return len(n.troubles) > 0 })
+// hasErrors reports whether the scan had errors.
+func (g *freshScan) hasErrors() bool {
+	return slices.ContainsFunc(g.parts, func(n freshCollector) bool { return len(n.troubles) > 0 })
 }
 
-// seen is what a scan would return.
-func (g *glance) seen() (found []seen, troubles []trouble) {
+// entries returns the result as a scan would.
+func (g *freshScan) entries() (found []scanEntry, troubles []scanError) {
 	for f := range g.each() {
-		found = append(found, seen{f.dir + "/" + string(f.name), f.area, f.stat})
+		found = append(found, scanEntry{f.dir + "/" + string(f.name), f.area, f.stat})
 	}
 	for i := range g.parts {
 		troubles = append(troubles, g.parts[i].troubles...)
@@ -166,41 +166,41 @@ func (g *glance) seen() (found []seen, troubles []trouble) {
 	return found, troubles
 }
 
-// sumTree is the fingerprint of all files that a run depends on.
-func (s *Store) sumTree(ctx context.Context, look *glance, globs []string) (sum, error) {
+// sumTree returns the fingerprint of all files that a run depends on.
+func (s *Store) sumTree(ctx context.Context, look *freshScan, globs []string) (fingerprint, error) {
 	l := look.layout
-	look.parts = make([]noting, workers())
+	look.parts = make([]freshCollector, workers())
 	visitors := make([]visitor, len(look.parts))
 	for i := range look.parts {
 		visitors[i] = &look.parts[i]
 	}
 	if err := scan(ctx, s.root, l, visitors...); err != nil {
-		return sum{}, err
+		return fingerprint{}, err
 	}
-	var all summer
+	var all fingerprinter
 	for i := range look.parts {
-		all.merge(look.parts[i].sum)
+		all.merge(look.parts[i].fingerprint)
 	}
 	if st, err := lstat(s.root, schemas.SettingsPath); err == nil {
 		all.addFile("", []byte(schemas.SettingsPath), &st)
 	}
-	s.addRules(&all, globs, s.storedBy(globs))
+	s.addRules(&all, globs, s.cleanRules(globs))
 	err := walkInputs(ctx, s.root, l, globs, func(p string, st stat) { addInput(&all, p, &st) }, all.addRule)
-	return all.sum, err
+	return all.fingerprint, err
 }
 
-// sum is the fingerprint of what the model knows, of which is is the base; it equals that of Fresh exactly when nothing else
-// has changed.
-func (m *model) sum(is *base) sum {
-	all := summer{sum: is.sum()}
-	for _, t := range m.troubles {
-		all.addTrouble(t)
+// sum returns the fingerprint of the model's files, of which is is the base; it equals that of Fresh if and only if no
+// other file changed.
+func (m *model) sum(is *base) fingerprint {
+	all := fingerprinter{fingerprint: is.sum()}
+	for _, t := range m.scanErrors {
+		all.addScanError(t)
 	}
 	if m.settings.stat != (stat{}) {
 		all.addFile("", []byte(schemas.SettingsPath), &m.settings.stat)
 	}
 	m.inputs.addTo(&all)
-	return all.sum
+	return all.fingerprint
 }
 
 func splitPath(p string) (dir, name string) {
@@ -208,30 +208,30 @@ func splitPath(p string) (dir, name string) {
 	return p[:max(i, 0)], p[i+1:]
 }
 
-// ErrChanged says that a file was changed behind the store's back: look at the tree again.
+// ErrChanged says that another process changed a file: the caller must load the tree again.
 var ErrChanged = errors.New("the tree changed meanwhile")
 
-// Settle records that the tree, as this store knows it, is at its fixed point: Fresh compares that with the files. With
-// ErrChanged another process of ours wrote or recorded something since the last look; nothing is recorded then. Where a
-// journal is still in use the next run looks for itself. Settle waits, for some milliseconds, until no file is so young
-// that a further change of it could look the same.
+// Settle records that the tree, as this store knows it, is at its fixed point: Fresh compares the files with that. It
+// returns ErrChanged and records nothing if another reconcile process wrote or recorded something since the last load. If
+// a journal is still in use, it records nothing, so that the next run loads the tree. Settle waits, for some
+// milliseconds, until no file is racy.
 func (s *Store) Settle(sum Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.model == nil || s.model.later != nil || s.opts.NoCache {
+	if s.model == nil || s.model.deferred != nil || s.opts.NoCache {
 		return nil
 	}
-	if !s.waitOutTick() || s.journalsHold() {
+	if !s.waitOutTick() || s.journalsInUse() {
 		return s.unsettle()
 	}
 	present, missing := s.model.declared.split()
-	if s.roused.Load() || s.generation() != s.seenGen || !s.outputsStand(present, missing) {
+	if s.needsFullLoad.Load() || s.generation() != s.seenGen || !s.outputsUnchanged(present, missing) {
 		return ErrChanged
 	}
-	if err := errors.Join(s.ensureLocal(localDir), s.bump()); err != nil {
+	if err := errors.Join(s.ensureLocal(localDir), s.bumpGeneration()); err != nil {
 		return err
 	}
-	if err := s.ripen(context.Background()); err != nil {
+	if err := s.rereadRacy(context.Background()); err != nil {
 		return fmt.Errorf("read again what was written: %w", err)
 	}
 	is := s.model.base(sum.Clocks, sum.Dormant)
@@ -248,14 +248,14 @@ func (s *Store) Settle(sum Summary) error {
 	return s.replaceLocal(settledPath, append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(b)), b...))
 }
 
-// ripen reads the files again that were so young when they were read or written that a further change could look the same.
-// They are old enough now, so that the next process finds all of them in the cache, also after a first run. One that holds
-// something else by now stays as it is known here: then the tree is not settled.
-func (s *Store) ripen(ctx context.Context) error {
-	var young []seen
+// rereadRacy reads again the files that were racy when they were read or written. They are old enough now, so that the
+// next process finds all of them in the cache, even after a first run. A file whose content differs by now stays
+// unchanged here: then the tree is not settled.
+func (s *Store) rereadRacy(ctx context.Context) error {
+	var young []scanEntry
 	for p, f := range s.model.files {
 		if f.racy && f.area != areaOther {
-			young = append(young, seen{p, f.area, f.stat})
+			young = append(young, scanEntry{p, f.area, f.stat})
 		}
 	}
 	slices.SortFunc(young, bySeenPath)
@@ -270,16 +270,16 @@ func (s *Store) ripen(ctx context.Context) error {
 			}
 		}
 	}
-	s.cache.finish(s.model)
+	s.cache.finishLoad(s.model)
 	return nil
 }
 
-// outputsStand reports whether exactly the first of the declared outputs exist.
-func (s *Store) outputsStand(present, missing []string) bool {
+// outputsUnchanged reports whether exactly the present ones of the declared outputs exist.
+func (s *Store) outputsUnchanged(present, missing []string) bool {
 	if len(present)+len(missing) == 0 {
 		return true
 	}
-	is := missingOf(s.root, slices.Concat(present, missing))
+	is := findMissing(s.root, slices.Concat(present, missing))
 	return !slices.ContainsFunc(present, func(p string) bool { return is[p] }) &&
 		!slices.ContainsFunc(missing, func(p string) bool { return !is[p] })
 }
@@ -302,7 +302,7 @@ func (s *Store) waitOutTick() bool {
 	}
 	wait := time.Duration(newest-s.opts.FileNow().UnixNano()) + tick
 	if wait > tick {
-		return false // from the future: the clocks differ
+		return false // a time in the future: the clocks differ
 	}
 	if wait > 0 {
 		<-time.After(wait)
@@ -310,8 +310,8 @@ func (s *Store) waitOutTick() bool {
 	return true
 }
 
-// replaceLocal replaces a local file that may be lost but is not half written by a process that was killed. There is
-// one name for what is being written, so that such a process leaves nothing that stays.
+// replaceLocal replaces a disposable local file atomically. The temporary file has a fixed name, so that killed processes
+// leave at most one.
 func (s *Store) replaceLocal(p string, data []byte) error {
 	if err := s.ensureLocal(cacheDir); err != nil {
 		return err
@@ -341,8 +341,8 @@ func (s *Store) readSettled() (settled, bool) {
 	return was, was.Folders.Specs != "" && was.Folders.State != ""
 }
 
-// journalsHold reports whether some journal says anything, or was left behind by a process that died.
-func (s *Store) journalsHold() bool {
+// journalsInUse reports whether a journal has entries, or is left from a process that died.
+func (s *Store) journalsInUse() bool {
 	for _, name := range s.journalNames() {
 		f, fi, err := regular.Open(s.root, journalDir+"/"+name+journalSuffix)
 		if err != nil {
@@ -357,8 +357,8 @@ func (s *Store) journalsHold() bool {
 	return false
 }
 
-// lockLeft reports whether somebody holds the lock of the tree, or died with it.
-func (s *Store) lockLeft() bool {
+// treeLockExists reports whether a process holds the lock of the tree, or died while it did.
+func (s *Store) treeLockExists() bool {
 	return slices.ContainsFunc(s.folderNames(localDir), func(name string) bool {
 		return strings.HasPrefix(localDir+"/"+name, treeLockPath+".")
 	})

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// How a Refresh finds out what became of files: all of them, or those that hints name.
+// How a Refresh finds changed files: all of them, or those that hints name.
 
-// all looks at every file.
+// all scans every file.
 func (u *update) all(ctx context.Context, _ []string) error {
 	s, m := u.store, u.model
 	found, troubles, err := s.scanAll(ctx, false)
@@ -22,9 +22,9 @@ func (u *update) all(ctx context.Context, _ []string) error {
 	}
 	there := make(map[string]bool, len(found))
 	asleep := m.dormant.files()
-	var want []seen
+	var want []scanEntry
 	for _, f := range found {
-		if u.asleep(f) {
+		if u.isDormant(f) {
 			asleep--
 			continue
 		}
@@ -33,7 +33,7 @@ func (u *update) all(ctx context.Context, _ []string) error {
 			want = append(want, f)
 		}
 	}
-	if u.rousing = u.rousing || asleep > 0; u.rousing {
+	if u.needsFullLoad = u.needsFullLoad || asleep > 0; u.needsFullLoad {
 		return nil
 	}
 	read, more, err := s.readFiles(ctx, s.root, want, m.files)
@@ -48,7 +48,7 @@ func (u *update) all(ctx context.Context, _ []string) error {
 	for _, w := range want {
 		there[w.path] = got[w.path]
 	}
-	u.replaceTroubles(append(troubles, more...))
+	u.replaceScanErrors(append(troubles, more...))
 	for p := range m.files {
 		if !there[p] {
 			u.drop(p)
@@ -57,34 +57,35 @@ func (u *update) all(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// asleep reports whether a file is that of a dormant object. If it has changed, that is to be loaded.
-func (u *update) asleep(f seen) bool {
+// isDormant reports whether a file belongs to a dormant object. If the file changed, the object must be loaded.
+func (u *update) isDormant(f scanEntry) bool {
 	was, ok := u.model.dormant.owns(f.path)
 	if ok {
 		dir, name := splitPath(f.path)
-		u.rousing = u.rousing || was.look != new(summer).look(dir, []byte(name), &f.stat)
+		u.needsFullLoad = u.needsFullLoad || was.statHash != new(fingerprinter).statHash(dir, []byte(name), &f.stat)
 	}
 	return ok
 }
 
-func (u *update) replaceTroubles(now []trouble) {
-	next := make(map[string]trouble, len(now))
+func (u *update) replaceScanErrors(now []scanError) {
+	next := make(map[string]scanError, len(now))
 	for _, t := range now {
 		next[t.path] = t
 		u.drop(t.path)
 	}
-	u.faulty = u.faulty || !maps.Equal(next, u.model.troubles)
-	u.model.troubles = next
+	u.faulty = u.faulty || !maps.Equal(next, u.model.scanErrors)
+	u.model.scanErrors = next
 }
 
-// unhide touches the objects whose specs something unreadable may hide, or no longer does.
-func (u *update) unhide(before trouble) {
-	if after, _ := u.model.obstacle(); after != before {
+// unhide touches the objects whose specs may be hidden by an unreadable file or folder, or no longer are.
+func (u *update) unhide(before scanError) {
+	if after, _ := u.model.firstUnreadable(); after != before {
 		u.touchSpecless()
 	}
 }
 
-// touchSpecless touches the objects that have left traces and no spec: whether they are gone is to be told anew.
+// touchSpecless touches the objects with traces but without a spec: whether their specs were deleted must be decided
+// again.
 func (u *update) touchSpecless() {
 	for ref, s := range u.model.slots {
 		if len(s.specs) == 0 {
@@ -93,12 +94,12 @@ func (u *update) touchSpecless() {
 	}
 }
 
-// paths looks at some files and folders.
+// paths scans some files and folders.
 func (u *update) paths(ctx context.Context, hints []string) error {
-	var want []seen
+	var want []scanEntry
 	for _, p := range append(u.linked(), hints...) {
 		if dir, ok := strings.CutSuffix(p, "/"); ok {
-			want = append(want, u.newcomers(path.Clean(dir))...)
+			want = append(want, u.newSpecs(path.Clean(dir))...)
 			continue
 		}
 		f, whole, err := u.path(ctx, path.Clean(p))
@@ -111,7 +112,7 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 		want = append(want, f...)
 	}
 	slices.SortFunc(want, bySeenPath)
-	want = slices.CompactFunc(want, func(a, b seen) bool { return a.path == b.path })
+	want = slices.CompactFunc(want, func(a, b scanEntry) bool { return a.path == b.path })
 	read, troubles, err := u.store.readFiles(ctx, u.store.root, want, u.model.files)
 	if err != nil {
 		return err
@@ -127,20 +128,20 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 		}
 	}
 	for _, t := range troubles {
-		u.trouble(t)
+		u.setScanError(t)
 	}
 	return nil
 }
 
-// listed is a folder as it was when its names were read.
-type listed struct {
+// listedFolder is the stat of a folder when its names were read.
+type listedFolder struct {
 	stat stat
 	racy bool
 }
 
-// newcomers returns the spec files right in a folder that are not known yet. It looks at none of those that are, and at
-// no names where none came or went since the last time.
-func (u *update) newcomers(dir string) []seen {
+// newSpecs returns the unknown spec files that are directly in a folder. It reads no stat of known ones, and no names if
+// the folder did not change since the last time.
+func (u *update) newSpecs(dir string) []scanEntry {
 	s, now := u.store, u.store.opts.FileNow()
 	st, err := lstat(s.root, dir)
 	if was, ok := s.listed[dir]; err != nil || ok && was.stat == st && !was.racy {
@@ -148,14 +149,14 @@ func (u *update) newcomers(dir string) []seen {
 	}
 	d, err := openFolder(s.root, dir)
 	if err != nil {
-		return nil // the look at everything tells
+		return nil // the full scan reports it
 	}
 	defer d.close()
 	if s.listed == nil {
-		s.listed = map[string]listed{}
+		s.listed = map[string]listedFolder{}
 	}
-	s.listed[dir] = listed{st, st.racyAt(now)}
-	var out []seen
+	s.listed[dir] = listedFolder{st, st.racyAt(now)}
+	var out []scanEntry
 	var l listing
 	for more := true; more; {
 		l.reset()
@@ -164,7 +165,7 @@ func (u *update) newcomers(dir string) []seen {
 			return out
 		}
 		for i := range l.len() {
-			if f, ok := u.newcomer(d, dir, l.name(i)); ok {
+			if f, ok := u.newSpec(d, dir, l.name(i)); ok {
 				out = append(out, f)
 			}
 		}
@@ -172,52 +173,52 @@ func (u *update) newcomers(dir string) []seen {
 	return out
 }
 
-func (u *update) newcomer(d *folder, dir string, name []byte) (seen, bool) {
+func (u *update) newSpec(d *folder, dir string, name []byte) (scanEntry, bool) {
 	p := dir + "/" + string(name)
 	if a, _ := u.model.layout.classify(p); a != areaSpecs || u.model.files[p] != nil {
-		return seen{}, false
+		return scanEntry{}, false
 	}
 	if _, asleep := u.model.dormant.owns(p); asleep {
-		return seen{}, false
+		return scanEntry{}, false
 	}
 	var st stat
 	if d.stat(name, &st) != nil || st.form() != formFile {
-		return seen{}, false
+		return scanEntry{}, false
 	}
-	return seen{p, areaSpecs, st}, true
+	return scanEntry{p, areaSpecs, st}, true
 }
 
-func bySeenPath(a, b seen) int {
+func bySeenPath(a, b scanEntry) int {
 	return cmp.Or(strings.Compare(path.Dir(a.path), path.Dir(b.path)), strings.Compare(a.path, b.path))
 }
 
-// path returns the files to read for a hint, and drops what is gone. whole says that only a look at everything tells
-// what became of it: it holds the tree's folders, or is none of what a tree has.
-func (u *update) path(ctx context.Context, p string) (want []seen, whole bool, err error) {
+// path returns the files to read for a hint, and drops removed files. whole says that only a full scan can handle the
+// hint: it contains the tree's folders, or is not a path of a tree.
+func (u *update) path(ctx context.Context, p string) (want []scanEntry, whole bool, err error) {
 	l := u.model.layout
 	a, _ := l.classify(p)
 	st, err := lstat(u.store.root, p)
 	if _, asleep := u.model.dormant.owns(p); asleep && err != nil {
-		u.rousing = true
+		u.needsFullLoad = true
 		return nil, false, nil
 	}
 	switch below := within(l.specs, p) || within(l.state, p); {
 	case err == nil && st.form() == formLink && a == areaSpecs:
 		return u.link(p), false, nil
 	case err == nil && st.form() == formFile:
-		f := seen{p, a, st}
-		if u.asleep(f) {
+		f := scanEntry{p, a, st}
+		if u.isDormant(f) {
 			return nil, false, nil
 		}
 		if a == areaNone || u.model.files[p].current(f) {
-			return nil, u.model.troubles[p] != (trouble{}), nil
+			return nil, u.model.scanErrors[p] != (scanError{}), nil
 		}
-		return []seen{f}, false, nil
+		return []scanEntry{f}, false, nil
 	case err != nil && u.model.files[p] != nil:
 		u.drop(p)
 		return nil, false, nil
 	case below && u.model.dormant != nil && (err != nil || st.form() == formFolder):
-		return nil, true, nil // dormant files may have been in it
+		return nil, true, nil // it may have held dormant files
 	case below && errors.Is(err, fs.ErrNotExist):
 		u.dropBelow(p, nil)
 		return nil, false, nil
@@ -228,15 +229,15 @@ func (u *update) path(ctx context.Context, p string) (want []seen, whole bool, e
 	}
 }
 
-// folder returns the files in a folder that are to be read, and drops what is gone there.
-func (u *update) folder(ctx context.Context, dir string) (want []seen, whole bool, err error) {
-	found := &gather{watch: u.store.watch}
+// folder returns the files in a folder to read, and drops removed ones.
+func (u *update) folder(ctx context.Context, dir string) (want []scanEntry, whole bool, err error) {
+	found := &fileCollector{watch: u.store.watch}
 	s := newScanner(u.store.root, u.model.layout, false)
 	from := s.placeOf(dir, found)
 	if from == nil {
 		return nil, true, nil
 	}
-	if err := s.scanFrom(ctx, []*place{from}, found); err != nil {
+	if err := s.scanFrom(ctx, []*scanFolder{from}, found); err != nil {
 		return nil, false, err
 	}
 	there := map[string]bool{}
@@ -247,40 +248,40 @@ func (u *update) folder(ctx context.Context, dir string) (want []seen, whole boo
 		}
 	}
 	u.dropBelow(dir, there)
-	for _, t := range found.troubles {
-		u.trouble(t)
+	for _, t := range found.scanErrors {
+		u.setScanError(t)
 	}
 	return want, false, nil
 }
 
-// dropBelow forgets a folder, but for some files in it.
+// dropBelow drops the files below a folder, except some.
 func (u *update) dropBelow(dir string, keep map[string]bool) {
 	for p := range u.model.files {
 		if within(dir, p) && !keep[p] {
 			u.drop(p)
 		}
 	}
-	for p := range u.model.troubles {
+	for p := range u.model.scanErrors {
 		if p == dir || within(dir, p) {
 			u.drop(p)
 		}
 	}
 }
 
-// link returns a linked spec to be read, or notes what is wrong with the link.
-func (u *update) link(p string) []seen {
+// link returns a linked spec to read, or records the problem of the link.
+func (u *update) link(p string) []scanEntry {
 	st, err := followLink(u.store.root, p)
 	if err != nil {
-		u.trouble(trouble{p, "symlink", err.Error()})
+		u.setScanError(scanError{p, "symlink", err.Error()})
 		return nil
 	}
-	return []seen{{p, areaSpecs, st}}
+	return []scanEntry{{p, areaSpecs, st}}
 }
 
-// linked are the links whose targets may have changed.
+// linked returns the links whose targets may have changed.
 func (u *update) linked() []string {
 	out := slices.Collect(maps.Keys(u.model.links))
-	for p, t := range u.model.troubles {
+	for p, t := range u.model.scanErrors {
 		if t.code == "symlink" {
 			out = append(out, p)
 		}
@@ -288,7 +289,7 @@ func (u *update) linked() []string {
 	return out
 }
 
-// holds reports whether a file is known in the folder p.
+// holds reports whether the folder p has a known file.
 func (m *model) holds(p string) bool {
 	for q := range m.files {
 		if within(p, q) {

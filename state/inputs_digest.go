@@ -11,12 +11,12 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// sum computes the digest of each node's inputs: over the paths and contents of all files that its globs match, in the
-// order of the paths. It computes those that rest on changed files, or all if it never did, and returns the objects whose it
-// computed.
-func (in *inputs) sum(changed []string) []schemas.Ref {
+// updateDigests computes the digest of each node's inputs: over the paths and contents of all files that its globs match,
+// in the order of the paths. It computes those that depend on changed files, or all on the first call, and returns the
+// objects concerned.
+func (in *inputs) updateDigests(changed []string) []schemas.Ref {
 	if in.matched != nil {
-		return in.sumSome(in.rematch(changed))
+		return in.digestGlobs(in.rematch(changed))
 	}
 	in.matched, in.digests = map[string][]string{}, map[schemas.Ref]map[string]string{}
 	if len(in.nodes) == 0 {
@@ -30,10 +30,10 @@ func (in *inputs) sum(changed []string) []schemas.Ref {
 			}
 		}
 	}
-	return in.sumSome(in.globs)
+	return in.digestGlobs(in.globs)
 }
 
-// rematch brings what globs match in step with files that changed, and returns the globs that match one, or did.
+// rematch updates the matches of globs for changed files, and returns the globs that match one now or did before.
 func (in *inputs) rematch(changed []string) []string {
 	var globs []string
 	if len(changed) == 0 {
@@ -60,8 +60,8 @@ func (in *inputs) rematch(changed []string) []string {
 	return globs
 }
 
-// sumSome computes the digests of the nodes that have one of the globs, and returns whose they are.
-func (in *inputs) sumSome(globs []string) []schemas.Ref {
+// digestGlobs computes the digests of the nodes with one of the globs, and returns their objects.
+func (in *inputs) digestGlobs(globs []string) []schemas.Ref {
 	some := map[string]bool{}
 	var refs []schemas.Ref
 	for _, g := range globs {
@@ -73,7 +73,7 @@ func (in *inputs) sumSome(globs []string) []schemas.Ref {
 	}
 	slices.SortFunc(refs, schemas.Ref.Compare)
 	refs = slices.Compact(refs)
-	in.digests = maps.Clone(in.digests) // who has the former ones compares
+	in.digests = maps.Clone(in.digests) // the former map is compared later
 	known := map[string]string{}        // many nodes have the same globs
 	for _, ref := range refs {
 		out := make(map[string]string, len(in.nodes[ref]))

@@ -31,7 +31,7 @@ func unreadTree(t *testing.T) (dir string) {
 
 func openLeaving(t *testing.T, dir string) *Store {
 	s := open(t, dir)
-	s.leaveFrom = 3
+	s.deferFrom = 3
 	return s
 }
 
@@ -126,7 +126,7 @@ func TestLoadChangedReadsAllRecords(t *testing.T) {
 	load(t, s)
 	tree, _, _, err := s.LoadChanged(t.Context(), false)
 	must(t, err)
-	if n := s.decoded.Load(); tree.later != nil || n != 2+manyRecords+1 {
+	if n := s.decoded.Load(); tree.deferred != nil || n != 2+manyRecords+1 {
 		t.Errorf("%d files were decoded", n)
 	}
 }

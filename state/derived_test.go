@@ -32,7 +32,7 @@ func TestFilesBesideTheTree(t *testing.T) {
 	}
 	defer s.Close()
 	var files, folders []string
-	err = s.LookInto("state/memory", func(name []byte, id state.Identity) {
+	err = s.ListFolder("state/memory", func(name []byte, id state.Identity) {
 		if id.IsFile() {
 			files = append(files, string(name))
 		}
@@ -52,7 +52,7 @@ func TestFilesBesideTheTree(t *testing.T) {
 			t.Errorf("%s was read: %q", p, data)
 		}
 	}
-	if err := s.LookInto("state/none", func([]byte, state.Identity) {}); !errors.Is(err, fs.ErrNotExist) {
+	if err := s.ListFolder("state/none", func([]byte, state.Identity) {}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that does not exist: %v", err)
 	}
 	wrong := errors.New("wrong")

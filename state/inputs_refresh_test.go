@@ -77,8 +77,8 @@ func storedAsRulesSay(t *testing.T, dir string, anew bool) *Store {
 		}
 		return string(data)
 	}
-	s, err := Open(dir, Options{Kinds: testKinds, Now: time.Now, NoCache: anew, StoredBy: func() string { return read("rules") },
-		Stored: func(string) func([]byte) []byte {
+	s, err := Open(dir, Options{Kinds: testKinds, Now: time.Now, NoCache: anew, CleanRules: func() string { return read("rules") },
+		CleanFilter: func(string) func([]byte) []byte {
 			by := read("rules") + read(".gitattributes") + read("src/.gitattributes")
 			return func(data []byte) []byte { return append([]byte(by), data...) }
 		}})

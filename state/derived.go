@@ -1,0 +1,282 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"sync"
+	"syscall"
+
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/lock"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// Identity is the stat of a file: while it is the same, the content is the same, unless the file was changed again within
+// a tick of the file system's clock.
+type Identity = stat
+
+// IsFile reports whether the stat is of a regular file.
+func (s Identity) IsFile() bool { return s.form() == formFile }
+
+// IsFolder reports whether the stat is of a folder.
+func (s Identity) IsFolder() bool { return s.form() == formFolder }
+
+// ListFolder calls each for every entry of a folder of the tree, in any order, without opening or following it. The name
+// is valid during the call. If the folder does not exist, or is a link, the error is one of package fs.
+func (s *Store) ListFolder(dir string, each func(name []byte, id Identity)) error {
+	d, err := openFolder(s.root, dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return d.each(new(listing), func(i int, l *listing) {
+		var st stat
+		if d.stat(l.name(i), &st) == nil { // else it was removed
+			each(l.name(i), st)
+		}
+	}, dir)
+}
+
+// each calls do for all names of a folder at a path.
+func (d *folder) each(l *listing, each func(i int, l *listing), p string) (err error) {
+	for more := true; more; {
+		l.reset()
+		if more, err = d.list(l); err != nil {
+			return fmt.Errorf("list %s: %w", p, err)
+		}
+		for i := range l.len() {
+			each(i, l)
+		}
+	}
+	return nil
+}
+
+// Folder is a folder of the tree that is kept open to read several of its files, or to list many folders below it. Only
+// ListFolder is safe for concurrent use.
+type Folder struct {
+	d     *folder
+	spare sync.Pool // of *listing
+}
+
+// OpenFolder opens a folder of the tree. If it does not exist, or is a link, the error is one of package fs.
+func (s *Store) OpenFolder(dir string) (*Folder, error) {
+	d, err := openFolder(s.root, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{d: d}, nil
+}
+
+// ListFolder is Store.ListFolder for a folder at a slash path below this one, "." for itself, for walks: of a subfolder
+// it reports only the form. It is safe for concurrent use.
+func (f *Folder) ListFolder(dir string, each func(name []byte, id Identity)) error {
+	d, err := f.d.below(dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	l, ok := f.spare.Get().(*listing)
+	if !ok {
+		l = new(listing)
+	}
+	defer f.spare.Put(l)
+	return d.each(l, func(i int, l *listing) {
+		st := stat{Mode: uint32(l.forms[i]) << formShift}
+		if l.forms[i] == formFolder || d.stat(l.name(i), &st) == nil { // else it was removed
+			each(l.name(i), st)
+		}
+	}, dir)
+}
+
+// Read reads a regular file of the folder as ReadFiles does. The content is valid until the next call.
+func (f *Folder) Read(name string, limit int64) ([]byte, error) {
+	data, _, err := f.d.read(name, limit)
+	return data, err
+}
+
+// Lstat returns the stat of a file of the folder without following a link.
+func (f *Folder) Lstat(name string) (id Identity, err error) {
+	err = f.d.stat(append([]byte(name), 0)[:len(name)], &id)
+	return id, err
+}
+
+// Close closes the folder.
+func (f *Folder) Close() { f.d.close() }
+
+// ReadFiles reads regular files of one folder of the tree sequentially; it does not follow links. each gets the content,
+// which is valid during the call, and the file's stat from just before; or an error of package fs, if the file does not
+// exist, is not regular, or is larger than limit.
+func (s *Store) ReadFiles(dir string, limit int64, names []string, each func(name string, data []byte, id Identity, err error)) {
+	d, err := openFolder(s.root, dir)
+	if err != nil {
+		for _, name := range names {
+			each(name, nil, Identity{}, err)
+		}
+		return
+	}
+	defer d.close()
+	for _, name := range names {
+		data, id, err := d.read(name, limit)
+		each(name, data, id, err)
+	}
+}
+
+// ReadFile is ReadFiles for one file; the caller owns the content.
+func (s *Store) ReadFile(p string, limit int64) (data []byte, id Identity, err error) {
+	s.ReadFiles(path.Dir(p), limit, []string{path.Base(p)}, func(_ string, d []byte, i Identity, e error) {
+		data, id, err = slices.Clip(d), i, e // the folder with the buffer is closed
+	})
+	if err != nil {
+		return nil, id, fmt.Errorf("read %s: %w", p, err)
+	}
+	return data, id, nil
+}
+
+// ReadFileInto is ReadFile that reads into buf if the content fits into it, and else into a larger one, which it returns
+// with the content's length.
+func (s *Store) ReadFileInto(buf []byte, p string, limit int64) ([]byte, Identity, error) {
+	d, err := openFolder(s.root, path.Dir(p))
+	if err != nil {
+		return nil, Identity{}, fmt.Errorf("read %s: %w", p, err)
+	}
+	defer d.close()
+	d.use(buf)
+	data, id, err := d.read(path.Base(p), limit)
+	if err != nil {
+		return nil, id, fmt.Errorf("read %s: %w", p, err)
+	}
+	return data, id, nil
+}
+
+// Lstat returns the stat of a file of the tree without following a link.
+func (s *Store) Lstat(p string) (Identity, error) { return lstat(s.root, p) }
+
+// LockFile takes the AgentX lock of a file that third-party programs may also write. Callers that change a file's content
+// use Fold; LockFile is for files that are derived from others.
+func (s *Store) LockFile(ctx context.Context, p string) (*lock.Lock, error) {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return nil, err
+	}
+	return s.acquire(ctx, p, s.lockOptions())
+}
+
+// Replace atomically replaces a derived file: readers see the old or the new content; after a power loss the file may be
+// lost. A file under .reconcile needs no lock; the caller holds that of a file under state/. The content is the
+// concatenation of the parts.
+func (s *Store) Replace(p string, parts ...[]byte) error {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return err
+	}
+	return durable.Replace(s.root, tmpDir, p, parts...)
+}
+
+// Draft is the first half of Replace: it writes the content, in parts, to a temporary file that the caller puts in place.
+func (s *Store) Draft(p string, parts iter.Seq[[]byte]) (*durable.Draft, error) {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return nil, err
+	}
+	return durable.NewDraft(s.root, tmpDir, p, parts)
+}
+
+// Add creates a disposable file of state/. The error wraps fs.ErrExist if the file exists; then it is not changed.
+func (s *Store) Add(p string, data []byte) error {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return err
+	}
+	return durable.Add(s.root, tmpDir, p, data)
+}
+
+// Change applies changes to files of state/ durably, in their order: after a crash a prefix of them is applied. The tree
+// must be locked by this store.
+func (s *Store) Change(ops []durable.Op) error {
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return err
+	}
+	return durable.Apply(s.root, tmpDir, ops)
+}
+
+// PutNew creates a file durably unless it exists. was is its content if it does, for the caller to interpret. Announce
+// notifies other processes of the tree.
+func (s *Store) PutNew(p string, data []byte) (was []byte, err error) {
+	return s.PutNewOnce(p, data, func() error { return nil })
+}
+
+// PutNewOnce is PutNew for content that may turn out to be wrong during the write: the file appears once ready has
+// returned, and not at all if ready returns an error. ready is not called if the file exists.
+func (s *Store) PutNewOnce(p string, data []byte, ready func() error) (was []byte, err error) {
+	if was, err = s.readOrNil(p); err != nil || was != nil {
+		return was, err
+	}
+	if err := s.ensureLocal(tmpDir); err != nil {
+		return nil, err
+	}
+	staged, err := durable.Stage(s.root, tmpDir, p, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := ready(); err != nil {
+		staged.Discard()
+		return nil, err
+	}
+	return nil, staged.Commit()
+}
+
+// Map returns the content of a derived file of the tree, mapped into memory until release is called. Such files are
+// replaced and never truncated, so that mapped content stays valid. A missing or irregular file is an error of package
+// fs; an empty file has no content and no error.
+func (s *Store) Map(p string) (data []byte, release func(), err error) {
+	f, fi, err := regular.Open(s.root, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if fi.Size() == 0 {
+		return nil, func() {}, nil
+	}
+	return mapFile(f, int(fi.Size()))
+}
+
+// Scratch returns a new file without a name, for data that is too large for memory; see [durable.Scratch]. For a
+// read-only tree it is in the system's temporary folder.
+func (s *Store) Scratch() (*os.File, error) {
+	err := s.ensureLocal(tmpDir)
+	if err == nil {
+		var f *os.File
+		if f, err = durable.Scratch(s.root, tmpDir); err == nil {
+			return f, nil
+		}
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return nil, err
+	}
+	root, elsewhere := regular.Root(os.TempDir())
+	if elsewhere != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, elsewhere := durable.Scratch(root, ".")
+	if elsewhere != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// SweepTemp removes the temporary files of processes that were killed.
+func (s *Store) SweepTemp() error { return durable.Sweep(s.root, tmpDir) }
+
+// MapScratch maps the content of a scratch file into memory until release is called. forget frees the memory of the pages
+// that were read; they are read again on the next use.
+func MapScratch(f *os.File) (data []byte, forget, release func(), err error) {
+	fi, err := f.Stat()
+	if err != nil || fi.Size() == 0 {
+		return nil, func() {}, func() {}, err
+	}
+	data, release, err = mapFile(f, int(fi.Size()))
+	return data, func() { forgetPages(data) }, release, err
+}

@@ -1,0 +1,304 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Files under state/ are decoded on first access: a run does not access most of a tree. The bytes come from the cache,
+// which holds only text that was decoded before or matched its shape, or from a file that matches its shape, so that
+// decoding cannot fail.
+
+// lazyStatus is the status in a file.
+type lazyStatus struct {
+	once  sync.Once
+	store *Store
+	path  string
+	raw   []byte // the text to decode; nil once it is decoded
+	is    schemas.Status
+
+	briefOnce sync.Once
+	brief     schemas.Brief
+}
+
+func newLazyStatus(s schemas.Status) *lazyStatus {
+	if s == nil {
+		return nil
+	}
+	return &lazyStatus{is: s}
+}
+
+func (h *lazyStatus) get() schemas.Status {
+	if h == nil {
+		return nil
+	}
+	h.once.Do(func() {
+		if h.raw == nil {
+			return
+		}
+		is, ok := h.store.decodeStatusFile(h.path, h.raw).(*lazyStatus)
+		if !ok {
+			panic(fmt.Sprintf("state: %s: what the cache holds of it does not decode", h.path))
+		}
+		h.is, h.raw = is.is, nil
+	})
+	return h.is
+}
+
+// inBrief returns the brief of the status, without decoding it.
+func (h *lazyStatus) inBrief() *schemas.Brief {
+	h.briefOnce.Do(func() { h.brief = schemas.BriefOf(h.get()) })
+	return &h.brief
+}
+
+// lazyRun is the record in a file.
+type lazyRun struct {
+	once     sync.Once
+	deferred *deferredRecords // set if reading it was deferred; then only the key is set
+	key      string
+	has      Traits
+	raw      []byte // the text to decode; nil once it is decoded
+	is       *schemas.Run
+}
+
+func (h *lazyRun) get() *schemas.Run {
+	if h.deferred != nil {
+		if h = h.resolved(); h == nil {
+			return nil
+		}
+	}
+	h.once.Do(func() {
+		if h.raw == nil {
+			return
+		}
+		is, err := decodeRun(h.key, h.raw, h.raw)
+		if err != nil {
+			panic(fmt.Sprintf("state: the record %s: what the cache holds of it does not decode: %v", h.key, err))
+		}
+		h.is, h.raw = is, nil
+	})
+	return h.is
+}
+
+// Traits are properties that one or more records have.
+type Traits uint8
+
+// The traits of a record.
+const (
+	Asks    Traits = 1 << iota // a question
+	Learned                    // something to remember
+	OfAgent                    // the run of an agent
+	Outputs                    // declared outputs
+)
+
+func traitsOf(r *schemas.Run) (t Traits) {
+	for _, has := range []struct {
+		it   bool
+		mark Traits
+	}{{r.Asks != nil, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs}} {
+		if has.it {
+			t |= has.mark
+		}
+	}
+	return t
+}
+
+// packedOf returns the text without whitespace that a body was not decoded from yet; nil if there is no such text.
+func packedOf(body any) []byte {
+	switch b := body.(type) {
+	case *lazyStatus:
+		return b.raw
+	case *lazyRun:
+		return b.raw
+	}
+	return nil
+}
+
+func newLazyRun(key string, r *schemas.Run) *lazyRun {
+	return &lazyRun{key: key, is: r, has: traitsOf(r)}
+}
+
+// lazyRuns are the records of an object.
+type lazyRuns struct {
+	once    sync.Once
+	files   []*lazyRun
+	more    []*schemas.Run // in journals
+	n       int            // the number of records
+	all     []*schemas.Run // sorted, after the first access
+	inFiles *fileRuns      // in files, if sorted before; may be nil
+}
+
+// fileRuns are the records of some files, shared by the entries of an object with the same files.
+type fileRuns struct {
+	once sync.Once
+	all  []*schemas.Run // sorted
+}
+
+func (f *fileRuns) of(files []*lazyRun) []*schemas.Run {
+	f.once.Do(func() {
+		f.all = make([]*schemas.Run, 0, len(files))
+		for _, h := range files {
+			if r := h.get(); r != nil {
+				f.all = append(f.all, r)
+			}
+		}
+		sortRuns(f.all)
+	})
+	return f.all
+}
+
+// reuseSorted takes over the sorted records of the entry's former version, if they are of the same files.
+func (h *lazyRuns) reuseSorted(was *lazyRuns) {
+	switch {
+	case h == nil || len(h.files) == 0:
+	case was != nil && was.inFiles != nil && slices.Equal(h.files, was.files):
+		h.inFiles = was.inFiles
+	default:
+		h.inFiles = new(fileRuns)
+	}
+}
+
+func (h *lazyRuns) get() []*schemas.Run {
+	if h == nil {
+		return nil
+	}
+	h.once.Do(func() {
+		if h.all != nil {
+			return
+		}
+		filed := h.inFiles
+		if filed == nil {
+			filed = new(fileRuns)
+		}
+		sortRuns(h.more) // sorted already, unless they are in several journals
+		if h.all = mergeRuns(filed.of(h.files), h.more); len(h.all) == 0 {
+			h.all = nil // as without records
+		}
+	})
+	return h.all
+}
+
+// mergeRuns merges two sorted lists.
+func mergeRuns(a, b []*schemas.Run) []*schemas.Run {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a[:len(a):len(a)], b...)
+	}
+	out := make([]*schemas.Run, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		from := &a
+		if compareRuns(b[0], a[0]) < 0 {
+			from = &b
+		}
+		out, *from = append(out, (*from)[0]), (*from)[1:]
+	}
+	return append(append(out, a...), b...)
+}
+
+func (h *lazyRuns) traits() (t Traits) {
+	if h == nil {
+		return 0
+	}
+	if h.files == nil && h.more == nil {
+		for _, r := range h.all {
+			t |= traitsOf(r)
+		}
+		return t
+	}
+	for _, f := range h.files {
+		if f = f.resolved(); f != nil {
+			t |= f.has
+		}
+	}
+	for _, r := range h.more {
+		t |= traitsOf(r)
+	}
+	return t
+}
+
+func (h *lazyRuns) count() int {
+	if h == nil {
+		return 0
+	}
+	n := h.n
+	for _, f := range h.files {
+		if f.resolved() == nil {
+			n--
+		}
+	}
+	return n
+}
+
+// same reports, without decoding, whether two lists have the same records.
+func (h *lazyRuns) same(o *lazyRuns) bool {
+	if h == o {
+		return true
+	}
+	if h == nil || o == nil || len(h.files)+len(h.more) == 0 || len(h.files) != len(o.files) || len(h.more) != len(o.more) {
+		return false
+	}
+	for i, f := range h.files {
+		if f != o.files[i] {
+			return false
+		}
+	}
+	for i, r := range h.more {
+		if r != o.more[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// addRun and addResult add to the records of a new entry, in any order.
+func (e *Entry) addRun(r *lazyRun) {
+	runs := e.someRuns()
+	runs.files, runs.n = append(runs.files, r), runs.n+1
+}
+
+func (e *Entry) addResult(r *schemas.Run) {
+	runs := e.someRuns()
+	runs.more, runs.n = append(runs.more, r), runs.n+1
+}
+
+func (e *Entry) someRuns() *lazyRuns {
+	if e.runs == nil {
+		e.runs = new(lazyRuns)
+	}
+	return e.runs
+}
+
+// Status returns the status; nil without a status file. Callers must not change it.
+func (e *Entry) Status() schemas.Status { return e.status.get() }
+
+// Brief returns the brief of the status; empty without a status. Callers must not change it.
+func (e *Entry) Brief() *schemas.Brief {
+	if e.status == nil {
+		return new(schemas.Brief)
+	}
+	return e.status.inBrief()
+}
+
+// HasStatus reports whether there is a status.
+func (e *Entry) HasStatus() bool { return e.status != nil }
+
+// SetStatus replaces the status of an entry that is not in a tree yet; nil removes it.
+func (e *Entry) SetStatus(s schemas.Status) { e.status = newLazyStatus(s) }
+
+// Runs returns the finished effects of this object, sorted by Node, NodeKey and Seq. Callers must not change them.
+func (e *Entry) Runs() []*schemas.Run { return e.runs.get() }
+
+// RunsHave reports whether some record has one of the traits, without decoding.
+func (e *Entry) RunsHave(t Traits) bool { return e.runs.traits()&t != 0 }
+
+// RunCount returns the number of Runs.
+func (e *Entry) RunCount() int { return e.runs.count() }
+
+// SetRuns replaces the records of an entry that is not in a tree yet. They must be sorted.
+func (e *Entry) SetRuns(runs []*schemas.Run) {
+	if e.runs = nil; len(runs) > 0 {
+		e.runs = &lazyRuns{all: runs, n: len(runs)}
+	}
+}
