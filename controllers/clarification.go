@@ -74,7 +74,7 @@ var requestClass = map[string]struct {
 
 // judgeRequest finds the conditions. Where a program is asked, or is asked again soon, reconcile is at it; else it is a
 // person's turn.
-func judgeRequest(st *schemas.ClarificationRequestStatus, m *clarify.Matter, v clarify.Verdict) judgement {
+func judgeRequest(st *schemas.ClarificationRequestStatus, m *clarify.Input, v clarify.Decision) judgement {
 	row := requestClass[st.Phase]
 	j := judgement{phase: st.Phase, class: row.class, reason: row.reason, since: readySince(st).Time,
 		message: cmp.Or(v.Message, fmt.Sprintf("%s: %s asks %s", st.ID, m.Spec.From, m.Spec.To))}

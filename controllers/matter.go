@@ -15,8 +15,8 @@ type finding struct {
 	stand *judgement
 	// digest is what the status is about.
 	digest  string
-	matter  clarify.Matter
-	verdict clarify.Verdict
+	matter  clarify.Input
+	verdict clarify.Decision
 }
 
 // finding returns what is found about a request whose spec is not gone. It is worked out once.
@@ -96,8 +96,8 @@ func (w *World) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 }
 
 // matter gathers everything that bears on a request.
-func (w *World) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Matter {
-	m := clarify.Matter{Name: e.Name, Spec: spec, Digest: e.Object.Digest, ID: w.numberOf(e), Now: w.now,
+func (w *World) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Input {
+	m := clarify.Input{Name: e.Name, Spec: spec, Digest: e.Object.Digest, ID: w.numberOf(e), Now: w.now,
 		Limits: w.scopeOf(spec.From).Limits(spec, w.tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs()}
 	m.Old, _ = e.Status().(*schemas.ClarificationRequestStatus)
 	if m.Old != nil && m.Old.ID == "" {

@@ -15,7 +15,7 @@ import (
 
 // askEffect is the run of the agent that is asked. It counts against the agent's own limit and that of the tree, and
 // belongs to no session: who waits for the answer may belong to any.
-func (w *World) askEffect(e *state.Entry, m *clarify.Matter, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) Effect {
+func (w *World) askEffect(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) Effect {
 	agent := schemas.SpecAs[*schemas.AgentSpec](w.tree.Entry(agentRef(m.Spec.To)).Object)
 	out := Effect{Owner: e.Ref, Node: ask.Node, NodeKey: ask.NodeKey, Seq: ask.Seq, Agent: m.Spec.To,
 		Key: EffectKey(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(),
@@ -44,7 +44,7 @@ func (w *World) askEffect(e *state.Entry, m *clarify.Matter, st *schemas.Clarifi
 //	RECONCILE_ISSUE                          the issue's number, if there is one
 //	RECONCILE_CLARIFICATION                  the number of the question, as CLR-42-001
 //	RECONCILE_REQUEST                        the name of the ClarificationRequest
-func askEnv(name string, m *clarify.Matter, agent *schemas.AgentSpec) []string {
+func askEnv(name string, m *clarify.Input, agent *schemas.AgentSpec) []string {
 	env := maps.Clone(agent.Runner.Command.Env)
 	if env == nil {
 		env = map[string]string{}
@@ -62,7 +62,7 @@ func askEnv(name string, m *clarify.Matter, agent *schemas.AgentSpec) []string {
 }
 
 // question is what the agent is asked, with what it should know: also why the run before failed, if one did.
-func (w *World) question(e *state.Entry, m *clarify.Matter, st *schemas.ClarificationRequestStatus, before *schemas.Run,
+func (w *World) question(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, before *schemas.Run,
 ) *agentio.Question {
 	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Topic: m.Spec.Topic,
 		Text: m.Spec.Question, Round: st.Round, IssueContext: w.contextOf(m.Spec), Resolved: w.resolvedBeside(e, m.Spec.Issue)}

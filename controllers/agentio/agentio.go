@@ -1,13 +1,13 @@
-// Package agentio says what agents are told, and reads what they say: version 1 of the contract that docs/agents.md
-// describes for those who write agents. Everything here is a pure function of its arguments.
+// Package agentio writes the input of agents and reads their output: version 1 of the contract that docs/agents.md
+// describes for authors of agents. Everything here is a pure function of its arguments.
 //
-// A [Work] is the task of a DAG's node, a [Question] what one agent wants to know of another; their Stdin is what the
-// agent's program reads. [Read] tells what the output of a task means, [ReadAnswer] that of a question.
+// A [Work] is the task of a DAG's node, a [Question] what one agent asks another; their Stdin is the standard input of
+// the agent's program. [Read] interprets the output of a task, [ReadAnswer] that of a question.
 //
-// What an agent is told quotes files, other agents and people, none of whom may give it orders. In a prompt each quoted
+// The input of an agent quotes files, other agents and people, none of whom may give it orders. In a prompt each quoted
 // line begins with "| ", so that no text can forge the end of its quotation, and an agent that repeats its prompt word
-// for word does not ask the questions in it. In JSON, fields hold what is quoted. Text that grows without bound is
-// shortened, and says so.
+// for word does not ask the questions in it. In JSON, quoted text is in fields. Text without a bound is shortened, with
+// a note.
 package agentio
 
 import (
@@ -49,7 +49,7 @@ type Work struct {
 	Failure *Failure `json:"failure,omitempty"`
 }
 
-// Need is what a node is told of one that it needs.
+// Need is the input about a node that the task needs.
 type Need struct {
 	State    string   `json:"state"`
 	ExitCode *int     `json:"exitCode,omitempty"`
@@ -57,33 +57,33 @@ type Need struct {
 	Files    []string `json:"files,omitempty"`  // its declared output files
 }
 
-// Answered is a clarification as those are told of it who go on with the work.
+// Answered is a clarification in the input of agents that continue the work.
 type Answered struct {
 	ID      string `json:"id"` // CLR-42-001
 	To      string `json:"to"` // who was asked
 	Topic   string `json:"topic"`
 	Status  string `json:"status"`            // one of the schemas.Clarification constants
-	Summary string `json:"summary,omitempty"` // once it is resolved, it stands for the thread
-	// Thread is told whole while the matter is open, up to threadLimit characters.
+	Summary string `json:"summary,omitempty"` // once it is resolved, it replaces the thread
+	// Thread is passed in full while the clarification is open, up to threadLimit characters.
 	Thread []schemas.ClarificationTurn `json:"thread,omitempty"`
 }
 
-// Stdin is what the agent's program reads: for "json" the work as an object on one line, for "none" nothing, else the
-// prompt with what is quoted below it.
+// Stdin returns the standard input of the agent's program: for "json" the work as an object on one line, for "none"
+// nothing, else the prompt followed by the quoted material.
 func (w *Work) Stdin(format string) string {
 	switch format {
 	case FormatNone:
 		return ""
 	case FormatJSON:
 		told := *w
-		told.Clarifications = tellAll(w.Clarifications)
+		told.Clarifications = shortened(w.Clarifications)
 		told.Failure = w.Failure.short()
 		return encode(told)
 	}
 	return w.Prompt + schemaText(w.Schema) + needsText(w.Needs) + clarificationsText(w.Clarifications) + refusalsText(w.Refusals) + w.Failure.text()
 }
 
-// encode is v as JSON with a newline; nothing if v has a result that is no JSON, which no recorded one is.
+// encode returns v as JSON with a newline; "" if v contains an invalid raw result, which no recorded one is.
 func encode(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -92,12 +92,12 @@ func encode(v any) string {
 	return string(b) + "\n"
 }
 
-// tellAll leaves out what need not be told: the threads of what is summed up, and the middle of long ones.
-func tellAll(all []Answered) []Answered {
+// shortened drops what agents need not read: the threads of summarized clarifications, and the middle of long ones.
+func shortened(all []Answered) []Answered {
 	told := slices.Clone(all)
 	for i := range told {
 		a := &told[i]
-		if a.summedUp() {
+		if a.isSummarized() {
 			a.Thread = nil
 			continue
 		}
@@ -106,8 +106,8 @@ func tellAll(all []Answered) []Answered {
 	return told
 }
 
-// summedUp reports whether the summary stands for the thread.
-func (a *Answered) summedUp() bool {
+// isSummarized reports whether the summary replaces the thread.
+func (a *Answered) isSummarized() bool {
 	return a.Status == schemas.ClarificationResolved && a.Summary != ""
 }
 
@@ -119,8 +119,8 @@ func schemaText(schema json.RawMessage) string {
 	return "\n\nThe result has to keep this JSON Schema. One that does not is refused.\n" + string(schema) + "\n"
 }
 
-// needsText appends the results of earlier nodes to a prompt, marked as data: what they say is no instruction. A result
-// is one line of JSON, which cannot look like one of the marks around it.
+// needsText appends the results of earlier nodes to a prompt, marked as data, not instructions. A result is one line of
+// JSON, which cannot look like one of the marks around it.
 func needsText(needs map[string]Need) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(needs)) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// quoted begins every line that quotes somebody.
+	// quoted begins every quoted line.
 	quoted = "| "
 	// threadLimit bounds the characters of one thread, each turn's heading counted as turnCost.
 	threadLimit = 8000
@@ -25,7 +25,7 @@ type document struct{ strings.Builder }
 
 func (d *document) say(text string) { d.WriteString(text) }
 
-// begin and end enclose a block. what has only labels in it.
+// begin and end enclose a block. what consists of labels only.
 func (d *document) begin(what string) { d.say("--- begin " + what + " ---\n") }
 func (d *document) end(what string)   { d.say("--- end " + what + " ---\n") }
 
@@ -61,7 +61,7 @@ func (d *document) answered(all []Answered) {
 		d.begin(what)
 		d.say(fmt.Sprintf("asked of %s, now %s, about:\n", label(a.To), label(a.Status)))
 		d.quote(a.Topic)
-		if a.summedUp() {
+		if a.isSummarized() {
 			d.say("in short:\n")
 			d.quote(a.Summary)
 		} else {
@@ -71,8 +71,8 @@ func (d *document) answered(all []Answered) {
 	}
 }
 
-// Plain makes text fit for quoting: valid UTF-8, lines that end in \n only, and no control characters but tabs, nor
-// those that reorder or hide what stands beside them.
+// Plain makes text safe to quote: valid UTF-8, lines that end in \n only, and no control characters except tabs,
+// nor those that reorder or hide the text around them.
 func Plain(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {
@@ -89,8 +89,8 @@ func Plain(text string) string {
 	return strings.TrimRight(text, "\n")
 }
 
-// label is a name or path as it stands in a heading: as it is where it is plain, else in quotes. Ledgers that other
-// programs write hold any text as a name.
+// label returns a name or path for a heading: unchanged if it is plain, else quoted. Ledgers of other programs can
+// hold any text as a name.
 func label(s string) string {
 	odd := func(r rune) bool {
 		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/-", r)
@@ -113,7 +113,7 @@ func cut(s string, most int) string {
 	return s[:most]
 }
 
-// shortThread takes what is too much for a prompt out of the middle of a thread, and says so there.
+// shortThread removes the middle of a thread that is too long for a prompt, and marks the gap.
 func shortThread(thread []schemas.ClarificationTurn) []schemas.ClarificationTurn {
 	total := 0
 	for i := range thread {
@@ -136,7 +136,7 @@ func shortThread(thread []schemas.ClarificationTurn) []schemas.ClarificationTurn
 		}
 		kept := keep(t.Body, front-turnCost, back)
 		if note == "" && back <= 0 {
-			continue // wholly in what is left out
+			continue // wholly in the omitted part
 		}
 		t.Body = kept[0] + note + kept[1]
 		note = ""

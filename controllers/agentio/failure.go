@@ -8,13 +8,13 @@ import (
 // Failure is why the attempt before this one failed.
 type Failure struct {
 	Reason string `json:"reason"`
-	// Output is the end of what it printed; of an answer that was too long, its beginning.
+	// Output is the end of its output; of an answer that was too long, its beginning.
 	Output string `json:"output,omitempty"`
 	// TooLong says that it was an answer of more than AnswerLimit characters.
 	TooLong bool `json:"tooLong,omitempty"`
 }
 
-// Bounds of what is quoted of a failed attempt, in characters and lines.
+// Limits for quotes of a failed attempt, in characters and lines.
 const (
 	failureChars = 2000
 	failureLines = 20

@@ -2,8 +2,8 @@ package agentio
 
 import "strings"
 
-// Remind appends what is remembered of earlier work to what Stdin and Attach made: in a prompt as the section that it is,
-// in JSON as the text of the field "memory", for "none" not at all. The section quotes line by line, as everything here.
+// Remind appends the memory section to the result of Stdin and Attach: in a prompt as a section, in JSON as the text of
+// the field "memory", for "none" not at all. The section quotes line by line, as everything here.
 func Remind(format, stdin, section string) string {
 	if section = strings.TrimSpace(section); section == "" {
 		return stdin

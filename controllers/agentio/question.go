@@ -16,9 +16,9 @@ type Question struct {
 	Topic string
 	Text  string
 	Round int // from 1
-	// Thread is what was said in earlier rounds.
+	// Thread are the turns of earlier rounds.
 	Thread []schemas.ClarificationTurn
-	// IssueContext is what is known of the work: the session's title and description, the node's prompt.
+	// IssueContext describes the work: the session's title and description, the node's prompt.
 	IssueContext string
 	// Resolved are other matters of the issue.
 	Resolved []Answered
@@ -26,7 +26,7 @@ type Question struct {
 	Failure *Failure
 }
 
-// instructions are the same for everybody who is asked; 2000 is AnswerLimit.
+// instructions are the same for all agents; 2000 is AnswerLimit.
 const instructions = `Answer directly, in one or two paragraphs of at most 2000 characters: what is to be done. Name the
 evidence for it: files, decisions, measurements. Say what stays uncertain. The question in other words is no answer, and
 neither is a question in return; if you cannot know it, say what is missing, and what to assume until then. Output that
@@ -63,7 +63,7 @@ func (q *Question) Stdin(format string) string {
 		return encode(asked{
 			Reconcile: Version, Instructions: strings.ReplaceAll(instructions, "\n", " "),
 			Question: askedQuestion{q.ID, q.Issue, q.From, q.To, q.Topic, q.Text, q.Round},
-			Thread:   shortThread(q.Thread), Context: q.IssueContext, Resolved: tellAll(q.Resolved), Failure: q.Failure.short(),
+			Thread:   shortThread(q.Thread), Context: q.IssueContext, Resolved: shortened(q.Resolved), Failure: q.Failure.short(),
 		})
 	}
 	return q.prompt()
@@ -99,7 +99,7 @@ func onIssue(n int) string {
 type Artifact struct {
 	Path string `json:"path"`
 	Text string `json:"text"`
-	Note string `json:"note,omitempty"` // what is missing of it, as a clause: "does not exist"
+	Note string `json:"note,omitempty"` // the reason why it is missing, as a clause: "does not exist"
 }
 
 // Attach appends files to what Stdin made: in a prompt as quoted blocks, in JSON as the field "artifacts".

@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// CutMark ends a text of which only the beginning was read.
+// CutMark ends a text that was read only up to a limit.
 const CutMark = "\n[cut]"
 
 // Limits in characters (agentx-spec 6.3).
@@ -27,7 +27,7 @@ type Said struct {
 	Result json.RawMessage
 	// Answer is the answer of an agent that was asked. Read hands it on as it is; ReadAnswer checks it.
 	Answer string
-	// Resolution is what the agent makes of the answers that it was given, at most AnswerLimit characters.
+	// Resolution is the agent's conclusion from the answers in its input, at most AnswerLimit characters.
 	Resolution string
 	// Ask is what the agent wants to know before it can go on; nil: nothing.
 	Ask *schemas.Ask
@@ -36,11 +36,11 @@ type Said struct {
 // ErrEmpty is the error of a task whose output has no text.
 var ErrEmpty = errors.New("the output is empty: print what was done, or ask in the form: " + AskForm)
 
-// Read tells what the output of a task means. Format is "json" or "text", as in schemas.CommandRunner.Output.
+// Read interprets the output of a task. Format is "json" or "text", as in schemas.CommandRunner.Output.
 //
 // JSON output is an object with "reconcile": 1 and the fields of this contract, or any other value, which is the
-// result. Text is the result, unless a line of it asks: see [sentence]. An error says what is wrong with a question, or
-// with an object of this contract, and names the field; with a line that nearly asks; or that there is no text.
+// result. Text is the result, unless a line of it asks: see [sentence]. The error describes an invalid question or
+// object of this contract, and names the field; a line that almost has the form of a question; or empty text.
 func Read(format string, stdout []byte) (Said, error) {
 	if format == FormatJSON {
 		return readJSON(stdout)
@@ -67,10 +67,10 @@ func textResult(text string) (Said, error) {
 	return Said{Result: result, Answer: text}, err
 }
 
-// ReadAnswer tells the answer in the output of an agent that was asked; "" if it said nothing. Text is the answer. JSON
-// is a string, or an object with the answer as text in "answer" or else in "result": objects of this contract have it
-// there, and so have those that well-known programs print. It is an error to answer at too great a length, with another
-// value, or with a question in the form of this contract: who is asked cannot ask. What is too long is a [*TooLongError].
+// ReadAnswer returns the answer in the output of an agent that was asked; "" if it is empty. Text is the answer. JSON is
+// a string, or an object with the answer as text in "answer" or else in "result", which objects of this contract and the
+// output of well-known programs have. It is an error if the answer is too long, another value, or a question in the form
+// of this contract: an agent that is answering cannot ask. The error for a long answer is a [*TooLongError].
 func ReadAnswer(format string, stdout []byte) (string, error) {
 	said, err := readAnswer(format, stdout)
 	switch {
@@ -110,7 +110,7 @@ type TooLongError struct {
 
 func (e *TooLongError) Error() string { return e.err.Error() }
 
-// Kept is what is kept of the answer, to ask for a shorter one: its beginning, which is too long, too.
+// Kept returns the beginning of the answer for a request to shorten it; it is also too long.
 func (e *TooLongError) Kept() string { return shorten(e.Answer, 4*AnswerLimit) }
 
 // answerIn finds the answer in a JSON value.
@@ -184,7 +184,7 @@ func shorten(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// checkAsk says what is wrong with a question: the rules are those of a ClarificationRequest, which comes of it.
+// checkAsk checks a question by the rules of a ClarificationRequest, which is made from it.
 func checkAsk(a *schemas.Ask) error {
 	err := checkLength("topic", a.Topic, TopicLimit)
 	if err == nil {
@@ -196,7 +196,7 @@ func checkAsk(a *schemas.Ask) error {
 	spec := schemas.ClarificationRequestSpec{From: "asker", To: a.To, Topic: a.Topic, Question: a.Question,
 		Artifacts: a.Artifacts}
 	if a.To == spec.From {
-		spec.From += "s" // only who is asked matters here
+		spec.From += "s" // only the target matters here
 	}
 	var r schemas.Report
 	spec.Check(&r)

@@ -33,8 +33,9 @@ var asking = sync.OnceValue(func() *regexp.Regexp {
 //
 //	CLARIFICATION NEEDED from architect about the database: Dual layer or migrate?
 //
-// Emphasis, a list mark and an article around it do not count, nor does the case of letters. The question goes on to the
-// next blank line, or to the end. Where there is none, near is the first line that begins with the same two words.
+// Emphasis, a list mark and an article around it are ignored, and so is the case of letters. The question extends to
+// the next blank line, or to the end. If text has no question, near is the first line that begins with the same two
+// words.
 func sentence(text string) (ask *schemas.Ask, near string) {
 	for rest := text; rest != ""; {
 		line, after, _ := strings.Cut(rest, "\n")
@@ -52,13 +53,13 @@ func sentence(text string) (ask *schemas.Ask, near string) {
 	return nil, near
 }
 
-// agentIn is the name of an agent as text has it.
+// agentIn returns the name of an agent in text.
 func agentIn(word string) string { return strings.ToLower(strings.Trim(word, emphasis)) }
 
 // emphases are the marks of emphasis, the longer ones first.
 var emphases = []string{"**", "__", "~~", "`", "*", "_"}
 
-// plainWords takes emphasis off a text that it encloses, and what was opened before it or is closed after it.
+// plainWords removes emphasis around a text, and marks that are opened before it or closed after it.
 func plainWords(text string) string {
 	text = strings.TrimSpace(text)
 	for _, mark := range emphases {

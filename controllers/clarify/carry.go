@@ -7,11 +7,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Carry returns the ledger next, which is to take the place of the ledger there, with what other programs wrote into that
-// and nobody has made anything of yet: records, turns, and states that are ahead. base is the last ledger that both came
-// from: what stood in it and does not in next was removed. ours are the records of the requests as this tree knows them,
-// without the turns that it knows from the ledger alone; what follows from those is decided again on top of next, and
-// nothing of it is carried. A nil ledger does not exist, and of one that cannot be read nothing is taken. It is pure.
+// Carry returns the ledger next, which replaces the ledger there, with everything that other programs wrote into there
+// and that was not processed yet: records, turns, and more advanced states. base is the last common ancestor of both:
+// what is in it but not in next was removed. ours are the records of the requests as this tree knows them, without the
+// turns that it knows from the ledger alone; the consequences of those are decided again from next, so Carry does not
+// copy them. A nil ledger does not exist, and an unreadable one is ignored. Carry is pure.
 func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	f, err := readFile(there, issue)
 	if err != nil {
@@ -57,7 +57,8 @@ func records(data []byte, issue int) []record {
 	return nil
 }
 
-// recordLike finds the record of the same id and request, else of the same matter under that id; nil if there is none.
+// recordLike finds the record of the same id and request, else of the same question under that id; nil if it does not
+// exist.
 func recordLike(all []record, r *record) *record {
 	var like *record
 	for i := range all {
@@ -65,7 +66,7 @@ func recordLike(all []record, r *record) *record {
 		case o.ID != r.ID:
 		case o.Request == r.Request:
 			return o
-		case sameMatter(&o.Clarification, &r.Clarification):
+		case sameQuestion(&o.Clarification, &r.Clarification):
 			like = o
 		}
 	}
@@ -78,7 +79,7 @@ func ownOf(ours []schemas.Clarification, r *schemas.Clarification) *schemas.Clar
 		if r.Request != "" {
 			return r.Request == c.Request
 		}
-		return sameMatter(r, &c) || takenUp(r, &c)
+		return sameQuestion(r, &c) || takenUp(r, &c)
 	})
 	if i < 0 {
 		return nil
@@ -97,7 +98,7 @@ func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, err
 	moved := was == nil || was.Status != r.Status
 	switch {
 	case own == nil && r.Request != "":
-		return false, nil // of a request that is gone: next says what became of it
+		return false, nil // of a removed request: next has its outcome
 	case own == nil:
 		moved = moved && next == nil
 	default:

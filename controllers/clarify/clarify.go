@@ -1,9 +1,9 @@
 // Package clarify decides about questions that agents ask each other: the protocol of agentx-spec, as pure functions.
 //
-// A [Matter] is one question with everything that bears on it. [Matter.Decide] folds it into the status that it has
-// now, and into what has to be done: run the agent that is asked, or look again later. Status and thread follow from
-// records (the request, replies, runs, what other programs wrote into the ledger) and from the times at which limits
-// were over, not from how often somebody looked: two deciders with the same records and clock agree.
+// An [Input] is one clarification with everything that its decision depends on. [Input.Decide] folds it into its
+// current status, and into the next action: run the agent that is asked, or decide again later. Status and thread are a
+// function of records (the request, replies, runs, entries of other programs in the ledger) and of the times at which
+// limits were exceeded, not of the number of decisions: two deciders with the same records and clock agree.
 //
 //	pending ──answer──▶ answered ──resolution──▶ resolved
 //	   ▲ │  ▲               │ └─question, after the last round─▶ escalated ──resolution──▶ resolved
@@ -12,12 +12,12 @@
 //	   │ ├──failed twice, stuck, deadlock, asked for──▶ escalated
 //	   │ └──asker went on──▶ abandoned
 //
-// What seems to jump is a sequence: an answer to a stale question passes through pending (decision 13); [Verdict.Moves]
+// An apparent jump is a sequence: an answer to a stale question passes through pending (decision 13); [Decision.Moves]
 // lists every step.
 //
-// What happened has a time: a run's end, a ledger entry's timestamp, the moment at which a limit was over. It is taken
-// in that order. A reply has none: it counts from the decision that sees it first, after everything that has a time,
-// and replies that are seen together are taken by name. What a status holds is never taken back, whatever the clock
+// Events have a time: a run's end, a ledger entry's timestamp, the moment at which a limit was exceeded. They are
+// applied in that order. Replies have none: a reply counts from the decision that sees it first, after everything that
+// has a time, and replies that are seen together are applied by name. A status is never reverted, whatever the clock
 // says.
 package clarify
 
@@ -27,8 +27,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Matter is one question with everything that bears on it.
-type Matter struct {
+// Input is one question with everything that its decision depends on.
+type Input struct {
 	Name   string // of the request
 	Spec   *schemas.ClarificationRequestSpec
 	Digest string // of the spec
@@ -67,9 +67,9 @@ type Limits struct {
 type Target struct {
 	// Human says that a person answers: nothing is run.
 	Human bool
-	// Gone says that there is no such agent any more: the matter is escalated.
+	// Gone reports that the agent no longer exists: the question is escalated.
 	Gone bool
-	// Key digests what decides about an answer beside the question: the runner.
+	// Key is a digest of the inputs of an answer other than the question: the runner.
 	Key string
 }
 
@@ -90,22 +90,22 @@ type Task struct {
 	Key string
 }
 
-// Order is a verdict from outside.
+// Order is an escalation that other questions cause.
 type Order struct {
 	Reason  string // one of the Escalated constants
 	Message string // why, in a sentence
 }
 
-// Verdict is what was decided about a matter.
-type Verdict struct {
+// Decision is the decision about a question.
+type Decision struct {
 	// Status has everything but the conditions and the history. It is never nil. Unchanged parts are shared with Old.
 	Status *schemas.ClarificationRequestStatus
 	// Moves are the transitions from Old to Status, in order; each is an edge of the picture.
 	Moves []Move
-	// Ask is the run of the target that is wanted, or goes on; nil: none. What runs beside it is no longer wanted.
+	// Ask is the run of the target that is wanted, or continues; nil: none. Other runs are no longer wanted.
 	Ask *Ask
-	// Again is when the matter is to be looked at again though nothing changed; zero: never. Await says that a one-shot
-	// run waits for it: a retry is due, rather than a time limit.
+	// Again is the time of the next decision if nothing changes; zero: never. Await tells a one-shot run to wait for
+	// it: a retry is due, rather than a time limit.
 	Again time.Time
 	Await bool
 	// Message says in a sentence how things stand.
@@ -123,7 +123,7 @@ type Move struct {
 type Ask struct {
 	Round   int
 	Node    string // "round_<n>", or "round_<n>_again" after the time was over
-	NodeKey string // digest of what is asked of whom
+	NodeKey string // digest of the question and its target
 	Seq     int    // from 1
 	// After is the run whose failure it makes up for; nil for none. It is not set for a run that goes on.
 	After *schemas.Run

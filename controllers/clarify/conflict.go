@@ -24,7 +24,7 @@ func Unite(conflicted []byte, issue int) ([]byte, error) {
 	return Merge(ours, theirs, issue)
 }
 
-// sides takes the two sides of a text with conflict markers apart; ok is false where there are none, or not all of them.
+// sides splits a text with conflict markers into its two sides; ok is false if markers are missing.
 func sides(text []byte) (ours, theirs []byte, ok bool) {
 	part := "" // the mark that the present part began with
 	for line := range bytes.Lines(text) {
@@ -45,8 +45,8 @@ func sides(text []byte) (ours, theirs []byte, ok bool) {
 	return ours, theirs, ok && part == markTheirs
 }
 
-// partAt is the mark that a line is, "" if it is none; allowed is false if it may not follow the present part. In a ledger
-// no other line begins so: every line of JSON as we write it begins with a blank or a bracket.
+// partAt returns the conflict mark of a line, "" for other lines; allowed is false if it may not follow the present part.
+// In a ledger no other line begins so: every line of our JSON begins with a blank or a bracket.
 func partAt(line []byte, part string) (mark string, allowed bool) {
 	for _, m := range []struct {
 		mark  string

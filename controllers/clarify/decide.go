@@ -7,37 +7,37 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Sources of entries that no object and no run brought.
+// Sources of entries that come from neither an object nor a run.
 const (
 	SourceRequest = "request"
 	SourceLedger  = "ledger"
 	SourceMonitor = "monitor"
 )
 
-// Hub is who writes escalations that nobody asked for.
+// Hub is the author of automatic escalations.
 const Hub = "reconcile"
 
-// decision is a matter on its way from the old status to the new one.
-type decision struct {
-	*Matter
+// decider holds the state of one decision.
+type decider struct {
+	*Input
 	st    schemas.ClarificationRequestStatus
 	moves []Move
 }
 
-// Decide returns how things stand now. It depends on nothing but m, and changes nothing of it.
-func (m *Matter) Decide() Verdict {
-	d := &decision{Matter: m}
+// Decide returns the current status and the next action. It is a pure function of in, and does not change it.
+func (m *Input) Decide() Decision {
+	d := &decider{Input: m}
 	d.begin()
 	d.settle()
-	d.heed()
+	d.applyStatus()
 	d.settle()
-	d.hear()
-	d.look()
-	return d.verdict()
+	d.applyReplies()
+	d.applyExternal()
+	return d.decision()
 }
 
-// begin takes the old status over, or makes one of the request.
-func (d *decision) begin() {
+// begin starts from the old status, or makes one from the request.
+func (d *decider) begin() {
 	if d.Old != nil && !d.Old.Created.IsZero() {
 		d.st = *d.Old
 		d.st.ID = d.ID
@@ -51,7 +51,7 @@ func (d *decision) begin() {
 	}
 	d.st.ID, d.st.Created, d.st.MaxRounds = d.ID, schemas.NewTime(d.Now), d.Limits.Rounds
 	if c := d.Ledger; c != nil {
-		d.adopt(c)
+		d.adoptLedger(c)
 	}
 	d.move(schemas.ClarificationPending, d.st.Created, d.Spec.From+" asks "+d.Spec.To)
 	d.ask(1, d.firstQuestion())
@@ -60,9 +60,9 @@ func (d *decision) begin() {
 	}
 }
 
-// adopt takes over what the ledger says of a matter that has no status: another program wrote it, or the status was
+// adoptLedger copies the ledger's fields of a question without a status: another program wrote it, or the status was
 // lost.
-func (d *decision) adopt(c *schemas.Clarification) {
+func (d *decider) adoptLedger(c *schemas.Clarification) {
 	if !c.Created.IsZero() {
 		d.st.Created = c.Created
 	}
@@ -71,8 +71,8 @@ func (d *decision) adopt(c *schemas.Clarification) {
 	}
 }
 
-// firstQuestion is what the request asks, at the time that the ledger knows.
-func (d *decision) firstQuestion() schemas.ThreadEntry {
+// firstQuestion returns the request's question, with its time in the ledger.
+func (d *decider) firstQuestion() schemas.ThreadEntry {
 	e := schemas.ThreadEntry{Source: SourceRequest, ClarificationTurn: schemas.ClarificationTurn{Round: 1,
 		From: d.Spec.From, Type: schemas.TurnQuestion, Body: d.Spec.Question, Timestamp: d.st.Created}}
 	if c := d.Ledger; c != nil {
@@ -86,30 +86,30 @@ func (d *decision) firstQuestion() schemas.ThreadEntry {
 }
 
 // ask appends a question and begins its round.
-func (d *decision) ask(round int, e schemas.ThreadEntry) {
+func (d *decider) ask(round int, e schemas.ThreadEntry) {
 	d.st.Round = round
 	d.st.StaleSince = schemas.Time{}
 	d.st.StaleAfter = schemas.NewTime(e.Timestamp.Add(d.Limits.SLA))
-	d.add(e)
+	d.addEntry(e)
 }
 
-func (d *decision) add(e schemas.ThreadEntry) { d.st.Thread = append(d.st.Thread, e) }
+func (d *decider) addEntry(e schemas.ThreadEntry) { d.st.Thread = append(d.st.Thread, e) }
 
-// settle takes everything that has a time, the earliest first, until nothing is left that could be taken.
-func (d *decision) settle() {
+// settle applies everything that has a time, the earliest first, until nothing applicable is left.
+func (d *decider) settle() {
 	for e := d.next(); e != nil; e = d.next() {
 		e.take()
 	}
 }
 
-// event is something that happened at a time and can be taken in the present state.
+// event is an event with a time that is applicable in the present state.
 type event struct {
 	at   schemas.Time
 	take func()
 }
 
-// next is the earliest event; at the same time, an answer comes before the end of its time.
-func (d *decision) next() *event {
+// next returns the earliest event; at the same time, an answer precedes the end of its time.
+func (d *decider) next() *event {
 	var first *event
 	for _, e := range []*event{d.fromRuns(), d.fromTask(), d.fromLedger(), d.fromClock()} {
 		if e != nil && (first == nil || e.at.Before(first.at.Time)) {
@@ -120,15 +120,15 @@ func (d *decision) next() *event {
 }
 
 // waiting reports whether an answer is missing.
-func (d *decision) waiting() bool {
+func (d *decider) waiting() bool {
 	return d.st.Phase == schemas.ClarificationPending || d.st.Phase == schemas.ClarificationStale
 }
 
-func (d *decision) in(states ...string) bool { return slices.Contains(states, d.st.Phase) }
+func (d *decider) in(states ...string) bool { return slices.Contains(states, d.st.Phase) }
 
-// fromClock is the end of the time for an answer: first the question is stale. Where a person is asked, the second end
-// escalates it; an agent is run once more, and its failure escalates it.
-func (d *decision) fromClock() *event {
+// fromClock returns the end of the time for an answer: first the question becomes stale. If a person is asked, the
+// second end escalates it; an agent is run again, and its failure escalates it.
+func (d *decider) fromClock() *event {
 	switch {
 	case d.in(schemas.ClarificationPending) && !d.Now.Before(d.st.StaleAfter.Time):
 		at := d.st.StaleAfter
@@ -142,29 +142,29 @@ func (d *decision) fromClock() *event {
 	return nil
 }
 
-// lastCall is when the time of a person who was asked is over for the second time.
-func (d *decision) lastCall() time.Time { return d.st.StaleAfter.Add(d.Limits.SLA) }
+// lastCall returns the time at which a person's time is over for the second time.
+func (d *decider) lastCall() time.Time { return d.st.StaleAfter.Add(d.Limits.SLA) }
 
-func (d *decision) stale(at schemas.Time) {
+func (d *decider) stale(at schemas.Time) {
 	if d.move(schemas.ClarificationStale, at, d.Spec.To+" has not answered in time") {
 		d.st.StaleSince = at
 	}
 }
 
 // answer appends an answer to the present round. A stale question becomes pending again first (decision 13).
-func (d *decision) answer(e schemas.ThreadEntry) {
+func (d *decider) answer(e schemas.ThreadEntry) {
 	if d.in(schemas.ClarificationStale) {
 		d.move(schemas.ClarificationPending, e.Timestamp, "the retry brought an answer")
 		d.st.StaleSince = schemas.Time{}
 	}
-	d.add(e)
+	d.addEntry(e)
 	d.move(schemas.ClarificationAnswered, e.Timestamp, e.From+" answered")
 	d.checkCircle(e.Timestamp)
 }
 
-// follow appends a further question, or escalates the matter when the rounds are used up: then it is not asked any
+// askAgain appends a further question, or escalates the matter when the rounds are used up: then it is not asked any
 // more.
-func (d *decision) follow(e schemas.ThreadEntry) {
+func (d *decider) askAgain(e schemas.ThreadEntry) {
 	if e.Round > d.st.MaxRounds {
 		d.exhausted(e)
 		return
@@ -175,16 +175,16 @@ func (d *decision) follow(e schemas.ThreadEntry) {
 }
 
 // resolve appends a resolution; it takes the round after the last one, outside of the limit (decision 13).
-func (d *decision) resolve(e schemas.ThreadEntry) {
+func (d *decider) resolve(e schemas.ThreadEntry) {
 	wasEscalated := d.in(schemas.ClarificationEscalated)
 	d.move(schemas.ClarificationResolved, e.Timestamp, e.From+" resolved it")
 	d.st.Round, d.st.ResolvedAt = e.Round, e.Timestamp
-	d.add(e)
+	d.addEntry(e)
 	d.st.Summary = summary(d.Spec, d.st.Thread, wasEscalated)
 }
 
 // checkCircle escalates a matter whose last two rounds say the same.
-func (d *decision) checkCircle(at schemas.Time) {
+func (d *decider) checkCircle(at schemas.Time) {
 	if Circles(turns(d.st.Thread)) {
 		d.escalate(cause{schemas.EscalatedStuck, at, "the last two rounds say the same"})
 	}
@@ -198,23 +198,24 @@ func turns(thread []schemas.ThreadEntry) []schemas.ClarificationTurn {
 	return out
 }
 
-// look takes what is so now and has no time of its own.
-func (d *decision) look() {
+// applyExternal applies the inputs that have no time: the ledger's status, a continuing asker, a missing target, an
+// order.
+func (d *decider) applyExternal() {
 	now := schemas.NewTime(d.Now)
-	d.heed()
+	d.applyStatus()
 	if d.Left != "" && d.in(schemas.ClarificationPending) {
 		d.move(schemas.ClarificationAbandoned, now, d.Spec.From+" went on: "+d.Left)
 	}
 	if d.Target.Gone && d.waiting() {
 		d.escalate(cause{schemas.EscalatedTarget, now, "there is no agent " + d.Spec.To + " any more"})
 	}
-	if o := d.Order; o != nil && d.obeys(o.Reason) {
+	if o := d.Order; o != nil && d.orderApplies(o.Reason) {
 		d.escalate(cause{o.Reason, now, o.Message})
 	}
-	d.heed()
+	d.applyStatus()
 }
 
-// obeys reports whether an order still makes sense: an answered question deadlocks nobody.
-func (d *decision) obeys(reason string) bool {
+// orderApplies reports whether an order still applies: an answered question is not part of a deadlock.
+func (d *decider) orderApplies(reason string) bool {
 	return d.waiting() || d.in(schemas.ClarificationAnswered) && reason != schemas.EscalatedDeadlock
 }

@@ -88,7 +88,7 @@ func TestScenario_StaleDetection(t *testing.T) {
 	if answered.path() != "pending stale pending answered" {
 		t.Errorf("path %s", answered.path())
 	}
-	failed.m = &Matter{}
+	failed.m = &Input{}
 	*failed.m = *s.m
 	failed.m.Runs, failed.m.Old = nil, decoded(t, s.v.Status)
 	failed.run(failedRun, "exit status 3").decide().want("escalated", 1).wantReason(schemas.EscalatedStale)

@@ -32,15 +32,15 @@ var options = map[string][]string{
 		"give the question to another agent"},
 }
 
-// escalate hands the matter to a human.
-func (d *decision) escalate(c cause) {
+// escalate passes the question to a human.
+func (d *decider) escalate(c cause) {
 	e := schemas.ThreadEntry{Source: SourceMonitor, ClarificationTurn: schemas.ClarificationTurn{Round: d.st.Round,
 		From: Hub, Type: schemas.TurnEscalation, Timestamp: c.at}}
 	d.escalateBy(c, e, "")
 }
 
-// exhausted escalates because of a question after the last round. It is not asked, but told.
-func (d *decision) exhausted(e schemas.ThreadEntry) {
+// exhausted escalates because of a question after the last round. The escalation quotes it instead of asking it.
+func (d *decider) exhausted(e schemas.ThreadEntry) {
 	question := e.Body
 	e.Round, e.From, e.Type, e.Body = d.st.Round, Hub, schemas.TurnEscalation, ""
 	d.escalateBy(cause{schemas.EscalatedMaxRounds, e.Timestamp, roundsUsed(d.st.MaxRounds)}, e, question)
@@ -49,7 +49,7 @@ func (d *decision) exhausted(e schemas.ThreadEntry) {
 func roundsUsed(n int) string { return schemas.Count(n, "round") + " did not settle it" }
 
 // escalateBy escalates with an entry; an empty body is composed. question is one that could not be asked any more.
-func (d *decision) escalateBy(c cause, e schemas.ThreadEntry, question string) {
+func (d *decider) escalateBy(c cause, e schemas.ThreadEntry, question string) {
 	if !d.move(schemas.ClarificationEscalated, c.at, c.message) {
 		return
 	}
@@ -57,10 +57,10 @@ func (d *decision) escalateBy(c cause, e schemas.ThreadEntry, question string) {
 	if e.Body == "" {
 		e.Body = escalationText(d.st.Escalation, c.message)
 	}
-	d.add(e)
+	d.addEntry(e)
 }
 
-func (d *decision) compose(reason, question string) *schemas.Escalation {
+func (d *decider) compose(reason, question string) *schemas.Escalation {
 	asks := cmp.Or(question, lastBody(d.st.Thread, schemas.TurnQuestion))
 	says := cmp.Or(lastBody(d.st.Thread, schemas.TurnAnswer), "(no answer)")
 	opts := make([]string, len(options[reason]))
@@ -71,7 +71,7 @@ func (d *decision) compose(reason, question string) *schemas.Escalation {
 		Positions: []schemas.Position{{Agent: d.Spec.From, Body: asks}, {Agent: d.Spec.To, Body: says}}}
 }
 
-// action is what a human has to do.
+// action returns the command for the human.
 func action(id string) string {
 	return fmt.Sprintf(`Decide, then run: reconcile clarify resolve %s "what was decided"`, id)
 }
@@ -102,7 +102,7 @@ const (
 	topicChars = 200
 )
 
-// summary tells in one or two sentences what came of a matter; prompts hold it instead of the thread.
+// summary summarizes the outcome of a question in one or two sentences; prompts contain it instead of the thread.
 func summary(spec *schemas.ClarificationRequestSpec, thread []schemas.ThreadEntry, wasEscalated bool) string {
 	said := func(typ string) string {
 		return strings.TrimRight(cut(oneLine(lastBody(thread, typ)), saidChars), ".!")

@@ -14,7 +14,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// file is a ledger with everything that stands in it, also what this program does not know.
+// file is a ledger with all its content, including unknown fields.
 type file struct {
 	issue   int
 	records []record
@@ -23,11 +23,11 @@ type file struct {
 	byName  map[string]int   // the last record of each request
 }
 
-// record is a record of a ledger. Clarification is what its fields say. What is not known of it is read only where it
-// is to be changed.
+// record is a record of a ledger. Clarification has its known fields. Unknown ones are parsed only when the record is
+// to change.
 type record struct {
 	schemas.Clarification
-	raw     json.RawMessage // as it stands in the file; nil: it was changed
+	raw     json.RawMessage // the bytes in the file; nil: it was changed
 	gone    bool            // taken up by another record
 	bad     bool            // it cannot be used, and stays as it stands: only ID and Request are known, if they are texts
 	extra   extras
@@ -86,7 +86,7 @@ func parseRecord(raw json.RawMessage, issue int) record {
 	return record{raw: raw, bad: true, Clarification: schemas.Clarification{ID: head.ID, Request: head.Request}}
 }
 
-// saysAs reports whether two records stand there alike, but for blanks.
+// saysAs reports whether two records are equal, ignoring blanks.
 func (r *record) saysAs(o *record) bool {
 	a, err := compact(r.raw)
 	b, err2 := compact(o.raw)
@@ -104,7 +104,7 @@ func (f *file) index() {
 func (f *file) note(i int) {
 	r := &f.records[i]
 	if r.bad && r.Request == "" {
-		return // of another program: it stands in nobody's way
+		return // of another program: it blocks no id
 	}
 	if !slices.Contains(f.byID[r.ID], i) {
 		f.byID[r.ID] = append(f.byID[r.ID], i)
@@ -114,7 +114,7 @@ func (f *file) note(i int) {
 	}
 }
 
-// thaw reads what is not known of a record, so that it can be changed.
+// thaw parses the unknown fields of a record, so that it can be changed.
 func (r *record) thaw() (err error) {
 	if r.raw == nil {
 		return nil
@@ -128,7 +128,7 @@ func (r *record) thaw() (err error) {
 	if err := quick.Unmarshal(r.raw, &inner); err != nil && !r.bad {
 		return fmt.Errorf("%w: %w", ErrNoLedger, err)
 	} else if r.bad {
-		inner.Thread = nil // what it says is written anew
+		inner.Thread = nil // it is written again
 	}
 	r.entries = make([]extras, len(inner.Thread))
 	for i, t := range inner.Thread {
@@ -187,7 +187,7 @@ func (r *record) set(c *schemas.Clarification) error {
 	return nil
 }
 
-// sort orders the records by their numbers; what has none comes last, what is gone is dropped.
+// sort orders the records by their numbers; those without one are last, removed ones are dropped.
 func (f *file) sort() {
 	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.gone })
 	slices.SortStableFunc(f.records, func(a, b record) int { return compareRecords(&a, &b) })

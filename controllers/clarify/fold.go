@@ -8,12 +8,12 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// ErrStale is the error of a fold into a ledger that holds what the statuses do not know yet: another program wrote
-// there. The tree has to be read and decided again.
+// ErrStale is the error of a fold into a ledger that has entries which the statuses do not include yet: another
+// program wrote them.
 var ErrStale = errors.New("another program changed the ledger")
 
-// ErrNoLedger is the error of a fold into something that is no ledger of the issue. It is not written over: it has to
-// be moved aside first.
+// ErrNoLedger is the error of a fold into a file that is not a ledger of the issue. It is not overwritten: a user
+// must move it aside first.
 var ErrNoLedger = errors.New("not a ledger of this issue")
 
 // Record is the ledger's record of a request with a status: name is that of the request.
@@ -67,7 +67,7 @@ func Fold(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	return f.encode()
 }
 
-// put unites one record with the file, and reports whether that changed anything.
+// put merges one record into the file, and reports whether that changed anything.
 func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
 	i, err := f.place(c)
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *file) place(c *schemas.Clarification) (int, error) {
 			return i, nil
 		}
 	}
-	for _, alike := range []func(theirs, ours *schemas.Clarification) bool{sameMatter, takenUp} {
+	for _, alike := range []func(theirs, ours *schemas.Clarification) bool{sameQuestion, takenUp} {
 		for _, i := range same {
 			if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && alike(&r.Clarification, c) {
 				return i, nil
@@ -111,7 +111,7 @@ func (f *file) place(c *schemas.Clarification) (int, error) {
 	}
 	i, known := f.byName[c.Request]
 	switch {
-	case !known || c.Request == "" || !sameMatter(&f.records[i].Clarification, c): // a name that is used again
+	case !known || c.Request == "" || !sameQuestion(&f.records[i].Clarification, c): // a name that is used again
 		return -1, nil
 	case len(f.byID[f.records[i].ID]) < 2: // not an id that was given twice
 		return 0, fmt.Errorf("the request has the id %s there: %w", f.records[i].ID, ErrStale)
@@ -127,15 +127,15 @@ func (f *file) dropCopies(i int) (dropped bool) {
 		if j == i || r.gone || r.Request != "" || kept.Request == "" || r.ID != kept.ID {
 			continue
 		}
-		if sameMatter(&r.Clarification, &kept.Clarification) && len(foreign(r.Thread, kept.Thread)) == 0 {
+		if sameQuestion(&r.Clarification, &kept.Clarification) && len(foreign(r.Thread, kept.Thread)) == 0 {
 			r.gone, dropped = true, true
 		}
 	}
 	return dropped
 }
 
-// takenUp reports whether a record without a request name is what c was made of. It may have no thread, or a text that was
-// longer than a request's may be: then the status knows its turns.
+// takenUp reports whether c was made from a record without a request name. It may have no thread, or a text longer than
+// the limit of a request: then the status has its turns.
 func takenUp(theirs, c *schemas.Clarification) bool {
 	if theirs.From != c.From || theirs.To != c.To {
 		return false
@@ -146,7 +146,7 @@ func takenUp(theirs, c *schemas.Clarification) bool {
 	return len(foreign(theirs.Thread, c.Thread)) == 0
 }
 
-// sameMatter reports whether two records are about one question.
-func sameMatter(a, b *schemas.Clarification) bool {
+// sameQuestion reports whether two records are about one question.
+func sameQuestion(a, b *schemas.Clarification) bool {
 	return a.From == b.From && a.To == b.To && a.Topic == b.Topic && firstQuestion(a) == firstQuestion(b)
 }

@@ -16,7 +16,7 @@ func TestMoves(t *testing.T) {
 	all := []string{"", "pending", "answered", "resolved", "stale", "escalated", "abandoned", "odd"}
 	for _, from := range all {
 		for _, to := range all {
-			d := &decision{Matter: &Matter{}}
+			d := &decider{Input: &Input{}}
 			d.st.Phase = from
 			want := picture[[2]string{from, to}]
 			if moved := d.move(to, minute(0), "why"); moved != want || Legal(from, to) != want {
@@ -37,7 +37,7 @@ type happening struct {
 	reply *Reply
 }
 
-func (h happening) put(m *Matter) {
+func (h happening) put(m *Input) {
 	switch {
 	case h.hub != nil:
 		m.Runs = append(m.Runs, h.hub)
@@ -55,7 +55,7 @@ var texts = []string{"Use the repository pattern with an adapter.", "Pool sizes 
 func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
 // randomMatter is a new question under random limits.
-func randomMatter(rng *rand.Rand) *Matter {
+func randomMatter(rng *rand.Rand) *Input {
 	m := *newStory(nil).m
 	m.Target.Human = rng.IntN(3) == 0
 	m.Limits = Limits{Rounds: 1 + rng.IntN(4), SLA: pick(rng, 0, 5*time.Minute, 30*time.Minute),
@@ -68,7 +68,7 @@ func randomMatter(rng *rand.Rand) *Matter {
 }
 
 // happen makes something happen to a matter that was decided as v; under is the hub's run that is under way.
-func happen(rng *rand.Rand, m *Matter, v Verdict, under *Ask) happening {
+func happen(rng *rand.Rand, m *Input, v Decision, under *Ask) happening {
 	h := happening{at: m.Now}
 	switch n := rng.IntN(6); {
 	case n < 3 && under != nil:
@@ -139,7 +139,7 @@ func TestLateIsEarly(t *testing.T) {
 }
 
 // step decides, checks the verdict against what was before, and keeps the status.
-func step(t *testing.T, m *Matter) Verdict {
+func step(t *testing.T, m *Input) Decision {
 	t.Helper()
 	v := m.Decide()
 	checkVerdict(t, m, v)
@@ -159,7 +159,7 @@ func step(t *testing.T, m *Matter) Verdict {
 }
 
 // replay decides as seldom as possible.
-func replay(t *testing.T, m *Matter, log []happening, end time.Time) Verdict {
+func replay(t *testing.T, m *Input, log []happening, end time.Time) Decision {
 	t.Helper()
 	if m.Task != nil {
 		m.Task = &Task{Key: m.Task.Key, Runs: m.Task.Runs[:1:1]}
@@ -208,7 +208,7 @@ func TestAnything(t *testing.T) {
 }
 
 // withPast lets a matter's node runs lie in the past, whatever the clock says.
-func withPast(m *Matter) *Matter {
+func withPast(m *Input) *Input {
 	c := *m
 	if m.Task != nil {
 		c.Now = latest(m.Now, m.Task.Runs[len(m.Task.Runs)-1].FinishedAt.Time)
@@ -224,7 +224,7 @@ func latest(a, b time.Time) time.Time {
 }
 
 // meddle edits the ledger as another program might.
-func meddle(t *testing.T, rng *rand.Rand, m *Matter, ledger []byte) []byte {
+func meddle(t *testing.T, rng *rand.Rand, m *Input, ledger []byte) []byte {
 	t.Helper()
 	f, err := readFile(ledger, 42)
 	if err != nil {
@@ -263,7 +263,7 @@ func readRecord(t *testing.T, ledger []byte) *schemas.Clarification {
 }
 
 // foldAll folds, and where another program was faster reads and decides once more, as the loop does.
-func foldAll(t *testing.T, m *Matter, ledger []byte, v Verdict) []byte {
+func foldAll(t *testing.T, m *Input, ledger []byte, v Decision) []byte {
 	t.Helper()
 	for try := range 2 {
 		out, err := Fold(ledger, 42, []schemas.Clarification{Record(m.Name, m.Spec, v.Status)})

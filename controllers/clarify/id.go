@@ -8,10 +8,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// FormatID makes the id of a clarification: CLR-<issue>-<seq>, with three digits or more (decision 9). Issue 0 is none.
+// FormatID returns the id of a clarification: CLR-<issue>-<seq>, with three digits or more (decision 9). Issue 0
+// means no issue.
 func FormatID(issue, seq int) string { return fmt.Sprintf("CLR-%d-%03d", issue, seq) }
 
-// ParseID takes an id apart. ok is false for what is no id.
+// ParseID splits an id. ok is false for other text.
 func ParseID(id string) (issue, seq int, ok bool) {
 	if !schemas.IsClarificationID(id) {
 		return 0, 0, false
@@ -39,8 +40,8 @@ func ReadID(word string) (id string, issue int, ok bool) {
 	return id, issue, ok
 }
 
-// LastSeq is the highest sequence number among ids of an issue, 0 if there is none. The next new matter gets the one
-// after it.
+// LastSeq returns the highest sequence number among ids of an issue, 0 if it has none. The next new question gets
+// the one after it.
 func LastSeq(issue int, ids ...string) int {
 	last := 0
 	for _, id := range ids {

@@ -29,8 +29,8 @@ next:
 	return out
 }
 
-// ahead reports whether another program moved a record further than we know, without an entry that says so. Decide
-// follows it, and Fold refuses to write over it.
+// ahead reports whether another program advanced a record further than the status, without an entry for it. Decide
+// follows it, and Fold refuses to overwrite it.
 func ahead(theirs *schemas.Clarification, phase string, round int) bool {
 	var from []string
 	switch theirs.Status {
@@ -50,8 +50,9 @@ func ahead(theirs *schemas.Clarification, phase string, round int) bool {
 	return false
 }
 
-// fromLedger is the next entry of another program. Each is taken, and moves the state where the picture has an edge.
-func (d *decision) fromLedger() *event {
+// fromLedger returns the next entry of another program. Each is added, and moves the state along an edge of the state
+// machine, if there is one.
+func (d *decider) fromLedger() *event {
 	if d.Ledger == nil {
 		return nil
 	}
@@ -64,10 +65,10 @@ func (d *decision) fromLedger() *event {
 	return &event{e.Timestamp, func() { d.takeForeign(e) }}
 }
 
-// traceBack names the reply that an entry was made of, where a ledger was written and the status was not.
-func (d *decision) traceBack(e *schemas.ThreadEntry) {
+// traceBack finds the reply from which an entry was made, if a ledger was written and the status was not.
+func (d *decider) traceBack(e *schemas.ThreadEntry) {
 	for _, r := range d.Replies {
-		if r.Spec.Type == e.Type && r.Spec.From == e.From && r.Spec.Body == e.Body && !d.heard(r.Name) {
+		if r.Spec.Type == e.Type && r.Spec.From == e.From && r.Spec.Body == e.Body && !d.isApplied(r.Name) {
 			e.Source, e.Digest = replySource(r.Name), r.Digest
 			return
 		}
@@ -77,7 +78,7 @@ func (d *decision) traceBack(e *schemas.ThreadEntry) {
 	}
 }
 
-func (d *decision) takeForeign(e schemas.ThreadEntry) {
+func (d *decider) takeForeign(e schemas.ThreadEntry) {
 	switch {
 	case e.Type == schemas.TurnAnswer && d.waiting():
 		d.answer(e)
@@ -90,15 +91,15 @@ func (d *decision) takeForeign(e schemas.ThreadEntry) {
 		c := cause{reasonIn(e.Body), e.Timestamp, e.From + " escalated it"}
 		d.escalateBy(c, e, "")
 	default:
-		d.add(e) // nothing that was written is lost, even where it means nothing
+		d.addEntry(e) // nothing that was written is lost, even where it means nothing
 	}
 }
 
-// takeQuestion is follow for a question that stands in the ledger already, and therefore in the thread.
-func (d *decision) takeQuestion(e schemas.ThreadEntry) {
+// takeQuestion is follow for a question that is already in the ledger, and therefore in the thread.
+func (d *decider) takeQuestion(e schemas.ThreadEntry) {
 	round := max(e.Round, d.st.Round+1)
 	if round > d.st.MaxRounds {
-		d.add(e)
+		d.addEntry(e)
 		d.escalate(cause{schemas.EscalatedMaxRounds, e.Timestamp, roundsUsed(d.st.MaxRounds)})
 		return
 	}
@@ -116,8 +117,8 @@ func roundBefore(thread []schemas.ThreadEntry) int {
 	return round
 }
 
-// heed follows another program that set the status and wrote no entry.
-func (d *decision) heed() {
+// applyStatus follows another program that set the status without an entry.
+func (d *decider) applyStatus() {
 	c := d.Ledger
 	if c == nil || !ahead(c, d.st.Phase, d.st.Round) {
 		return
@@ -136,8 +137,8 @@ func (d *decision) heed() {
 	}
 }
 
-// close resolves a matter as the ledger says.
-func (d *decision) close(c *schemas.Clarification, now schemas.Time, message string) {
+// close resolves a question as in the ledger.
+func (d *decider) close(c *schemas.Clarification, now schemas.Time, message string) {
 	at := c.ResolvedAt
 	if at.IsZero() {
 		at = now

@@ -121,7 +121,7 @@ func TestStatusLost(t *testing.T) {
 	for i, step := range steps {
 		step(s)
 		was := encoded(t, s.v.Status)
-		lost := &story{t: t, m: &Matter{}}
+		lost := &story{t: t, m: &Input{}}
 		*lost.m = *s.m
 		lost.m.Old = nil
 		lost.ledgerOf(s)

@@ -13,10 +13,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Merge unites two ledgers of one issue that went apart. It is commutative, associative and idempotent, and loses
-// nothing: records unite on (id, request), turns on what they say, unknown fields on their names. Where the two differ
-// the more advanced wins: resolved over abandoned over escalated, then the later round. The result is in canonical
-// form.
+// Merge merges two diverged ledgers of one issue. It is commutative, associative and idempotent, and loses nothing:
+// records are matched by (id, request), turns by content, unknown fields by name. If the two differ, the more advanced
+// wins: resolved over abandoned over escalated, then the later round. The result is in canonical form.
 func Merge(a, b []byte, issue int) ([]byte, error) {
 	x, err := readFile(a, issue)
 	if err != nil {
@@ -75,7 +74,8 @@ func (r *record) plain() (json.RawMessage, error) {
 	return appendIndented(nil, flat, "    ")
 }
 
-// lastSeq is the number in the value of a ledger's [schemas.LedgerLastID], 0 for what is no id of the issue.
+// lastSeq returns the number in the value of a ledger's [schemas.LedgerLastID], 0 for other text than an id of the
+// issue.
 func lastSeq(value json.RawMessage, issue int) int {
 	id, err := strconv.Unquote(string(value))
 	if err != nil {
@@ -204,4 +204,12 @@ func compact(raw json.RawMessage) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
 	}
 	return b.Bytes(), nil
+}
+
+// CompareProgress orders two states of one question: the more advanced is greater. See [Merge].
+func CompareProgress(a, b *schemas.Clarification) int { return progress(a, b) }
+
+// CompareTurns is the order of a thread: by time, then by type and content.
+func CompareTurns(a, b schemas.ClarificationTurn) int {
+	return compareTurns(&turn{ClarificationTurn: a}, &turn{ClarificationTurn: b})
 }

@@ -10,11 +10,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Findings are what the monitor finds wrong among records, each in the order of the records.
+// Findings are the problems that Monitor finds among records, each in the order of the records.
 type Findings struct {
 	Stale      []schemas.Clarification // waiting for an answer beyond their time
 	Stuck      []schemas.Clarification // going round in circles
-	Deadlocked []schemas.Clarification // to be given up, so that nobody waits in a ring
+	Deadlocked []schemas.Clarification // to give up, to break a cycle of waiting agents
 }
 
 // Monitor looks through the records of any number of issues. precedence is that of an agent, larger for the more
@@ -43,8 +43,9 @@ func Monitor(records []schemas.Clarification, precedence func(agent string) int,
 	return f
 }
 
-// Orders says, by id, which matters have to be escalated because of others: a ring of blocking questions without an
-// answer, or a question that turns the direction of another one round. Of both, the deadlock counts.
+// Orders returns, by id, the questions that must be escalated because of others: a cycle of blocking questions
+// without an answer, or a question that reverses the direction of another one. If both apply, the deadlock is the
+// reason.
 func Orders(records []schemas.Clarification, precedence func(agent string) int) map[string]*Order {
 	out := map[string]*Order{}
 	for _, f := range flips(records) {
@@ -87,7 +88,7 @@ func talkOf(c *schemas.Clarification) talk {
 	return talk{issue, min(c.From, c.To), max(c.From, c.To)}
 }
 
-// flips finds the matters that a later one between the same agents turns round. The first one may be escalated, but not
+// flips finds the questions that a later one between the same agents reverses. The first one may be escalated, but not
 // closed; the later one must not be escalated yet.
 func flips(records []schemas.Clarification) []flip {
 	byTalk := map[talk][]int{}

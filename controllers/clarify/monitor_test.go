@@ -151,7 +151,7 @@ func BenchmarkFold(b *testing.B) {
 }
 
 func BenchmarkDecide(b *testing.B) {
-	for name, m := range map[string]*Matter{"new": newStory(nil).m, "resolved": resolvedMatter()} {
+	for name, m := range map[string]*Input{"new": newStory(nil).m, "resolved": resolvedMatter()} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -164,7 +164,7 @@ func BenchmarkDecide(b *testing.B) {
 }
 
 // resolvedMatter is one of two rounds, with its ledger and replies.
-func resolvedMatter() *Matter {
+func resolvedMatter() *Input {
 	m := newStory(nil).human().m
 	for i, typ := range []string{"answer", "question", "answer", "resolution"} {
 		m.Replies = append(m.Replies, Reply{Name: fmt.Sprint("r", i), Digest: "d", Spec: &schemas.ReplySpec{Type: typ,

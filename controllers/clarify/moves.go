@@ -6,8 +6,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// edges is the picture of the states (agentx-architecture 6.1): what can follow each state. Resolved and abandoned
-// matters are closed.
+// edges is the state machine (agentx-architecture 6.1): the successors of each state. Resolved and abandoned are
+// final.
 var edges = map[string][]string{
 	"": {schemas.ClarificationPending},
 	schemas.ClarificationPending: {schemas.ClarificationAnswered, schemas.ClarificationStale,
@@ -19,7 +19,8 @@ var edges = map[string][]string{
 	schemas.ClarificationEscalated: {schemas.ClarificationResolved},
 }
 
-// Legal reports whether the picture has an edge between two states; "" is that of a matter that does not exist yet.
+// Legal reports whether the state machine has an edge between two states; "" is that of a question that does not
+// exist yet.
 func Legal(from, to string) bool { return slices.Contains(edges[from], to) }
 
 // reachable reports whether one edge, or the two of an answer to a stale question, lead to a state.
@@ -28,8 +29,8 @@ func reachable(from, to string) bool {
 		from == schemas.ClarificationStale && to == schemas.ClarificationAnswered
 }
 
-// move goes along an edge; where there is none it does nothing and says so. Nothing else changes the phase.
-func (d *decision) move(to string, at schemas.Time, message string) bool {
+// move follows an edge; without one it does nothing and returns false. Nothing else changes the phase.
+func (d *decider) move(to string, at schemas.Time, message string) bool {
 	from := d.st.Phase
 	if !Legal(from, to) {
 		return false

@@ -25,7 +25,7 @@ var faults = []mutants.Mutant{
 	{"a foreign turn is written over", "fold.go", "len(foreign(r.Thread, c.Thread)) > 0 ||", ""},
 	{"a foreign status is written over", "fold.go", "|| ahead(&r.Clarification, c.Status, c.Round)", ""},
 	{"a broken deadlock is a question that is turned round", "monitor.go", " || deadlock(c, first) {", " {"},
-	{"the upstream agent gives way", "rings.go", "cmp.Compare(a.Rank, b.Rank)", "cmp.Compare(b.Rank, a.Rank)"},
+	{"the upstream agent gives way", "cycles.go", "cmp.Compare(a.Rank, b.Rank)", "cmp.Compare(b.Rank, a.Rank)"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults, Args: []string{"-short"}}.Run(t) }

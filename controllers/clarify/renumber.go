@@ -30,7 +30,7 @@ func Renumber(old []byte, issue int, ours []schemas.Clarification) ([]byte, erro
 			continue
 		}
 		changed = true
-		if keeper.Request == "" && sameMatter(&keeper.Clarification, &r.Clarification) {
+		if keeper.Request == "" && sameQuestion(&keeper.Clarification, &r.Clarification) {
 			if err := keeper.unite(r); err != nil {
 				return nil, err
 			}
@@ -51,7 +51,7 @@ func Renumber(old []byte, issue int, ours []schemas.Clarification) ([]byte, erro
 	return f.encode()
 }
 
-// keeper is the record that the number of r stays with; nil where no other has it.
+// keeper returns the record that keeps the number of r; nil if no other record has the number.
 func (f *file) keeper(r *record, ours []schemas.Clarification) *record {
 	var same []*record
 	for i := range f.records {
@@ -66,7 +66,7 @@ func (f *file) keeper(r *record, ours []schemas.Clarification) *record {
 	if i < 0 {
 		i = slices.IndexFunc(same, func(o *record) bool {
 			return slices.ContainsFunc(ours, func(c schemas.Clarification) bool {
-				return c.ID == o.ID && (sameMatter(&o.Clarification, &c) || takenUp(&o.Clarification, &c))
+				return c.ID == o.ID && (sameQuestion(&o.Clarification, &c) || takenUp(&o.Clarification, &c))
 			})
 		})
 	}

@@ -10,8 +10,8 @@ import (
 
 func replySource(name string) string { return "reply/" + name }
 
-// heard reports whether a reply is in the thread.
-func (d *decision) heard(name string) bool { return entryOf(&d.st, name) != nil }
+// isApplied reports whether a reply is in the thread.
+func (d *decider) isApplied(name string) bool { return entryOf(&d.st, name) != nil }
 
 func entryOf(st *schemas.ClarificationRequestStatus, name string) *schemas.ThreadEntry {
 	for i := range st.Thread {
@@ -31,10 +31,10 @@ func refusalOf(st *schemas.ClarificationRequestStatus, r Reply) *schemas.Refused
 	return nil
 }
 
-// Standing says what became of a reply.
+// Standing is the state of a reply.
 type Standing int
 
-// The standings of replies.
+// The states of replies.
 const (
 	Unheard  Standing = iota // the matter was not decided since it came
 	Accepted                 // it took effect
@@ -42,7 +42,7 @@ const (
 	Edited                   // it took effect, and was changed afterwards: the old effect stands
 )
 
-// StandingOf says what became of a reply, by the status of its matter; message is set for a refused one.
+// StandingOf returns the state of a reply, by the status of its question; message is set for a refused one.
 func StandingOf(st *schemas.ClarificationRequestStatus, r Reply) (s Standing, message string) {
 	if f := refusalOf(st, r); f != nil {
 		return Refused, f.Message
@@ -59,8 +59,8 @@ func StandingOf(st *schemas.ClarificationRequestStatus, r Reply) (s Standing, me
 	return Unheard, ""
 }
 
-// refusalsKept are the refusals of replies that are still there unchanged.
-func (d *decision) refusalsKept() []schemas.RefusedReply {
+// refusalsKept returns the refusals of replies that still exist unchanged.
+func (d *decider) refusalsKept() []schemas.RefusedReply {
 	gone := func(f schemas.RefusedReply) bool {
 		return !slices.ContainsFunc(d.Replies, func(r Reply) bool { return r.Name == f.Name && r.Digest == f.Digest })
 	}
@@ -70,8 +70,8 @@ func (d *decision) refusalsKept() []schemas.RefusedReply {
 	return slices.DeleteFunc(slices.Clone(d.Old.Refused), gone)
 }
 
-// hear takes the replies that are new, by name.
-func (d *decision) hear() {
+// applyReplies applies the new replies, by name.
+func (d *decider) applyReplies() {
 	fresh := slices.DeleteFunc(slices.Clone(d.Replies), func(r Reply) bool {
 		s, _ := StandingOf(&d.st, r)
 		return s != Unheard
@@ -85,17 +85,17 @@ func (d *decision) hear() {
 			d.refuse(r, why)
 			continue
 		}
-		d.take(r)
+		d.applyReply(r)
 		d.settle()
 	}
 }
 
-func (d *decision) refuse(r Reply, why string) {
+func (d *decider) refuse(r Reply, why string) {
 	d.st.Refused = append(d.st.Refused, schemas.RefusedReply{Name: r.Name, Digest: r.Digest, Message: why})
 	slices.SortFunc(d.st.Refused, func(a, b schemas.RefusedReply) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// replyStates are the states in which a reply of each type can be taken.
+// replyStates are the states in which a reply of each type is accepted.
 var replyStates = map[string][]string{
 	schemas.TurnAnswer:      {schemas.ClarificationPending, schemas.ClarificationStale},
 	schemas.TurnQuestion:    {schemas.ClarificationAnswered},
@@ -104,14 +104,14 @@ var replyStates = map[string][]string{
 	schemas.TurnAbandonment: {schemas.ClarificationPending},
 }
 
-// Objection says why a reply to a matter with this status cannot be taken; "" if it can.
+// Objection returns why a reply to a question with this status is not accepted; "" if it is.
 func Objection(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus, r Reply) string {
-	d := &decision{Matter: &Matter{Spec: spec}, st: *st}
+	d := &decider{Input: &Input{Spec: spec}, st: *st}
 	return d.objection(r)
 }
 
-// objection says why a reply cannot be taken now; "" if it can.
-func (d *decision) objection(r Reply) string {
+// objection returns why a reply is not accepted now; "" if it is.
+func (d *decider) objection(r Reply) string {
 	states := replyStates[r.Spec.Type]
 	if !d.in(states...) {
 		return fmt.Sprintf("%s of %s cannot be taken: %s is %s, and it would have to be %s",
@@ -127,8 +127,8 @@ func (d *decision) objection(r Reply) string {
 	return ""
 }
 
-// stranger says why an agent may not write this. Persons may write anything.
-func (d *decision) stranger(r Reply) string {
+// stranger returns why an agent may not write this. Persons may write anything.
+func (d *decider) stranger(r Reply) string {
 	asks, asked := r.Spec.From == d.Spec.From, r.Spec.From == d.Spec.To
 	switch typ := r.Spec.Type; {
 	case !r.Agent:
@@ -150,8 +150,8 @@ func article(typ string) string {
 	return "a " + typ
 }
 
-// take does what a reply says. It was checked that it can.
-func (d *decision) take(r Reply) {
+// applyReply applies a reply, which was checked.
+func (d *decider) applyReply(r Reply) {
 	now := schemas.NewTime(d.Now)
 	e := schemas.ThreadEntry{Source: replySource(r.Name), Digest: r.Digest, ClarificationTurn: schemas.ClarificationTurn{
 		Round: d.st.Round, From: r.Spec.From, Type: r.Spec.Type, Body: r.Spec.Body, Timestamp: now}}
@@ -160,7 +160,7 @@ func (d *decision) take(r Reply) {
 		d.answer(e)
 	case schemas.TurnQuestion:
 		e.Round++
-		d.follow(e)
+		d.askAgain(e)
 	case schemas.TurnResolution:
 		e.Round++
 		d.resolve(e)

@@ -18,22 +18,22 @@ import (
 // maxBody is the length of a turn in characters (agentx-spec 6.3).
 const maxBody = 2000
 
-// failuresAllowed are the failed runs after which a question is escalated: the first is tried once more (PRD 6, 6b).
+// failuresAllowed is the number of failed runs after which a question is escalated: the first is retried (PRD 6, 6b).
 const failuresAllowed = 2
 
-// node names the runs for the present round, and those after its time was over.
-func (d *decision) node() string      { return "round_" + strconv.Itoa(d.st.Round) }
-func (d *decision) againNode() string { return d.node() + "_again" }
+// node names the runs for the present round, againNode those after its time was over.
+func (d *decider) node() string      { return "round_" + strconv.Itoa(d.st.Round) }
+func (d *decider) againNode() string { return d.node() + "_again" }
 
 // nodeKey digests what the target is asked in the present round, and how it is run.
-func (d *decision) nodeKey() string {
+func (d *decider) nodeKey() string {
 	b, _ := json.Marshal([]any{d.Digest, d.st.Round, lastBody(d.st.Thread, schemas.TurnQuestion), d.Target.Key})
 	sum := sha256.Sum256(b) // text and a number always marshal
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // roundRuns are the finished runs for the present round, in the order of their ends.
-func (d *decision) roundRuns() []*schemas.Run {
+func (d *decider) roundRuns() []*schemas.Run {
 	var out []*schemas.Run
 	for _, r := range d.Runs {
 		if r.Node == d.node() || r.Node == d.againNode() {
@@ -46,9 +46,9 @@ func (d *decision) roundRuns() []*schemas.Run {
 	return out
 }
 
-// fromRuns is the first run that settles the present round: by an answer, the second failure, or the failure of the run
-// that came after the time was over.
-func (d *decision) fromRuns() *event {
+// fromRuns returns the first run that ends the present round: by an answer, the second failure, or the failure of the
+// run after its time was over.
+func (d *decider) fromRuns() *event {
 	if !d.waiting() {
 		return nil
 	}
@@ -76,13 +76,13 @@ func (d *decision) fromRuns() *event {
 	return nil
 }
 
-// TooLong reports whether a run answered at too great a length: its record keeps the beginning of that.
+// TooLong reports whether a run's answer was too long: its record has the beginning of it.
 func TooLong(r *schemas.Run) bool {
 	return r.Outcome == schemas.OutcomeFailed && utf8.RuneCountInString(ResultText(r)) > maxBody
 }
 
-// failureCause says whether a failed run is the last one. long counts the answers up to it that were too long.
-func (d *decision) failureCause(r *schemas.Run, failures, long int) *cause {
+// failureCause decides whether a failed run is the last one. long counts the answers up to it that were too long.
+func (d *decider) failureCause(r *schemas.Run, failures, long int) *cause {
 	switch {
 	case long > 1 && TooLong(r):
 		return &cause{schemas.EscalatedAgent, r.FinishedAt,
@@ -107,7 +107,7 @@ func failed(r *schemas.Run) bool {
 	return false
 }
 
-// Failure tells in a clause why a run is no answer.
+// Failure returns in a clause why a run has no answer.
 func Failure(r *schemas.Run) string {
 	switch {
 	case r.Outcome == schemas.OutcomeSucceeded:
@@ -121,8 +121,8 @@ func Failure(r *schemas.Run) string {
 	return cut(cmp.Or(oneLine(r.Message), "the run ended "+r.Outcome), 300)
 }
 
-// answerOf returns the answer of a run. Another outcome, an empty and an evasive text are none.
-func (d *decision) answerOf(r *schemas.Run) (string, bool) {
+// answerOf returns the answer of a run. Another outcome, an empty and an evasive text do not count as answers.
+func (d *decider) answerOf(r *schemas.Run) (string, bool) {
 	if r.Outcome != schemas.OutcomeSucceeded {
 		return "", false
 	}
@@ -143,7 +143,7 @@ func ResultText(r *schemas.Run) string {
 }
 
 // runEntry is the turn that a run brought.
-func (d *decision) runEntry(r *schemas.Run, typ, from, body string) schemas.ThreadEntry {
+func (d *decider) runEntry(r *schemas.Run, typ, from, body string) schemas.ThreadEntry {
 	round := d.st.Round
 	if typ != schemas.TurnAnswer {
 		round++
@@ -154,8 +154,8 @@ func (d *decision) runEntry(r *schemas.Run, typ, from, body string) schemas.Thre
 
 func runSource(key string) string { return "run/" + key }
 
-// wanted says which run of the target is wanted; or when the next one is due, if not now.
-func (d *decision) wanted() (*Ask, time.Time) {
+// wanted returns the run of the target that is wanted; or the time when the next one is due, if not now.
+func (d *decider) wanted() (*Ask, time.Time) {
 	if !d.waiting() || d.Target.Human || d.Target.Gone {
 		return nil, time.Time{}
 	}
@@ -174,8 +174,8 @@ func (d *decision) wanted() (*Ask, time.Time) {
 	return &Ask{d.st.Round, node, key, d.nextSeq(node, key), d.lastFailed()}, time.Time{}
 }
 
-// lastFailed is the latest run for the present round that failed, of what is asked now; nil if none did.
-func (d *decision) lastFailed() (last *schemas.Run) {
+// lastFailed returns the latest failed run for the present round and question; nil if none failed.
+func (d *decider) lastFailed() (last *schemas.Run) {
 	key := d.nodeKey()
 	for _, r := range d.roundRuns() {
 		if failed(r) && r.NodeKey == key {
@@ -187,7 +187,7 @@ func (d *decision) lastFailed() (last *schemas.Run) {
 
 // due is when the next run may start: a while after the last failure, and at once after an answer that was too long. A
 // failure in the future, after the clock was set back, is not waited for.
-func (d *decision) due() time.Time {
+func (d *decider) due() time.Time {
 	last := d.lastFailed()
 	if last == nil || TooLong(last) || last.FinishedAt.After(d.Now) {
 		return time.Time{}
@@ -195,7 +195,7 @@ func (d *decision) due() time.Time {
 	return last.FinishedAt.Add(d.Limits.RetryAfter)
 }
 
-func (d *decision) nextSeq(node, key string) int {
+func (d *decider) nextSeq(node, key string) int {
 	seq := 0
 	for _, r := range d.Runs {
 		if r.Node == node && r.NodeKey == key {
@@ -205,7 +205,7 @@ func (d *decision) nextSeq(node, key string) int {
 	return seq + 1
 }
 
-// lastBody is the body of the last entry of a type, "" if there is none.
+// lastBody returns the body of the last entry of a type, "" if the thread has none.
 func lastBody(thread []schemas.ThreadEntry, typ string) string {
 	if e := lastEntry(thread, typ); e != nil {
 		return e.Body
@@ -222,7 +222,7 @@ func lastEntry(thread []schemas.ThreadEntry, typ string) *schemas.ThreadEntry {
 	return nil
 }
 
-// cut shortens text to at most n characters; what is cut ends in an ellipsis.
+// cut shortens text to at most n characters, with an ellipsis at the end.
 func cut(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s

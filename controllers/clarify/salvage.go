@@ -11,9 +11,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Salvage makes a ledger of what is whole in a damaged one: its records and unknown fields up to the damage, as they
-// stand. Where the text has an id that is higher than theirs, [schemas.LedgerLastID] keeps it: what is asked later is
-// numbered from there on. It is nil for a text in which nothing of the issue is to be found. It is pure.
+// Salvage makes a ledger from the intact parts of a damaged one: its records and unknown fields up to the damage,
+// unchanged. If the text has an id that is higher than theirs, [schemas.LedgerLastID] keeps it: later questions are
+// numbered from there on. It returns nil for a text without anything of the issue. It is pure.
 //
 // A record counts as whole if it is JSON and its id is one of the issue.
 func Salvage(damaged []byte, issue int) []byte {
@@ -31,12 +31,12 @@ func Salvage(damaged []byte, issue int) []byte {
 		_, err = readFile(data, issue)
 	}
 	if err != nil {
-		return nil // records that are nested too deeply to stand where they stood
+		return nil // records that are nested too deeply to be copied in place
 	}
 	return data
 }
 
-// forgetLast drops the highest number that was given, once a record has it or a higher one.
+// forgetLast drops the highest assigned number, once a record has it or a higher one.
 func (f *file) forgetLast() {
 	last := lastSeq(f.extra[schemas.LedgerLastID], f.issue)
 	for i := range f.records {
@@ -97,7 +97,7 @@ func (f *file) scrapeRecords(d *json.Decoder) (whole bool) {
 	return err == nil
 }
 
-// sound reports whether a value can stand in a ledger that is to be read again.
+// sound reports whether a value can be part of a ledger that must be readable.
 func sound(raw []byte) bool { return utf8.Valid(raw) && !bytes.Contains(raw, []byte("\n<<<<<<< ")) }
 
 func begins(d *json.Decoder, with json.Delim) bool {

@@ -9,15 +9,15 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Scope is whom an agent may ask, and under which limits.
+// Scope defines whom an agent may ask, and under which limits.
 type Scope struct {
 	from  string
 	agent []string        // what the Agent object lists
 	steps []*schemas.Step // those of the agent, in order
 }
 
-// NewScope gathers what governs the questions of an agent. agent may be nil. steps are those of all workflows, in the
-// order of the workflows' names and then of their lists; those of other agents are passed over.
+// NewScope collects the settings for the questions of an agent. agent may be nil. steps are those of all workflows,
+// in the order of the workflows' names and then of their lists; those of other agents are skipped.
 func NewScope(from string, agent *schemas.AgentSpec, steps iter.Seq[*schemas.Step]) Scope {
 	s := Scope{from: from}
 	if agent != nil {
@@ -65,7 +65,7 @@ func (s Scope) Check(spec *schemas.ClarificationRequestSpec) error {
 	return nil
 }
 
-// Limits are those of a question: what the request says, else the governing step, else the settings. Rounds are never
+// Limits returns those of a question: from the request, else the governing step, else the settings. Rounds are never
 // above the hard cap, 5 for questions that block and 6 for others.
 func (s Scope) Limits(spec *schemas.ClarificationRequestSpec, set schemas.ClarificationSettings) Limits {
 	st := s.Step(spec.To)

@@ -14,7 +14,7 @@ const (
 	alike = 0.8
 	// alikeQuestion is from where an answer that ends in a question mark only restates the question.
 	alikeQuestion = 0.6
-	// telling is how many words an answer needs for its repetition to mean something: "Yes." twice is no circle.
+	// telling is the number of words from which on a repeated answer is significant: "Yes." twice does not count.
 	telling = 3
 )
 
@@ -23,9 +23,9 @@ func SameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
 	return a.To == b.To && similar.OfWords(a.Topic+" "+a.Question, b.Topic+" "+b.Question) >= alike
 }
 
-// Evasive reports whether an answer is none: it is empty, or restates the question. What leaves out more than a tenth
-// of the question's words is no restatement, unless it is a question itself: it may be one of two ways that were
-// offered.
+// Evasive reports whether an answer does not answer: it is empty, or restates the question. A text that lacks more
+// than a tenth of the question's words is not a restatement, unless it is a question itself: it may be one of two
+// offered options.
 func Evasive(question, answer string) bool {
 	answer = strings.TrimSpace(answer)
 	if answer == "" {
@@ -38,7 +38,7 @@ func Evasive(question, answer string) bool {
 	return s >= alike && covers(similar.Words(answer), similar.Words(question))
 }
 
-// covers reports whether at least nine in ten words of a question stand in an answer.
+// covers reports whether an answer contains at least nine in ten words of a question.
 func covers(answer, question similar.Set) bool {
 	missing := 0
 	for _, w := range question {
@@ -69,7 +69,7 @@ func Circles(thread []schemas.ClarificationTurn) bool {
 	return min(len(x), len(y)) >= telling && similar.Dice(x, y) >= alike
 }
 
-// lastTwo returns the bodies of the last two turns of a type, the last one first; "" where there are none.
+// lastTwo returns the bodies of the last two turns of a type, the last one first; "" if the thread has fewer.
 func lastTwo(thread []schemas.ClarificationTurn, typ string) (last, before string) {
 	for i := len(thread) - 1; i >= 0; i-- {
 		switch {

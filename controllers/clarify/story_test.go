@@ -14,8 +14,8 @@ import (
 // story is one matter over time: engineer asks architect about issue 42.
 type story struct {
 	t *testing.T
-	m *Matter
-	v Verdict
+	m *Input
+	v Decision
 	// moves are all moves so far.
 	moves []Move
 }
@@ -25,7 +25,7 @@ var start = time.Date(2026, 2, 26, 10, 0, 0, 0, time.UTC)
 const question = "ADR-42 says PostgreSQL but codebase uses SQLite. Dual-layer or migrate?"
 
 func newStory(t *testing.T) *story {
-	return &story{t: t, m: &Matter{Name: "db-layer", Digest: "sha256:1", ID: "CLR-42-001", Now: start,
+	return &story{t: t, m: &Input{Name: "db-layer", Digest: "sha256:1", ID: "CLR-42-001", Now: start,
 		Spec: &schemas.ClarificationRequestSpec{Issue: 42, From: "engineer", To: "architect",
 			Topic: "Database abstraction layer approach", Question: question, Blocking: true},
 		Limits: Limits{Rounds: 5, SLA: 30 * time.Minute, RetryAfter: 30 * time.Second},
@@ -59,7 +59,7 @@ func (s *story) decide() *story {
 }
 
 // checkVerdict checks that a verdict keeps to the picture of the states.
-func checkVerdict(t testing.TB, m *Matter, v Verdict) {
+func checkVerdict(t testing.TB, m *Input, v Decision) {
 	t.Helper()
 	phase := ""
 	if m.Old != nil {

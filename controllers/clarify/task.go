@@ -7,11 +7,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// SucceededWith is the resolution of a matter whose node succeeded with the answer and had nothing to say of it.
+// SucceededWith is the resolution of a question whose asker succeeded with the answer and returned no resolution.
 const SucceededWith = "The task succeeded with this answer."
 
-// fromTask is what the asking node made of an answer: it asked again, or succeeded with it.
-func (d *decision) fromTask() *event {
+// fromTask returns the asking node's reaction to an answer: it asked again, or succeeded with it.
+func (d *decider) fromTask() *event {
 	if d.Task == nil || !d.in(schemas.ClarificationAnswered) {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (d *decision) fromTask() *event {
 		switch {
 		case r.Outcome == schemas.OutcomeAsked && r.Asks != nil && r.Asks.To == d.Spec.To:
 			e := d.runEntry(r, schemas.TurnQuestion, d.Spec.From, r.Asks.Question)
-			return &event{r.FinishedAt, func() { d.follow(e) }}
+			return &event{r.FinishedAt, func() { d.askAgain(e) }}
 		case r.Outcome == schemas.OutcomeSucceeded && d.sawAnswer(r):
 			body := cmp.Or(strings.TrimSpace(r.Resolution), SucceededWith)
 			e := d.runEntry(r, schemas.TurnResolution, d.Spec.From, body)
@@ -29,8 +29,8 @@ func (d *decision) fromTask() *event {
 	return nil
 }
 
-// later are the node's runs after the one that asked last.
-func (d *decision) later() []*schemas.Run {
+// later returns the node's runs after the last one that asked.
+func (d *decider) later() []*schemas.Run {
 	asked := d.Task.Key
 	for _, e := range d.st.Thread {
 		if key, ok := strings.CutPrefix(e.Source, runSource("")); ok && e.Type == schemas.TurnQuestion {
@@ -45,8 +45,8 @@ func (d *decision) later() []*schemas.Run {
 	return d.sinceQuestion()
 }
 
-// sinceQuestion are the runs that ended after the last question, where the run that asked it has no record (yet).
-func (d *decision) sinceQuestion() []*schemas.Run {
+// sinceQuestion returns the runs that ended after the last question, if the run that asked it has no record (yet).
+func (d *decider) sinceQuestion() []*schemas.Run {
 	q := lastEntry(d.st.Thread, schemas.TurnQuestion)
 	for i, r := range d.Task.Runs {
 		if q == nil || r.FinishedAt.After(q.Timestamp.Time) {
@@ -56,8 +56,8 @@ func (d *decision) sinceQuestion() []*schemas.Run {
 	return nil
 }
 
-// sawAnswer reports whether a run began when the answer was there: a success without it resolves nothing.
-func (d *decision) sawAnswer(r *schemas.Run) bool {
+// sawAnswer reports whether a run began after the answer: a success without it resolves nothing.
+func (d *decider) sawAnswer(r *schemas.Run) bool {
 	a := lastEntry(d.st.Thread, schemas.TurnAnswer)
 	return a != nil && !r.StartedAt.Before(a.Timestamp.Time)
 }

@@ -9,8 +9,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Because says why a matter was escalated, with the reason for searching. Where the circumstances matter, which
-// ring it was or how the agent failed, they come from the body of the escalation: they are its second line.
+// Because explains why a question was escalated, with the reason for searching. If the circumstances matter
+// (which cycle, which failure), they are the second line of the escalation's body.
 func Because(reason, body string) string {
 	why := map[string]string{
 		schemas.EscalatedMaxRounds: "a question came after the last round",
@@ -53,4 +53,21 @@ func DisplayName(agent string) string {
 		words[i] = string(unicode.ToUpper(r)) + w[size:]
 	}
 	return strings.Join(words, " ")
+}
+
+// FenceOf returns the backquotes or tildes with which a line opens a block of code, or "" (CommonMark 0.31.2, 4.5).
+func FenceOf(line string) string {
+	line = strings.TrimLeft(line, " ")
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && !(c == "`" && strings.Contains(line[n:], "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+// ClosesFence reports whether a line closes the block of code that fence opened.
+func ClosesFence(line, fence string) bool {
+	mark := FenceOf(line)
+	return len(mark) >= len(fence) && mark != "" && mark[0] == fence[0] && strings.TrimSpace(line) == mark
 }

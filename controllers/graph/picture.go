@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Picture is what is drawn of nodes that need each other.
+// Picture is a drawing of nodes that need each other.
 type Picture struct {
 	Title string `json:"title"`
 	Nodes []Node `json:"nodes"` // in the order of their declaration
@@ -16,8 +16,8 @@ type Picture struct {
 // Node is one node of a picture. Names in Needs that no node has are left out.
 type Node struct {
 	Name  string   `json:"name"`
-	State string   `json:"state,omitempty"` // "" where there is none, as in a workflow
-	Note  string   `json:"note,omitempty"`  // what stands below the name beside the state: a duration, an agent
+	State string   `json:"state,omitempty"` // "" if unknown, as in a workflow
+	Note  string   `json:"note,omitempty"`  // shown below the name next to the state: a duration, an agent
 	Needs []string `json:"needs,omitempty"`
 }
 
@@ -114,8 +114,8 @@ func className(state string) string {
 	}, state)
 }
 
-// mermaidText escapes what has a meaning inside a quoted label, by mermaid's #code; entities. What cannot be seen, line
-// ends among it, is shown as a replacement character.
+// mermaidText escapes the special characters of a quoted label, by mermaid's #code; entities. Invisible characters,
+// including line ends, become a replacement character.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
-// Audited is what an audit looks at.
-type Audited struct {
+// AuditInput is what an audit looks at.
+type AuditInput struct {
 	Observations []schemas.Observation // all, the archived ones too
 	Records      map[string]schemas.MemoryRecord
 	// Stale says why an observation may be stale; "" if it is not.
@@ -22,7 +22,8 @@ type Audited struct {
 	Now   time.Time
 	// Unused is how old an observation is before it counts as never recalled.
 	Unused time.Duration
-	// Since leaves out what was learned before, but for groups with a newer observation, and recalls before; zero: nothing.
+	// Since leaves out what was learned or recalled before, except for groups with a newer observation; zero: no
+	// limit.
 	Since time.Time
 }
 
@@ -46,7 +47,7 @@ type Audit struct {
 // Duplicates are the ids of observations that say the same.
 type Duplicates []string
 
-// Reason is an observation and what is the matter with it.
+// Reason is an observation and its problem.
 type Reason struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
@@ -92,7 +93,7 @@ func reasonLines(reasons []Reason) (out []string) {
 }
 
 // NewAudit looks for what should not be in a memory, or not in this way. It takes time in proportion to its size.
-func NewAudit(in Audited) Audit {
+func NewAudit(in AuditInput) Audit {
 	all := slices.Clone(in.Observations)
 	slices.SortFunc(all, compareObservations)
 	standing := slices.DeleteFunc(slices.Clone(all), func(o schemas.Observation) bool {
@@ -116,12 +117,12 @@ func NewAudit(in Audited) Audit {
 	return a
 }
 
-// unused are the ids of those that were never recalled. A recall tells of several with the same text only one.
-func (in *Audited) unused(standing []schemas.Observation) []string {
+// unused returns the ids of those that were never recalled. A recall names only one of several with the same text.
+func (in *AuditInput) unused(standing []schemas.Observation) []string {
 	last, told := lastRecalls(in.Records), map[string]bool{}
 	for i := range standing {
 		o := &standing[i]
-		// What was just recalled is in a record, and not yet counted in the issue file.
+		// The latest recalls are in records, and not yet counted in the issue file.
 		if _, recalled := last[o.ID]; recalled || o.RecallCount > 0 {
 			told[flat(o.Content)] = true
 		}
@@ -149,8 +150,8 @@ func lastRecalls(records map[string]schemas.MemoryRecord) map[string]schemas.Sta
 	return last
 }
 
-// recent are the groups of which an observation is not too old.
-func (in *Audited) recent(groups []Duplicates) []Duplicates {
+// recent returns the groups with an observation that is not too old.
+func (in *AuditInput) recent(groups []Duplicates) []Duplicates {
 	return slices.DeleteFunc(groups, func(g Duplicates) bool {
 		return !slices.ContainsFunc(g, func(id string) bool {
 			_, _, ms, ok := ParseID(id)
@@ -159,11 +160,11 @@ func (in *Audited) recent(groups []Duplicates) []Duplicates {
 	})
 }
 
-// recalledLate finds superseded observations that were recalled nevertheless. Times prove nothing: what replaces an
-// observation may have come in later than its timestamp says, as by a merge of branches. Whoever recalled both at once,
-// however, had both, and an observation replaces what it does from the moment it is there; only one that was captured
-// again may have come to replace others later, and is believed.
-func (in *Audited) recalledLate(all []schemas.Observation) []Reason {
+// recalledLate finds superseded observations that were recalled nevertheless. Times prove nothing: the replacement may
+// have arrived later than its timestamp, as by a merge of branches. A process that recalled both at once, however, had
+// both, and an observation replaces others from the moment it exists; only one that was captured again may have
+// replaced others later, and gets the benefit of the doubt.
+func (in *AuditInput) recalledLate(all []schemas.Observation) []Reason {
 	byID := make(map[string]*schemas.Observation, len(all))
 	for i := range all {
 		byID[all[i].ID] = &all[i]
@@ -174,7 +175,7 @@ func (in *Audited) recalledLate(all []schemas.Observation) []Reason {
 			continue
 		}
 		for _, id := range r.IDs {
-			if o := byID[id]; o != nil && names(&r, byID, o.SupersededBy) {
+			if o := byID[id]; o != nil && recordNames(&r, byID, o.SupersededBy) {
 				late[id] = later(late[id], r.At)
 			}
 		}
@@ -189,9 +190,9 @@ func (in *Audited) recalledLate(all []schemas.Observation) []Reason {
 	return out
 }
 
-// names reports whether a record proves that an observation was there, and was what it is from the beginning: it names
-// it, or what it was merged into.
-func names(r *schemas.MemoryRecord, byID map[string]*schemas.Observation, id string) bool {
+// recordNames reports whether a record proves that an observation existed, unchanged from the beginning: it names the
+// observation, or the one into which it was merged.
+func recordNames(r *schemas.MemoryRecord, byID map[string]*schemas.Observation, id string) bool {
 	if o := byID[id]; o == nil || o.SeenCount > 1 {
 		return false
 	}
@@ -201,8 +202,8 @@ func names(r *schemas.MemoryRecord, byID map[string]*schemas.Observation, id str
 	})
 }
 
-// withSecrets never repeats what it finds.
-func (in *Audited) withSecrets(all []schemas.Observation) []Reason {
+// withSecrets reports the rules, and never the secrets.
+func (in *AuditInput) withSecrets(all []schemas.Observation) []Reason {
 	out := []Reason{}
 	for i := range all {
 		o := &all[i]
@@ -226,7 +227,7 @@ func (in *Audited) withSecrets(all []schemas.Observation) []Reason {
 	return out
 }
 
-// duplicates groups observations that say the same: the first of each content stands for all of it.
+// duplicates groups equivalent observations: the first of each content represents all of them.
 func duplicates(all []schemas.Observation) (exact, near []Duplicates) {
 	equal := map[string]Duplicates{}
 	var firsts []*schemas.Observation

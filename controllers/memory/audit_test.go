@@ -44,7 +44,7 @@ func TestAudit(t *testing.T) {
 		return schemas.MemoryRecord{Type: schemas.RecordRecalled, At: at, IDs: ids}
 	}
 	all := []schemas.Observation{leaky, away, newer, replaced, near, again, old, other, early, later, stale}
-	in := Audited{
+	in := AuditInput{
 		Observations: all, Now: auditDay, Unused: 30 * 24 * time.Hour,
 		Records: map[string]schemas.MemoryRecord{
 			"a": record(48, replaced.ID, early.ID), "b": record(20, replaced.ID, newer.ID, other.ID),
@@ -112,7 +112,7 @@ func TestAuditRecalledThoughSuperseded(t *testing.T) {
 		{"both, since then", newer, []string{older.ID, newer.ID}, auditDay.AddDate(0, 0, -15), 1},
 	} {
 		r := schemas.MemoryRecord{Type: schemas.RecordRecalled, At: schemas.NewStamp(auditDay.AddDate(0, 0, -10)), IDs: c.ids}
-		a := NewAudit(Audited{
+		a := NewAudit(AuditInput{
 			Observations: []schemas.Observation{older, c.newer, other, merged}, Now: auditDay, Since: c.since,
 			Records: map[string]schemas.MemoryRecord{"r": r}, Stale: func(*schemas.Observation) string { return "" },
 		})
@@ -129,7 +129,7 @@ func TestAuditSince(t *testing.T) {
 		noted(90, said), noted(5, said+"\n"), noted(80, "Ports are named by letters"), noted(70, "Ports are named  by letters"),
 		noted(60, "password = hunter2hunter2"), noted(4, "password = hunter3hunter3"),
 	}
-	a := NewAudit(Audited{
+	a := NewAudit(AuditInput{
 		Observations: all, Now: auditDay, Since: auditDay.AddDate(0, 0, -30),
 		Stale: func(*schemas.Observation) string { return "changed" },
 	})

@@ -69,8 +69,8 @@ func grapheme(text string, end int) int {
 	return at
 }
 
-// Summary is a content in short, some 50 tokens: its first sentence, further ones as long as there are no five words,
-// cut at a word. It is never empty for a content that is not.
+// Summary returns a short form of a content, some 50 tokens: its first sentence, and more of them while there are
+// fewer than five words, cut at a word. It is empty only for an empty content.
 func Summary(content string) string {
 	text := flat(content)
 	short, words := "", 0
@@ -83,7 +83,7 @@ func Summary(content string) string {
 	return fit(Cut(short, briefLimit), briefTokens)
 }
 
-// fit cuts text at a word so that it has at most so many tokens.
+// fit cuts text at a word so that it has at most that many tokens.
 func fit(text string, most int) string {
 	if tokens.Count(text) <= most {
 		return text

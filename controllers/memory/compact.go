@@ -11,9 +11,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Compaction replaces observations by fewer. What it does is recorded: which ones, and which of them become one (rule
-// 1, in related.go). What the text of that one is follows from the originals whenever the issue is folded (merge.go),
-// so that a removed original leaves it, too, and undoing it takes nothing but a record.
+// Compaction replaces observations by fewer. A record has the replaced ids, and the groups that become one (rule 1,
+// in related.go). The merged text is computed from the originals whenever the issue is folded (merged.go), so that
+// removing an original removes its part, and undoing needs only a record.
 
 // compaction is a record of one that is in force.
 type compaction struct {
@@ -30,7 +30,7 @@ func compareCompactions(a, b compaction) int {
 // that share an observation are one, as when branches were compacted apart. Each is sorted, and so are they.
 func (f *Facts) grouped(issue int) (replaced map[string]bool, groups [][]string) {
 	replaced = map[string]bool{}
-	chief := map[string]string{} // of each observation in a group, one that stands for the group
+	chief := map[string]string{} // of each observation in a group, the representative of the group
 	find := func(id string) string {
 		for chief[id] != "" && chief[id] != id {
 			id = chief[id]
@@ -67,10 +67,10 @@ func groupsOf(r *schemas.MemoryRecord) [][]string {
 	return slices.DeleteFunc(slices.Clone(r.Groups), func(g []string) bool { return len(g) == 0 })
 }
 
-// Compact is the record that compacts an issue: of n observations that no compaction made and nothing replaced, at most
-// n/2 are left, merged ones among them; what was superseded is only archived. ok is false where there is nothing to do.
-// Whoever compacts the same issue gets the same record: its time is the newest in what it names, or that of the last
-// undoing, and in any case later than that of all compactions before it, so that it is known which one is the last.
+// Compact returns the record that compacts an issue: of n observations that are neither merged nor replaced, at most
+// n/2 are left, including merged ones; superseded ones are only archived. ok is false if there is nothing to do. All
+// processes that compact the same issue get the same record: its time is the newest one in its observations, or that of
+// the last undo, and in any case later than all compactions before it, so that the last one is known.
 func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	r = schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordCompacted, Issue: of.Issue,
 		At: f.undone[of.Issue], Groups: [][]string{}}
@@ -106,8 +106,8 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	return r, len(r.IDs) > 0
 }
 
-// Shorten is Compact, where that leaves fewer tokens than there are; else what was superseded is archived, if there is
-// anything, and nothing is merged.
+// Shorten returns the record of Compact if that saves tokens; otherwise one that archives superseded observations, if
+// there are any, and merges nothing.
 func (f *Facts) Shorten(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	if r, ok = f.Compact(of); !ok || saves(of, &r) {
 		return r, ok
@@ -121,7 +121,7 @@ func (f *Facts) Shorten(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	return f.Compact(&only)
 }
 
-// saves reports whether what a compaction makes has fewer tokens than what it replaces.
+// saves reports whether the result of a compaction has fewer tokens than the originals.
 func saves(of *Folded, r *schemas.MemoryRecord) bool {
 	all := make(map[string]*schemas.Observation, len(of.Observations)+len(of.Archived))
 	for i := range of.Archived {
@@ -147,8 +147,8 @@ func saves(of *Folded, r *schemas.MemoryRecord) bool {
 	return after < before
 }
 
-// Undo is the record that undoes the last compaction of an issue that is in force; ok is false where there is none. By
-// and reason say who undoes it and why.
+// Undo returns the record that undoes the last active compaction of an issue; ok is false if it has none. by and
+// reason name who undoes it and why.
 func (f *Facts) Undo(issue int, at schemas.Stamp, by, reason string) (r schemas.MemoryRecord, ok bool) {
 	all := f.compactions[issue]
 	if len(all) == 0 {
@@ -157,4 +157,30 @@ func (f *Facts) Undo(issue int, at schemas.Stamp, by, reason string) (r schemas.
 	last := all[len(all)-1]
 	return schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordUncompacted, Issue: issue, At: at,
 		By: by, Reason: reason, IDs: last.IDs, Record: last.name}, true
+}
+
+// Head has the fields of an issue that decide whether it is due for compaction.
+type Head struct {
+	Issue int
+	// Fresh is how many observations are neither merged nor superseded.
+	Fresh int
+	// Newest is the newest time of a capture or verification, Undone when a compaction was undone last.
+	Newest, Undone schemas.Stamp
+}
+
+// Due lists the issues to compact, sorted: those with at least two fresh observations and without changes for that
+// many days; none for 0 days. A compaction that a person undid is not repeated until something new was learned.
+func Due(heads []Head, now time.Time, days int) (issues []int) {
+	if days <= 0 {
+		return nil
+	}
+	limit := now.Add(-time.Duration(days) * 24 * time.Hour)
+	for _, h := range heads {
+		untouched := h.Newest.Before(limit) && (h.Undone.IsZero() || h.Undone.Before(h.Newest.Time))
+		if h.Fresh >= 2 && untouched {
+			issues = append(issues, h.Issue)
+		}
+	}
+	slices.Sort(issues)
+	return issues
 }

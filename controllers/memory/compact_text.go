@@ -21,23 +21,23 @@ const (
 	bulletLimit    = 200
 )
 
-// compact sums a conversation up by rules: what was decided, changed, found broken, and found out, as bullets under the
-// headings Decisions, Code Changes, Errors Encountered and Key Facts. It is "" if nothing of the sort was said.
+// compact summarizes a conversation by rules: decisions, changes, errors and facts, as bullets under the headings
+// Decisions, Code Changes, Errors Encountered and Key Facts. It returns "" if there are none.
 //
-// What agents wrote under such headings themselves is taken over, bullet by bullet. Elsewhere a sentence counts by its
-// words, see ruleSet: questions, plans, what may be, code, quotations and chatter do not. Of what users said, only that
-// counts which they state as decided, or as a rule. Files that were changed by tools, and what commands said that failed,
-// are listed unless a sentence tells of them. What is said several times is kept once, as it was said best.
-// left is how many remarks were too many for the summary.
+// Text that agents wrote under such headings is copied, bullet by bullet. Elsewhere a sentence is selected by its
+// words, see ruleSet: questions, plans, possibilities, code, quotations and chatter are not. Sentences of users count
+// only if they state a decision or a rule. Files changed by tools, and the output of failed commands, are listed unless
+// a sentence describes them. Of repeated statements the best is kept. left is the number of remarks that exceeded the
+// limit of the summary.
 func compact(messages []Message) (text string, left int) {
-	var g gatherer
+	var g collector
 	for _, m := range messages {
 		g.message(m)
 	}
 	g.files()
 	g.failures()
 	different := distinct(g.found)
-	best := first(different, bulletLimit)
+	best := bestRemarks(different, bulletLimit)
 	return format(best), len(different) - len(best)
 }
 
@@ -48,8 +48,8 @@ type remark struct {
 	worth float64
 }
 
-// gatherer gathers remarks of a conversation.
-type gatherer struct {
+// collector gathers remarks of a conversation.
+type collector struct {
 	found  []remark
 	count  int // of all that were found
 	edits  []edit
@@ -57,7 +57,7 @@ type gatherer struct {
 	user   bool // whose words are read
 }
 
-func (g *gatherer) message(m Message) {
+func (g *collector) message(m Message) {
 	g.user = m.Role == RoleUser
 	switch m.Role {
 	case RoleEdit:
@@ -73,25 +73,25 @@ func (g *gatherer) message(m Message) {
 	}
 }
 
-// add notes a remark. What was told under a heading of a summary was thought to be worth it by who told it.
-func (g *gatherer) add(category, text string, told bool) {
+// add adds a remark. A remark from under a heading of a summary was selected by its author.
+func (g *collector) add(category, text string, told bool) {
 	text = strings.TrimSpace(text)
-	if isNothing(text) || tellsOfMemory(text) {
+	if isNothing(text) || refersToMemory(text) {
 		return
 	}
 	r := remark{schemas.ObservationEntry{Category: category, Content: Cut(text, contentLimit)}, g.count, 0}
-	r.worth = worth(&r.ObservationEntry)
+	r.worth = remarkRank(&r.ObservationEntry)
 	if told {
 		r.worth += 3
 	}
 	g.found = append(g.found, r)
 	g.count++
 	if len(g.found) >= 4*candidateLimit { // no more than candidateLimit will be compared
-		g.found = first(byWorth(g.found), candidateLimit)
+		g.found = bestRemarks(byWorth(g.found), candidateLimit)
 	}
 }
 
-func (g *gatherer) passage(p passage) {
+func (g *collector) passage(p passage) {
 	switch {
 	case p.section == leftOut:
 	case g.user || p.section == noSection || p.section == schemas.CategorySummary:
@@ -101,7 +101,7 @@ func (g *gatherer) passage(p passage) {
 	}
 }
 
-// introduces reports whether a paragraph only leads over to what stands below it.
+// introduces reports whether a paragraph only introduces the text below it.
 func introduces(text string) bool { return strings.HasSuffix(text, ":") }
 
 // isNothing reports whether a text says that there is nothing to tell.
@@ -115,7 +115,7 @@ func isNothing(text string) bool {
 
 // prose takes the sentences of a passage that the rules take, with those that belong to them; of a bullet, all that
 // stands behind them.
-func (g *gatherer) prose(p passage) {
+func (g *collector) prose(p passage) {
 	all := sentences(p.text)
 	for i := 0; i < len(all); i++ {
 		category := g.category(all[i])
@@ -137,7 +137,7 @@ func (g *gatherer) prose(p passage) {
 // explanationLimit bounds a sentence with those that belong to it, in bytes.
 const explanationLimit = 600
 
-func (g *gatherer) category(s sentence) string {
+func (g *collector) category(s sentence) string {
 	if g.user {
 		return rules().userCategory(s)
 	}
@@ -166,8 +166,8 @@ func belongs(s sentence) bool {
 	return refersBack(s) && len(s.words) >= shortest && !s.isQuestion() && !rules().doubts.in(s.words)
 }
 
-// files adds the files that were changed by tools and that no sentence tells of, several of a sort in one remark.
-func (g *gatherer) files() {
+// files adds the files that were changed by tools and that no sentence mentions, several of one kind in one remark.
+func (g *collector) files() {
 	told := map[string]bool{}
 	for _, r := range g.found {
 		for word := range strings.FieldsFuncSeq(r.Content, partsPaths) {
@@ -175,7 +175,7 @@ func (g *gatherer) files() {
 		}
 	}
 	for _, verb := range []string{verbCreated, verbWrote, verbModified, verbDeleted} {
-		for batch := range slices.Chunk(untold(g.edits, verb, told), filesPerRemark) {
+		for batch := range slices.Chunk(unmentioned(g.edits, verb, told), filesPerRemark) {
 			g.add(schemas.CategoryCodeChange, verb+" "+strings.Join(batch, ", "), false)
 		}
 	}
@@ -183,8 +183,8 @@ func (g *gatherer) files() {
 
 const filesPerRemark = 10
 
-// untold are the different paths of the edits with a verb that are not told of, in their order.
-func untold(edits []edit, verb string, told map[string]bool) []string {
+// unmentioned returns the distinct paths of the edits with a verb that are not mentioned, in order.
+func unmentioned(edits []edit, verb string, told map[string]bool) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, e := range edits {
@@ -221,8 +221,8 @@ func byWorth(all []remark) []remark {
 	return all
 }
 
-// first are the first remarks of a list, at most so many, in the order in which they were found.
-func first(all []remark, most int) []remark {
+// bestRemarks returns the best remarks of a list, at most that many, in the order in which they were found.
+func bestRemarks(all []remark, most int) []remark {
 	all = slices.Clone(all[:min(len(all), most)])
 	slices.SortFunc(all, func(a, b remark) int { return cmp.Compare(a.place, b.place) })
 	return all
@@ -238,11 +238,11 @@ func (r *remark) join(other remark) {
 	slices.Sort(r.Anchors)
 }
 
-// worth says what is kept when there is too much, as a sum: the category, four points apart; how specific it is, up to
-// four; three for a reason; less for what is very short or long.
-func worth(e *schemas.ObservationEntry) float64 {
+// remarkRank ranks remarks when there are too many, as a sum: the category, four points apart; specificity, up to four;
+// three for a reason; less for very short or long ones.
+func remarkRank(e *schemas.ObservationEntry) float64 {
 	s := newSentence(e.Content)
-	points := float64(4*categoryWorth(e.Category) + s.specific())
+	points := float64(4*categoryRank(e.Category) + s.specific())
 	if rules().reason.in(s.words) {
 		points += 3
 	}
@@ -255,8 +255,8 @@ func worth(e *schemas.ObservationEntry) float64 {
 	return points
 }
 
-// categoryWorth is what a category is worth: what was decided, and what went wrong, is the hardest to find out again.
-func categoryWorth(category string) int {
+// categoryRank returns the rank of a category: decisions and errors are the hardest to reconstruct.
+func categoryRank(category string) int {
 	return 1 + slices.Index([]string{schemas.CategorySummary, schemas.CategoryCodeChange, schemas.CategoryKeyFact,
 		schemas.CategoryError, schemas.CategoryDecision}, category)
 }

@@ -37,7 +37,7 @@ func (f *file) encode() []byte {
 	return append(w.b, '\n')
 }
 
-// observation writes an observation; the order and what is left out are those of the tags of [schemas.Observation].
+// observation writes an observation; the order and the omitted fields are those of the tags of [schemas.Observation].
 func (w *jsonWriter) observation(s *stored) {
 	w.open()
 	w.text("id", s.ID)

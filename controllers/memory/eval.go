@@ -80,7 +80,7 @@ type Result struct {
 	Tokens int
 }
 
-// Answer is what became of a question.
+// Answer is the result of a question.
 type Answer struct {
 	Question
 	// Found are the ids of the first ten results, best first.
@@ -95,7 +95,7 @@ type Answer struct {
 	ndcg   float64
 }
 
-// Judge compares the results for a question with what was expected. Of more than ten the first ten count.
+// Judge compares the results for a question with the expected ones. Only the first ten count.
 func Judge(q Question, results []Result) Answer {
 	a := Answer{Question: q, Found: []string{}}
 	gain, left := 0.0, len(q.Expect)
@@ -147,7 +147,7 @@ type Evaluation struct {
 	MRR float64 `json:"mrr"`
 	// NDCG is the discounted cumulative gain of the first ten, through the highest possible one.
 	NDCG float64 `json:"ndcgAt10"`
-	// Tokens is what it costs to read up to the answer, see Answer.
+	// Tokens is the cost of reading up to the answer, see Answer.
 	Tokens float64 `json:"tokens"`
 }
 
@@ -202,7 +202,7 @@ func (f Figure) past() bool {
 	return f.Value < f.Bound-rounding
 }
 
-// Past describes each bound that is not kept: what is, and what is wanted.
+// Past describes each bound that is exceeded: the figure and the bound.
 func (e Evaluation) Past(b EvalBounds) []string {
 	out := []string{}
 	for _, f := range e.Figures(b) {

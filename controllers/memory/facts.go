@@ -17,12 +17,12 @@ type Spec struct {
 	Tokens map[string]int
 }
 
-// Truth is all that the store is a fold of, beside what stands in the issue files of other programs.
+// Truth is the input of the store's fold, other than the observations in the issue files of other programs.
 type Truth struct {
 	Specs   []Spec
 	Records map[string]schemas.MemoryRecord // by name
-	// Taken is what the issue files hold of captures, by name: what [TakenIn] says of each file. Without it an edit of
-	// a capture is noticed only in its own issue.
+	// Taken are the captures in the issue files, by name: the union of [TakenIn] of each file. Without it an edit of a
+	// capture is noticed only in its own issue.
 	Taken map[string]Taken
 	// Exists reports whether there is an Observation of the name, perhaps one that cannot be read; nil: those in Specs
 	// are all.
@@ -52,7 +52,7 @@ type Facts struct {
 	exists      func(string) bool
 	specs       map[int][]Spec    // those that are accepted, or to be, by issue
 	frozen      map[int][]string  // by issue: captures whose observations stand as they were accepted
-	edited      map[string]string // of these, what was edited: name to accepted digest
+	edited      map[string]string // of these, the edited ones: name to accepted digest
 	known       map[string]string // the digests of Specs, by name
 	removed     map[string]bool
 	verified    map[string]verification
@@ -62,7 +62,7 @@ type Facts struct {
 	superseded  map[string]string // by which newer one
 	compactions map[int][]compaction
 	undone      map[int]schemas.Stamp // by issue: when a compaction was last undone
-	compacted   map[int]schemas.Stamp // by issue: the newest time of a compaction, be it undone
+	compacted   map[int]schemas.Stamp // by issue: the newest time of a compaction, including undone ones
 	newest      map[int]schemas.Stamp // by issue: the newest time in what says something of its observations
 }
 
@@ -95,7 +95,7 @@ func NewFacts(t Truth) *Facts {
 	return f
 }
 
-// accept places a capture with its issue, and returns what it says of older observations.
+// accept assigns a capture to its issue, and returns its links to older observations.
 func (f *Facts) accept(s Spec) schemas.MemoryLinks {
 	taken, ok := f.taken[s.Name]
 	if ok && taken.Digest != s.Digest {
@@ -111,7 +111,7 @@ func (f *Facts) accept(s Spec) schemas.MemoryLinks {
 	return links
 }
 
-// freezeBroken lets stand what came in with Observations that cannot be read now.
+// freezeBroken keeps the observations of Observations that cannot be read now.
 func (f *Facts) freezeBroken() (links []schemas.MemoryLinks) {
 	for _, name := range slices.Sorted(maps.Keys(f.taken)) {
 		if _, known := f.known[name]; known || f.exists == nil || !f.exists(name) {
@@ -124,7 +124,7 @@ func (f *Facts) freezeBroken() (links []schemas.MemoryLinks) {
 	return links
 }
 
-// linksOf is what a capture says of older observations.
+// linksOf returns the links of a capture to older observations.
 func linksOf(s Spec) (out schemas.MemoryLinks) {
 	if !slices.ContainsFunc(s.Entries, func(e schemas.ObservationEntry) bool {
 		return e.Repeats != "" || len(e.Supersedes) > 0
@@ -182,7 +182,7 @@ func (f *Facts) touchLinks(links schemas.MemoryLinks, at schemas.Stamp) {
 	}
 }
 
-// addRecords takes in the records, whatever their order.
+// addRecords applies the records, in any order.
 func (f *Facts) addRecords(records map[string]schemas.MemoryRecord) {
 	undone := map[string]bool{}
 	for _, r := range records {
@@ -217,7 +217,7 @@ func (f *Facts) addRecords(records map[string]schemas.MemoryRecord) {
 // countRecalls counts each recall of an observation once, in however many sums and records it is.
 func (f *Facts) countRecalls(records map[string]schemas.MemoryRecord) {
 	in := map[string][]string{}
-	summed := map[string]bool{} // observations of which there are sums
+	summed := map[string]bool{} // observations that have sums
 	for name, r := range records {
 		switch r.Type {
 		case schemas.RecordRecalled:
@@ -274,8 +274,8 @@ func (f *Facts) addRecord(name string, r *schemas.MemoryRecord, id string) {
 	}
 }
 
-// addLinks takes in what captures say of older observations. What was replaced stays so when the newer one is removed:
-// to remove an observation says that it is wrong, not that an older one is right.
+// addLinks applies the links of captures to older observations. A replaced observation stays replaced when the newer
+// one is removed: removing one states that it is wrong, not that an older one is right.
 func (f *Facts) addLinks(all []schemas.MemoryLinks) {
 	for _, links := range all {
 		for _, id := range links.Repeats {
@@ -283,7 +283,7 @@ func (f *Facts) addLinks(all []schemas.MemoryLinks) {
 		}
 		for by, older := range links.Supersedes {
 			for _, id := range older {
-				if id != by && newer(by, f.superseded[id]) {
+				if id != by && replaces(by, f.superseded[id]) {
 					f.superseded[id] = by
 				}
 			}
@@ -292,8 +292,9 @@ func (f *Facts) addLinks(all []schemas.MemoryLinks) {
 	f.breakCircles()
 }
 
-// newer reports whether an observation is the one to be named as what replaces another, where two do.
-func newer(by, than string) bool { return than == "" || compareIDs(by, than) > 0 }
+// replaces reports whether an observation is the one that is recorded as the replacement of another, where two replace
+// it.
+func replaces(by, than string) bool { return than == "" || compareIDs(by, than) > 0 }
 
 // breakCircles lets the newest of a circle of observations that replace each other stand.
 func (f *Facts) breakCircles() {
@@ -315,16 +316,16 @@ func (f *Facts) breakCircles() {
 func (f *Facts) newestInCircle(start string) string {
 	newest := start
 	for id := f.superseded[start]; id != start; id = f.superseded[id] {
-		if newer(id, newest) {
+		if replaces(id, newest) {
 			newest = id
 		}
 	}
 	return newest
 }
 
-// dress gives an observation what records and other captures say of it. Counts that another program keeps in its own
-// observations are not lowered.
-func (f *Facts) dress(o *schemas.Observation) {
+// setDerived sets the fields of an observation that come from records and other captures. It does not lower counts that
+// another program keeps in its own observations.
+func (f *Facts) setDerived(o *schemas.Observation) {
 	recalls := f.recalls[o.ID]
 	if foreign(o) {
 		recalls = max(recalls, o.RecallCount)

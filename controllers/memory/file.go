@@ -12,12 +12,14 @@ import (
 
 	quick "github.com/segmentio/encoding/json"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
 )
 
 var (
-	// ErrDamaged is the error of a file that cannot be read. It has to be moved aside; see [Salvage] and [Manifest].
+	// ErrDamaged is the error of a file that cannot be read. It must be moved aside; see [Salvage] and [Manifest].
 	ErrDamaged = errors.New("damaged")
 	// ErrNewer is the error of a file that a newer version of the program wrote. It must stay where it is.
 	ErrNewer = errors.New("written by a newer version of reconcile; update it")
@@ -26,9 +28,9 @@ var (
 // deepest bounds the nesting of what other programs add to observations.
 const deepest = 100
 
-// Parse reads an issue file or an archive. Fields that it does not know are passed over; everything else must be as
-// specified: ids well formed and of the issue of the file, times RFC 3339. Observations of other programs are without
-// their secrets, private text and control characters. The errors are [ErrDamaged] and [ErrNewer].
+// Parse reads an issue file or an archive. Unknown fields are skipped; everything else must be as specified: ids well
+// formed and of the issue of the file, times RFC 3339. Observations of other programs are returned without secrets,
+// private text and control characters. The errors are [ErrDamaged] and [ErrNewer].
 func Parse(data []byte) (*schemas.MemoryFile, error) {
 	f, err := ParseVerbatim(data)
 	if err == nil {
@@ -77,7 +79,8 @@ func parse(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error)
 	return f, fields, check(f, fields)
 }
 
-// readJSON is json.Unmarshal, but faster for what is well formed. Unlike those of the fast one, errors do not quote data.
+// readJSON is json.Unmarshal, but faster for well-formed data. Unlike those of the fast decoder, errors do not quote
+// data.
 func readJSON(data []byte, into any) error {
 	if quick.Unmarshal(data, into) == nil {
 		return nil
@@ -113,14 +116,14 @@ func checkObservation(o *schemas.Observation, issue int) error {
 	return nil
 }
 
-// file is an issue file or an archive with everything that stands in it, also what this program does not know.
+// file is an issue file or an archive with all its content, including unknown fields.
 type file struct {
 	schemas.MemoryFile
 	extra   extras
 	entries []stored
 }
 
-// stored is an observation in a file. Unknown fields are known of foreign ones only: ours are made anew.
+// stored is an observation in a file. Only foreign ones keep unknown fields: ours are written again.
 type stored struct {
 	schemas.Observation
 	extra extras
@@ -163,7 +166,7 @@ func readFile(data []byte, issue int) (*file, error) {
 	return f, err
 }
 
-// readForeign reads what is not known of foreign observations.
+// readForeign reads the unknown fields of foreign observations.
 func (f *file) readForeign(observations []byte) error {
 	var raw []json.RawMessage
 	if err := readJSON(observations, &raw); err != nil {
@@ -200,4 +203,81 @@ func unknown(fields map[string]json.RawMessage, known []string) (extras, error) 
 		}
 	}
 	return fields, nil
+}
+
+// Observations of other programs stay in an issue file byte by byte, and are not checked when they are written. So
+// they are cleaned whenever they leave the file: for the manifest, a search, a recall, a merged observation.
+
+// foreign reports whether another program wrote the observation: it came in with no Observation, and compaction did not
+// make it.
+func foreign(o *schemas.Observation) bool { return o.Source == "" && len(o.Compacts) == 0 }
+
+// cleanedCopy is an observation as it leaves its file: that of another program without secrets, private text and control
+// characters, and without anchors that hold any. The id is as it is, its form has been checked.
+func cleanedCopy(o schemas.Observation) schemas.Observation {
+	if !foreign(&o) {
+		return o
+	}
+	o.Content = redacted(o.Content)
+	for _, text := range []*string{&o.Summary, &o.Agent, &o.Category, &o.SessionID, &o.SupersededBy} {
+		*text = flat(redacted(*text))
+	}
+	o.Anchors = slices.DeleteFunc(slices.Clone(o.Anchors), func(a schemas.Anchor) bool {
+		return redacted(a.Path) != a.Path || redacted(a.Digest) != a.Digest
+	})
+	return o
+}
+
+// redacted returns a text that may be shown. Control characters are removed first: they could split a secret.
+func redacted(text string) string { return secrets.Redact(agentio.Plain(text)) }
+
+func scrubAll(all []schemas.Observation) {
+	for i := range all {
+		if foreign(&all[i]) {
+			all[i] = cleanedCopy(all[i])
+		}
+	}
+}
+
+// The lines that an observation begins and ends with in a file of our form.
+const (
+	observationStart = "\n    {\n      "
+	observationEnd   = "\n    }"
+)
+
+// Find reads one observation from an issue file or archive without reading the others. ok is false if it is not found in
+// the place that our form of files implies: then use [Parse]. Observations of other programs are cleaned as Parse does.
+func Find(data []byte, id string) (o *schemas.Observation, ok bool) { return FindNear(data, id, 0) }
+
+// FindNear is Find with a hint: before is about the share of the observations before the one, where the search begins.
+func FindNear(data []byte, id string, before float64) (o *schemas.Observation, ok bool) {
+	if _, _, _, ok := ParseID(id); !ok {
+		return nil, false
+	}
+	from := indexNear(data, []byte(`"id": "`+id+`"`), before) - len(observationStart)
+	if from < 0 || !bytes.HasPrefix(data[from:], []byte(observationStart)) {
+		return nil, false
+	}
+	size := bytes.Index(data[from+1:], []byte(observationEnd)) // texts in JSON have no line breaks
+	if size < 0 {
+		return nil, false
+	}
+	o = new(schemas.Observation)
+	if quick.Unmarshal(data[from+1:from+1+size+len(observationEnd)], o) != nil || o.ID != id {
+		return nil, false
+	}
+	*o = cleanedCopy(*o)
+	return o, true
+}
+
+// indexNear is bytes.Index that looks around a place first, given as a share of the whole. Observations have different
+// lengths: for one of a hundred, a twentieth of the whole to both sides is nearly always enough.
+func indexNear(data, what []byte, place float64) int {
+	n := len(data)
+	from := min(max(int((place-0.05)*float64(n)), 0), n)
+	to := min(max(int((place+0.1)*float64(n))+len(what), from), n)
+	if i := bytes.Index(data[from:to], what); i >= 0 {
+		return from + i
+	}
+	return bytes.Index(data, what)
 }

@@ -38,7 +38,7 @@ func TestFitting(t *testing.T) {
 		}, 1},
 		{"none", []schemas.ObservationEntry{entry(decision, older.Content, older.ID)}, -1},
 	} {
-		if got := Fitting(c.entries, &older); got != c.want {
+		if got := BestReplacement(c.entries, &older); got != c.want {
 			t.Errorf("%s: entry %d, want %d", c.name, got, c.want)
 		}
 	}

@@ -11,15 +11,15 @@ import (
 // Folded is what the store holds of an issue.
 type Folded struct {
 	Issue int
-	// File and Archive are the content of the issue file and its archive; nil: there is to be none.
+	// File and Archive are the content of the issue file and its archive; nil: it must not exist.
 	File, Archive []byte
 	// Observations are those of the file, Archived those of the archive, each sorted by time and id, and as [Parse] gives
 	// them.
 	Observations, Archived []schemas.Observation
 	// Added are those that the file did not know the capture of, sorted likewise.
 	Added []schemas.Observation
-	// Edited are captures that were edited after they were accepted, with the digest of what was; the edit does
-	// nothing.
+	// Edited are captures that were edited after they were accepted, with the accepted digest; the edit has no
+	// effect.
 	Edited map[string]string
 }
 
@@ -34,11 +34,11 @@ func indexOf(all []schemas.Observation) []schemas.ObservationIndex {
 	return out
 }
 
-// Fold makes the files of an issue anew from the facts and what they hold of other programs. nil is a file that does
-// not exist. It is pure, and folding what it returns changes nothing. The errors are those of [Parse].
+// Fold makes the files of an issue from the facts and the foreign observations in the files. nil is a file that does
+// not exist. It is pure, and folding its result changes nothing. The errors are those of [Parse].
 //
 // Observations of other programs are kept with all their fields. Those of captures are made from the captures, so that
-// a change by hand does not last; those of captures that were edited, or cannot be read now, stand as they are.
+// a manual change does not last; those of captures that were edited, or cannot be read now, are kept unchanged.
 func (f *Facts) Fold(issue int, data, archive []byte) (Folded, error) {
 	old, err := readFile(data, issue)
 	if err != nil {
@@ -65,7 +65,7 @@ type fold struct {
 	frozen map[string]bool
 	edited map[string]string
 	added  map[string]bool                 // names of captures that are new
-	counts map[string]*schemas.Observation // as they stood in the files, for their tokens
+	counts map[string]*schemas.Observation // as in the old files, for their tokens
 	all    map[string]*stored
 
 	out      *file // the issue file
@@ -146,7 +146,7 @@ func (d *fold) collect() {
 			delete(d.all, id)
 			continue
 		}
-		d.dress(&s.Observation)
+		d.setDerived(&s.Observation)
 	}
 }
 
@@ -160,7 +160,7 @@ func (d *fold) unite(s *stored) {
 	}
 }
 
-// plainForm is an observation without what it gets from elsewhere, as text.
+// plainForm returns an observation without its derived fields, as text.
 func plainForm(s *stored) string {
 	c := *s
 	c.Archived, c.VerifiedAt, c.SupersededBy, c.SeenCount = false, schemas.Stamp{}, "", 0
@@ -195,8 +195,8 @@ func (s *Spec) tokensOf(known *schemas.Observation, content string) int {
 	return countOnce(known, content)
 }
 
-// countOnce counts the tokens of a content, unless they were counted before. A token has at least one byte: what a hand
-// wrote there and cannot be is counted anew.
+// countOnce counts the tokens of a content, unless they were counted before. A token has at least one byte: an
+// impossible count, as from a manual edit, is computed again.
 func countOnce(known *schemas.Observation, content string) int {
 	if known != nil && known.Content == content && 0 < known.Tokens && known.Tokens <= len(content) {
 		return known.Tokens
@@ -236,7 +236,7 @@ func (d *fold) split() {
 		for _, o := range combine(group, d.member) {
 			if !d.removed[o.ID] {
 				o.Tokens = countOnce(d.counts[o.ID], o.Content)
-				d.dressMerged(&o)
+				d.setMergedDerived(&o)
 				d.out.entries = append(d.out.entries, stored{Observation: o})
 			}
 		}
@@ -249,14 +249,14 @@ func (d *fold) member(id string) *schemas.Observation {
 	if s == nil {
 		return nil
 	}
-	o := scrubbed(s.Observation)
+	o := cleanedCopy(s.Observation)
 	return &o
 }
 
-// dressMerged adds to what a merged observation has of its originals what is said of itself.
-func (d *fold) dressMerged(o *schemas.Observation) {
+// setMergedDerived adds an observation's own records to the fields that a merged one has from its originals.
+func (d *fold) setMergedDerived(o *schemas.Observation) {
 	recalls, seen, anchors := o.RecallCount, o.SeenCount, o.Anchors
-	d.dress(o)
+	d.setDerived(o)
 	o.RecallCount = max(d.recallsOf(o), recalls) // other programs count without records
 	o.SeenCount = max(o.SeenCount, seen)
 	if o.VerifiedAt.IsZero() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
@@ -12,7 +13,7 @@ import (
 // ErrEdited is the error of growing by a capture that the file has with another digest.
 var ErrEdited = errors.New("it was accepted before with another content, which stands")
 
-// Effects are what a capture says of older observations.
+// Effects are the links of a capture to older observations.
 type Effects struct {
 	At         schemas.Stamp
 	Repeated   map[string]int    // how often, by id
@@ -49,7 +50,7 @@ type Opened struct {
 	err  error
 }
 
-// Open reads an issue file for [Opened.Grow], which tells of its errors; nil data is one that does not exist.
+// Open reads an issue file for [Opened.Grow], which returns its errors; nil data means a missing file.
 func Open(data []byte, issue int) *Opened {
 	f, err := readFile(data, issue)
 	return &Opened{data, f, err}
@@ -69,7 +70,8 @@ func (o *Opened) Lines(s Spec) []schemas.ObservationIndex {
 	return indexOf(all)
 }
 
-// Grow is the function of that name for the same file, should data still be what was opened; else it is read anew.
+// Grow is the function of that name for the same file, if data is still the opened data; otherwise it reads data
+// again.
 func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
 	if (o.file == nil && o.err == nil) || (o.data == nil) != (data == nil) || !bytes.Equal(o.data, data) {
 		o = Open(data, s.Issue)
@@ -104,7 +106,7 @@ func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
 	return out, effects, nil
 }
 
-// note writes down that a capture was taken in.
+// note records that a capture was accepted.
 func (f *file) note(s Spec, links schemas.MemoryLinks) {
 	if f.Sources == nil {
 		f.Sources = map[string]string{}
@@ -126,7 +128,7 @@ func effectsOf(links schemas.MemoryLinks, at schemas.Stamp) Effects {
 	}
 	for by, older := range links.Supersedes {
 		for _, id := range older {
-			if id != by && newer(by, e.Superseded[id]) {
+			if id != by && replaces(by, e.Superseded[id]) {
 				e.Superseded[id] = by
 			}
 		}
@@ -134,8 +136,8 @@ func effectsOf(links schemas.MemoryLinks, at schemas.Stamp) Effects {
 	return e
 }
 
-// Apply puts into an issue file that is up to date what a capture of another issue says of its observations. What it
-// does not hold is passed over: it is in the archive, for the next fold, or nowhere. nil data stays nil. Archive and
+// Apply applies the links of a capture of another issue to an up-to-date issue file. It skips observations that the
+// file does not have: they are in the archive, for the next fold, or do not exist. nil data stays nil. Archive and
 // Archived are nil.
 func Apply(data []byte, issue int, e Effects) (Folded, error) {
 	if data == nil {
@@ -163,11 +165,64 @@ func (f *file) apply(e Effects) (rest Effects) {
 			delete(rest.Repeated, o.ID)
 		}
 		if by, ok := e.Superseded[o.ID]; ok {
-			if newer(by, o.SupersededBy) {
+			if replaces(by, o.SupersededBy) {
 				o.SupersededBy = by
 			}
 			delete(rest.Superseded, o.ID)
 		}
 	}
 	return rest
+}
+
+// Holds reports whether the stored observations of a capture are exactly those that its spec makes, except for removed
+// ones: then it was accepted in this form, and another recorded digest is damage, not an edit. stored are observations of
+// its issue, in the issue file and the archive; without any the result is false.
+func Holds(s Spec, taken Taken, stored []schemas.Observation, removed map[string]bool) bool {
+	if taken.Issue != s.Issue {
+		return false
+	}
+	links := linksOf(s)
+	if !sameLinks(links, taken.Links) {
+		return false
+	}
+	made := map[string]schemas.Observation{}
+	for _, o := range observations(s, nil) {
+		made[o.ID] = cleanedCopy(o)
+	}
+	found := len(links.Repeats) + len(links.Supersedes)
+	for i := range stored {
+		o := &stored[i]
+		if o.Source != s.Name || len(o.Compacts) > 0 {
+			continue
+		}
+		want, ok := made[o.ID]
+		if !ok || !sameStatement(o, &want) {
+			return false
+		}
+		delete(made, o.ID)
+		found++
+	}
+	for id := range made {
+		if !removed[id] {
+			return false
+		}
+	}
+	return found > 0
+}
+
+func sameLinks(a, b schemas.MemoryLinks) bool {
+	return slices.Equal(a.Repeats, b.Repeats) &&
+		(len(a.Supersedes) == 0 && len(b.Supersedes) == 0 || reflect.DeepEqual(a.Supersedes, b.Supersedes))
+}
+
+// sameStatement compares the statements of a capture, without later changes: for a verified one the paths of its anchors,
+// and not their digests.
+func sameStatement(stored, made *schemas.Observation) bool {
+	anchors := slices.Equal(stored.Anchors, made.Anchors)
+	if !stored.VerifiedAt.IsZero() {
+		anchors = slices.EqualFunc(stored.Anchors, made.Anchors, func(a, b schemas.Anchor) bool { return a.Path == b.Path })
+	}
+	return anchors && stored.Agent == made.Agent && stored.IssueNumber == made.IssueNumber && stored.Category == made.Category &&
+		stored.Content == made.Content && stored.Summary == made.Summary && stored.SessionID == made.SessionID &&
+		stored.Timestamp.Equal(made.Timestamp.Time)
 }

@@ -13,9 +13,9 @@ import (
 // suffixes is how many there are of the last part of an id: 36 to the power of 6.
 const suffixes = 36 * 36 * 36 * 36 * 36 * 36
 
-// NewID is the id of an observation, obs-<agent>-<issue>-<ms>-<6 characters>: the time in milliseconds since 1970, and
-// a digest of what it came in with (the name of the Observation, the place among its entries) and of its content. agent
-// must be the name of an object, issue not negative. A time before 1970 counts as 1970.
+// NewID returns the id of an observation, obs-<agent>-<issue>-<ms>-<6 characters>: the time in milliseconds since 1970,
+// and a digest of its origin (the name of the Observation, the place among its entries) and of its content. agent must
+// be the name of an object, issue not negative. A time before 1970 counts as 1970.
 func NewID(agent string, issue int, at time.Time, source string, place int, content string) string {
 	h := sha256.New()
 	h.Write([]byte(source + "\x00" + strconv.Itoa(place) + "\x00"))
@@ -23,8 +23,8 @@ func NewID(agent string, issue int, at time.Time, source string, place int, cont
 	return formatID(agent, issue, at.UnixMilli(), [sha256.Size]byte(h.Sum(nil)))
 }
 
-// mergedID is the id of the observation that stands for others: ids are theirs, sorted, and piece its place if they
-// need several.
+// mergedID returns the id of a merged observation: ids are those of the originals, sorted, and piece its place if
+// they need several.
 func mergedID(newest *schemas.Observation, ids []string, piece int) string {
 	sum := sha256.Sum256([]byte(strings.Join(ids, "\n") + strings.Repeat("\n", piece)))
 	agent, _, _, _ := ParseID(newest.ID) // other programs write the agent itself in other ways
@@ -59,13 +59,13 @@ func ParseID(id string) (agent string, issue int, ms int64, ok bool) {
 	return agent, int(n), ms, true
 }
 
-// cutLast cuts s around its last hyphen; before is "" if there is none.
+// cutLast cuts s around its last hyphen; before is "" if s has none.
 func cutLast(s string) (before, after string) {
 	i := strings.LastIndexByte(s, '-')
 	return s[:max(i, 0)], s[i+1:]
 }
 
-// digits reads a number of at most so many digits.
+// digits reads a number of at most that many digits.
 func digits(s string, most int) (n int64, ok bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Forms of what is captured. FormAuto finds out which of the others it is.
+// Formats of the input. FormAuto detects one of the others.
 const (
 	FormAuto         = "auto"
 	FormConversation = "conversation"
@@ -22,7 +22,7 @@ type InputError struct{ text string }
 
 func (e *InputError) Error() string { return e.text }
 
-// BadRequest marks an error about what was asked for.
+// BadRequest marks an error in the request.
 func (e *InputError) BadRequest() {}
 
 func badInput(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
@@ -37,7 +37,7 @@ func (s *Source) Read(form, name string, text []byte) (skipped int, err error) {
 			s.Messages = said.Messages
 			return said.Skipped, nil
 		case form == FormConversation && said.Skipped == 0:
-			return 0, nil // nobody has said anything
+			return 0, nil // there are no messages
 		case form == FormConversation:
 			return 0, badInput("%s is no conversation, and nothing of it was kept: %v", cmp.Or(name, "the text"), err)
 		case looksLikeJSON(text):
@@ -51,8 +51,7 @@ func (s *Source) Read(form, name string, text []byte) (skipped int, err error) {
 	return 0, nil
 }
 
-// looksLikeJSON reports whether a text is meant for programs, also one that was cut off: it is no summary that a person or
-// agent wrote.
+// looksLikeJSON reports whether a text is JSON, also truncated JSON: it is not a written summary.
 func looksLikeJSON(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/tokens"
@@ -13,7 +15,7 @@ import (
 // EntryLimit is how many entries a capture has at most (agentx-spec, memory pipeline 3.4).
 const EntryLimit = 50
 
-// Source is what is to be learned from: a text, or a conversation if there are messages.
+// Source is the input of Learn: a text, or a conversation if it has messages.
 type Source struct {
 	Agent    string
 	Issue    int
@@ -26,7 +28,7 @@ type Source struct {
 	Digest func(path string) string
 	// StateFolder is the folder of observed state: entries are about no file in it.
 	StateFolder string
-	// Known is the id of an observation that says the same as a content (see Same), "" if there is none.
+	// Known returns the id of an observation equivalent to a content (see Same), "" if none exists.
 	Known func(content string) (id string)
 }
 
@@ -34,18 +36,17 @@ type Source struct {
 type Learned struct {
 	// Entries are at most EntryLimit, in the order of the text, without secrets or private text.
 	Entries []schemas.ObservationEntry
-	// SourceTokens is the length of what it was learned from.
+	// SourceTokens is the length of the input.
 	SourceTokens int
 	// Found is how many different things were found, of the thousand best that are looked at; Dropped how many of them
 	// were too many.
 	Found, Dropped int
 }
 
-// Learn reads a text or conversation for what is worth remembering: the whole way to a capture, without any effect.
-// Secrets and private text are taken out before anything is read, what was recalled from memory after them. A
-// conversation is summed up by compact; a summary is taken apart as extract tells. Each entry gets its summary and
-// its anchors; of what says the same one is kept, and what is known already becomes a repetition of it. Of more than
-// EntryLimit entries the best are kept. To learn nothing is a result.
+// Learn finds what is worth remembering in a text or conversation: all steps of a capture, without any effect.
+// Secrets and private text are removed first, recalled memory after them. A conversation is summarized by compact; a
+// summary is split as in extract. Each entry gets its summary and its anchors; of equivalent ones one is kept, and a
+// known one becomes a repetition of it. Of more than EntryLimit entries the best are kept. An empty result is valid.
 func Learn(s Source) Learned {
 	c := clean(s)
 	text, left := c.text, 0
@@ -113,7 +114,7 @@ func withoutPrivate(messages []Message) []Message {
 	return out
 }
 
-// take returns a text without secrets, private text and what was recalled; that is noted.
+// take returns a text without secrets, private text and recalled memory; it records what was recalled.
 func (c *cleaned) take(text string) string {
 	text = secrets.Redact(text)
 	c.tokens += tokens.Count(text)
@@ -124,8 +125,8 @@ func (c *cleaned) take(text string) string {
 	return rest
 }
 
-// located makes the paths of edits relative to the root, where they exist there. Absolute ones that do not are no files
-// of the project: they are left out.
+// located makes the paths of edits relative to the root, if they exist there. Other absolute paths are not files of the
+// project: they are left out.
 func (s *Source) located(content string) string {
 	var out []edit
 	for _, e := range readEdits(content) {
@@ -154,7 +155,7 @@ func (s *Source) finish(c cleaned, all []remark) Learned {
 		ready = append(ready, r)
 	}
 	different := distinct(ready)
-	best := first(different, EntryLimit)
+	best := bestRemarks(different, EntryLimit)
 	l := Learned{SourceTokens: c.tokens, Found: len(different), Dropped: len(different) - len(best)}
 	for i := range best {
 		l.Entries = append(l.Entries, s.entry(best[i].ObservationEntry))
@@ -162,14 +163,14 @@ func (s *Source) finish(c cleaned, all []remark) Learned {
 	return l
 }
 
-// polish makes a content fit to be kept; false if nothing is left of it. What was put together of harmless pieces may
-// have become a secret.
+// polish makes a content fit for storage; it returns false if nothing is left. Text that was joined from harmless
+// pieces may contain a secret.
 func (r *remark) polish() bool {
 	r.Content = Cut(secrets.Redact(r.Content), contentLimit)
 	return len(r.Content) > 2 && strings.ContainsFunc(r.Content, inWord)
 }
 
-// entry completes an entry, or makes it a repetition of what is known.
+// entry completes an entry, or makes it a repetition of a known one.
 func (s *Source) entry(e schemas.ObservationEntry) schemas.ObservationEntry {
 	if s.Known != nil {
 		if id := s.Known(e.Content); id != "" {
@@ -194,4 +195,73 @@ func (s *Source) digest(file string) string {
 		return ""
 	}
 	return s.Digest(file)
+}
+
+// quoted begins the lines of a recall, as of all quoted input of agents (see agentio).
+const quoted = "|"
+
+// withoutRecalled removes recalled memory from a text, so that it is not captured again: sections named Memory Recall
+// up to the next heading, and lines that begin with "|". recalled are the contents in them.
+func withoutRecalled(text string) (rest string, recalled []string) {
+	if !strings.Contains(text, quoted) && !strings.Contains(strings.ToLower(text), "memory recall") {
+		return text, nil
+	}
+	var kept, told strings.Builder
+	recall, saidQuotes := false, false
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		body := strings.TrimSpace(line)
+		said, isQuoted := strings.CutPrefix(body, quoted)
+		if title, level := headingOf(body); level > 0 {
+			recall, saidQuotes = strings.EqualFold(strings.Trim(title, "*: "), "memory recall"), false
+		} else if recall && saidQuotes && !isQuoted && body != "" {
+			recall = false // behind the quoted lines the section is over
+		}
+		switch {
+		case isQuoted:
+			told.WriteString(strings.TrimSpace(said) + "\n")
+			saidQuotes = true
+		case recall:
+			told.WriteString(strings.TrimLeft(body, "-*+ ") + "\n\n")
+		default:
+			kept.WriteString(line)
+		}
+	}
+	return kept.String(), contents(told.String())
+}
+
+// contents returns the notes of a recall: they are separated by blank lines, and by the lines that begin with a
+// category.
+func contents(told string) []string {
+	var out, lines []string
+	end := func() {
+		if text := strings.TrimSpace(strings.Join(lines, " ")); text != "" {
+			out = append(out, text)
+		}
+		lines = nil
+	}
+	for line := range strings.SplitSeq(told, "\n") {
+		switch {
+		case line == "" || heads(line):
+			end()
+		default:
+			lines = append(lines, line)
+		}
+	}
+	end()
+	return out
+}
+
+// heads reports whether a line is the one above a note: it begins with a category in brackets.
+func heads(line string) bool {
+	category, _, found := strings.Cut(strings.TrimPrefix(line, "["), "]")
+	return found && strings.HasPrefix(line, "[") && slices.Contains(schemas.Categories(), category)
+}
+
+var recalledID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bobs-[a-z0-9._-]+-[0-9]{6,15}-[0-9a-z]{6}\b`)
+})
+
+// refersToMemory reports whether a passage refers to an observation by its id: it repeats known text.
+func refersToMemory(text string) bool {
+	return strings.Contains(text, "obs-") && recalledID().MatchString(text)
 }

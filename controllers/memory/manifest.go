@@ -81,9 +81,8 @@ func appendEntry(b []byte, e *schemas.ObservationIndex) []byte {
 	return append(appendStamp(append(b, `,"timestamp":`...), e.Timestamp), '}')
 }
 
-// ParseManifest reads a manifest, of our form or any other. One that breaks off is no whole JSON and an error, as is
-// one with a merge's conflict markers; they are [ErrDamaged], or [ErrNewer]. Texts share the memory of one copy of
-// data.
+// ParseManifest reads a manifest, in our form or any other. A truncated one is an error, and so is one with conflict
+// markers; the errors are [ErrDamaged] and [ErrNewer]. Texts share the memory of one copy of data.
 func ParseManifest(data []byte) (*schemas.MemoryManifest, error) {
 	if m, ok := readManifest(string(data)); ok {
 		return m, nil
@@ -216,7 +215,7 @@ func (r *lineReader) number() int {
 	return n
 }
 
-// stampForm is how an instant is written, in quotes; a 0 stands for any digit.
+// stampForm is the form of a written instant, in quotes; a 0 matches any digit.
 const stampForm = `"0000-00-00T00:00:00.000Z"`
 
 // stamp reads an instant of the form that is written.

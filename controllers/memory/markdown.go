@@ -23,11 +23,11 @@ const (
 	kindBullet
 )
 
-// boldLevel is the level of a line in bold that stands for a heading.
+// boldLevel is the level of a line in bold that serves as a heading.
 const boldLevel = 7
 
-// blocks splits a text into headings, bullets and paragraphs. What is quoted (lines that begin with > or |, code
-// blocks, diffs) and what shows nothing (rules, comments) is left out. Lines may end in any way.
+// blocks splits a text into headings, bullets and paragraphs. Quotations (lines that begin with > or |, code
+// blocks, diffs) and invisible parts (rules, comments) are left out. Any line endings are accepted.
 func blocks(text string) []block {
 	var b splitter
 	for line := range strings.SplitSeq(agentio.Plain(text), "\n") {
@@ -63,7 +63,7 @@ func (b *splitter) line(line string) {
 	}
 }
 
-// skip reports whether a line is part of what is left out.
+// skip reports whether a line belongs to an omitted part.
 func (b *splitter) skip(body string) bool {
 	switch {
 	case b.fence != "":
@@ -88,7 +88,7 @@ func (b *splitter) skip(body string) bool {
 	return true
 }
 
-// underline ends what is under way at a rule; one line right above it is a heading.
+// underline ends the current block at a rule; one line right above it is a heading.
 func (b *splitter) underline(sign byte) {
 	if len(b.lines) == 1 && !b.bare && (sign == '=' || sign == '-') {
 		if last := &b.out[len(b.out)-1]; last.kind == kindParagraph {
@@ -140,7 +140,7 @@ func columns(line string) int {
 	return n
 }
 
-// headingOf returns the text of a heading and its level, 0 if the line is none.
+// headingOf returns the text of a heading and its level, 0 for other lines.
 func headingOf(body string) (string, int) {
 	if n := len(body) - len(strings.TrimLeft(body, "#")); n >= 1 && n <= 6 && n < len(body) && body[n] == ' ' {
 		return strings.Trim(body, "# "), n
@@ -165,7 +165,7 @@ func (b *splitter) prose(body string, column int) {
 	last := len(b.out) - 1
 	switch {
 	case b.lines != nil && (!b.bare || b.out[last].kind == kindBullet && column > b.out[last].level):
-		b.lines = append(b.lines, body) // goes on with what is under way
+		b.lines = append(b.lines, body) // continues the current block
 		b.bare = false
 	default:
 		b.begin(block{kind: kindParagraph}, body)

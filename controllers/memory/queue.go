@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// queue hands out candidates, the most relevant first. They lie in tiers by their scores, and are put in order from the
-// best tier on as far as they are asked for: of tens of thousands a recall has room for a few hundred. Whether one is
-// stale lowers its score only, so it is asked for late: when it would be the next one.
+// queue returns candidates, the most relevant first. They are in tiers by their scores, and sorted from the best tier
+// on, only as needed: of tens of thousands a recall has room for a few hundred. Staleness only lowers a score, so it is
+// checked late: when the candidate would be the next one.
 type queue struct {
 	*Chooser
 	cands  []Candidate
@@ -100,7 +100,7 @@ func (q *queue) tier(score float64) int {
 	return 0
 }
 
-// next is the most relevant candidate that may fit into what is left.
+// next returns the most relevant candidate that may fit into the remaining budget.
 func (q *queue) next(left int) (ranked, bool) {
 	for {
 		for q.opened < tiers && (len(q.open) == 0 || q.tier(q.open[0].score) >= q.opened) {
@@ -124,11 +124,12 @@ func (q *queue) next(left int) (ranked, bool) {
 	}
 }
 
-// usualNote is how many tokens a note has, at least mostly, beside those of its content.
+// usualNote is the usual number of tokens of a note in addition to those of its content.
 const usualNote = 40
 
-// run is the next candidates, the most relevant first, of which each may fit into what is left, and all of them do mostly.
-func (q *queue) run(left int) (out []ranked) {
+// nextBatch returns the next candidates, the most relevant first, each of which may fit into the remaining budget, and
+// which usually all fit together.
+func (q *queue) nextBatch(left int) (out []ranked) {
 	for room := left; room > 0; {
 		best, ok := q.next(left)
 		if !ok {
@@ -169,8 +170,8 @@ func (c *Chooser) before(a, b *ranked) bool {
 	if a.score != b.score {
 		return a.score > b.score
 	}
-	order := cmp.Or(preferred(a.Issue == c.Issue, b.Issue == c.Issue),
-		preferred(a.Own, b.Own),
+	order := cmp.Or(trueFirst(a.Issue == c.Issue, b.Issue == c.Issue),
+		trueFirst(a.Own, b.Own),
 		cmp.Compare(b.Milli, a.Milli))
 	if order == 0 {
 		order = strings.Compare(c.ID(a.Candidate), c.ID(b.Candidate))
@@ -178,8 +179,8 @@ func (c *Chooser) before(a, b *ranked) bool {
 	return order < 0
 }
 
-// preferred orders what has a property before what has not.
-func preferred(a, b bool) int {
+// trueFirst orders values with a property before those without it.
+func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// EncodeRecord gives a record its file's name, without folder and ending, and its bytes. The name is
-// <type>-<issue>-<ms>-<6 digits of a digest of the bytes>: whoever records the same writes the same file.
+// EncodeRecord returns the name of a record's file, without folder and extension, and its bytes. The name
+// is <type>-<issue>-<ms>-<6 digits of a digest of the bytes>: equal records have the same file.
 func EncodeRecord(r schemas.MemoryRecord) (name string, data []byte, err error) {
 	r.Version = schemas.MemoryVersion
 	r.IDs = sortedIDs(r.IDs)
@@ -26,8 +26,8 @@ func EncodeRecord(r schemas.MemoryRecord) (name string, data []byte, err error) 
 	return fmt.Sprintf("%s-%d-%d-%s", r.Type, r.Issue, max(r.At.UnixMilli(), 0), hex.EncodeToString(sum[:3])), data, nil
 }
 
-// ParseRecord reads a record. A record of a type that is not known does nothing and is no error: a newer version wrote
-// it. The other errors are [ErrDamaged].
+// ParseRecord reads a record. A record of an unknown type has no effect and is valid: a newer version wrote it. The
+// other errors are [ErrDamaged].
 func ParseRecord(data []byte) (schemas.MemoryRecord, error) {
 	var r schemas.MemoryRecord
 	if !utf8.Valid(data) {

@@ -10,9 +10,9 @@ import (
 )
 
 // Rule 1 of compaction. Observations of one category are related if they share at least a quarter of their words, or an
-// anchor. What says the same in the same words comes together first, and then the most related ones, as long as their
-// statements fit into one content. What is related to nothing is paired with its neighbour in time, if possible of its
-// category: so at most half are left.
+// anchor. Equal statements are grouped first, and then the most related ones, as long as their statements fit into one
+// content. The rest are paired with their neighbours in time, if possible of the same category: so at most half are
+// left.
 const (
 	relatedFrom = 0.25
 	anchorBonus = 0.5
@@ -120,7 +120,7 @@ func joinEqual(units []*unit) {
 		case first == nil:
 			firsts[key] = u
 		default:
-			u.group.size = againSize(u.newest)
+			u.group.size = repeatedSize(u.newest)
 			if !join(first.group, u.group) {
 				u.group.size, firsts[key] = u.size, u
 			}

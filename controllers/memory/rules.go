@@ -2,15 +2,16 @@ package memory
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"reconcile.dev/reconcile/schemas"
 )
 
-// ruleSet is what tells from the words of a sentence whether it is worth remembering, and as what. It is a set of
-// rules, not a reader: it is made so that what it takes is seldom chatter, and misses what is said in other words, or
-// in another language than English, unless that stands under a heading of a summary.
+// ruleSet decides from the words of a sentence whether it is worth remembering, and in which category. It is a set of
+// rules, not a parser: it is tuned so that the selected sentences are seldom chatter, and it misses other phrasings,
+// and other languages than English, unless they are under a heading of a summary.
 type ruleSet struct {
 	tone
 	choices
@@ -24,7 +25,7 @@ var rules = sync.OnceValue(func() *ruleSet {
 	return &ruleSet{newTone(), newChoices(), newBreaks(), newChanges(), newFacts(), newWishes()}
 })
 
-// labelNames are words before a colon that say what comes behind it, by what they say.
+// labelNames are words before a colon that name the category of the text behind it.
 var labelNames = map[string]string{
 	schemas.CategoryDecision: "decision|decided|choice|resolution|key decision|chose",
 	schemas.CategoryError: "error|bug|root cause|cause|problem|issue|fix|the fix|the problem|failure|the bug|" +
@@ -61,7 +62,7 @@ func (r *ruleSet) category(s sentence) string {
 	if category, _ := label(s.text); category != "" && !s.isQuestion() && !r.doubts.in(s.words) {
 		return category
 	}
-	if r.tellsFailure(s) {
+	if r.reportsFailure(s) {
 		return schemas.CategoryError
 	}
 	w := r.body(s.words)
@@ -96,8 +97,8 @@ func (r *ruleSet) body(words []string) []string {
 	return words
 }
 
-// isDecision: a phrase that tells a decision, that nothing makes conditional or denies; or a choice that is told
-// together with what was not chosen.
+// isDecision: a phrase of deciding, not conditional and not negated; or a choice together with the rejected
+// option.
 func (r *ruleSet) isDecision(w []string) bool {
 	if r.undecided.in(w) {
 		return false
@@ -142,9 +143,9 @@ var trace = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:Traceback\b|panic: \S|(?:\w+\.)*[A-Z]\w*(?:Error|Exception): \S)`)
 })
 
-// tellsFailure: what a program printed when it failed; or a word of failing, with what it printed or the name of an
-// exception, that nothing denies or makes conditional.
-func (r *ruleSet) tellsFailure(s sentence) bool {
+// reportsFailure: the output of a failed program; or a word of failing, with output or the name of an exception, not
+// negated and not conditional.
+func (r *ruleSet) reportsFailure(s sentence) bool {
 	if s.isQuestion() {
 		return false
 	}
@@ -184,8 +185,8 @@ func (r *ruleSet) isFact(s sentence, w []string) bool {
 	return i >= 0 && w[0] != "i" && w[0] != "you" && s.specific() >= 2 && len(w) >= 6
 }
 
-// userCategory is what a sentence of a user is worth remembering as: users ask for things most of the time, so that
-// only what they state as decided or as a rule counts.
+// userCategory returns the category of a sentence of a user: users mostly ask for things, so that only statements
+// of decisions or rules count.
 func (r *ruleSet) userCategory(s sentence) string {
 	if category, _ := label(s.text); category != "" && !s.isQuestion() {
 		return category
@@ -223,4 +224,56 @@ func isCode(text string) bool {
 	}
 	return signs > letters/2 || strings.HasPrefix(text, "$ ") || strings.HasSuffix(text, "{") ||
 		strings.HasSuffix(text, ";")
+}
+
+// phrases is a set of phrases, by their first words.
+type phrases map[string][][]string
+
+// phrasesOf parses phrases separated by |. As a word, * matches any one word.
+func phrasesOf(list string) phrases {
+	out := phrases{}
+	for phrase := range strings.SplitSeq(list, "|") {
+		words := strings.Fields(phrase)
+		out[words[0]] = append(out[words[0]], words)
+	}
+	return out
+}
+
+// at returns how many words of words[i:] are a phrase of the set, the most of them; 0 if they begin with none.
+func (p phrases) at(words []string, i int) int {
+	longest := 0
+	for _, phrase := range p[words[i]] {
+		if len(phrase) > longest && len(phrase) <= len(words)-i && matches(phrase, words[i:]) {
+			longest = len(phrase)
+		}
+	}
+	return longest
+}
+
+func matches(phrase, words []string) bool {
+	for i, want := range phrase {
+		if want != "*" && want != words[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// find returns the index of the first phrase of the set in words, from from on; -1 if there is none.
+func (p phrases) find(words []string, from int) int {
+	for i := max(from, 0); i < len(words); i++ {
+		if p.at(words, i) > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p phrases) in(words []string) bool { return p.find(words, 0) >= 0 }
+
+func (p phrases) begin(words []string) bool { return len(words) > 0 && p.at(words, 0) > 0 }
+
+// before reports whether one of a set of single words stands among the n words before words[i].
+func (p phrases) before(words []string, i, n int) bool {
+	return slices.ContainsFunc(words[max(0, i-n):i], func(w string) bool { return p[w] != nil })
 }

@@ -1,9 +1,8 @@
 package memory
 
-// tone is how a sentence is meant: openers are words at its beginning that say nothing; plans begin what somebody is
-// about to do; doubts make it one of what may be, or might have been; unless are words shortly before a phrase that
-// make it no statement; not turn it round; undecided make it none of a decision, conditional at the beginning one of
-// what may happen.
+// tone has the words that modify a sentence: openers are words at its beginning without meaning; plans begin
+// intentions; doubts mark possibilities; unless are words shortly before a phrase that make it not a statement; not
+// negates it; undecided make it not a decision, conditional at the beginning a possibility.
 type tone struct{ openers, plans, doubts, unless, not, undecided, conditional phrases }
 
 func newTone() tone {
@@ -32,8 +31,8 @@ func newTone() tone {
 	}
 }
 
-// choices is what tells decisions: decided by itself; or usage by a subject, weighed against what was not chosen,
-// which a contrast tells. A reason makes any sentence worth more.
+// choices has the words of decisions: decided alone is enough; usage needs a subject, and weighed needs a
+// rejected option, which a contrast introduces. A reason makes any sentence worth more.
 type choices struct{ decided, weighed, contrast, reason, subject, usage phrases }
 
 func newChoices() choices {
@@ -58,8 +57,8 @@ func newChoices() choices {
 	}
 }
 
-// breaks is what tells errors: broke by itself; wrong together with a reason, unless it is a word for nothingWrong; failing
-// together with what a program printed.
+// breaks has the words of errors: broke alone is enough; wrong needs a reason, unless it is a word of nothingWrong; failing
+// needs the output of a program.
 type breaks struct{ broke, wrong, nothingWrong, failing phrases }
 
 func newBreaks() breaks {
@@ -101,7 +100,7 @@ func newChanges() changes {
 	}
 }
 
-// facts is what tells how things are: known by itself; placed and weakly together with things that are named.
+// facts has the words of facts: known alone is enough; placed and weakly need named things.
 type facts struct{ known, placed, weakly phrases }
 
 func newFacts() facts {

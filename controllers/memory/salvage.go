@@ -11,9 +11,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Salvage makes an issue file, or an archive, of what is whole in a damaged one: observations that can be read, also
-// those of captures, and which captures were taken in. Folding it makes the rest anew, from the captures. It is nil for
-// a text in which nothing of the issue is to be found. It is pure, and takes time linear in the text.
+// Salvage makes an issue file, or an archive, from the intact parts of a damaged one: readable observations, including
+// those of captures, and the accepted captures. Folding it makes the rest from the captures. It returns nil for a text
+// without anything of the issue. It is pure, and takes time linear in the text.
 func Salvage(damaged []byte, issue int) []byte {
 	f := &file{MemoryFile: schemas.MemoryFile{IssueNumber: issue, Sources: map[string]string{}}}
 	seen := map[string]bool{}

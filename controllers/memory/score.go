@@ -39,3 +39,20 @@ func score(w Weights, days float64, recalls int, overlap float64) float64 {
 	recency := 1 / (1 + max(days, 0)/30)
 	return float64(w.Recency*recency) + float64(w.Recall*min(float64(recalls)/10, 1)) + float64(w.Keyword*overlap)
 }
+
+// Row has the fields of an observation that decide whether to read it: the index phase.
+type Row struct {
+	schemas.ObservationIndex         // Tokens is what reading it in full costs
+	Score                    float64 `json:"score,omitempty"` // of a search, by BM25
+	Stale                    string  `json:"stale,omitempty"` // why it may be stale: "src/db/adapter.go changed since"
+	SupersededBy             string  `json:"supersededBy,omitempty"`
+	Archived                 bool    `json:"archived,omitempty"`
+	RecallCount              int     `json:"recallCount,omitempty"`
+	SeenCount                int     `json:"seenCount,omitempty"`
+}
+
+// Full is an observation in full.
+type Full struct {
+	schemas.Observation
+	Stale string `json:"stale,omitempty"` // why it may be stale
+}

@@ -8,20 +8,20 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// passage is a bullet, with what is nested below it, or a paragraph of a text, with the section that it stands in.
+// passage is a bullet, with its nested ones, or a paragraph of a text, with its section.
 type passage struct {
 	section string // a category, or noSection or leftOut
 	text    string
 	bullet  bool
 }
 
-// Sections that are no category.
+// Sections without a category.
 const (
 	noSection = ""
-	leftOut   = "-" // plans, questions, prompts: not what is known
+	leftOut   = "-" // plans, questions, prompts: not knowledge
 )
 
-// sectionNames are the headings under which summaries tell things, by what they tell.
+// sectionNames are the headings of summaries by category.
 var sectionNames = map[string]string{
 	schemas.CategoryDecision: "decisions|decision|key decisions|decisions made|main decisions|important decisions|" +
 		"design decisions|technical decisions|architecture decisions|architectural decisions|decision log|" +
@@ -70,8 +70,8 @@ func sectionOf(title string) (string, bool) {
 	return section, found
 }
 
-// passages splits a text into passages. A section reaches up to the next heading that is no deeper than its own, or
-// that names another one. Boxes that are not ticked are plans.
+// passages splits a text into passages. A section extends to the next heading of the same or a higher level, or one
+// that names another section. Boxes that are not ticked are plans.
 func passages(text string) []passage {
 	w := walker{}
 	all := blocks(text)
@@ -146,7 +146,7 @@ func (w *walker) bullet(b block, parent bool) {
 	w.group, w.grouped = b, true
 }
 
-// unmark ends the section that a bullet opened, for what is not nested below it.
+// unmark ends the section that a bullet opened, at a line that is not nested below it.
 func (w *walker) unmark(column int) {
 	if w.marker != nil && column <= w.marker.column {
 		w.section, w.level, w.marker = w.marker.section, w.marker.level, nil
@@ -169,4 +169,67 @@ func joined(parent string, nested []string) string {
 		nested[i] = strings.TrimRight(text, ".;, ")
 	}
 	return strings.TrimRight(parent, ".:; ") + ": " + strings.Join(nested, "; ")
+}
+
+// extract turns a summary into entries: one for each bullet, of the category of its section, with the bullets nested
+// below it. A bullet of an unknown section has the category of its label ("Decision: …"), else it is a key fact. A
+// section of a category without bullets gives an entry for each paragraph. Text without any bullet or such section is
+// one entry of category compaction-summary. Bullets that refer to an observation by its id are left out. whole says
+// whether text without any of these counts.
+func extract(summary string, whole bool) []remark {
+	all := passages(summary)
+	bullets := map[string]bool{}
+	structured := false
+	for _, p := range all {
+		bullets[p.section] = bullets[p.section] || p.bullet
+		structured = structured || p.bullet || p.section != noSection && p.section != leftOut
+	}
+	if !structured {
+		return wholeText(all, whole)
+	}
+	var g collector
+	for _, p := range all {
+		switch {
+		case p.section == leftOut:
+		case p.bullet && (p.section == noSection || p.section == schemas.CategorySummary):
+			g.labelled(p.text)
+		case p.bullet:
+			g.add(p.section, p.text, true)
+		case p.section != noSection && !bullets[p.section] && !introduces(p.text):
+			g.add(p.section, p.text, true)
+		}
+	}
+	return g.found
+}
+
+// labelled adds a bullet that is not under a heading of a category.
+func (g *collector) labelled(text string) {
+	if category, rest := label(text); category != "" {
+		g.add(category, rest, true)
+		return
+	}
+	if rules().reportsFailure(newSentence(text)) {
+		g.add(schemas.CategoryError, text, true)
+		return
+	}
+	g.add(schemas.CategoryKeyFact, text, true)
+}
+
+func wholeText(all []passage, whole bool) []remark {
+	if !whole {
+		return nil
+	}
+	var texts []string
+	for _, p := range all {
+		if p.section != leftOut {
+			texts = append(texts, p.text)
+		}
+	}
+	var g collector
+	text, category := strings.Join(texts, "\n"), schemas.CategorySummary
+	if rules().reportsFailure(newSentence(text)) {
+		category = schemas.CategoryError
+	}
+	g.add(category, text, true)
+	return g.found
 }

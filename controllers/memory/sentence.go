@@ -12,7 +12,7 @@ type sentence struct {
 	words []string // in lower case; a span of code is the one word codeWord
 }
 
-// codeWord stands for a span of code: what is in it says nothing about the sentence.
+// codeWord replaces a span of code: its content does not classify the sentence.
 const codeWord = "`"
 
 // sentences splits a paragraph at the ends of its sentences: a point, exclamation or question mark and a space, not in
@@ -78,7 +78,7 @@ func lowerWords(text string) []string {
 	return out
 }
 
-// longestName bounds, in bytes, what is taken for a path.
+// longestName is the maximum length of a path, in bytes.
 const longestName = 300
 
 // nextWord returns the word at the beginning of text, and its length there.
@@ -97,7 +97,7 @@ func nextWord(text string) (string, int) {
 	return strings.ReplaceAll(strings.TrimRight(strings.ToLower(text[:n]), "'’"), "’", "'"), n
 }
 
-// isName reports whether a word is a path, an address or a number with a point: what is in it are no words.
+// isName reports whether a word is a path, an address or a number with a point: its parts do not count as words.
 func isName(token string) bool {
 	if !strings.ContainsAny(token, "./_") {
 		return false

@@ -8,10 +8,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// SpliceParts is the manifest with other entries for one issue, as [Manifest] would write it for all: the bytes are those
-// of all parts, one after the other. Parts of the old manifest are among them. Of the other entries it looks at a few
-// only, so that a capture in a store of any size costs one copy at most. A manifest that does not have our form where it
-// is looked at is [ErrDamaged]: it has to be made anew.
+// SpliceParts returns the manifest with other entries for one issue, as [Manifest] would write it for all: the bytes are
+// the concatenation of all parts, some of which are slices of the old manifest. It reads only a few of the other entries,
+// so that a capture in a store of any size costs one copy at most. A manifest that does not have our form in the parts
+// that are read is [ErrDamaged]: it must be rebuilt.
 func SpliceParts(manifest []byte, issue int, entries []schemas.ObservationIndex) ([][]byte, error) {
 	m, err := openManifest(manifest)
 	if err != nil {
@@ -77,7 +77,7 @@ func openManifest(data []byte) (m openedManifest, err error) {
 	return m, nil
 }
 
-// search is where the first entry of the issue, or of a higher one, begins; the end if there is none.
+// search returns the offset of the first entry of the issue, or of a higher one; the end if there is none.
 func (m *openedManifest) search(issue int) (int, error) {
 	low, high := 0, len(m.body) // entries that begin before low are of lower issues, at high or later not
 	for low < high {
@@ -136,7 +136,7 @@ func (m *openedManifest) newestWith(from, to int, entries []schemas.ObservationI
 	return later(newest, later(before, after)), err
 }
 
-// newestIn is the newest time of the entries from a place to another one: it stands at the end of each.
+// newestIn returns the newest time of the entries between two offsets: it is at the end of each.
 func (m *openedManifest) newestIn(from, to int) (newest schemas.Stamp, err error) {
 	best := []byte(nil)
 	for from < to {

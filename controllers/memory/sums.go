@@ -15,11 +15,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A sum stands for what the records of recalls say of one observation in one month. It lists them by the ends of their
-// names, so that what overlaps is counted once: clones sum what they have, and a merge of branches keeps the sums of both.
-// Its file's name has a digest of the list, so that two sums never meet in one file.
+// A sum replaces the records of recalls of one observation in one month. It lists them by the ends of their names, so that
+// overlapping records are counted once: clones sum independently, and a merge of branches keeps the sums of both. The name
+// of its file has a digest of the list, so that two sums never share a file.
 
-// recallOf is how sums name the recall that a record of the name tells of.
+// recallOf returns the name in sums of the recall in a record with the name.
 func recallOf(name string) string { return strings.TrimPrefix(name, schemas.RecordRecalled+"-") }
 
 // recallTime is when a recall was, by how sums name it; ok is false where it is not named so.
@@ -48,9 +48,9 @@ func sumOf(id string, recalls []string) schemas.MemoryRecord {
 	return r
 }
 
-// encodeSum writes a sum on one line, its recalls first and in an order that depends on all of them: where two clones
-// replace one file by different ones, git must not take these for the file under new names, which would be a conflict. It
-// goes by how much of two contents is the same.
+// encodeSum writes a sum on one line, its recalls first and in an order that depends on all of them: if two clones
+// replace one file by different ones, git must not detect a rename, which would be a conflict. Git detects renames by the
+// share of equal content.
 func encodeSum(r schemas.MemoryRecord) (name string, data []byte, err error) {
 	if len(r.IDs) != 1 {
 		return "", nil, fmt.Errorf("a sum of recalls is of one observation, not of %d", len(r.IDs))
@@ -74,7 +74,7 @@ func encodeSum(r schemas.MemoryRecord) (name string, data []byte, err error) {
 	return fmt.Sprintf("%s-%s-%s-%s", r.Type, r.At.UTC().Format(monthLayout), r.IDs[0], hex.EncodeToString(seed[:3])), append(data, '\n'), err
 }
 
-// checkSum says what is wrong with a sum.
+// checkSum returns the error of an invalid sum.
 func checkSum(r *schemas.MemoryRecord) error {
 	if len(r.IDs) != 1 {
 		return fmt.Errorf("%w: a sum of recalls is of one observation, not of %d", ErrDamaged, len(r.IDs))
@@ -87,8 +87,7 @@ func checkSum(r *schemas.MemoryRecord) error {
 	return nil
 }
 
-// Recalls are the recalls that records tell of, each once, as one record would tell of it. By, Tokens and Displaced of what
-// was summed are not known any more.
+// Recalls returns the recalls in records, each once, as one record. By, Tokens and Displaced of summed recalls are lost.
 func Recalls(records map[string]schemas.MemoryRecord) map[string]schemas.MemoryRecord {
 	out := map[string]schemas.MemoryRecord{}
 	for _, r := range records {
@@ -111,8 +110,8 @@ func Recalls(records map[string]schemas.MemoryRecord) map[string]schemas.MemoryR
 	return out
 }
 
-// Uncounted counts, by observation, the recalls that are in news and not among those of counted, each once. Of counted, a
-// record of a recall stands for all observations that it names or named. Nothing is asked of counted where news has no sums.
+// Uncounted counts, by observation, the recalls that are in news and not in counted, each once. A record of a recall in
+// counted counts for all observations that it names or named. counted is not read if news has no sums.
 func Uncounted(news map[string]schemas.MemoryRecord, counted iter.Seq2[string, schemas.MemoryRecord]) map[string]int {
 	type one struct{ id, recall string }
 	told, whole := map[one]bool{}, map[string]bool{}
@@ -153,18 +152,18 @@ func Uncounted(news map[string]schemas.MemoryRecord, counted iter.Seq2[string, s
 // manyRecalls is how many records of recalls of the month are left as they are.
 const manyRecalls = 1000
 
-// monthly is what is known of the recalls of an observation in a month.
+// monthly identifies the recalls of an observation in a month.
 type monthly struct{ id, month string }
 
-// sums are the sums that there are, and what is to be in them.
+// sums are the existing sums, and their new content.
 type sums struct {
 	have map[monthly]map[string][]string // recalls of each, by name
 	want map[monthly]map[string]bool
 }
 
 // SumRecalls sums the records of recalls: those of months that have ended, or all if there are more than a thousand. add
-// are the sums to write, by name, and drop the names of the records and sums that they stand for, sorted. To write the
-// former before the latter go is enough for no recall to be lost, or counted twice, at any moment.
+// are the sums to write, by name, and drop the names of the records and sums that they replace, sorted. If the caller
+// writes the former before it removes the latter, no recall is lost or counted twice at any moment.
 func SumRecalls(records map[string]schemas.MemoryRecord, now time.Time) (add map[string][]byte, drop []string, err error) {
 	return sumRecalls(records, now, manyRecalls)
 }
@@ -223,7 +222,7 @@ func keyOf(id, recall string) monthly {
 	return monthly{id, at.Format(monthLayout)}
 }
 
-// hold reports whether sums stand for all that a record says.
+// hold reports whether the sums include all recalls of a record.
 func (s *sums) hold(name string, ids []string) bool {
 	recall := recallOf(name)
 	return !slices.ContainsFunc(ids, func(id string) bool { return !s.want[keyOf(id, recall)][recall] })

@@ -14,8 +14,8 @@ type Message struct {
 	Content string // text; of RoleEdit one line a file: "Modified src/db/adapter.go"
 }
 
-// Roles of messages. System prompts, the agents' silent thoughts and the output of their tools are nobody's knowledge:
-// they are no messages, but for what a command says on its way to a failure.
+// Roles of messages. System prompts, hidden thoughts of agents and the output of their tools are skipped, except for
+// the output of a failing command.
 const (
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
@@ -24,7 +24,7 @@ const (
 	RoleFailure   = "failure" // what a command printed that an agent ran, and that failed
 )
 
-// ErrNoConversation says that there is no message in what was read: a text, perhaps, but no conversation.
+// ErrNoConversation reports that the input has no messages: it may be a text, but not a conversation.
 var ErrNoConversation = errors.New("no conversation: neither JSON lines of role and content nor a transcript of " +
 	"Claude Code, Codex, Copilot or Gemini")
 
@@ -41,10 +41,10 @@ func ReadConversation(data []byte) ([]Message, error) {
 }
 
 // ReadTranscript reads a conversation: JSON lines of {"role", "content"}, a JSON array or object of such messages, and
-// what the command lines of agents write: Claude Code and Codex (sessions, and what they print as JSON), Copilot
-// (command line and VS Code), Gemini (chats, checkpoints and logs), Cursor. None of their forms is specified, so that
-// records are known by the fields that matter; what is not known is skipped and counted, as are broken lines. The error
-// is ErrNoConversation, where no message was found. Time and memory are linear in the data.
+// the formats of agents' command lines: Claude Code and Codex (sessions, and their JSON output), Copilot (command line
+// and VS Code), Gemini (chats, checkpoints and logs), Cursor. None of these formats is specified, so records are
+// recognized by the fields that matter; unknown records are skipped and counted, as are broken lines. The error is
+// ErrNoConversation if no message was found. Time and memory are linear in the data.
 func ReadTranscript(data []byte) (Transcript, error) {
 	r := reader{seen: map[Message]bool{}}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
@@ -73,7 +73,7 @@ func isDocument(data []byte) bool {
 // reader gathers the messages of a transcript.
 type reader struct {
 	out   Transcript
-	root  string // the folder in which the agent worked, as far as it is known
+	root  string // the working folder of the agent, if known
 	edits []edit // since the last message
 	seen  map[Message]bool
 }
@@ -96,7 +96,7 @@ func (r *reader) value(raw json.RawMessage) {
 	}
 }
 
-// each takes the records of a list; false if it is none.
+// each reads the records of a list; false if raw is not a list.
 func (r *reader) each(raw json.RawMessage) bool {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -111,8 +111,8 @@ func (r *reader) each(raw json.RawMessage) bool {
 	return list != nil
 }
 
-// say adds a message, once: transcripts repeat themselves, for those who resume a session or show it; where private text
-// begins or ends, however, every time counts. Of the edits, the first so many were made before it.
+// say adds a message, once: transcripts repeat messages when a session is resumed or displayed; marks of private text,
+// however, count every time. The first before edits were made before it.
 func (r *reader) say(role, text string, before int) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd"))
 	m := Message{Role: role, Content: text}
@@ -158,7 +158,7 @@ func isScaffold(role, text string) bool {
 // as absent.
 type object map[string]json.RawMessage
 
-// objectOf is nil if raw is no object.
+// objectOf returns nil if raw is not an object.
 func objectOf(raw json.RawMessage) object {
 	var o object
 	if json.Unmarshal(raw, &o) != nil {

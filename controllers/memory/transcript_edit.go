@@ -10,10 +10,10 @@ import (
 // edit is a file that a tool changed.
 type edit struct{ verb, path string }
 
-// Verbs of edits, as they stand in messages of RoleEdit.
+// Verbs of edits, as in messages of RoleEdit.
 const (
 	verbCreated  = "Created"
-	verbWrote    = "Wrote" // whole: nobody says whether it was there before
+	verbWrote    = "Wrote" // whole file: it is unknown whether it existed before
 	verbModified = "Modified"
 	verbDeleted  = "Deleted"
 )
@@ -28,8 +28,8 @@ var editTools = map[string]string{
 	"create": verbCreated, "createfile": verbCreated, "deletefile": verbDeleted, "filechange": verbModified,
 }
 
-// call takes a call of a tool, in whatever form it is written; false if o is none. Of tools that change files, the
-// paths are noted, of others nothing.
+// call reads a call of a tool, in any known form; false if o is not a call. It records the paths of tools that
+// change files, and ignores other tools.
 func (r *reader) call(o object) bool {
 	if inner := o.object("functionCall", "function"); inner != nil {
 		o = inner
@@ -54,7 +54,7 @@ func (r *reader) call(o object) bool {
 	return true
 }
 
-// isCall reports whether a record with a name is a call, and not what somebody of that name said.
+// isCall reports whether a record with a name is a call, and not a message of an author with that name.
 func isCall(o object, typ string) bool {
 	switch typ {
 	case "tool_use", "function_call", "custom_tool_call", "local_shell_call", "tool.execution_start", "function",

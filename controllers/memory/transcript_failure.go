@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// failure takes the output of a tool that failed; false if o is none. What an agent did wrong with a tool, which the program
-// that runs it tells the agent between tags of its own, is no failure that others learn of.
+// failure reads the output of a failed tool; false if o is something else. A wrong use of a tool by the agent, which the
+// runner reports to the agent between special tags, does not count as a failure.
 func (r *reader) failure(o object) bool {
 	text, failed := "", false
 	switch typ := o.text("type"); {
@@ -47,7 +47,7 @@ func resultOf(o object) string {
 	return strings.Join(texts, "\n")
 }
 
-// exitCode is that of a command's output, "" if none is told.
+// exitCode returns that of a command, "" if it is unknown.
 func exitCode(o object) string {
 	if inner := o.object("metadata"); inner != nil {
 		o = inner
@@ -61,14 +61,14 @@ var failureLine = sync.OnceValue(func() *regexp.Regexp {
 		`(?:\w+\.)*\w*(?:Error|Exception): \S|[\w./-]+\.\w{1,5}:\d+(?::\d+)?: \S|FAILED \S)`)
 })
 
-// Bounds of what is kept of failures.
+// Limits for the text of failures.
 const (
 	failureChars = 300
 	failureLimit = 5 // of a conversation, the last ones
 )
 
-// whatFailed is what an output says of what went wrong: the first line that does, with the line that belongs to it; else
-// its last line. "" if it is empty.
+// whatFailed returns the error in an output: the first line that reports one, with the line that belongs to it; else its
+// last line. "" if it is empty.
 func whatFailed(output string) string {
 	lines := strings.Split(output, "\n")
 	for i, line := range lines {
@@ -95,9 +95,9 @@ var exitLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(?:FAIL|command failed|(?:process )?(?:exited with )?(?:exit )?(?:code|status) \d+)\W*$`)
 })
 
-// failures adds what failed last, unless somebody tells of it: an error that names the same test or function. It is worth
-// less than what somebody says.
-func (g *gatherer) failures() {
+// failures adds the last failures, unless a remark describes them: an error that names the same test or function. They
+// are worth less than a remark.
+func (g *collector) failures() {
 	var told strings.Builder
 	for i := range g.found {
 		if g.found[i].Category == schemas.CategoryError {

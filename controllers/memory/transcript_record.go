@@ -52,7 +52,7 @@ func wrapped(o object) object {
 	if inner.text("cwd") == "" && inner.object("context") != nil { // Copilot names it there
 		inner["cwd"] = inner.object("context")["cwd"]
 	}
-	delete(inner, "payload") // an envelope in an envelope is no form of ours, and could nest for ever
+	delete(inner, "payload") // a nested envelope is not a known form, and could nest without end
 	return inner
 }
 
@@ -66,8 +66,8 @@ func (r *reader) container(o object) bool {
 	return false
 }
 
-// bookkeeping reports whether a record is known, and holds nothing that somebody said to somebody: settings, thoughts,
-// output of tools, notes of the program itself.
+// bookkeeping reports whether a record is known, and holds no message: settings, thoughts, output of tools, notes of
+// the program itself.
 func bookkeeping(o object) bool {
 	switch typ := o.text("type"); typ {
 	case "system", "summary", "progress", "attachment", "mode", "last-prompt", "ai-title", "custom-title", "agent-name",
@@ -106,7 +106,7 @@ func roleOf(o object) string {
 	return ""
 }
 
-// message takes what somebody said, with the tools that were called beside it.
+// message reads a message, with the calls of tools in it.
 func (r *reader) message(o object) bool {
 	before := len(r.edits)
 	if user := o.object("message"); user != nil && o.list("response") != nil { // a turn in VS Code's form
@@ -205,7 +205,7 @@ func partText(part object) string {
 	return ""
 }
 
-// textIn is the text of the first of the named fields, be it a string or a message.
+// textIn returns the text of the first of the named fields, which may be a string or a message.
 func textIn(o object, names ...string) string {
 	if text := o.text(names...); text != "" {
 		return text

@@ -1,7 +1,7 @@
-// Package merge unites two versions of a file below state/ that went apart in git.
+// Package merge merges two versions of a file below state/ that diverged in git.
 //
-// Every merge is a join: with the common ancestor at the bottom, the two versions have a least one that is above both.
-// So merging is commutative, associative and idempotent, and it does not matter in which order branches meet:
+// Every merge is a join: with the common ancestor at the bottom, the two versions have a least upper bound. So merging
+// is commutative, associative and idempotent, and the order in which branches are merged does not matter:
 //
 //   - what only one side changed is as that side has it, also where it removed it;
 //   - maps are joined key by key, lists of things with a name by the name, conditions by their type;
@@ -11,8 +11,8 @@
 //   - what was made and read on GitHub is united by key and by id: an id that one side knows is kept;
 //   - of other values that both changed, the greater one stays: as good as the other, and the same everywhere.
 //
-// Nothing here decides what is right. Statuses and the memory derive from specs and records, of which each is a file of
-// its own; the next run decides anew and corrects what a merge could not know.
+// A merge does not decide what is right. Statuses and the memory derive from specs and records, each in its own file;
+// the next run decides again and corrects what a merge could not know.
 package merge
 
 import (
@@ -32,10 +32,10 @@ import (
 // ErrNoJSON says that neither version can be read: there is nothing to merge.
 var ErrNoJSON = errors.New("neither side is JSON")
 
-// Files joins the versions a and b of a file, whose common ancestor is base; empty where they have none. What kind of a
-// file it is, its content says. The result is in the canonical form of such files, but for versions that are the same
-// already. Of a version that is no JSON (damaged, or with the conflict markers of another merge) nothing is taken; if
-// both are, the error is ErrNoJSON.
+// Files merges the versions a and b of a file with the common ancestor base; empty if one is missing. The kind of the
+// file follows from its content. The result is in the canonical form of such files, unless the versions are the same
+// already. A version that is not JSON (damaged, or with the conflict markers of another merge) is ignored; if both are,
+// the error is ErrNoJSON.
 func Files(kinds schemas.Kinds, base, a, b []byte) ([]byte, error) {
 	x, okX := read(kinds, a)
 	y, okY := read(kinds, b)
@@ -62,15 +62,15 @@ func Files(kinds schemas.Kinds, base, a, b []byte) ([]byte, error) {
 
 // document is a version of a file that could be read.
 type document struct {
-	// class tells files apart that have nothing in common: what they are, and of what. Where the two sides differ in
-	// it, which no program of ours brings about, the one with the greater class is taken.
+	// class identifies the file: its kind, and its object. If the two sides differ in it, which no program of ours
+	// causes, the one with the greater class is taken.
 	class string
 	data  []byte
-	// join joins two versions of this class; base is nil where there is none.
+	// join joins two versions of this class; base is nil if it does not exist.
 	join func(base, a, b []byte) ([]byte, error)
 }
 
-// head is as much of a file as tells what it is.
+// head are the fields that identify the kind of a file.
 type head struct {
 	Kind           string          `json:"kind"`
 	Type           string          `json:"type"`
@@ -86,7 +86,7 @@ type head struct {
 	Keys           []string        `json:"keys"`
 }
 
-// read tells what a file is; ok is false where it is no JSON. A file that is not as its class has to be is a plain one.
+// read parses a file; ok is false if it is not JSON. A file that does not match its class is read as a plain one.
 func read(kinds schemas.Kinds, data []byte) (d document, ok bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) || !json.Valid(data) || schemas.TooDeep(data) {

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// joinMirrors joins what is on record of one issue.
+// joinMirrors joins two mirror files of one issue.
 func joinMirrors(base, a, b []byte) ([]byte, error) {
 	read := func(data []byte) (*schemas.MirrorFile, error) {
 		f := new(schemas.MirrorFile)
@@ -22,7 +22,7 @@ func joinMirrors(base, a, b []byte) ([]byte, error) {
 	return joinFields(base, a, b, read, state.EncodeMirror)
 }
 
-// joinMirrorObjects joins what is on record of the issue of one object.
+// joinMirrorObjects joins two mirror files of the issue of one object.
 func joinMirrorObjects(base, a, b []byte) ([]byte, error) {
 	read := func(data []byte) (*schemas.MirrorObject, error) {
 		o := new(schemas.MirrorObject)

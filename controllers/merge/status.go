@@ -48,8 +48,8 @@ func readStatus(kinds schemas.Kinds, data []byte) (schemas.Ref, reflect.Value, e
 	return ref, reflect.ValueOf(status).Elem(), nil
 }
 
-// joinStruct joins structs into out. Maps and lists are joined by their elements. The other fields belong together if a
-// time is among them; else each is by itself.
+// joinStruct joins structs into out. Maps and lists are joined by their elements. The other fields are one unit if a
+// time is among them; else each is a separate unit.
 func joinStruct(out, base, a, b reflect.Value) {
 	var together [][]int
 	timed := false
@@ -183,12 +183,12 @@ type list struct {
 	key func(v any) string
 	// compare is the order of the joined list.
 	compare func(a, b any) int
-	// grows means that nothing is ever removed from such a list, but for what is older than the last limit elements.
+	// grows means that elements are never removed from such a list, except those older than the last limit elements.
 	grows bool
 	limit int
 }
 
-// listOf returns how a list is joined; nil for what is taken as a whole.
+// listOf returns how a list is joined; nil for a list that is one unit.
 func listOf(t reflect.Type) *list {
 	switch t {
 	case reflect.TypeFor[[]string]():

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// unit is something that is taken from one side as a whole. The zero unit, without text, is what is not there.
+// unit is a value that is taken from one side as a whole. The zero unit, without text, represents a missing value.
 type unit struct {
 	at   time.Time // zero where it has no time
 	text []byte    // canonical; equal units have equal texts
@@ -17,7 +17,7 @@ type unit struct {
 
 func (u unit) same(v unit) bool { return bytes.Equal(u.text, v.text) }
 
-// compare orders units: what is not there, then by time, then by text.
+// compare orders units: missing ones first, then by time, then by text.
 func (u unit) compare(v unit) int {
 	if len(u.text) == 0 || len(v.text) == 0 {
 		return len(u.text) - len(v.text)

@@ -52,8 +52,8 @@ func (p *projection) link(text, path string) string {
 	return "[" + text + "](" + p.o.Files + "/" + strings.Join(parts, "/") + ")"
 }
 
-// block adds lines that belong together, after an empty line. Lines for which there is no room are left out, from the
-// first such line on; of a block that is whole or nothing, all.
+// block adds lines that belong together, after an empty line. When there is no room, it drops the rest of the lines;
+// of a block that is all or nothing, all.
 func (b *Body) block(lines []string, whole bool) {
 	if whole {
 		lines = []string{strings.Join(lines, "\n")}
@@ -79,7 +79,7 @@ func (b *Body) Paragraph(format string, args ...any) {
 	b.block([]string{fmt.Sprintf(format, args...)}, true)
 }
 
-// Quoted adds what somebody said; nothing if it says nothing.
+// quoted adds a quotation; nothing if the text is blank.
 func (b *Body) Quoted(text string) {
 	if strings.TrimSpace(text) == "" {
 		return

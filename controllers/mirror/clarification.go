@@ -12,7 +12,7 @@ import (
 // timeForm is how comments write a time, which is UTC.
 const timeForm = "2006-01-02 15:04 UTC"
 
-// nameLength is how much is shown of the name of whoever says something, in characters.
+// nameLength is the maximum length of a shown author name, in characters.
 const nameLength = 100
 
 func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
@@ -45,7 +45,7 @@ type thread struct {
 	st   *schemas.ClarificationRequestStatus
 }
 
-// writeRequest shows the state of a question, what was said in each round, and whom people have to help. One that was never
+// writeRequest shows the state of a question, the turns of each round, and the people who must help. One that was never
 // accepted, and has no number, is not shown.
 func writeRequest(p *Page) {
 	m := thread{p, schemas.SpecAs[*schemas.ClarificationRequestSpec](p.Entry.Object), requestStatus(p.Entry)}
@@ -115,7 +115,7 @@ func (m *thread) waitsForAnswer() string {
 // name is who says something, as people write it.
 func name(who string) string { return Line(clarify.DisplayName(who), nameLength) }
 
-// rounds adds a comment for each round. What was escalated has a comment of its own.
+// rounds adds a comment for each round. An escalation has a separate comment.
 func (m *thread) rounds() {
 	for n := 1; n <= m.st.Round+1; n++ { // a resolution may come one round later
 		var said []schemas.ThreadEntry
@@ -132,7 +132,7 @@ func (m *thread) rounds() {
 
 func (m *thread) key(what string, n int) string { return fmt.Sprintf("%s/%s/%d", what, m.st.ID, n) }
 
-// round is one round in the form of AgentX: who asks whom, and below it as a quotation what was said.
+// round formats one round as AgentX does: who asks whom, followed by the quoted turns.
 func (m *thread) round(n int, said []schemas.ThreadEntry) *Body {
 	b := m.NewBody()
 	for _, e := range said {

@@ -1,9 +1,9 @@
-// Package mirror decides what should stand on GitHub for a tree: which comments on which issue, and which labels.
+// Package mirror decides which comments on which issues, and which labels, GitHub should have for a tree.
 //
-// [Project] is a pure function of the tree. What it says changes when something becomes of an object, and never because
-// time passes: a comment is edited on transitions only, and a tree that stands still causes no call.
+// [Project] is a pure function of the tree. Its output changes when an object changes, and never because time passes: a
+// comment is edited on transitions only, and an unchanged tree causes no call.
 //
-// Each comment has a key, which says what it shows:
+// Each comment has a key that names its content:
 //
 //	status/<kind>/<name>         how a session, a DAG or a question stands
 //	round/<CLR id>/<n>           what was asked and answered in one round
@@ -12,9 +12,9 @@
 //	reply/<id>                   what is said to the author of a comment
 //	plan/<number>                what a pull request would do ([Pull])
 //
-// The comment ends with a marker that nobody sees and nobody else can make: its key, and a MAC of key and text
-// ([Keys]). So a comment is known again when its id was lost, and one that somebody edited is not ours any more.
+// The comment ends with an invisible marker that cannot be forged: its key, and a MAC of key and text ([Keys]). So a
+// comment is recognized when its id was lost, and one that a user edited no longer counts as ours.
 //
-// What agents say is untrusted. It is quoted, and shown as text: it mentions nobody, refers to no issue, links nowhere,
-// holds no HTML, and ends no comment early. Only emphasis, lists and code keep their form.
+// Output of agents is untrusted. It is quoted, and shown as text: it mentions no users, refers to no issues, has no
+// links and no HTML, and ends no comment early. Only emphasis, lists and code keep their form.
 package mirror

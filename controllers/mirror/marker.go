@@ -23,8 +23,8 @@ func (k Keys) Seal(key, text string) string {
 	return text + "\n\n" + markerBegin + key + " " + mac(k[0], key, text) + markerEnd
 }
 
-// Open returns the key of a text that is as Seal made it; ok is false for any other, also for one of ours that somebody
-// edited. Whether GitHub has line feeds in it or carriage returns makes no difference.
+// Open returns the key of a text as made by Seal; ok is false for any other text, also for one of ours that was edited.
+// Line feeds and carriage returns from GitHub are equivalent.
 func (k Keys) Open(sealed string) (key string, ok bool) {
 	text, key, sum := split(sealed)
 	for _, secret := range k {
@@ -35,7 +35,7 @@ func (k Keys) Open(sealed string) (key string, ok bool) {
 	return "", false
 }
 
-// Marked returns the key in the marker at the end of a text, whoever put it there; "" where there is none.
+// Marked returns the key in the marker at the end of a text, also if it is not ours; "" if the text has no marker.
 func Marked(text string) string {
 	_, key, _ := split(text)
 	return key
@@ -47,7 +47,7 @@ func Unsealed(sealed string) string {
 	return text
 }
 
-// split takes a text and the marker at its end apart; key is "" where there is none.
+// split separates a text and the marker at its end; key is "" if there is no marker.
 func split(sealed string) (text, key, sum string) {
 	sealed = plainEnds(sealed)
 	at := strings.LastIndex(sealed, "\n"+markerBegin)

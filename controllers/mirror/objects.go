@@ -7,8 +7,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Objects are the objects that are shown on each issue, sorted. What has no issue yet is left out. Of the options, Kinds and
-// Made count.
+// Objects returns the mirrored objects of each issue, sorted; objects without an issue are left out. It reads Kinds and
+// Made of the options.
 func Objects(t *state.Tree, o Options) map[int][]schemas.Ref {
 	p := &projection{t: t, o: o}
 	out := map[int][]schemas.Ref{}

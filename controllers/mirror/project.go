@@ -9,17 +9,18 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Options are what the projection needs beside the tree.
+// Options are the inputs of the projection other than the tree.
 type Options struct {
 	// Files is the address of the repository's files, as https://github.com/owner/name/blob/HEAD; "" for no links.
 	Files string
-	// Mention lists who is mentioned on escalations: logins and organization/team, with or without @.
+	// Mention lists the logins and organization/team names that escalations mention, with or without @.
 	Mention []string
-	// Kinds are what is mirrored, in this order.
+	// Kinds lists what is mirrored, in this order.
 	Kinds []Mirrored
-	// Why says, a line each, why an object is not ready.
+	// Why returns the reasons why an object is not ready, a line each.
 	Why func(*state.Entry, *state.Tree) []string
-	// Made is the number of the issue that was made for an object, 0 while there is none. nil: none was made.
+	// Made returns the number of the issue that was created for an object, 0 if it does not exist. nil means that
+	// none exist.
 	Made func(schemas.Ref) int
 }
 
@@ -66,8 +67,8 @@ func Labels() []Label {
 	}
 }
 
-// Project says what should stand on GitHub, sorted by issue; issues that are to be made come last, sorted by their object.
-// Objects that no run has decided on yet, and those that are gone or broken, add nothing: what stands there of them stays.
+// Project returns the wanted state of GitHub, sorted by issue; issues to create come last, sorted by their object. Objects
+// that no run has decided on yet, and those that are removed or broken, add nothing: their comments stay as they are.
 func Project(t *state.Tree, o Options) []Issue {
 	p := &projection{t: t, o: o, issues: map[home]*Issue{}}
 	for _, k := range o.Kinds {
@@ -110,7 +111,7 @@ type home struct {
 	made   schemas.Ref
 }
 
-// add writes what is shown of an object on its issue.
+// add writes an object on its issue.
 func (p *projection) add(e *state.Entry, by *Projector) {
 	if e.Object == nil || !e.HasStatus() {
 		return
@@ -185,7 +186,7 @@ func (p *projection) make(i *Issue, made schemas.Ref) {
 	i.Body = b.done()
 }
 
-// title is text of others as the title of an issue, which is no Markdown: at most 200 characters of it.
+// title returns untrusted text as the title of an issue, which is not Markdown: at most 200 characters of it.
 func title(s string) string {
 	const most = 200
 	s, _ = cutRunes(strings.Join(strings.Fields(plain(s)), " "), most)

@@ -14,9 +14,9 @@ import (
 // PullVersion is that of the form of a Pull.
 const PullVersion = 1
 
-// Pull is what a pull request would do. Where the files of a pull request are looked at, there is no right to write, since
-// they may be anybody's; so a Pull is handed on as JSON to where there is one. There it is no more than a claim of whoever
-// made the pull request: Check bounds it, and Body shows all of it as text.
+// Pull is the effect of a pull request. The job that reads the files of a pull request has no permission to write, since
+// anyone can open one; so a Pull is passed on as JSON to a job that has it. There it is only a claim of the author of the
+// pull request: Check bounds it, and Body shows all of it as text.
 type Pull struct {
 	Version int `json:"version"` // PullVersion
 	// Number is that of the pull request; 0 where the plan is of none.
@@ -27,7 +27,7 @@ type Pull struct {
 	// Specs says that the two have other specs, Settings that they have other settings.
 	Specs    bool `json:"specs"`
 	Settings bool `json:"settings"`
-	// Errors and Warnings count what is wrong with the specs of Head.
+	// Errors and Warnings count the problems of the specs of Head.
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`
 	// Steps are what a run would do after a merge, and would not do without it.
@@ -45,7 +45,7 @@ const (
 	PullRun    = "run"    // a node runs, or an agent is asked
 	PullSkip   = "skip"   // a node is skipped
 	PullStop   = "stop"   // a node is cancelled, or its run is ended
-	PullRemove = "remove" // an object is no longer there
+	PullRemove = "remove" // an object is removed
 )
 
 // PullStep is one thing that a pull request would do.
@@ -75,7 +75,7 @@ type PullAgent struct {
 	Endless int    `json:"endless"`
 }
 
-// Bounds of what is taken from elsewhere.
+// Limits for untrusted input.
 const (
 	pullSteps  = 50_000
 	pullAgents = 5_000
@@ -88,7 +88,7 @@ const (
 // PullKey is the key of the comment on a pull request.
 func PullKey(number int) string { return fmt.Sprintf("plan/%d", number) }
 
-// Check returns an error that says what is wrong with a Pull that was handed on.
+// Check returns an error that describes an invalid Pull.
 func (p *Pull) Check() error {
 	switch {
 	case p.Version != PullVersion:
@@ -124,7 +124,7 @@ func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Speaks reports whether there is something to say of a pull request on which nothing was said yet.
+// Speaks reports whether a pull request without a comment needs one.
 func (p *Pull) Speaks() bool { return p.Specs || p.Settings || len(p.Steps) > 0 }
 
 // Body is a Pull as the comment on its pull request, without a marker.
@@ -233,7 +233,7 @@ func (p *Pull) bounds(b *Body) {
 	b.more(len(k.Agents))
 }
 
-// span is a time for people. It is the longest that is told where it is longer.
+// span formats a duration, up to a maximum.
 func span(seconds int64) string {
 	const longest = 100 * 365 * 24 * time.Hour
 	if seconds > int64(longest/time.Second) {

@@ -11,7 +11,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// How much a comment shows of a large object: GitHub draws no picture of more than 500 edges, and nobody reads one.
+// Limits of a comment about a large object: GitHub draws no diagram of more than 500 edges, and larger ones are
+// unreadable.
 const (
 	mostNodes  = 100 // rows of a table, and boxes of a picture
 	mostEdges  = 400
@@ -160,7 +161,7 @@ func (p *Page) Why() []string {
 	return why
 }
 
-// progress says how far something is; nothing of what has no tasks.
+// progress shows the progress of an object; nothing for one without tasks.
 func (b *Body) progress(p schemas.Progress) {
 	if p.Total > 0 {
 		b.Paragraph("%d of %d tasks are done.", p.Done, p.Total)

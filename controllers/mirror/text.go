@@ -10,16 +10,16 @@ import (
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
-// gap keeps what GitHub would act on from being read as one word: nobody sees it.
+// gap is an invisible character that breaks words on which GitHub would act.
 const gap = "\u200b"
 
-// turnLimit is how much is shown of what was said at once, in characters.
+// turnLimit is the maximum length of one shown turn, in characters.
 const turnLimit = 9_000
 
 // lineEnds makes line feeds of all ends of lines.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// plain is text that others wrote without secrets, and without what nobody can see or what reorders what is seen.
+// plain returns untrusted text without secrets, invisible characters, and characters that reorder text.
 func plain(s string) string {
 	s = lineEnds.Replace(strings.ToValidUTF8(secrets.Redact(s), "\ufffd"))
 	return strings.Map(func(r rune) rune {
@@ -60,7 +60,7 @@ func isName(s string) bool {
 	})
 }
 
-// quote is text of others as the lines of a quotation. cut says that it was longer than what is shown.
+// quote returns untrusted text as the lines of a quotation. cut reports that it was longer than the result.
 func quote(s string) (lines []string, cut bool) {
 	s, cut = cutRunes(strings.Trim(plain(s), "\n"), turnLimit)
 	all := strings.Split(s, "\n")
@@ -95,7 +95,7 @@ func codeBlock(opening string, code []string) []string {
 	if len(language) > 20 || strings.ContainsFunc(language, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '-'
 	}) || strings.Contains(" mermaid math geojson topojson stl suggestion ", " "+strings.ToLower(language)+" ") {
-		language = "" // it is no language, or one that is drawn
+		language = "" // it is not a language, or one that GitHub draws
 	}
 	out := append([]string{fence + language}, code...)
 	return append(out, fence)
@@ -112,7 +112,7 @@ func longestRun(s string) (most int) {
 	return most
 }
 
-// proseLine is a line of text outside of a block of code: emphasis, list items and code spans stay what they are.
+// proseLine returns a line of text outside of a block of code: emphasis, list items and code spans keep their form.
 func proseLine(line string) string {
 	body := strings.TrimLeft(line, " \t")
 	indent := strings.ReplaceAll(line[:len(line)-len(body)], "\t", "    ")
@@ -202,8 +202,7 @@ func escape(b *strings.Builder, s, further string) {
 	}
 }
 
-// joins reports whether the character r at i would, with what is around it, mention somebody, refer to something, or be
-// an address.
+// joins reports whether the character r at i would, with the text around it, be a mention, a reference or an address.
 func joins(s string, i int, r rune) bool {
 	next := s[i+utf8.RuneLen(r):]
 	switch r {

@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// View is how a run stands at one moment. It counts the nodes of the DAGs that have work, or had some since Reset.
+// View is the state of a run at one moment. It counts the nodes of the DAGs that have work, or had some since Reset.
 type View struct {
 	Done, Total                      int
 	Running, Queued, Waiting, Failed int
@@ -19,13 +19,13 @@ type View struct {
 	// of unknown length.
 	Left  time.Duration
 	Least bool
-	// Nodes are those that run, the longest first, then those that are tried again soon, then those that wait for somebody,
+	// Nodes are the running ones, the longest first, then those that are retried soon, then those that wait for a person,
 	// each with its message. There are Hidden more.
 	Nodes  []Node
 	Hidden int
 }
 
-// Idle reports whether nothing runs, and nothing will without somebody's doing.
+// Idle reports whether nothing runs, and nothing can run without an action of a person.
 func (v *View) Idle() bool { return v.Running == 0 && v.Queued == 0 }
 
 // board is what View knows of the tree that it has seen last. Looking at the next one costs as much as what differs.
@@ -38,28 +38,28 @@ type board struct {
 // dag is one DAG in play.
 type dag struct {
 	entry  *state.Entry
-	object *schemas.Object // that plan was made of
-	plan   []planned
+	object *schemas.Object // the source of plan
+	plan   []plannedNode
 	tasks  []int32 // each node after what it needs
-	nodes  []Node  // by position, as the status has them
+	nodes  []Node  // by position, as in the status
 	states []string
 	tally
 	rest rest
 }
 
-// planned is what a spec and earlier records tell of a node.
-type planned struct {
+// plannedNode is the data of a node from a spec and earlier records.
+type plannedNode struct {
 	needs    []int32
 	attempts int
 	usual    time.Duration
 }
 
-// tally counts nodes by what they do.
+// tally counts nodes by state.
 type tally struct{ done, total, running, queued, waiting, failed int }
 
-// Reset takes DAGs that have no work out of the counts: what they had is told.
+// Reset removes DAGs without work from the counts: they were reported.
 func (t *Tracker) Reset() {
-	t.look()
+	t.refresh()
 	maps.DeleteFunc(t.board.play, func(_ string, d *dag) bool { return d.running == 0 && d.queued == 0 })
 	t.board.order = nil
 	maps.DeleteFunc(t.others, func(_ nodeID, n Node) bool { return n.State != schemas.NodeRunning })
@@ -67,7 +67,7 @@ func (t *Tracker) Reset() {
 
 // View tells how the run stands now, with at most rows nodes.
 func (t *Tracker) View(now time.Time, rows int) View {
-	t.look()
+	t.refresh()
 	var v View
 	var shown []Node
 	for _, d := range t.board.sorted() {
@@ -101,7 +101,7 @@ func (v *View) add(c tally) {
 	v.Failed += c.failed
 }
 
-// rank orders nodes: what runs, what is tried again, what waits.
+// rank orders nodes: running, to be retried, waiting.
 func rank(n Node) int {
 	switch {
 	case n.State == schemas.NodeRunning:
@@ -112,7 +112,7 @@ func rank(n Node) int {
 	return 2
 }
 
-// overlay puts what was reported since the tree was decided over what the tree says.
+// overlay applies the reports since the last tree to the nodes of that tree.
 func (t *Tracker) overlay(v *View, shown []Node) []Node {
 	for _, n := range t.others {
 		v.Total++
@@ -164,8 +164,8 @@ func count(state string) tally {
 	return c
 }
 
-// look brings the board up to date with the tree.
-func (t *Tracker) look() {
+// refresh brings the board up to date with the tree.
+func (t *Tracker) refresh() {
 	b := &t.board
 	if b.play == nil {
 		b.play = map[string]*dag{}
@@ -205,7 +205,7 @@ func (b *board) sorted() []*dag {
 	return b.order
 }
 
-// update takes in one DAG that changed.
+// update applies the change of one DAG.
 func (b *board) update(e *state.Entry) {
 	d := b.play[e.Name]
 	st, _ := e.Status().(*schemas.DAGStatus)

@@ -11,7 +11,7 @@ import (
 // rest is how much work is left of a DAG: sum is all of it, chain the longest part that has to be done in sequence.
 type rest struct {
 	known      bool          // and does not change with time
-	guess      time.Duration // what was taken for nodes without a record
+	guess      time.Duration // the estimate that was used for nodes without a record
 	guessed    bool          // there are such
 	sum, chain time.Duration
 	least      bool // some of it is of unknown length
@@ -20,7 +20,7 @@ type rest struct {
 // prepare reads the spec and the records of a DAG.
 func (d *dag) prepare(spec *schemas.DAGSpec) {
 	n := len(spec.Nodes)
-	d.plan, d.nodes, d.states = make([]planned, n), make([]Node, n), make([]string, n)
+	d.plan, d.nodes, d.states = make([]plannedNode, n), make([]Node, n), make([]string, n)
 	index := make(map[string]int32, n)
 	for i := range spec.Nodes {
 		index[spec.Nodes[i].Name] = int32(i)
@@ -35,7 +35,7 @@ func (d *dag) prepare(spec *schemas.DAGSpec) {
 				needs[i] = append(needs[i], to)
 			}
 		}
-		d.plan[i] = planned{needs: needs[i], attempts: attempts(spec, i), usual: usual[node.Name]}
+		d.plan[i] = plannedNode{needs: needs[i], attempts: attempts(spec, i), usual: usual[node.Name]}
 	}
 	order, _ := topology.Sort(needs) // without an order nothing of it runs
 	d.tasks = order.Tasks
@@ -56,8 +56,8 @@ func usualTimes(e *state.Entry) map[string]time.Duration {
 	return out
 }
 
-// estimate tells how long the rest may take: at least as long as the longest chain, and as all of it divided by the places.
-// What has no record is taken for as long as what succeeded in this run was on average.
+// estimate estimates the remaining time: at least the longest chain, and at least all of it divided by the slots. A node
+// without a record is assumed to take as long as the successes of this run on average.
 func (t *Tracker) estimate(v *View, now time.Time) {
 	guess := t.mean()
 	places := t.CPUs
@@ -74,7 +74,8 @@ func (t *Tracker) estimate(v *View, now time.Time) {
 	v.Left = max(chain, sum/time.Duration(max(places, 1)))
 }
 
-// mean is about what the successes of this run took. It moves in steps, since every estimate that uses it is made anew then.
+// mean returns roughly the average time of the successes of this run. It changes in steps, because each change
+// recomputes every estimate that uses it.
 func (t *Tracker) mean() time.Duration {
 	if t.count == 0 {
 		return 0
@@ -85,8 +86,8 @@ func (t *Tracker) mean() time.Duration {
 	return t.guess
 }
 
-// remaining computes the rest of a DAG, unless nothing of it has changed. What waits for somebody, and what needs that,
-// takes as long as they let it, and is left out.
+// remaining computes the rest of a DAG, unless nothing of it has changed. Nodes that wait for a person, and those that
+// need them, are left out, because their time is unknown.
 func (d *dag) remaining(now time.Time, guess time.Duration) {
 	if d.rest.known && (!d.rest.guessed || d.rest.guess == guess) {
 		return
@@ -110,7 +111,7 @@ func (d *dag) remaining(now time.Time, guess time.Duration) {
 	}
 }
 
-// left is how long node i may still take, once what it needs is done.
+// left returns how long node i may still take, once the nodes that it needs are done.
 func (d *dag) left(i int, now time.Time, guess time.Duration) (left time.Duration, open bool) {
 	n := &d.nodes[i]
 	switch d.states[i] {

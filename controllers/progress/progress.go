@@ -1,5 +1,5 @@
-// Package progress follows a run for whoever shows it: what runs, what waits and for whom, what is done, and how long the
-// rest may take. It is a fold over what the performer reports and the trees after each turn, and knows no clock.
+// Package progress follows a run for its display: what runs, what waits and for whom, what is done, and the estimated
+// remaining time. It is a fold over the reports of the performer and the trees after each turn, and reads no clock.
 package progress
 
 import (
@@ -23,7 +23,7 @@ type Node struct {
 	Since             time.Time     // when the attempt that runs started; zero: none runs
 	Due               time.Time     // when the next attempt starts; zero: none is due
 	Took              time.Duration // of the attempt that ended
-	Usual             time.Duration // what its last success took; 0: there is none on record
+	Usual             time.Duration // the time of its last success; 0 if none is on record
 }
 
 // Event is one thing that happened to a node.
@@ -32,8 +32,8 @@ type Event struct {
 	At time.Time
 	// Again says that the attempt failed and another one follows.
 	Again bool
-	// Final says that the node failed and is not tried again by itself; Output is the end of what it printed then, and Log
-	// the path of all of it.
+	// Final reports that the node failed and is not retried automatically; Output is then the end of its output, and Log
+	// the path of the whole output.
 	Final       bool
 	Output, Log string
 }
@@ -41,15 +41,15 @@ type Event struct {
 // Ended reports whether the event is the end of an attempt.
 func (e Event) Ended() bool { return e.Took > 0 }
 
-// Tracker follows one run. CPUs stands for limits.concurrentTasks 0. It must not be used by several goroutines at once.
+// Tracker follows one run. CPUs is used if limits.concurrentTasks is 0. It is not safe for concurrent use.
 type Tracker struct {
 	CPUs int
 
 	tree    *state.Tree
-	started map[string]time.Time // by key, of what was seen to start and not to end
+	started map[string]time.Time // by key, of started nodes that have not ended
 	failed  []failure            // not known yet whether another attempt follows
-	since   map[nodeID]Node      // what was reported after tree was decided
-	others  map[nodeID]Node      // of owners that are no DAGs
+	since   map[nodeID]Node      // reports after tree was decided
+	others  map[nodeID]Node      // of owners that are not DAGs
 	sum     time.Duration        // of the successes so far
 	count   int                  // of them
 	guess   time.Duration        // about their mean
@@ -64,7 +64,7 @@ type failure struct {
 	key   string // of the node
 }
 
-// Report takes in one report of the performer and returns what can be told at once.
+// Report applies one report of the performer and returns the events that can be shown at once.
 func (t *Tracker) Report(r controllers.Report) []Event {
 	e := Event{At: r.At, Node: nodeOf(r.Key)}
 	switch r.Kind {
@@ -84,7 +84,7 @@ func (t *Tracker) Report(r controllers.Report) []Event {
 		}
 	default:
 		if _, ran := t.started[r.Key]; !ran && r.Kind != controllers.Held {
-			return nil // nobody saw it start; what is Broken the end of the run tells
+			return nil // its start was not reported; Broken ones are reported at the end of the run
 		}
 		e.State, e.Message = schemas.NodeQueued, r.Why
 		if r.Err != nil {
@@ -103,7 +103,7 @@ func (t *Tracker) Report(r controllers.Report) []Event {
 	return nil
 }
 
-// note keeps a node as it was reported until the next tree has it, or for good where no DAG owns it.
+// note keeps the reported state of a node until it is in the next tree, or for good if no DAG owns it.
 func (t *Tracker) note(n Node) {
 	if t.since == nil {
 		t.since, t.others = map[nodeID]Node{}, map[nodeID]Node{}
@@ -116,14 +116,14 @@ func (t *Tracker) note(n Node) {
 	}
 }
 
-// Tree takes in the tree after a turn, which knows of all reports so far, and returns what became of failures.
+// Tree replaces the tree after a turn, which includes all reports so far, and returns the outcome of failures.
 func (t *Tracker) Tree(tree *state.Tree) []Event {
 	t.tree = tree
 	clear(t.since)
 	return t.Flush()
 }
 
-// Flush returns the failures of which no tree has told what follows from them.
+// Flush returns the failures whose consequences no tree has shown yet.
 func (t *Tracker) Flush() []Event {
 	var out []Event
 	for _, f := range t.failed {

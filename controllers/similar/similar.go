@@ -1,9 +1,9 @@
-// Package similar measures how alike two texts are: by the words that they have in common, or by the pairs of words
-// that stand beside each other in both, which tells "use A, not B" from "use B, not A".
+// Package similar measures the similarity of two texts: by their common words, or by their common pairs of adjacent
+// words, which distinguishes "use A, not B" from "use B, not A".
 //
-// A word is a run of letters, digits and marks in lower case. Words that carry no meaning of their own do not count;
-// those that turn a meaning round (no, not, without) do. Characters of scripts that do not part words are words of
-// their own. The measure is the Sørensen-Dice coefficient of two sets: 2·|A∩B| / (|A|+|B|), between 0 and 1.
+// A word is a run of letters, digits and marks in lower case. Stop words do not count; words that invert a meaning (no,
+// not, without) do. Each character of a script that does not separate words is one word. The measure is the
+// Sørensen-Dice coefficient of two sets: 2·|A∩B| / (|A|+|B|), between 0 and 1.
 package similar
 
 import (

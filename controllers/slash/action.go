@@ -12,8 +12,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// aim is what the words behind a verb name.
-type aim struct {
+// commandTarget is what the words behind a verb name.
+type commandTarget struct {
 	target schemas.Ref
 	node   string
 	reason string
@@ -21,23 +21,23 @@ type aim struct {
 	objects []schemas.Ref
 }
 
-// fillers begin what is said beside a command where no node has that name.
+// fillers are words that begin the reason of a command, if no node has that name.
 var fillers = []string{"because", "please", "pls", "again", "now", "thanks", "lgtm", "it", "since", "as"}
 
-// begins a reason: a word that is none, as a dash is, or a filler.
+// beginsReason reports whether a reason begins: with a token that is not a word, as a dash, or with a filler.
 func beginsReason(word string) bool {
 	first := []rune(word)[0]
 	return !unicode.IsLetter(first) && !unicode.IsDigit(first) || slices.Contains(fillers, strings.ToLower(strings.TrimRight(word, ",.:;!")))
 }
 
 // action makes an Action of a command.
-func (d *desk) action(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
-	a, err := d.aimed(cmd)
+func (d *decider) action(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+	a, err := d.resolveTarget(cmd)
 	if err != nil {
 		return nil, "", err
 	}
 	spec := &schemas.ActionSpec{Target: a.target.String(), Node: a.node, Verb: cmd.Verb, By: by(c.Author),
-		Reason: discreet(a.reason), At: schemas.NewTime(c.Created)}
+		Reason: redacted(a.reason), At: schemas.NewTime(c.Created)}
 	out, _, err := d.propose(schemas.ActionKind, name, spec)
 	if err == nil {
 		err = d.applied(spec, name)
@@ -46,7 +46,7 @@ func (d *desk) action(c *Comment, cmd Command, name string) (*controllers.Spec, 
 }
 
 // applied says why an action that is in the tree does nothing.
-func (d *desk) applied(spec *schemas.ActionSpec, name string) error {
+func (d *decider) applied(spec *schemas.ActionSpec, name string) error {
 	e := d.tree.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name})
 	base := e.Status().Base()
 	ready := base.Condition(schemas.Ready)
@@ -60,7 +60,7 @@ func (d *desk) applied(spec *schemas.ActionSpec, name string) error {
 }
 
 // moot reports whether an action changed nothing. One on a session is kept by its DAGs, too.
-func (d *desk) moot(spec *schemas.ActionSpec, name string) bool {
+func (d *decider) moot(spec *schemas.ActionSpec, name string) bool {
 	target, err := spec.TargetRef()
 	if err != nil || target.Kind != schemas.DAGKind.Name {
 		return false
@@ -69,10 +69,10 @@ func (d *desk) moot(spec *schemas.ActionSpec, name string) bool {
 	return ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == name && a.Moot })
 }
 
-// aimed finds what a command is about: [dag/NAME] [NODE] [why]. What it does not name follows from the issue, where only
-// one thing can be meant.
-func (d *desk) aimed(cmd Command) (aim, error) {
-	var a aim
+// resolveTarget resolves the target of a command: [dag/NAME] [NODE] [why]. Missing parts follow from the issue, if they
+// are unambiguous there.
+func (d *decider) resolveTarget(cmd Command) (commandTarget, error) {
+	var a commandTarget
 	words, rest := strings.Fields(cmd.Line), cmd.Text
 	next := func() {
 		rest = strings.TrimSpace(rest[strings.Index(rest, words[0])+len(words[0]):])
@@ -104,10 +104,10 @@ func (d *desk) aimed(cmd Command) (aim, error) {
 	return a, nil
 }
 
-// dags are those that the issue stands for, and that can be used.
-func (d *desk) dags() []*state.Entry { return d.objects(schemas.DAGKind) }
+// dags returns the usable DAGs of the issue.
+func (d *decider) dags() []*state.Entry { return d.objects(schemas.DAGKind) }
 
-func (d *desk) objects(k schemas.Kind) []*state.Entry {
+func (d *decider) objects(k schemas.Kind) []*state.Entry {
 	var out []*state.Entry
 	for _, ref := range d.issue.Objects {
 		if e := d.tree.Entry(ref); ref.Kind == k.Name && e != nil && e.Object != nil {
@@ -118,7 +118,7 @@ func (d *desk) objects(k schemas.Kind) []*state.Entry {
 }
 
 // object is the DAG or session that a word names; it has to be one of this issue.
-func (d *desk) object(word string) (schemas.Ref, error) {
+func (d *decider) object(word string) (schemas.Ref, error) {
 	ref, err := schemas.Kinds{schemas.DAGKind, schemas.SessionKind}.ParseRef(strings.TrimRight(word, ",.:;"))
 	if err != nil {
 		return schemas.Ref{}, fmt.Errorf("%s is neither a DAG nor a session, as dag/checks", code(word))
@@ -148,7 +148,7 @@ func hasNode(dags []*state.Entry, word string) bool {
 }
 
 // node finds the DAG that has a node.
-func (d *desk) node(a *aim, verb string, dags []*state.Entry, word string) error {
+func (d *decider) node(a *commandTarget, verb string, dags []*state.Entry, word string) error {
 	word = strings.TrimRight(word, ",.:;")
 	var have, names, ways []string
 	for _, e := range dags {
@@ -170,7 +170,7 @@ func (d *desk) node(a *aim, verb string, dags []*state.Entry, word string) error
 }
 
 // guess finds the target of a command that names none.
-func (d *desk) guess(a *aim, verb string, dags []*state.Entry) error {
+func (d *decider) guess(a *commandTarget, verb string, dags []*state.Entry) error {
 	switch {
 	case verb == Skip:
 		return errors.New("say which node is to be skipped")
@@ -196,7 +196,7 @@ func (d *desk) guess(a *aim, verb string, dags []*state.Entry) error {
 }
 
 // held finds the one node that waits for an approval.
-func (d *desk) held(a *aim, dags []*state.Entry) error {
+func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
 	var ways []string
 	for _, e := range dags {
 		st, ok := e.Status().(*schemas.DAGStatus)
@@ -225,12 +225,12 @@ func (d *desk) held(a *aim, dags []*state.Entry) error {
 	return fmt.Errorf("say which is meant: %s", choices(ways))
 }
 
-// explained finds what is to be explained: what the words name, else all that the issue stands for.
-func (d *desk) explained(words []string) (aim, error) {
+// resolveExplained resolves the target of explain: the named one, else all objects of the issue.
+func (d *decider) resolveExplained(words []string) (commandTarget, error) {
 	if len(words) == 0 || beginsReason(words[0]) && !hasNode(d.dags(), words[0]) {
-		return aim{objects: d.issue.Objects}, nil
+		return commandTarget{objects: d.issue.Objects}, nil
 	}
-	a, err := d.aimed(Command{Verb: Explain, Line: strings.Join(words, " "), Text: strings.Join(words, " ")})
+	a, err := d.resolveTarget(Command{Verb: Explain, Line: strings.Join(words, " "), Text: strings.Join(words, " ")})
 	a.objects = []schemas.Ref{a.target}
 	return a, err
 }

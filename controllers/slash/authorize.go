@@ -22,8 +22,8 @@ type Actor struct {
 // member is the role of those who belong to the organization that owns a repository.
 const member = "MEMBER"
 
-// Authorize says why a command of the actor must not act; nil means that it may. Settings without roles let nobody but
-// those whom they list.
+// Authorize returns the reason why a command of the actor must not act; nil permits it. Settings without roles permit
+// only the listed actors.
 func Authorize(a Actor, set *schemas.GitHubCommands) error {
 	switch {
 	case isApp(a) || a.Login == "":
@@ -59,14 +59,14 @@ func hides(a Actor, set *schemas.GitHubCommands) bool {
 	return set.Roles != nil && slices.Contains(*set.Roles, member) && !slices.Contains([]string{"OWNER", member, "COLLABORATOR"}, a.Association)
 }
 
-// AsksPermission reports whether GitHub has to be asked what the actor may do in the repository: where nothing else that is
-// known of him decides.
+// AsksPermission reports whether GitHub must be queried for the actor's permission in the repository: if the other known
+// data does not decide.
 func AsksPermission(a Actor, set *schemas.GitHubCommands) bool {
 	return !isApp(a) && a.Permission == "" && Authorize(a, set) != nil && hides(a, set)
 }
 
-// TeamsToAsk lists the teams, as organization/team, of which GitHub has to be asked whether the actor is in them: none
-// where that decides nothing.
+// TeamsToAsk lists the teams, as organization/team, whose membership must be queried from GitHub for the actor: none
+// if it does not affect the result.
 func TeamsToAsk(a Actor, set *schemas.GitHubCommands) []string {
 	if a.Bot || Authorize(a, set) == nil {
 		return nil

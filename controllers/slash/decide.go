@@ -16,30 +16,30 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Comment is one comment of somebody.
+// Comment is one comment of a user.
 type Comment struct {
 	ID      int64
 	Author  Actor
 	Body    string
 	Created time.Time
 	Edited  bool // it was changed before it was read
-	// Marked says that it ends in a marker as those of this program do, which it did not make or does not know any more.
-	// It may have commands, and is no answer.
+	// Marked reports that it ends in a marker in the form of this program's, but of another program or no longer known.
+	// It may have commands, but does not count as an answer.
 	Marked bool
 }
 
-// Issue is a mirrored issue with what is new on it.
+// Issue is a mirrored issue with its new comments.
 type Issue struct {
-	File     *schemas.MirrorFile // what is on record of it
-	Objects  []schemas.Ref       // the sessions, DAGs and requests that it stands for, sorted
+	File     *schemas.MirrorFile // its mirror file
+	Objects  []schemas.Ref       // the sessions, DAGs and requests of the issue, sorted
 	Comments []Comment           // those that were not read before, by their ids
 }
 
 // View is what a command wants to be shown.
 type View struct {
 	Verb    string        // Status, Explain or Clarify
-	Issue   int           // of Clarify: whose threads, or -1 for what is open anywhere
-	Objects []schemas.Ref // of the others: what it is about
+	Issue   int           // of Clarify: whose threads, or -1 for all open ones
+	Objects []schemas.Ref // of the others: the targets
 	Node    string        // of Explain: only this node
 }
 
@@ -54,30 +54,30 @@ type Input struct {
 	Known memory.Source
 }
 
-// Verdict is what is made of a comment.
-type Verdict struct {
+// Decision is the decision about a comment.
+type Decision struct {
 	Issue   int
 	Handled schemas.MirrorHandled // without a receipt
 	Specs   []controllers.Spec    // the files that are to be written: those of Handled that do not exist yet
 }
 
-// desk is where comments are decided, one after the other.
-type desk struct {
+// decider is where comments are decided, one after the other.
+type decider struct {
 	Input
 	decoder *schemas.Decoder
-	tree    *state.Tree // decided, with what was accepted so far
+	tree    *state.Tree // decided, with the specs accepted so far
 	settled bool
 	issue   *Issue
 	ready   []controllers.Item // of tree; nil until asked for
 }
 
-// Decide says what is made of comments, in the order of the issues and the ids. What no command is in, and answers no
-// question, has no verdict; neither have comments of bots, or those that are on record already. Those of this program are
-// not given.
-func Decide(in Input) []Verdict {
-	d := &desk{Input: in, tree: in.Tree,
+// Decide decides about comments, in the order of the issues and the ids. A comment without a command that answers no
+// question has no verdict; neither have comments of bots, or those on record. The caller leaves out comments of this
+// program.
+func Decide(in Input) []Decision {
+	d := &decider{Input: in, tree: in.Tree,
 		decoder: schemas.DecoderFor(controllers.TableOf(in.Tree).Schemas(), in.Tree.Settings())}
-	var out []Verdict
+	var out []Decision
 	for i := range in.Issues {
 		d.issue = &in.Issues[i]
 		for k := range d.issue.Comments {
@@ -96,17 +96,17 @@ func Digest(body string) string {
 }
 
 // comment decides one comment; before are the verdicts so far.
-func (d *desk) comment(c *Comment, before []Verdict) (Verdict, bool) {
+func (d *decider) comment(c *Comment, before []Decision) (Decision, bool) {
 	if c.Author.Bot || d.handled(c.ID) {
-		return Verdict{}, false
+		return Decision{}, false
 	}
-	v := Verdict{Issue: d.issue.File.Issue, Handled: schemas.MirrorHandled{
+	v := Decision{Issue: d.issue.File.Issue, Handled: schemas.MirrorHandled{
 		Comment: c.ID, Digest: Digest(c.Body), Outcome: schemas.HandledRefused}}
 	p := Parse(c.Body)
 	denied := Authorize(c.Author, &d.Tree.Settings().GitHub.Commands)
 	switch {
 	case len(p.Commands) == 0 && (denied != nil || c.Marked):
-		return Verdict{}, false
+		return Decision{}, false
 	case len(p.Commands) == 0:
 		return d.plain(c, p, v)
 	case denied != nil:
@@ -121,7 +121,7 @@ func (d *desk) comment(c *Comment, before []Verdict) (Verdict, bool) {
 
 const editedText = "It was edited before it was read; write a new comment"
 
-func (d *desk) handled(id int64) bool {
+func (d *decider) handled(id int64) bool {
 	for i := range d.issue.File.Handled {
 		if d.issue.File.Handled[i].Comment == id {
 			return true
@@ -131,7 +131,7 @@ func (d *desk) handled(id int64) bool {
 }
 
 // once leaves out a reply that stands on the issue already: strangers cannot make this program talk.
-func (d *desk) once(reply string, before []Verdict) string {
+func (d *decider) once(reply string, before []Decision) string {
 	for i := range d.issue.File.Handled {
 		if d.issue.File.Handled[i].Reply == reply {
 			return ""
@@ -149,7 +149,7 @@ func (d *desk) once(reply string, before []Verdict) string {
 const mostCommands = 9
 
 // commands takes all commands of a comment, or none.
-func (d *desk) commands(c *Comment, all []Command, v *Verdict) {
+func (d *decider) commands(c *Comment, all []Command, v *Decision) {
 	if len(all) > mostCommands {
 		v.Handled.Reply = refusalText([]string{fmt.Sprintf("A comment may have %d commands, and this has %d", mostCommands, len(all))})
 		return
@@ -171,7 +171,7 @@ func (d *desk) commands(c *Comment, all []Command, v *Verdict) {
 		case spec != nil:
 			v.put(spec)
 		case told != "":
-			said = append(said, fitting(cmd, told, &room))
+			said = append(said, replyWithin(cmd, told, &room))
 		}
 	}
 	if len(why) > 0 {
@@ -182,9 +182,9 @@ func (d *desk) commands(c *Comment, all []Command, v *Verdict) {
 	v.Handled.Outcome, v.Handled.Reply = schemas.HandledAccepted, strings.Join(said, "\n\n")
 }
 
-// fitting is what a command is told, or, where a comment has no room for it any more, that it is to be asked again. Room
-// for saying so is left for all.
-func fitting(cmd Command, told string, room *int) string {
+// replyWithin returns the reply to a command, or, if the comment has no room for it, the request to repeat the command. It
+// reserves room for that notice for all commands.
+func replyWithin(cmd Command, told string, room *int) string {
 	const spare = mostCommands * 1000
 	n := len(utf16.Encode([]rune(told)))
 	if n > *room-spare {
@@ -196,7 +196,7 @@ func fitting(cmd Command, told string, room *int) string {
 }
 
 // put adds a file that is to be written.
-func (v *Verdict) put(s *controllers.Spec) {
+func (v *Decision) put(s *controllers.Spec) {
 	v.Specs = append(v.Specs, *s)
 	v.Handled.Specs = append(v.Handled.Specs, s.Path)
 }
@@ -209,8 +209,8 @@ func specName(comment int64) string {
 // writtenKinds are those that comments become.
 var writtenKinds = []schemas.Kind{schemas.ReplyKind, schemas.ActionKind, schemas.ObservationKind}
 
-// written is the path of the spec that was made of a command before, by somebody who was killed then; "" if none was.
-func (d *desk) written(name string) string {
+// written returns the path of the spec that an interrupted run made of a command; "" if it does not exist.
+func (d *decider) written(name string) string {
 	for _, k := range writtenKinds {
 		if e := d.Tree.Entry(schemas.Ref{Kind: k.Name, Name: name}); e != nil && e.Object != nil {
 			return e.Object.Path
@@ -219,8 +219,8 @@ func (d *desk) written(name string) string {
 	return ""
 }
 
-// begun reports whether a spec was made of the comment before.
-func (d *desk) begun(comment int64) bool {
+// begun reports whether a spec exists that was made from the comment.
+func (d *decider) begun(comment int64) bool {
 	for n := range mostCommands {
 		if d.written(fmt.Sprintf("%s-%d", specName(comment), n+1)) != "" {
 			return true
@@ -229,15 +229,15 @@ func (d *desk) begun(comment int64) bool {
 	return d.written(specName(comment)) != ""
 }
 
-// settle decides the tree, so that what is asked is judged by how things stand now.
-func (d *desk) settle() {
+// settle decides the tree, so that requests are judged by the current state.
+func (d *decider) settle() {
 	if !d.settled {
 		d.tree, d.settled = controllers.Settle(d.tree, d.Now, nil).Tree, true
 	}
 }
 
-// interpret makes of a command a spec, a text that is told, or neither, with the reason in Markdown.
-func (d *desk) interpret(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+// interpret turns a command into a spec, a reply text, or neither, with the reason in Markdown.
+func (d *decider) interpret(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
 	switch cmd.Verb {
 	case Answer, Resolve, Escalate:
 		return d.reply(c, cmd, name)
@@ -253,8 +253,8 @@ func (d *desk) interpret(c *Comment, cmd Command, name string) (*controllers.Spe
 // by is how records call the author of a comment.
 func by(a Actor) string { return controllers.CommentAuthorPrefix + a.Login }
 
-// propose puts a spec into the tree and decides it. The error says, in Markdown, what is wrong with the spec itself.
-func (d *desk) propose(k schemas.Kind, name string, spec schemas.Spec) (*controllers.Spec, *schemas.Object, error) {
+// propose adds a spec to the tree and decides it. The error describes, in Markdown, an invalid spec.
+func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*controllers.Spec, *schemas.Object, error) {
 	ref := schemas.Ref{Kind: k.Name, Name: name}
 	out := &controllers.Spec{Ref: ref, Spec: spec,
 		Path: path.Join(d.Tree.Settings().Folders.Specs, k.Plural, name+".yaml")}
@@ -275,8 +275,8 @@ func (d *desk) propose(k schemas.Kind, name string, spec schemas.Spec) (*control
 	return out, o, nil
 }
 
-// view is what a command is told.
-func (d *desk) view(cmd Command) (string, error) {
+// view returns the text in reply to a command that shows something.
+func (d *decider) view(cmd Command) (string, error) {
 	v := View{Verb: cmd.Verb, Issue: -1}
 	words := strings.Fields(cmd.Line)
 	switch {
@@ -287,7 +287,7 @@ func (d *desk) view(cmd Command) (string, error) {
 		}
 		v.Issue = n
 	case cmd.Verb == Explain:
-		t, err := d.explained(words)
+		t, err := d.resolveExplained(words)
 		if err != nil {
 			return "", err
 		}

@@ -154,7 +154,7 @@ func (w *world) input() Input {
 }
 
 // trace writes verdicts for people.
-func trace(t *testing.T, all []Verdict) string {
+func trace(t *testing.T, all []Decision) string {
 	var b strings.Builder
 	for _, v := range all {
 		fmt.Fprintf(&b, "> comment %d on issue %d: %s\n", v.Handled.Comment, v.Issue, v.Handled.Outcome)
@@ -197,7 +197,7 @@ func compare(t *testing.T, file string, a *txtar.Archive, got string) {
 
 // checkKilled reads the comments once more after somebody who was killed: the verdicts before one are on record, and some
 // of its files are written and decided. The same comes of the rest as if nobody had been killed.
-func (w *world) checkKilled(t *testing.T, first []Verdict) {
+func (w *world) checkKilled(t *testing.T, first []Decision) {
 	t.Helper()
 	for i, v := range first {
 		for n := range len(v.Specs) + 1 {
@@ -222,7 +222,7 @@ func (w *world) checkKilled(t *testing.T, first []Verdict) {
 
 // after is the world with verdicts on record, their files, and some of those of the next one. Comments before that were
 // read.
-func (w *world) after(done []Verdict, v Verdict, more []controllers.Spec) *world {
+func (w *world) after(done []Decision, v Decision, more []controllers.Spec) *world {
 	next := &world{t: w.t, entries: maps.Clone(w.entries), set: w.set, issues: slices.Clone(w.issues),
 		ledgers: w.ledgers}
 	for i := range next.issues {

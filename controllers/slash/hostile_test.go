@@ -43,7 +43,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-func checkVerdict(t *testing.T, w *world, v Verdict) {
+func checkVerdict(t *testing.T, w *world, v Decision) {
 	t.Helper()
 	refused := v.Handled.Outcome == schemas.HandledRefused
 	if refused && (v.Handled.Reply == "" || len(v.Specs) > 0) || len(v.Specs) > mostCommands {

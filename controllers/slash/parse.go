@@ -45,14 +45,15 @@ type Command struct {
 // Parsed is a comment as it is understood.
 type Parsed struct {
 	Commands []Command
-	// Plain is the whole text without what GitHub does not show, where there is no command.
+	// Plain is the whole visible text, if it has no command.
 	Plain string
 	// Meant is the command that was probably mistyped at the very beginning of a text without any, "" if none was.
 	Meant string
 }
 
-// markdown reads Markdown as GitHub shows it, as far as it matters here. A line of dashes below a command makes no
-// heading of it: its author meant a rule. What is emphasized is text as any other, and to find it takes long.
+// markdown parses Markdown as GitHub does, for the constructs that matter here. A line of dashes below a command
+// does not make it a heading: its author meant a rule. Emphasis is not parsed: it is text like any other, and
+// parsing it is slow.
 var markdown = parser.NewParser(
 	parser.WithBlockParsers(without(parser.DefaultBlockParsers(), setextHeadings)...),
 	parser.WithInlineParsers(without(parser.DefaultInlineParsers(), emphasis)...),
@@ -62,7 +63,7 @@ var markdown = parser.NewParser(
 // Priorities by which goldmark knows parts of its parser.
 const (
 	setextHeadings = 100 // of the blocks
-	emphasis       = 500 // of what is in lines
+	emphasis       = 500 // of the lines
 )
 
 func without(parts []util.PrioritizedValue, priority int) []util.PrioritizedValue {
@@ -70,8 +71,8 @@ func without(parts []util.PrioritizedValue, priority int) []util.PrioritizedValu
 }
 
 // Parse finds the commands of a comment: a slash and a verb, in any case, at the beginning of a line of running text.
-// What GitHub shows as code, a quotation, a table or a heading, or not at all, has no commands. Words with a slash that
-// are none are text, as paths are. It takes any text, and time in proportion to it.
+// Code, quotations, tables, headings and hidden text have no commands. Other words with a slash are text, as paths are.
+// It accepts any text, and takes time in proportion to it.
 func Parse(body string) Parsed {
 	src := []byte(visible(body))
 	p := page{src: src}
@@ -95,8 +96,8 @@ func Parse(body string) Parsed {
 	return out
 }
 
-// visible is a text without what nobody sees: control characters, and those that reorder what stands beside them. Lines
-// end in \n, and only where GitHub ends them: no other character may lead out of a quotation.
+// visible returns a text without invisible characters: control characters, and those that reorder the text around them.
+// Lines end in \n, and only where GitHub ends them: no other character may end a quotation.
 func visible(body string) string {
 	body = strings.ReplaceAll(strings.ToValidUTF8(body, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
@@ -174,7 +175,7 @@ func (p *page) read(root ast.Node) {
 	})
 }
 
-// skip walks through what has no commands, from a place on, for what is hidden in it.
+// skip walks nodes without commands, from an offset on, to find hidden parts.
 func (p *page) skip(n ast.Node, from int) {
 	before := len(p.prose)
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
@@ -267,7 +268,7 @@ func (p *page) commands() []int {
 	return slices.Compact(out)
 }
 
-// beginsLine reports whether nothing but a few spaces stands before a place: what is indented further looks like code.
+// beginsLine reports whether only a few spaces precede an offset in its line: deeper indentation looks like code.
 func (p *page) beginsLine(at int) bool {
 	const most = 3
 	start := at
@@ -286,7 +287,7 @@ func firstWord(src []byte) string {
 	return string(src[:min(end, longest)])
 }
 
-// verbOf is the verb of /Verb, also with a mark behind it: "/answer:". It is "" for what is no command.
+// verbOf returns the verb of /Verb, also with a mark behind it: "/answer:". It is "" for other words.
 func verbOf(word string) string {
 	name := strings.ToLower(strings.TrimRight(strings.TrimPrefix(word, "/"), ":,.;!?"))
 	if strings.HasPrefix(word, "/") && slices.Contains(verbs, name) {

@@ -17,11 +17,11 @@ type question struct {
 	request string // the name of its request; "" for a record of another program
 	spec    *schemas.ClarificationRequestSpec
 	status  *schemas.ClarificationRequestStatus
-	wrong   string // why nobody can answer it; "" where somebody can
+	wrong   string // why it cannot be answered; "" if it can
 }
 
-// questions lists those of the issue, by id: of requests, and what only its ledger tells of.
-func (d *desk) questions() []question {
+// questions lists those of the issue, by id: of requests, and those that only its ledger has.
+func (d *decider) questions() []question {
 	var out []question
 	known := map[string]bool{}
 	for _, ref := range d.issue.Objects {
@@ -50,8 +50,8 @@ func (d *desk) questions() []question {
 	return out
 }
 
-// recorded is a question that another program wrote into the ledger, as far as it bears on a reply.
-func (d *desk) recorded(c *schemas.Clarification) question {
+// recorded returns a question that another program wrote into the ledger, with the fields that matter for a reply.
+func (d *decider) recorded(c *schemas.Clarification) question {
 	st := &schemas.ClarificationRequestStatus{ID: c.ID, Round: c.Round, MaxRounds: c.MaxRounds}
 	st.Phase = c.Status
 	for _, t := range c.Thread {
@@ -61,8 +61,8 @@ func (d *desk) recorded(c *schemas.Clarification) question {
 		controllers.Unroutable(d.tree, c)}
 }
 
-// takes are the states in which a question can be meant by a verb that names none. An answer to what was escalated is
-// the decision of a person: it settles the matter.
+// takes are the states in which a question can be meant by a verb that names none. An answer to an escalated question
+// is the decision of a person: it resolves the question.
 var takes = map[string][]string{
 	Answer:   {schemas.ClarificationPending, schemas.ClarificationStale, schemas.ClarificationEscalated},
 	Resolve:  {schemas.ClarificationAnswered, schemas.ClarificationEscalated},
@@ -71,7 +71,7 @@ var takes = map[string][]string{
 
 // find returns the question that a command means: the one that it names, else the only one that waits for a person, else
 // the only one that the command can be about.
-func (d *desk) find(verb, word string) (question, error) {
+func (d *decider) find(verb, word string) (question, error) {
 	all := d.questions()
 	if word != "" {
 		return named(all, word, d.issue.File.Issue)
@@ -116,7 +116,7 @@ func named(all []question, word string, issue int) (question, error) {
 }
 
 // waiting are the ids of the questions on the issue that wait for a person.
-func (d *desk) waiting() []string {
+func (d *decider) waiting() []string {
 	if d.ready == nil {
 		d.ready = controllers.Ready(d.tree, d.Now)
 	}
@@ -139,7 +139,7 @@ var replyTypes = map[string]string{
 const wordless = "A person is asked to decide."
 
 // reply makes a Reply of a command.
-func (d *desk) reply(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+func (d *decider) reply(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
 	word, text := "", cmd.Text
 	if first := firstWord([]byte(cmd.Line)); strings.HasPrefix(strings.ToUpper(first), "CLR-") {
 		word, text = strings.TrimRight(first, ":,.;"), strings.TrimSpace(cmd.Text[len(first):])
@@ -159,11 +159,11 @@ func (d *desk) reply(c *Comment, cmd Command, name string) (*controllers.Spec, s
 }
 
 // say proposes a reply to a question. The error says why it cannot be taken.
-func (d *desk) say(c *Comment, q *question, typ, text, name string) (*controllers.Spec, error) {
+func (d *decider) say(c *Comment, q *question, typ, text, name string) (*controllers.Spec, error) {
 	if typ == schemas.TurnAnswer && q.status.Phase == schemas.ClarificationEscalated {
 		typ = schemas.TurnResolution
 	}
-	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: by(c.Author), Body: discreet(text)}
+	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: by(c.Author), Body: redacted(text)}
 	if q.request == "" {
 		spec.Clarification = q.id
 		if q.wrong != "" {
@@ -187,11 +187,11 @@ func (d *desk) say(c *Comment, q *question, typ, text, name string) (*controller
 	return out, nil
 }
 
-// plain decides a comment without a command. It is the answer to the question that waits for a person, where there is
-// exactly one on the issue and the comment stands below it; else it is none of our business.
-func (d *desk) plain(c *Comment, p Parsed, v Verdict) (Verdict, bool) {
+// plain decides about a comment without a command. It is the answer to the question that waits for a person, if there
+// is exactly one on the issue and the comment comes after it; otherwise it is ignored.
+func (d *decider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
 	if p.Plain == "" || len(d.issue.Objects) == 0 && d.tree.Ledger(d.issue.File.Issue) == nil {
-		return Verdict{}, false
+		return Decision{}, false
 	}
 	if p := d.written(specName(c.ID)); p != "" {
 		v.Handled.Outcome, v.Handled.Specs = schemas.HandledAccepted, []string{p}
@@ -200,7 +200,7 @@ func (d *desk) plain(c *Comment, p Parsed, v Verdict) (Verdict, bool) {
 	d.settle()
 	waits := d.waiting()
 	if len(waits) != 1 || !d.below(c.ID, waits[0]) {
-		return Verdict{}, false
+		return Decision{}, false
 	}
 	switch {
 	case c.Edited:
@@ -212,7 +212,7 @@ func (d *desk) plain(c *Comment, p Parsed, v Verdict) (Verdict, bool) {
 	}
 	q, err := named(d.questions(), waits[0], d.issue.File.Issue)
 	if err != nil {
-		return Verdict{}, false
+		return Decision{}, false
 	}
 	was, ready := d.tree, d.ready
 	spec, err := d.say(c, &q, schemas.TurnAnswer, p.Plain, specName(c.ID))
@@ -228,7 +228,7 @@ func (d *desk) plain(c *Comment, p Parsed, v Verdict) (Verdict, bool) {
 
 // below reports whether a comment was written after those of ours that show the question: ids of GitHub only grow, and
 // clocks of several machines do not agree.
-func (d *desk) below(id int64, clarification string) bool {
+func (d *decider) below(id int64, clarification string) bool {
 	shown := int64(0)
 	for _, c := range d.issue.File.Comments {
 		if strings.HasPrefix(c.Key, "round/"+clarification+"/") || strings.HasPrefix(c.Key, "escalation/"+clarification+"/") {

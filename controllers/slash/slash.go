@@ -1,11 +1,11 @@
-// Package slash understands what people write on GitHub: the commands in comments on mirrored issues, who may give them,
-// and what they become. Everything here is a pure function.
+// Package slash interprets what people write on GitHub: the commands in comments on mirrored issues, their
+// authorization, and their effects. Everything here is a pure function.
 //
-// [Parse] finds commands, [Authorize] says whether their author counts, and [Decide] makes of comments the specs that
-// have to be written, a receipt for each, and what is to be said to its author. Nothing else acts: a command takes
-// effect because its spec is there, as one from the command line does.
+// [Parse] finds commands, [Authorize] decides whether their author is permitted, and [Decide] turns comments into the
+// specs to write, a receipt for each, and the reply to its author. Nothing else acts: a command takes effect because
+// its spec exists, like one from the command line.
 //
-// Of a comment all commands are taken, or none is. Whether they can be is found out by deciding a tree that has them,
-// with the code that decides in a run. What is decided of a comment follows from its text and the tree, and the names
-// of specs from its id: when it is read once more because whoever read it was killed, the same files come of it.
+// A comment takes effect with all its commands or none. To find out, Decide decides a tree with the specs, with the
+// code that decides in a run. The verdict on a comment is a function of its text and the tree, and the names of specs
+// of its id: if it is processed again after a crash, the same files result.
 package slash

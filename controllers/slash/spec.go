@@ -15,7 +15,7 @@ import (
 )
 
 // decode is a spec as a run will read it. The error says what the reader would say.
-func (d *desk) decode(s *controllers.Spec) (*schemas.Object, error) {
+func (d *decider) decode(s *controllers.Spec) (*schemas.Object, error) {
 	src, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
 		"metadata": schemas.Metadata{Name: s.Ref.Name}, "spec": s.Spec})
 	if err != nil {
@@ -36,9 +36,9 @@ func issueNumber(word string) (int, bool) {
 	return int(n), err == nil && n >= 0
 }
 
-// remember makes an Observation of a text, as a capture on the command line does. Who says so is no agent of the tree:
-// it is kept under the name github-<login>.
-func (d *desk) remember(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+// remember makes an Observation from a text, as capture does. Its author is not an agent of the tree: the observation
+// is stored under the name github-<login>.
+func (d *decider) remember(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
 	switch {
 	case !*d.Tree.Settings().Memory.Enabled:
 		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", code(schemas.SettingsPath))
@@ -56,7 +56,7 @@ func (d *desk) remember(c *Comment, cmd Command, name string) (*controllers.Spec
 	}
 	for i := range learned.Entries {
 		if e := &learned.Entries[i]; e.Category == schemas.CategorySummary {
-			e.Category = schemas.CategoryKeyFact // it is no summary of a conversation
+			e.Category = schemas.CategoryKeyFact // it is not a summary of a conversation
 		}
 	}
 	spec, _, err := d.propose(schemas.ObservationKind, name, &schemas.ObservationSpec{
@@ -69,8 +69,8 @@ func (d *desk) remember(c *Comment, cmd Command, name string) (*controllers.Spec
 // rememberLimit is how long an observation may be, in characters.
 const rememberLimit = 2000
 
-// things is what is to be remembered as the memory reads summaries: a list is a thing for each item, and any other text
-// one thing, with what stands in it.
+// things returns the text to remember as the memory reads summaries: a list has one observation for each item, any
+// other text is one.
 func things(text string) string {
 	for line := range strings.Lines(text) {
 		mark, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -81,5 +81,5 @@ func things(text string) string {
 	return text
 }
 
-// discreet is a text as it may be written: without secrets and private text.
-func discreet(text string) string { return strings.TrimSpace(secrets.Redact(text)) }
+// redacted is a text as it may be written: without secrets and private text.
+func redacted(text string) string { return strings.TrimSpace(secrets.Redact(text)) }

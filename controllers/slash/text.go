@@ -11,10 +11,10 @@ import (
 // longestEcho is how much of a foreign text a reply repeats, in characters.
 const longestEcho = 200
 
-// code writes a text as code, in which GitHub reads no names, numbers, links or marks. Space in it becomes one space,
-// and a backtick an apostrophe; secrets are taken out, for what is said is kept on record.
+// code formats a text as code, in which GitHub interprets no names, numbers, links or marks. Space in it becomes one
+// space, and a backtick an apostrophe; secrets are removed, because the result is recorded.
 func code(s string) string {
-	s = strings.Join(strings.Fields(discreet(visible(s))), " ")
+	s = strings.Join(strings.Fields(redacted(visible(s))), " ")
 	s = strings.ReplaceAll(s, "`", "'")
 	if r := []rune(s); len(r) > longestEcho {
 		s = string(r[:longestEcho]) + "…"
@@ -40,7 +40,7 @@ func inert(s string) string {
 // commandText is a command as a reply repeats it.
 func commandText(c Command) string {
 	const longest = 60
-	line := []rune(discreet(c.Line))
+	line := []rune(redacted(c.Line))
 	if len(line) > longest {
 		line = append(line[:longest:longest], '…')
 	}

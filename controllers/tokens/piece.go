@@ -37,9 +37,9 @@ func pieceEnd(text string) int {
 	return spacesEnd(text)
 }
 
-// lettersEnd is where letters at the beginning end: one other sign, which is no line break and no digit, may stand before
-// them, and what is left of a word like "is" after an apostrophe behind them. Capitals begin a piece, unless they are all
-// of it. 0 if there are none.
+// lettersEnd returns the end of the letters at the beginning: one other sign, except a line break or digit, may precede
+// them, and the rest of a contraction after an apostrophe may follow them. Capitals begin a piece, unless all letters are
+// capitals. 0 if the text does not begin with letters.
 func lettersEnd(text string) int {
 	from := 0
 	if c := text[0]; !isUpper(c) && !isLower(c) {

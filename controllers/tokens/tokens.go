@@ -1,11 +1,10 @@
 // Package tokens counts the tokens of a text as language models do, offline: by the byte-pair encoding o200k_base,
-// whose vocabulary is in the program. Models of other makers cut texts differently, by some ten or twenty percent; one
-// count for all of them keeps budgets comparable.
+// whose vocabulary is embedded in the program. Models of other vendors cut texts differently, by some ten or twenty
+// percent; one count for all of them keeps budgets comparable.
 //
-// The first count of a process makes the vocabulary findable, which takes some milliseconds and 3 MB without a pointer in
-// them; nothing is made before. Counts are pure and may be made at the same time. What was counted last is remembered,
-// word by word, in half a megabyte: text is made of few words, and encoding one takes a hundred times as long as finding
-// it.
+// The first count of a process indexes the vocabulary, which takes some milliseconds and 3 MB without pointers; nothing
+// is done before. Counts are pure and safe for concurrent use. Recent counts are cached, word by word, in half a
+// megabyte: texts repeat few words, and encoding one takes a hundred times as long as a cache hit.
 package tokens
 
 import (
@@ -16,15 +15,15 @@ import (
 	"unicode/utf8"
 )
 
-// window bounds the bytes that are encoded at a time. The encoder holds several copies of what it is given, and takes
-// n·log n for n bytes without any boundary in them: both stay small, and the count linear in the text.
+// window is the maximum number of bytes that are encoded at a time. The encoder holds several copies of its input,
+// and takes n·log n for n bytes without any boundary: both stay small, and the count linear in the text.
 const window = 32 << 10
 
-// Count returns the number of tokens of text, 0 for none. Bytes that are not valid UTF-8 count as what they would be
-// replaced by. It is exact as long as no stretch of 16 KiB lacks a space behind a word, or a line that begins with an
-// ASCII sign other than a slash; a longer one, as no prose has it, is cut, which may count a few tokens more for each
-// cut. The tokens of two texts are those of both together if the first ends in a line break and the second begins with
-// such a sign.
+// Count returns the number of tokens of text, 0 for "". Bytes that are not valid UTF-8 count as their replacement. It
+// is exact as long as no stretch of 16 KiB lacks a space behind a word, or a line that begins with an ASCII sign other
+// than a slash; a longer one, which prose never has, is cut, which may count a few tokens more for each cut. The
+// tokens of two texts are those of both together if the first ends in a line break and the second begins with such a
+// sign.
 func Count(text string) int {
 	if text == "" {
 		return 0
@@ -68,13 +67,13 @@ func visible(text string) bool {
 	return unicode.IsLetter(r)
 }
 
-// encoder counts, and remembers what it counted: each word, or piece of one, has one place, which the last one of several
-// keeps. A place holds no word but the hash of one, all of whose 64 bits are compared: the lowest by where it is, the others
-// by what is there. Another seed in each process keeps anybody from making two words of one hash.
+// encoder counts tokens with a direct-mapped cache: each word, or piece of one, has one slot, which the last one of several
+// keeps. A slot holds the hash of a word instead of the word, and all its 64 bits are compared: the lowest by the index,
+// the others by the content. A random seed in each process prevents crafted collisions.
 type encoder struct {
 	words *vocabulary
 	seed  maphash.Seed
-	known [places]atomic.Uint64 // the hash but for countBits, which hold the number of tokens; 0 if there is none
+	known [places]atomic.Uint64 // the hash except countBits, which hold the number of tokens; 0 if empty
 }
 
 const (
@@ -89,7 +88,7 @@ var encoding = sync.OnceValue(func() *encoder {
 })
 
 // countPieces counts a plain text by its pieces: names and numbers repeat where whole words do not. The compiled expression
-// cuts spaces again behind a line break among them, against what it says; counts that are on record are made by it.
+// splits spaces again behind a line break among them, unlike its source; it made the counts that are on record.
 func (e *encoder) countPieces(text string) (n int) {
 	for text != "" {
 		end := pieceEnd(text)

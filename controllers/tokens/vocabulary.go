@@ -5,9 +5,9 @@ import (
 	"hash/maphash"
 )
 
-// ranked are the words of o200k_base by rank: of each its length, in one byte, and its bytes. Every byte is one of them.
-// The file is made of the vocabulary of github.com/tiktoken-go/tokenizer (MIT), which is that of OpenAI's tiktoken (MIT):
-// there it is a map, which takes four times as long to make, and which each collection of garbage looks through.
+// ranked are the words of o200k_base by rank: of each its length, in one byte, and its bytes. Every byte is one of
+// them. The file is derived from the vocabulary of github.com/tiktoken-go/tokenizer (MIT), which is that of OpenAI's
+// tiktoken (MIT): there it is a map, which takes four times as long to build, and which each garbage collection scans.
 //
 //go:embed o200k_base.words
 var ranked string
@@ -44,7 +44,7 @@ func newVocabulary(seed maphash.Seed) *vocabulary {
 // tag is what a slot holds of a hash.
 func tag(h uint64) uint32 { return uint32(h>>32) &^ (1<<rankBits - 1) }
 
-// rank is that of a word; noRank if it is none.
+// rank returns the rank of a word; noRank if it is not in the vocabulary.
 func (v *vocabulary) rank(word string) uint32 {
 	h := maphash.String(v.seed, word)
 	for i := h % slots; v.slots[i] != 0; i = (i + 1) % slots {
@@ -85,13 +85,13 @@ type joining struct {
 	words *vocabulary
 	piece string
 	parts []part // by where they begin, and one behind the last; those in between are of no meaning
-	pairs []pair // a heap; it may hold pairs that are none any more
+	pairs []pair // a heap; it may hold pairs that are outdated
 }
 
-// part is a part of a piece, with what it is together with the one behind it.
+// part is a part of a piece, with its rank when joined with the next one.
 type part struct {
 	before, end int32  // where the part before begins, and this one ends
-	rank        uint32 // of both together; noRank if they are no word, or there is none behind
+	rank        uint32 // of both together; noRank if they are not a word, or this one is the last
 }
 
 // pair is a part and the one behind it, that together are a word.

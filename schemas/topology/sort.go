@@ -5,8 +5,8 @@ import "slices"
 
 // Order is a way through a graph of tasks, numbered from 0.
 type Order struct {
-	// Tasks are all tasks, each after what it needs; among those that are free at once, the smaller number first
-	// within a layer.
+	// Tasks are all tasks, each after those that it needs; of several that are free at once, the smaller number
+	// first within a layer.
 	Tasks []int32
 	// Layers are the same tasks by depth: layer 0 needs nothing, and every task stands one layer below the deepest
 	// that it needs. The tasks of one layer do not need each other. They share memory with Tasks.

@@ -184,7 +184,7 @@ func supersede(ctx context.Context, m *memstore.Files, entries []schemas.Observa
 	if err != nil {
 		return err
 	}
-	at := memory.Fitting(entries, &older)
+	at := memory.BestReplacement(entries, &older)
 	if at < 0 {
 		return badField("supersedes", " %s: the text says only what that observation says itself", id)
 	}

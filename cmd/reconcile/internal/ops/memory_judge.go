@@ -31,7 +31,7 @@ type AuditMemoryResult struct {
 // AuditMemory looks for duplicates, stale observations, secrets, and what is never recalled.
 func AuditMemory(ctx context.Context, env Env, q AuditMemoryRequest) (r AuditMemoryResult, err error) {
 	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
-		in := memory.Audited{Now: env.Tree.Now(), Unused: q.Unused, Since: q.Since, Stale: m.Stale}
+		in := memory.AuditInput{Now: env.Tree.Now(), Unused: q.Unused, Since: q.Since, Stale: m.Stale}
 		if in.Records, err = m.Records(); err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func (in *Inbox) Read(ctx context.Context) (Heard, error) {
 }
 
 // decide says what is made of what is new.
-func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Verdict, error) {
+func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Decision, error) {
 	if !slices.ContainsFunc(all, func(u unread) bool { return len(u.issue.Comments) > 0 }) {
 		return nil, nil
 	}

@@ -15,11 +15,11 @@ import (
 )
 
 // take does what was decided about an issue, comment by comment, and notes how far it was read.
-func (in *Inbox) take(ctx context.Context, u unread, verdicts []slash.Verdict) error {
+func (in *Inbox) take(ctx context.Context, u unread, verdicts []slash.Decision) error {
 	f := u.issue.File
 	var before []int64 // left aside
 	for _, c := range u.issue.Comments {
-		i := slices.IndexFunc(verdicts, func(v slash.Verdict) bool { return v.Issue == f.Issue && v.Handled.Comment == c.ID })
+		i := slices.IndexFunc(verdicts, func(v slash.Decision) bool { return v.Issue == f.Issue && v.Handled.Comment == c.ID })
 		if i < 0 {
 			before = append(before, c.ID)
 			continue

@@ -11,9 +11,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Standing says what became of the specs of a comment, by a tree that a run has decided: HandledAccepted once all are in
-// force, HandledRefused with what is to be said to the author if one cannot be, "" while a run has yet to decide. Most
-// are refused before they are written; another program may have been quicker. What somebody removed since is accepted.
+// Standing returns the state of the specs of a comment, in a tree that a run has decided: HandledAccepted once all are
+// in force, HandledRefused with the reply to the author if one cannot be, "" while a run has yet to decide. Most are
+// refused before they are written, but another program may be faster. A spec that was removed since counts as accepted.
 func Standing(t *state.Tree, h *schemas.MirrorHandled) (outcome, reply string) {
 	for _, p := range h.Specs {
 		ref, ok := refOf(p)

@@ -7,9 +7,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// verdict says what follows from the status.
-func (d *decision) verdict() Verdict {
-	v := Verdict{Status: &d.st, Moves: d.moves, Message: d.message()}
+// decision returns the decision for the status.
+func (d *decider) decision() Decision {
+	v := Decision{Status: &d.st, Moves: d.moves, Message: d.message()}
 	var due time.Time
 	v.Ask, due = d.wanted()
 	switch {
@@ -23,8 +23,8 @@ func (d *decision) verdict() Verdict {
 	return v
 }
 
-// message tells how things stand, naming id and parties.
-func (d *decision) message() string {
+// message describes the state, with id and parties.
+func (d *decider) message() string {
 	spec := d.Spec
 	switch d.st.Phase {
 	case schemas.ClarificationPending:
@@ -42,7 +42,7 @@ func (d *decision) message() string {
 	return fmt.Sprintf("%s is %s", d.st.ID, d.st.Phase)
 }
 
-func (d *decision) retryMessage() string {
+func (d *decider) retryMessage() string {
 	if d.Target.Human {
 		return "it is escalated if the time passes once more"
 	}

@@ -20,7 +20,7 @@ func TestStanding(t *testing.T) {
 		}
 		w := newWorld(t, a)
 		all := Decide(w.input())
-		before := w.after(nil, Verdict{}, nil).input().Tree
+		before := w.after(nil, Decision{}, nil).input().Tree
 		for _, v := range all {
 			for _, s := range v.Specs {
 				w.put(s.Path, encode(t, s))

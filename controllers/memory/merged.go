@@ -20,14 +20,14 @@ const (
 // inherited bounds how often a merged observation counts as seen by what its originals were.
 const inherited = 10
 
-// combine makes the observations that stand for a group: one, or more if the statements do not fit into one. Originals
-// that do not exist any more, or that another observation replaced, say nothing in it; nil if none is left.
+// combine makes the observations that represent a group: one, or more if the statements do not fit into one. Originals
+// that no longer exist, or that another observation replaced, are ignored; nil if none is left.
 //
-// A merged observation lists what its originals say, what several say once, decisions first, then by category and time;
-// each decision with its id, in full where there is room, else by its summary; what else there is by the same rule, after
-// the decisions. Its category is decision if there is one in it, else that of all, else compaction-summary. Agent, session
-// and time are those of the newest, anchors those of all with the newest digests. It was seen as often as all of them, up
-// to ten, and recalled as often as the one that was most: the fold knows better, see [Facts.recallsOf].
+// A merged observation lists the statements of its originals, shared ones once, decisions first, then by category and
+// time; each decision with its id, in full if there is room, else by its summary; the rest by the same rule, after the
+// decisions. Its category is decision if there is one in it, else that of all, else compaction-summary. Agent, session
+// and time are those of the newest, anchors those of all with the newest digests. Its seen count is the sum of all, up
+// to ten, and its recall count the highest one: the fold corrects it, see [Facts.recallsOf].
 func combine(group []string, member func(id string) *schemas.Observation) []schemas.Observation {
 	var members []*schemas.Observation
 	for _, id := range group {
@@ -38,7 +38,7 @@ func combine(group []string, member func(id string) *schemas.Observation) []sche
 	slices.SortFunc(members, compareStatements)
 	var out []schemas.Observation
 	for piece := 0; len(members) > 0; piece++ {
-		n := fitting(members)
+		n := fitCount(members)
 		out = append(out, combined(members[:n], group, piece))
 		members = members[n:]
 	}
@@ -60,13 +60,13 @@ func rankOfCategory(category string) int {
 	return len(all)
 }
 
-// fitting is how many of the members, at least one, fit into one content.
-func fitting(members []*schemas.Observation) int {
+// fitCount is how many of the members, at least one, fit into one content.
+func fitCount(members []*schemas.Observation) int {
 	size, said := 0, map[[3]string]bool{}
 	for n, o := range members {
 		key := sayingKey(o)
 		if said[key] {
-			size += againSize(o)
+			size += repeatedSize(o)
 		} else {
 			size += statementSize(o)
 		}
@@ -77,8 +77,8 @@ func fitting(members []*schemas.Observation) int {
 	return len(members)
 }
 
-// againSize bounds what an original takes that says what another one says in the same words: its id at most.
-func againSize(o *schemas.Observation) int { return len(o.ID) + 2 }
+// repeatedSize is the maximum size of an original whose statement equals another one's: that of its id.
+func repeatedSize(o *schemas.Observation) int { return len(o.ID) + 2 }
 
 // statementSize bounds the characters that an original takes at least.
 func statementSize(o *schemas.Observation) int {
@@ -162,8 +162,8 @@ func sayingKey(o *schemas.Observation) [3]string {
 	return [3]string{o.Category, flat(o.Content), flat(o.Summary)}
 }
 
-// toldOnce unites members of one category, content and summary, in the order of the first of each.
-func toldOnce(members []*schemas.Observation) []saying {
+// distinctSayings unites members of one category, content and summary, in the order of the first of each.
+func distinctSayings(members []*schemas.Observation) []saying {
 	var out []saying
 	places := map[[3]string]int{}
 	for _, o := range members {
@@ -178,10 +178,10 @@ func toldOnce(members []*schemas.Observation) []saying {
 	return out
 }
 
-// mergedContent tells each member by its summary, and then, decisions first and newer ones first, in full what there is
-// room for. What several say is told once.
+// mergedContent lists each member by its summary, and then, decisions first and newer ones first, in full as far as
+// there is room. Shared statements are listed once.
 func mergedContent(members []*schemas.Observation, category string) string {
-	all := toldOnce(members)
+	all := distinctSayings(members)
 	lines := make([]string, len(all))
 	room := contentLimit
 	for i, o := range all {
@@ -208,7 +208,7 @@ func mergedContent(members []*schemas.Observation, category string) string {
 
 // mergedSummary has the beginning of each member's summary, so that a search finds it by the words of any.
 func mergedSummary(members []*schemas.Observation) string {
-	all := toldOnce(members)
+	all := distinctSayings(members)
 	share := max(mergedLimit/len(all)-2, 24)
 	parts := make([]string, len(all))
 	for i, o := range all {
@@ -225,11 +225,11 @@ type seen struct {
 
 // compare tells which of two sightings counts: one with a digest, the later one, the one that sorts last.
 func (s seen) compare(other seen) int {
-	return cmp.Or(preferred(other.Digest != "", s.Digest != ""), s.at.Compare(other.at.Time),
+	return cmp.Or(trueFirst(other.Digest != "", s.Digest != ""), s.at.Compare(other.at.Time),
 		strings.Compare(s.Digest, other.Digest))
 }
 
-// unitedAnchors are the anchors of all, by path, each with the digest of whoever saw it last.
+// unitedAnchors returns the anchors of all, by path, each with its latest digest.
 func unitedAnchors(members []*schemas.Observation) []schemas.Anchor {
 	byPath := map[string]seen{}
 	var paths []string
@@ -258,7 +258,7 @@ const ellipsis = "…"
 // flat is a text on one line, with one space between words.
 func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// shorten cuts a flat text to so many characters, at a word if there is one in the last third.
+// shorten cuts a flat text to that many characters, at a word if there is one in the last third.
 func shorten(s string, most int) string {
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
 		return s

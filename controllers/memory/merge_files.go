@@ -11,10 +11,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// MergeFiles unites two files of one issue, or two archives, that went apart: observations by their ids, captures and
-// links by name, unknown fields of the file by theirs. Of two that differ the one that was verified last, or recalled
-// more, stays; the fold makes of specs and records what neither of them has. It is commutative, associative and
-// idempotent, and the result is in canonical form. The errors are those of [Parse].
+// MergeFiles merges two diverged files of one issue, or two archives: observations by id, captures and links by name,
+// unknown fields of the file by name. Of two that differ the one that was verified last, or recalled more, is kept;
+// the fold computes from specs and records what neither has. It is commutative, associative and idempotent, and the
+// result is in canonical form. The errors are those of [Parse].
 func MergeFiles(a, b []byte) ([]byte, error) {
 	x, err := readAny(a)
 	if err != nil {
@@ -101,7 +101,7 @@ func textOf(v any) []byte {
 	return raw
 }
 
-// MergeManifests unites two manifests by the ids of their lines. The next run makes it anew from the files.
+// MergeManifests merges two manifests by the ids of their lines. The next run rebuilds the manifest from the files.
 func MergeManifests(a, b []byte) ([]byte, error) {
 	all := map[string]schemas.ObservationIndex{}
 	for _, data := range [][]byte{a, b} {

@@ -17,10 +17,10 @@ type Wait struct {
 	Rank     int // precedence of From: larger is more downstream
 }
 
-// Victim is the question of a ring that is given up.
+// Victim is a question of a cycle that is given up.
 type Victim struct {
 	ID   string
-	Ring []string // the agents of one ring that it closes, its asker first
+	Ring []string // the agents of one cycle that it closes, its asker first
 }
 
 // downstream orders questions: of two in one ring the greater one is given up.
@@ -28,16 +28,17 @@ func downstream(a, b Wait) int {
 	return cmp.Or(cmp.Compare(a.Rank, b.Rank), a.Created.Compare(b.Created.Time), strings.Compare(a.ID, b.ID))
 }
 
-// Rings returns which questions have to be given up so that no agents wait for each other: of each ring, of any length,
-// the one of the most downstream agent (the largest Rank; among equals the later one, then the larger ID). The victims
-// come sorted by ID, and do not depend on the order of waits.
+// Rings returns the questions to give up so that no agents wait for each other: of each cycle, of any length, the one
+// of the most downstream agent (the largest Rank; among equals the later one, then the larger ID). The victims are
+// sorted by ID, and do not depend on the order of waits.
 //
-// A question is a victim if it closes a ring with questions that are all more upstream: if its two agents are in one
-// knot (a strongly connected part) as soon as the questions up to it are put in, the most upstream first. When that is,
-// is found for all of them at once by halving the order, in O(n·log n) steps of a depth-first search.
+// A question is a victim if it closes a cycle with questions that are all more upstream: if its two agents are in one
+// strongly connected component as soon as the questions up to it are inserted, the most upstream first. The insertion
+// that joins them is found for all questions at once by bisecting the order, in O(n·log n) steps of a depth-first
+// search.
 func Rings(waits []Wait) []Victim {
 	g := newGraph(waits)
-	edges := g.knotted(g.all())
+	edges := g.cyclic(g.allEdges())
 	if len(edges) == 0 {
 		return nil
 	}
@@ -51,23 +52,23 @@ func Rings(waits []Wait) []Victim {
 	return out
 }
 
-// graph is questions as edges between numbered agents. Edges are numbered from upstream to downstream.
-type graph struct {
+// cycleGraph has questions as edges between numbered agents. Edges are numbered from upstream to downstream.
+type cycleGraph struct {
 	waits    []Wait
 	from, to []int32  // agents, by edge
 	agents   []string // by number
-	parent   []int32  // agents that are one already (union-find)
+	parent   []int32  // united agents (union-find)
 	victims  []int32
 
-	out        [][]int32 // of the search: whom an agent leads to
-	knot       []int32   // the part that an agent is in, by one of its agents
-	components *topology.Components
-	whence     []int32 // of ring: by which agent each was reached, plus one
-	queue      []int32
+	out         [][]int32 // of the search: successors of an agent
+	component   []int32   // the component of an agent, by one of its agents
+	components  *topology.Components
+	predecessor []int32 // of ring: predecessor of each agent, plus one
+	queue       []int32
 }
 
-func newGraph(waits []Wait) *graph {
-	g := &graph{waits: slices.SortedFunc(slices.Values(waits), downstream)}
+func newGraph(waits []Wait) *cycleGraph {
+	g := &cycleGraph{waits: slices.SortedFunc(slices.Values(waits), downstream)}
 	number := map[string]int32{}
 	of := func(agent string) int32 {
 		i, ok := number[agent]
@@ -86,11 +87,11 @@ func newGraph(waits []Wait) *graph {
 		g.parent[i] = int32(i)
 	}
 	n := len(g.agents)
-	g.out, g.knot, g.whence, g.components = make([][]int32, n), make([]int32, n), make([]int32, n), topology.NewComponents(n)
+	g.out, g.component, g.predecessor, g.components = make([][]int32, n), make([]int32, n), make([]int32, n), topology.NewComponents(n)
 	return g
 }
 
-func (g *graph) all() []int32 {
+func (g *cycleGraph) allEdges() []int32 {
 	out := make([]int32, len(g.from))
 	for i := range out {
 		out[i] = int32(i)
@@ -98,8 +99,8 @@ func (g *graph) all() []int32 {
 	return out
 }
 
-// find is the agent that stands for all that are one with v.
-func (g *graph) find(v int32) int32 {
+// find returns the representative of v (union-find).
+func (g *cycleGraph) find(v int32) int32 {
 	for g.parent[v] != v {
 		g.parent[v] = g.parent[g.parent[v]]
 		v = g.parent[v]
@@ -107,17 +108,19 @@ func (g *graph) find(v int32) int32 {
 	return v
 }
 
-// knotted returns the edges that lie inside of a knot of edges.
-func (g *graph) knotted(edges []int32) []int32 {
+// cyclic returns the edges that lie inside a strongly connected component of edges.
+func (g *cycleGraph) cyclic(edges []int32) []int32 {
 	g.search(edges, func(e int32) (int32, int32) { return g.find(g.from[e]), g.find(g.to[e]) })
 	return slices.DeleteFunc(slices.Clone(edges), func(e int32) bool { return !g.inside(e) })
 }
 
-func (g *graph) inside(e int32) bool { return g.knot[g.find(g.from[e])] == g.knot[g.find(g.to[e])] }
+func (g *cycleGraph) inside(e int32) bool {
+	return g.component[g.find(g.from[e])] == g.component[g.find(g.to[e])]
+}
 
-// closers finds the victims among edges, given that the agents of each come into one knot with the edge numbered lo at
-// the earliest, and hi at the latest. Agents that were in one knot before are one already.
-func (g *graph) closers(lo, hi int, edges []int32) {
+// closers finds the victims among edges, given that the agents of each join one component with the insertion of edge
+// lo at the earliest, and hi at the latest. Agents that were in one component before are united already.
+func (g *cycleGraph) closers(lo, hi int, edges []int32) {
 	if len(edges) == 0 {
 		return
 	}
@@ -127,7 +130,7 @@ func (g *graph) closers(lo, hi int, edges []int32) {
 	}
 	mid := (lo + hi) / 2
 	n, _ := slices.BinarySearch(edges, int32(mid+1))
-	g.knotted(edges[:n])
+	g.cyclic(edges[:n])
 	var early, late []int32
 	for i, e := range edges {
 		if i < n && g.inside(e) {
@@ -140,8 +143,9 @@ func (g *graph) closers(lo, hi int, edges []int32) {
 	g.closers(mid+1, hi, late)
 }
 
-// unite makes the agents of edges one, which edge last brought into one knot: a victim, if it is among them.
-func (g *graph) unite(last int32, edges []int32) {
+// unite joins the agents of edges, which the insertion of edge last put into one component: a victim, if it is among
+// them.
+func (g *cycleGraph) unite(last int32, edges []int32) {
 	for _, e := range edges {
 		if e == last {
 			g.victims = append(g.victims, e)
@@ -150,11 +154,11 @@ func (g *graph) unite(last int32, edges []int32) {
 	}
 }
 
-// pair is that an agent waits for another; edge is the most upstream question that makes it so.
+// pair is an agent that waits for another; edge is the most upstream question between them.
 type pair struct{ to, edge int32 }
 
-// pairs lists whom each agent waits for, in the order of names.
-func (g *graph) pairs() [][]pair {
+// pairs lists the agents that each agent waits for, in the order of names.
+func (g *cycleGraph) pairs() [][]pair {
 	out := make([][]pair, len(g.agents))
 	for e := range g.from {
 		from, to := g.from[e], g.to[e]
@@ -167,32 +171,32 @@ func (g *graph) pairs() [][]pair {
 	return out
 }
 
-// ring is the shortest ring that edge e closes with edges that are more upstream; ties go by the names of the agents.
-// It begins with the asker of e and follows the questions.
-func (g *graph) ring(e int32, pairs [][]pair) []string {
+// ring returns the shortest cycle that edge e closes with edges that are more upstream; ties are decided by the names
+// of the agents. It begins with the asker of e and follows the questions.
+func (g *cycleGraph) ring(e int32, pairs [][]pair) []string {
 	start, goal := g.to[e], g.from[e]
-	clear(g.whence)
-	g.whence[start] = start + 1
+	clear(g.predecessor)
+	g.predecessor[start] = start + 1
 	queue := append(g.queue[:0], start)
-	for i := 0; g.whence[goal] == 0; i++ {
+	for i := 0; g.predecessor[goal] == 0; i++ {
 		for _, p := range pairs[queue[i]] {
-			if g.whence[p.to] == 0 && p.edge < e {
-				g.whence[p.to] = queue[i] + 1
+			if g.predecessor[p.to] == 0 && p.edge < e {
+				g.predecessor[p.to] = queue[i] + 1
 				queue = append(queue, p.to)
 			}
 		}
 	}
 	g.queue = queue
 	way := []string{g.agents[goal]}
-	for v := goal; v != start; v = g.whence[v] - 1 {
-		way = append(way, g.agents[g.whence[v]-1])
+	for v := goal; v != start; v = g.predecessor[v] - 1 {
+		way = append(way, g.agents[g.predecessor[v]-1])
 	}
 	slices.Reverse(way[1:])
 	return way
 }
 
-// search finds the parts of a graph of edges, whose ends the function tells; knot has them afterwards.
-func (g *graph) search(edges []int32, ends func(e int32) (from, to int32)) {
+// search finds the components of a graph of edges, whose ends the function returns; it sets component.
+func (g *cycleGraph) search(edges []int32, ends func(e int32) (from, to int32)) {
 	for _, e := range edges {
 		v, w := ends(e)
 		g.forget(v)
@@ -206,18 +210,18 @@ func (g *graph) search(edges []int32, ends func(e int32) (from, to int32)) {
 		v, _ := ends(e)
 		g.components.Search(uint32(v), g.next, func(nodes []uint32) {
 			for _, node := range nodes {
-				g.knot[node] = int32(nodes[0])
+				g.component[node] = int32(nodes[0])
 			}
 		})
 	}
 }
 
-func (g *graph) forget(v int32) {
+func (g *cycleGraph) forget(v int32) {
 	g.out[v] = g.out[v][:0]
 	g.components.Forget(uint32(v))
 }
 
-func (g *graph) next(v uint32, at *int) (uint32, bool) {
+func (g *cycleGraph) next(v uint32, at *int) (uint32, bool) {
 	if *at >= len(g.out[v]) {
 		return 0, false
 	}
