@@ -126,7 +126,7 @@ type head struct {
 	complete bool // nothing else belongs to the match
 }
 
-// maxHeads bounds the literals of a rule: what has more is not told by its beginning.
+// maxHeads bounds the literals of a rule: a rule with more is not selected by its beginning.
 const maxHeads = 96
 
 // prefixes lists the literals that matches of re begin with; each match begins with one of them.

@@ -30,7 +30,7 @@ func reflector(dir string) (*jsonschema.Reflector, error) {
 }
 
 // describe turns a doc comment into a description. Go's comments begin with the name of the field; the reader of a
-// schema knows the field by another name, which stands beside the description anyway.
+// schema knows the field by another name, which is shown next to the description anyway.
 func describe(name, comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	rest, ok := strings.CutPrefix(text, name+" ")

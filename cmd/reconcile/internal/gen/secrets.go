@@ -15,8 +15,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// The detector of secrets runs the rules of gitleaks. They are taken from its module, which is no dependency of this
-// one: it is downloaded to be read, and nothing of it is linked.
+// The detector of secrets runs the rules of gitleaks. They are read from its module, which is downloaded but is not
+// a dependency of this one: nothing of it is linked.
 const (
 	gitleaksModule = "github.com/zricethezav/gitleaks/v8@v8.30.1"
 	gitleaksSum    = "h1:PmEvCfVI7ti9dV3s5aMZUY7sS2GxRvG3yzih7E+cS3w="
@@ -24,11 +24,11 @@ const (
 	secretLicense  = "schemas/secrets/LICENSE-gitleaks"
 )
 
-// errNoModule means that the module is neither in Go's cache nor to be had.
+// errNoModule reports that the module is neither in Go's cache nor available for download.
 var errNoModule = errors.New(gitleaksModule + " is not in the module cache: run go mod download " + gitleaksModule)
 
-// gitleaksFiles are the rules in the detector's form, and their licence. The error is errNoModule if the module cannot
-// be had; offline, it is only looked for in the cache.
+// gitleaksFiles returns the rules in the detector's form, and their licence. The error is errNoModule if the module is
+// not available; with offline it is only searched in the cache.
 func gitleaksFiles(offline bool) ([]file, error) {
 	dir, err := moduleDir(offline)
 	if err != nil {
@@ -46,7 +46,7 @@ func gitleaksFiles(offline bool) ([]file, error) {
 	return []file{{secretRules, rules}, {secretLicense, license}}, err
 }
 
-// moduleDir finds the module in Go's cache, or has it downloaded.
+// moduleDir finds the module in Go's cache, or downloads it.
 func moduleDir(offline bool) (string, error) {
 	cmd := exec.Command("go", "mod", "download", "-json", gitleaksModule)
 	cmd.Dir = os.TempDir() // outside of this module, whose go.sum it is not to change
@@ -64,7 +64,7 @@ func moduleDir(offline bool) (string, error) {
 	return m.Dir, nil
 }
 
-// gitleaksConfig is what is used of config/gitleaks.toml.
+// gitleaksConfig has the used fields of config/gitleaks.toml.
 type gitleaksConfig struct {
 	Allowlist gitleaksAllow  `toml:"allowlist"`
 	Rules     []gitleaksRule `toml:"rules"`
@@ -87,15 +87,15 @@ type gitleaksAllow struct {
 	StopWords   []string `toml:"stopwords"`
 }
 
-// ownRules covers these rules, each by something that finds more in text of which no file name is known.
+// ownRules are replaced by rules of our own, each of which finds more in text without a known file name.
 var ownRules = []string{
 	"private-key", "pkcs12-file", "hashicorp-tf-password", "nuget-config-password", "freemius-secret-key",
 	"kubernetes-secret-yaml",
 }
 
-// nearRules have no literal that every match begins with. They are run on the text around a keyword: so many bytes
-// before it and after. gitleaks runs them on the whole file that has the keyword anywhere, by which every commit in a
-// file that mentions Sourcegraph is a secret.
+// nearRules have no literal that begins every match. They run on the text around a keyword: this many bytes before it
+// and after. gitleaks runs them on the whole file that has the keyword anywhere, so that every commit in a file that
+// mentions Sourcegraph is a secret.
 var nearRules = map[string][2]int{
 	"azure-ad-client-secret":    {8, 48},
 	"facebook-access-token":     {200, 400},
@@ -111,7 +111,7 @@ var nearRules = map[string][2]int{
 	"slack-webhook-url":         {16, 128},
 }
 
-// convertRules brings the rules into the form that package secrets reads: lines of fields between tabs.
+// convertRules converts the rules to the form that package secrets reads: lines of fields between tabs.
 //
 //	pair   id entropy         shortest longest  names  regular expression of the value
 //	token  id entropy group   boundary longest  heads  regular expression, anchored at a head

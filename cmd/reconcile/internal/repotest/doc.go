@@ -1,3 +1,3 @@
-// Package repotest holds the tests of the repository as a whole: that imports keep to the floors of ARCHITECTURE.md, that
-// documents name only what exists, and that the commands which they show print what they say.
+// Package repotest holds the tests of the repository as a whole: imports keep to the floors of ARCHITECTURE.md, documents
+// name only things that exist, and the commands in them print the documented output.
 package repotest

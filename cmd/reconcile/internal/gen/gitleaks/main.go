@@ -1,11 +1,11 @@
-// Command gitleaks writes what package secrets is compared with: the texts that the rules of gitleaks are tested with
-// by its authors, and what the library finds in each. It is a module of its own, because the library is no dependency
-// of reconcile. It is run from its folder when the version of gitleaks changes:
+// Command gitleaks writes the reference data for package secrets: the texts with which the authors of gitleaks test
+// their rules, and the findings of the library in each. It is a separate module, because the library must not be a
+// dependency of reconcile. Run it in its folder when the version of gitleaks changes:
 //
 //	go run . ../../../../../schemas/secrets/testdata/gitleaks.jsonl.gz
 //
-// The file is packed because it is full of what looks like secrets: scanners, and servers that refuse a push, would
-// stumble over it. Some texts hold random characters, so that each run writes another file.
+// The file is compressed because it is full of text that looks like secrets, which secret scanners and push protection
+// would report. Some texts hold random characters, so that each run writes another file.
 package main
 
 import (
@@ -71,8 +71,8 @@ func run(args []string) error {
 	return f.Close()
 }
 
-// collect runs the program that makes gitleaks' configuration, in a copy in which the test of a rule is replaced by one
-// that writes down what it is called with.
+// collect runs the program that makes gitleaks' configuration, in a copy in which the test function of a rule is
+// replaced by one that records its arguments.
 func collect() ([]testCase, error) {
 	dir, err := output(".", "go", "list", "-m", "-f", "{{.Dir}}", module)
 	if err != nil {

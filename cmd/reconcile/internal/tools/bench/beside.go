@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// besides: what a change of the program did to large trees, beside another binary of it (-beside): a first run, a run after
-// an edit, and a run that has to read all of it.
+// besides: a change of the program, compared with another binary of it (-beside), on large trees: a first run, a run after
+// an edit, and a run that has to read everything.
 func (b *bench) besides(ctx context.Context, _ []int) error {
 	if b.beside == "" {
 		return nil
@@ -48,7 +48,7 @@ func (b *bench) besides(ctx context.Context, _ []int) error {
 			return run()
 		}
 	}
-	var next [2]usage // takes in what the first run wrote
+	var next [2]usage // reads the result of the first run
 	for i := range next {
 		var err error
 		if next[i], err = edited[i](); err != nil {

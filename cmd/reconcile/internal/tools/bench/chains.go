@@ -15,7 +15,7 @@ import (
 // crowd is how many other DAGs a large tree has, and crowdNodes how many nodes each of them, which have all run.
 const crowd, crowdNodes = 10_000, 3
 
-// treeEdit is an edit after which so many nodes run.
+// treeEdit is an edit after which that many nodes run.
 type treeEdit struct {
 	name string
 	edit func(tree, tag string) error
@@ -101,7 +101,7 @@ func (b *bench) besideOwn(ctx context.Context, e treeEdit, trees ...string) erro
 	return nil
 }
 
-// looks counts what a run looks at, where strace can be had.
+// looks counts the file accesses of a run, if strace is available.
 func (b *bench) looks(ctx context.Context, tree string) error {
 	if _, err := exec.LookPath("strace"); err != nil {
 		return nil

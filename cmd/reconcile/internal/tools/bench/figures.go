@@ -110,7 +110,7 @@ func (b *bench) version(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// idle: a run with nothing to do, beside git status on the same tree.
+// idle: a run with nothing to do, compared with git status on the same tree.
 func (b *bench) idle(ctx context.Context, sizes []int) error {
 	for _, n := range sizes {
 		dir, err := b.tree(ctx, n)
@@ -128,7 +128,7 @@ func (b *bench) idle(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// cold: a run without any cache, beside plain yaml.v3 with schema validation of the same files.
+// cold: a run without any cache, compared with plain yaml.v3 with schema validation of the same files.
 func (b *bench) cold(ctx context.Context, sizes []int) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -168,8 +168,8 @@ func (b *bench) cold(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// perObjectBound is the bound of a cold run in µs of CPU. In small trees starting the process weighs more than the
-// objects do, and there is none.
+// perObjectBound is the bound of a cold run in µs of CPU. Small trees, where the start of the process dominates,
+// have no bound.
 func perObjectBound(n int) float64 {
 	if n < 10_000 {
 		return 0
@@ -187,7 +187,7 @@ func peakBound(n int) float64 {
 
 func mib(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
 
-// dag: a thousand commands that do nothing, beside make -j2.
+// dag: a thousand commands that do nothing, compared with make -j2.
 func (b *bench) dag(ctx context.Context, _ []int) error {
 	const nodes = 1000
 	dir, err := os.MkdirTemp("", "reconcile-bench-dag")

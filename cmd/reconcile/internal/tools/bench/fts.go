@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// fts: search beside SQLite's FTS5, which the program in the folder fts does. That is a module of its own, so SQLite is no
+// fts: search compared with SQLite's FTS5, by the program in the folder fts. That is a separate module, so SQLite is not a
 // dependency of this one; the first run downloads it.
 func (b *bench) fts(ctx context.Context, _ []int) error {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "reconcile.dev/reconcile").Output()

@@ -174,7 +174,7 @@ func (g *generator) session(b *bytes.Buffer, i int) {
 		g.words(6), g.words(35), i, i+1, phase, []string{"high", "normal", "low"}[i%3])
 }
 
-// agent writes somebody who may ask the next one. Persons answer, so that nothing is run.
+// agent writes an agent that may ask the next one. Persons answer, so that nothing is run.
 func (g *generator) agent(b *bytes.Buffer, i int) {
 	head(b, "Agent", name("agents", i))
 	fmt.Fprintf(b, "  role: %s\n  description: >-\n    %s\n  concurrency: %d\n  canClarify: [%s]\n  runner:\n    human:\n",
@@ -240,7 +240,7 @@ func (g *generator) action(b *bytes.Buffer, i int) {
 		name("dags", i%g.amount("dags")), []string{"pause", "resume"}[i%2], i, g.words(20), at.Format(time.RFC3339))
 }
 
-// vocabulary is what the texts are made of.
+// vocabulary has the words of the texts.
 var vocabulary = strings.Fields(`adapter agent answer archive batch branch build cache change check clock commit condition
 	conflict daemon deadline decision digest document engine entry error event failure field file folder graph history
 	index input interval issue journal key layer ledger limit lock log merge message migration module node object

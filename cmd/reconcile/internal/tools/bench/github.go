@@ -28,8 +28,8 @@ type mirrored struct {
 // made, the others DAGs, on issues that people wrote.
 const mirroredIssues = 100
 
-// github: mirroring objects for the first time, and again when nothing changed, against an emulator. The emulator and the
-// proxy before it work on the same processors; what is compared is the number of requests.
+// github: mirroring objects for the first time, and again when nothing changed, against an emulator. The emulator and its
+// proxy share the processors; the compared figure is the number of requests.
 func (b *bench) github(ctx context.Context, _ []int) error {
 	if _, err := githubtest.Install(ctx); err != nil {
 		fmt.Fprintf(b.out, "\ngithub is not measured: %v\n", err)
@@ -81,7 +81,7 @@ func timed(do func() error) (usage, error) {
 	return usage{wall: time.Since(start)}, err
 }
 
-// make writes the objects, and has them decided on and run.
+// make writes the objects, and runs reconcile on them.
 func (m *mirrored) make(ctx context.Context, binary string) error {
 	if err := os.RemoveAll(m.dir); err != nil {
 		return err

@@ -28,7 +28,7 @@ func chainGraph(n int) work {
 	}}
 }
 
-// layerGraph has layers of which each node needs all of the layer before.
+// layerGraph has layers in which each node needs all nodes of the layer before.
 func layerGraph(layers, width int) work {
 	return work{"layers", layers * width, func(i int) (needs []int) {
 		for k := range width {
@@ -68,7 +68,7 @@ func (g work) write(dir string) error {
 	return nil
 }
 
-// graphs: what graphs of quick commands take beside make, and what they write.
+// graphs: the time of graphs of quick commands compared with make, and the bytes that they write.
 func (b *bench) graphs(ctx context.Context, _ []int) error {
 	dir, err := os.MkdirTemp("", "reconcile-bench-graphs")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // hnswProgram is the program in the folder hnsw, compiled.
 type hnswProgram struct{ dir string }
 
-// compileHNSW compiles it. The error says what is missing.
+// compileHNSW compiles it. The error names the missing tool or source.
 func compileHNSW(ctx context.Context) (*hnswProgram, error) {
 	compiler, err := exec.LookPath("c++")
 	if err != nil {

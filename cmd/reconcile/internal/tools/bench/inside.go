@@ -83,7 +83,7 @@ func (b *bench) decide(context.Context, []int) error {
 	return nil
 }
 
-// wideTree is a tree with one DAG of n nodes, each of which needs up to three earlier ones.
+// wideTree is a tree with one DAG of n nodes; each needs up to three earlier ones.
 func wideTree(n int) (*state.Tree, error) {
 	spec := &schemas.DAGSpec{Session: "one"}
 	for i := range n {
@@ -110,7 +110,7 @@ func wideTree(n int) (*state.Tree, error) {
 	return state.NewTree(nil, nil, entries...), nil
 }
 
-// commit: a hundred changed statuses in the largest tree, beside git add and git commit of the same paths.
+// commit: a hundred changed statuses in the largest tree, compared with git add and git commit of the same paths.
 func (b *bench) commit(ctx context.Context, sizes []int) error {
 	n := sizes[len(sizes)-1]
 	dir, err := b.tree(ctx, n)

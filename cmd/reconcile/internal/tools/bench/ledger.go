@@ -18,7 +18,7 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// ledger: reading and writing ledgers, the lock on them, and looking at all of them. What is compared is the figure of
+// ledger: reading and writing ledgers, their lock, and monitoring all of them, compared with the figures of
 // agentx-spec 7.1.
 func (b *bench) ledger(ctx context.Context, _ []int) error {
 	for _, measure := range []func(context.Context) error{b.ledgerFold, b.ledgerLock, b.ledgerMonitor, b.ledgerWriters} {
@@ -47,7 +47,7 @@ func inStore(measure func(s *state.Store) error) error {
 	return errors.Join(measure(s), s.Close())
 }
 
-// sample calls f so many times and returns how long each call took, after a tenth of them to warm up.
+// sample calls f n times and returns the time of each call, after a tenth of n calls to warm up.
 func sample(n int, f func(i int) error) ([]time.Duration, error) {
 	times := make([]time.Duration, 0, n)
 	for i := range n + n/10 {
@@ -62,7 +62,7 @@ func sample(n int, f func(i int) error) ([]time.Duration, error) {
 	return times, nil
 }
 
-// quantiles prints the median and the 99th percentile, which is what has a bound.
+// quantiles prints the median and the 99th percentile, which has the bound.
 func (b *bench) quantiles(what, specified string, times []time.Duration, bound float64) {
 	p50, p99 := quantile(times, 0.5), quantile(times, 0.99)
 	b.row(what, short(p50), "spec "+specified, short(p99), ms(p99), bound, " ms")
@@ -88,7 +88,7 @@ func (b *bench) ledgerFold(ctx context.Context) error {
 	})
 }
 
-// ledgerLock: the lock alone, when nobody else wants it.
+// ledgerLock: the lock alone, without contention.
 func (b *bench) ledgerLock(ctx context.Context) error {
 	return inStore(func(s *state.Store) error {
 		times, err := sample(100*b.runs, func(int) error {
@@ -176,7 +176,8 @@ func writeLedgers(dir string) error {
 	return nil
 }
 
-// ledgerMonitor: what is stale, stuck or deadlocked in all ledgers, as a new process finds it, without and with a cache.
+// ledgerMonitor: the stale, stuck and deadlocked questions in all ledgers, found by a new process, without and with a
+// cache.
 func (b *bench) ledgerMonitor(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "reconcile-bench-ledgers")
 	if err != nil {
@@ -239,7 +240,7 @@ const (
 	toWrite     = 160
 )
 
-// ledgerWriters: eight processes add records to one ledger, beside one process that adds as many.
+// ledgerWriters: eight processes add records to one ledger, compared with one process that adds as many.
 func (b *bench) ledgerWriters(ctx context.Context) error {
 	got, err := alternate(max(1, b.runs/2),
 		func() (usage, error) { return writeTogether(ctx, 1) },

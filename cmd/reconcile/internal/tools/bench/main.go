@@ -1,5 +1,5 @@
-// Command bench measures what the project promises of its speed and memory, each figure side by side with what it is
-// measured against, and generates the trees for that.
+// Command bench measures the promised speed and memory of the project, each figure next to its reference, and generates
+// the trees for that.
 //
 //	bench tree -n 10000 DIR     a tree of 10,000 objects of all kinds, with statuses, committed in a git work tree
 //	bench mixed -n 50000 DIR    the specs of a mixed tree in which nothing has run yet
@@ -96,10 +96,10 @@ func makeMixed(size string, seed uint64, args []string) error {
 	return newMixed(args[0], n, seed).write()
 }
 
-// build builds the binary to measure, unless one is given, as a release comes to its users: without cgo, which costs a
-// millisecond of linking at every start, and as a copy, like the git it is compared with. Of a file that the linker has
-// just written, memory holds single pages, which take the kernel another millisecond to map; of one that was copied, or
-// read from the disk, larger pieces. cleanup removes it.
+// build builds the binary to measure, unless one is given, as released: without cgo, which costs a millisecond of
+// linking at every start, and as a copy, like the git that it is compared with. A file just written by the linker is
+// cached in single pages, which take the kernel another millisecond to map; a copied one, or one read from disk, in
+// larger pieces. cleanup removes it.
 func build(ctx context.Context, binary string) (path string, cleanup func(), err error) {
 	if binary != "" {
 		path, err = filepath.Abs(binary)

@@ -123,8 +123,8 @@ func (t *table) wants(name string) bool {
 
 const rowForm = "%-46s %14s %14s %9s  %-8s %s\n"
 
-// row prints a figure: what was measured, what it is compared with, the number that has a bound, and the bound. A bound
-// of 0 means that there is none.
+// row prints a figure: its name, both measurements, the number that has a bound, and the bound. A bound of 0 means
+// none.
 func (t *table) row(what string, ours, theirs, number string, value, bound float64, unit string) {
 	t.judged(what, ours, theirs, number, "≤ "+trim(bound)+unit, bound > 0, value <= bound)
 }

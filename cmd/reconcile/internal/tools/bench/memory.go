@@ -32,10 +32,10 @@ type remembered struct {
 	alike int // how many observations in a row say nearly the same; 0: none do
 }
 
-// memoryStores are the sizes of the stores, and what is specified for them (agentx-spec, memory pipeline 7.1).
+// memoryStores are the sizes of the stores that agentx-spec, memory pipeline 7.1 specifies figures for.
 var memoryStores = []int{10_000, 50_000}
 
-// memory: capture, search, recall and reading of what agents learned, beside the figures of the specification.
+// memory: capture, search, recall and reading of observations, compared with the figures of the specification.
 func (b *bench) memory(ctx context.Context, _ []int) error {
 	for _, n := range memoryStores {
 		r := &remembered{
@@ -93,7 +93,7 @@ func (r *remembered) spec() *schemas.ObservationSpec {
 	return s
 }
 
-// make writes the Observations of a store, and has it made.
+// make writes the Observations of a store, and runs reconcile on them.
 func (r *remembered) make(ctx context.Context) error {
 	if err := os.RemoveAll(r.dir); err != nil {
 		return err

@@ -15,10 +15,10 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// memoryCapture: durable captures of 50 observations each, by one process. The store is the last thing measured, and made
-// anew for every few captures, so that it does not become another one. Beside it stands what the disk takes of that: after
-// each capture two files of the sizes of the two that it syncs are written, synced and renamed by nothing but system calls.
-// Garbage is collected as seldom as in the commands that capture.
+// memoryCapture: durable captures of 50 observations each, by one process. The store is measured last, and made again for
+// every few captures, so that its size stays. The reference is the disk's share: after each capture two files of the sizes
+// of the two that it syncs are written, synced and renamed by system calls alone. Garbage is collected as seldom as in the
+// commands that capture.
 func (b *bench) memoryCapture(ctx context.Context, r *remembered) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(memstore.HeapGrowth))
 	var captures, files []time.Duration
@@ -26,7 +26,7 @@ func (b *bench) memoryCapture(ctx context.Context, r *remembered) error {
 		if err := r.make(ctx); err != nil {
 			return err
 		}
-		_ = exec.CommandContext(ctx, "sync").Run() // else captures wait for what was just made to reach the disk
+		_ = exec.CommandContext(ctx, "sync").Run() // else captures wait until the new store is on disk
 		debug.FreeOSMemory()                       // and for what making it left in memory
 		some, bare, err := r.captures(ctx, 30)
 		if err != nil {

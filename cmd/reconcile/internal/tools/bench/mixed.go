@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// mixed makes the specs of a tree that nothing has run in yet. Its parts differ in size as those of real trees do: a few
-// DAGs have most of the nodes, one issue has a tenth of what was observed, a few owners have most of the sessions. Four
-// DAGs run, the others belong to sessions that are paused.
+// mixed makes the specs of a tree before its first run. Its parts differ in size as those of real trees do: a few DAGs
+// have most of the nodes, one issue has a tenth of the observations, a few owners have most of the sessions. Four DAGs
+// run, the others belong to sessions that are paused.
 type mixed struct {
 	dir string
 	n   int // files
@@ -23,7 +23,7 @@ func newMixed(dir string, n int, seed uint64) *mixed {
 	return &mixed{dir: dir, n: n, rnd: rand.New(rand.NewPCG(seed, uint64(n)))}
 }
 
-// parts are what n files are made of, in the order in which they are written.
+// parts returns how many objects of each kind n files have, in the order in which they are written.
 func (m *mixed) parts() (sessions, agents, dags, observations, requests, replies int) {
 	sessions, agents, dags = max(4, m.n/100), max(4, m.n/500), max(4, m.n/5)
 	requests = max(2, m.n*15/100)

@@ -73,7 +73,8 @@ func declaredNames(dir string) (defined, values []string, err error) {
 	return slices.DeleteFunc(defined, again), slices.DeleteFunc(values, again), err
 }
 
-// names: whether a search for an exact name, which stands once in Go's own source, has what it names first.
+// names: whether a search for an exact name, which is declared once in Go's own source, returns the declaration
+// first.
 func (v *vectorFigures) names(ctx context.Context, _ []int) error {
 	dir, err := v.indexedStd(ctx)
 	if err != nil {
@@ -116,8 +117,8 @@ func (v *vectorFigures) names(ctx context.Context, _ []int) error {
 // known is how many observations are searched for, before their issues are compacted and after.
 const known = 60
 
-// memoryKnown: of observations of which some are alike, how many are found by words of theirs, before a compaction and
-// after it, and how many tokens the memory has.
+// memoryKnown: of observations, some of them similar, how many are found by some of their words, before and after a
+// compaction, and how many tokens the memory has.
 func (b *bench) memoryKnown(ctx context.Context, _ []int) error {
 	n := memoryStores[0]
 	r := &remembered{

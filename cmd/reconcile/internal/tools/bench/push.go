@@ -159,7 +159,7 @@ func pushTogether(ctx context.Context, dir, url string, same bool) ([]pushed, er
 	return all, err
 }
 
-// shareAll is the command bench share: change a status and push it, again and again, beside others.
+// shareAll is the command bench share: change a status and push it, again and again, concurrently with others.
 func shareAll(ctx context.Context, args []string) error {
 	if len(args) != 4 {
 		return fmt.Errorf("usage: bench share DIR NAME COUNT FILE")
@@ -223,7 +223,7 @@ func (s *sharer) share(ctx context.Context) (p pushed, err error) {
 	}
 }
 
-// change decides anew: the next number after the one that is there.
+// change makes the next decision: the number after the current one.
 func (s *sharer) change() error {
 	was, _ := os.ReadFile(filepath.Join(s.dir, s.paths[0])) // none: 0
 	n, _ := strconv.Atoi(strings.TrimSpace(string(was)))
@@ -242,7 +242,7 @@ func ownedByAll(path string) gitrepo.Ownership {
 	return gitrepo.Status
 }
 
-// pushTurn: what a turn of ten statuses costs beyond git push, in a large tree, over file: looking for what is new,
+// pushTurn: the cost of a turn of ten statuses beyond git push, in a large tree, over file: finding changes,
 // commit, and push.
 func (b *bench) pushTurn(ctx context.Context, n int) error {
 	dir, err := b.tree(ctx, n)

@@ -32,7 +32,7 @@ type vectorFigures struct {
 	related map[int]*nodeIndex // by the number of nodes
 }
 
-// vectorIndex is an index, as a file that is mapped, and what it took to build it.
+// vectorIndex is an index in a mapped file, and the cost of building it.
 type vectorIndex struct {
 	*knn.Index
 	data  *knntest.Data
@@ -138,7 +138,7 @@ type point struct {
 	mean, p99 time.Duration
 }
 
-// ask searches for all queries, once to see what is found and runs times to see how long that takes.
+// ask searches for all queries, once for the results and runs times for the time.
 func (x *vectorIndex) ask(o knn.SearchOptions, truth [][]knntest.Neighbor, runs int) (point, error) {
 	var p point
 	o.Into = make([]knn.Hit, 0, knn.DefaultK)
@@ -177,7 +177,7 @@ func (x *vectorIndex) ask(o knn.SearchOptions, truth [][]knntest.Neighbor, runs 
 // inverse is the number whose product with the factor of vectorID is 1, modulo 2^64.
 const inverse = 0xf1de83e19937733d
 
-// row is the row that an ID was made of.
+// row returns the row from which an ID was made.
 func (x *vectorIndex) row(id uint64) uint32 { return uint32(id * inverse) }
 
 // efforts are how many candidates searches keep that a curve goes through.
@@ -247,7 +247,7 @@ func (v *vectorFigures) curveRows(x *vectorIndex, what string, curve []point, go
 	}
 }
 
-// goals are what is to be reached at each level.
+// goals are the goals for each level.
 func goals(level kernel.Instructions) []goal {
 	switch level {
 	case kernel.AVX512:
@@ -258,7 +258,7 @@ func goals(level kernel.Instructions) []goal {
 	return []goal{{recall: 0.95}, {recall: 0.99}}
 }
 
-// search: approximate searches with each set of instructions, by one thread, beside an exact scan.
+// search: approximate searches with each set of instructions, by one thread, compared with an exact scan.
 func (v *vectorFigures) search(context.Context, []int) error {
 	x, err := v.index(v.spec(knntest.Clustered, graphVectors))
 	if err != nil {

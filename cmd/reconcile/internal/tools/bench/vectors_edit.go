@@ -75,8 +75,8 @@ var editings = []editing{
 // status after the same edits.
 type editTimes struct{ after, still, git []time.Duration }
 
-// edited measures how long a look at Go's own source takes that has an index, as a whole process beside git status: where
-// nothing changed since the index was built, after edits, and where nothing changed since these were taken in.
+// edited measures a refresh of an existing index of Go's own source, as a whole process, compared with git status:
+// without changes since the index was built, after edits, and without changes since these were indexed.
 func (v *vectorFigures) edited(ctx context.Context, _ []int) error {
 	dir, err := v.indexedStd(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (v *vectorFigures) edited(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// editRow prints the median, which has the bound in milliseconds, beside that of git status, and then the longest.
+// editRow prints the median, which has the bound in milliseconds, next to that of git status, and then the longest.
 func (v *vectorFigures) editRow(what string, took, git []time.Duration, bound float64) {
 	p50, most := quantile(took, 0.5), slices.Max(took)
 	v.row("Go's source, "+what, short(p50), short(quantile(git, 0.5)), short(p50), ms(p50), bound, " ms")
@@ -107,7 +107,7 @@ func (v *vectorFigures) editRow(what string, took, git []time.Duration, bound fl
 	}
 }
 
-// edit edits the files in turn, none if there are none, and leaves them as they were.
+// edit edits the files in turn, if any, and restores them.
 func (v *vectorFigures) edit(ctx context.Context, dir string, e editing) (t editTimes, err error) {
 	texts := make([][]byte, len(e.files))
 	for i, file := range e.files {
@@ -120,7 +120,7 @@ func (v *vectorFigures) edit(ctx context.Context, dir string, e editing) (t edit
 	if _, err := process(v.reconcile(ctx, dir, "index")); err != nil {
 		return t, err // what edits before left
 	}
-	each := max(1, len(e.files)) // the first edits come to files that nobody has looked at
+	each := max(1, len(e.files)) // the first edits concern files that were not read before
 	for n := range (edits + 1) * each {
 		if len(e.files) > 0 {
 			i := n % len(e.files)
@@ -139,7 +139,8 @@ func (v *vectorFigures) edit(ctx context.Context, dir string, e editing) (t edit
 	return t, nil
 }
 
-// look measures git status and index, which is to find that something changed or that nothing did, and then index once more.
+// look measures git status and index, which must find that something changed or that nothing did, and then index
+// again.
 func (v *vectorFigures) look(ctx context.Context, dir string, changed, counts bool, t *editTimes) error {
 	git, err := process(gitCommand(ctx, dir, "status", "--short"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // kindAsked is how many queries each kind is asked, fewer than others: there are many kinds.
 const kindAsked = 300
 
-// kinds: vectors of all kinds, beside hnswlib. Dims are those of common embeddings.
+// kinds: vectors of all kinds, compared with hnswlib. Dims are those of common embeddings.
 func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 	program, missing := compileHNSW(ctx)
 	if missing != nil {
@@ -52,8 +52,8 @@ func (v *vectorFigures) kindsOf(n int) (specs []knntest.Spec) {
 	return specs
 }
 
-// kind measures one kind: what is found by default, with more effort and of the vectors themselves, and, unless there is no
-// program, how fast beside hnswlib.
+// kind measures one kind: recall by default, with more effort and with exact vectors, and, if there is a program, the speed
+// compared with hnswlib.
 func (v *vectorFigures) kind(ctx context.Context, spec knntest.Spec, program *hnswProgram) error {
 	x := &vectorIndex{data: spec.Make()}
 	if _, err := x.build(knn.Options{Dims: spec.Dims}); err != nil {
@@ -121,7 +121,7 @@ func (x *vectorIndex) findsItself(o knn.SearchOptions) (float64, error) {
 	return float64(found) / float64(asked), nil
 }
 
-// beside compares the rates at equal recall, on one thread, in turn.
+// beside compares the rates at equal recall, on one thread, alternately.
 func (v *vectorFigures) beside(ctx context.Context, x *vectorIndex, name string, truth [][]knntest.Neighbor, program *hnswProgram) error {
 	theirs, err := program.start(ctx, x.data)
 	if err != nil {

@@ -27,7 +27,7 @@ type nodeIndex struct {
 	queries []string
 }
 
-// nodes builds the index of so many nodes, or returns the one that was.
+// nodes builds the index of n nodes, or returns the cached one.
 func (v *vectorFigures) nodes(ctx context.Context, n int) (*nodeIndex, error) {
 	if x := v.related[n]; x != nil {
 		return x, nil
@@ -66,7 +66,7 @@ func (v *vectorFigures) kept(x *nodeIndex, inputs uint64) bool {
 }
 
 func writeNodes(ctx context.Context, path string, inputs []vectors.Input) (err error) {
-	var refused error // a node or an edge that is not what it should be
+	var refused error // an invalid node or edge
 	made, err := vectors.Build(ctx, inputs, vectors.Options{Warn: func(err error) { refused = err }})
 	if err = errors.Join(err, refused); err != nil {
 		return err
@@ -95,8 +95,8 @@ type folder struct {
 	n      int // nodes of all folders
 }
 
-// nodeInputs are folders of sources with what was written about them and done to them: about five edges for each node,
-// most to what is near, an eighth of the calls to the few functions that everybody calls.
+// nodeInputs are folders of sources with documents and work about them: about five edges for each node, most to
+// neighbours, an eighth of the calls to a few common functions.
 func nodeInputs(corpus *lexicaltest.Corpus, seed uint64, n int) []vectors.Input {
 	var inputs []vectors.Input
 	for from := 0; from < n; from += nodesEach {

@@ -83,7 +83,7 @@ func moduleFolder(ctx context.Context, module string) (string, error) {
 // stdCopy is the folder of the first copy of Go's own source.
 const stdCopy = "copy0"
 
-// sources makes a repository with so many copies of Go's own source, each a module of its own.
+// sources makes a repository with that many copies of Go's own source, each a separate module.
 func (v *vectorFigures) sources(ctx context.Context, name string, copies int) (dir string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -121,12 +121,11 @@ func (v *vectorFigures) repository(ctx context.Context, name string, fill func(d
 	return dir, nil
 }
 
-// verified is what index --verify says of an index that is what a rebuild makes.
+// verified matches the output of index --verify for an index that equals a rebuilt one.
 var verified = regexp.MustCompile(`byte for byte; of the 10 nearest of \d+ vectors (\S+) were found, with --thorough \S+\n.*: (\S+) nodes of`)
 
-// coldBounds are those of a first index: seconds, MiB at most, and the percent of the nearest that a search finds at least;
-// 0 for none. What is said of recall is said of texts that are about something: those of the generated memory are words at
-// random, to which nothing is near.
+// coldBounds are those of a first index: seconds, maximum MiB, and minimum recall in percent; 0 for none. The bound of
+// recall is for texts with a subject: the texts of the generated memory are random words, without near neighbours.
 type coldBounds struct{ seconds, peak, recall float64 }
 
 // coldIndex measures how long a first index takes, its memory, and whether it is what a rebuild makes.

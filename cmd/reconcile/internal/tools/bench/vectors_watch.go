@@ -14,8 +14,8 @@ import (
 	"reconcile.dev/reconcile/vectors"
 )
 
-// quiet is how long a watcher of the index waits for more changes: to act on them, and then to take them in. The second is
-// less than by default, so that nobody waits for the figure; both are taken off.
+// quiet is how long a watcher of the index waits for more changes: before it acts, and before it indexes them. The second
+// wait is shorter than the default, to measure faster; both are subtracted.
 const quiet = 2 * debounce
 
 // watchedIndex: from saving a file of Go's own source to the moment that the index holds it, while reconcile watches.
@@ -72,7 +72,7 @@ func (v *vectorFigures) watchedRows(ctx context.Context, w *watchedFile) error {
 // Where the index of a tree is, as the documentation says.
 const snapshotPath, deltaPath = "vectors/index.snapshot", "vectors/delta.snapshot"
 
-// watchedFile is a file that is saved again and again, while somebody else keeps the index.
+// watchedFile is a file that is saved again and again, while another process maintains the index.
 type watchedFile struct {
 	index       string // folder of the tree
 	file, draft string

@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical/lexicaltest"
 )
 
-// hybrid: whole searches, that end with what is found: by vectors and then along edges, and by all three rankings; of
-// everything, of a domain, of a kind, and of what has a label.
+// hybrid: whole searches, including the results: by vectors and then along edges, and by all three rankings; in
+// everything, in a domain, in a kind, and among nodes with a label.
 func (v *vectorFigures) hybrid(ctx context.Context, _ []int) error {
 	for _, n := range nodeSizes {
 		x, err := v.nodes(ctx, n)
@@ -48,7 +48,7 @@ func (v *vectorFigures) hybrid(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// ask asks for all texts, so many times.
+// ask searches for all texts, runs times.
 func (x *nodeIndex) ask(ctx context.Context, q vectors.Query, runs int) ([]time.Duration, error) {
 	found := 0
 	times, err := sample(runs*len(x.queries), func(i int) error {

@@ -61,7 +61,7 @@ func (b *bench) watch(ctx context.Context, sizes []int) (err error) {
 	return nil
 }
 
-// startWatch starts reconcile --watch. stop ends it as a user would, and reports what it said if it did not end well.
+// startWatch starts reconcile --watch. stop ends it as a user would, and reports its output if it failed.
 func (b *bench) startWatch(ctx context.Context, dir string) (stop func() error, err error) {
 	cmd := exec.CommandContext(ctx, b.binary, "-C", dir, "--quiet", "--watch")
 	cmd.Env = environment()

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// written runs a command and returns how many bytes it, and what it ran, passed to write and the like.
+// written runs a command and returns the number of bytes that it and its children passed to write and similar calls.
 func written(cmd *exec.Cmd) (int64, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	// Its counters can be read for as long as nobody has waited for it.
+	// Its counters can be read until the process is waited for.
 	err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	var counters []byte
 	if err == nil {

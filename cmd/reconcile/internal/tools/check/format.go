@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// checkFormat formats every Go file of the project and compares; so it needs no gofmt beside go.
+// checkFormat compares every Go file of the project with its formatted text; it needs no gofmt command.
 func checkFormat(_ context.Context, c *checker) result {
 	var text strings.Builder
 	err := filepath.WalkDir(c.root, func(name string, d fs.DirEntry, err error) error {
@@ -38,7 +38,7 @@ func checkFormat(_ context.Context, c *checker) result {
 	return passed()
 }
 
-// unformatted says what is wrong with the format of a Go file; "" when nothing is.
+// unformatted returns the format error of a Go file; "" if it has none.
 func unformatted(name string) string {
 	is, err := os.ReadFile(name)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 )
 
-// githubPackages are those whose tests are mostly about what is said to GitHub.
+// githubPackages are those whose tests mostly exercise GitHub.
 var githubPackages = []string{"./cmd/reconcile/internal/github/...", "./cmd/reconcile/internal/engine/mirroring/...",
 	"./cmd/reconcile/internal/tools/githubtest"}
 
-// onGitHub makes a step of the tests of packages of which some speak with an emulator of GitHub, which is installed for
-// them. Where that is not possible the others are run, and the step says loudly what it left out.
+// onGitHub makes a step of the tests of packages that need an emulator of GitHub, which it installs. If that is not
+// possible, the step runs the other tests, and reports the omitted ones prominently.
 func onGitHub(packages ...string) func(context.Context, *checker) result {
 	return func(ctx context.Context, c *checker) result {
 		_, missing := githubtest.Install(ctx)

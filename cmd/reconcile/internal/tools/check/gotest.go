@@ -48,8 +48,8 @@ func (c *checker) goTest(ctx context.Context, args []string) result {
 	return r
 }
 
-// readTests counts the tests of a go test -json stream and prints what is worth knowing of them to w. A package that
-// fails without a failing test (it does not build, it exits, it panics) counts as one failure.
+// readTests counts the tests of a go test -json stream and prints the relevant output to w. A package that fails
+// without a failing test (it does not build, it exits, it panics) counts as one failure.
 func readTests(stream io.Reader, w io.Writer) (tally, error) {
 	t := testReader{w: w, said: map[string]*strings.Builder{}, failures: map[string]int{}}
 	lines := bufio.NewReader(stream)
@@ -107,7 +107,7 @@ func (t *testReader) hear(e event) {
 	b.WriteString(e.Output)
 }
 
-// tell prints what was said under e's key.
+// tell prints the output under e's key.
 func (t *testReader) tell(e event) {
 	if b := t.said[e.key()]; b != nil {
 		fmt.Fprint(t.w, b)

@@ -67,11 +67,11 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	return c.all(ctx, wanted)
 }
 
-// quick stands for the steps to run before a commit.
+// quick names the steps to run before a commit.
 const quick = "quick"
 
-// choose returns the steps with the given names, in their own order. No names stand for all steps but those that a larger one
-// covers.
+// choose returns the steps with the given names, in their own order. Without names it returns all steps except those that a
+// larger one covers.
 func choose(all []step, names []string) ([]step, error) {
 	wanted := map[string]bool{}
 	for _, n := range names {
@@ -149,7 +149,7 @@ func (c *checker) all(ctx context.Context, steps []step) int {
 	return 0
 }
 
-// one runs a step and prints its line, after what it had to say.
+// one runs a step and prints its line, after its output.
 func (c *checker) one(ctx context.Context, s step) result {
 	start := time.Now()
 	r := s.run(ctx, c)

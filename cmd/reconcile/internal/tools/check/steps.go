@@ -18,7 +18,7 @@ type step struct {
 	covered     bool // by a larger step
 }
 
-// result is what became of a step.
+// result is the result of a step.
 type result struct {
 	tally
 	tests  bool   // the tally counts tests, not the step
@@ -26,7 +26,7 @@ type result struct {
 	excuse string // why the step was left out
 }
 
-// tally counts what was checked.
+// tally counts tests.
 type tally struct{ passed, failed, skipped int }
 
 func (t *tally) add(o tally) {
@@ -103,7 +103,7 @@ func (c *checker) command(ctx context.Context, argv []string) *exec.Cmd {
 	return cmd
 }
 
-// output runs a command and returns what it prints, or an error that says what it complained about.
+// output runs a command and returns its output, or an error with its error output.
 func (c *checker) output(ctx context.Context, argv ...string) (string, error) {
 	out, err := c.command(ctx, argv).Output()
 	var exit *exec.ExitError

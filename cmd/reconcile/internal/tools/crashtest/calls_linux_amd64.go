@@ -67,8 +67,8 @@ var shapes = map[uint64]shape{
 	unix.SYS_SYNC:      {name: "sync", op: SyncAll},
 }
 
-// counts reports whether a call is a place where the mode can strike. Killing before a sync leaves what killing before
-// the next change leaves, so syncs count only when they fail; a full disk hinders nobody from removing.
+// counts reports whether the mode can strike at a call. A kill before a sync has the same result as a kill before the
+// next change, so syncs count only when they fail; a full disk does not prevent removals.
 func counts(op Op, mode Mode, errno unix.Errno) bool {
 	switch mode {
 	case Torn:

@@ -1,15 +1,15 @@
-// Package crashtest stops a program at a chosen change of a file, as a crash, a full disk or a failing one would. It is
+// Package crashtest stops a program at a chosen change of a file, as a crash, a full disk or an I/O error would. It is
 // for tests only.
 //
-// [Run] starts a command under ptrace, sees every system call of all its threads and children that changes files below
-// a folder, and at the K-th one kills them all, lets half of a write happen and kills them, or has the call fail. A
-// seccomp filter, put into the program before its first instruction, keeps all other calls at full speed.
+// [Run] starts a command under ptrace, intercepts every system call of all its threads and children that changes files
+// below a folder, and at the K-th one kills them all, lets half of a write happen and kills them, or makes the call
+// fail. A seccomp filter, installed before the program's first instruction, keeps all other calls at full speed.
 //
-// [Every] does so for each call of a program in turn. [Lint] looks through a list of calls for renames that a power loss
-// could undo halfway. [TreeHash] tells whether two folders are the same.
+// [Every] does so for each call of a program in turn. [Lint] searches a list of calls for renames that a power loss
+// could undo halfway. [TreeHash] compares two folders.
 //
-// What it cannot see: writes through a memory map, io_uring, and 32-bit programs. The page cache survives a killed
-// process, so what only a power loss would show is left to Lint. The engine is for linux/amd64.
+// It does not intercept writes through a memory map, io_uring, and 32-bit programs. The page cache survives a killed
+// process, so problems that only a power loss causes are left to Lint. The engine is for linux/amd64.
 package crashtest
 
 import "syscall"

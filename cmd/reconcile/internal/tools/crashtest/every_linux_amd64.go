@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Every runs what fixture makes, a fresh folder each time, once for each call that counts for the mode, and has check look
-// at what is left: the K-th run was struck at the K-th call. It ends after the first run that was not struck, which did all
-// its work, and returns how many were. An error names K and the call.
+// Every runs the commands that fixture makes, each in a fresh folder, once for each call that counts for the mode, and
+// calls check on the result: the K-th run is struck at the K-th call. It ends after the first run that was not struck,
+// which completed, and returns how many were. An error names K and the call.
 func Every(ctx context.Context, fixture func() (Spec, error), check func(Spec, Result) error) (int, error) {
 	return EveryNth(ctx, 1, fixture, check)
 }

@@ -47,8 +47,8 @@ func filter() []unix.SockFilter {
 	return append(prog, ret(unix.SECCOMP_RET_ALLOW))
 }
 
-// install makes a process that stands at its first instruction load the filter: it steps through two system calls
-// that are written over that instruction, and puts everything back.
+// install makes a process that is stopped at its first instruction load the filter: it steps through two system
+// calls that are written over that instruction, and restores the registers and the code.
 func install(pid int) error {
 	var regs syscall.PtraceRegs
 	if err := syscall.PtraceGetRegs(pid, &regs); err != nil {

@@ -31,8 +31,8 @@ func (f Finding) String() string {
 	return f.Rule
 }
 
-// Lint reads the calls of a whole run. Calls that failed have no effect; ignore, if not nil, says of which paths
-// nothing need survive.
+// Lint checks the calls of a whole run. Calls that failed have no effect; ignore, if not nil, reports the paths
+// that need not survive.
 func Lint(calls []Call, ignore func(path string) bool) []Finding {
 	l := linter{dirty: map[string]bool{}, names: map[string]Call{}, ignore: ignore}
 	for _, c := range calls {
@@ -77,11 +77,11 @@ func (l *linter) rename(c Call) {
 	}
 	l.dirty[c.To] = l.dirty[c.Path]
 	delete(l.dirty, c.Path)
-	delete(l.names, c.Path) // whether the old name comes back is no harm: its content was made for here
+	delete(l.names, c.Path) // a reappearing old name is harmless: its content was made for this path
 	l.name(c.To, c)
 }
 
-// remove also forgets what was in a folder: its names went with it.
+// remove also drops the state of a folder's content: its names are removed with it.
 func (l *linter) remove(c Call) {
 	delete(l.dirty, c.Path)
 	for name := range l.names {

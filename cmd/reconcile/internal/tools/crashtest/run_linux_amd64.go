@@ -124,7 +124,7 @@ func run(ctx context.Context, s Spec) (Result, error) {
 	return t.result, err
 }
 
-// memFile is a file in memory, so that output needs neither a pipe that somebody reads nor a place on disk.
+// memFile creates a file in memory, so that output needs neither a reader of a pipe nor space on disk.
 func memFile(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {

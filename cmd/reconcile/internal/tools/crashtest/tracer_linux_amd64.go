@@ -114,7 +114,7 @@ func (t *tracer) killAll() {
 	}
 }
 
-// enter looks at a call that is about to be performed, and strikes if it is the one.
+// enter handles a call before its execution, and strikes if it is the chosen one.
 func (t *tracer) enter(pid int, k *task) {
 	k.begun = true
 	var regs syscall.PtraceRegs
@@ -154,7 +154,7 @@ func (t *tracer) strike(pid int, k *task, regs *syscall.PtraceRegs) {
 	}
 }
 
-// halve has a write do half of what it should. One with a vector becomes a plain one of half the first part.
+// halve makes a write do half of its work. One with a vector becomes a plain one of half the first part.
 func (t *tracer) halve(pid int, regs *syscall.PtraceRegs) {
 	s := shapes[regs.Orig_rax]
 	if s.size != 0 {

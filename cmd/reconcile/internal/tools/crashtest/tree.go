@@ -11,15 +11,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// TreeHash returns a hash of all that is below root, and the list that it is of: for each path, sorted, its mode and
-// the hash of its content or the target of its link. Times do not count. exclude are patterns as of package doublestar, of
-// paths relative to root; what is below an excluded folder is excluded too.
+// TreeHash returns a hash of the tree below root, and its listing: for each path, sorted, its mode and the hash of its
+// content or the target of its link. Times are ignored. exclude are patterns as of package doublestar, of paths relative
+// to root; an excluded folder excludes everything below it.
 func TreeHash(root string, exclude ...string) (hash, listing string, err error) {
 	return Listing(root, func(path string, data []byte) ([]byte, bool) { return data, !excluded(path, exclude) })
 }
 
-// Listing is TreeHash with contents edited: keep gets the relative path, and the content of a file, and returns what
-// is to be hashed, or false to leave the path out. For folders and links, data is nil.
+// Listing is TreeHash with edited contents: keep gets the relative path, and the content of a file, and returns the
+// content to hash, or false to leave the path out. For folders and links, data is nil.
 func Listing(root string, keep func(path string, data []byte) ([]byte, bool)) (hash, listing string, err error) {
 	var b strings.Builder
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {

@@ -29,7 +29,7 @@ var completions = []struct{ shell, name, installed string }{
 	{"powershell", "completions/reconcile.ps1", ""},
 }
 
-// extras makes what every archive holds beside the binary: completion scripts, man pages, and the documents.
+// extras makes the files of every archive other than the binary: completion scripts, man pages, and the documents.
 func (r *release) extras() ([]packed, error) {
 	host := filepath.Join(r.scratch, "host")
 	if _, err := output(r.root, "go", "build", "-tags", "man", "-o", host, "./cmd/reconcile"); err != nil {

@@ -161,7 +161,7 @@ func (r *release) sums() error {
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(b.String()), 0o644)
 }
 
-// output runs a command and returns what it prints, without the line end.
+// output runs a command and returns its output, without the line end.
 func output(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr

@@ -24,7 +24,8 @@ const (
 
 var released = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(-[0-9A-Za-z.-]+)?$`)
 
-// packageVersion is the version as package managers compare it; what was not tagged comes before every release.
+// packageVersion returns the version in the form that package managers compare; untagged builds precede every
+// release.
 func packageVersion(version string) string {
 	if m := released.FindStringSubmatch(version); m != nil {
 		return m[1] + strings.Replace(m[2], "-", "~", 1)

@@ -1,11 +1,11 @@
-// Command fts measures search beside SQLite's FTS5 on the same texts, with the same queries, in one run: the time of
-// each query, and how well the questions of the gold set are answered.
+// Command fts compares search with SQLite's FTS5 on the same texts, with the same queries, in one run: the time of each
+// query, and the quality of the results for the questions of the gold set.
 //
 //	go run -C cmd/reconcile/internal/tools/bench/fts . -n 50000
 //
-// It is a module of its own, so that SQLite is no dependency of reconcile. FTS5 has what it wants: its database is in
-// memory, statements are prepared, words that say nothing are taken out of the queries (they would be its most frequent
-// terms), and of the endings of words it keeps or cuts (porter) what answers more questions.
+// It is a separate module, so that SQLite is not a dependency of reconcile. FTS5 runs at its best: its database is in
+// memory, statements are prepared, stop words are removed from the queries (they would be its most frequent terms), and
+// it stems words (porter) or not, whichever answers more questions.
 package main
 
 import (
