@@ -70,7 +70,7 @@ func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool
 		switch {
 		case node != "" && n.Name != node:
 		case s.Verb == schemas.VerbHold,
-			isPerson(t, n.Agent) && (s.State == schemas.NodeBlocked || node != "" && !hasEnded(&s)):
+			IsPerson(t, n.Agent) && (s.State == schemas.NodeBlocked || node != "" && !hasEnded(&s)):
 			return true
 		}
 	}

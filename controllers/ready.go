@@ -214,7 +214,7 @@ func (b *board) question(q *openQuestion) {
 		it.Agent = ""
 		it.Task = "decide: " + q.Topic
 		it.Reason, it.Message = ReasonEscalated, fmt.Sprintf("%s asked %s, and agents could not settle it", q.From, q.To)
-	case q.Waiting() && isPerson(b.tree, q.To):
+	case q.Waiting() && IsPerson(b.tree, q.To):
 		it.Task = "answer: " + q.Topic
 		it.Reason, it.Message = ReasonPending, fmt.Sprintf("%s asks, round %d of %d", q.From, q.Round, q.MaxRounds)
 	default:
@@ -227,8 +227,8 @@ func (b *board) question(q *openQuestion) {
 	b.items = append(b.items, it)
 }
 
-// isPerson reports whether a person answers for the agent.
-func isPerson(t *state.Tree, agent string) bool {
+// IsPerson reports whether a person answers for the agent.
+func IsPerson(t *state.Tree, agent string) bool {
 	e := t.Entry(agentRef(agent))
 	if e == nil {
 		return false

@@ -134,14 +134,14 @@ func (s *Selection) Active(t *state.Tree) iter.Seq[*state.Entry] {
 // stalls reports whether a stalled object keeps a selected part from success: a node that is not selected does not.
 func (s *Selection) stalls(t *state.Tree, e *state.Entry) bool {
 	if s == nil {
-		return isStalled(e)
+		return IsStalled(e)
 	}
 	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
-		return e.Kind != schemas.SessionKind.Name && isStalled(e) // a session is told by its DAGs
+		return e.Kind != schemas.SessionKind.Name && IsStalled(e) // a session is told by its DAGs
 	}
 	in := s.In(t)
-	stalled := isStalled(e)
+	stalled := IsStalled(e)
 	for name, n := range st.Nodes {
 		if (n.State == schemas.NodeFailed || stalled && hasEnded(&n) && !met(&n)) && in(e.Ref, name) {
 			return true
@@ -149,5 +149,3 @@ func (s *Selection) stalls(t *state.Tree, e *state.Entry) bool {
 	}
 	return false
 }
-
-func isStalled(e *state.Entry) bool { return e.Brief().Stalled != "" }

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"iter"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
@@ -52,12 +53,30 @@ func ExpectsStatus(e *state.Entry) bool {
 }
 
 // StandingByKind counts objects by kind. Kinds without objects are left out.
-func StandingByKind(list []*state.Entry) map[string]StandingCount {
+func StandingByKind(list iter.Seq[*state.Entry]) map[string]StandingCount {
 	counts := map[string]StandingCount{}
-	for _, e := range list {
+	for e := range list {
 		if is := Standing(e); is.Total() > 0 {
 			is.Add(counts[e.Kind])
 			counts[e.Kind] = is
+		}
+	}
+	return counts
+}
+
+// Standing counts the objects that a selection is about by kind: what is dormant is ready.
+func (s *Selection) Standing(t *state.Tree) map[string]StandingCount {
+	counts := StandingByKind(s.Active(t))
+	if s != nil {
+		return counts
+	}
+	for _, k := range TableOf(t) {
+		c := counts[k.Name]
+		for range t.Dormant(k.Name) {
+			c.Ready++
+		}
+		if c.Total() > 0 {
+			counts[k.Name] = c
 		}
 	}
 	return counts
@@ -72,10 +91,7 @@ func ConditionOf(e *state.Entry, typ string) *schemas.Condition {
 }
 
 // IsStalled reports whether the status of an object says that nothing will change by itself.
-func IsStalled(e *state.Entry) bool {
-	c := ConditionOf(e, schemas.Stalled)
-	return c != nil && c.Status == schemas.True
-}
+func IsStalled(e *state.Entry) bool { return e.Brief().Stalled == schemas.True }
 
 // ReadyWord is True, False, Unknown before the first run, or "" where there is nothing to say.
 func ReadyWord(e *state.Entry) string {
@@ -167,9 +183,9 @@ func Interrupted(e *state.Entry) []string {
 }
 
 // NotReady lists the objects that wait, failed or are invalid.
-func NotReady(list []*state.Entry) []*state.Entry {
+func NotReady(list iter.Seq[*state.Entry]) []*state.Entry {
 	var out []*state.Entry
-	for _, e := range list {
+	for e := range list {
 		if c := Standing(e); c.Total() == 1 && c.Ready == 0 {
 			out = append(out, e)
 		}

@@ -159,7 +159,7 @@ func sequenceOf(id string) int {
 
 // recordedThread is a record of a ledger with what the status of its request adds.
 func recordedThread(t *state.Tree, issue int, c *schemas.Clarification) Thread {
-	m := Thread{IssueNumber: issue, Clarification: *c, Human: isPerson(t, c.To)}
+	m := Thread{IssueNumber: issue, Clarification: *c, Human: IsPerson(t, c.To)}
 	st := &schemas.ClarificationRequestStatus{}
 	if e := t.Entry(requestRef(c.Request)); e != nil && requestStatusOf(e).ID == c.ID {
 		m.Entry, st = e, requestStatusOf(e)
@@ -191,7 +191,7 @@ func turnSource(thread []schemas.ThreadEntry, turn schemas.ClarificationTurn) st
 func RequestedThread(t *state.Tree, e *state.Entry) Thread {
 	spec, st := requestSpec(e), requestStatusOf(e)
 	m := Thread{
-		Entry: e, IssueNumber: spec.Issue, Escalation: st.Escalation, Summary: st.Summary, Human: isPerson(t, spec.To),
+		Entry: e, IssueNumber: spec.Issue, Escalation: st.Escalation, Summary: st.Summary, Human: IsPerson(t, spec.To),
 		Clarification: schemas.Clarification{
 			ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking, Status: st.Phase,
 			Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, StaleAfter: st.StaleAfter,

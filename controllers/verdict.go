@@ -46,27 +46,13 @@ func (s *Selection) Verdict(t *state.Tree) Exit {
 	return verdict
 }
 
-// Counts counts the objects of each kind, in the order of the table of kinds. An object without a status that has nothing wrong
-// with it is ready: replies and observations only have one while something is.
+// Counts counts the objects of each kind, in the order of the table.
 func Counts(t *state.Tree) []state.Count {
+	standing := (*Selection)(nil).Standing(t)
 	var out []state.Count
 	for _, k := range TableOf(t) {
-		n := state.Count{Kind: k.Name}
-		for range t.Dormant(k.Name) {
-			n.Total++
-			n.Ready++
-		}
-		for _, e := range t.Active(k.Name) {
-			if e.Gone() {
-				continue
-			}
-			n.Total++
-			if isReady(e) || RefusedReply(e) {
-				n.Ready++
-			}
-		}
-		if n.Total > 0 {
-			out = append(out, n)
+		if n := standing[k.Name]; n.Total() > 0 {
+			out = append(out, state.Count{Kind: k.Name, Ready: n.Ready, Total: n.Total()})
 		}
 	}
 	return out

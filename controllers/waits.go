@@ -56,7 +56,7 @@ func (s *Selection) Waits(t *state.Tree) []Wait {
 		}
 	}
 	for _, q := range openQuestions(t) {
-		if q.Waiting() && q.wrong == "" && isPerson(t, q.To) && in(requestRef(q.Request), "") {
+		if q.Waiting() && q.wrong == "" && IsPerson(t, q.To) && in(requestRef(q.Request), "") {
 			out = append(out, Wait{What: q.ID, Who: contactOf(t, q.To), Task: "answer " + q.From + ": " + q.Topic,
 				Command: "reconcile clarify answer " + q.ID + " TEXT"})
 		}

@@ -83,7 +83,7 @@ func (a *app) noteInterrupted(ref schemas.Ref, nodes []string) {
 
 // overview counts objects by kind, and lists those that are not ready.
 func (a *app) overview(table controllers.Table, all []*state.Entry) error {
-	counts := controllers.StandingByKind(all)
+	counts := controllers.StandingByKind(slices.Values(all))
 	t := render.NewTable(a.palette(), "KIND", "TOTAL", "READY", "WAITING", "FAILED", "INVALID")
 	for _, k := range table {
 		if c := counts[k.Name]; c.Total() > 0 {
@@ -97,7 +97,7 @@ func (a *app) overview(table controllers.Table, all []*state.Entry) error {
 	if err := t.Write(a.stdout); err != nil {
 		return err
 	}
-	bad := controllers.NotReady(all)
+	bad := controllers.NotReady(slices.Values(all))
 	if len(bad) > 0 {
 		fmt.Fprintln(a.stdout)
 	}

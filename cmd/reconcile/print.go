@@ -3,13 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/term"
+
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
@@ -71,9 +70,6 @@ func (r *reporter) Count(step string, done, total int) {
 
 // clean makes text from files fit for the terminal.
 func clean(s string) string { return render.Text(s) }
-
-// sortedKeys returns the keys of a map in order.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // sink shows on stderr what a run has to say.
 type sink struct {

@@ -25,7 +25,7 @@ func Ready(ctx context.Context, env Env, q ReadyRequest) ([]controllers.Item, er
 		return nil, typed(err)
 	}
 	defer o.store.Close()
-	person := isPerson(o.tree, q.Agent)
+	person := controllers.IsPerson(o.tree, q.Agent)
 	items := []controllers.Item{}
 	for _, it := range controllers.Ready(o.tree, env.Tree.Now()) {
 		switch {
@@ -60,15 +60,6 @@ func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
 	return o, nil
 }
 
-func isPerson(t *state.Tree, agent string) bool {
-	e := t.Entry(agentRef(agent))
-	if e == nil {
-		return false
-	}
-	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
-	return spec != nil && spec.Runner.Human != nil
-}
-
 // ClaimResult is what an agent took.
 type ClaimResult struct {
 	Agent string
@@ -98,7 +89,7 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 			return nil, err
 		}
 		all := controllers.Ready(t, env.Tree.Now())
-		person := isPerson(t, r.Agent)
+		person := controllers.IsPerson(t, r.Agent)
 		for i := range all {
 			it := &all[i]
 			switch {

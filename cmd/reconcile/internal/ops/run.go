@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
@@ -25,18 +24,18 @@ type RunRequest struct {
 
 // RunResult is how a run ended.
 type RunResult struct {
-	Objects   []KindCount `json:"objects"` // in the order of the table of kinds
-	Ready     int         `json:"ready"`
-	Total     int         `json:"total"`
-	Unchanged bool        `json:"unchanged,omitempty"` // nothing had changed since the last run
-	Ran       int         `json:"ran"`
-	Wrote     int         `json:"wrote"`
-	Commit    string      `json:"commit,omitempty"`
-	Pushed    bool        `json:"pushed,omitempty"`   // all that is committed is on the remote
-	Took      bool        `json:"took,omitempty"`     // what others pushed was merged
-	Held      bool        `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
-	Waits     []string    `json:"waits,omitempty"`    // what people have to do, a line each
-	NotReady  []ObjectRow `json:"notReady,omitempty"` // set by Explain; left out where the run did not need to look
+	Objects   []state.Count `json:"objects"` // in the order of the table of kinds
+	Ready     int           `json:"ready"`
+	Total     int           `json:"total"`
+	Unchanged bool          `json:"unchanged,omitempty"` // nothing had changed since the last run
+	Ran       int           `json:"ran"`
+	Wrote     int           `json:"wrote"`
+	Commit    string        `json:"commit,omitempty"`
+	Pushed    bool          `json:"pushed,omitempty"`   // all that is committed is on the remote
+	Took      bool          `json:"took,omitempty"`     // what others pushed was merged
+	Held      bool          `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
+	Waits     []string      `json:"waits,omitempty"`    // what people have to do, a line each
+	NotReady  []ObjectRow   `json:"notReady,omitempty"` // set by Explain; left out where the run did not need to look
 
 	Verdict  Code                      `json:"-"` // OK, Invalid or NotReady, and Busy if something is held
 	Busy     error                     `json:"-"` // what could not be locked; nil: nothing
@@ -68,13 +67,6 @@ func (r *RunResult) Problems() (out []schemas.Problem) {
 		out = append(out, e.Problems...)
 	}
 	return out
-}
-
-// KindCount counts the objects of a kind.
-type KindCount struct {
-	Kind  string `json:"kind"`
-	Ready int    `json:"ready"`
-	Total int    `json:"total"`
 }
 
 // ObjectRow is one object, and why it is as it is.
@@ -156,11 +148,11 @@ func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 		}
 		out.Tree = t
 	}
-	return newRunResult(e.Tree.Table(), out), nil
+	return newRunResult(out), nil
 }
 
 // newRunResult collects what is to be said about a run.
-func newRunResult(table controllers.Table, out engine.Result) RunResult {
+func newRunResult(out engine.Result) RunResult {
 	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
 		Pushed: out.Pushed, Took: out.Took, Sent: out.Sent, Verdict: Code(out.Verdict)}
 	if out.Held {
@@ -169,38 +161,22 @@ func newRunResult(table controllers.Table, out engine.Result) RunResult {
 	if out.Busy != nil {
 		r.Busy = lockTimeout(out.Busy, "run again")
 	}
-	counts := map[string]controllers.StandingCount{}
-	for _, c := range out.Counts {
-		counts[c.Kind] = controllers.StandingCount{Ready: c.Ready, Waiting: c.Total - c.Ready}
-	}
+	counts := out.Counts
 	if out.Tree != nil {
-		counts = r.look(table, out)
-	}
-	for _, k := range table {
-		if c := counts[k.Name]; c.Total() > 0 {
-			r.Objects = append(r.Objects, KindCount{k.Name, c.Ready, c.Total()})
-			r.Ready += c.Ready
-			r.Total += c.Total()
-		}
-	}
-	return r
-}
-
-// look fills in what the tree of a run tells, and counts its objects by kind.
-func (r *RunResult) look(table controllers.Table, out engine.Result) map[string]controllers.StandingCount {
-	r.tree, r.only = out.Tree, out.Only
-	active := slices.Collect(out.Only.Active(out.Tree))
-	r.Unready = controllers.NotReady(active)
-	counts := controllers.StandingByKind(active)
-	for _, k := range table {
-		c := counts[k.Name]
-		if out.Only == nil {
-			for range out.Tree.Dormant(k.Name) {
-				c.Ready++
+		r.tree, r.only, counts = out.Tree, out.Only, nil
+		r.Unready = controllers.NotReady(out.Only.Active(out.Tree))
+		standing := out.Only.Standing(out.Tree)
+		for _, k := range controllers.TableOf(out.Tree) {
+			if c := standing[k.Name]; c.Total() > 0 {
+				counts = append(counts, state.Count{Kind: k.Name, Ready: c.Ready, Total: c.Total()})
+				r.Standing.Add(c)
 			}
 		}
-		counts[k.Name] = c
-		r.Standing.Add(c)
 	}
-	return counts
+	r.Objects = counts
+	for _, c := range counts {
+		r.Ready += c.Ready
+		r.Total += c.Total
+	}
+	return r
 }
