@@ -1,5 +1,5 @@
-// Package kernel has the inner loops of vector search: inner products, distances and scans over float32 vectors and over
-// the halves of codes of eight bits a dimension, and what makes such codes of vectors.
+// Package kernel has the inner loops of vector search: inner products, distances and scans over float32 vectors and
+// over the halves of codes of eight bits a dimension, and the functions that encode vectors.
 //
 // # Levels
 //
@@ -14,7 +14,7 @@
 //
 // A code of eight bits is a component times a scale, rounded ([QuantizeInt8]). That loses little when all components
 // are of about the same size, which those of embeddings are not: a few are large in every vector. A random [Rotation]
-// keeps all distances and evens the components out. It is made of random signs and Walsh-Hadamard transforms, after
+// keeps all distances and evens the components out. It consists of random signs and Walsh-Hadamard transforms, after
 // Ailon and Chazelle, "The Fast Johnson-Lindenstrauss Transform and Approximate Nearest Neighbors" (2009).
 //
 // # Nibbles

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // QuantizeInt8 sets dst[i] to v[i]*scale, rounded to the nearest integer, halves to the even one, and limited to
-// [-127, 127]. What is not a number becomes 127.
+// [-127, 127]. NaN becomes 127.
 func QuantizeInt8(dst []int8, v []float32, scale float32) {
 	sameLength(len(dst), len(v))
 	quantizeInt8(dst, v, scale)

@@ -6,12 +6,12 @@ import (
 	"math/bits"
 )
 
-// Rotation is a random rotation of vectors: lengths and angles stay, but for rounding, and each component of the result
-// mixes all components of the vector, so that all are of about the same size. Any number of goroutines may use one.
+// Rotation is a random rotation of vectors: it preserves lengths and angles, except for rounding, and each component of
+// the result mixes all components of the vector, so that all are of about the same size. It is safe for concurrent use.
 //
 // It takes two rounds. In a round the longest power of two that fits is transformed at the beginning of the vector,
 // then at its end, each time after random signs; in between, the first half of the vector is mixed with the second, so
-// that what stands in one part only reaches all others.
+// that every part reaches all others.
 type Rotation struct {
 	dims  int
 	block int      // a power of two, at most dims and more than dims/2

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Source copies the vector of a row into one of as many numbers. Many goroutines may call it at once, and it gives the same
-// each time; its error ends what it is called for.
+// Source copies the vector of a row into into. It must be safe for concurrent use and return the same vector each time; its
+// error ends the call that uses it.
 type Source func(row int, into []float32) error
 
 // Assembly is an index in its format whose exact vectors are still where they came from: it takes a third of the memory,
@@ -19,11 +19,11 @@ type Assembly struct {
 	rows  []uint32
 }
 
-// Rows are the rows of the source by slot: a graph puts what is near near.
+// Rows returns the rows of the source by slot: a graph places near vectors next to each other.
 func (a *Assembly) Rows() []uint32 { return a.rows }
 
-// Assemble makes the bytes of the index that Build makes of the same items: ids are those of the rows of from, ascending.
-// progress and context are as those of Build; the errors are, too, and those of from.
+// Assemble returns the index that Build makes of the same items, in its format: ids are those of the rows of from,
+// ascending. progress and context are as for Build; the errors are those of Build and of from.
 func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progress func(done, total int)) (*Assembly, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -88,7 +88,7 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 	return a, a.image.sum()
 }
 
-// unitsOf hands out the exact vectors of slots, whose rows are given, as the format has them.
+// unitsOf returns a function that writes the exact vectors of the given rows in the format.
 func (v *view) unitsOf(rows []uint32, from Source) func(func([]byte) error) error {
 	const block = 256 // rows that are handed out at once
 	return func(each func([]byte) error) error {

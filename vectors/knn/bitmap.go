@@ -2,7 +2,7 @@ package knn
 
 import "math/bits"
 
-// Bitmap is a set of slots. The zero value is empty. Reading it is safe for concurrent use while nobody adds to it.
+// Bitmap is a set of slots. The zero value is empty. Concurrent reads are safe while no goroutine changes it.
 type Bitmap struct {
 	words []uint64
 	count int

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Build makes an index of items, whose order does not matter. It is the same, byte for byte, whatever the number of
-// threads and the processor. progress, if not nil, is told from time to time how many of all vectors are done.
+// Build makes an index of items, in any order. The bytes do not depend on the number of threads or the processor.
+// progress, if not nil, is called from time to time with the number of vectors that are done.
 //
-// The error tells which item is refused and why: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull; or it is that of the
-// context, which ends the work within moments.
+// The error names a refused item and the reason: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull; or it is that of
+// the context, which ends the work within moments.
 func Build(ctx context.Context, o Options, items []Item, progress func(done, total int)) (*Index, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -64,7 +64,7 @@ func (x *Index) finish(ctx context.Context, v *view, progress func(done, total i
 	} else {
 		rows = x.buildLists(v)
 	}
-	if ctx.Err() != nil { // what was made is not complete
+	if ctx.Err() != nil { // the result is incomplete
 		return nil, context.Cause(ctx)
 	}
 	x.order = v.base.byID()
@@ -97,7 +97,7 @@ func (s shape) segmentOf(n int) segment {
 	return segment{
 		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
 		norms: make([]int32, n), coarse: make([]int32, n),
-		towers: slices.Repeat([]uint32{noSlot}, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride),
+		upperStart: slices.Repeat([]uint32{noSlot}, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride),
 	}
 }
 
@@ -114,12 +114,12 @@ func (s *segment) byID() []uint32 {
 	return order
 }
 
-// buildGraph links all slots of the base, which are in the order of their IDs, and puts them into the order in which a
-// walk meets them: what is near then stands near in memory, too. It returns that order; nil if it was stopped.
+// buildGraph links all slots of the base, which are in the order of their IDs, and reorders them as a walk meets them,
+// so that near vectors are near in memory. It returns that order; nil if it was stopped.
 func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 	v.makeBlocks()
 	for slot := range uint32(v.len()) {
-		v.base.towers[slot] = x.towerFor(v, v.levelOf(v.base.ids[slot]))
+		v.base.upperStart[slot] = x.allocUpper(v, v.levelOf(v.base.ids[slot]))
 	}
 	slots := make([]uint32, v.len())
 	for i := range slots {
@@ -141,7 +141,8 @@ func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 	return order
 }
 
-// buildLists makes the lists of the base, if it is large enough, and puts what is in one next to each other. It returns that order.
+// buildLists makes the lists of the base, if it is large enough, and makes each list contiguous. It returns the new
+// order.
 func (x *Index) buildLists(v *view) []uint32 {
 	x.linkerOf(v).makeLists()
 	if !v.inLists() {
@@ -202,19 +203,19 @@ func (v *view) reorder(order []uint32) {
 	arrange(s.slacks, 1, order)
 	arrange(s.norms, 1, order)
 	arrange(s.coarse, 1, order)
-	arrange(s.towers, 1, order)
+	arrange(s.upperStart, 1, order)
 	arrange(s.high, v.stride, order)
 	arrange(s.low, v.stride, order)
 	arrange(s.links, v.cap0(), order)
 	arrange(s.vectors, v.dims, order)
 	rename(s.links, moved)
-	rename(v.tower, moved)
+	rename(v.upper, moved)
 	if v.hasEntry() {
 		v.entry = moved[v.entry]
 	}
 }
 
-// rename replaces slots by what they have become.
+// rename replaces slots by their new numbers.
 func rename(links, moved []uint32) {
 	for i, to := range links {
 		if int(to) < len(moved) {

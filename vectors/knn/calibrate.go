@@ -2,21 +2,21 @@ package knn
 
 import "slices"
 
-// Numbers of what is learned from samples of the vectors.
+// Constants of the calibration on samples of the vectors.
 const (
 	// fitFrom is from how many vectors on codes are made to fit them, and searches are calibrated.
 	fitFrom = 256
 	// fitted is of how many vectors codes are made to fit, judged with how many it is judged whether their upper nibbles keep
 	// the order, and asked with how many searches are calibrated.
 	fitted, judged, asked = 2048, 64, 200
-	// askedFew is the same of asked where there is no graph.
+	// askedFew is asked for an index without a graph.
 	askedFew = 100
 	// nibblesKeep is the least share of the nearest by whole codes that must be among the nibblesAmong nearest by upper
 	// nibbles; else walks compare whole codes.
 	nibblesKeep, nibblesAmong = 0.97, 48
 	// foreignGrowth bounds how much longer default searches take because of queries that are unlike all vectors.
 	foreignGrowth = 8
-	// hopeless is how far a part of the sample may be behind for the rest to be asked.
+	// hopeless is the deficit of a part of the sample above which the rest is not searched.
 	hopeless = 0.03
 	// amongShare is which share of the nearest are to be among those that are kept, amongWhole the same where walks compare whole
 	// codes, so that those that are kept can be compared exactly only, and amongMost how many these may be.
@@ -125,7 +125,7 @@ func (w *walker) keysOf(v *view, whole bool) []uint64 {
 // probe is a query that searches are calibrated with, and from which similarity on others are among its DefaultK nearest.
 type probe struct {
 	kind  int
-	slot  uint32 // of the vector that it is, or that it was made of
+	slot  uint32 // of the vector that it is, or from which it was made
 	unit  []float32
 	limit float32
 	most  int // how many of these there are at most
@@ -143,8 +143,8 @@ const (
 	kinds
 )
 
-// calibrate chooses what default and thorough mean: the least effort that finds enough of the nearest of some of the vectors.
-// What it finds is the same on every machine. vector reads an exact vector, of length 1, into scratch if need be.
+// calibrate chooses the efforts of default and thorough searches: the least that find enough of the nearest of some of the
+// vectors. The result is the same on every machine. vector reads an exact vector, of length 1, into scratch if necessary.
 func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float32, error)) error {
 	v := l.v
 	v.efforts = leastEfforts
@@ -179,7 +179,8 @@ func (l *linker) calibrate(vector func(slot uint32, scratch []float32) ([]float3
 	return nil
 }
 
-// enough is the least effort, from some on, that finds enough. What is foreign has it grow at most foreignGrowth times.
+// enough returns the least effort, from ef on, that finds enough. Foreign probes raise it at most foreignGrowth
+// times.
 func (l *linker) enough(probes []probe, ef int, want [kinds]float64) int {
 	most := l.v.live
 	for kind, want := range want {
@@ -223,12 +224,12 @@ func (l *linker) probes() []probe {
 		probes[kinds*i+own] = probe{kind: own, slot: slot, unit: one}
 		probes[kinds*i+foreign] = probe{kind: foreign, slot: slot, unit: other}
 	})
-	l.parallel(len(probes), func(w *walker, i int) { w.aim(l.v, &probes[i]) })
+	l.parallel(len(probes), func(w *walker, i int) { w.findNearest(l.v, &probes[i]) })
 	return probes
 }
 
-// aim finds what is nearest to a probe.
-func (w *walker) aim(v *view, p *probe) {
+// findNearest finds the nearest vectors of a probe.
+func (w *walker) findNearest(v *view, p *probe) {
 	if v.check(p.unit) != nil {
 		return // nothing is left of equal vectors
 	}
@@ -292,8 +293,8 @@ func among(probes []probe, whole bool) int {
 	return min(ranks[int(share*float64(len(ranks)-1))]+1, amongMost)
 }
 
-// ask leaves the nearest of a probe in w.answers. Links to its slot and from it are not followed: what is searched for is most
-// often not in the index.
+// ask leaves the nearest of a probe in w.answers. It does not follow links to and from the probe's slot, because most
+// queries are not in the index.
 func (w *walker) ask(v *view, p *probe, o SearchOptions) {
 	w.encodeProbe(v, p)
 	if p.slot != v.entry {
@@ -349,10 +350,10 @@ func (x *Index) adapt(v *view, changes int) {
 // recalibrate calibrates a view that is about to become the current one.
 func (x *Index) recalibrate(v *view) {
 	x.changed = 0
-	_ = x.linkerOf(v).calibrate(v.exact) // what is in memory can be read
+	_ = x.linkerOf(v).calibrate(v.exact) // vectors in memory can always be read
 }
 
-// refit makes the codes and the lists of a view without a graph anew, to fit its vectors. Views before keep theirs.
+// refit recomputes the codes and the lists of a view without a graph, to fit its vectors. Earlier views keep theirs.
 func (x *Index) refit(v *view) {
 	alive := v.alive()
 	_ = v.fitTo(len(alive), func(row int, into []float32) error {

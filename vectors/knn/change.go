@@ -59,7 +59,7 @@ func (x *Index) Delete(ids ...uint64) int {
 	return before - v.live
 }
 
-// next is the view after the present one, for the writer to change.
+// next returns a copy of the current view for the writer to change.
 func (x *Index) next() *view {
 	v := *x.current.Load()
 	v.version++
@@ -67,24 +67,24 @@ func (x *Index) next() *view {
 		v.born, v.died = make([]uint64, v.len()), slices.Repeat([]uint64{never}, v.len())
 	}
 	if v.graph && x.frozen {
-		v.base.links, v.tower = slices.Clone(v.base.links), slices.Clone(v.tower)
+		v.base.links, v.upper = slices.Clone(v.base.links), slices.Clone(v.upper)
 		x.frozen = false
 	}
 	return &v
 }
 
-// publish makes a view the present one together with its names, and tidies up when enough has gathered.
+// publish makes a view the current one together with its names, and vacuums when enough slots are dead or new.
 func (x *Index) publish(v *view, rename func()) {
 	x.names.Lock()
 	x.current.Store(v)
 	rename()
 	x.names.Unlock()
 	if limit := max(64, v.len()/256); len(x.dead) >= limit || v.live == 0 || x.added >= 16*limit {
-		x.tidy()
+		x.vacuum()
 	}
 }
 
-// retire ends the lives of the slots of IDs, as far as they are there.
+// retire marks the slots of those IDs that exist as dead.
 func (x *Index) retire(v *view, ids []uint64) {
 	for _, id := range ids {
 		slot, ok := x.Slot(id)
@@ -150,13 +150,13 @@ func (v *view) code(slot uint32, c *coded) {
 	kernel.Split(v.high(slot), v.low(slot), c.code)
 }
 
-// slotFor takes a slot of the tail for an ID, with an empty block of links and a tower if there is a graph. A hole is used
-// when no reader is left that might know it as something else.
+// slotFor allocates a slot of the tail for an ID, with an empty block of links and upper links if there is a graph. A free
+// slot is used when no reader is left that may still read its old content.
 func (x *Index) slotFor(v *view, id uint64) uint32 {
 	var slot uint32
-	if n := len(v.holes); n > 0 && x.readers.reached(x.freed) {
-		slot = v.holes[n-1]
-		v.holes = v.holes[:n-1]
+	if n := len(v.free); n > 0 && x.readers.reached(x.freed) {
+		slot = v.free[n-1]
+		v.free = v.free[:n-1]
 		atomic.StoreUint64(&v.born[slot], v.version)
 		atomic.StoreUint64(&v.died[slot], never)
 	} else {
@@ -165,16 +165,16 @@ func (x *Index) slotFor(v *view, id uint64) uint32 {
 		v.born, v.died = append(v.born, v.version), append(v.died, never)
 	}
 	s, row := v.at(slot)
-	s.towers[row] = noSlot
+	s.upperStart[row] = noSlot
 	if v.graph {
 		v.setLinks(slot, 0, nil)
-		s.towers[row] = x.towerFor(v, v.levelOf(id))
+		s.upperStart[row] = x.allocUpper(v, v.levelOf(id))
 	}
 	return slot
 }
 
-// towerFor is where a tower of so many levels begins: a spare one, or a new one.
-func (x *Index) towerFor(v *view, levels int) uint32 {
+// allocUpper returns the start of a block of upper links for that many levels: a spare one, or a new one.
+func (x *Index) allocUpper(v *view, levels int) uint32 {
 	if levels == 0 {
 		return noSlot
 	}
@@ -182,12 +182,12 @@ func (x *Index) towerFor(v *view, levels int) uint32 {
 		at := x.spare[levels][n-1]
 		x.spare[levels] = x.spare[levels][:n-1]
 		for i := range levels * v.m {
-			atomic.StoreUint32(&v.tower[int(at)+i], noSlot)
+			atomic.StoreUint32(&v.upper[int(at)+i], noSlot)
 		}
 		return at
 	}
-	at := uint32(len(v.tower))
-	v.tower = append(v.tower, slices.Repeat([]uint32{noSlot}, levels*v.m)...)
+	at := uint32(len(v.upper))
+	v.upper = append(v.upper, slices.Repeat([]uint32{noSlot}, levels*v.m)...)
 	return at
 }
 
@@ -195,7 +195,7 @@ func (x *Index) towerFor(v *view, levels int) uint32 {
 func (s *segment) grow(sh shape, graph bool) {
 	s.ids, s.sizes, s.slacks = append(s.ids, 0), append(s.sizes, 0), append(s.slacks, 0)
 	s.norms, s.coarse = append(s.norms, 0), append(s.coarse, 0)
-	s.towers = append(s.towers, noSlot)
+	s.upperStart = append(s.upperStart, noSlot)
 	s.high, s.low = extended(s.high, sh.stride), extended(s.low, sh.stride)
 	s.vectors = extended(s.vectors, sh.dims)
 	if graph {
@@ -233,7 +233,7 @@ func (x *Index) linkAll(v *view) {
 	slices.SortFunc(slots, func(a, b uint32) int { return compareIDs(v.id(a), v.id(b)) })
 	for _, slot := range slots {
 		s, row := v.at(slot)
-		s.towers[row] = x.towerFor(v, v.levelOf(s.ids[row]))
+		s.upperStart[row] = x.allocUpper(v, v.levelOf(s.ids[row]))
 	}
 	l := x.linkerOf(v)
 	l.addAll(slots, nil)
@@ -246,7 +246,7 @@ func (v *view) makeBlocks() {
 	v.graph, v.entry, v.top, v.lists = true, noSlot, 0, lists{}
 	for _, s := range []*segment{&v.base, &v.tail} {
 		s.links = slices.Repeat([]uint32{noSlot}, s.len()*v.cap0())
-		s.towers = slices.Repeat([]uint32{noSlot}, s.len())
+		s.upperStart = slices.Repeat([]uint32{noSlot}, s.len())
 	}
-	v.tower = nil
+	v.upper = nil
 }

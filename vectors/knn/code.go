@@ -56,7 +56,7 @@ type coded struct {
 	sum   int32     // of the components of the code
 	norm  int32     // of their squares
 	size  float32   // the length of the vector
-	slack float32   // at least the distance of the rotated vector from what the code stands for
+	slack float32   // at least the distance of the rotated vector from the decoded code
 	// ratio is the scale of the code by that of the coder, in parts of unitRatio: a query may lie far from all vectors.
 	ratio int64
 }
@@ -65,7 +65,7 @@ func (c *coder) row() coded {
 	return coded{unit: make([]float32, c.dims), code: make([]int8, 2*c.stride)}
 }
 
-// check says what is wrong with a vector; nil if nothing is.
+// check returns the error of an invalid vector, or nil.
 func (c *coder) check(v []float32) error {
 	if len(v) != c.dims {
 		return fmt.Errorf("%w: %d instead of %d", ErrDims, len(v), c.dims)
@@ -157,7 +157,7 @@ func coarseNorm(code []int8) (norm int32) {
 	return norm
 }
 
-// distance is the distance of a rotated vector from what its code stands for, rounded up. It is the same on every
+// distance returns the distance of a rotated vector from its decoded code, rounded up. It is the same on every
 // machine: the conversions keep products from being fused with sums.
 func (c *coder) distance(rotated []float32, of *coded) float32 {
 	inverse := 1 / float64(c.scaleAt(of.ratio))
@@ -187,8 +187,8 @@ func (c *coder) similarity(q *coded) (first, each float64) {
 	return 1 - float64(q.norm)/(2*at*at), -1 / (2 * at * scale)
 }
 
-// fit makes a coder of the same dimensions for vectors of which it is given some, of length 1: their mean is its centre, and
-// it covers all but a few of their components.
+// fit makes a coder of the same dimensions for vectors from a sample of them, of length 1: their mean is its centre, and it
+// covers all but a few of their components.
 func (c *coder) fit(sample [][]float32) *coder {
 	fitted := *c
 	fitted.centre = make([]float32, c.dims)

@@ -140,7 +140,7 @@ func TestNoGrowthOfGraph(t *testing.T) {
 	if v.len() > 500+v.live+2*max(64, v.len()/256)+64 {
 		t.Errorf("%d slots for %d vectors", v.len(), v.live)
 	}
-	if n := len(v.tower) / v.m; n > v.len() {
+	if n := len(v.upper) / v.m; n > v.len() {
 		t.Errorf("%d blocks of links above the lowest level for %d slots", n, v.len())
 	}
 	if err := x.Verify(); err != nil {

@@ -14,7 +14,7 @@ type Index struct {
 	readers readers
 	walkers sync.Pool
 
-	// writer is held by whoever changes the index, and protects what follows.
+	// writer is locked by a goroutine that changes the index, and protects the following fields.
 	writer sync.Mutex
 	linker linker
 	// frozen says that base.links and tower of the view may be mapped from a file.
@@ -25,9 +25,9 @@ type Index struct {
 	changed int
 	// added counts the slots that were linked since the graph was last inspected.
 	added int
-	// From freed on, an epoch of readers, slots in holes and towers in spare may be written.
+	// From freed on, an epoch of readers, free slots and upper links in spare may be written.
 	freed uint64
-	// spare has by their number of levels where towers begin that nobody uses.
+	// spare has by number of levels the starts of unused blocks of upper links.
 	spare [maxLevel + 1][]uint32
 
 	// names protects slots and order, and is held while the view that they belong to becomes the current one.
@@ -105,7 +105,7 @@ func compareIDs(a, b uint64) int {
 	return 0
 }
 
-// ID is the ID of the vector in a slot; ok is false when there is none.
+// ID returns the ID of the vector in a slot; ok is false for an empty slot.
 func (x *Index) ID(slot uint32) (id uint64, ok bool) {
 	v, leave := x.enter()
 	defer x.readers.leave(leave)
@@ -130,15 +130,15 @@ func (x *Index) Vector(dst []float32, id uint64) (vector []float32, ok bool) {
 	return dst, true
 }
 
-// enter begins to read. What is returned second is for readers.leave.
+// enter begins a read. The second result is the argument of readers.leave.
 func (x *Index) enter() (*view, uint64) {
 	epoch := x.readers.enter()
 	return x.current.Load(), epoch
 }
 
-// readers counts those that read, so that a writer knows when nobody is left that may know what was taken away. Whoever
-// enters belongs to the epoch of that time. The epoch advances only when nobody is left of the one before the present one;
-// after two advances, all have left who were there before the first.
+// readers counts the active readers, so that a writer knows when none is left that may read removed content. A reader
+// belongs to the epoch in which it entered. The epoch advances only when no reader is left of the one before the present
+// one; after two advances, all readers have left that were active before the first.
 type readers struct {
 	epoch  atomic.Uint64
 	inside [2]struct {

@@ -248,8 +248,8 @@ func (l *linker) addAgain() {
 	for i := range v.base.links {
 		v.base.links[i] = noSlot
 	}
-	for i := range v.tower {
-		v.tower[i] = noSlot
+	for i := range v.upper {
+		v.upper[i] = noSlot
 	}
 	v.entry, v.top = noSlot, 0
 	l.addAll(v.alive(), nil)

@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// linker adds slots to the graph of a view in batches: those of a batch look for their neighbours in the graph as it
-// was before, and among each other; then all links are set in a fixed order. The threads share the work of each step, and
-// what comes out does not depend on how many there are.
+// linker adds slots to the graph of a view in batches: those of a batch look for their neighbours in the graph before it,
+// and among each other; then all links are set in a fixed order. The threads share the work of each step, and the result
+// does not depend on their number.
 type linker struct {
 	v       *view
 	o       Options
 	walkers []*walker             // one for each thread
 	failed  atomic.Pointer[error] // to read a vector
-	stop    <-chan struct{}       // what is under way ends half done when it is closed; nil: never
+	stop    <-chan struct{}       // closing it stops the work half done; nil: never
 }
 
-// stopped reports whether nobody wants the result any more.
+// stopped reports whether the work was cancelled.
 func (l *linker) stopped() bool {
 	select {
 	case <-l.stop:
@@ -28,7 +28,7 @@ func (l *linker) stopped() bool {
 	}
 }
 
-// backlink is a link to be added: to `to` at a level, from a new slot.
+// backlink is a link to add: to `to` at a level, from a new slot.
 type backlink struct {
 	to, from uint32
 	level    int
@@ -91,10 +91,10 @@ func (l *linker) add(batch []uint32) {
 	for i, slot := range batch {
 		levels[i] = v.levelOf(v.id(slot))
 	}
-	ways := make([]way, len(batch))
+	ways := make([]descent, len(batch))
 	// Those that are near each other are linked one after the other: they meet the same others.
 	l.parallel(len(batch), func(w *walker, i int) { ways[i] = l.approach(w, batch[i], levels[i], i) })
-	slices.SortFunc(ways, func(a, b way) int { return cmp.Or(slices.Compare(a.by, b.by), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(ways, func(a, b descent) int { return cmp.Or(slices.Compare(a.by, b.by), cmp.Compare(a.index, b.index)) })
 	out := make([][]backlink, len(batch))
 	l.parallel(len(batch), func(w *walker, i int) { out[ways[i].index] = l.choose(w, batch, levels, ways, i) })
 	l.addBack(slices.Concat(out...))
@@ -136,27 +136,27 @@ func (v *view) replaceLast(slot, to uint32) (before uint32) {
 // saltOf is the salt of a slot.
 func saltOf(slot uint32) uint32 { return uint32(mix(uint64(slot)) >> 33) }
 
-// way is how a descent came to where links are looked for.
-type way struct {
+// descent is the path of a descent to the level where links are searched.
+type descent struct {
 	index int      // of the slot in the batch
 	by    []uint32 // the slots at which it left the levels above
-	start []uint64 // the key of where it came to; empty if there is no entry
+	start []uint64 // the key at its end; empty without an entry
 }
 
 // approach descends to the highest level of a slot.
-func (l *linker) approach(w *walker, slot uint32, level, index int) way {
+func (l *linker) approach(w *walker, slot uint32, level, index int) descent {
 	v := l.v
 	if !v.hasEntry() {
-		return way{index: index}
+		return descent{index: index}
 	}
 	w.salt = saltOf(slot)
 	start := w.descend(v, w.take(v, slot), min(level, v.top))
-	return way{index, slices.Clone(w.way), []uint64{start}}
+	return descent{index, slices.Clone(w.way), []uint64{start}}
 }
 
 // choose sets the links of the slot of the batch that came the way at a place, at all its levels, and returns the links
 // back.
-func (l *linker) choose(w *walker, batch []uint32, levels []int, ways []way, at int) []backlink {
+func (l *linker) choose(w *walker, batch []uint32, levels []int, ways []descent, at int) []backlink {
 	v, i, starts := l.v, ways[at].index, ways[at].start
 	slot := batch[i]
 	code := w.take(v, slot)
@@ -190,7 +190,7 @@ type peer struct {
 }
 
 // meet sets w.peers to the slots of the batch that came some ways, but for slot i of it.
-func (l *linker) meet(w *walker, code *coded, batch []uint32, ways []way, i int) {
+func (l *linker) meet(w *walker, code *coded, batch []uint32, ways []descent, i int) {
 	w.slots, w.peers = w.slots[:0], w.peers[:0]
 	for _, from := range ways {
 		w.slots = append(w.slots, batch[from.index])

@@ -152,8 +152,8 @@ func (w *walker) enlist(v *view, slots []uint32) {
 	}
 }
 
-// bury takes slots that died out of the lists.
-func (v *view) bury() {
+// removeDead takes slots that died out of the lists.
+func (v *view) removeDead() {
 	gone := func(slot uint32) bool { return int(slot) >= v.len() || !v.has(slot) }
 	fresh := make([][]uint32, len(v.lists.members))
 	for i, members := range v.lists.members {
@@ -184,7 +184,8 @@ func (w *walker) scanLists(v *view, o SearchOptions) {
 	w.rerank(v, o, w.candidates(v, o))
 }
 
-// scanNearest compares the query with the members of the nearest of some lists, until so many pass, and returns how many do.
+// scanNearest compares the query with the members of the nearest of some lists, until want pass, and returns how many
+// do.
 func (w *walker) scanNearest(v *view, o SearchOptions, keys []uint64, want int) (passed int) {
 	for len(keys) > 0 && passed < want {
 		next := lowest(keys, 1+(want-passed)*len(v.lists.members)/v.live)

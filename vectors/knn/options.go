@@ -31,7 +31,7 @@ var (
 	ErrFull      = fmt.Errorf("the index has no room beyond %d vectors", MaxVectors)
 )
 
-// Options say how an index is built. Zero values stand for the defaults.
+// Options configure how an index is built. Zero values mean the defaults.
 type Options struct {
 	// Dims is the length of all vectors, 768 by default, at most MaxDims.
 	Dims int
@@ -45,7 +45,7 @@ type Options struct {
 	EfSearch, EfThorough int
 	// GraphFrom is from how many vectors on there is a graph; fewer are in lists. 50,000 by default.
 	GraphFrom int
-	// Threads is how many goroutines build and link, by default as many as there are processors. What is built does
+	// Threads is the number of goroutines that build and link, by default the number of processors. The result does
 	// not depend on it.
 	Threads int
 }
@@ -86,7 +86,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Item is a vector and what it belongs to. The index copies the vector.
+// Item is a vector with its ID. The index copies the vector.
 type Item struct {
 	ID     uint64
 	Vector []float32

@@ -10,7 +10,7 @@ import (
 // nearest pivot may be no more than the one vector that is asked for. A query that is like some vectors has few pivots near; one
 // that is unlike all has many that are about as near.
 const (
-	// reachUnit is how a reach of 1 is stored; mostReach limits what is.
+	// reachUnit is the stored value of a reach of 1; mostReach limits stored values.
 	reachUnit, mostReach = 1000, 1 << 30
 	// beyond is by how much more than the probes need a thorough search reaches, in parts of reachUnit.
 	beyond = 1100

@@ -14,18 +14,18 @@ type span struct {
 	slot     uint32 // of row from
 }
 
-// spans calls do with all rows, ascending, but for those of holes.
+// spans calls do with all rows, ascending, except those of free slots.
 func (v *view) spans(do func(span)) {
 	if n := v.base.len(); n > 0 {
 		do(span{&v.base, 0, n, 0})
 	}
 	n, from := v.base.len(), 0
-	for i := len(v.holes) - 1; i >= 0; i-- {
-		if hole := int(v.holes[i]) - n; hole > from {
-			do(span{&v.tail, from, hole, uint32(n + from)})
-			from = hole + 1
+	for i := len(v.free) - 1; i >= 0; i-- {
+		if free := int(v.free[i]) - n; free > from {
+			do(span{&v.tail, from, free, uint32(n + from)})
+			from = free + 1
 		} else {
-			from = max(from, hole+1)
+			from = max(from, free+1)
 		}
 	}
 	if m := v.tail.len(); from < m {
@@ -183,9 +183,9 @@ type bound struct {
 	slot       uint32
 }
 
-// bounds sets w.bound for the slots in w.found that may be among the K best, as w.answers are. Two unit vectors whose distance is
-// d have a similarity of 1-d*d/2, and d is at least the distance of what their codes stand for less those of the vectors from
-// their codes.
+// bounds sets w.bound for the slots in w.found that may be among the K best, as w.answers are. Two unit vectors at distance
+// d have a similarity of 1-d*d/2, and d is at least the distance of their decoded codes less the distances of the vectors
+// from their codes.
 func (w *walker) bounds(v *view, o SearchOptions) {
 	w.bound = w.bound[:0]
 	slack := v.distance(w.rotated, &w.query)

@@ -54,8 +54,8 @@ const (
 	fetched = 4096
 )
 
-// Search finds the vectors that are most similar to the query by cosine, the most similar first. The error says what is
-// wrong with the query: ErrDims, ErrNotFinite, ErrZero.
+// Search finds the vectors that are most similar to the query by cosine, the most similar first. The error describes an
+// invalid query: ErrDims, ErrNotFinite, ErrZero.
 func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
 	v, epoch := x.enter()
 	defer x.readers.leave(epoch)
@@ -181,8 +181,8 @@ func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
 	w.settleBest(v, o)
 }
 
-// settleBest compares w.ranked exactly, the K nearest first, but for those of which what codes were off so far says that they are
-// not among the K best.
+// settleBest compares w.ranked exactly, the K nearest first, except those that the errors of codes seen so far exclude from
+// the K best.
 func (w *walker) settleBest(v *view, o SearchOptions) {
 	head := min(max(o.K, 8), len(w.ranked))
 	pick(w.ranked, head)
@@ -256,8 +256,8 @@ func (w *walker) answer(v *view, o SearchOptions, slot uint32) float32 {
 	return similarity
 }
 
-// walkFiltered walks until the best that pass are nearer than all that is left to be followed. If it meets so few that a
-// scan of those that pass is cheaper, that is done instead.
+// walkFiltered walks until the best that pass are nearer than all candidates left. If it meets so few that a scan of
+// those that pass is cheaper, it does that instead.
 func (w *walker) walkFiltered(v *view, o SearchOptions) {
 	code, p := &w.query, &w.pool
 	budget := o.Filter.Len()
@@ -290,7 +290,7 @@ func (w *walker) walkFiltered(v *view, o SearchOptions) {
 	w.rerank(v, o, w.hits.keys)
 }
 
-// consider adds a candidate to those to be followed, and to the hits if it passes. It returns its place.
+// consider adds a candidate to the pool, and to the hits if it passes. It returns its place.
 func (w *walker) consider(v *view, o SearchOptions, key uint64) int {
 	if key >= w.hits.worst() {
 		return len(w.pool.keys)

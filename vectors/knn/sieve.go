@@ -9,7 +9,7 @@ import (
 type sieve struct {
 	keys  []uint64 // the lowest, and some others
 	n     int
-	limit uint64 // what is not below is not among the lowest
+	limit uint64 // keys not below it are not among the lowest
 }
 
 // reset empties it. It keeps n keys from then on.

@@ -10,12 +10,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// ErrDamaged says that an index is not what was written, or of another version.
+// ErrDamaged reports that the bytes of an index were changed or have another version.
 var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 const (
 	magic = "rcnknn\x00\x07" // ends with the version
-	// headerFields are the numbers of the header that are no checksums; see header.
+	// headerFields is the number of the header's fields that are not checksums; see header.
 	headerFields = 20
 	sections     = 13
 	headerSize   = (len(magic) + 8*(headerFields+sections+1) + sectionLine - 1) / sectionLine * sectionLine
@@ -26,7 +26,7 @@ const (
 // then one of the header itself.
 type header struct {
 	dims, m, efConstruction, efSearch, efThorough, graphFrom uint64
-	slots, tower, graph, entry, top, lists                   uint64
+	slots, upper, graph, entry, top, lists                   uint64
 	scale, whole, normal, thorough, among, calibrated        uint64
 	reach, farReach                                          uint64
 	sums                                                     [sections]uint64
@@ -34,7 +34,7 @@ type header struct {
 
 func (h *header) fields() []*uint64 {
 	return []*uint64{&h.dims, &h.m, &h.efConstruction, &h.efSearch, &h.efThorough, &h.graphFrom,
-		&h.slots, &h.tower, &h.graph, &h.entry, &h.top, &h.lists, &h.scale, &h.whole, &h.normal, &h.thorough, &h.among, &h.calibrated,
+		&h.slots, &h.upper, &h.graph, &h.entry, &h.top, &h.lists, &h.scale, &h.whole, &h.normal, &h.thorough, &h.among, &h.calibrated,
 		&h.reach, &h.farReach}
 }
 
@@ -42,7 +42,7 @@ func (h *header) fields() []*uint64 {
 func (h *header) sizes(s shape) [sections]uint64 {
 	n := h.slots
 	return [sections]uint64{4 * uint64(s.dims), 8 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, 4 * n, n * uint64(s.stride), n * uint64(s.stride), h.listBytes(s),
-		h.graph*n*uint64(s.cap0())*4 + 4*h.tower, n * uint64(s.dims) * 4}
+		h.graph*n*uint64(s.cap0())*4 + 4*h.upper, n * uint64(s.dims) * 4}
 }
 
 func aligned(n uint64) uint64 { return (n + sectionLine - 1) / sectionLine * sectionLine }
@@ -53,7 +53,7 @@ func (x *Index) AppendTo(dst []byte) []byte {
 	x.writer.Lock()
 	defer x.writer.Unlock()
 	if len(x.dead) > 0 || x.added > 0 {
-		x.tidy()
+		x.vacuum()
 	}
 	i := x.image()
 	dst = slices.Grow(dst, int(i.size()))
@@ -81,7 +81,7 @@ type image struct {
 func (x *Index) image() *image {
 	v := x.current.Load()
 	runs, moved := v.runs()
-	links, towers := v.compact(runs, moved)
+	links, starts := v.compact(runs, moved)
 	ids := gather(runs, 1, func(s *segment) []uint64 { return s.ids })
 	return &image{header: x.headerOf(v, moved, len(links)), shape: v.shape, pieces: [sections][][]byte{
 		{raw(v.centre)}, {raw(ids)}, {raw((&segment{ids: ids}).byID())},
@@ -89,7 +89,7 @@ func (x *Index) image() *image {
 		rows(runs, 1, func(s *segment) []float32 { return s.slacks }),
 		rows(runs, 1, func(s *segment) []int32 { return s.norms }),
 		rows(runs, 1, func(s *segment) []int32 { return s.coarse }),
-		{raw(towers)},
+		{raw(starts)},
 		rows(runs, v.stride, func(s *segment) []byte { return s.high }),
 		rows(runs, v.stride, func(s *segment) []byte { return s.low }),
 		v.lists.pieces(moved),
@@ -177,7 +177,7 @@ func (i *image) write(to func([]byte) error) error {
 	return nil
 }
 
-// headerOf is the header of a view whose slots become moved, and that has so many links.
+// headerOf returns the header of a view whose slots become moved, with that many links.
 func (x *Index) headerOf(v *view, moved []uint32, links int) header {
 	o := x.options
 	h := header{dims: uint64(o.Dims), m: uint64(o.M), efConstruction: uint64(o.EfConstruction),
@@ -190,7 +190,7 @@ func (x *Index) headerOf(v *view, moved []uint32, links int) header {
 	}
 	if v.graph {
 		h.graph, h.entry, h.top = 1, uint64(moved[v.entry]), uint64(v.top)
-		h.tower = uint64(links - v.live*v.cap0())
+		h.upper = uint64(links - v.live*v.cap0())
 	}
 	return h
 }
@@ -217,26 +217,26 @@ func (v *view) runs() (runs []span, moved []uint32) {
 	return runs, moved
 }
 
-// compact returns the links of all slots of the runs, first those of the lowest level, then the towers in the order of
-// their slots, and where the towers begin.
-func (v *view) compact(runs []span, moved []uint32) (links, towers []uint32) {
+// compact returns the links of all slots of the runs, first those of the lowest level, then the upper links in the
+// order of their slots, and the starts of the upper links.
+func (v *view) compact(runs []span, moved []uint32) (links, starts []uint32) {
 	if v.graph {
 		links = gather(runs, v.cap0(), func(s *segment) []uint32 { return s.links })
 	}
 	begin := uint32(len(links))
 	for _, r := range runs {
 		for row := r.from; row < r.to; row++ {
-			tower := v.towerOf(r.s, row)
-			if tower == nil {
-				towers = append(towers, noSlot)
+			upper := v.upperLinksOf(r.s, row)
+			if upper == nil {
+				starts = append(starts, noSlot)
 				continue
 			}
-			towers = append(towers, uint32(len(links))-begin)
-			links = append(links, tower...)
+			starts = append(starts, uint32(len(links))-begin)
+			links = append(links, upper...)
 		}
 	}
 	rename(links, moved)
-	return links, towers
+	return links, starts
 }
 
 // gather copies rows of runs.
@@ -260,7 +260,7 @@ func (h *header) write(dst []byte) {
 	binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
 }
 
-// readHeader reads a header that is what was written.
+// readHeader reads a header; ok is false if it is damaged.
 func readHeader(data []byte) (h header, ok bool) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return h, false
@@ -287,8 +287,8 @@ func (h *header) options() (Options, bool) {
 		EfThorough: int(h.efThorough), GraphFrom: int(h.graphFrom)}
 	set, err := o.withDefaults()
 	o.Threads = set.Threads
-	linked := h.graph == 1 && h.lists == 0 && h.entry < h.slots && h.top <= maxLevel && h.tower <= 2*MaxVectors
-	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.tower == 0 && h.lists <= mostLists
+	linked := h.graph == 1 && h.lists == 0 && h.entry < h.slots && h.top <= maxLevel && h.upper <= 2*MaxVectors
+	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.upper == 0 && h.lists <= mostLists
 	scale := math.Float32frombits(uint32(h.scale))
 	coded := h.scale <= math.MaxUint32 && scale > 0 && scale <= 127/smallest && h.whole <= 1
 	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.among <= amongMost && h.calibrated <= MaxVectors &&
@@ -296,10 +296,9 @@ func (h *header) options() (Options, bool) {
 	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned) && coded && calibrated
 }
 
-// Open is the index that these bytes hold. They are used as they are, and must neither change nor go away; where they do not
-// begin at a multiple of 8 in memory, or the processor has another order of bytes, they are copied. Open looks at the
-// header only: it costs the same whatever the size. What it does not look at can make answers wrong, but nothing panics;
-// Verify tells.
+// Open returns the index in data. The bytes are used in place, and must neither change nor be unmapped; if they do not
+// begin at a multiple of 8 in memory, or the processor has another byte order, they are copied. Open reads the header only:
+// it costs the same for every size. Damage in the rest can make answers wrong, but causes no panic; Verify detects it.
 func Open(data []byte) (*Index, error) {
 	h, ok := readHeader(data)
 	if !ok {
@@ -327,10 +326,10 @@ func Open(data []byte) (*Index, error) {
 	links := numbers[uint32](parts[11])
 	low := int(h.graph*h.slots) * v.cap0()
 	v.base = segment{ids: numbers[uint64](parts[1]), sizes: numbers[float32](parts[3]), slacks: numbers[float32](parts[4]),
-		norms: numbers[int32](parts[5]), coarse: numbers[int32](parts[6]), towers: numbers[uint32](parts[7]),
+		norms: numbers[int32](parts[5]), coarse: numbers[int32](parts[6]), upperStart: numbers[uint32](parts[7]),
 		high: parts[8], low: parts[9],
 		links: links[:low:low], vectors: numbers[float32](parts[12])}
-	v.tower = links[low:]
+	v.upper = links[low:]
 	if v.lists, ok = listsOf(v.shape, parts[10], int(h.lists), int(h.slots)); !ok {
 		return nil, ErrDamaged
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // Verify checks everything: the bytes that the index was opened from, that each ID has one slot, that vectors have a
-// direction and codes are theirs, that links lead to vectors and that all vectors can be reached. The error wraps
-// ErrDamaged, and says what is wrong. What changes have left to do is done first. It takes
-// about a second for 100,000 vectors; changes wait.
+// direction and matching codes, that links lead to vectors and that all vectors can be reached. The error wraps
+// ErrDamaged, and names the problem. Verify first completes pending work of changes. It takes about a second for
+// 100,000 vectors; changes wait.
 func (x *Index) Verify() error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -23,7 +23,7 @@ func (x *Index) Verify() error {
 		}
 	}
 	if len(x.dead) > 0 || x.added > 0 {
-		x.tidy()
+		x.vacuum()
 	}
 	v := x.current.Load()
 	for i := range x.order {

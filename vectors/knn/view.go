@@ -20,39 +20,39 @@ func (s shape) cap0() int { return 2 * s.m }
 
 // segment is a run of slots: arrays of rows, one for each slot. Unused links are noSlot.
 type segment struct {
-	ids     []uint64
-	sizes   []float32
-	slacks  []float32
-	norms   []int32  // sums of the squares of the codes
-	coarse  []int32  // of what their upper nibbles tell
-	towers  []uint32 // where the links of the levels above the lowest begin in view.tower; noSlot if there are none
-	high    []byte   // upper nibbles of the codes
-	low     []byte   // lower nibbles
-	links   []uint32 // cap0 a slot; empty if there is no graph
-	vectors []float32
+	ids        []uint64
+	sizes      []float32
+	slacks     []float32
+	norms      []int32  // sums of the squares of the codes
+	coarse     []int32  // of what their upper nibbles tell
+	upperStart []uint32 // starts of the links of the levels above the lowest in view.upper; noSlot for none
+	high       []byte   // upper nibbles of the codes
+	low        []byte   // lower nibbles
+	links      []uint32 // cap0 a slot; empty without a graph
+	vectors    []float32
 }
 
 func (s *segment) len() int { return len(s.ids) }
 
-// view is a state of the index. Readers take the current one and keep it. What a writer changes in its arrays meanwhile,
-// links and lives, is read and written atomically. All else of a slot is written before the slot is published, and
-// again only when no reader is left whose view has it.
+// view is a state of the index. Readers take the current one and keep it. Links and lives, which a writer changes in its
+// arrays meanwhile, are read and written atomically. Everything else of a slot is written before the slot is published,
+// and again only when no reader is left whose view includes it.
 type view struct {
 	shape
-	// base never grows, and may be mapped from a file; tail has what came later.
+	// base never grows, and may be mapped from a file; tail has the slots added later.
 	base, tail segment
-	tower      []uint32 // m links a level, from level 1 on
-	// holes are the slots of the tail that belong to nobody, descending. Their rows may be written at any time.
-	holes []uint32
+	upper      []uint32 // m links a level, from level 1 on
+	// free are the unused slots of the tail, descending. Their rows may be written at any time.
+	free []uint32
 	// version counts the changes. A slot belongs to the views from the version on that it was born in, and not from that on
 	// that it died in. Without any change born and died are nil.
 	version    uint64
 	born, died []uint64
 	live       int
-	// efforts are what searches were calibrated to, when there were so many vectors.
+	// efforts are the result of the calibration, with that many vectors.
 	efforts    efforts
 	calibrated int
-	// lists has the slots where there is no graph; nothing if they are few.
+	// lists has the slots if there is no graph; it is empty if they are few.
 	lists lists
 	// graph says that there are links. entry is where walks begin, at level top; noSlot if nothing is linked.
 	graph bool
@@ -96,28 +96,28 @@ func (v *view) has(slot uint32) bool {
 	return v.born == nil || atomic.LoadUint64(&v.born[slot]) <= v.version && v.version < atomic.LoadUint64(&v.died[slot])
 }
 
-// links is the block of links of a slot at a level. What it holds is to be read with linksOf.
+// links returns the block of links of a slot at a level. Read it with linksOf.
 func (v *view) links(slot uint32, level int) []uint32 {
 	s, row := v.at(slot)
 	if level == 0 {
 		n := v.cap0()
 		return s.links[row*n : (row+1)*n]
 	}
-	from := uint64(s.towers[row]) + uint64((level-1)*v.m)
-	if to := from + uint64(v.m); to <= uint64(len(v.tower)) {
-		return v.tower[from:to]
+	from := uint64(s.upperStart[row]) + uint64((level-1)*v.m)
+	if to := from + uint64(v.m); to <= uint64(len(v.upper)) {
+		return v.upper[from:to]
 	}
 	return nil
 }
 
-// towerOf is all links of a row above the lowest level; nil if there are none.
-func (v *view) towerOf(s *segment, row int) []uint32 {
-	from := uint64(s.towers[row])
+// upperLinksOf returns all links of a row above the lowest level; nil if it has none.
+func (v *view) upperLinksOf(s *segment, row int) []uint32 {
+	from := uint64(s.upperStart[row])
 	to := from + uint64(v.levelOf(s.ids[row])*v.m)
-	if from == noSlot || to == from || to > uint64(len(v.tower)) {
+	if from == noSlot || to == from || to > uint64(len(v.upper)) {
 		return nil
 	}
-	return v.tower[from:to]
+	return v.upper[from:to]
 }
 
 // linksOf appends the links of a slot at a level to dst, without those that this view does not have.

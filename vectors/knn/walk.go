@@ -70,8 +70,9 @@ func (w *walker) see(slot uint32) bool {
 	return true
 }
 
-// measure sets w.dists to the distances of w.slots from a code, as far as it takes to put slots in order: see far. A walk
-// looks at the upper nibbles only, with the middle of what the lower ones can be, unless these are needed to keep the order.
+// measure sets w.dists to the distances of w.slots from a code, with the precision that ordering the slots needs: see far.
+// A walk reads the upper nibbles only, with the middle of the range of the lower ones, unless these are needed to keep the
+// order.
 func (w *walker) measure(v *view, q *coded) {
 	if v.whole {
 		w.weigh(v, q)
@@ -121,7 +122,7 @@ func join(high, low []int32, sum int32) {
 	}
 }
 
-// one is what measure says of a slot.
+// one returns the distance of one slot, as measure does.
 func (w *walker) one(v *view, q *coded, slot uint32) int32 {
 	w.slots = append(w.slots[:0], slot)
 	w.measure(v, q)
@@ -174,9 +175,9 @@ func (w *walker) descend(v *view, q *coded, level int) uint64 {
 // A search keeps above the lowest level one of beamShare candidates that it follows there, but leastBeam to mostBeam.
 const beamShare, leastBeam, mostBeam = 16, 2, 16
 
-// approach returns where a search that follows the ef best begins at the lowest level: the best that a walk of the level above
-// keeps. Where vectors are in many tight groups, the nearest one that a greedy descent comes to may be in another group, and no
-// link leads from there to the right one.
+// approach returns the start of a search that follows the ef best at the lowest level: the best that a walk of the level
+// above keeps. If vectors are in many tight groups, the nearest one at the end of a greedy descent may be in another group,
+// without a link from there to the right one.
 func (w *walker) approach(v *view, q *coded, ef int) []uint64 {
 	if v.top == 0 {
 		w.starts = append(w.starts[:0], w.descend(v, q, 0))
@@ -215,8 +216,8 @@ func (w *walker) walk(v *view, q *coded, level, ef, keep, alike int, starts ...u
 	}
 }
 
-// abreast is how many candidates a walk follows at once. With more, the memory of their neighbours is waited for together;
-// but the later ones might have proved too far away to be followed, had the neighbours of the first been looked at before.
+// abreast is the number of candidates that a walk follows at once. With more, the memory accesses of their neighbours
+// overlap; but the later ones might have been excluded if the neighbours of the first had been compared before.
 const abreast = 4
 
 // follow sets w.slots to the unseen neighbours of the best candidates from next on that were not followed yet and are among the

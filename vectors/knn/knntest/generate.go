@@ -24,7 +24,7 @@ const (
 	Offset
 	// Copies are templates with 100 near copies each. Spec.Noise says how near.
 	Copies
-	// Duplicates are vectors of which there are 100 equal ones each.
+	// Duplicates are vectors in groups of 100 equal ones.
 	Duplicates
 	// Dominated vectors are clustered ones with 4 components that are ten times as large as the others.
 	Dominated

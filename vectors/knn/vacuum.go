@@ -2,11 +2,11 @@ package knn
 
 import "slices"
 
-// tidy removes the links to dead slots and gives their neighbours others instead, sees to it that all slots can be
-// reached, and makes the dead slots of the tail holes, to be used again. Until then a walk goes through the dead, and
-// does not answer with them (Singh et al., "FreshDiskANN: A Fast and Accurate Graph-Based ANN Index for Streaming
-// Similarity Search", 2021). Called with the writer's lock.
-func (x *Index) tidy() {
+// vacuum removes the links to dead slots and replaces them by links to others, makes all slots reachable, and frees
+// the dead slots of the tail for reuse. Until then a walk passes through dead slots, and does not return them (Singh
+// et al., "FreshDiskANN: A Fast and Accurate Graph-Based ANN Index for Streaming Similarity Search", 2021). The
+// caller holds the writer's lock.
+func (x *Index) vacuum() {
 	v := *x.current.Load()
 	v.version++
 	if v.live == 0 {
@@ -22,28 +22,28 @@ func (x *Index) tidy() {
 		l.connect()
 		for _, slot := range x.dead {
 			s, row := v.at(slot)
-			if v.towerOf(s, row) != nil {
+			if v.upperLinksOf(s, row) != nil {
 				level := v.levelOf(s.ids[row])
-				x.spare[level] = append(x.spare[level], s.towers[row])
+				x.spare[level] = append(x.spare[level], s.upperStart[row])
 			}
 		}
 	}
 	if v.inLists() {
-		v.bury()
+		v.removeDead()
 	}
-	holes := slices.Clone(v.holes)
+	free := slices.Clone(v.free)
 	for _, slot := range x.dead {
 		if int(slot) >= v.base.len() {
-			holes = append(holes, slot)
+			free = append(free, slot)
 		}
 	}
-	slices.SortFunc(holes, func(a, b uint32) int { return int(b) - int(a) })
-	v.holes, x.dead, x.added = holes, nil, 0
+	slices.SortFunc(free, func(a, b uint32) int { return int(b) - int(a) })
+	v.free, x.dead, x.added = free, nil, 0
 	x.freed = x.readers.epoch.Load() + 2
 	x.current.Store(&v)
 }
 
-// clear makes an index without vectors as one that never had any. Views before keep their arrays.
+// clear resets an index without vectors to a new one. Earlier views keep their arrays.
 func (x *Index) clear(v *view) {
 	x.names.Lock()
 	defer x.names.Unlock()
@@ -66,16 +66,15 @@ func (l *linker) repair(w *walker, from int) {
 			links := v.linksOf(w.rest[:0], slot, level)
 			w.rest = links
 			if slices.ContainsFunc(links, func(to uint32) bool { return !v.has(to) }) {
-				v.setLinks(slot, level, w.heal(v, slot, level, links))
+				v.setLinks(slot, level, w.repairLinks(v, slot, level, links))
 			}
 		}
 	}
 }
 
-// heal returns the links of a slot without the dead ones, and with as many others that are neighbours of these, as far as
-// they lie in directions that no other link has. Only dead slots are asked for their neighbours: nobody changes these
-// meanwhile.
-func (w *walker) heal(v *view, slot uint32, level int, links []uint32) []uint32 {
+// repairLinks returns the links of a slot without the dead ones, and with as many neighbours of these, if they lie in
+// directions that no other link has. It reads the links of dead slots only, which no goroutine changes meanwhile.
+func (w *walker) repairLinks(v *view, slot uint32, level int, links []uint32) []uint32 {
 	w.salt = saltOf(slot)
 	w.kept = w.kept[:0]
 	var near []uint32
