@@ -37,8 +37,8 @@ func encode(v any, indent string) (string, error) {
 	return b.String(), nil
 }
 
-// escapeJSON writes hidden characters as \u escapes; those beyond the first plane as astral says. Beside the line feeds
-// of the indentation, which the encoder makes, they stand in strings only.
+// escapeJSON writes hidden characters as \u escapes; those beyond the first plane in the form that astral returns.
+// Except for the line feeds of the indentation, they occur in strings only.
 func escapeJSON(s string, astral func(r rune) string) string {
 	var b strings.Builder
 	done := 0
@@ -101,8 +101,8 @@ func longKeysToYAML(raw string) ([]byte, error) {
 	return plainyaml.Marshal(exact(v))
 }
 
-// exact gives the numbers in what was decoded the types that hold all their digits, as far as there are such. One that is
-// too large for any stays a text.
+// exact converts the numbers in a decoded value to types that hold all their digits, where possible. A number that is too
+// large for them stays a text.
 func exact(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -31,8 +31,8 @@ func (s *scanner) lookAtAddress(start int) {
 	s.address = span{start, stop}
 }
 
-// endsAddress reports whether a byte ends the part of an address that names user and host. A slash does not: passwords
-// have them, and who forgets to escape one has it read as we do.
+// endsAddress reports whether a byte ends the part of an address with user and host. A slash does not: passwords
+// contain it, also without escaping.
 func endsAddress(c byte) bool {
 	switch c {
 	case '"', '\'', '`', '<', '>', ',', '?', '#', '\\':
@@ -41,7 +41,7 @@ func endsAddress(c byte) bool {
 	return c <= ' '
 }
 
-// userinfo reports the password in user:password that ends at at, unless it stands for one.
+// userinfo reports the password in user:password that ends at at, unless it is a placeholder.
 func (s *scanner) userinfo(rule string, start, at int) {
 	if at < start {
 		return
@@ -69,7 +69,7 @@ func number16(text string) bool {
 	return 0 < len(text) && len(text) <= 5
 }
 
-// dsn finds the password in user:password@tcp(host:port), as MySQL's driver for Go has it; end is behind "@tcp(".
+// dsn finds the password in user:password@tcp(host:port), the form of MySQL's driver for Go; end is behind "@tcp(".
 func (s *scanner) dsn(end int) {
 	at := strings.LastIndexByte(s.text[:end], '@')
 	start := at

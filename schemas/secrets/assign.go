@@ -2,9 +2,9 @@ package secrets
 
 import "strings"
 
-// password finds what is assigned to a name like password, pwd or DB_PASS, however simple it is: a weak password is no
-// less of a secret. What is no value is left: names of variables and calls in code, references to a secret that is kept
-// elsewhere, types, and the words that go on after "password:" in a sentence.
+// password finds the value that is assigned to a name like password, pwd or DB_PASS, however simple: a weak password is
+// also a secret. It skips other text: names of variables and calls in code, references to a secret that is stored
+// elsewhere, types, and words that continue a sentence after "password:".
 func (s *scanner) password(end int) {
 	if end <= s.covered {
 		return
@@ -18,8 +18,8 @@ func (s *scanner) password(end int) {
 	}
 }
 
-// assignment finds what is assigned to a name like api_key, secret or token, if it looks like a secret: many such
-// values are numbers, names or identifiers.
+// assignment finds the value that is assigned to a name like api_key, secret or token, if it looks like a secret:
+// many such values are numbers, names or identifiers.
 func (s *scanner) assignment(end int) {
 	if end <= s.covered {
 		return
@@ -50,7 +50,7 @@ func (s *scanner) addValue(rule string, v value) {
 	s.add(rule, v.start, v.end)
 }
 
-// value is what was assigned.
+// value is an assigned value.
 type value struct {
 	span
 	op     string
@@ -157,7 +157,7 @@ func (s *scanner) wordOperator(i int, n name, quotedName bool) (op string, at in
 	return "", 0
 }
 
-// netrc reports whether a name stands where .netrc has it: "machine HOST login USER password …", also in
+// netrc reports whether a name is in an entry of .netrc: "machine HOST login USER password …", also in
 // several lines.
 func (s *scanner) netrc(n name) bool {
 	words := strings.Fields(s.text[max(n.start-160, 0):n.start])
@@ -168,8 +168,8 @@ func (s *scanner) netrc(n name) bool {
 	return words[i-1] == "default" || i > 1 && words[i-2] == "machine"
 }
 
-// purpose goes over what a password is for, in "password for the staging database: …"; it returns where the value begins,
-// 0 if there is none.
+// purpose skips the purpose of a password, in "password for the staging database: …"; it returns where the value begins,
+// 0 if there is no value.
 func (s *scanner) purpose(i int) int {
 	if !s.atFold(i, "for ") && !s.atFold(i, "of ") && !s.atFold(i, "to ") {
 		return 0

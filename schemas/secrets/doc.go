@@ -1,9 +1,8 @@
-// Package secrets finds secrets in text, and takes them out: keys and tokens of some two hundred services, private
-// keys, passwords in assignments, addresses and headers, and what its writer put between <private> and </private>.
+// Package secrets finds secrets in text, and removes them: keys and tokens of some two hundred services, private keys,
+// passwords in assignments, addresses and headers, and text between <private> and </private>.
 //
-// What is written to a tree is public to everybody who can read the repository, and stays in its history. So this
-// package stands before everything that is written and that people or agents made: memory, results and logs of runs,
-// messages.
+// Everything in a tree is visible to all readers of the repository, and stays in its history. So this package filters
+// all text of people or agents before it is written: memory, results and logs of runs, messages.
 //
 // # Rules
 //
@@ -18,7 +17,7 @@
 // Own rules find more (own.go): the value of a name like password at any entropy, also in a sentence, passwords in
 // addresses, connection strings, commands and files of passwords, their hashes, private keys that were cut off, data of
 // Kubernetes' Secrets, and the examples that gitleaks excuses. They find less in one point: digests, paths, and ids of
-// observations and clarifications are no secrets under a name that says only "key".
+// observations and clarifications are not secrets under a name that says only "key".
 //
 // A text has no file name here, so that rules and exceptions of gitleaks for certain files do not apply, nor do its
 // comments that allow a secret.

@@ -75,7 +75,8 @@ func keyMark(text string, i int) int {
 	return -1
 }
 
-// keyEnds returns where the mark ends that ends the key whose body begins at i; -1 if there is none before another key.
+// keyEnds returns where the mark ends that ends the key whose body begins at i; -1 if another key or the end comes
+// first.
 func keyEnds(text string, i int) int {
 	limit := min(len(text), i+longKey)
 	for {
@@ -124,8 +125,8 @@ func keyBody(text string, i int) int {
 	return i
 }
 
-// keyLine reports whether a line can be of a key's body, where the line before it was last bytes long: encoded bytes,
-// of which only the last line is short, or a field of its header.
+// keyLine reports whether a line can be part of a key's body, after a line of last bytes: encoded bytes, where only
+// the last line is short, or a field of its header.
 func keyLine(line string, last int) bool {
 	if line == "" {
 		return true
@@ -146,7 +147,7 @@ func keyHeader(line string) bool {
 	return false
 }
 
-// base64Line reports whether a line is of encoded bytes, at least so many.
+// base64Line reports whether a line consists of encoded bytes, at least that many.
 func base64Line(line string, least int) bool {
 	for i := range len(line) {
 		if c := line[i]; !isAlnum(c) && c != '+' && c != '/' && c != '=' && c != '-' && c != '_' {

@@ -8,7 +8,7 @@ type name struct {
 	text     string
 	lastWord string // the word of the name that key is in or at, in lower case
 	tail     string // what follows that word
-	head     string // what is before it
+	head     string // the text before it
 }
 
 // nameAt is the name around the word that ends before end.
@@ -49,7 +49,7 @@ func wordBreak(text string, i int) bool {
 // shouts reports whether the name is written as those of the environment are.
 func (n name) shouts() bool { return n.text == strings.ToUpper(n.text) }
 
-// isPassword reports whether what has this name is a password.
+// isPassword reports whether the value of a field with this name is a password.
 func (n name) isPassword() bool {
 	w := strings.TrimRight(n.lastWord, "0123456789")
 	switch {
@@ -66,7 +66,7 @@ func (n name) isPassword() bool {
 	return !aboutIt(n.tail)
 }
 
-// isSecret reports whether what has this name may be a secret.
+// isSecret reports whether the value of a field with this name may be a secret.
 func (n name) isSecret() bool {
 	w := strings.TrimRight(n.lastWord, "0123456789")
 	switch {

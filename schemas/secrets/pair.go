@@ -132,5 +132,5 @@ func (s *scanner) nameStart(end int) int {
 	return start
 }
 
-// isNameByte is what names of fields and variables are made of.
+// isNameByte reports whether a byte can be part of the name of a field or variable.
 func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' }

@@ -2,8 +2,8 @@ package secrets
 
 import "strings"
 
-// isReference reports whether a value is none: a placeholder, a reference to a variable, a call, a type, or the next
-// word of a sentence.
+// isReference reports whether a value is not a secret: a placeholder, a reference to a variable, a call, a type, or
+// the next word of a sentence.
 func (s *scanner) isReference(n name, v value) bool {
 	text := s.text[v.start:v.end]
 	switch {
@@ -110,12 +110,12 @@ func knownRoot(text string) bool {
 	return false
 }
 
-// references begin what is kept elsewhere, is filled in later, or is an escape.
+// references begin values that are stored elsewhere, filled in later, or escapes.
 var references = []string{
 	"{{", "${", "$(", "#{", "%(", "op://", "vault:", "env:", "file:", "/run/secrets/", `\u`, `\U`, "...", "…",
 }
 
-// placeholder reports whether a value stands for one.
+// placeholder reports whether a value is a placeholder.
 func placeholder(text string) bool {
 	text = strings.TrimRight(text, ".")
 	if text == "" || oneByte(text) {
@@ -188,7 +188,7 @@ func madeUp(text string) bool {
 		!ours(text)
 }
 
-// wordy reports whether text is made of words with few digits behind each: a path, a version, the name of something.
+// wordy reports whether text consists of words with few digits behind each: a path, a version, a name.
 func wordy(text string) bool {
 	digits, parts := 0, 0
 	for i := 0; i <= len(text); i++ {
@@ -208,8 +208,8 @@ func wordy(text string) bool {
 	return parts > 1 || digits == 0
 }
 
-// plain reports whether what the generic rule found is none of a person's secrets: digests and ids under names that
-// mean no secret by themselves, checksums of modules, paths. name is the text from the name to the value.
+// plain reports whether a match of the generic rule is not a secret: digests and ids under names that do not
+// indicate a secret alone, checksums of modules, paths. name is the text from the name to the value.
 func plain(name, text string) bool {
 	if ours(text) || wordy(text) || strings.HasSuffix(name, "h1:") || strings.HasSuffix(name, "sha256:") {
 		return true

@@ -34,7 +34,7 @@ func StripPrivateFrom(parts []string) []string {
 	return s.parts()
 }
 
-// stripper removes private text from what is added to it.
+// stripper removes private text from the text that is added to it.
 type stripper struct {
 	out         []byte
 	depth, kept int // kept is how much of out stays while text is hidden

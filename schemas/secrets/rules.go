@@ -44,9 +44,9 @@ func (r *rule) pattern() *regexp.Regexp {
 	return r.re
 }
 
-// allowance is what a rule finds and is no secret all the same.
+// allowance excludes matches of a rule that are not secrets.
 type allowance struct {
-	target string // what is compared: "secret", "match" or "line"
+	target string // the compared part: "secret", "match" or "line"
 	source string
 	once   sync.Once
 	re     *regexp.Regexp
@@ -112,7 +112,7 @@ func newDetector() *detector {
 	return b.detector
 }
 
-// line takes in one line of the rules' file, whose form is told in the generator.
+// line parses one line of the rules' file, whose format the generator documents.
 func (b *builder) line(f []string) {
 	switch f[0] {
 	case "pair":
@@ -193,8 +193,8 @@ func (b *builder) allow(id string, a *allowance) {
 	}
 }
 
-// stop sets the words that no secret of a rule has. Those that are meant for every rule are examples of alphabets,
-// which only the generic rule takes for secrets; in others they would excuse what a key of a known form is made of.
+// stop sets the stop words of a rule: no secret contains them. Those for every rule are example alphabets, which
+// only the generic rule takes for secrets; in other rules they would excuse parts of keys of a known form.
 func (b *builder) stop(id string, words []string) {
 	if id == "*" {
 		b.alphabets = words
@@ -208,7 +208,7 @@ func (b *builder) stop(id string, words []string) {
 	}
 }
 
-// allowed reports whether what a rule found is no secret: secret within match within line.
+// allowed reports whether a match of a rule is not a secret: secret within match within line.
 func (d *detector) allowed(r *rule, secret, match, line string) bool {
 	for _, list := range [][]*allowance{d.every, r.allow} {
 		for _, a := range list {

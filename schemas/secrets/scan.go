@@ -12,7 +12,7 @@ type scanner struct {
 	spans map[*rule][]span // the text that near rules search
 	token span             // the last word that a pair's value was looked for in
 	key   int              // the end of the last private key
-	// covered is the end of the last assigned value that was found: what looks like a name in it is none.
+	// covered is the end of the last assigned value that was found: names in it are ignored.
 	covered int
 	// secretData is the end of the last document in which the data of a Secret was looked for.
 	secretData int

@@ -8,13 +8,13 @@ import (
 
 // Finding is a secret in a text: bytes Start to End of it.
 type Finding struct {
-	// Rule tells what it is: the id of a rule of gitleaks, or one of the rules of this package.
+	// Rule is the id of a rule of gitleaks, or of one of the rules of this package.
 	Rule       string
 	Start, End int
 }
 
-// Find returns the secrets of a text, in order and apart from each other. Private text is no secret, nor is what
-// [Redact] puts in place of one.
+// Find returns the secrets of a text, in order and without overlap. It ignores private text and the marks of
+// [Redact].
 func Find(text string) []Finding {
 	s := scanner{detector: loaded(), text: text}
 	s.scan()
@@ -24,11 +24,11 @@ func Find(text string) []Finding {
 	return apartFromMarks(text, merge(s.found))
 }
 
-// Redact removes private text (see [StripPrivate]), and replaces every secret by "[redacted:RULE]". What it returns has
-// neither: to redact it again changes nothing.
+// Redact removes private text (see [StripPrivate]), and replaces every secret by "[redacted:RULE]". The result has
+// neither: redacting it again changes nothing.
 func Redact(text string) string {
 	text = StripPrivate(text)
-	for { // what stands beside a removed secret may come to look like one; each round leaves less text to be found
+	for { // text next to a removed secret may now look like one; each round leaves less text
 		found := Find(text)
 		if len(found) == 0 {
 			return text
@@ -70,7 +70,7 @@ func replace(text string, found []Finding) string {
 	return b.String()
 }
 
-// merge sorts findings, and joins those that overlap. A rule that knows what it found names the whole.
+// merge sorts findings, and joins those that overlap. The most specific rule names the whole.
 func merge(found []Finding) []Finding {
 	slices.SortFunc(found, func(a, b Finding) int {
 		if a.Start != b.Start {
@@ -96,7 +96,7 @@ func merge(found []Finding) []Finding {
 	return out
 }
 
-// vague orders rules: those that say least of what they found come last.
+// vague orders rules: the least specific ones are last.
 func vague(rule string) int {
 	switch rule {
 	case genericRule:
@@ -109,7 +109,7 @@ func vague(rule string) int {
 	return 0
 }
 
-// apartFromMarks takes the marks of what was redacted before out of the findings.
+// apartFromMarks removes the marks of earlier redactions from the findings.
 func apartFromMarks(text string, found []Finding) []Finding {
 	if !strings.Contains(text, markStart) {
 		return found
@@ -147,7 +147,7 @@ func nextMark(text string, from, to int) (start, end int) {
 // maxMark is the length of the longest mark.
 const maxMark = 80
 
-// markEnds returns the end of the mark at start, 0 if it is none.
+// markEnds returns the end of the mark at start, 0 if it is not a mark.
 func markEnds(text string, start int) int {
 	for i := start + len(markStart); i < min(len(text), start+maxMark); i++ {
 		if c := text[i]; c == ']' {

@@ -13,20 +13,20 @@ var speechWords = []string{
 	"арол", "码", "ワード",
 }
 
-// speechHeads are what stands before the end of a speech word, where that alone says little.
+// speechHeads are the texts before the end of a speech word that is ambiguous alone.
 var speechHeads = map[string][]string{
 	"wort": {"pass", "kenn", "zugangs"}, "de passe": {"mot "}, "senord": {"ö"}, "арол": {"п"},
 	"码": {"密", "口令"}, "ワード": {"パス"},
 }
 
-// speechLinks come between a password and what it is, in the languages of speechWords.
+// speechLinks connect the word for a password to its value, in the languages of speechWords.
 var speechLinks = []string{
 	"ist ", "lautet ", "est ", "es ", "è ", "é ", "is ", "är ", "er ", "on ", "je ", "это ", "— ", "- ", "是", "为", "は",
 	":", "：", "=", "＝",
 }
 
-// speech finds a password in a sentence of another language: "das Passwort der Datenbank ist …". In a sentence, what has
-// both letters and digits, or stands in quotes, is one; behind a colon that follows the word at once, anything.
+// speech finds a password in a sentence of another language: "das Passwort der Datenbank ist …". In a sentence, a token
+// with letters and digits, or in quotes, counts; after a colon that follows the word directly, any token does.
 func (s *scanner) speech(end int) {
 	if end <= s.covered || !s.saysPassword(end) {
 		return
@@ -54,7 +54,7 @@ func (s *scanner) speech(end int) {
 	}
 }
 
-// saysPassword reports whether the speech word that ends before end is one with what is before it.
+// saysPassword reports whether the speech word that ends before end, with the text before it, means a password.
 func (s *scanner) saysPassword(end int) bool {
 	before := strings.ToLower(s.text[max(end-16, 0):end])
 	for word, heads := range speechHeads {

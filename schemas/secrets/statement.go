@@ -2,7 +2,7 @@ package secrets
 
 import "strings"
 
-// statements come between a password and what it is, the longer before those that they begin with.
+// statements connect a name to its value, longer ones before their prefixes.
 var statements = []string{"is set to ", "was set to ", "was changed to ", "is now ", "defaults to ", "is ", "was ", "by "}
 
 // statement finds what says in a sentence what the password with this name is: "is" behind it, or "to" where the sentence

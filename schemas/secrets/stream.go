@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Stream hides what begins in one part of a stream of text and ends in another: private text, and private keys, which
-// come line by line. What is whole within a part is left to [RedactBytes]. The zero Stream is ready to use, for one
-// stream.
+// Stream removes secrets that begin in one part of a stream of text and end in another: private text, and private
+// keys, which have several lines. Secrets within one part are left to [RedactBytes]. The zero Stream is ready to use,
+// for one stream.
 type Stream struct {
-	// Mark stands in place of private text.
+	// Mark replaces private text.
 	Mark string
 
 	depth  int  // of marks of private text

@@ -1,5 +1,5 @@
-// Package validator judges values by JSON Schemas, with santhosh-tekuri/jsonschema: the published schemas of the kinds, and
-// schemas that users write. It reads nothing but what it is given: a schema that refers to another document is refused.
+// Package validator validates values by JSON Schemas, with santhosh-tekuri/jsonschema: the published schemas of the kinds,
+// and schemas of users. It does no I/O: a schema that refers to another document is refused.
 package validator
 
 import (

@@ -24,8 +24,8 @@ func Value(text []byte) (any, error) {
 	return bounded(v)
 }
 
-// bounded replaces numbers by values of a bounded size: the library computes with all digits that a number stands for, and
-// 1e999999999 stands for many. What it refuses is no double.
+// bounded replaces numbers by values of a bounded size: the library computes with all digits of a number, and 1e999999999
+// has many. It refuses numbers that are out of the range of float64.
 func bounded(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case json.Number:
