@@ -24,17 +24,17 @@ const (
 	VerbHold    = "hold"
 )
 
-// ActionSpec asks for a verb to be applied once. It is immutable once applied.
+// ActionSpec asks to apply a verb once. It is immutable once applied.
 type ActionSpec struct {
 	// Target is the DAG or the session that is meant, as kind/name: dag/checks.
 	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
-	// Verb is what is to be done.
+	// Verb is the verb to apply.
 	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=hold"`
 	// All says that retry is about every node of the DAG, also those that succeeded.
 	All bool `json:"all,omitempty"`
-	// By is who asks.
+	// By is the name of the requester.
 	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
 	// Reason says why.
 	Reason string `json:"reason,omitempty" jsonschema:"maxLength=2000"`
@@ -74,7 +74,7 @@ type AppliedAction struct {
 	Moot   bool   `json:"moot,omitempty"` // there was nothing for the verb to do
 }
 
-// TargetRef is the object that the action is about: a DAG or a session. The error says what was expected.
+// TargetRef returns the target of the action: a DAG or a session. The error names the expected form.
 func (s *ActionSpec) TargetRef() (Ref, error) {
 	return Kinds{DAGKind, SessionKind}.ParseRef(s.Target)
 }
@@ -82,7 +82,7 @@ func (s *ActionSpec) TargetRef() (Ref, error) {
 // Default fills nothing in. It takes out secrets and private text, which the target's status must not repeat.
 func (s *ActionSpec) Default() { withoutSecrets(&s.By, &s.Reason) }
 
-// Check reports a target that is no DAG or session, and verbs that the target does not know.
+// Check reports a target other than a DAG or session, and verbs that the target does not support.
 func (s *ActionSpec) Check(r *Report) {
 	checkLine(r.At("by"), s.By)
 	if s.Node != "" && !isNodeName(s.Node) {

@@ -74,8 +74,8 @@ const (
 	AgentStuck   = "stuck"
 )
 
-// AgentStatus is the observed state of an agent. The fields beside Common are those of agentx-spec 4.3, and
-// state/agent-status.json is their projection.
+// AgentStatus is the observed state of an agent. The fields other than Common are those of agentx-spec 4.3,
+// and state/agent-status.json is their projection.
 type AgentStatus struct {
 	Common
 	AgentActivity
@@ -110,8 +110,8 @@ const (
 	RoleReviewer       = "reviewer"
 )
 
-// precedences follows the way of work from the wish to the review. Agents that only inform others stand before those
-// that build on what they say.
+// precedences follows the order of work from the request to the review. Agents that only inform others precede those
+// that use their information.
 var precedences = map[string]int{
 	RoleGuide: 5, RoleProductManager: 10, RoleUXDesigner: 15,
 	RoleAcademic: 16, RoleLibrarian: 17, RoleArchivalist: 18,
@@ -119,7 +119,7 @@ var precedences = map[string]int{
 	RoleEngineer: 30, RoleInspector: 40, RoleTester: 42, RoleReviewer: 45,
 }
 
-// unknownPrecedence is that of a role that nobody knows: most downstream, so that it never wins over a known one.
+// unknownPrecedence is that of an unknown role: most downstream, so that it never wins over a known one.
 const unknownPrecedence = 50
 
 // DefaultPrecedence is the precedence of agents with that role that name none: smaller is more upstream.
@@ -133,8 +133,8 @@ func DefaultPrecedence(role string) int {
 // DefaultRunTimeout ends the run of a command agent that names no timeout.
 const DefaultRunTimeout = Duration(10 * time.Minute)
 
-// Default fills in what was left out. The role's default is the object's name, which only the object knows: see
-// [Object.Spec].
+// Default sets the defaults of missing fields. The role's default is the object's name, which only the object
+// knows: see [Object.Spec].
 func (s *AgentSpec) Default() {
 	if s.Role != "" {
 		orNew(&s.Precedence, DefaultPrecedence(s.Role))

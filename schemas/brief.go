@@ -1,10 +1,10 @@
 package schemas
 
-// Brief is what is looked at of all statuses of a tree.
+// Brief has the fields of a status that are read for all objects of a tree.
 type Brief struct {
 	Phase          string
 	ObservedDigest string
-	// Ready and Stalled are the conditions of these names; empty where there is none.
+	// Ready and Stalled are the conditions of these names; empty if missing.
 	Ready, Stalled ConditionStatus
 	StalledReason  string
 

@@ -44,14 +44,14 @@ func checkLine(s Spot, text string) {
 	}
 }
 
-// checkFilled reports text that is there and says nothing.
+// checkFilled reports text that is blank.
 func checkFilled(s Spot, text string) {
 	if strings.TrimSpace(text) == "" {
 		s.Errorf("blank", "is blank")
 	}
 }
 
-// Uses of a path. What is written to is not the root itself.
+// Uses of a path. A path that is written to must not be the root.
 type pathUse bool
 
 const (
@@ -154,7 +154,7 @@ func checkGlobs(r *Report, globs []string, field ...any) {
 	}
 }
 
-// checkEnv reports names that are no names of environment variables, or that reconcile sets itself.
+// checkEnv reports invalid names of environment variables, and those that reconcile sets.
 func checkEnv(r *Report, env map[string]string, field ...any) {
 	for name, value := range env {
 		s := func() Spot { return r.At(field...).At(name) }

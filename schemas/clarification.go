@@ -25,7 +25,7 @@ type ClarificationRequestSpec struct {
 	To string `json:"to" jsonschema:"minLength=1,maxLength=63"`
 	// Topic is the subject in a line, 1 to 200 characters.
 	Topic string `json:"topic" jsonschema:"minLength=1,maxLength=200"`
-	// Question is what is asked, 1 to 2000 characters.
+	// Question is the text of the question, 1 to 2000 characters.
 	Question string `json:"question" jsonschema:"minLength=1,maxLength=2000"`
 	// Blocking says that the asking agent cannot go on without the answer. Default false.
 	Blocking bool `json:"blocking,omitempty"`
@@ -43,7 +43,7 @@ type ClarificationRequestSpec struct {
 }
 
 // ClarificationRequestStatus is the observed state of a request. Its phase is one of the Clarification constants, or empty
-// for a request that was refused. With it, the ledger of the issue can be made anew (decision 9).
+// for a request that was refused. It is enough to rebuild the ledger of the issue (decision 9).
 type ClarificationRequestStatus struct {
 	Common
 	// ID is the request's number in the ledger of its issue, as CLR-42-001.
@@ -59,7 +59,7 @@ type ClarificationRequestStatus struct {
 	// Round counts from 1; MaxRounds is the last one before an escalation.
 	Round     int `json:"round,omitempty"`
 	MaxRounds int `json:"maxRounds,omitempty"`
-	// Thread is what was said, in order.
+	// Thread is the conversation, in order.
 	Thread []ThreadEntry `json:"thread,omitempty"`
 	// Refused are replies that could not be taken when they came, sorted by name.
 	Refused []RefusedReply `json:"refused,omitempty"`
@@ -92,7 +92,7 @@ type Escalation struct {
 	Topic  string `json:"topic"`
 	// Positions are what each side said last; the asking side first.
 	Positions []Position `json:"positions"`
-	// Options are what is recommended, best first.
+	// Options are the recommendations, best first.
 	Options []string `json:"options"`
 	// Action is what a human has to do, as a sentence with a command.
 	Action string `json:"action"`
@@ -111,7 +111,7 @@ const (
 	EscalatedStale     = "Stale"       // no answer after the retry
 	EscalatedStuck     = "Stuck"       // the last two rounds circle
 	EscalatedDeadlock  = "Deadlock"    // blocking questions wait for each other
-	EscalatedByReply   = "Requested"   // somebody asked for it
+	EscalatedByReply   = "Requested"   // requested by an agent or a person
 	EscalatedTarget    = "TargetGone"  // the agent that was asked is not there any more
 )
 
@@ -133,7 +133,7 @@ type ReplySpec struct {
 	From string `json:"from" jsonschema:"minLength=1,maxLength=100"`
 	// Body is the text, 1 to 2000 characters.
 	Body string `json:"body" jsonschema:"minLength=1,maxLength=2000"`
-	// Run is the key of the run that asks on, in a question of a node that has an answer: the node waits once more.
+	// Run is the key of the run that asks on, in a question of a node that has an answer: the node waits again.
 	Run string `json:"run,omitempty" jsonschema:"maxLength=250"`
 }
 
@@ -172,7 +172,7 @@ func (s *ClarificationRequestSpec) roundsCap() int {
 	return ClarifyRoundsOpen
 }
 
-// checkRunKey reports what is not empty and no key of a node's run.
+// checkRunKey reports a key that is neither empty nor the key of a node's run.
 func checkRunKey(s Spot, key string) {
 	if _, _, ok := SplitRunKey(key); !ok && key != "" {
 		s.Errorf("bad-name", "%q is not the key of a run, as dags/checks/implement-0123456789abcdef-1", key)
@@ -197,7 +197,7 @@ func SplitRunKey(key string) (dag, node string, ok bool) {
 	return dag, node, ok && ok2 && ok3 && ok4 && CheckName(dag) == nil && node != "" && isDigits(seq)
 }
 
-// References are the two agents, both of which must exist, and the DAG whose node asks.
+// References are the two agents, both of which must exist, and the DAG with the asking node.
 func (s *ClarificationRequestSpec) References() []Reference {
 	refs := []Reference{
 		{Field: []any{"from"}, To: Ref{Kind: AgentKind.Name, Name: s.From}, Hard: true},

@@ -8,7 +8,7 @@ var conflictMarks = [3][]byte{[]byte("<<<<<<< "), []byte("======="), []byte(">>>
 // ConflictHint says what to do about a file that a merge left in conflict.
 const ConflictHint = "\"git status\" lists what is in conflict: settle what stands between the markers, remove them, and \"git add\" the file"
 
-// ConflictLine is the line of the first conflict that a git merge left in a text; 0 if there is none.
+// ConflictLine returns the line of the first conflict that a git merge left in a text; 0 if it has no conflict.
 func ConflictLine(text []byte) int {
 	first, next, n := 0, 0, 0
 	for line := range bytes.Lines(text) {
@@ -26,7 +26,7 @@ func ConflictLine(text []byte) int {
 	return 0
 }
 
-// conflict reports the markers in place of what they made of the text.
+// conflict reports the markers instead of the problems that they cause in the text.
 func (s *source) conflict(line int) {
 	s.problems, s.unsaid = s.problems[:0], 0
 	s.fail("merge-conflict", line, 1, "", "the file holds the conflict markers of a git merge").hint(ConflictHint)

@@ -85,7 +85,7 @@ type Node struct {
 	Env map[string]string `json:"env,omitempty"`
 	// WorkingDir is a folder below the root. Default: the root.
 	WorkingDir string `json:"workingDir,omitempty" jsonschema:"maxLength=1000"`
-	// Timeout ends an attempt. Default: none for commands beside the DAG's, the runner's for agents.
+	// Timeout ends an attempt. Default: none for commands except the DAG's, the runner's for agents.
 	Timeout *Duration `json:"timeout,omitempty"`
 	// Retry replaces the policy's.
 	Retry *Retry `json:"retry,omitempty"`
@@ -107,8 +107,8 @@ type Outputs struct {
 	Files []string `json:"files,omitempty"`
 	// JSON is a path below the root of a file that the node writes; its value is the node's result.
 	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
-	// Schema is a JSON Schema (draft 2020-12) that the node's result has to keep; a result that does not fails the attempt. What it
-	// refers to is below its own $defs.
+	// Schema is a JSON Schema (draft 2020-12) for the node's result; a result that does not satisfy it fails the attempt.
+	// The schema can refer only to its own $defs.
 	Schema json.RawMessage `json:"schema,omitempty" jsonschema:"type=object"`
 	// Keep has the outputs of each success in git, as refs/reconcile/outputs/<key of the run>, for as long as its record.
 	Keep bool `json:"keep,omitempty"`
@@ -149,7 +149,7 @@ const (
 	NodeQueued    = "Queued"    // could run, waits for a place or for its back-off
 	NodeRunning   = "Running"   //
 	NodeSucceeded = "Succeeded" //
-	NodeFailed    = "Failed"    // and will not be retried by itself
+	NodeFailed    = "Failed"    // and will not be retried automatically
 	NodeBlocked   = "Blocked"   // held, or waits for a person or an answer
 	NodeSkipped   = "Skipped"   //
 	NodeCancelled = "Cancelled" //
@@ -222,8 +222,8 @@ const (
 	DefaultMaxBackoff = Duration(time.Minute)
 )
 
-// Default fills in what was left out. What follows the session (maxConcurrency, issue, priority) stays empty: only the
-// tree knows it.
+// Default sets the defaults of missing fields. Fields that follow the session (maxConcurrency, issue, priority) stay
+// empty: only the tree knows it.
 func (s *DAGSpec) Default() {
 	if s.Policy.FailFast == nil && s.Policy.ContinueOnFailure == nil {
 		orNew(&s.Policy.FailFast, true)
@@ -350,7 +350,7 @@ func (n *Node) check(r *Report, i int) {
 	n.Retry.check(at.At("retry"))
 }
 
-// checkSchema reports a schema that cannot be used, or that there is no result for. compiled keeps what was found of each text.
+// checkSchema reports an invalid schema, or one of a node without a result. compiled caches the result for each text.
 func (n *Node) checkSchema(at Spot, compiled map[string]*validator.Error) {
 	schema := n.Outputs.Schema
 	if len(schema) == 0 {

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// DefaultFileSize is the largest file that a [Decoder] reads unless it is told otherwise, in bytes.
+// DefaultFileSize is the default maximum size of a file that a [Decoder] reads, in bytes.
 const DefaultFileSize = 1 << 20
 
 // Decoder turns files into objects. It is safe for concurrent use.
@@ -21,7 +21,7 @@ type Decoder struct {
 	state   string    // the folder of observed state; empty: the default
 	stores  sync.Pool // of *valueStore
 
-	// schemas are by kind. Each is compiled when the first object of the kind is met, since compiling all takes milliseconds.
+	// schemas are by kind. Each is compiled for the first object of its kind, since compiling all takes milliseconds.
 	schemas map[string]func() (*kindSchema, error)
 }
 
@@ -53,8 +53,8 @@ type Decoded struct {
 
 	// Refs are the references of the sound part of a broken object; nil where there is an Object, which has its own.
 	Refs []Reference
-	// Sound is, of broken settings, what can be used, with defaults for the rest: a mistake in one field must not turn on
-	// what another field turned off. Nil for other kinds, and where nothing can be used.
+	// Sound is the usable part of broken settings, with defaults for the rest: a mistake in one field must not enable
+	// what other fields disable. Nil for other kinds, and if no part is usable.
 	Sound Spec
 }
 
@@ -104,8 +104,8 @@ func (s *source) parse(src []byte, limit int) *value {
 	return nil
 }
 
-// object makes the object of a parsed document; if anything is wrong with it, it returns the references of the rest, and
-// what is sound of settings.
+// object makes the object of a parsed document; if it is invalid, it returns the references of the valid rest, and the
+// usable part of settings.
 func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 	var hurt damage
 	if len(s.problems) > 0 {
@@ -142,8 +142,8 @@ func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 	return NewObject(k, metadata(root), s.path, digest, canonical, refs), nil, nil
 }
 
-// sound decodes what can be used of broken settings: the fields without a problem. canonical is the spec as far as it could
-// be read.
+// sound decodes the usable part of broken settings: the fields without a problem. canonical is the readable part of the
+// spec.
 func (s *source) sound(k Kind, canonical []byte) Spec {
 	var fields map[string]any
 	if k.Name != SettingsKind.Name || json.Unmarshal(canonical, &fields) != nil {
@@ -197,7 +197,7 @@ func (s *source) failed() bool {
 	return false
 }
 
-// check decodes the spec, fills in its defaults, and reports what its own rules say about what is not damaged.
+// check decodes the spec, sets its defaults, and reports violations of its own rules in the undamaged parts.
 func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) Spec {
 	spec, err := decodeSpec(k.New, canonical)
 	if err != nil {
@@ -227,7 +227,7 @@ func (s *source) finding(root *value, f *Finding, at []any) {
 	}
 }
 
-// metadata converts what was validated. Its texts are copies, so that they do not keep the file's text in memory.
+// metadata converts validated metadata. Its texts are copies, so that they do not keep the file's text in memory.
 func metadata(root *value) Metadata {
 	m := root.get("metadata")
 	return Metadata{
@@ -247,9 +247,9 @@ func (v *value) strings() map[string]string {
 	return out
 }
 
-// Locate finds where a field stands in a file that Decode read, for problems that show only when the whole tree is
-// known. field is a path below the root of the document: "spec", "nodes", 3, "needs", 0. Where the field does not exist,
-// the nearest ancestor that does is meant. source is the line's text.
+// Locate finds the place of a field in a file that Decode read, for problems that show only when the whole tree is
+// known. field is a path below the root of the document: "spec", "nodes", 3, "needs", 0. If the field does not exist,
+// the place is that of the nearest existing ancestor. source is the line's text.
 func Locate(path string, src []byte, field ...any) (at Place, source string) {
 	at = Place{Path: path}
 	s := newSource(path)

@@ -13,7 +13,7 @@ const (
 	codePrivate = "private"
 )
 
-// checkDiscreet reports a text that holds a secret or private text. What it holds is not repeated.
+// checkDiscreet reports a text that contains a secret or private text, without repeating it.
 func checkDiscreet(at Spot, text string) {
 	for _, w := range indiscretions(text) {
 		at.Errorf(w.code, "%s", w.message).Suggest("%s", w.hint)
@@ -97,12 +97,12 @@ func (p *Problem) moveTo(found []secrets.Finding, lines *lines) {
 	}
 }
 
-// hide removes what was found in the text of the problem's file from the problem.
+// hide removes secrets found in the text of the problem's file from the problem.
 func (p *Problem) hide(text string, found []secrets.Finding) {
 	start, end := lineSpan(text, p.Line)
 	if p.Code == codeSecret || p.Code == codePrivate {
 		p.Source = ""
-		return // what is said of it is said here
+		return // the text is from this package
 	}
 	for _, f := range found {
 		if f.Start >= end || f.End <= start || p.Line == 0 {
@@ -116,7 +116,8 @@ func (p *Problem) hide(text string, found []secrets.Finding) {
 	p.eachText(secrets.Redact)
 }
 
-// unsay replaces a secret in what is said: as a whole word in quotes, and anywhere if it is none by chance.
+// unsay replaces a secret in a message: as a whole word in quotes, and anywhere if it is too long to occur by
+// accident.
 func (p *Problem) unsay(secret, rule string) {
 	const chance = 4
 	mark := "[redacted:" + rule + "]"

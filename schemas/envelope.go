@@ -100,7 +100,7 @@ func (s *source) kind(root *value, kinds Kinds) (Kind, bool) {
 	return k, ok
 }
 
-// settingsInPlace reports settings that stand elsewhere, and other objects that stand where the settings do.
+// settingsInPlace reports settings in another file, and other objects in the file of the settings.
 func (s *source) settingsInPlace(k Kind, v *value) {
 	isSettings := k.Name == SettingsKind.Name
 	switch {
@@ -142,7 +142,7 @@ func (s *source) pairs(v *value, field string, check func(string) string) {
 	}
 }
 
-// checkLabel tells what is wrong with a key or a value of a label, which the command line selects by.
+// checkLabel describes the problem of an invalid key or value of a label, by which the command line selects.
 func checkLabel(s string) string {
 	bad := func(r rune) bool { return !isNameRune(r) && r != '/' && (r < 'A' || r > 'Z') }
 	if i := strings.IndexFunc(s, bad); i >= 0 {

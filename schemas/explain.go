@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Explanation is what the published schema says of one field.
+// Explanation is the documentation of one field in the published schema.
 type Explanation struct {
 	Path        string        `json:"field"` // "dag.spec.nodes.needs"
 	Type        string        `json:"type"`  // "text", "list of text", "map of text", "set of fields", …
 	Required    bool          `json:"required,omitempty"`
-	Default     string        `json:"default,omitempty"` // as JSON; empty when there is none
+	Default     string        `json:"default,omitempty"` // as JSON; empty without a default
 	Enum        []string      `json:"values,omitempty"`  // the values that are allowed; empty when others are too
 	Limits      []string      `json:"limits,omitempty"`  // "at least 1", "at most 63 characters", …
 	Examples    []string      `json:"examples,omitempty"`

@@ -38,8 +38,8 @@ func (p Problem) Format() string {
 	return b.String()
 }
 
-// excerpt returns a line as a terminal shows it, with tabs as spaces, characters that move the cursor replaced and
-// long lines cut around the column, and the width of what stands before that column.
+// excerpt returns a line in its form on a terminal, with tabs as spaces, characters that move the cursor replaced
+// and long lines cut around the column, and the width of the text before that column.
 func excerpt(line string, column int) (shown string, caret int) {
 	const before, most = 60, 110 // characters kept before the column, and in all
 	text := []rune(line)

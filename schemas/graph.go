@@ -63,7 +63,7 @@ func checkNeeds(r *Report, w graphWords, tasks []task, index map[string]int, i i
 			r.At(w.list, i, "needs", j).Errorf("self-need", "%s %q needs itself", w.noun, need)
 		case !ok:
 			f := r.At(w.list, i, "needs", j).Errorf("unknown-need", "there is no %s called %q", w.noun, need)
-			if len(r.findings) <= maxProblems { // of more nobody hears, and each search takes a look at all names
+			if len(r.findings) <= maxProblems { // more are not reported, and each search compares all names
 				f.Near(need, others(tasks, i))
 			}
 		default:

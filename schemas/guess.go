@@ -14,8 +14,7 @@ func (s *source) guessRef(src []byte, kinds Kinds) Ref {
 	return refOfPath(s.path, kinds)
 }
 
-// refOfPath is the object that a file is there for if it stands where objects of its kind stand by custom:
-// specs/agents/ada.yaml.
+// refOfPath returns the object that a file conventionally holds by its path: specs/agents/ada.yaml.
 func refOfPath(p string, kinds Kinds) Ref {
 	folder, file := path.Base(path.Dir(p)), path.Base(p)
 	k, ok := kinds.Find(folder)
@@ -29,7 +28,7 @@ func refOfPath(p string, kinds Kinds) Ref {
 // refInText looks for what names an object in a good file: the kind at the left edge and the name one step below
 // metadata; in JSON the same in quotes; in TOML the name below [workflow].
 func (s *source) refInText(src []byte, kinds Kinds) Ref {
-	const most = 64 << 10 // what names an object stands at the beginning
+	const most = 64 << 10 // the name of an object is near the beginning
 	text := strings.ReplaceAll(string(src[:min(len(src), most)]), "\r", "\n")
 	var kind, name string
 	switch strings.ToLower(path.Ext(s.path)) {

@@ -11,9 +11,9 @@ import (
 	"reconcile.dev/reconcile/schemas/validator"
 )
 
-// kindSchema is the published schema of a kind in the two forms that judge documents. The plan says fast that a document is
-// valid. The library decides about all that the plan does not accept, and says what is wrong; the schema is compiled for it
-// when the first such document is met.
+// kindSchema is the published schema of a kind in two forms. The plan validates quickly. The library decides about all
+// documents that the plan does not accept, and describes the problems; the schema is compiled for it when the first such
+// document is read.
 type kindSchema struct {
 	plan     *plan
 	compiled func() (*validator.Schema, error)
@@ -75,8 +75,8 @@ func resolve(root *value, s *shape, v validator.Violation) violation {
 	return x
 }
 
-// nameless is how the library is told of a field whose name is empty, which it does not tell from what the field is in. No text
-// that was read contains it, since it is not UTF-8.
+// nameless replaces empty field names for the library, which does not distinguish such a field from its parent. It cannot
+// occur in a text that was read, since it is not UTF-8.
 const nameless = "\xff"
 
 // plain converts to the types that the library takes.

@@ -50,7 +50,7 @@ const (
 	ClarificationAbandoned = "abandoned"
 )
 
-// Types of turns. A Reply has them too, and abandonment, which adds no turn.
+// Types of turns. A Reply has one of them, or is an abandonment, which adds no turn.
 const (
 	TurnQuestion    = "question"
 	TurnAnswer      = "answer"

@@ -5,8 +5,8 @@ import "strings"
 // Lines are those from one to another, both counted from 1 and both meant.
 type Lines struct{ From, To int }
 
-// LinesOf finds where the items of a list stand in a file that Decode read; field is the list's path as for [Locate]. It is
-// nil where there is no such list.
+// LinesOf finds the lines of the items of a list in a file that Decode read; field is the list's path as for [Locate]. It
+// is nil if the list does not exist.
 func LinesOf(path string, src []byte, field ...any) []Lines {
 	s := newSource(path)
 	root := s.parse(src, len(src))

@@ -23,20 +23,20 @@ type Observation struct {
 	// that compaction made.
 	Source      string   `json:"source,omitempty"`
 	Anchors     []Anchor `json:"anchors,omitempty"`
-	RecallCount int      `json:"recallCount,omitempty"` // the recalls that it, or one that it stands for, was in
+	RecallCount int      `json:"recallCount,omitempty"` // the recalls of it, or of one of its originals
 	SeenCount   int      `json:"seenCount,omitempty"`   // how often it was captured, if more than once
 	VerifiedAt  Stamp    `json:"verifiedAt,omitzero"`
 	// SupersededBy is the id of the newer observation that replaces it: it is not recalled.
 	SupersededBy string `json:"supersededBy,omitempty"`
-	// Compacts are the ids of the observations that this one stands for; they are in the archive.
+	// Compacts are the ids of the originals of a merged observation; they are in the archive.
 	Compacts []string `json:"compacts,omitempty"`
-	Archived bool     `json:"archived,omitempty"` // in the archive: another one stands for it
+	Archived bool     `json:"archived,omitempty"` // in the archive: a merged one replaces it
 }
 
 // Anchor is a file that an observation is about.
 type Anchor struct {
 	Path string `json:"path"` // slash path below the root
-	// Digest of its content when the observation was made or verified last: "sha256:…", "absent", or "" if nobody looked.
+	// Digest of its content when the observation was made or verified last: "sha256:…", "absent", or "" if unknown.
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -62,20 +62,20 @@ func (o *Observation) Index() ObservationIndex {
 // MemoryVersion is the version of the files of the memory.
 const MemoryVersion = 1
 
-// MemoryFile is state/memory/issue-<N>.json: what is remembered of one issue, sorted by time and id. Issue 0 is for what is
-// about none. An archive, state/memory/archive/issue-<N>-archived.json, has the same form.
+// MemoryFile is state/memory/issue-<N>.json: the observations of one issue, sorted by time and id. Issue 0 is for those
+// without an issue. An archive, state/memory/archive/issue-<N>-archived.json, has the same form.
 type MemoryFile struct {
 	Version      int           `json:"version"`
 	IssueNumber  int           `json:"issueNumber"`
 	UpdatedAt    Stamp         `json:"updatedAt"` // the newest time in the file, not that of writing
 	Observations []Observation `json:"observations"`
-	// Sources are the Observations that were taken in, by name, each with the digest of the spec that was.
+	// Sources are the accepted Observations, by name, each with the digest of the accepted spec.
 	Sources map[string]string `json:"sources,omitempty"`
-	// Links are what those say of older observations, by name; an edit of the spec does not change it any more.
+	// Links are their links to older observations, by name; later edits of the spec do not change them.
 	Links map[string]MemoryLinks `json:"links,omitempty"`
 }
 
-// MemoryLinks are what one capture says of observations that were there before, also of other issues.
+// MemoryLinks are the links of one capture to older observations, also of other issues.
 type MemoryLinks struct {
 	Repeats []string `json:"repeats,omitempty"` // ids that it says again, once for each time
 	// Supersedes are, by the id of the newer observation, those that it replaces.
@@ -104,16 +104,16 @@ type MemoryRecord struct {
 	Reason string `json:"reason,omitempty"`
 	// IDs are the observations, sorted.
 	IDs []string `json:"ids"`
-	// Groups are, of a compaction, those of IDs that become one observation each; what is in none is only archived.
+	// Groups are, of a compaction, the groups of IDs that become one observation each; other IDs are only archived.
 	Groups [][]string `json:"groups,omitempty"`
 	// Anchors are, in a verification, the anchors of each observation as they are now.
 	Anchors map[string][]Anchor `json:"anchors,omitempty"`
 	// Record is, of an undoing, the name of the compaction that is undone.
 	Record string `json:"record,omitempty"`
-	// Recalls are, of a sum of recalls, those that it stands for: the ends of the names of their records, each
+	// Recalls are, of a sum of recalls, the summed ones: the ends of the names of their records, each
 	// <issue>-<ms>-<digest>. The sum is of one observation and of one month.
 	Recalls []string `json:"recalls,omitempty"`
-	// Tokens is, of a recall, the length of what was recalled; Displaced what rereading would have taken.
+	// Tokens is, of a recall, its length; Displaced the estimated cost of reading the sources again.
 	Tokens    int `json:"tokens,omitempty"`
 	Displaced int `json:"displaced,omitempty"`
 }
@@ -128,7 +128,7 @@ const (
 	RecordUncompacted = "uncompacted"
 )
 
-// Categories of observations, in the order in which they are told.
+// Categories of observations, in the order of output.
 const (
 	CategoryDecision   = "decision"
 	CategoryCodeChange = "code-change"
@@ -137,7 +137,7 @@ const (
 	CategorySummary    = "compaction-summary"
 )
 
-// Categories lists the categories, in the order in which they are told.
+// Categories lists the categories, in the order of output.
 func Categories() []string {
 	return []string{CategoryDecision, CategoryCodeChange, CategoryError, CategoryKeyFact, CategorySummary}
 }
@@ -166,7 +166,7 @@ var observationID = sync.OnceValue(func() *regexp.Regexp {
 func IsObservationID(s string) bool { return len(s) <= 120 && observationID().MatchString(s) }
 
 // Stamp is an instant in the files of the memory: RFC 3339 in UTC, always with three digits of milliseconds, as programs
-// in JavaScript write it, "2026-02-27T10:00:00.000Z"; null where there is none.
+// in JavaScript write it, "2026-02-27T10:00:00.000Z"; null for the zero time.
 type Stamp struct{ time.Time }
 
 const stampLayout = "2006-01-02T15:04:05.000Z07:00"

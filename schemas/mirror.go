@@ -9,21 +9,22 @@ import (
 // MirrorVersion is the version of the files of the mirror.
 const MirrorVersion = 1
 
-// MirrorFile is state/github/issue-<N>.json: what this program made on one issue, and what it read there. Ids of GitHub
-// are numbers of more than 32 bits.
+// MirrorFile is state/github/issue-<N>.json: what this program created on one issue, and read there. Ids of GitHub are
+// numbers of more than 32 bits.
 type MirrorFile struct {
 	Version int    `json:"version"`
 	Repo    string `json:"repo"` // owner/name: the records of another repository say nothing of this one
 	Issue   int    `json:"issue"`
-	// Made is the object that the issue was made for, as dag/checks; "" where somebody else made it.
+	// Made is the object that the issue was created for, as dag/checks; "" for an issue that the program did not
+	// create.
 	Made string `json:"made,omitempty"`
 	// Comments are ours, sorted by key.
 	Comments []MirrorComment `json:"comments"`
-	// Labels are those that this program added and has not removed, sorted. Others are none of its business.
+	// Labels are those that this program added and has not removed, sorted. Other labels are left alone.
 	Labels []string `json:"labels"`
-	// Adding are labels that are about to be added and were not there before, sorted.
+	// Adding are labels that a call in progress adds and that were not there before, sorted.
 	Adding []string `json:"adding,omitempty"`
-	// Others are labels that should be there and that somebody else had put there, sorted: they stay.
+	// Others are wanted labels that someone else had added, sorted: they stay.
 	Others []string `json:"others,omitempty"`
 	// Read says how far the comments of other people were read.
 	Read MirrorRead `json:"read,omitzero"`
@@ -33,16 +34,16 @@ type MirrorFile struct {
 
 // MirrorComment is a comment of ours: one that exists, or is about to be made.
 type MirrorComment struct {
-	// Key says what it shows: status/dag/checks, round/CLR-42-001/1/question, reply/<id of a comment>.
+	// Key identifies its content: status/dag/checks, round/CLR-42-001/1/question, reply/<id of a comment>.
 	Key string `json:"key"`
 	// ID is GitHub's; 0 until it is known.
 	ID int64 `json:"id,omitempty"`
 	// Digest is that of the body as we left it or, while Intended is set, as it is to become: sha256:….
 	Digest string `json:"digest"`
-	// Stands is the digest of what GitHub made of the body where it keeps something else; "" for the same.
+	// Stands is the digest of the body as GitHub stores it, if that differs; "" for the same.
 	Stands string `json:"stands,omitempty"`
-	// Intended is when a call that makes or edits the comment was begun whose end is not on record. Whoever comes next
-	// looks at what is there before it does the same again.
+	// Intended is the start of a call that creates or edits the comment and whose end is not on record. The next run
+	// checks the comments on GitHub before it repeats the call.
 	Intended Time `json:"intended,omitzero"`
 }
 
@@ -50,23 +51,23 @@ type MirrorComment struct {
 type MirrorRead struct {
 	// Since is when the newest comment that was read was last changed, by the clock of GitHub.
 	Since Time `json:"since,omitzero"`
-	// Seen are the ids of comments that were read and are no longer looked at, as far as they were changed so shortly
-	// before Since that the next call lists them again; sorted.
+	// Seen are the ids of comments that were processed and are no longer read, if they were changed so shortly before
+	// Since that the next call lists them again; sorted.
 	Seen []int64 `json:"seen,omitempty"`
 }
 
-// MirrorHandled is what became of somebody's comment.
+// MirrorHandled is the result of processing a comment.
 type MirrorHandled struct {
 	Comment int64 `json:"comment"` // its id
-	// Digest is that of its body as it was read: sha256:…. What it becomes later changes nothing.
+	// Digest is that of its body when it was read: sha256:…. Later edits are ignored.
 	Digest string `json:"digest"`
 	// Outcome is one of the Handled constants.
 	Outcome string `json:"outcome"`
 	// Specs are the paths of the files that it became.
 	Specs []string `json:"specs,omitempty"`
-	// Receipt is the reaction that tells its author what became of it: eyes, +1 or confused; "" until it is given.
+	// Receipt is the reaction that shows the result to its author: eyes, +1 or confused; "" until it is given.
 	Receipt string `json:"receipt,omitempty"`
-	// Reply is what is said to its author in the comment reply/<id>; "" for nothing.
+	// Reply is the text of the comment reply/<id> to its author; "" for none.
 	Reply string `json:"reply,omitempty"`
 }
 
@@ -84,20 +85,20 @@ type MirrorObject struct {
 	Issue   int    `json:"issue,omitempty"` // 0 until it is known
 	// Intended is when the issue was begun to be made, while its number is not on record.
 	Intended Time `json:"intended,omitzero"`
-	// Titles has the digest of the title that was last written, or would have been, had nobody else edited it; before it
-	// that of the one before, while it is not on record that it was written. Empty where nothing is known.
+	// Titles has the digest of the title that was last written, or would have been without a foreign edit; before it
+	// that of the previous one, until the write is on record. Empty if unknown.
 	Titles []string `json:"titles,omitempty"`
 	// Body is the digest of the issue's body, as that of a title; "" where it is not known.
 	Body string `json:"body,omitempty"`
 }
 
-// MirrorKeys is state/github/keys.json: what the markers in comments of ours are signed with. The first key signs, each
-// may have signed; a second one comes of a merge only.
+// MirrorKeys is state/github/keys.json: the keys that sign the markers in our comments. The first key signs, each may
+// have signed; a second one results only from a merge.
 type MirrorKeys struct {
 	Version int      `json:"version"`
 	Keys    []string `json:"keys"` // 64 hexadecimal digits each, sorted
-	// Fresh says that not everything was looked at yet since the first key was made: there may be what was signed with one
-	// that was lost.
+	// Fresh reports that not everything was read yet since the first key was made: there may be comments signed with a
+	// lost key.
 	Fresh bool `json:"fresh,omitempty"`
 }
 

@@ -9,11 +9,11 @@ import (
 // Nameable limits.
 const (
 	maxName = 63
-	nearMax = 64 // longer words are not compared: nobody mistypes them by a letter
+	nearMax = 64 // longer words are not compared: typos of one letter do not matter there
 )
 
-// CheckName tells what is wrong with the name of an object, or nil: ^[a-z0-9][a-z0-9._-]{0,62}$, and not a name that
-// some file system reserves (con, nul, …, a trailing dot). Names become file names on every system.
+// CheckName returns the problem of an invalid name of an object, or nil: ^[a-z0-9][a-z0-9._-]{0,62}$, and not a name
+// that some file system reserves (con, nul, …, a trailing dot). Names become file names on every system.
 func CheckName(name string) error {
 	switch {
 	case name == "":

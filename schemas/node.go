@@ -28,7 +28,7 @@ func (f form) String() string {
 type value struct {
 	form      form
 	bare      bool    // text or number that was written without quotes
-	bad       bool    // stands for something that was reported and cannot be used
+	bad       bool    // a value that was reported and cannot be used
 	line, col int     // from 1; columns count characters
 	text      string  // of a text: the text; of a number: its canonical JSON form; of a boolean: true or false
 	raw       string  // of a number: as it was written

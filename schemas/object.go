@@ -25,23 +25,24 @@ type Kind struct {
 	// NewStatus returns an empty status of this kind; nil for a kind that has none (Settings).
 	NewStatus func() Status
 
-	// CheckAgainst reports what is wrong with an object in view of one that it refers to. It runs once the whole tree is
-	// known, for each reference to an object that is sound by itself. nil: nothing can be wrong.
+	// CheckAgainst reports problems of an object with respect to one that it refers to. It runs once the whole tree is
+	// known, for each reference to an object that is itself valid. nil: no such check.
 	CheckAgainst func(o, to *Object, r *Report)
-	// CheckObject reports what [Spec].Check cannot know, since it takes more than this package: that an expression does
-	// not compile, for example. It runs on what is sound by itself. nil: nothing can be wrong.
+	// CheckObject reports problems that [Spec].Check cannot detect, since it needs other packages: an expression that
+	// does not compile, for example. It runs on objects that are otherwise valid. nil: no such check.
 	CheckObject func(o *Object, r *Report)
 
 	// Schema is the published JSON Schema. nil: the file <singular>.schema.json of this package.
 	Schema []byte
 
-	// FinalPhase is the phase of an object that has had its effect: what its spec refers to may be gone. "": there is none.
+	// FinalPhase is the phase of an object whose effect was applied: the objects that its spec refers to may be missing.
+	// "": the kind has no such phase.
 	FinalPhase string
-	// Accepted reports, by its status, whether an object was accepted: when what it refers to goes, that is to be decided, and
-	// no mistake in its file. nil: never.
+	// Accepted reports, by its status, whether an object was accepted: if an object that it refers to is deleted later, a
+	// controller decides the result, and the file is not invalid. nil: never.
 	Accepted func(Status) bool
 
-	// Row is what the packages above know of the kind, for the one that made the table (controllers.Kind).
+	// Row is the data of the higher packages about the kind, for the maker of the table (controllers.Kind).
 	Row any
 }
 
@@ -107,7 +108,7 @@ func (ks Kinds) names() []string {
 	return names
 }
 
-// ParseRef reads "dag/checks" (also "dags/checks", "DAG/checks"). The error says what was expected.
+// ParseRef reads "dag/checks" (also "dags/checks", "DAG/checks"). The error names the expected form.
 func (ks Kinds) ParseRef(s string) (Ref, error) {
 	word, name, ok := strings.Cut(s, "/")
 	if !ok || name == "" {
@@ -169,7 +170,8 @@ type Reference struct {
 	Field []any // path below spec: strings and indices, as in Report.At
 	To    Ref
 	Hard  bool
-	// Line and Column are where the mention stands in the file, as in Place; 0 in a spec that was not decoded from one.
+	// Line and Column are the place of the mention in the file, as in Place; 0 in a spec that was not decoded from
+	// one.
 	Line, Column int32
 }
 
@@ -186,7 +188,7 @@ type Object struct {
 	typed     atomic.Pointer[typed]
 }
 
-// typed is what an object's canonical form is decoded to, and what was derived from that.
+// typed is the decoded form of an object's canonical form, and the data derived from it.
 type typed struct {
 	spec    Spec
 	derive  sync.Once
@@ -194,7 +196,7 @@ type typed struct {
 }
 
 // NewObject wraps a spec of kind k. canonical is the canonical JSON of the spec as written; the typed spec is decoded
-// from it, and defaulted, when Spec is called, so that a tree holds in full only what is looked at.
+// from it, and defaulted, when Spec is called, so that a tree holds in full only the objects that are read.
 func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs []Reference) *Object {
 	return &Object{
 		Ref: Ref{Kind: k.Name, Name: m.Name}, Metadata: m, Digest: digest, Path: path, Refs: refs,
@@ -226,8 +228,8 @@ func (o *Object) decoded() *typed {
 	return t
 }
 
-// Release lets go of the typed spec and of what was derived from it. Both are made anew, and say the same, when they
-// are next asked for; who holds them keeps them.
+// Release drops the typed spec and the data derived from it. Both are made again, with equal content, by the next
+// call that needs them; callers that hold them keep them.
 func (o *Object) Release() { o.typed.Store(nil) }
 
 // decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
@@ -257,8 +259,8 @@ func applyDefaults(s Spec, name string) {
 	s.Default()
 }
 
-// Derived returns what derive makes of the spec. It is made once and kept until Release; every call must hand in the
-// same function, which must be pure.
+// Derived returns the result of derive for the object. It is computed once and kept until Release; every call must
+// pass the same function, which must be pure.
 func (o *Object) Derived(derive func(*Object) any) any {
 	t := o.decoded()
 	t.derive.Do(func() { t.derived = derive(o) })

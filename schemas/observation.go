@@ -26,7 +26,7 @@ type ObservationSpec struct {
 	Run string `json:"run,omitempty" jsonschema:"maxLength=300"`
 	// Clarification is the request whose resolution this is; reconcile fills it in.
 	Clarification string `json:"clarification,omitempty" jsonschema:"maxLength=63"`
-	// SourceTokens is how many tokens the text had that this was made of: a conversation, a summary.
+	// SourceTokens is the number of tokens of the source text: a conversation, a summary.
 	SourceTokens int `json:"sourceTokens,omitempty" jsonschema:"minimum=0,maximum=2147483647"`
 }
 
@@ -45,7 +45,8 @@ type ObservationEntry struct {
 	Digests map[string]string `json:"digests,omitempty" jsonschema:"maxProperties=100"`
 	// Supersedes lists the ids of older observations that this one replaces: they are not recalled any more.
 	Supersedes []string `json:"supersedes,omitempty" jsonschema:"maxItems=100"`
-	// Repeats is the id of the observation that said the same before: its count is raised, and nothing is stored anew.
+	// Repeats is the id of an earlier observation with the same statement: its count is raised, and nothing else is
+	// stored.
 	Repeats string `json:"repeats,omitempty" jsonschema:"maxLength=200"`
 }
 
@@ -91,7 +92,7 @@ func (e *ObservationEntry) checkLinks(r *Report, i int) {
 	}
 }
 
-// checkObservationID reports what is no id of an observation, or has a secret in it.
+// checkObservationID reports a text that is not an id of an observation, or has a secret in it.
 func checkObservationID(at Spot, id string) {
 	checkDiscreet(at, id)
 	if !IsObservationID(id) {
@@ -100,10 +101,10 @@ func checkObservationID(at Spot, id string) {
 	}
 }
 
-// personAgent begins the names under which the memory keeps what people say, who are no agents of the tree.
+// personAgent begins the names under which the memory stores statements of people, who are not agents of the tree.
 const personAgent = "github"
 
-// PersonAgent is the name under which the memory keeps what somebody on GitHub says, as github-ada.
+// PersonAgent returns the name under which the memory stores statements of a user on GitHub, as github-ada.
 func PersonAgent(login string) string {
 	name := personAgent + "-" + strings.ToLower(login)
 	if CheckName(name) != nil {
@@ -112,8 +113,8 @@ func PersonAgent(login string) string {
 	return name
 }
 
-// References is the agent, where it is no person; what was learned stays true when it is gone. The session need be none of
-// the tree's.
+// References is the agent, unless it is a person; observations stay true when it is removed. The session need not be one
+// of the tree's.
 func (s *ObservationSpec) References() []Reference {
 	if s.Agent == personAgent || strings.HasPrefix(s.Agent, personAgent+"-") {
 		return nil

@@ -72,7 +72,7 @@ func (p *plan) setForm(name string) (known bool) {
 	return known
 }
 
-// keyword takes in one keyword; the error says that it, or what it says, is not known.
+// keyword adds one keyword; the error reports an unknown keyword or value.
 func (p *plan) keyword(name string, v *value) (err error) {
 	switch name {
 	case "items":
@@ -96,7 +96,7 @@ func (p *plan) keyword(name string, v *value) (err error) {
 	return nil
 }
 
-// constraint takes in a keyword about a value itself; false if it, or what it says, is not known.
+// constraint adds a keyword about a value itself; false if the keyword or its value is unknown.
 func (p *plan) constraint(name string, v *value) bool {
 	switch name {
 	case "$schema", "$id", "title", "description", "default", "examples", "type", "required":
@@ -217,7 +217,7 @@ func (p *plan) acceptsFields(fields []field) bool {
 	return required == p.required // no field is there twice
 }
 
-// keeps reports whether a value by itself keeps the schema, whatever is below it.
+// keeps reports whether a value satisfies the schema, ignoring its children.
 func (p *plan) keeps(v *value) bool {
 	if v.form != p.form {
 		return false

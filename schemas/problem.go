@@ -55,7 +55,7 @@ type Problem struct {
 	Source string `json:"-"`
 }
 
-// Error is the one-line form: path:line:column: field: what is wrong; suggestion.
+// Error returns the one-line form: path:line:column: field: problem; suggestion.
 func (p Problem) Error() string {
 	s := p.Place.String() + ": "
 	if p.Field != "" {

@@ -29,7 +29,7 @@ type Related struct {
 	Note  string
 }
 
-// Findings returns what was reported, in the order of reporting.
+// Findings returns the findings, in the order of reporting.
 func (r *Report) Findings() []*Finding { return r.findings }
 
 // At is the field at a path below spec: At("nodes", 3, "needs", 0).

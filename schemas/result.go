@@ -8,8 +8,8 @@ import (
 	"reconcile.dev/reconcile/schemas/validator"
 )
 
-// CheckResult returns how the result of a node does not keep its outputs.schema: for each of the first places the path and the
-// cause. nil: it keeps the schema. An empty result is none at all.
+// CheckResult validates the result of a node by its outputs.schema. The error has the path and the cause for each of the
+// first violations; nil: the result is valid. An empty result counts as missing.
 func CheckResult(schema, result []byte) error {
 	const most = 5
 	if len(result) == 0 {

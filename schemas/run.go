@@ -38,11 +38,11 @@ type Run struct {
 	Again []string `json:"again,omitempty"`
 	// Asks is what the agent wants to know before it can go on; set when the outcome is Asked.
 	Asks *Ask `json:"asks,omitempty"`
-	// Resolution is what the agent says of the answers that it was given, where it says so.
+	// Resolution is the agent's conclusion from the answers in its input, if it gives one.
 	Resolution string `json:"resolution,omitempty"`
-	// Learned is what is to be remembered of what the agent said: 1 to 50 entries, without secrets.
+	// Learned are the entries to remember from the agent's output: 1 to 50, without secrets.
 	Learned []ObservationEntry `json:"learned,omitempty"`
-	// SourceTokens is the length of the text that Learned was made of, in tokens.
+	// SourceTokens is the length of the text from which Learned was made, in tokens.
 	SourceTokens int `json:"sourceTokens,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.
 	Issue int `json:"issue,omitempty"`
@@ -50,7 +50,7 @@ type Run struct {
 	For string `json:"for,omitempty"`
 }
 
-// OutputsAt returns what the record says of the files, in their order; ok is false unless it describes all of them.
+// OutputsAt returns the recorded outputs for files, in their order; ok is false unless all of them are recorded.
 func (r *Run) OutputsAt(files []string) (found []Output, ok bool) {
 	for _, p := range files {
 		i := slices.IndexFunc(r.Outputs, func(o Output) bool { return o.Path == p })

@@ -44,7 +44,7 @@ type shape struct {
 	props       []prop
 	required    []string
 	items       *shape
-	others      *shape // of further fields; nil when there are none
+	others      *shape // of further fields; nil for none
 	open        bool   // further fields are allowed
 	limits      map[string]string
 }
@@ -133,7 +133,7 @@ func (s *shape) names() []string {
 	return out
 }
 
-// checkTime tells what is wrong with a time, in the words of a problem.
+// checkTime returns the error of an invalid time, in the words of a problem.
 func checkTime(s string) error {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || t.Year() < 1 || t.UTC().Year() > 9999 || t.UTC().Year() < 1 {

@@ -99,7 +99,7 @@ type Progress struct {
 // String is done/total.
 func (p Progress) String() string { return fmt.Sprintf("%d/%d", p.Done, p.Total) }
 
-// Default fills in what was left out.
+// Default sets the defaults of missing fields.
 func (s *SessionSpec) Default() {
 	orDefault(&s.Phase, SessionActive)
 	orDefault(&s.Priority, Normal)

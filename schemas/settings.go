@@ -26,7 +26,7 @@ type SettingsSpec struct {
 	Runs RunSettings `json:"runs,omitzero"`
 	// Watch tunes reconcile --watch.
 	Watch WatchSettings `json:"watch,omitzero"`
-	// Git says what is committed, and how.
+	// Git configures commits.
 	Git GitSettings `json:"git,omitzero"`
 	// GitHub says where the tree is mirrored.
 	GitHub GitHubSettings `json:"github,omitzero"`
@@ -96,22 +96,22 @@ type WatchSettings struct {
 	Debounce *Duration `json:"debounce,omitempty" jsonschema:"default=200ms"`
 	// Rescan is the time between full scans. Default 5m.
 	Rescan *Duration `json:"rescan,omitempty" jsonschema:"default=5m"`
-	// Poll is the time between scans where file notification is not to be had. Default 2s.
+	// Poll is the time between scans where file notification is not available. Default 2s.
 	Poll *Duration `json:"poll,omitempty" jsonschema:"default=2s"`
-	// CommitDelay is the quiet time before what was written is committed. Default 2s.
+	// CommitDelay is the quiet time before written files are committed. Default 2s.
 	CommitDelay *Duration `json:"commitDelay,omitempty" jsonschema:"default=2s"`
 }
 
-// GitSettings says what is committed, and how.
+// GitSettings configures commits.
 type GitSettings struct {
-	// Commit makes every run commit what it wrote, as --commit does. Default false.
+	// Commit makes every run commit its written files, as --commit does. Default false.
 	Commit bool `json:"commit,omitempty"`
 	// Push shares the branch with other reconcilers, as --push does: commits are pushed, and effects are claimed on the
 	// remote before they are performed. Default false.
 	Push bool `json:"push,omitempty"`
 	// Remote is the repository that is shared. Default: the one that the branch follows, else origin.
 	Remote string `json:"remote,omitempty" jsonschema:"maxLength=200"`
-	// Poll is how often a watcher asks the remote what is new. Default 30s.
+	// Poll is how often a watcher fetches from the remote. Default 30s.
 	Poll *Duration `json:"poll,omitempty" jsonschema:"default=30s"`
 	// ClaimFor is how long a claim on the remote stands without being renewed; after that, others take it over. At least
 	// 10s. Default 2m.
@@ -148,8 +148,8 @@ type GitHubSettings struct {
 // GitHubCommands says whose comments act: those of people in one of the roles, and of those who are listed. Apps and
 // other bots never do.
 type GitHubCommands struct {
-	// Roles are what GitHub says of an author's relation to the repository. Default OWNER, MEMBER and COLLABORATOR; an
-	// empty list is nobody but those whom allow lists.
+	// Roles are the accepted relations of an author to the repository, in GitHub's words. Default OWNER, MEMBER and
+	// COLLABORATOR; with an empty list only the users in allow are accepted.
 	Roles *[]string `json:"roles,omitempty" jsonschema:"maxItems=8"`
 	// Allow lists people by their login, and teams as organization/team.
 	Allow []string `json:"allow,omitempty" jsonschema:"maxItems=200"`
@@ -177,8 +177,8 @@ type MemorySettings struct {
 	MaxTokens *int `json:"maxTokens,omitempty" jsonschema:"minimum=0,maximum=10000000,default=20000"`
 	// Weights say what makes an observation relevant.
 	Weights RelevanceWeights `json:"weights,omitzero"`
-	// CompactAfterDays is how long an issue's memory must be untouched before it is compacted by itself; 0 means never.
-	// Default 90.
+	// CompactAfterDays is how long an issue's memory must be untouched before it is compacted automatically; 0 means
+	// never. Default 90.
 	CompactAfterDays *int `json:"compactAfterDays,omitempty" jsonschema:"minimum=0,maximum=36500,default=90"`
 }
 
@@ -190,7 +190,7 @@ type RelevanceWeights struct {
 	Recall *float64 `json:"recall,omitempty" jsonschema:"minimum=0,maximum=1,default=0.2"`
 	// Keyword weighs the share of the words asked for that its summary has. Default 0.4.
 	Keyword *float64 `json:"keyword,omitempty" jsonschema:"minimum=0,maximum=1,default=0.4"`
-	// Stale is a factor beside these for observations whose anchors have changed. Default 0.5.
+	// Stale is an additional factor for observations whose anchors have changed. Default 0.5.
 	Stale *float64 `json:"stale,omitempty" jsonschema:"minimum=0,maximum=1,default=0.5"`
 }
 
@@ -202,7 +202,7 @@ type CommandSettings struct {
 	Block []string `json:"block,omitempty" jsonschema:"maxItems=1000"`
 }
 
-// Default fills in what was left out.
+// Default sets the defaults of missing fields.
 func (s *SettingsSpec) Default() {
 	orDefault(&s.Folders.Specs, "specs")
 	orDefault(&s.Folders.State, defaultStateFolder)
@@ -239,8 +239,8 @@ func (s *SettingsSpec) Default() {
 	s.Index.defaults()
 }
 
-// Check reports folders that are not apart, an author, a branch, a repository or an address of the wrong form, waits
-// that would keep a processor busy, and an embedder that lacks what it needs.
+// Check reports folders that overlap, an author, a branch, a repository or an address of the wrong form, waits that
+// would keep a processor busy, and an embedder without its required fields.
 func (s *SettingsSpec) Check(r *Report) {
 	s.Folders.check(r)
 	checkTimeout(r.At("watch", "rescan"), s.Watch.Rescan)

@@ -14,7 +14,7 @@ type Destination struct {
 	URL string
 	// Env is the environment variable whose value is sent along as a bearer token; "" if none is.
 	Env string
-	// What says in a few words what is sent.
+	// What describes in a few words the data that is sent.
 	What string
 }
 
@@ -49,8 +49,8 @@ func (g *GitHubSettings) Destination() (Destination, bool) {
 	return Destination{"github.baseURL", CanonicalAddress(g.BaseURL), GitHubTokenVariable, "statuses and comments"}, true
 }
 
-// CanonicalAddress is an address with scheme and host in lower case and without a slash at its end, so that two ways to
-// write it are equal. What is no address is returned as it is.
+// CanonicalAddress returns an address with scheme and host in lower case and without a slash at its end, so that two
+// ways to write it are equal. Other text is returned unchanged.
 func CanonicalAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

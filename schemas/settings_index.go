@@ -12,7 +12,7 @@ type IndexSettings struct {
 	// OpenAI's does (Ollama, llama.cpp and vLLM do, too). Default builtin.
 	Embedder string `json:"embedder,omitempty" jsonschema:"enum=builtin,enum=openai,default=builtin"`
 	// Endpoint is the address that /embeddings is below, for openai: https://api.openai.com/v1, or
-	// http://localhost:11434/v1. What is not on this machine needs https. Each user has to allow it: reconcile allow.
+	// http://localhost:11434/v1. Other machines than this one need https. Each user has to allow it: reconcile allow.
 	Endpoint string `json:"endpoint,omitempty" jsonschema:"maxLength=500"`
 	// Model is the model that the endpoint is asked for.
 	Model string `json:"model,omitempty" jsonschema:"maxLength=200"`
@@ -24,7 +24,7 @@ type IndexSettings struct {
 	// EfConstruction is how many candidates the links of a vector are chosen from when the index is built. Default 144.
 	EfConstruction int `json:"efConstruction,omitempty" jsonschema:"minimum=1,maximum=4096,default=144"`
 	// EfSearch is how many candidates a search keeps: more find more and take longer. Default: as many as a build measures
-	// that it takes to find 95 of 100 of what is nearest, at least 64.
+	// to be needed to find 95 of 100 of the nearest vectors, at least 64.
 	EfSearch int `json:"efSearch,omitempty" jsonschema:"minimum=1,maximum=4096"`
 	// EfThorough is the same for a search with --thorough, where it is more than efSearch. Default: as many as it takes to
 	// find 99 of 100, at least 192.
@@ -36,7 +36,7 @@ type IndexSettings struct {
 	Batch int `json:"batch,omitempty" jsonschema:"minimum=1,maximum=2048,default=64"`
 	// RequestsPerMinute is how many requests the endpoint gets in a minute; 0 means as many as it answers. Default 0.
 	RequestsPerMinute int `json:"requestsPerMinute,omitempty" jsonschema:"minimum=0,maximum=100000,default=0"`
-	// Exclude lists globs of files that are not indexed, beside those that .gitignore names.
+	// Exclude lists globs of files that are not indexed, in addition to those that .gitignore names.
 	Exclude []string `json:"exclude,omitempty" jsonschema:"maxItems=1000"`
 	// MaxFileSize is the largest file that is indexed, in bytes. Default 1 MiB.
 	MaxFileSize int `json:"maxFileSize,omitempty" jsonschema:"minimum=1024,maximum=67108864,default=1048576"`

@@ -9,17 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a document, beside its size in bytes.
+// Limits of a document, in addition to its size in bytes.
 const (
 	maxDepth  = 64
 	maxValues = 100_000
 	// maxFields bounds one set of fields. The parsers used, and this one, look keys up one by one.
 	maxFields = 1000
-	// maxProblems bounds what is said of one file: nobody reads more, and a hostile file must not fill the memory.
+	// maxProblems bounds the reported problems of one file: more are not useful, and a hostile file must not fill the
+	// memory.
 	maxProblems = 100
 )
 
-// source is one file while it is decoded: its text, and what is wrong with it.
+// source is one file while it is decoded: its text, and its problems.
 type source struct {
 	path     string
 	state    string // the folder of observed state; empty: the default
@@ -50,7 +51,7 @@ func (s *source) fail(code string, line, col int, field, format string, args ...
 // near adds a suggestion from a list of words, if one is near.
 func (p *Problem) near(word string, words []string) *Problem {
 	if p.Message == "" {
-		return p // beyond maxProblems: nobody will see it
+		return p // beyond maxProblems: it is not reported
 	}
 	if n := Nearest(word, words); n != "" {
 		p.Suggestion = fmt.Sprintf("did you mean %q?", n)
@@ -71,8 +72,8 @@ func (p *Problem) also(line, col int, note string) *Problem {
 	return p
 }
 
-// gate lets only text through that every parser reads alike, and normalises it: one byte order mark is dropped, CRLF
-// becomes LF. It reports what it refuses, with the place, and then returns false.
+// gate accepts only text that every parser reads alike, and normalises it: one byte order mark is dropped, CRLF
+// becomes LF. It reports a refused character, with the place, and then returns false.
 func (s *source) gate(src []byte, limit int) bool {
 	if limit > 0 && len(src) > limit {
 		s.fail("too-large", 0, 0, "", "the file has %d bytes, at most %d are read", len(src), limit).

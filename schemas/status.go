@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Status is what reconcile observed of one object: a pointer to one of the *Status structs, each of which embeds
-// [Common].
+// Status is the observed state of one object: a pointer to one of the *Status structs, which all embed [Common].
 type Status interface{ Base() *Common }
 
 // Common is the part of a status that every kind has.
@@ -71,7 +70,7 @@ func (c *Common) Condition(t string) *Condition {
 	return nil
 }
 
-// Remember appends to the history and drops what is beyond HistoryLimit.
+// Remember appends to the history and drops the oldest entries beyond HistoryLimit.
 func (c *Common) Remember(at time.Time, reason, message string) {
 	c.History = append(c.History, HistoryEntry{At: NewTime(at), Reason: reason, Message: message})
 	if n := len(c.History); n > HistoryLimit {

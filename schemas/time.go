@@ -11,7 +11,7 @@ import (
 // only when it is not zero). The zero Time marshals as null.
 type Time struct{ time.Time }
 
-// NewTime drops what a status cannot keep: the zone, the monotonic clock, and what is below a millisecond.
+// NewTime drops the parts that a status cannot store: the zone, the monotonic clock, and fractions of a millisecond.
 func NewTime(t time.Time) Time {
 	if t.IsZero() {
 		return Time{}

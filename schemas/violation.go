@@ -45,7 +45,7 @@ type violation struct {
 	cause    string // in the library's words
 }
 
-// violation reports what was not reported where it was parsed, or with the envelope.
+// violation reports a violation, unless it was reported by the parser or with the envelope.
 func (j *judge) violation(x violation) {
 	if x.value.bad || len(x.path) == 0 || isEnvelope(x.path) {
 		return
@@ -276,8 +276,8 @@ func (j *judge) outOfRange(x violation) {
 	}
 }
 
-// damage remembers what of a document cannot be used, so that the rest of it can still be checked without saying
-// things that only follow from what was said already.
+// damage records the unusable parts of a document, so that the rest of it can still be checked without problems
+// that only follow from reported ones.
 type damage struct {
 	skip   map[*value]bool // values to leave out
 	at     map[string]bool // paths that are broken

@@ -34,7 +34,7 @@ type Step struct {
 	ID string `json:"id" jsonschema:"minLength=1,maxLength=63"`
 	// Title says in a line what happens.
 	Title string `json:"title,omitempty" jsonschema:"maxLength=200"`
-	// Agent is who does the step.
+	// Agent is the agent of the step.
 	Agent string `json:"agent" jsonschema:"minLength=1,maxLength=63"`
 	// Needs names the steps that must be done before.
 	Needs []string `json:"needs,omitempty"`
@@ -56,7 +56,7 @@ type Step struct {
 	StatusOnStart string `json:"status_on_start,omitempty" jsonschema:"maxLength=100"`
 	// StatusOnComplete is the issue status that is set when the step is done.
 	StatusOnComplete string `json:"status_on_complete,omitempty" jsonschema:"maxLength=100"`
-	// CanClarify names the agents that the step's agent may ask; nothing listed means nobody.
+	// CanClarify names the agents that the step's agent may ask; an empty list permits none.
 	CanClarify []string `json:"can_clarify,omitempty"`
 	// ClarifyMaxRounds bounds the rounds of one question. Default 5, for questions that do not block 6, which are also the
 	// most that there can be.
@@ -74,7 +74,7 @@ type WorkflowStatus struct {
 	Layers [][]string `json:"layers,omitempty"`
 }
 
-// Default fills in what was left out.
+// Default sets the defaults of missing fields.
 func (s *WorkflowSpec) Default() {
 	for i := range s.Steps {
 		st := &s.Steps[i]

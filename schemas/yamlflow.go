@@ -121,8 +121,8 @@ func (r *plainReader) quoted(depth int) *value {
 	return v.unquote(mark)
 }
 
-// untilMark reads to the quotation mark that closes a text, or to the end of the line. simple says that there are no
-// escapes.
+// untilMark reads to the quotation mark that closes a text, or to the end of the line. simple reports that the text
+// has no escapes.
 func (r *plainReader) untilMark(mark byte) (s string, simple, closed bool) {
 	start := r.at
 	simple = true

@@ -7,8 +7,8 @@ import "strings"
 // meets, and whatever looks wrong, it leaves to the full parser, which then also words the error. Where it does accept a
 // file, both yield the same values at the same places; FuzzPlainYAML holds it to that.
 
-// plainYAML returns the document, or nil if the full parser has to read it. Its values are taken from the store, which
-// must not be emptied before they are done with; nil stands for a new one.
+// plainYAML returns the document, or nil if the full parser must read it. Its values are from the store, which must
+// not be emptied while they are in use; nil means a new store.
 func plainYAML(text string, from *valueStore) *value {
 	if text == "" || strings.IndexByte(text, '\t') >= 0 || hasOddBreak(text) {
 		return nil
@@ -62,8 +62,8 @@ type plainReader struct {
 	store  *valueStore
 }
 
-// valueStore hands out values and takes all of them back at once. A document has dozens, each with its lists, and they
-// are needed only until the object is made of them.
+// valueStore allocates values and frees all of them at once. A document has dozens, each with its lists, and they are
+// needed only until the object is made.
 type valueStore struct {
 	first [64]value
 	used  int     // of first
@@ -319,8 +319,8 @@ func (r *plainReader) atEnd() bool {
 	return r.at == r.end || r.text[r.at] == '#'
 }
 
-// plain reads an unquoted text that reaches to the end of the line or to a comment, and on over lines that are deeper than
-// what it belongs to, each joined by a space.
+// plain reads an unquoted text that extends to the end of the line or to a comment, and continues on lines that are
+// indented deeper than its parent, each joined by a space.
 func (r *plainReader) plain(indent, depth int) *value {
 	first, ends := r.plainLine()
 	if !startsPlain(first) {
@@ -333,7 +333,7 @@ func (r *plainReader) plain(indent, depth int) *value {
 	s, line := first, r.line
 	var more []byte
 	for r.advance(); r.indent > indent; r.advance() {
-		if line++; r.line != line || ends { // a blank line, which counts, or a comment, behind which there is no more
+		if line++; r.line != line || ends { // a blank line, which counts, or a comment, which ends the text
 			return nil
 		}
 		if s, ends = r.plainLine(); s == "" {
