@@ -3,11 +3,9 @@ package state
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -17,9 +15,6 @@ import (
 
 // In a tree whose objects are mostly dormant, a run loads only the others: the active objects, and those that differ from
 // the tree that was settled last. If a change affects dormant objects, the run loads everything.
-
-// minDormantFiles is the number of files of dormant objects from which on a load skips dormant objects.
-const minDormantFiles = 1000
 
 // activeLoad loads the active objects of a tree.
 type activeLoad struct {
@@ -68,23 +63,6 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 	s.freshScan, s.model, s.seenGen, s.folded = nil, m, gen, nil
 	s.cache.finishLoad(m)
 	return m.tree(), changed, true, nil
-}
-
-// journaled reports whether a journal has entries.
-func (m *model) journaled() bool {
-	for _, v := range m.journals {
-		if len(v.owners) > 0 || len(v.problems) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// freshScanValid reports whether the scan by Fresh is still valid.
-func (s *Store) freshScanValid(gen int64) bool {
-	l := s.layout()
-	return s.freshScan != nil && (s.watch.complete() || s.opts.FileNow().Sub(s.freshScan.at) <= time.Second) &&
-		s.freshScan.gen == gen && s.freshScan.layout.specs == l.specs && s.freshScan.layout.state == l.state
 }
 
 // shouldSkipDormant reports whether a load skips dormant objects: there are many of them, and the cache needs no
@@ -296,5 +274,25 @@ func (s *Store) loadAll() *Tree {
 	return t
 }
 
-// errNeedsFullLoad says that a change affects dormant objects: all of them must be loaded.
-var errNeedsFullLoad = errors.New("dormant objects are to be loaded")
+// LoadChanged is Load for a process that decides. changed are the objects that differ from the tree that was settled
+// last, or depend on a difference, and those that are decided again at some time although nothing changes. known is false
+// if that is not known: then everything must be decided. With some, objects may be left dormant.
+func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, known bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.needsFullLoad.Store(false); some {
+		if t, changed, known, err = s.loadActive(ctx); known || err != nil {
+			return t, changed, known, err
+		}
+	}
+	s.before = map[string]*file{}
+	t, err = s.load(ctx, false)
+	before := s.before
+	if s.before = nil; err != nil {
+		return nil, nil, false, err
+	}
+	if changed, known = s.changedSince(s.model, before); !known {
+		s.large(len(s.model.files), LargeTree/4) // the memory for decisions is much larger than for the files
+	}
+	return t, changed, known, nil
+}

@@ -12,12 +12,6 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// specArchive is the folder below state/ whose spec files are read as if they were in specs/.
-const specArchive = "archive"
-
-// ArchiveDir returns the folder for spec files that had their effect, below the folder of the state.
-func ArchiveDir(stateFolder string) string { return stateFolder + "/" + specArchive }
-
 // ArchivePath returns the path for a spec file of a kind that had its effect at a time.
 func ArchivePath(stateFolder, plural string, at time.Time, name string) string {
 	return ArchiveDir(stateFolder) + "/" + plural + "/" + at.UTC().Format("2006-01") + "/" + name

@@ -3,40 +3,16 @@ package state
 import (
 	"encoding/binary"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
+	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-// base describes the content of each file of the tree when Settle was called last. With it, a run reads and decides only
-// the objects that may have changed since. It is disposable: if it is missing, damaged or written by another program,
-// everything is read and decided.
-type base struct {
-	files      []baseFile
-	inputs     []baseInput
-	settings   uint64        // the hash of their content
-	records    uint64        // in the cache
-	clocks     []schemas.Ref // objects that are decided again at some time although nothing changes
-	dormant    []Dormant     // sorted
-	slots      []uint32      // hash tables of files by path and by stat: 1 + the index; 0: free
-	looks      []uint32
-	inputSlots []uint32 // hash table of inputs
-}
-
-// baseFile describes a file of the tree when it was settled.
-type baseFile struct {
-	path     uint64    // the hash of its path
-	content  uint64    // the hash of its content
-	statHash [2]uint64 // the hash of its stat, as in a fingerprint
-	at       uint64    // the offset of its record in the cache; 0: not known
-	owner    uint64    // 1 + the index of the dormant object that owns it; 0: none
-}
-
-// baseInput describes an input, which may also be a file of the tree.
-type baseInput struct{ path, content uint64 }
 
 const (
 	basePath      = cacheDir + "/base"
@@ -45,9 +21,6 @@ const (
 	baseFileSize  = 6 * 8
 	baseInputSize = 2 * 8
 )
-
-// hashOf is the hash of a path.
-func hashOf(p string) uint64 { return xxhash.Sum64String(p) }
 
 // content returns a hash of the file's content; of an unread file, a hash of its stat.
 func (f *file) content() uint64 {
@@ -81,26 +54,10 @@ func hashTable(n int, hash func(i int) uint64) []uint32 {
 	return slots
 }
 
-// lookUpHash returns the index of a hash, or -1.
-func lookUpHash(slots []uint32, hash uint64, at func(i int) uint64) int {
-	mask := uint64(len(slots) - 1)
-	for s := hash & mask; slots[s] != 0; s = (s + 1) & mask {
-		if i := int(slots[s] - 1); at(i) == hash {
-			return i
-		}
-	}
-	return -1
-}
-
 func (b *base) index() {
 	b.slots = hashTable(len(b.files), func(i int) uint64 { return b.files[i].path })
 	b.looks = hashTable(len(b.files), func(i int) uint64 { return b.files[i].statHash[0] })
 	b.inputSlots = hashTable(len(b.inputs), func(i int) uint64 { return b.inputs[i].path })
-}
-
-// find returns the index of a file by the hash of its path; -1 if it did not exist.
-func (b *base) find(path uint64) int {
-	return lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path })
 }
 
 // findByStat is find by the hash of a file's stat.
@@ -110,14 +67,6 @@ func (b *base) findByStat(look [2]uint64) int {
 		return -1
 	}
 	return i
-}
-
-// file is find by the path; nil if the file did not exist.
-func (b *base) file(p string) *baseFile {
-	if i := b.find(hashOf(p)); i >= 0 {
-		return &b.files[i]
-	}
-	return nil
 }
 
 // input returns the hash of an input's content; ok is false if it did not exist.
@@ -440,4 +389,53 @@ func (u *baseDiff) touchReferrers() {
 			u.touch(b.ref)
 		}
 	}
+}
+
+// settled is the content of the file that Settle writes, after a line with its hash.
+type settled struct {
+	Build   string          `json:"build"`
+	Folders schemas.Folders `json:"folders"`
+	Globs   []string        `json:"globs,omitempty"`
+	Outputs []string        `json:"outputs,omitempty"` // declared and present
+	Missing []string        `json:"missing,omitempty"` // declared and not present
+	Sum     fingerprint     `json:"sum"`
+	Base    uint64          `json:"base"` // the hash of the base's file
+	At      time.Time       `json:"at"`
+	Summary Summary         `json:"summary"`
+}
+
+func (s *Store) readSettled() (settled, bool) {
+	b, err := regular.Read(s.root, settledPath)
+	if err != nil || len(b) < checksumSize {
+		return settled{}, false
+	}
+	var was settled
+	want, err := strconv.ParseUint(string(b[:checksumSize-1]), 16, 64)
+	rest := b[checksumSize:]
+	if err != nil || want != xxhash.Sum64(rest) || quick.Unmarshal(rest, &was) != nil {
+		return settled{}, false
+	}
+	return was, was.Folders.Specs != "" && was.Folders.State != ""
+}
+
+// Summary is the result of a run that reached its fixed point. If nothing changed since, the next run only repeats it.
+type Summary struct {
+	Counts []Count   `json:"counts,omitempty"`
+	Exit   int       `json:"exit"`
+	Wake   time.Time `json:"wake,omitzero"` // the next time at which an object is due; zero: never
+	Commit bool      `json:"commit,omitempty"`
+	Push   bool      `json:"push,omitempty"`   // as the settings say: fetch from the remote first
+	Mirror bool      `json:"mirror,omitempty"` // as the settings say: GitHub may be out of date
+	Lines  []string  `json:"lines,omitempty"`  // further output of the run
+	// Clocks are the objects that are decided again at some time although nothing changes.
+	Clocks []schemas.Ref `json:"-"`
+	// Dormant are objects that need no work until one of their files, or of their references, changes.
+	Dormant []schemas.Ref `json:"-"`
+}
+
+// Count is the number of objects of a kind.
+type Count struct {
+	Kind  string `json:"kind"`
+	Ready int    `json:"ready"`
+	Total int    `json:"total"`
 }

@@ -33,29 +33,6 @@ const (
 	fullBlock   = 512 << 10 // a block of this size gets no more records
 )
 
-// The first byte of a block says what it holds.
-const (
-	blockSpecs   = 's' // kept in memory: objects point into it
-	blockLedgers = 'l' // kept in memory: ledgers point into it
-	blockStates  = 't'
-	blockInputs  = 'i'
-)
-
-type cache struct {
-	store  *Store
-	inputs map[string]*inputFile // the inputs that load found; nil before
-
-	records int  // in the file, including replaced ones
-	broken  bool // the file must be rewritten
-
-	mu   sync.Mutex
-	out  *os.File
-	lock *flock.Flock // on out, while it is new
-	new  bool         // out is a new file that is not in place yet
-
-	spare sync.Pool // of *encoder
-}
-
 func newCache(s *Store) *cache {
 	c := &cache{store: s, inputs: map[string]*inputFile{}}
 	c.spare.New = func() any { return new(encoder) }
@@ -81,13 +58,6 @@ func (c *cache) key() uint64 {
 
 func (c *cache) header() []byte {
 	return binary.LittleEndian.AppendUint64([]byte(cacheVersion), c.key())
-}
-
-// block is the position of a payload in the file.
-type block struct {
-	at   int64
-	size int
-	hash uint64
 }
 
 // load returns the files in the cache, by path. Damage makes the result smaller, or empty.
@@ -128,13 +98,6 @@ func (c *cache) blocks(f *os.File) (list []block, whole bool) {
 		at = b.at + int64(b.size)
 	}
 	return list, at == size
-}
-
-// cachePart is the content of one block.
-type cachePart struct {
-	files  []*file
-	inputs map[string]*inputFile
-	ok     bool
 }
 
 // decodeBlocks decodes blocks in parallel and returns the parts before the first damaged one.
@@ -358,4 +321,22 @@ func (c *cache) copyLive(m *model, payload []byte) {
 		}
 	})
 	c.writeLocked(e)
+}
+
+// encoder returns an empty encoder, which may be a reused one; write takes it back.
+func (c *cache) encoder(kind byte) *encoder {
+	e := c.spare.Get().(*encoder)
+	e.b = append(e.b[:0], make([]byte, blockHeader)...)
+	e.b = append(e.b, kind)
+	e.records, e.files, e.starts = 0, e.files[:0], e.starts[:0]
+	return e
+}
+
+// block reads and decodes one block.
+func (d *decoder) block(f *os.File, b block) cachePart {
+	payload, err := b.read(f)
+	if err != nil {
+		return cachePart{}
+	}
+	return d.payload(payload, b.at)
 }

@@ -19,42 +19,6 @@ const (
 	bodyLedger // the header, then the records
 )
 
-// encoder writes records into a block.
-type encoder struct {
-	b       []byte // space for the block's header, then the payload
-	records int
-	files   []*file // the file of each record, if it is of a file of the tree
-	starts  []int   // the start of each of these records in b
-	packed  []byte  // reused from file to file
-}
-
-// encoder returns an empty encoder, which may be a reused one; write takes it back.
-func (c *cache) encoder(kind byte) *encoder {
-	e := c.spare.Get().(*encoder)
-	e.b = append(e.b[:0], make([]byte, blockHeader)...)
-	e.b = append(e.b, kind)
-	e.records, e.files, e.starts = 0, e.files[:0], e.starts[:0]
-	return e
-}
-
-func (e *encoder) uint(n uint64)  { e.b = binary.AppendUvarint(e.b, n) }
-func (e *encoder) int(n int64)    { e.b = binary.AppendVarint(e.b, n) }
-func (e *encoder) str(s string)   { e.uint(uint64(len(s))); e.b = append(e.b, s...) }
-func (e *encoder) bytes(s []byte) { e.uint(uint64(len(s))); e.b = append(e.b, s...) }
-func (e *encoder) place(p schemas.Place) {
-	e.str(p.Path)
-	e.uint(uint64(p.Line))
-	e.uint(uint64(p.Column))
-}
-
-func (e *encoder) bool(v bool) {
-	if v {
-		e.b = append(e.b, 1)
-	} else {
-		e.b = append(e.b, 0)
-	}
-}
-
 // recordHeader is the size of a record's header: its length and its hash, four bytes each. With it a reader can skip a
 // record, and read a single one.
 const recordHeader = 4 + 4
@@ -228,3 +192,11 @@ func (e *encoder) input(path string, f *inputFile) {
 		e.b = append(e.b, f.digest[:]...)
 	})
 }
+
+// The first byte of a block says what it holds.
+const (
+	blockSpecs   = 's' // kept in memory: objects point into it
+	blockLedgers = 'l' // kept in memory: ledgers point into it
+	blockStates  = 't'
+	blockInputs  = 'i'
+)

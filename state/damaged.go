@@ -4,21 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
-	"strconv"
-	"syscall"
 
 	"reconcile.dev/reconcile/state/durable"
-	"reconcile.dev/reconcile/state/regular"
 )
-
-// DamagedState is the Code of problems of files that MoveAside would move.
-const DamagedState = "damaged-state"
-
-// RejectedRecordCode is the Code of problems of unusable records in a ledger that is otherwise usable.
-const RejectedRecordCode = "rejected-record"
 
 // MoveAside moves every unusable file under state/ to .reconcile/damaged/, so that its content is decided again,
 // and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
@@ -168,73 +157,4 @@ func (s *Store) replaceDamaged(ctx context.Context, p string, damaged, next []by
 		s.moved = append(s.moved, ref)
 	}
 	return s.bumpGeneration()
-}
-
-// unusedAsidePath returns the first path for p below .reconcile/damaged/ that does not exist yet.
-func (s *Store) unusedAsidePath(p string) string {
-	for n := 1; ; n++ {
-		free := damagedDir + "/" + p + "." + strconv.Itoa(n)
-		if _, err := s.root.Lstat(free); err != nil {
-			return free
-		}
-	}
-}
-
-// renameAside renames a file to .reconcile/damaged/<path>.<n>, durably.
-func (s *Store) renameAside(p string) error {
-	to := damagedDir + "/" + p
-	if err := s.root.MkdirAll(path.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("set %s aside: %w", p, err)
-	}
-	free := s.unusedAsidePath(p)
-	err := s.root.Rename(p, free)
-	if errors.Is(err, syscall.EXDEV) {
-		err = s.copyAcross(p, free)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set %s aside: %w", p, err)
-	}
-	if s.model == nil {
-		return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
-	}
-	if s.model.drop(p) != nil || s.model.scanErrors[p] != (scanError{}) {
-		delete(s.model.scanErrors, p)
-		_, ref := s.layout().classify(p)
-		s.moved = append(s.moved, ref)
-	}
-	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
-}
-
-// copyAcross moves a file to another file system: the copy is durable before the original is removed.
-func (s *Store) copyAcross(from, to string) error {
-	data, err := regular.Read(s.root, from)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(s.root, tmpDir, to, data); err != nil {
-		return err
-	}
-	return s.root.Remove(from)
-}
-
-// clearPath moves a damaged file, or anything that is not a file, away from a path.
-func (s *Store) clearPath(p string) error {
-	if st, err := lstat(s.root, p); err == nil && st.form() != formFile {
-		return s.renameAside(p)
-	}
-	if s.model == nil {
-		return nil
-	}
-	f, t := s.model.files[p], s.model.scanErrors[p]
-	if f != nil {
-		if _, bad := f.body.(*damage); !bad && !f.isDeferred() {
-			return nil
-		}
-		if h, ok := f.body.(*lazyRun); ok && h.resolved() != nil {
-			return nil
-		}
-	} else if t == (scanError{}) {
-		return nil
-	}
-	return s.renameAside(p)
 }

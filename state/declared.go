@@ -13,25 +13,6 @@ import (
 	"reconcile.dev/reconcile/state/outputs"
 )
 
-// Missing are the declared outputs of a node that do not exist in the work tree.
-type Missing struct {
-	Files []string // in the order of their declaration
-	// Cached are the keys of the node's runs whose record describes all of Files and whose copies the local cache has.
-	Cached []string
-	// Lost are the keys of the runs whose outputs this process could not restore.
-	Lost []string
-}
-
-// declaredOutputs are the outputs that specs declare, with those that do not exist.
-type declaredOutputs struct {
-	root    *os.Root
-	bare    bool
-	nodes   map[schemas.Ref]map[string][]string // paths by node
-	owners  map[string][]schemas.Ref            // by path
-	missing map[string]bool                     // by path
-	lost    map[string]bool                     // by key of a run; shared with the store
-}
-
 // producer is a spec with nodes that declare outputs.
 type producer interface{ OutputPaths() map[string][]string }
 
@@ -135,31 +116,6 @@ func findMissing(root *os.Root, paths []string) map[string]bool {
 		out[p] = errors.Is(err, fs.ErrNotExist)
 	}
 	return out
-}
-
-// of returns the missing outputs of an object, by node; nil if all exist.
-func (d *declaredOutputs) of(e *Entry) map[string]Missing {
-	if d == nil || len(d.missing) == 0 {
-		return nil
-	}
-	var all map[string]Missing
-	for node, paths := range d.nodes[e.Ref] {
-		var m Missing
-		for _, p := range paths {
-			if d.missing[p] {
-				m.Files = append(m.Files, p)
-			}
-		}
-		if len(m.Files) == 0 {
-			continue
-		}
-		d.locate(&m, node, e.Runs())
-		if all == nil {
-			all = map[string]Missing{}
-		}
-		all[node] = m
-	}
-	return all
 }
 
 // locate finds the runs that can restore the missing outputs of a node.

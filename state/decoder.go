@@ -3,27 +3,12 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
-	"os"
 	"path"
 	"strings"
 	"time"
-	"unsafe"
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-var errDamaged = errors.New("the cache is damaged")
-
-// decoder reads blocks. The first invalid value sets bad, after which everything reads as zero.
-type decoder struct {
-	store  *Store
-	kinds  map[string]schemas.Kind
-	fields map[string][]any // field paths repeat: all objects share them
-
-	b   []byte
-	bad bool
-}
 
 func newDecoder(s *Store) *decoder {
 	d := &decoder{store: s, kinds: map[string]schemas.Kind{}, fields: map[string][]any{}}
@@ -33,80 +18,8 @@ func newDecoder(s *Store) *decoder {
 	return d
 }
 
-func (d *decoder) fail() { d.bad, d.b = true, nil }
-
-func (d *decoder) uint() uint64 {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
-func (d *decoder) int() int64 {
-	n, size := binary.Varint(d.b)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return nil
-	}
-	s := d.b[:n:n]
-	d.b = d.b[n:]
-	return s
-}
-
-func (d *decoder) bytes() []byte { return d.take(d.uint()) }
-
-// shared reads a string without copying it: the block must stay in memory and never change.
-func (d *decoder) shared() string {
-	s := d.bytes()
-	return unsafe.String(unsafe.SliceData(s), len(s))
-}
-
-func (d *decoder) byte() byte {
-	if s := d.take(1); len(s) == 1 {
-		return s[0]
-	}
-	return 0
-}
-
-func (d *decoder) bool() bool { return d.byte() == 1 }
-
-// count reads the length of a list whose elements take at least one byte each.
-func (d *decoder) count() int {
-	n := d.uint()
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return 0
-	}
-	return int(n)
-}
-
 func (d *decoder) stat() stat {
 	return stat{Size: d.int(), Mtime: d.int(), Ctime: d.int(), Ino: d.uint(), Mode: uint32(d.uint())}
-}
-
-func (d *decoder) place() schemas.Place {
-	return schemas.Place{Path: d.shared(), Line: int(d.uint()), Column: int(d.uint())}
-}
-
-// block reads and decodes one block.
-func (d *decoder) block(f *os.File, b block) cachePart {
-	payload, err := b.read(f)
-	if err != nil {
-		return cachePart{}
-	}
-	return d.payload(payload, b.at)
 }
 
 // payload decodes the content of a block; at is its offset in the file.

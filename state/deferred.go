@@ -2,11 +2,7 @@ package state
 
 import (
 	"context"
-	"os"
 	"slices"
-	"sync"
-
-	"reconcile.dev/reconcile/schemas"
 )
 
 // A process that reads a tree without a cache does not need most of its records. If there are many, Load defers reading
@@ -14,18 +10,6 @@ import (
 
 // minDeferredRecords is the number of unknown records from which on Load defers reading them.
 const minDeferredRecords = 1000
-
-// deferredRecords are records that were found and not read. They are read through their own root: the store may be closed
-// by then.
-type deferredRecords struct {
-	once  sync.Once
-	store *Store
-	root  *os.Root
-	want  []scanEntry
-
-	found    map[string]*lazyRun // by key
-	problems []schemas.Problem
-}
 
 // deferRecords takes the records out of the list of files to read, if they are many, and returns placeholders.
 func (s *Store) deferRecords(want []scanEntry) (now []scanEntry, instead []*file, l *deferredRecords) {
@@ -94,15 +78,4 @@ func (h *lazyRun) resolved() *lazyRun {
 	}
 	h.deferred.read()
 	return h.deferred.found[h.key]
-}
-
-// loadDeferred makes the store complete: Load may have deferred records.
-func (s *Store) loadDeferred(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.model == nil || s.model.deferred == nil {
-		return nil
-	}
-	_, err := s.load(ctx, false)
-	return err
 }

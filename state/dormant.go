@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -16,32 +15,6 @@ import (
 // Most objects of a tree in use are finished: DAGs that succeeded, with all of their records. Such an object is dormant
 // if none of its files changed since the tree was settled. A run does not load it. It knows the name, the final phase and
 // the references; access to more of it loads all dormant objects.
-
-// Dormant is an object that was not loaded.
-type Dormant struct {
-	schemas.Ref
-	Brief schemas.Brief
-	Refs  []schemas.Ref // the references of its spec
-	path  uint64        // the hash of its path in lower case
-	coded []byte        // its encoding in the base; nil: not encoded yet
-}
-
-// dormantSet is the dormant objects of a tree.
-type dormantSet struct {
-	base      *base
-	kinds     map[string][]Dormant // those of the base
-	count     []int                // files by owner
-	refers    map[schemas.Ref]bool
-	activated map[schemas.Ref]bool // those that are loaded after all; a new map for each tree
-	full      *fullTree
-}
-
-// fullTree is the tree with all objects loaded, on first use.
-type fullTree struct {
-	once sync.Once
-	load func() *Tree
-	tree *Tree
-}
 
 func (f *fullTree) get() *Tree {
 	f.once.Do(func() { f.tree = f.load() })
@@ -294,18 +267,6 @@ func (t *Tree) mayHaveDormant(kind string) bool {
 	return false
 }
 
-// entries returns those of a kind, including dormant ones, which it loads.
-func (t *Tree) entries(kind string) []*Entry {
-	out := slices.Clone(t.shelves[kind])
-	for o := range t.dormant.all(kind) {
-		if e := t.dormant.full.get().Entry(o.Ref); e != nil {
-			out = append(out, e)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
 // dormantReferrers returns the dormant objects that refer to ref.
 func (t *Tree) dormantReferrers(ref schemas.Ref) []schemas.Ref {
 	if t.dormant == nil || !t.dormant.refers[ref] {
@@ -331,4 +292,31 @@ func (t *Tree) activate(entries []*Entry) {
 	if len(refs) > 0 {
 		t.dormant = t.dormant.without(refs)
 	}
+}
+
+// file is find by the path; nil if the file did not exist.
+func (b *base) file(p string) *baseFile {
+	if i := b.find(hashOf(p)); i >= 0 {
+		return &b.files[i]
+	}
+	return nil
+}
+
+// find returns the index of a file by the hash of its path; -1 if it did not exist.
+func (b *base) find(path uint64) int {
+	return lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path })
+}
+
+// hashOf is the hash of a path.
+func hashOf(p string) uint64 { return xxhash.Sum64String(p) }
+
+// lookUpHash returns the index of a hash, or -1.
+func lookUpHash(slots []uint32, hash uint64, at func(i int) uint64) int {
+	mask := uint64(len(slots) - 1)
+	for s := hash & mask; slots[s] != 0; s = (s + 1) & mask {
+		if i := int(slots[s] - 1); at(i) == hash {
+			return i
+		}
+	}
+	return -1
 }

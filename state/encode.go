@@ -26,18 +26,6 @@ func Encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// envelope is the outer form of every file under state/ that concerns one object.
-type envelope struct {
-	APIVersion string       `json:"apiVersion"`
-	Kind       string       `json:"kind"`
-	Metadata   envelopeName `json:"metadata"`
-	Status     any          `json:"status"`
-}
-
-type envelopeName struct {
-	Name string `json:"name"`
-}
-
 // EncodeStatus returns the bytes of the status file of ref. Nil conditions and history are written as empty lists, so
 // that equal statuses have equal bytes.
 func EncodeStatus(ref schemas.Ref, status schemas.Status) ([]byte, error) {
@@ -214,4 +202,12 @@ func placeOf(data []byte, err error) (line, column int) {
 	}
 	before := data[:max(0, min(int(offset)-1, len(data)))]
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+func damageOf(err error) *damage {
+	d := &damage{text: err.Error()}
+	if at := (*placedError)(nil); errors.As(err, &at) {
+		d.line, d.column = at.line, at.column
+	}
+	return d
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,56 +19,6 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-// file is a file of the tree: its stat and its decoded content. It is immutable once it is published, except for racy,
-// which Settle clears, and specBody.cross.
-type file struct {
-	path string
-	area area
-	// racy says that the file was changed so shortly before it was read that another change may leave the same stat. The
-	// next load compares its content, as git does for racy timestamps.
-	racy bool
-	link bool // path is a symbolic link to the file
-	stat stat
-	sum  uint64 // of the content
-	at   int64  // the offset of its record in the cache; 0: not known
-	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *damage; nil: not decoded
-}
-
-// specBody is the content of a spec file.
-type specBody struct {
-	ref      schemas.Ref // zero if the object has no valid name
-	at       schemas.Place
-	object   *schemas.Object   // nil if problems holds an error
-	problems []schemas.Problem // of this file alone
-	// refs are the references in the valid part of a broken object; object has its own.
-	refs []schemas.Reference
-
-	// cross are the problems with respect to the rest of the tree.
-	cross []schemas.Problem
-}
-
-// references returns the references of the object, or of the valid part of a broken one.
-func (b *specBody) references() []schemas.Reference {
-	if b.object != nil {
-		return b.object.Refs
-	}
-	return b.refs
-}
-
-// damage says why a file under state/ cannot be used.
-type damage struct {
-	text         string
-	line, column int // 0 if it concerns the whole file
-}
-
-func damageOf(err error) *damage {
-	d := &damage{text: err.Error()}
-	if at := (*placedError)(nil); errors.As(err, &at) {
-		d.line, d.column = at.line, at.column
-	}
-	return d
-}
 
 // tick is the maximum resolution of a file system's clock: a file that was changed less than a tick before its stat was
 // read may be changed again with the same stat. Linux ticks every 1 to 10 ms.
@@ -78,13 +30,6 @@ func (s *stat) racyAt(now time.Time) bool { return s.changed() >= now.Add(-tick)
 // stateLimit is the maximum size of a status or record. This program writes them, so the bound only protects against
 // other content in their place.
 const stateLimit = 256 << 20
-
-// scanEntry is a file that a scan found.
-type scanEntry struct {
-	path string
-	area area
-	stat stat
-}
 
 // fileCollector is a visitor that collects all files.
 type fileCollector struct {
@@ -460,4 +405,8 @@ func fieldPath(field []any) string {
 		}
 	}
 	return string(b)
+}
+
+func bySeenPath(a, b scanEntry) int {
+	return cmp.Or(strings.Compare(path.Dir(a.path), path.Dir(b.path)), strings.Compare(a.path, b.path))
 }

@@ -6,19 +6,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// fingerprint identifies a set of files: it is the sum, in two independent 64-bit hashes, of the stat of each. It does
-// not depend on the order. Equal fingerprints mean equal sets, with an error probability of some 2^-128.
-type fingerprint struct {
-	A, B  uint64
-	Files int
-}
-
-// fingerprinter adds to a fingerprint. It allocates nothing per file.
-type fingerprinter struct {
-	fingerprint
-	buf []byte
-}
-
 // secondSalt distinguishes the second hash from the first.
 const secondSalt = 0x9e3779b97f4a7c15
 

@@ -4,37 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"maps"
 	"slices"
-
-	"github.com/bmatcuk/doublestar/v4"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-// inputs are the files that the globs of nodes match, and their digests.
-type inputs struct {
-	globs   []string // of all nodes, sorted, each once
-	nodes   map[schemas.Ref]map[string][]string
-	files   map[string]*inputFile
-	matched map[string][]string      // the files of each glob, sorted; nil until the digests are computed
-	users   map[string][]schemas.Ref // the objects with each glob, sorted
-	digests map[schemas.Ref]map[string]string
-	read    []string        // files that are not in the cache yet
-	rules   fingerprinter   // the clean rules of the last full walk
-	stored  string          // the part of the whole repository
-	ruling  map[string]stat // the files of attributes below the tree
-}
-
-// inputFile is a file that a glob matches.
-type inputFile struct {
-	stat   stat
-	racy   bool
-	digest [sha256.Size]byte // of the content after git's clean filter
-	rules  uint64            // the clean rules for it
-}
 
 // globber is a spec with nodes that declare inputs.
 type globber interface{ InputGlobs() map[string][]string }
@@ -107,11 +85,6 @@ func (in *inputs) of(ref schemas.Ref) map[string]string { return in.digests[ref]
 // matches reports whether some glob matches a path.
 func (in *inputs) matches(p string) bool {
 	return slices.ContainsFunc(in.globs, func(g string) bool { return matchGlob(g, p) })
-}
-
-func matchGlob(glob, p string) bool {
-	ok, err := doublestar.Match(glob, p)
-	return ok && err == nil
 }
 
 // readInputs scans the files that the globs match, computes the digests that may have changed, and returns their objects.
@@ -293,3 +266,100 @@ func (in *inputs) addTo(s *fingerprinter) {
 
 // addInput distinguishes input files from the same files in other roles.
 func addInput(s *fingerprinter, p string, st *stat) { s.addFile("\x00input", []byte(p), st) }
+
+// updateDigests computes the digest of each node's inputs: over the paths and contents of all files that its globs match,
+// in the order of the paths. It computes those that depend on changed files, or all on the first call, and returns the
+// objects concerned.
+func (in *inputs) updateDigests(changed []string) []schemas.Ref {
+	if in.matched != nil {
+		return in.digestGlobs(in.rematch(changed))
+	}
+	in.matched, in.digests = map[string][]string{}, map[schemas.Ref]map[string]string{}
+	if len(in.nodes) == 0 {
+		return nil
+	}
+	paths := slices.Sorted(maps.Keys(in.files))
+	for _, g := range in.globs {
+		for _, p := range paths {
+			if matchGlob(g, p) {
+				in.matched[g] = append(in.matched[g], p)
+			}
+		}
+	}
+	return in.digestGlobs(in.globs)
+}
+
+// rematch updates the matches of globs for changed files, and returns the globs that match one now or did before.
+func (in *inputs) rematch(changed []string) []string {
+	var globs []string
+	if len(changed) == 0 {
+		return nil
+	}
+	for _, g := range in.globs {
+		touched := false
+		for _, p := range changed {
+			i, had := slices.BinarySearch(in.matched[g], p)
+			switch {
+			case had && in.files[p] == nil:
+				in.matched[g] = slices.Delete(in.matched[g], i, i+1)
+			case !had && (in.files[p] == nil || !matchGlob(g, p)):
+				continue
+			case !had:
+				in.matched[g] = slices.Insert(in.matched[g], i, p)
+			}
+			touched = true
+		}
+		if touched {
+			globs = append(globs, g)
+		}
+	}
+	return globs
+}
+
+// digestGlobs computes the digests of the nodes with one of the globs, and returns their objects.
+func (in *inputs) digestGlobs(globs []string) []schemas.Ref {
+	some := map[string]bool{}
+	var refs []schemas.Ref
+	for _, g := range globs {
+		some[g] = true
+		refs = append(refs, in.users[g]...)
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	slices.SortFunc(refs, schemas.Ref.Compare)
+	refs = slices.Compact(refs)
+	in.digests = maps.Clone(in.digests) // the former map is compared later
+	known := map[string]string{}        // many nodes have the same globs
+	for _, ref := range refs {
+		out := make(map[string]string, len(in.nodes[ref]))
+		for node, globs := range in.nodes[ref] {
+			if had, ok := in.digests[ref][node]; ok && !slices.ContainsFunc(globs, func(g string) bool { return some[g] }) {
+				out[node] = had
+				continue
+			}
+			key := strings.Join(globs, "\x00")
+			if known[key] == "" {
+				known[key] = in.digest(globs)
+			}
+			out[node] = known[key]
+		}
+		in.digests[ref] = out
+	}
+	return refs
+}
+
+func (in *inputs) digest(globs []string) string {
+	var paths []string
+	for _, g := range globs {
+		paths = append(paths, in.matched[g]...)
+	}
+	slices.Sort(paths)
+	h := sha256.New()
+	for _, p := range slices.Compact(paths) {
+		io.WriteString(h, p)
+		h.Write([]byte{0})
+		h.Write(in.files[p].digest[:])
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"reconcile.dev/reconcile/schemas/treepath"
 )
 
@@ -161,4 +162,9 @@ func neverInput(l *layout, p string) bool {
 		return true
 	}
 	return strings.HasPrefix(p, ".git/") || strings.Contains(p, "/.git/")
+}
+
+func matchGlob(glob, p string) bool {
+	ok, err := doublestar.Match(glob, p)
+	return ok && err == nil
 }

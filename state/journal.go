@@ -11,7 +11,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -20,6 +19,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/filelock"
+	"reconcile.dev/reconcile/state/proc"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -31,23 +31,6 @@ import (
 //
 // Results are on disk when Finish, or Sync after Record, returns, and before this process writes anything else that may
 // depend on them; that costs one sync for many results. Checkpoint writes them as files.
-
-// line is one statement.
-type line struct {
-	Op    string        `json:"op"`
-	Key   string        `json:"key,omitempty"`
-	Run   *schemas.Run  `json:"run,omitempty"`
-	At    *schemas.Time `json:"at,omitempty"`
-	PID   int           `json:"pid,omitempty"`
-	Start int64         `json:"start,omitempty"` // as proc.ID.Start
-}
-
-const (
-	opClaim   = "claim"
-	opStart   = "start"
-	opFinish  = "finish"
-	opRelease = "release"
-)
 
 // checksumSize is the length of the hash and the space at the start of a line.
 const checksumSize = 17
@@ -80,20 +63,6 @@ func parseLines(data []byte, take func(line)) (size int) {
 		take(l)
 		size += end + 1
 	}
-}
-
-// Journal is this process's own journal. Its methods may be called from several goroutines.
-type Journal struct {
-	store *Store
-	name  string // process ID
-
-	mu       sync.Mutex   // taken before Store.mu
-	file     *os.File     // nil once closed; guarded by mu
-	lock     *flock.Flock // on file: other processes see that this one lives; guarded by mu
-	unsynced bool         // file has data that must be synced; guarded by mu
-	view     *journalView // the content of file; changed under both locks
-
-	drafts drafts // of the results in view; guarded by mu
 }
 
 // Journal opens this process's own journal, the same at every call until it is closed.
@@ -363,3 +332,5 @@ func (j *Journal) Close() error {
 	j.store.own.Store(nil)
 	return err
 }
+
+func processStart(pid int) int64 { return proc.Start(pid) }

@@ -8,27 +8,6 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// journalView is the content of a journal, by effect.
-type journalView struct {
-	name     string
-	layout   *layout
-	alive    bool
-	stat     stat
-	size     int64 // the size of the read part
-	lines    int
-	keys     map[string]*Claim
-	owners   map[schemas.Ref]*journalOwner
-	touched  map[schemas.Ref]bool // since the last Refresh
-	problems []schemas.Problem
-}
-
-// journalOwner is the content of a journal about one object.
-type journalOwner struct {
-	results map[string]*schemas.Run
-	sorted  []*schemas.Run // the results
-	claims  map[string]*Claim
-}
-
 func newJournalView(name string, l *layout) *journalView {
 	return &journalView{
 		name: name, layout: l, keys: map[string]*Claim{}, owners: map[schemas.Ref]*journalOwner{},

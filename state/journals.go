@@ -13,11 +13,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
-	"reconcile.dev/reconcile/state/proc"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-func processStart(pid int) int64 { return proc.Start(pid) }
 
 // readJournals updates the model's journals and returns the objects that have new entries.
 func (s *Store) readJournals(m *model) map[schemas.Ref]bool {

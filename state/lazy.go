@@ -1,9 +1,10 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -11,25 +12,6 @@ import (
 // Files under state/ are decoded on first access: a run does not access most of a tree. The bytes come from the cache,
 // which holds only text that was decoded before or matched its shape, or from a file that matches its shape, so that
 // decoding cannot fail.
-
-// lazyStatus is the status in a file.
-type lazyStatus struct {
-	once  sync.Once
-	store *Store
-	path  string
-	raw   []byte // the text to decode; nil once it is decoded
-	is    schemas.Status
-
-	briefOnce sync.Once
-	brief     schemas.Brief
-}
-
-func newLazyStatus(s schemas.Status) *lazyStatus {
-	if s == nil {
-		return nil
-	}
-	return &lazyStatus{is: s}
-}
 
 func (h *lazyStatus) get() schemas.Status {
 	if h == nil {
@@ -54,16 +36,6 @@ func (h *lazyStatus) inBrief() *schemas.Brief {
 	return &h.brief
 }
 
-// lazyRun is the record in a file.
-type lazyRun struct {
-	once     sync.Once
-	deferred *deferredRecords // set if reading it was deferred; then only the key is set
-	key      string
-	has      Traits
-	raw      []byte // the text to decode; nil once it is decoded
-	is       *schemas.Run
-}
-
 func (h *lazyRun) get() *schemas.Run {
 	if h.deferred != nil {
 		if h = h.resolved(); h == nil {
@@ -81,60 +53,6 @@ func (h *lazyRun) get() *schemas.Run {
 		h.is, h.raw = is, nil
 	})
 	return h.is
-}
-
-// Traits are properties that one or more records have.
-type Traits uint8
-
-// The traits of a record.
-const (
-	Asks    Traits = 1 << iota // a question
-	Learned                    // something to remember
-	OfAgent                    // the run of an agent
-	Outputs                    // declared outputs
-)
-
-func traitsOf(r *schemas.Run) (t Traits) {
-	for _, has := range []struct {
-		it   bool
-		mark Traits
-	}{{r.Asks != nil, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs}} {
-		if has.it {
-			t |= has.mark
-		}
-	}
-	return t
-}
-
-// packedOf returns the text without whitespace that a body was not decoded from yet; nil if there is no such text.
-func packedOf(body any) []byte {
-	switch b := body.(type) {
-	case *lazyStatus:
-		return b.raw
-	case *lazyRun:
-		return b.raw
-	}
-	return nil
-}
-
-func newLazyRun(key string, r *schemas.Run) *lazyRun {
-	return &lazyRun{key: key, is: r, has: traitsOf(r)}
-}
-
-// lazyRuns are the records of an object.
-type lazyRuns struct {
-	once    sync.Once
-	files   []*lazyRun
-	more    []*schemas.Run // in journals
-	n       int            // the number of records
-	all     []*schemas.Run // sorted, after the first access
-	inFiles *fileRuns      // in files, if sorted before; may be nil
-}
-
-// fileRuns are the records of some files, shared by the entries of an object with the same files.
-type fileRuns struct {
-	once sync.Once
-	all  []*schemas.Run // sorted
 }
 
 func (f *fileRuns) of(files []*lazyRun) []*schemas.Run {
@@ -301,4 +219,16 @@ func (e *Entry) SetRuns(runs []*schemas.Run) {
 	if e.runs = nil; len(runs) > 0 {
 		e.runs = &lazyRuns{all: runs, n: len(runs)}
 	}
+}
+
+func sortRuns(rs []*schemas.Run) { slices.SortFunc(rs, compareRuns) }
+
+func compareRuns(a, b *schemas.Run) int {
+	if c := strings.Compare(a.Node, b.Node); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.NodeKey, b.NodeKey); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Key, b.Key))
 }

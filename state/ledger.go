@@ -11,38 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-// LedgerKind is the Kind in the Refs of ledgers, as Ledger/issue-42. A ledger is not an object: it has no entry.
-const LedgerKind = "Ledger"
-
-// Ledger is the ledger of one issue as it was read: state/clarifications/issue-<N>.json, which third-party programs may
-// also write. It is immutable, and safe for concurrent use.
-type Ledger struct {
-	Issue int    // 0: questions without an issue
-	Last  int    // the highest sequence number in use, including that of lost records; 0: none
-	Open  int    // records that are neither resolved nor abandoned
-	Path  string // below the root
-	// Doubled says that several records have the same number.
-	Doubled bool
-	// Rejected are the unusable records. They are not among Records, and stay in the file unchanged.
-	Rejected []RejectedRecord
-
-	packed  []byte // the records, as encoder.ledger writes them
-	decode  sync.Once
-	records []schemas.Clarification
-}
-
-// RejectedRecord is an unusable record of a ledger.
-type RejectedRecord struct {
-	Line   int    // its first line in the file, from 1
-	Number int    // its position among the records, from 1
-	ID     string // if it is valid for the issue
-	Reason string // a clause: "its id is not one of issue 42"
-}
 
 // ParseLedger decodes the content of the ledger file at p. It accepts fields that schemas does not name, and unknown
 // states of clarifications: a newer or third-party program may have written them. It rejects single invalid records, for
@@ -190,31 +161,11 @@ func (l *Ledger) Records() []schemas.Clarification {
 // Ref returns the ledger's Ref, as Refresh returns it.
 func (l *Ledger) Ref() schemas.Ref { return ledgerRef(l.Issue) }
 
-func ledgerRef(issue int) schemas.Ref {
-	return schemas.Ref{Kind: LedgerKind, Name: ledgerPrefix + strconv.Itoa(issue)}
-}
-
-const (
-	ledgersFolder = "clarifications"
-	ledgerPrefix  = "issue-"
-)
-
 // LedgerPath returns the path of the ledger of an issue below the root.
 func (s *Store) LedgerPath(issue int) string { return s.layout().ledgerPath(ledgerRef(issue).Name) }
 
 func (l *layout) ledgerPath(name string) string {
 	return l.state + "/" + ledgersFolder + "/" + name + ".json"
-}
-
-// ledgerIssue returns the number in the name of a ledger file; ok is false for other files.
-func ledgerIssue[S string | []byte](file S) (issue int, ok bool) {
-	const least, most = len(ledgerPrefix + "0.json"), len(ledgerPrefix + "2147483647.json")
-	if len(file) < least || len(file) > most || string(file[:len(ledgerPrefix)]) != ledgerPrefix {
-		return 0, false
-	}
-	digits, ok := strings.CutSuffix(string(file[len(ledgerPrefix):]), ".json")
-	n, err := strconv.ParseInt(digits, 10, 32)
-	return int(n), ok && err == nil && strconv.FormatInt(n, 10) == digits && n >= 0
 }
 
 // LedgerIssue returns the issue of a ledger's Ref; ok is false for any other Ref.

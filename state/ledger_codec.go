@@ -10,14 +10,6 @@ import (
 // The form of a ledger's records in memory and in the cache: the encoding of the cache. It has half the size of the file,
 // which matters for a tree with ten thousand ledgers, of most of which only the header is used.
 
-// ledger writes all records of a ledger.
-func (e *encoder) ledger(records []schemas.Clarification) {
-	e.uint(uint64(len(records)))
-	for i := range records {
-		e.clarification(&records[i])
-	}
-}
-
 // rejected writes the rejected records.
 func (e *encoder) rejected(list []RejectedRecord) {
 	e.uint(uint64(len(list)))
@@ -105,4 +97,12 @@ func (d *decoder) time() schemas.Time {
 		return schemas.Time{}
 	}
 	return schemas.NewTime(time.UnixMilli(d.int()))
+}
+
+// ledger writes all records of a ledger.
+func (e *encoder) ledger(records []schemas.Clarification) {
+	e.uint(uint64(len(records)))
+	for i := range records {
+		e.clarification(&records[i])
+	}
 }

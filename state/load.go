@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
+	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -21,29 +21,6 @@ func (s *Store) Load(ctx context.Context) (*Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.load(ctx, true)
-}
-
-// LoadChanged is Load for a process that decides. changed are the objects that differ from the tree that was settled
-// last, or depend on a difference, and those that are decided again at some time although nothing changes. known is false
-// if that is not known: then everything must be decided. With some, objects may be left dormant.
-func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, known bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.needsFullLoad.Store(false); some {
-		if t, changed, known, err = s.loadActive(ctx); known || err != nil {
-			return t, changed, known, err
-		}
-	}
-	s.before = map[string]*file{}
-	t, err = s.load(ctx, false)
-	before := s.before
-	if s.before = nil; err != nil {
-		return nil, nil, false, err
-	}
-	if changed, known = s.changedSince(s.model, before); !known {
-		s.large(len(s.model.files), LargeTree/4) // the memory for decisions is much larger than for the files
-	}
-	return t, changed, known, nil
 }
 
 func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
@@ -225,24 +202,42 @@ func diff(prev, next *Tree) []schemas.Ref {
 	return out
 }
 
-// sameEntry reports whether two entries of one object are equal.
-func sameEntry(a, b *Entry) bool {
-	return sameObject(a.Object, b.Object) && slices.EqualFunc(a.Problems, b.Problems, equalProblems) &&
-		slices.EqualFunc(a.Refs, b.Refs, func(x, y schemas.Reference) bool { return x.To == y.To }) &&
-		(a.status == b.status || reflect.DeepEqual(a.Status(), b.Status())) &&
-		(a.runs.same(b.runs) || slices.EqualFunc(a.Runs(), b.Runs(), func(x, y *schemas.Run) bool { return x == y || reflect.DeepEqual(x, y) })) &&
-		slices.EqualFunc(a.Claims, b.Claims, func(x, y Claim) bool { return reflect.DeepEqual(x, y) }) &&
-		maps.Equal(a.Inputs, b.Inputs) && maps.EqualFunc(a.Missing, b.Missing, sameMissing)
+// freshScanValid reports whether the scan by Fresh is still valid.
+func (s *Store) freshScanValid(gen int64) bool {
+	l := s.layout()
+	return s.freshScan != nil && (s.watch.complete() || s.opts.FileNow().Sub(s.freshScan.at) <= time.Second) &&
+		s.freshScan.gen == gen && s.freshScan.layout.specs == l.specs && s.freshScan.layout.state == l.state
 }
 
-func sameMissing(a, b Missing) bool {
-	return slices.Equal(a.Files, b.Files) && slices.Equal(a.Cached, b.Cached) && slices.Equal(a.Lost, b.Lost)
-}
-
-func sameObject(a, b *schemas.Object) bool {
-	if a == b || a == nil || b == nil {
-		return a == b
+// loadDeferred makes the store complete: Load may have deferred records.
+func (s *Store) loadDeferred(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil || s.model.deferred == nil {
+		return nil
 	}
-	return a.Digest == b.Digest && a.Path == b.Path && a.Metadata.Name == b.Metadata.Name &&
-		maps.Equal(a.Metadata.Labels, b.Metadata.Labels) && maps.Equal(a.Metadata.Annotations, b.Metadata.Annotations)
+	_, err := s.load(ctx, false)
+	return err
+}
+
+// reload loads everything and compares.
+func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
+	next, err := s.load(ctx, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed := diff(prev, next)
+	if prev != nil {
+		for o := range prev.dormant.each() {
+			changed = append(changed, o.Ref) // whether it changed is not known
+		}
+	}
+	for _, ref := range s.moved {
+		if ref.Kind == LedgerKind {
+			changed = append(changed, ref)
+		}
+	}
+	s.moved = nil
+	slices.SortFunc(changed, schemas.Ref.Compare)
+	return next, slices.Compact(changed), nil
 }

@@ -17,12 +17,6 @@ var ErrBusy = lock.ErrBusy
 // ErrStolen is the error of Write and Release if the lock was lost: the decisions under it must be made again.
 var ErrStolen = lock.ErrStolen
 
-// Lock is the lock of the whole tree.
-type Lock struct {
-	*lock.Lock
-	store *Store
-}
-
 // Lock takes the lock of the whole tree, under which all decisions are made and written. It is held for milliseconds, in
 // a large tree for longer, and renewed with Working. The error wraps ErrBusy if the lock is not available in time.
 func (s *Store) Lock(ctx context.Context) (*Lock, error) {

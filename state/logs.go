@@ -11,24 +11,6 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// LogPath returns the path for the full output of the effect with the given key, below the root. Logs are local to a
-// clone, and are removed with the records of their runs.
-func LogPath(key string) string { return logDir + "/" + key + ".log" }
-
-// dropLogs removes the logs of runs whose records the changes remove. It runs after the removal, so that a kill does not
-// leave a record that names a missing log. OrphanLogs finds logs that stay.
-func (s *Store) dropLogs(changes []Change) {
-	for _, c := range changes {
-		if a, _ := s.layout().classify(c.Path); c.Data != nil || a != areaRuns {
-			continue
-		}
-		log := LogPath(s.layout().runKey(c.Path))
-		if s.root.Remove(log) == nil {
-			_ = s.root.Remove(path.Dir(log)) // fails, as intended, while the folder has other logs
-		}
-	}
-}
-
 // OrphanLogs lists the logs of runs without a record, journal entry or status, sorted: a removal was killed, or another
 // program removed the records.
 func (s *Store) OrphanLogs(ctx context.Context) ([]string, error) {

@@ -8,31 +8,12 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
-
-	"reconcile.dev/reconcile/schemas"
-)
-
-// MemoryKind is the Kind in the Refs of the memory's files, which have no entries: Memory/issue-42, Memory/manifest,
-// Memory/records/<name>, Memory/archive/issue-42-archived. This package does not interpret their content; it only tracks
-// changes, for fingerprints and for the code that updates the memory from the specs.
-const MemoryKind = "Memory"
-
-const (
-	memoryFolder  = "memory"
-	recordsFolder = "records"
-	archiveFolder = "archive"
 )
 
 // MemoryDir returns the folder of the memory below the root.
 func (s *Store) MemoryDir() string { return s.layout().memoryDir() }
 
 func (l *layout) memoryDir() string { return l.state + "/" + memoryFolder }
-
-// memoryRef returns the Ref of a file of the memory, by its path below the folder.
-func memoryRef(below string) schemas.Ref {
-	return schemas.Ref{Kind: MemoryKind, Name: strings.TrimSuffix(below, ".json")}
-}
 
 // HasMemory reports whether the folder of the memory exists, even if it is empty.
 func (s *Store) HasMemory() bool {

@@ -1,14 +1,30 @@
 package state
 
 import (
-	"cmp"
-	"fmt"
-	"path"
-	"slices"
-	"strings"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/secrets"
+)
+
+// layout is the layout of a tree's folders.
+type layout struct {
+	kinds        schemas.Kinds
+	specs, state string // slash paths below the root
+}
+
+// area is the purpose of a folder or a file.
+type area uint8
+
+const (
+	areaNone    area = iota
+	areaSpecs        // specs/**, state/archive/**: spec files
+	areaStatus       // state/<kinds>/*.json: statuses
+	areaRuns         // state/runs/<kinds>/<name>/*.json: records of effects
+	areaLedgers      // state/clarifications/issue-<N>.json
+	areaOther        // other files of the tree that are watched and not decoded: projections, memory, facts
 )
 
 // model is the store's data about the tree's files, indexed by object. Trees are made from it; it is changed in place as
@@ -40,305 +56,157 @@ type slot struct {
 	runs   []*file
 }
 
-// statusBody returns the status; nil if it is missing or not usable.
-func (s *slot) statusBody() schemas.Status {
-	held, _ := s.status.body.(*lazyStatus)
-	return held.get()
+// file is a file of the tree: its stat and its decoded content. It is immutable once it is published, except for racy,
+// which Settle clears, and specBody.cross.
+type file struct {
+	path string
+	area area
+	// racy says that the file was changed so shortly before it was read that another change may leave the same stat. The
+	// next load compares its content, as git does for racy timestamps.
+	racy bool
+	link bool // path is a symbolic link to the file
+	stat stat
+	sum  uint64 // of the content
+	at   int64  // the offset of its record in the cache; 0: not known
+	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *damage; nil: not decoded
 }
 
-// phase returns the phase of the status; "" if it is missing or not usable.
-func (s *slot) phase() string {
-	if s == nil || s.status == nil {
-		return ""
-	}
-	if held, ok := s.status.body.(*lazyStatus); ok {
-		return held.inBrief().Phase
-	}
-	return ""
+// specBody is the content of a spec file.
+type specBody struct {
+	ref      schemas.Ref // zero if the object has no valid name
+	at       schemas.Place
+	object   *schemas.Object   // nil if problems holds an error
+	problems []schemas.Problem // of this file alone
+	// refs are the references in the valid part of a broken object; object has its own.
+	refs []schemas.Reference
+
+	// cross are the problems with respect to the rest of the tree.
+	cross []schemas.Problem
 }
 
-func newModel(l *layout) *model {
-	return &model{
-		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, scanErrors: map[string]scanError{},
-		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, related: map[string]bool{},
-		inputs: &inputs{},
-	}
+// damage says why a file under state/ cannot be used.
+type damage struct {
+	text         string
+	line, column int // 0 if it concerns the whole file
 }
 
-// refOf returns the object of a file, or the zero Ref.
-func (m *model) refOf(f *file) schemas.Ref {
-	if b, ok := f.body.(*specBody); ok {
-		return b.ref
-	}
-	_, ref := m.layout.classify(f.path)
-	return ref
+// settingsFile is the content of reconcile.yaml. The zero sum means that the file does not exist.
+type settingsFile struct {
+	stat     stat
+	sum      uint64
+	spec     *schemas.SettingsSpec // with defaults; never nil
+	sound    bool                  // a part of a broken file is usable
+	problems []schemas.Problem
 }
 
-// reserve allocates maps for a number of files, in an empty model.
-func (m *model) reserve(files int) {
-	m.files = make(map[string]*file, files)
-	m.slots = make(map[schemas.Ref]*slot, files/2)
+// scanError is a path in the tree's folders that cannot be read.
+type scanError struct {
+	path string
+	code string
+	text string
 }
 
-// put adds a file; it replaces the one with the same path.
-func (m *model) put(f *file) {
-	m.drop(f.path)
-	m.files[f.path] = f
-	if f.link {
-		m.links[f.path] = true
+func unreadable(p string, err error) scanError {
+	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+		err = cause.Err
 	}
-	ref := m.refOf(f)
-	if ref == (schemas.Ref{}) || f.area == areaLedgers || f.area == areaOther {
-		return
+	switch {
+	case errors.Is(err, errNotFile):
+		return scanError{p, "not-a-file", "it is not a regular file"}
+	case errors.Is(err, fs.ErrPermission):
+		return scanError{p, "unreadable", "it cannot be read: permission denied; grant read access or remove it"}
 	}
-	s := m.slots[ref]
-	if s == nil {
-		s = &slot{}
-		m.slots[ref] = s
-	}
-	switch f.area {
-	case areaSpecs:
-		s.specs = append(s.specs, f)
-		if len(s.specs) > 1 {
-			slices.SortFunc(s.specs, func(a, b *file) int { return strings.Compare(a.path, b.path) })
-		}
-	case areaStatus:
-		s.status = f
-	case areaRuns:
-		s.runs = append(s.runs, f)
-	}
+	return scanError{p, "unreadable", "it cannot be read: " + err.Error()}
 }
 
-// drop removes the file at a path and returns it, or nil.
-func (m *model) drop(p string) *file {
-	f := m.files[p]
-	if f == nil {
-		return nil
-	}
-	delete(m.files, p)
-	delete(m.links, p)
-	delete(m.missing, f.path)
-	delete(m.related, f.path)
-	ref := m.refOf(f)
-	s := m.slots[ref]
-	if s == nil {
-		return f
-	}
-	is := func(o *file) bool { return o == f }
-	s.specs = slices.DeleteFunc(s.specs, is)
-	s.runs = slices.DeleteFunc(s.runs, is)
-	if s.status == f {
-		s.status = nil
-	}
-	if len(s.specs) == 0 && len(s.runs) == 0 && s.status == nil {
-		delete(m.slots, ref)
-	}
-	return f
+// scanEntry is a file that a scan found.
+type scanEntry struct {
+	path string
+	area area
+	stat stat
 }
 
-// exists reports whether some file, broken or not, declares ref.
-func (m *model) exists(ref schemas.Ref) bool {
-	s := m.slots[ref]
-	return s != nil && len(s.specs) > 0 || m.dormant.has(ref)
+// inputs are the files that the globs of nodes match, and their digests.
+type inputs struct {
+	globs   []string // of all nodes, sorted, each once
+	nodes   map[schemas.Ref]map[string][]string
+	files   map[string]*inputFile
+	matched map[string][]string      // the files of each glob, sorted; nil until the digests are computed
+	users   map[string][]schemas.Ref // the objects with each glob, sorted
+	digests map[schemas.Ref]map[string]string
+	read    []string        // files that are not in the cache yet
+	rules   fingerprinter   // the clean rules of the last full walk
+	stored  string          // the part of the whole repository
+	ruling  map[string]stat // the files of attributes below the tree
 }
 
-// entry makes the entry of an object from its files; without files it is empty.
-func (m *model) entry(ref schemas.Ref) *Entry {
-	e := &Entry{Ref: ref}
-	if s := m.slots[ref]; s != nil {
-		m.fill(e, s)
-	}
-	if e.StatusPath == "" {
-		e.StatusPath = m.layout.statusPath(ref)
-	}
-	m.fillJournals(e)
-	if e.Gone() && (e.status != nil || e.RunCount() > 0) {
-		e.Problems = m.hiddenProblem(ref)
-	}
-	if e.Object != nil {
-		e.Inputs = m.inputs.of(ref)
-		e.Missing = m.declared.of(e)
-	}
-	return e
+// inputFile is a file that a glob matches.
+type inputFile struct {
+	stat   stat
+	racy   bool
+	digest [sha256.Size]byte // of the content after git's clean filter
+	rules  uint64            // the clean rules for it
 }
 
-// hiddenProblem returns the problem of an object with traces but without a spec, while a part of specs/ cannot be read:
-// its spec may be there, so that the object must not be treated as deleted. It returns nil if all of specs/ is readable.
-func (m *model) hiddenProblem(ref schemas.Ref) []schemas.Problem {
-	t, ok := m.firstUnreadable()
-	if !ok {
-		return nil
-	}
-	return []schemas.Problem{{
-		Place: schemas.Place{Path: t.path}, Severity: schemas.Error, Code: t.code, Ref: ref,
-		Message: "this cannot be read, and the object's spec may be in it; its status and records are kept",
-	}}
+// declaredOutputs are the outputs that specs declare, with those that do not exist.
+type declaredOutputs struct {
+	root    *os.Root
+	bare    bool
+	nodes   map[schemas.Ref]map[string][]string // paths by node
+	owners  map[string][]schemas.Ref            // by path
+	missing map[string]bool                     // by path
+	lost    map[string]bool                     // by key of a run; shared with the store
 }
 
-// firstUnreadable returns the first unreadable path in specs/, if any.
-func (m *model) firstUnreadable() (first scanError, ok bool) {
-	for p, t := range m.scanErrors {
-		if (within(m.layout.specs, p) || p == m.layout.specs) && (!ok || p < first.path) {
-			first, ok = t, true
-		}
-	}
-	return first, ok
+// journalView is the content of a journal, by effect.
+type journalView struct {
+	name     string
+	layout   *layout
+	alive    bool
+	stat     stat
+	size     int64 // the size of the read part
+	lines    int
+	keys     map[string]*Claim
+	owners   map[schemas.Ref]*journalOwner
+	touched  map[schemas.Ref]bool // since the last Refresh
+	problems []schemas.Problem
 }
 
-func (m *model) fill(e *Entry, s *slot) {
-	for _, f := range s.specs {
-		b := f.body.(*specBody)
-		e.Problems = appendErrors(appendErrors(e.Problems, b.problems), b.cross)
-	}
-	if len(e.Problems) == 0 && len(s.specs) == 1 {
-		e.Object = s.specs[0].body.(*specBody).object
-	} else if len(s.specs) == 1 {
-		e.Refs = s.specs[0].body.(*specBody).references()
-	}
-	if s.status != nil {
-		e.status, _ = s.status.body.(*lazyStatus)
-		e.StatusPath = s.status.path
-	}
-	for _, f := range s.runs {
-		if r, ok := f.body.(*lazyRun); ok {
-			e.addRun(r)
-		}
-	}
+// journalOwner is the content of a journal about one object.
+type journalOwner struct {
+	results map[string]*schemas.Run
+	sorted  []*schemas.Run // the results
+	claims  map[string]*Claim
 }
 
-// fillJournals adds the results that are not in files yet, and the claims of live processes.
-func (m *model) fillJournals(e *Entry) {
-	var filed map[string]bool
-	for _, v := range m.journals {
-		own := v.owners[e.Ref]
-		if own == nil {
-			continue
-		}
-		if filed == nil {
-			filed = make(map[string]bool, e.RunCount()+len(own.results))
-			if e.runs != nil {
-				for _, r := range e.runs.files {
-					filed[r.key] = r.resolved() != nil
-				}
-			}
-		}
-		for _, r := range own.sorted {
-			if !filed[r.Key] {
-				filed[r.Key] = true
-				e.addResult(r)
-			}
-		}
-		if v.alive {
-			for _, c := range own.claims {
-				e.Claims = append(e.Claims, *c)
-			}
-		}
-	}
-	slices.SortFunc(e.Claims, func(a, b Claim) int {
-		return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Process, b.Process))
-	})
+// update is the state of one Refresh.
+type update struct {
+	store              *Store
+	model              *model
+	touched            map[schemas.Ref]bool // objects with a changed file or dependency
+	appeared, vanished bool                 // an object was added, or removed
+	renamed            bool                 // a spec file was added or removed
+	faulty             bool                 // problems may have changed
+	statuses           map[string]bool      // status files that were read again, or removed
+	moved              map[schemas.Ref]bool // the files that were moved aside
+	needsFullLoad      bool                 // a change affects dormant objects
 }
 
-func sortRuns(rs []*schemas.Run) { slices.SortFunc(rs, compareRuns) }
-
-func compareRuns(a, b *schemas.Run) int {
-	if c := strings.Compare(a.Node, b.Node); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.NodeKey, b.NodeKey); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Key, b.Key))
+// fingerprint identifies a set of files: it is the sum, in two independent 64-bit hashes, of the stat of each. It does
+// not depend on the order. Equal fingerprints mean equal sets, with an error probability of some 2^-128.
+type fingerprint struct {
+	A, B  uint64
+	Files int
 }
 
-func appendErrors(to, from []schemas.Problem) []schemas.Problem {
-	for _, p := range from {
-		if p.Severity == schemas.Error {
-			to = append(to, p)
-		}
-	}
-	return to
+// fingerprinter adds to a fingerprint. It allocates nothing per file.
+type fingerprinter struct {
+	fingerprint
+	buf []byte
 }
 
-// refs returns all objects that have an entry.
-func (m *model) refs() []schemas.Ref {
-	out := make([]schemas.Ref, 0, len(m.slots))
-	for ref := range m.slots {
-		out = append(out, ref)
-	}
-	for _, v := range m.journals {
-		for ref := range v.owners {
-			if m.slots[ref] == nil && !slices.Contains(out[len(m.slots):], ref) {
-				out = append(out, ref)
-			}
-		}
-	}
-	return out
-}
-
-// tree makes a tree of everything.
-func (m *model) tree() *Tree {
-	refs := m.refs()
-	entries := make([]*Entry, 0, len(refs))
-	for _, ref := range refs {
-		if e := m.entry(ref); !empty(e) {
-			entries = append(entries, e)
-		}
-	}
-	t := NewTree(m.settings.spec, m.problems(), entries...)
-	t.kinds, t.ledgers, t.deferred, t.dormant = m.layout.kinds, m.ledgers(), m.deferred, m.dormant
-	return t
-}
-
-// problems returns those of all files.
-func (m *model) problems() []schemas.Problem {
-	out := slices.Clone(m.settings.problems)
-	for _, f := range m.files {
-		switch b := f.body.(type) {
-		case *specBody:
-			out = append(append(out, b.problems...), b.cross...)
-		case *damage:
-			out = append(out, m.damaged(f, b))
-		case *Ledger:
-			out = append(out, rejections(b)...)
-		}
-	}
-	for _, t := range m.scanErrors {
-		out = append(out, m.scanProblem(t))
-	}
-	for _, v := range m.journals {
-		out = append(out, v.problems...)
-	}
-	return out
-}
-
-func (m *model) damaged(f *file, d *damage) schemas.Problem {
-	return schemas.Problem{
-		Place:    schemas.Place{Path: f.path, Line: d.line, Column: d.column},
-		Severity: schemas.Warning, Code: DamagedState, Ref: m.refOf(f),
-		Message:    "this state file cannot be used: " + secrets.Redact(d.text),
-		Suggestion: "the next run moves it to " + path.Join(damagedDir, f.path) + ".<n> and decides again",
-	}
-}
-
-// rejections returns the problems of a ledger's rejected records.
-func rejections(l *Ledger) []schemas.Problem {
-	var out []schemas.Problem
-	for _, r := range l.Rejected {
-		out = append(out, schemas.Problem{
-			Place: schemas.Place{Path: l.Path, Line: r.Line}, Severity: schemas.Warning, Code: RejectedRecordCode, Ref: l.Ref(),
-			Message:    fmt.Sprintf("record %d cannot be used: %s", r.Number, secrets.Redact(r.Reason)),
-			Suggestion: "all other records are used; have the program that wrote this one correct it, or remove it",
-		})
-	}
-	return out
-}
-
-// scanProblem returns an error for a path in specs/, where it hides specs, and a warning elsewhere.
-func (m *model) scanProblem(t scanError) schemas.Problem {
-	p := schemas.Problem{Place: schemas.Place{Path: t.path}, Severity: schemas.Error, Code: t.code, Message: t.text}
-	if !within(m.layout.specs, t.path) && t.path != m.layout.specs {
-		p.Severity = schemas.Warning
-	}
-	return p
+// listedFolder is the stat of a folder when its names were read.
+type listedFolder struct {
+	stat stat
+	racy bool
 }

@@ -1,44 +1,17 @@
 package state
 
 import (
+	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // WorkDir holds the files that are passed to runs, below the root. Unused ones have names that durable.Sweep removes.
 const WorkDir = localDir + "/work"
-
-// The paths of local files, below the root.
-const (
-	localDir       = ".reconcile"
-	tmpDir         = ".reconcile/tmp"
-	cacheDir       = ".reconcile/cache"
-	cachePath      = ".reconcile/cache/tree"
-	cacheTemp      = ".reconcile/cache/tree.new"
-	settledPath    = ".reconcile/cache/settled"
-	journalDir     = ".reconcile/journal"
-	logDir         = ".reconcile/logs"
-	damagedDir     = ".reconcile/damaged"
-	generationPath = ".reconcile/generation"
-	treeLockPath   = ".reconcile/tree"
-	runsFolder     = "runs"
-	journalSuffix  = ".journal"
-	journalNew     = ".new" // suffix of an unfinished one
-)
-
-// area is the purpose of a folder or a file.
-type area uint8
-
-const (
-	areaNone    area = iota
-	areaSpecs        // specs/**, state/archive/**: spec files
-	areaStatus       // state/<kinds>/*.json: statuses
-	areaRuns         // state/runs/<kinds>/<name>/*.json: records of effects
-	areaLedgers      // state/clarifications/issue-<N>.json
-	areaOther        // other files of the tree that are watched and not decoded: projections, memory, facts
-)
 
 // otherFolders are the fixed folders of state/, except those of the kinds and runs/.
 var otherFolders = []string{ledgersFolder, memoryFolder, factsFolder}
@@ -47,12 +20,6 @@ const factsFolder = "graph"
 
 // FactsDir returns the folder of files with facts about indexed nodes, below the folder of the state.
 func FactsDir(stateFolder string) string { return stateFolder + "/" + factsFolder }
-
-// layout is the layout of a tree's folders.
-type layout struct {
-	kinds        schemas.Kinds
-	specs, state string // slash paths below the root
-}
 
 // archive returns the folder of specs that had their effect.
 func (l *layout) archive() string { return ArchiveDir(l.state) }
@@ -190,3 +157,76 @@ func specFile[S string | []byte](name S) bool {
 	}
 	return false
 }
+
+const (
+	memoryFolder  = "memory"
+	recordsFolder = "records"
+	archiveFolder = "archive"
+)
+
+// ArchiveDir returns the folder for spec files that had their effect, below the folder of the state.
+func ArchiveDir(stateFolder string) string { return stateFolder + "/" + specArchive }
+
+// memoryRef returns the Ref of a file of the memory, by its path below the folder.
+func memoryRef(below string) schemas.Ref {
+	return schemas.Ref{Kind: MemoryKind, Name: strings.TrimSuffix(below, ".json")}
+}
+
+// MemoryKind is the Kind in the Refs of the memory's files, which have no entries: Memory/issue-42, Memory/manifest,
+// Memory/records/<name>, Memory/archive/issue-42-archived. This package does not interpret their content; it only tracks
+// changes, for fingerprints and for the code that updates the memory from the specs.
+const MemoryKind = "Memory"
+
+// specArchive is the folder below state/ whose spec files are read as if they were in specs/.
+const specArchive = "archive"
+
+// replaceLocal replaces a disposable local file atomically. The temporary file has a fixed name, so that killed processes
+// leave at most one.
+func (s *Store) replaceLocal(p string, data []byte) error {
+	if err := s.ensureLocal(cacheDir); err != nil {
+		return err
+	}
+	temp := p + ".new"
+	if err := regular.Write(s.root, temp, data, 0o644); err != nil {
+		_ = s.root.Remove(temp)
+		return fmt.Errorf("write %s: %w", p, err)
+	}
+	if err := s.root.Rename(temp, p); err != nil {
+		return fmt.Errorf("write %s: %w", p, err)
+	}
+	return nil
+}
+
+func splitPath(p string) (dir, name string) {
+	i := strings.LastIndexByte(p, '/')
+	return p[:max(i, 0)], p[i+1:]
+}
+
+// LogPath returns the path for the full output of the effect with the given key, below the root. Logs are local to a
+// clone, and are removed with the records of their runs.
+func LogPath(key string) string { return logDir + "/" + key + ".log" }
+
+const logDir = ".reconcile/logs"
+
+const (
+	ledgersFolder = "clarifications"
+	ledgerPrefix  = "issue-"
+)
+
+// ledgerIssue returns the number in the name of a ledger file; ok is false for other files.
+func ledgerIssue[S string | []byte](file S) (issue int, ok bool) {
+	const least, most = len(ledgerPrefix + "0.json"), len(ledgerPrefix + "2147483647.json")
+	if len(file) < least || len(file) > most || string(file[:len(ledgerPrefix)]) != ledgerPrefix {
+		return 0, false
+	}
+	digits, ok := strings.CutSuffix(string(file[len(ledgerPrefix):]), ".json")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return int(n), ok && err == nil && strconv.FormatInt(n, 10) == digits && n >= 0
+}
+
+func ledgerRef(issue int) schemas.Ref {
+	return schemas.Ref{Kind: LedgerKind, Name: ledgerPrefix + strconv.Itoa(issue)}
+}
+
+// LedgerKind is the Kind in the Refs of ledgers, as Ledger/issue-42. A ledger is not an object: it has no entry.
+const LedgerKind = "Ledger"

@@ -3,19 +3,11 @@ package state
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-// record is the file of a finished run.
-type record struct {
-	run  *schemas.Run
-	path string
-	data []byte
-}
 
 func (s *Store) recordOf(r *schemas.Run) (record, error) {
 	data, err := EncodeRun(r)
@@ -109,20 +101,6 @@ func (s *Store) recorded(r *schemas.Run) bool {
 
 // minDrafts is the number of results in a journal from which on their records are drafted: fewer are written fast enough.
 const minDrafts = 16
-
-// drafts are records of results that are written to temporary files while other effects still run, so that a checkpoint
-// only syncs and renames them: creating the files takes longest. They are disposable: the checkpoint writes records that
-// were not drafted or were lost, and a sweep removes those of a killed process.
-type drafts struct {
-	mu      sync.Mutex
-	working sync.WaitGroup
-	busy    bool
-	queue   []*schemas.Run
-
-	// Owned by the worker while it runs.
-	batch *durable.Staged
-	made  []record
-}
 
 // addLines starts the drafting of the records for lines that are in the journal.
 func (d *drafts) addLines(s *Store, finished []line) {

@@ -3,85 +3,11 @@ package state
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-// Refresh scans the files that hints name (slash paths below the root; a folder means all files in it), or all files if
-// hints is nil, and always the journals. It returns prev with the changes, and the objects whose entries differ, and
-// the changed ledgers and files of the memory, sorted. A hint with a trailing slash asks only for new specs directly in
-// that folder. If another process wrote to the tree since the last scan, Refresh scans all files regardless of the
-// hints: within a run, empty hints are enough.
-//
-// prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a
-// status, written or not, stays until another process changes its file.
-func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
-	look := (*update).paths
-	if hints == nil {
-		look = (*update).all
-	}
-	return s.refresh(ctx, prev, hints, look)
-}
-
-func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look looker) (*Tree, []schemas.Ref, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watch.readEvents()
-	prev = s.withFolded(prev)
-	if s.model == nil || s.model.deferred != nil || s.needsFullLoad.Load() || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
-		return s.reload(ctx, prev)
-	}
-	u := s.update()
-	if err := u.run(ctx, hints, look); errors.Is(err, errNeedsFullLoad) {
-		return s.reload(ctx, prev)
-	} else if err != nil {
-		s.model = nil // half of it is new: the next call loads everything
-		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
-	}
-	s.cache.finishLoad(s.model)
-	s.folded = nil
-	next, changed := u.apply(prev)
-	return next, changed, nil
-}
-
-// looker finds changed files: those that hints name, or all.
-type looker func(u *update, ctx context.Context, hints []string) error
-
-// run updates the model.
-func (u *update) run(ctx context.Context, hints []string, look looker) error {
-	s := u.store
-	u.journals()
-	if gen := s.generation(); gen != s.seenGen {
-		s.seenGen, hints = gen, nil
-		look = (*update).all
-	}
-	obstacle, _ := u.model.firstUnreadable()
-	if err := look(u, ctx, hints); err != nil {
-		return err
-	}
-	if u.needsFullLoad {
-		return errNeedsFullLoad
-	}
-	u.unhide(obstacle)
-	u.crossCheck()
-	if err := u.inputs(ctx, hints); err != nil {
-		return err
-	}
-	u.outputs(hints)
-	if err := u.written(ctx); err != nil {
-		return err
-	}
-	for ref := range u.touched {
-		u.needsFullLoad = u.needsFullLoad || u.model.dormant.has(ref)
-	}
-	if u.needsFullLoad {
-		return errNeedsFullLoad
-	}
-	return nil
-}
 
 func (s *Store) settingsChanged() bool {
 	st, err := lstat(s.root, schemas.SettingsPath)
@@ -89,49 +15,8 @@ func (s *Store) settingsChanged() bool {
 	return (err == nil) != (was.stat != (stat{})) || err == nil && (st != was.stat || was.stat.racyAt(s.opts.FileNow()))
 }
 
-// reload loads everything and compares.
-func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, error) {
-	next, err := s.load(ctx, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	changed := diff(prev, next)
-	if prev != nil {
-		for o := range prev.dormant.each() {
-			changed = append(changed, o.Ref) // whether it changed is not known
-		}
-	}
-	for _, ref := range s.moved {
-		if ref.Kind == LedgerKind {
-			changed = append(changed, ref)
-		}
-	}
-	s.moved = nil
-	slices.SortFunc(changed, schemas.Ref.Compare)
-	return next, slices.Compact(changed), nil
-}
-
-// update is the state of one Refresh.
-type update struct {
-	store              *Store
-	model              *model
-	touched            map[schemas.Ref]bool // objects with a changed file or dependency
-	appeared, vanished bool                 // an object was added, or removed
-	renamed            bool                 // a spec file was added or removed
-	faulty             bool                 // problems may have changed
-	statuses           map[string]bool      // status files that were read again, or removed
-	moved              map[schemas.Ref]bool // the files that were moved aside
-	needsFullLoad      bool                 // a change affects dormant objects
-}
-
 func (s *Store) update() *update {
 	return &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}, moved: map[schemas.Ref]bool{}}
-}
-
-func (u *update) touch(ref schemas.Ref) {
-	if ref != (schemas.Ref{}) {
-		u.touched[ref] = true
-	}
 }
 
 // checkDormant records whether a file that was added, changed or removed affects dormant objects.
@@ -293,11 +178,6 @@ func (u *update) lost(b *specBody) bool {
 	})
 }
 
-// touchedBy reports whether an object refers to a touched object.
-func (u *update) touchedBy(b *specBody) bool {
-	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return u.touched[r.To] })
-}
-
 // written reads the files of touched objects that this process wrote without passing their decoded content.
 func (u *update) written(ctx context.Context) error {
 	var want []scanEntry
@@ -365,3 +245,6 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 	}
 	return next, changed
 }
+
+// errNeedsFullLoad says that a change affects dormant objects: all of them must be loaded.
+var errNeedsFullLoad = errors.New("dormant objects are to be loaded")

@@ -1,14 +1,16 @@
 package state
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // How a Refresh finds changed files: all of them, or those that hints name.
@@ -133,12 +135,6 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 	return nil
 }
 
-// listedFolder is the stat of a folder when its names were read.
-type listedFolder struct {
-	stat stat
-	racy bool
-}
-
 // newSpecs returns the unknown spec files that are directly in a folder. It reads no stat of known ones, and no names if
 // the folder did not change since the last time.
 func (u *update) newSpecs(dir string) []scanEntry {
@@ -186,10 +182,6 @@ func (u *update) newSpec(d *folder, dir string, name []byte) (scanEntry, bool) {
 		return scanEntry{}, false
 	}
 	return scanEntry{p, areaSpecs, st}, true
-}
-
-func bySeenPath(a, b scanEntry) int {
-	return cmp.Or(strings.Compare(path.Dir(a.path), path.Dir(b.path)), strings.Compare(a.path, b.path))
 }
 
 // path returns the files to read for a hint, and drops removed files. whole says that only a full scan can handle the
@@ -298,3 +290,76 @@ func (m *model) holds(p string) bool {
 	}
 	return false
 }
+
+// Refresh scans the files that hints name (slash paths below the root; a folder means all files in it), or all files if
+// hints is nil, and always the journals. It returns prev with the changes, and the objects whose entries differ, and
+// the changed ledgers and files of the memory, sorted. A hint with a trailing slash asks only for new specs directly in
+// that folder. If another process wrote to the tree since the last scan, Refresh scans all files regardless of the
+// hints: within a run, empty hints are enough.
+//
+// prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a
+// status, written or not, stays until another process changes its file.
+func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
+	look := (*update).paths
+	if hints == nil {
+		look = (*update).all
+	}
+	return s.refresh(ctx, prev, hints, look)
+}
+
+// run updates the model.
+func (u *update) run(ctx context.Context, hints []string, look looker) error {
+	s := u.store
+	u.journals()
+	if gen := s.generation(); gen != s.seenGen {
+		s.seenGen, hints = gen, nil
+		look = (*update).all
+	}
+	obstacle, _ := u.model.firstUnreadable()
+	if err := look(u, ctx, hints); err != nil {
+		return err
+	}
+	if u.needsFullLoad {
+		return errNeedsFullLoad
+	}
+	u.unhide(obstacle)
+	u.crossCheck()
+	if err := u.inputs(ctx, hints); err != nil {
+		return err
+	}
+	u.outputs(hints)
+	if err := u.written(ctx); err != nil {
+		return err
+	}
+	for ref := range u.touched {
+		u.needsFullLoad = u.needsFullLoad || u.model.dormant.has(ref)
+	}
+	if u.needsFullLoad {
+		return errNeedsFullLoad
+	}
+	return nil
+}
+
+func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look looker) (*Tree, []schemas.Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.readEvents()
+	prev = s.withFolded(prev)
+	if s.model == nil || s.model.deferred != nil || s.needsFullLoad.Load() || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
+		return s.reload(ctx, prev)
+	}
+	u := s.update()
+	if err := u.run(ctx, hints, look); errors.Is(err, errNeedsFullLoad) {
+		return s.reload(ctx, prev)
+	} else if err != nil {
+		s.model = nil // half of it is new: the next call loads everything
+		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
+	}
+	s.cache.finishLoad(s.model)
+	s.folded = nil
+	next, changed := u.apply(prev)
+	return next, changed, nil
+}
+
+// looker finds changed files: those that hints name, or all.
+type looker func(u *update, ctx context.Context, hints []string) error

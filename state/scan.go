@@ -25,13 +25,6 @@ type visitor interface {
 	scanError(t scanError)
 }
 
-// scanError is a path in the tree's folders that cannot be read.
-type scanError struct {
-	path string
-	code string
-	text string
-}
-
 // scanFolder is a folder that is being scanned.
 type scanFolder struct {
 	dir   string
@@ -386,15 +379,31 @@ func jsonFile(name []byte) bool {
 	return len(name) > 5 && string(name[len(name)-5:]) == ".json"
 }
 
-func unreadable(p string, err error) scanError {
-	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
-		err = cause.Err
+// checkLink validates a symbolic link. In specs/ a link may lead to a regular file of the tree; elsewhere links are
+// rejected.
+func (s *scanner) checkLink(p *scanFolder, name []byte, a area, v visitor) {
+	at := p.dir + "/" + string(name)
+	if a != areaSpecs {
+		v.scanError(scanError{at, "symlink", "it is a symbolic link; state is kept in regular files only"})
+		return
 	}
-	switch {
-	case errors.Is(err, errNotFile):
-		return scanError{p, "not-a-file", "it is not a regular file"}
-	case errors.Is(err, fs.ErrPermission):
-		return scanError{p, "unreadable", "it cannot be read: permission denied; grant read access or remove it"}
+	st, err := followLink(s.root, at)
+	if err != nil {
+		v.scanError(scanError{at, "symlink", err.Error()})
+		return
 	}
-	return scanError{p, "unreadable", "it cannot be read: " + err.Error()}
+	v.file(a, p.dir, name, &st)
+}
+
+// checkFolderLink reports a link in specs/ that could hide specs: it leads to a folder, or out of the tree.
+func (s *scanner) checkFolderLink(p *scanFolder, name []byte, v visitor) {
+	at := p.dir + "/" + string(name)
+	to, err := resolve(s.root, at)
+	if err != nil {
+		v.scanError(scanError{at, "symlink", err.Error()})
+		return
+	}
+	if st, err := lstat(s.root, to); err == nil && st.form() == formFolder {
+		v.scanError(scanError{at, "symlink", "it is a symbolic link to a folder, and such are not followed; link the files"})
+	}
 }

@@ -11,15 +11,6 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// settingsFile is the content of reconcile.yaml. The zero sum means that the file does not exist.
-type settingsFile struct {
-	stat     stat
-	sum      uint64
-	spec     *schemas.SettingsSpec // with defaults; never nil
-	sound    bool                  // a part of a broken file is usable
-	problems []schemas.Problem
-}
-
 // Settings reads only the settings, before anything is loaded. Unusable fields have their defaults, and the tree's
 // Problems report them.
 func (s *Store) Settings() *schemas.SettingsSpec { return s.readSettings().spec }
@@ -96,4 +87,31 @@ func (s *Store) decodeSettings(f *settingsFile, data []byte) {
 		f.refuse("misplaced", fmt.Sprintf("%s is the place of the settings; move the %s to the folder of specs",
 			schemas.SettingsPath, d.Object.Kind))
 	}
+}
+
+// layout returns the folders of the tree: as of the last Load, or, before the first, by the current settings.
+func (s *Store) layout() *layout {
+	if l := s.lay.Load(); l != nil {
+		return l
+	}
+	s.lay.CompareAndSwap(nil, s.layoutOf(s.readSettings().spec))
+	return s.lay.Load()
+}
+
+func (s *Store) layoutOf(spec *schemas.SettingsSpec) *layout {
+	return &layout{kinds: s.opts.Kinds, specs: spec.Folders.Specs, state: spec.Folders.State}
+}
+
+// useSettings applies the settings for the tree itself.
+func (s *Store) useSettings(spec *schemas.SettingsSpec) {
+	if !sameDecoder(s.settings, spec) {
+		s.decoder = schemas.DecoderFor(s.opts.Kinds, spec)
+	}
+	s.settings = spec
+	s.lay.Store(s.layoutOf(spec))
+}
+
+// sameDecoder reports whether both settings decode files in the same way.
+func sameDecoder(a, b *schemas.SettingsSpec) bool {
+	return a.Limits.FileSize == b.Limits.FileSize && a.Folders.State == b.Folders.State
 }

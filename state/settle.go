@@ -8,52 +8,15 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-// Summary is the result of a run that reached its fixed point. If nothing changed since, the next run only repeats it.
-type Summary struct {
-	Counts []Count   `json:"counts,omitempty"`
-	Exit   int       `json:"exit"`
-	Wake   time.Time `json:"wake,omitzero"` // the next time at which an object is due; zero: never
-	Commit bool      `json:"commit,omitempty"`
-	Push   bool      `json:"push,omitempty"`   // as the settings say: fetch from the remote first
-	Mirror bool      `json:"mirror,omitempty"` // as the settings say: GitHub may be out of date
-	Lines  []string  `json:"lines,omitempty"`  // further output of the run
-	// Clocks are the objects that are decided again at some time although nothing changes.
-	Clocks []schemas.Ref `json:"-"`
-	// Dormant are objects that need no work until one of their files, or of their references, changes.
-	Dormant []schemas.Ref `json:"-"`
-}
-
-// Count is the number of objects of a kind.
-type Count struct {
-	Kind  string `json:"kind"`
-	Ready int    `json:"ready"`
-	Total int    `json:"total"`
-}
-
-// settled is the content of the file that Settle writes, after a line with its hash.
-type settled struct {
-	Build   string          `json:"build"`
-	Folders schemas.Folders `json:"folders"`
-	Globs   []string        `json:"globs,omitempty"`
-	Outputs []string        `json:"outputs,omitempty"` // declared and present
-	Missing []string        `json:"missing,omitempty"` // declared and not present
-	Sum     fingerprint     `json:"sum"`
-	Base    uint64          `json:"base"` // the hash of the base's file
-	At      time.Time       `json:"at"`
-	Summary Summary         `json:"summary"`
-}
 
 // Fresh reports whether a run would have nothing to do: by their stats, no file of the tree, the settings or any node's
 // inputs changed since Settle, no journal has entries, the program is the same, and no object is due yet. It reads no
@@ -84,33 +47,6 @@ func (s *Store) Fresh() (Summary, bool) {
 		return Summary{}, false
 	}
 	return was.Summary, true
-}
-
-// freshScan is the result of Fresh's scan, for the Load that follows: files are scanned once.
-type freshScan struct {
-	gen    int64     // before the scan
-	at     time.Time // after the scan
-	layout *layout
-	parts  []freshCollector
-}
-
-// freshCollector is the visitor that computes the fingerprint and keeps the scanned files in a compact form, since they
-// are seldom used.
-type freshCollector struct {
-	fingerprinter
-	troubles []scanError
-	full     [][]scannedFile // full lists
-	files    []scannedFile
-	names    []byte   // of files, concatenated
-	folders  []string // to watch
-}
-
-type scannedFile struct {
-	dir  string
-	name []byte
-	area area
-	look [2]uint64
-	stat stat
 }
 
 func (n *freshCollector) file(a area, dir string, name []byte, st *stat) {
@@ -201,11 +137,6 @@ func (m *model) sum(is *base) fingerprint {
 	}
 	m.inputs.addTo(&all)
 	return all.fingerprint
-}
-
-func splitPath(p string) (dir, name string) {
-	i := strings.LastIndexByte(p, '/')
-	return p[:max(i, 0)], p[i+1:]
 }
 
 // ErrChanged says that another process changed a file: the caller must load the tree again.
@@ -308,37 +239,6 @@ func (s *Store) waitOutTick() bool {
 		<-time.After(wait)
 	}
 	return true
-}
-
-// replaceLocal replaces a disposable local file atomically. The temporary file has a fixed name, so that killed processes
-// leave at most one.
-func (s *Store) replaceLocal(p string, data []byte) error {
-	if err := s.ensureLocal(cacheDir); err != nil {
-		return err
-	}
-	temp := p + ".new"
-	if err := regular.Write(s.root, temp, data, 0o644); err != nil {
-		_ = s.root.Remove(temp)
-		return fmt.Errorf("write %s: %w", p, err)
-	}
-	if err := s.root.Rename(temp, p); err != nil {
-		return fmt.Errorf("write %s: %w", p, err)
-	}
-	return nil
-}
-
-func (s *Store) readSettled() (settled, bool) {
-	b, err := regular.Read(s.root, settledPath)
-	if err != nil || len(b) < checksumSize {
-		return settled{}, false
-	}
-	var was settled
-	want, err := strconv.ParseUint(string(b[:checksumSize-1]), 16, 64)
-	rest := b[checksumSize:]
-	if err != nil || want != xxhash.Sum64(rest) || quick.Unmarshal(rest, &was) != nil {
-		return settled{}, false
-	}
-	return was, was.Folders.Specs != "" && was.Folders.State != ""
 }
 
 // journalsInUse reports whether a journal has entries, or is left from a process that died.

@@ -513,3 +513,15 @@ func plainTime(b []byte) bool {
 
 // daysOf are the minimum numbers of days of the months.
 var daysOf = [13]int{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+
+// envelope is the outer form of every file under state/ that concerns one object.
+type envelope struct {
+	APIVersion string       `json:"apiVersion"`
+	Kind       string       `json:"kind"`
+	Metadata   envelopeName `json:"metadata"`
+	Status     any          `json:"status"`
+}
+
+type envelopeName struct {
+	Name string `json:"name"`
+}

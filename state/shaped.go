@@ -11,12 +11,6 @@ import (
 
 // The data of a file that matches its shape, so that it is decoded only on access.
 
-// shapes are those of the files under state/.
-type shapes struct {
-	run      *shape
-	statuses map[string]*shape // by kind
-}
-
 // shapesOf returns a function that makes the shapes, once.
 func shapesOf(kinds schemas.Kinds) func() *shapes {
 	return sync.OnceValue(func() *shapes {

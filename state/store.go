@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
-	"reconcile.dev/reconcile/state/regular"
 )
 
 // Options configure a store. Kinds and Now must be set.
@@ -86,54 +86,6 @@ type Store struct {
 	decoded   atomic.Int64 // files decoded so far, for tests
 }
 
-// Open returns a store for the tree in dir, which must be an existing folder; an empty one is a tree without objects. It
-// reads and writes nothing yet. The error wraps ErrFolder if the folder of local files is not a folder.
-func Open(dir string, o Options) (*Store, error) {
-	root, err := regular.Root(dir)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("tree %s does not exist; make the folder, or point -C at another: %w", dir, err)
-		}
-		return nil, fmt.Errorf("tree %s: %w", dir, err)
-	}
-	if o.DormantFrom == 0 {
-		o.DormantFrom = minDormantFiles
-	}
-	if o.FileNow == nil {
-		o.FileNow = o.Now
-	}
-	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds),
-		lost: map[string]bool{}, shapes: shapesOf(o.Kinds), deferFrom: minDeferredRecords}
-	s.settings.Default()
-	s.decoder = schemas.DecoderFor(o.Kinds, s.settings)
-	s.cache = newCache(s)
-	if err := s.checkFolder(localDir, ""); err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return s, nil
-}
-
-func checksAgainst(kinds schemas.Kinds) map[string]func(o, to *schemas.Object, r *schemas.Report) {
-	checks := map[string]func(o, to *schemas.Object, r *schemas.Report){}
-	for _, k := range kinds {
-		if k.CheckAgainst != nil {
-			checks[k.Name] = k.CheckAgainst
-		}
-	}
-	return checks
-}
-
-// Close closes the folder. Journals and locks must be closed before.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cache.mu.Lock()
-	defer s.cache.mu.Unlock()
-	s.cache.close()
-	s.unwatch()
-	return s.root.Close()
-}
-
 // Kinds returns the table of kinds of the store.
 func (s *Store) Kinds() schemas.Kinds { return s.opts.Kinds }
 
@@ -142,33 +94,6 @@ func (s *Store) Root() *os.Root { return s.root }
 
 // Dir returns the tree's folder as it was passed to Open.
 func (s *Store) Dir() string { return s.dir }
-
-// layout returns the folders of the tree: as of the last Load, or, before the first, by the current settings.
-func (s *Store) layout() *layout {
-	if l := s.lay.Load(); l != nil {
-		return l
-	}
-	s.lay.CompareAndSwap(nil, s.layoutOf(s.readSettings().spec))
-	return s.lay.Load()
-}
-
-func (s *Store) layoutOf(spec *schemas.SettingsSpec) *layout {
-	return &layout{kinds: s.opts.Kinds, specs: spec.Folders.Specs, state: spec.Folders.State}
-}
-
-// sameDecoder reports whether both settings decode files in the same way.
-func sameDecoder(a, b *schemas.SettingsSpec) bool {
-	return a.Limits.FileSize == b.Limits.FileSize && a.Folders.State == b.Folders.State
-}
-
-// useSettings applies the settings for the tree itself.
-func (s *Store) useSettings(spec *schemas.SettingsSpec) {
-	if !sameDecoder(s.settings, spec) {
-		s.decoder = schemas.DecoderFor(s.opts.Kinds, spec)
-	}
-	s.settings = spec
-	s.lay.Store(s.layoutOf(spec))
-}
 
 // ensureLocal makes a folder for local files, with a .gitignore for all of them.
 func (s *Store) ensureLocal(dir string) error {
@@ -200,4 +125,161 @@ func (s *Store) Ignore(dir string, patterns ...string) (wrote bool, err error) {
 	text := strings.Join(append(patterns, ".gitignore"), "\n") + "\n"
 	err = durable.WriteFile(s.root, tmpDir, name, []byte(text))
 	return err == nil, err
+}
+
+// Journal is this process's own journal. Its methods may be called from several goroutines.
+type Journal struct {
+	store *Store
+	name  string // process ID
+
+	mu       sync.Mutex   // taken before Store.mu
+	file     *os.File     // nil once closed; guarded by mu
+	lock     *flock.Flock // on file: other processes see that this one lives; guarded by mu
+	unsynced bool         // file has data that must be synced; guarded by mu
+	view     *journalView // the content of file; changed under both locks
+
+	drafts drafts // of the results in view; guarded by mu
+}
+
+// line is one statement.
+type line struct {
+	Op    string        `json:"op"`
+	Key   string        `json:"key,omitempty"`
+	Run   *schemas.Run  `json:"run,omitempty"`
+	At    *schemas.Time `json:"at,omitempty"`
+	PID   int           `json:"pid,omitempty"`
+	Start int64         `json:"start,omitempty"` // as proc.ID.Start
+}
+
+// Lock is the lock of the whole tree.
+type Lock struct {
+	*lock.Lock
+	store *Store
+}
+
+type cache struct {
+	store  *Store
+	inputs map[string]*inputFile // the inputs that load found; nil before
+
+	records int  // in the file, including replaced ones
+	broken  bool // the file must be rewritten
+
+	mu   sync.Mutex
+	out  *os.File
+	lock *flock.Flock // on out, while it is new
+	new  bool         // out is a new file that is not in place yet
+
+	spare sync.Pool // of *encoder
+}
+
+// cachePart is the content of one block.
+type cachePart struct {
+	files  []*file
+	inputs map[string]*inputFile
+	ok     bool
+}
+
+// block is the position of a payload in the file.
+type block struct {
+	at   int64
+	size int
+	hash uint64
+}
+
+// freshScan is the result of Fresh's scan, for the Load that follows: files are scanned once.
+type freshScan struct {
+	gen    int64     // before the scan
+	at     time.Time // after the scan
+	layout *layout
+	parts  []freshCollector
+}
+
+type scannedFile struct {
+	dir  string
+	name []byte
+	area area
+	look [2]uint64
+	stat stat
+}
+
+// shapes are those of the files under state/.
+type shapes struct {
+	run      *shape
+	statuses map[string]*shape // by kind
+}
+
+// drafts are records of results that are written to temporary files while other effects still run, so that a checkpoint
+// only syncs and renames them: creating the files takes longest. They are disposable: the checkpoint writes records that
+// were not drafted or were lost, and a sweep removes those of a killed process.
+type drafts struct {
+	mu      sync.Mutex
+	working sync.WaitGroup
+	busy    bool
+	queue   []*schemas.Run
+
+	// Owned by the worker while it runs.
+	batch *durable.Staged
+	made  []record
+}
+
+// record is the file of a finished run.
+type record struct {
+	run  *schemas.Run
+	path string
+	data []byte
+}
+
+// The paths of local files, below the root.
+const (
+	localDir    = ".reconcile"
+	tmpDir      = ".reconcile/tmp"
+	cacheDir    = ".reconcile/cache"
+	cachePath   = ".reconcile/cache/tree"
+	cacheTemp   = ".reconcile/cache/tree.new"
+	settledPath = ".reconcile/cache/settled"
+	journalDir  = ".reconcile/journal"
+
+	damagedDir     = ".reconcile/damaged"
+	generationPath = ".reconcile/generation"
+	treeLockPath   = ".reconcile/tree"
+	runsFolder     = "runs"
+	journalSuffix  = ".journal"
+	journalNew     = ".new" // suffix of an unfinished one
+)
+
+// freshCollector is the visitor that computes the fingerprint and keeps the scanned files in a compact form, since they
+// are seldom used.
+type freshCollector struct {
+	fingerprinter
+	troubles []scanError
+	full     [][]scannedFile // full lists
+	files    []scannedFile
+	names    []byte   // of files, concatenated
+	folders  []string // to watch
+}
+
+const (
+	opClaim   = "claim"
+	opStart   = "start"
+	opFinish  = "finish"
+	opRelease = "release"
+)
+
+// decoder reads blocks. The first invalid value sets bad, after which everything reads as zero.
+type decoder struct {
+	store  *Store
+	kinds  map[string]schemas.Kind
+	fields map[string][]any // field paths repeat: all objects share them
+
+	b   []byte
+	bad bool
+}
+
+// encoder writes records into a block.
+type encoder struct {
+	b       []byte // space for the block's header, then the payload
+	records int
+	files   []*file // the file of each record, if it is of a file of the tree
+	starts  []int   // the start of each of these records in b
+	packed  []byte  // reused from file to file
 }

@@ -2,11 +2,10 @@ package state
 
 import (
 	"cmp"
-	"iter"
-	"maps"
+	"os"
 	"slices"
-	"sort"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -64,126 +63,11 @@ type Claim struct {
 	Start       int64  // the start time of that process, as proc.ID.Start; 0: not known
 }
 
-// Entry returns the entry of ref, or nil.
-func (t *Tree) Entry(ref schemas.Ref) *Entry {
-	if e := t.loaded(ref); e != nil || !t.dormant.has(ref) {
-		return e
-	}
-	return t.dormant.full.get().Entry(ref)
-}
-
-// loaded is Entry without loading.
-func (t *Tree) loaded(ref schemas.Ref) *Entry {
-	shelf := t.shelves[ref.Kind]
-	if i, ok := find(shelf, ref.Name); ok {
-		return shelf[i]
-	}
-	return nil
-}
-
-// Entries returns all objects of a kind, sorted by name. It loads dormant ones: callers that do not need them use Active.
-func (t *Tree) Entries(kind string) []*Entry {
-	if t.mayHaveDormant(kind) {
-		return t.entries(kind)
-	}
-	return t.shelves[kind]
-}
-
-// Since yields the differences of a kind between an earlier tree and this one, by name: the earlier entry and the current
-// one, one of which is nil if the object was added or removed. If was is nil, every object is new.
-func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
-	return func(yield func(was, is *Entry) bool) {
-		var old []*Entry
-		now := t.shelves[kind]
-		switch {
-		case was != nil && was.dormant.same(t.dormant):
-			old = was.shelves[kind]
-		case was != nil:
-			old, now = was.Entries(kind), t.Entries(kind)
-		default:
-			now = t.Entries(kind)
-		}
-		if len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
-			return
-		}
-		for len(old)+len(now) > 0 {
-			var a, b *Entry
-			switch {
-			case len(old) > 0 && len(now) > 0 && old[0] == now[0]:
-				old, now = old[1:], now[1:]
-				continue
-			case len(now) == 0 || len(old) > 0 && old[0].Name < now[0].Name:
-				a, old = old[0], old[1:]
-			case len(old) == 0 || now[0].Name < old[0].Name:
-				b, now = now[0], now[1:]
-			default:
-				a, b, old, now = old[0], now[0], old[1:], now[1:]
-			}
-			if !yield(a, b) {
-				return
-			}
-		}
-	}
-}
-
 // Schemas returns the table of kinds that the tree was read with; nil for a tree made by NewTree.
 func (t *Tree) Schemas() schemas.Kinds { return t.kinds }
 
-// Kinds returns the kinds that have entries, sorted.
-func (t *Tree) Kinds() []string {
-	kinds := slices.Collect(maps.Keys(t.shelves))
-	if t.dormant != nil {
-		kinds = slices.AppendSeq(kinds, maps.Keys(t.dormant.kinds))
-	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
-}
-
-// Len counts the entries of all kinds.
-func (t *Tree) Len() int {
-	n := 0
-	for _, s := range t.shelves {
-		n += len(s)
-	}
-	for range t.dormant.each() {
-		n++
-	}
-	return n
-}
-
-// Referrers returns the objects whose specs refer to ref, sorted. ref itself need not exist.
-func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref {
-	dormant := t.dormantReferrers(ref)
-	if len(dormant) == 0 {
-		return t.referrers[ref]
-	}
-	all := slices.Concat(t.referrers[ref], dormant)
-	slices.SortFunc(all, schemas.Ref.Compare)
-	return all
-}
-
-// ReferrersOf is Referrers for one kind.
-func (t *Tree) ReferrersOf(ref schemas.Ref, kind string) []schemas.Ref {
-	all := t.referrers[ref]
-	if t.mayHaveDormant(kind) {
-		all = t.Referrers(ref)
-	}
-	from := sort.Search(len(all), func(i int) bool { return all[i].Kind >= kind })
-	n := sort.Search(len(all)-from, func(i int) bool { return all[from+i].Kind > kind })
-	return all[from : from+n]
-}
-
 // Settings returns the tree's settings with defaults; never nil.
 func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
-
-// Problems returns every problem of every file, sorted by place.
-func (t *Tree) Problems() []schemas.Problem {
-	if t.deferred == nil {
-		return t.problems
-	}
-	t.deferred.read()
-	return sortProblems(slices.Concat(t.problems, t.deferred.problems))
-}
 
 // NewTree makes a tree of entries, which it then owns. Later entries of a Ref replace earlier ones.
 func NewTree(settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {
@@ -238,72 +122,12 @@ func references(e *Entry) []schemas.Ref {
 	return out
 }
 
-// With returns a tree in which the given entries replace those of the same Ref. An entry that is Gone and has neither
-// status, runs nor claims is removed. The receiver is unchanged; unchanged parts are shared.
-func (t *Tree) With(entries ...*Entry) *Tree {
-	next := new(Tree)
-	*next = *t
-	next.shelves = maps.Clone(t.shelves)
-	cloned := map[string]bool{}
-	linked := false
-	next.activate(entries)
-	for _, e := range entries {
-		shelf := next.shelves[e.Kind]
-		if !cloned[e.Kind] {
-			shelf = slices.Clone(shelf)
-			cloned[e.Kind] = true
-		}
-		var old *Entry
-		i, ok := find(shelf, e.Name)
-		if ok {
-			old = shelf[i]
-		}
-		switch {
-		case empty(e) && ok:
-			shelf = slices.Delete(shelf, i, i+1)
-		case empty(e):
-		case ok:
-			shelf[i] = e
-		default:
-			shelf = slices.Insert(shelf, i, e)
-		}
-		next.shelves[e.Kind] = shelf
-		if was, is := references(old), references(e); !slices.Equal(was, is) {
-			if !linked {
-				next.referrers = maps.Clone(t.referrers)
-				linked = true
-			}
-			next.relink(e.Ref, was, is)
-		}
-	}
-	return next
-}
-
 // WithSettings returns a tree with other settings and problems and the same entries.
 func (t *Tree) WithSettings(s *schemas.SettingsSpec, problems []schemas.Problem) *Tree {
 	next := *t
 	next.settings = s
 	next.problems = sortProblems(problems)
 	return &next
-}
-
-func (t *Tree) relink(from schemas.Ref, was, is []schemas.Ref) {
-	for _, to := range was {
-		t.referrers[to] = slices.DeleteFunc(slices.Clone(t.referrers[to]), func(r schemas.Ref) bool { return r == from })
-		if len(t.referrers[to]) == 0 {
-			delete(t.referrers, to)
-		}
-	}
-	for _, to := range is {
-		list := t.referrers[to]
-		if i, ok := slices.BinarySearchFunc(list, from, schemas.Ref.Compare); !ok {
-			t.referrers[to] = slices.Insert(slices.Clone(list), i, from)
-		}
-	}
-}
-
-func empty(e *Entry) bool {
-	return e.Gone() && !e.HasStatus() && e.RunCount() == 0 && len(e.Claims) == 0
 }
 
 func find(shelf []*Entry, name string) (int, bool) {
@@ -318,3 +142,185 @@ func sortProblems(ps []schemas.Problem) []schemas.Problem {
 	})
 	return ps
 }
+
+// lazyStatus is the status in a file.
+type lazyStatus struct {
+	once  sync.Once
+	store *Store
+	path  string
+	raw   []byte // the text to decode; nil once it is decoded
+	is    schemas.Status
+
+	briefOnce sync.Once
+	brief     schemas.Brief
+}
+
+// lazyRun is the record in a file.
+type lazyRun struct {
+	once     sync.Once
+	deferred *deferredRecords // set if reading it was deferred; then only the key is set
+	key      string
+	has      Traits
+	raw      []byte // the text to decode; nil once it is decoded
+	is       *schemas.Run
+}
+
+// lazyRuns are the records of an object.
+type lazyRuns struct {
+	once    sync.Once
+	files   []*lazyRun
+	more    []*schemas.Run // in journals
+	n       int            // the number of records
+	all     []*schemas.Run // sorted, after the first access
+	inFiles *fileRuns      // in files, if sorted before; may be nil
+}
+
+// fileRuns are the records of some files, shared by the entries of an object with the same files.
+type fileRuns struct {
+	once sync.Once
+	all  []*schemas.Run // sorted
+}
+
+// deferredRecords are records that were found and not read. They are read through their own root: the store may be closed
+// by then.
+type deferredRecords struct {
+	once  sync.Once
+	store *Store
+	root  *os.Root
+	want  []scanEntry
+
+	found    map[string]*lazyRun // by key
+	problems []schemas.Problem
+}
+
+// Dormant is an object that was not loaded.
+type Dormant struct {
+	schemas.Ref
+	Brief schemas.Brief
+	Refs  []schemas.Ref // the references of its spec
+	path  uint64        // the hash of its path in lower case
+	coded []byte        // its encoding in the base; nil: not encoded yet
+}
+
+// dormantSet is the dormant objects of a tree.
+type dormantSet struct {
+	base      *base
+	kinds     map[string][]Dormant // those of the base
+	count     []int                // files by owner
+	refers    map[schemas.Ref]bool
+	activated map[schemas.Ref]bool // those that are loaded after all; a new map for each tree
+	full      *fullTree
+}
+
+// fullTree is the tree with all objects loaded, on first use.
+type fullTree struct {
+	once sync.Once
+	load func() *Tree
+	tree *Tree
+}
+
+// Ledger is the ledger of one issue as it was read: state/clarifications/issue-<N>.json, which third-party programs may
+// also write. It is immutable, and safe for concurrent use.
+type Ledger struct {
+	Issue int    // 0: questions without an issue
+	Last  int    // the highest sequence number in use, including that of lost records; 0: none
+	Open  int    // records that are neither resolved nor abandoned
+	Path  string // below the root
+	// Doubled says that several records have the same number.
+	Doubled bool
+	// Rejected are the unusable records. They are not among Records, and stay in the file unchanged.
+	Rejected []RejectedRecord
+
+	packed  []byte // the records, as encoder.ledger writes them
+	decode  sync.Once
+	records []schemas.Clarification
+}
+
+// RejectedRecord is an unusable record of a ledger.
+type RejectedRecord struct {
+	Line   int    // its first line in the file, from 1
+	Number int    // its position among the records, from 1
+	ID     string // if it is valid for the issue
+	Reason string // a clause: "its id is not one of issue 42"
+}
+
+// Missing are the declared outputs of a node that do not exist in the work tree.
+type Missing struct {
+	Files []string // in the order of their declaration
+	// Cached are the keys of the node's runs whose record describes all of Files and whose copies the local cache has.
+	Cached []string
+	// Lost are the keys of the runs whose outputs this process could not restore.
+	Lost []string
+}
+
+// base describes the content of each file of the tree when Settle was called last. With it, a run reads and decides only
+// the objects that may have changed since. It is disposable: if it is missing, damaged or written by another program,
+// everything is read and decided.
+type base struct {
+	files      []baseFile
+	inputs     []baseInput
+	settings   uint64        // the hash of their content
+	records    uint64        // in the cache
+	clocks     []schemas.Ref // objects that are decided again at some time although nothing changes
+	dormant    []Dormant     // sorted
+	slots      []uint32      // hash tables of files by path and by stat: 1 + the index; 0: free
+	looks      []uint32
+	inputSlots []uint32 // hash table of inputs
+}
+
+// baseFile describes a file of the tree when it was settled.
+type baseFile struct {
+	path     uint64    // the hash of its path
+	content  uint64    // the hash of its content
+	statHash [2]uint64 // the hash of its stat, as in a fingerprint
+	at       uint64    // the offset of its record in the cache; 0: not known
+	owner    uint64    // 1 + the index of the dormant object that owns it; 0: none
+}
+
+// baseInput describes an input, which may also be a file of the tree.
+type baseInput struct{ path, content uint64 }
+
+// Traits are properties that one or more records have.
+type Traits uint8
+
+func newLazyStatus(s schemas.Status) *lazyStatus {
+	if s == nil {
+		return nil
+	}
+	return &lazyStatus{is: s}
+}
+
+func newLazyRun(key string, r *schemas.Run) *lazyRun {
+	return &lazyRun{key: key, is: r, has: traitsOf(r)}
+}
+
+// packedOf returns the text without whitespace that a body was not decoded from yet; nil if there is no such text.
+func packedOf(body any) []byte {
+	switch b := body.(type) {
+	case *lazyStatus:
+		return b.raw
+	case *lazyRun:
+		return b.raw
+	}
+	return nil
+}
+
+func traitsOf(r *schemas.Run) (t Traits) {
+	for _, has := range []struct {
+		it   bool
+		mark Traits
+	}{{r.Asks != nil, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs}} {
+		if has.it {
+			t |= has.mark
+		}
+	}
+	return t
+}
+
+// The traits of a record.
+const (
+	Asks    Traits = 1 << iota // a question
+	Learned                    // something to remember
+	OfAgent                    // the run of an agent
+	Outputs                    // declared outputs
+)

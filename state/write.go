@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
+	"strconv"
+	"syscall"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
@@ -118,75 +117,6 @@ func (s *Store) upToDate(c Change) bool {
 	return err == nil && bytes.Equal(old, c.Data)
 }
 
-// noteWritten updates the model for a file that this process wrote or removed. A status file is decoded again only if its
-// entry is made again, which is rare: its writer has the decoded status.
-func (s *Store) noteWritten(look *folderCache, p string, data []byte, body any) {
-	a, _ := s.layout().classify(p)
-	if a == areaLedgers && data != nil {
-		body = s.noteLedgerWritten(p, data)
-	}
-	if s.model == nil {
-		return
-	}
-	if _, asleep := s.model.dormant.owns(p); asleep {
-		s.needsFullLoad.Store(true)
-		return
-	}
-	st, err := look.lstat(p)
-	if data == nil || a == areaNone || err != nil || st.Size != int64(len(data)) {
-		s.model.drop(p)
-		return
-	}
-	s.model.put(&file{path: p, area: a, racy: true, stat: st, sum: xxhash.Sum64(data), body: body})
-}
-
-// body returns the body of a change that is known without decoding it.
-func body(c Change) any {
-	if c.Status == nil {
-		return nil
-	}
-	return newLazyStatus(c.Status)
-}
-
-// folderCache reads stats of files that are mostly in the same folder, which it keeps open.
-type folderCache struct {
-	root *os.Root
-	path string
-	dir  *folder
-}
-
-func (n *folderCache) lstat(p string) (stat, error) {
-	parent, name := path.Dir(p), path.Base(p)
-	if n.dir == nil || n.path != parent {
-		n.close()
-		d, err := openFolder(n.root, parent)
-		if err != nil {
-			return stat{}, err
-		}
-		n.path, n.dir = parent, d
-	}
-	var st stat
-	err := n.dir.stat([]byte(name + "\x00")[:len(name)], &st)
-	return st, err
-}
-
-func (n *folderCache) close() {
-	if n.dir != nil {
-		n.dir.close()
-		n.dir = nil
-	}
-}
-
-// forgetFile makes the next scan read a file again.
-func (s *Store) forgetFile(p string) {
-	if s.model == nil || s.model.files[p] == nil {
-		return
-	}
-	again := *s.model.files[p]
-	again.racy = true
-	s.model.put(&again)
-}
-
 // Announce notifies the other processes of the tree that this one wrote files by other means than Write, for example
 // specs: each scans all files at its next turn, regardless of its hints. It needs no lock.
 func (s *Store) Announce() error {
@@ -198,26 +128,85 @@ func (s *Store) Announce() error {
 	return nil
 }
 
-// generation returns a number that grows with each write to the tree by a reconcile process.
-func (s *Store) generation() int64 {
-	fi, err := s.root.Lstat(generationPath)
-	if err != nil {
-		return 0
+// clearPath moves a damaged file, or anything that is not a file, away from a path.
+func (s *Store) clearPath(p string) error {
+	if st, err := lstat(s.root, p); err == nil && st.form() != formFile {
+		return s.renameAside(p)
 	}
-	return fi.Size()
+	if s.model == nil {
+		return nil
+	}
+	f, t := s.model.files[p], s.model.scanErrors[p]
+	if f != nil {
+		if _, bad := f.body.(*damage); !bad && !f.isDeferred() {
+			return nil
+		}
+		if h, ok := f.body.(*lazyRun); ok && h.resolved() != nil {
+			return nil
+		}
+	} else if t == (scanError{}) {
+		return nil
+	}
+	return s.renameAside(p)
 }
 
-// bumpGeneration notifies other processes that the tree changed: it appends a byte, so that no notification is lost. This
-// process knows its own writes.
-func (s *Store) bumpGeneration() error {
-	f, _, err := regular.OpenFile(s.root, generationPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+// renameAside renames a file to .reconcile/damaged/<path>.<n>, durably.
+func (s *Store) renameAside(p string) error {
+	to := damagedDir + "/" + p
+	if err := s.root.MkdirAll(path.Dir(to), 0o755); err != nil {
+		return fmt.Errorf("set %s aside: %w", p, err)
+	}
+	free := s.unusedAsidePath(p)
+	err := s.root.Rename(p, free)
+	if errors.Is(err, syscall.EXDEV) {
+		err = s.copyAcross(p, free)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set %s aside: %w", p, err)
+	}
+	if s.model == nil {
+		return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
+	}
+	if s.model.drop(p) != nil || s.model.scanErrors[p] != (scanError{}) {
+		delete(s.model.scanErrors, p)
+		_, ref := s.layout().classify(p)
+		s.moved = append(s.moved, ref)
+	}
+	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
+}
+
+// copyAcross moves a file to another file system: the copy is durable before the original is removed.
+func (s *Store) copyAcross(from, to string) error {
+	data, err := regular.Read(s.root, from)
 	if err != nil {
-		return fmt.Errorf("count a change: %w", err)
+		return err
 	}
-	_, err = f.Write([]byte{'.'})
-	s.seenGen++
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("count a change: %w", err)
+	if err := durable.WriteFile(s.root, tmpDir, to, data); err != nil {
+		return err
 	}
-	return nil
+	return s.root.Remove(from)
+}
+
+// unusedAsidePath returns the first path for p below .reconcile/damaged/ that does not exist yet.
+func (s *Store) unusedAsidePath(p string) string {
+	for n := 1; ; n++ {
+		free := damagedDir + "/" + p + "." + strconv.Itoa(n)
+		if _, err := s.root.Lstat(free); err != nil {
+			return free
+		}
+	}
+}
+
+// dropLogs removes the logs of runs whose records the changes remove. It runs after the removal, so that a kill does not
+// leave a record that names a missing log. OrphanLogs finds logs that stay.
+func (s *Store) dropLogs(changes []Change) {
+	for _, c := range changes {
+		if a, _ := s.layout().classify(c.Path); c.Data != nil || a != areaRuns {
+			continue
+		}
+		log := LogPath(s.layout().runKey(c.Path))
+		if s.root.Remove(log) == nil {
+			_ = s.root.Remove(path.Dir(log)) // fails, as intended, while the folder has other logs
+		}
+	}
 }

@@ -1,0 +1,280 @@
+package state
+
+import (
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Entry returns the entry of ref, or nil.
+func (t *Tree) Entry(ref schemas.Ref) *Entry {
+	if e := t.loaded(ref); e != nil || !t.dormant.has(ref) {
+		return e
+	}
+	return t.dormant.full.get().Entry(ref)
+}
+
+// loaded is Entry without loading.
+func (t *Tree) loaded(ref schemas.Ref) *Entry {
+	shelf := t.shelves[ref.Kind]
+	if i, ok := find(shelf, ref.Name); ok {
+		return shelf[i]
+	}
+	return nil
+}
+
+// Entries returns all objects of a kind, sorted by name. It loads dormant ones: callers that do not need them use Active.
+func (t *Tree) Entries(kind string) []*Entry {
+	if t.mayHaveDormant(kind) {
+		return t.entries(kind)
+	}
+	return t.shelves[kind]
+}
+
+// Since yields the differences of a kind between an earlier tree and this one, by name: the earlier entry and the current
+// one, one of which is nil if the object was added or removed. If was is nil, every object is new.
+func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
+	return func(yield func(was, is *Entry) bool) {
+		var old []*Entry
+		now := t.shelves[kind]
+		switch {
+		case was != nil && was.dormant.same(t.dormant):
+			old = was.shelves[kind]
+		case was != nil:
+			old, now = was.Entries(kind), t.Entries(kind)
+		default:
+			now = t.Entries(kind)
+		}
+		if len(old) == len(now) && (len(now) == 0 || &old[0] == &now[0]) {
+			return
+		}
+		for len(old)+len(now) > 0 {
+			var a, b *Entry
+			switch {
+			case len(old) > 0 && len(now) > 0 && old[0] == now[0]:
+				old, now = old[1:], now[1:]
+				continue
+			case len(now) == 0 || len(old) > 0 && old[0].Name < now[0].Name:
+				a, old = old[0], old[1:]
+			case len(old) == 0 || now[0].Name < old[0].Name:
+				b, now = now[0], now[1:]
+			default:
+				a, b, old, now = old[0], now[0], old[1:], now[1:]
+			}
+			if !yield(a, b) {
+				return
+			}
+		}
+	}
+}
+
+// Kinds returns the kinds that have entries, sorted.
+func (t *Tree) Kinds() []string {
+	kinds := slices.Collect(maps.Keys(t.shelves))
+	if t.dormant != nil {
+		kinds = slices.AppendSeq(kinds, maps.Keys(t.dormant.kinds))
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// Len counts the entries of all kinds.
+func (t *Tree) Len() int {
+	n := 0
+	for _, s := range t.shelves {
+		n += len(s)
+	}
+	for range t.dormant.each() {
+		n++
+	}
+	return n
+}
+
+// Referrers returns the objects whose specs refer to ref, sorted. ref itself need not exist.
+func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref {
+	dormant := t.dormantReferrers(ref)
+	if len(dormant) == 0 {
+		return t.referrers[ref]
+	}
+	all := slices.Concat(t.referrers[ref], dormant)
+	slices.SortFunc(all, schemas.Ref.Compare)
+	return all
+}
+
+// ReferrersOf is Referrers for one kind.
+func (t *Tree) ReferrersOf(ref schemas.Ref, kind string) []schemas.Ref {
+	all := t.referrers[ref]
+	if t.mayHaveDormant(kind) {
+		all = t.Referrers(ref)
+	}
+	from := sort.Search(len(all), func(i int) bool { return all[i].Kind >= kind })
+	n := sort.Search(len(all)-from, func(i int) bool { return all[from+i].Kind > kind })
+	return all[from : from+n]
+}
+
+// Problems returns every problem of every file, sorted by place.
+func (t *Tree) Problems() []schemas.Problem {
+	if t.deferred == nil {
+		return t.problems
+	}
+	t.deferred.read()
+	return sortProblems(slices.Concat(t.problems, t.deferred.problems))
+}
+
+// With returns a tree in which the given entries replace those of the same Ref. An entry that is Gone and has neither
+// status, runs nor claims is removed. The receiver is unchanged; unchanged parts are shared.
+func (t *Tree) With(entries ...*Entry) *Tree {
+	next := new(Tree)
+	*next = *t
+	next.shelves = maps.Clone(t.shelves)
+	cloned := map[string]bool{}
+	linked := false
+	next.activate(entries)
+	for _, e := range entries {
+		shelf := next.shelves[e.Kind]
+		if !cloned[e.Kind] {
+			shelf = slices.Clone(shelf)
+			cloned[e.Kind] = true
+		}
+		var old *Entry
+		i, ok := find(shelf, e.Name)
+		if ok {
+			old = shelf[i]
+		}
+		switch {
+		case empty(e) && ok:
+			shelf = slices.Delete(shelf, i, i+1)
+		case empty(e):
+		case ok:
+			shelf[i] = e
+		default:
+			shelf = slices.Insert(shelf, i, e)
+		}
+		next.shelves[e.Kind] = shelf
+		if was, is := references(old), references(e); !slices.Equal(was, is) {
+			if !linked {
+				next.referrers = maps.Clone(t.referrers)
+				linked = true
+			}
+			next.relink(e.Ref, was, is)
+		}
+	}
+	return next
+}
+
+func (t *Tree) relink(from schemas.Ref, was, is []schemas.Ref) {
+	for _, to := range was {
+		t.referrers[to] = slices.DeleteFunc(slices.Clone(t.referrers[to]), func(r schemas.Ref) bool { return r == from })
+		if len(t.referrers[to]) == 0 {
+			delete(t.referrers, to)
+		}
+	}
+	for _, to := range is {
+		list := t.referrers[to]
+		if i, ok := slices.BinarySearchFunc(list, from, schemas.Ref.Compare); !ok {
+			t.referrers[to] = slices.Insert(slices.Clone(list), i, from)
+		}
+	}
+}
+
+func empty(e *Entry) bool {
+	return e.Gone() && !e.HasStatus() && e.RunCount() == 0 && len(e.Claims) == 0
+}
+
+// tree makes a tree of everything.
+func (m *model) tree() *Tree {
+	refs := m.refs()
+	entries := make([]*Entry, 0, len(refs))
+	for _, ref := range refs {
+		if e := m.entry(ref); !empty(e) {
+			entries = append(entries, e)
+		}
+	}
+	t := NewTree(m.settings.spec, m.problems(), entries...)
+	t.kinds, t.ledgers, t.deferred, t.dormant = m.layout.kinds, m.ledgers(), m.deferred, m.dormant
+	return t
+}
+
+// entries returns those of a kind, including dormant ones, which it loads.
+func (t *Tree) entries(kind string) []*Entry {
+	out := slices.Clone(t.shelves[kind])
+	for o := range t.dormant.all(kind) {
+		if e := t.dormant.full.get().Entry(o.Ref); e != nil {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// entry makes the entry of an object from its files; without files it is empty.
+func (m *model) entry(ref schemas.Ref) *Entry {
+	e := &Entry{Ref: ref}
+	if s := m.slots[ref]; s != nil {
+		m.fill(e, s)
+	}
+	if e.StatusPath == "" {
+		e.StatusPath = m.layout.statusPath(ref)
+	}
+	m.fillJournals(e)
+	if e.Gone() && (e.status != nil || e.RunCount() > 0) {
+		e.Problems = m.hiddenProblem(ref)
+	}
+	if e.Object != nil {
+		e.Inputs = m.inputs.of(ref)
+		e.Missing = m.declared.of(e)
+	}
+	return e
+}
+
+// of returns the missing outputs of an object, by node; nil if all exist.
+func (d *declaredOutputs) of(e *Entry) map[string]Missing {
+	if d == nil || len(d.missing) == 0 {
+		return nil
+	}
+	var all map[string]Missing
+	for node, paths := range d.nodes[e.Ref] {
+		var m Missing
+		for _, p := range paths {
+			if d.missing[p] {
+				m.Files = append(m.Files, p)
+			}
+		}
+		if len(m.Files) == 0 {
+			continue
+		}
+		d.locate(&m, node, e.Runs())
+		if all == nil {
+			all = map[string]Missing{}
+		}
+		all[node] = m
+	}
+	return all
+}
+
+// sameEntry reports whether two entries of one object are equal.
+func sameEntry(a, b *Entry) bool {
+	return sameObject(a.Object, b.Object) && slices.EqualFunc(a.Problems, b.Problems, equalProblems) &&
+		slices.EqualFunc(a.Refs, b.Refs, func(x, y schemas.Reference) bool { return x.To == y.To }) &&
+		(a.status == b.status || reflect.DeepEqual(a.Status(), b.Status())) &&
+		(a.runs.same(b.runs) || slices.EqualFunc(a.Runs(), b.Runs(), func(x, y *schemas.Run) bool { return x == y || reflect.DeepEqual(x, y) })) &&
+		slices.EqualFunc(a.Claims, b.Claims, func(x, y Claim) bool { return reflect.DeepEqual(x, y) }) &&
+		maps.Equal(a.Inputs, b.Inputs) && maps.EqualFunc(a.Missing, b.Missing, sameMissing)
+}
+
+func sameMissing(a, b Missing) bool {
+	return slices.Equal(a.Files, b.Files) && slices.Equal(a.Cached, b.Cached) && slices.Equal(a.Lost, b.Lost)
+}
+
+func sameObject(a, b *schemas.Object) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.Digest == b.Digest && a.Path == b.Path && a.Metadata.Name == b.Metadata.Name &&
+		maps.Equal(a.Metadata.Labels, b.Metadata.Labels) && maps.Equal(a.Metadata.Annotations, b.Metadata.Annotations)
+}
