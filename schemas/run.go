@@ -48,6 +48,9 @@ type Run struct {
 	Issue int `json:"issue,omitempty"`
 	// For is the item of work that a hook's record is about, as dag/checks/implement.
 	For string `json:"for,omitempty"`
+	// Unknown has the fields of the record that this version does not know, as a JSON object; nil if there are none. A newer
+	// version wrote them. Whoever writes the record again writes them too.
+	Unknown json.RawMessage `json:"-"`
 }
 
 // OutputsAt returns the recorded outputs for files, in their order; ok is false unless all of them are recorded.

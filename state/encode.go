@@ -71,7 +71,14 @@ func EncodeRun(r *schemas.Run) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", r.Key, err)
 	}
-	return b, nil
+	if r.Unknown == nil {
+		return b, nil
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, withUnknownFields(b, r.Unknown), "", "  "); err != nil {
+		return nil, fmt.Errorf("run %s: %w", r.Key, err)
+	}
+	return indented.Bytes(), nil
 }
 
 const runKind = "Run"
@@ -106,7 +113,11 @@ func decodeState(data, same []byte, v any) error {
 	if schemas.TooDeep(same) {
 		return errors.New("its values are nested too deep")
 	}
-	if rest, err := quick.Parse(same, v, quick.ZeroCopy); err == nil && len(rest) == 0 {
+	if r, ok := v.(*schemas.Run); ok {
+		if parseRun(same, r) {
+			return nil
+		}
+	} else if rest, err := quick.Parse(same, v, quick.ZeroCopy); err == nil && len(rest) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(data, v); err != nil { // its errors are better than those of the fast decoder

@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/gofrs/flock"
-	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/filelock"
@@ -36,7 +34,7 @@ import (
 const checksumSize = 17
 
 func appendLine(to []byte, l line) ([]byte, error) {
-	b, err := json.Marshal(l)
+	b, err := encodeLine(l)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s of %s: %w", l.Op, l.Key, err)
 	}
@@ -56,8 +54,8 @@ func parseLines(data []byte, take func(line)) (size int) {
 		if err != nil || want != xxhash.Sum64(text[checksumSize:]) {
 			return size
 		}
-		var l line
-		if quick.Unmarshal(text[checksumSize:], &l) != nil {
+		l, err := decodeLine(text[checksumSize:])
+		if err != nil {
 			return size
 		}
 		take(l)
